@@ -1,0 +1,237 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CassandraClusterStatus is what the operator sees and does.
+type CassandraClusterStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions: Ready, Available, Healthy, UpToDate, and Reconciling and Stalled while they are true.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Step is the step that is open or next.
+	// +optional
+	Step *StepStatus `json:"step,omitempty"`
+
+	// Blocked are steps that a guard holds back.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Blocked []BlockedStep `json:"blocked,omitempty"`
+
+	// Recommended are operations that a person should start.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Recommended []Recommendation `json:"recommended,omitempty"`
+
+	// History are the last ten steps, the newest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	History []StepRecord `json:"history,omitempty"`
+
+	// Datacenters in the order of the spec; those that are being removed last.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=20
+	Datacenters []DatacenterStatus `json:"datacenters,omitempty"`
+
+	// Version is the range of releases that run.
+	// +optional
+	Version *VersionRange `json:"version,omitempty"`
+
+	// Seeds are the addresses that are given to the nodes as seeds.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	Seeds []string `json:"seeds,omitempty"`
+
+	// Nodes is the number of node records.
+	// +optional
+	Nodes int32 `json:"nodes,omitempty"`
+
+	// ReadyNodes is the number of nodes that serve clients.
+	// +optional
+	ReadyNodes int32 `json:"readyNodes,omitempty"`
+}
+
+// StepStatus is the step that is open or next.
+type StepStatus struct {
+	// Name of the step, such as FormRing.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+
+	// Message says what is being done or waited for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// Nodes it works on.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=63
+	Nodes []string `json:"nodes,omitempty"`
+
+	// Since when.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// Progress from 0 to 100 percent, where it is known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Progress *int32 `json:"progress,omitempty"`
+}
+
+// BlockedStep is a step that a guard holds back.
+type BlockedStep struct {
+	// Step is the name of the step.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Step string `json:"step"`
+
+	// Guard is the name of the predicate that is false.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Guard string `json:"guard"`
+
+	// Message says why, and what would help.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// Nodes it is about.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=63
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// Recommendation is an operation that a person should start.
+type Recommendation struct {
+	// Operation such as Cleanup or Repair.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Operation string `json:"operation"`
+
+	// Nodes it should run on.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=63
+	Nodes []string `json:"nodes,omitempty"`
+
+	// Message says why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+}
+
+// StepResult is how a step ended.
+//
+// +kubebuilder:validation:Enum=Succeeded;Failed;Withdrawn
+type StepResult string
+
+const (
+	// StepSucceeded: the facts show what was wanted.
+	StepSucceeded StepResult = "Succeeded"
+	// StepFailed: it ended without that.
+	StepFailed StepResult = "Failed"
+	// StepWithdrawn: it was taken back before it had an effect.
+	StepWithdrawn StepResult = "Withdrawn"
+)
+
+// StepRecord is a step of the past.
+type StepRecord struct {
+	// Step is the name of the step.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Step string `json:"step"`
+
+	// Result of the step.
+	// +required
+	Result StepResult `json:"result"`
+
+	// Message says what it did.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+
+	// StartedAt is when its first intent was written.
+	// +required
+	StartedAt metav1.Time `json:"startedAt"`
+
+	// FinishedAt is when the facts showed its end.
+	// +required
+	FinishedAt metav1.Time `json:"finishedAt"`
+}
+
+// DatacenterStatus counts the nodes of a datacenter.
+type DatacenterStatus struct {
+	// Name of the datacenter.
+	// +required
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name"`
+
+	// Formed says that the datacenter's ring exists: from then on no node joins it without streaming.
+	// +optional
+	Formed bool `json:"formed,omitempty"`
+
+	// Nodes is the number of node records. While it is not 0 the datacenter's tokens cannot be changed.
+	// +required
+	Nodes int32 `json:"nodes"`
+
+	// Ready is the number of nodes that serve clients.
+	// +required
+	Ready int32 `json:"ready"`
+
+	// Racks of the datacenter.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=40
+	Racks []RackStatus `json:"racks,omitempty"`
+}
+
+// RackStatus counts the nodes of a rack.
+type RackStatus struct {
+	// Name of the rack.
+	// +required
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name"`
+
+	// Nodes is the number of node records.
+	// +required
+	Nodes int32 `json:"nodes"`
+
+	// Ready is the number of nodes that serve clients.
+	// +required
+	Ready int32 `json:"ready"`
+}
+
+// VersionRange is the range of releases that run.
+type VersionRange struct {
+	// Lowest release of a node.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Lowest string `json:"lowest"`
+
+	// Highest release of a node.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Highest string `json:"highest"`
+}

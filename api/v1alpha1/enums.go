@@ -1,0 +1,208 @@
+package v1alpha1
+
+// ConsistencyLevel is a consistency level of Cassandra, in the notation of this API.
+//
+// +kubebuilder:validation:Enum=One;LocalOne;Two;Three;Quorum;LocalQuorum;EachQuorum;All
+type ConsistencyLevel string
+
+// The consistency levels that a disruption can be planned for.
+const (
+	ConsistencyOne         ConsistencyLevel = "One"
+	ConsistencyLocalOne    ConsistencyLevel = "LocalOne"
+	ConsistencyTwo         ConsistencyLevel = "Two"
+	ConsistencyThree       ConsistencyLevel = "Three"
+	ConsistencyQuorum      ConsistencyLevel = "Quorum"
+	ConsistencyLocalQuorum ConsistencyLevel = "LocalQuorum"
+	ConsistencyEachQuorum  ConsistencyLevel = "EachQuorum"
+	// ConsistencyAll leaves no node that may be taken down: every range is unprotectable, and disruption.unprotected decides.
+	ConsistencyAll ConsistencyLevel = "All"
+)
+
+// UnprotectedPolicy says what happens to a range that no schedule can keep available (replication factor 1, one node).
+//
+// +kubebuilder:validation:Enum=Proceed;Block
+type UnprotectedPolicy string
+
+const (
+	// UnprotectedProceed takes such nodes down one at a time and reports the step as unprotected.
+	UnprotectedProceed UnprotectedPolicy = "Proceed"
+	// UnprotectedBlock leaves the step undone and shows it in status.blocked.
+	UnprotectedBlock UnprotectedPolicy = "Block"
+)
+
+// Automation says who starts an operation that follows from a topology change or an upgrade.
+//
+// +kubebuilder:validation:Enum=Automatic;Recommend
+type Automation string
+
+const (
+	// AutomationAutomatic: the operator runs it.
+	AutomationAutomatic Automation = "Automatic"
+	// AutomationRecommend: it is shown in status.recommended and a person starts it.
+	AutomationRecommend Automation = "Recommend"
+)
+
+// ClaimPolicy says what becomes of the persistent volume claims of nodes that are gone.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type ClaimPolicy string
+
+const (
+	// ClaimRetain keeps the claims; a later cluster can take them over with volumes.adopt.
+	ClaimRetain ClaimPolicy = "Retain"
+	// ClaimDelete deletes the claims, and with them the data.
+	ClaimDelete ClaimPolicy = "Delete"
+)
+
+// HostAntiAffinity says whether two nodes of one cluster may share a machine.
+//
+// +kubebuilder:validation:Enum=Required;Preferred;None
+type HostAntiAffinity string
+
+const (
+	// HostAntiAffinityRequired: never; a pod without a machine of its own stays Pending.
+	HostAntiAffinityRequired HostAntiAffinity = "Required"
+	// HostAntiAffinityPreferred: only where there are too few machines.
+	HostAntiAffinityPreferred HostAntiAffinity = "Preferred"
+	// HostAntiAffinityNone: the scheduler is not asked to keep them apart.
+	HostAntiAffinityNone HostAntiAffinity = "None"
+)
+
+// GCLog says where the JVM writes its garbage collection log.
+//
+// +kubebuilder:validation:Enum=Stdout;File;Off
+type GCLog string
+
+const (
+	// GCLogStdout writes it to the container's log.
+	GCLogStdout GCLog = "Stdout"
+	// GCLogFile writes it where the image's own options say, a file that the pod loses with its end.
+	GCLogFile GCLog = "File"
+	// GCLogOff writes none.
+	GCLogOff GCLog = "Off"
+)
+
+// NodeState is what the operator wants of a node.
+//
+// +kubebuilder:validation:Enum=Running;Stopped;Decommissioned
+type NodeState string
+
+const (
+	// StateRunning: the JVM runs, once the node has a ticket or is a member by its disk.
+	StateRunning NodeState = "Running"
+	// StateStopped: drained and stopped in order; the pod may then be deleted. The node stays a member.
+	StateStopped NodeState = "Stopped"
+	// StateDecommissioned: its data is streamed to the others and it leaves the ring for good.
+	StateDecommissioned NodeState = "Decommissioned"
+)
+
+// JoinMode is how a node becomes a member.
+//
+// +kubebuilder:validation:Enum=New;Bootstrap;Replace
+type JoinMode string
+
+const (
+	// JoinNew starts with auto_bootstrap=false and the given tokens, streaming nothing. Only while a datacenter forms and no client was served.
+	JoinNew JoinMode = "New"
+	// JoinBootstrap streams the ranges of its tokens from the nodes that own them.
+	JoinBootstrap JoinMode = "Bootstrap"
+	// JoinReplace takes over the tokens of a dead member and streams its data.
+	JoinReplace JoinMode = "Replace"
+)
+
+// ClientTraffic is for whom the native transport (CQL) of a node is open.
+//
+// +kubebuilder:validation:Enum=Closed;Administrative;Open
+type ClientTraffic string
+
+const (
+	// TrafficClosed: for nobody.
+	TrafficClosed ClientTraffic = "Closed"
+	// TrafficAdministrative: on the loopback address of the pod alone, for system keyspaces and roles.
+	TrafficAdministrative ClientTraffic = "Administrative"
+	// TrafficOpen: for clients. A node can be Ready only in this state.
+	TrafficOpen ClientTraffic = "Open"
+)
+
+// NodePhase is what an agent says about its node in one word.
+//
+// +kubebuilder:validation:Enum=Waiting;Starting;Joining;Normal;Leaving;Left;Stopping;Stopped;Deferred;DataLost;DownTooLong;AddressTaken;Failed
+type NodePhase string
+
+const (
+	// PhaseWaiting: the pod is prepared and no JVM runs, because no ticket is there or the next start waits for something that message names.
+	PhaseWaiting NodePhase = "Waiting"
+	// PhaseStarting: the JVM was started and has no place in the ring yet.
+	PhaseStarting NodePhase = "Starting"
+	// PhaseJoining: it is joining by its ticket.
+	PhaseJoining NodePhase = "Joining"
+	// PhaseNormal: a member, in Cassandra's mode NORMAL.
+	PhaseNormal NodePhase = "Normal"
+	// PhaseLeaving: it streams its data away.
+	PhaseLeaving NodePhase = "Leaving"
+	// PhaseLeft: decommissioned; its disk never starts again.
+	PhaseLeft NodePhase = "Left"
+	// PhaseStopping: it drains and stops.
+	PhaseStopping NodePhase = "Stopping"
+	// PhaseStopped: stopped in order.
+	PhaseStopped NodePhase = "Stopped"
+	// PhaseDeferred: it was to be taken down, and the agent's guard said no; blocked says why.
+	PhaseDeferred NodePhase = "Deferred"
+	// PhaseDataLost: a member by its record whose data volume is not the one it had. Starts only with a Replace ticket.
+	PhaseDataLost NodePhase = "DataLost"
+	// PhaseDownTooLong: away longer than deleted data is remembered; starting it could bring deleted rows back. A person decides.
+	PhaseDownTooLong NodePhase = "DownTooLong"
+	// PhaseAddressTaken: the ring still knows its address as another member's. Needs a pod with another address.
+	PhaseAddressTaken NodePhase = "AddressTaken"
+	// PhaseFailed: the JVM does not stay up; restarts and message say why and when it is tried again.
+	PhaseFailed NodePhase = "Failed"
+)
+
+// DiskState is what an agent found on the data volume before it started anything.
+//
+// +kubebuilder:validation:Enum=Empty;Joining;Member;Left;Foreign;Unreadable
+type DiskState string
+
+const (
+	// DiskEmpty: no marker of Helenus and no data of Cassandra.
+	DiskEmpty DiskState = "Empty"
+	// DiskJoining: this node started to join and was never NORMAL on it.
+	DiskJoining DiskState = "Joining"
+	// DiskMember: the data of a member; diskOwner says of which cluster.
+	DiskMember DiskState = "Member"
+	// DiskLeft: the data of a node that was decommissioned.
+	DiskLeft DiskState = "Left"
+	// DiskForeign: data that is not of this node: of another cluster, another node, or of no known origin.
+	DiskForeign DiskState = "Foreign"
+	// DiskUnreadable: it cannot be read, or contradicts itself. Nothing is started and nothing wiped.
+	DiskUnreadable DiskState = "Unreadable"
+)
+
+// OperationType is a one-shot operation that an agent can carry out.
+//
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces
+type OperationType string
+
+const (
+	// OperationAlterSystemKeyspaces sets the replication of the system keyspaces that hold data of the cluster (system_auth,
+	// system_distributed, system_traces) to NetworkTopologyStrategy with arguments.replication.
+	OperationAlterSystemKeyspaces OperationType = "AlterSystemKeyspaces"
+)
+
+// OperationPhase is how far an operation has come.
+//
+// +kubebuilder:validation:Enum=Running;Succeeded;Failed;Interrupted;Withdrawn
+type OperationPhase string
+
+const (
+	// OperationRunning: begun and journaled.
+	OperationRunning OperationPhase = "Running"
+	// OperationSucceeded: done.
+	OperationSucceeded OperationPhase = "Succeeded"
+	// OperationFailed: Cassandra refused it or it ended with an error; message says which.
+	OperationFailed OperationPhase = "Failed"
+	// OperationInterrupted: the JVM or the agent ended while it ran, and whether it took effect is not known.
+	OperationInterrupted OperationPhase = "Interrupted"
+	// OperationWithdrawn: it never began and will not.
+	OperationWithdrawn OperationPhase = "Withdrawn"
+)

@@ -1,0 +1,95 @@
+package v1alpha1
+
+import "fmt"
+
+// Labels of the objects that Helenus makes.
+const (
+	// LabelCluster is the name of the CassandraCluster.
+	LabelCluster = Group + "/cluster"
+	// LabelClusterUID is the uid of the CassandraCluster. Objects are selected by it, never by the name alone.
+	LabelClusterUID = Group + "/cluster-uid"
+	// LabelDatacenter is the name of the datacenter.
+	LabelDatacenter = Group + "/datacenter"
+	// LabelRack is the name of the rack.
+	LabelRack = Group + "/rack"
+	// LabelNode is the name of the CassandraNode.
+	LabelNode = Group + "/node"
+	// LabelVolume is the name of the volume that a claim is for: data, commitlog or that of an additional one.
+	LabelVolume = Group + "/volume"
+	// LabelComponent says what an object is for; see the Component constants.
+	LabelComponent = Group + "/component"
+
+	// LabelManagedBy and the next are the recommended labels of Kubernetes.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	LabelName      = "app.kubernetes.io/name"
+	LabelInstance  = "app.kubernetes.io/instance"
+)
+
+// Values of labels.
+const (
+	// ManagedBy is the value of LabelManagedBy.
+	ManagedBy = "helenus"
+	// ComponentCassandra is a Cassandra node's pod, and what belongs to it.
+	ComponentCassandra = "cassandra"
+	// ComponentAgent is what the agents need: service account, role, certificates.
+	ComponentAgent = "agent"
+	// ComponentLedger is the ledger of a cluster.
+	ComponentLedger = "ledger"
+)
+
+// Annotations of the objects that Helenus makes.
+const (
+	// AnnotationTemplateHash is the hash of what a pod was made from that can only change with a new pod.
+	AnnotationTemplateHash = Group + "/template-hash"
+	// AnnotationRevision is the revision of the rules by which a pod was rendered.
+	AnnotationRevision = Group + "/revision"
+)
+
+// Finalizers.
+const (
+	// FinalizerCluster keeps a CassandraCluster until its nodes are stopped in order.
+	FinalizerCluster = Group + "/cluster"
+	// FinalizerNode keeps a CassandraNode until its pod is gone or handed over.
+	FinalizerNode = Group + "/node"
+)
+
+// Field managers of server-side apply.
+const (
+	FieldManagerOperator = "helenus"
+	FieldManagerAgent    = "helenus-agent"
+)
+
+// Names of the two volumes that every node may have.
+const (
+	VolumeData      = "data"
+	VolumeCommitlog = "commitlog"
+)
+
+// NodeName is the name of a CassandraNode and of its pod: <cluster>-<datacenter>-<rack>-<ordinal>, as a StatefulSet per rack would give it. It is
+// unambiguous because names of datacenters and racks have no hyphen.
+func NodeName(cluster, datacenter, rack string, ordinal int32) string {
+	return fmt.Sprintf("%s-%s-%s-%d", cluster, datacenter, rack, ordinal)
+}
+
+// ClaimName is the name of a node's first claim for a volume: <volume>-<node>.
+func ClaimName(volume, node string) string { return volume + "-" + node }
+
+// ReplacementClaimName is the name of the claim for the n-th replacement of a node's disk, counted from 1: <volume>-<node>-r<n>.
+func ReplacementClaimName(volume, node string, n int) string {
+	return fmt.Sprintf("%s-%s-r%d", volume, node, n)
+}
+
+// NodesServiceName is the headless service of all pods of a cluster, ready or not. It gives each pod its DNS name.
+func NodesServiceName(cluster string) string { return cluster }
+
+// ClientServiceName is the service of the ready pods of one datacenter, for clients.
+func ClientServiceName(cluster, datacenter string) string { return cluster + "-" + datacenter }
+
+// DisruptionBudgetName is the PodDisruptionBudget of one datacenter.
+func DisruptionBudgetName(cluster, datacenter string) string { return cluster + "-" + datacenter }
+
+// AgentServiceAccountName is the service account of all agents of a cluster, and the name of its role and role binding.
+func AgentServiceAccountName(cluster string) string { return cluster + "-agent" }
+
+// LedgerName is the ConfigMap in which the operator keeps the open step of a cluster.
+func LedgerName(cluster string) string { return cluster + "-ledger" }

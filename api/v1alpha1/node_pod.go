@@ -1,0 +1,54 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// PodSettings are the effective input of the user for a node's pod and volumes, merged and with defaults. They are pinned in the record: a pod that is
+// made again is made from them, so that an eviction never carries a node over to a version of the spec that was not rolled out to it.
+type PodSettings struct {
+	// Revision of the rules by which the pod is rendered. Pinned here, so that a newer Helenus changes no running node.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Revision int32 `json:"revision"`
+
+	// Image of Cassandra.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image"`
+
+	// ImagePullSecrets of the pod.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+
+	// Resources of the Cassandra container.
+	// +optional
+	Resources *Resources `json:"resources,omitempty"`
+
+	// AgentResources are the resources of the agent container.
+	// +optional
+	AgentResources *Resources `json:"agentResources,omitempty"`
+
+	// Storage of the node.
+	// +required
+	Storage Storage `json:"storage"`
+
+	// Placement of the pod.
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+
+	// Metadata is added to the pod.
+	// +optional
+	Metadata *PodMetadata `json:"metadata,omitempty"`
+
+	// Overlay is the strategic merge patch on the pod: that of the cluster, then that of the datacenter.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Overlay []runtime.RawExtension `json:"overlay,omitempty"`
+}

@@ -1,0 +1,208 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// NodeTemplate is what the nodes of a cluster or datacenter are like. A field that is not set is inherited from the level above, maps are merged by
+// key, lists are replaced as a whole; defaults apply after that. For this reason nothing below has a default in the schema.
+type NodeTemplate struct {
+	NodeSettings `json:",inline"`
+
+	// Storage of each node.
+	// +optional
+	Storage *Storage `json:"storage,omitempty"`
+
+	// Overlay is a strategic merge patch on the pod (its metadata and spec): side containers, volumes, hooks, security. It may not touch what Helenus
+	// owns, which is checked by a dry run of the pod. Any change of it makes new pods.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Overlay *runtime.RawExtension `json:"overlay,omitempty"`
+}
+
+// NodeSettings are the parts of a node that each rack can override.
+type NodeSettings struct {
+	// Resources of the Cassandra container. The memory limit decides the default heap.
+	// +optional
+	Resources *Resources `json:"resources,omitempty"`
+
+	// AgentResources are the resources of the agent container. Set them where the pod must have the quality of service Guaranteed.
+	// +optional
+	AgentResources *Resources `json:"agentResources,omitempty"`
+
+	// CassandraYaml are settings of cassandra.yaml over those of the image. Those that Helenus owns are refused here, those that this version of
+	// Cassandra does not know are refused by the operator. null removes an inherited setting.
+	// +optional
+	CassandraYaml Settings `json:"cassandraYaml,omitempty"`
+
+	// JVM settings.
+	// +optional
+	JVM *JVM `json:"jvm,omitempty"`
+
+	// Environment variables of Cassandra. A change restarts the JVM, not the pod. References to secrets or fields belong in the overlay.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Environment []EnvironmentVariable `json:"environment,omitempty"`
+
+	// Placement of the pods on machines.
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+
+	// Metadata is added to the pods.
+	// +optional
+	Metadata *PodMetadata `json:"metadata,omitempty"`
+}
+
+// Resources are compute resources of a container.
+type Resources struct {
+	// Requests are what the scheduler sets aside.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+
+	// Limits are what the container may not exceed.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+}
+
+// JVM are settings of the Java virtual machine.
+type JVM struct {
+	// Heap is the size of the heap, both initial and largest (-Xms and -Xmx). Default: half of the memory limit, at most 31Gi.
+	// +optional
+	Heap *resource.Quantity `json:"heap,omitempty"`
+
+	// Options are added to those of the image. Those that Helenus owns are refused.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=512
+	Options []string `json:"options,omitempty"`
+
+	// GCLog says where the garbage collection log goes. Default: Stdout.
+	// +optional
+	GCLog GCLog `json:"gcLog,omitempty"`
+}
+
+// EnvironmentVariable is a variable with a literal value.
+type EnvironmentVariable struct {
+	// Name of the variable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+
+	// Value of the variable.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Value string `json:"value,omitempty"`
+}
+
+// Storage are the volumes of a node. Without ephemeral each is a persistent volume claim. Fields can be changed: a claim that is not bound yet is made
+// anew, a bound one that cannot follow is reported.
+type Storage struct {
+	// Data is the volume of the data directory, and of everything else that has no volume of its own.
+	// +optional
+	Data *VolumeClaim `json:"data,omitempty"`
+
+	// Commitlog is a volume for the commit log. Default: on the data volume.
+	// +optional
+	Commitlog *VolumeClaim `json:"commitlog,omitempty"`
+
+	// Additional volumes of the Cassandra container.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=6
+	Additional []AdditionalVolume `json:"additional,omitempty"`
+
+	// Ephemeral keeps the data in the pod (emptyDir): each new pod is a node with an empty disk that must be replaced. For tests and caches.
+	// +optional
+	Ephemeral *bool `json:"ephemeral,omitempty"`
+}
+
+// VolumeClaim is the wanted persistent volume claim.
+type VolumeClaim struct {
+	// Size of the volume, such as 200Gi.
+	// +optional
+	Size *resource.Quantity `json:"size,omitempty"`
+
+	// StorageClassName of the claim. Default: the default class of the Kubernetes cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+}
+
+// AdditionalVolume is a volume of its own beside data and commit log.
+type AdditionalVolume struct {
+	// Name of the volume, part of the claim's name: <name>-<pod>.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name"`
+
+	// MountPath in the Cassandra container.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=256
+	MountPath string `json:"mountPath"`
+
+	VolumeClaim `json:",inline"`
+}
+
+// Placement of pods on machines.
+type Placement struct {
+	// Zone the pods must run in, the value of the machines' label topology.kubernetes.io/zone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Zone string `json:"zone,omitempty"`
+
+	// NodeSelector are labels that the machines must have.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// NodeAffinity of the pods.
+	// +optional
+	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
+
+	// Tolerations of the pods.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// TopologySpreadConstraints of the pods. Where one has no labelSelector it gets the one of the rack.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// HostAntiAffinity says whether two nodes of the cluster may share a machine. Default: Required.
+	// +optional
+	HostAntiAffinity HostAntiAffinity `json:"hostAntiAffinity,omitempty"`
+
+	// PriorityClassName of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// PodMetadata is added to the pods. Keys of helenus.io and app.kubernetes.io are refused.
+type PodMetadata struct {
+	// Labels of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	Annotations map[string]string `json:"annotations,omitempty"`
+}

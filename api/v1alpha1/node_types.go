@@ -1,0 +1,351 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// CassandraNode is the record of one ring member, named like its pod. The operator writes the spec: what the node is and what is wanted of it. The agent
+// in its pod writes the status: what is. Nobody else writes either, and only the operator deletes a record.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=cassnode,categories=helenus
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Ready",type=boolean,JSONPath=`.status.ready`
+// +kubebuilder:printcolumn:name="Traffic",type=string,JSONPath=`.status.clientTraffic`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.status.address`
+// +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts.count`
+// +kubebuilder:printcolumn:name="Host ID",type=string,priority=1,JSONPath=`.status.hostID`
+// +kubebuilder:printcolumn:name="Disk",type=string,priority=1,JSONPath=`.status.disk`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type CassandraNode struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what the node is and what is wanted of it. Only the operator writes it.
+	// +required
+	Spec CassandraNodeSpec `json:"spec"`
+	// Status is what the agent found and did. Only the agent of the present pod writes it.
+	// +optional
+	Status CassandraNodeStatus `json:"status,omitempty"`
+}
+
+// CassandraNodeList is a list of node records.
+//
+// +kubebuilder:object:root=true
+type CassandraNodeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CassandraNode `json:"items"`
+}
+
+// CassandraNodeSpec is what a node is and what is wanted of it.
+//
+// Join, restart and operation are intents: each has an id, takes effect at most once per id, and may be exchanged for another (or taken away) only when
+// the status shows the old one finished or withdrawn.
+type CassandraNodeSpec struct {
+	// Cluster the node belongs to. Immutable.
+	// +required
+	Cluster ClusterReference `json:"cluster"`
+
+	// Datacenter is the name (not the ring name) of its datacenter. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	Datacenter string `json:"datacenter"`
+
+	// Rack is the name (not the ring name) of its rack. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	Rack string `json:"rack"`
+
+	// Ordinal of the node in its rack, from 0. Immutable.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=999
+	Ordinal int32 `json:"ordinal"`
+
+	// Claims are the persistent volume claims of the node, by uid. Another uid under the same name is a lost disk, not a new one. Empty with ephemeral
+	// storage.
+	// +optional
+	// +listType=map
+	// +listMapKey=volume
+	// +kubebuilder:validation:MaxItems=8
+	Claims []ClaimReference `json:"claims,omitempty"`
+
+	// Member is set once the node was seen as a member of the ring, copied from what was seen. A node that has it never joins as a new one.
+	// +optional
+	Member *Member `json:"member,omitempty"`
+
+	// Replaced are the former members that this node has taken the place of. They never start again. Entries are only added.
+	// +optional
+	// +listType=map
+	// +listMapKey=hostID
+	// +kubebuilder:validation:MaxItems=128
+	Replaced []ReplacedMember `json:"replaced,omitempty"`
+
+	// State that is wanted.
+	// +required
+	State NodeState `json:"state"`
+
+	// Join is the ticket to join the ring. Without it a node that is no member by its disk gets ready and waits. It leaves the record when it is done.
+	// +optional
+	Join *JoinTicket `json:"join,omitempty"`
+
+	// ClientTraffic is for whom the native transport (CQL) is to be open.
+	// +required
+	ClientTraffic ClientTraffic `json:"clientTraffic"`
+
+	// Configuration is the effective input of the user for this node.
+	// +required
+	Configuration NodeConfiguration `json:"configuration"`
+
+	// Pod is the effective input of the user for the node's pod and volumes.
+	// +required
+	Pod PodSettings `json:"pod"`
+
+	// Restart is the intent to restart the JVM once, inside its container.
+	// +optional
+	Restart *RestartIntent `json:"restart,omitempty"`
+
+	// Operation is the intent to run one operation.
+	// +optional
+	Operation *OperationIntent `json:"operation,omitempty"`
+}
+
+// ClusterReference names a cluster as one object, not merely by its name.
+type ClusterReference struct {
+	// Name of the CassandraCluster, in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// UID of the CassandraCluster.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	UID types.UID `json:"uid"`
+
+	// AdoptedUID is the uid of the earlier cluster whose disks this one takes over (volumes.adopt of the cluster). A marker of that cluster on the
+	// disk is rewritten instead of being taken as foreign.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=36
+	AdoptedUID types.UID `json:"adoptedUID,omitempty"`
+}
+
+// ClaimReference is one claim of a node.
+type ClaimReference struct {
+	// Volume is data, commitlog, or the name of an additional volume.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	Volume string `json:"volume"`
+
+	// Name of the claim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// UID of the claim.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	UID types.UID `json:"uid"`
+}
+
+// Member is the identity of a node in the ring.
+type Member struct {
+	// HostID is the identity Cassandra gave the node, kept on its disk.
+	// +required
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	HostID string `json:"hostID"`
+}
+
+// ReplacedMember is a former member whose place a node has taken.
+type ReplacedMember struct {
+	// HostID of the former member.
+	// +required
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	HostID string `json:"hostID"`
+
+	// Address it last had.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Address string `json:"address,omitempty"`
+
+	// ClaimUID of its data volume.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=36
+	ClaimUID types.UID `json:"claimUID,omitempty"`
+}
+
+// NodeConfiguration is the effective input of the user for one node, after inheritance and defaults: all the agent needs to render the configuration, in
+// one atomic read. What the hash of these fields says is what makes a restart necessary.
+type NodeConfiguration struct {
+	// Revision of the rules by which the agent renders. Pinned here, so that a newer Helenus changes no running node.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Revision int32 `json:"revision"`
+
+	// Version of Cassandra that the pod's image has. It decides which settings are known.
+	// +required
+	// +kubebuilder:validation:MinLength=5
+	// +kubebuilder:validation:MaxLength=32
+	Version string `json:"version"`
+
+	// ClusterName is Cassandra's cluster_name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ClusterName string `json:"clusterName"`
+
+	// DatacenterName is the ring name of the datacenter.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	DatacenterName string `json:"datacenterName"`
+
+	// RackName is the ring name of the rack.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	RackName string `json:"rackName"`
+
+	// Tokens is num_tokens.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=256
+	Tokens int32 `json:"tokens"`
+
+	// CassandraYaml are the user's settings of cassandra.yaml, without nulls.
+	// +optional
+	CassandraYaml Settings `json:"cassandraYaml,omitempty"`
+
+	// JVM settings of the user.
+	// +optional
+	JVM *JVM `json:"jvm,omitempty"`
+
+	// Environment variables of Cassandra.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Environment []EnvironmentVariable `json:"environment,omitempty"`
+}
+
+// Intent is what every one-shot intent has.
+type Intent struct {
+	// ID is unique for ever. An id takes effect at most once.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id"`
+
+	// NotAfter is the time after which the agent does not begin it any more, and reports it withdrawn.
+	// +optional
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
+
+	// Withdraw asks the agent not to begin. The agent reports withdrawnAt if it had not begun; otherwise it goes on to the end.
+	// +optional
+	Withdraw *Withdrawal `json:"withdraw,omitempty"`
+}
+
+// Withdrawal takes an intent back.
+type Withdrawal struct {
+	// Reason for people.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+
+	// PodGone is the uid of the pod that was given the intent and of which it is proven that none of its containers runs any more. With it the
+	// acknowledgement of the agent is not waited for.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=36
+	PodGone types.UID `json:"podGone,omitempty"`
+}
+
+// JoinTicket allows a node to join the ring, once.
+type JoinTicket struct {
+	Intent `json:",inline"`
+
+	// Mode of joining.
+	// +required
+	Mode JoinMode `json:"mode"`
+
+	// Tokens the node takes, decimal, each from -9223372036854775808 to 9223372036854775807. Required for New, allowed for Bootstrap, not for
+	// Replace, which takes those of the dead member.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=20
+	// +kubebuilder:validation:items:Pattern=`^-?[0-9]{1,19}$`
+	Tokens []string `json:"tokens,omitempty"`
+
+	// Replace names the dead member. For the mode Replace alone.
+	// +optional
+	Replace *ReplaceTarget `json:"replace,omitempty"`
+
+	// SystemAuthReplicationFactor is the replication factor with which this node creates system_auth if it is the first to do so
+	// (-Dcassandra.system_auth.default_rf). For the mode New alone.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9
+	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
+}
+
+// ReplaceTarget names the dead member whose place is taken.
+type ReplaceTarget struct {
+	// HostID of the dead member.
+	// +required
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	HostID string `json:"hostID"`
+
+	// Address of the dead member as the ring knows it.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=64
+	Address string `json:"address"`
+}
+
+// RestartIntent restarts the JVM once: drain, stop, start, in the same container.
+type RestartIntent struct {
+	Intent `json:",inline"`
+}
+
+// OperationIntent runs one operation.
+type OperationIntent struct {
+	Intent `json:",inline"`
+
+	// Type of the operation.
+	// +required
+	Type OperationType `json:"type"`
+
+	// Arguments of the operation.
+	// +optional
+	Arguments *OperationArguments `json:"arguments,omitempty"`
+}
+
+// OperationArguments are the arguments of all operations; each type says which it uses.
+type OperationArguments struct {
+	// Replication is the number of replicas by ring name of the datacenter. Used by AlterSystemKeyspaces.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	Replication map[string]int32 `json:"replication,omitempty"`
+}

@@ -1,0 +1,43 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group is the API group of all kinds of Helenus, and the prefix of its labels, annotations and finalizers.
+const Group = "helenus.io"
+
+var (
+	// GroupVersion is the group and version of the kinds in this package.
+	GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
+
+	// SchemeBuilder collects what AddToScheme registers.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme registers the kinds of this package with a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)
+
+// Kinds and their resource names.
+const (
+	CassandraClusterKind     = "CassandraCluster"
+	CassandraClusterResource = "cassandraclusters"
+	CassandraNodeKind        = "CassandraNode"
+	CassandraNodeResource    = "cassandranodes"
+)
+
+// Resource returns the group-qualified form of a resource name of this group.
+func Resource(resource string) schema.GroupResource {
+	return GroupVersion.WithResource(resource).GroupResource()
+}
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion,
+		&CassandraCluster{}, &CassandraClusterList{},
+		&CassandraNode{}, &CassandraNodeList{},
+	)
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

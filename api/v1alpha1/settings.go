@@ -1,0 +1,59 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Settings are keys of cassandra.yaml with any JSON value. A key whose value is null removes what would be inherited from a level above, so that
+// the image's own value applies. The keys listed in OwnedSettings are refused by the schema.
+//
+// +kubebuilder:validation:Type=object
+// +kubebuilder:validation:Schemaless
+// +kubebuilder:pruning:PreserveUnknownFields
+type Settings map[string]Value
+
+// Value is one JSON value, kept as it was written: a number keeps its notation and an object the order of its keys.
+//
+// +kubebuilder:validation:Schemaless
+// +kubebuilder:pruning:PreserveUnknownFields
+type Value struct {
+	// Raw is the JSON text. Empty means null.
+	Raw []byte `json:"-"`
+}
+
+var null = []byte("null")
+
+// IsNull says whether the value is JSON's null.
+func (v Value) IsNull() bool { return len(v.Raw) == 0 || bytes.Equal(v.Raw, null) }
+
+// MarshalJSON returns the value as it was written.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if len(v.Raw) == 0 {
+		return null, nil
+	}
+	return v.Raw, nil
+}
+
+// UnmarshalJSON keeps a copy of the text.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	if bytes.Equal(data, null) {
+		v.Raw = nil
+		return nil
+	}
+	v.Raw = bytes.Clone(data)
+	return nil
+}
+
+// ValueOf makes a Value of anything that encoding/json can marshal.
+func ValueOf(v any) (Value, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return Value{}, fmt.Errorf("encode setting: %w", err)
+	}
+	if bytes.Equal(raw, null) {
+		return Value{}, nil
+	}
+	return Value{Raw: raw}, nil
+}
