@@ -1,0 +1,173 @@
+package facts
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// Agent is what the agent of one pod answers when it is asked: the state of its node and, while the JVM answers, the ring as that node sees it. An
+// answer is about the present only; what must survive is in the record, the ledger and the journal.
+type Agent struct {
+	// Who answers. An answer counts only if it comes from the present pod of the node.
+	ClusterUID types.UID `json:"clusterUID"`
+	Node       string    `json:"node"`
+	PodUID     types.UID `json:"podUID"`
+	Version    string    `json:"version"`
+
+	// ObservedAt is the agent's clock when it looked.
+	ObservedAt time.Time `json:"observedAt"`
+	// RecordGeneration of the CassandraNode that the agent last acted on.
+	RecordGeneration int64 `json:"recordGeneration"`
+
+	Address string                 `json:"address"`
+	Disk    v1alpha1.DiskState     `json:"disk"`
+	Owner   *v1alpha1.DiskOwner    `json:"owner,omitempty"`
+	HostID  string                 `json:"hostID,omitempty"`
+	Phase   v1alpha1.NodePhase     `json:"phase"`
+	Message string                 `json:"message,omitempty"`
+	Process ProcessState           `json:"process"`
+	Ready   bool                   `json:"ready"`
+	Join    *v1alpha1.IntentStatus `json:"join,omitempty"`
+
+	// TrafficOpened says that the native transport of this node is, or at any time was, open to anybody (from the journal).
+	TrafficOpened bool `json:"trafficOpened"`
+	// Traffic is for whom it is open now.
+	Traffic v1alpha1.ClientTraffic `json:"traffic"`
+	// Addresses this node had, with the time it was last known to have it; the present one included.
+	Addresses []AddressUse `json:"addresses,omitempty"`
+	// Replaced are the host ids that the agent knows to be replaced.
+	Replaced []string `json:"replaced,omitempty"`
+
+	// Ring is nil while no JVM answers.
+	Ring *Ring `json:"ring,omitempty"`
+}
+
+// ProcessState is what init says of the JVM.
+type ProcessState string
+
+// The states of the JVM's process.
+const (
+	ProcessAbsent  ProcessState = "Absent"
+	ProcessRunning ProcessState = "Running"
+	// ProcessUnknown: init does not answer.
+	ProcessUnknown ProcessState = "Unknown"
+)
+
+// AddressUse is an address and until when it was used.
+type AddressUse struct {
+	Address  string    `json:"address"`
+	LastUsed time.Time `json:"lastUsed"`
+}
+
+// Mode is Cassandra's OperationMode.
+type Mode string
+
+// The modes of StorageService; the FAILED ones exist since 5.0.
+const (
+	ModeStarting           Mode = "STARTING"
+	ModeNormal             Mode = "NORMAL"
+	ModeJoining            Mode = "JOINING"
+	ModeJoiningFailed      Mode = "JOINING_FAILED"
+	ModeLeaving            Mode = "LEAVING"
+	ModeDecommissioned     Mode = "DECOMMISSIONED"
+	ModeDecommissionFailed Mode = "DECOMMISSION_FAILED"
+	ModeMoving             Mode = "MOVING"
+	ModeDraining           Mode = "DRAINING"
+	ModeDrained            Mode = "DRAINED"
+)
+
+// Ring is the ring as one node sees it.
+type Ring struct {
+	Mode           Mode   `json:"mode"`
+	HostID         string `json:"hostID"`
+	ReleaseVersion string `json:"releaseVersion"`
+	SchemaVersion  string `json:"schemaVersion"`
+	GossipRunning  bool   `json:"gossipRunning"`
+	NativeRunning  bool   `json:"nativeRunning"`
+
+	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left stay among them for three days.
+	Endpoints []Endpoint `json:"endpoints"`
+	// Keyspaces that are replicated, by name, with their replication as Cassandra writes it: "NetworkTopologyStrategy {dc1=3}".
+	Keyspaces map[string]string `json:"keyspaces,omitempty"`
+}
+
+// GossipStatus is the STATUS of an endpoint in gossip, in upper case.
+type GossipStatus string
+
+// The values of STATUS that mean something to us; the rest are passed on as they are.
+const (
+	StatusUnknown   GossipStatus = ""
+	StatusNormal    GossipStatus = "NORMAL"
+	StatusBootstrap GossipStatus = "BOOT"
+	StatusReplacing GossipStatus = "BOOT_REPLACE"
+	StatusLeaving   GossipStatus = "LEAVING"
+	StatusLeft      GossipStatus = "LEFT"
+	StatusMoving    GossipStatus = "MOVING"
+	StatusRemoving  GossipStatus = "REMOVING"
+	StatusRemoved   GossipStatus = "REMOVED"
+	StatusHibernate GossipStatus = "HIBERNATE"
+	StatusShutdown  GossipStatus = "SHUTDOWN"
+)
+
+// Endpoint is one node as another sees it.
+type Endpoint struct {
+	Address       string       `json:"address"`
+	HostID        string       `json:"hostID,omitempty"`
+	Datacenter    string       `json:"datacenter,omitempty"`
+	Rack          string       `json:"rack,omitempty"`
+	Status        GossipStatus `json:"status,omitempty"`
+	Live          bool         `json:"live"`
+	Release       string       `json:"release,omitempty"`
+	SchemaVersion string       `json:"schemaVersion,omitempty"`
+	// Tokens it owns in this view, ascending; empty for one that owns none (yet).
+	Tokens []int64 `json:"tokens,omitempty"`
+	// Load is the size of its data in bytes, 0 if not known.
+	Load int64 `json:"load,omitempty"`
+}
+
+// InFlight says that a topology change of this endpoint is under way: its STATUS is none of NORMAL, LEFT, REMOVED and SHUTDOWN. An endpoint without a
+// STATUS has only been heard of and is not counted.
+func (e Endpoint) InFlight() bool {
+	switch e.Status {
+	case StatusUnknown, StatusNormal, StatusLeft, StatusRemoved, StatusShutdown:
+		return false
+	default:
+		return true
+	}
+}
+
+// Member says that the endpoint owns tokens in the view, up or down.
+func (e Endpoint) Member() bool {
+	return len(e.Tokens) > 0 && e.Status != StatusLeft && e.Status != StatusRemoved
+}
+
+// ByHostID finds an endpoint by its host id. After a change of address the one that is live wins.
+func (r *Ring) ByHostID(id string) (Endpoint, bool) {
+	var found Endpoint
+	ok := false
+	if r == nil || id == "" {
+		return found, false
+	}
+	for _, e := range r.Endpoints {
+		if e.HostID == id && (!ok || e.Live) {
+			found, ok = e, true
+		}
+	}
+	return found, ok
+}
+
+// ByAddress finds an endpoint by its address.
+func (r *Ring) ByAddress(address string) (Endpoint, bool) {
+	if r == nil || address == "" {
+		return Endpoint{}, false
+	}
+	for _, e := range r.Endpoints {
+		if e.Address == address {
+			return e, true
+		}
+	}
+	return Endpoint{}, false
+}

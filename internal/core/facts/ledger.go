@@ -1,0 +1,153 @@
+package facts
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// Ledger is what the operator must not forget about a cluster and what status may lose: the open step, which datacenters are formed, who is a member.
+// It is written by compare-and-swap on the resourceVersion it was read with, so two operators never have two steps open.
+type Ledger struct {
+	// UID and ResourceVersion of the ConfigMap it was read from; empty for one that does not exist yet.
+	UID             types.UID `json:"-"`
+	ResourceVersion string    `json:"-"`
+
+	ClusterUID types.UID `json:"clusterUID"`
+	// Steps is the number of steps that were ever opened. It makes the ids of steps unique.
+	Steps int64 `json:"steps"`
+	// Formed are the names of the datacenters whose ring exists: New is never issued for them again.
+	Formed []string `json:"formed,omitempty"`
+	// TrafficAllowed says that client traffic of any kind was allowed to a node. From then on a datacenter only forms without data of the user.
+	TrafficAllowed bool `json:"trafficAllowed,omitempty"`
+	// Members are the host ids by node name.
+	Members map[string]string `json:"members,omitempty"`
+	// Replaced are host ids that must never start again.
+	Replaced []string `json:"replaced,omitempty"`
+	// Step that is open; nil if none is.
+	Step *OpenStep `json:"step,omitempty"`
+}
+
+// StepKind names the kinds of steps that are written down before they begin.
+type StepKind string
+
+// StepFormRing forms the ring of the first datacenters of a cluster.
+const StepFormRing StepKind = "FormRing"
+
+// Stage of an open step. Stages only go forward, each by a write of the ledger.
+type Stage string
+
+// The stages of FormRing.
+const (
+	// StageTickets: tickets are issued, and the nodes find each other.
+	StageTickets Stage = "Tickets"
+	// StageFormed: the ring stands. Records learn their host ids and lose their tickets; no client was served yet.
+	StageFormed Stage = "Formed"
+	// StageKeyspaces: one node is open for administration and sets the system keyspaces.
+	StageKeyspaces Stage = "Keyspaces"
+	// StageOpen: clients are let in everywhere.
+	StageOpen Stage = "Open"
+)
+
+// OpenStep is a step that was begun. It is continued, never computed anew.
+type OpenStep struct {
+	// ID is unique in the life of the cluster: the ids of its intents are <id>/<node>.
+	ID   string   `json:"id"`
+	Kind StepKind `json:"kind"`
+	// Stage it is in.
+	Stage Stage `json:"stage"`
+	// Generation of the cluster's spec that it was decided for.
+	Generation int64     `json:"generation"`
+	OpenedAt   time.Time `json:"openedAt"`
+	// StageSince is when the present stage began.
+	StageSince time.Time `json:"stageSince"`
+	// Datacenters it is about.
+	Datacenters []string `json:"datacenters,omitempty"`
+	// Tickets by node.
+	Tickets map[string]Ticket `json:"tickets,omitempty"`
+	// Withdrawn are the nodes of the wave that were taken out again.
+	Withdrawn []string `json:"withdrawn,omitempty"`
+	// Seeds are the nodes whose addresses are given to all as seeds while the ring forms.
+	Seeds []string `json:"seeds,omitempty"`
+}
+
+// Ticket is the part of a join ticket that must not be computed twice.
+type Ticket struct {
+	Mode   v1alpha1.JoinMode `json:"mode"`
+	Tokens []string          `json:"tokens,omitempty"`
+}
+
+// Wave are the nodes the step works on, sorted: those with a ticket that were not withdrawn.
+func (s *OpenStep) Wave() []string {
+	if s == nil {
+		return nil
+	}
+	var names []string
+	for name := range s.Tickets {
+		if !slices.Contains(s.Withdrawn, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// IntentID is the id of the step's intent for one node. A step has at most one intent of a purpose for a node.
+func (s *OpenStep) IntentID(purpose, node string) string {
+	return s.ID + "/" + purpose + "/" + node
+}
+
+// IsFormed says that the datacenter's ring exists.
+func (l *Ledger) IsFormed(datacenter string) bool {
+	return l != nil && slices.Contains(l.Formed, datacenter)
+}
+
+// Copy is a deep copy.
+func (l *Ledger) Copy() *Ledger {
+	if l == nil {
+		return nil
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(fmt.Sprintf("encode ledger: %v", err)) // only plain data: cannot happen
+	}
+	out := &Ledger{}
+	if err := json.Unmarshal(text, out); err != nil {
+		panic(fmt.Sprintf("decode ledger: %v", err))
+	}
+	out.UID, out.ResourceVersion = l.UID, l.ResourceVersion
+	return out
+}
+
+// LedgerKey is the key of the ledger's text in its ConfigMap.
+const LedgerKey = "ledger.json"
+
+// EncodeLedger writes a ledger as the data of its ConfigMap.
+func EncodeLedger(l *Ledger) (map[string]string, error) {
+	text, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode ledger: %w", err)
+	}
+	return map[string]string{LedgerKey: string(text)}, nil
+}
+
+// DecodeLedger reads the data of a ConfigMap. A ledger of another cluster, or one without text, is an error: it is never taken for an empty one.
+func DecodeLedger(data map[string]string, cluster types.UID) (*Ledger, error) {
+	text, ok := data[LedgerKey]
+	if !ok {
+		return nil, fmt.Errorf("read ledger: no key %q", LedgerKey)
+	}
+	l := &Ledger{}
+	if err := json.Unmarshal([]byte(text), l); err != nil {
+		return nil, fmt.Errorf("decode ledger: %w", err)
+	}
+	if l.ClusterUID != cluster {
+		return nil, fmt.Errorf("read ledger: it belongs to the cluster with uid %q, not %q", l.ClusterUID, cluster)
+	}
+	return l, nil
+}

@@ -1,0 +1,136 @@
+package facts
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// Snapshot is everything known about one cluster at one moment. It is gathered once per pass and never changed afterwards. What could not be reached is
+// a fact, too: a nil Agent with a reason.
+type Snapshot struct {
+	// Cluster is the object of the user, never nil.
+	Cluster *v1alpha1.CassandraCluster
+	// Install is what this operator was installed with.
+	Install Install
+
+	// Nodes of the cluster by name: everything that has a record, a pod or a claim of it, live or retained.
+	Nodes map[string]*Node
+	// Shared objects of the cluster as they are, by kind and name.
+	Shared Shared
+	// Ledger as it is; nil if there is none.
+	Ledger *Ledger
+	// LedgerProblem says why a ledger that is there could not be read. Empty if it could.
+	LedgerProblem string
+	// Machines are the Kubernetes nodes that pods or volumes of the cluster are on, by name. One that is missing is gone.
+	Machines map[string]*corev1.Node
+	// Predecessor is true while objects of an earlier cluster of the same name and another uid still exist that must go before this one begins.
+	Predecessor []ObjectName
+	// Foreign objects that have one of our names and are not ours.
+	Foreign []ObjectName
+}
+
+// Install is what an operator was installed with.
+type Install struct {
+	// Version of Helenus.
+	Version string
+	// ImageRepository of Cassandra; a cluster without an image uses <repository>:<version>.
+	ImageRepository string
+	// AgentImage of this release.
+	AgentImage string
+}
+
+// ObjectName names an object for people.
+type ObjectName struct {
+	Kind string
+	Name string
+}
+
+func (o ObjectName) String() string { return o.Kind + "/" + o.Name }
+
+// Node is everything known about one node.
+type Node struct {
+	Name string
+	// Record is nil for a pod or claim that is left without one.
+	Record *v1alpha1.CassandraNode
+	// Pod that has the node's name; nil if there is none.
+	Pod *corev1.Pod
+	// Claims of the node by volume name: those that its record pins, else those of the node's names.
+	Claims map[string]*Claim
+	// Secret that holds the certificate of the agent; nil if there is none.
+	Secret *corev1.Secret
+
+	// Agent is the answer of the agent in the present pod; nil if there was none, with the reason in Unreachable.
+	Agent       *Agent
+	Unreachable string
+}
+
+// Claim is a persistent volume claim with its volume.
+type Claim struct {
+	Claim *corev1.PersistentVolumeClaim
+	// Volume is nil if the claim is not bound or the volume is gone.
+	Volume *corev1.PersistentVolume
+}
+
+// Bound says that the claim has, or had, a volume.
+func (c *Claim) Bound() bool {
+	return c != nil && c.Claim != nil && (c.Claim.Status.Phase == corev1.ClaimBound || c.Claim.Status.Phase == corev1.ClaimLost)
+}
+
+// Shared are the objects that a cluster has beside its nodes, by name. Only those that carry the label of the cluster's uid are here.
+type Shared struct {
+	Services        map[string]*corev1.Service
+	Budgets         map[string]*policyv1.PodDisruptionBudget
+	ServiceAccounts map[string]*corev1.ServiceAccount
+	Roles           map[string]*rbacv1.Role
+	RoleBindings    map[string]*rbacv1.RoleBinding
+	ConfigMaps      map[string]*corev1.ConfigMap
+	Secrets         map[string]*corev1.Secret
+}
+
+// Names of all nodes, sorted.
+func (s *Snapshot) Names() []string {
+	names := make([]string, 0, len(s.Nodes))
+	for name := range s.Nodes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Records are the nodes that have a record, sorted by name.
+func (s *Snapshot) Records() []*Node {
+	out := make([]*Node, 0, len(s.Nodes))
+	for _, n := range s.Nodes {
+		if n.Record != nil {
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// CurrentAgent is the agent's answer if it comes from the present pod of the node, and that pod is not on its way out.
+func (n *Node) CurrentAgent() *Agent {
+	if n == nil || n.Agent == nil || n.Pod == nil || n.Agent.PodUID != n.Pod.UID {
+		return nil
+	}
+	return n.Agent
+}
+
+// StatusIsCurrent says that the record's status was written by the agent of the present pod.
+func (n *Node) StatusIsCurrent() bool {
+	return n != nil && n.Record != nil && n.Pod != nil && n.Record.Status.PodUID == n.Pod.UID
+}
+
+// Owned says that the object carries the controlling owner reference to the given uid.
+func Owned(object metav1.Object, uid string) bool {
+	ref := metav1.GetControllerOf(object)
+	return ref != nil && string(ref.UID) == uid
+}
