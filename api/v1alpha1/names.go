@@ -93,3 +93,12 @@ func AgentServiceAccountName(cluster string) string { return cluster + "-agent" 
 
 // LedgerName is the ConfigMap in which the operator keeps the open step of a cluster.
 func LedgerName(cluster string) string { return cluster + "-ledger" }
+
+// SeedsName is the ConfigMap with the addresses that the nodes of a cluster use as seeds.
+func SeedsName(cluster string) string { return cluster + "-seeds" }
+
+// AuthorityName is the Secret with the certificate authority of a cluster's agents.
+func AuthorityName(cluster string) string { return cluster + "-ca" }
+
+// CertificateName is the Secret with the certificate of a node's agent.
+func CertificateName(node string) string { return node + "-tls" }

@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// Object is a typed Kubernetes object.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Verb is what a write does. The set is closed; act knows each.
+type Verb string
+
+const (
+	// Create makes an object that must not exist. AlreadyExists is an error: what exists has to be observed first.
+	Create Verb = "Create"
+	// Apply sets the fields of an object that must exist with UID (server-side apply, so fields that are left out and were ours go away).
+	Apply Verb = "Apply"
+	// Delete removes an object by UID.
+	Delete Verb = "Delete"
+	// Release takes our finalizer off an object, by UID. It is allowed to be gone already.
+	Release Verb = "Release"
+	// Hold puts our finalizer on an object, by UID.
+	Hold Verb = "Hold"
+	// PutLedger writes the ledger by compare-and-swap on the UID and ResourceVersion it was read with; one that was never read is created.
+	PutLedger Verb = "PutLedger"
+	// IssueAuthority makes the cluster's certificate authority, a Secret that must not exist.
+	IssueAuthority Verb = "IssueAuthority"
+	// IssueCertificate makes or renews the certificate of a node's agent.
+	IssueCertificate Verb = "IssueCertificate"
+	// Event tells people something about the cluster.
+	Event Verb = "Event"
+)
+
+// Write is one act on the API server. Which fields count depends on the verb.
+type Write struct {
+	Verb Verb `json:"verb"`
+	// Object to create or apply, or one that names (by type, namespace and name) what to delete, hold or release.
+	Object Object `json:"object,omitempty"`
+	// UID that the object was seen with: the write has no effect on another one.
+	UID types.UID `json:"uid,omitempty"`
+	// ResourceVersion that the object was seen with. Empty where any version of that UID will do.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Live asks the writer to read the cluster's records and pods from the API server itself, not from the cache, before the write, and to go on only if
+	// they are those that the plan rests on. Set on the first write of every step that is disruptive or that is a join.
+	Live bool `json:"live,omitempty"`
+	// Finalizer to hold or release.
+	Finalizer string `json:"finalizer,omitempty"`
+	// Ledger to put.
+	Ledger *facts.Ledger `json:"ledger,omitempty"`
+	// Node whose certificate is issued.
+	Node string `json:"node,omitempty"`
+	// EventType is Normal or Warning.
+	EventType string `json:"eventType,omitempty"`
+	// Reason of the event.
+	Reason string `json:"reason,omitempty"`
+	// Why for people; the message of an event.
+	Why string `json:"why,omitempty"`
+}
+
+// String names the write for people.
+func (w Write) String() string {
+	target := w.Node
+	switch {
+	case w.Object != nil:
+		target = fmt.Sprintf("%s %s", kindOf(w.Object), w.Object.GetName())
+	case w.Ledger != nil:
+		target = "ledger"
+	case w.Verb == Event:
+		target = w.Reason
+	}
+	if w.Why == "" {
+		return fmt.Sprintf("%s %s", w.Verb, target)
+	}
+	return fmt.Sprintf("%s %s: %s", w.Verb, target, w.Why)
+}
+
+func kindOf(o Object) string { return o.GetObjectKind().GroupVersionKind().Kind }
