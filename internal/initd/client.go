@@ -1,0 +1,187 @@
+package initd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// maxReplyBytes bounds a reply: the state with sixteen exits is a few KB, an image's environment a few more.
+const maxReplyBytes = 1 << 20
+
+// ErrUnreachable says that no init answered on the socket: the Cassandra container is not there yet, or its PID 1, and
+// with it every process of that container, has ended. Every error of the transport wraps it; a refusal is an *Error.
+var ErrUnreachable = errors.New("helenus-init does not answer")
+
+// Client speaks to the init behind one socket. It holds no connection and no state: every call stands alone, and a call
+// that failed with ErrUnreachable may or may not have taken effect, which the next State tells.
+type Client struct {
+	socket string
+	pause  func(ctx context.Context, attempt int) error
+}
+
+// NewClient returns a client for the socket in the shared volume. Pause is called by Connect between two attempts,
+// counted from 1; it waits as long as the caller thinks right and returns an error to give up.
+func NewClient(socket string, pause func(ctx context.Context, attempt int) error) *Client {
+	return &Client{socket: socket, pause: pause}
+}
+
+// PauseFor returns a pause for NewClient that waits d before each attempt, or until ctx is done.
+func PauseFor(d time.Duration) func(context.Context, int) error {
+	return func(ctx context.Context, _ int) error {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Connect asks for the state until init answers. It gives up when pause does, and at once on an answer that no later
+// attempt will change: another protocol version.
+func (c *Client) Connect(ctx context.Context) (State, error) {
+	for attempt := 1; ; attempt++ {
+		state, err := c.State(ctx)
+		if err == nil || !errors.Is(err, ErrUnreachable) {
+			return state, err
+		}
+		if stop := c.pause(ctx, attempt); stop != nil {
+			return State{}, fmt.Errorf("%w, given up: %w", err, stop)
+		}
+	}
+}
+
+// State asks how things are now.
+func (c *Client) State(ctx context.Context) (State, error) {
+	return c.call(ctx, Request{Op: OpState})
+}
+
+// WaitChange returns as soon as the state is another than seen, at the latest after limit (at most MaxWait), and then
+// with the state unchanged.
+func (c *Client) WaitChange(ctx context.Context, seen State, limit time.Duration) (State, error) {
+	limit = min(max(limit, time.Millisecond), MaxWait)
+	ctx, cancel := context.WithTimeout(ctx, limit+2*ioTimeout)
+	defer cancel()
+	return c.call(ctx, Request{Op: OpWait, Incarnation: seen.Incarnation, After: seen.Seq, TimeoutMillis: limit.Milliseconds()})
+}
+
+// Command is what to start as the JVM.
+type Command struct {
+	Argv []string // Argv[0] is an absolute path inside the Cassandra container
+	Env  []string // NAME=value, over the environment of that container
+	Dir  string   // absolute; "" is /
+}
+
+// Start runs a command as start id, which must be above seen.LastStartID to have an effect: starting the last id again
+// changes nothing and is no error. A program that cannot be run is no error either, but an Exit with its Error set.
+func (c *Client) Start(ctx context.Context, seen State, id uint64, command Command) (State, error) {
+	return c.call(ctx, Request{Op: OpStart, Incarnation: seen.Incarnation, StartID: id, Argv: command.Argv, Env: command.Env, Dir: command.Dir})
+}
+
+// Signal names a signal that init can send to the JVM.
+type Signal string
+
+const (
+	SignalTerminate  Signal = "TERM" // Cassandra's shutdown hook drains and ends
+	SignalThreadDump Signal = "QUIT" // the JVM prints its threads on the container's output
+	SignalKill       Signal = "KILL" // the JVM and all that it started
+)
+
+// Signal sends a signal to a process that an earlier state of this incarnation named.
+func (c *Client) Signal(ctx context.Context, seen State, p Process, signal Signal) (State, error) {
+	return c.call(ctx, Request{Op: OpSignal, Incarnation: seen.Incarnation, StartID: p.StartID, PID: p.PID, Signal: string(signal)})
+}
+
+// TakeStop takes over, or renews, the stop that SIGTERM asked for: for lease (at most MaxStopLease) from now init leaves
+// Cassandra to this agent. If the agent dies, init goes on by itself when the lease ends.
+func (c *Client) TakeStop(ctx context.Context, seen State, lease time.Duration) (State, error) {
+	return c.call(ctx, Request{Op: OpTakeStop, Incarnation: seen.Incarnation, LeaseMillis: lease.Milliseconds()})
+}
+
+// call is one connection: hello, request, reply. Without a deadline in ctx it is bounded by twice the server's timeout.
+func (c *Client) call(ctx context.Context, r Request) (State, error) {
+	if _, bounded := ctx.Deadline(); !bounded || r.Op != OpWait {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 2*ioTimeout)
+		defer cancel()
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return State{}, fmt.Errorf("encode %s request: %w", r.Op, err)
+	}
+	if len(line) >= MaxRequestBytes {
+		return State{}, &Error{Code: CodeInvalid, Message: fmt.Sprintf("a request has at most %d bytes, this %s %d", MaxRequestBytes, r.Op, len(line))}
+	}
+	unreachable := func(err error) error {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return fmt.Errorf("%s: %w: %w", r.Op, ErrUnreachable, err)
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
+	if err != nil {
+		return State{}, unreachable(err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+
+	in := bufio.NewReader(io.LimitReader(conn, maxReplyBytes))
+	var hello Hello
+	if err := readLine(in, &hello); err != nil {
+		return State{}, unreachable(fmt.Errorf("read hello: %w", err))
+	}
+	if hello.Protocol != ProtocolVersion {
+		return State{}, fmt.Errorf("helenus-init %s speaks protocol %d, this agent %d", hello.Version, hello.Protocol, ProtocolVersion)
+	}
+	if _, err := conn.Write(append(line, '\n')); err != nil {
+		return State{}, unreachable(fmt.Errorf("send request: %w", err))
+	}
+	var reply Reply
+	if err := readLine(in, &reply); err != nil {
+		return State{}, unreachable(fmt.Errorf("read reply: %w", err))
+	}
+	var state State
+	if reply.State != nil {
+		state = *reply.State
+	}
+	if reply.Error != nil {
+		return state, reply.Error
+	}
+	if reply.State == nil {
+		return State{}, fmt.Errorf("%s: reply without a state", r.Op)
+	}
+	return state, nil
+}
+
+func readLine(in *bufio.Reader, into any) error {
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(line, into)
+}
+
+// Refused says whether err is a refusal of init with that code.
+func Refused(err error, code Code) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+// JavaVersion returns the version in the Java runtime's release file, "17.0.15"; "" if the image has none.
+func (i Image) JavaVersion() string {
+	for line := range strings.Lines(i.JavaRelease) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
+			return strings.Trim(value, `"`)
+		}
+	}
+	return ""
+}

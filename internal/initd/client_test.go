@@ -1,0 +1,173 @@
+package initd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// answering listens on a socket and answers every connection with the same bytes.
+func answering(t *testing.T, socket, answer string) {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte(answer))
+			_ = conn.(*net.UnixConn).CloseWrite()
+		}
+	}()
+}
+
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "initd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, SocketName)
+}
+
+func TestConnectTriesUntilInitIsThere(t *testing.T) {
+	socket := socketPath(t)
+	var attempts []int
+	c := NewClient(socket, func(_ context.Context, attempt int) error {
+		if attempts = append(attempts, attempt); attempt == 3 {
+			answering(t, socket, `{"protocol":1}`+"\n"+`{"state":{"incarnation":"X","seq":3}}`+"\n")
+		}
+		return nil
+	})
+	state, err := c.Connect(background)
+	if err != nil || state.Incarnation != "X" || len(attempts) != 3 {
+		t.Errorf("%v, %+v after %v", err, state, attempts)
+	}
+}
+
+func TestConnectGivesUp(t *testing.T) {
+	enough := errors.New("enough")
+	c := NewClient(socketPath(t), func(_ context.Context, attempt int) error {
+		if attempt == 2 {
+			return enough
+		}
+		return nil
+	})
+	if _, err := c.Connect(background); !errors.Is(err, enough) || !errors.Is(err, ErrUnreachable) {
+		t.Errorf("given up with %v", err)
+	}
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	if _, err := NewClient(socketPath(t), PauseFor(time.Hour)).Connect(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled with %v", err)
+	}
+}
+
+func TestAnswersThatAreNoneAreErrors(t *testing.T) {
+	hello := `{"protocol":1,"version":"0.1.0"}` + "\n"
+	for answer, want := range map[string]struct {
+		unreachable bool
+		message     string
+	}{
+		"":                                     {true, "read hello"},
+		"junk\n":                               {true, "read hello"},
+		hello:                                  {true, ""},
+		hello + `{"sta`:                        {true, ""},
+		hello + "{}\n":                         {false, "reply without a state"},
+		`{"protocol":2}` + "\n":                {false, "speaks protocol 2, this agent 1"},
+		hello + `{"state":{"seq":"x"}}` + "\n": {true, ""},
+		hello + strings.Repeat(" ", maxReplyBytes): {true, ""},
+	} {
+		socket := socketPath(t)
+		answering(t, socket, answer)
+		_, err := NewClient(socket, nil).State(background)
+		if err == nil || errors.Is(err, ErrUnreachable) != want.unreachable || !strings.Contains(err.Error(), want.message) {
+			t.Errorf("answer %.40q: %v", answer, err)
+		}
+	}
+}
+
+func TestACallEndsWithItsContext(t *testing.T) {
+	c := startContainer(t, time.Hour)
+	ctx, cancel := context.WithCancelCause(background)
+	reason := errors.New("the agent ends")
+	ended := make(chan error)
+	seen := c.now()
+	go func() {
+		_, err := c.WaitChange(ctx, seen, MaxWait)
+		ended <- err
+	}()
+	cancel(reason)
+	if err := <-ended; !errors.Is(err, reason) || !errors.Is(err, ErrUnreachable) {
+		t.Errorf("wait ended with %v", err)
+	}
+}
+
+func TestInstallReplacesABinaryThatRuns(t *testing.T) {
+	dir := t.TempDir()
+	dst := filepath.Join(dir, "bin", "helenus-init")
+	if err := Install("/bin/cat", dst); err != nil {
+		t.Fatal(err)
+	}
+	running := exec.Command(dst)
+	in, err := running.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := running.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Install(os.Args[0], dst); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if err := running.Wait(); err != nil {
+		t.Errorf("the running binary ended with %v", err)
+	}
+	want, err := os.Stat(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.Stat(dst)
+	if err != nil || got.Size() != want.Size() || got.Mode().Perm() != 0o555 {
+		t.Errorf("installed %v, %v", got, err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "bin")); err != nil || len(entries) != 1 {
+		t.Errorf("left in the directory: %v, %v", entries, err)
+	}
+	if err := Install(filepath.Join(dir, "none"), dst); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing source: %v", err)
+	}
+	if now, err := os.Stat(dst); err != nil || now.Size() != want.Size() {
+		t.Errorf("a failed install changed the target: %v, %v", now, err)
+	}
+}
+
+func ExampleClient() {
+	ctx := context.Background()
+	client := NewClient("/helenus/init.sock", PauseFor(time.Second))
+	state, err := client.Connect(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if state.Process == nil {
+		state, err = client.Start(ctx, state, state.LastStartID+1, Command{Argv: []string{"/opt/cassandra/bin/cassandra", "-f"}})
+	}
+	for err == nil && state.Process != nil {
+		state, err = client.WaitChange(ctx, state, MaxWait)
+	}
+}

@@ -1,0 +1,107 @@
+package initd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// start runs the JVM in a session of its own. The caller holds i.mu, as for every function of this file: reaping and
+// signalling exclude each other, so that a signal never reaches a pid that was freed.
+func (i *Init) start(r Request) *Error {
+	switch {
+	case r.StartID == 0 || len(r.Argv) == 0 || !filepath.IsAbs(r.Argv[0]):
+		return refuse(CodeInvalid, "start needs a startID of 1 or more and an argv with an absolute path")
+	case r.Dir != "" && !filepath.IsAbs(r.Dir):
+		return refuse(CodeInvalid, "dir %q is not an absolute path", r.Dir)
+	case r.StartID == i.state.LastStartID:
+		return nil // took effect before; the state tells what became of it
+	case r.StartID < i.state.LastStartID:
+		return refuse(CodeStale, "start %d is older than the last one, %d", r.StartID, i.state.LastStartID)
+	case i.state.Stopping != nil:
+		return refuse(CodeStopping, "the container stops since %s", i.state.Stopping.Since.Format(time.RFC3339))
+	case i.state.Process != nil:
+		return refuse(CodeRunning, "start %d runs as pid %d", i.state.Process.StartID, i.state.Process.PID)
+	}
+	if r.Dir == "" {
+		r.Dir = "/"
+	}
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(r.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") })
+	})
+	attr := &syscall.ProcAttr{Dir: r.Dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	pid, err := syscall.ForkExec(r.Argv[0], r.Argv, attr)
+	p := Process{StartID: r.StartID, PID: pid, StartedAt: time.Now().UTC()}
+	i.state.LastStartID = r.StartID
+	if err != nil {
+		i.ended(Exit{Process: p, Code: 127, Error: fmt.Sprintf("run %s in %s: %v", r.Argv[0], r.Dir, err)})
+		return nil
+	}
+	i.state.Process = &p
+	i.logf("start %d: pid %d: %s", p.StartID, p.PID, r.Argv[0])
+	i.change()
+	return nil
+}
+
+// signal sends TERM and QUIT to the JVM alone, because an archive command that runs during the drain must be able to end,
+// and KILL to all that it started.
+func (i *Init) signal(startID uint64, pid int, name string) *Error {
+	number := unix.SignalNum("SIG" + name)
+	if name != "TERM" && name != "QUIT" && name != "KILL" {
+		return refuse(CodeInvalid, "signal %q is none of TERM, QUIT, KILL", name)
+	}
+	p := i.state.Process
+	if p == nil || p.StartID != startID || p.PID != pid {
+		return refuse(CodeNotRunning, "start %d with pid %d does not run", startID, pid)
+	}
+	i.logf("start %d: SIG%s to pid %d", startID, name, pid)
+	if name == "KILL" {
+		pid = -pid
+	}
+	if err := syscall.Kill(pid, number); err != nil {
+		return refuse(CodeNotRunning, "signal pid %d: %v", pid, err)
+	}
+	return nil
+}
+
+// reap collects every ended child, those that were orphaned onto PID 1 too, and records the end of the JVM.
+func (i *Init) reap() {
+	if p := i.state.Process; p != nil {
+		var info unix.Siginfo
+		// As long as the dead JVM is not collected its session id is not given away: now is the time to end what it left behind.
+		if unix.Waitid(unix.P_PID, p.PID, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == nil && info.Signo != 0 {
+			_ = syscall.Kill(-p.PID, syscall.SIGKILL)
+		}
+	}
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		if err != nil || pid <= 0 {
+			return
+		}
+		if p := i.state.Process; p != nil && p.PID == pid {
+			e := Exit{Process: *p, Code: status.ExitStatus()}
+			if status.Signaled() {
+				e.Code, e.Signal = 128+int(status.Signal()), unix.SignalName(status.Signal())
+			}
+			i.ended(e)
+		}
+	}
+}
+
+// ended records the end of a start.
+func (i *Init) ended(e Exit) {
+	e.EndedAt = time.Now().UTC()
+	i.state.Process = nil
+	i.state.Exits = append(i.state.Exits, e)
+	i.state.Exits = i.state.Exits[max(0, len(i.state.Exits)-keptExits):]
+	i.logf("start %d: ended with status %d %s%s", e.StartID, e.Code, e.Signal, e.Error)
+	i.change()
+}

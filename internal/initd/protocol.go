@@ -1,0 +1,122 @@
+package initd
+
+import "time"
+
+// The protocol is frozen: an agent of any release talks to an init of any release. On each connection init sends a Hello,
+// the client one Request, init one Reply, each one line of JSON; then init closes. Unknown fields are ignored.
+const (
+	ProtocolVersion = 1
+	SocketName      = "init.sock"      // in the shared volume
+	MaxRequestBytes = 512 << 10        // one request line
+	MaxWait         = time.Minute      // longest wait of OpWait
+	MaxStopLease    = 30 * time.Second // longest lease of OpTakeStop; a longer stop renews it
+	DefaultWindow   = 2 * time.Second  // how long after SIGTERM an agent may first take the stop
+	keptExits       = 16
+	maxConnections  = 32 // further ones wait
+	ioTimeout       = 5 * time.Second
+)
+
+// Op names what a request asks for.
+type Op string
+
+const (
+	OpState    Op = "state"     // the state now
+	OpWait     Op = "wait"      // the state as soon as Seq is above After or the incarnation another, or after TimeoutMillis
+	OpStart    Op = "start"     // start the JVM: takes effect at most once per StartID
+	OpSignal   Op = "signal"    // signal the running JVM, named by StartID and PID
+	OpTakeStop Op = "take-stop" // after SIGTERM: this agent stops Cassandra in order, for LeaseMillis from now; renewable
+)
+
+// Hello is the first line of every connection.
+type Hello struct {
+	Protocol int    `json:"protocol"`
+	Version  string `json:"version"` // release of helenus-init, for people
+}
+
+// Request is one line from the client. Start, signal and take-stop carry the incarnation they were decided for.
+type Request struct {
+	Op            Op       `json:"op"`
+	Incarnation   string   `json:"incarnation,omitempty"`
+	After         uint64   `json:"after,omitempty"`
+	TimeoutMillis int64    `json:"timeoutMillis,omitempty"` // 0 or above MaxWait: MaxWait
+	StartID       uint64   `json:"startID,omitempty"`       // at least 1; each new start has a higher one than the last
+	Argv          []string `json:"argv,omitempty"`          // Argv[0] is an absolute path
+	Env           []string `json:"env,omitempty"`           // NAME=value, over init's own environment
+	Dir           string   `json:"dir,omitempty"`           // absolute; default /
+	PID           int      `json:"pid,omitempty"`
+	Signal        string   `json:"signal,omitempty"` // TERM, QUIT (thread dump): to the JVM; KILL: to its whole session
+	LeaseMillis   int64    `json:"leaseMillis,omitempty"`
+}
+
+// Reply is one line from init. State is always there unless the request could not be read.
+type Reply struct {
+	Error *Error `json:"error,omitempty"`
+	State *State `json:"state,omitempty"`
+}
+
+// Code says why a request had no effect.
+type Code string
+
+const (
+	CodeInvalid     Code = "invalid"     // malformed request
+	CodeIncarnation Code = "incarnation" // the container was restarted since: look again
+	CodeRunning     Code = "running"     // another start runs
+	CodeStale       Code = "stale"       // the start id is below the last one used
+	CodeStopping    Code = "stopping"    // no start after SIGTERM
+	CodeNotRunning  Code = "not-running" // that start, with that pid, does not run
+	CodeNotStopping Code = "not-stopping"
+	CodeTooLate     Code = "too-late" // init stops Cassandra itself already
+)
+
+// Error is a refusal. It satisfies error, so that the client returns it as it came.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return "helenus-init: " + e.Message }
+
+// State is everything init knows: an agent needs no memory of its own.
+type State struct {
+	Incarnation string    `json:"incarnation"` // another one for each start of the container
+	Seq         uint64    `json:"seq"`         // rises with every change within one incarnation
+	StartedAt   time.Time `json:"startedAt"`
+	Image       Image     `json:"image"`
+	LastStartID uint64    `json:"lastStartID"` // highest id used, 0 for none
+	Process     *Process  `json:"process,omitempty"`
+	Exits       []Exit    `json:"exits,omitempty"` // oldest first, the last 16
+	Stopping    *Stopping `json:"stopping,omitempty"`
+}
+
+// Process is the running JVM. PID is as seen inside the container.
+type Process struct {
+	StartID   uint64    `json:"startID"`
+	PID       int       `json:"pid"`
+	StartedAt time.Time `json:"startedAt"`
+}
+
+// Exit is an ended start. Code is the exit code, 128 + number for an end by signal, 127 if the program could not be run.
+type Exit struct {
+	Process
+	EndedAt time.Time `json:"endedAt"`
+	Code    int       `json:"code"`
+	Signal  string    `json:"signal,omitempty"` // SIGKILL, … if a signal ended it
+	Error   string    `json:"error,omitempty"`  // why it could not be run
+}
+
+// Stopping is set from SIGTERM on. Until Deadline init leaves the stop to an agent; then, with Alone set, it acts itself.
+type Stopping struct {
+	Since    time.Time `json:"since"`
+	Deadline time.Time `json:"deadline"`
+	Taken    bool      `json:"taken"`
+	Alone    bool      `json:"alone"`
+}
+
+// Image is what the container's image says of itself.
+type Image struct {
+	ConfigDir     string            `json:"configDir"`             // the image's own configuration directory
+	Base          string            `json:"base"`                  // its copy in the shared volume, symbolic links resolved
+	CassandraHome string            `json:"cassandraHome"`         // CASSANDRA_HOME, default /opt/cassandra
+	JavaRelease   string            `json:"javaRelease,omitempty"` // the Java runtime's release file, see JavaVersion
+	Environment   map[string]string `json:"environment"`           // variables that bin/cassandra and its scripts read
+}

@@ -1,0 +1,255 @@
+package initd
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Config is what an Init is told at its start.
+type Config struct {
+	Dir     string        // shared volume: socket and copy of the configuration go here
+	Version string        // shown in Hello
+	Window  time.Duration // how long after SIGTERM an agent may first take the stop
+	Log     io.Writer     // one line per event, prefix "helenus-init: "
+}
+
+// Init supervises one JVM at a time. What state points to is replaced, never changed: a shallow copy is a snapshot.
+type Init struct {
+	cfg     Config
+	mu      sync.Mutex
+	state   State
+	changed chan struct{} // closed and made anew at each change of state
+	alone   *time.Timer   // fires when the stop is init's own
+}
+
+// Run is PID 1: it returns the exit status of the container, after SIGTERM or SIGINT and the end of Cassandra.
+func Run(cfg Config) (int, error) {
+	// Go ends a process that does not ask for SIGHUP, SIGPIPE and the like: here that would take the database down.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM)
+	term, child := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(child, syscall.SIGCHLD)
+
+	i := &Init{cfg: cfg, changed: make(chan struct{}), alone: time.NewTimer(time.Hour)}
+	i.alone.Stop()
+	i.state = State{Incarnation: rand.Text(), Seq: 1, StartedAt: time.Now().UTC()}
+	if err := i.readImage(); err != nil {
+		return 1, err
+	}
+	listener, err := i.listen()
+	if err != nil {
+		return 1, fmt.Errorf("open the socket for the agent: %w", err)
+	}
+	defer listener.Close()
+	go i.accept(listener)
+	i.logf("ready: configuration of the image copied to %s", i.state.Image.Base)
+	for {
+		select {
+		case <-child:
+			i.locked(i.reap)
+		case <-term:
+			i.locked(i.stop)
+		case <-i.alone.C:
+			i.locked(i.stopAlone)
+		}
+		if status, over := i.over(); over {
+			i.logf("exit with status %d", status)
+			return status, nil
+		}
+	}
+}
+
+func (i *Init) locked(f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f()
+}
+
+// over says whether the container is to end, and the status: that of the JVM that was stopped, 143 if none ran.
+func (i *Init) over() (status int, over bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s, exits := i.state.Stopping, i.state.Exits
+	if s == nil || i.state.Process != nil {
+		return 0, false
+	}
+	if n := len(exits); n > 0 && !exits[n-1].EndedAt.Before(s.Since) {
+		return exits[n-1].Code, true
+	}
+	return 128 + int(syscall.SIGTERM), true
+}
+
+// stop tells the agents that the container is to end and gives them the window to take it.
+func (i *Init) stop() {
+	if i.state.Stopping == nil {
+		i.logf("SIGTERM: stopping")
+		i.stopping(Stopping{Since: time.Now().UTC()}, i.cfg.Window)
+	}
+}
+
+// take gives the stop to an agent for the length of the lease.
+func (i *Init) take(lease time.Duration) *Error {
+	switch s := i.state.Stopping; {
+	case s == nil:
+		return refuse(CodeNotStopping, "nothing to take: no SIGTERM came")
+	case s.Alone:
+		return refuse(CodeTooLate, "SIGTERM was sent to Cassandra already")
+	case lease <= 0 || lease > MaxStopLease:
+		return refuse(CodeInvalid, "the lease must be above 0 and at most %s", MaxStopLease)
+	default:
+		i.stopping(Stopping{Since: s.Since, Taken: true}, lease)
+		return nil
+	}
+}
+
+// stopping publishes how the stop stands and when init takes it over.
+func (i *Init) stopping(s Stopping, left time.Duration) {
+	s.Deadline = time.Now().UTC().Add(left)
+	i.state.Stopping = &s
+	i.alone.Reset(left)
+	i.change()
+}
+
+// stopAlone ends the JVM without an agent: SIGTERM, on which Cassandra's shutdown hook drains. How long that may take is
+// the pod's terminationGracePeriod, at whose end the kubelet kills.
+func (i *Init) stopAlone() {
+	if left := time.Until(i.state.Stopping.Deadline); left > 0 { // renewed while the timer fired
+		i.alone.Reset(left)
+		return
+	}
+	s := *i.state.Stopping
+	s.Alone, i.state.Stopping = true, &s
+	i.logf("no agent stops Cassandra: doing it")
+	if p := i.state.Process; p != nil {
+		_ = i.signal(p.StartID, p.PID, "TERM")
+	}
+	i.change()
+}
+
+func (i *Init) listen() (net.Listener, error) {
+	path := filepath.Join(i.cfg.Dir, SocketName)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // left by an earlier start of the container
+		return nil, err
+	}
+	defer syscall.Umask(syscall.Umask(0o117)) // 0660 from the first moment on: agent and init share a group
+	return net.Listen("unix", path)
+}
+
+func (i *Init) accept(listener net.Listener) {
+	slots := make(chan struct{}, maxConnections)
+	for {
+		slots <- struct{}{}
+		conn, err := listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // out of descriptors or memory: try again, do not spin
+			time.Sleep(100 * time.Millisecond)
+			<-slots
+		default:
+			go func() { i.serve(conn); <-slots }()
+		}
+	}
+}
+
+// serve answers the one request of a connection. A client that does not send it, or does not read, is given up.
+func (i *Init) serve(conn net.Conn) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(ioTimeout))
+	out := json.NewEncoder(conn)
+	if out.Encode(Hello{Protocol: ProtocolVersion, Version: i.cfg.Version}) != nil {
+		return
+	}
+	in := bufio.NewScanner(conn)
+	in.Buffer(nil, MaxRequestBytes)
+	in.Scan()
+	var r Request
+	if err := cmp.Or(in.Err(), json.Unmarshal(in.Bytes(), &r)); err != nil {
+		_ = out.Encode(Reply{Error: refuse(CodeInvalid, "read request of at most %d bytes: %v", MaxRequestBytes, err)})
+		return
+	}
+	if r.Op == OpWait {
+		_ = conn.SetDeadline(time.Time{})
+		i.wait(r, conn)
+		_ = conn.SetDeadline(time.Now().Add(ioTimeout))
+	}
+	_ = out.Encode(i.answer(r))
+}
+
+// wait blocks as OpWait says, or until the client is gone.
+func (i *Init) wait(r Request, conn net.Conn) {
+	gone := make(chan struct{})
+	go func() { _, _ = conn.Read(make([]byte, 1)); close(gone) }() // ends when serve closes the connection
+	limit := MaxWait
+	if ms := r.TimeoutMillis; ms > 0 && ms < limit.Milliseconds() {
+		limit = time.Duration(ms) * time.Millisecond
+	}
+	timeout := time.After(limit)
+	for {
+		i.mu.Lock()
+		changed, news := i.changed, i.state.Seq > r.After || i.state.Incarnation != r.Incarnation
+		i.mu.Unlock()
+		if news {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			return
+		case <-gone:
+			return
+		}
+	}
+}
+
+// answer does what a request asks for.
+func (i *Init) answer(r Request) Reply {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var e *Error
+	switch r.Op {
+	case OpState, OpWait:
+	case OpStart, OpSignal, OpTakeStop:
+		switch {
+		case r.Incarnation != i.state.Incarnation:
+			e = refuse(CodeIncarnation, "%s was meant for another start of this container", r.Op)
+		case r.Op == OpStart:
+			e = i.start(r)
+		case r.Op == OpSignal:
+			e = i.signal(r.StartID, r.PID, r.Signal)
+		default:
+			e = i.take(time.Duration(min(r.LeaseMillis, MaxStopLease.Milliseconds()+1)) * time.Millisecond)
+		}
+	default:
+		e = refuse(CodeInvalid, "unknown op %q", r.Op)
+	}
+	state := i.state
+	return Reply{Error: e, State: &state}
+}
+
+// change wakes all that wait for one.
+func (i *Init) change() {
+	i.state.Seq++
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+func (i *Init) logf(format string, args ...any) {
+	fmt.Fprintf(i.cfg.Log, "helenus-init: "+format+"\n", args...)
+}
+
+func refuse(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
