@@ -1,0 +1,186 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// How long certificates live, and how far back they are dated for peers whose clock is behind.
+const (
+	AuthorityLifetime = 10 * 365 * 24 * time.Hour
+	LeafLifetime      = 365 * 24 * time.Hour
+	backdated         = time.Hour
+)
+
+// Keys of the Secrets that hold certificates. The names are those of kubernetes.io/tls.
+const (
+	KeyCertificate = "tls.crt"
+	KeyPrivateKey  = "tls.key"
+	KeyBundle      = "ca.crt"
+)
+
+// Pair is a certificate and its key, both PEM.
+type Pair struct {
+	Certificate []byte
+	Key         []byte
+}
+
+// Authority signs the leaves of one cluster.
+type Authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// NewAuthority makes the authority of a cluster: ECDSA P-256, ten years, able to sign leaves and nothing else. Name is for people.
+func NewAuthority(name string, now time.Time) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make key of authority: %w", err)
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return Pair{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{Organization: []string{"Helenus"}, CommonName: commonName(name)},
+		NotBefore:             now.Add(-backdated),
+		NotAfter:              now.Add(AuthorityLifetime),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	return sign(template, template, key, key)
+}
+
+// ParseAuthority reads what NewAuthority made.
+func ParseAuthority(pair Pair) (*Authority, error) {
+	certificates, err := ParseCertificates(pair.Certificate)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate of authority: %w", err)
+	}
+	block, _ := pem.Decode(pair.Key)
+	if block == nil {
+		return nil, errors.New("read key of authority: no PEM block")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("read key of authority: %w", err)
+	}
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("read key of authority: %T, want ECDSA", parsed)
+	case !certificates[0].IsCA:
+		return nil, errors.New("read certificate of authority: it may not sign others")
+	case !key.PublicKey.Equal(certificates[0].PublicKey):
+		return nil, errors.New("read authority: the key does not belong to the certificate")
+	}
+	return &Authority{certificate: certificates[0], key: key}, nil
+}
+
+// Issue signs a leaf of one year for an identity. It serves and calls: agents ask each other.
+func (a *Authority) Issue(identity Identity, now time.Time) (Pair, error) {
+	if err := identity.check(); err != nil {
+		return Pair{}, fmt.Errorf("issue certificate: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make key for %s: %w", identity, err)
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return Pair{}, err
+	}
+	name := identity.Node
+	if identity.IsOperator() {
+		name = "operator"
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{Organization: []string{"Helenus"}, CommonName: commonName(name)},
+		NotBefore:             now.Add(-backdated),
+		NotAfter:              earlier(now.Add(LeafLifetime), a.certificate.NotAfter),
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	template.URIs = append(template.URIs, identity.URI())
+	if server := identity.ServerName(); server != "" {
+		template.DNSNames = []string{server}
+	}
+	return sign(template, a.certificate, key, a.key)
+}
+
+// Signed says whether a leaf was signed by this authority and not by an earlier one.
+func (a *Authority) Signed(leaf *x509.Certificate) bool {
+	return leaf.CheckSignatureFrom(a.certificate) == nil
+}
+
+// RenewAt is when a certificate is to be replaced: after two thirds of its life.
+func RenewAt(certificate *x509.Certificate) time.Time {
+	life := certificate.NotAfter.Sub(certificate.NotBefore)
+	return certificate.NotBefore.Add(life / 3 * 2)
+}
+
+// ParseCertificates reads one or more PEM certificates. Anything else in the text is an error: a bundle that is half read would lock somebody out.
+func ParseCertificates(text []byte) ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("PEM block %d is a %q, want CERTIFICATE", len(out)+1, block.Type)
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", len(out)+1, err)
+		}
+		out = append(out, certificate)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no PEM certificate")
+	}
+	return out, nil
+}
+
+func sign(template, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey) (Pair, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, parentKey)
+	if err != nil {
+		return Pair{}, fmt.Errorf("sign certificate of %s: %w", template.Subject.CommonName, err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("encode key of %s: %w", template.Subject.CommonName, err)
+	}
+	return Pair{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}),
+	}, nil
+}
+
+// newSerial is 127 random bits, positive and within the 20 bytes that RFC 5280 allows.
+func newSerial() (*big.Int, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("make serial number: %w", err)
+	}
+	return serial.Add(serial, big.NewInt(1)), nil
+}
+
+// commonName cuts a name to the 64 characters that X.520 allows. It is for people; nothing is decided by it.
+func commonName(name string) string { return name[:min(len(name), 64)] }
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

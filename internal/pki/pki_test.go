@@ -1,0 +1,283 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var today = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const uid types.UID = "5f7e0d1c-0000-4000-8000-000000000001"
+
+func newAuthority(t *testing.T) (*Authority, Pair) {
+	t.Helper()
+	pair, err := NewAuthority("orders", today)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := ParseAuthority(pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority, pair
+}
+
+func issue(t *testing.T, a *Authority, id Identity, at time.Time) Pair {
+	t.Helper()
+	leaf, err := a.Issue(id, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
+func material(t *testing.T, leaf Pair, bundle []byte) *Material {
+	t.Helper()
+	m, err := NewMaterial(leaf, bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestLeafCarriesIdentityAndLife(t *testing.T) {
+	a, _ := newAuthority(t)
+	for _, id := range []Identity{OperatorOf(uid), NodeOf(uid, "orders-dc1-r1-0")} {
+		certificates, err := ParseCertificates(issue(t, a, id, today).Certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf := certificates[0]
+		if got, err := IdentityOf(leaf); err != nil || got != id {
+			t.Errorf("identity %v, %v; want %v", got, err, id)
+		}
+		if leaf.IsCA || leaf.NotAfter != today.Add(LeafLifetime) || !a.Signed(leaf) {
+			t.Errorf("leaf of %s: CA %v, until %s", id, leaf.IsCA, leaf.NotAfter)
+		}
+		if at := RenewAt(leaf); at.Before(today.Add(LeafLifetime*6/10)) || at.After(today.Add(LeafLifetime*7/10)) {
+			t.Errorf("renewed at %s, want two thirds of a year after %s", at, today)
+		}
+	}
+}
+
+func TestLeafNeverOutlivesItsAuthority(t *testing.T) {
+	a, _ := newAuthority(t)
+	late := today.Add(AuthorityLifetime - 24*time.Hour)
+	certificates, err := ParseCertificates(issue(t, a, OperatorOf(uid), late).Certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !certificates[0].NotAfter.Equal(a.certificate.NotAfter) {
+		t.Errorf("leaf until %s, authority until %s", certificates[0].NotAfter, a.certificate.NotAfter)
+	}
+}
+
+func TestParseIdentityRefusesWhatIsNone(t *testing.T) {
+	for _, text := range []string{
+		"https://uid/operator", "helenus://uid", "helenus://uid/", "helenus://uid/node/", "helenus://uid/node/a/b", "helenus:///operator",
+		"helenus://user@uid/operator", "helenus://uid/operator?x=1", "helenus://uid/operator#x", "helenus://uid:1/operator", "helenus:opaque",
+	} {
+		u, err := NodeOf("x", "y").URI().Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, err := ParseIdentity(u); err == nil {
+			t.Errorf("%s was read as %v", text, id)
+		}
+	}
+}
+
+func TestIssueRefusesNamesThatBreakTheURI(t *testing.T) {
+	a, _ := newAuthority(t)
+	for _, id := range []Identity{{}, {ClusterUID: "a/b"}, {ClusterUID: uid, Node: "a/b"}, {ClusterUID: uid, Node: "a.b"}} {
+		if _, err := a.Issue(id, today); err == nil {
+			t.Errorf("issued a certificate for %+v", id)
+		}
+	}
+}
+
+func TestParseAuthorityRefusesForeignKeyAndLeaf(t *testing.T) {
+	a, first := newAuthority(t)
+	_, second := newAuthority(t)
+	if _, err := ParseAuthority(Pair{Certificate: first.Certificate, Key: second.Key}); err == nil {
+		t.Error("accepted the key of another authority")
+	}
+	if _, err := ParseAuthority(issue(t, a, OperatorOf(uid), today)); err == nil {
+		t.Error("accepted a leaf as authority")
+	}
+	if _, err := ParseAuthority(Pair{Certificate: first.Certificate, Key: []byte("x")}); err == nil {
+		t.Error("accepted a key that is none")
+	}
+}
+
+// handshake lets a client reach a server over a pipe and returns what each side says.
+func handshake(server *tls.Config, client *tls.Config) (serverErr, clientErr error) {
+	left, right := net.Pipe()
+	defer left.Close()
+	defer right.Close()
+	done := make(chan error, 1)
+	go func() {
+		s := tls.Server(left, server)
+		err := s.Handshake()
+		if err == nil {
+			_, err = s.Write([]byte("x")) // in TLS 1.3 the client learns of a refusal at its first read
+		}
+		left.Close()
+		done <- err
+	}()
+	c := tls.Client(right, client)
+	clientErr = c.Handshake()
+	if clientErr == nil {
+		_, clientErr = c.Read(make([]byte, 1))
+	}
+	right.Close()
+	return <-done, clientErr
+}
+
+func TestWhoMayTalkToANode(t *testing.T) {
+	own, ownPair := newAuthority(t)
+	other, otherPair := newAuthority(t)
+	node := NodeOf(uid, "orders-dc1-r1-0")
+	server := material(t, issue(t, own, node, today), ownPair.Certificate)
+	bothBundles := append(bytes.Clone(ownPair.Certificate), otherPair.Certificate...)
+
+	for _, c := range []struct {
+		name   string
+		leaf   Pair
+		server *Material
+		want   Identity
+		at     time.Time
+		ok     bool
+	}{
+		{"operator", issue(t, own, OperatorOf(uid), today), server, node, today, true},
+		{"peer", issue(t, own, NodeOf(uid, "orders-dc1-r2-0"), today), server, node, today, true},
+		{"stranger", issue(t, other, OperatorOf(uid), today), server, node, today, false},
+		{"another cluster under the same authority", issue(t, own, OperatorOf("another"), today), server, node, today, false},
+		{"another cluster whose authority is trusted", issue(t, other, OperatorOf("another"), today), material(t, issue(t, own, node, today), bothBundles), node, today, false},
+		{"rotated authority", issue(t, other, OperatorOf(uid), today), material(t, issue(t, own, node, today), bothBundles), node, today, true},
+		{"expired", issue(t, own, OperatorOf(uid), today.Add(-2*LeafLifetime)), server, node, today, false},
+		{"not yet valid", issue(t, own, OperatorOf(uid), today.Add(48*time.Hour)), server, node, today, false},
+		{"asked for another node", issue(t, own, OperatorOf(uid), today), server, NodeOf(uid, "orders-dc1-r2-0"), today, false},
+		{"asked for another cluster", issue(t, own, OperatorOf(uid), today), server, NodeOf("another", "orders-dc1-r1-0"), today, false},
+		{"server expired", issue(t, own, OperatorOf(uid), today.Add(LeafLifetime)), server, node, today.Add(LeafLifetime + time.Minute), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			clock := func() time.Time { return c.at }
+			client := material(t, c.leaf, bothBundles)
+			serverErr, clientErr := handshake(ServerConfig(func() (*Material, error) { return c.server, nil }, clock), ClientConfig(client, c.want, clock))
+			if ok := serverErr == nil && clientErr == nil; ok != c.ok {
+				t.Errorf("connected: %v, want %v (server: %v, client: %v)", ok, c.ok, serverErr, clientErr)
+			}
+		})
+	}
+}
+
+func TestNoCertificateIsRefused(t *testing.T) {
+	own, pair := newAuthority(t)
+	node := NodeOf(uid, "orders-dc1-r1-0")
+	server := material(t, issue(t, own, node, today), pair.Certificate)
+	clock := func() time.Time { return today }
+	client := ClientConfig(server, node, clock)
+	client.Certificates = nil
+	serverErr, clientErr := handshake(ServerConfig(func() (*Material, error) { return server, nil }, clock), client)
+	if serverErr == nil || clientErr == nil {
+		t.Errorf("server: %v, client: %v; want both to fail", serverErr, clientErr)
+	}
+}
+
+func TestServerOfANodeIsNotMistakenForOneWithItsName(t *testing.T) {
+	// A leaf with the right DNS name and another identity: the URI decides.
+	own, pair := newAuthority(t)
+	node := NodeOf(uid, "orders-dc1-r1-0")
+	forged := issue(t, own, NodeOf(uid, "orders-dc1-r1-1"), today)
+	server := material(t, forged, pair.Certificate)
+	clock := func() time.Time { return today }
+	client := ClientConfig(material(t, issue(t, own, OperatorOf(uid), today), pair.Certificate), node, clock)
+	client.ServerName = NodeOf(uid, "orders-dc1-r1-1").ServerName()
+	if _, err := handshake(ServerConfig(func() (*Material, error) { return server, nil }, clock), client); err == nil || !strings.Contains(err.Error(), ErrStranger.Error()) {
+		t.Errorf("client says %v, want %v", err, ErrStranger)
+	}
+}
+
+func writeSecret(t *testing.T, directory, version string, leaf Pair, bundle []byte) {
+	t.Helper()
+	// As the kubelet does it: a new directory, then the link is exchanged.
+	if err := os.MkdirAll(filepath.Join(directory, version), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{KeyCertificate: leaf.Certificate, KeyPrivateKey: leaf.Key, KeyBundle: bundle} {
+		if err := os.WriteFile(filepath.Join(directory, version, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		link := filepath.Join(directory, name)
+		if _, err := os.Lstat(link); err != nil {
+			if err := os.Symlink(filepath.Join("..data", name), link); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	next := filepath.Join(directory, "..next")
+	if err := os.Symlink(version, next); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, filepath.Join(directory, "..data")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilesFollowTheSecret(t *testing.T) {
+	a, pair := newAuthority(t)
+	directory := t.TempDir()
+	files := NewFiles(directory)
+	if _, err := files.Material(); err == nil {
+		t.Fatal("read material from an empty directory")
+	}
+	node := NodeOf(uid, "orders-dc1-r1-0")
+	writeSecret(t, directory, "v1", issue(t, a, node, today), pair.Certificate)
+	first, err := files.Material()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := files.Material(); again != first {
+		t.Error("read unchanged files again")
+	}
+	writeSecret(t, directory, "v2", issue(t, a, node, today), pair.Certificate)
+	second, err := files.Material()
+	if err != nil || second == first {
+		t.Fatalf("did not follow the renewed certificate: %v", err)
+	}
+	writeSecret(t, directory, "v3", Pair{Certificate: []byte("broken"), Key: []byte("broken")}, pair.Certificate)
+	if kept, err := files.Material(); err != nil || kept != second {
+		t.Errorf("gave up usable material for broken files: %v", err)
+	}
+}
+
+func FuzzParseCertificates(f *testing.F) {
+	pair, err := NewAuthority("orders", today)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(pair.Certificate)
+	f.Add(append(bytes.Clone(pair.Certificate), pair.Certificate...))
+	f.Add(pair.Key)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		certificates, err := ParseCertificates(text)
+		if err == nil && len(certificates) == 0 {
+			t.Error("no error and no certificate")
+		}
+		for _, c := range certificates {
+			if _, err := x509.ParseCertificate(c.Raw); err != nil {
+				t.Errorf("returned a certificate that cannot be read: %v", err)
+			}
+		}
+	})
+}
