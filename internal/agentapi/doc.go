@@ -1,4 +1,3 @@
-// Package agentapi is what the operator and the agents say to each other over HTTPS: paths, queries and answers, client and server side of the wire. The
-// names of the pod (paths, ports, variables) are in internal/core/layout, which the renderer and the agent share; facts are those of internal/core/facts.
-// It never imports controller-runtime.
+// Package agentapi is what an agent and those around it agree on: the contract of the pod (paths, ports, names) that the operator renders and the agent
+// expects, and the questions that operator and agents ask each other over HTTPS. It imports the API types, core/facts and pki; both sides import it.
 package agentapi

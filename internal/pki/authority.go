@@ -116,7 +116,7 @@ func (a *Authority) Issue(identity Identity, now time.Time) (Pair, error) {
 	}
 	template.URIs = append(template.URIs, identity.URI())
 	if server := identity.ServerName(); server != "" {
-		template.DNSNames = []string{server}
+		template.DNSNames = []string{server, anyNode(identity.ClusterUID)}
 	}
 	return sign(template, a.certificate, key, a.key)
 }

@@ -52,6 +52,9 @@ func (i Identity) ServerName() string {
 	return i.Node + "." + string(i.ClusterUID) + ".helenus.internal"
 }
 
+// anyNode is the DNS name that the certificates of all nodes of a cluster have. No node is called so: their names have hyphens.
+func anyNode(cluster types.UID) string { return NodeOf(cluster, "node").ServerName() }
+
 // check refuses what would make an ambiguous URI or name.
 func (i Identity) check() error {
 	if i.ClusterUID == "" || strings.ContainsAny(string(i.ClusterUID), "/@:?#. ") {

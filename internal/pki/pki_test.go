@@ -181,6 +181,31 @@ func TestWhoMayTalkToANode(t *testing.T) {
 	}
 }
 
+func TestWhoAnswersAtAnAddress(t *testing.T) {
+	own, ownPair := newAuthority(t)
+	other, otherPair := newAuthority(t)
+	bothBundles := append(bytes.Clone(ownPair.Certificate), otherPair.Certificate...)
+	clock := func() time.Time { return today }
+	client := material(t, issue(t, own, NodeOf(uid, "orders-dc1-r1-0"), today), bothBundles)
+	for _, c := range []struct {
+		name string
+		leaf Pair
+		ok   bool
+	}{
+		{"another node", issue(t, own, NodeOf(uid, "orders-dc1-r2-0"), today), true},
+		{"node of another cluster", issue(t, other, NodeOf("another", "payments-dc1-r2-0"), today), false},
+		{"operator", issue(t, own, OperatorOf(uid), today), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := ServerConfig(func() (*Material, error) { return material(t, c.leaf, bothBundles), nil }, clock)
+			_, clientErr := handshake(server, AnyNodeConfig(client, clock))
+			if ok := clientErr == nil; ok != c.ok {
+				t.Errorf("accepted: %v, want %v (%v)", ok, c.ok, clientErr)
+			}
+		})
+	}
+}
+
 func TestNoCertificateIsRefused(t *testing.T) {
 	own, pair := newAuthority(t)
 	node := NodeOf(uid, "orders-dc1-r1-0")

@@ -78,17 +78,27 @@ func ServerConfig(source Source, now func() time.Time) *tls.Config {
 
 // ClientConfig is the configuration of a client that wants to reach one node and nobody else.
 func ClientConfig(material *Material, want Identity, now func() time.Time) *tls.Config {
+	return clientConfig(material, want.ServerName(), now, func(got Identity) bool { return got == want })
+}
+
+// AnyNodeConfig is the configuration of a client that knows an address only: whichever node of its own cluster answers there is right.
+func AnyNodeConfig(material *Material, now func() time.Time) *tls.Config {
+	cluster := material.identity.ClusterUID
+	return clientConfig(material, anyNode(cluster), now, func(got Identity) bool { return got.ClusterUID == cluster && !got.IsOperator() })
+}
+
+func clientConfig(material *Material, serverName string, now func() time.Time, wanted func(Identity) bool) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{material.certificate},
 		RootCAs:      material.roots,
-		ServerName:   want.ServerName(),
+		ServerName:   serverName,
 		Time:         now,
 		NextProtos:   []string{"http/1.1"},
 		VerifyConnection: func(state tls.ConnectionState) error {
 			got, err := peer(state)
-			if err == nil && got != want {
-				err = fmt.Errorf("%w: want %s, %s answered", ErrStranger, want, got)
+			if err == nil && !wanted(got) {
+				err = fmt.Errorf("%w: asked for %s, %s answered", ErrStranger, serverName, got)
 			}
 			return err
 		},

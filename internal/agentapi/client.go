@@ -1,0 +1,131 @@
+package agentapi
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/pki"
+)
+
+// maxAnswerBytes holds the ring of a thousand nodes with 16 tokens each several times.
+const maxAnswerBytes = 16 << 20
+
+// ErrUnreachable means that no answer came: nothing listens, the time was over, or the other side could not prove who it is.
+var ErrUnreachable = errors.New("agent does not answer")
+
+// Client asks the agent at one address. It keeps one connection for a short while.
+type Client struct {
+	address string
+	http    *http.Client
+}
+
+// NewClient asks the agent of one node, which must prove to be that node. The certificates are taken from the source at each new connection.
+func NewClient(source pki.Source, node pki.Identity, address string, now func() time.Time) *Client {
+	return newClient(address, source, func(m *pki.Material) *tls.Config { return pki.ClientConfig(m, node, now) })
+}
+
+// NewPeerClient asks whichever node of the source's own cluster is at an address.
+func NewPeerClient(source pki.Source, address string, now func() time.Time) *Client {
+	return newClient(address, source, func(m *pki.Material) *tls.Config { return pki.AnyNodeConfig(m, now) })
+}
+
+func newClient(address string, source pki.Source, config func(*pki.Material) *tls.Config) *Client {
+	dial := func(ctx context.Context, network, target string) (net.Conn, error) {
+		material, err := source()
+		if err != nil {
+			return nil, err
+		}
+		return (&tls.Dialer{NetDialer: &net.Dialer{}, Config: config(material)}).DialContext(ctx, network, target)
+	}
+	return &Client{address: address, http: &http.Client{
+		Transport: &http.Transport{
+			DialTLSContext: dial, DisableCompression: true,
+			MaxIdleConnsPerHost: 1, IdleConnTimeout: 2 * MaxWait,
+			ReadBufferSize: 4 << 10, WriteBufferSize: 1 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Facts asks for the facts as they are now: the agent looks at its JVM before it answers. Ctx bounds it.
+func (c *Client) Facts(ctx context.Context) (*facts.Agent, error) {
+	answer := &facts.Agent{}
+	return answer, c.get(ctx, PathFacts, nil, answer)
+}
+
+// WaitFacts asks for the facts as soon as their digest is another than the given one, and at the latest after limit (at most MaxWait). The answer
+// may be the same as before.
+func (c *Client) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
+	answer := &facts.Agent{}
+	query := url.Values{"digest": {digest}, "wait": {min(limit, MaxWait).String()}}
+	return answer, c.get(ctx, PathFacts, query, answer)
+}
+
+// Identity asks who is there, and what the ring of that node knows of an address and a host id; both may be empty.
+func (c *Client) Identity(ctx context.Context, address, hostID string) (*Identity, error) {
+	query := url.Values{}
+	if address != "" {
+		query.Set("address", address)
+	}
+	if hostID != "" {
+		query.Set("hostID", hostID)
+	}
+	answer := &Identity{}
+	return answer, c.get(ctx, PathIdentity, query, answer)
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+func (c *Client) get(ctx context.Context, path string, query url.Values, into any) error {
+	target := url.URL{Scheme: "https", Host: c.address, Path: path, RawQuery: query.Encode()}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return fmt.Errorf("ask %s: %w: %w", c.address, ErrUnreachable, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // a body that was read
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask %s: %w: %w", c.address, ErrUnreachable, err)
+	case len(body) > maxAnswerBytes:
+		return fmt.Errorf("ask %s: answer has more than %d bytes", c.address, maxAnswerBytes)
+	case response.StatusCode != http.StatusOK:
+		return fmt.Errorf("ask %s for %s: HTTP %s: %.200q", c.address, path, response.Status, body)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("ask %s for %s: read answer: %w", c.address, path, err)
+	}
+	return nil
+}
+
+// FactsAddress is where the agent of a pod answers.
+func FactsAddress(podIP string) string { return net.JoinHostPort(podIP, strconv.Itoa(PortFacts)) }
+
+// Of says whether an answer comes from the pod that it was expected from.
+func Of(answer *facts.Agent, cluster types.UID, node string, pod types.UID) error {
+	if answer.ClusterUID != cluster || answer.Node != node || answer.PodUID != pod {
+		return fmt.Errorf("answer of node %s, pod %s, cluster %s; expected %s, %s, %s", answer.Node, answer.PodUID, answer.ClusterUID, node, pod, cluster)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package agentapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// Identity is what an agent tells another before that one starts its JVM: who it is, which addresses it had, whom it knows as replaced.
+type Identity struct {
+	ClusterUID types.UID `json:"clusterUID"`
+	Node       string    `json:"node"`
+	PodUID     types.UID `json:"podUID"`
+	// HostID of the node, empty before it is a member.
+	HostID string `json:"hostID,omitempty"`
+	// Addresses the node has and had, with the time of the last use.
+	Addresses []facts.AddressUse `json:"addresses,omitempty"`
+	// Replaced are host ids that must never start again.
+	Replaced []string `json:"replaced,omitempty"`
+	// TrafficOpened says that the native transport of this node is or was open to anybody.
+	TrafficOpened bool `json:"trafficOpened"`
+
+	// AtAddress is the member that this node's ring has at the address asked for; nil if none, or if no JVM answers.
+	AtAddress *Sighting `json:"atAddress,omitempty"`
+	// OfHostID is the member that this node's ring has with the host id asked for.
+	OfHostID *Sighting `json:"ofHostID,omitempty"`
+	// Ring says that the JVM of this node answered, and so that absent sightings mean something.
+	Ring bool `json:"ring"`
+}
+
+// Sighting is a member in the eyes of another.
+type Sighting struct {
+	Address string             `json:"address"`
+	HostID  string             `json:"hostID,omitempty"`
+	Live    bool               `json:"live"`
+	Status  facts.GossipStatus `json:"status,omitempty"`
+}
+
+// SightingOf is what an endpoint of a ring tells a peer.
+func SightingOf(e facts.Endpoint) *Sighting {
+	return &Sighting{Address: e.Address, HostID: e.HostID, Live: e.Live, Status: e.Status}
+}
+
+// MaxWait is the longest wait of a question for facts.
+const MaxWait = time.Minute
+
+// Digest of an answer: the same for answers that differ only in the time at which they were given.
+func Digest(answer *facts.Agent) string {
+	timeless := *answer
+	timeless.ObservedAt = time.Time{}
+	text, err := json.Marshal(&timeless)
+	if err != nil {
+		panic(fmt.Sprintf("encode facts: %v", err)) // plain data only: cannot happen
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}
