@@ -1,0 +1,146 @@
+package v1alpha1
+
+// SettingType is the JSON type of a setting of cassandra.yaml, as the schema must declare it.
+type SettingType string
+
+// The types that settings have.
+const (
+	SettingText    SettingType = "text"
+	SettingInteger SettingType = "integer"
+	SettingBoolean SettingType = "boolean"
+	SettingList    SettingType = "list"
+	SettingObject  SettingType = "object"
+)
+
+// OwnedSetting is a key of cassandra.yaml that Helenus sets by itself.
+type OwnedSetting struct {
+	// Key in cassandra.yaml.
+	Key string
+	// Type its value has in cassandra.yaml.
+	Type SettingType
+	// Instead says what the user can do instead, or why there is nothing to be done.
+	Instead string
+}
+
+// Message is what the API server answers to a user who sets it.
+func (o OwnedSetting) Message() string { return o.Key + " is set by Helenus: " + o.Instead }
+
+const (
+	insteadTokens   = "Helenus assigns every token; see datacenters[].tokens and replicationFactor"
+	insteadSeeds    = "the seeds are chosen among the members of the ring"
+	insteadAddress  = "a node's address is that of its pod"
+	insteadPort     = "services and network policies rely on the standard ports"
+	insteadDirs     = "directories follow from node.storage"
+	insteadLocation = "the location is the datacenter and rack of the node; see ringName"
+	insteadSecurity = "authentication and encryption cannot be configured yet"
+	insteadFailure  = "a disk error must end the JVM, so that the agent can see it and act"
+	insteadReady    = "a node is ready when the ring says so, not after a wait"
+)
+
+// OwnedSettings are the keys that node.cassandraYaml may not have. The schema of the kinds is generated from this list, and rendering relies on it. It
+// holds the names of all releases from 4.0, so that none changes its meaning by an upgrade.
+var OwnedSettings = []OwnedSetting{
+	{"cluster_name", SettingText, "set spec.clusterName"},
+	{"partitioner", SettingText, "tokens are computed for Murmur3Partitioner"},
+
+	{"num_tokens", SettingInteger, "set datacenters[].tokens"},
+	{"initial_token", SettingText, insteadTokens},
+	{"allocate_tokens_for_keyspace", SettingText, insteadTokens},
+	{"allocate_tokens_for_local_replication_factor", SettingInteger, insteadTokens},
+	{"auto_bootstrap", SettingBoolean, "it follows from how the node joins"},
+
+	{"seed_provider", SettingList, insteadSeeds},
+	{"block_for_peers_timeout_in_secs", SettingInteger, insteadReady},
+	{"block_for_peers_in_remote_dcs", SettingBoolean, insteadReady},
+
+	{"listen_address", SettingText, insteadAddress},
+	{"listen_interface", SettingText, insteadAddress},
+	{"listen_interface_prefer_ipv6", SettingBoolean, insteadAddress},
+	{"listen_on_broadcast_address", SettingBoolean, insteadAddress},
+	{"broadcast_address", SettingText, insteadAddress},
+	{"rpc_address", SettingText, insteadAddress},
+	{"rpc_interface", SettingText, insteadAddress},
+	{"rpc_interface_prefer_ipv6", SettingBoolean, insteadAddress},
+	{"broadcast_rpc_address", SettingText, insteadAddress},
+
+	{"storage_port", SettingInteger, insteadPort},
+	{"ssl_storage_port", SettingInteger, insteadPort},
+	{"native_transport_port", SettingInteger, insteadPort},
+	{"native_transport_port_ssl", SettingInteger, insteadPort},
+	{"start_native_transport", SettingBoolean, "clients are let in when the node is a complete member"},
+
+	{"endpoint_snitch", SettingText, insteadLocation},
+	{"initial_location_provider", SettingText, insteadLocation},
+
+	{"data_file_directories", SettingList, insteadDirs},
+	{"local_system_data_file_directory", SettingText, insteadDirs},
+	{"commitlog_directory", SettingText, insteadDirs},
+	{"hints_directory", SettingText, insteadDirs},
+	{"saved_caches_directory", SettingText, insteadDirs},
+	{"cdc_raw_directory", SettingText, insteadDirs},
+	{"disk_failure_policy", SettingText, insteadFailure},
+	{"commit_failure_policy", SettingText, insteadFailure},
+
+	{"authenticator", SettingText, insteadSecurity},
+	{"authorizer", SettingText, insteadSecurity},
+	{"network_authorizer", SettingText, insteadSecurity},
+	{"cidr_authorizer", SettingObject, insteadSecurity},
+	{"role_manager", SettingText, insteadSecurity},
+	{"internode_authenticator", SettingText, insteadSecurity},
+	{"server_encryption_options", SettingObject, insteadSecurity},
+	{"client_encryption_options", SettingObject, insteadSecurity},
+	{"jmx_server_options", SettingObject, "JMX is for the agent and for commands inside the pod"},
+}
+
+// OwnedName is a group of JVM options or environment variables that Helenus sets by itself.
+type OwnedName struct {
+	// Instead says what the user can do instead, or why there is nothing to be done.
+	Instead string
+	// Names are beginnings of options, or whole names of variables.
+	Names []string
+}
+
+// OwnedJVMOptions are the beginnings of options that node.jvm.options may not have.
+var OwnedJVMOptions = []OwnedName{
+	{"set jvm.heap", []string{
+		"-Xms", "-Xmx", "-XX:InitialHeapSize", "-XX:MaxHeapSize", "-XX:InitialRAMPercentage", "-XX:MinRAMPercentage", "-XX:MaxRAMPercentage",
+	}},
+	{"set jvm.gcLog", []string{"-Xlog:gc", "-Xloggc", "-Xlog:disable"}},
+	{"whether and how a node joins is decided by its ticket", []string{
+		"-Dcassandra.replace_address", "-Dcassandra.replace_node", "-Dcassandra.replace_token", "-Dcassandra.allow_empty_replace_address",
+		"-Dcassandra.allow_unsafe_", "-Dcassandra.initial_token", "-Dcassandra.auto_bootstrap", "-Dcassandra.allocate_tokens",
+		"-Dcassandra.join_ring", "-Dcassandra.write_survey", "-Dcassandra.load_ring_state", "-Dcassandra.start_gossip",
+		"-Dcassandra.start_native_transport", "-Dcassandra.reset_bootstrap_progress", "-Dcassandra.override_decommission",
+		"-Dcassandra.consistent.rangemovement", "-Dcassandra.consistent.simultaneousmoves", "-Dcassandra.ignore_dc", "-Dcassandra.ignore_rack",
+		"-Dcassandra.system_auth.default_rf", "-Dcassandra.partitioner", "-Dcassandra.unsafesystem",
+	}},
+	{"how long a node waits for the ring is part of how Helenus forms and checks it", []string{
+		"-Dcassandra.ring_delay_ms", "-Dcassandra.gossip_settle", "-Dcassandra.skip_wait_for_gossip_to_settle", "-Dcassandra.shutdown_announce_in_ms",
+		"-Dcassandra.broadcast_interval_ms", "-Dcassandra.gossip_quarantine_delay_ms",
+	}},
+	{"files and directories of Cassandra follow from the image and node.storage", []string{
+		"-Dcassandra.config", "-Dcassandra.settings.", "-Dcassandra.storagedir", "-Dcassandra.logdir", "-Dcassandra-pidfile",
+		"-Dcassandra-foreground", "-Dcassandra-rackdc.properties", "-Dlogback.configurationFile",
+	}},
+	{"services and network policies rely on the standard ports", []string{
+		"-Dcassandra.storage_port", "-Dcassandra.ssl_storage_port", "-Dcassandra.native_transport_port",
+	}},
+	{"JMX is for the agent and for commands inside the pod", []string{
+		"-Dcassandra.jmx.", "-Dcom.sun.management.jmxremote", "-Djava.rmi.server.hostname",
+	}},
+	{"code beside Cassandra's own belongs in an image of one's own", []string{"-javaagent:", "-agentlib:", "-agentpath:", "-Xbootclasspath", "-Xrun"}},
+	{"the JVM must end when its memory is exhausted, so that the agent can start it again", []string{
+		"-XX:-ExitOnOutOfMemoryError", "-XX:-CrashOnOutOfMemoryError", "-XX:OnOutOfMemoryError", "-XX:OnError",
+	}},
+	{"options are listed here, one by one", []string{"-XX:Flags=", "-XX:VMOptionsFile="}},
+}
+
+// OwnedVariables are the names that node.environment may not have.
+var OwnedVariables = []OwnedName{
+	{"list options in jvm.options", []string{"JVM_OPTS", "JVM_EXTRA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"}},
+	{"set jvm.heap", []string{"MAX_HEAP_SIZE", "HEAP_NEWSIZE"}},
+	{"the image and the agent decide where Cassandra finds its files", []string{
+		"CASSANDRA_HOME", "CASSANDRA_CONF", "CASSANDRA_INCLUDE", "CASSANDRA_LOG_DIR", "JAVA_HOME", "CLASSPATH", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH",
+	}},
+	{"JMX is for the agent and for commands inside the pod", []string{"LOCAL_JMX", "JMX_PORT"}},
+}
