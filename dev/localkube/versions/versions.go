@@ -1,0 +1,56 @@
+package versions
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const (
+	// DefaultKubernetes is the Kubernetes release that `up` builds when no
+	// --kubernetes-version is given.
+	DefaultKubernetes = "1.35.4"
+	// CoreDNS answers DNS for the pods.
+	CoreDNS = "1.15.0"
+	// LocalPathProvisioner makes the volumes of the default StorageClass.
+	LocalPathProvisioner = "0.0.30"
+)
+
+// Kubernetes is a parsed Kubernetes release such as 1.35.4.
+type Kubernetes struct {
+	Major, Minor, Patch int
+}
+
+// oldest is the first minor release whose flags and config this tool writes.
+const oldest = 34
+
+// Parse reads "1.35.4" or "v1.35.4".
+func Parse(s string) (Kubernetes, error) {
+	parts := strings.Split(strings.TrimPrefix(s, "v"), ".")
+	var n [3]int
+	if len(parts) != len(n) {
+		return Kubernetes{}, fmt.Errorf("kubernetes version %q: want MAJOR.MINOR.PATCH, for example %s", s, DefaultKubernetes)
+	}
+	for i, part := range parts {
+		v, err := strconv.Atoi(part)
+		if err != nil || v < 0 {
+			return Kubernetes{}, fmt.Errorf("kubernetes version %q: %q is not a number; want MAJOR.MINOR.PATCH, for example %s", s, part, DefaultKubernetes)
+		}
+		n[i] = v
+	}
+	k := Kubernetes{n[0], n[1], n[2]}
+	if k.Major != 1 || k.Minor < oldest {
+		return Kubernetes{}, fmt.Errorf("kubernetes version %s: localkube runs 1.%d and newer", k, oldest)
+	}
+	return k, nil
+}
+
+// String gives the release without the leading v: 1.35.4.
+func (k Kubernetes) String() string { return fmt.Sprintf("%d.%d.%d", k.Major, k.Minor, k.Patch) }
+
+// Module is the version of the module k8s.io/kubernetes.
+func (k Kubernetes) Module() string { return "v" + k.String() }
+
+// Staging is the version of the modules that Kubernetes publishes from its
+// staging directory, such as k8s.io/api: 1.35.4 appears there as v0.35.4.
+func (k Kubernetes) Staging() string { return fmt.Sprintf("v0.%d.%d", k.Minor, k.Patch) }
