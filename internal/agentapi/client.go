@@ -16,7 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/pki"
+)
+
+// Paths of the facts server.
+const (
+	// PathFacts answers a facts.Agent. With ?digest=<etag>&wait=<duration> it answers when the facts have another digest, or after the time given.
+	PathFacts = "/v1/facts"
+	// PathIdentity answers an Identity. With ?address= and ?hostID= it says what this node's ring knows of them.
+	PathIdentity = "/v1/identity"
 )
 
 // maxAnswerBytes holds the ring of a thousand nodes with 16 tokens each several times.
@@ -120,7 +129,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 }
 
 // FactsAddress is where the agent of a pod answers.
-func FactsAddress(podIP string) string { return net.JoinHostPort(podIP, strconv.Itoa(PortFacts)) }
+func FactsAddress(podIP string) string { return net.JoinHostPort(podIP, strconv.Itoa(layout.FactsPort)) }
 
 // Of says whether an answer comes from the pod that it was expected from.
 func Of(answer *facts.Agent, cluster types.UID, node string, pod types.UID) error {

@@ -1,3 +1,3 @@
-// Package agentapi is what an agent and those around it agree on: the contract of the pod (paths, ports, names) that the operator renders and the agent
-// expects, and the questions that operator and agents ask each other over HTTPS. It imports the API types, core/facts and pki; both sides import it.
+// Package agentapi is what is asked of an agent over HTTPS, by the operator and by other agents: the paths, the answers that core/facts does not define, and
+// the client. What a pod looks like is in core/layout. It imports core/facts, core/layout and pki.
 package agentapi
