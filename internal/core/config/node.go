@@ -1,0 +1,150 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"strings"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// Names of the files in Cassandra's configuration directory.
+const (
+	CassandraYAML     = "cassandra.yaml"
+	RackProperties    = "cassandra-rackdc.properties"
+	ServerOptions     = "jvm-server.options"
+	Logback           = "logback.xml"
+	JolokiaProperties = "jolokia.properties" // holds the credential; mode 0600
+)
+
+// Ports of a node. They are the same in every cluster.
+const (
+	StoragePort         = 7000
+	NativeTransportPort = 9042
+)
+
+// Files are the contents of files by their path relative to the configuration directory.
+type Files map[string][]byte
+
+// Node is everything the configuration of one node depends on.
+type Node struct {
+	// Configuration is the effective input of the user, with the revision of the rules.
+	Configuration v1alpha1.NodeConfiguration
+
+	// Address of the pod, on which Cassandra listens for other nodes. IPv4 or IPv6.
+	Address netip.Addr
+	// BroadcastAddress under which other nodes and clients know the node. The zero value means Address.
+	BroadcastAddress netip.Addr
+	// Seeds of the ring. Never empty. They are no part of the hash: Cassandra reads them anew at run time.
+	Seeds []netip.Addr
+
+	Directories Directories
+
+	// MemoryLimit of the Cassandra container in bytes; 0 if it has none, and then the heap must be given.
+	MemoryLimit int64
+
+	// ClientTraffic decides the address of the native transport: Administrative binds the loopback address alone. Whether it is open at all is a matter
+	// of StartOf.
+	ClientTraffic v1alpha1.ClientTraffic
+
+	Jolokia Jolokia
+	// Exporter of metrics; nil for none.
+	Exporter *Exporter
+}
+
+// Directories are absolute paths inside the Cassandra container.
+type Directories struct {
+	// Configuration is where the rendered files lie.
+	Configuration string
+	Data          string
+	Commitlog     string
+	Hints         string
+	SavedCaches   string
+	// CDCRaw must be on the volume of the commit log: Cassandra hard-links segments into it.
+	CDCRaw string
+	// Logs is for what is written beside the container's log: the garbage collection log (gcLog: File) and what the user's options name.
+	Logs string
+	// Temporary is java.io.tmpdir, from where native libraries are loaded: it must not be mounted noexec. Empty leaves Java's default.
+	Temporary string
+}
+
+// OnVolumes sets the directories of data by the mount paths of their volumes; an empty commitlog means that it has no volume of its own.
+func (d Directories) OnVolumes(data, commitlog string) Directories {
+	if commitlog == "" {
+		commitlog = data
+	}
+	d.Data = path.Join(data, "data")
+	d.Hints = path.Join(data, "hints")
+	d.SavedCaches = path.Join(data, "saved_caches")
+	d.Commitlog = path.Join(commitlog, "commitlog")
+	d.CDCRaw = path.Join(commitlog, "cdc_raw")
+	return d
+}
+
+// Jolokia is the agent inside the JVM through which JMX is reached, on the loopback address alone.
+type Jolokia struct {
+	// Jar is the absolute path of the agent.
+	Jar string
+	// Port on 127.0.0.1.
+	Port int
+	// User and Password are the credential of this pod.
+	User, Password string
+}
+
+// Exporter is the Prometheus JMX exporter as a Java agent.
+type Exporter struct {
+	// Jar is the absolute path of the agent.
+	Jar string
+	// Address and Port it listens on.
+	Address netip.Addr
+	Port    int
+	// Config is the absolute path of its rules.
+	Config string
+}
+
+func (n *Node) broadcast() netip.Addr {
+	if n.BroadcastAddress.IsValid() {
+		return n.BroadcastAddress
+	}
+	return n.Address
+}
+
+// check says what is missing for any rendering. What the user wrote is checked by Validate, before it becomes part of a record.
+func (n *Node) check() error {
+	if !n.Address.IsValid() || n.Address.IsUnspecified() {
+		return fmt.Errorf("address %q is not the address of a pod", n.Address)
+	}
+	if n.broadcast().Is4() != n.Address.Is4() {
+		return fmt.Errorf("broadcast address %s is of another family than address %s", n.broadcast(), n.Address)
+	}
+	if len(n.Seeds) == 0 {
+		return fmt.Errorf("no seeds: a node without seeds would form a ring of its own")
+	}
+	for _, seed := range n.Seeds {
+		if !seed.IsValid() || seed.IsUnspecified() {
+			return fmt.Errorf("seed %q is no address", seed)
+		}
+	}
+	d := n.Directories
+	for name, value := range map[string]string{
+		"configuration": d.Configuration, "data": d.Data, "commitlog": d.Commitlog, "hints": d.Hints, "saved caches": d.SavedCaches,
+		"cdc_raw": d.CDCRaw, "logs": d.Logs, "Jolokia jar": n.Jolokia.Jar,
+	} {
+		if err := checkPath(value); err != nil {
+			return fmt.Errorf("path of %s: %w", name, err)
+		}
+	}
+	if n.Jolokia.Port < 1 || n.Jolokia.Port > 65535 || n.Jolokia.User == "" || n.Jolokia.Password == "" {
+		return fmt.Errorf("port, user and password of Jolokia are not all given")
+	}
+	return nil
+}
+
+// checkPath refuses paths that bin/cassandra would take apart: it splits options at white space.
+func checkPath(p string) error {
+	if !path.IsAbs(p) || strings.ContainsAny(p, " \t\n\"'*?[") {
+		return fmt.Errorf("%q is not an absolute path without white space, quotes and wildcards", p)
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"sort"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config/settings"
+)
+
+// renderRevision1 changes of the image's files what a node in a pod needs:
+//   - identity, addresses, seeds and directories;
+//   - failures of a disk end the JVM (die), so that the agent decides what happens next;
+//   - the wait for peers at the start is off: readiness is Helenus's, and members that left would make every start wait;
+//   - no token allocation: tokens come with the ticket;
+//   - the log goes to standard output alone (see renderLogback);
+//   - heap and direct memory by the memory limit, Jolokia and the exporter as Java agents;
+//
+// and after that what the user asks for.
+func renderRevision1(base Files, node *Node) (Files, error) {
+	table, err := settings.For(node.Configuration.Version)
+	if err != nil {
+		return nil, err
+	}
+	files := Files{}
+	if files[CassandraYAML], err = revision1YAML(base[CassandraYAML], node, table); err != nil {
+		return nil, fmt.Errorf("%s: %w", CassandraYAML, err)
+	}
+	if files[Logback], err = renderLogback(base[Logback]); err != nil {
+		return nil, fmt.Errorf("%s: %w", Logback, err)
+	}
+	files[RackProperties] = setProperties(base[RackProperties], []property{
+		{"dc", node.Configuration.DatacenterName},
+		{"rack", node.Configuration.RackName},
+	})
+	files[JolokiaProperties] = revision1Jolokia(node.Jolokia)
+	options, err := revision1Options(base, node)
+	if err != nil {
+		return nil, err
+	}
+	for name, data := range options {
+		files[name] = data
+	}
+	return files, nil
+}
+
+func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, error) {
+	document, err := parseDocument(base)
+	if err != nil {
+		return nil, err
+	}
+	var changes edits
+	if err := applyUserSettings(&changes, document, node.Configuration.CassandraYaml, table); err != nil {
+		return nil, err
+	}
+	c, d := &node.Configuration, &node.Directories
+	changes.set("cluster_name", stringNode(c.ClusterName))
+	changes.set("num_tokens", intNode(int(c.Tokens)))
+	changes.set("partitioner", stringNode("org.apache.cassandra.dht.Murmur3Partitioner"))
+	changes.set("endpoint_snitch", stringNode("GossipingPropertyFileSnitch"))
+	changes.set("seed_provider", seedProviderNode(node.Seeds))
+
+	changes.set("listen_address", stringNode(node.Address.String()))
+	if node.broadcast() != node.Address {
+		changes.set("broadcast_address", stringNode(node.broadcast().String()))
+	} else {
+		changes.remove("broadcast_address")
+	}
+	changes.set("rpc_address", stringNode(nativeTransportAddress(node).String()))
+	changes.set("broadcast_rpc_address", stringNode(node.broadcast().String()))
+	changes.set("storage_port", intNode(StoragePort))
+	changes.set("native_transport_port", intNode(NativeTransportPort))
+	changes.set("start_native_transport", boolNode(true))
+
+	changes.set("data_file_directories", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{stringNode(d.Data)}})
+	changes.set("commitlog_directory", stringNode(d.Commitlog))
+	changes.set("hints_directory", stringNode(d.Hints))
+	changes.set("saved_caches_directory", stringNode(d.SavedCaches))
+	changes.set("cdc_raw_directory", stringNode(d.CDCRaw))
+
+	changes.set("disk_failure_policy", stringNode("die"))
+	changes.set("commit_failure_policy", stringNode("die"))
+	changes.set("block_for_peers_timeout_in_secs", intNode(-1))
+	for _, name := range revision1Removed {
+		changes.remove(name)
+	}
+	return document.apply(&changes)
+}
+
+// revision1Removed are settings that would contradict those above, if the image has them.
+var revision1Removed = []string{
+	"allocate_tokens_for_keyspace",
+	"allocate_tokens_for_local_replication_factor",
+	"auto_bootstrap",
+	"block_for_peers_in_remote_dcs",
+	"initial_token",
+	"listen_interface",
+	"listen_interface_prefer_ipv6",
+	"listen_on_broadcast_address",
+	"local_system_data_file_directory",
+	"native_transport_port_ssl",
+	"rpc_interface",
+	"rpc_interface_prefer_ipv6",
+}
+
+// applyUserSettings sets what the user asks for, over the image's value of the same setting under any of its names.
+func applyUserSettings(changes *edits, document *document, user v1alpha1.Settings, table *settings.Table) error {
+	names := make([]string, 0, len(user))
+	for name := range user {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		if user[name].IsNull() {
+			continue
+		}
+		value, err := nodeOfJSON(user[name].Raw)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if at := document.value(name); at != nil {
+			value = merge(at, value)
+		}
+		changes.set(name, value)
+		for _, other := range table.Names(name) {
+			if other != name && document.value(other) != nil {
+				changes.rename(other, name, value)
+			}
+		}
+	}
+	return nil
+}
+
+func intNode(n int) *yaml.Node {
+	return numberNode(fmt.Sprint(n))
+}
+
+// nativeTransportAddress is where CQL listens: everywhere, or on the loopback address while it is open to Helenus alone.
+func nativeTransportAddress(node *Node) netip.Addr {
+	administrative := node.ClientTraffic == v1alpha1.TrafficAdministrative
+	switch {
+	case administrative && node.Address.Is4():
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case administrative:
+		return netip.IPv6Loopback()
+	case node.Address.Is4():
+		return netip.IPv4Unspecified()
+	default:
+		return netip.IPv6Unspecified()
+	}
+}
+
+var versionOptions = regexp.MustCompile(`^jvm[0-9]+-server\.options$`)
+
+// revision1Options renders the files of JVM options: jvm-server.options for every Java, and the one of each version of Java, of which bin/cassandra takes the
+// one that fits.
+func revision1Options(base Files, node *Node) (Files, error) {
+	memory, err := MemoryOf(node.Configuration.JVM, node.MemoryLimit)
+	if err != nil {
+		return nil, err
+	}
+	user := userOptions(node.Configuration.JVM)
+	ours := revision1OwnOptions(node, memory, user)
+	collector := collectorOf(user)
+	overridden := map[string]bool{}
+	for _, option := range append(append([]string{}, ours...), user...) {
+		overridden[optionKey(option)] = true
+	}
+	overridden["-Xms"], overridden["-Xmx"] = true, true
+
+	files := Files{}
+	for name, data := range base {
+		if name != ServerOptions && !versionOptions.MatchString(name) {
+			continue
+		}
+		file := parseOptions(data)
+		file.disable(func(option string) bool {
+			return overridden[optionKey(option)] || ofOtherCollector(option, collector) || (isLogOfGC(option) && replacesGCLog(node, user))
+		})
+		if name == ServerOptions {
+			file.add("Set by Helenus.", ours)
+			file.add("Options of the user (jvm.options).", user)
+		} else {
+			file.add("Set by Helenus.", youngGeneration(file, user, memory))
+		}
+		files[name] = file.bytes()
+	}
+	return files, nil
+}
+
+// userOptions are the user's options without those Helenus owns, the last of each kind.
+func userOptions(jvm *v1alpha1.JVM) []string {
+	if jvm == nil {
+		return nil
+	}
+	var options []string
+	for _, option := range jvm.Options {
+		if _, owned := ownedOption(option); !owned {
+			options = append(options, option)
+		}
+	}
+	return lastOfEach(options)
+}
+
+func revision1OwnOptions(node *Node, memory Memory, user []string) []string {
+	heap := memory.Heap / mebibyte
+	options := []string{
+		fmt.Sprintf("-Xms%dM", heap),
+		fmt.Sprintf("-Xmx%dM", heap),
+	}
+	if memory.Direct > 0 {
+		options = append(options, fmt.Sprintf("-XX:MaxDirectMemorySize=%dM", memory.Direct/mebibyte))
+	}
+	if replacesGCLog(node, user) && !hasLogOfGC(user) {
+		options = append(options, gcLogOption(node.Configuration.JVM))
+	}
+	if node.Address.Is6() && !node.Address.Is4In6() {
+		options = append(options, "-Djava.net.preferIPv4Stack=false")
+	}
+	options = append(options,
+		// Names that change are looked up again soon; some Java versions would keep them for ever under Cassandra's security manager.
+		"-Dsun.net.inetaddr.ttl=10",
+		// Gossip counts as settled after 2.5 s instead of 8 s. The ring delay stays as it is.
+		"-Dcassandra.gossip_settle_min_wait_ms=1000",
+		"-Dcassandra.gossip_settle_interval_ms=500",
+		"-Dcassandra.gossip_settle_poll_success_required=3",
+	)
+	if node.Directories.Temporary != "" {
+		options = append(options, "-Djava.io.tmpdir="+node.Directories.Temporary)
+	}
+	options = append(options, fmt.Sprintf("-javaagent:%s=config=%s/%s", node.Jolokia.Jar, node.Directories.Configuration, JolokiaProperties))
+	if e := node.Exporter; e != nil {
+		options = append(options, fmt.Sprintf("-javaagent:%s=%s:%s", e.Jar, netip.AddrPortFrom(e.Address, uint16(e.Port)), e.Config)) //nolint:gosec // a port
+	}
+	given := map[string]bool{}
+	for _, option := range user {
+		given[optionKey(option)] = true
+	}
+	kept := options[:0]
+	for _, option := range options {
+		if !given[optionKey(option)] {
+			kept = append(kept, option)
+		}
+	}
+	return kept
+}
+
+// replacesGCLog says whether the image's log of garbage collection, a file, gives way.
+func replacesGCLog(node *Node, user []string) bool {
+	return gcLogOf(node.Configuration.JVM) != v1alpha1.GCLogFile || hasLogOfGC(user)
+}
+
+func hasLogOfGC(options []string) bool {
+	for _, option := range options {
+		if isLogOfGC(option) {
+			return true
+		}
+	}
+	return false
+}
+
+func gcLogOf(jvm *v1alpha1.JVM) v1alpha1.GCLog {
+	if jvm == nil || jvm.GCLog == "" {
+		return v1alpha1.GCLogStdout
+	}
+	return jvm.GCLog
+}
+
+// gcLogOption is the option for Stdout and Off. Either also keeps cassandra-env.sh from adding a log file.
+func gcLogOption(jvm *v1alpha1.JVM) string {
+	if gcLogOf(jvm) == v1alpha1.GCLogOff {
+		return "-Xlog:gc=off"
+	}
+	return "-Xlog:gc,safepoint:stdout:time,uptime,level,tags"
+}
+
+// youngGeneration sizes the young generation where the collector is CMS, which the options of Java 8 and 11 in Cassandra 4.1 choose: cassandra-env.sh would size
+// it by the memory and the processors of the machine. A quarter of the heap, at most 800 MiB, as that file advises for eight processors.
+func youngGeneration(file *optionsFile, user []string, memory Memory) []string {
+	all := append(file.options(), user...)
+	usesCMS := false
+	for _, option := range all {
+		key := optionKey(option)
+		if key == "-Xmn" || key == "-XX:NewSize" || key == "-XX:MaxNewSize" {
+			return nil
+		}
+		if key == "-XX:UseConcMarkSweepGC" {
+			usesCMS = strings.HasPrefix(option, "-XX:+")
+		}
+	}
+	if !usesCMS {
+		return nil
+	}
+	return []string{fmt.Sprintf("-Xmn%dM", min(memory.Heap/4, 800*mebibyte)/mebibyte)}
+}
+
+// revision1Jolokia is the configuration of Jolokia: threads on demand, because one long operation would block all questions otherwise.
+func revision1Jolokia(j Jolokia) []byte {
+	return setProperties(nil, []property{
+		{"host", "127.0.0.1"},
+		{"port", fmt.Sprint(j.Port)},
+		{"executor", "cached"},
+		{"discoveryEnabled", "false"},
+		{"user", j.User},
+		{"password", j.Password},
+	})
+}
