@@ -22,17 +22,20 @@ import (
 // +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.step.name`
 // +kubebuilder:printcolumn:name="Stalled",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Stalled")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule=`self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')`,messageExpression=`'metadata.name "' + self.metadata.name + '" must start with a lower-case letter and have only lower-case letters, digits and hyphens: services are named after it'`
+// +kubebuilder:validation:XValidation:rule=`self.spec.datacenters.all(d, d.racks.all(r, size(self.metadata.name) + size(d.name) + size(r.name) + 6 <= 63))`,messageExpression=`'metadata.name "' + self.metadata.name + '" is too long: <name>-<datacenter>-<rack>-<number> is the name of a pod and may have 63 characters, 3 of them for the number'`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.datacenters) || self.spec.datacenters.all(d, oldSelf.status.datacenters.all(s, s.name != d.name || s.nodes == 0) || oldSelf.spec.datacenters.all(o, o.name != d.name || o.tokens == d.tokens))`,message=`datacenters[].tokens cannot be changed while the datacenter has nodes: Cassandra keeps the number of tokens for life; add a datacenter with the new number instead`
 type CassandraCluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// Spec is what the user wants.
 	// +required
 	Spec CassandraClusterSpec `json:"spec"`
 	// Status is what the operator sees and does. It is never an input.
 	// +optional
-	Status CassandraClusterStatus `json:"status,omitempty"`
+	Status CassandraClusterStatus `json:"status,omitzero"`
 }
 
 // CassandraClusterList is a list of clusters.
@@ -45,18 +48,26 @@ type CassandraClusterList struct {
 }
 
 // CassandraClusterSpec is the wanted state of a cluster.
+//
+// +kubebuilder:validation:XValidation:rule=`(has(self.clusterName) ? self.clusterName : "") == (has(oldSelf.clusterName) ? oldSelf.clusterName : "")`,message=`clusterName cannot be changed: it is written on every disk`
+// +kubebuilder:validation:XValidation:rule=`has(self.node) && has(self.node.storage) && (has(self.node.storage.data) && has(self.node.storage.data.size) || has(self.node.storage.ephemeral) && self.node.storage.ephemeral) || self.datacenters.all(d, has(d.node) && has(d.node.storage) && (has(d.node.storage.data) && has(d.node.storage.data.size) || has(d.node.storage.ephemeral) && d.node.storage.ephemeral))`,message=`node.storage.data.size must be set, such as 200Gi, for the cluster or for each datacenter; or node.storage.ephemeral: true, which keeps the data in the pod`
+// +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.ringName) && o.ringName != "" ? o.ringName : o.name) == (has(d.ringName) && d.ringName != "" ? d.ringName : d.name)))`,message=`datacenters[].ringName must be unique: two datacenters have the same name inside Cassandra`
+// +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, !has(d.extend) || !has(d.extend.from) || d.extend.from == "" || d.extend.from != d.name && self.datacenters.exists(o, o.name == d.extend.from))`,message=`datacenters[].extend.from must be the name of another datacenter of this cluster`
 type CassandraClusterSpec struct {
 	// Version is the Cassandra release, such as 5.0.6. It decides the image tag, the settings that are known, the JVM options and which upgrades are
 	// allowed.
 	// +required
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9]+[.][0-9]+[.][0-9]+(-[a-z0-9]+)?$')`,messageExpression=`'version "' + self + '" is not a Cassandra release such as 5.0.6'`
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[0-3][.]')`,messageExpression=`'version "' + self + '" is not supported: Cassandra 4.0 is the oldest'`
 	Version string `json:"version"`
 
 	// Image is the Cassandra image, with tag or digest. Default: the operator's repository with the version as tag. It must have the layout of the
 	// official image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('[[:space:]]')`,messageExpression=`'image "' + self + '" must not contain white space'`
 	Image string `json:"image,omitempty"`
 
 	// ImagePullSecrets are secrets of the cluster's namespace for pulling the images.
@@ -69,6 +80,7 @@ type CassandraClusterSpec struct {
 	// ClusterName is Cassandra's cluster_name. Default: <namespace>.<name>. Immutable, since it is written on every disk.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9])?$')`,messageExpression=`'clusterName "' + self + '" must have only letters, digits, spaces, dots, underscores and hyphens, with a letter or digit at both ends'`
 	ClusterName string `json:"clusterName,omitempty"`
 
 	// Paused stops the operator before its next disruptive step. An open step goes on to the end of its wave, and missing pods of members are still
@@ -95,36 +107,41 @@ type CassandraClusterSpec struct {
 	// Disruption bounds what may be down at the same time.
 	// +optional
 	// +kubebuilder:default={}
-	Disruption DisruptionPolicy `json:"disruption,omitempty"`
+	Disruption DisruptionPolicy `json:"disruption,omitzero"`
 
 	// Replacement says when a lost node is replaced without being asked.
 	// +optional
 	// +kubebuilder:default={}
-	Replacement ReplacementPolicy `json:"replacement,omitempty"`
+	Replacement ReplacementPolicy `json:"replacement,omitzero"`
 
 	// Automation says which follow-up operations run without being asked.
 	// +optional
 	// +kubebuilder:default={}
-	Automation AutomationPolicy `json:"automation,omitempty"`
+	Automation AutomationPolicy `json:"automation,omitzero"`
 
 	// Volumes says what becomes of claims.
 	// +optional
 	// +kubebuilder:default={}
-	Volumes VolumePolicy `json:"volumes,omitempty"`
+	Volumes VolumePolicy `json:"volumes,omitzero"`
 }
 
 // Datacenter is one datacenter of the ring.
+//
+// +kubebuilder:validation:XValidation:rule=`(has(self.ringName) && self.ringName != "" ? self.ringName : self.name) == (has(oldSelf.ringName) && oldSelf.ringName != "" ? oldSelf.ringName : oldSelf.name)`,messageExpression=`'ringName of datacenter ' + self.name + ' cannot be changed: keyspaces and disks refer to it'`
+// +kubebuilder:validation:XValidation:rule=`self.racks.all(r, self.racks.exists_one(o, (has(o.ringName) && o.ringName != "" ? o.ringName : o.name) == (has(r.ringName) && r.ringName != "" ? r.ringName : r.name)))`,messageExpression=`'racks[].ringName must be unique in datacenter ' + self.name`
 type Datacenter struct {
 	// Name is part of the names of pods and services: a lower-case letter, then lower-case letters and digits, at most 20 in all. No hyphen, so that
 	// pod names stay unambiguous.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z][a-z0-9]*$')`,messageExpression=`'name "' + self + '" must be a lower-case letter followed by lower-case letters and digits; hyphens are not allowed, since names of pods would be ambiguous. Use ringName for the name inside Cassandra'`
 	Name string `json:"name"`
 
 	// RingName is the datacenter's name inside Cassandra, used in keyspace replication. Default: name. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9_.-]+$')`,messageExpression=`'ringName "' + self + '" must have only letters, digits, underscores, dots and hyphens'`
 	RingName string `json:"ringName,omitempty"`
 
 	// NodesPerRack is the number of nodes of each rack that does not say otherwise. Default: 1.
@@ -189,16 +206,20 @@ type Extend struct {
 }
 
 // Rack is one rack of a datacenter: the unit of placement, inheritance and rolling.
+//
+// +kubebuilder:validation:XValidation:rule=`(has(self.ringName) && self.ringName != "" ? self.ringName : self.name) == (has(oldSelf.ringName) && oldSelf.ringName != "" ? oldSelf.ringName : oldSelf.name)`,messageExpression=`'ringName of rack ' + self.name + ' cannot be changed: the disks of its nodes refer to it'`
 type Rack struct {
 	// Name is part of the names of pods. Same form as a datacenter's name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z][a-z0-9]*$')`,messageExpression=`'name "' + self + '" must be a lower-case letter followed by lower-case letters and digits; hyphens are not allowed, since names of pods would be ambiguous. Use ringName for the name inside Cassandra'`
 	Name string `json:"name"`
 
 	// RingName is the rack's name inside Cassandra. Default: name. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9_.-]+$')`,messageExpression=`'ringName "' + self + '" must have only letters, digits, underscores, dots and hyphens'`
 	RingName string `json:"ringName,omitempty"`
 
 	// Nodes overrides nodesPerRack of the datacenter.
@@ -223,11 +244,15 @@ type DisruptionPolicy struct {
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 && self <= 100 : self.matches('^([1-9][0-9]?|100)%$')`,messageExpression=`'maxUnavailable "' + string(self) + '" must be a number of nodes from 1 to 100, or a percentage of a rack from 1% to 100%'`
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// Soak is how long the first node of a change must serve before the others follow, 0s to 24h. Default: 30s.
 	// +optional
 	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s|ms))+$') && duration(self) <= duration('24h')`,messageExpression=`'soak "' + self + '" must be a time from 0s to 24h, such as 30s or 5m'`
 	Soak *metav1.Duration `json:"soak,omitempty"`
 
 	// Unprotected says what happens to ranges that no schedule can keep available. Default: Proceed.
@@ -246,6 +271,9 @@ type ReplacementPolicy struct {
 	// After is the time between the proof and the replacement, 0s to 168h. Default: 10m.
 	// +optional
 	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s|ms))+$') && duration(self) <= duration('168h')`,messageExpression=`'after "' + self + '" must be a time from 0s to 168h, such as 10m or 1h30m'`
 	After *metav1.Duration `json:"after,omitempty"`
 }
 
@@ -263,6 +291,8 @@ type AutomationPolicy struct {
 }
 
 // VolumePolicy says what becomes of claims.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.adopt) || oldSelf.adopt == "" || has(self.adopt) && self.adopt == oldSelf.adopt`,message=`volumes.adopt cannot be changed once it is set: the disks were taken over by it`
 type VolumePolicy struct {
 	// OnScaleIn: claims of nodes that have left the ring. Default: Retain.
 	// +optional
@@ -278,5 +308,6 @@ type VolumePolicy struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'adopt "' + self + '" must be the metadata.uid of the earlier cluster'`
 	Adopt types.UID `json:"adopt,omitempty"`
 }

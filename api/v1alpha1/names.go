@@ -88,8 +88,11 @@ func ClientServiceName(cluster, datacenter string) string { return cluster + "-"
 // DisruptionBudgetName is the PodDisruptionBudget of one datacenter.
 func DisruptionBudgetName(cluster, datacenter string) string { return cluster + "-" + datacenter }
 
+// AgentSuffix ends the name of every service account of agents. The admission policies know agents by it, so it is one that nobody else uses by chance.
+const AgentSuffix = "-helenus-agent"
+
 // AgentServiceAccountName is the service account of all agents of a cluster, and the name of its role and role binding.
-func AgentServiceAccountName(cluster string) string { return cluster + "-agent" }
+func AgentServiceAccountName(cluster string) string { return cluster + AgentSuffix }
 
 // LedgerName is the ConfigMap in which the operator keeps the open step of a cluster.
 func LedgerName(cluster string) string { return cluster + "-ledger" }

@@ -7,6 +7,8 @@ import (
 )
 
 // CassandraNodeStatus is what the agent found and did.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.ready) || !self.ready || has(self.phase) && self.phase == 'Normal' && has(self.clientTraffic) && self.clientTraffic == 'Open'`,message=`ready: a node is ready only in phase Normal with clientTraffic Open`
 type CassandraNodeStatus struct {
 	// ObservedGeneration is the generation of the spec that the agent has taken in.
 	// +optional
@@ -145,6 +147,8 @@ type Endpoint struct {
 }
 
 // IntentStatus is how far an intent has come. It ends with one of finishedAt and withdrawnAt, and stays until the next id.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.finishedAt) || !has(self.withdrawnAt)`,message=`an intent ends with one of finishedAt and withdrawnAt, not with both`
 type IntentStatus struct {
 	// ID of the intent.
 	// +required
@@ -171,6 +175,8 @@ type IntentStatus struct {
 }
 
 // OperationStatus is how far an operation has come. Succeeded, Failed, Interrupted and Withdrawn are final.
+//
+// +kubebuilder:validation:XValidation:rule=`(self.phase == 'Running') == !has(self.finishedAt)`,message=`finishedAt is set with a final phase, and only then`
 type OperationStatus struct {
 	// ID of the intent.
 	// +required

@@ -75,6 +75,7 @@ type Resources struct {
 type JVM struct {
 	// Heap is the size of the heap, both initial and largest (-Xms and -Xmx). Default: half of the memory limit, at most 31Gi.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 67108864 : isQuantity(self) && !quantity(self).isLessThan(quantity('64Mi')))`,messageExpression=`'heap "' + string(self) + '" must be at least 64Mi; give it a unit, such as 8Gi'`
 	Heap *resource.Quantity `json:"heap,omitempty"`
 
 	// Options are added to those of the image. Those that Helenus owns are refused.
@@ -96,6 +97,7 @@ type EnvironmentVariable struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z_][A-Za-z0-9_]*$') && !self.startsWith('HELENUS_')`,messageExpression=`'environment variable "' + self + '" must have only letters, digits and underscores, no digit first, and must not start with HELENUS_'`
 	Name string `json:"name"`
 
 	// Value of the variable.
@@ -106,6 +108,8 @@ type EnvironmentVariable struct {
 
 // Storage are the volumes of a node. Without ephemeral each is a persistent volume claim. Fields can be changed: a claim that is not bound yet is made
 // anew, a bound one that cannot follow is reported.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.ephemeral) || !self.ephemeral || !has(self.data) && !has(self.commitlog) && !has(self.additional)`,message=`storage.ephemeral: true keeps everything in the pod: data, commitlog and additional cannot be set beside it`
 type Storage struct {
 	// Data is the volume of the data directory, and of everything else that has no volume of its own.
 	// +optional
@@ -120,6 +124,7 @@ type Storage struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=6
+	// +kubebuilder:validation:XValidation:rule=`self.all(v, self.exists_one(o, o.mountPath == v.mountPath))`,message=`additional volumes must have different mountPaths`
 	Additional []AdditionalVolume `json:"additional,omitempty"`
 
 	// Ephemeral keeps the data in the pod (emptyDir): each new pod is a node with an empty disk that must be replaced. For tests and caches.
@@ -131,6 +136,7 @@ type Storage struct {
 type VolumeClaim struct {
 	// Size of the volume, such as 200Gi.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'size "' + string(self) + '" must be at least 1Mi; give it a unit, such as 200Gi'`
 	Size *resource.Quantity `json:"size,omitempty"`
 
 	// StorageClassName of the claim. Default: the default class of the Kubernetes cluster.
@@ -140,6 +146,9 @@ type VolumeClaim struct {
 }
 
 // AdditionalVolume is a volume of its own beside data and commit log.
+//
+// +kubebuilder:validation:XValidation:rule=`self.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') && !(self.name in ['data', 'commitlog'])`,messageExpression=`'additional volume "' + self.name + '" must be named with lower-case letters, digits and hyphens, starting with a letter, and neither data nor commitlog'`
+// +kubebuilder:validation:XValidation:rule=`self.mountPath.matches('^(/[A-Za-z0-9._-]+)+$') && !self.mountPath.matches('/[.][.]?(/|$)')`,messageExpression=`'mountPath "' + self.mountPath + '" of volume ' + self.name + ' must be an absolute path of letters, digits, dots, underscores and hyphens'`
 type AdditionalVolume struct {
 	// Name of the volume, part of the claim's name: <name>-<pod>.
 	// +required
@@ -199,10 +208,12 @@ type PodMetadata struct {
 	// Labels of the pods.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('(^|[.])(helenus[.]io|app[.]kubernetes[.]io)/'))`,message=`labels of helenus.io and app.kubernetes.io are set by Helenus`
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Annotations of the pods.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('(^|[.])(helenus[.]io|app[.]kubernetes[.]io)/'))`,message=`annotations of helenus.io and app.kubernetes.io are set by Helenus`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }

@@ -22,17 +22,25 @@ import (
 // +kubebuilder:printcolumn:name="Disk",type=string,priority=1,JSONPath=`.status.disk`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule=`self.metadata.name == self.spec.cluster.name + '-' + self.spec.datacenter + '-' + self.spec.rack + '-' + string(self.spec.ordinal)`,messageExpression=`'metadata.name must be ' + self.spec.cluster.name + '-' + self.spec.datacenter + '-' + self.spec.rack + '-' + string(self.spec.ordinal)`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.spec.join) || has(self.spec.join) && self.spec.join.id == oldSelf.spec.join.id || has(oldSelf.spec.join.withdraw) && has(oldSelf.spec.join.withdraw.podGone) || has(oldSelf.status) && has(oldSelf.status.join) && oldSelf.status.join.id == oldSelf.spec.join.id && (has(oldSelf.status.join.finishedAt) || has(oldSelf.status.join.withdrawnAt))`,message=`spec.join cannot be exchanged or taken away: the status does not show the old id finished or withdrawn`
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.join) || has(oldSelf.spec.join) && oldSelf.spec.join.id == self.spec.join.id || !has(oldSelf.status) || !has(oldSelf.status.join) || oldSelf.status.join.id != self.spec.join.id`,message=`spec.join needs an id of its own: the status shows this id as used, and an id takes effect once`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.spec.restart) || has(self.spec.restart) && self.spec.restart.id == oldSelf.spec.restart.id || has(oldSelf.spec.restart.withdraw) && has(oldSelf.spec.restart.withdraw.podGone) || has(oldSelf.status) && has(oldSelf.status.restart) && oldSelf.status.restart.id == oldSelf.spec.restart.id && (has(oldSelf.status.restart.finishedAt) || has(oldSelf.status.restart.withdrawnAt))`,message=`spec.restart cannot be exchanged or taken away: the status does not show the old id finished or withdrawn`
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.restart) || has(oldSelf.spec.restart) && oldSelf.spec.restart.id == self.spec.restart.id || !has(oldSelf.status) || !has(oldSelf.status.restart) || oldSelf.status.restart.id != self.spec.restart.id`,message=`spec.restart needs an id of its own: the status shows this id as used, and an id takes effect once`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.spec.operation) || has(self.spec.operation) && self.spec.operation.id == oldSelf.spec.operation.id || has(oldSelf.spec.operation.withdraw) && has(oldSelf.spec.operation.withdraw.podGone) || has(oldSelf.status) && has(oldSelf.status.operation) && oldSelf.status.operation.id == oldSelf.spec.operation.id && (oldSelf.status.operation.phase != 'Running')`,message=`spec.operation cannot be exchanged or taken away: the status does not show the old id finished or withdrawn`
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.operation) || has(oldSelf.spec.operation) && oldSelf.spec.operation.id == self.spec.operation.id || !has(oldSelf.status) || !has(oldSelf.status.operation) || oldSelf.status.operation.id != self.spec.operation.id`,message=`spec.operation needs an id of its own: the status shows this id as used, and an id takes effect once`
+// +kubebuilder:validation:XValidation:rule=`oldSelf.spec.state != 'Decommissioned' || self.spec.state == 'Decommissioned' || !has(oldSelf.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Leaving', 'Left'])`,message=`spec.state: the node is leaving the ring or has left it, which cannot be taken back`
 type CassandraNode struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// Spec is what the node is and what is wanted of it. Only the operator writes it.
 	// +required
 	Spec CassandraNodeSpec `json:"spec"`
 	// Status is what the agent found and did. Only the agent of the present pod writes it.
 	// +optional
-	Status CassandraNodeStatus `json:"status,omitempty"`
+	Status CassandraNodeStatus `json:"status,omitzero"`
 }
 
 // CassandraNodeList is a list of node records.
@@ -48,6 +56,16 @@ type CassandraNodeList struct {
 //
 // Join, restart and operation are intents: each has an id, takes effect at most once per id, and may be exchanged for another (or taken away) only when
 // the status shows the old one finished or withdrawn.
+//
+// +kubebuilder:validation:XValidation:rule=`self.cluster.name == oldSelf.cluster.name && self.cluster.uid == oldSelf.cluster.uid && self.datacenter == oldSelf.datacenter && self.rack == oldSelf.rack && self.ordinal == oldSelf.ordinal`,message=`cluster, datacenter, rack and ordinal cannot be changed: they are what the node is`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.member) || has(self.member) && self.member.hostID == oldSelf.member.hostID || has(self.member) && has(self.replaced) && self.replaced.exists(r, r.hostID == oldSelf.member.hostID)`,message=`member cannot be taken away, and its hostID can change only to that of a replacement, with the old one in replaced`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.replaced) || has(self.replaced) && oldSelf.replaced.all(o, self.replaced.exists(r, r.hostID == o.hostID))`,message=`replaced: entries cannot be taken away, since a replaced member must never start again`
+// +kubebuilder:validation:XValidation:rule=`!has(self.member) || !has(self.replaced) || self.replaced.all(r, r.hostID != self.member.hostID) || has(self.join) && self.join.mode == 'Replace'`,message=`member.hostID is in replaced: a replaced member must never start again`
+// +kubebuilder:validation:XValidation:rule=`!has(self.join) || !has(self.member) || self.join.mode == 'Replace'`,message=`join: a member can only be replaced; it never joins as a new node`
+// +kubebuilder:validation:XValidation:rule=`!has(self.join) || !has(self.join.replace) || has(self.replaced) && self.replaced.exists(r, r.hostID == self.join.replace.hostID)`,message=`join.replace.hostID must be in replaced, so that the old member never starts again`
+// +kubebuilder:validation:XValidation:rule=`!has(self.join) || !has(self.join.tokens) || size(self.join.tokens) == 0 || size(self.join.tokens) == self.configuration.tokens`,messageExpression=`'join.tokens must be as many as configuration.tokens says: ' + string(self.configuration.tokens)`
+// +kubebuilder:validation:XValidation:rule=`!has(self.join) || self.clientTraffic == 'Closed'`,message=`clientTraffic must be Closed while the node has a ticket to join`
+// +kubebuilder:validation:XValidation:rule=`has(self.member) || self.clientTraffic == 'Closed'`,message=`clientTraffic must be Closed until the node is a member`
 type CassandraNodeSpec struct {
 	// Cluster the node belongs to. Immutable.
 	// +required
@@ -170,6 +188,7 @@ type Member struct {
 	// +required
 	// +kubebuilder:validation:MinLength=36
 	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'hostID "' + self + '" must be a lower-case UUID'`
 	HostID string `json:"hostID"`
 }
 
@@ -179,6 +198,7 @@ type ReplacedMember struct {
 	// +required
 	// +kubebuilder:validation:MinLength=36
 	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'hostID "' + self + '" must be a lower-case UUID'`
 	HostID string `json:"hostID"`
 
 	// Address it last had.
@@ -281,6 +301,12 @@ type Withdrawal struct {
 }
 
 // JoinTicket allows a node to join the ring, once.
+//
+// +kubebuilder:validation:XValidation:rule=`self.mode != 'New' || has(self.tokens) && size(self.tokens) > 0`,message=`tokens are required for mode New: nodes that start together must not choose their own`
+// +kubebuilder:validation:XValidation:rule=`(self.mode == 'Replace') == has(self.replace)`,message=`replace is required for mode Replace, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || !has(self.tokens) || size(self.tokens) == 0`,message=`tokens are not allowed for mode Replace: the node takes those of the dead member`
+// +kubebuilder:validation:XValidation:rule=`self.mode == 'New' || !has(self.systemAuthReplicationFactor)`,message=`systemAuthReplicationFactor is for mode New alone`
+// +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.mode == oldSelf.mode && has(self.tokens) == has(oldSelf.tokens) && (!has(self.tokens) || self.tokens == oldSelf.tokens) && has(self.replace) == has(oldSelf.replace) && (!has(self.replace) || self.replace == oldSelf.replace) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`a ticket cannot be changed under its id: an id means one thing`
 type JoinTicket struct {
 	Intent `json:",inline"`
 
@@ -315,6 +341,7 @@ type ReplaceTarget struct {
 	// +required
 	// +kubebuilder:validation:MinLength=36
 	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'hostID "' + self + '" must be a lower-case UUID'`
 	HostID string `json:"hostID"`
 
 	// Address of the dead member as the ring knows it.
@@ -325,11 +352,16 @@ type ReplaceTarget struct {
 }
 
 // RestartIntent restarts the JVM once: drain, stop, start, in the same container.
+//
+// +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`restart.notAfter cannot be changed under its id: an id means one thing`
 type RestartIntent struct {
 	Intent `json:",inline"`
 }
 
 // OperationIntent runs one operation.
+//
+// +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'AlterSystemKeyspaces' || has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0`,message=`arguments.replication is required for AlterSystemKeyspaces`
 type OperationIntent struct {
 	Intent `json:",inline"`
 
@@ -347,5 +379,6 @@ type OperationArguments struct {
 	// Replication is the number of replicas by ring name of the datacenter. Used by AlterSystemKeyspaces.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
 	Replication map[string]int32 `json:"replication,omitempty"`
 }

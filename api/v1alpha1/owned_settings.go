@@ -13,6 +13,8 @@ const (
 )
 
 // OwnedSetting is a key of cassandra.yaml that Helenus sets by itself.
+//
+// +kubebuilder:object:generate=false
 type OwnedSetting struct {
 	// Key in cassandra.yaml.
 	Key string
@@ -93,6 +95,8 @@ var OwnedSettings = []OwnedSetting{
 }
 
 // OwnedName is a group of JVM options or environment variables that Helenus sets by itself.
+//
+// +kubebuilder:object:generate=false
 type OwnedName struct {
 	// Instead says what the user can do instead, or why there is nothing to be done.
 	Instead string
