@@ -1,0 +1,11 @@
+package cassandra
+
+// Names of the beans that this package uses, as Cassandra 4.1 and 5.0 register them.
+const (
+	beanStorageService  = "org.apache.cassandra.db:type=StorageService"
+	beanStorageProxy    = "org.apache.cassandra.db:type=StorageProxy"
+	beanGuardrails      = "org.apache.cassandra.db:type=Guardrails"
+	beanFailureDetector = "org.apache.cassandra.net:type=FailureDetector"
+	beanGossiper        = "org.apache.cassandra.net:type=Gossiper"
+	beanStreamManager   = "org.apache.cassandra.net:type=StreamManager"
+)

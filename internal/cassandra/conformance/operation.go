@@ -1,0 +1,169 @@
+package conformance
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// settingChecks are about what changes without a restart. Every change is taken back.
+var settingChecks = []Check{
+	{Name: "every hot setting of the release can be read", Run: func(t *testing.T, s *Subject) {
+		var keys []string
+		for _, setting := range cassandra.HotSettings() {
+			if _, here := cassandra.HotSetting(setting.Key, s.View.ReleaseVersion); here && setting.Attribute != "" {
+				keys = append(keys, setting.Key)
+			}
+		}
+		values, err := s.Node.Settings(s.Context, s.View.ReleaseVersion, keys)
+		if err != nil || len(values) != len(keys) {
+			t.Errorf("%d of %d settings read, error %v", len(values), len(keys), err)
+		}
+	}},
+	{Name: "a setting changes once, and back", Run: func(t *testing.T, s *Subject) {
+		s.changeAndRestore(t, "max_hint_window", "90m", "91m")
+		s.changeAndRestore(t, "compaction_throughput", "7MiB/s", "8MiB/s")
+		s.changeAndRestore(t, "hinted_handoff_enabled", false, true)
+		s.changeAndRestore(t, "phi_convict_threshold", 9.5, 10)
+	}},
+	{Name: "one threshold of a pair changes and the other stays", Run: func(t *testing.T, s *Subject) {
+		s.changeAndRestore(t, "keyspaces_fail_threshold", 1000, 1001)
+		s.changeAndRestore(t, "collection_size_fail_threshold", "3GiB", "4GiB")
+	}},
+	{Name: "a warning above the failure is refused", Run: func(t *testing.T, s *Subject) {
+		_, err := s.Node.ApplySettings(s.Context, s.View.ReleaseVersion, map[string]any{"tables_warn_threshold": 20, "tables_fail_threshold": 10})
+		wantException(t, err)
+	}},
+}
+
+// changeAndRestore sets one setting to one of two values, that which it does not have, looks for the effect, and sets the former value again.
+func (s *Subject) changeAndRestore(t *testing.T, key string, value, otherwise any) {
+	t.Helper()
+	release := s.View.ReleaseVersion
+	setting, _ := cassandra.HotSetting(key, release)
+	read := func() string {
+		values, err := s.Node.Settings(s.Context, release, []string{key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return values[key]
+	}
+	canonical := func(value any) string {
+		text, err := setting.Canonical(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	before := read()
+	if before == canonical(value) {
+		value = otherwise
+	}
+	changed, err := s.Node.ApplySettings(s.Context, release, map[string]any{key: value})
+	if err != nil || !slices.Equal(changed, []string{key}) || read() != canonical(value) {
+		t.Errorf("setting %s: changed %v to %s, error %v; want %v", key, changed, read(), err, value)
+	}
+	if changed, err = s.Node.ApplySettings(s.Context, release, map[string]any{key: value}); err != nil || len(changed) != 0 {
+		t.Errorf("setting %s again: changed %v, error %v", key, changed, err)
+	}
+	if _, err = s.Node.ApplySettings(s.Context, release, map[string]any{key: setting.InYAML(before)}); err != nil || read() != before {
+		t.Errorf("setting %s restored to %s, error %v; want %s", key, read(), err, before)
+	}
+}
+
+// operationChecks are about operations that leave an idle node as it was.
+var operationChecks = []Check{
+	{Name: "cleanup of a keyspace without surplus succeeds", Run: func(t *testing.T, s *Subject) {
+		if err := s.Node.Cleanup(s.Context, 1, "system_traces"); err != nil {
+			t.Error(err)
+		}
+	}},
+	{Name: "a repair ends, and a second one has another number", Run: func(t *testing.T, s *Subject) {
+		for endpoint := range s.View.HostIDs {
+			if slices.Contains(s.View.Unreachable, endpoint) {
+				t.Skip("a member is unreachable: a repair would fail")
+			}
+		}
+		first := s.repair(t)
+		if second := s.repair(t); first != 0 && second <= first {
+			t.Errorf("repair %d followed repair %d", second, first)
+		}
+	}},
+}
+
+// repair repairs a small keyspace and returns the number of the command.
+func (s *Subject) repair(t *testing.T) int {
+	t.Helper()
+	command, err := s.Node.StartRepair(s.Context, "system_traces", cassandra.RepairOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if command == 0 {
+		if len(s.View.HostIDs) > 1 {
+			t.Errorf("nothing to repair in a ring of %d nodes", len(s.View.HostIDs))
+		}
+		return 0
+	}
+	s.await(t, "the end of the repair", func() (bool, error) {
+		status, err := s.Node.RepairStatus(s.Context, command)
+		if err == nil && (status.State == cassandra.RepairFailed || status.State == cassandra.RepairUnknown) {
+			t.Fatalf("repair %d is %+v", command, status)
+		}
+		return status.State == cassandra.RepairCompleted, err
+	})
+	return command
+}
+
+// trafficChecks close CQL and open it again.
+var trafficChecks = []Check{
+	{Name: "CQL closes and opens, twice each", Traffic: true, Run: func(t *testing.T, s *Subject) {
+		for _, open := range []bool{false, false, true, true} {
+			act := s.Node.StopNativeTransport
+			if open {
+				act = s.Node.StartNativeTransport
+			}
+			if err := act(s.Context); err != nil {
+				t.Fatal(err)
+			}
+			view := s.view(t)
+			if view.NativeTransportRunning != open || view.Mode != cassandra.ModeNormal {
+				t.Errorf("CQL should be open: %v; the node says %v in mode %s", open, view.NativeTransportRunning, view.Mode)
+			}
+			// Closing CQL over JMX is not gossiped.
+			if !s.gossipOfSelf(t, view).NativeTransportReady {
+				t.Errorf("gossip says that CQL is not ready; CQL should be open: %v", open)
+			}
+		}
+	}},
+}
+
+// drainChecks end the node's service.
+var drainChecks = []Check{
+	{Name: "a drained node has left CQL and gossip and still answers", Drain: true, Run: func(t *testing.T, s *Subject) {
+		for range 2 {
+			if err := s.Node.Drain(s.Context); err != nil {
+				t.Fatal(err)
+			}
+			state, err := s.Node.State(s.Context)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state.Mode != cassandra.ModeDrained || !state.Drained || state.Draining || state.GossipRunning || state.NativeTransportRunning {
+				t.Errorf("state of a drained node is %+v", state)
+			}
+		}
+	}},
+	{Name: "a drained node does not open CQL", Drain: true, Run: func(t *testing.T, s *Subject) {
+		err := s.Node.StartNativeTransport(s.Context)
+		state, stateErr := s.Node.State(s.Context)
+		if stateErr != nil {
+			t.Fatal(stateErr)
+		}
+		if !errors.Is(err, jolokia.ErrException) || state.NativeTransportRunning {
+			t.Errorf("error is %v, CQL open is %v", err, state.NativeTransportRunning)
+		}
+	}},
+}

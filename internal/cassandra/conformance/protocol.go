@@ -1,0 +1,75 @@
+package conformance
+
+import (
+	"errors"
+	"testing"
+
+	"helenus.io/helenus/internal/jolokia"
+)
+
+const (
+	storageService = "org.apache.cassandra.db:type=StorageService"
+	noSuchKeyspace = "no_such_keyspace"
+)
+
+// protocolChecks hold the node to the protocol.
+var protocolChecks = []Check{
+	{Name: "the agent says its version", Run: func(t *testing.T, s *Subject) {
+		if version, err := s.JMX.Version(s.Context); err != nil || version.Protocol == "" {
+			t.Errorf("version is %+v, error %v", version, err)
+		}
+	}},
+	{Name: "answers come in the order of the requests", Run: func(t *testing.T, s *Subject) {
+		attributes := []string{"ReleaseVersion", "OperationMode", "ClusterName", "LocalHostId"}
+		var requests []jolokia.Request
+		for _, attribute := range attributes {
+			requests = append(requests, jolokia.Read(storageService, attribute))
+		}
+		answers := s.do(t, requests...)
+		for i, attribute := range attributes {
+			var value map[string]string
+			if err := answers[i].Decode(&value); err != nil || len(value) != 1 || value[attribute] == "" {
+				t.Errorf("answer %d is %v, error %v; want the attribute %s", i+1, value, err, attribute)
+			}
+		}
+	}},
+	{Name: "a refused request does not touch the others", Run: func(t *testing.T, s *Subject) {
+		answers := s.do(t,
+			jolokia.Read("org.apache.cassandra.db:type=NoSuchBean", "X"),
+			jolokia.Read(storageService, "OperationMode", "NoSuchAttribute"),
+			jolokia.Exec(storageService, "noSuchOperation()"),
+			jolokia.Exec(storageService, "drain(int)", 1),
+			jolokia.Exec(storageService, "getKeyspaceReplicationInfo(java.lang.String)", noSuchKeyspace),
+			jolokia.Write(storageService, "OperationMode", "NORMAL"),
+			jolokia.Read(storageService, "OperationMode"),
+		)
+		want := []error{
+			jolokia.ErrInstanceNotFound, jolokia.ErrAttributeNotFound, jolokia.ErrOperationNotFound, jolokia.ErrOperationNotFound,
+			jolokia.ErrException, jolokia.ErrAttributeNotFound, nil,
+		}
+		for i, answer := range answers {
+			if !errors.Is(answer.Err, want[i]) {
+				t.Errorf("answer %d: %v, want %v", i+1, answer.Err, want[i])
+			}
+		}
+	}},
+	{Name: "a write answers the value before it", Run: func(t *testing.T, s *Subject) {
+		const attribute = "TombstoneWarnThreshold"
+		var before struct{ TombstoneWarnThreshold int }
+		answer, err := s.JMX.Call(s.Context, jolokia.Read(storageService, attribute))
+		if err = errors.Join(err, answer.Decode(&before)); err != nil {
+			t.Fatal(err)
+		}
+		changed := before.TombstoneWarnThreshold + 1
+		answers := s.do(t,
+			jolokia.Write(storageService, attribute, changed),
+			jolokia.Write(storageService, attribute, before.TombstoneWarnThreshold),
+		)
+		for i, want := range []int{before.TombstoneWarnThreshold, changed} {
+			var got int
+			if err := answers[i].Decode(&got); err != nil || got != want {
+				t.Errorf("write %d answered %d, error %v; want %d", i+1, got, err, want)
+			}
+		}
+	}},
+}

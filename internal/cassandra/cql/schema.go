@@ -1,0 +1,168 @@
+package cql
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/internal/cassandra"
+)
+
+// SystemKeyspaces are Cassandra's own keyspaces that the ring replicates. They begin as SimpleStrategy and belong on NetworkTopologyStrategy, with
+// replicas in every datacenter that serves clients.
+func SystemKeyspaces() []string {
+	return []string{"system_auth", "system_distributed", "system_traces"}
+}
+
+// ownKeyspaces are all keyspaces of Cassandra itself.
+var ownKeyspaces = []string{
+	"system", "system_schema", "system_auth", "system_distributed", "system_traces", "system_views", "system_virtual_schema", "system_cluster_metadata",
+}
+
+// Keyspaces reads how every keyspace is replicated, by name, from the node's own copy of the schema.
+func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replication, error) {
+	iter := s.driver.Query("SELECT keyspace_name, replication FROM system_schema.keyspaces").IterContext(ctx)
+	result := map[string]cassandra.Replication{}
+	var name string
+	var row map[string]string
+	var problem error
+	for iter.Scan(&name, &row) {
+		replication, err := cassandra.ReplicationFromSchema(row)
+		if err != nil && problem == nil {
+			problem = fmt.Errorf("keyspace %s: %w", name, err)
+		}
+		result[name] = replication
+		row = nil
+	}
+	if err := iter.Close(); err != nil {
+		return nil, fmt.Errorf("read keyspaces: %w", err)
+	}
+	if problem != nil {
+		return nil, fmt.Errorf("read keyspaces: %w", problem)
+	}
+	return result, nil
+}
+
+// EnsureReplication gives each keyspace so many replicas in each datacenter (NetworkTopologyStrategy), and returns the names of those that
+// it altered. Keyspaces that have it already are left alone, so that to call it again is harmless. One keyspace is altered at a time, each
+// followed by awaitAgreement, which is usually the method of cassandra.Node: Cassandra 5.0 and older do not bear two changes of the schema
+// at once, so only one node of a ring may be administered at a time.
+//
+// After replicas were added a repair has to bring the data to them.
+func (s *Session) EnsureReplication(ctx context.Context, keyspaces map[string]map[string]int, awaitAgreement func(context.Context) error) ([]string, error) {
+	targets := make(map[string]cassandra.Replication, len(keyspaces))
+	for name, replicas := range keyspaces {
+		if err := checkReplicas(name, replicas); err != nil {
+			return nil, err
+		}
+		targets[name] = cassandra.PerDatacenter(replicas)
+	}
+	present, err := s.Keyspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var altered []string
+	for _, name := range slices.Sorted(maps.Keys(targets)) {
+		replication, exists := present[name]
+		if !exists {
+			return altered, fmt.Errorf("keyspace %s does not exist", name)
+		}
+		if replication.Equal(targets[name]) {
+			continue
+		}
+		if err := s.driver.Query(alterStatement(name, targets[name])).ExecContext(ctx); err != nil {
+			return altered, fmt.Errorf("alter keyspace %s to %s: %w", name, targets[name], err)
+		}
+		altered = append(altered, name)
+		if err := awaitAgreement(ctx); err != nil {
+			return altered, fmt.Errorf("alter keyspace %s: %w", name, err)
+		}
+	}
+	return altered, s.verify(ctx, altered, targets)
+}
+
+// verify reads back what was altered.
+func (s *Session) verify(ctx context.Context, altered []string, targets map[string]cassandra.Replication) error {
+	if len(altered) == 0 {
+		return nil
+	}
+	present, err := s.Keyspaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range altered {
+		if !present[name].Equal(targets[name]) {
+			return fmt.Errorf("keyspace %s was altered to %s and is %s: another client changes it", name, targets[name], present[name])
+		}
+	}
+	return nil
+}
+
+// checkReplicas refuses what would leave a keyspace without a replica.
+func checkReplicas(keyspace string, replicas map[string]int) error {
+	total := 0
+	for datacenter, count := range replicas {
+		if datacenter == "" || count < 0 {
+			return fmt.Errorf("keyspace %s: %d replicas in datacenter %q are not possible", keyspace, count, datacenter)
+		}
+		total += count
+	}
+	if keyspace == "" || total == 0 {
+		return fmt.Errorf("keyspace %q: no replicas in any datacenter", keyspace)
+	}
+	return nil
+}
+
+// alterStatement writes the statement; options cannot be bound as values.
+func alterStatement(keyspace string, replication cassandra.Replication) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ALTER KEYSPACE %s WITH replication = {'class': %s", quoteName(keyspace), quoteText(replication.Strategy))
+	for _, option := range slices.Sorted(maps.Keys(replication.Options)) {
+		fmt.Fprintf(&b, ", %s: %s", quoteText(option), quoteText(replication.Options[option]))
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+func quoteText(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
+
+// SmallestGCGrace is the smallest positive gc_grace_seconds of all tables and views of users' keyspaces with more than one replica, and false if
+// there is none. A node that was away for longer can bring deleted rows back. No bean of Cassandra shows this property.
+func (s *Session) SmallestGCGrace(ctx context.Context) (time.Duration, bool, error) {
+	keyspaces, err := s.Keyspaces(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	smallest := 0
+	for _, statement := range []string{
+		"SELECT keyspace_name, gc_grace_seconds FROM system_schema.tables",
+		"SELECT keyspace_name, gc_grace_seconds FROM system_schema.views",
+	} {
+		iter := s.driver.Query(statement).IterContext(ctx)
+		var name string
+		var seconds int
+		for iter.Scan(&name, &seconds) {
+			if seconds > 0 && (smallest == 0 || seconds < smallest) && keepsReplicas(name, keyspaces[name]) {
+				smallest = seconds
+			}
+		}
+		if err := iter.Close(); err != nil {
+			return 0, false, fmt.Errorf("read gc_grace_seconds of tables: %w", err)
+		}
+	}
+	return time.Duration(smallest) * time.Second, smallest > 0, nil
+}
+
+// keepsReplicas says whether it is a user's keyspace with more than one replica. An unknown strategy counts as replicated: the answer is used to
+// keep a node from starting.
+func keepsReplicas(name string, replication cassandra.Replication) bool {
+	if slices.Contains(ownKeyspaces, name) {
+		return false
+	}
+	replicas, err := replication.Replicas()
+	return err != nil || replicas != 1
+}

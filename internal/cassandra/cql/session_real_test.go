@@ -1,0 +1,281 @@
+//go:build cassandra
+
+package cql
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// real reaches the node that the environment names, by both ways. The ring has one datacenter and is there for tests.
+func real(t *testing.T) (*Session, *cassandra.Node) {
+	t.Helper()
+	address, url := os.Getenv("HELENUS_CQL_ADDRESS"), os.Getenv("HELENUS_JOLOKIA_URL")
+	if address == "" || url == "" {
+		t.Skip("HELENUS_CQL_ADDRESS or HELENUS_JOLOKIA_URL is not set: no node to check")
+	}
+	client, err := jolokia.New(jolokia.Config{URL: url, User: os.Getenv("HELENUS_JOLOKIA_USER"), Password: os.Getenv("HELENUS_JOLOKIA_PASSWORD")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	session, err := Connect(t.Context(), Config{Address: netip.MustParseAddrPort(address), Username: os.Getenv("HELENUS_CQL_USER"), Password: os.Getenv("HELENUS_CQL_PASSWORD")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	return session, cassandra.NewNode(client)
+}
+
+func TestRealReplication(t *testing.T) {
+	session, node := real(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	view, err := node.View(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	datacenter := view.Gossip[0].Datacenter
+	for _, replicas := range []int{1, 2, min(3, len(view.HostIDs))} {
+		wanted := map[string]map[string]int{}
+		for _, name := range SystemKeyspaces() {
+			wanted[name] = map[string]int{datacenter: replicas, "gone": 0}
+		}
+		if _, err := session.EnsureReplication(ctx, wanted, node.AwaitSchemaAgreement); err != nil {
+			t.Fatal(err)
+		}
+		altered, err := session.EnsureReplication(ctx, wanted, node.AwaitSchemaAgreement)
+		if err != nil || len(altered) != 0 {
+			t.Errorf("the second time %v were altered, error %v", altered, err)
+		}
+		schema, err := node.Schema(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overCQL, err := session.Keyspaces(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, keyspace := range schema.Keyspaces {
+			if !keyspace.Replication.Equal(overCQL[keyspace.Name]) {
+				t.Errorf("keyspace %s is %s over JMX and %s over CQL", keyspace.Name, keyspace.Replication, overCQL[keyspace.Name])
+			}
+			if want := cassandra.PerDatacenter(wanted[keyspace.Name]); wanted[keyspace.Name] != nil && !keyspace.Replication.Equal(want) {
+				t.Errorf("keyspace %s is %s, want %s", keyspace.Name, keyspace.Replication, want)
+			}
+		}
+	}
+	for name, wanted := range map[string]map[string]map[string]int{
+		"a keyspace that does not exist":   {"no_such_keyspace": {datacenter: 1}},
+		"a datacenter that does not exist": {"system_traces": {"no_such_datacenter": 1}},
+	} {
+		if altered, err := session.EnsureReplication(ctx, wanted, node.AwaitSchemaAgreement); err == nil || len(altered) != 0 {
+			t.Errorf("%s: altered %v, error %v", name, altered, err)
+		}
+	}
+}
+
+func TestRealGCGrace(t *testing.T) {
+	session, node := real(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	exec := func(statement string) {
+		t.Helper()
+		if err := session.driver.Query(statement).ExecContext(ctx); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+		if err := node.AwaitSchemaAgreement(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view, err := node.View(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	datacenter := view.Gossip[0].Datacenter
+	exec(`DROP KEYSPACE IF EXISTS "HelenusTest"`)
+	exec(`DROP KEYSPACE IF EXISTS helenus_single`)
+	defer exec(`DROP KEYSPACE IF EXISTS "HelenusTest"`)
+	defer exec(`DROP KEYSPACE IF EXISTS helenus_single`)
+	if grace, found, err := session.SmallestGCGrace(ctx); found || err != nil {
+		t.Errorf("without a user's table: %s, %v, error %v", grace, found, err)
+	}
+	exec(`CREATE KEYSPACE helenus_single WITH replication = {'class': 'NetworkTopologyStrategy', '` + datacenter + `': 1}`)
+	exec(`CREATE TABLE helenus_single.t (k int PRIMARY KEY) WITH gc_grace_seconds = 10`)
+	exec(`CREATE KEYSPACE "HelenusTest" WITH replication = {'class': 'NetworkTopologyStrategy', '` + datacenter + `': 2}`)
+	exec(`CREATE TABLE "HelenusTest".zero (k int PRIMARY KEY) WITH gc_grace_seconds = 0`)
+	exec(`CREATE TABLE "HelenusTest".hour (k int PRIMARY KEY) WITH gc_grace_seconds = 3600`)
+	exec(`CREATE TABLE "HelenusTest".days (k int PRIMARY KEY)`)
+	if grace, found, err := session.SmallestGCGrace(ctx); !found || err != nil || grace != time.Hour {
+		t.Errorf("smallest gc_grace is %s, %v, error %v; want 1h", grace, found, err)
+	}
+	// A name that needs quotes.
+	if altered, err := session.EnsureReplication(ctx, map[string]map[string]int{"HelenusTest": {datacenter: 1}}, node.AwaitSchemaAgreement); err != nil || len(altered) != 1 {
+		t.Errorf("altered %v, error %v", altered, err)
+	}
+}
+
+// otherValues are values that differ from the defaults, where the form alone does not give one.
+var otherValues = map[string]any{
+	"paxos_variant": "v2", "read_consistency_levels_warned": []any{"ALL", "ONE"}, "read_consistency_levels_disallowed": []any{"ANY"},
+	"write_consistency_levels_warned": []any{"ALL"}, "write_consistency_levels_disallowed": []any{"ONE", "TWO"},
+	"table_properties_warned": []any{"comment"}, "table_properties_ignored": []any{"gc_grace_seconds", "comment"}, "table_properties_disallowed": []any{"caching"},
+	"snapshot_links_per_second": 77, "native_transport_max_concurrent_connections": 999, "native_transport_max_concurrent_connections_per_ip": 99,
+	"data_disk_usage_percentage_warn_threshold": 70, "data_disk_usage_percentage_fail_threshold": 90,
+	"maximum_replication_factor_warn_threshold": 7, "maximum_replication_factor_fail_threshold": 9,
+	"minimum_replication_factor_warn_threshold": 3, "minimum_replication_factor_fail_threshold": 1,
+	"repair_session_max_tree_depth": 18, "concurrent_compactors": 2, "concurrent_validations": 1, "concurrent_materialized_view_builders": 2,
+	"default_keyspace_rf": 2, "phi_convict_threshold": 9.5, "tombstone_failure_threshold": 200000,
+	// Other values than the rule below gives, since these pairs have a default warning above it.
+	"sai_sstable_indexes_per_query_warn_threshold": 40, "sai_sstable_indexes_per_query_fail_threshold": 60,
+	"batch_size_warn_threshold": "6KiB", "batch_size_fail_threshold": "60KiB",
+	"sai_string_term_size_fail_threshold": "9KiB", "sai_frozen_term_size_fail_threshold": "9KiB", "sai_vector_term_size_fail_threshold": "33KiB",
+	"sai_vector_term_size_warn_threshold": "17KiB",
+}
+
+// otherValue is a value that the setting does not have by default.
+func otherValue(setting cassandra.Setting, present string) any {
+	if value, found := otherValues[setting.Key]; found {
+		return value
+	}
+	fails := strings.HasSuffix(setting.Key, "_fail_threshold")
+	switch setting.Form {
+	case cassandra.FormBoolean:
+		return present != "true"
+	case cassandra.FormDuration:
+		return "123s"
+	case cassandra.FormRate:
+		return "11MiB/s"
+	case cassandra.FormSize:
+		return "7MiB"
+	case cassandra.FormSizeText:
+		if fails {
+			return "8MiB"
+		}
+		return "2KiB"
+	default:
+		if fails {
+			return 1234
+		}
+		return 321
+	}
+}
+
+// TestRealHotSettings gives every hot setting another value over JMX, and looks for it under the key of cassandra.yaml in the node's own table of
+// settings. That shows that bean, attribute, unit and key belong together.
+func TestRealHotSettings(t *testing.T) {
+	session, node := real(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	state, err := node.State(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, before := map[string]any{}, map[string]any{}
+	for _, setting := range cassandra.HotSettings() {
+		if _, here := cassandra.HotSetting(setting.Key, state.ReleaseVersion); !here {
+			continue
+		}
+		present, err := node.Settings(ctx, state.ReleaseVersion, []string{setting.Key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, known := present[setting.Key]
+		if known && setting.InYAML(value) != nil || setting.Form == cassandra.FormSizeText {
+			before[setting.Key] = setting.InYAML(value)
+		}
+		wanted[setting.Key] = otherValue(setting, value)
+	}
+	defer func() {
+		if _, err := node.ApplySettings(ctx, state.ReleaseVersion, before); err != nil {
+			t.Errorf("restore settings: %v", err)
+		}
+	}()
+	// Pairs together, all others alone, so that one refusal does not hide the rest.
+	for _, setting := range cassandra.HotSettings() {
+		values := map[string]any{}
+		for _, key := range []string{setting.Key, setting.PairKeys[0], setting.PairKeys[1]} {
+			if value, here := wanted[key]; here {
+				values[key] = value
+			}
+		}
+		if len(values) == 0 {
+			continue
+		}
+		if _, err := node.ApplySettings(ctx, state.ReleaseVersion, values); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+	shown := settingsTable(t, ctx, session)
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		setting, _ := cassandra.HotSetting(key, state.ReleaseVersion)
+		text, found := shown[key]
+		if !found {
+			t.Errorf("setting %s: not in system_views.settings", key)
+			continue
+		}
+		want, err := setting.Canonical(wanted[key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The table prints lists as Java does.
+		got, err := setting.Canonical(strings.Trim(text, "[]"))
+		if err != nil || got != want {
+			t.Errorf("setting %s: the node's table has %q, error %v; want %s", key, text, err, want)
+		}
+	}
+}
+
+func settingsTable(t *testing.T, ctx context.Context, session *Session) map[string]string {
+	t.Helper()
+	iter := session.driver.Query("SELECT name, value FROM system_views.settings").IterContext(ctx)
+	table := map[string]string{}
+	var name string
+	var value *string
+	for iter.Scan(&name, &value) {
+		if value != nil {
+			table[name] = *value
+		}
+		value = nil
+	}
+	if err := iter.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// TestRealSessionStaysOnOneNode counts what this process has open to native transports of the ring.
+func TestRealSessionStaysOnOneNode(t *testing.T) {
+	session, _ := real(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 20 {
+		if _, err := session.Keyspaces(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	iter := session.driver.Query("SELECT address, port FROM system_views.clients").IterContext(ctx)
+	rows, err := iter.SliceMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const expected = 2
+	if len(rows) != expected {
+		t.Errorf("the node has %s clients, want %d: %v", strconv.Itoa(len(rows)), expected, rows)
+	}
+	for _, host := range session.driver.GetHosts() {
+		if host.ConnectAddress().String() != session.address.Addr().String() {
+			t.Errorf("the driver knows host %v", host)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// RepairOptions say what StartRepair repairs and how. The zero value is a full repair of all ranges that the node holds, between all
+// replicas, one range at a time on each of them in parallel.
+type RepairOptions struct {
+	// Tables limits it to some tables; empty: all.
+	Tables []string
+	// PrimaryRangesOnly repairs only what the node is first owner of; then every node of the ring must be repaired.
+	PrimaryRangesOnly bool
+	// Datacenters limits it to replicas there, which must include the node's own; empty: all.
+	Datacenters []string
+	// DatacenterParallel lets datacenters work side by side and the replicas of each one after the other.
+	DatacenterParallel bool
+	// Jobs is the number of tables at a time, 1 to 4; 0: 1.
+	Jobs int
+}
+
+// wire is the form of RepairOption.parse. What Cassandra would choose is said outright where releases could differ.
+func (o RepairOptions) wire() map[string]string {
+	parallelism := "parallel"
+	if o.DatacenterParallel {
+		parallelism = "dc_parallel"
+	}
+	options := map[string]string{
+		"parallelism":  parallelism,
+		"primaryRange": strconv.FormatBool(o.PrimaryRangesOnly),
+		"incremental":  "false",
+		"jobThreads":   strconv.Itoa(max(o.Jobs, 1)),
+		"trace":        "false",
+		// A keyspace with one replica has nothing to compare, which is no error.
+		"ignoreUnreplicatedKeyspaces": "true",
+	}
+	if len(o.Tables) > 0 {
+		options["columnFamilies"] = strings.Join(o.Tables, ",")
+	}
+	if len(o.Datacenters) > 0 {
+		options["dataCenters"] = strings.Join(o.Datacenters, ",")
+	}
+	return options
+}
+
+// StartRepair starts a repair of one keyspace and returns its command number for RepairStatus. Zero means that there is nothing to repair: the
+// keyspace has one replica, or the node no range of it.
+func (n *Node) StartRepair(ctx context.Context, keyspace string, options RepairOptions) (int, error) {
+	var command int
+	request := jolokia.Exec(beanStorageService, "repairAsync(java.lang.String,java.util.Map)", keyspace, options.wire())
+	if err := n.call(ctx, request, &command); err != nil {
+		return 0, fmt.Errorf("start repair of keyspace %s: %w", keyspace, err)
+	}
+	return command, nil
+}
+
+// RepairState is where a repair stands.
+type RepairState string
+
+// States of a repair. RepairUnknown is a command that this JVM does not know: it was restarted since, so the repair is not running.
+const (
+	RepairInProgress RepairState = "IN_PROGRESS"
+	RepairCompleted  RepairState = "COMPLETED"
+	RepairFailed     RepairState = "FAILED"
+	RepairUnknown    RepairState = "UNKNOWN"
+)
+
+// RepairStatus is where a repair stands and what it said last.
+type RepairStatus struct {
+	State    RepairState
+	Messages []string
+}
+
+// RepairStatus asks for a repair by its command number. Command numbers count from 1 in each JVM: keep the start time of the JVM with them,
+// or an old number may name another repair.
+func (n *Node) RepairStatus(ctx context.Context, command int) (RepairStatus, error) {
+	var wire []string
+	if err := n.call(ctx, jolokia.Exec(beanStorageService, "getParentRepairStatus(int)", command), &wire); err != nil {
+		return RepairStatus{}, fmt.Errorf("read status of repair %d: %w", command, err)
+	}
+	if len(wire) == 0 {
+		return RepairStatus{State: RepairUnknown}, nil
+	}
+	status := RepairStatus{State: RepairState(wire[0]), Messages: wire[1:]}
+	switch status.State {
+	case RepairInProgress, RepairCompleted, RepairFailed:
+		return status, nil
+	default:
+		return RepairStatus{}, fmt.Errorf("read status of repair %d: %w: unknown state %q", command, jolokia.ErrProtocol, wire[0])
+	}
+}

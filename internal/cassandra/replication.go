@@ -1,0 +1,118 @@
+package cassandra
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Replication strategies by their short names.
+const (
+	NetworkTopologyStrategy = "NetworkTopologyStrategy"
+	SimpleStrategy          = "SimpleStrategy"
+	LocalStrategy           = "LocalStrategy"
+	EverywhereStrategy      = "EverywhereStrategy"
+)
+
+// strategyPackage is the package that Cassandra leaves out when it prints its own strategies to an administrator.
+const strategyPackage = "org.apache.cassandra.locator."
+
+// Keyspace is the name of a keyspace and how it is replicated.
+type Keyspace struct {
+	Name        string
+	Replication Replication
+}
+
+// Replication is how a keyspace is replicated.
+type Replication struct {
+	// Strategy is the class; Cassandra's own are without their package.
+	Strategy string
+	// Options are replicas by datacenter for NetworkTopologyStrategy, and "replication_factor" for SimpleStrategy. A value is a
+	// number, or "3/1" with one transient replica among three.
+	Options map[string]string
+}
+
+// PerDatacenter is NetworkTopologyStrategy with so many replicas in each datacenter. A datacenter with none is left out.
+func PerDatacenter(replicas map[string]int) Replication {
+	options := make(map[string]string, len(replicas))
+	for datacenter, count := range replicas {
+		if count != 0 {
+			options[datacenter] = strconv.Itoa(count)
+		}
+	}
+	return Replication{Strategy: NetworkTopologyStrategy, Options: options}
+}
+
+// Equal says whether both mean the same to Cassandra.
+func (r Replication) Equal(other Replication) bool {
+	return r.Strategy == other.Strategy && maps.Equal(r.Options, other.Options)
+}
+
+// String is the form in which Cassandra prints it to an administrator, with the options in order.
+func (r Replication) String() string {
+	pairs := make([]string, 0, len(r.Options))
+	for _, option := range slices.Sorted(maps.Keys(r.Options)) {
+		pairs = append(pairs, option+"="+r.Options[option])
+	}
+	return r.Strategy + " {" + strings.Join(pairs, ", ") + "}"
+}
+
+// ParseReplication reads the text of StorageService.getKeyspaceReplicationInfo: "NetworkTopologyStrategy {dc2=2, dc1=3}".
+func ParseReplication(text string) (Replication, error) {
+	strategy, rest, found := strings.Cut(text, " {")
+	if !found || strategy == "" || !strings.HasSuffix(rest, "}") {
+		return Replication{}, fmt.Errorf("parse replication %q: not of the form Strategy {name=value, …}", text)
+	}
+	r := Replication{Strategy: strings.TrimPrefix(strategy, strategyPackage), Options: map[string]string{}}
+	rest = strings.TrimSuffix(rest, "}")
+	if rest == "" {
+		return r, nil
+	}
+	for _, pair := range strings.Split(rest, ", ") {
+		name, value, found := strings.Cut(pair, "=")
+		if _, twice := r.Options[name]; !found || twice || name == "" || value == "" {
+			return Replication{}, fmt.Errorf("parse replication %q: option %q is empty, has no value or comes twice", text, pair)
+		}
+		r.Options[name] = value
+	}
+	return r, nil
+}
+
+// ReplicationFromSchema reads the map of system_schema.keyspaces: "class" is the full class, the rest are options.
+func ReplicationFromSchema(row map[string]string) (Replication, error) {
+	class := row["class"]
+	if class == "" {
+		return Replication{}, fmt.Errorf("parse replication %v: no class", row)
+	}
+	r := Replication{Strategy: strings.TrimPrefix(class, strategyPackage), Options: map[string]string{}}
+	for name, value := range row {
+		if name != "class" {
+			r.Options[name] = value
+		}
+	}
+	return r, nil
+}
+
+// Replicas is the number of copies of each row, transient ones included; 0 for a strategy for which no number is known. One copy is
+// what LocalStrategy keeps.
+func (r Replication) Replicas() (int, error) {
+	switch r.Strategy {
+	case LocalStrategy:
+		return 1, nil
+	case NetworkTopologyStrategy, SimpleStrategy:
+	default:
+		return 0, nil
+	}
+	total := 0
+	for name, value := range r.Options {
+		all, _, _ := strings.Cut(value, "/")
+		count, err := strconv.Atoi(all)
+		if err != nil || count < 0 {
+			return 0, fmt.Errorf("replication %s: option %s is %q, not a number of replicas", r, name, value)
+		}
+		total += count
+	}
+	return total, nil
+}

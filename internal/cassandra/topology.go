@@ -1,0 +1,131 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// Rebuild streams to this node, from another datacenter, the data of its ranges: of one keyspace, or of all if keyspace is empty. It blocks until
+// the data is here. The node refuses a datacenter that it does not know, and a second rebuild while one runs.
+func (n *Node) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error {
+	request := jolokia.Exec(beanStorageService, "rebuild(java.lang.String)", sourceDatacenter)
+	if keyspace != "" {
+		// Tokens and sources: all.
+		request = jolokia.Exec(beanStorageService, "rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)",
+			sourceDatacenter, keyspace, nil, nil)
+	}
+	if err := n.callBlocking(ctx, request, nil); err != nil {
+		return fmt.Errorf("rebuild from datacenter %s: %w", sourceDatacenter, err)
+	}
+	return nil
+}
+
+// Cleanup removes the rows of one keyspace that this node no longer owns, from all tables or those named, with so many compactions at a time
+// (0: as many as there are compactors). It blocks until done. The node refuses while ranges are moving to it.
+func (n *Node) Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error {
+	if tables == nil {
+		tables = []string{}
+	}
+	var result int
+	request := jolokia.Exec(beanStorageService, "forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)", jobs, keyspace, tables)
+	if err := n.callBlocking(ctx, request, &result); err != nil {
+		return fmt.Errorf("clean up keyspace %s: %w", keyspace, err)
+	}
+	switch result {
+	case cleanupSuccessful:
+		return nil
+	case cleanupAborted:
+		return fmt.Errorf("clean up keyspace %s: aborted; the log of the node says why", keyspace)
+	case cleanupUnableToCancel:
+		return fmt.Errorf("clean up keyspace %s: compactions that are in the way could not be cancelled; try again later", keyspace)
+	default:
+		return fmt.Errorf("clean up keyspace %s: %w: unknown result %d", keyspace, jolokia.ErrProtocol, result)
+	}
+}
+
+// Results of cleanup (CompactionManager.AllSSTableOpStatus).
+const (
+	cleanupSuccessful     = 0
+	cleanupAborted        = 1
+	cleanupUnableToCancel = 2
+)
+
+// Pending is the ranges of one keyspace that are on their way to new owners.
+type Pending struct {
+	Keyspace string
+	// Ranges is their number, and Endpoints who receives them.
+	Ranges    int
+	Endpoints []netip.AddrPort
+}
+
+// PendingRanges reads which of the keyspaces have pending ranges; none in the answer means nothing is moving as far as this node knows.
+func (n *Node) PendingRanges(ctx context.Context, keyspaces []string) ([]Pending, error) {
+	requests := make([]jolokia.Request, 0, len(keyspaces))
+	for _, keyspace := range keyspaces {
+		requests = append(requests, jolokia.Exec(beanStorageService, "getPendingRangeToEndpointWithPortMap(java.lang.String)", keyspace))
+	}
+	answers, err := n.jmx.Do(ctx, requests...)
+	if err != nil {
+		return nil, fmt.Errorf("read pending ranges: %w", err)
+	}
+	var result []Pending
+	for i, keyspace := range keyspaces {
+		// The key is a list of two tokens, which arrives as text.
+		var wire map[string][]string
+		if err := answers[i].Decode(&wire); err != nil {
+			return nil, fmt.Errorf("read pending ranges of keyspace %s: %w", keyspace, whileStarting(err))
+		}
+		if len(wire) == 0 {
+			continue
+		}
+		var texts []string
+		for _, endpoints := range wire {
+			texts = append(texts, endpoints...)
+		}
+		endpoints, err := parseEndpoints(texts)
+		if err != nil {
+			return nil, fmt.Errorf("read pending ranges of keyspace %s: %w", keyspace, err)
+		}
+		result = append(result, Pending{Keyspace: keyspace, Ranges: len(wire), Endpoints: slices.Compact(endpoints)})
+	}
+	return result, nil
+}
+
+// Streams is the sum over the streaming sessions that this node takes part in now. Totals grow as sessions begin.
+type Streams struct {
+	// Plans is the number of stream plans.
+	Plans                         int
+	ReceivedBytes, ToReceiveBytes int64
+	SentBytes, ToSendBytes        int64
+}
+
+// Streams reads the progress of streaming. It asks for the sums only: the whole answer lists every file.
+func (n *Node) Streams(ctx context.Context) (Streams, error) {
+	names := []string{"currentRxBytes", "totalRxBytes", "currentTxBytes", "totalTxBytes"}
+	requests := make([]jolokia.Request, 0, len(names))
+	for _, name := range names {
+		requests = append(requests, jolokia.ReadPath(beanStreamManager, "CurrentStreams", "*/"+name))
+	}
+	answers, err := n.jmx.Do(ctx, requests...)
+	if err != nil {
+		return Streams{}, fmt.Errorf("read streams: %w", err)
+	}
+	var sums [4]int64
+	var streams Streams
+	for i := range names {
+		var bytes []int64
+		if err := answers[i].Decode(&bytes); err != nil {
+			return Streams{}, fmt.Errorf("read streams: %w", whileStarting(err))
+		}
+		for _, b := range bytes {
+			sums[i] += b
+		}
+		streams.Plans = max(streams.Plans, len(bytes))
+	}
+	streams.ReceivedBytes, streams.ToReceiveBytes, streams.SentBytes, streams.ToSendBytes = sums[0], sums[1], sums[2], sums[3]
+	return streams, nil
+}

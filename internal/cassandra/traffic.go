@@ -1,0 +1,80 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// StopNativeTransport closes CQL: connections are cut and the port is closed. On a node that does not serve CQL it does nothing.
+func (n *Node) StopNativeTransport(ctx context.Context) error {
+	// 5.0 has an overload with "force"; this signature is in every release.
+	if err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "stopNativeTransport()"), nil); err != nil {
+		return fmt.Errorf("stop native transport: %w", err)
+	}
+	return nil
+}
+
+// StartNativeTransport opens CQL. The node refuses if it has not joined the ring. On a node that serves CQL it does nothing.
+func (n *Node) StartNativeTransport(ctx context.Context) error {
+	if err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "startNativeTransport()"), nil); err != nil {
+		return fmt.Errorf("start native transport: %w", err)
+	}
+	return nil
+}
+
+// Drain makes the node ready to be stopped: it leaves CQL and gossip, finishes what it began and writes its memtables to disk. It blocks
+// for that long, five seconds on an idle node and minutes on a loaded one. Afterwards only a restart of the JVM brings the node back.
+// On a drained node it does nothing.
+func (n *Node) Drain(ctx context.Context) error {
+	if err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "drain()"), nil); err != nil {
+		return fmt.Errorf("drain: %w", err)
+	}
+	return nil
+}
+
+// DrainProgress is Cassandra's sentence on how far a drain is.
+func (n *Node) DrainProgress(ctx context.Context) (string, error) {
+	var wire struct{ DrainProgress string }
+	if err := n.call(ctx, jolokia.Read(beanStorageService, "DrainProgress"), &wire); err != nil {
+		return "", fmt.Errorf("read progress of drain: %w", err)
+	}
+	return wire.DrainProgress, nil
+}
+
+// ErrSeedsNotLoaded means that Cassandra could not read its list of seeds and goes on with the old one; its log says why.
+var ErrSeedsNotLoaded = errors.New("Cassandra could not load its seeds and keeps the old ones") //nolint:staticcheck // a proper name
+
+// ReloadSeeds makes the node read its list of seeds again and returns those in use, read back. The node itself is never among them, and an
+// empty list changes nothing.
+func (n *Node) ReloadSeeds(ctx context.Context) ([]netip.AddrPort, error) {
+	var reloaded *[]string
+	if err := n.call(ctx, jolokia.Exec(beanGossiper, "reloadSeeds()"), &reloaded); err != nil {
+		return nil, fmt.Errorf("reload seeds: %w", err)
+	}
+	if reloaded == nil {
+		return nil, fmt.Errorf("reload seeds: %w", ErrSeedsNotLoaded)
+	}
+	var wire struct{ Seeds []string }
+	if err := n.call(ctx, jolokia.Read(beanGossiper, "Seeds"), &wire); err != nil {
+		return nil, fmt.Errorf("read seeds: %w", err)
+	}
+	seeds, err := parseEndpoints(wire.Seeds)
+	if err != nil {
+		return nil, fmt.Errorf("read seeds: %w", err)
+	}
+	return seeds, nil
+}
+
+// MaxHintWindow is how long peers keep writes for a node that is down. A node that was away for longer needs a repair.
+func (n *Node) MaxHintWindow(ctx context.Context) (time.Duration, error) {
+	var wire struct{ MaxHintWindow int64 }
+	if err := n.call(ctx, jolokia.Read(beanStorageProxy, "MaxHintWindow"), &wire); err != nil {
+		return 0, fmt.Errorf("read hint window: %w", err)
+	}
+	return time.Duration(wire.MaxHintWindow) * time.Millisecond, nil
+}
