@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // Plan is what is to be done now, and why. The same value feeds the operator's writer, its log, the status, `kubectl helenus plan` and the golden
@@ -90,11 +91,13 @@ type pass struct {
 	*facts.Snapshot
 	now  time.Time
 	plan Plan
-	// wanted are the nodes the spec describes; nil while the spec is refused, and then nothing that exists is changed to its like.
-	wanted []wantedNode
-	// held says that the spec is refused: what exists is kept going and nothing new is begun.
+	// wanted are the nodes that the spec describes.
+	wanted []render.Wanted
+	// held says that the spec is refused: what exists is kept going, nothing is changed to its like and nothing new begins.
 	held bool
 }
+
+func (p *pass) owner() render.Owner { return render.OwnerOf(p.Cluster) }
 
 func (p *pass) write(writes ...Write) { p.plan.Writes = append(p.plan.Writes, writes...) }
 

@@ -26,6 +26,8 @@ const (
 	Apply Verb = "Apply"
 	// Delete removes an object by UID.
 	Delete Verb = "Delete"
+	// SetOwners replaces the owner references of an object, by UID and ResourceVersion.
+	SetOwners Verb = "SetOwners"
 	// Release takes our finalizer off an object, by UID. It is allowed to be gone already.
 	Release Verb = "Release"
 	// Hold puts our finalizer on an object, by UID.

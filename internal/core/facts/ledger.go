@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"helenus.io/helenus/api/v1alpha1"
 )
 
 // Ledger is what the operator must not forget about a cluster and what status may lose: the open step, which datacenters are formed, who is a member.
@@ -36,13 +34,17 @@ type Ledger struct {
 // StepKind names the kinds of steps that are written down before they begin.
 type StepKind string
 
-// StepFormRing forms the ring of the first datacenters of a cluster.
-const StepFormRing StepKind = "FormRing"
+const (
+	// StepFormRing forms the ring of the first datacenters of a cluster.
+	StepFormRing StepKind = "FormRing"
+	// StepAdoptRing takes over the disks of an earlier cluster.
+	StepAdoptRing StepKind = "AdoptRing"
+)
 
 // Stage of an open step. Stages only go forward, each by a write of the ledger.
 type Stage string
 
-// The stages of FormRing.
+// The stages of FormRing, in this order. AdoptRing has only Formed and Open.
 const (
 	// StageTickets: tickets are issued, and the nodes find each other.
 	StageTickets Stage = "Tickets"
@@ -74,12 +76,16 @@ type OpenStep struct {
 	Withdrawn []string `json:"withdrawn,omitempty"`
 	// Seeds are the nodes whose addresses are given to all as seeds while the ring forms.
 	Seeds []string `json:"seeds,omitempty"`
+	// Attempt counts the tries of the present stage's operation, from 0. Each try has an intent of its own.
+	Attempt int `json:"attempt,omitempty"`
 }
 
-// Ticket is the part of a join ticket that must not be computed twice.
+// Ticket is what a step has for one node of its wave, and what must not be computed twice.
 type Ticket struct {
-	Mode   v1alpha1.JoinMode `json:"mode"`
-	Tokens []string          `json:"tokens,omitempty"`
+	// Tokens that the node takes.
+	Tokens []string `json:"tokens,omitempty"`
+	// HostID that was found on its disk, of a step that adopts.
+	HostID string `json:"hostID,omitempty"`
 }
 
 // Wave are the nodes the step works on, sorted: those with a ticket that were not withdrawn.

@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// adoption takes over the disks of an earlier cluster: when every node has reported, live, a disk of that cluster, each with a host id of its own, all
+// become members at once and start on what they have. With one disk missing nothing starts.
+func adoption(p *pass) result {
+	if p.Cluster.Spec.Volumes.Adopt == "" || p.begun() || p.held {
+		return done()
+	}
+	if p.Cluster.Spec.Paused {
+		return wait("spec.paused is true")
+	}
+	if len(p.plan.Writes) > 0 {
+		return wait("the nodes are being prepared")
+	}
+	names := wantedNames(p.wanted)
+	if refusals := guard.Check(p.Snapshot, names, guard.Adoption...); len(refusals) > 0 {
+		return p.refused("AdoptRing", refusals)
+	}
+	tickets := map[string]facts.Ticket{}
+	for _, name := range names {
+		tickets[name] = facts.Ticket{HostID: p.Nodes[name].Agent.HostID}
+	}
+	p.putLedger(true, "all disks are there", func(l *facts.Ledger) {
+		l.Steps++
+		l.Formed = datacentersOf(p.wanted)
+		l.Members = map[string]string{}
+		for name, t := range tickets {
+			l.Members[name] = t.HostID
+		}
+		l.TrafficAllowed = true
+		l.Step = &facts.OpenStep{
+			ID: stepID(l.Steps), Kind: facts.StepAdoptRing, Stage: facts.StageFormed, Generation: p.Cluster.Generation,
+			OpenedAt: p.now, StageSince: p.now, Datacenters: l.Formed, Tickets: tickets,
+		}
+	})
+	p.event(corev1.EventTypeNormal, "AdoptingRing", "%s of the cluster with uid %s are taken over", plural(len(tickets), "disk"), p.Cluster.Spec.Volumes.Adopt)
+	return act("%s are taken over", plural(len(tickets), "disk"))
+}
+
+// retainedClaims says whether claims of an earlier cluster stand under the names of wanted nodes.
+func (p *pass) retainedClaims() bool { return len(p.claimsOfOthers()) > 0 }
+
+// claimsOfOthers are the claims under our names that belong to another cluster, by the uid of that cluster.
+func (p *pass) claimsOfOthers() map[string][]string {
+	out := map[string][]string{}
+	for _, name := range p.Names() {
+		for _, volume := range sortedKeys(p.Nodes[name].Claims) {
+			c := p.Nodes[name].Claims[volume].Claim
+			if c == nil || p.ownsClaim(p.Nodes[name], c) {
+				continue
+			}
+			of := c.Labels[v1alpha1.LabelClusterUID]
+			out[of] = append(out[of], c.Name)
+		}
+	}
+	return out
+}
+
+// adoptableClaims says whether the claims that are there are just those that the spec needs: without volumes.adopt none of an earlier cluster, with it all
+// data volumes of that one and of no other. Nothing is made before that.
+func (p *pass) adoptableClaims() result {
+	adopt := string(p.Cluster.Spec.Volumes.Adopt)
+	others := p.claimsOfOthers()
+	for _, uid := range sortedKeys(others) {
+		if uid == adopt {
+			continue
+		}
+		p.stall(v1alpha1.ReasonForeignDisks, "%s", foreignClaims(uid, others[uid]))
+		return stuck("claims of an earlier cluster are in the way")
+	}
+	if adopt == "" {
+		return done()
+	}
+	var missing, extra []string
+	wanted := map[string]bool{}
+	for _, w := range p.wanted {
+		wanted[w.Name] = true
+		for _, v := range render.Volumes(w.Pod) {
+			if n := p.Nodes[w.Name]; n == nil || n.Claims[v.Name] == nil || !p.mayUse(n.Claims[v.Name].Claim) {
+				missing = append(missing, v1alpha1.ClaimName(v.Name, w.Name))
+			}
+		}
+	}
+	for _, claim := range others[adopt] {
+		if !p.isOf(claim, wanted) {
+			extra = append(extra, claim)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		p.stall(v1alpha1.ReasonAdoptionIncomplete, "claim %s of the cluster with uid %s is not there: with a disk missing nothing is started, since it would join empty; "+
+			"restore it, or describe a cluster without that node", list(missing, 3), adopt)
+		return stuck("not all disks to adopt are there")
+	case len(extra) > 0:
+		p.stall(v1alpha1.ReasonAdoptionIncomplete, "claim %s of the cluster with uid %s belongs to a node that the spec does not describe: describe all its nodes", list(extra, 3), adopt)
+		return stuck("the spec does not describe all nodes to adopt")
+	}
+	return done()
+}
+
+func foreignClaims(uid string, claims []string) string {
+	if uid == "" {
+		return fmt.Sprintf("claim %s was not made by Helenus: delete or rename it, or choose another name for the cluster", list(claims, 3))
+	}
+	return fmt.Sprintf("claim %s holds data of an earlier cluster with uid %s: set volumes.adopt to %s to use it, or delete the claims", list(claims, 3), uid, uid)
+}
+
+// isOf says whether a claim, by its name, belongs to one of the nodes.
+func (p *pass) isOf(claim string, nodes map[string]bool) bool {
+	for name := range nodes {
+		for _, c := range p.Nodes[name].Claims {
+			if c.Claim != nil && c.Claim.Name == claim {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leftBehind names nodes that have a record but no part in the ring: they did not come when it formed.
+func leftBehind(p *pass) result {
+	if !p.formed() || p.Ledger.Step != nil {
+		return done()
+	}
+	var names []string
+	for _, n := range p.Records() {
+		if _, member := p.Ledger.Members[n.Name]; !member && n.Record.DeletionTimestamp == nil {
+			names = append(names, n.Name)
+		}
+	}
+	if len(names) == 0 {
+		return done()
+	}
+	p.block("Join", "joining_a_ring_with_data_is_supported", names,
+		"node %s did not come while the ring formed; joining a ring that serves clients is not supported yet, so it waits", list(names, 3))
+	return wait("%s wait outside the ring", plural(len(names), "node"))
+}

@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/ring"
+	"helenus.io/helenus/internal/core/ring/tokens"
+)
+
+// maxSystemAuthReplicas is how many replicas system_auth has at most while the ring forms, before its keyspaces are set for good.
+const maxSystemAuthReplicas = 3
+
+// formation begins the ring of a new cluster: when every initial agent has answered, live, that its disk is empty, all get their tickets at once. Nothing
+// is begun while one is missing, since an empty disk that nobody has looked at may be a lost one.
+func formation(p *pass) result {
+	if p.begun() || p.held || p.Cluster.Spec.Volumes.Adopt != "" {
+		return done()
+	}
+	if p.Cluster.Spec.Paused {
+		return wait("spec.paused is true")
+	}
+	if pending := p.plan.Writes; len(pending) > 0 {
+		return wait("the nodes are being prepared")
+	}
+	names := wantedNames(p.wanted)
+	if refusals := guard.Check(p.Snapshot, names, guard.Formation...); len(refusals) > 0 {
+		return p.refused("FormRing", refusals)
+	}
+	tickets, err := p.formationTickets()
+	if err != nil {
+		p.stall(v1alpha1.ReasonInvalidSpec, "tokens cannot be chosen: %s", err)
+		return stuck("no tokens")
+	}
+	open := &facts.OpenStep{
+		ID: stepID(p.Ledger.Steps + 1), Kind: facts.StepFormRing, Stage: facts.StageTickets, Generation: p.Cluster.Generation,
+		OpenedAt: p.now, StageSince: p.now, Datacenters: datacentersOf(p.wanted), Tickets: tickets, Seeds: p.chooseSeeds(names, nil),
+	}
+	p.putLedger(true, "all tickets at once", func(l *facts.Ledger) {
+		l.Steps++
+		l.Step = open
+	})
+	p.plan.Seeds = nil
+	for _, name := range open.Seeds {
+		p.plan.Seeds = append(p.plan.Seeds, address(p.Nodes[name]))
+	}
+	p.publishSeeds(p.plan.Seeds)
+	for _, name := range open.Wave() {
+		p.issueTicket(open, p.Nodes[name])
+	}
+	p.event(corev1.EventTypeNormal, "FormingRing", "%s get their tickets at once", plural(len(tickets), "node"))
+	return act("%s get their tickets", plural(len(tickets), "node"))
+}
+
+// refused turns refusals of guards into what the status shows: those that only the user can resolve stall, the rest block.
+func (p *pass) refused(step string, refusals []guard.Refusal) result {
+	for _, r := range refusals {
+		p.block(step, r.Guard, r.Nodes, "%s", r.Message)
+		if r.Reason != "" {
+			p.stall(r.Reason, "%s", r.Message)
+		}
+	}
+	first := refusals[0]
+	if first.Reason != "" {
+		return stuck("%s", first.Message)
+	}
+	return wait("%s", first.Message)
+}
+
+// formationTickets chooses the tokens of all initial nodes.
+func (p *pass) formationTickets() (map[string]facts.Ticket, error) {
+	var formations []tokens.Formation
+	for i := range p.Cluster.Spec.Datacenters {
+		dc := &p.Cluster.Spec.Datacenters[i]
+		f := tokens.Formation{Datacenter: render.DatacenterRingName(dc), Tokens: int(dc.Tokens), ReplicationFactor: int(dc.ReplicationFactor)}
+		for j := range dc.Racks {
+			rack := tokens.Rack{Name: render.RackRingName(&dc.Racks[j])}
+			for _, w := range p.wanted {
+				if w.Datacenter == dc.Name && w.Rack == dc.Racks[j].Name {
+					rack.Nodes = append(rack.Nodes, w.Name)
+				}
+			}
+			f.Racks = append(f.Racks, rack)
+		}
+		formations = append(formations, f)
+	}
+	nodes, err := tokens.Form(formations, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]facts.Ticket, len(nodes))
+	for _, n := range nodes {
+		out[n.ID] = facts.Ticket{Tokens: formatTokens(n.Tokens)}
+	}
+	return out, nil
+}
+
+func formatTokens(in []ring.Token) []string {
+	out := make([]string, len(in))
+	for i, t := range in {
+		out[i] = t.String()
+	}
+	return out
+}
+
+// issueTicket writes the ticket of one node into its record.
+func (p *pass) issueTicket(s *facts.OpenStep, n *facts.Node) {
+	record := render.ForApply(p.owner(), n.Record)
+	record.Spec.Join = &v1alpha1.JoinTicket{
+		Intent:                      v1alpha1.Intent{ID: s.IntentID("join", n.Name)},
+		Mode:                        v1alpha1.JoinNew,
+		Tokens:                      s.Tickets[n.Name].Tokens,
+		SystemAuthReplicationFactor: int32(min(maxSystemAuthReplicas, len(s.Tickets))), //nolint:gosec // at most 3
+	}
+	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its ticket to join"})
+}
+
+func (p *pass) event(kind, reason, format string, args ...any) {
+	p.write(Write{Verb: Event, EventType: kind, Reason: reason, Why: fmt.Sprintf(format, args...)})
+}
+
+func wantedNames(wanted []render.Wanted) []string {
+	out := make([]string, len(wanted))
+	for i, w := range wanted {
+		out[i] = w.Name
+	}
+	return out
+}
+
+func datacentersOf(wanted []render.Wanted) []string {
+	seen := map[string]bool{}
+	for _, w := range wanted {
+		seen[w.Datacenter] = true
+	}
+	return sortedKeys(seen)
+}
+
+// stepID is the id of a step: unique in the life of a cluster, since steps are counted.
+func stepID(number int64) string { return fmt.Sprintf("step-%d", number) }
+
+// stepOfIntent is the id of the step that an intent belongs to.
+func stepOfIntent(intent string) string {
+	id, _, _ := strings.Cut(intent, "/")
+	return id
+}

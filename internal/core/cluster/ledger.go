@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// ledger sees to it that there is one. A cluster without any object gets an empty one. Where it is gone although the cluster has objects it was lost, and
+// with it the knowledge of what was begun: nothing is decided until it is rebuilt from the records and from what the disks say.
+func ledger(p *pass) result {
+	if p.LedgerProblem != "" {
+		p.stall(v1alpha1.ReasonNameTaken, "ConfigMap %s cannot be used as the ledger of this cluster: %s", v1alpha1.LedgerName(p.Cluster.Name), p.LedgerProblem)
+		return stuck("the ledger cannot be read")
+	}
+	if p.Ledger != nil {
+		return done()
+	}
+	fresh := &facts.Ledger{ClusterUID: p.Cluster.UID}
+	if !p.anyNodeObject() {
+		p.Snapshot = withLedger(p.Snapshot, fresh)
+		p.write(Write{Verb: PutLedger, Ledger: fresh, Why: "the cluster is new"})
+		return done()
+	}
+	rebuilt, missing := p.rebuildLedger()
+	if len(missing) > 0 {
+		p.block("Ledger", "every_node_has_said_what_its_disk_holds", missing, "the ledger is lost and is rebuilt when all nodes have answered; missing: %s", list(missing, 5))
+		return wait("the ledger is lost; waiting for what the disks of %s say", plural(len(missing), "node"))
+	}
+	p.write(Write{Verb: PutLedger, Ledger: rebuilt, Live: true, Why: "the ledger was lost"},
+		Write{Verb: Event, EventType: "Warning", Reason: v1alpha1.ReasonLedgerLost, Why: "the ledger was lost; it was rebuilt from the records and the disks"})
+	return act("rebuilding the ledger")
+}
+
+// anyNodeObject says whether anything exists that only a cluster which once had a ledger can have.
+func (p *pass) anyNodeObject() bool {
+	for _, n := range p.Nodes {
+		if n.Record != nil || n.Pod != nil {
+			return true
+		}
+		for _, c := range n.Claims {
+			if c.Claim != nil && c.Claim.Labels[v1alpha1.LabelClusterUID] == string(p.Cluster.UID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rebuildLedger makes a ledger from records and disks. A datacenter is formed if any of its nodes is a member by its record or its disk, or let clients
+// in. Tickets that are out, and members that no client was let to, are a formation that goes on. Nodes of which nothing is known are returned: an empty
+// disk must have said so itself.
+func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
+	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
+	l := &facts.Ledger{ClusterUID: p.Cluster.UID, Steps: p.now.Unix(), Members: map[string]string{}}
+	step := &facts.OpenStep{
+		ID: stepID(l.Steps), Kind: facts.StepFormRing, Stage: facts.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
+		Tickets: map[string]facts.Ticket{},
+	}
+	formed, datacenters := map[string]bool{}, map[string]bool{}
+	var missing []string
+	forming := false
+	for _, n := range p.Records() {
+		agent, spec := n.CurrentAgent(), n.Record.Spec
+		for _, r := range spec.Replaced {
+			l.Replaced = append(l.Replaced, r.HostID)
+		}
+		switch {
+		case spec.Member != nil:
+			l.Members[n.Name] = spec.Member.HostID
+			formed[spec.Datacenter] = true
+			if spec.ClientTraffic == v1alpha1.TrafficClosed {
+				forming = true
+			} else {
+				l.TrafficAllowed = true
+			}
+		case agent == nil:
+			missing = append(missing, n.Name)
+			continue
+		case spec.Join != nil:
+			step.ID = stepOfIntent(spec.Join.ID)
+			step.Tickets[n.Name] = facts.Ticket{Tokens: spec.Join.Tokens}
+			datacenters[spec.Datacenter] = true
+			forming = true
+			continue
+		case agent.Disk == v1alpha1.DiskMember || agent.TrafficOpened:
+			l.Members[n.Name] = agent.HostID
+			formed[spec.Datacenter] = true
+			l.TrafficAllowed = l.TrafficAllowed || agent.TrafficOpened
+		default:
+			continue
+		}
+		step.Tickets[n.Name] = facts.Ticket{}
+		datacenters[spec.Datacenter] = true
+	}
+	l.Formed = slices.Sorted(maps.Keys(formed))
+	if forming {
+		step.Datacenters = slices.Sorted(maps.Keys(datacenters))
+		step.Seeds = p.chooseSeeds(step.Wave(), nil)
+		if len(formed) > 0 {
+			step.Stage = facts.StageFormed
+			for name := range step.Tickets {
+				if l.Members[name] == "" {
+					l.Members[name] = p.Nodes[name].Agent.HostID
+				}
+			}
+		}
+		l.Step = step
+	}
+	return l, missing
+}
+
+func withLedger(s *facts.Snapshot, l *facts.Ledger) *facts.Snapshot {
+	out := *s
+	out.Ledger = l
+	return &out
+}
+
+// putLedger writes a changed ledger.
+func (p *pass) putLedger(live bool, why string, change func(*facts.Ledger)) {
+	l := p.Ledger.Copy()
+	change(l)
+	p.write(Write{Verb: PutLedger, Ledger: l, Live: live, Why: why})
+}

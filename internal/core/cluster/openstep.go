@@ -1,0 +1,316 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+const (
+	// latecomerPatience is how long a formation waits for a node when all others have joined.
+	latecomerPatience = 10 * time.Minute
+	// operationPause is the time between two tries of an operation.
+	operationPause = 5 * time.Second
+)
+
+// openStep continues the step that the ledger says is open, from wherever it is. It is never computed anew.
+func openStep(p *pass) result {
+	s := p.Ledger.Step
+	if s == nil {
+		return done()
+	}
+	switch s.Stage {
+	case facts.StageTickets:
+		return p.awaitRing(s)
+	case facts.StageFormed:
+		return p.recordMembers(s)
+	case facts.StageKeyspaces:
+		return p.setSystemKeyspaces(s)
+	case facts.StageOpen:
+		return p.letClientsIn(s)
+	default:
+		p.stall(v1alpha1.ReasonUnsupportedChange, "the open step %s is in stage %q, which this release of Helenus does not know: run the release that began it", s.ID, s.Stage)
+		return stuck("unknown stage %q", s.Stage)
+	}
+}
+
+// describe says in the status what the open step does.
+func (p *pass) describe(s *facts.OpenStep, doneNodes int, format string, args ...any) {
+	wave := s.Wave()
+	r := wait(format, args...)
+	since := metav1.NewTime(s.OpenedAt)
+	p.plan.Current = &v1alpha1.StepStatus{Name: string(s.Kind), Message: r.message, Nodes: wave, Since: &since}
+	if len(wave) > 0 {
+		percent := int32(100 * doneNodes / len(wave)) //nolint:gosec // at most 100
+		p.plan.Current.Progress = &percent
+	}
+}
+
+// awaitRing waits until every node of the wave is NORMAL in the view of every other, with the tokens it was given and one schema. It issues tickets that
+// were not written yet, and takes a latecomer out.
+func (p *pass) awaitRing(s *facts.OpenStep) result {
+	issued := 0
+	for _, name := range s.Wave() {
+		n := p.Nodes[name]
+		if n != nil && n.Record != nil && n.Record.DeletionTimestamp == nil && n.Record.Spec.Join == nil && n.Record.Spec.Member == nil {
+			p.issueTicket(s, n)
+			issued++
+		}
+	}
+	if issued > 0 {
+		return act("%s get their tickets", plural(issued, "node"))
+	}
+	views := p.viewsOf(s)
+	if len(views.doubts) == 0 {
+		p.putLedger(true, "the ring stands", func(l *facts.Ledger) {
+			l.Formed = slices.Compact(slices.Sorted(slices.Values(append(l.Formed, s.Datacenters...))))
+			if l.Members == nil {
+				l.Members = map[string]string{}
+			}
+			for name, id := range views.hostIDs {
+				l.Members[name] = id
+			}
+			advance(l.Step, facts.StageFormed, p.now)
+		})
+		p.event(corev1.EventTypeNormal, "RingFormed", "%s have formed the ring", plural(len(views.hostIDs), "node"))
+		return act("the ring stands: %s", plural(len(views.hostIDs), "node"))
+	}
+	p.describe(s, len(views.normal), "waiting for the ring: %s", list(views.doubts, 3))
+	if r, took := p.withdrawLatecomers(s, views); took {
+		return r
+	}
+	return wait("waiting for the ring: %s", list(views.doubts, 3))
+}
+
+func advance(s *facts.OpenStep, to facts.Stage, now time.Time) {
+	s.Stage, s.StageSince, s.Attempt = to, now, 0
+}
+
+// withdrawLatecomers takes nodes out of the wave that did not come within the patience after all others had. Each is taken out with its agent's
+// acknowledgement, or with the proof that the pod which had the ticket is gone.
+func (p *pass) withdrawLatecomers(s *facts.OpenStep, v views) (result, bool) {
+	var late []*facts.Node
+	var last time.Time
+	for _, name := range s.Wave() {
+		n := p.Nodes[name]
+		status := joinStatus(n, s)
+		if status != nil && status.FinishedAt != nil {
+			if status.FinishedAt.After(last) {
+				last = status.FinishedAt.Time
+			}
+			continue
+		}
+		late = append(late, n)
+	}
+	// The others must be a ring among themselves: a latecomer is never the reason why they are not.
+	if len(late) == 0 || len(late) == len(s.Wave()) || len(v.othersDoubt(late)) > 0 {
+		return result{}, false
+	}
+	if left := last.Add(latecomerPatience).Sub(p.now); left > 0 {
+		p.wakeIn(left)
+		return result{}, false
+	}
+	for _, n := range late {
+		if n == nil || n.Record == nil {
+			continue // its record is being made again
+		}
+		if withdrawn(n, s) {
+			name := n.Name
+			p.putLedger(false, "it did not come", func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, name) })
+			p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s did not join within %s of the others and is left out of the formation", name, latecomerPatience)
+			return act("%s is left out", name), true
+		}
+		if n.Record.Spec.Join == nil {
+			continue
+		}
+		gone := podGone(n)
+		if w := n.Record.Spec.Join.Withdraw; w == nil || (gone != "" && w.PodGone != gone) {
+			record := render.ForApply(p.owner(), n.Record)
+			record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "it did not join in time", PodGone: gone}
+			p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "it did not join in time"})
+			return act("withdrawing the ticket of %s", n.Name), true
+		}
+	}
+	return wait("waiting for %s to acknowledge that the ticket is withdrawn", plural(len(late), "node")), true
+}
+
+// withdrawn says that a node's ticket has no effect any more.
+func withdrawn(n *facts.Node, s *facts.OpenStep) bool {
+	if status := joinStatus(n, s); status != nil && status.WithdrawnAt != nil {
+		return true
+	}
+	j := n.Record.Spec.Join
+	return j != nil && j.Withdraw != nil && j.Withdraw.PodGone != "" && (n.Pod == nil || n.Pod.UID != j.Withdraw.PodGone)
+}
+
+// podGone is the uid of the pod that last spoke for the node, if that pod no longer exists.
+func podGone(n *facts.Node) types.UID {
+	if last := n.Record.Status.PodUID; last != "" && (n.Pod == nil || n.Pod.UID != last) {
+		return last
+	}
+	return ""
+}
+
+// joinStatus is what the record says of the step's ticket.
+func joinStatus(n *facts.Node, s *facts.OpenStep) *v1alpha1.IntentStatus {
+	if n == nil || n.Record == nil || n.Record.Status.Join == nil || n.Record.Status.Join.ID != s.IntentID("join", n.Name) {
+		return nil
+	}
+	return n.Record.Status.Join
+}
+
+// recordMembers writes into every record who the node is, and takes its ticket away.
+func (p *pass) recordMembers(s *facts.OpenStep) result {
+	written := 0
+	var waiting []string
+	for _, name := range s.Wave() {
+		n := p.Nodes[name]
+		if n == nil || n.Record == nil || n.Record.DeletionTimestamp != nil {
+			waiting = append(waiting, name)
+			continue
+		}
+		if n.Record.Spec.Member != nil && n.Record.Spec.Join == nil {
+			continue
+		}
+		if status := joinStatus(n, s); n.Record.Spec.Join != nil && (status == nil || status.FinishedAt == nil) {
+			waiting = append(waiting, name)
+			continue
+		}
+		record := render.ForApply(p.owner(), n.Record)
+		record.Spec.Member = &v1alpha1.Member{HostID: p.Ledger.Members[name]}
+		record.Spec.Join = nil
+		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "it is a member"})
+		written++
+	}
+	p.describe(s, len(s.Wave())-written-len(waiting), "the records learn who is a member")
+	switch {
+	case written > 0:
+		return act("%s become members by record", plural(written, "node"))
+	case len(waiting) > 0:
+		return wait("waiting for %s to report that the join has finished", list(waiting, 3))
+	}
+	next := facts.StageKeyspaces
+	if s.Kind == facts.StepAdoptRing {
+		next = facts.StageOpen
+	}
+	p.putLedger(true, "every record knows its member", func(l *facts.Ledger) {
+		l.TrafficAllowed = true
+		advance(l.Step, next, p.now)
+	})
+	return act("every record knows its member")
+}
+
+// setSystemKeyspaces lets one node be administered and has it set the replication of the system keyspaces, before any client is let in.
+func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
+	n := p.administrator(s)
+	if n == nil {
+		return wait("waiting for a node that can be administered")
+	}
+	p.describe(s, 0, "node %s sets the system keyspaces", n.Name)
+	id := s.IntentID(attempt("keyspaces", s.Attempt), n.Name)
+	if o := n.Record.Spec.Operation; o == nil || o.ID != id {
+		record := render.ForApply(p.owner(), n.Record)
+		record.Spec.ClientTraffic = v1alpha1.TrafficAdministrative
+		record.Spec.Operation = &v1alpha1.OperationIntent{
+			Intent:    v1alpha1.Intent{ID: id},
+			Type:      v1alpha1.OperationAlterSystemKeyspaces,
+			Arguments: &v1alpha1.OperationArguments{Replication: p.systemReplication(s)},
+		}
+		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "it sets the system keyspaces"})
+		return act("node %s sets the system keyspaces", n.Name)
+	}
+	status := n.Record.Status.Operation
+	if status == nil || status.ID != id {
+		return wait("waiting for node %s to begin", n.Name)
+	}
+	switch status.Phase {
+	case v1alpha1.OperationSucceeded:
+		p.putLedger(true, "the system keyspaces are set", func(l *facts.Ledger) { advance(l.Step, facts.StageOpen, p.now) })
+		return act("the system keyspaces are set")
+	case v1alpha1.OperationFailed, v1alpha1.OperationInterrupted, v1alpha1.OperationWithdrawn:
+		p.block(string(s.Kind), "system_keyspaces_are_set", []string{n.Name}, "node %s could not set the system keyspaces: %s", n.Name, status.Message)
+		if status.FinishedAt != nil {
+			if left := status.FinishedAt.Add(operationPause).Sub(p.now); left > 0 {
+				return p.retry(left, "trying again: %s", status.Message)
+			}
+		}
+		p.putLedger(true, "another try", func(l *facts.Ledger) { l.Step.Attempt++ })
+		return act("trying again: %s", status.Message)
+	case v1alpha1.OperationRunning:
+	}
+	return wait("node %s: %s", n.Name, orElse(status.Message, "setting the system keyspaces"))
+}
+
+// administrator is the node that is administered: the one that has the intent already, else the first that serves the ring.
+func (p *pass) administrator(s *facts.OpenStep) *facts.Node {
+	var first *facts.Node
+	for _, name := range s.Wave() {
+		n := p.Nodes[name]
+		if n == nil || n.Record == nil || n.Record.DeletionTimestamp != nil {
+			continue
+		}
+		if o := n.Record.Spec.Operation; o != nil && stepOfIntent(o.ID) == s.ID && o.ID == s.IntentID(attempt("keyspaces", s.Attempt), name) {
+			return n
+		}
+		if first == nil && n.Record.Status.Phase == v1alpha1.PhaseNormal && n.StatusIsCurrent() {
+			first = n
+		}
+	}
+	return first
+}
+
+// systemReplication is how many replicas the system keyspaces get: in each datacenter as many as keyspaces of the user will have, with fewer nodes their
+// number.
+func (p *pass) systemReplication(s *facts.OpenStep) map[string]int32 {
+	nodes := map[string]int32{}
+	for _, name := range s.Wave() {
+		if n := p.Nodes[name]; n != nil && n.Record != nil {
+			nodes[n.Record.Spec.Datacenter]++
+		}
+	}
+	out := map[string]int32{}
+	for i := range p.Cluster.Spec.Datacenters {
+		dc := &p.Cluster.Spec.Datacenters[i]
+		if n := nodes[dc.Name]; n > 0 {
+			out[render.DatacenterRingName(dc)] = min(dc.ReplicationFactor, n)
+		}
+	}
+	return out
+}
+
+// letClientsIn opens every node for clients and closes the step.
+func (p *pass) letClientsIn(s *facts.OpenStep) result {
+	written := 0
+	for _, name := range s.Wave() {
+		n := p.Nodes[name]
+		if n == nil || n.Record == nil || n.Record.DeletionTimestamp != nil {
+			return wait("waiting for the record of %s", name)
+		}
+		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && n.Record.Spec.Operation == nil {
+			continue
+		}
+		record := render.ForApply(p.owner(), n.Record)
+		record.Spec.ClientTraffic = v1alpha1.TrafficOpen
+		record.Spec.Operation = nil
+		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "clients may come in"})
+		written++
+	}
+	p.describe(s, len(s.Wave())-written, "clients are let in")
+	if written > 0 {
+		return act("%s open for clients", plural(written, "node"))
+	}
+	p.putLedger(false, "the step is done", func(l *facts.Ledger) { l.Step = nil })
+	p.plan.Finished = append(p.plan.Finished, v1alpha1.StepRecord{
+		Step: string(s.Kind), Result: v1alpha1.StepSucceeded, Message: plural(len(s.Wave()), "node"),
+		StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),
+	})
+	p.event(corev1.EventTypeNormal, "ClusterFormed", "%s serve clients", plural(len(s.Wave()), "node"))
+	return act("the step is done")
+}

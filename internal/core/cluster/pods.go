@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// finishedPodPause is how long a pod that has failed is left for people to look at before another takes its place.
+const finishedPodPause = 10 * time.Second
+
+// volumesAndPods gives every record its claims, its certificate and its pod. A claim that a member had is never made again: another disk under its name
+// would be an empty one.
+func volumesAndPods(p *pass) result {
+	before := len(p.plan.Writes)
+	waiting := 0
+	for _, n := range p.Records() {
+		if n.Record.DeletionTimestamp != nil {
+			continue
+		}
+		if !p.claimsReady(n) {
+			waiting++
+			continue
+		}
+		p.certificate(n)
+		p.pod(n)
+	}
+	switch writes := len(p.plan.Writes) - before; {
+	case writes > 0:
+		return act("making volumes and pods: %s", plural(writes, "write"))
+	case waiting > 0:
+		return wait("%s without all volumes", plural(waiting, "node"))
+	}
+	return done()
+}
+
+// started says that a node has, or had, a part in the ring: a ticket or more. Until then it can be made anew in every way.
+func (p *pass) started(n *facts.Node) bool {
+	if n.Record.Spec.Member != nil || n.Record.Spec.Join != nil {
+		return true
+	}
+	if _, member := p.Ledger.Members[n.Name]; member {
+		return true
+	}
+	if p.Ledger.Step == nil {
+		return false
+	}
+	_, ticket := p.Ledger.Step.Tickets[n.Name]
+	return ticket
+}
+
+// claimsReady makes the claims of a node and pins them in its record, and says whether all are there and pinned.
+func (p *pass) claimsReady(n *facts.Node) bool {
+	var missing []render.Volume
+	pins := map[string]v1alpha1.ClaimReference{}
+	for _, c := range n.Record.Spec.Claims {
+		pins[c.Volume] = c
+	}
+	var lost []string
+	changed := false
+	for _, v := range render.Volumes(n.Record.Spec.Pod) {
+		pin, isPinned := pins[v.Name]
+		var claim *corev1.PersistentVolumeClaim
+		if c := n.Claims[v.Name]; c != nil {
+			claim = c.Claim
+		}
+		switch {
+		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
+		case isPinned && p.started(n):
+			lost = append(lost, pin.Name)
+		case isPinned:
+			// Nothing was ever on it that counts: take what is there under the name, or make another.
+			delete(pins, v.Name)
+			changed = true
+		case claim != nil && p.mayUse(claim):
+			pins[v.Name] = render.Reference(v.Name, claim)
+			changed = true
+		case claim == nil && p.started(n):
+			lost = append(lost, v1alpha1.ClaimName(v.Name, n.Name))
+		case claim == nil:
+			missing = append(missing, v)
+		}
+	}
+	if len(lost) > 0 {
+		p.block("VolumesAndPods", "no_member_starts_on_another_disk", []string{n.Name},
+			"claim %s of node %s is gone, and with it its disk; no pod is made for it, since it would start empty", list(lost, 3), n.Name)
+		return n.Pod != nil
+	}
+	for _, v := range missing {
+		p.write(Write{Verb: Create, Object: render.Claim(p.owner(), n.Record, v)})
+	}
+	if changed {
+		record := render.ForApply(p.owner(), n.Record)
+		record.Spec.Claims = nil
+		for _, v := range render.Volumes(n.Record.Spec.Pod) {
+			if pin, ok := pins[v.Name]; ok {
+				record.Spec.Claims = append(record.Spec.Claims, pin)
+			}
+		}
+		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "pinning its claims"})
+	}
+	return len(missing) == 0 && !changed
+}
+
+// certificate issues the certificate of a node's agent, and another when two thirds of its life are over.
+func (p *pass) certificate(n *facts.Node) {
+	if n.Secret != nil {
+		renew, err := time.Parse(time.RFC3339, n.Secret.Annotations[v1alpha1.AnnotationRenewAfter])
+		if err == nil && p.now.Before(renew) {
+			p.wakeIn(renew.Sub(p.now))
+			return
+		}
+	}
+	w := Write{Verb: IssueCertificate, Object: render.CertificateSecret(p.owner(), n.Record), Node: n.Name}
+	if n.Secret != nil {
+		w.UID = n.Secret.UID
+		w.Why = "two thirds of its life are over"
+	}
+	p.write(w)
+}
+
+// pod makes a node's pod where there is none, takes an orphaned one back, and clears away one that has ended or that was made for a spec the node never
+// ran under.
+func (p *pass) pod(n *facts.Node) {
+	if n.Pod == nil {
+		if n.Record.Spec.State != v1alpha1.StateRunning {
+			return
+		}
+		pod, err := render.Pod(p.owner(), n.Record, p.Install)
+		if err != nil {
+			p.block("VolumesAndPods", "the_pod_can_be_rendered", []string{n.Name}, "%s", err)
+			return
+		}
+		p.write(Write{Verb: Create, Object: pod})
+		return
+	}
+	if n.Pod.DeletionTimestamp != nil {
+		return
+	}
+	if metav1.GetControllerOf(n.Pod) == nil {
+		pod := named(n.Pod)
+		pod.SetOwnerReferences(render.RecordReference(n.Record))
+		p.write(Write{Verb: SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record was made anew"})
+		return
+	}
+	switch n.Pod.Status.Phase {
+	case corev1.PodFailed, corev1.PodSucceeded:
+		if left := finishedAt(n.Pod).Add(finishedPodPause).Sub(p.now); left > 0 {
+			p.wakeIn(left)
+			return
+		}
+		p.write(deletePod(n.Pod, fmt.Sprintf("it has ended: %s %s", n.Pod.Status.Phase, n.Pod.Status.Reason)))
+	default:
+		if !p.started(n) && n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod) {
+			p.write(deletePod(n.Pod, "it never joined, and the spec has changed"))
+		}
+	}
+}
+
+// finishedAt is when the last container of a pod ended, or when the pod was made if none ever ran.
+func finishedAt(pod *corev1.Pod) time.Time {
+	last := pod.CreationTimestamp.Time
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, s := range list {
+			if s.State.Terminated != nil && s.State.Terminated.FinishedAt.After(last) {
+				last = s.State.Terminated.FinishedAt.Time
+			}
+		}
+	}
+	return last
+}

@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// nodeRecords keeps one record for each node. Until the first ticket is out the records follow the spec in everything. After that a record is only made
+// again where one that belongs to the ring has gone, with the identity the ledger remembers.
+func nodeRecords(p *pass) result {
+	before := len(p.plan.Writes)
+	for _, n := range p.Records() {
+		if n.Record.DeletionTimestamp != nil {
+			p.releaseRecord(n)
+		}
+	}
+	switch {
+	case p.begun():
+		p.restoreRecords()
+	case p.held:
+		return wait("the spec is refused")
+	case p.Cluster.Spec.Volumes.Adopt != "" || p.retainedClaims():
+		if r := p.adoptableClaims(); r.outcome != Done {
+			return r
+		}
+		p.followSpec()
+	default:
+		p.followSpec()
+	}
+	if n := len(p.plan.Writes) - before; n > 0 {
+		return act("putting the records right: %s", plural(n, "write"))
+	}
+	return done()
+}
+
+// releaseRecord lets a record go that somebody deleted. Its pod is taken from it first, so that the garbage collector leaves it running; the record is
+// then made anew, or the pod is deleted in order, as the spec says.
+func (p *pass) releaseRecord(n *facts.Node) {
+	if n.Pod != nil && facts.Owned(n.Pod, string(n.Record.UID)) {
+		pod := named(n.Pod)
+		p.write(Write{Verb: SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record is being deleted"})
+	}
+	if hasFinalizer(n.Record, v1alpha1.FinalizerNode) {
+		p.write(Write{Verb: Release, Object: named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
+	}
+}
+
+// followSpec makes the records what the spec describes.
+func (p *pass) followSpec() {
+	wanted := map[string]bool{}
+	for _, w := range p.wanted {
+		wanted[w.Name] = true
+		n := p.Nodes[w.Name]
+		switch record := recordOf(n); {
+		case record == nil:
+			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)})
+		case record.DeletionTimestamp == nil && !render.Same(record, w):
+			changed := render.ForApply(p.owner(), record)
+			changed.Spec.Configuration, changed.Spec.Pod = w.Configuration, w.Pod
+			p.write(Write{Verb: Apply, Object: changed, UID: record.UID, ResourceVersion: record.ResourceVersion, Why: "the spec has changed"})
+		}
+	}
+	for _, n := range p.Records() {
+		if wanted[n.Name] {
+			continue
+		}
+		if n.Pod != nil && n.Pod.DeletionTimestamp == nil {
+			p.write(deletePod(n.Pod, "the spec no longer has this node, which never joined"))
+		}
+		if n.Pod == nil {
+			p.removeRecord(n, "the spec no longer has this node, which never joined")
+		}
+	}
+}
+
+// claimsOf pins the claims of this cluster, or of the one it adopts, that a new record finds.
+func (p *pass) claimsOf(n *facts.Node, w render.Wanted) []v1alpha1.ClaimReference {
+	if n == nil {
+		return nil
+	}
+	var out []v1alpha1.ClaimReference
+	for _, v := range render.Volumes(w.Pod) {
+		if c := n.Claims[v.Name]; c != nil && p.mayUse(c.Claim) {
+			out = append(out, render.Reference(v.Name, c.Claim))
+		}
+	}
+	return out
+}
+
+// mayUse says that a claim was made for this cluster or for the one it adopts.
+func (p *pass) mayUse(claim *corev1.PersistentVolumeClaim) bool {
+	if claim == nil || claim.DeletionTimestamp != nil {
+		return false
+	}
+	of := claim.Labels[v1alpha1.LabelClusterUID]
+	return of == string(p.Cluster.UID) || (of != "" && of == string(p.Cluster.Spec.Volumes.Adopt))
+}
+
+// restoreRecords makes records anew that belong to the ring and are gone.
+func (p *pass) restoreRecords() {
+	for _, w := range p.wanted {
+		n := p.Nodes[w.Name]
+		if recordOf(n) != nil {
+			continue
+		}
+		hostID, member := p.Ledger.Members[w.Name]
+		inWave := false
+		if p.Ledger.Step != nil {
+			_, inWave = p.Ledger.Step.Tickets[w.Name]
+		}
+		if !member && !inWave {
+			continue
+		}
+		record := render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)
+		if member {
+			record.Spec.Member = &v1alpha1.Member{HostID: hostID}
+			if p.Ledger.Step == nil {
+				record.Spec.ClientTraffic = v1alpha1.TrafficOpen
+			}
+		}
+		p.write(Write{Verb: Create, Object: record, Why: "its record was deleted"})
+	}
+}
+
+func recordOf(n *facts.Node) *v1alpha1.CassandraNode {
+	if n == nil {
+		return nil
+	}
+	return n.Record
+}

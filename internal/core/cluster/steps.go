@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// steps are what the operator does, in the order in which it looks at them. Safe writes of earlier steps are never held up by later ones. A gate that is
+// not done ends the pass: what follows would rest on it.
+var steps = []step{
+	{name: "Deletion", run: deletion, gate: true},
+	{name: "Ownership", run: ownership, gate: true},
+	{name: "Ledger", run: ledger, gate: true},
+	{name: "Validation", run: validation},
+	{name: "SharedObjects", run: sharedObjects, gate: true},
+	{name: "NodeRecords", run: nodeRecords},
+	{name: "VolumesAndPods", run: volumesAndPods},
+	{name: "Seeds", run: seeds},
+	{name: "OpenStep", run: openStep, gate: true},
+	{name: "Adoption", run: adoption, gate: true},
+	{name: "Formation", run: formation, gate: true},
+	{name: "LeftBehind", run: leftBehind},
+}
+
+type step struct {
+	name string
+	run  func(*pass) result
+	gate bool
+}
+
+type result struct {
+	outcome Outcome
+	message string
+}
+
+func done() result { return result{outcome: Done} }
+
+func act(format string, args ...any) result {
+	return result{outcome: Act, message: fmt.Sprintf(format, args...)}
+}
+
+func wait(format string, args ...any) result {
+	return result{outcome: Wait, message: fmt.Sprintf(format, args...)}
+}
+
+func stuck(format string, args ...any) result {
+	return result{outcome: Stuck, message: fmt.Sprintf(format, args...)}
+}
+
+// retry waits for time to pass, after which another look brings the step on.
+func (p *pass) retry(after time.Duration, format string, args ...any) result {
+	p.wakeIn(after)
+	return result{outcome: Retry, message: fmt.Sprintf(format, args...)}
+}
+
+// Next decides what to do about a cluster now. It reads nothing but its arguments and changes neither.
+func Next(snapshot *facts.Snapshot, now time.Time) Plan {
+	p := &pass{Snapshot: snapshot, now: now, wanted: render.WantedNodes(snapshot.Cluster, snapshot.Install)}
+	for _, s := range steps {
+		r := s.run(p)
+		p.plan.Steps = append(p.plan.Steps, Report{Step: s.name, Outcome: r.outcome, Message: r.message})
+		if r.outcome != Done && p.plan.Current == nil {
+			p.plan.Current = &v1alpha1.StepStatus{Name: s.name, Message: r.message}
+		}
+		if s.gate && r.outcome != Done {
+			break
+		}
+	}
+	return p.plan
+}

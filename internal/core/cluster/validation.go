@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// validation refuses what the schema cannot see: settings that this release of Cassandra does not know, overlays that touch what is ours, and changes that
+// are not supported yet. A refused spec changes nothing: what exists is kept going as its records describe it.
+func validation(p *pass) result {
+	reason, err := p.refusal()
+	if err == nil {
+		return done()
+	}
+	p.held = true
+	p.stall(reason, "%s", err)
+	return stuck("the spec is refused and nothing is changed")
+}
+
+func (p *pass) refusal() (string, error) {
+	if err := p.checkSettings(); err != nil {
+		return v1alpha1.ReasonUnknownSetting, err
+	}
+	if err := p.checkSpec(); err != nil {
+		return v1alpha1.ReasonInvalidSpec, err
+	}
+	if err := p.checkChange(); err != nil {
+		return v1alpha1.ReasonUnsupportedChange, err
+	}
+	return "", nil
+}
+
+// checkSettings validates the settings of each rack. The racks usually inherit the same ones: the same words once are enough.
+func (p *pass) checkSettings() error {
+	var errs []error
+	said, seen := map[string]bool{}, map[string]bool{}
+	for _, w := range p.wanted {
+		rack := w.Datacenter + "/" + w.Rack
+		if seen[rack] {
+			continue
+		}
+		seen[rack] = true
+		limit := w.Pod.Resources.Limits[corev1.ResourceMemory]
+		for _, problem := range config.Validate(&w.Configuration, limit.Value()) {
+			if words := problem.String(); !said[words] {
+				said[words] = true
+				errs = append(errs, fmt.Errorf("rack %s: %s", rack, words))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *pass) checkSpec() error {
+	spec := p.Cluster.Spec
+	rings := map[string]string{}
+	for i := range spec.Datacenters {
+		dc := &spec.Datacenters[i]
+		name := render.DatacenterRingName(dc)
+		if other, taken := rings[name]; taken {
+			return fmt.Errorf("datacenters %s and %s have the same ringName %q", other, dc.Name, name)
+		}
+		rings[name] = dc.Name
+	}
+	if spec.Volumes.Adopt != "" && spec.Volumes.Adopt == p.Cluster.UID {
+		return fmt.Errorf("volumes.adopt is %q, the uid of this cluster itself: it must be that of an earlier one", spec.Volumes.Adopt)
+	}
+	for _, w := range p.wanted {
+		storage := w.Pod.Storage
+		if !render.Ephemeral(w.Pod) && (storage.Data == nil || storage.Data.Size == nil) {
+			return fmt.Errorf("node.storage.data.size is not set for datacenter %s: say how large the data volume of each node is, or set node.storage.ephemeral", w.Datacenter)
+		}
+		record := render.Record(p.owner(), w, nil, "")
+		if _, err := render.Pod(p.owner(), record, p.Install); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkChange refuses changes to a ring that exists. Before its first ticket a cluster follows every change of the spec.
+func (p *pass) checkChange() error {
+	if p.Cluster.Spec.Stopped {
+		return errors.New("spec.stopped is true: stopping a whole cluster is not supported yet; set it to false")
+	}
+	if !p.begun() {
+		return nil
+	}
+	wanted := map[string]render.Wanted{}
+	for _, w := range p.wanted {
+		wanted[w.Name] = w
+	}
+	var more, fewer []string
+	for _, w := range p.wanted {
+		if p.belongs(w.Name) {
+			continue
+		}
+		more = append(more, w.Name)
+	}
+	for _, n := range p.Records() {
+		w, ok := wanted[n.Name]
+		if !ok {
+			fewer = append(fewer, n.Name)
+			continue
+		}
+		if !render.Same(n.Record, w) {
+			return fmt.Errorf("the spec describes node %s otherwise than it is (%s): changing the nodes of a ring is not supported yet; take the change back",
+				n.Name, strings.Join(render.Differences(n.Record, w), ", "))
+		}
+	}
+	switch {
+	case len(more) > 0:
+		return fmt.Errorf("the spec has %s that the ring does not have (%s): growing a ring is not supported yet; take the change back", plural(len(more), "node"), list(more, 3))
+	case len(fewer) > 0:
+		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a ring is not supported yet; take the change back", plural(len(fewer), "node"), list(fewer, 3))
+	}
+	return nil
+}
+
+// begun says that tickets are out, or were: from then on nodes cannot come and go freely.
+func (p *pass) begun() bool {
+	return p.Ledger != nil && (p.Ledger.Step != nil || len(p.Ledger.Formed) > 0)
+}
+
+// belongs says that a node is one of the ring's, or was one of those that should have formed it.
+func (p *pass) belongs(name string) bool {
+	if n := p.Nodes[name]; n != nil && n.Record != nil {
+		return true
+	}
+	if _, member := p.Ledger.Members[name]; member {
+		return true
+	}
+	return p.Ledger.Step != nil && slices.Contains(p.Ledger.Step.Wave(), name)
+}
+
+// formed says that the cluster has a ring.
+func (p *pass) formed() bool { return p.Ledger != nil && len(p.Ledger.Formed) > 0 }

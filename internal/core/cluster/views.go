@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// views is what the nodes of a wave see of each other.
+type views struct {
+	// doubts are the reasons why the ring does not stand yet, in words.
+	doubts []string
+	// about are the nodes that each doubt is about: who sees it, and of whom.
+	about [][2]string
+	// normal are the nodes that are NORMAL in their own view, with their tokens.
+	normal []string
+	// hostIDs by node name, of those that are NORMAL.
+	hostIDs map[string]string
+}
+
+func (v *views) doubt(observer, of, format string, args ...any) {
+	v.doubts = append(v.doubts, fmt.Sprintf(format, args...))
+	v.about = append(v.about, [2]string{observer, of})
+}
+
+// othersDoubt are the doubts that have nothing to do with the given nodes.
+func (v *views) othersDoubt(nodes []*facts.Node) []string {
+	var out []string
+	involved := func(name string) bool {
+		return slices.ContainsFunc(nodes, func(n *facts.Node) bool { return n != nil && n.Name == name })
+	}
+	for i, pair := range v.about {
+		if !involved(pair[0]) && !involved(pair[1]) {
+			out = append(out, v.doubts[i])
+		}
+	}
+	return out
+}
+
+// viewsOf asks every node of the wave about itself and about every other: NORMAL, live, the tokens of its ticket, one schema.
+func (p *pass) viewsOf(s *facts.OpenStep) views {
+	v := views{hostIDs: map[string]string{}}
+	wave := s.Wave()
+	rings := map[string]*facts.Ring{}
+	for _, name := range wave {
+		agent := p.Nodes[name].CurrentAgent()
+		switch {
+		case agent == nil:
+			v.doubt(name, name, "%s does not answer", name)
+			continue
+		case agent.Ring == nil:
+			v.doubt(name, name, "%s: %s", name, orElse(agent.Message, string(agent.Phase)))
+			continue
+		case agent.Ring.Mode != facts.ModeNormal:
+			v.doubt(name, name, "%s is %s", name, agent.Ring.Mode)
+			continue
+		}
+		own, known := agent.Ring.ByHostID(agent.Ring.HostID)
+		if !known || !sameTokens(own.Tokens, s.Tickets[name].Tokens) {
+			v.doubt(name, name, "%s does not have the tokens of its ticket", name)
+			continue
+		}
+		rings[name] = agent.Ring
+		v.normal = append(v.normal, name)
+		v.hostIDs[name] = agent.Ring.HostID
+	}
+	schemas := map[string]string{}
+	for _, observer := range v.normal {
+		for _, of := range v.normal {
+			e, known := rings[observer].ByHostID(v.hostIDs[of])
+			switch {
+			case !known:
+				v.doubt(observer, of, "%s does not know %s yet", observer, of)
+			case e.Status != facts.StatusNormal || !e.Live:
+				v.doubt(observer, of, "%s sees %s as %s", observer, of, inWords(e))
+			case !sameTokens(e.Tokens, s.Tickets[of].Tokens):
+				v.doubt(observer, of, "%s does not see the tokens of %s yet", observer, of)
+			}
+		}
+		schemas[rings[observer].SchemaVersion] = observer
+	}
+	if len(schemas) > 1 {
+		versions := sortedKeys(schemas)
+		v.doubt(schemas[versions[0]], schemas[versions[1]], "%s and %s have different schemas", schemas[versions[0]], schemas[versions[1]])
+	}
+	return v
+}
+
+func inWords(e facts.Endpoint) string {
+	state := orElse(string(e.Status), "unknown")
+	if !e.Live {
+		return state + " and down"
+	}
+	return state
+}
+
+// sameTokens compares the tokens of a view, ascending, with those of a ticket, in any order.
+func sameTokens(have []int64, want []string) bool {
+	if len(want) == 0 {
+		return true // a ticket that named none: what was taken is right
+	}
+	parsed := make([]int64, 0, len(want))
+	for _, t := range want {
+		n, err := strconv.ParseInt(t, 10, 64)
+		if err != nil {
+			return false
+		}
+		parsed = append(parsed, n)
+	}
+	slices.Sort(parsed)
+	return slices.Equal(parsed, have)
+}

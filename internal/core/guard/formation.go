@@ -1,0 +1,144 @@
+package guard
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// Formation are the guards before the first tickets of a cluster.
+var Formation = []Guard{
+	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
+	{"every_initial_disk_is_empty", everyDiskIsEmpty},
+	{"no_initial_node_ever_served_clients", noneServedClients},
+}
+
+// Adoption are the guards before the disks of an earlier cluster are taken over.
+var Adoption = []Guard{
+	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
+	{"every_disk_is_of_the_adopted_cluster", everyDiskIsAdopted},
+	{"every_host_id_is_there_once", everyHostIDOnce},
+}
+
+// everyNodeAnswers: an agent that was not heard is an unknown disk, and an unknown disk may hold anything.
+func everyNodeAnswers(s *facts.Snapshot, nodes []string) []Finding {
+	var out []Finding
+	for _, name := range nodes {
+		n := s.Nodes[name]
+		if agent := n.CurrentAgent(); agent != nil && agent.Address != "" {
+			continue
+		}
+		out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not ready to join: %s", name, WhyNoAnswer(n))})
+	}
+	return out
+}
+
+// WhyNoAnswer says in words why the agent of a node has not answered.
+func WhyNoAnswer(n *facts.Node) string {
+	switch {
+	case n == nil || n.Record == nil:
+		return "it has no record yet"
+	case n.Pod == nil:
+		return "it has no pod yet"
+	case n.Pod.DeletionTimestamp != nil:
+		return "its pod is being deleted"
+	}
+	for _, c := range n.Pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("its pod cannot be scheduled: %s", c.Message)
+		}
+	}
+	for _, list := range [][]corev1.ContainerStatus{n.Pod.Status.InitContainerStatuses, n.Pod.Status.ContainerStatuses} {
+		for _, status := range list {
+			if w := status.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
+				return strings.TrimSpace(fmt.Sprintf("container %s: %s %s", status.Name, w.Reason, w.Message))
+			}
+		}
+	}
+	if n.Unreachable != "" {
+		return "its agent does not answer: " + n.Unreachable
+	}
+	return "its pod is starting"
+}
+
+func everyDiskIsEmpty(s *facts.Snapshot, nodes []string) []Finding {
+	var out []Finding
+	for _, name := range nodes {
+		agent := s.Nodes[name].CurrentAgent()
+		if agent == nil || agent.Disk == v1alpha1.DiskEmpty {
+			continue
+		}
+		out = append(out, Finding{Nodes: []string{name}, Reason: v1alpha1.ReasonForeignDisks,
+			Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; delete its claim, or adopt the cluster it is of", name, diskInWords(agent))})
+	}
+	return out
+}
+
+func diskInWords(agent *facts.Agent) string {
+	owner := ""
+	if o := agent.Owner; o != nil && (o.ClusterUID != "" || o.ClusterName != "") {
+		owner = fmt.Sprintf(" of cluster %q with uid %q, node %q", o.ClusterName, o.ClusterUID, o.Node)
+	}
+	return string(agent.Disk) + owner
+}
+
+// noneServedClients: a node that let clients in may have taken writes that only it has.
+func noneServedClients(s *facts.Snapshot, nodes []string) []Finding {
+	var out []Finding
+	for _, name := range nodes {
+		if agent := s.Nodes[name].CurrentAgent(); agent != nil && agent.TrafficOpened {
+			out = append(out, Finding{Nodes: []string{name}, Reason: v1alpha1.ReasonForeignDisks,
+				Message: fmt.Sprintf("node %s was open to clients before: its data may be the only copy of writes", name)})
+		}
+	}
+	return out
+}
+
+func everyDiskIsAdopted(s *facts.Snapshot, nodes []string) []Finding {
+	adopt, clusterName := s.Cluster.Spec.Volumes.Adopt, render.ClusterName(s.Cluster)
+	var out []Finding
+	for _, name := range nodes {
+		agent := s.Nodes[name].CurrentAgent()
+		if agent == nil {
+			continue
+		}
+		var wrong string
+		switch {
+		case agent.Disk != v1alpha1.DiskMember || agent.HostID == "":
+			wrong = "it is " + diskInWords(agent)
+		case agent.Owner == nil || (agent.Owner.ClusterUID != adopt && agent.Owner.ClusterUID != s.Cluster.UID):
+			wrong = "it is " + diskInWords(agent)
+		case agent.Owner.Node != name:
+			wrong = fmt.Sprintf("it is the disk of node %q", agent.Owner.Node)
+		case agent.Owner.ClusterName != "" && agent.Owner.ClusterName != clusterName:
+			wrong = fmt.Sprintf("its cluster_name is %q, not %q: set spec.clusterName", agent.Owner.ClusterName, clusterName)
+		}
+		if wrong != "" {
+			out = append(out, Finding{Nodes: []string{name}, Reason: v1alpha1.ReasonAdoptionIncomplete,
+				Message: fmt.Sprintf("the disk of node %s is not a disk of the cluster with uid %s that is to be adopted: %s; nothing is started", name, adopt, wrong)})
+		}
+	}
+	return out
+}
+
+func everyHostIDOnce(s *facts.Snapshot, nodes []string) []Finding {
+	var out []Finding
+	of := map[string]string{}
+	for _, name := range nodes {
+		agent := s.Nodes[name].CurrentAgent()
+		if agent == nil || agent.HostID == "" {
+			continue
+		}
+		if other, twice := of[agent.HostID]; twice {
+			out = append(out, Finding{Nodes: []string{other, name}, Reason: v1alpha1.ReasonAdoptionIncomplete,
+				Message: fmt.Sprintf("the disks of nodes %s and %s have the same host id %s: one is a copy of the other", other, name, agent.HostID)})
+		}
+		of[agent.HostID] = name
+	}
+	return out
+}

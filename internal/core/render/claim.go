@@ -1,0 +1,70 @@
+package render
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+)
+
+// Volume is one persistent volume of a node.
+type Volume struct {
+	// Name is data, commitlog, or that of an additional volume.
+	Name      string
+	MountPath string
+	Claim     v1alpha1.VolumeClaim
+}
+
+// Volumes are the persistent volumes that a node's pod has, data first. With ephemeral storage there are none.
+func Volumes(settings v1alpha1.PodSettings) []Volume {
+	s := settings.Storage
+	if Ephemeral(settings) {
+		return nil
+	}
+	var out []Volume
+	if s.Data != nil {
+		out = append(out, Volume{Name: v1alpha1.VolumeData, MountPath: layout.DataDir, Claim: *s.Data})
+	}
+	if s.Commitlog != nil {
+		out = append(out, Volume{Name: v1alpha1.VolumeCommitlog, MountPath: layout.CommitlogDir, Claim: *s.Commitlog})
+	}
+	for _, a := range s.Additional {
+		out = append(out, Volume{Name: a.Name, MountPath: a.MountPath, Claim: a.VolumeClaim})
+	}
+	return out
+}
+
+// Ephemeral says that the node keeps its data in the pod.
+func Ephemeral(settings v1alpha1.PodSettings) bool {
+	return settings.Storage.Ephemeral != nil && *settings.Storage.Ephemeral
+}
+
+// Claim is the claim of a node for a volume. It has no owner: no deletion of a record, of the cluster or of its kinds ever collects a disk.
+func Claim(owner Owner, record *v1alpha1.CassandraNode, v Volume) *corev1.PersistentVolumeClaim {
+	labels := nodeLabels(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name)
+	maps.Copy(labels, map[string]string{v1alpha1.LabelVolume: v.Name})
+	claim := &corev1.PersistentVolumeClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      v1alpha1.ClaimName(v.Name, record.Name),
+			Namespace: owner.Namespace,
+			Labels:    labels,
+		},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: v.Claim.StorageClassName,
+		},
+	}
+	if v.Claim.Size != nil {
+		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *v.Claim.Size}
+	}
+	return claim
+}
+
+// Reference pins a claim in a record.
+func Reference(volume string, claim *corev1.PersistentVolumeClaim) v1alpha1.ClaimReference {
+	return v1alpha1.ClaimReference{Volume: volume, Name: claim.Name, UID: claim.UID}
+}

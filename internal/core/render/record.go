@@ -1,0 +1,73 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// Record is the record of a new node: it has no ticket, serves nobody, and pins the claims that already exist.
+func Record(owner Owner, w Wanted, claims []v1alpha1.ClaimReference, adopted types.UID) *v1alpha1.CassandraNode {
+	return &v1alpha1.CassandraNode{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            w.Name,
+			Namespace:       owner.Namespace,
+			Labels:          nodeLabels(owner, w.Datacenter, w.Rack, w.Name),
+			Finalizers:      []string{v1alpha1.FinalizerNode},
+			OwnerReferences: owner.reference(),
+		},
+		Spec: v1alpha1.CassandraNodeSpec{
+			Cluster:       v1alpha1.ClusterReference{Name: owner.Name, UID: owner.UID, AdoptedUID: adopted},
+			Datacenter:    w.Datacenter,
+			Rack:          w.Rack,
+			Ordinal:       w.Ordinal,
+			Claims:        claims,
+			State:         v1alpha1.StateRunning,
+			ClientTraffic: v1alpha1.TrafficClosed,
+			Configuration: w.Configuration,
+			Pod:           w.Pod,
+		},
+	}
+}
+
+// ForApply is what is applied to change an existing record: its identity and its whole spec, without what the API server or others own.
+func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNode {
+	return &v1alpha1.CassandraNode{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            record.Name,
+			Namespace:       record.Namespace,
+			Labels:          nodeLabels(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name),
+			Finalizers:      []string{v1alpha1.FinalizerNode},
+			OwnerReferences: owner.reference(),
+		},
+		Spec: *record.Spec.DeepCopy(),
+	}
+}
+
+// PodHash is the hash of what a pod is made of. Two pods with the same hash are the same to the user; the agent's image and what the operator installs
+// beside it are not part of it.
+func PodHash(settings v1alpha1.PodSettings) string {
+	return hash(settings)
+}
+
+// Same says that two specs describe the same node.
+func Same(record *v1alpha1.CassandraNode, w Wanted) bool {
+	return hash(record.Spec.Configuration) == hash(w.Configuration) && hash(record.Spec.Pod) == hash(w.Pod)
+}
+
+func hash(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // only API types, which come from JSON: cannot happen
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

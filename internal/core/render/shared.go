@@ -1,0 +1,142 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+)
+
+// NodesService is the headless service of all pods, ready or not: each pod gets its DNS name from it, and agents find each other by it.
+func NodesService(owner Owner) *corev1.Service {
+	return &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: owner.meta(v1alpha1.NodesServiceName(owner.Name), v1alpha1.ComponentCassandra),
+		Spec: corev1.ServiceSpec{
+			ClusterIP:                corev1.ClusterIPNone,
+			PublishNotReadyAddresses: true,
+			Selector:                 podSelector(owner, ""),
+			Ports: []corev1.ServicePort{
+				port("native", layout.NativePort), port("storage", layout.StoragePort), port("facts", layout.FactsPort), port("metrics", layout.MetricsPort),
+			},
+		},
+	}
+}
+
+// ClientService is the service of a datacenter's ready pods, for clients.
+func ClientService(owner Owner, datacenter string) *corev1.Service {
+	meta := owner.meta(v1alpha1.ClientServiceName(owner.Name, datacenter), v1alpha1.ComponentCassandra)
+	meta.Labels[v1alpha1.LabelDatacenter] = datacenter
+	return &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: meta,
+		Spec: corev1.ServiceSpec{
+			Type:     corev1.ServiceTypeClusterIP,
+			Selector: podSelector(owner, datacenter),
+			Ports:    []corev1.ServicePort{port("native", layout.NativePort)},
+		},
+	}
+}
+
+func port(name string, number int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromInt32(number), Protocol: corev1.ProtocolTCP}
+}
+
+// Budget is the disruption budget of a datacenter: evictions may leave no fewer than available healthy pods.
+func Budget(owner Owner, datacenter string, available int) *policyv1.PodDisruptionBudget {
+	meta := owner.meta(v1alpha1.DisruptionBudgetName(owner.Name, datacenter), v1alpha1.ComponentCassandra)
+	meta.Labels[v1alpha1.LabelDatacenter] = datacenter
+	minimum := intstr.FromInt(available)
+	return &policyv1.PodDisruptionBudget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+		ObjectMeta: meta,
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &minimum,
+			Selector:     &metav1.LabelSelector{MatchLabels: podSelector(owner, datacenter)},
+		},
+	}
+}
+
+// Seeds is the ConfigMap with the addresses that the nodes use as seeds.
+func Seeds(owner Owner, addresses []string) *corev1.ConfigMap {
+	sorted := slices.Clone(addresses)
+	slices.Sort(sorted)
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: owner.meta(v1alpha1.SeedsName(owner.Name), v1alpha1.ComponentAgent),
+		Data:       map[string]string{layout.SeedsKey: strings.Join(sorted, ",")},
+	}
+}
+
+// AgentServiceAccount is the identity of all agents of a cluster. That an agent writes only its own record is the policy's work, by the pod that its
+// token is bound to.
+func AgentServiceAccount(owner Owner) *corev1.ServiceAccount {
+	no := false
+	return &corev1.ServiceAccount{
+		TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta:                   owner.meta(v1alpha1.AgentServiceAccountName(owner.Name), v1alpha1.ComponentAgent),
+		AutomountServiceAccountToken: &no,
+	}
+}
+
+// AgentRole is what agents may do: read the records of their namespace and the seeds of their cluster, and write the status of records.
+func AgentRole(owner Owner) *rbacv1.Role {
+	return &rbacv1.Role{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"},
+		ObjectMeta: owner.meta(v1alpha1.AgentServiceAccountName(owner.Name), v1alpha1.ComponentAgent),
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{v1alpha1.Group}, Resources: []string{"cassandranodes"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{v1alpha1.Group}, Resources: []string{"cassandranodes/status"}, Verbs: []string{"get", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{v1alpha1.SeedsName(owner.Name)}, Verbs: []string{"get", "list", "watch"}},
+		},
+	}
+}
+
+// AgentRoleBinding gives the role to the account.
+func AgentRoleBinding(owner Owner) *rbacv1.RoleBinding {
+	name := v1alpha1.AgentServiceAccountName(owner.Name)
+	return &rbacv1.RoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"},
+		ObjectMeta: owner.meta(name, v1alpha1.ComponentAgent),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: owner.Namespace}},
+	}
+}
+
+// CertificateSecret is the Secret of a certificate, without its content. The authority belongs to the cluster, a node's certificate to its record.
+func CertificateSecret(owner Owner, record *v1alpha1.CassandraNode) *corev1.Secret {
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: owner.meta(v1alpha1.AuthorityName(owner.Name), v1alpha1.ComponentAgent),
+		Type:       corev1.SecretTypeTLS,
+	}
+	if record != nil {
+		secret.Name = v1alpha1.CertificateName(record.Name)
+		secret.Labels[v1alpha1.LabelNode] = record.Name
+		secret.OwnerReferences = RecordReference(record)
+	}
+	return secret
+}
+
+// Ledger is the ConfigMap of a cluster's ledger. It has no owner: nothing but the operator takes it away.
+func Ledger(owner Owner, data map[string]string) *corev1.ConfigMap {
+	meta := owner.meta(v1alpha1.LedgerName(owner.Name), v1alpha1.ComponentLedger)
+	meta.OwnerReferences = nil
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: meta,
+		Data:       data,
+	}
+}
+
+// RecordReference makes a record the controlling owner of an object.
+func RecordReference(record *v1alpha1.CassandraNode) []metav1.OwnerReference {
+	return []metav1.OwnerReference{reference(v1alpha1.GroupVersion.String(), "CassandraNode", record.Name, record.UID)}
+}

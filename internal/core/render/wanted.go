@@ -1,0 +1,133 @@
+package render
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// Revisions of the rules that are pinned in each record. A new rule that would change what an existing node is made of gets a new revision, and the old
+// one stays here as long as records may carry it.
+const (
+	// PodRevision is the revision of the rules by which pods are rendered.
+	PodRevision = 1
+	// ConfigurationRevision is the revision of the rules by which agents render configuration.
+	ConfigurationRevision = 1
+)
+
+// Wanted is one node as the user's spec describes it: merged, with defaults.
+type Wanted struct {
+	Name          string
+	Datacenter    string
+	Rack          string
+	Ordinal       int32
+	Configuration v1alpha1.NodeConfiguration
+	Pod           v1alpha1.PodSettings
+}
+
+// WantedNodes are the nodes that a cluster's spec describes, in the order of the spec: by datacenter, rack and ordinal.
+func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wanted {
+	var out []Wanted
+	for d := range cluster.Spec.Datacenters {
+		dc := &cluster.Spec.Datacenters[d]
+		for r := range dc.Racks {
+			rack := &dc.Racks[r]
+			template := inherit(cluster.Spec.Node, dc.Node, rack.Node)
+			configuration := configurationOf(cluster, dc, rack, template.NodeSettings)
+			pod := podSettingsOf(cluster, dc, template, install)
+			for ordinal := range RackSize(dc, rack) {
+				out = append(out, Wanted{
+					Name:          v1alpha1.NodeName(cluster.Name, dc.Name, rack.Name, ordinal),
+					Datacenter:    dc.Name,
+					Rack:          rack.Name,
+					Ordinal:       ordinal,
+					Configuration: configuration,
+					Pod:           pod,
+				})
+			}
+		}
+	}
+	return out
+}
+
+// RackSize is the number of nodes of a rack.
+func RackSize(dc *v1alpha1.Datacenter, rack *v1alpha1.Rack) int32 {
+	if rack.Nodes != nil {
+		return *rack.Nodes
+	}
+	return max(dc.NodesPerRack, 1)
+}
+
+// ClusterName is Cassandra's cluster_name.
+func ClusterName(cluster *v1alpha1.CassandraCluster) string {
+	if cluster.Spec.ClusterName != "" {
+		return cluster.Spec.ClusterName
+	}
+	return cluster.Namespace + "." + cluster.Name
+}
+
+// Image of Cassandra for a cluster.
+func Image(cluster *v1alpha1.CassandraCluster, install facts.Install) string {
+	if cluster.Spec.Image != "" {
+		return cluster.Spec.Image
+	}
+	return fmt.Sprintf("%s:%s", install.ImageRepository, cluster.Spec.Version)
+}
+
+// DatacenterRingName is a datacenter's name inside Cassandra.
+func DatacenterRingName(dc *v1alpha1.Datacenter) string { return orElse(dc.RingName, dc.Name) }
+
+// RackRingName is a rack's name inside Cassandra.
+func RackRingName(rack *v1alpha1.Rack) string { return orElse(rack.RingName, rack.Name) }
+
+func orElse(value, fallback string) string {
+	if value != "" {
+		return value
+	}
+	return fallback
+}
+
+func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, rack *v1alpha1.Rack, s v1alpha1.NodeSettings) v1alpha1.NodeConfiguration {
+	return v1alpha1.NodeConfiguration{
+		Revision:       ConfigurationRevision,
+		Version:        cluster.Spec.Version,
+		ClusterName:    ClusterName(cluster),
+		DatacenterName: DatacenterRingName(dc),
+		RackName:       RackRingName(rack),
+		Tokens:         dc.Tokens,
+		CassandraYaml:  withoutNulls(s.CassandraYaml),
+		JVM:            s.JVM,
+		Environment:    s.Environment,
+	}
+}
+
+func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, t v1alpha1.NodeTemplate, install facts.Install) v1alpha1.PodSettings {
+	settings := v1alpha1.PodSettings{
+		Revision:         PodRevision,
+		Image:            Image(cluster, install),
+		ImagePullSecrets: cluster.Spec.ImagePullSecrets,
+		Resources:        cassandraResources(t.Resources),
+		AgentResources:   agentResources(t.AgentResources),
+		Placement:        placement(t.Placement),
+		Metadata:         t.Metadata,
+	}
+	if t.Storage != nil {
+		settings.Storage = *t.Storage
+	}
+	for _, overlay := range []*runtime.RawExtension{overlayOf(cluster.Spec.Node), overlayOf(dc.Node)} {
+		if overlay != nil {
+			settings.Overlay = append(settings.Overlay, *overlay)
+		}
+	}
+	return settings
+}
+
+func overlayOf(t *v1alpha1.NodeTemplate) *runtime.RawExtension {
+	if t == nil || t.Overlay == nil || len(t.Overlay.Raw) == 0 {
+		return nil
+	}
+	return t.Overlay
+}

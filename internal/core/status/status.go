@@ -1,0 +1,249 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// keptHistory is how many finished steps are remembered.
+const keptHistory = 10
+
+// Of is the status of a cluster after a pass. Failure is the write that failed, if one did. A status that equals the present one is not written, so
+// nothing in it may change by itself.
+func Of(s *facts.Snapshot, plan cluster.Plan, failure error, now time.Time) v1alpha1.CassandraClusterStatus {
+	previous := s.Cluster.Status
+	out := v1alpha1.CassandraClusterStatus{
+		ObservedGeneration: s.Cluster.Generation,
+		Conditions:         slices.Clone(previous.Conditions),
+		Blocked:            plan.Blocked,
+		History:            history(previous.History, plan.Finished, failure),
+		Datacenters:        datacenters(s),
+		Version:            versions(s),
+		Seeds:              plan.Seeds,
+	}
+	for _, dc := range out.Datacenters {
+		out.Nodes += dc.Nodes
+		out.ReadyNodes += dc.Ready
+	}
+	out.Step = step(plan, previous.Step, now)
+	setConditions(&out, s, plan, failure, now)
+	return out
+}
+
+// history puts what this pass finished before what was known. A pass that failed finished nothing for certain; the next one says so again.
+func history(old, finished []v1alpha1.StepRecord, failure error) []v1alpha1.StepRecord {
+	if failure != nil || len(finished) == 0 {
+		return old
+	}
+	out := append(slices.Clone(finished), old...)
+	return out[:min(len(out), keptHistory)]
+}
+
+// step is the current one. Since is kept while the step stays the same.
+func step(plan cluster.Plan, previous *v1alpha1.StepStatus, now time.Time) *v1alpha1.StepStatus {
+	if plan.Current == nil {
+		return nil
+	}
+	out := plan.Current.DeepCopy()
+	if out.Since == nil {
+		if previous != nil && previous.Name == out.Name && previous.Since != nil {
+			out.Since = previous.Since
+		} else {
+			since := metav1.NewTime(now).Rfc3339Copy()
+			out.Since = &since
+		}
+	}
+	return out
+}
+
+// datacenters counts the nodes by datacenter and rack: first those of the spec in its order, then those that only records have.
+func datacenters(s *facts.Snapshot) []v1alpha1.DatacenterStatus {
+	var out []v1alpha1.DatacenterStatus
+	dc := func(name string) *v1alpha1.DatacenterStatus {
+		for i := range out {
+			if out[i].Name == name {
+				return &out[i]
+			}
+		}
+		out = append(out, v1alpha1.DatacenterStatus{Name: name, Formed: s.Ledger.IsFormed(name)})
+		return &out[len(out)-1]
+	}
+	rack := func(d *v1alpha1.DatacenterStatus, name string) *v1alpha1.RackStatus {
+		for i := range d.Racks {
+			if d.Racks[i].Name == name {
+				return &d.Racks[i]
+			}
+		}
+		d.Racks = append(d.Racks, v1alpha1.RackStatus{Name: name})
+		return &d.Racks[len(d.Racks)-1]
+	}
+	for i := range s.Cluster.Spec.Datacenters {
+		d := dc(s.Cluster.Spec.Datacenters[i].Name)
+		for j := range s.Cluster.Spec.Datacenters[i].Racks {
+			rack(d, s.Cluster.Spec.Datacenters[i].Racks[j].Name)
+		}
+	}
+	for _, n := range s.Records() {
+		d := dc(n.Record.Spec.Datacenter)
+		r := rack(d, n.Record.Spec.Rack)
+		d.Nodes++
+		r.Nodes++
+		if serves(n) {
+			d.Ready++
+			r.Ready++
+		}
+	}
+	return out
+}
+
+// serves says that a node serves clients: its agent says so of the pod that is there, and Kubernetes agrees.
+func serves(n *facts.Node) bool {
+	if !n.StatusIsCurrent() || n.Pod.DeletionTimestamp != nil || !n.Record.Status.Ready {
+		return false
+	}
+	for _, c := range n.Pod.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True"
+		}
+	}
+	return false
+}
+
+// versions is the range of releases that run.
+func versions(s *facts.Snapshot) *v1alpha1.VersionRange {
+	var out *v1alpha1.VersionRange
+	for _, n := range s.Records() {
+		v := n.Record.Status.Version
+		switch {
+		case v == "" || !n.StatusIsCurrent():
+		case out == nil:
+			out = &v1alpha1.VersionRange{Lowest: v, Highest: v}
+		case compareReleases(v, out.Lowest) < 0:
+			out.Lowest = v
+		case compareReleases(v, out.Highest) > 0:
+			out.Highest = v
+		}
+	}
+	return out
+}
+
+// compareReleases orders releases such as 4.1.9 and 4.1.10 by their numbers.
+func compareReleases(a, b string) int {
+	numbers := func(v string) []int {
+		var out []int
+		for _, part := range strings.FieldsFunc(v, func(r rune) bool { return r < '0' || r > '9' }) {
+			n := 0
+			for _, d := range part {
+				n = n*10 + int(d-'0')
+			}
+			out = append(out, n)
+		}
+		return out
+	}
+	return cmp.Or(slices.Compare(numbers(a), numbers(b)), strings.Compare(a, b))
+}
+
+func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan cluster.Plan, failure error, now time.Time) {
+	set := func(kind string, yes bool, reason, format string, args ...any) {
+		value := metav1.ConditionFalse
+		if yes {
+			value = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&out.Conditions, metav1.Condition{
+			Type: kind, Status: value, Reason: reason, Message: shorten(fmt.Sprintf(format, args...)), ObservedGeneration: out.ObservedGeneration,
+			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+		})
+	}
+	wanted := wantedCount(s)
+	formed := len(out.Datacenters) > 0 && !slices.ContainsFunc(out.Datacenters, func(d v1alpha1.DatacenterStatus) bool { return !d.Formed })
+	switch {
+	case s.Cluster.DeletionTimestamp != nil:
+		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonDeleting, "the cluster is being deleted")
+	case out.ReadyNodes == wanted && out.Nodes == wanted && formed:
+		set(v1alpha1.ConditionReady, true, v1alpha1.ReasonAllNodesReady, "%d of %d nodes serve clients", out.ReadyNodes, wanted)
+	case !formed:
+		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonForming, "the ring is being formed")
+	default:
+		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonNodesNotReady, "%d of %d nodes serve clients", out.ReadyNodes, wanted)
+	}
+	setAvailable(set, s, formed)
+	setHealthy(set, s, formed)
+	if reason, message := pending(s, plan); reason != "" {
+		set(v1alpha1.ConditionUpToDate, false, reason, "%s", message)
+	} else {
+		set(v1alpha1.ConditionUpToDate, true, v1alpha1.ReasonApplied, "every node is as the spec describes it")
+	}
+	// kstatus: these two are there only while they are true.
+	if plan.Stalled != nil {
+		set(v1alpha1.ConditionStalled, true, plan.Stalled.Reason, "%s", plan.Stalled.Message)
+	} else {
+		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionStalled)
+	}
+	switch {
+	case failure != nil:
+		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonWaiting, "%s", failure)
+	case plan.Stalled == nil && out.Step != nil:
+		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonStepOpen, "%s: %s", out.Step.Name, out.Step.Message)
+	case plan.Stalled == nil && out.ReadyNodes != wanted:
+		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonWaiting, "%d of %d nodes serve clients", out.ReadyNodes, wanted)
+	default:
+		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionReconciling)
+	}
+}
+
+func wantedCount(s *facts.Snapshot) int32 {
+	return int32(len(render.WantedNodes(s.Cluster, s.Install))) //nolint:gosec // the schema allows at most 20,000
+}
+
+// pending says what keeps the nodes from being what the spec describes.
+func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
+	records := map[string]*facts.Node{}
+	for _, n := range s.Records() {
+		records[n.Name] = n
+	}
+	wanted := render.WantedNodes(s.Cluster, s.Install)
+	for _, w := range wanted {
+		n := records[w.Name]
+		delete(records, w.Name)
+		switch {
+		case n == nil:
+			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s does not exist yet", w.Name)
+		case !render.Same(n.Record, w):
+			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s differs from the spec in %s", w.Name, strings.Join(render.Differences(n.Record, w), ", "))
+		case n.Record.Status.Configuration != nil && n.Record.Status.Configuration.RestartNeeded:
+			return v1alpha1.ReasonRestartNeeded, fmt.Sprintf("node %s needs a restart of its JVM", w.Name)
+		}
+	}
+	for name := range records {
+		return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s is not in the spec", name)
+	}
+	if plan.Stalled != nil && plan.Stalled.Reason == v1alpha1.ReasonUnsupportedChange {
+		return v1alpha1.ReasonChangePending, plan.Stalled.Message
+	}
+	return "", ""
+}
+
+const maxMessage = 1024
+
+// shorten keeps a message within what a condition takes, and at whole runes.
+func shorten(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	runes := []rune(s)
+	for len(string(runes)) > maxMessage-len("…") {
+		runes = runes[:len(runes)-1]
+	}
+	return string(runes) + "…"
+}
