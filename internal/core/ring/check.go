@@ -1,0 +1,140 @@
+package ring
+
+import (
+	"fmt"
+	"slices"
+)
+
+// UnknownNodeError says that a node which is to be taken down is not in the
+// ring, so that nothing can be said of it.
+type UnknownNodeError struct{ ID string }
+
+// Error names the node.
+func (e *UnknownNodeError) Error() string { return fmt.Sprintf("node %s is not in the ring", e.ID) }
+
+// Check judges taking nodes down together while others are down. Ids that are
+// down but not in the ring are ignored: a node that has left still shows as
+// unreachable for days. An id that is to be taken down and is not in the ring is
+// an *UnknownNodeError. A node may be in both lists; as it is down already,
+// nothing changes.
+func (p *Protection) Check(take, down []string) (Verdict, error) {
+	nodes, err := p.ring.find(take)
+	if err != nil {
+		return Verdict{}, err
+	}
+	o := p.outage(down)
+	for _, node := range nodes {
+		o.take(node)
+	}
+	return o.verdict(), nil
+}
+
+// Wave is a set of nodes of one rack that may be taken down together.
+type Wave struct {
+	Datacenter string
+	Rack       string
+	// Nodes are in the order in which they were asked for; empty if none of the
+	// nodes may be taken down now.
+	Nodes []string
+	// Verdict is that of Check on the nodes; if there are none, on the first node
+	// that was asked for, which is why there is no wave.
+	Verdict Verdict
+}
+
+// NextWave chooses, among nodes that are still to be taken down, those to take
+// down next while others are down: at most limit nodes (less than 1 gives none),
+// all of one rack, such that the policy permits them together. It takes the
+// first rack, in the order in which the nodes are given, of which at least one
+// node may go, and of it every node that still fits in, in that order. With at
+// least as many racks as replicas a whole rack fits (NetworkTopologyStrategy has
+// no range twice in it); no larger set is looked for.
+//
+// Nodes that are down already fit in always, and count towards the limit. An id
+// that is not in the ring is an *UnknownNodeError.
+func (p *Protection) NextWave(pending, down []string, limit int, policy UnprotectedPolicy) (Wave, error) {
+	nodes, err := p.ring.find(pending)
+	if err != nil {
+		return Wave{}, err
+	}
+	o := p.outage(down)
+	for _, rack := range p.ring.splitByRack(nodes) {
+		var fitting []int32
+		for _, node := range rack {
+			if len(fitting) < limit && o.fits(node, policy) {
+				fitting = append(fitting, node)
+			}
+		}
+		if len(fitting) > 0 {
+			first := p.ring.nodes[fitting[0]]
+			return Wave{first.Datacenter, first.Rack, p.ring.ids(fitting), o.verdict()}, nil
+		}
+	}
+	if len(nodes) > 0 {
+		o.take(nodes[0])
+	}
+	return Wave{Verdict: o.verdict()}, nil
+}
+
+// fits takes a node down if that is permitted along with those taken before.
+func (o *outage) fits(node int32, policy UnprotectedPolicy) bool {
+	if o.down[node] {
+		return true
+	}
+	alone := o.count == 0
+	o.take(node)
+	permitted := !o.breaks(node)
+	switch exposed := o.exposes(node); {
+	case exposed > 0:
+		permitted = permitted && policy == Proceed && alone && exposed == 1
+	case !alone:
+		permitted = permitted && !o.exposed()
+	}
+	if !permitted {
+		o.giveBack(node)
+	}
+	return permitted
+}
+
+// exposed says whether a taken node holds a range that no schedule protects;
+// such a node goes alone.
+func (o *outage) exposed() bool {
+	for node, taken := range o.taken {
+		if taken && o.exposes(int32(node)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// splitByRack divides nodes by rack, keeping their order and that in which the
+// racks first appear. A node that is there twice is taken once.
+func (r *Ring) splitByRack(nodes []int32) [][]int32 {
+	var racks [][]int32
+	at := map[Place]int{}
+	for _, node := range nodes {
+		place := Place{r.nodes[node].Datacenter, r.nodes[node].Rack}
+		i, ok := at[place]
+		if !ok {
+			i = len(racks)
+			at[place] = i
+			racks = append(racks, nil)
+		}
+		if !slices.Contains(racks[i], node) {
+			racks[i] = append(racks[i], node)
+		}
+	}
+	return racks
+}
+
+// find turns ids into nodes.
+func (r *Ring) find(ids []string) ([]int32, error) {
+	nodes := make([]int32, 0, len(ids))
+	for _, id := range ids {
+		node, ok := r.index[id]
+		if !ok {
+			return nil, &UnknownNodeError{id}
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}

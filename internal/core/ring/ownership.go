@@ -1,0 +1,163 @@
+package ring
+
+// PrimaryShares is the fraction of the ring in each node's primary ranges, by
+// node id. The shares add up to 1.
+func (r *Ring) PrimaryShares() map[string]float64 {
+	shares := make(map[string]float64, len(r.nodes))
+	for i, owner := range r.owners {
+		shares[r.nodes[owner].ID] += r.rangeAt(i).Size()
+	}
+	return shares
+}
+
+// EffectiveShares is the fraction of a keyspace's data, from 0 to 1, of which
+// each node holds a replica, by node id; nodes without any are in it with 0. In
+// a datacenter to which NetworkTopologyStrategy gives f replicas the shares add
+// up to f, or to the number of nodes if that is less. This is what nodetool
+// status prints as "Owns (effective)" (StorageService#effectiveOwnership). Of
+// LocalStrategy nobody holds a share: it replicates nothing.
+func (r *Ring) EffectiveShares(replication Replication) map[string]float64 {
+	held := make([]float64, len(r.nodes))
+	for _, t := range r.tables(replication) {
+		for i := range t.ranges() {
+			size := t.circle.rangeAt(i).Size()
+			for _, node := range t.row(i) {
+				held[node] += size
+			}
+		}
+	}
+	shares := make(map[string]float64, len(r.nodes))
+	for i, node := range r.nodes {
+		shares[node.ID] = held[i]
+	}
+	return shares
+}
+
+// tables are the tables that together hold every replica once.
+func (r *Ring) tables(replication Replication) []*table {
+	switch replication.strategy {
+	case NetworkTopologyStrategy:
+		var tables []*table
+		for i := range r.datacenters {
+			if factor := replication.Factor(r.datacenters[i].name); factor > 0 {
+				tables = append(tables, r.datacenterTable(&r.datacenters[i], factor))
+			}
+		}
+		return tables
+	case SimpleStrategy:
+		return []*table{r.simpleTable(replication.factor)}
+	case EverywhereStrategy:
+		return []*table{r.everywhereTable()}
+	}
+	return nil
+}
+
+// Place is a rack of a datacenter; racks of two datacenters may share a name.
+type Place struct {
+	Datacenter string
+	Rack       string
+}
+
+// ByRack adds shares up over racks. Shares of ids that are not members are left
+// out.
+func (r *Ring) ByRack(shares map[string]float64) map[Place]float64 {
+	sums := map[Place]float64{}
+	for _, node := range r.nodes {
+		sums[Place{node.Datacenter, node.Rack}] += shares[node.ID]
+	}
+	return sums
+}
+
+// ByDatacenter adds shares up over datacenters. Shares of ids that are not
+// members are left out.
+func (r *Ring) ByDatacenter(shares map[string]float64) map[string]float64 {
+	sums := map[string]float64{}
+	for _, node := range r.nodes {
+		sums[node.Datacenter] += shares[node.ID]
+	}
+	return sums
+}
+
+// Load says how much of the bytes that a datacenter stores one node stores, as
+// far as that follows from the ring: every range is taken to hold data in
+// proportion to its size.
+type Load struct {
+	// Share is the fraction, from 0 to 1, of the datacenter's stored bytes (all
+	// replicas counted) that the node holds. Times the sum of the loads which the
+	// nodes report, it is the bytes to expect on the node.
+	Share float64
+	// Average is that fraction if all nodes of the datacenter held the same.
+	Average float64
+	// Keyspaces are those for which the share is so large; the share is the
+	// largest over all keyspaces, since nobody knows how data is spread over them.
+	Keyspaces []string
+}
+
+// Ratio is how many times the average the node holds: 1 in an even datacenter,
+// 0 if the datacenter holds nothing.
+func (l Load) Ratio() float64 {
+	if l.Average == 0 {
+		return 0
+	}
+	return l.Share / l.Average
+}
+
+// Loads is the load of every node, by id, for a set of keyspaces. Where no
+// keyspace has replicas in a datacenter its nodes have a share of 0.
+//
+// For the effect of a join ask the ring With the joining node; of a decommission,
+// the ring Without the leaving one. A rack that is new, or small, while there
+// are not more racks than replicas shows here: NetworkTopologyStrategy gives each
+// rack a replica of every range, so the only node of such a rack holds everything.
+func (r *Ring) Loads(keyspaces []Keyspace) map[string]Load {
+	loads := make(map[string]Load, len(r.nodes))
+	for i, node := range r.nodes {
+		loads[node.ID] = Load{Average: 1 / float64(len(r.datacenters[r.datacenter[i]].nodes))}
+	}
+	for _, group := range groupByReplication(keyspaces) {
+		shares := r.EffectiveShares(group.replication)
+		totals := r.ByDatacenter(shares)
+		for id, load := range loads {
+			node := r.nodes[r.index[id]]
+			if total := totals[node.Datacenter]; total > 0 && shares[id]/total > load.Share {
+				load.Share, load.Keyspaces = shares[id]/total, group.names
+				loads[id] = load
+			}
+		}
+	}
+	return loads
+}
+
+// Shortfall says that a datacenter has fewer nodes than a keyspace asks for
+// replicas, so that ranges have fewer replicas than configured and consistency
+// levels, which count from the configured number, may be out of reach.
+type Shortfall struct {
+	Keyspaces  []string
+	Datacenter string // "" if the strategy does not look at datacenters
+	Factor     int
+	Nodes      int
+}
+
+// Shortfalls finds every datacenter that has too few nodes for a keyspace, in
+// the order of the keyspaces' first names, then of datacenters. A decommission
+// must not add one: Cassandra refuses it unless it is forced
+// (StorageService#decommission, "Not enough live nodes to maintain replication
+// factor").
+func (r *Ring) Shortfalls(keyspaces []Keyspace) []Shortfall {
+	var found []Shortfall
+	for _, group := range groupByReplication(keyspaces) {
+		if group.replication.strategy == SimpleStrategy && group.replication.factor > len(r.nodes) {
+			found = append(found, Shortfall{group.names, "", group.replication.factor, len(r.nodes)})
+		}
+		for _, f := range group.replication.factors {
+			nodes := 0
+			if dc := r.findDatacenter(f.datacenter); dc != nil {
+				nodes = len(dc.nodes)
+			}
+			if f.factor > nodes {
+				found = append(found, Shortfall{group.names, f.datacenter, f.factor, nodes})
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,74 @@
+package ring
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Token is a position on the ring of Cassandra's Murmur3Partitioner, the only
+// partitioner that Helenus supports. Every int64 is a position.
+type Token int64
+
+const (
+	// MinToken is the partitioner's minimum. No key hashes to it
+	// (Murmur3Partitioner#normalize), and Cassandra reads it as "the end of the
+	// ring" where it ends a range, so it is never chosen as a node's token.
+	MinToken Token = math.MinInt64
+	// MaxToken is the greatest token, both for keys and for nodes.
+	MaxToken Token = math.MaxInt64
+)
+
+// ParseToken reads a token as Cassandra prints it: a decimal 64 bit integer
+// (Murmur3Partitioner.TokenFactory#fromString).
+func ParseToken(text string) (Token, error) {
+	value, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse token %q: want a decimal integer from %d to %d", text, MinToken, MaxToken)
+	}
+	return Token(value), nil
+}
+
+// ParseTokens reads a comma separated list of tokens, the form of the setting
+// initial_token; blanks around a token are ignored, as Cassandra does
+// (DatabaseDescriptor#tokensFromString). An empty list is an error: no node has
+// no tokens.
+func ParseTokens(text string) ([]Token, error) {
+	var tokens []Token
+	for part := range strings.SplitSeq(text, ",") {
+		token, err := ParseToken(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, nil
+}
+
+// FormatTokens writes tokens in the form of the setting initial_token, in the
+// order given.
+func FormatTokens(tokens []Token) string {
+	var text strings.Builder
+	for i, token := range tokens {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(token.String())
+	}
+	return text.String()
+}
+
+// String is the token as Cassandra prints it.
+func (t Token) String() string { return strconv.FormatInt(int64(t), 10) }
+
+// SizeTo is the fraction of the ring, greater than 0 and at most 1, that lies in
+// the range (t, end]. A token to itself is the full ring. The result equals
+// Cassandra's own (LongToken#size) in every bit.
+func (t Token) SizeTo(end Token) float64 {
+	size := math.Ldexp(float64(int64(end)-int64(t)), -64) // overflow is wanted
+	if size > 0 {
+		return size
+	}
+	return size + 1
+}
