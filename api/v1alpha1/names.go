@@ -43,6 +43,8 @@ const (
 	AnnotationTemplateHash = Group + "/template-hash"
 	// AnnotationRevision is the revision of the rules by which a pod was rendered.
 	AnnotationRevision = Group + "/revision"
+	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
+	AnnotationRenewAfter = Group + "/renew-after"
 )
 
 // Finalizers.

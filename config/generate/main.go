@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+// tools are the commands that are run, as paths or as names in PATH.
+type tools struct {
+	controllerGen, crdRefDocs string
+}
+
+func main() {
+	root := flag.String("root", ".", "root directory of the repository")
+	var with tools
+	flag.StringVar(&with.controllerGen, "controller-gen", "controller-gen", "the controller-gen command")
+	flag.StringVar(&with.crdRefDocs, "crd-ref-docs", "crd-ref-docs", "the crd-ref-docs command")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "Remakes deep copies, custom resource definitions, config/install.yaml and the API reference.\n\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := generate(ctx, *root, with)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(ctx context.Context, root string, with tools) error {
+	scratch, err := os.MkdirTemp("", "helenus-generate-")
+	if err != nil {
+		return fmt.Errorf("make scratch directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // nothing in it is needed any more
+
+	err = run(ctx, root, with.controllerGen, "object", "crd", "paths=./api/v1alpha1", "output:crd:dir="+scratch)
+	if err != nil {
+		return err
+	}
+	if err := definitions(scratch, filepath.Join(root, "config", "crd")); err != nil {
+		return err
+	}
+	if err := install(filepath.Join(root, "config")); err != nil {
+		return err
+	}
+	return reference(ctx, root, scratch, with.crdRefDocs)
+}
+
+// run runs a command in a directory and returns what it said if it fails.
+func run(ctx context.Context, dir, name string, arguments ...string) error {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir = dir
+	var said bytes.Buffer
+	command.Stdout, command.Stderr = &said, &said
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("run %s: %w\n%s", filepath.Base(name), err, strings.TrimSpace(said.String()))
+	}
+	return nil
+}
