@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"helenus.io/helenus/dev/images/internal/cache"
+)
+
+// app is what all commands share.
+type app struct {
+	locks        fs.FS
+	recipe       fs.FS
+	architecture string
+}
+
+// New returns the root command. Locks holds locks/<image>.json, recipe the
+// source that shapes the images.
+func New(locks, recipe fs.FS) *cobra.Command {
+	a := &app{locks: locks, recipe: recipe}
+	root := &cobra.Command{
+		Use:   "images",
+		Short: "Build the container images of the local cluster, without Docker",
+		Long: `Builds container images as files: Apache Cassandra in the layout of the official
+image, and the project's own images. Cassandra comes from Maven Central, the
+system from Debian, cqlsh from the Python package index, each by version and
+hash of a lock file. The same inputs give the same image digest.
+
+Files are kept in $HELENUS_CACHE, else $XDG_CACHE_HOME/helenus, else
+~/.cache/helenus; an image that is up to date there is not built again.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.PersistentFlags().StringVar(&a.architecture, "arch", runtime.GOARCH, "processor architecture of the images: amd64 or arm64")
+	root.AddCommand(a.build(), a.list(), a.path(), a.lock())
+	return root
+}
+
+func (a *app) cache() (*cache.Cache, error) { return cache.Open() }
+
+// recipeID is a hash of the builder's code and of the compiler, whose library
+// compresses the layers.
+func (a *app) recipeID() (string, error) {
+	hash := sha256.New()
+	_, _ = fmt.Fprintln(hash, runtime.Version())
+	err := fs.WalkDir(a.recipe, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(a.recipe, name)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(hash, "%s %x\n", name, sha256.Sum256(content))
+		return err
+	})
+	return hex.EncodeToString(hash.Sum(nil)), err
+}

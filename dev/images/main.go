@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"helenus.io/helenus/dev/images/internal/cli"
+)
+
+// locks are the lock files; the command lock writes them anew.
+//
+//go:embed locks/*.json
+var locks embed.FS
+
+// recipe is the source of everything that shapes the bytes of an image. Images
+// and layers made by other code are not reused.
+//
+//go:embed internal/cassandra/*.go internal/debian/*.go internal/image/*.go internal/jre/*.go internal/layer/*.go internal/own/*.go internal/pypi/*.go
+var recipe embed.FS
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := cli.New(locks, recipe).ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
