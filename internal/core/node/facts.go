@@ -1,0 +1,183 @@
+package node
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// Facts are everything an agent knows at one moment.
+type Facts struct {
+	Self Self
+	// Record as it was last seen: live, or from the copy on the disk. Nil before it was ever seen.
+	Record *v1alpha1.CassandraNode
+	// Seeds as they were last seen, addresses; empty before they were ever seen.
+	Seeds []string
+	// APISeenAt is when the API server last answered this agent; zero if it did not since the agent started.
+	APISeenAt time.Time
+	// Memory is what the journal holds.
+	Memory Memory
+	// MemoryProblem says why the journal cannot be read. Nothing is started then.
+	MemoryProblem string
+	// Disk as it was found while no JVM ran.
+	Disk Disk
+	Init Init
+	JVM  JVM
+	// Peers are the last answers of the agents of other nodes.
+	Peers Peers
+	// Configuration is how the wanted configuration stands to the one that the running JVM was started with.
+	Configuration Configuration
+	// Doing is the action that is being carried out; nil if none is.
+	Doing *Doing
+	// Failures are actions that failed and when each may be tried again.
+	Failures map[ActionKind]Failure
+}
+
+// Failure of an action.
+type Failure struct {
+	Message string
+	Until   time.Time
+}
+
+// Self is who the agent is and what its pod gave it. It never changes while the agent lives.
+type Self struct {
+	ClusterUID   types.UID
+	Node         string
+	PodUID       types.UID
+	Address      string
+	AgentVersion string
+	// FactsPort is where the agent answers.
+	FactsPort int32
+	// StartedAt is when the agent started.
+	StartedAt time.Time
+	// GracePeriod is the pod's terminationGracePeriod: the time an ordered stop has.
+	GracePeriod time.Duration
+	// Incomplete names settings of the pod that are missing; empty in a pod that the operator made.
+	Incomplete string
+}
+
+// Init is what helenus-init says.
+type Init struct {
+	// Answers is false while the Cassandra container does not run.
+	Answers bool
+	// Incarnation names one start of that container.
+	Incarnation string
+	LastStartID uint64
+	Process     *Process
+	// Exits of this incarnation, oldest first.
+	Exits    []Exit
+	Stopping *Stopping
+}
+
+// Process is the JVM.
+type Process struct {
+	StartID   uint64
+	PID       int
+	StartedAt time.Time
+}
+
+// Exit is an ended JVM.
+type Exit struct {
+	StartID uint64
+	EndedAt time.Time
+	Code    int
+	// Signal that ended it: "SIGKILL"; empty for an exit by itself.
+	Signal string
+	// Error says why it could not even be run.
+	Error string
+}
+
+// Stopping is the end of the container, asked for by SIGTERM.
+type Stopping struct {
+	Since time.Time
+	// Deadline is when init acts by itself unless the agent renews its lease.
+	Deadline time.Time
+	// Alone says that init does: the agent was too late.
+	Alone bool
+}
+
+// JVM is what is known of the running JVM by asking it.
+type JVM struct {
+	// StartID that was asked; an answer of an earlier process is none.
+	StartID uint64
+	// AskedAt is when it was last asked, AnsweredAt when it last answered; zero if never.
+	AskedAt    time.Time
+	AnsweredAt time.Time
+	// ProgressAt is when its processor time was last seen to grow. Zero if that is not known.
+	ProgressAt time.Time
+	// Ring as it sees it; nil before its beans are there. It stays the last one while the JVM does not answer: see AnsweredAt.
+	Ring *facts.Ring
+	// Problem is the error of the last question; empty if it was answered.
+	Problem string
+	// FatalLine is the last line by which an ended JVM explained itself, if there is one.
+	FatalLine string
+}
+
+// Peers are what agents of other nodes answered to one round of questions.
+type Peers struct {
+	// AskedAt is when the round ended; zero if there was none.
+	AskedAt time.Time
+	// Address and HostID that were asked about.
+	Address string
+	HostID  string
+	// Answers of nodes of this cluster, sorted by node.
+	Answers []Peer
+	// Silent are the addresses at which no agent of this cluster answered, sorted.
+	Silent []string
+	// HeardAt is when any peer last answered anything.
+	HeardAt time.Time
+}
+
+// Peer is the answer of one.
+type Peer struct {
+	// Asked is the address it answered at.
+	Asked  string
+	Node   string
+	PodUID types.UID
+	HostID string
+	// Addresses it has and had.
+	Addresses     []facts.AddressUse
+	Replaced      []string
+	TrafficOpened bool
+	// Ring says that its JVM answers, so that a missing sighting means something.
+	Ring bool
+	// AtAddress is the member its ring has at the address asked about, OfHostID the one with the host id.
+	AtAddress *facts.Endpoint
+	OfHostID  *facts.Endpoint
+}
+
+// Configuration is how the wanted configuration stands to the running one.
+type Configuration struct {
+	// Hash of the effective input in the record.
+	Hash string
+	// Problem says why it cannot be rendered; empty if it can.
+	Problem string
+	// RestartNeeded says that the running JVM cannot take it over.
+	RestartNeeded bool
+	// Hot are the names of the settings that the running JVM can take over, sorted.
+	Hot []string
+	// Heap and Direct are the parts of the memory, in bytes; Limit that of the container, 0 without one.
+	Limit, Heap, Direct int64
+}
+
+// Doing is an action that is being carried out.
+type Doing struct {
+	Action Action
+	Since  time.Time
+}
+
+// self is the endpoint of this node in its own ring.
+func (j JVM) self() (facts.Endpoint, bool) {
+	if j.Ring == nil {
+		return facts.Endpoint{}, false
+	}
+	return j.Ring.ByHostID(j.Ring.HostID)
+}
+
+// livePeer says that an endpoint is another member which this node's gossip hears.
+func (f *Facts) livePeer(e facts.Endpoint) bool {
+	return e.Live && e.HostID != f.JVM.Ring.HostID
+}

@@ -1,0 +1,108 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// outOfDate says that an intent which was not begun is not to begin any more, and why.
+func (p *pass) outOfDate(i *v1alpha1.Intent) (string, bool) {
+	switch {
+	case i.Withdraw != nil:
+		return "taken back: " + i.Withdraw.Reason, true
+	case i.NotAfter != nil && p.now.After(i.NotAfter.Time):
+		return "not begun before " + i.NotAfter.UTC().Format(time.RFC3339), true
+	default:
+		return "", false
+	}
+}
+
+// mayGoDown is the agent's own guard, asked at the moment of effect: it says, from the view of this JVM alone, whether a live member may be taken down.
+//
+// A node that no client is to be served from (clientTraffic other than Open) is let go without it: the ring forms, or the whole cluster is being
+// stopped, when the others going down first must not hold up the last ones.
+func mayGoDown(p *pass) outcome {
+	start := p.Memory.Start
+	if start == nil || start.NormalAt == nil || p.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen {
+		return done
+	}
+	if !p.answers() {
+		return blocked("", "jvm_answers", "the JVM does not answer, so that it is not known whether the ring can do without this node")
+	}
+	if p.JVM.Ring.Mode != facts.ModeNormal {
+		return done
+	}
+	if p.now.Sub(p.JVM.AnsweredAt) > ringFresh {
+		return act(Action{Kind: LookAtRing, Why: "the ring must be looked at before this node goes down"})
+	}
+	if moving := inFlight(p.JVM.Ring); len(moving) > 0 {
+		return blocked("", "no_other_topology_change", "the ring changes: "+strings.Join(moving, ", "))
+	}
+	return keepsConsistency(p.JVM.Ring)
+}
+
+// inFlight lists the members whose place in the ring is changing.
+func inFlight(view *facts.Ring) []string {
+	var moving []string
+	for _, e := range view.Endpoints {
+		if e.InFlight() {
+			moving = append(moving, fmt.Sprintf("%s is %s", e.Address, e.Status))
+		}
+	}
+	return moving
+}
+
+// keepsConsistency asks whether every range that can be protected keeps LOCAL_QUORUM without this node. The operator asks for the level that the cluster
+// demands, which may be lower; an agent that knows no level holds to the one that clients use by default.
+func keepsConsistency(view *facts.Ring) outcome {
+	const guard = "every_protectable_range_keeps_its_consistency"
+	if len(view.Keyspaces) == 0 {
+		return blocked("", guard, "the keyspaces are not known yet")
+	}
+	var nodes []ring.Node
+	var down []string
+	for _, e := range view.Endpoints {
+		if !e.Member() {
+			continue
+		}
+		n := ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack}
+		for _, t := range e.Tokens {
+			n.Tokens = append(n.Tokens, ring.Token(t))
+		}
+		nodes = append(nodes, n)
+		if !e.Live {
+			down = append(down, e.HostID)
+		}
+	}
+	members, err := ring.New(nodes)
+	if err != nil {
+		return blocked("", guard, "the view of the ring contradicts itself: "+err.Error())
+	}
+	var keyspaces []ring.Keyspace
+	for name, text := range view.Keyspaces {
+		replication, err := ring.ParseReplication(text)
+		if err != nil {
+			return blocked("", guard, fmt.Sprintf("keyspace %s: %s", name, err))
+		}
+		keyspaces = append(keyspaces, ring.Keyspace{Name: name, Replication: replication})
+	}
+	slices.SortFunc(keyspaces, func(a, b ring.Keyspace) int { return strings.Compare(a.Name, b.Name) })
+	protection, err := ring.NewProtection(members, keyspaces, ring.LocalQuorum)
+	if err != nil {
+		return blocked("", guard, err.Error())
+	}
+	verdict, err := protection.Check([]string{view.HostID}, down)
+	if err != nil {
+		return blocked("", guard, err.Error())
+	}
+	if !verdict.Safe {
+		return blocked("", guard, verdict.String())
+	}
+	return done
+}

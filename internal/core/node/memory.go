@@ -1,0 +1,175 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// Memory is what must survive the end of the agent, the pod and the machine: it lies in the journal on the data volume. What it says was true when it was
+// written down, and was written down before the effect it speaks of.
+type Memory struct {
+	// ClusterUID and Node say whose journal it is; empty in a new one.
+	ClusterUID types.UID `json:"clusterUID,omitempty"`
+	Node       string    `json:"node,omitempty"`
+
+	// Member is set when the node was first seen NORMAL with the tokens of its ticket.
+	Member *Member `json:"member,omitempty"`
+	// LeftAt is when it was seen to have left the ring for good.
+	LeftAt *time.Time `json:"leftAt,omitempty"`
+	// TrafficOpenedAt is when the native transport was first about to be opened to anybody.
+	TrafficOpenedAt *time.Time `json:"trafficOpenedAt,omitempty"`
+
+	Join      *JoinMemory      `json:"join,omitempty"`
+	Restart   *RestartMemory   `json:"restart,omitempty"`
+	Operation *OperationMemory `json:"operation,omitempty"`
+
+	// Start is the last start of a JVM on this disk.
+	Start *StartMemory `json:"start,omitempty"`
+	// Stop is an ordered stop of that JVM.
+	Stop *StopMemory `json:"stop,omitempty"`
+	// Deaths are the ends of JVMs that nobody asked for.
+	Deaths *Deaths `json:"deaths,omitempty"`
+
+	// Addresses the node had, the last sixteen, with the time of the last use.
+	Addresses []facts.AddressUse `json:"addresses,omitempty"`
+	// Replaced are the host ids that are known to be replaced.
+	Replaced []string `json:"replaced,omitempty"`
+	// Neighbours are the addresses of the other members when the ring was last seen, so that they can be asked without API server and seeds.
+	Neighbours []string `json:"neighbours,omitempty"`
+	// NormalAt is when the node was last known to be NORMAL, to some minutes.
+	NormalAt *time.Time `json:"normalAt,omitempty"`
+	// ContactAt is when the API server or a peer's agent was last heard, to some minutes.
+	ContactAt *time.Time `json:"contactAt,omitempty"`
+	// GCGrace is the smallest gc_grace of a replicated table of users while the node was NORMAL; zero if it is not known.
+	GCGrace time.Duration `json:"gcGrace,omitempty"`
+}
+
+// Member is the identity of a member.
+type Member struct {
+	HostID string    `json:"hostID"`
+	Tokens []string  `json:"tokens"`
+	Since  time.Time `json:"since"`
+}
+
+// IntentMemory is how far a one-shot intent has come.
+type IntentMemory struct {
+	ID          string     `json:"id"`
+	BegunAt     *time.Time `json:"begunAt,omitempty"`
+	FinishedAt  *time.Time `json:"finishedAt,omitempty"`
+	WithdrawnAt *time.Time `json:"withdrawnAt,omitempty"`
+	Message     string     `json:"message,omitempty"`
+}
+
+// over says that the id never takes effect again.
+func (m *IntentMemory) over() bool { return m.FinishedAt != nil || m.WithdrawnAt != nil }
+
+// JoinMemory is a ticket that was taken or given back.
+type JoinMemory struct {
+	IntentMemory `json:",inline"`
+	Mode         v1alpha1.JoinMode `json:"mode,omitempty"`
+	Tokens       []string          `json:"tokens,omitempty"`
+	// SystemAuthReplicationFactor of the ticket.
+	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
+}
+
+// RestartMemory is a restart that was begun: of the JVM that ran then.
+type RestartMemory struct {
+	IntentMemory `json:",inline"`
+	Incarnation  string `json:"incarnation,omitempty"`
+	// StartID of the JVM that is to end; 0 if none ran.
+	StartID uint64 `json:"startID,omitempty"`
+}
+
+// OperationMemory is an operation that was begun.
+type OperationMemory struct {
+	ID         string                  `json:"id"`
+	Phase      v1alpha1.OperationPhase `json:"phase"`
+	BegunAt    *time.Time              `json:"begunAt,omitempty"`
+	FinishedAt *time.Time              `json:"finishedAt,omitempty"`
+	Message    string                  `json:"message,omitempty"`
+}
+
+// StartMemory is a start of a JVM, written before it is asked of init.
+type StartMemory struct {
+	PodUID      types.UID `json:"podUID"`
+	Incarnation string    `json:"incarnation"`
+	StartID     uint64    `json:"startID"`
+	At          time.Time `json:"at"`
+	// Configuration it was rendered from, with its hash.
+	Configuration v1alpha1.NodeConfiguration `json:"configuration"`
+	Hash          string                     `json:"hash"`
+	// Seeds in its cassandra.yaml.
+	Seeds []string `json:"seeds"`
+	// NormalAt is when this JVM was first seen NORMAL.
+	NormalAt *time.Time `json:"normalAt,omitempty"`
+	// EndedAt is when its end was noted, expected or not.
+	EndedAt *time.Time `json:"endedAt,omitempty"`
+}
+
+// Is says whether the start is that of a process.
+func (s *StartMemory) Is(incarnation string, startID uint64) bool {
+	return s != nil && s.Incarnation == incarnation && s.StartID == startID
+}
+
+// StopMemory is an ordered stop, written before its first effect: the end of that JVM is then expected.
+type StopMemory struct {
+	Incarnation string    `json:"incarnation"`
+	StartID     uint64    `json:"startID"`
+	Why         string    `json:"why"`
+	BegunAt     time.Time `json:"begunAt"`
+	// ClosedAt, DrainAt and TermAt are when the steps were begun. Each is begun once.
+	ClosedAt *time.Time `json:"closedAt,omitempty"`
+	DrainAt  *time.Time `json:"drainAt,omitempty"`
+	TermAt   *time.Time `json:"termAt,omitempty"`
+	KillAt   *time.Time `json:"killAt,omitempty"`
+	// Reason is set where the stop is not an ordered one but the end of a frozen JVM: it counts as a death.
+	Reason v1alpha1.RestartReason `json:"reason,omitempty"`
+}
+
+func (s *StopMemory) of(incarnation string, startID uint64) bool {
+	return s != nil && s.Incarnation == incarnation && s.StartID == startID
+}
+
+// Deaths are the ends of JVMs that nobody asked for.
+type Deaths struct {
+	// PodUID in which they are counted.
+	PodUID types.UID `json:"podUID"`
+	Count  int32     `json:"count"`
+	// Row is how many came one after the other without a JVM that stayed up in between, in whatever pod. It decides the back-off.
+	Row          int                    `json:"row"`
+	LastAt       time.Time              `json:"lastAt"`
+	LastReason   v1alpha1.RestartReason `json:"lastReason"`
+	Message      string                 `json:"message"`
+	BackOffUntil time.Time              `json:"backOffUntil"`
+}
+
+// keptAddresses bounds the list of former addresses.
+const keptAddresses = 16
+
+// useAddress returns the addresses with one used at a time.
+func useAddress(uses []facts.AddressUse, address string, at time.Time) []facts.AddressUse {
+	out := []facts.AddressUse{{Address: address, LastUsed: at}}
+	for _, use := range uses {
+		if use.Address != address && len(out) < keptAddresses {
+			out = append(out, use)
+		}
+	}
+	return out
+}
+
+// everyReplaced are the host ids that are replaced by any word.
+func everyReplaced(memory Memory, record *v1alpha1.CassandraNode) []string {
+	ids := slices.Clone(memory.Replaced)
+	if record != nil {
+		for _, r := range record.Spec.Replaced {
+			ids = append(ids, r.HostID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

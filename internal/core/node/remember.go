@@ -1,0 +1,178 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// Before is the memory as it must be durable before an action has its effect. For an action of the journal alone it is all there is to do.
+func Before(f *Facts, a Action, now time.Time) Memory {
+	m := f.Memory
+	at := now.UTC()
+	switch a.Kind {
+	case StartJVM:
+		m.beginStart(f, a.Start, at)
+	case NoteExit:
+		m.endStart(f, a, at)
+	case NoteNormal:
+		m.noteNormal(f, a, at)
+	case FinishJoin:
+		m.Member = &Member{HostID: a.HostID, Tokens: a.Tokens, Since: at}
+		m.Neighbours = a.Neighbours
+		m.Join = with(m.Join, func(j *JoinMemory) { j.FinishedAt = &at })
+	case NoteLeft:
+		m.LeftAt = &at
+	case WithdrawJoin:
+		m.Join = &JoinMemory{IntentMemory: IntentMemory{ID: a.ID, WithdrawnAt: &at, Message: a.Why}}
+	case WithdrawRestart:
+		m.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: a.ID, WithdrawnAt: &at, Message: a.Why}}
+	case WithdrawOperation:
+		m.Operation = &OperationMemory{ID: a.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at, Message: a.Why}
+	case OpenTraffic:
+		if m.TrafficOpenedAt == nil {
+			m.TrafficOpenedAt = &at
+		}
+	case CloseTraffic:
+		m.stopStep(f, func(s *StopMemory) { s.ClosedAt = &at })
+	case BeginStop:
+		m.Stop = &StopMemory{Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Why, BegunAt: at}
+	case Drain:
+		m.stopStep(f, func(s *StopMemory) { s.DrainAt = &at })
+	case Terminate:
+		m.stopStep(f, func(s *StopMemory) { s.TermAt = &at })
+	case Kill:
+		m.kill(f, a, at)
+	case BeginRestart:
+		m.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: a.ID, BegunAt: &at}}
+		if f.Init.Process != nil {
+			m.Restart.Incarnation, m.Restart.StartID = f.Init.Incarnation, f.Init.Process.StartID
+		}
+	case FinishRestart:
+		m.Restart = with(m.Restart, func(r *RestartMemory) { r.FinishedAt = &at })
+	case RunOperation:
+		m.Operation = &OperationMemory{ID: a.ID, Phase: v1alpha1.OperationRunning, BegunAt: &at}
+	case InterruptOperation:
+		m.Operation = with(m.Operation, func(o *OperationMemory) {
+			o.Phase, o.FinishedAt, o.Message = v1alpha1.OperationInterrupted, &at, a.Why
+		})
+	case InspectDisk, ClaimDisk, AskPeers, LookAtRing, SetSeeds, ApplySettings:
+	}
+	return m
+}
+
+// After is the memory once an action has had its effect.
+func After(f *Facts, a Action, now time.Time) Memory {
+	m := f.Memory
+	switch a.Kind {
+	case ClaimDisk:
+		m.ClusterUID, m.Node = a.Cluster, f.Self.Node
+	case SetSeeds:
+		m.Start = with(m.Start, func(s *StartMemory) { s.Seeds = a.Seeds })
+	case ApplySettings:
+		m.Start = with(m.Start, func(s *StartMemory) {
+			s.Configuration, s.Hash = f.Record.Spec.Configuration, f.Configuration.Hash
+		})
+	default:
+	}
+	return m
+}
+
+// AfterOperation is the memory once an operation has ended.
+func AfterOperation(m Memory, id string, failure error, message string, now time.Time) Memory {
+	if m.Operation == nil || m.Operation.ID != id || m.Operation.Phase != v1alpha1.OperationRunning {
+		return m
+	}
+	at := now.UTC()
+	m.Operation = with(m.Operation, func(o *OperationMemory) {
+		o.Phase, o.FinishedAt, o.Message = v1alpha1.OperationSucceeded, &at, message
+		if failure != nil {
+			o.Phase, o.Message = v1alpha1.OperationFailed, failure.Error()
+		}
+	})
+	return m
+}
+
+func (m *Memory) beginStart(f *Facts, s *StartArguments, at time.Time) {
+	if t := s.Ticket; t != nil && (m.Join == nil || m.Join.ID != t.ID) {
+		m.Join = &JoinMemory{
+			IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens, SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
+		}
+	}
+	m.Start = &StartMemory{
+		PodUID: f.Self.PodUID, Incarnation: s.Incarnation, StartID: s.StartID, At: at,
+		Configuration: s.Configuration, Hash: s.Hash, Seeds: s.Seeds,
+	}
+	m.Stop = nil
+	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)
+	m.Replaced = everyReplaced(*m, f.Record)
+	m.contact(f, at)
+}
+
+func (m *Memory) endStart(f *Facts, a Action, at time.Time) {
+	ended := a.EndedAt.UTC()
+	m.Start = with(m.Start, func(s *StartMemory) { s.EndedAt = &ended })
+	if a.Death != nil {
+		m.Deaths = a.Death
+	}
+	if len(m.Addresses) > 0 && m.Addresses[0].LastUsed.Before(ended) {
+		m.Addresses = useAddress(m.Addresses, m.Addresses[0].Address, ended)
+	}
+	m.contact(f, at)
+}
+
+func (m *Memory) noteNormal(f *Facts, a Action, at time.Time) {
+	m.NormalAt = &at
+	m.Neighbours = a.Neighbours
+	m.Start = with(m.Start, func(s *StartMemory) {
+		if s.NormalAt == nil {
+			s.NormalAt = &at
+		}
+	})
+	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)
+	m.Replaced = everyReplaced(*m, f.Record)
+	m.contact(f, at)
+}
+
+func (m *Memory) kill(f *Facts, a Action, at time.Time) {
+	if a.Reason != "" {
+		m.Stop = &StopMemory{
+			Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Why, Reason: a.Reason, BegunAt: at, TermAt: &at, KillAt: &at,
+		}
+		return
+	}
+	m.stopStep(f, func(s *StopMemory) { s.KillAt = &at })
+}
+
+// stopStep notes a step of the stop of the running JVM; outside of a stop there is nothing to note.
+func (m *Memory) stopStep(f *Facts, change func(*StopMemory)) {
+	if f.Init.Process != nil && m.Stop.of(f.Init.Incarnation, f.Init.Process.StartID) {
+		m.Stop = with(m.Stop, change)
+	}
+}
+
+// contact notes when the API server or a peer was last heard.
+func (m *Memory) contact(f *Facts, at time.Time) {
+	heard := later(f.APISeenAt, f.Peers.HeardAt)
+	if f.JVM.Ring != nil && len(f.JVM.Ring.Endpoints) > 1 && slices.ContainsFunc(f.JVM.Ring.Endpoints, f.livePeer) {
+		heard = later(heard, f.JVM.AnsweredAt)
+	}
+	if heard.After(at) {
+		heard = at
+	}
+	heard = heard.UTC()
+	if !heard.IsZero() && (m.ContactAt == nil || m.ContactAt.Before(heard)) {
+		m.ContactAt = &heard
+	}
+}
+
+// with changes a copy: what was remembered before is not touched.
+func with[T any](old *T, change func(*T)) *T {
+	if old == nil {
+		return nil
+	}
+	next := *old
+	change(&next)
+	return &next
+}

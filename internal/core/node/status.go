@@ -1,0 +1,243 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// status is what is reported: the same facts give the same text, byte for byte, so that an agent with nothing to say writes nothing.
+func (p *pass) status(last outcome) v1alpha1.CassandraNodeStatus {
+	s := v1alpha1.CassandraNodeStatus{
+		PodUID:       p.Self.PodUID,
+		Address:      p.Self.Address,
+		AgentVersion: p.Self.AgentVersion,
+		Facts:        &v1alpha1.Endpoint{Address: p.Self.Address, Port: p.Self.FactsPort},
+		HostID:       p.hostID(),
+	}
+	if p.Record != nil {
+		s.ObservedGeneration = p.Record.Generation
+	}
+	s.Phase, s.Message = p.phase(last)
+	s.Blocked = p.blockedBy(last)
+	if p.deferred {
+		s.Phase = v1alpha1.PhaseDeferred
+		s.Message = p.held.Message
+	}
+	p.reportDisk(&s)
+	p.reportRing(&s)
+	p.reportIntents(&s)
+	p.reportConfiguration(&s)
+	p.reportRestarts(&s)
+	p.reportConditions(&s)
+	s.Message = cutText(s.Message, 4096)
+	return s
+}
+
+// phase by the step that decided; a step that has none leaves that of the JVM.
+func (p *pass) phase(last outcome) (v1alpha1.NodePhase, string) {
+	if last.phase != "" {
+		return last.phase, last.message
+	}
+	switch {
+	case p.stopping():
+		return v1alpha1.PhaseStopping, p.Memory.Stop.Why
+	case p.running():
+		return p.phaseOfJVM()
+	case p.Record != nil && p.Record.Spec.State == v1alpha1.StateStopped:
+		return v1alpha1.PhaseStopped, "stopped, as the record asks"
+	case last.action != nil && last.action.Kind == StartJVM || p.Doing != nil && p.Doing.Action.Kind == StartJVM:
+		return v1alpha1.PhaseStarting, "the JVM is being started"
+	default:
+		return v1alpha1.PhaseWaiting, last.message
+	}
+}
+
+// stopping says that the JVM which runs is being taken down.
+func (p *pass) stopping() bool {
+	return p.running() && p.Memory.Stop.of(p.Init.Incarnation, p.Init.Process.StartID)
+}
+
+func (p *pass) blockedBy(last outcome) *v1alpha1.NodeBlocked {
+	if last.verdict == Blocked {
+		return &v1alpha1.NodeBlocked{Guard: last.guard, Message: cutText(last.message, 2048)}
+	}
+	if p.held == nil {
+		return nil
+	}
+	return &v1alpha1.NodeBlocked{Guard: p.held.Guard, Message: cutText(p.held.Message, 2048)}
+}
+
+// reportDisk says what was found before anything was started; for a JVM that ran before this agent did, what the journal says.
+func (p *pass) reportDisk(s *v1alpha1.CassandraNodeStatus) {
+	switch {
+	case p.Disk.Known && !p.running():
+		s.Disk, s.DiskOwner = p.finding.State, p.finding.Owner
+	case p.Memory.LeftAt != nil:
+		s.Disk = v1alpha1.DiskLeft
+	case p.Memory.Member != nil:
+		s.Disk = v1alpha1.DiskMember
+	case p.Memory.Start != nil:
+		s.Disk = v1alpha1.DiskJoining
+	}
+	if s.DiskOwner == nil && p.Memory.ClusterUID != "" && !(p.Disk.Known && !p.running()) {
+		s.DiskOwner = &v1alpha1.DiskOwner{ClusterUID: p.Memory.ClusterUID, Node: p.Memory.Node}
+	}
+}
+
+// reportRing is what the JVM says of itself. What it said last stands while it does not answer, but then it is not ready.
+func (p *pass) reportRing(s *v1alpha1.CassandraNodeStatus) {
+	s.ClientTraffic = v1alpha1.TrafficClosed
+	if m := p.Memory.Member; m != nil {
+		s.Tokens = m.Tokens
+	}
+	view := p.JVM.Ring
+	if !p.running() || view == nil || p.JVM.StartID != p.Init.Process.StartID {
+		return
+	}
+	s.Version = view.ReleaseVersion
+	if self, found := p.JVM.self(); found && len(self.Tokens) > 0 {
+		s.Tokens = tokenTexts(self.Tokens)
+	}
+	if view.NativeRunning {
+		s.ClientTraffic = v1alpha1.TrafficOpen
+		if p.Record != nil && p.Record.Spec.ClientTraffic == v1alpha1.TrafficAdministrative {
+			s.ClientTraffic = v1alpha1.TrafficAdministrative
+		}
+	}
+	s.Ready = p.ready()
+}
+
+// ready is the answer to the readiness probe: NORMAL, gossiping, open to clients, wanted so, and not on its way down.
+func (p *pass) ready() bool {
+	if !p.answers() || p.stopping() || p.Init.Stopping != nil || p.Record == nil || p.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen {
+		return false
+	}
+	view := p.JVM.Ring
+	return view.Mode == facts.ModeNormal && view.GossipRunning && view.NativeRunning && p.Memory.Member != nil
+}
+
+func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
+	if m := p.Memory.Join; m != nil {
+		s.Join = intentStatus(&m.IntentMemory, p.joinMessage)
+	}
+	if m := p.Memory.Restart; m != nil {
+		s.Restart = intentStatus(&m.IntentMemory, "")
+	}
+	if p.restartMessage != "" {
+		s.Restart = &v1alpha1.IntentStatus{ID: p.Record.Spec.Restart.ID, Message: cutText(p.restartMessage, 1024)}
+	}
+	if m := p.Memory.Operation; m != nil {
+		s.Operation = &v1alpha1.OperationStatus{
+			ID: m.ID, Phase: m.Phase, Message: cutText(m.Message, 4096), StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt),
+		}
+	}
+}
+
+func intentStatus(m *IntentMemory, message string) *v1alpha1.IntentStatus {
+	if message == "" {
+		message = m.Message
+	}
+	return &v1alpha1.IntentStatus{
+		ID: m.ID, StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt), WithdrawnAt: timeOf(m.WithdrawnAt), Message: cutText(message, 1024),
+	}
+}
+
+func (p *pass) reportConfiguration(s *v1alpha1.CassandraNodeStatus) {
+	c := v1alpha1.ConfigurationStatus{RestartNeeded: p.Configuration.RestartNeeded, Message: cutText(p.Configuration.Problem, 2048)}
+	if p.running() && p.Memory.Start.Is(p.Init.Incarnation, p.Init.Process.StartID) {
+		c.Hash, c.Revision = p.Memory.Start.Hash, p.Memory.Start.Configuration.Revision
+	}
+	if c != (v1alpha1.ConfigurationStatus{}) {
+		s.Configuration = &c
+	}
+	m := v1alpha1.MemoryStatus{Limit: bytesOf(p.Configuration.Limit), Heap: bytesOf(p.Configuration.Heap), Direct: bytesOf(p.Configuration.Direct)}
+	if m.Heap != nil || m.Limit != nil {
+		s.Memory = &m
+	}
+}
+
+func (p *pass) reportRestarts(s *v1alpha1.CassandraNodeStatus) {
+	d := p.Memory.Deaths
+	if d == nil || d.PodUID != p.Self.PodUID {
+		return
+	}
+	s.Restarts = &v1alpha1.RestartsStatus{Count: d.Count, LastReason: d.LastReason, LastAt: timeOf(&d.LastAt)}
+	if p.now.Before(d.BackOffUntil) && !p.running() {
+		s.Restarts.BackOffUntil = timeOf(&d.BackOffUntil)
+	}
+	if s.Message == "" && s.Phase != v1alpha1.PhaseNormal {
+		s.Message = d.Message
+	}
+}
+
+func (p *pass) reportConditions(s *v1alpha1.CassandraNodeStatus) {
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotNormal, Message: s.Message}
+	switch {
+	case s.Ready:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, v1alpha1.ReasonServing, "NORMAL, gossiping and open to clients"
+	case p.answers() && p.JVM.Ring.Mode == facts.ModeNormal && !p.JVM.Ring.GossipRunning:
+		ready.Reason, ready.Message = v1alpha1.ReasonGossipStopped, "gossip was stopped"
+	case p.answers() && p.JVM.Ring.Mode == facts.ModeNormal:
+		ready.Reason, ready.Message = v1alpha1.ReasonNotOpenToClients, "client traffic is "+string(s.ClientTraffic)
+	}
+	applied := metav1.Condition{Type: v1alpha1.ConditionConfigurationApplied, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApplied}
+	switch {
+	case p.Configuration.Problem != "":
+		applied.Status, applied.Reason, applied.Message = metav1.ConditionFalse, v1alpha1.ReasonUnknownSetting, p.Configuration.Problem
+	case p.Configuration.RestartNeeded:
+		applied.Status, applied.Reason, applied.Message = metav1.ConditionFalse, v1alpha1.ReasonRestartNeeded, "the JVM must be restarted to take the changes over"
+	case !p.running() || s.Configuration == nil || s.Configuration.Hash == "" || s.Configuration.Hash != p.Configuration.Hash:
+		applied.Status, applied.Reason, applied.Message = metav1.ConditionFalse, v1alpha1.ReasonChangePending, "no JVM runs with the configuration of the spec yet"
+	}
+	for _, c := range []metav1.Condition{applied, ready} {
+		c.Message = cutText(c.Message, 4096)
+		c.ObservedGeneration = s.ObservedGeneration
+		c.LastTransitionTime = p.transition(c)
+		s.Conditions = append(s.Conditions, c)
+	}
+}
+
+// transition is when a condition got its value: as the record has it if the value is the same.
+func (p *pass) transition(c metav1.Condition) metav1.Time {
+	if p.Record != nil {
+		i := slices.IndexFunc(p.Record.Status.Conditions, func(old metav1.Condition) bool { return old.Type == c.Type && old.Status == c.Status })
+		if i >= 0 {
+			return p.Record.Status.Conditions[i].LastTransitionTime
+		}
+	}
+	return *timeOf(&p.now)
+}
+
+// timeOf is a time as the API keeps it: UTC, whole seconds.
+func timeOf(t *time.Time) *metav1.Time {
+	if t == nil {
+		return nil
+	}
+	out := metav1.NewTime(t.UTC().Truncate(time.Second))
+	return &out
+}
+
+func bytesOf(n int64) *resource.Quantity {
+	if n <= 0 {
+		return nil
+	}
+	return resource.NewQuantity(n, resource.BinarySI)
+}
+
+// cutText shortens a text to so many bytes, at a whole character.
+func cutText(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	cut := limit - len("…")
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return text[:cut] + "…"
+}

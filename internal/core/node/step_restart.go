@@ -1,0 +1,66 @@
+package node
+
+import (
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// beginRestart takes a restart intent up, under the guard and once per id, and then takes the JVM down that ran when it was begun.
+func beginRestart(p *pass) outcome {
+	m := p.Memory.Restart
+	if m != nil && !m.over() {
+		if p.running() && m.Incarnation == p.Init.Incarnation && m.StartID == p.Init.Process.StartID {
+			return p.stop("restart "+m.ID, p.now)
+		}
+		return done
+	}
+	intent := p.Record.Spec.Restart
+	if intent == nil || m != nil && m.ID == intent.ID {
+		return done
+	}
+	if !p.running() {
+		// The JVM that is to be started next is the restarted one.
+		return act(Action{Kind: BeginRestart, ID: intent.ID, Why: "the record asks for a restart while no JVM runs"})
+	}
+	if held := mayGoDown(p); held.verdict != Done {
+		if held.verdict == Blocked {
+			p.report(held.guard, held.message, p.now.Add(deferAgain))
+			p.deferred, p.restartMessage = true, held.message
+			return done
+		}
+		return held
+	}
+	return act(Action{Kind: BeginRestart, ID: intent.ID, Why: "the record asks for a restart"})
+}
+
+// finishRestart notes that another JVM than the one that was to end is NORMAL.
+func finishRestart(p *pass) outcome {
+	m := p.Memory.Restart
+	if m == nil || m.over() || !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal {
+		return done
+	}
+	if m.Incarnation == p.Init.Incarnation && m.StartID == p.Init.Process.StartID {
+		return done
+	}
+	return act(Action{Kind: FinishRestart, ID: m.ID, Why: "the restarted JVM is NORMAL"})
+}
+
+// giveBack withdraws intents that were not begun and are not to be any more: taken back by the operator, or out of date.
+func giveBack(p *pass) outcome {
+	spec := &p.Record.Spec
+	if t := spec.Join; t != nil && (p.Memory.Join == nil || p.Memory.Join.ID != t.ID) {
+		if why, over := p.outOfDate(&t.Intent); over {
+			return act(Action{Kind: WithdrawJoin, ID: t.ID, Why: why})
+		}
+	}
+	if r := spec.Restart; r != nil && (p.Memory.Restart == nil || p.Memory.Restart.ID != r.ID) {
+		if why, over := p.outOfDate(&r.Intent); over {
+			return act(Action{Kind: WithdrawRestart, ID: r.ID, Why: why})
+		}
+	}
+	if o := spec.Operation; o != nil && (p.Memory.Operation == nil || p.Memory.Operation.ID != o.ID) {
+		if why, over := p.outOfDate(&o.Intent); over {
+			return act(Action{Kind: WithdrawOperation, ID: o.ID, Why: why})
+		}
+	}
+	return done
+}

@@ -1,0 +1,307 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// inspectDisk looks at the volumes before anything is decided by them. It is looked at anew after every JVM.
+func inspectDisk(p *pass) outcome {
+	if !p.Disk.Known {
+		return act(Action{Kind: InspectDisk, Why: "no JVM runs, and the disk was not looked at since"})
+	}
+	return done
+}
+
+// knowDisk refuses disks that are not this node's. They are never wiped.
+func knowDisk(p *pass) outcome {
+	f, member := p.finding, p.Record.Spec.Member
+	switch f.State {
+	case v1alpha1.DiskUnreadable:
+		return blocked(v1alpha1.PhaseFailed, "disk_is_readable", f.Message+"; nothing is started and nothing wiped")
+	case v1alpha1.DiskLeft:
+		return blocked(v1alpha1.PhaseLeft, "disk_has_not_left", f.Message)
+	case v1alpha1.DiskEmpty:
+		if member != nil {
+			return blocked(v1alpha1.PhaseDataLost, "member_has_its_disk",
+				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is empty: it must be replaced", member.HostID))
+		}
+	case v1alpha1.DiskForeign:
+		if member != nil {
+			return blocked(v1alpha1.PhaseDataLost, "member_has_its_disk",
+				fmt.Sprintf("the record says that this node is the member with host id %s, but %s", member.HostID, f.Message))
+		}
+		return blocked(v1alpha1.PhaseFailed, "disk_is_of_this_node", f.Message+"; nothing is started and nothing wiped")
+	case v1alpha1.DiskMember:
+		if member != nil && p.Disk.HostID != "" && member.HostID != p.Disk.HostID {
+			return blocked(v1alpha1.PhaseDataLost, "member_has_its_disk",
+				fmt.Sprintf("the record says host id %s, the disk is of host id %s", member.HostID, p.Disk.HostID))
+		}
+	case v1alpha1.DiskJoining:
+	}
+	return done
+}
+
+// holdTicket says whether this node may start at all: as a member by its disk, or by its ticket.
+func holdTicket(p *pass) outcome {
+	ticket, memory := p.Record.Spec.Join, p.Memory.Join
+	if p.finding.State == v1alpha1.DiskMember {
+		return p.holdMembership()
+	}
+	if ticket == nil {
+		return wait(v1alpha1.PhaseWaiting, "ready; waits for its ticket to join")
+	}
+	if memory != nil && memory.ID == ticket.ID && memory.over() {
+		return wait(v1alpha1.PhaseWaiting, "the ticket "+ticket.ID+" was given back; waits for another")
+	}
+	if ticket.Mode != v1alpha1.JoinNew {
+		return blocked(v1alpha1.PhaseWaiting, "ticket_mode_is_supported",
+			fmt.Sprintf("this release of Helenus cannot join in the mode %s", ticket.Mode))
+	}
+	if p.Memory.TrafficOpenedAt != nil {
+		return blocked(v1alpha1.PhaseWaiting, "no_client_was_served", "a ticket of the mode New is refused: this node has served clients before")
+	}
+	if p.finding.State == v1alpha1.DiskJoining && (memory == nil || memory.ID != ticket.ID) {
+		return blocked(v1alpha1.PhaseWaiting, "disk_is_of_this_ticket", "the disk holds an unfinished join by another ticket; it must be wiped or the claim made anew")
+	}
+	return done
+}
+
+// holdMembership is holdTicket for a disk that Cassandra counts as a member's. A disk of an adopted cluster starts only when the operator has
+// pinned its host id in the record, which it does when all disks of that cluster are there.
+func (p *pass) holdMembership() outcome {
+	if !p.finding.Adoptable {
+		return done
+	}
+	if name := p.Disk.ClusterName; name != "" && name != p.Record.Spec.Configuration.ClusterName {
+		return blocked(v1alpha1.PhaseWaiting, "cluster_name_is_kept",
+			fmt.Sprintf("the disk is of a cluster named %q, the record says %q: Cassandra would refuse it", name, p.Record.Spec.Configuration.ClusterName))
+	}
+	if p.Record.Spec.Member == nil {
+		return wait(v1alpha1.PhaseWaiting, "the disk is of the cluster to be adopted; waits until all its disks are there")
+	}
+	return done
+}
+
+// notTooLong keeps back a member that was away for longer than deleted data is remembered: starting it could bring deleted rows back.
+func notTooLong(p *pass) outcome {
+	if p.Memory.GCGrace <= 0 || p.Memory.NormalAt == nil {
+		return done
+	}
+	if away := p.now.Sub(*p.Memory.NormalAt); away > p.Memory.GCGrace {
+		return blocked(v1alpha1.PhaseDownTooLong, "away_no_longer_than_deletions_are_kept",
+			fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): deleted rows could come back. Replace the node, or decide that it may start",
+				p.Memory.NormalAt.UTC().Format(time.RFC3339), p.Memory.GCGrace))
+	}
+	return done
+}
+
+// haveConfiguration refuses what cannot be rendered, before anything is touched.
+func haveConfiguration(p *pass) outcome {
+	if p.Configuration.Problem != "" {
+		return blocked(v1alpha1.PhaseFailed, "configuration_can_be_rendered", p.Configuration.Problem)
+	}
+	if p.Configuration.Hash == "" {
+		return wait(v1alpha1.PhaseWaiting, "the configuration is not known yet")
+	}
+	return done
+}
+
+// beInContact keeps back a member that nobody has spoken to for so long that it may have been replaced.
+func beInContact(p *pass) outcome {
+	if len(p.peerAddresses()) == 0 {
+		return done // there is nobody who could have taken its place
+	}
+	contact := later(p.APISeenAt, p.Peers.HeardAt)
+	if p.Memory.ContactAt != nil {
+		contact = later(contact, *p.Memory.ContactAt)
+	}
+	if p.now.Sub(contact) <= cutOffLimit {
+		return done
+	}
+	if !p.peersAsked(p.hostID()) {
+		return act(p.ask(p.hostID(), "nobody was heard for long: does a peer answer?"))
+	}
+	return blocked(v1alpha1.PhaseWaiting, "in_contact_with_the_cluster",
+		fmt.Sprintf("neither the API server nor an agent of this cluster has answered since %s: this node may have been replaced, and waits for a word of either",
+			contact.UTC().Format(time.RFC3339))).until(p.Peers.AskedAt.Add(peersAgain))
+}
+
+// ownAddress asks the agents of the other nodes before each start: is this address free, and was this host id replaced?
+func ownAddress(p *pass) outcome {
+	hostID := p.hostID()
+	if hostID != "" && slices.Contains(everyReplaced(p.Memory, p.Record), hostID) {
+		return blocked(v1alpha1.PhaseFailed, "host_id_is_not_replaced", "the member with host id "+hostID+" was replaced; started again, it would take its tokens back")
+	}
+	if len(p.peerAddresses()) == 0 {
+		return p.firstSeeds(nil)
+	}
+	if !p.peersAsked(hostID) {
+		return act(p.ask(hostID, "before a start: is the address free, was the host id replaced, which seeds answer?"))
+	}
+	again := p.Peers.AskedAt.Add(peersAgain)
+	for _, peer := range p.Peers.Answers {
+		if hostID != "" && slices.Contains(peer.Replaced, hostID) {
+			return blocked(v1alpha1.PhaseFailed, "host_id_is_not_replaced",
+				fmt.Sprintf("node %s says that the member with host id %s was replaced; started again, it would take its tokens back", peer.Node, hostID)).until(again)
+		}
+		if words, taken := p.addressTaken(peer, hostID); taken {
+			return blocked(v1alpha1.PhaseAddressTaken, "address_is_free", words).until(again)
+		}
+		if peer.TrafficOpened && p.joinsNew() {
+			return blocked(v1alpha1.PhaseWaiting, "no_client_was_served",
+				fmt.Sprintf("a ticket of the mode New is refused: node %s has served clients", peer.Node)).until(again)
+		}
+	}
+	return p.firstSeeds(p.Peers.Silent)
+}
+
+// addressTaken says that a peer knows this pod's address as another member's, now or too short a time ago.
+func (p *pass) addressTaken(peer Peer, hostID string) (string, bool) {
+	if e := peer.AtAddress; e != nil && e.HostID != hostID && e.Status != "LEFT" && e.Status != "REMOVED" && (e.Member() || e.HostID != "") {
+		return fmt.Sprintf("node %s knows the address %s as that of the member with host id %s", peer.Node, p.Self.Address, e.HostID), true
+	}
+	if peer.Node == p.Self.Node {
+		return "", false
+	}
+	for _, use := range peer.Addresses {
+		switch ago := p.now.Sub(use.LastUsed); {
+		case use.Address != p.Self.Address || ago >= addressQuarantine:
+		case ago < peersAgain:
+			return fmt.Sprintf("node %s has the address %s, or had it just now", peer.Node, use.Address), true
+		default:
+			return fmt.Sprintf("node %s had the address %s until %s; its peers remember it for %s", peer.Node, use.Address,
+				use.LastUsed.UTC().Format(time.RFC3339), addressQuarantine), true
+		}
+	}
+	return "", false
+}
+
+// firstSeeds makes sure that the JVM will have seeds. While a ring forms, the agents of all other seeds must answer for a while before one is left out: two
+// nodes that each knew only themselves would form two rings.
+func (p *pass) firstSeeds(silent []string) outcome {
+	if !p.joinsNew() {
+		return done
+	}
+	if len(p.Seeds) == 0 {
+		return wait(v1alpha1.PhaseWaiting, "waits for the addresses of the seeds")
+	}
+	var missing []string
+	for _, seed := range p.Seeds {
+		if slices.Contains(silent, seed) {
+			missing = append(missing, seed)
+		}
+	}
+	if len(missing) == 0 {
+		return done
+	}
+	alone := len(p.seedsForStart()) == 0 || slices.Equal(p.seedsForStart(), []string{p.Self.Address})
+	if alone || p.Peers.AskedAt.Sub(p.Self.StartedAt) < silentSeedsLimit {
+		return wait(v1alpha1.PhaseWaiting, "waits for the agents of the seeds "+strings.Join(missing, ", ")).until(p.Peers.AskedAt.Add(time.Second))
+	}
+	return done
+}
+
+// seedsForStart are the seeds without those at which no agent of this cluster answers: such an address would cost the JVM half a minute, or belong to somebody
+// else by now. A member that knows nobody uses its own address and finds the others by its own system tables.
+func (p *pass) seedsForStart() []string {
+	var out []string
+	for _, seed := range p.Seeds {
+		if seed == p.Self.Address || !slices.Contains(p.Peers.Silent, seed) {
+			out = append(out, seed)
+		}
+	}
+	if len(out) == 0 && p.finding.State == v1alpha1.DiskMember {
+		out = []string{p.Self.Address}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// claimDisk marks the volumes as this node's before the first start on them.
+func claimDisk(p *pass) outcome {
+	own := p.Memory.ClusterUID == p.Self.ClusterUID && p.Memory.Node == p.Self.Node
+	if own && len(p.finding.Unmarked) == 0 && !p.finding.Adoptable {
+		return done
+	}
+	var names []string
+	for _, v := range p.Disk.Volumes {
+		names = append(names, v.Name)
+	}
+	why := "the volumes are marked as this node's before its first start"
+	if p.finding.Adoptable {
+		why = "the disk of the adopted cluster becomes this cluster's"
+	}
+	return act(Action{Kind: ClaimDisk, Volumes: names, Cluster: p.Self.ClusterUID, Why: why})
+}
+
+// start is reached when nothing speaks against it.
+func start(p *pass) outcome {
+	arguments := &StartArguments{
+		Incarnation:   p.Init.Incarnation,
+		StartID:       p.Init.LastStartID + 1,
+		Configuration: p.Record.Spec.Configuration,
+		Hash:          p.Configuration.Hash,
+		Seeds:         p.seedsForStart(),
+	}
+	why := "a member by its disk"
+	if p.Memory.Member == nil || p.Memory.Join != nil && !p.Memory.Join.over() {
+		arguments.Ticket = p.ticket()
+	}
+	if arguments.Ticket != nil {
+		why = fmt.Sprintf("ticket %s of the mode %s", arguments.Ticket.ID, arguments.Ticket.Mode)
+	}
+	return act(Action{Kind: StartJVM, Start: arguments, Why: why})
+}
+
+// ticket is what the JVM is given until it was seen NORMAL: that of the record, or the same one as it was written down when it was first used.
+func (p *pass) ticket() *v1alpha1.JoinTicket {
+	if m := p.Memory.Join; m != nil && !m.over() {
+		return &v1alpha1.JoinTicket{
+			Intent: v1alpha1.Intent{ID: m.ID}, Mode: m.Mode, Tokens: m.Tokens, SystemAuthReplicationFactor: m.SystemAuthReplicationFactor,
+		}
+	}
+	if p.finding.State == v1alpha1.DiskMember {
+		return nil
+	}
+	return p.Record.Spec.Join.DeepCopy()
+}
+
+// joinsNew says that the next start is by a ticket of the mode New.
+func (p *pass) joinsNew() bool {
+	return p.finding.State != v1alpha1.DiskMember && p.Record.Spec.Join != nil && p.Record.Spec.Join.Mode == v1alpha1.JoinNew
+}
+
+// hostID of this node, by whatever knows it; empty for one that never joined.
+func (p *pass) hostID() string {
+	switch {
+	case p.answers() && p.JVM.Ring.HostID != "":
+		return p.JVM.Ring.HostID
+	case p.Memory.Member != nil:
+		return p.Memory.Member.HostID
+	default:
+		return p.Disk.HostID
+	}
+}
+
+// peerAddresses are those at which agents of other nodes may be, sorted.
+func (p *pass) peerAddresses() []string {
+	all := slices.Concat(p.Seeds, p.Memory.Neighbours)
+	all = slices.DeleteFunc(all, func(a string) bool { return a == p.Self.Address })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (p *pass) ask(hostID, why string) Action {
+	return Action{Kind: AskPeers, Address: p.Self.Address, HostID: hostID, Ask: p.peerAddresses(), Why: why}
+}
+
+// peersAsked says that the last round of questions was about this and is fresh.
+func (p *pass) peersAsked(hostID string) bool {
+	fresh := !p.Peers.AskedAt.IsZero() && p.now.Sub(p.Peers.AskedAt) < peersFresh && !p.now.Before(p.Peers.AskedAt)
+	return fresh && p.Peers.Address == p.Self.Address && p.Peers.HostID == hostID
+}

@@ -1,0 +1,107 @@
+package node
+
+import (
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// stopWithContainer stops Cassandra in order when kubelet ends the container: init has told, and leaves it to this agent while it holds the lease.
+func stopWithContainer(p *pass) outcome {
+	s := p.Init.Stopping
+	if s == nil {
+		return done
+	}
+	if s.Alone {
+		return wait(v1alpha1.PhaseStopping, "the container ends; helenus-init stops Cassandra by itself")
+	}
+	if !p.running() {
+		return wait(v1alpha1.PhaseStopped, "the container ends")
+	}
+	p.hold = true
+	return p.stop("the pod is being deleted or its container restarted", s.Since)
+}
+
+// finishStop goes on with a stop that was begun, whatever the record says by now: a JVM that is half drained serves nobody.
+func finishStop(p *pass) outcome {
+	if !p.running() || !p.Memory.Stop.of(p.Init.Incarnation, p.Init.Process.StartID) {
+		return done
+	}
+	return p.stop(p.Memory.Stop.Why, p.Memory.Stop.BegunAt)
+}
+
+// stop is the order in which a JVM is taken down: not Ready (from the moment the stop is begun), native transport off, drain, TERM, and KILL at the end of
+// the grace period. Each step is begun once; what a step could not do, the next one does.
+func (p *pass) stop(why string, since time.Time) outcome {
+	process := p.Init.Process
+	s := p.Memory.Stop
+	if !s.of(p.Init.Incarnation, process.StartID) {
+		return act(Action{Kind: BeginStop, Why: why})
+	}
+	end := since.Add(p.Self.GracePeriod)
+	drainUntil := end.Add(-stopReserve)
+	stopping := func(message string, again time.Time) outcome {
+		return wait(v1alpha1.PhaseStopping, message+": "+s.Why).until(again)
+	}
+	switch {
+	case s.KillAt != nil:
+		return stopping("SIGKILL was sent", s.KillAt.Add(killReserve))
+	case s.TermAt != nil:
+		killAt := later(end.Add(-killReserve), s.TermAt.Add(killReserve))
+		if p.now.Before(killAt) {
+			return stopping("SIGTERM was sent", killAt)
+		}
+		return act(Action{Kind: Kill, Why: "the JVM did not end within the grace period"})
+	case p.answers() && p.JVM.Ring.NativeRunning && s.ClosedAt == nil:
+		return act(Action{Kind: CloseTraffic, Why: why, Deadline: drainUntil})
+	case p.answers() && drainable(p.JVM.Ring.Mode) && s.DrainAt == nil && p.now.Before(drainUntil):
+		return act(Action{Kind: Drain, Why: why, Deadline: drainUntil})
+	default:
+		return act(Action{Kind: Terminate, Why: why})
+	}
+}
+
+// drainable are the modes in which there is something to drain. A JVM that is still starting is simply ended; its shutdown hook does what is needed.
+func drainable(mode facts.Mode) bool {
+	switch mode {
+	case facts.ModeNormal, facts.ModeLeaving, facts.ModeDecommissionFailed, facts.ModeMoving:
+		return true
+	default:
+		return false
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// stayStopped carries out the state Stopped, and keeps to it across the ends of agent and pod.
+func stayStopped(p *pass) outcome {
+	if p.Record.Spec.State != v1alpha1.StateStopped {
+		return done
+	}
+	if !p.running() {
+		return wait(v1alpha1.PhaseStopped, "stopped, as the record asks")
+	}
+	if held := mayGoDown(p); held.verdict != Done {
+		if held.verdict == Blocked {
+			p.report(held.guard, held.message, p.now.Add(deferAgain))
+			p.deferred = true
+			return done
+		}
+		return held
+	}
+	return p.stop("the record asks for the state Stopped", p.now)
+}
+
+// refuseDecommission says that this release does not carry the state out. The node runs on.
+func refuseDecommission(p *pass) outcome {
+	if p.Record.Spec.State == v1alpha1.StateDecommissioned {
+		p.report("decommission_is_supported", "this release of Helenus cannot decommission a node; it is left as it is", time.Time{})
+	}
+	return done
+}

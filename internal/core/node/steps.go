@@ -1,0 +1,135 @@
+package node
+
+import (
+	"fmt"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// steps are everything an agent looks after, in this order. Each is asked only when all before it are done.
+//
+//nolint:gochecknoglobals // the table of contents
+var steps = []step{
+	// What happened.
+	{"finish_what_is_under_way", finishAction},
+	{"note_ended_jvm", noteEnded},
+	{"note_interrupted_operation", noteInterrupted},
+	// What overrides everything else.
+	{"stop_with_the_container", stopWithContainer},
+	{"finish_stop", finishStop},
+	// Who am I.
+	{"know_record", knowRecord},
+	{"give_intents_back", giveBack},
+	{"reach_init", reachInit},
+	// A JVM that runs.
+	{"judge_frozen_jvm", judgeFrozen},
+	{"stay_stopped", stayStopped},
+	{"refuse_decommission", refuseDecommission},
+	{"join", followJoin},
+	{"note_normal", noteNormal},
+	{"finish_restart", finishRestart},
+	{"begin_restart", beginRestart},
+	{"set_seeds", setSeeds},
+	{"apply_settings", applySettings},
+	{"set_client_traffic", setTraffic},
+	{"run_operation", runOperation},
+	{"watch_jvm", watchJVM},
+	// None runs: may one start?
+	{"inspect_disk", inspectDisk},
+	{"know_disk", knowDisk},
+	{"hold_ticket_or_membership", holdTicket},
+	{"be_away_not_too_long", notTooLong},
+	{"back_off", backOff},
+	{"have_configuration", haveConfiguration},
+	{"be_in_contact", beInContact},
+	{"own_address_and_host_id", ownAddress},
+	{"claim_disk", claimDisk},
+	{"start", start},
+}
+
+// Limits in time. They are the agent's own; none is part of the API.
+const (
+	// pollStarting is how often a JVM is asked while something is expected to change, pollSteady while nothing is.
+	pollStarting = 500 * time.Millisecond
+	pollSteady   = 5 * time.Second
+
+	// addressQuarantine is how long a ring remembers an address after its member has moved: 60 s refused, then 60 s ignored (measured 122 s).
+	addressQuarantine = 130 * time.Second
+	// peersFresh is how old an answer of peers may be when a JVM is started or killed on it.
+	peersFresh = 5 * time.Second
+	// peersAgain is when they are asked again after an answer that forbids.
+	peersAgain = 10 * time.Second
+	// silentSeedsLimit is how long a New ticket waits for the agents of all other seeds.
+	silentSeedsLimit = 30 * time.Second
+
+	// cutOffLimit is how long a member may have been without any word of API server and peers and still start: the operator replaces
+	// nobody before that time.
+	cutOffLimit = 10 * time.Minute
+
+	// ringFresh is how old the JVM's view may be when it is taken down on it.
+	ringFresh = 3 * time.Second
+	// deferAgain is when a deferred intent is looked at again.
+	deferAgain = 5 * time.Second
+
+	// frozenAfter is how long a JVM may neither answer nor use its processor.
+	frozenAfter = 3 * time.Minute
+	// startGrace is how long a JVM may take until it first answers before it can count as frozen.
+	startGrace = 5 * time.Minute
+
+	// normalEvery is how often it is written down that the node is NORMAL.
+	normalEvery = 5 * time.Minute
+
+	// backOffFirst doubles with each death in a row, up to backOffLongest.
+	backOffFirst   = 2 * time.Second
+	backOffLongest = 5 * time.Minute
+	// stableAfter is how long a JVM must have been NORMAL for its death to be the first of a new row.
+	stableAfter = 10 * time.Minute
+
+	// stopReserve is the part of the grace period that is kept for TERM and KILL after a drain.
+	stopReserve = 20 * time.Second
+	// killReserve is the part that is kept for KILL.
+	killReserve = 5 * time.Second
+)
+
+// running says whether a JVM runs, to the knowledge of init.
+func (p *pass) running() bool { return p.Init.Process != nil }
+
+// answers says whether the running JVM answered the last time it was asked.
+func (p *pass) answers() bool {
+	return p.running() && p.JVM.StartID == p.Init.Process.StartID && p.JVM.Ring != nil && !p.JVM.AnsweredAt.IsZero() && !p.JVM.AnsweredAt.Before(p.JVM.AskedAt)
+}
+
+// finishAction waits for the action under way: one at a time.
+func finishAction(p *pass) outcome {
+	if p.Doing == nil {
+		return done
+	}
+	if p.Init.Stopping != nil {
+		p.hold = !p.Init.Stopping.Alone
+	}
+	return wait("", fmt.Sprintf("%s is under way", p.Doing.Action.Kind))
+}
+
+// knowRecord waits for the node's record, and refuses one that is of another cluster.
+func knowRecord(p *pass) outcome {
+	if p.Self.Incomplete != "" {
+		return blocked(v1alpha1.PhaseFailed, "pod_is_complete", p.Self.Incomplete)
+	}
+	if p.Record == nil {
+		return wait(v1alpha1.PhaseWaiting, "waits for its CassandraNode: it was neither read from the API server nor kept on the disk")
+	}
+	if uid := p.Record.Spec.Cluster.UID; uid != p.Self.ClusterUID {
+		return blocked(v1alpha1.PhaseFailed, "record_is_of_this_cluster",
+			fmt.Sprintf("the record belongs to the cluster with uid %s, this pod to %s: the pod must be made again", uid, p.Self.ClusterUID))
+	}
+	return done
+}
+
+// reachInit waits for the Cassandra container.
+func reachInit(p *pass) outcome {
+	if !p.Init.Answers {
+		return wait(v1alpha1.PhaseWaiting, "waits for helenus-init: the Cassandra container does not run yet")
+	}
+	return done
+}
