@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
@@ -65,7 +66,7 @@ func parseMapping(data []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	var next yaml.Node
-	if err := decoder.Decode(&next); err == nil {
+	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one document")
 	}
 	if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
@@ -189,6 +190,9 @@ func (d *document) apply(e *edits) ([]byte, error) {
 				return nil, fmt.Errorf("write %s: %w", name, err)
 			}
 		}
+		if value != nil && !keyWord.MatchString(name) {
+			return nil, fmt.Errorf("%q is no key of %s", name, CassandraYAML)
+		}
 		if at < 0 && value != nil {
 			at = d.indexOf(e.place[name])
 		}
@@ -210,6 +214,9 @@ func (d *document) apply(e *edits) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// keyWord are the names that settings of Cassandra have.
+var keyWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (d *document) indexOf(name string) int {
 	for i := range d.entries {

@@ -104,7 +104,7 @@ func (f *optionsFile) options() []string {
 func (f *optionsFile) disable(selects func(option string) bool) {
 	for i, line := range f.lines {
 		if strings.HasPrefix(line, "-") && selects(strings.TrimRight(line, " \t")) {
-			f.lines[i] = "# overridden by Helenus: " + line
+			f.lines[i] = "# overridden: " + line
 		}
 	}
 }
@@ -134,6 +134,27 @@ func lastOfEach(options []string) []string {
 		}
 		at[key] = len(kept)
 		kept = append(kept, option)
+	}
+	return kept
+}
+
+// keysOf are the keys of options.
+func keysOf(options []string) map[string]bool {
+	keys := make(map[string]bool, len(options))
+	for _, option := range options {
+		keys[optionKey(option)] = true
+	}
+	return keys
+}
+
+// withoutKeys are the options that do not set what others set.
+func withoutKeys(options, others []string) []string {
+	taken := keysOf(others)
+	var kept []string
+	for _, option := range options {
+		if !taken[optionKey(option)] {
+			kept = append(kept, option)
+		}
 	}
 	return kept
 }

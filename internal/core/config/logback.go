@@ -10,9 +10,27 @@ import (
 	"strings"
 )
 
-// renderLogback makes the image's logback.xml log to standard output alone, which is the container's log:
-//   - appenders that write files go, and with them those that only feed them: the root file system is read-only, and logs on a volume of the pod would fill
-//     it beside the data;
+// systemLog is the one file that is left, at most twice 10 MB: the agent reads from it what ended the JVM.
+const systemLog = `
+  <!-- Set by Helenus: the end of the log, for the agent. -->
+  <appender name="HELENUS" class="ch.qos.logback.core.rolling.RollingFileAppender">
+    <file>${cassandra.logdir}/system.log</file>
+    <rollingPolicy class="ch.qos.logback.core.rolling.FixedWindowRollingPolicy">
+      <fileNamePattern>${cassandra.logdir}/system.log.%i</fileNamePattern>
+      <minIndex>1</minIndex>
+      <maxIndex>1</maxIndex>
+    </rollingPolicy>
+    <triggeringPolicy class="ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy">
+      <maxFileSize>10MB</maxFileSize>
+    </triggeringPolicy>
+    <encoder>
+      <pattern>%-5level [%thread] %date{ISO8601} %F:%L - %msg%n</pattern>
+    </encoder>
+  </appender>
+`
+
+// renderLogback makes the image's logback.xml log to standard output, which is the container's log, and to one small file:
+//   - the image's appenders that write files go, and with them those that only feed them: they may grow to gigabytes on a volume of the pod;
 //   - the console shows what the loggers let through: its filter goes, and loggers that are DEBUG only for debug.log are INFO. So nodetool setlogginglevel has
 //     the effect one expects.
 //
@@ -47,8 +65,31 @@ func renderLogback(base []byte) ([]byte, error) {
 			cuts = append(cuts, reference.span)
 		}
 	}
-	out := cut(base, cuts)
+	out, err := withSystemLog(cut(base, cuts))
+	if err != nil {
+		return nil, err
+	}
 	return withoutDebugLevel(out)
+}
+
+// withSystemLog adds the small file to the root logger.
+func withSystemLog(data []byte) ([]byte, error) {
+	document, err := parseXML(data)
+	if err != nil {
+		return nil, fmt.Errorf("read again without file appenders: %w", err)
+	}
+	roots := document.all("root")
+	if len(roots) != 1 || roots[0].opening.end == roots[0].span.end {
+		return nil, errors.New("want one root logger with appenders")
+	}
+	var out bytes.Buffer
+	before := bytes.LastIndexByte(data[:roots[0].span.start], '\n') + 1
+	out.Write(bytes.TrimRight(data[:before], "\n"))
+	out.WriteString("\n" + systemLog + "\n")
+	out.Write(data[before:roots[0].opening.end])
+	out.WriteString("\n    <appender-ref ref=\"HELENUS\" />")
+	out.Write(data[roots[0].opening.end:])
+	return out.Bytes(), nil
 }
 
 // fileAppenders are the names of appenders that write files, and of those that pass on to such ones only.
@@ -154,7 +195,7 @@ func (e *element) attribute(name string) string {
 	return ""
 }
 
-// cut removes parts of a document, and lines that are empty without them.
+// cut removes parts of a document, and lines that hold no more than a comment on them.
 func cut(data []byte, cuts []span) []byte {
 	sort.Slice(cuts, func(i, j int) bool { return cuts[i].start < cuts[j].start })
 	var out bytes.Buffer
@@ -167,7 +208,7 @@ func cut(data []byte, cuts []span) []byte {
 		lineStart := int64(bytes.LastIndexByte(data[:start], '\n') + 1)
 		lineEnd := end + int64(bytes.IndexByte(data[end:], '\n')) + 1
 		if lineStart >= position && lineEnd > end &&
-			len(bytes.TrimSpace(data[lineStart:start])) == 0 && len(bytes.TrimSpace(data[end:lineEnd])) == 0 {
+			len(bytes.TrimSpace(data[lineStart:start])) == 0 && isBlankOrComment(data[end:lineEnd]) {
 			start, end = lineStart, lineEnd
 		}
 		out.Write(data[position:start])
@@ -175,4 +216,10 @@ func cut(data []byte, cuts []span) []byte {
 	}
 	out.Write(data[position:])
 	return out.Bytes()
+}
+
+// isBlankOrComment says whether the rest of a line is nothing but one comment.
+func isBlankOrComment(rest []byte) bool {
+	rest = bytes.TrimSpace(rest)
+	return len(rest) == 0 || (bytes.HasPrefix(rest, []byte("<!--")) && bytes.Index(rest, []byte("-->")) == len(rest)-3)
 }

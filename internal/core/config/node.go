@@ -18,12 +18,6 @@ const (
 	JolokiaProperties = "jolokia.properties" // holds the credential; mode 0600
 )
 
-// Ports of a node. They are the same in every cluster.
-const (
-	StoragePort         = 7000
-	NativeTransportPort = 9042
-)
-
 // Files are the contents of files by their path relative to the configuration directory.
 type Files map[string][]byte
 
@@ -63,7 +57,8 @@ type Directories struct {
 	SavedCaches   string
 	// CDCRaw must be on the volume of the commit log: Cassandra hard-links segments into it.
 	CDCRaw string
-	// Logs is for what is written beside the container's log: the garbage collection log (gcLog: File) and what the user's options name.
+	// Logs is for what is written beside the container's log: the end of system.log for the agent, the garbage collection log (gcLog: File), and what
+	// the user's options name.
 	Logs string
 	// Temporary is java.io.tmpdir, from where native libraries are loaded: it must not be mounted noexec. Empty leaves Java's default.
 	Temporary string
@@ -87,7 +82,7 @@ type Jolokia struct {
 	// Jar is the absolute path of the agent.
 	Jar string
 	// Port on 127.0.0.1.
-	Port int
+	Port uint16
 	// User and Password are the credential of this pod.
 	User, Password string
 }
@@ -98,7 +93,7 @@ type Exporter struct {
 	Jar string
 	// Address and Port it listens on.
 	Address netip.Addr
-	Port    int
+	Port    uint16
 	// Config is the absolute path of its rules.
 	Config string
 }
@@ -108,6 +103,17 @@ func (n *Node) broadcast() netip.Addr {
 		return n.BroadcastAddress
 	}
 	return n.Address
+}
+
+// normalize writes addresses in one form: an IPv4 address that comes as an IPv6 one is IPv4.
+func (n *Node) normalize() {
+	n.Address = n.Address.Unmap()
+	n.BroadcastAddress = n.BroadcastAddress.Unmap()
+	seeds := make([]netip.Addr, len(n.Seeds))
+	for i, seed := range n.Seeds {
+		seeds[i] = seed.Unmap()
+	}
+	n.Seeds = seeds
 }
 
 // check says what is missing for any rendering. What the user wrote is checked by Validate, before it becomes part of a record.
@@ -135,7 +141,7 @@ func (n *Node) check() error {
 			return fmt.Errorf("path of %s: %w", name, err)
 		}
 	}
-	if n.Jolokia.Port < 1 || n.Jolokia.Port > 65535 || n.Jolokia.User == "" || n.Jolokia.Password == "" {
+	if n.Jolokia.Port == 0 || n.Jolokia.User == "" || n.Jolokia.Password == "" {
 		return fmt.Errorf("port, user and password of Jolokia are not all given")
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"unicode/utf16"
 )
 
 // property is one entry of a Java properties file.
@@ -67,12 +66,20 @@ func escapeProperty(value string) string {
 			out.WriteByte('\\')
 			out.WriteRune(r)
 		case r < 0x20 || r > 0x7e:
-			for _, unit := range utf16.Encode([]rune{r}) {
-				fmt.Fprintf(&out, "\\u%04x", unit)
-			}
+			writeUTF16(&out, r)
 		default:
 			out.WriteRune(r)
 		}
 	}
 	return out.String()
+}
+
+// writeUTF16 writes a character as one escape, or as two (a surrogate pair) beyond the first 65536.
+func writeUTF16(out *strings.Builder, r rune) {
+	if r < 0x10000 {
+		fmt.Fprintf(out, "\\u%04x", r)
+		return
+	}
+	r -= 0x10000
+	fmt.Fprintf(out, "\\u%04x\\u%04x", 0xd800+(r>>10), 0xdc00+(r&0x3ff))
 }

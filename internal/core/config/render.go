@@ -32,6 +32,7 @@ func Render(base Files, node Node) (Files, error) {
 	if render == nil {
 		return nil, fmt.Errorf("render configuration: revision %d is not known to this Helenus (newest: %d)", node.Configuration.Revision, CurrentRevision)
 	}
+	node.normalize()
 	if err := node.check(); err != nil {
 		return nil, fmt.Errorf("render configuration: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config/settings"
+	"helenus.io/helenus/internal/core/layout"
 )
 
 // renderRevision1 changes of the image's files what a node in a pod needs:
@@ -18,7 +20,7 @@ import (
 //   - failures of a disk end the JVM (die), so that the agent decides what happens next;
 //   - the wait for peers at the start is off: readiness is Helenus's, and members that left would make every start wait;
 //   - no token allocation: tokens come with the ticket;
-//   - the log goes to standard output alone (see renderLogback);
+//   - the log goes to standard output, and what the agent reads of it to a small file (see renderLogback);
 //   - heap and direct memory by the memory limit, Jolokia and the exporter as Java agents;
 //
 // and after that what the user asks for.
@@ -73,8 +75,9 @@ func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, erro
 	}
 	changes.set("rpc_address", stringNode(nativeTransportAddress(node).String()))
 	changes.set("broadcast_rpc_address", stringNode(node.broadcast().String()))
-	changes.set("storage_port", intNode(StoragePort))
-	changes.set("native_transport_port", intNode(NativeTransportPort))
+	changes.set("storage_port", intNode(layout.StoragePort))
+	changes.set("ssl_storage_port", intNode(layout.TLSStoragePort))
+	changes.set("native_transport_port", intNode(layout.NativePort))
 	changes.set("start_native_transport", boolNode(true))
 
 	changes.set("data_file_directories", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{stringNode(d.Data)}})
@@ -164,15 +167,12 @@ func revision1Options(base Files, node *Node) (Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	user := userOptions(node.Configuration.JVM)
-	ours := revision1OwnOptions(node, memory, user)
+	firm, defaults := revision1OwnOptions(node, memory)
+	user := withoutKeys(userOptions(node.Configuration.JVM), firm)
+	ours := append(firm, withoutKeys(defaults, user)...)
+	overridden := keysOf(append(slices.Clone(ours), user...))
 	collector := collectorOf(user)
-	overridden := map[string]bool{}
-	for _, option := range append(append([]string{}, ours...), user...) {
-		overridden[optionKey(option)] = true
-	}
-	overridden["-Xms"], overridden["-Xmx"] = true, true
-
+	ownGCLog := gcLogOf(node.Configuration.JVM) != v1alpha1.GCLogFile
 	files := Files{}
 	for name, data := range base {
 		if name != ServerOptions && !versionOptions.MatchString(name) {
@@ -180,7 +180,7 @@ func revision1Options(base Files, node *Node) (Files, error) {
 		}
 		file := parseOptions(data)
 		file.disable(func(option string) bool {
-			return overridden[optionKey(option)] || ofOtherCollector(option, collector) || (isLogOfGC(option) && replacesGCLog(node, user))
+			return overridden[optionKey(option)] || ofOtherCollector(option, collector) || (isLogOfGC(option) && ownGCLog)
 		})
 		if name == ServerOptions {
 			file.add("Set by Helenus.", ours)
@@ -193,75 +193,43 @@ func revision1Options(base Files, node *Node) (Files, error) {
 	return files, nil
 }
 
-// userOptions are the user's options without those Helenus owns, the last of each kind.
+// userOptions are the user's options, the last of each kind.
 func userOptions(jvm *v1alpha1.JVM) []string {
 	if jvm == nil {
 		return nil
 	}
-	var options []string
-	for _, option := range jvm.Options {
-		if _, owned := ownedOption(option); !owned {
-			options = append(options, option)
-		}
-	}
-	return lastOfEach(options)
+	return lastOfEach(jvm.Options)
 }
 
-func revision1OwnOptions(node *Node, memory Memory, user []string) []string {
+// revision1OwnOptions are the options a node needs, which win over the user's, and those that the user may set otherwise.
+func revision1OwnOptions(node *Node, memory Memory) (firm, defaults []string) {
 	heap := memory.Heap / mebibyte
-	options := []string{
-		fmt.Sprintf("-Xms%dM", heap),
-		fmt.Sprintf("-Xmx%dM", heap),
+	firm = []string{fmt.Sprintf("-Xms%dM", heap), fmt.Sprintf("-Xmx%dM", heap)}
+	if option := gcLogOption(node.Configuration.JVM); option != "" {
+		firm = append(firm, option)
 	}
-	if memory.Direct > 0 {
-		options = append(options, fmt.Sprintf("-XX:MaxDirectMemorySize=%dM", memory.Direct/mebibyte))
+	if node.Address.Is6() {
+		firm = append(firm, "-Djava.net.preferIPv4Stack=false")
 	}
-	if replacesGCLog(node, user) && !hasLogOfGC(user) {
-		options = append(options, gcLogOption(node.Configuration.JVM))
-	}
-	if node.Address.Is6() && !node.Address.Is4In6() {
-		options = append(options, "-Djava.net.preferIPv4Stack=false")
-	}
-	options = append(options,
-		// Names that change are looked up again soon; some Java versions would keep them for ever under Cassandra's security manager.
-		"-Dsun.net.inetaddr.ttl=10",
-		// Gossip counts as settled after 2.5 s instead of 8 s. The ring delay stays as it is.
+	// Gossip counts as settled after 2.5 s instead of 8 s. The ring delay stays as it is.
+	firm = append(firm,
 		"-Dcassandra.gossip_settle_min_wait_ms=1000",
 		"-Dcassandra.gossip_settle_interval_ms=500",
 		"-Dcassandra.gossip_settle_poll_success_required=3",
 	)
 	if node.Directories.Temporary != "" {
-		options = append(options, "-Djava.io.tmpdir="+node.Directories.Temporary)
+		firm = append(firm, "-Djava.io.tmpdir="+node.Directories.Temporary)
 	}
-	options = append(options, fmt.Sprintf("-javaagent:%s=config=%s/%s", node.Jolokia.Jar, node.Directories.Configuration, JolokiaProperties))
+	firm = append(firm, fmt.Sprintf("-javaagent:%s=config=%s/%s", node.Jolokia.Jar, node.Directories.Configuration, JolokiaProperties))
 	if e := node.Exporter; e != nil {
-		options = append(options, fmt.Sprintf("-javaagent:%s=%s:%s", e.Jar, netip.AddrPortFrom(e.Address, uint16(e.Port)), e.Config)) //nolint:gosec // a port
+		firm = append(firm, fmt.Sprintf("-javaagent:%s=%s:%s", e.Jar, netip.AddrPortFrom(e.Address, e.Port), e.Config))
 	}
-	given := map[string]bool{}
-	for _, option := range user {
-		given[optionKey(option)] = true
+	// Names that change are looked up again soon; some Java versions would keep them for ever under Cassandra's security manager.
+	defaults = []string{"-Dsun.net.inetaddr.ttl=10"}
+	if memory.Direct > 0 {
+		defaults = append(defaults, fmt.Sprintf("-XX:MaxDirectMemorySize=%dM", memory.Direct/mebibyte))
 	}
-	kept := options[:0]
-	for _, option := range options {
-		if !given[optionKey(option)] {
-			kept = append(kept, option)
-		}
-	}
-	return kept
-}
-
-// replacesGCLog says whether the image's log of garbage collection, a file, gives way.
-func replacesGCLog(node *Node, user []string) bool {
-	return gcLogOf(node.Configuration.JVM) != v1alpha1.GCLogFile || hasLogOfGC(user)
-}
-
-func hasLogOfGC(options []string) bool {
-	for _, option := range options {
-		if isLogOfGC(option) {
-			return true
-		}
-	}
-	return false
+	return firm, defaults
 }
 
 func gcLogOf(jvm *v1alpha1.JVM) v1alpha1.GCLog {
@@ -271,12 +239,16 @@ func gcLogOf(jvm *v1alpha1.JVM) v1alpha1.GCLog {
 	return jvm.GCLog
 }
 
-// gcLogOption is the option for Stdout and Off. Either also keeps cassandra-env.sh from adding a log file.
+// gcLogOption is the option for Stdout and Off. Either also keeps cassandra-env.sh from adding its own log file, which is what File means.
 func gcLogOption(jvm *v1alpha1.JVM) string {
-	if gcLogOf(jvm) == v1alpha1.GCLogOff {
+	switch gcLogOf(jvm) {
+	case v1alpha1.GCLogFile:
+		return ""
+	case v1alpha1.GCLogOff:
 		return "-Xlog:gc=off"
+	default:
+		return "-Xlog:gc,safepoint:stdout:time,uptime,level,tags"
 	}
-	return "-Xlog:gc,safepoint:stdout:time,uptime,level,tags"
 }
 
 // youngGeneration sizes the young generation where the collector is CMS, which the options of Java 8 and 11 in Cassandra 4.1 choose: cassandra-env.sh would size

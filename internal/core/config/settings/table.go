@@ -8,7 +8,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 //go:embed 4.1.json 5.0.json
@@ -85,7 +84,10 @@ type Table struct {
 	names  map[string][]string
 }
 
-var load = sync.OnceValue(func() []*Table {
+// tables in ascending order of their lines.
+var tables = load()
+
+func load() []*Table {
 	var tables []*Table
 	for _, line := range []string{"4.1", "5.0"} {
 		raw, err := files.ReadFile(line + ".json")
@@ -104,7 +106,7 @@ var load = sync.OnceValue(func() []*Table {
 		tables = append(tables, table)
 	}
 	return tables
-})
+}
 
 // Present is the present name of the setting, also if Name is an old one.
 func (s *Setting) Present() string {
@@ -117,7 +119,7 @@ func (s *Setting) Present() string {
 // Lines are the lines of Cassandra there are tables for, in ascending order.
 func Lines() []string {
 	var lines []string
-	for _, t := range load() {
+	for _, t := range tables {
 		lines = append(lines, t.Line)
 	}
 	return lines
@@ -129,7 +131,7 @@ func For(version string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range load() {
+	for _, t := range tables {
 		if t.Line == line {
 			return t, nil
 		}
@@ -203,7 +205,7 @@ func (s *Setting) KnownIn(version string) (bool, string) {
 // Elsewhere returns the lines, other than this one, that know the name, in ascending order.
 func (t *Table) Elsewhere(name string) []string {
 	var lines []string
-	for _, other := range load() {
+	for _, other := range tables {
 		if other.Line != t.Line && other.Lookup(name) != nil {
 			lines = append(lines, other.Line)
 		}

@@ -43,15 +43,15 @@ var (
 	quantity  = regexp.MustCompile(`^([0-9]+)([A-Za-zµ/]+)$`)
 )
 
-// unitsOf are the units of a type with an example, or nil.
-func unitsOf(t Type) ([]unit, string) {
+// unitsOf are the units of a type, with the usual one; nil for types that are no quantity.
+func unitsOf(t Type) (units []unit, usual string) {
 	switch t {
 	case Duration:
-		return durationUnits, "10"
+		return durationUnits, "s"
 	case Size:
-		return sizeUnits, "16"
+		return sizeUnits, "MiB"
 	case Rate:
-		return rateUnits, "64"
+		return rateUnits, "MiB/s"
 	default:
 		return nil, ""
 	}
@@ -194,15 +194,18 @@ func checkQuantity(path string, shape *Shape, value any) []Problem {
 }
 
 func allowedQuantity(shape *Shape) string {
-	units, example := unitsOf(shape.Type)
+	units, usual := unitsOf(shape.Type)
+	smallest := factorOf(units, shape.Unit)
+	if factorOf(units, usual) < smallest {
+		usual = shape.Unit
+	}
 	var symbols []string
 	for _, u := range units {
-		if u.factor >= factorOf(units, shape.Unit) {
+		if u.factor >= smallest {
 			symbols = append(symbols, u.symbol)
 		}
 	}
-	kind := map[Type]string{Duration: "a duration", Size: "a size", Rate: "a rate"}[shape.Type]
-	return fmt.Sprintf("%s: a whole number followed by %s, such as %s%s", kind, strings.Join(symbols, ", "), example, symbols[min(1, len(symbols)-1)])
+	return fmt.Sprintf("a %s: a whole number followed by %s, such as 10%s", shape.Type, strings.Join(symbols, ", "), usual)
 }
 
 func factorOf(units []unit, symbol string) int64 {

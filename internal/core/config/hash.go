@@ -1,0 +1,110 @@
+package config
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sort"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// Hash identifies what the JVM was started with: the user's settings, JVM options and environment, and the revision of the rules they are rendered by. It is
+// 64 hexadecimal digits. Spelling does not count: 4Gi and 4096Mi, the order of keys and of variables, and a default that is written out are the same.
+//
+// Not part of it are what can change without the user (seeds, addresses, directories, credentials, tickets, client traffic), what never changes
+// (names, tokens), and the version and the memory limit, whose changes come with a new pod.
+//
+// The function belongs to the revisions: for an existing one its result never changes, or every node would restart.
+func Hash(configuration *v1alpha1.NodeConfiguration) (string, error) {
+	input, err := canonicalOf(configuration)
+	if err != nil {
+		return "", fmt.Errorf("hash configuration: %w", err)
+	}
+	text, err := json.Marshal(input)
+	if err != nil {
+		return "", fmt.Errorf("hash configuration: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// canonical is the hashed form. Its field names and their order are part of the revision.
+type canonical struct {
+	Revision      int32                      `json:"revision"`
+	CassandraYaml map[string]json.RawMessage `json:"cassandraYaml"` // encoding/json sorts the keys
+	Heap          int64                      `json:"heap"`          // bytes, 0 for the default
+	Options       []string                   `json:"options"`
+	GCLog         v1alpha1.GCLog             `json:"gcLog"`
+	Environment   map[string]string          `json:"environment"`
+}
+
+func canonicalOf(c *v1alpha1.NodeConfiguration) (*canonical, error) {
+	out := &canonical{
+		Revision:      c.Revision,
+		CassandraYaml: map[string]json.RawMessage{},
+		Options:       []string{},
+		GCLog:         gcLogOf(c.JVM),
+		Environment:   map[string]string{},
+	}
+	for name, value := range c.CassandraYaml {
+		if value.IsNull() {
+			continue
+		}
+		text, err := canonicalJSON(value.Raw)
+		if err != nil {
+			return nil, fmt.Errorf("cassandraYaml.%s: %w", name, err)
+		}
+		out.CassandraYaml[name] = text
+	}
+	if c.JVM != nil {
+		if c.JVM.Heap != nil {
+			out.Heap = c.JVM.Heap.Value()
+		}
+		out.Options = append(out.Options, c.JVM.Options...)
+	}
+	for _, v := range c.Environment {
+		out.Environment[v.Name] = v.Value
+	}
+	return out, nil
+}
+
+// canonicalJSON writes a value with sorted keys, without white space and nulls in mappings, and with numbers as they were written.
+func canonicalJSON(raw []byte) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, fmt.Errorf("parse JSON value: %w", err)
+	}
+	return json.Marshal(withoutNulls(value))
+}
+
+func withoutNulls(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, element := range v {
+			if element == nil {
+				delete(v, key)
+				continue
+			}
+			v[key] = withoutNulls(element)
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNulls(v[i])
+		}
+	}
+	return value
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
