@@ -2,6 +2,7 @@ package build
 
 import (
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -22,7 +23,7 @@ const (
 	Etcd              = "etcd"
 	Pause             = "pause"
 	CoreDNS           = "coredns"
-	Provisioner       = "local-path-provisioner"
+	Provisioner       = "provisioner"
 )
 
 // APIOnly are the binaries of a bare API server.
@@ -81,14 +82,14 @@ func recipes(k versions.Kubernetes) []recipe {
 		Name:    "addons-" + k.String(),
 		Version: k,
 		Addons: map[string]string{
-			"github.com/coredns/coredns":                "v" + versions.CoreDNS,
-			"github.com/rancher/local-path-provisioner": "v" + versions.LocalPathProvisioner,
+			"github.com/coredns/coredns":                           "v" + versions.CoreDNS,
+			"sigs.k8s.io/sig-storage-lib-external-provisioner/v13": "v" + versions.ProvisionerLibrary,
 		},
 		Packages: map[string]string{
 			CoreDNS:     "./coredns",
-			Provisioner: "github.com/rancher/local-path-provisioner",
+			Provisioner: "./provisioner",
 		},
-		Sources: map[string]string{"coredns/main.go": corednsMain},
+		Sources: map[string]string{"coredns/main.go": corednsMain, "provisioner/main.go": provisionerMain},
 		Flags:   goFlags,
 		LDFlags: "-s -w",
 		Target:  runtime.GOOS + "/" + runtime.GOARCH,
@@ -161,3 +162,6 @@ import (
 
 func main() { coremain.Run() }
 `
+
+//go:embed provisioner/main.go
+var provisionerMain string

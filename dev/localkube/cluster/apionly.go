@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"helenus.io/helenus/dev/localkube/build"
-	"helenus.io/helenus/dev/localkube/process"
 	"helenus.io/helenus/dev/localkube/state"
 	"helenus.io/helenus/dev/localkube/step"
 )
@@ -24,6 +23,9 @@ func (c *Cluster) upAPIOnly(ctx context.Context, o Options, steps *step.Reporter
 	binaries := build.APIOnly()
 	if o.Controllers {
 		binaries = append(binaries, build.ControllerManager)
+	}
+	if err := c.checkBuild(ctx, o, binaries); err != nil {
+		return err
 	}
 	if err := c.cache.Ensure(ctx, steps, binaries); err != nil {
 		return err
@@ -91,21 +93,4 @@ func (c *Cluster) choosePorts() error {
 		*port = l.Addr().(*net.TCPAddr).Port
 	}
 	return nil
-}
-
-// controlComponents are the processes of the control plane, in the order in
-// which they are stopped: what talks to another stops before it.
-func controlComponents() []string {
-	return []string{build.Scheduler, build.ControllerManager, build.APIServer, build.Etcd}
-}
-
-// running lists the components whose processes are alive.
-func (c *Cluster) running(components []string) []string {
-	var alive []string
-	for _, component := range components {
-		if _, ok := process.Alive(c.dir.Pid(component)); ok {
-			alive = append(alive, component)
-		}
-	}
-	return alive
 }

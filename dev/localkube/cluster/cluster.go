@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"helenus.io/helenus/dev/localkube/build"
@@ -133,13 +132,10 @@ func sameCluster(known *state.Cluster, o Options) error {
 	return nil
 }
 
-// removeState deletes the cluster's folder, and the folder of all clusters when
-// it was the last one.
+// removeState deletes the cluster's folder.
 func (c *Cluster) removeState() error {
 	if err := os.RemoveAll(string(c.dir)); err != nil {
 		return fmt.Errorf("remove the cluster's files: %w", err)
 	}
-	// Not empty as long as there are other clusters.
-	_ = os.Remove(filepath.Dir(string(c.dir)))
 	return nil
 }

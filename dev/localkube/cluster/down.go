@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"helenus.io/helenus/dev/localkube/build"
+	"helenus.io/helenus/dev/localkube/node"
 	"helenus.io/helenus/dev/localkube/process"
 	"helenus.io/helenus/dev/localkube/state"
 	"helenus.io/helenus/dev/localkube/step"
@@ -24,15 +28,20 @@ func Down(ctx context.Context, name, folder string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// Last of all, when the lock's file is gone: the folder of all clusters,
+	// which stays as long as there is another one.
+	defer func() { _ = os.Remove(filepath.Dir(string(dir))) }()
 	defer unlock()
+	steps := step.New(out)
 	c, err := Open(name, folder)
 	if errors.Is(err, state.ErrNoCluster) {
+		steps.Say("There is no cluster in %s.", dir)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return c.down(ctx, step.New(out))
+	return steps.Run(ctx, "down "+c.state.Name, c.down)
 }
 
 // Down stops the cluster and removes everything it made on this machine.
@@ -40,22 +49,54 @@ func (c *Cluster) Down(ctx context.Context, out io.Writer) error {
 	return Down(ctx, c.state.Name, string(c.dir), out)
 }
 
-func (c *Cluster) down(ctx context.Context, steps *step.Reporter) error {
-	return steps.Run(ctx, "down "+c.state.Name, func(ctx context.Context, _ *step.Progress) error {
-		// Killed, not asked: the data is deleted next, and an API server waits
-		// many seconds for its clients before it ends by itself.
-		if err := c.stopProcesses(0); err != nil {
-			return err
-		}
-		return c.removeState()
-	})
+// down kills and does not ask: the data is deleted next, and an API server waits
+// many seconds for its clients before it ends by itself.
+func (c *Cluster) down(context.Context, *step.Progress) error {
+	if err := errors.Join(c.stopProcesses(0), c.removeNodes()); err != nil {
+		return err
+	}
+	return c.removeState()
 }
 
-// stopProcesses stops the processes of the control plane side by side.
+// components are all processes on the host.
+func components() []string {
+	return []string{
+		build.Scheduler, build.ControllerManager, build.APIServer, build.Etcd,
+		build.CoreDNS, build.Provisioner, registryComponent,
+	}
+}
+
+// stopProcesses stops the processes on the host side by side.
 func (c *Cluster) stopProcesses(grace time.Duration) error {
 	var group errgroup.Group
-	for _, component := range controlComponents() {
+	for _, component := range components() {
 		group.Go(func() error { return process.Stop(c.dir.Pid(component), grace) })
 	}
 	return group.Wait()
+}
+
+// removeNodes kills the nodes side by side and takes away what they shared.
+func (c *Cluster) removeNodes() error {
+	if c.state.APIOnly {
+		return nil
+	}
+	var group errgroup.Group
+	for i := range c.state.Nodes {
+		group.Go(c.node(&c.state.Nodes[i]).Kill)
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := node.RemoveCgroupRoot(c.state.Name); err != nil {
+		return err
+	}
+	unlock, err := state.LockAll()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := c.plan().RemoveBridge(c.state.Name); err != nil {
+		return err
+	}
+	return restoreSysctls()
 }

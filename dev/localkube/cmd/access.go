@@ -61,8 +61,7 @@ All arguments are kubectl's. To choose another cluster, put --name first:
 			}
 			run := exec.CommandContext(cmd.Context(), path, args...)
 			run.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
-			run.Stdin, run.Stdout, run.Stderr = os.Stdin, os.Stdout, os.Stderr
-			return run.Run()
+			return handOver(run)
 		},
 	}
 }

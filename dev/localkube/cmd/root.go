@@ -33,6 +33,23 @@ type global struct{ name, state string }
 
 func (g *global) open() (*cluster.Cluster, error) { return cluster.Open(g.name, g.state) }
 
+// spokenError is the exit code of a program that ran in our place and has itself
+// said what was wrong.
+type spokenError struct{ code int }
+
+func (e *spokenError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// handOver runs a program on this terminal, as if it were this one.
+func handOver(run *exec.Cmd) error {
+	run.Stdin, run.Stdout, run.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := run.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return &spokenError{code: exit.ExitCode()}
+	}
+	return err
+}
+
 // Main runs the command line and gives the exit code.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -41,10 +58,9 @@ func Main() int {
 	if err == nil {
 		return 0
 	}
-	// kubectl has said what was wrong.
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return exit.ExitCode()
+	var said *spokenError
+	if errors.As(err, &said) {
+		return said.code
 	}
 	fmt.Fprintln(os.Stderr, "localkube:", err)
 	return 1
@@ -63,6 +79,7 @@ func root() *cobra.Command {
 	}
 	c.PersistentFlags().StringVar(&g.name, "name", cluster.DefaultName, "name of the cluster")
 	c.PersistentFlags().StringVar(&g.state, "state", "", "folder of the cluster's state (default /var/lib/localkube/NAME, for users other than root in their home)")
-	c.AddCommand(up(g), down(g), kubeconfig(g), kubectl(g))
+	c.AddCommand(up(g), down(g), status(g), load(g), nodeCommands(g), kubeconfig(g), kubectl(g), logs(g), auditCommand(g))
+	c.AddCommand(nodeInit(), registryServe())
 	return c
 }

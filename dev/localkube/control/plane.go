@@ -50,7 +50,7 @@ func (p Plane) Prepare() error {
 	if err := WriteKubeconfig(p.Dir, p.Cluster, p.Dir.Kubeconfig(), AdminCertificate); err != nil {
 		return err
 	}
-	for _, certificate := range []string{"controller-manager", "scheduler"} {
+	for _, certificate := range []string{"controller-manager", "scheduler", "dns", "storage"} {
 		if err := WriteKubeconfig(p.Dir, p.Cluster, p.Dir.Config(certificate+".kubeconfig"), certificate); err != nil {
 			return err
 		}
@@ -69,6 +69,9 @@ func (p Plane) certificates() error {
 		{File: "etcd", User: "etcd", Hosts: []string{p.Cluster.Address}},
 		{File: "controller-manager", User: "system:kube-controller-manager"},
 		{File: "scheduler", User: "system:kube-scheduler"},
+		{File: "kube-proxy", User: "system:kube-proxy"},
+		{File: "dns", User: "localkube:dns"},
+		{File: "storage", User: "localkube:storage"},
 	} {
 		if err := ca.issue(s); err != nil {
 			return err

@@ -21,6 +21,9 @@ type Plan struct{ octet int }
 // PlanFor gives the plan of a subnet number, the second octet.
 func PlanFor(octet int) Plan { return Plan{octet: octet} }
 
+// Octet is the plan's subnet number.
+func (p Plan) Octet() int { return p.octet }
+
 func (p Plan) address(third, fourth int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(p.octet), byte(third), byte(fourth)})
 }

@@ -12,8 +12,9 @@ const (
 	DefaultKubernetes = "1.35.4"
 	// CoreDNS answers DNS for the pods.
 	CoreDNS = "1.15.0"
-	// LocalPathProvisioner makes the volumes of the default StorageClass.
-	LocalPathProvisioner = "0.0.30"
+	// ProvisionerLibrary is what our storage provisioner is built on:
+	// sig-storage-lib-external-provisioner.
+	ProvisionerLibrary = "13.0.0"
 )
 
 // Kubernetes is a parsed Kubernetes release such as 1.35.4.
