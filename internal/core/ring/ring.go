@@ -114,10 +114,13 @@ func (r *Ring) sortTokens(total int) []error {
 		}
 	}
 	slices.SortFunc(all, func(a, b owned) int {
-		if order := cmp.Compare(a.token, b.token); order != 0 {
-			return order
+		switch {
+		case a.token < b.token:
+			return -1
+		case a.token > b.token:
+			return 1
 		}
-		return cmp.Compare(a.owner, b.owner)
+		return int(a.owner - b.owner)
 	})
 	var faults []error
 	r.circle = newCircle(total)

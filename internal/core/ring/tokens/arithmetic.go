@@ -11,11 +11,15 @@ import (
 // not greater, around the ring's end (Murmur3Partitioner#midpoint; it takes the
 // ring to have 2^64-1 positions, and so does this).
 func midpoint(left, right ring.Token) ring.Token {
-	sum := new(big.Int).Add(big.NewInt(int64(left)), big.NewInt(int64(right)))
-	if left >= right {
-		sum.Add(sum, circumference)
+	// Differences of tokens may exceed an int64; as unsigned numbers they do not.
+	if left < right {
+		return left + ring.Token(uint64(right-left)/2)
 	}
-	return wrap(sum.Rsh(sum, 1))
+	middle := left + ring.Token((uint64(right-left)-1)/2)
+	if middle < left {
+		middle++ // around the end, where a position is missing
+	}
+	return middle
 }
 
 // split is the token after the given fraction, from 0 to 1, of the way from left

@@ -114,30 +114,144 @@ func readToolRuns(t *testing.T) []toolRun {
 	return runs
 }
 
-func TestShow(t *testing.T) {
-	for _, run := range readToolRuns(t) {
-		var racks []Rack
-		for i, size := range run.racks {
-			rack := Rack{Name: fmt.Sprint("r", i)}
-			for n := range size {
-				rack.Nodes = append(rack.Nodes, fmt.Sprint("r", i, "-", n))
-			}
-			racks = append(racks, rack)
+// racksOf are racks r0, r1 ... of the given sizes.
+func racksOf(sizes ...int) []Rack {
+	var racks []Rack
+	for r, size := range sizes {
+		rack := Rack{Name: fmt.Sprint("r", r)}
+		for n := range size {
+			rack.Nodes = append(rack.Nodes, fmt.Sprintf("r%d-%d", r, n))
 		}
-		formed, err := Form([]Formation{{Datacenter: "dc1", Tokens: run.tokens, ReplicationFactor: run.factor, Racks: racks}}, nil)
+		racks = append(racks, rack)
+	}
+	return racks
+}
+
+func form(t testing.TB, existing []ring.Node, formations ...Formation) []ring.Node {
+	t.Helper()
+	nodes, err := Form(formations, existing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nodes
+}
+
+// join lets nodes join dc1, one for each rack named.
+func join(t testing.TB, nodes []ring.Node, count, factor int, racks []string, order ...string) []ring.Node {
+	t.Helper()
+	nodes = slices.Clone(nodes)
+	for i, rack := range order {
+		node := ring.Node{ID: fmt.Sprintf("join-%02d", i), Datacenter: "dc1", Rack: rack}
+		tokens, err := Allocate(nodes, Join{
+			ID: node.ID, Datacenter: "dc1", Rack: rack, Racks: racks, Tokens: count, ReplicationFactor: factor, Start: ring.Token(i) * 1e15,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		// one by one
-		var joined []ring.Node
-		for _, n := range run.nodes {
-			tk, err := Allocate(joined, Join{Datacenter: "dc1", Rack: n.Rack, Tokens: run.tokens, ReplicationFactor: run.factor, Start: 77})
-			if err != nil {
-				t.Fatal(err)
+		node.Tokens = tokens
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+// Nodes that form a datacenter, or join one after the other, are never worse
+// balanced than with the tokens that Cassandra's own tool computes beforehand.
+func TestBalanceAgainstTheTool(t *testing.T) {
+	for _, run := range readToolRuns(t) {
+		t.Run(run.name(), func(t *testing.T) {
+			tool := measure(t, run.nodes, "dc1", run.factor)
+			formed := form(t, nil, Formation{Datacenter: "dc1", Tokens: run.tokens, ReplicationFactor: run.factor, Racks: racksOf(run.racks...)})
+			got := measure(t, formed, "dc1", run.factor)
+			if got.least < tool.least || got.most > tool.most {
+				t.Errorf("formed %s, the tool has %s", got, tool)
 			}
-			joined = append(joined, ring.Node{ID: n.ID, Datacenter: "dc1", Rack: n.Rack, Tokens: tk})
-		}
-		t.Logf("%s\n tool  %s (in rack %s)\n formed %s (%s)\n joined %s (%s)", run.name(), measure(t, run.nodes, "dc1", run.factor), measureByRack(t, run.nodes, "dc1", run.factor),
-			measure(t, formed, "dc1", run.factor), measureByRack(t, formed, "dc1", run.factor), measure(t, joined, "dc1", run.factor), measureByRack(t, joined, "dc1", run.factor))
+			var order, racks []string
+			for _, node := range run.nodes {
+				order = append(order, node.Rack)
+			}
+			for r := range run.racks {
+				racks = append(racks, fmt.Sprint("r", r))
+			}
+			joined := join(t, nil, run.tokens, run.factor, racks, order...)
+			got, tool = measureByRack(t, joined, "dc1", run.factor), measureByRack(t, run.nodes, "dc1", run.factor)
+			if got.most > tool.most+0.001 || got.most-got.least > tool.most-tool.least+0.03 {
+				t.Errorf("joined %s within a rack, the tool has %s", got, tool)
+			}
+		})
+	}
+}
+
+// Where the racks are equal all nodes hold the same, whatever the factor; where
+// there are as many as replicas, all nodes of a rack do.
+func TestFormedShares(t *testing.T) {
+	tests := []struct {
+		sizes  []int
+		tokens int
+		factor int
+		whole  balance
+		rack   balance
+	}{
+		{[]int{1}, 16, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{1, 1, 1}, 16, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{3, 3, 3}, 16, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{333, 333, 333}, 16, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{7, 7, 7}, 1, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{5}, 4, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{4, 4}, 8, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{2, 2, 2, 2, 2}, 16, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{3, 3, 3}, 4, 2, balance{1, 1}, balance{1, 1}},
+		{[]int{3, 3, 3}, 4, 4, balance{1, 1}, balance{1, 1}},
+		{[]int{4, 2, 1}, 4, 1, balance{1, 1}, balance{1, 1}},
+		{[]int{0, 3, 0, 3}, 4, 2, balance{1, 1}, balance{1, 1}},
+		{[]int{4, 3, 2}, 16, 3, balance{0.75, 1.5}, balance{1, 1}},
+		{[]int{5, 4}, 16, 3, balance{1, 1}, balance{1, 1}},
+		{[]int{6, 2}, 16, 3, balance{0.88, 1.34}, balance{1, 1}},
+		{[]int{3, 3, 2, 2}, 16, 3, balance{0.85, 1.2}, balance{0.86, 1.11}},
+	}
+	for _, test := range tests {
+		t.Run(strings.ReplaceAll(fmt.Sprint(test.sizes, test.tokens, test.factor), " ", ","), func(t *testing.T) {
+			nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: test.tokens, ReplicationFactor: test.factor, Racks: racksOf(test.sizes...)})
+			const rounding = 1e-6
+			if got := measure(t, nodes, "dc1", test.factor); got.least < test.whole.least-rounding || got.most > test.whole.most+rounding {
+				t.Errorf("nodes hold %s of the mean, want %s", got, test.whole)
+			}
+			if got := measureByRack(t, nodes, "dc1", test.factor); got.least < test.rack.least-rounding || got.most > test.rack.most+rounding {
+				t.Errorf("within a rack nodes hold %s of the mean, want %s", got, test.rack)
+			}
+		})
+	}
+}
+
+// A datacenter that formed evenly stays balanced as it grows.
+func TestGrowth(t *testing.T) {
+	tests := []struct {
+		name   string
+		sizes  []int
+		tokens int
+		factor int
+		order  string
+		within balance // within each rack, after every join
+	}{
+		{"from three nodes to six", []int{1, 1, 1}, 16, 3, "r0 r1 r2", balance{0.969, 1.031}},
+		{"racks of three doubled", []int{3, 3, 3}, 16, 3, "r0 r1 r2 r0 r1 r2 r0 r1 r2", balance{0.969, 1.031}},
+		{"racks of twelve, one grown by half", []int{12, 12, 12}, 16, 3, "r0 r0 r0 r0 r0 r0", balance{0.72, 1.06}},
+		{"four tokens", []int{3, 3, 3}, 4, 3, "r0 r0 r0 r0", balance{0.81, 1.12}},
+		{"one more of many", []int{30, 30, 30}, 16, 3, "r0 r1", balance{0.87, 1.04}},
+		{"one rack", []int{4}, 16, 3, "r0 r0 r0 r0", balance{0.97, 1.03}},
+		{"five racks", []int{2, 2, 2, 2, 2}, 16, 3, "r0 r1 r2 r3 r4", balance{0.93, 1.08}},
+		{"two racks at a factor of three", []int{3, 3}, 16, 3, "r0 r1 r0 r1", balance{0.87, 1.06}},
+		{"a factor of one", []int{3}, 16, 1, "r0 r0 r0", balance{0.969, 1.031}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: test.tokens, ReplicationFactor: test.factor, Racks: racksOf(test.sizes...)})
+			order := strings.Fields(test.order)
+			for i := range order {
+				grown := join(t, nodes, test.tokens, test.factor, nil, order[:i+1]...)
+				if got := measureByRack(t, grown, "dc1", test.factor); got.least < test.within.least || got.most > test.within.most {
+					t.Errorf("after %d joins nodes of a rack hold %s of its mean, want %s", i+1, got, test.within)
+				}
+			}
+		})
 	}
 }

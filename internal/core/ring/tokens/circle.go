@@ -2,7 +2,6 @@ package tokens
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 
@@ -79,35 +78,4 @@ func splitLargest(c circle, owner, count int, start ring.Token) []ring.Token {
 		c = c.insert(place{token, owner})
 	}
 	return chosen
-}
-
-// weighted is a value in a queue.
-type weighted[T any] struct {
-	weight float64
-	value  T
-}
-
-// queue gives the value of greatest weight first. Among equal weights it gives
-// the one that java.util.PriorityQueue would, since both are the same heap.
-type queue[T any] struct{ items heapItems[T] }
-
-func (q *queue[T]) empty() bool { return len(q.items) == 0 }
-
-func (q *queue[T]) push(weight float64, value T) { heap.Push(&q.items, weighted[T]{weight, value}) }
-
-func (q *queue[T]) pop() weighted[T] { return heap.Pop(&q.items).(weighted[T]) }
-
-func (q *queue[T]) peek() weighted[T] { return q.items[0] }
-
-type heapItems[T any] []weighted[T]
-
-func (h heapItems[T]) Len() int           { return len(h) }
-func (h heapItems[T]) Less(i, j int) bool { return h[i].weight > h[j].weight }
-func (h heapItems[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *heapItems[T]) Push(item any)     { *h = append(*h, item.(weighted[T])) }
-func (h *heapItems[T]) Pop() any {
-	last := len(*h) - 1
-	item := (*h)[last]
-	*h = (*h)[:last]
-	return item
 }
