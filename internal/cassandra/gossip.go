@@ -33,7 +33,7 @@ type GossipState struct {
 	Endpoint netip.AddrPort
 	// Generation is the start of that JVM in seconds since 1970; zero if it is known from disk only.
 	Generation int64
-	// Heartbeat counts up about once a second while the node gossips.
+	// Heartbeat counts up about once a second while the node gossips; 2147483647 is the last word of a node that was stopped in order.
 	Heartbeat int64
 	// Alive is the word of the failure detector.
 	Alive  bool

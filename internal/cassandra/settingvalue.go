@@ -45,7 +45,7 @@ func (f Form) canonical(value any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if text == off || text == "" && f == FormSizeText {
+	if text == off && f != FormList || text == "" && f == FormSizeText {
 		return off, nil
 	}
 	switch f {
@@ -84,7 +84,7 @@ func (s Setting) Canonical(value any) (string, error) { return s.Form.canonical(
 // InYAML writes a canonical value as cassandra.yaml takes it.
 func (s Setting) InYAML(canonical string) any {
 	switch {
-	case canonical == off:
+	case canonical == off && s.Form != FormList:
 		return nil
 	case s.Form == FormDuration:
 		return canonical + "ms"

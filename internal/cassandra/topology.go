@@ -95,7 +95,8 @@ func (n *Node) PendingRanges(ctx context.Context, keyspaces []string) ([]Pending
 	return result, nil
 }
 
-// Streams is the sum over the streaming sessions that this node takes part in now. Totals grow as sessions begin.
+// Streams is the sum over the streaming sessions that this node takes part in now. Sessions come when they begin and are gone when they end, so that
+// all sums rise and fall while one operation runs: they show that data flows, not how much is left.
 type Streams struct {
 	// Plans is the number of stream plans.
 	Plans                         int

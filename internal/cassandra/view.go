@@ -58,14 +58,14 @@ type Bootstrap struct {
 // View is how the ring looks from one node.
 type View struct {
 	State
-	// HostIDs are the members of the ring as this node sees them, itself included while it joins. A leaving node is gone from it when its
-	// data is streamed; a node that replaces another at a new address comes into it only at the end.
+	// HostIDs are the nodes that have a host id in the ring: the members, those that bootstrap, and the node itself from early in its start. A leaving
+	// node is gone from it when its data is streamed; a node that replaces another at a new address comes into it only at the end.
 	HostIDs map[netip.AddrPort]string
 	// Live and Unreachable also hold nodes that are no members: a node that left stays unreachable for three days. Intersect with
 	// HostIDs before calling a member down.
 	Live, Unreachable        []netip.AddrPort
 	Joining, Leaving, Moving []netip.AddrPort
-	// Tokens are in ring order.
+	// Tokens are in ring order. Who owns one is a member.
 	Tokens []TokenOwner
 	// Gossip is in the order of the endpoints.
 	Gossip []GossipState

@@ -1,0 +1,184 @@
+package cassandra
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/internal/jolokia"
+)
+
+const (
+	answerNull = `[{"status":200,"value":null}]`
+	answerZero = `[{"status":200,"value":0}]`
+	refused    = `[{"status":500,"error_type":"java.lang.IllegalStateException","error":"java.lang.IllegalStateException : Node is still rebuilding. Check nodetool netstats."}]`
+)
+
+// TestOperationsOnTheWire holds each operation to the bean, signature and arguments that Cassandra 4.1 and 5.0 have.
+func TestOperationsOnTheWire(t *testing.T) {
+	ctx := context.Background()
+	ss := `"mbean":"org.apache.cassandra.db:type=StorageService"`
+	for name, c := range map[string]struct {
+		answer string
+		act    func(*Node) error
+		want   string
+	}{
+		"stop native transport": {answerNull, func(n *Node) error { return n.StopNativeTransport(ctx) },
+			`[{"type":"exec",` + ss + `,"operation":"stopNativeTransport()"}]`},
+		"start native transport": {answerNull, func(n *Node) error { return n.StartNativeTransport(ctx) },
+			`[{"type":"exec",` + ss + `,"operation":"startNativeTransport()"}]`},
+		"drain": {answerNull, func(n *Node) error { return n.Drain(ctx) },
+			`[{"type":"exec",` + ss + `,"operation":"drain()"}]`},
+		"rebuild everything": {answerNull, func(n *Node) error { return n.Rebuild(ctx, "dc1", "") },
+			`[{"type":"exec",` + ss + `,"operation":"rebuild(java.lang.String)","arguments":["dc1"]}]`},
+		"rebuild one keyspace": {answerNull, func(n *Node) error { return n.Rebuild(ctx, "dc1", "shop") },
+			`[{"type":"exec",` + ss + `,"operation":"rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)","arguments":["dc1","shop",null,null]}]`},
+		"cleanup": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 2, "shop") },
+			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[2,"shop",[]]}]`},
+		"cleanup of tables": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 0, "shop", "orders") },
+			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[0,"shop",["orders"]]}]`},
+		"full repair": {answerZero, func(n *Node) error { _, err := n.StartRepair(ctx, "shop", RepairOptions{}); return err },
+			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"parallel","primaryRange":"false",` +
+				`"incremental":"false","jobThreads":"1","trace":"false","ignoreUnreplicatedKeyspaces":"true"}]}]`},
+		"limited repair": {answerZero, func(n *Node) error {
+			_, err := n.StartRepair(ctx, "shop", RepairOptions{Tables: []string{"a", "b"}, PrimaryRangesOnly: true, Datacenters: []string{"dc1", "dc2"}, DatacenterParallel: true, Jobs: 4})
+			return err
+		},
+			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"dc_parallel","primaryRange":"true",` +
+				`"incremental":"false","jobThreads":"4","trace":"false","ignoreUnreplicatedKeyspaces":"true","columnFamilies":"a,b","dataCenters":"dc1,dc2"}]}]`},
+	} {
+		node, requests := scripted(t, c.answer)
+		if err := c.act(node); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got, want any
+		if err := errors.Join(json.Unmarshal([]byte((*requests)[0]), &got), json.Unmarshal([]byte(c.want), &want)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n got %s\nwant %s", name, (*requests)[0], c.want)
+		}
+		node, _ = scripted(t, refused)
+		var refusal *jolokia.Error
+		if err := c.act(node); !errors.As(err, &refusal) || refusal.Class != "java.lang.IllegalStateException" {
+			t.Errorf("%s, refused: %v", name, err)
+		}
+	}
+}
+
+func TestCleanupResults(t *testing.T) {
+	for result, want := range map[string]string{"1": "aborted", "2": "could not be cancelled", "3": "unknown result 3", "null": ""} {
+		node, _ := scripted(t, `[{"status":200,"value":`+result+`}]`)
+		err := node.Cleanup(context.Background(), 1, "shop")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("result %s: error %v, want %q", result, err, want)
+		}
+	}
+}
+
+func TestRepairStatus(t *testing.T) {
+	for answer, want := range map[string]RepairStatus{
+		`null`: {State: RepairUnknown},
+		`[]`:   {State: RepairUnknown},
+		`["IN_PROGRESS","Repair session 1 finished"]`:   {RepairInProgress, []string{"Repair session 1 finished"}},
+		`["COMPLETED","Repair completed successfully"]`: {RepairCompleted, []string{"Repair completed successfully"}},
+		`["FAILED","Endpoint not alive: /10.0.0.1"]`:    {RepairFailed, []string{"Endpoint not alive: /10.0.0.1"}},
+	} {
+		node, _ := scripted(t, `[{"status":200,"value":`+answer+`}]`)
+		status, err := node.RepairStatus(context.Background(), 7)
+		if err != nil || status.State != want.State || strings.Join(status.Messages, "|") != strings.Join(want.Messages, "|") {
+			t.Errorf("%s: %+v, error %v; want %+v", answer, status, err, want)
+		}
+	}
+	node, _ := scripted(t, `[{"status":200,"value":["PAUSED"]}]`)
+	if status, err := node.RepairStatus(context.Background(), 7); !errors.Is(err, jolokia.ErrProtocol) {
+		t.Errorf("unknown state: %+v, error %v", status, err)
+	}
+}
+
+func TestReloadSeeds(t *testing.T) {
+	node, _ := scripted(t, `[{"status":200,"value":["/10.0.0.1:7000"]}]`, `[{"status":200,"value":{"Seeds":["/10.0.0.2:7000","/10.0.0.1:7000"]}}]`)
+	seeds, err := node.ReloadSeeds(context.Background())
+	if want := []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:7000"), netip.MustParseAddrPort("10.0.0.2:7000")}; err != nil || !reflect.DeepEqual(seeds, want) {
+		t.Errorf("seeds %v, error %v; want %v, as read back", seeds, err, want)
+	}
+	node, _ = scripted(t, answerNull)
+	if seeds, err := node.ReloadSeeds(context.Background()); !errors.Is(err, ErrSeedsNotLoaded) {
+		t.Errorf("seeds %v, error %v; want ErrSeedsNotLoaded", seeds, err)
+	}
+}
+
+func TestMaxHintWindow(t *testing.T) {
+	node, _ := scripted(t, `[{"status":200,"value":{"MaxHintWindow":10800000}}]`)
+	if window, err := node.MaxHintWindow(context.Background()); err != nil || window != 3*time.Hour {
+		t.Errorf("hint window %s, error %v; want 3h", window, err)
+	}
+}
+
+func TestPendingRanges(t *testing.T) {
+	node, _ := scripted(t, `[{"status":200,"value":{}},{"status":200,"value":{"[-5, 7]":["10.0.0.4:7000"],"[7, 9]":["10.0.0.4:7000","10.0.0.3:7000"]}}]`)
+	pending, err := node.PendingRanges(context.Background(), []string{"quiet", "moving"})
+	want := []Pending{{Keyspace: "moving", Ranges: 2, Endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.3:7000"), netip.MustParseAddrPort("10.0.0.4:7000")}}}
+	if err != nil || !reflect.DeepEqual(pending, want) {
+		t.Errorf("pending %+v, error %v; want %+v", pending, err, want)
+	}
+}
+
+// TestStreams uses an answer recorded from a node that bootstraps.
+func TestStreams(t *testing.T) {
+	const recorded = `[{"value":[2583493],"status":200,"timestamp":1795218406},{"value":[13402354],"status":200,"timestamp":1795218406},` +
+		`{"value":[0],"status":200,"timestamp":1795218406},{"value":[0],"status":200,"timestamp":1795218406}]`
+	node, _ := scripted(t, recorded, `[{"value":[1,2],"status":200},{"value":[3,4],"status":200},{"value":[5,6],"status":200},{"value":[7,8],"status":200}]`)
+	for _, want := range []Streams{
+		{Plans: 1, ReceivedBytes: 2583493, ToReceiveBytes: 13402354},
+		{Plans: 2, ReceivedBytes: 3, ToReceiveBytes: 7, SentBytes: 11, ToSendBytes: 15},
+	} {
+		if streams, err := node.Streams(context.Background()); err != nil || streams != want {
+			t.Errorf("streams %+v, error %v; want %+v", streams, err, want)
+		}
+	}
+}
+
+func TestSchema(t *testing.T) {
+	const (
+		keyspaces   = `[{"status":200,"value":{"SchemaVersion":"a","NonLocalStrategyKeyspaces":["shop","system_auth"]}}]`
+		replication = `[{"status":200,"value":"NetworkTopologyStrategy {dc1=3}"},{"status":200,"value":"SimpleStrategy {replication_factor=1}"},{"status":200,"value":{"SchemaVersion":"VERSION"}}]`
+	)
+	same, other := strings.ReplaceAll(replication, "VERSION", "a"), strings.ReplaceAll(replication, "VERSION", "b")
+	want := Schema{Version: "a", Keyspaces: []Keyspace{
+		{"shop", PerDatacenter(map[string]int{"dc1": 3})},
+		{"system_auth", Replication{SimpleStrategy, map[string]string{"replication_factor": "1"}}},
+	}}
+	for name, script := range map[string][]string{"at once": {keyspaces, same}, "after a change came between": {keyspaces, other, keyspaces, same}} {
+		node, _ := scripted(t, script...)
+		if schema, err := node.Schema(context.Background()); err != nil || !reflect.DeepEqual(schema, want) {
+			t.Errorf("%s: %+v, error %v; want %+v", name, schema, err, want)
+		}
+	}
+	node, _ := scripted(t, keyspaces, other, keyspaces, other)
+	if schema, err := node.Schema(context.Background()); !errors.Is(err, ErrSchemaChanging) {
+		t.Errorf("a schema that keeps changing: %+v, error %v", schema, err)
+	}
+}
+
+func TestAwaitSchemaAgreement(t *testing.T) {
+	const (
+		two  = `[{"status":200,"value":{"SchemaVersionsWithPort":{"a":["10.0.0.1:7000"],"b":["10.0.0.2:7000"]}}}]`
+		one  = `[{"status":200,"value":{"SchemaVersionsWithPort":{"a":["10.0.0.1:7000","10.0.0.2:7000"],"UNREACHABLE":["10.0.0.3:7000"]}}}]`
+		none = `[{"status":200,"value":{"SchemaVersionsWithPort":{"UNREACHABLE":["10.0.0.3:7000"]}}}]`
+	)
+	node, _ := scripted(t, two, one)
+	if err := node.AwaitSchemaAgreement(context.Background()); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	node = answering(t, func(json.RawMessage) json.RawMessage { cancel(); return json.RawMessage(none) })
+	if err := node.AwaitSchemaAgreement(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody answers: %v", err)
+	}
+}
