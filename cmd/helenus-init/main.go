@@ -28,7 +28,7 @@ func main() {
 	dir := flag.String("dir", "/helenus", "volume shared with the agent")
 	window := flag.Duration("window", initd.DefaultWindow, "how long after SIGTERM the agent may take the stop before helenus-init does it")
 	showVersion := flag.Bool("version", false, "print the version and the protocol version, and exit")
-	flag.Usage = func() { fmt.Fprint(flag.CommandLine.Output(), usage); flag.PrintDefaults() }
+	flag.Usage = func() { _, _ = fmt.Fprint(flag.CommandLine.Output(), usage); flag.PrintDefaults() }
 	flag.Parse()
 	if *showVersion {
 		fmt.Printf("helenus-init %s, protocol %d\n", version, initd.ProtocolVersion)

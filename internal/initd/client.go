@@ -27,8 +27,11 @@ type Client struct {
 }
 
 // NewClient returns a client for the socket in the shared volume. Pause is called by Connect between two attempts,
-// counted from 1; it waits as long as the caller thinks right and returns an error to give up.
+// counted from 1; it waits as long as the caller thinks right and returns an error to give up. Nil is a second.
 func NewClient(socket string, pause func(ctx context.Context, attempt int) error) *Client {
+	if pause == nil {
+		pause = PauseFor(time.Second)
+	}
 	return &Client{socket: socket, pause: pause}
 }
 
@@ -90,10 +93,11 @@ func (c *Client) Start(ctx context.Context, seen State, id uint64, command Comma
 // Signal names a signal that init can send to the JVM.
 type Signal string
 
+// The signals that init sends.
 const (
 	SignalTerminate  Signal = "TERM" // Cassandra's shutdown hook drains and ends
 	SignalThreadDump Signal = "QUIT" // the JVM prints its threads on the container's output
-	SignalKill       Signal = "KILL" // the JVM and all that it started
+	SignalKill       Signal = "KILL" // the JVM and what it started
 )
 
 // Signal sends a signal to a process that an earlier state of this incarnation named.
@@ -131,7 +135,7 @@ func (c *Client) call(ctx context.Context, r Request) (State, error) {
 	if err != nil {
 		return State{}, unreachable(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 
 	in := bufio.NewReader(io.LimitReader(conn, maxReplyBytes))

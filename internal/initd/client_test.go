@@ -20,7 +20,7 @@ func answering(t *testing.T, socket, answer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -39,7 +39,7 @@ func socketPath(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return filepath.Join(dir, SocketName)
 }
 
@@ -133,7 +133,7 @@ func TestInstallReplacesABinaryThatRuns(t *testing.T) {
 	if err := Install(os.Args[0], dst); err != nil {
 		t.Fatal(err)
 	}
-	in.Close()
+	_ = in.Close()
 	if err := running.Wait(); err != nil {
 		t.Errorf("the running binary ended with %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,16 +38,11 @@ func TestMain(m *testing.M) {
 
 // playInit is cmd/helenus-init without its flags.
 func playInit() {
-	if os.Getpid() != 1 {
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			panic(err)
-		}
-	}
 	window, err := time.ParseDuration(os.Args[2])
 	if err != nil {
 		panic(err)
 	}
-	os.Unsetenv(roleVariable)
+	_ = os.Unsetenv(roleVariable)
 	status, err := Run(Config{Dir: os.Args[1], Version: "test", Window: window, Log: os.Stderr})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "helenus-init: %v\n", err)
@@ -64,11 +60,9 @@ func playJVM() {
 	onTerm := 143
 	switch {
 	case len(os.Args) > 2 && os.Args[1] == "exit":
-		var code int
-		fmt.Sscan(os.Args[2], &code)
-		os.Exit(code)
+		os.Exit(number(os.Args[2]))
 	case len(os.Args) > 2 && os.Args[1] == "on-term":
-		fmt.Sscan(os.Args[2], &onTerm)
+		onTerm = number(os.Args[2])
 	case len(os.Args) > 1 && os.Args[1] == "orphan":
 		spawn("orphan")
 	case len(os.Args) > 2 && os.Args[1] == "leftover":
@@ -82,6 +76,14 @@ func playJVM() {
 		fmt.Println("jvm draining")
 		os.Exit(onTerm)
 	}
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
 // spawn starts a process that nobody waits for, through a shell that ends at once. The process reads end of file on its
@@ -98,7 +100,7 @@ func spawn(role string, args ...string) {
 	if err := cmd.Run(); err != nil {
 		panic(err)
 	}
-	out.Close()
+	_ = out.Close()
 }
 
 // playOrphan ends once it is orphaned, naming its new parent.
@@ -114,7 +116,7 @@ func playLeftover() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Fprintln(pipe, "alive")
+	_, _ = fmt.Fprintln(pipe, "alive")
 	select {}
 }
 
@@ -137,7 +139,7 @@ func startContainer(t *testing.T, window time.Duration) *container {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return startContainerIn(t, dir, conf, window)
 }
 

@@ -71,8 +71,11 @@ func (i *Init) copyTree(src, dst string) error {
 			return os.MkdirAll(to, 0o775)
 		}
 		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() { // a dangling link, a link to a directory, a socket
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // a dangling link, a link to a directory
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 		if total += info.Size(); total > maxConfigBytes {
 			return fmt.Errorf("%s holds more than %d bytes", src, maxConfigBytes)

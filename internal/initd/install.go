@@ -15,7 +15,7 @@ func Install(src, dst string) error {
 	if err != nil {
 		return fmt.Errorf("open helenus-init of this image: %w", err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	if err := os.MkdirAll(filepath.Dir(dst), 0o775); err != nil {
 		return fmt.Errorf("create directory for helenus-init: %w", err)
 	}
@@ -23,8 +23,10 @@ func Install(src, dst string) error {
 	if err != nil {
 		return fmt.Errorf("create copy of helenus-init: %w", err)
 	}
-	defer os.Remove(out.Name()) // gone after the rename
-	defer out.Close()
+	defer func() {
+		_ = out.Close()
+		_ = os.Remove(out.Name()) // gone after the rename
+	}()
 	if _, err := io.Copy(out, in); err != nil {
 		return fmt.Errorf("copy helenus-init to %s: %w", out.Name(), err)
 	}

@@ -1,6 +1,7 @@
 package initd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,19 +30,17 @@ func (i *Init) start(r Request) *Error {
 	case i.state.Process != nil:
 		return refuse(CodeRunning, "start %d runs as pid %d", i.state.Process.StartID, i.state.Process.PID)
 	}
-	if r.Dir == "" {
-		r.Dir = "/"
-	}
+	dir := cmp.Or(r.Dir, "/")
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.ContainsFunc(r.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") })
 	})
-	attr := &syscall.ProcAttr{Dir: r.Dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	attr := &syscall.ProcAttr{Dir: dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
 	pid, err := syscall.ForkExec(r.Argv[0], r.Argv, attr)
 	p := Process{StartID: r.StartID, PID: pid, StartedAt: time.Now().UTC()}
 	i.state.LastStartID = r.StartID
 	if err != nil {
-		i.ended(Exit{Process: p, Code: 127, Error: fmt.Sprintf("run %s in %s: %v", r.Argv[0], r.Dir, err)})
+		i.ended(Exit{Process: p, Code: 127, Error: fmt.Sprintf("run %s in %s: %v", r.Argv[0], dir, err)})
 		return nil
 	}
 	i.state.Process = &p
@@ -51,9 +50,8 @@ func (i *Init) start(r Request) *Error {
 }
 
 // signal sends TERM and QUIT to the JVM alone, because an archive command that runs during the drain must be able to end,
-// and KILL to all that it started.
+// and KILL to its process group.
 func (i *Init) signal(startID uint64, pid int, name string) *Error {
-	number := unix.SignalNum("SIG" + name)
 	if name != "TERM" && name != "QUIT" && name != "KILL" {
 		return refuse(CodeInvalid, "signal %q is none of TERM, QUIT, KILL", name)
 	}
@@ -65,7 +63,7 @@ func (i *Init) signal(startID uint64, pid int, name string) *Error {
 	if name == "KILL" {
 		pid = -pid
 	}
-	if err := syscall.Kill(pid, number); err != nil {
+	if err := syscall.Kill(pid, unix.SignalNum("SIG"+name)); err != nil {
 		return refuse(CodeNotRunning, "signal pid %d: %v", pid, err)
 	}
 	return nil

@@ -19,6 +19,7 @@ const (
 // Op names what a request asks for.
 type Op string
 
+// The requests of the protocol.
 const (
 	OpState    Op = "state"     // the state now
 	OpWait     Op = "wait"      // the state as soon as Seq is above After or the incarnation another, or after TimeoutMillis
@@ -44,7 +45,7 @@ type Request struct {
 	Env           []string `json:"env,omitempty"`           // NAME=value, over init's own environment
 	Dir           string   `json:"dir,omitempty"`           // absolute; default /
 	PID           int      `json:"pid,omitempty"`
-	Signal        string   `json:"signal,omitempty"` // TERM, QUIT (thread dump): to the JVM; KILL: to its whole session
+	Signal        string   `json:"signal,omitempty"` // TERM, QUIT (thread dump): to the JVM; KILL: to its process group
 	LeaseMillis   int64    `json:"leaseMillis,omitempty"`
 }
 
@@ -57,6 +58,7 @@ type Reply struct {
 // Code says why a request had no effect.
 type Code string
 
+// The reasons for a refusal.
 const (
 	CodeInvalid     Code = "invalid"     // malformed request
 	CodeIncarnation Code = "incarnation" // the container was restarted since: look again
@@ -115,7 +117,7 @@ type Stopping struct {
 // Image is what the container's image says of itself.
 type Image struct {
 	ConfigDir     string            `json:"configDir"`             // the image's own configuration directory
-	Base          string            `json:"base"`                  // its copy in the shared volume, symbolic links resolved
+	Base          string            `json:"base"`                  // its copy in the shared volume; gone after the next start
 	CassandraHome string            `json:"cassandraHome"`         // CASSANDRA_HOME, default /opt/cassandra
 	JavaRelease   string            `json:"javaRelease,omitempty"` // the Java runtime's release file, see JavaVersion
 	Environment   map[string]string `json:"environment"`           // variables that bin/cassandra and its scripts read

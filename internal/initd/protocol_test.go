@@ -111,7 +111,7 @@ func FuzzServe(f *testing.F) {
 		if err := json.Unmarshal(line, &reply); err != nil || reply.Error == nil && reply.State == nil {
 			t.Fatalf("reply %s: %v", line, err)
 		}
-		client.Close()
+		_ = client.Close()
 		<-served
 		if i.state.Seq != 1 || i.state.LastStartID != 0 {
 			t.Fatalf("the state changed: %+v", i.state)

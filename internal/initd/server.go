@@ -3,6 +3,7 @@ package initd
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Config is what an Init is told at its start.
@@ -36,6 +39,7 @@ type Init struct {
 
 // Run is PID 1: it returns the exit status of the container, after SIGTERM or SIGINT and the end of Cassandra.
 func Run(cfg Config) (int, error) {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // for a pod that shares its process namespace: there it is not PID 1
 	// Go ends a process that does not ask for SIGHUP, SIGPIPE and the like: here that would take the database down.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM)
 	term, child := make(chan os.Signal, 1), make(chan os.Signal, 1)
@@ -52,7 +56,7 @@ func Run(cfg Config) (int, error) {
 	if err != nil {
 		return 1, fmt.Errorf("open the socket for the agent: %w", err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	go i.accept(listener)
 	i.logf("ready: configuration of the image copied to %s", i.state.Image.Base)
 	for {
@@ -144,7 +148,7 @@ func (i *Init) listen() (net.Listener, error) {
 		return nil, err
 	}
 	defer syscall.Umask(syscall.Umask(0o117)) // 0660 from the first moment on: agent and init share a group
-	return net.Listen("unix", path)
+	return new(net.ListenConfig).Listen(context.Background(), "unix", path)
 }
 
 func (i *Init) accept(listener net.Listener) {
@@ -156,7 +160,7 @@ func (i *Init) accept(listener net.Listener) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // out of descriptors or memory: try again, do not spin
-			time.Sleep(100 * time.Millisecond)
+			<-time.After(100 * time.Millisecond)
 			<-slots
 		default:
 			go func() { i.serve(conn); <-slots }()
@@ -166,7 +170,7 @@ func (i *Init) accept(listener net.Listener) {
 
 // serve answers the one request of a connection. A client that does not send it, or does not read, is given up.
 func (i *Init) serve(conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(ioTimeout))
 	out := json.NewEncoder(conn)
 	if out.Encode(Hello{Protocol: ProtocolVersion, Version: i.cfg.Version}) != nil {
@@ -219,21 +223,18 @@ func (i *Init) answer(r Request) Reply {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var e *Error
-	switch r.Op {
-	case OpState, OpWait:
-	case OpStart, OpSignal, OpTakeStop:
-		switch {
-		case r.Incarnation != i.state.Incarnation:
-			e = refuse(CodeIncarnation, "%s was meant for another start of this container", r.Op)
-		case r.Op == OpStart:
-			e = i.start(r)
-		case r.Op == OpSignal:
-			e = i.signal(r.StartID, r.PID, r.Signal)
-		default:
-			e = i.take(time.Duration(min(r.LeaseMillis, MaxStopLease.Milliseconds()+1)) * time.Millisecond)
-		}
-	default:
+	switch known := r.Op == OpStart || r.Op == OpSignal || r.Op == OpTakeStop; {
+	case r.Op == OpState || r.Op == OpWait:
+	case !known:
 		e = refuse(CodeInvalid, "unknown op %q", r.Op)
+	case r.Incarnation != i.state.Incarnation:
+		e = refuse(CodeIncarnation, "%s was meant for another start of this container", r.Op)
+	case r.Op == OpStart:
+		e = i.start(r)
+	case r.Op == OpSignal:
+		e = i.signal(r.StartID, r.PID, r.Signal)
+	case r.Op == OpTakeStop:
+		e = i.take(time.Duration(min(r.LeaseMillis, MaxStopLease.Milliseconds()+1)) * time.Millisecond)
 	}
 	state := i.state
 	return Reply{Error: e, State: &state}
@@ -247,7 +248,7 @@ func (i *Init) change() {
 }
 
 func (i *Init) logf(format string, args ...any) {
-	fmt.Fprintf(i.cfg.Log, "helenus-init: "+format+"\n", args...)
+	_, _ = fmt.Fprintf(i.cfg.Log, "helenus-init: "+format+"\n", args...)
 }
 
 func refuse(code Code, format string, args ...any) *Error {

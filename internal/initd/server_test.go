@@ -209,7 +209,7 @@ func TestWhatADeadJVMLeftBehindIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pipe.Close()
+	defer func() { _ = pipe.Close() }()
 	left := bufio.NewScanner(pipe)
 	if !left.Scan() || left.Text() != "alive" {
 		t.Fatalf("leftover says %q", left.Text())
@@ -448,7 +448,7 @@ func TestAgentsThatVanishCostNothing(t *testing.T) {
 			if _, err := conn.Write([]byte(sent)); err != nil {
 				t.Fatal(err)
 			}
-			conn.Close()
+			_ = conn.Close()
 		}
 	}
 	state := c.now()
@@ -464,7 +464,7 @@ func TestHalfOpenConnectionsDoNotShutOthersOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 	}
 	c.now()
 }
@@ -474,7 +474,7 @@ func TestImageIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	image := t.TempDir()
 	conf := filepath.Join(image, "conf")
 	write(t, filepath.Join(image, "real", "cassandra.yaml"), "cluster_name: image\n")

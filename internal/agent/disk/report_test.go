@@ -21,7 +21,7 @@ func volume(t testing.TB, name string) fstest.MapFS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }()
 	files := fstest.MapFS{}
 	for _, file := range archive.File {
 		content, err := archive.Open(file.Name)

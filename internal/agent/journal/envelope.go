@@ -14,16 +14,17 @@ import (
 // Status is what reading a file came to.
 type Status string
 
+// What reading a file can come to.
 const (
-	// Absent: there is no such file, and no trace that there was one.
+	// Absent means that there is no such file, and no trace that there was one.
 	Absent Status = "Absent"
-	// Valid: it was read, and is what was written.
+	// Valid means that it was read, and is what was written.
 	Valid Status = "Valid"
-	// Corrupt: it is there, or must have been, and is not what was written. Nothing is concluded from it.
+	// Corrupt means that it is there, or must have been, and is not what was written. Nothing is concluded from it.
 	Corrupt Status = "Corrupt"
-	// Newer: an agent of a later release wrote it in a format that this one does not know.
+	// Newer means that an agent of a later release wrote it in a format that this one does not know.
 	Newer Status = "Newer"
-	// Unreadable: the volume answered with an error.
+	// Unreadable means that the volume answered with an error.
 	Unreadable Status = "Unreadable"
 )
 

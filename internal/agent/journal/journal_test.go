@@ -71,7 +71,7 @@ func TestARealVolume(t *testing.T) {
 	dir := t.TempDir()
 	volume, err := journal.OpenVolume(dir)
 	ok(t, err)
-	defer volume.Close()
+	defer func() { _ = volume.Close() }()
 	if _, status, err := journal.Open(volume, time.Now); status != journal.Absent || err != nil {
 		t.Fatalf("empty volume: %s, %v", status, err)
 	}
@@ -84,7 +84,7 @@ func TestARealVolume(t *testing.T) {
 
 	again, err := journal.OpenVolume(dir)
 	ok(t, err)
-	defer again.Close()
+	defer func() { _ = again.Close() }()
 	read, status, err := journal.Open(again, time.Now)
 	if status != journal.Valid || show(t, read.Content()) != show(t, j.Content()) {
 		t.Errorf("read back: %s, %v", status, err)
@@ -105,7 +105,7 @@ func TestAVolumeCannotLeadOutOfItself(t *testing.T) {
 	ok(t, os.Symlink(outside, filepath.Join(dir, journal.Dir)))
 	volume, err := journal.OpenVolume(dir)
 	ok(t, err)
-	defer volume.Close()
+	defer func() { _ = volume.Close() }()
 	if _, err := journal.Create(volume, time.Now, journal.Identity{ClusterUID: "u1", Node: "n"}); err == nil {
 		t.Error("a journal was created through a link out of the volume")
 	}

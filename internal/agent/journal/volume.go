@@ -55,7 +55,7 @@ func (v *Volume) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
 	if err == nil && len(content) > MaxFileBytes {
 		err = fmt.Errorf("%s has more than %d bytes", name, MaxFileBytes)
@@ -85,7 +85,7 @@ func (v *Volume) SyncDir(name string) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	return dir.Sync()
 }
 
