@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,13 +20,18 @@ var locks embed.FS
 // recipe is the source of everything that shapes the bytes of an image. Images
 // and layers made by other code are not reused.
 //
-//go:embed internal/cassandra/*.go internal/debian/*.go internal/image/*.go internal/jre/*.go internal/layer/*.go internal/own/*.go internal/pypi/*.go
+//go:embed internal/cassandra/*.go internal/debian/*.go internal/image/*.go internal/jre/*.go
+//go:embed internal/layer/*.go internal/own/*.go internal/pypi/*.go internal/settings/*.go
 var recipe embed.FS
 
 func main() {
+	sources, err := fs.Sub(recipe, "internal")
+	if err != nil {
+		panic(err) // the name is constant
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := cli.New(locks, recipe).ExecuteContext(ctx); err != nil {
+	if err := cli.New(locks, sources).ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

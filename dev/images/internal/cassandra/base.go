@@ -27,7 +27,8 @@ var accounts = map[string]string{
 		"cassandra:x:999:999::/home/cassandra:/bin/sh\n",
 	"etc/group":         "root:x:0:\ntty:x:5:\nnogroup:x:65534:\ncassandra:x:999:\n",
 	"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-	"etc/hostname":      "",
+	// Container runtimes mount their own over it.
+	"etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
 
 // base assembles the lowest layer: the Debian packages, without the traces of a

@@ -29,9 +29,9 @@ import (
 // Builder builds Cassandra images into a cache.
 type Builder struct {
 	Cache *cache.Cache
-	// Recipe identifies the code of the builder: layers made by other code are
-	// not reused.
-	Recipe string
+	// Recipe identifies the code in the given packages of the builder, or all of
+	// it: what other code made is not reused.
+	Recipe func(packages ...string) (string, error)
 	// Log is told each step with its duration.
 	Log func(format string, arguments ...any)
 }
@@ -43,7 +43,11 @@ func (b *Builder) Key(v Version, locked *lock.File) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return digest(b.Recipe, "image", v, locked, own)
+	recipe, err := b.Recipe()
+	if err != nil {
+		return "", err
+	}
+	return digest(recipe, v, locked, own)
 }
 
 // Build fetches what is missing, assembles the layers that are not in the cache
@@ -62,22 +66,24 @@ func (b *Builder) Build(ctx context.Context, v Version, locked *lock.File) (v1.I
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for i, l := range []struct {
-		name     string
+		name string
+		// code lists the packages that shape the layer, key what else does.
+		code     []string
 		key      []any
 		assemble func(ctx context.Context, work string) (layer.Tree, error)
 	}{
-		{"Debian " + v.Suite, []any{locked.Architecture, locked.Debian}, func(ctx context.Context, _ string) (layer.Tree, error) {
+		{"Debian " + v.Suite, []string{"debian", "layer", "cassandra/base.go", "cassandra/packages.go"}, []any{locked.Architecture, locked.Debian}, func(ctx context.Context, _ string) (layer.Tree, error) {
 			return base(ctx, b.Cache, locked.Debian.Packages, locked.Architecture)
 		}},
-		{fmt.Sprintf("Java %d", v.Java), []any{locked.Architecture, locked.Java}, func(ctx context.Context, work string) (layer.Tree, error) {
+		{fmt.Sprintf("Java %d", v.Java), []string{"debian", "layer", "jre"}, []any{locked.Architecture, locked.Java}, func(ctx context.Context, work string) (layer.Tree, error) {
 			return b.java(ctx, v, locked.Java.Packages, work)
 		}},
-		{"Cassandra " + v.Number, []any{v, locked, own}, func(context.Context, string) (layer.Tree, error) {
+		{"Cassandra " + v.Number, []string{"pypi", "layer", "settings", "cassandra"}, []any{v, locked, own}, func(context.Context, string) (layer.Tree, error) {
 			return server(b.Cache, v, locked)
 		}},
 	} {
 		group.Go(func() error {
-			path, err := b.layer(ctx, l.name, l.key, l.assemble)
+			path, err := b.layer(ctx, l.name, l.code, l.key, l.assemble)
 			layers[i] = path
 			return err
 		})
@@ -116,8 +122,12 @@ func (b *Builder) fetch(ctx context.Context, v Version, locked *lock.File) error
 }
 
 // layer returns the file of a layer, assembled now unless it is in the cache.
-func (b *Builder) layer(ctx context.Context, name string, key []any, assemble func(ctx context.Context, work string) (layer.Tree, error)) (string, error) {
-	id, err := digest(append([]any{b.Recipe, name}, key...)...)
+func (b *Builder) layer(ctx context.Context, name string, code []string, key []any, assemble func(ctx context.Context, work string) (layer.Tree, error)) (string, error) {
+	recipe, err := b.Recipe(code...)
+	if err != nil {
+		return "", err
+	}
+	id, err := digest(append([]any{recipe, name}, key...)...)
 	if err != nil {
 		return "", err
 	}

@@ -58,6 +58,9 @@ func server(c *cache.Cache, v Version, locked *lock.File) (layer.Tree, error) {
 	if err := ownFiles(tree, v); err != nil {
 		return nil, err
 	}
+	if err := checkSettings(tree, cassandraJar); err != nil {
+		return nil, err
+	}
 	if err := fromJar(tree, cassandraJar, v); err != nil {
 		return nil, err
 	}

@@ -67,11 +67,7 @@ func (a *app) buildCassandra(ctx context.Context, out, progress io.Writer, c *ca
 	if err != nil {
 		return err
 	}
-	recipe, err := a.recipeID()
-	if err != nil {
-		return err
-	}
-	builder := &cassandra.Builder{Cache: c, Recipe: recipe, Log: func(format string, arguments ...any) {
+	builder := &cassandra.Builder{Cache: c, Recipe: a.recipeID, Log: func(format string, arguments ...any) {
 		_, _ = fmt.Fprintf(progress, format+"\n", arguments...)
 	}}
 	key, err := builder.Key(v, locked)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,8 @@ type app struct {
 	architecture string
 }
 
-// New returns the root command. Locks holds locks/<image>.json, recipe the
-// source that shapes the images.
+// New returns the root command. Locks holds locks/<image>-<arch>.json, recipe the
+// source of the packages beside this one.
 func New(locks, recipe fs.FS) *cobra.Command {
 	a := &app{locks: locks, recipe: recipe}
 	root := &cobra.Command{
@@ -37,27 +38,36 @@ Files are kept in $HELENUS_CACHE, else $XDG_CACHE_HOME/helenus, else
 		SilenceUsage:  true,
 	}
 	root.PersistentFlags().StringVar(&a.architecture, "arch", runtime.GOARCH, "processor architecture of the images: amd64 or arm64")
-	root.AddCommand(a.build(), a.list(), a.path(), a.lock())
+	root.AddCommand(a.build(), a.list(), a.path(), a.lock(), a.settings(), a.check(), a.container())
 	return root
 }
 
 func (a *app) cache() (*cache.Cache, error) { return cache.Open() }
 
-// recipeID is a hash of the builder's code and of the compiler, whose library
-// compresses the layers.
-func (a *app) recipeID() (string, error) {
+// recipeID is a hash of the code of the named packages (or single files) of the
+// builder, all if none is named, and of the compiler, whose library compresses
+// the layers.
+func (a *app) recipeID(packages ...string) (string, error) {
 	hash := sha256.New()
 	_, _ = fmt.Fprintln(hash, runtime.Version())
-	err := fs.WalkDir(a.recipe, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+	if len(packages) == 0 {
+		packages = []string{"."}
+	}
+	for _, pkg := range packages {
+		err := fs.WalkDir(a.recipe, pkg, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			content, err := fs.ReadFile(a.recipe, name)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(hash, "%s %x\n", name, sha256.Sum256(content))
 			return err
-		}
-		content, err := fs.ReadFile(a.recipe, name)
+		})
 		if err != nil {
-			return err
+			return "", fmt.Errorf("hash the builder's code: %w", err)
 		}
-		_, err = fmt.Fprintf(hash, "%s %x\n", name, sha256.Sum256(content))
-		return err
-	})
-	return hex.EncodeToString(hash.Sum(nil)), err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }

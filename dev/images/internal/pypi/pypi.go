@@ -30,9 +30,6 @@ func New(c *cache.Cache, python, architecture string) (*Pip, error) {
 	if machine == "" {
 		return nil, fmt.Errorf("architecture %q: want amd64 or arm64", architecture)
 	}
-	if err := exec.Command("python3", "-m", "pip", "--version").Run(); err != nil {
-		return nil, fmt.Errorf("pip is missing: install the package python3-pip: %w", err)
-	}
 	return &Pip{cache: c, python: python, platform: "manylinux2014_" + machine}, nil
 }
 
@@ -116,7 +113,7 @@ func (p *Pip) download(ctx context.Context, directory, requirements string, hash
 	}
 	out, err := exec.CommandContext(ctx, "python3", arguments...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("pip: %w: %s", err, bytes.TrimSpace(out))
+		return fmt.Errorf("pip (package python3-pip): %w: %s", err, bytes.TrimSpace(out))
 	}
 	return nil
 }

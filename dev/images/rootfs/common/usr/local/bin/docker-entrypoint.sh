@@ -29,7 +29,10 @@ fi
 
 # first_address prints the first IPv4 address that other machines can reach.
 first_address() {
-    ip -4 -oneline address show scope global | awk '{ sub(/\/.*/, "", $4); print $4; exit }'
+    ip -4 -oneline address show | awk '
+        $2 == "lo" || $4 ~ /^127\./ || $4 ~ /^169\.254\./ { next }
+        { sub(/\/.*/, "", $4); print $4; exit }
+    '
 }
 
 # edit changes FILE by a sed expression without renaming over it, which would
