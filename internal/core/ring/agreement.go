@@ -62,7 +62,7 @@ func Disagreements(views []View) []Disagreement {
 			common, most = seen, count
 		}
 	}
-	var found []Disagreement
+	var found []Disagreement //nolint:prealloc // most often there are none
 	for i, view := range order {
 		found = append(found, compare(view.Observer, sights[i], common)...)
 	}

@@ -29,6 +29,27 @@ func (p *Protection) Check(take, down []string) (Verdict, error) {
 	return o.verdict(), nil
 }
 
+// Assess judges the ring as it is while nodes are down: every range that has a
+// replica among them. Broken are then the ranges that could be protected and are
+// below the level now, and Unprotected those that no schedule protects and that
+// lack a replica. Ids that are not in the ring are ignored.
+func (p *Protection) Assess(down []string) Verdict {
+	o := p.outage(nil)
+	for _, id := range down {
+		if node, ok := p.ring.index[id]; ok {
+			o.take(node)
+		}
+	}
+	v := o.verdict()
+	v.taken = 0
+	for _, worst := range []*Risk{v.Broken.Worst, v.Unprotected.Worst} {
+		if worst != nil {
+			worst.Down, worst.Taken = worst.Taken, nil
+		}
+	}
+	return v
+}
+
 // Wave is a set of nodes of one rack that may be taken down together.
 type Wave struct {
 	Datacenter string
@@ -75,35 +96,23 @@ func (p *Protection) NextWave(pending, down []string, limit int, policy Unprotec
 	return Wave{Verdict: o.verdict()}, nil
 }
 
-// fits takes a node down if that is permitted along with those taken before.
+// fits takes a node down if that is permitted along with those taken before, all
+// of one rack. As every node has a replica of the range that its own token ends,
+// the nodes of a datacenter hold ranges that no schedule protects all or none, so
+// it is enough to look at this one.
 func (o *outage) fits(node int32, policy UnprotectedPolicy) bool {
 	if o.down[node] {
 		return true
 	}
-	alone := o.count == 0
 	o.take(node)
 	permitted := !o.breaks(node)
-	switch exposed := o.exposes(node); {
-	case exposed > 0:
-		permitted = permitted && policy == Proceed && alone && exposed == 1
-	case !alone:
-		permitted = permitted && !o.exposed()
+	if down := o.exposes(node); down > 0 {
+		permitted = permitted && policy == Proceed && o.count == 1 && down == 1
 	}
 	if !permitted {
 		o.giveBack(node)
 	}
 	return permitted
-}
-
-// exposed says whether a taken node holds a range that no schedule protects;
-// such a node goes alone.
-func (o *outage) exposed() bool {
-	for node, taken := range o.taken {
-		if taken && o.exposes(int32(node)) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // splitByRack divides nodes by rack, keeping their order and that in which the

@@ -74,6 +74,7 @@ func (c Consistency) required(factor int) int {
 		return 3
 	case All:
 		return factor
+	case Quorum, LocalQuorum, EachQuorum:
 	}
 	return factor/2 + 1
 }

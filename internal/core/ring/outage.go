@@ -55,13 +55,11 @@ func (o *outage) take(node int32) {
 	}
 }
 
-// giveBack undoes take.
+// giveBack undoes take of a node that was not down before it.
 func (o *outage) giveBack(node int32) {
-	if o.taken[node] {
-		o.taken[node] = false
-		o.count--
-		o.change(node, -1)
-	}
+	o.taken[node] = false
+	o.count--
+	o.change(node, -1)
 }
 
 // breaks says whether a taken node holds a replica of a range that could be

@@ -48,6 +48,7 @@ func (r *Ring) tables(replication Replication) []*table {
 		return []*table{r.simpleTable(replication.factor)}
 	case EverywhereStrategy:
 		return []*table{r.everywhereTable()}
+	case LocalStrategy:
 	}
 	return nil
 }

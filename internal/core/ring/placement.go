@@ -21,6 +21,7 @@ func (r *Ring) NaturalEndpoints(replication Replication, token Token) []string {
 		return r.ids(r.walkSimple(replication.factor, token))
 	case EverywhereStrategy:
 		return r.ids(r.everyone())
+	case LocalStrategy:
 	}
 	return nil
 }

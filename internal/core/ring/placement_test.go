@@ -17,7 +17,7 @@ func TestNaturalEndpointsEqualCassandra(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var lines []string
 	var r *Ring
 	var replication Replication

@@ -102,6 +102,7 @@ func (b *demandBuilder) add(group replicationGroup) {
 		b.append(group.names, "", group.replication.factor, b.ring.simpleTable(group.replication.factor))
 	case EverywhereStrategy:
 		b.append(group.names, "", b.ring.Len(), b.ring.everywhereTable())
+	case LocalStrategy: // demands nothing
 	}
 }
 

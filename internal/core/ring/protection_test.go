@@ -145,6 +145,46 @@ func TestVerdictWords(t *testing.T) {
 	}
 }
 
+func TestAssess(t *testing.T) {
+	r := twoDatacenters(t)
+	p := protectionOf(t, r, LocalQuorum, Keyspace{"three", topology(t, "dc1=3")}, Keyspace{"single", topology(t, "dc1=1")})
+	tests := []struct{ down, want string }{
+		{"", "every range keeps its consistency"},
+		{"x gone", "every range keeps its consistency"},
+		{"a1", "1 range cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 are up (a1 down)"},
+		{"a1 a1 b1", "2 ranges below the level: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (50,0] in dc1, 1 are up (a1, b1 down); 2 ranges cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 are up (a1 down)"},
+	}
+	for _, test := range tests {
+		v := p.Assess(strings.Fields(test.down))
+		if got := v.String(); got != test.want {
+			t.Errorf("down %q:\n got %s\nwant %s", test.down, got, test.want)
+		}
+		if worst := v.Broken.Worst; worst != nil && (len(worst.Down) != 2 || worst.Left() != 1) {
+			t.Errorf("down %q: %+v", test.down, worst)
+		}
+	}
+}
+
+// What is below the level is what would be if its nodes were taken down now.
+func TestAssessIsCheckOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRing(t)
+		p, err := NewProtection(r, drawKeyspaces(t), rapid.SampledFrom(consistencies).Draw(t, "level"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		down := drawIDs(t, r, "down")
+		now := p.Assess(down)
+		then, err := p.Check(down, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.Safe != then.Safe || now.Broken.Ranges != then.Broken.Ranges || now.Unprotected.Ranges != then.Unprotected.Ranges {
+			t.Fatalf("down %v: %s, but %s", down, now, then)
+		}
+	})
+}
+
 func TestUnprotectable(t *testing.T) {
 	r := twoDatacenters(t)
 	keyspaces := []Keyspace{

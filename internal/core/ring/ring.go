@@ -65,7 +65,7 @@ type circle struct {
 func New(nodes []Node) (*Ring, error) {
 	r := &Ring{nodes: slices.Clone(nodes), index: make(map[string]int32, len(nodes))}
 	slices.SortFunc(r.nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
-	var faults []error
+	var faults []error //nolint:prealloc // most often there are none
 	total := 0
 	for i, node := range r.nodes {
 		faults = append(faults, r.checkNode(node)...)

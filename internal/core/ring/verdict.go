@@ -18,7 +18,7 @@ type Verdict struct {
 	// that would lose a replica.
 	Unprotected Finding
 
-	taken int // nodes that were not down before
+	taken int // nodes that were not down before; 0 of Assess
 }
 
 // Finding is a number of ranges and an example.
@@ -50,7 +50,7 @@ func (r *Risk) missing() int { return r.Required - r.Left() }
 
 // String is a sentence such as: keyspace shop: LOCAL_QUORUM needs 2 of the 3
 // replicas of range (5,9] in dc1, 1 would be up (a down already, b to be taken
-// down).
+// down). If nothing is to be taken down it says what is.
 func (r *Risk) String() string {
 	var text strings.Builder
 	text.WriteString("keyspace " + r.Keyspaces[0])
@@ -60,6 +60,10 @@ func (r *Risk) String() string {
 	fmt.Fprintf(&text, ": %s needs %d of the %d replicas of range %s", r.Consistency.CQL(), r.Required, len(r.Replicas), r.Range)
 	if r.Datacenter != "" {
 		text.WriteString(" in " + r.Datacenter)
+	}
+	if len(r.Taken) == 0 {
+		fmt.Fprintf(&text, ", %d are up (%s down)", r.Left(), strings.Join(r.Down, ", "))
+		return text.String()
 	}
 	fmt.Fprintf(&text, ", %d would be up (", r.Left())
 	if len(r.Down) > 0 {
@@ -73,7 +77,11 @@ func (r *Risk) String() string {
 func (v Verdict) String() string {
 	var parts []string
 	if !v.Safe {
-		parts = append(parts, fmt.Sprintf("%s would fail: %s", ranges(v.Broken.Ranges), v.Broken.Worst))
+		words := "would fail"
+		if v.taken == 0 {
+			words = "below the level"
+		}
+		parts = append(parts, fmt.Sprintf("%s %s: %s", ranges(v.Broken.Ranges), words, v.Broken.Worst))
 	}
 	if v.Unprotected.Ranges > 0 {
 		parts = append(parts, fmt.Sprintf("%s cannot be protected: %s", ranges(v.Unprotected.Ranges), v.Unprotected.Worst))

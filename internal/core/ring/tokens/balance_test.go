@@ -93,7 +93,9 @@ func readToolRuns(t *testing.T) []toolRun {
 		if n, _ := fmt.Sscanf(line, "command generatetokens -n %d -t %d --rf %d --racks %s", &run.count, &run.tokens, &run.factor, &racks); n == 4 {
 			for rack := range strings.SplitSeq(racks, ",") {
 				var size int
-				fmt.Sscan(rack, &size)
+				if _, err := fmt.Sscan(rack, &size); err != nil {
+					t.Fatalf("line %q: %v", line, err)
+				}
 				run.racks = append(run.racks, size)
 			}
 			runs = append(runs, run)

@@ -135,9 +135,9 @@ func (f Formation) place(existing []ring.Node, taken taken, shift uint64) []ring
 // spaceInTurns spaces the tokens of all nodes evenly.
 func (f Formation) spaceInTurns(taken taken, shift uint64) []ring.Node {
 	nodes := f.nodes()
-	var order []*ring.Node
-	for _, at := range f.turns() {
-		order = append(order, &nodes[at])
+	order := make([]*ring.Node, len(nodes))
+	for i, at := range f.turns() {
+		order[i] = &nodes[at]
 	}
 	f.space(order, 0, 1, taken, shift)
 	return nodes
@@ -148,9 +148,9 @@ func (f Formation) spaceByRack(taken taken, shift uint64) []ring.Node {
 	nodes := f.nodes()
 	at := 0
 	for part, rack := range f.Racks {
-		var order []*ring.Node
-		for range rack.Nodes {
-			order = append(order, &nodes[at])
+		order := make([]*ring.Node, len(rack.Nodes))
+		for i := range order {
+			order[i] = &nodes[at]
 			at++
 		}
 		f.space(order, part, len(f.Racks), taken, shift)

@@ -77,7 +77,7 @@ node old is there twice`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	broken := append(existing, ring.Node{ID: "other", Datacenter: "dc1", Rack: "r1", Tokens: []ring.Token{1}})
+	broken := append(slices.Clone(existing), ring.Node{ID: "other", Datacenter: "dc1", Rack: "r1", Tokens: []ring.Token{1}})
 	if _, err := Form(nil, broken); err == nil || err.Error() != "form datacenters: make ring: token 1 belongs to both old and other" {
 		t.Errorf("broken ring: %v", err)
 	}
@@ -113,7 +113,7 @@ func TestFormRules(t *testing.T) {
 		for i := range clashing {
 			clashing[i].ID, clashing[i].Datacenter = fmt.Sprint("taken-", i), "dc0"
 		}
-		existing := append(first, clashing...)
+		existing := slices.Concat(first, clashing)
 		got, err := Form([]Formation{third}, existing)
 		if err != nil {
 			t.Fatal(err)

@@ -146,6 +146,7 @@ func allocate(nodes []ring.Node, join Join, w way, start ring.Token) []ring.Toke
 		}, start)
 	case replicatedByNode:
 		return spread(c, owner, join.Tokens, join.ReplicationFactor, strconv.Itoa, start)
+	case primaryInDatacenter, primaryInRack:
 	}
 	return takeOver(c, owner, join.Tokens, start)
 }
