@@ -129,7 +129,9 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 }
 
 // FactsAddress is where the agent of a pod answers.
-func FactsAddress(podIP string) string { return net.JoinHostPort(podIP, strconv.Itoa(layout.FactsPort)) }
+func FactsAddress(podIP string) string {
+	return net.JoinHostPort(podIP, strconv.Itoa(layout.FactsPort))
+}
 
 // Of says whether an answer comes from the pod that it was expected from.
 func Of(answer *facts.Agent, cluster types.UID, node string, pod types.UID) error {

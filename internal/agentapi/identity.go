@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -50,10 +51,19 @@ func SightingOf(e facts.Endpoint) *Sighting {
 // MaxWait is the longest wait of a question for facts.
 const MaxWait = time.Minute
 
-// Digest of an answer: the same for answers that differ only in the time at which they were given.
+// Digest of an answer: the same for answers that differ only in the time at which they were given, and in the size of the nodes' data, which
+// changes all the time.
 func Digest(answer *facts.Agent) string {
 	timeless := *answer
 	timeless.ObservedAt = time.Time{}
+	if answer.Ring != nil {
+		ring := *answer.Ring
+		ring.Endpoints = slices.Clone(ring.Endpoints)
+		for i := range ring.Endpoints {
+			ring.Endpoints[i].Load = 0
+		}
+		timeless.Ring = &ring
+	}
 	text, err := json.Marshal(&timeless)
 	if err != nil {
 		panic(fmt.Sprintf("encode facts: %v", err)) // plain data only: cannot happen

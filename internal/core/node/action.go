@@ -18,6 +18,8 @@ const (
 	InspectDisk ActionKind = "InspectDisk"
 	// ClaimDisk writes the markers of this node on Volumes, and makes the journal this node's.
 	ClaimDisk ActionKind = "ClaimDisk"
+	// KeepRecord writes the record and the seeds down, for a start without the API server. (journal)
+	KeepRecord ActionKind = "KeepRecord"
 	// AskPeers asks the agents of other nodes about an address and a host id.
 	AskPeers ActionKind = "AskPeers"
 	// LookAtRing asks the JVM for its view, now.

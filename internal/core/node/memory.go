@@ -17,6 +17,10 @@ type Memory struct {
 	ClusterUID types.UID `json:"clusterUID,omitempty"`
 	Node       string    `json:"node,omitempty"`
 
+	// Record and Seeds as they were last seen, so that a member starts while the API server is away.
+	Record *RecordMemory `json:"record,omitempty"`
+	Seeds  []string      `json:"seeds,omitempty"`
+
 	// Member is set when the node was first seen NORMAL with the tokens of its ticket.
 	Member *Member `json:"member,omitempty"`
 	// LeftAt is when it was seen to have left the ring for good.
@@ -47,6 +51,23 @@ type Memory struct {
 	ContactAt *time.Time `json:"contactAt,omitempty"`
 	// GCGrace is the smallest gc_grace of a replicated table of users while the node was NORMAL; zero if it is not known.
 	GCGrace time.Duration `json:"gcGrace,omitempty"`
+}
+
+// RecordMemory is a CassandraNode as far as a start needs it.
+type RecordMemory struct {
+	UID        types.UID                  `json:"uid"`
+	Generation int64                      `json:"generation"`
+	Spec       v1alpha1.CassandraNodeSpec `json:"spec"`
+}
+
+// Object is the record that was remembered, without a status; nil if none was.
+func (r *RecordMemory) Object(name string) *v1alpha1.CassandraNode {
+	if r == nil {
+		return nil
+	}
+	record := &v1alpha1.CassandraNode{Spec: *r.Spec.DeepCopy()}
+	record.Name, record.UID, record.Generation = name, r.UID, r.Generation
+	return record
 }
 
 // Member is the identity of a member.

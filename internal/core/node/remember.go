@@ -22,6 +22,9 @@ func Before(f *Facts, a Action, now time.Time) Memory {
 		m.Member = &Member{HostID: a.HostID, Tokens: a.Tokens, Since: at}
 		m.Neighbours = a.Neighbours
 		m.Join = with(m.Join, func(j *JoinMemory) { j.FinishedAt = &at })
+	case KeepRecord:
+		m.Record = &RecordMemory{UID: f.Record.UID, Generation: f.Record.Generation, Spec: *f.Record.Spec.DeepCopy()}
+		m.Seeds = f.Seeds
 	case NoteLeft:
 		m.LeftAt = &at
 	case WithdrawJoin:
@@ -57,9 +60,26 @@ func Before(f *Facts, a Action, now time.Time) Memory {
 		m.Operation = with(m.Operation, func(o *OperationMemory) {
 			o.Phase, o.FinishedAt, o.Message = v1alpha1.OperationInterrupted, &at, a.Why
 		})
-	case InspectDisk, ClaimDisk, AskPeers, LookAtRing, SetSeeds, ApplySettings:
+	case InspectDisk, ClaimDisk, AskPeers, LookAtRing, SetSeeds, ApplySettings: // nothing to remember before
+	}
+	if m.ClusterUID == "" && f.diskIsNew() {
+		m.ClusterUID, m.Node = f.Self.ClusterUID, f.Self.Node
 	}
 	return m
+}
+
+// Own is the part of a journal that a node may go by: all of it if it is the node's own or that of the member it adopts, nothing of another's.
+func Own(m Memory, self Self, record *v1alpha1.CassandraNode) Memory {
+	adopted := record != nil && record.Spec.Cluster.AdoptedUID != "" && m.ClusterUID == record.Spec.Cluster.AdoptedUID
+	if m.ClusterUID == "" || m.Node == self.Node && (m.ClusterUID == self.ClusterUID || adopted) {
+		return m
+	}
+	return Memory{}
+}
+
+// diskIsNew says that the disk was looked at and holds nothing, so that the journal of this node may begin on it.
+func (f *Facts) diskIsNew() bool {
+	return f.Disk.Known && f.Disk.Problem == "" && !f.Disk.HasData && f.Disk.dataMarker() == nil
 }
 
 // After is the memory once an action has had its effect.

@@ -47,6 +47,9 @@ func finishRestart(p *pass) outcome {
 // giveBack withdraws intents that were not begun and are not to be any more: taken back by the operator, or out of date.
 func giveBack(p *pass) outcome {
 	spec := &p.Record.Spec
+	if p.Memory.ClusterUID == "" && !p.Disk.Known && !p.running() {
+		return done // the answer is to be durable, so the disk must be known first
+	}
 	if t := spec.Join; t != nil && (p.Memory.Join == nil || p.Memory.Join.ID != t.ID) {
 		if why, over := p.outOfDate(&t.Intent); over {
 			return act(Action{Kind: WithdrawJoin, ID: t.ID, Why: why})

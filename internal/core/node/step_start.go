@@ -17,6 +17,15 @@ func inspectDisk(p *pass) outcome {
 	return done
 }
 
+// inspectNewDisk looks at a disk that has no journal before the Cassandra container is there: the operator waits for the word of every disk, and
+// nothing runs that could change it.
+func inspectNewDisk(p *pass) outcome {
+	if p.Memory.ClusterUID == "" && !p.Disk.Known && !p.running() {
+		return act(Action{Kind: InspectDisk, Why: "the disk has no journal of this node"})
+	}
+	return done
+}
+
 // knowDisk refuses disks that are not this node's. They are never wiped.
 func knowDisk(p *pass) outcome {
 	f, member := p.finding, p.Record.Spec.Member

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -20,7 +21,9 @@ var steps = []step{
 	{"finish_stop", finishStop},
 	// Who am I.
 	{"know_record", knowRecord},
+	{"keep_record", keepRecord},
 	{"give_intents_back", giveBack},
+	{"inspect_new_disk", inspectNewDisk},
 	{"reach_init", reachInit},
 	// A JVM that runs.
 	{"judge_frozen_jvm", judgeFrozen},
@@ -53,6 +56,9 @@ const (
 	// pollStarting is how often a JVM is asked while something is expected to change, pollSteady while nothing is.
 	pollStarting = 500 * time.Millisecond
 	pollSteady   = 5 * time.Second
+
+	// answerTolerance is how long a JVM may miss questions and count as answering.
+	answerTolerance = 15 * time.Second
 
 	// addressQuarantine is how long a ring remembers an address after its member has moved: 60 s refused, then 60 s ignored (measured 122 s).
 	addressQuarantine = 130 * time.Second
@@ -87,7 +93,7 @@ const (
 	stableAfter = 10 * time.Minute
 
 	// stopReserve is the part of the grace period that is kept for TERM and KILL after a drain.
-	stopReserve = 20 * time.Second
+	stopReserve = 25 * time.Second
 	// killReserve is the part that is kept for KILL.
 	killReserve = 5 * time.Second
 )
@@ -95,9 +101,12 @@ const (
 // running says whether a JVM runs, to the knowledge of init.
 func (p *pass) running() bool { return p.Init.Process != nil }
 
-// answers says whether the running JVM answered the last time it was asked.
+// answers says whether the running JVM answers. One question that it missed, in a pause of its collector, is no silence yet.
 func (p *pass) answers() bool {
-	return p.running() && p.JVM.StartID == p.Init.Process.StartID && p.JVM.Ring != nil && !p.JVM.AnsweredAt.IsZero() && !p.JVM.AnsweredAt.Before(p.JVM.AskedAt)
+	if !p.running() || p.JVM.StartID != p.Init.Process.StartID || p.JVM.Ring == nil || p.JVM.AnsweredAt.IsZero() {
+		return false
+	}
+	return !p.JVM.AnsweredAt.Before(p.JVM.AskedAt) || p.now.Sub(p.JVM.AnsweredAt) < answerTolerance
 }
 
 // finishAction waits for the action under way: one at a time.
@@ -132,4 +141,16 @@ func reachInit(p *pass) outcome {
 		return wait(v1alpha1.PhaseWaiting, "waits for helenus-init: the Cassandra container does not run yet")
 	}
 	return done
+}
+
+// keepRecord writes the record down whenever its spec changes, once the disk is this node's.
+func keepRecord(p *pass) outcome {
+	if p.Memory.ClusterUID != p.Self.ClusterUID || p.Memory.Node != p.Self.Node {
+		return done
+	}
+	kept := p.Memory.Record
+	if kept != nil && kept.UID == p.Record.UID && kept.Generation == p.Record.Generation && slices.Equal(p.Memory.Seeds, p.Seeds) {
+		return done
+	}
+	return act(Action{Kind: KeepRecord, Why: "the record or the seeds changed"})
 }

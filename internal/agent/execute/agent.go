@@ -1,0 +1,193 @@
+package execute
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/initd"
+)
+
+// Agent is one agent at work.
+type Agent struct {
+	host Host
+	self node.Self
+	// memoryLimit of the Cassandra container in bytes; 0 if it has none.
+	memoryLimit int64
+	random      func() float64
+
+	mu            sync.Mutex
+	memory        node.Memory
+	memoryProblem string
+	disk          node.Disk
+	init          initd.State
+	initAnswers   bool
+	jvm           node.JVM
+	peers         node.Peers
+	doing         *node.Doing
+	failures      map[node.ActionKind]failure
+	configuration comparison
+	decision      node.Decision
+	decidedAt     time.Time
+	leaseAt       time.Time
+	answer        *facts.Agent
+	digest        string
+
+	wake     *signal
+	look     *signal
+	report   *signal
+	answered *broadcast
+	results  chan result
+}
+
+// failure counts how often an action failed in a row.
+type failure struct {
+	node.Failure
+	row int
+}
+
+// result of an action.
+type result struct {
+	action node.Action
+	err    error
+	// apply changes what is known; called in the loop, with the lock held.
+	apply func(a *Agent)
+	// message of an operation.
+	message string
+}
+
+// Options of an agent beside who it is.
+type Options struct {
+	// MemoryLimit of the Cassandra container in bytes; 0 if it has none.
+	MemoryLimit int64
+	// Random is between 0 and 1, for the jitter of back-offs.
+	Random func() float64
+}
+
+// New makes an agent and reads its journal. A journal that cannot be read is no error: the agent reports it and starts nothing.
+func New(host Host, self node.Self, o Options) *Agent {
+	a := &Agent{
+		host: host, self: self, memoryLimit: o.MemoryLimit, random: o.Random,
+		failures: map[node.ActionKind]failure{},
+		wake:     newSignal(), look: newSignal(), report: newSignal(), answered: newBroadcast(),
+		results: make(chan result, 1),
+	}
+	memory, err := host.Journal.Load()
+	if err != nil {
+		a.memoryProblem = err.Error()
+	}
+	a.memory = memory
+	return a
+}
+
+// Wake has the agent decide anew: something changed.
+func (a *Agent) Wake() { a.wake.set() }
+
+// Connect gives the agent the parts of its host that need the agent to exist first.
+func (a *Agent) Connect(record Record) { a.host.Record = record }
+
+// Run works until ctx ends. Cassandra is not stopped then: the next agent goes on.
+func (a *Agent) Run(ctx context.Context) {
+	var helpers sync.WaitGroup
+	helpers.Go(func() { a.followInit(ctx) })
+	helpers.Go(func() { a.followJVM(ctx) })
+	helpers.Go(func() { a.writeStatus(ctx) })
+	a.loop(ctx)
+	helpers.Wait()
+}
+
+// loop decides after every event, and carries out what was decided.
+func (a *Agent) loop(ctx context.Context) {
+	for ctx.Err() == nil {
+		decision := a.Decide()
+		a.holdStop(ctx, decision)
+		if decision.Action != nil {
+			a.begin(ctx, *decision.Action)
+			continue
+		}
+		var timer <-chan time.Time
+		if again := a.nextLook(decision); !again.IsZero() {
+			timer = a.host.Clock.After(max(again.Sub(a.host.Clock.Now()), 10*time.Millisecond))
+		}
+		select {
+		case <-ctx.Done():
+		case <-a.wake.c:
+		case r := <-a.results:
+			a.finish(r)
+		case <-timer:
+		}
+	}
+}
+
+// Decide gathers the facts and decides on them.
+func (a *Agent) Decide() node.Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.host.Clock.Now()
+	f := a.gather()
+	d := node.Next(f, now)
+	a.logChange(d)
+	polled := a.decision.Poll
+	a.decision, a.decidedAt = d, now
+	if d.Poll != polled {
+		a.look.set()
+	}
+	a.report.set()
+	a.publish(&f, d)
+	return d
+}
+
+// nextLook is when to decide again without an event.
+func (a *Agent) nextLook(d node.Decision) time.Time {
+	again := d.Again
+	if d.HoldStop {
+		a.mu.Lock()
+		renew := a.leaseAt.Add(stopLease / 3)
+		a.mu.Unlock()
+		if again.IsZero() || renew.Before(again) {
+			again = renew
+		}
+	}
+	return again
+}
+
+// stopLease is how long init leaves a stop to an agent that was last heard.
+const stopLease = initd.MaxStopLease
+
+// holdStop renews the lease on the stop of the container. If it fails init stops Cassandra by itself, which its state then says.
+func (a *Agent) holdStop(ctx context.Context, d node.Decision) {
+	if !d.HoldStop {
+		return
+	}
+	a.mu.Lock()
+	due := a.host.Clock.Now().Sub(a.leaseAt) >= stopLease/3
+	seen := a.init
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	state, err := a.host.Init.TakeStop(ctx, seen, stopLease)
+	if err != nil {
+		a.host.Logf("take the stop of the container over: %v", err)
+		return
+	}
+	a.mu.Lock()
+	a.leaseAt = a.host.Clock.Now()
+	a.seeInit(state)
+	a.mu.Unlock()
+}
+
+// logChange writes a line whenever the deciding step or its words change.
+func (a *Agent) logChange(d node.Decision) {
+	last := func(d node.Decision) node.StepResult {
+		if len(d.Steps) == 0 {
+			return node.StepResult{}
+		}
+		return d.Steps[len(d.Steps)-1]
+	}
+	if now := last(d); now != last(a.decision) || d.Status.Phase != a.decision.Status.Phase {
+		a.host.Logf("%s phase=%s %s=%s: %s", a.self.Node, d.Status.Phase, now.Name, now.Verdict, now.Message)
+	}
+}

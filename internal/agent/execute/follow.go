@@ -1,0 +1,153 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/initd"
+)
+
+const (
+	// initPause is between two attempts to reach an init that is not there: a container takes a second or more to start.
+	initPause = 250 * time.Millisecond
+	// lookTimeout bounds one look at the ring.
+	lookTimeout = 5 * time.Second
+	// progressEvery is how often the processor time of a JVM that does not answer is looked at.
+	progressEvery = 10 * time.Second
+)
+
+// followInit keeps init's state: it is told of every change, and asks again when init was away.
+func (a *Agent) followInit(ctx context.Context) {
+	var seen initd.State
+	for ctx.Err() == nil {
+		var state initd.State
+		var err error
+		if seen.Incarnation == "" {
+			state, err = a.host.Init.State(ctx)
+		} else {
+			state, err = a.host.Init.WaitChange(ctx, seen, initd.MaxWait)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			seen = initd.State{}
+			a.loseInit(err)
+			select {
+			case <-ctx.Done():
+			case <-a.host.Clock.After(initPause):
+			}
+			continue
+		}
+		seen = state
+		a.mu.Lock()
+		a.seeInit(state)
+		a.mu.Unlock()
+	}
+}
+
+// seeInit takes a state in. The lock is held. An older state of the same incarnation is none.
+func (a *Agent) seeInit(state initd.State) {
+	if a.initAnswers && state.Incarnation == a.init.Incarnation && state.Seq < a.init.Seq {
+		return
+	}
+	changed := !a.initAnswers || a.init.Incarnation != state.Incarnation || a.init.Seq != state.Seq
+	before := a.init.Process
+	a.init, a.initAnswers = state, true
+	if p := state.Process; p != nil && (before == nil || before.StartID != p.StartID || a.jvm.StartID != p.StartID) {
+		a.jvm = node.JVM{StartID: p.StartID}
+		a.look.set()
+	}
+	if state.Process == nil && before != nil {
+		a.disk = node.Disk{}
+		a.jvm.FatalLine = a.host.Files.FatalLine(before.StartedAt)
+	}
+	if changed {
+		a.wake.set()
+	}
+}
+
+func (a *Agent) loseInit(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.initAnswers {
+		return
+	}
+	if !errors.Is(err, initd.ErrUnreachable) {
+		a.host.Logf("helenus-init: %v", err)
+	}
+	a.initAnswers = false
+	if a.init.Process != nil {
+		a.disk = node.Disk{} // whatever ran there has ended with its container
+	}
+	a.wake.set()
+}
+
+// followJVM looks at the ring as often as the decision asks, and at once when it is told to.
+func (a *Agent) followJVM(ctx context.Context) {
+	for ctx.Err() == nil {
+		a.mu.Lock()
+		poll := a.decision.Poll
+		a.mu.Unlock()
+		var timer <-chan time.Time
+		if poll > 0 {
+			timer = a.host.Clock.After(poll)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.look.c:
+		case <-timer:
+		}
+		a.LookAtRing(ctx)
+	}
+}
+
+// LookAtRing asks the JVM for its view, and wakes the agent if that changed anything.
+func (a *Agent) LookAtRing(ctx context.Context) {
+	a.mu.Lock()
+	process := a.init.Process
+	if !a.initAnswers || process == nil {
+		a.mu.Unlock()
+		return
+	}
+	startID, started := process.StartID, a.host.Clock.Now()
+	a.mu.Unlock()
+
+	bounded, cancel := context.WithTimeout(ctx, lookTimeout)
+	ring, err := a.host.JVM.Look(bounded)
+	cancel()
+	if ctx.Err() != nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.jvm.StartID != startID {
+		return
+	}
+	before := a.jvm
+	a.jvm.AskedAt = started
+	if err != nil {
+		a.jvm.Problem = err.Error()
+		a.wake.set()
+		return
+	}
+	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Clock.Now(), ""
+	if ring != nil {
+		a.jvm.Ring = ring
+	}
+	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) || a.host.Clock.Now().Sub(a.decidedAt) >= time.Minute {
+		a.wake.set()
+	}
+}
+
+// sameRing compares two views in everything that can matter to a decision.
+func sameRing(a, b *facts.Ring) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return ringDigest(a) == ringDigest(b)
+}

@@ -1,0 +1,101 @@
+package execute
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/initd"
+)
+
+// Host is everything an agent touches.
+type Host struct {
+	Clock   Clock
+	Init    Init
+	Journal Journal
+	Disk    Disk
+	Files   Files
+	JVM     JVM
+	Record  Record
+	Peers   Peers
+	// Logf writes one line of the agent's log.
+	Logf func(format string, args ...any)
+}
+
+// Clock is the time.
+type Clock interface {
+	Now() time.Time
+	// After sends the time once, so much later.
+	After(d time.Duration) <-chan time.Time
+}
+
+// Init is the client of helenus-init.
+type Init interface {
+	State(ctx context.Context) (initd.State, error)
+	WaitChange(ctx context.Context, seen initd.State, limit time.Duration) (initd.State, error)
+	Start(ctx context.Context, seen initd.State, id uint64, command initd.Command) (initd.State, error)
+	Signal(ctx context.Context, seen initd.State, p initd.Process, signal initd.Signal) (initd.State, error)
+	TakeStop(ctx context.Context, seen initd.State, lease time.Duration) (initd.State, error)
+}
+
+// Journal keeps the memory on the data volume.
+type Journal interface {
+	// Load reads it once, at the start. An error means that nothing may be started on this disk.
+	Load() (node.Memory, error)
+	// Put returns when it is durable.
+	Put(memory node.Memory) error
+}
+
+// Disk looks at the volumes and marks them.
+type Disk interface {
+	Inspect(ctx context.Context) node.Disk
+	// Mark makes the volumes those of a node. Markers of from (another uid that is being adopted; empty for none) are replaced, others are an error.
+	Mark(volumes []string, cluster types.UID, node string, from types.UID) error
+}
+
+// Files are the configuration directories in the shared volume.
+type Files interface {
+	// Base reads the image's own configuration, which lies in directory.
+	Base(directory string) (config.Files, error)
+	// Install makes the configuration directory of the JVM: a copy of base with files over it.
+	Install(base string, files config.Files) error
+	// Read and Replace are for one file of it.
+	Read(name string) ([]byte, error)
+	Replace(name string, content []byte) error
+	// Directories and Java agents that a configuration names.
+	Complete(n *config.Node) error
+	// FatalLine is the last line by which Cassandra explained its end since a time; empty if it did not.
+	FatalLine(since time.Time) string
+}
+
+// JVM is Cassandra over JMX and CQL.
+type JVM interface {
+	// Look reads how the ring looks from there. A JVM whose beans are not there yet gives nil and no error.
+	Look(ctx context.Context) (*facts.Ring, error)
+	OpenNative(ctx context.Context) error
+	CloseNative(ctx context.Context) error
+	Drain(ctx context.Context) error
+	ReloadSeeds(ctx context.Context) error
+	Apply(ctx context.Context, writes []config.Write) error
+	AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (message string, err error)
+}
+
+// Record is the line to the API server.
+type Record interface {
+	// Record is nil if it does not exist; known is false before the server has answered.
+	Record() (record *v1alpha1.CassandraNode, known bool)
+	Seeds() []string
+	HeardAt() time.Time
+	WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error
+}
+
+// Peers asks the agents of other nodes.
+type Peers interface {
+	// Ask asks all at once about an address and a host id, each for a short while. Those that do not prove to be of this cluster count as silent.
+	Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer, silent []string)
+}

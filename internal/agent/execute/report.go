@@ -1,0 +1,96 @@
+package execute
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// writeStatus keeps the record's status what it is to be: one write for a change, none while nothing changes. Changes that come while a write is under
+// way, or within a moment of it, are written together.
+func (a *Agent) writeStatus(ctx context.Context) {
+	const moment = 200 * time.Millisecond
+	var refused []byte // a status that the server does not take as it is
+	row := 0
+	for ctx.Err() == nil {
+		var timer <-chan time.Time
+		if row > 0 {
+			pause := min(firstRetry<<min(row-1, 10), longestRetry)
+			timer = a.host.Clock.After(pause/2 + time.Duration(a.random()*float64(pause)/2))
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer:
+			}
+		} else {
+			select {
+			case <-ctx.Done():
+				return
+			case <-a.report.c:
+			}
+		}
+		record, wanted := a.statusToWrite()
+		if record == nil {
+			row = 0
+			continue
+		}
+		text, err := json.Marshal(wanted)
+		if err != nil || bytes.Equal(text, refused) {
+			row = 0
+			continue
+		}
+		if err := a.host.Record.WriteStatus(ctx, record.UID, wanted); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			row++
+			a.host.Logf("%v", err)
+			continue
+		}
+		row, refused = 0, nil
+		if left, still := a.statusToWrite(); left != nil && sameStatus(still, wanted) {
+			refused = text
+			a.host.Logf("write status: the API server keeps something else than it was given; it is not written again until it changes")
+		}
+		a.wake.set()
+		select {
+		case <-ctx.Done():
+		case <-a.host.Clock.After(moment):
+		}
+	}
+}
+
+// statusToWrite is nil if the record is not known, or has the status already.
+func (a *Agent) statusToWrite() (*v1alpha1.CassandraNode, *v1alpha1.CassandraNodeStatus) {
+	if a.host.Record == nil {
+		return nil, nil
+	}
+	record, known := a.host.Record.Record()
+	if !known || record == nil || record.Spec.Cluster.UID != a.self.ClusterUID {
+		return nil, nil
+	}
+	a.mu.Lock()
+	wanted := a.decision.Status
+	a.mu.Unlock()
+	if wanted.PodUID == "" || sameStatus(&wanted, &record.Status) {
+		return nil, nil
+	}
+	return record, &wanted
+}
+
+// sameStatus compares two statuses as they are written.
+func sameStatus(a, b *v1alpha1.CassandraNodeStatus) bool {
+	x, err := json.Marshal(a)
+	if err != nil {
+		panic(fmt.Sprintf("encode status: %v", err)) // plain data: cannot happen
+	}
+	y, err := json.Marshal(b)
+	if err != nil {
+		panic(fmt.Sprintf("encode status: %v", err))
+	}
+	return bytes.Equal(x, y)
+}

@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/node"
+)
+
+// Options are what an agent is started with beside its environment.
+type Options struct {
+	// Root is put before all paths; / in a pod.
+	Root string
+	// ListenAddress of the two servers; empty for all addresses.
+	ListenAddress string
+	// APIServer is its URL; empty for the one that the kubelet names.
+	APIServer string
+	// Version of the agent.
+	Version string
+	// Lookup is that of the environment.
+	Lookup func(name string) (string, bool)
+}
+
+// Defaults are those of a pod.
+func Defaults() Options { return Options{Root: "/", Lookup: os.LookupEnv} }
+
+func (o *Options) path(p string) string { return filepath.Join(o.Root, p) }
+
+// defaultGracePeriod is what the operator gives pods.
+const defaultGracePeriod = 300 * time.Second
+
+// environment is what the pod says.
+type environment struct {
+	self        node.Self
+	cluster     string
+	namespace   string
+	memoryLimit int64
+}
+
+// readEnvironment reads it, and names everything that is missing or wrong at once.
+func readEnvironment(o Options) (environment, error) {
+	var problems []error
+	required := func(name string) string {
+		value, _ := o.Lookup(name)
+		if value == "" {
+			problems = append(problems, fmt.Errorf("%s is not set", name))
+		}
+		return value
+	}
+	number := func(name string, fallback int64) int64 {
+		text, found := o.Lookup(name)
+		if !found || text == "" {
+			return fallback
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			problems = append(problems, fmt.Errorf("%s is %q, want a whole number of 0 or more", name, text))
+		}
+		return n
+	}
+	e := environment{
+		cluster:   required(layout.EnvClusterName),
+		namespace: required(layout.EnvPodNamespace),
+		self: node.Self{
+			ClusterUID: types.UID(required(layout.EnvClusterUID)), Node: required(layout.EnvPodName), PodUID: types.UID(required(layout.EnvPodUID)),
+			AgentVersion: o.Version, FactsPort: layout.FactsPort,
+		},
+		memoryLimit: number(layout.EnvMemoryLimit, 0),
+	}
+	e.self.GracePeriod = time.Duration(number(layout.EnvGracePeriod, int64(defaultGracePeriod/time.Second))) * time.Second
+	if ip := required(layout.EnvPodIP); ip != "" {
+		address, err := netip.ParseAddr(ip)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s is %q, want an IP address", layout.EnvPodIP, ip))
+		}
+		e.self.Address = address.Unmap().String()
+	}
+	return e, errors.Join(problems...)
+}

@@ -1,0 +1,237 @@
+package pod
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/layout"
+)
+
+// Paths are where things lie. Those of the Cassandra container and the agent's are the same, since volumes are mounted at the same place in both.
+type Paths struct {
+	// Configuration is the directory that Cassandra is started on.
+	Configuration string
+	// Library holds the Java agents.
+	Library string
+	// Data and Commitlog are the mount paths of volumes; Commitlog is empty if it has none of its own.
+	Data, Commitlog string
+	Logs            string
+	Temporary       string
+}
+
+// DefaultPaths are those of core/layout.
+func DefaultPaths(hasCommitlog bool) Paths {
+	p := Paths{
+		Configuration: layout.RenderedDir, Library: layout.LibraryDir, Data: layout.DataDir, Logs: layout.LogDir, Temporary: "/tmp",
+	}
+	if hasCommitlog {
+		p.Commitlog = layout.CommitlogDir
+	}
+	return p
+}
+
+// Names of the Java agents in the library, and of the exporter's rules.
+const (
+	JolokiaJar    = "jolokia.jar"
+	ExporterJar   = "jmx-exporter.jar"
+	ExporterRules = "jmx-exporter.yaml"
+)
+
+// Files are the configuration directories of a node.
+type Files struct {
+	// root is put before every path by which the agent itself reaches a file; the paths in the configuration are those that the JVM sees.
+	root     string
+	paths    Paths
+	password string
+	ports    Ports
+}
+
+// Ports that the JVM's agents listen on.
+type Ports struct {
+	Jolokia uint16
+	// Exporter; 0 for none.
+	Exporter uint16
+}
+
+// jolokiaUser is the name that goes with the password of the pod.
+const jolokiaUser = "helenus"
+
+// NewFiles renders to paths below root (/ in a pod), with the password that Jolokia is to ask for.
+func NewFiles(root string, paths Paths, password string, ports Ports) *Files {
+	return &Files{root: root, paths: paths, password: password, ports: ports}
+}
+
+// at is where the agent reaches a path.
+func (f *Files) at(elements ...string) string {
+	return filepath.Join(append([]string{f.root}, elements...)...)
+}
+
+// Complete adds what only the pod knows: directories, Java agents, the credential.
+func (f *Files) Complete(n *config.Node) error {
+	n.Directories = config.Directories{Configuration: f.paths.Configuration, Logs: f.paths.Logs, Temporary: f.paths.Temporary}.
+		OnVolumes(f.paths.Data, f.paths.Commitlog)
+	n.Jolokia = config.Jolokia{Jar: filepath.Join(f.paths.Library, JolokiaJar), Port: f.ports.Jolokia, User: jolokiaUser, Password: f.password}
+	if f.ports.Exporter > 0 {
+		if _, err := os.Stat(f.at(f.paths.Library, ExporterJar)); err == nil {
+			n.Exporter = &config.Exporter{
+				Jar: filepath.Join(f.paths.Library, ExporterJar), Config: filepath.Join(f.paths.Library, ExporterRules), Port: f.ports.Exporter,
+				Address: netip.IPv4Unspecified(),
+			}
+			if n.Address.Is6() && !n.Address.Is4In6() {
+				n.Exporter.Address = netip.IPv6Unspecified()
+			}
+		}
+	}
+	return nil
+}
+
+// maxConfigurationFile is far above any file in a configuration directory.
+const maxConfigurationFile = 4 << 20
+
+// Base reads the image's own configuration.
+func (f *Files) Base(directory string) (config.Files, error) {
+	if directory == "" {
+		return nil, errors.New("helenus-init has not copied the image's configuration")
+	}
+	files := config.Files{}
+	root := os.DirFS(f.at(directory))
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(root, path)
+		if err != nil {
+			return err
+		}
+		if len(text) > maxConfigurationFile {
+			return fmt.Errorf("%s has more than %d bytes", path, maxConfigurationFile)
+		}
+		files[path] = text
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the image's configuration: %w", err)
+	}
+	return files, nil
+}
+
+// Install makes the configuration directory anew: a copy of the image's with the rendered files over it. No JVM runs meanwhile.
+func (f *Files) Install(base string, files config.Files) error {
+	present := f.at(f.paths.Configuration)
+	next := present + ".next"
+	if err := os.RemoveAll(next); err != nil {
+		return fmt.Errorf("clear %s: %w", next, err)
+	}
+	if err := os.CopyFS(next, os.DirFS(f.at(base))); err != nil {
+		return fmt.Errorf("copy the image's configuration: %w", err)
+	}
+	for name, text := range files {
+		path := filepath.Join(next, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return fmt.Errorf("make directory of %s: %w", name, err)
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replace %s: %w", name, err)
+		}
+		if err := os.WriteFile(path, text, modeOf(name)); err != nil {
+			return fmt.Errorf("write configuration: %w", err)
+		}
+	}
+	if err := os.RemoveAll(present); err != nil {
+		return fmt.Errorf("remove the former configuration: %w", err)
+	}
+	if err := os.Rename(next, present); err != nil {
+		return fmt.Errorf("publish the configuration: %w", err)
+	}
+	return nil
+}
+
+// modeOf keeps the credential from anybody but the user of both containers.
+func modeOf(name string) fs.FileMode {
+	if name == config.JolokiaProperties {
+		return 0o600
+	}
+	return 0o640
+}
+
+// Read one file of the configuration directory.
+func (f *Files) Read(name string) ([]byte, error) {
+	text, err := os.ReadFile(f.at(f.paths.Configuration, name))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return text, nil
+}
+
+// Replace one file of it at once: Cassandra may read it at any moment.
+func (f *Files) Replace(name string, text []byte) error {
+	path := f.at(f.paths.Configuration, name)
+	if err := os.WriteFile(path+".next", text, modeOf(name)); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	if err := os.Rename(path+".next", path); err != nil {
+		return fmt.Errorf("publish configuration: %w", err)
+	}
+	return nil
+}
+
+// lastBytes of a log are looked at for the words of a death.
+const lastBytes = 64 << 10
+
+// FatalLine is the last line of Cassandra's own log since a time that tells of an error; empty if there is no such log or line.
+func (f *Files) FatalLine(since time.Time) string {
+	file, err := os.Open(f.at(f.paths.Logs, "system.log"))
+	if err != nil {
+		return ""
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	info, err := file.Stat()
+	if err != nil || info.ModTime().Before(since) {
+		return ""
+	}
+	if info.Size() > lastBytes {
+		if _, err := file.Seek(-lastBytes, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(file, lastBytes))
+	if err != nil {
+		return ""
+	}
+	return fatalLine(text)
+}
+
+// fatalLine finds the last ERROR, and the message of its exception where the line has none of its own.
+func fatalLine(log []byte) string {
+	lines := strings.Split(string(bytes.TrimSpace(log)), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if !strings.HasPrefix(lines[i], "ERROR") {
+			continue
+		}
+		line := lines[i]
+		if _, message, found := strings.Cut(line, " - "); found {
+			line = message
+		}
+		if i+1 < len(lines) && isException(lines[i+1]) {
+			line = strings.TrimSpace(line + ": " + lines[i+1])
+		}
+		const longest = 500
+		return strings.ToValidUTF8(line[:min(len(line), longest)], "")
+	}
+	return ""
+}
+
+// isException says whether a line begins a stack trace: "java.lang.RuntimeException: …".
+func isException(line string) bool {
+	class, _, _ := strings.Cut(line, ":")
+	return strings.Contains(class, ".") && !strings.ContainsAny(class, " \t") && (strings.HasSuffix(class, "Exception") || strings.HasSuffix(class, "Error"))
+}

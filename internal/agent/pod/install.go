@@ -1,0 +1,104 @@
+package pod
+
+import (
+	"crypto/rand"
+	_ "embed" // the exporter's rules
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"helenus.io/helenus/internal/initd"
+)
+
+// exporterRules choose and name the metrics of Cassandra.
+//
+//go:embed jmx-exporter.yaml
+var exporterRules []byte
+
+// Installation is what the agent's image hands to the Cassandra container.
+type Installation struct {
+	// Init is helenus-init in the agent's image, InitTarget where the Cassandra container executes it.
+	Init, InitTarget string
+	// Lib is the directory with the Java agents in the agent's image, Library where the JVM finds them.
+	Lib, Library string
+}
+
+// Install puts everything in place. It is called at every start of the agent: each file appears whole, and one that is in use is not touched.
+func Install(i Installation) error {
+	for _, jar := range []struct {
+		pattern, name string
+		required      bool
+	}{{"jolokia*.jar", JolokiaJar, true}, {"jmx*.jar", ExporterJar, false}} {
+		found, err := filepath.Glob(filepath.Join(i.Lib, jar.pattern))
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", jar.pattern, err)
+		}
+		if len(found) == 0 && jar.required {
+			return fmt.Errorf("no %s in %s: the agent's image is not complete", jar.pattern, i.Lib)
+		}
+		if len(found) == 0 {
+			continue
+		}
+		slices.Sort(found)
+		if err := copyFile(found[len(found)-1], filepath.Join(i.Library, jar.name)); err != nil {
+			return err
+		}
+	}
+	if err := publish(filepath.Join(i.Library, ExporterRules), exporterRules); err != nil {
+		return err
+	}
+	// Last: from then on the Cassandra container may start.
+	return initd.Install(i.Init, i.InitTarget)
+}
+
+func copyFile(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("install %s: %w", filepath.Base(to), err)
+	}
+	return publish(to, text)
+}
+
+// publish writes a file so that it appears whole or not at all.
+func publish(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o775); err != nil { //nolint:gosec // shared with the Cassandra container, which has the same group
+		return fmt.Errorf("install %s: %w", filepath.Base(path), err)
+	}
+	next := path + ".next"
+	if err := os.WriteFile(next, text, 0o644); err != nil { //nolint:gosec // nothing secret, and the JVM must read it
+		return fmt.Errorf("install %s: %w", filepath.Base(path), err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return fmt.Errorf("install %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// Password is the credential of Jolokia in this pod: made once, and kept in the agent's private directory, because a JVM that runs goes on asking for it when
+// the agent is a new one.
+func Password(directory string) (string, error) {
+	path := filepath.Join(directory, "jolokia.password")
+	text, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(text))) > 0 {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read credential of Jolokia: %w", err)
+	}
+	password := rand.Text()
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return "", fmt.Errorf("keep credential of Jolokia: %w", err)
+	}
+	next := path + ".next"
+	if err := os.WriteFile(next, []byte(password), 0o600); err != nil {
+		return "", fmt.Errorf("keep credential of Jolokia: %w", err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return "", fmt.Errorf("keep credential of Jolokia: %w", err)
+	}
+	return password, nil
+}

@@ -1,0 +1,174 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/cassandra/cql"
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// JVM is Cassandra in the same pod, over Jolokia and CQL.
+type JVM struct {
+	jmx    *jolokia.Client
+	node   *cassandra.Node
+	native netip.AddrPort
+
+	mu     sync.Mutex
+	schema cassandra.Schema
+}
+
+// NewJVM asks the Jolokia on a port of the loopback address; transport is nil for a real one. Native is where CQL is reached from within the pod.
+func NewJVM(port uint16, password string, native netip.AddrPort, transport http.RoundTripper) (*JVM, error) {
+	client, err := jolokia.New(jolokia.Config{
+		URL: fmt.Sprintf("http://127.0.0.1:%d/jolokia/", port), User: jolokiaUser, Password: password, Transport: transport,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &JVM{jmx: client, node: cassandra.NewNode(client), native: native}, nil
+}
+
+// Look reads how the ring looks from here. A JVM whose beans are not registered yet gives nil.
+func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
+	view, err := j.node.View(ctx)
+	if errors.Is(err, cassandra.ErrStarting) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ring := ringOf(&view)
+	schema, err := j.schemaOf(ctx, view.SchemaVersion)
+	if err != nil {
+		if view.Mode == cassandra.ModeNormal {
+			return nil, err
+		}
+		return ring, nil // on its way up or down a node may not tell; nothing depends on it then
+	}
+	ring.Keyspaces = map[string]string{}
+	for _, k := range schema.Keyspaces {
+		ring.Keyspaces[k.Name] = k.Replication.String()
+	}
+	return ring, nil
+}
+
+// schemaOf reads the keyspaces again only when the version of the schema is another one.
+func (j *JVM) schemaOf(ctx context.Context, version string) (cassandra.Schema, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if version != "" && j.schema.Version == version {
+		return j.schema, nil
+	}
+	schema, err := j.node.Schema(ctx)
+	if err != nil {
+		return cassandra.Schema{}, err
+	}
+	j.schema = schema
+	return schema, nil
+}
+
+// ringOf puts the parts of a view together by address.
+func ringOf(v *cassandra.View) *facts.Ring {
+	ring := &facts.Ring{
+		Mode: facts.Mode(v.Mode), HostID: v.HostID, ReleaseVersion: v.ReleaseVersion, SchemaVersion: v.SchemaVersion,
+		GossipRunning: v.GossipRunning, NativeRunning: v.NativeTransportRunning,
+	}
+	endpoints := map[netip.Addr]*facts.Endpoint{}
+	at := func(a netip.AddrPort) *facts.Endpoint {
+		e := endpoints[a.Addr()]
+		if e == nil {
+			e = &facts.Endpoint{Address: a.Addr().String()}
+			endpoints[a.Addr()] = e
+		}
+		return e
+	}
+	for i := range v.Gossip {
+		g := &v.Gossip[i]
+		e := at(g.Endpoint)
+		e.HostID, e.Datacenter, e.Rack, e.Live = g.HostID, g.Datacenter, g.Rack, g.Alive
+		e.Status = facts.GossipStatus(strings.ToUpper(string(g.Status)))
+		e.Release, e.SchemaVersion, e.Load = g.ReleaseVersion, g.SchemaVersion, g.LoadBytes
+	}
+	for endpoint, hostID := range v.HostIDs {
+		if e := at(endpoint); e.HostID == "" {
+			e.HostID = hostID
+		}
+	}
+	for _, t := range v.Tokens {
+		e := at(t.Endpoint)
+		e.Tokens = append(e.Tokens, t.Token)
+	}
+	for _, e := range endpoints {
+		slices.Sort(e.Tokens)
+		ring.Endpoints = append(ring.Endpoints, *e)
+	}
+	slices.SortFunc(ring.Endpoints, func(a, b facts.Endpoint) int { return strings.Compare(a.Address, b.Address) })
+	return ring
+}
+
+// OpenNative opens CQL.
+func (j *JVM) OpenNative(ctx context.Context) error { return j.node.StartNativeTransport(ctx) }
+
+// CloseNative closes CQL.
+func (j *JVM) CloseNative(ctx context.Context) error { return j.node.StopNativeTransport(ctx) }
+
+// Drain flushes and leaves gossip.
+func (j *JVM) Drain(ctx context.Context) error { return j.node.Drain(ctx) }
+
+// ReloadSeeds takes over what cassandra.yaml has. A node's own address does not count, so that a single node's list may be empty for Cassandra.
+func (j *JVM) ReloadSeeds(ctx context.Context) error {
+	_, err := j.node.ReloadSeeds(ctx)
+	return err
+}
+
+// Apply makes changes through JMX, in order. The first refusal ends it; to make them again is harmless.
+func (j *JVM) Apply(ctx context.Context, writes []config.Write) error {
+	for _, w := range writes {
+		request := jolokia.Write(w.MBean, w.Attribute, w.Value)
+		if w.Operation != "" {
+			request = jolokia.Exec(w.MBean, w.Operation, w.Arguments...)
+		}
+		if _, err := j.jmx.Call(ctx, request); err != nil {
+			return fmt.Errorf("set %s: %w", strings.Join(w.Settings, ", "), err)
+		}
+	}
+	return nil
+}
+
+// AlterSystemKeyspaces gives the system keyspaces so many replicas in each datacenter.
+func (j *JVM) AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (string, error) {
+	session, err := cql.Connect(ctx, cql.Config{Address: j.native})
+	if err != nil {
+		return "", err
+	}
+	defer session.Close()
+	replicas := make(map[string]int, len(replication))
+	for datacenter, n := range replication {
+		replicas[datacenter] = int(n)
+	}
+	keyspaces := map[string]map[string]int{}
+	for _, name := range cql.SystemKeyspaces() {
+		keyspaces[name] = replicas
+	}
+	altered, err := session.EnsureReplication(ctx, keyspaces, j.node.AwaitSchemaAgreement)
+	if err != nil {
+		return "", err
+	}
+	if len(altered) == 0 {
+		return "nothing had to be altered", nil
+	}
+	return "altered " + strings.Join(altered, ", "), nil
+}
+
+// Close ends idle connections.
+func (j *JVM) Close() { j.jmx.Close() }

@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/agent/journal"
+	"helenus.io/helenus/internal/agent/pod"
+	"helenus.io/helenus/internal/agent/record"
+	"helenus.io/helenus/internal/agent/serve"
+	"helenus.io/helenus/internal/agentapi"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/pki"
+)
+
+// Run is an agent until ctx ends. It returns nil then, and an error if it could not begin or a server failed.
+func Run(ctx context.Context, o Options) error {
+	logger := log.New(os.Stderr, "", log.LstdFlags|log.LUTC|log.Lmsgprefix)
+	e, err := readEnvironment(o)
+	if err != nil {
+		return fmt.Errorf("read environment of the pod: %w", err)
+	}
+	e.self.StartedAt = time.Now()
+	logger.Printf("helenus-agent %s for node %s of cluster %s in pod %s", o.Version, e.self.Node, e.cluster, e.self.PodUID)
+
+	h := &health{now: time.Now}
+	servers, err := listen(o)
+	if err != nil {
+		return err
+	}
+	a, line, err := assemble(o, e, logger)
+	if err != nil {
+		return err
+	}
+	h.agent = a
+	if err := install(o); err != nil {
+		return fmt.Errorf("hand over to the Cassandra container: %w", err)
+	}
+	h.started.Store(true)
+	certificates := pki.NewFiles(o.path(layout.CertificateDir))
+
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var all sync.WaitGroup
+	serveUntil := func(name string, run func() error) {
+		all.Go(func() {
+			if err := run(); err != nil && ctx.Err() == nil {
+				stop(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	serveUntil("health", func() error { return serve.HealthServer(ctx, servers.health, h) })
+	serveUntil("facts", func() error { return serve.Facts(ctx, servers.facts, a, certificates.Material, time.Now) })
+	all.Go(func() { line.Run(ctx) })
+	a.Run(ctx)
+	all.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+type listeners struct{ health, facts net.Listener }
+
+func listen(o Options) (listeners, error) {
+	on := func(port int) (net.Listener, error) {
+		l, err := net.Listen("tcp", net.JoinHostPort(o.ListenAddress, strconv.Itoa(port))) //nolint:noctx // it is open as long as the agent
+		if err != nil {
+			return nil, fmt.Errorf("listen: %w", err)
+		}
+		return l, nil
+	}
+	health, err := on(layout.HealthPort)
+	if err != nil {
+		return listeners{}, err
+	}
+	facts, err := on(layout.FactsPort)
+	return listeners{health, facts}, err
+}
+
+func install(o Options) error {
+	return pod.Install(pod.Installation{
+		Init: o.imagePath("helenus-init"), InitTarget: o.path(layout.InitBinary),
+		Lib: layout.InstallDir, Library: o.path(layout.LibraryDir),
+	})
+}
+
+// imagePath is a file that lies beside the agent in its image.
+func (o *Options) imagePath(name string) string {
+	own, err := os.Executable()
+	if err != nil {
+		return "/" + name
+	}
+	return filepath.Join(filepath.Dir(own), name)
+}
+
+// assemble makes the agent and its line to the API server out of the pod.
+func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *record.Line, error) {
+	volumes := []pod.Volume{{Name: v1alpha1.VolumeData, Directory: o.path(layout.DataDir)}}
+	_, err := os.Stat(o.path(layout.CommitlogDir))
+	hasCommitlog := err == nil
+	if hasCommitlog {
+		volumes = append(volumes, pod.Volume{Name: v1alpha1.VolumeCommitlog, Directory: o.path(layout.CommitlogDir)})
+	}
+	data, err := journal.OpenVolume(o.path(layout.DataDir))
+	if err != nil {
+		return nil, nil, err
+	}
+	password, err := pod.Password(o.path(layout.PrivateDir))
+	if err != nil {
+		return nil, nil, err
+	}
+	address, err := netip.ParseAddr(e.self.Address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("address of the pod: %w", err)
+	}
+	jvm, err := pod.NewJVM(layout.JolokiaPort, password, netip.AddrPortFrom(address, layout.NativePort), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	certificates := pki.NewFiles(o.path(layout.CertificateDir))
+	a := execute.New(execute.Host{
+		Clock:   systemClock{},
+		Init:    initd.NewClient(o.path(filepath.Join(layout.SharedDir, initd.SocketName)), initd.PauseFor(time.Second)),
+		Journal: pod.NewJournal(data),
+		Disk:    pod.NewDisk(volumes, time.Now),
+		Files: pod.NewFiles(o.Root, pod.DefaultPaths(hasCommitlog), password,
+			pod.Ports{Jolokia: layout.JolokiaPort, Exporter: layout.MetricsPort}),
+		JVM:   jvm,
+		Peers: pod.NewPeers(e.self.ClusterUID, certificates.Material, time.Now, agentapi.FactsAddress),
+		Logf:  logger.Printf,
+	}, e.self, execute.Options{MemoryLimit: e.memoryLimit, Random: rand.Float64})
+
+	line, err := e.line(o, a, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.Connect(line)
+	return a, line, nil
+}
+
+func (e *environment) line(o Options, a *execute.Agent, logger *log.Logger) (*record.Line, error) {
+	config := record.Config{URL: o.APIServer, Directory: o.path(layout.TokenDir)}
+	if config.URL == "" {
+		var err error
+		if config, err = record.InCluster(config.Directory); err != nil {
+			return nil, err
+		}
+	}
+	api, err := record.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return record.NewLine(api, record.Options{
+		Namespace: e.namespace, Node: e.self.Node, Cluster: e.cluster,
+		Now: time.Now, Random: rand.Float64, Changed: a.Wake, Logf: logger.Printf,
+	}), nil
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time                         { return time.Now() }
+func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// health is what probes and Prometheus see of an agent.
+type health struct {
+	agent   *execute.Agent
+	started atomic.Bool
+	now     func() time.Time
+}
+
+func (h *health) Started() bool         { return h.started.Load() }
+func (h *health) Live() (bool, string)  { return h.agent.Live() }
+func (h *health) Ready() (bool, string) { return h.agent.Ready() }
+
+// phases that are shown as metrics.
+var phases = []v1alpha1.NodePhase{
+	v1alpha1.PhaseWaiting, v1alpha1.PhaseStarting, v1alpha1.PhaseJoining, v1alpha1.PhaseNormal, v1alpha1.PhaseLeaving, v1alpha1.PhaseLeft,
+	v1alpha1.PhaseStopping, v1alpha1.PhaseStopped, v1alpha1.PhaseDeferred, v1alpha1.PhaseDataLost, v1alpha1.PhaseDownTooLong,
+	v1alpha1.PhaseAddressTaken, v1alpha1.PhaseFailed,
+}
+
+func (h *health) Metrics() []serve.Metric {
+	f, now := h.agent.Figures(), h.now()
+	out := serve.PhaseMetrics(f.Phase, phases)
+	ready := serve.Metric{Name: "helenus_agent_ready", Help: "Whether the node is NORMAL, gossips and is open to clients.", Type: "gauge"}
+	if f.Ready {
+		ready.Value = 1
+	}
+	out = append(out, ready, serve.Metric{
+		Name: "helenus_agent_jvm_restarts_total", Help: "Restarts of the JVM in this pod that nobody asked for.", Type: "counter", Value: float64(f.Restarts),
+	})
+	for kind, row := range f.Failures {
+		out = append(out, serve.Metric{
+			Name: "helenus_agent_failing_action", Help: "Actions that fail now, with how often in a row.", Type: "gauge",
+			Labels: map[string]string{"action": string(kind)}, Value: float64(row),
+		})
+	}
+	out = append(out, serve.Age("helenus_agent_api_server_silence_seconds", "Time since the API server last answered.", f.APIHeard, now)...)
+	return append(out, serve.Age("helenus_agent_jvm_silence_seconds", "Time since the JVM last answered.", f.JVMHeard, now)...)
+}

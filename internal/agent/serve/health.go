@@ -1,0 +1,115 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+)
+
+// Health is what the probes and Prometheus ask.
+type Health interface {
+	// Started says that helenus-init lies where the Cassandra container looks for it.
+	Started() bool
+	Live() (bool, string)
+	Ready() (bool, string)
+	Metrics() []Metric
+}
+
+// Metric is one sample in the text format of Prometheus.
+type Metric struct {
+	Name, Help string
+	// Type is gauge or counter.
+	Type   string
+	Labels map[string]string
+	Value  float64
+}
+
+// HealthServer serves probes and metrics on a listener until ctx ends.
+func HealthServer(ctx context.Context, listener net.Listener, health Health) error {
+	return run(ctx, limit(listener, maxConnections), HealthHandler(health))
+}
+
+// HealthHandler answers probes and metrics.
+func HealthHandler(health Health) http.Handler {
+	mux := http.NewServeMux()
+	probe := func(path string, ask func() (bool, string)) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			ok, message := ask()
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			if !ok {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+			_, _ = fmt.Fprintln(w, message) // a prober that is gone is nobody's error
+		})
+	}
+	probe(layout.StartupPath, func() (bool, string) {
+		if !health.Started() {
+			return false, "helenus-init is not in the shared volume yet"
+		}
+		return true, "ok"
+	})
+	probe(layout.LivePath, health.Live)
+	probe(layout.ReadyPath, health.Ready)
+	mux.HandleFunc("GET "+layout.MetricsPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		writeMetrics(w, health.Metrics())
+	})
+	return mux
+}
+
+// writeMetrics writes samples in the text format; samples of one name stand together.
+func writeMetrics(w io.Writer, metrics []Metric) {
+	slices.SortStableFunc(metrics, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
+	last := ""
+	for _, m := range metrics {
+		if m.Name != last {
+			_, _ = fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", m.Name, m.Help, m.Name, m.Type)
+			last = m.Name
+		}
+		_, _ = fmt.Fprintf(w, "%s%s %s\n", m.Name, labelText(m.Labels), strconv.FormatFloat(m.Value, 'g', -1, 64))
+	}
+}
+
+var escapeLabel = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func labelText(labels map[string]string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	var parts []string
+	for name, value := range labels {
+		parts = append(parts, name+`="`+escapeLabel.Replace(value)+`"`)
+	}
+	slices.Sort(parts)
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// PhaseMetrics are one sample for each phase, 1 for the present one.
+func PhaseMetrics(present v1alpha1.NodePhase, all []v1alpha1.NodePhase) []Metric {
+	out := make([]Metric, 0, len(all))
+	for _, phase := range all {
+		m := Metric{Name: "helenus_agent_phase", Help: "Phase of the node: 1 for the present one.", Type: "gauge", Labels: map[string]string{"phase": string(phase)}}
+		if phase == present {
+			m.Value = 1
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// Age is a metric of how long ago something was; absent for never.
+func Age(name, help string, at, now time.Time) []Metric {
+	if at.IsZero() {
+		return nil
+	}
+	return []Metric{{Name: name, Help: help, Type: "gauge", Value: now.Sub(at).Seconds()}}
+}
