@@ -2,6 +2,7 @@ package ring
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -190,8 +191,19 @@ type Unprotectable struct {
 	Datacenter string
 	// Replicas is how many each range has, Required how many must answer. If
 	// Required is greater the level is out of reach even with all nodes up.
-	Replicas int
-	Required int
+	Replicas    int
+	Required    int
+	Consistency Consistency
+}
+
+// String is a sentence such as: keyspace shop: 2 replicas in dc1, LOCAL_QUORUM
+// needs 2.
+func (u Unprotectable) String() string {
+	where := ""
+	if u.Datacenter != "" {
+		where = " in " + u.Datacenter
+	}
+	return fmt.Sprintf("%s: %d replicas%s, %s needs %d", nameKeyspaces(u.Keyspaces), u.Replicas, where, u.Consistency.CQL(), u.Required)
 }
 
 // Unprotectable lists them by keyspace and datacenter.
@@ -199,7 +211,7 @@ func (p *Protection) Unprotectable() []Unprotectable {
 	var found []Unprotectable
 	for i := range p.demands {
 		if d := &p.demands[i]; d.spare() < 1 {
-			found = append(found, Unprotectable{slices.Clone(d.keyspaces), d.datacenter, d.width, d.required})
+			found = append(found, Unprotectable{slices.Clone(d.keyspaces), d.datacenter, d.width, d.required, p.consistency})
 		}
 	}
 	return found

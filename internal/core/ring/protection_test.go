@@ -62,7 +62,8 @@ func TestCheck(t *testing.T) {
 		{"another is down", LocalQuorum, []Keyspace{three}, "b1", "a1", 2, 0},
 		{"one of the same rack is down", LocalQuorum, []Keyspace{three}, "a2", "a1", 0, 0},
 		{"it is down itself", LocalQuorum, []Keyspace{three}, "a1", "a1 b1", 0, 0},
-		{"who left is no matter", LocalQuorum, []Keyspace{three}, "a1", "gone", 0, 0},
+		{"who left is no matter", LocalQuorum, []Keyspace{three}, "b1", "gone", 0, 0},
+		{"down twice is down once", LocalOne, []Keyspace{three}, "a1", "b1 b1", 0, 0},
 		{"it is named twice", LocalQuorum, []Keyspace{three}, "a1 a1", "a2 a2", 0, 0},
 		{"another datacenter is down", LocalQuorum, []Keyspace{both}, "a1", "x y z", 0, 0},
 		{"another datacenter is taken", LocalQuorum, []Keyspace{both}, "x y", "", 3, 0},
@@ -151,8 +152,8 @@ func TestAssess(t *testing.T) {
 	tests := []struct{ down, want string }{
 		{"", "every range keeps its consistency"},
 		{"x gone", "every range keeps its consistency"},
-		{"a1", "1 range cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 are up (a1 down)"},
-		{"a1 a1 b1", "2 ranges below the level: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (50,0] in dc1, 1 are up (a1, b1 down); 2 ranges cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 are up (a1 down)"},
+		{"a1", "1 range cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 up (a1 down)"},
+		{"a1 a1 b1", "2 ranges below the level: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (50,0] in dc1, 1 up (a1, b1 down); 2 ranges cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 up (a1 down)"},
 	}
 	for _, test := range tests {
 		v := p.Assess(strings.Fields(test.down))
@@ -198,16 +199,37 @@ func TestUnprotectable(t *testing.T) {
 	}
 	tests := []struct {
 		level Consistency
-		want  string
+		want  []string
 	}{
-		{LocalQuorum, "[{[many] dc2 3 5} {[pair three] dc2 2 2} {[simple]  2 2} {[single] dc1 1 1}]"},
-		{EachQuorum, "[{[away] dc3 0 2} {[many] dc2 3 5} {[pair three] dc2 2 2} {[simple]  2 2} {[single] dc1 1 1}]"},
-		{LocalOne, "[{[single] dc1 1 1}]"},
-		{Quorum, "[{[away]  0 2} {[many]  3 5} {[pair]  2 2} {[simple]  2 2} {[single]  1 1}]"},
+		{LocalQuorum, []string{
+			"keyspace many: 3 replicas in dc2, LOCAL_QUORUM needs 5",
+			"keyspace pair and 1 more: 2 replicas in dc2, LOCAL_QUORUM needs 2",
+			"keyspace simple: 2 replicas, LOCAL_QUORUM needs 2",
+			"keyspace single: 1 replicas in dc1, LOCAL_QUORUM needs 1",
+		}},
+		{EachQuorum, []string{
+			"keyspace away: 0 replicas in dc3, EACH_QUORUM needs 2",
+			"keyspace many: 3 replicas in dc2, EACH_QUORUM needs 5",
+			"keyspace pair and 1 more: 2 replicas in dc2, EACH_QUORUM needs 2",
+			"keyspace simple: 2 replicas, EACH_QUORUM needs 2",
+			"keyspace single: 1 replicas in dc1, EACH_QUORUM needs 1",
+		}},
+		{LocalOne, []string{"keyspace single: 1 replicas in dc1, LOCAL_ONE needs 1"}},
+		{Quorum, []string{
+			"keyspace away: 0 replicas, QUORUM needs 2",
+			"keyspace many: 3 replicas, QUORUM needs 5",
+			"keyspace pair: 2 replicas, QUORUM needs 2",
+			"keyspace simple: 2 replicas, QUORUM needs 2",
+			"keyspace single: 1 replicas, QUORUM needs 1",
+		}},
 	}
 	for _, test := range tests {
-		if got := fmt.Sprint(protectionOf(t, r, test.level, keyspaces...).Unprotectable()); got != test.want {
-			t.Errorf("%s:\n got %s\nwant %s", test.level, got, test.want)
+		var got []string
+		for _, u := range protectionOf(t, r, test.level, keyspaces...).Unprotectable() {
+			got = append(got, u.String())
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s:\n got %q\nwant %q", test.level, got, test.want)
 		}
 	}
 	if got := protectionOf(t, ringOf(t), LocalQuorum, keyspaces...).Unprotectable(); len(got) != 0 {

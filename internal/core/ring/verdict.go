@@ -53,16 +53,12 @@ func (r *Risk) missing() int { return r.Required - r.Left() }
 // down). If nothing is to be taken down it says what is.
 func (r *Risk) String() string {
 	var text strings.Builder
-	text.WriteString("keyspace " + r.Keyspaces[0])
-	if more := len(r.Keyspaces) - 1; more > 0 {
-		fmt.Fprintf(&text, " and %d more", more)
-	}
-	fmt.Fprintf(&text, ": %s needs %d of the %d replicas of range %s", r.Consistency.CQL(), r.Required, len(r.Replicas), r.Range)
+	fmt.Fprintf(&text, "%s: %s needs %d of the %d replicas of range %s", nameKeyspaces(r.Keyspaces), r.Consistency.CQL(), r.Required, len(r.Replicas), r.Range)
 	if r.Datacenter != "" {
 		text.WriteString(" in " + r.Datacenter)
 	}
 	if len(r.Taken) == 0 {
-		fmt.Fprintf(&text, ", %d are up (%s down)", r.Left(), strings.Join(r.Down, ", "))
+		fmt.Fprintf(&text, ", %d up (%s down)", r.Left(), strings.Join(r.Down, ", "))
 		return text.String()
 	}
 	fmt.Fprintf(&text, ", %d would be up (", r.Left())
@@ -90,6 +86,14 @@ func (v Verdict) String() string {
 		return "every range keeps its consistency"
 	}
 	return strings.Join(parts, "; ")
+}
+
+// nameKeyspaces names the first of several.
+func nameKeyspaces(names []string) string {
+	if more := len(names) - 1; more > 0 {
+		return fmt.Sprintf("keyspace %s and %d more", names[0], more)
+	}
+	return "keyspace " + names[0]
 }
 
 func ranges(n int) string {
