@@ -62,39 +62,44 @@ func (c *Cache) Ensure(ctx context.Context, steps *step.Reporter, binaries []str
 	if len(missing) == 0 {
 		return nil
 	}
-	unlock, err := c.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	// While we waited for the lock its holder may have built them.
-	for i, binary := range c.Missing(missing) {
-		if i == 0 {
-			steps.Say("Building Kubernetes %s and what belongs to it into %s; later starts build nothing.", c.version, c.dir)
-		}
-		r, err := recipeOf(c.version, binary)
-		if err != nil {
-			return err
-		}
-		w := workspace{recipe: r, dir: filepath.Join(c.dir, r.folder())}
-		if err := w.prepare(ctx, steps); err != nil {
-			return err
-		}
-		if err := steps.Run(ctx, "build "+binary, func(ctx context.Context, p *step.Progress) error {
-			return w.build(ctx, p, binary)
-		}); err != nil {
+	steps.Say("Building Kubernetes %s and what belongs to it into %s; later starts build nothing.", c.version, c.dir)
+	for _, binary := range missing {
+		if err := c.ensure(ctx, steps, binary); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lock keeps two starts from building the same binaries side by side.
-func (c *Cache) lock() (unlock func(), err error) {
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+func (c *Cache) ensure(ctx context.Context, steps *step.Reporter, binary string) error {
+	r, err := recipeOf(c.version, binary)
+	if err != nil {
+		return err
+	}
+	w := workspace{recipe: r, dir: filepath.Join(c.dir, r.folder())}
+	unlock, err := w.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// While we waited for the lock its holder may have built it.
+	if len(c.Missing([]string{binary})) == 0 {
+		return nil
+	}
+	if err := w.prepare(ctx, steps); err != nil {
+		return err
+	}
+	return steps.Run(ctx, "build "+binary, func(ctx context.Context, p *step.Progress) error {
+		return w.build(ctx, p, binary)
+	})
+}
+
+// lock keeps two starts from building the same binary side by side.
+func (w workspace) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the cache folder: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(filepath.Join(w.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the cache's lock: %w", err)
 	}

@@ -28,9 +28,16 @@ func kubernetesGoMod(upstream []byte, k versions.Kubernetes) ([]byte, error) {
 	if err := f.AddModuleStmt("localkube.build/kubernetes"); err != nil {
 		return nil, fmt.Errorf("name the build module: %w", err)
 	}
+	required := make(map[string]bool)
+	for _, r := range f.Require {
+		required[r.Mod.Path] = true
+	}
 	for _, module := range stagingModules(f) {
 		if err := f.AddReplace(module, "", module, k.Staging()); err != nil {
 			return nil, fmt.Errorf("replace %s: %w", module, err)
+		}
+		if !required[module] {
+			continue
 		}
 		// Upstream requires them as v0.0.0, which only its paths can satisfy.
 		if err := f.AddRequire(module, k.Staging()); err != nil {

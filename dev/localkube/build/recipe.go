@@ -40,6 +40,8 @@ func All() []string {
 type recipe struct {
 	Name    string
 	Version versions.Kubernetes
+	// Generation is that of the rules by which go.mod is generated.
+	Generation int
 	// Addons are modules required beside Kubernetes' own; a recipe without any
 	// builds Kubernetes itself.
 	Addons map[string]string
@@ -57,11 +59,14 @@ type recipe struct {
 // source, and the compiler is quicker without it.
 var goFlags = []string{"-mod=mod", "-trimpath", "-gcflags=all=-dwarf=false"}
 
+// generation changes with the rules in module.go.
+const generation = 1
+
 func recipes(k versions.Kubernetes) []recipe {
 	const version = "k8s.io/component-base/version."
 	return []recipe{{
 		Name:    "kubernetes-" + k.String(),
-		Version: k,
+		Version: k, Generation: generation,
 		Packages: map[string]string{
 			APIServer:         "k8s.io/kubernetes/cmd/kube-apiserver",
 			ControllerManager: "k8s.io/kubernetes/cmd/kube-controller-manager",
@@ -80,7 +85,7 @@ func recipes(k versions.Kubernetes) []recipe {
 		Target: runtime.GOOS + "/" + runtime.GOARCH,
 	}, {
 		Name:    "addons-" + k.String(),
-		Version: k,
+		Version: k, Generation: generation,
 		Addons: map[string]string{
 			"github.com/coredns/coredns":                           "v" + versions.CoreDNS,
 			"sigs.k8s.io/sig-storage-lib-external-provisioner/v13": "v" + versions.ProvisionerLibrary,

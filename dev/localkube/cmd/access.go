@@ -60,7 +60,10 @@ All arguments are kubectl's. To choose another cluster, put --name first:
 				return err
 			}
 			run := exec.CommandContext(cmd.Context(), path, args...)
-			run.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
+			run.Env = append(os.Environ(),
+				"KUBECONFIG="+c.Kubeconfig(),
+				// What kubectl remembers of the cluster goes away with it.
+				"KUBECACHEDIR="+c.Dir().Data("kubectl"))
 			return handOver(run)
 		},
 	}
