@@ -120,12 +120,12 @@ func pinned(n *facts.Node, claim *corev1.PersistentVolumeClaim) bool {
 	return false
 }
 
-// removeRecord deletes a record and lets it go.
+// removeRecord deletes a record, and in the next pass lets it go.
 func (p *pass) removeRecord(n *facts.Node, why string) {
-	if n.Record.DeletionTimestamp == nil {
+	switch {
+	case n.Record.DeletionTimestamp == nil:
 		p.write(Write{Verb: Delete, Object: named(n.Record), UID: n.Record.UID, Why: why})
-	}
-	if hasFinalizer(n.Record, v1alpha1.FinalizerNode) {
+	case hasFinalizer(n.Record, v1alpha1.FinalizerNode):
 		p.write(Write{Verb: Release, Object: named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
 	}
 }

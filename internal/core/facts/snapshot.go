@@ -134,3 +134,17 @@ func Owned(object metav1.Object, uid string) bool {
 	ref := metav1.GetControllerOf(object)
 	return ref != nil && string(ref.UID) == uid
 }
+
+// Has says whether an object of this kind and name is among the shared ones.
+func (s Shared) Has(kind, name string) bool {
+	has := map[string]bool{
+		"Service":             s.Services[name] != nil,
+		"PodDisruptionBudget": s.Budgets[name] != nil,
+		"ServiceAccount":      s.ServiceAccounts[name] != nil,
+		"Role":                s.Roles[name] != nil,
+		"RoleBinding":         s.RoleBindings[name] != nil,
+		"ConfigMap":           s.ConfigMaps[name] != nil,
+		"Secret":              s.Secrets[name] != nil,
+	}
+	return has[kind]
+}

@@ -8,6 +8,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -139,4 +140,22 @@ func Ledger(owner Owner, data map[string]string) *corev1.ConfigMap {
 // RecordReference makes a record the controlling owner of an object.
 func RecordReference(record *v1alpha1.CassandraNode) []metav1.OwnerReference {
 	return []metav1.OwnerReference{reference(v1alpha1.GroupVersion.String(), "CassandraNode", record.Name, record.UID)}
+}
+
+// SharedObjects are the objects that a cluster of these datacenters has beside its nodes, as far as their kinds and names go.
+func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []Object {
+	out := []Object{
+		NodesService(owner), Seeds(owner, nil), Ledger(owner, nil), CertificateSecret(owner, nil),
+		AgentServiceAccount(owner), AgentRole(owner), AgentRoleBinding(owner),
+	}
+	for i := range datacenters {
+		out = append(out, ClientService(owner, datacenters[i].Name), Budget(owner, datacenters[i].Name, 0))
+	}
+	return out
+}
+
+// Object is a typed Kubernetes object.
+type Object interface {
+	metav1.Object
+	runtime.Object
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/operator"
+)
+
+// version of this build, set by the linker.
+var version = "dev"
+
+func main() {
+	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "helenus:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("helenus", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), "helenus runs Apache Cassandra on Kubernetes: it watches CassandraClusters and makes them so.\n\n"+
+			"Usage:\n  helenus --agent-image IMAGE [flags]\n\nFlags:\n")
+		flags.PrintDefaults()
+	}
+	agentImage := flags.String("agent-image", "", "`image` of the agent that runs beside each Cassandra (required)")
+	repository := flags.String("image-repository", "docker.io/library/cassandra", "`repository` of Cassandra images; a cluster without spec.image uses <repository>:<spec.version>")
+	namespaces := flags.String("namespaces", "", "comma-separated `names` of the namespaces to watch; all if empty")
+	elect := flags.Bool("leader-elect", true, "make one replica the leader; the others wait")
+	leaseNamespace := flags.String("lease-namespace", "", "`namespace` of the leader's Lease; that of the pod if empty")
+	metrics := flags.String("metrics-address", ":8080", "`address` for Prometheus metrics, 0 for none")
+	health := flags.String("health-address", ":8081", "`address` for /healthz and /readyz, 0 for none")
+	verbose := flags.Bool("verbose", false, "log also what a pass waits for")
+	showVersion := flags.Bool("version", false, "print the version and exit")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *showVersion {
+		fmt.Println(version)
+		return nil
+	}
+	if *agentImage == "" {
+		return errors.New("--agent-image is not set: name the image of the agent, such as that of the release you installed")
+	}
+	level := slog.LevelInfo
+	if *verbose {
+		level = slog.LevelDebug
+	}
+	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	ctrl.SetLogger(log)
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API server: %w", err)
+	}
+	return operator.Run(ctrl.SetupSignalHandler(), config, operator.Options{
+		Install:        facts.Install{Version: version, ImageRepository: *repository, AgentImage: *agentImage},
+		Namespaces:     split(*namespaces),
+		LeaderElection: *elect,
+		LeaseNamespace: *leaseNamespace,
+		MetricsAddress: *metrics,
+		HealthAddress:  *health,
+		Log:            log,
+	})
+}
+
+func split(list string) []string {
+	var out []string
+	for _, name := range strings.Split(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}

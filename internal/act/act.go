@@ -1,0 +1,238 @@
+package act
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster"
+	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// Recorder tells people something about an object.
+type Recorder interface {
+	Event(object runtime.Object, eventType, reason, message string)
+}
+
+// Confirm reads the cluster from the API server itself and says what has changed since the snapshot that a plan rests on: nil if nothing that counts has.
+type Confirm func(ctx context.Context) error
+
+// Writer carries out plans.
+type Writer struct {
+	// Client writes to the API server.
+	Client client.Client
+	// Live reads from the API server itself, where a write needs to know what it changes.
+	Live client.Reader
+	// Recorder for events.
+	Recorder Recorder
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Result is what was done of a plan.
+type Result struct {
+	// Done counts the writes that were carried out.
+	Done int
+	// Err is why the next one was not; nil if all were.
+	Err error
+}
+
+// Do carries out the writes of a plan for a cluster, in order, and notes each in the store. A write whose precondition no longer holds ends the pass
+// without harm: the next one looks again.
+func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, confirm Confirm, store *consistency.Store) Result {
+	pass := &pass{Writer: w, snapshot: s, store: store, owner: render.OwnerOf(s.Cluster)}
+	for i, write := range plan.Writes {
+		if write.Live {
+			if err := confirm(ctx); err != nil {
+				return Result{Done: i, Err: fmt.Errorf("confirm before %q: %w", write, err)}
+			}
+		}
+		if err := pass.do(ctx, write); err != nil {
+			return Result{Done: i, Err: fmt.Errorf("%s: %w", write, err)}
+		}
+	}
+	return Result{Done: len(plan.Writes)}
+}
+
+type pass struct {
+	*Writer
+	snapshot *facts.Snapshot
+	store    *consistency.Store
+	owner    render.Owner
+}
+
+func (p *pass) do(ctx context.Context, w cluster.Write) error {
+	switch w.Verb {
+	case cluster.Create:
+		return p.create(ctx, w.Object)
+	case cluster.Apply:
+		return p.apply(ctx, w)
+	case cluster.Delete:
+		return p.delete(ctx, w)
+	case cluster.Hold, cluster.Release:
+		return p.finalizer(ctx, w)
+	case cluster.SetOwners:
+		return p.setOwners(ctx, w)
+	case cluster.PutLedger:
+		return p.putLedger(ctx, w.Ledger)
+	case cluster.IssueAuthority, cluster.IssueCertificate:
+		return p.certificate(ctx, w)
+	case cluster.Event:
+		p.Recorder.Event(p.snapshot.Cluster, w.EventType, w.Reason, w.Why)
+		return nil
+	default:
+		return fmt.Errorf("unknown verb %q", w.Verb)
+	}
+}
+
+func (p *pass) create(ctx context.Context, object cluster.Object) error {
+	created := object.DeepCopyObject().(client.Object)
+	if err := p.Client.Create(ctx, created, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+		return err
+	}
+	p.wrote(created)
+	return nil
+}
+
+// apply is server-side apply of an object that must exist: with its uid in it the API server answers a conflict instead of making another.
+func (p *pass) apply(ctx context.Context, w cluster.Write) error {
+	if w.UID == "" {
+		return errors.New("apply without the uid of what was seen")
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.Object)
+	if err != nil {
+		return fmt.Errorf("encode object: %w", err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetUID(w.UID)
+	u.SetResourceVersion(w.ResourceVersion)
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(u.Object, "status")
+	if err := p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManagerOperator), client.ForceOwnership); err != nil {
+		return err
+	}
+	p.wrote(u)
+	return nil
+}
+
+// delete removes exactly the object that was seen. One that is gone already, or has given way to another, is what was wanted.
+func (p *pass) delete(ctx context.Context, w cluster.Write) error {
+	if w.UID == "" {
+		return errors.New("delete without the uid of what was seen")
+	}
+	preconditions := client.Preconditions{UID: &w.UID}
+	if w.ResourceVersion != "" {
+		preconditions.ResourceVersion = &w.ResourceVersion
+	}
+	err := p.Client.Delete(ctx, w.Object.DeepCopyObject().(client.Object), preconditions, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	p.store.Deleted(keyOf(w.Object), w.UID)
+	return nil
+}
+
+// finalizer puts our finalizer on an object or takes it off, by uid. An object that is gone needs none.
+func (p *pass) finalizer(ctx context.Context, w cluster.Write) error {
+	current := w.Object.DeepCopyObject().(client.Object)
+	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if current.GetUID() != w.UID {
+		return nil
+	}
+	finalizers := without(current.GetFinalizers(), w.Finalizer)
+	if w.Verb == cluster.Hold {
+		finalizers = append(finalizers, w.Finalizer)
+	}
+	if len(finalizers) == len(current.GetFinalizers()) {
+		return nil
+	}
+	return client.IgnoreNotFound(p.patchMeta(ctx, current, w.UID, current.GetResourceVersion(), map[string]any{"finalizers": finalizers}))
+}
+
+func (p *pass) setOwners(ctx context.Context, w cluster.Write) error {
+	owners := w.Object.GetOwnerReferences()
+	if owners == nil {
+		owners = []metav1.OwnerReference{}
+	}
+	return p.patchMeta(ctx, w.Object.DeepCopyObject().(client.Object), w.UID, w.ResourceVersion, map[string]any{"ownerReferences": owners})
+}
+
+// patchMeta changes metadata of the object that was seen, in the version that was seen.
+func (p *pass) patchMeta(ctx context.Context, object client.Object, uid types.UID, resourceVersion string, fields map[string]any) error {
+	fields["uid"], fields["resourceVersion"] = uid, resourceVersion
+	patch, err := json.Marshal(map[string]any{"metadata": fields})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	if err := p.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+		return err
+	}
+	p.wrote(object)
+	return nil
+}
+
+// putLedger is a compare-and-swap: an update of the version that was read, or a creation if none was.
+func (p *pass) putLedger(ctx context.Context, l *facts.Ledger) error {
+	data, err := facts.EncodeLedger(l)
+	if err != nil {
+		return err
+	}
+	object := render.Ledger(p.owner, data)
+	if l.UID == "" {
+		return p.create(ctx, object)
+	}
+	object.UID, object.ResourceVersion = l.UID, l.ResourceVersion
+	if err := p.Client.Update(ctx, object, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+		return err
+	}
+	p.wrote(object)
+	return nil
+}
+
+func (p *pass) certificate(ctx context.Context, w cluster.Write) error {
+	secret := w.Object.DeepCopyObject().(*corev1.Secret)
+	fill := p.fillAuthority
+	if w.Verb == cluster.IssueCertificate {
+		fill = p.fillCertificate
+	}
+	if err := fill(ctx, secret); err != nil {
+		return err
+	}
+	if w.UID == "" {
+		return p.create(ctx, secret)
+	}
+	return p.apply(ctx, cluster.Write{Object: secret, UID: w.UID})
+}
+
+func (p *pass) wrote(object client.Object) {
+	p.store.Wrote(keyOf(object), object.GetUID(), object.GetResourceVersion())
+}
+
+func keyOf(object cluster.Object) consistency.Key {
+	return consistency.Key{Kind: object.GetObjectKind().GroupVersionKind().Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+func without(list []string, item string) []string {
+	out := make([]string, 0, len(list)+1)
+	for _, s := range list {
+		if s != item {
+			out = append(out, s)
+		}
+	}
+	return out
+}

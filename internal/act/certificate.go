@@ -1,0 +1,47 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/pki"
+)
+
+// fillAuthority makes a new certificate authority. The Secret is only ever created, so an authority that exists is never replaced.
+func (p *pass) fillAuthority(_ context.Context, secret *corev1.Secret) error {
+	pair, err := pki.NewAuthority(p.owner.Namespace+"/"+p.owner.Name, p.Now())
+	if err != nil {
+		return fmt.Errorf("make certificate authority: %w", err)
+	}
+	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: pair.Certificate}
+	return nil
+}
+
+// fillCertificate signs a certificate for the node that the Secret is labelled with.
+func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error {
+	authority := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: p.owner.Namespace, Name: v1alpha1.AuthorityName(p.owner.Name)}
+	if err := p.Live.Get(ctx, key, authority); err != nil {
+		return fmt.Errorf("read certificate authority: %w", err)
+	}
+	signer, err := pki.ParseAuthority(pki.Pair{Certificate: authority.Data[pki.KeyCertificate], Key: authority.Data[pki.KeyPrivateKey]})
+	if err != nil {
+		return fmt.Errorf("read Secret %s: %w", key.Name, err)
+	}
+	pair, err := signer.Issue(pki.NodeOf(p.owner.UID, secret.Labels[v1alpha1.LabelNode]), p.Now())
+	if err != nil {
+		return err
+	}
+	leaf, err := pki.ParseCertificates(pair.Certificate)
+	if err != nil {
+		return err
+	}
+	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: authority.Data[pki.KeyBundle]}
+	secret.Annotations = map[string]string{v1alpha1.AnnotationRenewAfter: pki.RenewAt(leaf[0]).UTC().Format(time.RFC3339)}
+	return nil
+}

@@ -1,0 +1,97 @@
+package consistency
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Key names an object.
+type Key struct {
+	Kind      string
+	Namespace string
+	Name      string
+}
+
+func (k Key) String() string { return fmt.Sprintf("%s %s/%s", k.Kind, k.Namespace, k.Name) }
+
+// Seen is an object as a view shows it.
+type Seen struct {
+	UID             types.UID
+	ResourceVersion string
+	Deleting        bool
+}
+
+// Store holds the writes of one cluster that were not seen yet. The zero value is empty. It is not safe for concurrent use: a cluster has one pass at a
+// time.
+type Store struct {
+	pending map[Key]write
+}
+
+type write struct {
+	uid             types.UID
+	resourceVersion string
+	deleted         bool
+}
+
+// Wrote remembers that an object was written and has this version now.
+func (s *Store) Wrote(key Key, uid types.UID, resourceVersion string) {
+	s.put(key, write{uid: uid, resourceVersion: resourceVersion})
+}
+
+// Deleted remembers that the deletion of an object was accepted.
+func (s *Store) Deleted(key Key, uid types.UID) { s.put(key, write{uid: uid, deleted: true}) }
+
+func (s *Store) put(key Key, w write) {
+	if s.pending == nil {
+		s.pending = map[Key]write{}
+	}
+	s.pending[key] = w
+}
+
+// Unseen are the writes that a view does not show yet, sorted; those that it shows are forgotten. Look says what the view has for an object, and whether
+// it has one at all.
+func (s *Store) Unseen(look func(Key) (Seen, bool)) []Key {
+	var out []Key
+	for key, w := range s.pending {
+		seen, there := look(key)
+		if w.shown(seen, there) {
+			delete(s.pending, key)
+			continue
+		}
+		out = append(out, key)
+	}
+	slices.SortFunc(out, func(a, b Key) int {
+		return slices.Compare([]string{a.Kind, a.Namespace, a.Name}, []string{b.Kind, b.Namespace, b.Name})
+	})
+	return out
+}
+
+// shown says that a view is at least as new as the write.
+func (w write) shown(seen Seen, there bool) bool {
+	switch {
+	case w.deleted:
+		return !there || seen.UID != w.uid || seen.Deleting
+	case !there:
+		return false
+	default:
+		// Under the name may be another object than ours, if ours is gone again: versions have one order over all of them.
+		return !older(seen.ResourceVersion, w.resourceVersion)
+	}
+}
+
+// older compares versions as Kubernetes defines it since 1.35 (and has kept before): decimal numbers of one order. Versions that are no such numbers are
+// equal or unknown, and unknown counts as older.
+func older(a, b string) bool {
+	if a == b {
+		return false
+	}
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	if errX != nil || errY != nil {
+		return true
+	}
+	return x < y
+}

@@ -1,0 +1,86 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// ErrChanged says that the world is no longer what a plan rests on.
+var ErrChanged = errors.New("the cluster has changed since it was looked at")
+
+// Confirm reads the cluster's object, records and pods from the API server itself, and asks every agent that a snapshot has an answer of again. It
+// returns ErrChanged if anything that a decision rests on is no longer as the snapshot has it.
+func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
+	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
+	cluster := &v1alpha1.CassandraCluster{}
+	if err := r.Live.Get(ctx, key, cluster); err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	if cluster.UID != s.Cluster.UID || cluster.Generation != s.Cluster.Generation || (cluster.DeletionTimestamp == nil) != (s.Cluster.DeletionTimestamp == nil) {
+		return fmt.Errorf("%w: its spec or its deletion", ErrChanged)
+	}
+	var records v1alpha1.CassandraNodeList
+	var pods metav1.PartialObjectMetadataList
+	pods.SetGroupVersionKind(podListKind)
+	for _, l := range []client.ObjectList{&records, &pods} {
+		if err := r.Live.List(ctx, l, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelClusterUID: string(s.Cluster.UID)}); err != nil {
+			return fmt.Errorf("list %T: %w", l, err)
+		}
+	}
+	if err := sameRecords(s, records.Items); err != nil {
+		return err
+	}
+	if err := samePods(s, pods.Items); err != nil {
+		return err
+	}
+	return r.Agents.Confirm(ctx, s)
+}
+
+// sameRecords compares identity and spec. The status of a record changes all the time, and what it says is not trusted for a decision of this kind.
+func sameRecords(s *facts.Snapshot, live []v1alpha1.CassandraNode) error {
+	count := 0
+	for i := range live {
+		count++
+		n := s.Nodes[live[i].Name]
+		if n == nil || n.Record == nil || n.Record.UID != live[i].UID || n.Record.Generation != live[i].Generation ||
+			(n.Record.DeletionTimestamp == nil) != (live[i].DeletionTimestamp == nil) {
+			return fmt.Errorf("%w: record %s", ErrChanged, live[i].Name)
+		}
+	}
+	if count != len(s.Records()) {
+		return fmt.Errorf("%w: a record is gone", ErrChanged)
+	}
+	return nil
+}
+
+func samePods(s *facts.Snapshot, live []metav1.PartialObjectMetadata) error {
+	found := map[string]bool{}
+	for i := range live {
+		found[live[i].Name] = true
+		n := s.Nodes[live[i].Name]
+		if n == nil || n.Pod == nil || n.Pod.UID != live[i].UID || (n.Pod.DeletionTimestamp == nil) != (live[i].DeletionTimestamp == nil) {
+			return fmt.Errorf("%w: pod %s", ErrChanged, live[i].Name)
+		}
+	}
+	for name, n := range s.Nodes {
+		if n.Pod != nil && !found[name] {
+			return fmt.Errorf("%w: pod %s is gone", ErrChanged, name)
+		}
+	}
+	return nil
+}
+
+var podListKind = corev1.SchemeGroupVersion.WithKind("PodList")
+
+func metaOf(s *facts.Snapshot, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.Cluster.Namespace, Name: name}
+}

@@ -1,0 +1,294 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// ErrBehind says that the cache does not show our own last writes yet. Nothing may be decided on it; an event will come.
+var ErrBehind = errors.New("the cache does not show our own writes yet")
+
+// Reader observes clusters.
+type Reader struct {
+	// Cache is read for everything that is ours: objects with our labels.
+	Cache client.Reader
+	// Live reads from the API server itself: what has a name of ours without our label, and what a disruptive step must be sure of.
+	Live client.Reader
+	// Agents answers for the pods.
+	Agents *Agents
+	// Install is what this operator was installed with.
+	Install facts.Install
+}
+
+// Cluster gathers what is known about one cluster. It returns nil if there is no such cluster. Store holds our own writes that must be visible first.
+func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *consistency.Store) (*facts.Snapshot, error) {
+	cluster := &v1alpha1.CassandraCluster{}
+	if err := r.Cache.Get(ctx, key, cluster); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	o, err := list(ctx, r.Cache, key)
+	if err != nil {
+		return nil, err
+	}
+	o.add("CassandraCluster", cluster)
+	if unseen := store.Unseen(o.look); len(unseen) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrBehind, unseen[0])
+	}
+	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
+	o.shared(s)
+	o.nodes(s)
+	if err := r.volumes(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.machines(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.foreign(ctx, s); err != nil {
+		return nil, err
+	}
+	r.Agents.Fill(s)
+	return s, nil
+}
+
+// objects are those that carry the name of a cluster in their labels, in one namespace.
+type objects struct {
+	records  v1alpha1.CassandraNodeList
+	pods     corev1.PodList
+	claims   corev1.PersistentVolumeClaimList
+	services corev1.ServiceList
+	configs  corev1.ConfigMapList
+	secrets  corev1.SecretList
+	accounts corev1.ServiceAccountList
+	roles    rbacv1.RoleList
+	bindings rbacv1.RoleBindingList
+	budgets  policyv1.PodDisruptionBudgetList
+
+	seen map[consistency.Key]consistency.Seen
+}
+
+func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*objects, error) {
+	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
+	for _, l := range []client.ObjectList{
+		&o.records, &o.pods, &o.claims, &o.services, &o.configs, &o.secrets, &o.accounts, &o.roles, &o.bindings, &o.budgets,
+	} {
+		if err := from.List(ctx, l, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: key.Name}); err != nil {
+			return nil, fmt.Errorf("list %T: %w", l, err)
+		}
+	}
+	each(o, "CassandraNode", o.records.Items)
+	each(o, "Pod", o.pods.Items)
+	each(o, "PersistentVolumeClaim", o.claims.Items)
+	each(o, "Service", o.services.Items)
+	each(o, "ConfigMap", o.configs.Items)
+	each(o, "Secret", o.secrets.Items)
+	each(o, "ServiceAccount", o.accounts.Items)
+	each(o, "Role", o.roles.Items)
+	each(o, "RoleBinding", o.bindings.Items)
+	each(o, "PodDisruptionBudget", o.budgets.Items)
+	return o, nil
+}
+
+func each[T any, P interface {
+	*T
+	client.Object
+}](o *objects, kind string, items []T) {
+	for i := range items {
+		o.add(kind, P(&items[i]))
+	}
+}
+
+func (o *objects) add(kind string, object client.Object) {
+	o.seen[consistency.Key{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}] = consistency.Seen{
+		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Deleting: object.GetDeletionTimestamp() != nil,
+	}
+}
+
+func (o *objects) look(key consistency.Key) (consistency.Seen, bool) {
+	seen, ok := o.seen[key]
+	return seen, ok
+}
+
+// shared sorts the objects that a cluster has beside its nodes: ours by name, those of an earlier cluster of the same name as its predecessor's.
+func (o *objects) shared(s *facts.Snapshot) {
+	s.Shared = facts.Shared{
+		Services:        ours(s, "Service", o.services.Items),
+		Budgets:         ours(s, "PodDisruptionBudget", o.budgets.Items),
+		ServiceAccounts: ours(s, "ServiceAccount", o.accounts.Items),
+		Roles:           ours(s, "Role", o.roles.Items),
+		RoleBindings:    ours(s, "RoleBinding", o.bindings.Items),
+		ConfigMaps:      ours(s, "ConfigMap", o.configs.Items),
+		Secrets:         ours(s, "Secret", o.secrets.Items),
+	}
+	name := v1alpha1.LedgerName(s.Cluster.Name)
+	if m := s.Shared.ConfigMaps[name]; m != nil {
+		l, err := facts.DecodeLedger(m.Data, s.Cluster.UID)
+		if err != nil {
+			s.LedgerProblem = err.Error()
+			return
+		}
+		l.UID, l.ResourceVersion = m.UID, m.ResourceVersion
+		s.Ledger = l
+	}
+}
+
+func ours[T any, P interface {
+	*T
+	client.Object
+}](s *facts.Snapshot, kind string, items []T) map[string]P {
+	out := map[string]P{}
+	for i := range items {
+		object := P(&items[i])
+		if object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID) {
+			out[object.GetName()] = object
+			continue
+		}
+		s.Predecessor = append(s.Predecessor, facts.ObjectName{Kind: kind, Name: object.GetName()})
+	}
+	return out
+}
+
+// nodes sorts records, pods, claims and certificates by node. Claims of an earlier cluster are among them: they may be adopted.
+func (o *objects) nodes(s *facts.Snapshot) {
+	node := func(name string) *facts.Node {
+		n := s.Nodes[name]
+		if n == nil {
+			n = &facts.Node{Name: name, Claims: map[string]*facts.Claim{}}
+			s.Nodes[name] = n
+		}
+		return n
+	}
+	for name, record := range ours(s, "CassandraNode", o.records.Items) {
+		node(name).Record = record
+	}
+	for name, pod := range ours(s, "Pod", o.pods.Items) {
+		node(name).Pod = pod
+	}
+	for i := range o.claims.Items {
+		claim := &o.claims.Items[i]
+		n := node(claim.Labels[v1alpha1.LabelNode])
+		volume := claim.Labels[v1alpha1.LabelVolume]
+		if other := n.Claims[volume]; other == nil || preferred(n, claim) {
+			n.Claims[volume] = &facts.Claim{Claim: claim}
+		}
+	}
+	for name, secret := range s.Shared.Secrets {
+		if of := secret.Labels[v1alpha1.LabelNode]; of != "" && s.Nodes[of] != nil && name == v1alpha1.CertificateName(of) {
+			s.Nodes[of].Secret = secret
+		}
+	}
+}
+
+// preferred says that a record pins the claim, where a node has several for one volume.
+func preferred(n *facts.Node, claim *corev1.PersistentVolumeClaim) bool {
+	return n.Record != nil && slices.ContainsFunc(n.Record.Spec.Claims, func(c v1alpha1.ClaimReference) bool { return c.UID == claim.UID })
+}
+
+// volumes finds the volume of each bound claim.
+func (r *Reader) volumes(ctx context.Context, s *facts.Snapshot) error {
+	for _, n := range s.Nodes {
+		for _, c := range n.Claims {
+			if c.Claim.Spec.VolumeName == "" {
+				continue
+			}
+			volume := &corev1.PersistentVolume{}
+			err := r.Cache.Get(ctx, client.ObjectKey{Name: c.Claim.Spec.VolumeName}, volume)
+			switch {
+			case err == nil:
+				c.Volume = volume
+			case !apierrors.IsNotFound(err):
+				return fmt.Errorf("get volume %s: %w", c.Claim.Spec.VolumeName, err)
+			}
+		}
+	}
+	return nil
+}
+
+// machines finds the machines that pods are on.
+func (r *Reader) machines(ctx context.Context, s *facts.Snapshot) error {
+	s.Machines = map[string]*corev1.Node{}
+	for _, n := range s.Nodes {
+		if n.Pod == nil || n.Pod.Spec.NodeName == "" {
+			continue
+		}
+		name := n.Pod.Spec.NodeName
+		if _, known := s.Machines[name]; known {
+			continue
+		}
+		machine := &corev1.Node{}
+		err := r.Cache.Get(ctx, client.ObjectKey{Name: name}, machine)
+		switch {
+		case err == nil:
+			s.Machines[name] = machine
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("get machine %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// foreign looks for objects that have a name of ours and not our label. The cache does not hold those, so each name that is not among our objects is
+// asked for at the API server itself: that is once while a cluster is made.
+func (r *Reader) foreign(ctx context.Context, s *facts.Snapshot) error {
+	for _, object := range render.SharedObjects(render.OwnerOf(s.Cluster), s.Cluster.Spec.Datacenters) {
+		kind := object.GetObjectKind().GroupVersionKind().Kind
+		if s.Shared.Has(kind, object.GetName()) {
+			continue
+		}
+		if err := r.foreignObject(ctx, s, kind, object.(client.Object)); err != nil {
+			return err
+		}
+	}
+	for _, w := range render.WantedNodes(s.Cluster, s.Install) {
+		n := s.Nodes[w.Name]
+		if n == nil || n.Pod == nil {
+			if err := r.foreignObject(ctx, s, "Pod", &corev1.Pod{ObjectMeta: metaOf(s, w.Name)}); err != nil {
+				return err
+			}
+		}
+		for _, v := range render.Volumes(w.Pod) {
+			if n != nil && n.Claims[v.Name] != nil {
+				continue
+			}
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metaOf(s, v1alpha1.ClaimName(v.Name, w.Name))}
+			if err := r.foreignObject(ctx, s, "PersistentVolumeClaim", claim); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortFunc(s.Foreign, func(a, b facts.ObjectName) int { return strings.Compare(a.String(), b.String()) })
+	return nil
+}
+
+func (r *Reader) foreignObject(ctx context.Context, s *facts.Snapshot, kind string, object client.Object) error {
+	key := client.ObjectKeyFromObject(object)
+	err := r.Live.Get(ctx, key, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("get %s %s: %w", kind, key.Name, err)
+	case object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID):
+		// Ours, and the cache will show it in a moment.
+		return fmt.Errorf("%w: %s %s", ErrBehind, kind, key.Name)
+	case object.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && object.GetLabels()[v1alpha1.LabelCluster] == s.Cluster.Name:
+		s.Predecessor = append(s.Predecessor, facts.ObjectName{Kind: kind, Name: key.Name})
+	default:
+		s.Foreign = append(s.Foreign, facts.ObjectName{Kind: kind, Name: key.Name})
+	}
+	return nil
+}

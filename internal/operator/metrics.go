@@ -1,0 +1,77 @@
+package operator
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/core/cluster"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// Metrics of the operator, beside those of controller-runtime.
+type Metrics struct {
+	nodes   *prometheus.GaugeVec
+	ready   *prometheus.GaugeVec
+	blocked *prometheus.GaugeVec
+	stalled *prometheus.GaugeVec
+	open    *prometheus.GaugeVec
+	writes  *prometheus.CounterVec
+	pass    prometheus.Histogram
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	of := []string{"namespace", "cluster"}
+	m := &Metrics{
+		nodes:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_nodes", Help: "Node records of a cluster."}, of),
+		ready:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_ready_nodes", Help: "Nodes of a cluster that serve clients."}, of),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_blocked_steps", Help: "Steps of a cluster that a guard holds back."}, of),
+		stalled: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_stalled", Help: "1 while only the user can bring a cluster on."}, of),
+		open:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_open_step", Help: "1 while a step of a cluster is open."}, of),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "helenus_writes_total", Help: "Writes to the API server by verb."},
+			[]string{"verb"}),
+		pass: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "helenus_pass_seconds", Help: "Duration of a pass over one cluster.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+		}),
+	}
+	registry.MustRegister(m.nodes, m.ready, m.blocked, m.stalled, m.open, m.writes, m.pass)
+	return m
+}
+
+// Observe takes the figures of a pass.
+func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan cluster.Plan, done act.Result, took time.Duration) {
+	labels := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
+	ready := 0
+	for _, n := range s.Records() {
+		if n.StatusIsCurrent() && n.Record.Status.Ready {
+			ready++
+		}
+	}
+	m.nodes.With(labels).Set(float64(len(s.Records())))
+	m.ready.With(labels).Set(float64(ready))
+	m.blocked.With(labels).Set(float64(len(plan.Blocked)))
+	m.stalled.With(labels).Set(flag(plan.Stalled != nil))
+	m.open.With(labels).Set(flag(s.Ledger != nil && s.Ledger.Step != nil))
+	for _, w := range plan.Writes[:done.Done] {
+		m.writes.WithLabelValues(string(w.Verb)).Inc()
+	}
+	m.pass.Observe(took.Seconds())
+}
+
+// Forget drops the figures of a cluster that is gone.
+func (m *Metrics) Forget(key types.NamespacedName) {
+	labels := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
+	for _, g := range []*prometheus.GaugeVec{m.nodes, m.ready, m.blocked, m.stalled, m.open} {
+		g.DeletePartialMatch(labels)
+	}
+}
+
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

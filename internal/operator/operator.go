@@ -1,0 +1,162 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/observe"
+)
+
+// workers is how many clusters have a pass at the same time.
+const workers = 16
+
+// Options of an operator.
+type Options struct {
+	// Install is what the operator was installed with.
+	Install facts.Install
+	// Namespaces it watches; none means all.
+	Namespaces []string
+	// LeaderElection makes one of several replicas the leader, by a Lease in LeaseNamespace.
+	LeaderElection bool
+	LeaseNamespace string
+	// MetricsAddress and HealthAddress are where it listens, such as :8080; 0 turns one off.
+	MetricsAddress string
+	HealthAddress  string
+	Log            logr.Logger
+}
+
+// Run runs an operator until the context ends.
+func Run(ctx context.Context, config *rest.Config, o Options) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("register kinds: %w", err)
+		}
+	}
+	m, err := ctrl.NewManager(config, manager.Options{
+		Scheme:                        scheme,
+		Logger:                        o.Log,
+		Cache:                         cacheOptions(o.Namespaces),
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              "helenus.helenus.io",
+		LeaderElectionNamespace:       o.LeaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       server.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.HealthAddress,
+	})
+	if err != nil {
+		return fmt.Errorf("make manager: %w", err)
+	}
+	for name, add := range map[string]func(string, healthz.Checker) error{"live": m.AddHealthzCheck, "ready": m.AddReadyzCheck} {
+		if err := add(name, healthz.Ping); err != nil {
+			return fmt.Errorf("add health check: %w", err)
+		}
+	}
+	if err := add(m, o); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+// add builds the loop on a manager.
+func add(m manager.Manager, o Options) error {
+	signing := &authorities{secrets: m.GetClient(), now: time.Now}
+	woken := make(chan event.GenericEvent, 1024)
+	agents := &observe.Agents{
+		Material: signing.source,
+		Now:      time.Now,
+		Wake: func(key types.NamespacedName) {
+			woken <- event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
+		},
+	}
+	r := &Reconciler{
+		Reader:  &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install},
+		Writer:  &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorderFor("helenus"), Now: time.Now},
+		Status:  m.GetClient(),
+		Metrics: NewMetrics(metrics.Registry),
+		Now:     time.Now,
+	}
+	b := ctrl.NewControllerManagedBy(m).
+		Named("cassandracluster").
+		For(&v1alpha1.CassandraCluster{}, builder.WithPredicates(meaningful())).
+		WatchesRawSource(source.Channel(woken, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	for _, object := range watched() {
+		b = b.Watches(object, handler.EnqueueRequestsFromMapFunc(ofCluster))
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("build controller: %w", err)
+	}
+	return nil
+}
+
+// watched are the kinds whose objects wake their cluster.
+func watched() []client.Object {
+	return []client.Object{
+		&v1alpha1.CassandraNode{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{},
+		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
+	}
+}
+
+// ofCluster is the cluster that an object names in its labels.
+func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
+	name := object.GetLabels()[v1alpha1.LabelCluster]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+}
+
+// cacheOptions keep only what is ours: objects of other people, above all their Secrets, never come into memory.
+func cacheOptions(namespaces []string) cache.Options {
+	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})}
+	o := cache.Options{
+		ByObject: map[client.Object]cache.ByObject{},
+		DefaultTransform: func(in any) (any, error) {
+			if object, ok := in.(client.Object); ok {
+				object.SetManagedFields(nil)
+			}
+			return in, nil
+		},
+	}
+	for _, object := range watched() {
+		if _, own := object.(*v1alpha1.CassandraNode); !own {
+			o.ByObject[object] = mine
+		}
+	}
+	for _, n := range namespaces {
+		if o.DefaultNamespaces == nil {
+			o.DefaultNamespaces = map[string]cache.Config{}
+		}
+		o.DefaultNamespaces[n] = cache.Config{}
+	}
+	return o
+}

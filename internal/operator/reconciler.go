@@ -1,0 +1,191 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/core/cluster"
+	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/status"
+	"helenus.io/helenus/internal/observe"
+)
+
+const (
+	// passInterval is the least time between two passes of one cluster.
+	passInterval = time.Second
+	// behindPause is when to look again if the event that the cache waits for is lost.
+	behindPause = 2 * time.Second
+)
+
+// Reconciler makes passes: observe, decide, act, report.
+type Reconciler struct {
+	Reader  *observe.Reader
+	Writer  *act.Writer
+	Status  client.Client
+	Metrics *Metrics
+	Now     func() time.Time
+
+	mutex    sync.Mutex
+	clusters map[types.NamespacedName]*memory
+}
+
+// memory is what is kept of a cluster between passes. Losing it costs nothing but a look.
+type memory struct {
+	// running serialises passes and requests for the plan.
+	running sync.Mutex
+	store   consistency.Store
+	last    time.Time
+	line    string
+}
+
+func (r *Reconciler) memory(key types.NamespacedName) *memory {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.clusters == nil {
+		r.clusters = map[types.NamespacedName]*memory{}
+	}
+	m := r.clusters[key]
+	if m == nil {
+		m = &memory{}
+		r.clusters[key] = m
+	}
+	return m
+}
+
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.clusters, key)
+}
+
+// Reconcile makes one pass over a cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	key := request.NamespacedName
+	m := r.memory(key)
+	m.running.Lock()
+	defer m.running.Unlock()
+	if left := m.last.Add(passInterval).Sub(r.Now()); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	started := r.Now()
+	m.last = started
+	snapshot, err := r.Reader.Cluster(ctx, key, &m.store)
+	switch {
+	case errors.Is(err, observe.ErrBehind):
+		ctrl.LoggerFrom(ctx).V(1).Info("waiting for the cache", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: behindPause}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case snapshot == nil:
+		r.Reader.Agents.Forget(key)
+		r.Metrics.Forget(key)
+		r.forget(key)
+		return ctrl.Result{}, nil
+	}
+	plan := cluster.Next(snapshot, started)
+	confirm := func(ctx context.Context) error { return r.Reader.Confirm(ctx, snapshot) }
+	done := r.Writer.Do(ctx, snapshot, plan, confirm, &m.store)
+	published := r.publish(ctx, snapshot, plan, done.Err, started, &m.store)
+	r.Metrics.Observe(key, snapshot, plan, done, r.Now().Sub(started))
+	m.log(ctrl.LoggerFrom(ctx), plan, done)
+	return outcome(plan, done.Err, published)
+}
+
+// outcome says when to look again. A write that lost a race is no error: what it raced with wakes us, and we look again soon in any case.
+func outcome(plan cluster.Plan, failed, published error) (ctrl.Result, error) {
+	for _, err := range []error{failed, published} {
+		if err != nil && !lostRace(err) {
+			return ctrl.Result{}, err
+		}
+	}
+	if failed != nil || published != nil {
+		return ctrl.Result{RequeueAfter: passInterval}, nil
+	}
+	return ctrl.Result{RequeueAfter: plan.Wake}, nil
+}
+
+func lostRace(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, observe.ErrChanged)
+}
+
+// publish writes the status if it differs from the one that is there, in the version that was seen.
+func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, failure error, now time.Time, store *consistency.Store) error {
+	if failure != nil && lostRace(failure) {
+		failure = nil // the next pass, a moment later, knows better
+	}
+	next := status.Of(s, plan, failure, now)
+	if reflect.DeepEqual(next, s.Cluster.Status) || released(s) {
+		return nil
+	}
+	updated := s.Cluster.DeepCopy()
+	updated.Status = next
+	patch := client.MergeFromWithOptions(s.Cluster, client.MergeFromWithOptimisticLock{})
+	if len(plan.Writes) > 0 {
+		// The writes may have changed the object's metadata (its finalizers): the status is a separate matter.
+		patch = client.MergeFrom(s.Cluster)
+	}
+	if err := r.Status.Status().Patch(ctx, updated, patch, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: updated.Namespace, Name: updated.Name}, updated.UID, updated.ResourceVersion)
+	return nil
+}
+
+// released says that a cluster is being deleted and no longer held by us: its status interests nobody.
+func released(s *facts.Snapshot) bool {
+	if s.Cluster.DeletionTimestamp == nil {
+		return false
+	}
+	for _, f := range s.Cluster.Finalizers {
+		if f == v1alpha1.FinalizerCluster {
+			return false
+		}
+	}
+	return true
+}
+
+// log writes one line for a pass, with the result of every step, if it did something or came to another result than the pass before.
+func (m *memory) log(log logr.Logger, plan cluster.Plan, done act.Result) {
+	steps := make([]any, 0, 2*len(plan.Steps))
+	line := ""
+	for _, step := range plan.Steps {
+		text := string(step.Outcome)
+		if step.Message != "" {
+			text += ": " + step.Message
+		}
+		steps = append(steps, step.Step, text)
+		line += step.Step + text
+	}
+	if plan.Stalled != nil {
+		steps = append(steps, "stalled", plan.Stalled.Reason+": "+plan.Stalled.Message)
+		line += plan.Stalled.Message
+	}
+	writes := make([]string, 0, done.Done)
+	for _, w := range plan.Writes[:done.Done] {
+		writes = append(writes, w.String())
+	}
+	if len(writes) > 0 {
+		steps = append(steps, "wrote", writes)
+	}
+	switch {
+	case done.Err != nil && lostRace(done.Err):
+		log.Info("pass", append(steps, "again", done.Err.Error())...)
+	case done.Err != nil:
+		log.Error(done.Err, "pass", steps...)
+	case len(writes) > 0 || line != m.line:
+		log.Info("pass", steps...)
+	}
+	m.line = line
+}
