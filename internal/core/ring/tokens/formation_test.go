@@ -62,6 +62,7 @@ func TestFormFaults(t *testing.T) {
 		{"dc7", 1, 1, []Rack{{"", []string{"d"}}}},
 		{"dc8", 1, 1, []Rack{{"r", []string{"", "e", "e"}}}},
 		{"dc8", 1, 1, []Rack{{"r", []string{"f"}}}},
+		{"dc9", 1, 3, []Rack{{"r", []string{"g", "g"}}, {"s", []string{"h"}}}}, // two ways are tried
 	}, existing)
 	want := `form datacenters: datacenter dc1 has nodes already: further ones join one by one
 datacenter dc2: 0 tokens: want 1 or more
@@ -73,6 +74,7 @@ make ring: a node has no id
 node c has no datacenter
 node d has no rack
 node e is there twice
+node g is there twice
 node old is there twice`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

@@ -170,12 +170,14 @@ func evenest(options [][]ring.Node, datacenter string, factor int) []ring.Node {
 const evenEnough = 1e-9
 
 // fullestShare is the greatest part of the data that a node of the datacenter
-// holds.
+// holds; infinite if the nodes make no ring, which Form reports in the end.
 func fullestShare(nodes []ring.Node, datacenter string, factor int) float64 {
 	local := slices.DeleteFunc(slices.Clone(nodes), func(node ring.Node) bool { return node.Datacenter != datacenter })
-	// Neither can fail: the callers have checked nodes and factor.
-	r, _ := ring.New(local)
-	replication, _ := ring.NetworkTopology(map[string]int{datacenter: factor})
+	r, faulty := ring.New(local)
+	replication, unnamed := ring.NetworkTopology(map[string]int{datacenter: factor})
+	if faulty != nil || unnamed != nil {
+		return math.Inf(1)
+	}
 	fullest := 0.0
 	for _, share := range r.EffectiveShares(replication) {
 		fullest = max(fullest, share)
