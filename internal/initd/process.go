@@ -100,6 +100,6 @@ func (i *Init) ended(e Exit) {
 	i.state.Process = nil
 	i.state.Exits = append(i.state.Exits, e)
 	i.state.Exits = i.state.Exits[max(0, len(i.state.Exits)-keptExits):]
-	i.logf("start %d: ended with status %d %s%s", e.StartID, e.Code, e.Signal, e.Error)
+	i.logf("start %d: ended with status %d (%s)", e.StartID, e.Code, cmp.Or(e.Error, e.Signal, "exited"))
 	i.change()
 }

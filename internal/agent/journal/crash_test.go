@@ -1,11 +1,12 @@
 package journal_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"helenus.io/helenus/internal/agent/journal"
 	"helenus.io/helenus/internal/agent/journal/memdisk"
@@ -13,13 +14,12 @@ import (
 
 var start = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
-// ticking is a clock that goes on by a minute with each look.
-func ticking() func() time.Time {
-	now := start
-	return func() time.Time {
-		now = now.Add(time.Minute)
-		return now
-	}
+// document is a memory in small.
+type document struct {
+	Number int               `json:"number"`
+	At     time.Time         `json:"at,omitzero"`
+	Begun  string            `json:"begun,omitempty"`
+	Done   map[string]string `json:"done,omitempty"`
 }
 
 // killed is what a hook panics with.
@@ -49,253 +49,208 @@ func survive(f func()) (died bool) {
 	return false
 }
 
-// life is what an agent writes, one durable change after the other.
-var life = []func(j *journal.Journal) error{
-	func(j *journal.Journal) error { return j.UseAddress("10.0.0.1") },
-	func(j *journal.Journal) error {
-		return j.BeginJoin(journal.Join{ID: "t1", Mode: journal.JoinNew, Tokens: []int64{-5, 7}})
-	},
-	func(j *journal.Journal) error { _, err := j.BeginStart(0, "h1"); return err },
-	func(j *journal.Journal) error {
-		return j.Identify(journal.Identity{HostID: "11111111-2222-3333-4444-555555555555", ClusterName: "shop.orders"})
-	},
-	func(j *journal.Journal) error { return j.FinishJoin("t1") },
-	func(j *journal.Journal) error {
-		return j.SeePeers([]journal.Peer{{Node: "b", HostID: "hb", Address: "10.0.0.2"}, {Node: "a", HostID: "ha", Address: "10.0.0.3"}})
-	},
-	(*journal.Journal).OpenTraffic,
-	func(j *journal.Journal) error { _, _, err := j.Begin("restart", "r1"); return err },
-	func(j *journal.Journal) error { _, err := j.Finish("restart", "r1", journal.Succeeded, ""); return err },
-	func(j *journal.Journal) error { _, err := j.WithdrawJoin("t2"); return err },
+// open opens a store that must be there or absent.
+func open(t rapid.TB, disk *memdisk.Disk, where string) (*journal.Store[document], document) {
+	t.Helper()
+	store, found, status, err := journal.OpenStore[document](disk)
+	if status != journal.Valid && status != journal.Absent {
+		t.Fatalf("%s: %s: %v, files %v", where, status, err, disk.Files())
+	}
+	return store, found
 }
 
-func live(disk *memdisk.Disk, acknowledged *int) error {
-	j, err := journal.Create(disk, ticking(), journal.Identity{ClusterUID: "u1", Node: "orders-dc1-r1-0"})
-	if err != nil {
-		return err
-	}
-	*acknowledged = 1
-	for _, change := range life {
-		if err := change(j); err != nil {
+// live puts the documents 1 to n, and tells the last one that was acknowledged.
+func live(store *journal.Store[document], n int, acknowledged *int) error {
+	for number := 1; number <= n; number++ {
+		if err := store.Put(document{Number: number, At: start.Add(time.Duration(number) * time.Second)}); err != nil {
 			return err
 		}
-		*acknowledged++
+		*acknowledged = number
 	}
 	return nil
 }
 
-// versions are the contents that an undisturbed life goes through; the first stands for no journal.
-func versions(t *testing.T) []string {
+const puts = 4
+
+// steps counts those of an undisturbed life.
+func steps(t *testing.T) int {
 	t.Helper()
-	disk, all := memdisk.New(), []string{""}
-	j, err := journal.Create(disk, ticking(), journal.Identity{ClusterUID: "u1", Node: "orders-dc1-r1-0"})
-	if err != nil {
+	disk, acknowledged := memdisk.New(), 0
+	store, _ := open(t, disk, "empty")
+	if err := live(store, puts, &acknowledged); err != nil {
 		t.Fatal(err)
 	}
-	all = append(all, show(t, j.Content()))
-	for i, change := range life {
-		if err := change(j); err != nil {
-			t.Fatalf("change %d: %v", i, err)
-		}
-		all = append(all, show(t, j.Content()))
-	}
-	return all
+	return disk.Steps()
 }
 
-func show(t testing.TB, c journal.Content) string {
-	t.Helper()
-	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// TestACrashLeavesTheOldOrTheNewVersion kills the agent before and after each step of its life, and cuts the power then.
+// TestACrashLeavesTheOldOrTheNewVersion kills the agent before and after each step, and cuts the power then.
 func TestACrashLeavesTheOldOrTheNewVersion(t *testing.T) {
-	all := versions(t)
-	undisturbed, ignored := memdisk.New(), 0
-	if err := live(undisturbed, &ignored); err != nil {
-		t.Fatal(err)
-	}
-	var disks int
-	for number := range undisturbed.Steps() {
+	disks := 0
+	for number := range steps(t) {
 		for _, after := range []bool{false, true} {
 			disk, acknowledged := memdisk.New(), 0
 			disk.SetHook(die(number, after))
-			if !survive(func() { _ = live(disk, &acknowledged) }) {
+			store, _ := open(t, disk, "empty")
+			if !survive(func() { _ = live(store, puts, &acknowledged) }) {
 				t.Fatalf("step %d was not reached", number)
 			}
 			for _, found := range append(disk.PowerLoss(), disk.Kill()) {
 				disks++
-				where := fmt.Sprintf("step %d, after %v, %d changes acknowledged, files %v", number, after, acknowledged, found.Files())
-				got := ""
-				j, status, err := journal.Open(found, ticking())
-				switch status {
-				case journal.Absent:
-				case journal.Valid:
-					got = show(t, j.Content())
-				default:
-					t.Fatalf("%s: %s: %v", where, status, err)
+				where := fmt.Sprintf("step %d, after %v, document %d acknowledged", number, after, acknowledged)
+				next, got := open(t, found, where)
+				if got.Number != acknowledged && got.Number != acknowledged+1 {
+					t.Fatalf("%s: found %d", where, got.Number)
 				}
-				if got != all[acknowledged] && got != all[min(acknowledged+1, len(all)-1)] {
-					t.Fatalf("%s: found neither the old nor the new version:\n%s", where, got)
+				// What was read is durable.
+				for _, later := range found.PowerLoss() {
+					if _, again := open(t, later, where); again.Number != got.Number {
+						t.Fatalf("%s: found %d, and after a loss of power %d", where, got.Number, again.Number)
+					}
 				}
-				goesOn(t, found, j, where)
+				// The next agent can write on what it found, and that is durable.
+				if err := next.Put(document{Number: 99}); err != nil {
+					t.Fatalf("%s: then: %v", where, err)
+				}
+				for _, later := range found.PowerLoss() {
+					if _, got := open(t, later, where); got.Number != 99 {
+						t.Fatalf("%s: then 99 was acknowledged, and %d found", where, got.Number)
+					}
+				}
 			}
 		}
 	}
-	t.Logf("%d steps, %d disks", undisturbed.Steps(), disks)
+	t.Logf("%d steps, %d disks", steps(t), disks)
 }
 
-// goesOn checks that the next agent can write on what it found, and that this is durable.
-func goesOn(t *testing.T, disk *memdisk.Disk, j *journal.Journal, where string) {
-	t.Helper()
-	var err error
-	if j == nil {
-		if j, err = journal.Create(disk, ticking(), journal.Identity{ClusterUID: "u1", Node: "orders-dc1-r1-0"}); err != nil {
-			t.Fatalf("%s: then: %v", where, err)
-		}
-	}
-	if err := j.UseAddress("10.9.9.9"); err != nil {
-		t.Fatalf("%s: then: %v", where, err)
-	}
-	want := show(t, j.Content())
-	for _, found := range disk.PowerLoss() {
-		again, status, err := journal.Open(found, ticking())
-		if status != journal.Valid || show(t, again.Content()) != want {
-			t.Fatalf("%s: then, after the next write: %s, %v", where, status, err)
-		}
-	}
-}
-
-// TestAFailedWriteChangesNothingInMemory lets each step fail, with and without effect, and goes on with the same agent.
-func TestAFailedWriteChangesNothingInMemory(t *testing.T) {
+// TestAfterAFailedWrite lets each step fail, with and without effect; the same agent then goes on, or takes back what it
+// had tried.
+func TestAfterAFailedWrite(t *testing.T) {
 	broken := errors.New("input/output error")
-	undisturbed, ignored := memdisk.New(), 0
-	if err := live(undisturbed, &ignored); err != nil {
-		t.Fatal(err)
-	}
-	all := versions(t)
-	for number := range undisturbed.Steps() {
+	for number := range steps(t) {
 		for _, effect := range []bool{false, true} {
-			disk := memdisk.New()
-			disk.SetHook(func(s memdisk.Step, done bool) error {
-				if s.Number == number && done == effect {
-					return broken
+			for _, next := range []string{"goes on", "takes back"} {
+				where := fmt.Sprintf("step %d failed, effect %v, then it %s", number, effect, next)
+				disk, acknowledged := memdisk.New(), 0
+				disk.SetHook(func(s memdisk.Step, done bool) error {
+					if s.Number == number && done == effect {
+						return broken
+					}
+					return nil
+				})
+				store, _ := open(t, disk, "empty")
+				if err := live(store, puts, &acknowledged); !errors.Is(err, broken) {
+					t.Fatalf("%s: nobody said so: %v", where, err)
 				}
-				return nil
-			})
-			acknowledged := 0
-			if err := live(disk, &acknowledged); !errors.Is(err, broken) {
-				t.Fatalf("step %d failed and nobody said so: %v", number, err)
-			}
-			if acknowledged == 0 {
-				continue // Create returned no journal
-			}
-			disk.SetHook(nil)
-			j, status, err := journal.Open(disk, ticking())
-			if status != journal.Valid {
-				t.Fatalf("step %d failed: %s, %v", number, status, err)
-			}
-			if got := show(t, j.Content()); got != all[acknowledged] && got != all[acknowledged+1] {
-				t.Errorf("step %d failed: neither old nor new version:\n%s", number, got)
+				if _, got := open(t, disk, where); got.Number != acknowledged && got.Number != acknowledged+1 {
+					t.Fatalf("%s: found %d after %d", where, got.Number, acknowledged)
+				}
+				want := acknowledged + 1
+				if next == "takes back" {
+					want = acknowledged
+				}
+				if err := store.Put(document{Number: want, At: start.Add(time.Duration(want) * time.Second)}); err != nil {
+					t.Fatalf("%s: %v", where, err)
+				}
+				for _, found := range append(disk.PowerLoss(), disk.Kill()) {
+					if _, got := open(t, found, where); got.Number != want {
+						t.Fatalf("%s: %d was acknowledged, and %d found", where, want, got.Number)
+					}
+				}
 			}
 		}
 	}
 }
 
-func TestAfterAFailedWriteTheSameAgentGoesOn(t *testing.T) {
-	broken := errors.New("no space left on device")
-	for number := range 16 { // a change after the first takes fewer
-		disk := memdisk.New()
-		j, err := journal.Create(disk, ticking(), journal.Identity{ClusterUID: "u1", Node: "n"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, first, failed := show(t, j.Content()), disk.Steps(), false
-		disk.SetHook(func(s memdisk.Step, done bool) error {
-			if s.Number == first+number && !done {
-				failed = true
-				return broken
-			}
-			return nil
-		})
-		_, began, err := j.Begin("restart", "r1")
-		if !failed {
-			if number == 0 {
-				t.Fatal("no step was reached")
-			}
-			return
-		}
-		if !errors.Is(err, broken) || began {
-			t.Fatalf("step %d: began %v, %v", number, began, err)
-		}
-		if got := show(t, j.Content()); got != before {
-			t.Errorf("step %d: in memory there is %s", number, got)
-		}
-		if _, began, err := j.Begin("restart", "r1"); err != nil || !began {
-			t.Errorf("step %d, tried again: began %v, %v", number, began, err)
-		}
-		if _, status, err := journal.Open(disk, ticking()); status != journal.Valid {
-			t.Errorf("step %d, tried again: %s, %v", number, status, err)
-		}
-	}
-	t.Fatal("a change takes more steps than were tried")
-}
-
-// TestAnIntentTakesEffectAtMostOnce kills an agent that carries out an intent at each step, and its successor too.
+// TestAnIntentTakesEffectAtMostOnce kills an agent that carries out an intent at each step, and looks at what its successor
+// makes of every disk.
 func TestAnIntentTakesEffectAtMostOnce(t *testing.T) {
-	var effects int
-	execute := func(disk *memdisk.Disk) journal.Intent {
-		j, status, err := journal.Open(disk, ticking())
-		if status == journal.Absent {
-			j, err = journal.Create(disk, ticking(), journal.Identity{ClusterUID: "u1", Node: "n"})
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", status, err)
-		}
-		intent, began, err := j.Begin("operation", "cleanup-1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		outcome := journal.Interrupted
-		if began {
-			effects++
-			outcome = journal.Succeeded
-		}
-		if !intent.Done() {
-			if _, err := j.Finish("operation", "cleanup-1", outcome, ""); err != nil {
+	const intent = "cleanup-1"
+	effects := 0
+	execute := func(disk *memdisk.Disk) string {
+		store, memory := open(t, disk, "execute")
+		put := func() {
+			if err := store.Put(memory); err != nil {
 				t.Fatal(err)
 			}
 		}
-		intent, _ = j.Intent("operation", "cleanup-1")
-		return intent
+		if memory.Done[intent] == "" {
+			outcome := "interrupted"
+			if memory.Begun != intent {
+				memory.Begun = intent
+				put()
+				effects++
+				outcome = "succeeded"
+			}
+			memory.Done = map[string]string{intent: outcome}
+			put()
+		}
+		return memory.Done[intent]
 	}
 	undisturbed := memdisk.New()
-	if got := execute(undisturbed); got.Outcome != journal.Succeeded || effects != 1 {
-		t.Fatalf("undisturbed: %+v, %d effects", got, effects)
+	if got := execute(undisturbed); got != "succeeded" || effects != 1 {
+		t.Fatalf("undisturbed: %s, %d effects", got, effects)
 	}
-	var points int
-	for first := range undisturbed.Steps() {
+	for number := range undisturbed.Steps() {
 		for _, after := range []bool{false, true} {
 			disk := memdisk.New()
-			disk.SetHook(die(first, after))
+			disk.SetHook(die(number, after))
 			effects = 0
 			survive(func() { execute(disk) })
 			done := effects
 			for _, found := range append(disk.PowerLoss(), disk.Kill()) {
-				points++
 				effects = done
-				survive(func() { execute(found) })
 				got := execute(found)
-				if effects > 1 || !got.Done() || got.Outcome == journal.Succeeded && effects != 1 {
-					t.Fatalf("killed at step %d, after %v: %d effects, %+v", first, after, effects, got)
+				if effects > 1 || got == "succeeded" && effects != 1 {
+					t.Fatalf("killed at step %d, after %v: %d effects, %s", number, after, effects, got)
 				}
 			}
 		}
 	}
-	t.Logf("%d disks", points)
+}
+
+// TestRandomLives: agents that write, fail and are killed in any order find what was acknowledged last, or what was tried
+// since.
+func TestRandomLives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		disk := memdisk.New()
+		store, _ := open(t, disk, "empty")
+		broken := errors.New("no space left on device")
+		possible := map[int]bool{0: true}
+		next := 1
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				if err := store.Put(document{Number: next}); err != nil {
+					t.Fatal(err)
+				}
+				possible = map[int]bool{next: true}
+				next++
+			},
+			"put fails": func(t *rapid.T) {
+				at, effect := disk.Steps()+rapid.IntRange(0, 12).Draw(t, "step"), rapid.Bool().Draw(t, "effect")
+				disk.SetHook(func(s memdisk.Step, done bool) error {
+					if s.Number == at && done == effect {
+						return broken
+					}
+					return nil
+				})
+				if err := store.Put(document{Number: next}); err == nil {
+					possible = map[int]bool{}
+				}
+				disk.SetHook(nil)
+				possible[next] = true
+				next++
+			},
+			"restart": func(t *rapid.T) {
+				outcomes := append(disk.PowerLoss(), disk.Kill())
+				disk = outcomes[rapid.IntRange(0, len(outcomes)-1).Draw(t, "outcome")]
+				var found document
+				if store, found = open(t, disk, "restart"); !possible[found.Number] {
+					t.Fatalf("found %d, possible are %v", found.Number, possible)
+				}
+				possible = map[int]bool{found.Number: true}
+			},
+		})
+	})
 }
 
 // TestAMarkerIsThereOrNot cuts the power at each step of marking a volume.
@@ -317,6 +272,11 @@ func TestAMarkerIsThereOrNot(t *testing.T) {
 				}
 				if err := journal.CreateMarker(found, marker); err != nil {
 					t.Fatalf("step %d, after %v: mark again: %v", number, after, err)
+				}
+				for _, later := range found.PowerLoss() {
+					if _, status, err := journal.ReadMarker(later); status != journal.Valid {
+						t.Fatalf("step %d, after %v: marked again, then %s, %v", number, after, status, err)
+					}
 				}
 			}
 		}

@@ -1,9 +1,10 @@
-// Package journal is the agent's memory on the data volume: who this node is, which intents began and ended, and what its
-// peers were last seen to be. It outlives agent, pod and machine, and a member restarts by it without the API server.
+// Package journal makes the agent's memory durable on the data volume, and marks volumes with their owner. What the memory
+// holds is a type of core/node; that it outlives agent, pod and machine is the business of this package.
 //
-// Every change is durable before the call that makes it returns, and atomic: a reader finds the version before or after
-// it, never a mixture, and says so if it finds neither. Marker files, one per volume, tell whose volume it is. The file
-// system is behind a small interface, which memdisk implements with every way in which a crash can leave a disk.
+// A Put is durable before it returns and atomic: a reader finds the version before or after it, never a mixture, and says
+// so if it finds neither. What must take effect at most once is therefore put as begun first, then done, then put as
+// finished. The file system is behind a small interface; memdisk implements it with every way in which a crash can leave
+// a disk.
 //
 // Imports: standard library only.
 package journal

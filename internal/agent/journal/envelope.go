@@ -22,14 +22,14 @@ const (
 	Valid Status = "Valid"
 	// Corrupt means that it is there, or must have been, and is not what was written. Nothing is concluded from it.
 	Corrupt Status = "Corrupt"
-	// Newer means that an agent of a later release wrote it in a format that this one does not know.
+	// Newer means that an agent of a later release wrote it in a form that this one does not know.
 	Newer Status = "Newer"
 	// Unreadable means that the volume answered with an error.
 	Unreadable Status = "Unreadable"
 )
 
-// Format is the version of the files' content. A change that an older agent would read wrongly, or drop when it writes,
-// raises it: every new field does.
+// Format is the version of the envelope. Fields of the content may be added without raising it: an agent that does not know
+// one says Newer and leaves the file alone, because it would drop the field at its next write.
 const Format = 1
 
 // envelope is the form of each file. The checksum covers exactly the bytes of content.
@@ -85,7 +85,7 @@ func decode(kind string, file []byte, content any) (Status, error) {
 		return Corrupt, fmt.Errorf("%s is damaged: its checksum does not match", kind)
 	}
 	if err := strict(e.Content, content); err != nil {
-		return Corrupt, fmt.Errorf("%s has a right checksum and a wrong content: %w", kind, err)
+		return Newer, fmt.Errorf("%s is not damaged and not known in this form, written by a newer agent: %w", kind, err)
 	}
 	return Valid, nil
 }
@@ -103,13 +103,14 @@ func strict(data []byte, into any) error {
 }
 
 // read reads one file of a kind.
-func read(volume FS, name, kind string, content any) (Status, error) {
+func read(volume FS, name, kind string, content any) ([]byte, Status, error) {
 	file, err := volume.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Absent, nil
+		return nil, Absent, nil
 	case err != nil:
-		return Unreadable, fmt.Errorf("read %s: %w", kind, err)
+		return nil, Unreadable, fmt.Errorf("read %s: %w", kind, err)
 	}
-	return decode(kind, file, content)
+	status, err := decode(kind, file, content)
+	return file, status, err
 }

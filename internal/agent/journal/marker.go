@@ -33,7 +33,7 @@ func (m Marker) String() string {
 // ReadMarker reads the marker of a volume. The error says in words why the status is neither Absent nor Valid.
 func ReadMarker(volume FS) (Marker, Status, error) {
 	var m Marker
-	status, err := read(volume, MarkerPath, markerKind, &m)
+	_, status, err := read(volume, MarkerPath, markerKind, &m)
 	if status == Valid && (m.ClusterUID == "" || m.Node == "" || m.Volume == "") {
 		status, err = Corrupt, fmt.Errorf("%s names no owner", markerKind)
 	}
@@ -46,7 +46,7 @@ func CreateMarker(volume FS, m Marker) error {
 	present, status, err := ReadMarker(volume)
 	switch {
 	case status == Valid && present.same(m):
-		return nil
+		return syncMarker(volume)
 	case status == Valid:
 		return fmt.Errorf("mark as %s: it is %s", m, present)
 	case status != Absent:
@@ -60,7 +60,7 @@ func ReplaceMarker(volume FS, from, to Marker) error {
 	present, status, err := ReadMarker(volume)
 	switch {
 	case status == Valid && present.same(to):
-		return nil
+		return syncMarker(volume)
 	case status == Valid && !present.same(from):
 		return fmt.Errorf("give %s to another owner: it is %s", from, present)
 	case status == Absent:
@@ -85,6 +85,11 @@ func writeMarker(volume FS, m Marker) error {
 	if err := replaceFile(volume, MarkerPath, file); err != nil {
 		return err
 	}
+	return syncMarker(volume)
+}
+
+// syncMarker makes the name of a marker durable, also of one that an agent wrote which was killed before it did that.
+func syncMarker(volume FS) error {
 	if err := volume.SyncDir(Dir); err != nil {
 		return fmt.Errorf("make %s durable: %w", MarkerPath, err)
 	}
