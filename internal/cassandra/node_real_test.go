@@ -25,7 +25,8 @@ func realClient(t *testing.T) *jolokia.Client {
 	return client
 }
 
-// TestRealNode runs the list of checks on a real node; with HELENUS_DRAIN=1 also those after which it must be started again.
+// TestRealNode runs the list of checks on a real node; with HELENUS_DRAIN=1 also those after which it must be started again. The tests of this package
+// and of package cql change the same node, so they run one package after the other: go test -p 1 -tags cassandra -run Real ./internal/cassandra/...
 func TestRealNode(t *testing.T) {
 	conformance.Run(t, conformance.Target{Client: realClient(t), Traffic: true, Drain: os.Getenv("HELENUS_DRAIN") != ""})
 }

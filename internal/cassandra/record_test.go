@@ -4,6 +4,7 @@ package cassandra
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,9 +39,13 @@ func TestRecordViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	ctx, cancel := context.WithTimeout(t.Context(), period)
+	defer cancel()
+	ticker := time.NewTicker(recordInterval)
+	defer ticker.Stop()
+	for ; ctx.Err() == nil; <-ticker.C {
 		recorder.last = exchange{}
-		view, err := NewNode(client).View(t.Context())
+		view, err := NewNode(client).View(ctx)
 		if recorder.last.Response == nil {
 			continue
 		}
@@ -53,6 +58,9 @@ func TestRecordViews(t *testing.T) {
 		writeExchange(t, filepath.Join(directory, kind+".json"), recorder.last)
 	}
 }
+
+// recordInterval is short against the states that a node passes through.
+const recordInterval = 50 * time.Millisecond
 
 // kindOf names a view by what distinguishes it.
 func kindOf(view View, err error) string {
@@ -102,7 +110,7 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // a response body that was read
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err

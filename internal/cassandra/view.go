@@ -107,7 +107,8 @@ func (n *Node) State(ctx context.Context) (State, error) {
 }
 
 // View asks the node how it sees itself and the ring, in one exchange. The schema versions of the peers, keyspaces and pending ranges
-// cost more and have methods of their own. If only the part about the ring is unreadable, State is set beside the error.
+// cost more and have methods of their own. If only the part about the ring is unreadable, State is set beside the error: 4.1 registers the bean of
+// the node seconds before that of the requests that it coordinates.
 func (n *Node) View(ctx context.Context) (View, error) {
 	answers, err := n.jmx.Do(ctx, slices.Concat(stateRequests, ringRequests)...)
 	if err != nil {

@@ -64,7 +64,7 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // a response body that was read
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ var protocolChecks = []Check{
 	}},
 	{Name: "answers come in the order of the requests", Run: func(t *testing.T, s *Subject) {
 		attributes := []string{"ReleaseVersion", "OperationMode", "ClusterName", "LocalHostId"}
-		var requests []jolokia.Request
+		requests := make([]jolokia.Request, 0, len(attributes))
 		for _, attribute := range attributes {
 			requests = append(requests, jolokia.Read(storageService, attribute))
 		}

@@ -16,8 +16,8 @@ type Target struct {
 	Traffic bool
 	// Drain allows the checks after which only a restart of the JVM brings the node back. They come last.
 	Drain bool
-	// Pause lets time pass between two questions for something that takes its time; nil: 100 ms of real time.
-	Pause func()
+	// Pause lets time pass between two questions for something that takes its time, or returns when the context ends; nil: 100 ms of real time.
+	Pause func(context.Context)
 }
 
 // Check is one entry of the list.
@@ -36,7 +36,7 @@ type Subject struct {
 	// View is the node's view before the first check.
 	View cassandra.View
 
-	pause func()
+	pause func(context.Context)
 }
 
 // Checks is the list, in the order in which Run takes it.
@@ -58,7 +58,7 @@ func Run(t *testing.T, target Target) {
 	defer cancel()
 	s := &Subject{Context: ctx, JMX: target.Client, Node: cassandra.NewNode(target.Client), pause: target.Pause}
 	if s.pause == nil {
-		s.pause = func() { time.Sleep(pause) }
+		s.pause = realPause
 	}
 	view, err := s.Node.View(ctx)
 	if err != nil {
@@ -78,7 +78,16 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-const pause = 100 * time.Millisecond
+// realPause passes time on a real node, which tells nobody when a repair ends or a heartbeat comes.
+func realPause(ctx context.Context) {
+	const interval = 100 * time.Millisecond
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
 
 // await asks until the answer is yes, or the context of the list ends.
 func (s *Subject) await(t *testing.T, what string, ask func() (bool, error)) {
@@ -94,7 +103,7 @@ func (s *Subject) await(t *testing.T, what string, ask func() (bool, error)) {
 		if s.Context.Err() != nil {
 			t.Fatalf("await %s: %v", what, s.Context.Err())
 		}
-		s.pause()
+		s.pause(s.Context)
 	}
 }
 

@@ -16,7 +16,7 @@ var schemaChecks = []Check{
 		if err != nil {
 			t.Fatal(err)
 		}
-		var names []string
+		names := make([]string, 0, len(schema.Keyspaces))
 		for _, keyspace := range schema.Keyspaces {
 			names = append(names, keyspace.Name)
 			if replicas, err := keyspace.Replication.Replicas(); err != nil || replicas < 1 || keyspace.Replication.Strategy == cassandra.LocalStrategy {

@@ -17,8 +17,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// real reaches the node that the environment names, by both ways. The ring has one datacenter and is there for tests.
-func real(t *testing.T) (*Session, *cassandra.Node) {
+// realNode reaches the node that the environment names, by both ways. The ring has one datacenter and is there for tests.
+func realNode(t *testing.T) (*Session, *cassandra.Node) {
 	t.Helper()
 	address, url := os.Getenv("HELENUS_CQL_ADDRESS"), os.Getenv("HELENUS_JOLOKIA_URL")
 	if address == "" || url == "" {
@@ -38,7 +38,7 @@ func real(t *testing.T) (*Session, *cassandra.Node) {
 }
 
 func TestRealReplication(t *testing.T) {
-	session, node := real(t)
+	session, node := realNode(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	view, err := node.View(ctx)
@@ -86,7 +86,7 @@ func TestRealReplication(t *testing.T) {
 }
 
 func TestRealGCGrace(t *testing.T) {
-	session, node := real(t)
+	session, node := realNode(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	exec := func(statement string) {
@@ -107,11 +107,15 @@ func TestRealGCGrace(t *testing.T) {
 	exec(`DROP KEYSPACE IF EXISTS helenus_single`)
 	defer exec(`DROP KEYSPACE IF EXISTS "HelenusTest"`)
 	defer exec(`DROP KEYSPACE IF EXISTS helenus_single`)
-	if grace, found, err := session.SmallestGCGrace(ctx); found || err != nil {
-		t.Errorf("without a user's table: %s, %v, error %v", grace, found, err)
+	before, foundBefore, err := session.SmallestGCGrace(ctx)
+	if err != nil {
+		t.Fatal(err)
 	}
 	exec(`CREATE KEYSPACE helenus_single WITH replication = {'class': 'NetworkTopologyStrategy', '` + datacenter + `': 1}`)
 	exec(`CREATE TABLE helenus_single.t (k int PRIMARY KEY) WITH gc_grace_seconds = 10`)
+	if grace, found, err := session.SmallestGCGrace(ctx); found != foundBefore || err != nil || grace != before {
+		t.Errorf("a table with one replica changed the smallest gc_grace from %s to %s, error %v", before, grace, err)
+	}
 	exec(`CREATE KEYSPACE "HelenusTest" WITH replication = {'class': 'NetworkTopologyStrategy', '` + datacenter + `': 2}`)
 	exec(`CREATE TABLE "HelenusTest".zero (k int PRIMARY KEY) WITH gc_grace_seconds = 0`)
 	exec(`CREATE TABLE "HelenusTest".hour (k int PRIMARY KEY) WITH gc_grace_seconds = 3600`)
@@ -174,7 +178,7 @@ func otherValue(setting cassandra.Setting, present string) any {
 // TestRealHotSettings gives every hot setting another value over JMX, and looks for it under the key of cassandra.yaml in the node's own table of
 // settings. That shows that bean, attribute, unit and key belong together.
 func TestRealHotSettings(t *testing.T) {
-	session, node := real(t)
+	session, node := realNode(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	state, err := node.State(ctx)
@@ -216,7 +220,7 @@ func TestRealHotSettings(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	shown := settingsTable(t, ctx, session)
+	shown := settingsTable(ctx, t, session)
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		setting, _ := cassandra.HotSetting(key, state.ReleaseVersion)
 		text, found := shown[key]
@@ -236,7 +240,7 @@ func TestRealHotSettings(t *testing.T) {
 	}
 }
 
-func settingsTable(t *testing.T, ctx context.Context, session *Session) map[string]string {
+func settingsTable(ctx context.Context, t *testing.T, session *Session) map[string]string {
 	t.Helper()
 	iter := session.driver.Query("SELECT name, value FROM system_views.settings").IterContext(ctx)
 	table := map[string]string{}
@@ -256,7 +260,7 @@ func settingsTable(t *testing.T, ctx context.Context, session *Session) map[stri
 
 // TestRealSessionStaysOnOneNode counts what this process has open to native transports of the ring.
 func TestRealSessionStaysOnOneNode(t *testing.T) {
-	session, _ := real(t)
+	session, _ := realNode(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 20 {
