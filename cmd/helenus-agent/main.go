@@ -34,6 +34,7 @@ Flags:
 func main() {
 	options := agent.Defaults()
 	flag.StringVar(&options.Root, "root", options.Root, "directory that all paths of the pod are below; for running it outside of a pod")
+	flag.StringVar(&options.InstallDir, "install-dir", options.InstallDir, "directory with helenus-init and the Java agents, not below the root")
 	flag.StringVar(&options.ListenAddress, "listen-address", options.ListenAddress, "address of the facts and health servers; empty for all")
 	flag.StringVar(&options.APIServer, "api-server", options.APIServer, "URL of the API server; empty for the one of the pod")
 	showVersion := flag.Bool("version", false, "print the version and exit")

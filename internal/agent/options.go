@@ -19,6 +19,8 @@ import (
 type Options struct {
 	// Root is put before all paths; / in a pod.
 	Root string
+	// InstallDir of the agent's image has what is handed to the Cassandra container: helenus-init and the Java agents. It is not below Root.
+	InstallDir string
 	// ListenAddress of the two servers; empty for all addresses.
 	ListenAddress string
 	// APIServer is its URL; empty for the one that the kubelet names.
@@ -30,7 +32,7 @@ type Options struct {
 }
 
 // Defaults are those of a pod.
-func Defaults() Options { return Options{Root: "/", Lookup: os.LookupEnv} }
+func Defaults() Options { return Options{Root: "/", InstallDir: layout.InstallDir, Lookup: os.LookupEnv} }
 
 func (o *Options) path(p string) string { return filepath.Join(o.Root, p) }
 

@@ -94,18 +94,9 @@ func listen(o Options) (listeners, error) {
 
 func install(o Options) error {
 	return pod.Install(pod.Installation{
-		Init: o.imagePath("helenus-init"), InitTarget: o.path(layout.InitBinary),
-		Lib: layout.InstallDir, Library: o.path(layout.LibraryDir),
+		Init: filepath.Join(o.InstallDir, "helenus-init"), InitTarget: o.path(layout.InitBinary),
+		Lib: o.InstallDir, Library: o.path(layout.LibraryDir),
 	})
-}
-
-// imagePath is a file that lies beside the agent in its image.
-func (o *Options) imagePath(name string) string {
-	own, err := os.Executable()
-	if err != nil {
-		return "/" + name
-	}
-	return filepath.Join(filepath.Dir(own), name)
 }
 
 // assemble makes the agent and its line to the API server out of the pod.
