@@ -51,9 +51,14 @@ func adoption(p *pass) result {
 // retainedClaims says whether claims of an earlier cluster stand under the names of wanted nodes.
 func (p *pass) retainedClaims() bool { return len(p.claimsOfOthers()) > 0 }
 
+// claimOfOthers is a claim under one of our names that another cluster has left.
+type claimOfOthers struct{ name, node string }
+
+func (c claimOfOthers) String() string { return c.name }
+
 // claimsOfOthers are the claims under our names that belong to another cluster, by the uid of that cluster.
-func (p *pass) claimsOfOthers() map[string][]string {
-	out := map[string][]string{}
+func (p *pass) claimsOfOthers() map[string][]claimOfOthers {
+	out := map[string][]claimOfOthers{}
 	for _, name := range p.Names() {
 		for _, volume := range sortedKeys(p.Nodes[name].Claims) {
 			c := p.Nodes[name].Claims[volume].Claim
@@ -61,7 +66,7 @@ func (p *pass) claimsOfOthers() map[string][]string {
 				continue
 			}
 			of := c.Labels[v1alpha1.LabelClusterUID]
-			out[of] = append(out[of], c.Name)
+			out[of] = append(out[of], claimOfOthers{name: c.Name, node: name})
 		}
 	}
 	return out
@@ -82,7 +87,8 @@ func (p *pass) adoptableClaims() result {
 	if adopt == "" {
 		return done()
 	}
-	var missing, extra []string
+	var missing []string
+	var extra []claimOfOthers
 	wanted := map[string]bool{}
 	for _, w := range p.wanted {
 		wanted[w.Name] = true
@@ -93,7 +99,7 @@ func (p *pass) adoptableClaims() result {
 		}
 	}
 	for _, claim := range others[adopt] {
-		if !p.isOf(claim, wanted) {
+		if !wanted[claim.node] {
 			extra = append(extra, claim)
 		}
 	}
@@ -109,23 +115,11 @@ func (p *pass) adoptableClaims() result {
 	return done()
 }
 
-func foreignClaims(uid string, claims []string) string {
+func foreignClaims(uid string, claims []claimOfOthers) string {
 	if uid == "" {
 		return fmt.Sprintf("claim %s was not made by Helenus: delete or rename it, or choose another name for the cluster", list(claims, 3))
 	}
 	return fmt.Sprintf("claim %s holds data of an earlier cluster with uid %s: set volumes.adopt to %s to use it, or delete the claims", list(claims, 3), uid, uid)
-}
-
-// isOf says whether a claim, by its name, belongs to one of the nodes.
-func (p *pass) isOf(claim string, nodes map[string]bool) bool {
-	for name := range nodes {
-		for _, c := range p.Nodes[name].Claims {
-			if c.Claim != nil && c.Claim.Name == claim {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // leftBehind names nodes that have a record but no part in the ring: they did not come when it formed.

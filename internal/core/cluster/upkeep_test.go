@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+func formed(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.settle()
+	w.wantOpen()
+	return w
+}
+
+func TestAMissingPodIsMadeAgainOnItsClaim(t *testing.T) {
+	w := formed(t)
+	n := w.snapshot.Nodes["orders-dc1-r2-0"]
+	claim := n.Claims["data"].Claim.UID
+	n.Pod, n.Agent = nil, nil
+	plan := w.pass()
+	if n.Pod == nil {
+		t.Fatalf("no pod was made:\n%s", plan)
+	}
+	if n.Claims["data"].Claim.UID != claim || n.Record.Spec.Claims[0].UID != claim {
+		t.Error("the pod has another claim")
+	}
+}
+
+func TestAMemberNeverStartsOnAnotherDisk(t *testing.T) {
+	for name, lose := range map[string]func(*facts.Node){
+		"claim gone":           func(n *facts.Node) { delete(n.Claims, "data") },
+		"claim made by others": func(n *facts.Node) { n.Claims["data"].Claim.UID = "another" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			n := w.snapshot.Nodes["orders-dc1-r2-0"]
+			n.Pod, n.Agent = nil, nil
+			lose(n)
+			plan := w.settle()
+			if n.Pod != nil {
+				t.Fatalf("a pod was made on another disk:\n%s", plan)
+			}
+			if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "no_member_starts_on_another_disk" {
+				t.Errorf("blocked %+v", plan.Blocked)
+			}
+			if len(n.Claims) > 0 && n.Claims["data"].Claim.UID != "another" {
+				t.Error("a claim was made")
+			}
+		})
+	}
+}
+
+func TestADeletedRecordIsMadeAnewAndItsPodRunsOn(t *testing.T) {
+	w := formed(t)
+	n := w.snapshot.Nodes["orders-dc1-r2-0"]
+	pod := n.Pod.UID
+	when := metav1.NewTime(w.now)
+	n.Record.DeletionTimestamp = &when
+	old := n.Record.UID
+	for range 5 {
+		plan := Next(w.snapshot, w.now)
+		for _, write := range plan.Writes {
+			if write.Verb == Release && n.Pod != nil && facts.Owned(n.Pod, string(old)) && plan.Writes[0].Verb != SetOwners {
+				t.Fatalf("the record was released while it owned the pod:\n%s", plan)
+			}
+		}
+		w.pass()
+	}
+	if n.Record == nil || n.Record.UID == old {
+		t.Fatal("the record was not made anew")
+	}
+	if n.Pod == nil || n.Pod.UID != pod {
+		t.Fatal("the pod did not stay")
+	}
+	if !facts.Owned(n.Pod, string(n.Record.UID)) {
+		t.Error("the pod was not taken back")
+	}
+	if n.Record.Spec.Member == nil || n.Record.Spec.Member.HostID != hostID(n.Name) || n.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen || n.Record.Spec.Join != nil {
+		t.Errorf("the new record has another identity: %+v", n.Record.Spec)
+	}
+	if len(n.Record.Spec.Claims) != 1 || n.Record.Spec.Claims[0].UID != n.Claims["data"].Claim.UID {
+		t.Errorf("the new record pins %v", n.Record.Spec.Claims)
+	}
+}
+
+func TestAPodThatHasFailedGivesWayAfterAPause(t *testing.T) {
+	w := formed(t)
+	n := w.snapshot.Nodes["orders-dc1-r2-0"]
+	failed := n.Pod.UID
+	n.Pod.Status.Phase = corev1.PodFailed
+	n.Pod.CreationTimestamp = metav1.NewTime(w.now)
+	if plan := Next(w.snapshot, w.now); !plan.Idle() || plan.Wake == 0 {
+		t.Fatalf("want a pause:\n%s", plan)
+	}
+	w.now = w.now.Add(finishedPodPause)
+	w.settle()
+	if n.Pod == nil || n.Pod.UID == failed {
+		t.Error("the failed pod was not replaced")
+	}
+}
+
+func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
+		"version":     func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
+		"more nodes":  func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) },
+		"fewer racks": func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] },
+		"datacenter":  func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, datacenter("dc2", 1)) },
+		"stopped":     func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true },
+		"setting": func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			change(&w.snapshot.Cluster.Spec)
+			w.snapshot.Cluster.Generation++
+			plan := w.pass()
+			wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange)
+			if len(plan.Writes) != 0 {
+				t.Errorf("want no write:\n%s", plan)
+			}
+			// What exists is kept going all the same.
+			n := w.snapshot.Nodes["orders-dc1-r2-0"]
+			image := n.Pod.Spec.Containers[0].Image
+			n.Pod, n.Agent = nil, nil
+			w.settle()
+			if n.Pod == nil || n.Pod.Spec.Containers[0].Image != image {
+				t.Error("the missing pod was not made again as it was")
+			}
+		})
+	}
+}
+
+func TestAnUnknownSettingIsRefusedBeforeAnythingIsMade(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.snapshot.Cluster.Spec.Node.CassandraYaml = v1alpha1.Settings{"concurent_reads": {Raw: []byte("16")}}
+	plan := w.settle()
+	wantStalled(t, plan, v1alpha1.ReasonUnknownSetting, "concurent_reads", "concurrent_reads")
+	w.wantNames()
+}
+
+func TestAnIdleClusterIsLeftAlone(t *testing.T) {
+	w := formed(t)
+	for range 3 {
+		if plan := w.pass(); !plan.Idle() {
+			t.Fatalf("want no write:\n%s", plan)
+		}
+	}
+}
+
+func TestSharedObjectsAreRestored(t *testing.T) {
+	w := formed(t)
+	s := &w.snapshot.Shared
+	delete(s.Services, "orders")
+	delete(s.Roles, v1alpha1.AgentServiceAccountName("orders"))
+	delete(s.Budgets, "orders-dc1")
+	s.Services["orders-dc1"].Spec.Selector = map[string]string{"app": "other"}
+	w.settle()
+	if s.Services["orders"] == nil || s.Roles[v1alpha1.AgentServiceAccountName("orders")] == nil || s.Budgets["orders-dc1"] == nil {
+		t.Error("a deleted object was not restored")
+	}
+	if s.Services["orders-dc1"].Spec.Selector["app"] != "" {
+		t.Error("an edited service was not restored")
+	}
+	if got := s.Budgets["orders-dc1"].Spec.MinAvailable.IntValue(); got != 2 {
+		t.Errorf("minAvailable %d, want all but one of three", got)
+	}
+}
+
+func TestAPausedClusterBeginsNothing(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.snapshot.Cluster.Spec.Paused = true
+	w.settle()
+	if w.snapshot.Ledger.Step != nil {
+		t.Error("a step was opened")
+	}
+	w.snapshot.Cluster.Spec.Paused = false
+	w.settle()
+	w.wantOpen()
+}
+
+func TestForeignObjectsUnderOurNamesStall(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1))
+	w.snapshot.Foreign = []facts.ObjectName{{Kind: "Service", Name: "orders"}}
+	plan := w.settle()
+	wantStalled(t, plan, v1alpha1.ReasonNameTaken, "Service/orders")
+	w.wantNames()
+}
+
+func TestAnEarlierClusterOfTheNameIsWaitedFor(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1))
+	w.snapshot.Predecessor = []facts.ObjectName{{Kind: "Pod", Name: "orders-dc1-r1-0"}}
+	if plan := w.settle(); len(plan.Steps) == 0 || plan.Steps[len(plan.Steps)-1].Step != "Ownership" {
+		t.Errorf("want the pass to end at Ownership:\n%s", plan)
+	}
+	w.snapshot.Predecessor = nil
+	w.settle()
+	w.wantOpen()
+}

@@ -1,0 +1,381 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// world is the least that plans need to come true: objects that are written are there, pods run and their agents do at once what their records say.
+type world struct {
+	t        *testing.T
+	snapshot *facts.Snapshot
+	now      time.Time
+	uids     int
+	versions int
+	events   []string
+	// absent are nodes whose agents never answer.
+	absent map[string]bool
+	// running are the agents by the uid of their pod, whether they answer or not.
+	running map[types.UID]*facts.Agent
+	// tokens that the nodes took, by name.
+	tokens map[string][]string
+	// late are nodes whose JVM never comes up, though their agents answer.
+	late map[string]bool
+}
+
+func newWorld(t *testing.T, datacenters ...v1alpha1.Datacenter) *world {
+	t.Helper()
+	size := resource.MustParse("10Gi")
+	cluster := &v1alpha1.CassandraCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "orders", Namespace: "shop", UID: "cluster-uid", Generation: 1},
+		Spec: v1alpha1.CassandraClusterSpec{
+			Version:     "5.0.6",
+			Datacenters: datacenters,
+			Node:        &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Data: &v1alpha1.VolumeClaim{Size: &size}}},
+			Disruption:  v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalQuorum},
+			Volumes:     v1alpha1.VolumePolicy{OnScaleIn: v1alpha1.ClaimRetain, OnClusterDeletion: v1alpha1.ClaimRetain},
+		},
+	}
+	return &world{
+		t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), absent: map[string]bool{},
+		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{},
+		snapshot: &facts.Snapshot{
+			Cluster: cluster,
+			Install: facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent:test"},
+			Nodes:   map[string]*facts.Node{},
+			Shared: facts.Shared{
+				Services: map[string]*corev1.Service{}, Budgets: map[string]*policyv1.PodDisruptionBudget{},
+				ServiceAccounts: map[string]*corev1.ServiceAccount{}, Roles: map[string]*rbacv1.Role{}, RoleBindings: map[string]*rbacv1.RoleBinding{},
+				ConfigMaps: map[string]*corev1.ConfigMap{}, Secrets: map[string]*corev1.Secret{},
+			},
+		},
+	}
+}
+
+// datacenter has as many racks as sizes are given.
+func datacenter(name string, sizes ...int32) v1alpha1.Datacenter {
+	dc := v1alpha1.Datacenter{Name: name, NodesPerRack: 1, Tokens: 4, ReplicationFactor: 3}
+	for i, size := range sizes {
+		dc.Racks = append(dc.Racks, v1alpha1.Rack{Name: fmt.Sprintf("r%d", i+1), Nodes: &size})
+	}
+	return dc
+}
+
+func (w *world) uid(kind string) types.UID {
+	w.uids++
+	return types.UID(fmt.Sprintf("%s-%d", kind, w.uids))
+}
+
+func (w *world) version() string {
+	w.versions++
+	return strconv.Itoa(w.versions)
+}
+
+func (w *world) node(name string) *facts.Node {
+	n := w.snapshot.Nodes[name]
+	if n == nil {
+		n = &facts.Node{Name: name, Claims: map[string]*facts.Claim{}}
+		w.snapshot.Nodes[name] = n
+	}
+	return n
+}
+
+// pass makes one pass: decide, write, and let the agents work.
+func (w *world) pass() Plan {
+	w.t.Helper()
+	plan := Next(w.snapshot, w.now)
+	for _, write := range plan.Writes {
+		w.do(write)
+	}
+	w.now = w.now.Add(time.Second)
+	w.agents()
+	return plan
+}
+
+// settle passes until nothing is written, and returns the last plan.
+func (w *world) settle() Plan {
+	w.t.Helper()
+	for range 200 {
+		if plan := w.pass(); plan.Idle() {
+			return plan
+		}
+	}
+	w.t.Fatalf("not quiet after 200 passes; the last plan:\n%s", Next(w.snapshot, w.now))
+	return Plan{}
+}
+
+func (w *world) do(write Write) {
+	w.t.Helper()
+	switch write.Verb {
+	case Create, IssueAuthority, IssueCertificate:
+		if write.UID == "" {
+			write.Object.SetUID(w.uid("object"))
+		}
+		write.Object.SetResourceVersion(w.version())
+		if secret, ok := write.Object.(*corev1.Secret); ok {
+			secret.Annotations = map[string]string{v1alpha1.AnnotationRenewAfter: w.now.Add(1000 * time.Hour).Format(time.RFC3339)}
+		}
+		w.put(write.Object)
+	case Apply:
+		w.apply(write)
+	case Delete:
+		w.remove(write)
+	case PutLedger:
+		l := write.Ledger.Copy()
+		if have := w.snapshot.Ledger; have != nil && have.UID != "" && (l.UID != have.UID || l.ResourceVersion != have.ResourceVersion) {
+			w.t.Fatalf("ledger written on version %q, it has %q", l.ResourceVersion, have.ResourceVersion)
+		}
+		if l.UID == "" {
+			l.UID = w.uid("ledger")
+		}
+		l.ResourceVersion = w.version()
+		w.snapshot.Ledger = l
+	case Hold:
+		write.Object.SetFinalizers(append(write.Object.GetFinalizers(), write.Finalizer))
+	case Release:
+		w.release(write)
+	case SetOwners:
+		w.snapshot.Nodes[write.Object.GetName()].Pod.OwnerReferences = write.Object.GetOwnerReferences()
+	case Event:
+		w.events = append(w.events, write.Reason)
+	}
+}
+
+func (w *world) put(object Object) {
+	s := &w.snapshot.Shared
+	switch o := object.(type) {
+	case *corev1.Service:
+		s.Services[o.Name] = o
+	case *policyv1.PodDisruptionBudget:
+		s.Budgets[o.Name] = o
+	case *corev1.ServiceAccount:
+		s.ServiceAccounts[o.Name] = o
+	case *rbacv1.Role:
+		s.Roles[o.Name] = o
+	case *rbacv1.RoleBinding:
+		s.RoleBindings[o.Name] = o
+	case *corev1.ConfigMap:
+		s.ConfigMaps[o.Name] = o
+	case *corev1.Secret:
+		s.Secrets[o.Name] = o
+		if of := o.Labels[v1alpha1.LabelNode]; of != "" {
+			w.node(of).Secret = o
+		}
+	case *v1alpha1.CassandraNode:
+		o.Generation = 1
+		w.node(o.Name).Record = o
+	case *corev1.PersistentVolumeClaim:
+		o.Status.Phase = corev1.ClaimBound
+		w.node(o.Labels[v1alpha1.LabelNode]).Claims[o.Labels[v1alpha1.LabelVolume]] = &facts.Claim{Claim: o}
+	case *corev1.Pod:
+		n := w.node(o.Name)
+		o.Spec.NodeName = "machine"
+		o.Status.PodIP = fmt.Sprintf("10.0.0.%d", w.uids)
+		o.Status.Phase = corev1.PodRunning
+		n.Pod = o
+	default:
+		w.t.Fatalf("created a %T", object)
+	}
+}
+
+func (w *world) apply(write Write) {
+	w.t.Helper()
+	if write.UID == "" {
+		w.t.Fatalf("%s: no uid", write)
+	}
+	record, ok := write.Object.(*v1alpha1.CassandraNode)
+	if !ok {
+		write.Object.SetUID(write.UID)
+		w.put(write.Object)
+		return
+	}
+	have := w.snapshot.Nodes[record.Name].Record
+	if have.UID != write.UID || have.ResourceVersion != write.ResourceVersion {
+		w.t.Fatalf("%s: written on %s/%s, it is %s/%s", write, write.UID, write.ResourceVersion, have.UID, have.ResourceVersion)
+	}
+	have.Spec = record.Spec
+	have.Generation++
+	have.ResourceVersion = w.version()
+}
+
+func (w *world) remove(write Write) {
+	w.t.Helper()
+	switch o := write.Object.(type) {
+	case *corev1.Pod:
+		n := w.snapshot.Nodes[o.Name]
+		if n.Pod.UID != write.UID {
+			w.t.Fatalf("%s: deleted another pod", write)
+		}
+		n.Pod, n.Agent = nil, nil
+	case *corev1.PersistentVolumeClaim:
+		for _, n := range w.snapshot.Nodes {
+			maps.DeleteFunc(n.Claims, func(_ string, c *facts.Claim) bool { return c.Claim.UID == write.UID })
+		}
+	case *v1alpha1.CassandraNode:
+		when := metav1.NewTime(w.now)
+		w.snapshot.Nodes[o.Name].Record.DeletionTimestamp = &when
+	case *corev1.ConfigMap:
+		if o.Name != v1alpha1.LedgerName("orders") {
+			w.t.Fatalf("%s: unexpected", write)
+		}
+		w.snapshot.Ledger = nil
+	default:
+		w.t.Fatalf("deleted a %T", write.Object)
+	}
+}
+
+func (w *world) release(write Write) {
+	if c, ok := write.Object.(*v1alpha1.CassandraCluster); ok {
+		c.Finalizers = nil
+		return
+	}
+	n := w.snapshot.Nodes[write.Object.GetName()]
+	n.Record.Finalizers = nil
+	if n.Record.DeletionTimestamp != nil {
+		n.Record = nil
+	}
+}
+
+func hostID(name string) string { return "host-" + name }
+
+// agents lets every agent do what its record says.
+func (w *world) agents() {
+	for _, name := range w.snapshot.Names() {
+		n := w.snapshot.Nodes[name]
+		n.Agent = nil
+		if n.Pod == nil || n.Record == nil {
+			continue
+		}
+		if w.running[n.Pod.UID] == nil {
+			w.running[n.Pod.UID] = &facts.Agent{
+				ClusterUID: "cluster-uid", Node: name, PodUID: n.Pod.UID, Address: n.Pod.Status.PodIP, Disk: v1alpha1.DiskEmpty, Phase: v1alpha1.PhaseWaiting,
+			}
+		}
+		if w.absent[name] {
+			continue
+		}
+		n.Agent = w.running[n.Pod.UID]
+		n.Record.Status.PodUID = n.Pod.UID
+		n.Record.Status.ObservedGeneration = n.Record.Generation
+		w.agent(n)
+	}
+	for _, name := range w.snapshot.Names() {
+		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
+			a.Ring.Endpoints = w.endpoints()
+		}
+	}
+}
+
+func (w *world) agent(n *facts.Node) {
+	spec, status := n.Record.Spec, &n.Record.Status
+	when := metav1.NewTime(w.now)
+	if spec.State == v1alpha1.StateStopped {
+		n.Agent.Ring, status.Phase, status.Ready = nil, v1alpha1.PhaseStopped, false
+		return
+	}
+	if j := spec.Join; j != nil {
+		if status.Join == nil || status.Join.ID != j.ID {
+			status.Join = &v1alpha1.IntentStatus{ID: j.ID, StartedAt: &when}
+		}
+		switch {
+		case j.Withdraw != nil && status.Join.FinishedAt == nil:
+			status.Join.WithdrawnAt = &when
+		case !w.late[n.Name] && status.Join.FinishedAt == nil:
+			status.Join.FinishedAt = &when
+			w.serve(n, j.Tokens)
+		}
+	}
+	if m := spec.Member; m != nil && n.Agent.Ring == nil && n.Agent.Disk == v1alpha1.DiskMember {
+		w.serve(n, w.tokens[n.Name])
+	}
+	if o := spec.Operation; o != nil && (status.Operation == nil || status.Operation.ID != o.ID) {
+		status.Operation = &v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when, FinishedAt: &when}
+	}
+	if n.Agent.Ring != nil {
+		status.Phase, status.Tokens = v1alpha1.PhaseNormal, w.tokens[n.Name]
+	}
+	status.ClientTraffic = spec.ClientTraffic
+	status.Ready = n.Agent.Ring != nil && spec.ClientTraffic == v1alpha1.TrafficOpen
+	n.Agent.TrafficOpened = n.Agent.TrafficOpened || spec.ClientTraffic != v1alpha1.TrafficClosed
+}
+
+func (w *world) serve(n *facts.Node, tokens []string) {
+	n.Agent.Disk, n.Agent.HostID, n.Agent.Phase = v1alpha1.DiskMember, hostID(n.Name), v1alpha1.PhaseNormal
+	n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: hostID(n.Name), SchemaVersion: "schema"}
+	w.tokens[n.Name] = tokens
+}
+
+func (w *world) endpoints() []facts.Endpoint {
+	var out []facts.Endpoint
+	for _, name := range w.snapshot.Names() {
+		n := w.snapshot.Nodes[name]
+		if n.Pod == nil || w.running[n.Pod.UID] == nil || w.running[n.Pod.UID].Ring == nil {
+			continue
+		}
+		var tokens []int64
+		for _, t := range w.tokens[name] {
+			v, err := strconv.ParseInt(t, 10, 64)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			tokens = append(tokens, v)
+		}
+		slices.Sort(tokens)
+		out = append(out, facts.Endpoint{
+			Address: n.Pod.Status.PodIP, HostID: hostID(name),
+			Status: facts.StatusNormal, Live: true, Tokens: tokens,
+		})
+	}
+	return out
+}
+
+func (w *world) wantNames(want ...string) {
+	w.t.Helper()
+	var got []string
+	for _, n := range w.snapshot.Records() {
+		got = append(got, n.Name)
+	}
+	if !slices.Equal(got, want) {
+		w.t.Errorf("records %v, want %v", got, want)
+	}
+}
+
+func (w *world) wantOpen() {
+	w.t.Helper()
+	for _, n := range w.snapshot.Records() {
+		if n.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen || n.Record.Spec.Join != nil || n.Record.Spec.Member == nil {
+			w.t.Errorf("node %s: traffic %s, ticket %v, member %v; want an open member without a ticket",
+				n.Name, n.Record.Spec.ClientTraffic, n.Record.Spec.Join, n.Record.Spec.Member)
+		}
+	}
+	if w.snapshot.Ledger.Step != nil {
+		w.t.Errorf("step %s is still open in stage %s", w.snapshot.Ledger.Step.Kind, w.snapshot.Ledger.Step.Stage)
+	}
+}
+
+func wantStalled(t *testing.T, plan Plan, reason string, words ...string) {
+	t.Helper()
+	if plan.Stalled == nil || plan.Stalled.Reason != reason {
+		t.Fatalf("stalled %+v, want reason %s; the plan:\n%s", plan.Stalled, reason, plan)
+	}
+	for _, word := range words {
+		if !strings.Contains(plan.Stalled.Message, word) {
+			t.Errorf("stalled message %q does not say %q", plan.Stalled.Message, word)
+		}
+	}
+}
