@@ -22,9 +22,9 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// Recorder tells people something about an object.
+// Recorder tells people something about an object: the recorder of events.k8s.io.
 type Recorder interface {
-	Event(object runtime.Object, eventType, reason, message string)
+	Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any)
 }
 
 // Confirm reads the cluster from the API server itself and says what has changed since the snapshot that a plan rests on: nil if nothing that counts has.
@@ -91,7 +91,7 @@ func (p *pass) do(ctx context.Context, w cluster.Write) error {
 	case cluster.IssueAuthority, cluster.IssueCertificate:
 		return p.certificate(ctx, w)
 	case cluster.Event:
-		p.Recorder.Event(p.snapshot.Cluster, w.EventType, w.Reason, w.Why)
+		p.Recorder.Eventf(p.snapshot.Cluster, nil, w.EventType, w.Reason, "Reconcile", "%s", w.Why)
 		return nil
 	default:
 		return fmt.Errorf("unknown verb %q", w.Verb)

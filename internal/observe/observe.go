@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -33,6 +34,10 @@ type Reader struct {
 	Agents *Agents
 	// Install is what this operator was installed with.
 	Install facts.Install
+	// Now is the clock.
+	Now func() time.Time
+
+	secrets secrets
 }
 
 // Cluster gathers what is known about one cluster. It returns nil if there is no such cluster. Store holds our own writes that must be visible first.
@@ -46,6 +51,9 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 		return nil, err
 	}
 	o.add("CassandraCluster", cluster)
+	if err := r.secrets.read(ctx, r.Live, r.Now(), cluster, o, store); err != nil {
+		return nil, err
+	}
 	if unseen := store.Unseen(o.look); len(unseen) > 0 {
 		return nil, fmt.Errorf("%w: %s", ErrBehind, unseen[0])
 	}
@@ -65,6 +73,12 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	return s, nil
 }
 
+// Forget drops everything that is kept of a cluster between passes.
+func (r *Reader) Forget(cluster types.NamespacedName) {
+	r.Agents.Forget(cluster)
+	r.secrets.forget(cluster)
+}
+
 // objects are those that carry the name of a cluster in their labels, in one namespace.
 type objects struct {
 	records  v1alpha1.CassandraNodeList
@@ -72,7 +86,7 @@ type objects struct {
 	claims   corev1.PersistentVolumeClaimList
 	services corev1.ServiceList
 	configs  corev1.ConfigMapList
-	secrets  corev1.SecretList
+	secrets  []corev1.Secret
 	accounts corev1.ServiceAccountList
 	roles    rbacv1.RoleList
 	bindings rbacv1.RoleBindingList
@@ -84,7 +98,7 @@ type objects struct {
 func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*objects, error) {
 	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
 	for _, l := range []client.ObjectList{
-		&o.records, &o.pods, &o.claims, &o.services, &o.configs, &o.secrets, &o.accounts, &o.roles, &o.bindings, &o.budgets,
+		&o.records, &o.pods, &o.claims, &o.services, &o.configs, &o.accounts, &o.roles, &o.bindings, &o.budgets,
 	} {
 		if err := from.List(ctx, l, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: key.Name}); err != nil {
 			return nil, fmt.Errorf("list %T: %w", l, err)
@@ -95,7 +109,6 @@ func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*o
 	each(o, "PersistentVolumeClaim", o.claims.Items)
 	each(o, "Service", o.services.Items)
 	each(o, "ConfigMap", o.configs.Items)
-	each(o, "Secret", o.secrets.Items)
 	each(o, "ServiceAccount", o.accounts.Items)
 	each(o, "Role", o.roles.Items)
 	each(o, "RoleBinding", o.bindings.Items)
@@ -132,7 +145,7 @@ func (o *objects) shared(s *facts.Snapshot) {
 		Roles:           ours(s, "Role", o.roles.Items),
 		RoleBindings:    ours(s, "RoleBinding", o.bindings.Items),
 		ConfigMaps:      ours(s, "ConfigMap", o.configs.Items),
-		Secrets:         ours(s, "Secret", o.secrets.Items),
+		Secrets:         ours(s, "Secret", o.secrets),
 	}
 	name := v1alpha1.LedgerName(s.Cluster.Name)
 	if m := s.Shared.ConfigMaps[name]; m != nil {

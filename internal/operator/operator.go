@@ -66,7 +66,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		Logger:                        o.Log,
 		Cache:                         cacheOptions(o.Namespaces),
 		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              "helenus.helenus.io",
+		LeaderElectionID:              "helenus",
 		LeaderElectionNamespace:       o.LeaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       server.Options{BindAddress: o.MetricsAddress},
@@ -88,7 +88,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 
 // add builds the loop on a manager.
 func add(m manager.Manager, o Options) error {
-	signing := &authorities{secrets: m.GetClient(), now: time.Now}
+	signing := &authorities{secrets: m.GetAPIReader(), now: time.Now}
 	woken := make(chan event.GenericEvent, 1024)
 	agents := &observe.Agents{
 		Material: signing.source,
@@ -98,8 +98,8 @@ func add(m manager.Manager, o Options) error {
 		},
 	}
 	r := &Reconciler{
-		Reader:  &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install},
-		Writer:  &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorderFor("helenus"), Now: time.Now},
+		Reader:  &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install, Now: time.Now},
+		Writer:  &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("helenus"), Now: time.Now},
 		Status:  m.GetClient(),
 		Metrics: NewMetrics(metrics.Registry),
 		Now:     time.Now,
@@ -121,7 +121,7 @@ func add(m manager.Manager, o Options) error {
 // watched are the kinds whose objects wake their cluster.
 func watched() []client.Object {
 	return []client.Object{
-		&v1alpha1.CassandraNode{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{},
+		&v1alpha1.CassandraNode{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{}, &corev1.ConfigMap{},
 		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
 	}
 }
@@ -135,7 +135,7 @@ func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
-// cacheOptions keep only what is ours: objects of other people, above all their Secrets, never come into memory.
+// cacheOptions keep only what is ours: objects of other people never come into memory. Secrets are not watched at all.
 func cacheOptions(namespaces []string) cache.Options {
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})}
 	o := cache.Options{

@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case err != nil:
 		return ctrl.Result{}, err
 	case snapshot == nil:
-		r.Reader.Agents.Forget(key)
+		r.Reader.Forget(key)
 		r.Metrics.Forget(key)
 		r.forget(key)
 		return ctrl.Result{}, nil
@@ -120,7 +120,7 @@ func lostRace(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, observe.ErrChanged)
 }
 
-// publish writes the status if it differs from the one that is there, in the version that was seen.
+// publish writes the status if it differs from the one that is there.
 func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, failure error, now time.Time, store *consistency.Store) error {
 	if failure != nil && lostRace(failure) {
 		failure = nil // the next pass, a moment later, knows better
@@ -131,12 +131,7 @@ func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan cluste
 	}
 	updated := s.Cluster.DeepCopy()
 	updated.Status = next
-	patch := client.MergeFromWithOptions(s.Cluster, client.MergeFromWithOptimisticLock{})
-	if len(plan.Writes) > 0 {
-		// The writes may have changed the object's metadata (its finalizers): the status is a separate matter.
-		patch = client.MergeFrom(s.Cluster)
-	}
-	if err := r.Status.Status().Patch(ctx, updated, patch, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+	if err := r.Status.Status().Patch(ctx, updated, client.MergeFrom(s.Cluster), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: updated.Namespace, Name: updated.Name}, updated.UID, updated.ResourceVersion)

@@ -28,8 +28,8 @@ type Plan struct {
 	Finished []v1alpha1.StepRecord `json:"finished,omitempty"`
 	// Seeds that the nodes are given.
 	Seeds []string `json:"seeds,omitempty"`
-	// Wake is when to look again even if nothing happens; 0 if only an event can change the plan.
-	Wake time.Duration `json:"wake,omitempty"`
+	// Wake is when to look again even if nothing happens.
+	Wake time.Duration `json:"wake"`
 }
 
 // Report is the outcome of one step.

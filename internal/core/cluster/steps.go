@@ -57,9 +57,13 @@ func (p *pass) retry(after time.Duration, format string, args ...any) result {
 	return result{outcome: Retry, message: fmt.Sprintf(format, args...)}
 }
 
+// lookAgain is when a cluster is looked at again if nothing happens at all: for what sends no events, such as a Secret that somebody deleted.
+const lookAgain = 10 * time.Minute
+
 // Next decides what to do about a cluster now. It reads nothing but its arguments and changes neither.
 func Next(snapshot *facts.Snapshot, now time.Time) Plan {
 	p := &pass{Snapshot: snapshot, now: now, wanted: render.WantedNodes(snapshot.Cluster, snapshot.Install)}
+	p.wakeIn(lookAgain)
 	for _, s := range steps {
 		r := s.run(p)
 		p.plan.Steps = append(p.plan.Steps, Report{Step: s.name, Outcome: r.outcome, Message: r.message})

@@ -95,7 +95,7 @@ func TestAPodThatHasFailedGivesWayAfterAPause(t *testing.T) {
 	failed := n.Pod.UID
 	n.Pod.Status.Phase = corev1.PodFailed
 	n.Pod.CreationTimestamp = metav1.NewTime(w.now)
-	if plan := Next(w.snapshot, w.now); !plan.Idle() || plan.Wake == 0 {
+	if plan := Next(w.snapshot, w.now); !plan.Idle() || plan.Wake >= lookAgain {
 		t.Fatalf("want a pause:\n%s", plan)
 	}
 	w.now = w.now.Add(finishedPodPause)

@@ -44,6 +44,12 @@ func (s *Store) Wrote(key Key, uid types.UID, resourceVersion string) {
 // Deleted remembers that the deletion of an object was accepted.
 func (s *Store) Deleted(key Key, uid types.UID) { s.put(key, write{uid: uid, deleted: true}) }
 
+// Pending says whether a write of an object was not seen yet.
+func (s *Store) Pending(key Key) bool {
+	_, pending := s.pending[key]
+	return pending
+}
+
 func (s *Store) put(key Key, w write) {
 	if s.pending == nil {
 		s.pending = map[Key]write{}

@@ -1,0 +1,90 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/consistency"
+)
+
+// secretsFor is how long a Secret that was read is believed to be as it was. One that somebody deletes is missed after that time at the latest.
+const secretsFor = 10 * time.Minute
+
+// secrets reads the Secrets of clusters by name. The operator may neither list nor watch Secrets, so that it cannot see those of others; what it read is
+// kept for a while instead.
+type secrets struct {
+	mutex sync.Mutex
+	// known by cluster and name.
+	known map[types.NamespacedName]map[string]known
+}
+
+type known struct {
+	secret *corev1.Secret // nil if there was none
+	until  time.Time
+}
+
+// read puts the Secrets of a cluster and of its records among its objects: from memory, or from the API server if they are not known, were missing, are
+// old, or were just written by us.
+func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, cluster *v1alpha1.CassandraCluster, o *objects, store *consistency.Store) error {
+	names := []string{v1alpha1.AuthorityName(cluster.Name)}
+	for i := range o.records.Items {
+		names = append(names, v1alpha1.CertificateName(o.records.Items[i].Name))
+	}
+	for _, name := range names {
+		written := store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name})
+		secret, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, written)
+		if err != nil {
+			return err
+		}
+		// One without our label is somebody else's, and is looked for among those.
+		if secret != nil && secret.Labels[v1alpha1.LabelCluster] == cluster.Name {
+			o.secrets = append(o.secrets, *secret)
+		}
+	}
+	each(o, "Secret", o.secrets)
+	return nil
+}
+
+func (s *secrets) get(ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, written bool) (*corev1.Secret, error) {
+	s.mutex.Lock()
+	k, ok := s.known[cluster][name]
+	s.mutex.Unlock()
+	if ok && k.secret != nil && now.Before(k.until) && !written {
+		return k.secret, nil
+	}
+	secret := &corev1.Secret{}
+	err := live.Get(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		secret = nil
+	case err != nil:
+		return nil, fmt.Errorf("get Secret %s: %w", name, err)
+	default:
+		// A pass decides on its being there and on its labels, never on what is in it.
+		secret.Data = nil
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.known == nil {
+		s.known = map[types.NamespacedName]map[string]known{}
+	}
+	if s.known[cluster] == nil {
+		s.known[cluster] = map[string]known{}
+	}
+	s.known[cluster][name] = known{secret: secret, until: now.Add(secretsFor)}
+	return secret, nil
+}
+
+func (s *secrets) forget(cluster types.NamespacedName) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.known, cluster)
+}
