@@ -58,7 +58,7 @@ func TestEdit(t *testing.T) {
 		{"words that YAML 1.1 reads otherwise", "a: 1\n", map[string]string{"a": `["yes", "010", "1:30", "~", "", " x", "null", "1e3", "0x1F", "2001-01-01", "a: b", "# c", "=", "<<"]`},
 			"a:\n" + `  - "yes"` + "\n" + `  - "010"` + "\n" + `  - "1:30"` + "\n" + `  - "~"` + "\n" + `  - ""` + "\n" + `  - " x"` + "\n" + `  - "null"` + "\n" +
 				`  - "1e3"` + "\n" + `  - "0x1F"` + "\n" + `  - "2001-01-01"` + "\n" + `  - "a: b"` + "\n" + `  - "# c"` + "\n" + `  - "="` + "\n" + `  - "<<"` + "\n"},
-		{"numbers", "a: 1\n", map[string]string{"a": `[1e3, 1.5E-7, -0, 12345678901234567890]`}, "a:\n  - 1.0e+3\n  - 1.5e-7\n  - -0\n  - 12345678901234567890\n"},
+		{"numbers", "a: 1\n", map[string]string{"a": `[1e3, 1.5E-7, -0, 12345678901234567890, 18446744073709552000]`}, "a:\n  - 1.0e+3\n  - 1.5e-7\n  - -0\n  - 12345678901234567890\n  - 18446744073709552000\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -228,6 +228,11 @@ func normal(value any) any {
 			out = append(out, normal(element))
 		}
 		return out
+	case float64:
+		if v == 0 {
+			return 0.0 // -0 is an integer to YAML
+		}
+		return v
 	case int:
 		return float64(v)
 	case int64:

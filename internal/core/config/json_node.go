@@ -89,23 +89,20 @@ func setKey(mapping *yaml.Node, key string, value *yaml.Node) {
 	mapping.Content = append(mapping.Content, stringNode(key), value)
 }
 
-// numberNode is a number as it was written. A fraction without a point (1e3) gets one, which YAML 1.1 demands.
+// numberNode is a number as it was written, but with the point and the sign before an exponent (1.0e+3) that YAML 1.1 demands. The tag is left to what
+// the text says.
 func numberNode(text string) *yaml.Node {
-	tag := "!!int"
-	if strings.ContainsAny(text, ".eE") {
-		tag = "!!float"
-		if at := strings.IndexAny(text, "eE"); at >= 0 {
-			mantissa, exponent := text[:at], text[at+1:]
-			if !strings.Contains(mantissa, ".") {
-				mantissa += ".0"
-			}
-			if exponent[0] != '+' && exponent[0] != '-' {
-				exponent = "+" + exponent
-			}
-			text = mantissa + "e" + exponent
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		mantissa, exponent := text[:at], text[at+1:]
+		if !strings.Contains(mantissa, ".") {
+			mantissa += ".0"
 		}
+		if exponent[0] != '+' && exponent[0] != '-' {
+			exponent = "+" + exponent
+		}
+		text = mantissa + "e" + exponent
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: text}
 }
 
 func boolNode(b bool) *yaml.Node {

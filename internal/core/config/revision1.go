@@ -247,7 +247,7 @@ func gcLogOption(jvm *v1alpha1.JVM) string {
 	case v1alpha1.GCLogOff:
 		return "-Xlog:gc=off"
 	default:
-		return "-Xlog:gc,safepoint:stdout:time,uptime,level,tags"
+		return "-Xlog:gc:stdout:time,uptime,level,tags"
 	}
 }
 
