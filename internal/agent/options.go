@@ -32,7 +32,9 @@ type Options struct {
 }
 
 // Defaults are those of a pod.
-func Defaults() Options { return Options{Root: "/", InstallDir: layout.InstallDir, Lookup: os.LookupEnv} }
+func Defaults() Options {
+	return Options{Root: "/", InstallDir: layout.InstallDir, Lookup: os.LookupEnv}
+}
 
 func (o *Options) path(p string) string { return filepath.Join(o.Root, p) }
 

@@ -24,6 +24,8 @@ type Agent struct {
 	disk          node.Disk
 	init          initd.State
 	initAnswers   bool
+	// initAsked says that init was asked once, with whatever result.
+	initAsked     bool
 	jvm           node.JVM
 	peers         node.Peers
 	doing         *node.Doing
@@ -187,7 +189,11 @@ func (a *Agent) logChange(d node.Decision) {
 		}
 		return d.Steps[len(d.Steps)-1]
 	}
-	if now := last(d); now != last(a.decision) || d.Status.Phase != a.decision.Status.Phase {
+	now := last(d)
+	if a.doing != nil && d.Status.Phase == a.decision.Status.Phase {
+		return // that it is under way was said when it was decided
+	}
+	if now != last(a.decision) || d.Status.Phase != a.decision.Status.Phase {
 		a.host.Logf("%s phase=%s %s=%s: %s", a.self.Node, d.Status.Phase, now.Name, now.Verdict, now.Message)
 	}
 }

@@ -17,6 +17,9 @@ import (
 
 // publish makes the answer to questions for facts anew. The lock is held.
 func (a *Agent) publish(f *node.Facts, d node.Decision) {
+	if !a.oriented() {
+		return
+	}
 	answer := &facts.Agent{
 		ClusterUID: a.self.ClusterUID, Node: a.self.Node, PodUID: a.self.PodUID, Version: a.self.AgentVersion,
 		ObservedAt:       a.decidedAt,

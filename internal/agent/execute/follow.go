@@ -56,7 +56,7 @@ func (a *Agent) seeInit(state initd.State) {
 	}
 	changed := !a.initAnswers || a.init.Incarnation != state.Incarnation || a.init.Seq != state.Seq
 	before := a.init.Process
-	a.init, a.initAnswers = state, true
+	a.init, a.initAnswers, a.initAsked = state, true, true
 	if p := state.Process; p != nil && (before == nil || before.StartID != p.StartID || a.jvm.StartID != p.StartID) {
 		a.jvm = node.JVM{StartID: p.StartID}
 		a.look.set()
@@ -73,6 +73,10 @@ func (a *Agent) seeInit(state initd.State) {
 func (a *Agent) loseInit(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.initAsked {
+		a.initAsked = true
+		a.wake.set()
+	}
 	if !a.initAnswers {
 		return
 	}
@@ -150,4 +154,12 @@ func sameRing(a, b *facts.Ring) bool {
 		return a == b
 	}
 	return ringDigest(a) == ringDigest(b)
+}
+
+// oriented says that init was asked, and the JVM if one runs: before that an agent knows too little to report anything. The lock is held.
+func (a *Agent) oriented() bool {
+	if !a.initAsked {
+		return false
+	}
+	return !a.initAnswers || a.init.Process == nil || a.jvm.StartID == a.init.Process.StartID && !a.jvm.AskedAt.IsZero()
 }

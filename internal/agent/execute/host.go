@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -73,10 +74,14 @@ type Files interface {
 	FatalLine(since time.Time) string
 }
 
+// ErrNotYet means that Cassandra is not so far yet; the same is asked of it again in a moment.
+var ErrNotYet = errors.New("not yet")
+
 // JVM is Cassandra over JMX and CQL.
 type JVM interface {
 	// Look reads how the ring looks from there. A JVM whose beans are not there yet gives nil and no error.
 	Look(ctx context.Context) (*facts.Ring, error)
+	// OpenNative opens CQL; ErrNotYet while Cassandra still sets itself up.
 	OpenNative(ctx context.Context) error
 	CloseNative(ctx context.Context) error
 	Drain(ctx context.Context) error

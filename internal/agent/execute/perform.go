@@ -18,6 +18,8 @@ import (
 const (
 	firstRetry   = 500 * time.Millisecond
 	longestRetry = time.Minute
+	// notYetPause is between two attempts at what Cassandra is not ready for.
+	notYetPause = 250 * time.Millisecond
 )
 
 // begin writes down what is about to happen, and then lets it happen beside the loop. An action of the journal alone is over at once.
@@ -100,6 +102,10 @@ func (a *Agent) finish(r result) {
 
 // fail notes a failure and when the action may be tried again. The lock is held.
 func (a *Agent) fail(kind node.ActionKind, err error) {
+	if errors.Is(err, ErrNotYet) {
+		a.failures[kind] = failure{node.Failure{Message: err.Error(), Until: a.host.Clock.Now().Add(notYetPause), NotYet: true}, 0}
+		return
+	}
 	f := a.failures[kind]
 	pause := min(firstRetry<<min(f.row, 10), longestRetry)
 	pause = pause/2 + time.Duration(a.random()*float64(pause)/2)

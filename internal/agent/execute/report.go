@@ -74,8 +74,11 @@ func (a *Agent) statusToWrite() (*v1alpha1.CassandraNode, *v1alpha1.CassandraNod
 		return nil, nil
 	}
 	a.mu.Lock()
-	wanted := a.decision.Status
+	wanted, oriented := a.decision.Status, a.oriented()
 	a.mu.Unlock()
+	if !oriented {
+		return nil, nil
+	}
 	if wanted.PodUID == "" || sameStatus(&wanted, &record.Status) {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
 	"helenus.io/helenus/internal/core/config"
@@ -116,8 +117,18 @@ func ringOf(v *cassandra.View) *facts.Ring {
 	return ring
 }
 
+// settingUp is how Cassandra refuses to open CQL between NORMAL and the end of its start, while gossip settles (CassandraDaemon.startNativeTransport).
+const settingUp = "setup() must be called first"
+
 // OpenNative opens CQL.
-func (j *JVM) OpenNative(ctx context.Context) error { return j.node.StartNativeTransport(ctx) }
+func (j *JVM) OpenNative(ctx context.Context) error {
+	err := j.node.StartNativeTransport(ctx)
+	var refusal *jolokia.Error
+	if errors.As(err, &refusal) && strings.Contains(refusal.Message, settingUp) {
+		return fmt.Errorf("%w: gossip settles before CQL opens", execute.ErrNotYet)
+	}
+	return err
+}
 
 // CloseNative closes CQL.
 func (j *JVM) CloseNative(ctx context.Context) error { return j.node.StopNativeTransport(ctx) }

@@ -155,6 +155,9 @@ func (p *pass) afterFailure(o outcome) outcome {
 	if !failed || !p.now.Before(f.Until) {
 		return o
 	}
+	if f.NotYet {
+		return wait("", f.Message).until(f.Until)
+	}
 	if dispensable(o.action.Kind) {
 		p.report("action_succeeds", fmt.Sprintf("%s: %s", o.action.Kind, f.Message), f.Until)
 		return done

@@ -40,6 +40,8 @@ type Facts struct {
 type Failure struct {
 	Message string
 	Until   time.Time
+	// NotYet says that it is no failure: Cassandra is not so far yet.
+	NotYet bool
 }
 
 // Self is who the agent is and what its pod gave it. It never changes while the agent lives.

@@ -1,0 +1,369 @@
+package node
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// expectation of one decision. Empty fields are not looked at, except Action: empty means none.
+type expectation struct {
+	action ActionKind
+	phase  v1alpha1.NodePhase
+	guard  string
+	// words that the status message or the blocked message must have.
+	words string
+	check func(*testing.T, Decision)
+}
+
+func TestNext(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts Facts
+		want  expectation
+	}{
+		// Who am I.
+		"no record yet":                     {with1(fresh(), func(f *Facts) { f.Record = nil }), expectation{phase: v1alpha1.PhaseWaiting, words: "CassandraNode"}},
+		"record of another cluster":         {with1(fresh(), func(f *Facts) { f.Record.Spec.Cluster.UID = "x" }), expectation{phase: v1alpha1.PhaseFailed, guard: "record_is_of_this_cluster"}},
+		"no container yet":                  {with1(fresh(), func(f *Facts) { f.Init = Init{} }), expectation{phase: v1alpha1.PhaseWaiting, words: "helenus-init"}},
+		"disk unknown before the container": {with1(fresh(), func(f *Facts) { f.Init, f.Disk = Init{}, Disk{} }), expectation{action: InspectDisk}},
+
+		// Disks.
+		"empty and without a ticket": {fresh(), expectation{phase: v1alpha1.PhaseWaiting, words: "waits for its ticket", check: func(t *testing.T, d Decision) {
+			if d.Status.Disk != v1alpha1.DiskEmpty {
+				t.Errorf("disk %s", d.Status.Disk)
+			}
+		}}},
+		"unreadable disk":    {with1(member(), func(f *Facts) { f.Disk.Problem = "I/O error" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
+		"unreadable journal": {with1(member(), func(f *Facts) { f.MemoryProblem = "checksum" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "checksum"}},
+		"data without a marker": {with1(fresh(), func(f *Facts) { f.Disk.HasData = true; f.Record.Spec.Join = newTicket() }),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "no marker"}},
+		"disk of another cluster": {with1(member(), func(f *Facts) { mark(f, "other", self); f.Memory = Memory{} }),
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk", words: "other"}},
+		"disk of another node": {with1(fresh(), func(f *Facts) { mark(f, uid, "orders-dc1-r2-0"); f.Disk.HasData = true }),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "orders-dc1-r2-0"}},
+		"member by its record on an empty disk": {with1(fresh(), func(f *Facts) {
+			f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}
+			f.Record.Spec.Join = newTicket()
+		}),
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+		"member on the disk of another member": {with1(member(), func(f *Facts) { f.Record.Spec.Member.HostID = hostB }),
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+		"journal and disk of two members": {with1(member(), func(f *Facts) { f.Disk.HostID = hostB }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable"}},
+		"markers of a member without its data": {with1(member(), func(f *Facts) { f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID = false, "", "" }),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "files are gone"}},
+		"decommissioned": {with1(member(), func(f *Facts) { f.Disk.Bootstrapped = WordDecommissioned }), expectation{phase: v1alpha1.PhaseLeft, guard: "disk_has_not_left"}},
+		"killed while leaving, after streaming": {with1(member(), func(f *Facts) { f.Disk.Bootstrapped = WordNeedsBootstrap }),
+			expectation{phase: v1alpha1.PhaseLeft, guard: "disk_has_not_left", words: "other tokens"}},
+		"commit log of another node": {with1(member(), func(f *Facts) {
+			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", Marker: &Marker{uid, "orders-dc1-r2-0", "commitlog"}})
+		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+		"new commit log volume of a member": {with1(member(), func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog"}) }), expectation{action: ClaimDisk}},
+
+		// Adoption.
+		"disk to be adopted, not yet pinned": {adopting(false), expectation{phase: v1alpha1.PhaseWaiting, words: "adopted", check: func(t *testing.T, d Decision) {
+			if d.Status.Disk != v1alpha1.DiskMember || d.Status.DiskOwner.ClusterUID != "earlier" {
+				t.Errorf("disk %s of %v", d.Status.Disk, d.Status.DiskOwner)
+			}
+		}}},
+		"disk to be adopted, pinned":                  {adopting(true), expectation{action: ClaimDisk}},
+		"disk to be adopted, of another cluster name": {with1(adopting(true), func(f *Facts) { f.Disk.ClusterName = "x" }), expectation{phase: v1alpha1.PhaseWaiting, guard: "cluster_name_is_kept"}},
+
+		// Tickets.
+		"ticket on a new disk": {with1(fresh(), func(f *Facts) { f.Record.Spec.Join = newTicket() }), expectation{action: ClaimDisk}},
+		"ticket on a claimed disk": {ticketed(), expectation{action: StartJVM, phase: v1alpha1.PhaseStarting, check: func(t *testing.T, d Decision) {
+			if s := d.Action.Start; s.Ticket == nil || s.Ticket.Mode != v1alpha1.JoinNew || s.StartID != 1 || len(s.Seeds) != 1 {
+				t.Errorf("start %+v", s)
+			}
+		}}},
+		"ticket after clients were served": {with1(ticketed(), func(f *Facts) { f.Memory.TrafficOpenedAt = ptr(-time.Hour) }),
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "no_client_was_served"}},
+		"ticket while a peer serves clients": {with1(ticketed(), func(f *Facts) {
+			f.Seeds = []string{"10.0.0.2"}
+			keep(f)
+			p := peer("10.0.0.2", "orders-dc1-r2-0", "")
+			p.TrafficOpened = true
+			answered(f, "", p)
+		}), expectation{phase: v1alpha1.PhaseWaiting, guard: "no_client_was_served", words: "orders-dc1-r2-0"}},
+		"ticket while a seed is silent": {with1(ticketed(), func(f *Facts) {
+			f.Seeds, f.Self.StartedAt = []string{address, "10.0.0.2", "10.0.0.3"}, epoch
+			keep(f)
+			answered(f, "", peer("10.0.0.2", "orders-dc1-r2-0", ""))
+		}), expectation{phase: v1alpha1.PhaseWaiting, words: "10.0.0.3"}},
+		"ticket with a seed silent for long": {with1(ticketed(), func(f *Facts) {
+			f.Seeds = []string{address, "10.0.0.2", "10.0.0.3"}
+			keep(f)
+			answered(f, "", peer("10.0.0.2", "orders-dc1-r2-0", ""))
+		}), expectation{action: StartJVM, check: func(t *testing.T, d Decision) {
+			if got := strings.Join(d.Action.Start.Seeds, ","); got != "10.0.0.1,10.0.0.2" {
+				t.Errorf("seeds %s", got)
+			}
+		}}},
+		"ticket when every other seed is silent": {with1(ticketed(), func(f *Facts) {
+			f.Seeds = []string{address, "10.0.0.2"}
+			keep(f)
+			answered(f, "")
+		}), expectation{phase: v1alpha1.PhaseWaiting, words: "10.0.0.2"}},
+		"ticket to bootstrap": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Mode = v1alpha1.JoinBootstrap }),
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "ticket_mode_is_supported", words: "Bootstrap"}},
+		"ticket taken back before it began": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "too late"} }), expectation{action: WithdrawJoin}},
+		"ticket out of date":                {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.NotAfter = &metav1.Time{Time: at(-time.Second)} }), expectation{action: WithdrawJoin}},
+		"ticket that was given back": {with1(ticketed(), func(f *Facts) {
+			f.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "too late"}
+			f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", WithdrawnAt: ptr(0)}}
+		}), expectation{phase: v1alpha1.PhaseWaiting, words: "given back", check: func(t *testing.T, d Decision) {
+			if d.Status.Join == nil || d.Status.Join.WithdrawnAt == nil {
+				t.Errorf("join %+v", d.Status.Join)
+			}
+		}}},
+		"unfinished join by the same ticket": {joining(), expectation{action: StartJVM, check: wantTicket("form/1")}},
+		"unfinished join by another ticket": {with1(joining(), func(f *Facts) { f.Record.Spec.Join.ID = "form/2"; f.Record.Generation = 2; keep(f) }),
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "disk_is_of_this_ticket"}},
+		"member on disk that was not seen NORMAL": {with1(joining(), func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }), expectation{action: StartJVM, check: wantTicket("form/1")}},
+
+		// A member's start.
+		"member restarts":                  {with1(member(), nil), expectation{action: StartJVM, check: wantTicket("")}},
+		"member asks its neighbours first": {neighboured(), expectation{action: AskPeers}},
+		"member with answers":              {with1(neighboured(), func(f *Facts) { answered(f, hostA, peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC)) }), expectation{action: StartJVM}},
+		"member without the API server, with peers": {with1(neighboured(), func(f *Facts) {
+			f.APISeenAt, f.Memory.ContactAt = time.Time{}, ptr(-24*time.Hour)
+			answered(f, hostA, peer("10.0.0.2", "b", hostB))
+		}), expectation{action: StartJVM}},
+		"member cut off from all": {with1(neighboured(), func(f *Facts) { f.APISeenAt, f.Memory.ContactAt = time.Time{}, ptr(-24*time.Hour); answered(f, hostA) }),
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "in_contact_with_the_cluster"}},
+		"member cut off for a short time": {with1(neighboured(), func(f *Facts) { f.APISeenAt, f.Memory.ContactAt = time.Time{}, ptr(-time.Minute); answered(f, hostA) }),
+			expectation{action: StartJVM}},
+		"replaced by its record": {with1(member(), func(f *Facts) { f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostA}} }),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "host_id_is_not_replaced"}},
+		"replaced by the word of a peer": {with1(neighboured(), func(f *Facts) {
+			p := peer("10.0.0.2", "b", hostB)
+			p.Replaced = []string{hostA}
+			answered(f, hostA, p)
+		}), expectation{phase: v1alpha1.PhaseFailed, guard: "host_id_is_not_replaced", words: "node b"}},
+		"address of another member": {with1(neighboured(), func(f *Facts) {
+			p := peer("10.0.0.2", "b", hostB)
+			e := endpoint(address, hostC, "r3", false, 25)
+			p.AtAddress = &e
+			answered(f, hostA, p)
+		}), expectation{phase: v1alpha1.PhaseAddressTaken, guard: "address_is_free", words: hostC}},
+		"own address in the view of a peer": {with1(neighboured(), func(f *Facts) {
+			p := peer("10.0.0.2", "b", hostB)
+			e := endpoint(address, hostA, "r1", false, -5, 5)
+			p.AtAddress = &e
+			answered(f, hostA, p)
+		}), expectation{action: StartJVM}},
+		"address that a peer had two minutes ago": {with1(neighboured(), func(f *Facts) {
+			p := peer("10.0.0.2", "b", hostB)
+			p.Addresses = []facts.AddressUse{{Address: address, LastUsed: at(-2 * time.Minute)}}
+			answered(f, hostA, p)
+		}), expectation{phase: v1alpha1.PhaseAddressTaken, guard: "address_is_free"}},
+		"address that a peer had long ago": {with1(neighboured(), func(f *Facts) {
+			p := peer("10.0.0.2", "b", hostB)
+			p.Addresses = []facts.AddressUse{{Address: address, LastUsed: at(-3 * time.Minute)}}
+			answered(f, hostA, p)
+		}), expectation{action: StartJVM}},
+		"away for too long": {with1(member(), func(f *Facts) { f.Memory.GCGrace, f.Memory.NormalAt = 240*time.Hour, ptr(-250*time.Hour) }),
+			expectation{phase: v1alpha1.PhaseDownTooLong, guard: "away_no_longer_than_deletions_are_kept"}},
+		"configuration that cannot be rendered": {with1(member(), func(f *Facts) { f.Configuration = Configuration{Problem: "no heap"} }),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "configuration_can_be_rendered"}},
+		"in the back-off": {with1(member(), func(f *Facts) { died(f, at(time.Minute)) }), expectation{phase: v1alpha1.PhaseFailed, words: "12:01:00", check: func(t *testing.T, d Decision) {
+			if !d.Again.Equal(at(time.Minute)) || d.Status.Restarts.BackOffUntil == nil {
+				t.Errorf("again at %s, %+v", d.Again, d.Status.Restarts)
+			}
+		}}},
+		"in the back-off with a corrected configuration": {with1(member(), func(f *Facts) { died(f, at(time.Minute)); f.Configuration.Hash = "hash-2" }), expectation{action: StartJVM}},
+		"after the back-off":                             {with1(member(), func(f *Facts) { died(f, at(-time.Second)) }), expectation{action: StartJVM}},
+
+		// A JVM that runs.
+		"serving": {serving(), expectation{phase: v1alpha1.PhaseNormal, check: func(t *testing.T, d Decision) {
+			if !d.Ready || d.Status.ClientTraffic != v1alpha1.TrafficOpen || d.Poll != pollSteady || d.Status.Blocked != nil {
+				t.Errorf("ready %v, traffic %s, poll %s, blocked %v", d.Ready, d.Status.ClientTraffic, d.Poll, d.Status.Blocked)
+			}
+		}}},
+		"open for administration": {with1(serving(), func(f *Facts) { f.Record.Spec.ClientTraffic = v1alpha1.TrafficAdministrative }), expectation{phase: v1alpha1.PhaseNormal, check: func(t *testing.T, d Decision) {
+			if d.Ready || d.Status.ClientTraffic != v1alpha1.TrafficAdministrative {
+				t.Errorf("ready %v, traffic %s", d.Ready, d.Status.ClientTraffic)
+			}
+		}}},
+		"traffic to be closed":        {with1(serving(), func(f *Facts) { f.Record.Spec.ClientTraffic = v1alpha1.TrafficClosed }), expectation{action: CloseTraffic}},
+		"traffic to be opened":        {with1(serving(), func(f *Facts) { f.JVM.Ring.NativeRunning = false }), expectation{action: OpenTraffic}},
+		"traffic of a JVM that joins": {with1(serving(), func(f *Facts) { f.JVM.Ring.NativeRunning, f.JVM.Ring.Mode = false, facts.ModeJoining }), expectation{phase: v1alpha1.PhaseJoining}},
+		"one question missed": {with1(serving(), func(f *Facts) { f.JVM.AskedAt = at(0) }), expectation{phase: v1alpha1.PhaseNormal, check: func(t *testing.T, d Decision) {
+			if !d.Ready {
+				t.Error("not ready after one missed question")
+			}
+		}}},
+		"silent for long": {with1(serving(), func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-20*time.Second) }), expectation{phase: v1alpha1.PhaseNormal, words: "not answered", check: func(t *testing.T, d Decision) {
+			if d.Ready {
+				t.Error("ready while the JVM is silent")
+			}
+		}}},
+		"NORMAL for the first time": {joined(), expectation{action: FinishJoin, check: func(t *testing.T, d Decision) {
+			if d.Action.HostID != hostA || strings.Join(d.Action.Tokens, ",") != "-5,5" {
+				t.Errorf("action %+v", d.Action)
+			}
+		}}},
+		"NORMAL with other tokens": {with1(joined(), func(f *Facts) { f.JVM.Ring.Endpoints[0].Tokens = []int64{-5, 6} }),
+			expectation{action: NoteNormal, phase: v1alpha1.PhaseJoining, guard: "tokens_are_those_of_the_ticket"}},
+		"NORMAL after a long time": {with1(serving(), func(f *Facts) { f.Memory.NormalAt = ptr(-time.Hour) }), expectation{action: NoteNormal}},
+		"new neighbour":            {with1(serving(), func(f *Facts) { f.Memory.Neighbours = []string{"10.0.0.2"} }), expectation{action: NoteNormal}},
+		"other seeds":              {with1(serving(), func(f *Facts) { f.Seeds = []string{"10.0.0.1", "10.0.0.2"}; keep(f) }), expectation{action: SetSeeds}},
+		"other seeds that Cassandra refuses": {with1(serving(), func(f *Facts) {
+			f.Seeds = []string{"10.0.0.1", "10.0.0.2"}
+			keep(f)
+			f.Failures = map[ActionKind]Failure{SetSeeds: {Message: "no", Until: at(time.Second)}}
+		}), expectation{phase: v1alpha1.PhaseNormal, guard: "action_succeeds", check: func(t *testing.T, d Decision) {
+			if !d.Ready {
+				t.Error("not ready because of the seeds")
+			}
+		}}},
+		"hot settings": {with1(serving(), func(f *Facts) { f.Configuration.Hot = []string{"compaction_throughput"} }), expectation{action: ApplySettings}},
+		"settings that need a restart": {with1(serving(), func(f *Facts) { f.Configuration.RestartNeeded = true }), expectation{phase: v1alpha1.PhaseNormal, check: func(t *testing.T, d Decision) {
+			if !d.Status.Configuration.RestartNeeded {
+				t.Errorf("configuration %+v", d.Status.Configuration)
+			}
+		}}},
+		"decommission asked for": {with1(serving(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateDecommissioned }),
+			expectation{phase: v1alpha1.PhaseNormal, guard: "decommission_is_supported"}},
+
+		// Restart and stop.
+		"restart":                  {with1(serving(), restart), expectation{action: BeginRestart}},
+		"restart with an old view": {with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(-4*time.Second), at(-4*time.Second) }), expectation{action: LookAtRing}},
+		"restart while another rack is down": {with1(serving(), func(f *Facts) { restart(f); f.JVM.Ring.Endpoints[1].Live = false }),
+			expectation{phase: v1alpha1.PhaseDeferred, guard: "every_protectable_range_keeps_its_consistency", words: hostB}},
+		"restart while another node joins": {with1(serving(), func(f *Facts) { restart(f); f.JVM.Ring.Endpoints[1].Status = facts.StatusBootstrap }),
+			expectation{phase: v1alpha1.PhaseDeferred, guard: "no_other_topology_change"}},
+		"restart out of date": {with1(serving(), func(f *Facts) { restart(f); f.Record.Spec.Restart.NotAfter = &metav1.Time{Time: at(-time.Second)} }), expectation{action: WithdrawRestart}},
+		"restart that is done": {with1(serving(), func(f *Facts) {
+			restart(f)
+			f.Memory.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: "restart-1", BegunAt: ptr(-time.Minute), FinishedAt: ptr(0)}}
+		}), expectation{phase: v1alpha1.PhaseNormal}},
+		"restart under way": {with1(serving(), func(f *Facts) {
+			f.Memory.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: "restart-1", BegunAt: ptr(-time.Minute)}, Incarnation: "i1", StartID: 3}
+		}), expectation{action: BeginStop}},
+		"restarted": {with1(serving(), func(f *Facts) {
+			f.Memory.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: "restart-1", BegunAt: ptr(-time.Minute)}, Incarnation: "i1", StartID: 2}
+		}), expectation{action: FinishRestart}},
+		"to be stopped": {with1(serving(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateStopped }), expectation{action: BeginStop}},
+		"to be stopped while another rack is down": {with1(serving(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateStopped; f.JVM.Ring.Endpoints[2].Live = false }),
+			expectation{phase: v1alpha1.PhaseDeferred, guard: "every_protectable_range_keeps_its_consistency", check: func(t *testing.T, d Decision) {
+				if !d.Ready {
+					t.Error("a deferred node serves on")
+				}
+			}}},
+		"to be stopped with the whole cluster": {with1(serving(), func(f *Facts) {
+			f.Record.Spec.State, f.Record.Spec.ClientTraffic = v1alpha1.StateStopped, v1alpha1.TrafficClosed
+			f.JVM.Ring.Endpoints[2].Live = false
+		}), expectation{action: BeginStop}},
+		"stopped":            {with1(member(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateStopped }), expectation{phase: v1alpha1.PhaseStopped}},
+		"stop: close CQL":    {stopping(StopMemory{}), expectation{action: CloseTraffic, check: notReady}},
+		"stop: drain":        {with1(stopping(StopMemory{ClosedAt: ptr(0)}), func(f *Facts) { f.JVM.Ring.NativeRunning = false }), expectation{action: Drain}},
+		"stop: TERM":         {stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}), expectation{action: Terminate}},
+		"stop: wait":         {stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0), TermAt: ptr(0)}), expectation{phase: v1alpha1.PhaseStopping}},
+		"stop: KILL":         {stopping(StopMemory{BegunAt: at(-5 * time.Minute), ClosedAt: ptr(0), DrainAt: ptr(0), TermAt: ptr(-time.Minute)}), expectation{action: Kill}},
+		"stop: no time left": {stopping(StopMemory{BegunAt: at(-290 * time.Second), ClosedAt: ptr(-280 * time.Second)}), expectation{action: Terminate}},
+		"stop goes on after the record changed its mind": {with1(stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateRunning }),
+			expectation{action: Terminate}},
+		"container ends": {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), expectation{action: BeginStop, check: func(t *testing.T, d Decision) {
+			if !d.HoldStop || d.Ready {
+				t.Errorf("hold %v, ready %v", d.HoldStop, d.Ready)
+			}
+		}}},
+		"container ends without the record": {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch}; f.Record = nil }), expectation{action: BeginStop}},
+		"container ends, too late":          {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch, Alone: true} }), expectation{phase: v1alpha1.PhaseStopping}},
+		"container ends during a drain": {with1(serving(), func(f *Facts) {
+			f.Init.Stopping, f.Doing = &Stopping{Since: epoch}, &Doing{Action: Action{Kind: Drain}}
+		}), expectation{check: func(t *testing.T, d Decision) {
+			if !d.HoldStop {
+				t.Error("the lease is not held during a drain")
+			}
+		}}},
+		"container ended": {with1(member(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), expectation{phase: v1alpha1.PhaseStopped}},
+
+		// Frozen.
+		"frozen, peers unasked":     {frozen(), expectation{action: AskPeers}},
+		"frozen, but up for a peer": {with1(frozen(), func(f *Facts) { answered(f, hostA, sees(true)) }), expectation{phase: v1alpha1.PhaseNormal, guard: "no_peer_sees_it_up"}},
+		"frozen and down for its peers": {with1(frozen(), func(f *Facts) { answered(f, hostA, sees(false)) }), expectation{action: Kill, check: func(t *testing.T, d Decision) {
+			if !d.Action.Dump || d.Action.Reason != v1alpha1.RestartFrozen {
+				t.Errorf("action %+v", d.Action)
+			}
+		}}},
+		"silent and busy":                {with1(frozen(), func(f *Facts) { f.JVM.ProgressAt = at(-time.Second) }), expectation{phase: v1alpha1.PhaseNormal}},
+		"silent, processor time unknown": {with1(frozen(), func(f *Facts) { f.JVM.ProgressAt = time.Time{} }), expectation{phase: v1alpha1.PhaseNormal}},
+
+		// Operations.
+		"operation": {with1(serving(), operation), expectation{action: RunOperation}},
+		"operation that ran": {with1(serving(), func(f *Facts) {
+			operation(f)
+			f.Memory.Operation = &OperationMemory{ID: "op-1", Phase: v1alpha1.OperationSucceeded}
+		}), expectation{phase: v1alpha1.PhaseNormal}},
+		"operation that was cut": {with1(serving(), func(f *Facts) {
+			operation(f)
+			f.Memory.Operation = &OperationMemory{ID: "op-1", Phase: v1alpha1.OperationRunning}
+		}), expectation{action: InterruptOperation}},
+		"operation without CQL": {with1(serving(), func(f *Facts) {
+			operation(f)
+			f.Record.Spec.ClientTraffic = v1alpha1.TrafficClosed
+			f.JVM.Ring.NativeRunning = false
+		}), expectation{phase: v1alpha1.PhaseNormal}},
+		"operation out of date":   {with1(serving(), func(f *Facts) { operation(f); f.Record.Spec.Operation.NotAfter = &metav1.Time{Time: at(-time.Second)} }), expectation{action: WithdrawOperation}},
+		"operation nobody knows":  {with1(serving(), func(f *Facts) { operation(f); f.Record.Spec.Operation.Type = "Dance" }), expectation{phase: v1alpha1.PhaseNormal, guard: "operation_is_known"}},
+		"an action is under way":  {with1(serving(), func(f *Facts) { f.Doing = &Doing{Action: Action{Kind: SetSeeds}} }), expectation{phase: v1alpha1.PhaseNormal}},
+		"the record was not kept": {with1(serving(), func(f *Facts) { f.Record.Generation = 7 }), expectation{action: KeepRecord}},
+		"CQL not ready to be open": {with1(serving(), func(f *Facts) {
+			f.JVM.Ring.NativeRunning = false
+			f.Failures = map[ActionKind]Failure{OpenTraffic: {Until: at(time.Second), NotYet: true}}
+		}), expectation{phase: v1alpha1.PhaseNormal}},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, Next(c.facts, epoch), c.want) })
+	}
+}
+
+func expect(t *testing.T, d Decision, want expectation) {
+	t.Helper()
+	var kind ActionKind
+	if d.Action != nil {
+		kind = d.Action.Kind
+	}
+	if kind != want.action {
+		t.Errorf("action %q, want %q; steps %v", kind, want.action, d.Steps[len(d.Steps)-1])
+	}
+	if want.phase != "" && d.Status.Phase != want.phase {
+		t.Errorf("phase %s (%s), want %s", d.Status.Phase, d.Status.Message, want.phase)
+	}
+	guard, words := "", d.Status.Message
+	if b := d.Status.Blocked; b != nil {
+		guard, words = b.Guard, words+" "+b.Message
+	}
+	if guard != want.guard {
+		t.Errorf("blocked by %q (%s), want %q", guard, words, want.guard)
+	}
+	if !strings.Contains(words, want.words) {
+		t.Errorf("says %q, want %q in it", words, want.words)
+	}
+	if want.check != nil {
+		want.check(t, d)
+	}
+	if text, err := json.Marshal(d.Status); err != nil || len(text) == 0 {
+		t.Errorf("status cannot be written: %v", err)
+	}
+}
+
+func TestSameFactsSameStatus(t *testing.T) {
+	f := serving()
+	first := Next(f, epoch)
+	f.Record.Status = first.Status
+	for _, later := range []time.Duration{time.Second, 5 * time.Second, 14 * time.Second} {
+		f.JVM.AskedAt, f.JVM.AnsweredAt = at(later), at(later)
+		x, _ := json.Marshal(first.Status)
+		y, _ := json.Marshal(Next(f, at(later)).Status)
+		if string(x) != string(y) {
+			t.Errorf("after %s the status is another one:\n%s\n%s", later, x, y)
+		}
+	}
+}
