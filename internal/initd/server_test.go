@@ -445,6 +445,9 @@ func TestAgentsThatVanishCostNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil { // served, not only accepted
+				t.Fatal(err)
+			}
 			if _, err := conn.Write([]byte(sent)); err != nil {
 				t.Fatal(err)
 			}
