@@ -116,7 +116,7 @@ func TestALatecomerIsWithdrawnAndWaitsOutside(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	w.late[late] = true
 	plan := w.settle()
-	if w.snapshot.Ledger.Step == nil || plan.Wake >= lookAgain {
+	if w.snapshot.Ledger.Step == nil || plan.Wake > lookAgain {
 		t.Fatalf("the formation should wait for the latecomer, and look again in time:\n%s", plan)
 	}
 	w.now = w.now.Add(latecomerPatience - 30*time.Second)
