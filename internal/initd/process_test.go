@@ -273,4 +273,3 @@ func TestSignalsThatWouldEndAGoProgramAreIgnored(t *testing.T) {
 		t.Errorf("state changed: %+v", state)
 	}
 }
-

@@ -92,4 +92,3 @@ func TestHalfOpenConnectionsDoNotShutOthersOut(t *testing.T) {
 	}
 	c.now()
 }
-

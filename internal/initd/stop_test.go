@@ -118,4 +118,3 @@ func TestARenewalThatCrossesTheTimerHolds(t *testing.T) {
 		t.Error("init acts although the stop is taken")
 	}
 }
-
