@@ -30,7 +30,6 @@ type Server struct {
 	changed   chan struct{}
 	down      bool
 	writes    int
-	applied   map[string][]json.RawMessage
 	cut       chan struct{}
 }
 
@@ -43,7 +42,7 @@ type event struct {
 
 // New is a server without objects.
 func New() *Server {
-	return &Server{objects: map[string]map[string]any{}, changed: make(chan struct{}), cut: make(chan struct{}), applied: map[string][]json.RawMessage{}, version: 100}
+	return &Server{objects: map[string]map[string]any{}, changed: make(chan struct{}), cut: make(chan struct{}), version: 100}
 }
 
 // Put creates or replaces an object at its path, such as /api/v1/namespaces/x/configmaps/y. A changed spec raises the generation; the status stays if the
@@ -132,6 +131,13 @@ func (s *Server) CutWatches() {
 	defer s.mu.Unlock()
 	close(s.cut)
 	s.cut = make(chan struct{})
+}
+
+// SetToken asks for another token from now on.
+func (s *Server) SetToken(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Token = token
 }
 
 // SetDown makes every request fail with 503, or no more.
@@ -261,7 +267,6 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.writes++
-	s.applied[at] = append(s.applied[at], body)
 	if !same(object["status"], patch["status"]) {
 		next := map[string]any{}
 		for key, value := range object {
