@@ -83,7 +83,8 @@ type JVM struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=2
-	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:XValidation:rule=`self.matches("^-[^[:space:]'\"$]+$")`,messageExpression=`'option ' + self + ' must begin with a hyphen and have no white space, quotes or dollar signs: each option is one item'`
 	Options []string `json:"options,omitempty"`
 
 	// GCLog says where the garbage collection log goes. Default: Stdout.

@@ -107,27 +107,31 @@ type OwnedName struct {
 // OwnedJVMOptions are the beginnings of options that node.jvm.options may not have.
 var OwnedJVMOptions = []OwnedName{
 	{"set jvm.heap", []string{
-		"-Xms", "-Xmx", "-XX:InitialHeapSize", "-XX:MaxHeapSize", "-XX:InitialRAMPercentage", "-XX:MinRAMPercentage", "-XX:MaxRAMPercentage",
+		"-Xms", "-Xmx", "-XX:InitialHeapSize", "-XX:MinHeapSize", "-XX:MaxHeapSize", "-XX:InitialRAM", "-XX:MinRAM", "-XX:MaxRAM",
 	}},
 	{"set jvm.gcLog", []string{"-Xlog:gc", "-Xloggc", "-Xlog:disable"}},
 	{"whether and how a node joins is decided by its ticket", []string{
-		"-Dcassandra.replace_address", "-Dcassandra.replace_node", "-Dcassandra.replace_token", "-Dcassandra.allow_empty_replace_address",
-		"-Dcassandra.allow_unsafe_", "-Dcassandra.initial_token", "-Dcassandra.auto_bootstrap", "-Dcassandra.allocate_tokens",
-		"-Dcassandra.join_ring", "-Dcassandra.write_survey", "-Dcassandra.load_ring_state", "-Dcassandra.start_gossip",
-		"-Dcassandra.start_native_transport", "-Dcassandra.reset_bootstrap_progress", "-Dcassandra.override_decommission",
-		"-Dcassandra.consistent.rangemovement", "-Dcassandra.consistent.simultaneousmoves", "-Dcassandra.ignore_dc", "-Dcassandra.ignore_rack",
-		"-Dcassandra.system_auth.default_rf", "-Dcassandra.partitioner", "-Dcassandra.unsafesystem",
+		"-Dcassandra.replace_", "-Dcassandra.allow_empty_replace_address", "-Dcassandra.allow_unsafe_", "-Dcassandra.initial_token",
+		"-Dcassandra.auto_bootstrap", "-Dcassandra.allocate_tokens", "-Dcassandra.join_ring", "-Dcassandra.write_survey", "-Dcassandra.load_ring_state",
+		"-Dcassandra.start_gossip", "-Dcassandra.start_native_transport", "-Dcassandra.reset_bootstrap_progress", "-Dcassandra.override_decommission",
+		"-Dcassandra.consistent.", "-Dcassandra.ignore_dc", "-Dcassandra.ignore_rack", "-Dcassandra.partitioner", "-Dcassandra.unsafesystem",
+	}},
+	{"the replication of system keyspaces follows from datacenters[].replicationFactor", []string{
+		"-Dcassandra.system_auth.", "-Dcassandra.system_distributed.", "-Dcassandra.system_traces.",
 	}},
 	{"how long a node waits for the ring is part of how Helenus forms and checks it", []string{
 		"-Dcassandra.ring_delay_ms", "-Dcassandra.gossip_settle", "-Dcassandra.skip_wait_for_gossip_to_settle", "-Dcassandra.shutdown_announce_in_ms",
-		"-Dcassandra.broadcast_interval_ms", "-Dcassandra.gossip_quarantine_delay_ms",
+		"-Dcassandra.broadcast_interval_ms", "-Dcassandra.gossip_quarantine_delay_ms", "-Dcassandra.schema_delay_ms", "-Dcassandra.skip_schema_check",
+	}},
+	{"settings belong in cassandraYaml, each once and under one name", []string{
+		"-Dcassandra.settings.", "-Dcassandra.config", "-Dcassandra.allow_new_old_config_keys", "-Dcassandra.allow_duplicate_config_keys",
 	}},
 	{"files and directories of Cassandra follow from the image and node.storage", []string{
-		"-Dcassandra.config", "-Dcassandra.settings.", "-Dcassandra.storagedir", "-Dcassandra.logdir", "-Dcassandra-pidfile",
-		"-Dcassandra-foreground", "-Dcassandra-rackdc.properties", "-Dlogback.configurationFile",
+		"-Dcassandra.storagedir", "-Dcassandra.logdir", "-Dcassandra-pidfile", "-Dcassandra-foreground", "-Dcassandra-rackdc.properties",
+		"-Dlogback.configurationFile", "-Djava.io.tmpdir", "-cp", "-classpath", "--class-path", "-jar",
 	}},
-	{"services and network policies rely on the standard ports", []string{
-		"-Dcassandra.storage_port", "-Dcassandra.ssl_storage_port", "-Dcassandra.native_transport_port",
+	{"a node's address is that of its pod, and services rely on the standard ports", []string{
+		"-Dcassandra.storage_port", "-Dcassandra.ssl_storage_port", "-Dcassandra.native_transport_port", "-Djava.net.prefer",
 	}},
 	{"JMX is for the agent and for commands inside the pod", []string{
 		"-Dcassandra.jmx.", "-Dcom.sun.management.jmxremote", "-Djava.rmi.server.hostname",
