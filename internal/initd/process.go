@@ -55,8 +55,7 @@ func (i *Init) signal(startID uint64, pid int, name string) *Error {
 	if name != "TERM" && name != "QUIT" && name != "KILL" {
 		return refuse(CodeInvalid, "signal %q is none of TERM, QUIT, KILL", name)
 	}
-	p := i.state.Process
-	if p == nil || p.StartID != startID || p.PID != pid {
+	if p := i.state.Process; p == nil || p.StartID != startID || p.PID != pid {
 		return refuse(CodeNotRunning, "start %d with pid %d does not run", startID, pid)
 	}
 	i.logf("start %d: SIG%s to pid %d", startID, name, pid)
@@ -103,3 +102,6 @@ func (i *Init) ended(e Exit) {
 	i.logf("start %d: ended with status %d (%s)", e.StartID, e.Code, cmp.Or(e.Error, e.Signal, "exited"))
 	i.change()
 }
+
+// cpuTime asks the clock of a process: its inverted pid above the bits that name the scheduler's count (clock_getcpuclockid).
+func cpuTime(pid int) (t unix.Timespec) { _ = unix.ClockGettime(int32(^pid<<3|2), &t); return t }

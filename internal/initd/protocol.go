@@ -88,6 +88,7 @@ type State struct {
 	Process     *Process  `json:"process,omitempty"`
 	Exits       []Exit    `json:"exits,omitempty"` // oldest first, the last 16
 	Stopping    *Stopping `json:"stopping,omitempty"`
+	CPUNanos    int64     `json:"cpuNanos,omitempty"` // processor time of the running JVM; no change of it raises Seq
 }
 
 // Process is the running JVM. PID is as seen inside the container.

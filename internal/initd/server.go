@@ -75,11 +75,7 @@ func Run(cfg Config) (int, error) {
 	}
 }
 
-func (i *Init) locked(f func()) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	f()
-}
+func (i *Init) locked(f func()) { i.mu.Lock(); defer i.mu.Unlock(); f() }
 
 // over says whether the container is to end, and the status: that of the JVM that was stopped, 143 if none ran.
 func (i *Init) over() (status int, over bool) {
@@ -237,6 +233,10 @@ func (i *Init) answer(r Request) Reply {
 		e = i.take(time.Duration(min(r.LeaseMillis, MaxStopLease.Milliseconds()+1)) * time.Millisecond)
 	}
 	state := i.state
+	if state.Process != nil {
+		used := cpuTime(state.Process.PID)
+		state.CPUNanos = used.Nano()
+	}
 	return Reply{Error: e, State: &state}
 }
 
@@ -247,10 +247,6 @@ func (i *Init) change() {
 	i.changed = make(chan struct{})
 }
 
-func (i *Init) logf(format string, args ...any) {
-	_, _ = fmt.Fprintf(i.cfg.Log, "helenus-init: "+format+"\n", args...)
-}
+func (i *Init) logf(f string, v ...any) { _, _ = fmt.Fprintf(i.cfg.Log, "helenus-init: "+f+"\n", v...) }
 
-func refuse(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}
+func refuse(c Code, f string, v ...any) *Error { return &Error{c, fmt.Sprintf(f, v...)} }

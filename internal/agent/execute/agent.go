@@ -31,11 +31,14 @@ type Agent struct {
 	doing         *node.Doing
 	failures      map[node.ActionKind]failure
 	configuration comparison
-	decision      node.Decision
-	decidedAt     time.Time
-	leaseAt       time.Time
-	answer        *facts.Agent
-	digest        string
+	// progress is the last look at the processor time of a JVM that does not answer.
+	progress  progress
+	decision  node.Decision
+	decidedAt time.Time
+	logged    node.StepResult
+	leaseAt   time.Time
+	answer    *facts.Agent
+	digest    string
 
 	wake     *signal
 	look     *signal
@@ -181,19 +184,16 @@ func (a *Agent) holdStop(ctx context.Context, d node.Decision) {
 	a.mu.Unlock()
 }
 
-// logChange writes a line whenever the deciding step or its words change.
+// logChange writes a line whenever the step that decided, or its words, are others than in the line before.
 func (a *Agent) logChange(d node.Decision) {
-	last := func(d node.Decision) node.StepResult {
-		if len(d.Steps) == 0 {
-			return node.StepResult{}
-		}
-		return d.Steps[len(d.Steps)-1]
-	}
-	now := last(d)
-	if a.doing != nil && d.Status.Phase == a.decision.Status.Phase {
+	if a.doing != nil && d.Status.Phase == a.decision.Status.Phase || len(d.Steps) == 0 {
 		return // that it is under way was said when it was decided
 	}
-	if now != last(a.decision) || d.Status.Phase != a.decision.Status.Phase {
-		a.host.Logf("%s phase=%s %s=%s: %s", a.self.Node, d.Status.Phase, now.Name, now.Verdict, now.Message)
+	if d.Action != nil && a.failures[d.Action.Kind].NotYet {
+		return // one attempt of many at what Cassandra is not ready for
+	}
+	if last := d.Steps[len(d.Steps)-1]; last != a.logged || d.Status.Phase != a.decision.Status.Phase {
+		a.logged = last
+		a.host.Logf("%s phase=%s %s=%s: %s", a.self.Node, d.Status.Phase, last.Name, last.Verdict, last.Message)
 	}
 }

@@ -107,6 +107,7 @@ func (a *Agent) followJVM(ctx context.Context) {
 		case <-timer:
 		}
 		a.LookAtRing(ctx)
+		a.LookAtProgress(ctx)
 	}
 }
 
@@ -136,6 +137,7 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	a.jvm.AskedAt = started
 	if err != nil {
 		a.jvm.Problem = err.Error()
+		a.progress.due = true
 		a.wake.set()
 		return
 	}
@@ -146,6 +148,45 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) || a.host.Clock.Now().Sub(a.decidedAt) >= time.Minute {
 		a.wake.set()
 	}
+}
+
+// LookAtProgress asks init how much processor time the JVM has used, if that was not asked for a while: it tells a JVM that is frozen from one that is busy.
+func (a *Agent) LookAtProgress(ctx context.Context) {
+	a.mu.Lock()
+	now := a.host.Clock.Now()
+	due := a.progress.due && now.Sub(a.progress.at) >= progressEvery
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	state, err := a.host.Init.State(ctx)
+	if err != nil || state.Process == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.jvm.StartID != state.Process.StartID {
+		return
+	}
+	next := progress{startID: a.jvm.StartID, at: now, used: time.Duration(state.CPUNanos)}
+	if a.progress.moved(next) {
+		a.jvm.ProgressAt = now
+	}
+	a.progress = next
+}
+
+// progress is a look at the processor time of a JVM.
+type progress struct {
+	startID uint64
+	at      time.Time
+	used    time.Duration
+	// due says that the JVM has not answered since.
+	due bool
+}
+
+// moved says that the JVM has used its processor since an earlier look: more than the 0.5 % of one that its timers alone may take.
+func (p progress) moved(next progress) bool {
+	return p.startID != next.startID || p.at.IsZero() || next.used-p.used >= next.at.Sub(p.at)/200
 }
 
 // sameRing compares two views in everything that can matter to a decision.
