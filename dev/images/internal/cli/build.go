@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -17,6 +18,8 @@ import (
 	"helenus.io/helenus/dev/images/internal/cassandra"
 	"helenus.io/helenus/dev/images/internal/image"
 	"helenus.io/helenus/dev/images/internal/lock"
+	"helenus.io/helenus/dev/images/internal/maven"
+	"helenus.io/helenus/dev/images/internal/own"
 )
 
 // built is written beside an image file: what it was made from, and its digest.
@@ -27,43 +30,123 @@ type built struct {
 }
 
 func (a *app) build() *cobra.Command {
-	force := false
+	options := buildOptions{}
 	command := &cobra.Command{
 		Use:   "build IMAGE...",
 		Short: "Build images, unless they are up to date",
 		Long: `Builds the named images and prints the file of each. "cassandra" stands for all
-Cassandra images. An image is built only if what it is made from has changed.`,
-		Example: "  images build cassandra-5.0.6\n  images build cassandra",
+Cassandra images, "own" for all of the project's. A Cassandra image is built only
+if what it is made from has changed; the project's are always compiled, which is
+quick when nothing changed.`,
+		Example: "  images build cassandra-5.0.6\n  images build cassandra\n  images build helenus helenus-agent --tag v0.1.0 --arch arm64",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, names []string) error {
 			c, err := a.cache()
 			if err != nil {
 				return err
 			}
-			for _, name := range names {
-				versions := cassandra.Versions
-				if name != "cassandra" {
-					v, err := cassandra.Find(name)
-					if err != nil {
-						return err
+			for _, name := range expand(names) {
+				if i, ok := own.Find(name); ok {
+					err = a.buildOwn(command.Context(), command.OutOrStdout(), command.ErrOrStderr(), c, i, options)
+				} else {
+					var v cassandra.Version
+					if v, err = cassandra.Find(name); err != nil {
+						return fmt.Errorf("no image %q; there are %s", name, strings.Join(allNames(), ", "))
 					}
-					versions = []cassandra.Version{v}
+					err = a.buildCassandra(command.Context(), command.OutOrStdout(), command.ErrOrStderr(), c, v, options.force)
 				}
-				for _, v := range versions {
-					if err := a.buildCassandra(command.Context(), command.OutOrStdout(), command.ErrOrStderr(), c, v, force); err != nil {
-						return fmt.Errorf("build %s: %w", v.Image(), err)
-					}
+				if err != nil {
+					return fmt.Errorf("build %s: %w", name, err)
 				}
 			}
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&force, "force", false, "build even what is up to date (layers are still reused)")
+	command.Flags().BoolVar(&options.force, "force", false, "build even what is up to date (layers are still reused)")
+	command.Flags().StringVar(&options.repository, "repo", "../..", "checkout whose commands go into the project's images")
+	a.tagFlag(command)
 	return command
 }
 
+// buildOptions are the flags of build.
+type buildOptions struct {
+	force      bool
+	repository string
+}
+
+// expand replaces the names of groups by those of their images.
+func expand(names []string) []string {
+	var all []string
+	for _, name := range names {
+		switch name {
+		case "cassandra":
+			all = append(all, cassandra.Names()...)
+		case "own":
+			for _, i := range own.Images {
+				all = append(all, i.Name)
+			}
+		default:
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func allNames() []string { return expand([]string{"cassandra", "own"}) }
+
+func (a *app) tagFlag(command *cobra.Command) {
+	command.Flags().StringVar(&a.tag, "tag", "dev", "tag of the project's images")
+}
+
+// file is where the image called name lies: the project's have their tag in it.
+func (a *app) file(c *cache.Cache, name string) string {
+	if _, ok := own.Find(name); ok {
+		name += "-" + a.tag
+	}
+	return c.Image(name + "-" + a.architecture)
+}
+
+func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Cache, i own.Image, options buildOptions) error {
+	if err := own.CheckRepository(options.repository); err != nil {
+		return err
+	}
+	var locked *lock.File
+	if len(i.Jars) > 0 {
+		var err error
+		if locked, err = a.readLock(i.Name, own.AnyArchitecture); err != nil {
+			return err
+		}
+	}
+	mvn, err := maven.New(c)
+	if err != nil {
+		return err
+	}
+	builder := &own.Builder{
+		Repository: options.repository, Architecture: a.architecture, Tag: a.tag,
+		Jar: func(ctx context.Context, artifact lock.Artifact) (string, error) {
+			return c.Download(artifact.SHA256), mvn.Fetch(ctx, []lock.Artifact{artifact})
+		},
+	}
+	work, err := c.WorkDir("own")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	img, err := builder.Build(ctx, i, locked, work)
+	if err != nil {
+		return err
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return err
+	}
+	// The digest is the key: whether the sources changed is known once compiled.
+	return a.store(out, progress, c, target{name: i.Name, reference: builder.Reference(i), key: digest.String()}, options.force,
+		func() (v1.Image, error) { return img, nil })
+}
+
 func (a *app) buildCassandra(ctx context.Context, out, progress io.Writer, c *cache.Cache, v cassandra.Version, force bool) error {
-	locked, err := a.readLock(v.Image())
+	locked, err := a.readLock(v.Image(), a.architecture)
 	if err != nil {
 		return err
 	}
@@ -85,7 +168,7 @@ type target struct{ name, reference, key string }
 // store builds and writes an image unless the file in the cache has its key,
 // and prints the path of the file.
 func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force bool, build func() (v1.Image, error)) error {
-	file := c.Image(t.name + "-" + a.architecture)
+	file := a.file(c, t.name)
 	if old, err := readBuilt(file); err == nil && old.Key == t.key && !force {
 		_, _ = fmt.Fprintln(out, file)
 		return nil
@@ -133,12 +216,12 @@ func readBuilt(file string) (*built, error) {
 	return &b, json.Unmarshal(text, &b)
 }
 
-// readLock returns the lock file of an image for the wanted architecture.
-func (a *app) readLock(name string) (*lock.File, error) {
-	path := fmt.Sprintf("locks/%s-%s.json", name, a.architecture)
+// readLock returns the lock file of an image.
+func (a *app) readLock(name, architecture string) (*lock.File, error) {
+	path := fmt.Sprintf("locks/%s-%s.json", name, architecture)
 	text, err := fs.ReadFile(a.locks, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no %s: make it with `images lock %s --arch %s`", path, name, a.architecture)
+		return nil, fmt.Errorf("there is no %s: make it with `images lock %s`", path, name)
 	}
 	if err != nil {
 		return nil, err

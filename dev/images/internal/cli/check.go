@@ -60,7 +60,7 @@ func (a *app) checkOne(command *cobra.Command, timeout time.Duration, v cassandr
 	defer os.RemoveAll(work)
 	ctx, cancel := context.WithTimeout(command.Context(), timeout)
 	defer cancel()
-	report, err := check.Image(ctx, c.Image(v.Image()+"-"+a.architecture), v.Number, work)
+	report, err := check.Image(ctx, a.file(c, v.Image()), v.Number, work)
 	if err != nil {
 		return err
 	}

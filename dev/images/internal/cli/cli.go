@@ -18,6 +18,8 @@ type app struct {
 	locks        fs.FS
 	recipe       fs.FS
 	architecture string
+	// tag is that of the project's images.
+	tag string
 }
 
 // New returns the root command. Locks holds locks/<image>-<arch>.json, recipe the

@@ -10,6 +10,9 @@ import (
 
 	"helenus.io/helenus/dev/images/internal/cache"
 	"helenus.io/helenus/dev/images/internal/cassandra"
+	"helenus.io/helenus/dev/images/internal/lock"
+	"helenus.io/helenus/dev/images/internal/maven"
+	"helenus.io/helenus/dev/images/internal/own"
 )
 
 func (a *app) lock() *cobra.Command {
@@ -31,16 +34,23 @@ commit it.`,
 				return fmt.Errorf("%s has no directory locks: run this in dev/images, or name that directory by --dir", directory)
 			}
 			if len(names) == 0 {
-				names = cassandra.Names()
+				names = allNames()
 			}
-			for _, name := range names {
-				v, err := cassandra.Find(name)
+			for _, name := range expand(names) {
+				locked, err := a.resolve(command.Context(), c, name)
 				if err != nil {
-					return err
+					return fmt.Errorf("lock %s: %w", name, err)
 				}
-				file := filepath.Join(directory, "locks", v.Image()+"-"+a.architecture+".json")
-				if err := a.writeLock(command.Context(), c, v, file); err != nil {
-					return fmt.Errorf("lock %s: %w", v.Image(), err)
+				if locked == nil {
+					continue
+				}
+				text, err := locked.Format()
+				if err != nil {
+					return fmt.Errorf("lock %s: %w", name, err)
+				}
+				file := filepath.Join(directory, "locks", name+"-"+locked.Architecture+".json")
+				if err := os.WriteFile(file, text, 0o644); err != nil {
+					return fmt.Errorf("lock %s: %w", name, err)
 				}
 				_, _ = fmt.Fprintln(command.OutOrStdout(), file)
 			}
@@ -51,14 +61,21 @@ commit it.`,
 	return command
 }
 
-func (a *app) writeLock(ctx context.Context, c *cache.Cache, v cassandra.Version, file string) error {
-	locked, err := cassandra.Lock(ctx, c, v, a.architecture)
-	if err != nil {
-		return err
+// resolve makes the lock file of an image anew; nil if it needs none.
+func (a *app) resolve(ctx context.Context, c *cache.Cache, name string) (*lock.File, error) {
+	if i, ok := own.Find(name); ok {
+		if len(i.Jars) == 0 {
+			return nil, nil
+		}
+		mvn, err := maven.New(c)
+		if err != nil {
+			return nil, err
+		}
+		return own.Lock(ctx, mvn, i)
 	}
-	text, err := locked.Format()
+	v, err := cassandra.Find(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(file, text, 0o644)
+	return cassandra.Lock(ctx, c, v, a.architecture)
 }

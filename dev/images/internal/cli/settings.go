@@ -23,7 +23,7 @@ name the one of today with Cassandra's converter.`,
 			if err != nil {
 				return err
 			}
-			locked, err := a.readLock(v.Image())
+			locked, err := a.readLock(v.Image(), a.architecture)
 			if err != nil {
 				return err
 			}

@@ -55,21 +55,6 @@ func (t Tree) Add(name string, entry Entry) error {
 	return nil
 }
 
-// AddFS adds all files of files. Mode decides the permission bits by path:
-// embedded files have none of their own.
-func (t Tree) AddFS(files fs.FS, mode func(name string) fs.FileMode, uid, gid int) error {
-	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		return t.Add(name, Entry{Kind: Regular, Mode: mode(name), UID: uid, GID: gid, Content: content})
-	})
-}
-
 // AddDir adds the file tree below directory at the path below prefix, owned by
 // root, with the permissions found.
 func (t Tree) AddDir(directory, prefix string) error {

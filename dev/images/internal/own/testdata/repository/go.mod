@@ -1,0 +1,3 @@
+module helenus.io/helenus
+
+go 1.26

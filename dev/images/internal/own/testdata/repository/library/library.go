@@ -1,0 +1,2 @@
+// Package library is a fixture: it is no command.
+package library
