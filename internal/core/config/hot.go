@@ -315,17 +315,21 @@ func isHot(name string, value *v1alpha1.Value, valueName string, table *settings
 	if !hot {
 		return false
 	}
-	setting, raw := table.Lookup(name), []byte(nil)
+	if value == nil {
+		valueName = name
+	}
+	setting := table.Lookup(valueName)
 	if setting == nil {
 		return false
 	}
-	if value == nil {
+	var raw []byte
+	if value != nil {
+		raw = value.Raw
+	} else {
 		var known bool
 		if raw, known = defaultOf(setting, s.form); !known {
 			return false
 		}
-	} else {
-		setting, raw = table.Lookup(valueName), value.Raw
 	}
 	_, err := s.convert(setting, raw)
 	return err == nil

@@ -169,8 +169,8 @@ func revision1Options(base Files, node *Node) (Files, error) {
 	}
 	firm, defaults := revision1OwnOptions(node, memory)
 	user := withoutKeys(userOptions(node.Configuration.JVM), firm)
-	ours := append(firm, withoutKeys(defaults, user)...)
-	overridden := keysOf(append(slices.Clone(ours), user...))
+	ours := slices.Concat(firm, withoutKeys(defaults, user))
+	overridden := keysOf(slices.Concat(ours, user))
 	collector := collectorOf(user)
 	ownGCLog := gcLogOf(node.Configuration.JVM) != v1alpha1.GCLogFile
 	files := Files{}

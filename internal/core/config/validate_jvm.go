@@ -57,7 +57,7 @@ func validateCollectors(options []string, version string) string {
 		}
 	}
 	if len(chosen) > 1 {
-		var names []string
+		names := make([]string, 0, len(chosen))
 		for _, key := range sortedNames(chosen) {
 			names = append(names, chosen[key])
 		}

@@ -88,8 +88,9 @@ type Table struct {
 var tables = load()
 
 func load() []*Table {
-	var tables []*Table
-	for _, line := range []string{"4.1", "5.0"} {
+	lines := []string{"4.1", "5.0"}
+	loaded := make([]*Table, 0, len(lines))
+	for _, line := range lines {
 		raw, err := files.ReadFile(line + ".json")
 		if err != nil {
 			panic(fmt.Sprintf("read embedded table of settings %s: %v", line, err))
@@ -103,9 +104,9 @@ func load() []*Table {
 			table.byName[s.Name] = s
 			table.names[s.Present()] = append(table.names[s.Present()], s.Name)
 		}
-		tables = append(tables, table)
+		loaded = append(loaded, table)
 	}
-	return tables
+	return loaded
 }
 
 // Present is the present name of the setting, also if Name is an old one.
@@ -118,7 +119,7 @@ func (s *Setting) Present() string {
 
 // Lines are the lines of Cassandra there are tables for, in ascending order.
 func Lines() []string {
-	var lines []string
+	lines := make([]string, 0, len(tables))
 	for _, t := range tables {
 		lines = append(lines, t.Line)
 	}

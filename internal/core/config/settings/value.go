@@ -130,6 +130,7 @@ func check(path string, shape *Shape, value any) []Problem {
 		return checkMap(path, shape, value)
 	case Object:
 		return checkObject(path, shape, value)
+	case Any:
 	}
 	return nil
 }
