@@ -103,8 +103,7 @@ func (p *pass) create(ctx context.Context, object cluster.Object) error {
 	if err := p.Client.Create(ctx, created, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
 	}
-	p.wrote(created)
-	return nil
+	return p.wrote(created)
 }
 
 // apply is server-side apply of an object that must exist: with its uid in it the API server answers a conflict instead of making another.
@@ -124,8 +123,7 @@ func (p *pass) apply(ctx context.Context, w cluster.Write) error {
 	if err := p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManagerOperator), client.ForceOwnership); err != nil {
 		return err
 	}
-	p.wrote(u)
-	return nil
+	return p.wrote(u)
 }
 
 // delete removes exactly the object that was seen. One that is gone already, or has given way to another, is what was wanted.
@@ -141,7 +139,11 @@ func (p *pass) delete(ctx context.Context, w cluster.Write) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	p.store.Deleted(keyOf(w.Object), w.UID)
+	key, err := p.keyOf(w.Object.(client.Object))
+	if err != nil {
+		return err
+	}
+	p.store.Deleted(key, w.UID)
 	return nil
 }
 
@@ -182,8 +184,7 @@ func (p *pass) patchMeta(ctx context.Context, object client.Object, uid types.UI
 	if err := p.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
 	}
-	p.wrote(object)
-	return nil
+	return p.wrote(object)
 }
 
 // putLedger is a compare-and-swap: an update of the version that was read, or a creation if none was.
@@ -200,8 +201,7 @@ func (p *pass) putLedger(ctx context.Context, l *facts.Ledger) error {
 	if err := p.Client.Update(ctx, object, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
 	}
-	p.wrote(object)
-	return nil
+	return p.wrote(object)
 }
 
 func (p *pass) certificate(ctx context.Context, w cluster.Write) error {
@@ -219,12 +219,23 @@ func (p *pass) certificate(ctx context.Context, w cluster.Write) error {
 	return p.apply(ctx, cluster.Write{Object: secret, UID: w.UID})
 }
 
-func (p *pass) wrote(object client.Object) {
-	p.store.Wrote(keyOf(object), object.GetUID(), object.GetResourceVersion())
+// wrote notes the version that an object has after a write.
+func (p *pass) wrote(object client.Object) error {
+	key, err := p.keyOf(object)
+	if err != nil {
+		return err
+	}
+	p.store.Wrote(key, object.GetUID(), object.GetResourceVersion())
+	return nil
 }
 
-func keyOf(object cluster.Object) consistency.Key {
-	return consistency.Key{Kind: object.GetObjectKind().GroupVersionKind().Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+// keyOf takes the kind from the scheme: a decoded object does not carry it.
+func (p *pass) keyOf(object client.Object) (consistency.Key, error) {
+	kind, err := p.Client.GroupVersionKindFor(object)
+	if err != nil {
+		return consistency.Key{}, fmt.Errorf("find kind of %s: %w", object.GetName(), err)
+	}
+	return consistency.Key{Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}, nil
 }
 
 func without(list []string, item string) []string {

@@ -96,10 +96,7 @@ func atRisk(s *facts.Snapshot) (string, error) {
 			ids = append(ids, e.HostID)
 		}
 	}
-	verdict, err := protection.Check(ids, nil)
-	if err != nil {
-		return "", fmt.Errorf("judge the ring: %w", err)
-	}
+	verdict := protection.Assess(ids)
 	if verdict.Safe || verdict.Broken.Worst == nil {
 		return "", nil
 	}
