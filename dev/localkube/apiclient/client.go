@@ -20,7 +20,8 @@ type Client struct {
 	http   *http.Client
 }
 
-// New makes a client from the server's URL and PEM files.
+// New makes a client from the server's URL and PEM files. Without a certFile it is
+// anonymous.
 func New(server, caFile, certFile, keyFile string) (*Client, error) {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
@@ -30,14 +31,18 @@ func New(server, caFile, certFile, keyFile string) (*Client, error) {
 	if !pool.AppendCertsFromPEM(ca) {
 		return nil, fmt.Errorf("read authority %s: no certificate in it", caFile)
 	}
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("read client certificate: %w", err)
+	var pairs []tls.Certificate
+	if certFile != "" {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read client certificate: %w", err)
+		}
+		pairs = append(pairs, pair)
 	}
 	return &Client{server: server, http: &http.Client{
 		Timeout: 30 * time.Second,
 		Transport: &http.Transport{
-			TLSClientConfig:   &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+			TLSClientConfig:   &tls.Config{RootCAs: pool, Certificates: pairs, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2: true,
 		},
 	}}, nil
@@ -66,6 +71,12 @@ func (c *Client) Ready(ctx context.Context) error { return c.Get(ctx, "/readyz",
 // Get reads a path into the value, which may be nil.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return c.do(ctx, http.MethodGet, path, "", nil, into)
+}
+
+// Create posts the object (JSON or YAML) to the path and reads the answer into
+// the value, which may be nil.
+func (c *Client) Create(ctx context.Context, path, object string, into any) error {
+	return c.do(ctx, http.MethodPost, path, "application/yaml", []byte(object), into)
 }
 
 // Delete deletes the object at the path. That there is none is no error.

@@ -28,10 +28,10 @@ func Down(ctx context.Context, name, folder string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Last of all, when the lock's file is gone: the folder of all clusters,
-	// which stays as long as there is another one.
-	defer func() { _ = os.Remove(filepath.Dir(string(dir))) }()
-	defer unlock()
+	defer func() {
+		unlock()
+		removeRoot(dir)
+	}()
 	steps := step.New(out)
 	c, err := Open(name, folder)
 	if errors.Is(err, state.ErrNoCluster) {
@@ -42,6 +42,15 @@ func Down(ctx context.Context, name, folder string, out io.Writer) error {
 		return err
 	}
 	return steps.Run(ctx, "down "+c.state.Name, c.down)
+}
+
+// removeRoot removes the folder of all clusters after the last of them, with the
+// lock's file gone. A folder that the user chose for one cluster is not ours.
+func removeRoot(dir state.Dir) {
+	if root, err := state.Root(); err == nil && filepath.Dir(string(dir)) == root {
+		// Fails, as it should, while there is another cluster.
+		_ = os.Remove(root)
+	}
 }
 
 // Down stops the cluster and removes everything it made on this machine.

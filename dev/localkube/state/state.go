@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -198,20 +197,6 @@ func same(file *os.File, path string) bool {
 	}
 	now, err := os.Stat(path)
 	return err == nil && os.SameFile(held, now)
-}
-
-// List names the clusters under a root.
-func List(root string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(root, "*", "cluster.json"))
-	if err != nil {
-		return nil, fmt.Errorf("list clusters: %w", err)
-	}
-	var names []string
-	for _, file := range files {
-		names = append(names, filepath.Base(filepath.Dir(file)))
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 // WriteFile replaces a file as a whole, with its folders.
