@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/operator"
 )
 
@@ -39,6 +40,7 @@ func run(args []string) error {
 	leaseNamespace := flags.String("lease-namespace", "", "`namespace` of the leader's Lease; that of the pod if empty")
 	metrics := flags.String("metrics-address", ":8080", "`address` for Prometheus metrics, 0 for none")
 	health := flags.String("health-address", ":8081", "`address` for /healthz and /readyz, 0 for none")
+	inspect := flags.String("inspect-address", fmt.Sprintf("127.0.0.1:%d", inspectapi.DefaultPort), "`address` at which kubectl helenus plan is answered, 0 for none; it is reached by port forwarding")
 	verbose := flags.Bool("verbose", false, "log also what a pass waits for")
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	if err := flags.Parse(args); err != nil {
@@ -68,6 +70,7 @@ func run(args []string) error {
 		LeaseNamespace: *leaseNamespace,
 		MetricsAddress: *metrics,
 		HealthAddress:  *health,
+		InspectAddress: *inspect,
 		Log:            log,
 	})
 }

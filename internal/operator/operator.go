@@ -32,6 +32,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/observe"
 )
 
@@ -50,6 +51,8 @@ type Options struct {
 	// MetricsAddress and HealthAddress are where it listens, such as :8080; 0 turns one off.
 	MetricsAddress string
 	HealthAddress  string
+	// InspectAddress is where it answers `kubectl helenus plan`, such as 127.0.0.1:8082; 0 turns it off.
+	InspectAddress string
 	Log            logr.Logger
 }
 
@@ -66,7 +69,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		Logger:                        o.Log,
 		Cache:                         cacheOptions(o.Namespaces),
 		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              "helenus",
+		LeaderElectionID:              inspectapi.LeaseName,
 		LeaderElectionNamespace:       o.LeaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       server.Options{BindAddress: o.MetricsAddress},
@@ -115,7 +118,7 @@ func add(m manager.Manager, o Options) error {
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("build controller: %w", err)
 	}
-	return nil
+	return addInspection(m, r, o)
 }
 
 // watched are the kinds whose objects wake their cluster.

@@ -1,0 +1,221 @@
+package inspect
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	stdlog "log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"helenus.io/helenus/internal/inspectapi"
+)
+
+const (
+	// atOnce bounds the requests in work, and perSecond with burst those that are begun at all: people ask, not programs. What is above is told to come
+	// again, so that nobody can make the operator ask the API server, or look at clusters, instead of doing its work.
+	atOnce    = 4
+	perSecond = 5
+	burst     = 20
+	// patience bounds one request, the wait for a pass of the same cluster included.
+	patience = 15 * time.Second
+	// maxHeaderBytes holds the tokens of those who are in hundreds of groups.
+	maxHeaderBytes = 128 << 10
+	goodbye        = 5 * time.Second
+)
+
+// ErrNoCluster means that there is no such cluster, or none that this operator watches.
+var ErrNoCluster = errors.New("no such CassandraCluster")
+
+// ErrNotNow means that the same question has an answer in a moment. What it wraps says why.
+var ErrNotNow = errors.New("ask again in a moment")
+
+// Server answers who asks for the plan of a cluster.
+type Server struct {
+	// Address to listen on. It is meant to be a loopback address: those who may forward a port reach it, and nobody else even sees it.
+	Address string
+	// Reviews says who somebody is and what they may do.
+	Reviews Reviews
+	// Leads says whether this replica leads; if it does not, and knows who does, the name of that pod.
+	Leads func(ctx context.Context) (bool, string)
+	// Inspect observes a cluster and decides, and writes nothing.
+	Inspect func(ctx context.Context, cluster types.NamespacedName) (*inspectapi.Inspection, error)
+	// Now is the clock.
+	Now func() time.Time
+	Log logr.Logger
+}
+
+// NeedLeaderElection is for the manager: every replica answers, be it that another one leads.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends.
+func (s *Server) Start(ctx context.Context) error {
+	certificate, err := selfSigned(s.Now())
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
+	if err != nil {
+		return fmt.Errorf("listen for requests for plans: %w", err)
+	}
+	return s.serve(ctx, tls.NewListener(listener, serverConfig(certificate)))
+}
+
+// serverConfig asks for a client certificate and takes any: it is verified when the request is there, so that one who is refused learns why.
+func serverConfig(certificate tls.Certificate) *tls.Config {
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		Certificates:           []tls.Certificate{certificate},
+		ClientAuth:             tls.RequestClientCert,
+		SessionTicketsDisabled: true,
+		NextProtos:             []string{"http/1.1"},
+	}
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      2 * patience,
+		IdleTimeout:       10 * time.Second,
+		MaxHeaderBytes:    maxHeaderBytes,
+		// Handshakes that fail are the business of those who fail at them.
+		ErrorLog: stdlog.New(lines{s.Log.V(1)}, "", 0),
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			_ = server.Close() // whoever still waits is cut off
+		}
+	}()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve requests for plans: %w", err)
+	}
+	<-stopped
+	return nil
+}
+
+// lines makes a log of what net/http says.
+type lines struct{ log logr.Logger }
+
+func (l lines) Write(p []byte) (int, error) {
+	l.log.Info(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// Handler answers requests; Start serves it.
+func (s *Server) Handler() http.Handler {
+	slots := make(chan struct{}, atOnce)
+	limit := rate.NewLimiter(perSecond, burst)
+	mux := http.NewServeMux()
+	mux.HandleFunc(inspectapi.PathPattern, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		default:
+			busy(w)
+			return
+		}
+		if !limit.AllowN(s.Now(), 1) {
+			busy(w)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		s.answer(ctx, w, r)
+	})
+	return mux
+}
+
+func busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusTooManyRequests, inspectapi.Refusal{Error: "too many people ask for plans: ask again in a moment"})
+}
+
+// answer goes through what must hold, in an order in which one who is not known learns nothing, and one who may not see a cluster not whether it exists.
+func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Impersonate-") {
+			// To answer for the one who really asks would show more, or less, than was meant.
+			refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: "impersonation is not supported here: ask without --as, --as-group and --as-uid"})
+			return
+		}
+	}
+	user, err := s.authenticate(ctx, r)
+	switch {
+	case errors.Is(err, errUnknown):
+		refuse(w, http.StatusUnauthorized, inspectapi.Refusal{Error: err.Error()})
+		return
+	case err != nil:
+		s.fail(w, "authenticate", err)
+		return
+	}
+	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	if problems := append(validation.IsDNS1123Label(key.Namespace), validation.IsDNS1123Subdomain(key.Name)...); len(problems) > 0 {
+		refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: fmt.Sprintf("%q is no name of a cluster: %s", key, problems[0])})
+		return
+	}
+	if leads, leader := s.Leads(ctx); !leads {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusMisdirectedRequest, inspectapi.Refusal{Error: "this replica does not lead", Leader: leader})
+		return
+	}
+	allowed, reason, err := s.Reviews.MayGet(ctx, user, key)
+	switch {
+	case err != nil:
+		s.fail(w, "authorise", err)
+		return
+	case !allowed:
+		refuse(w, http.StatusForbidden, inspectapi.Refusal{Error: forbidden(user.Username, key, reason)})
+		return
+	}
+	inspection, err := s.Inspect(ctx, key)
+	switch {
+	case errors.Is(err, ErrNoCluster):
+		refuse(w, http.StatusNotFound, inspectapi.Refusal{Error: fmt.Sprintf("this operator sees no CassandraCluster %q in namespace %q", key.Name, key.Namespace)})
+	case errors.Is(err, ErrNotNow):
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, inspectapi.Refusal{Error: err.Error()})
+	case err != nil:
+		s.fail(w, "inspect", err)
+	default:
+		write(w, http.StatusOK, inspection)
+	}
+}
+
+func forbidden(user string, key types.NamespacedName, reason string) string {
+	text := fmt.Sprintf("user %q may not get cassandraclusters %q in namespace %q", user, key.Name, key.Namespace)
+	if reason != "" {
+		text += ": " + reason
+	}
+	return text
+}
+
+// fail is for what is not the fault of who asks. The text has no secrets in it, and tells an administrator what the operator lacks.
+func (s *Server) fail(w http.ResponseWriter, doing string, err error) {
+	s.Log.Error(err, "cannot answer a request for a plan", "doing", doing)
+	refuse(w, http.StatusInternalServerError, inspectapi.Refusal{Error: fmt.Sprintf("%s: %v", doing, err)})
+}
+
+func refuse(w http.ResponseWriter, status int, refusal inspectapi.Refusal) { write(w, status, refusal) }
+
+func write(w http.ResponseWriter, status int, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) // one who went away does not want it
+}
