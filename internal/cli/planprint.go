@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"helenus.io/helenus/internal/inspectapi"
+)
+
+// printPlan prints an inspection for people.
+func printPlan(w io.Writer, i *inspectapi.Inspection) {
+	planHead(w, i)
+	rows := [][]string{{"STEP", "OUTCOME", "MESSAGE"}}
+	for _, s := range i.Plan.Steps {
+		rows = append(rows, []string{s.Step, string(s.Outcome), oneLine(s.Message)})
+	}
+	section(w, rows)
+	if stalled := i.Plan.Stalled; stalled != nil {
+		fmt.Fprintf(w, "\nStalled, you have to act: %s: %s\n", stalled.Reason, oneLine(stalled.Message))
+	}
+	rows = [][]string{{"BLOCKED", "GUARD", "NODES", "MESSAGE"}}
+	for _, b := range i.Plan.Blocked {
+		rows = append(rows, []string{b.Step, b.Guard, orDash(strings.Join(b.Nodes, ",")), oneLine(b.Message)})
+	}
+	section(w, rows)
+	planWrites(w, i.Plan)
+	planUnheard(w, i.Snapshot.Nodes)
+}
+
+func planHead(w io.Writer, i *inspectapi.Inspection) {
+	s := i.Snapshot
+	rows := [][]string{
+		{"Cluster:", fmt.Sprintf("%s/%s, generation %d", s.Namespace, s.Cluster, s.Generation)},
+		{"Seen by:", fmt.Sprintf("%s (Helenus %s) at %s", i.Operator.Pod, i.Operator.Version, i.ObservedAt.UTC().Format(time.RFC3339))},
+		{"Ledger:", ledgerLine(s)},
+	}
+	if s.Deleting {
+		rows = append(rows, []string{"Deletion:", "asked for"})
+	}
+	for _, objects := range []struct {
+		title string
+		names []string
+	}{{"Name taken:", s.Foreign}, {"To go first:", s.Predecessor}} {
+		if len(objects.names) > 0 {
+			rows = append(rows, []string{objects.title, strings.Join(objects.names, ", ")})
+		}
+	}
+	table(w, "", rows)
+}
+
+func ledgerLine(s inspectapi.Snapshot) string {
+	l := s.Ledger
+	switch {
+	case s.LedgerProblem != "":
+		return "cannot be read: " + oneLine(s.LedgerProblem)
+	case l == nil:
+		return "none yet"
+	}
+	text := fmt.Sprintf("%s, formed: %s", plural(l.Members, "member"), orDash(strings.Join(l.Formed, ", ")))
+	if l.Step != nil {
+		text += fmt.Sprintf("; open: %s %s, stage %s since %s, %s", l.Step.Kind, l.Step.ID, l.Step.Stage,
+			l.Step.StageSince.UTC().Format(time.RFC3339), plural(len(l.Step.Nodes), "node"))
+	}
+	return text
+}
+
+func planWrites(w io.Writer, p inspectapi.Plan) {
+	if len(p.Writes) == 0 {
+		fmt.Fprintln(w, "\nNothing would be written now.")
+	} else {
+		fmt.Fprintln(w, "\nWould be written now, in this order; the first write that fails ends the pass:")
+		for _, write := range p.Writes {
+			line := "  " + oneLine(write.Text)
+			if write.Live {
+				line += " (after all was looked at once more)"
+			}
+			fmt.Fprintln(w, line)
+		}
+	}
+	if p.WakeSeconds > 0 {
+		fmt.Fprintf(w, "The operator looks again in %s at the latest.\n", duration.HumanDuration(time.Duration(p.WakeSeconds*float64(time.Second))))
+		return
+	}
+	fmt.Fprintln(w, "The operator looks again when something changes.")
+}
+
+// planUnheard names the nodes whose agents did not answer the operator: what is not known is what most plans wait for.
+func planUnheard(w io.Writer, nodes []inspectapi.Node) {
+	rows := [][]string{{"NO ANSWER FROM", "RACK", "MACHINE", "BECAUSE"}}
+	for _, n := range nodes {
+		var because string
+		switch {
+		case n.Agent != nil:
+			continue
+		case !n.Record:
+			because = fmt.Sprintf("it has no record, only %s", leftOver(n))
+		case !n.Pod:
+			because = "there is no pod"
+		default:
+			because = oneLine(n.Unreachable)
+		}
+		rack := strings.Trim(n.Datacenter+"/"+n.Rack, "/")
+		rows = append(rows, []string{n.Name, orDash(rack), orDash(n.Machine), because})
+	}
+	section(w, rows)
+}
+
+func leftOver(n inspectapi.Node) string {
+	var what []string
+	if n.Pod {
+		what = append(what, "a pod")
+	}
+	if n.Claims > 0 {
+		what = append(what, plural(n.Claims, "claim"))
+	}
+	return strings.Join(what, " and ")
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"helenus.io/helenus/internal/inspectapi"
+)
+
+// Streams are where a command writes: its answer, and what is beside it.
+type Streams struct {
+	Out, Err io.Writer
+}
+
+// settings are what all commands share.
+type settings struct {
+	streams   Streams
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides clientcmd.ConfigOverrides
+	// operatorNamespace is where the operator runs.
+	operatorNamespace string
+	now               func() time.Time
+}
+
+const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
+
+  status   what a cluster is like: conditions, the step that is open, every node
+  plan     what the operator would do next, and what keeps it from doing so
+
+Clusters are CassandraClusters, CassandraNodes are their nodes; kubectl get, describe and
+edit work on both. The connection is that of kubectl: --kubeconfig, --context,
+--namespace, and also --server, --token, --user, --cluster and the like.`
+
+// New is the command with its subcommands. Version is that of the build.
+func New(version string, streams Streams) *cobra.Command {
+	s := &settings{streams: streams, rules: clientcmd.NewDefaultClientConfigLoadingRules(), now: time.Now}
+	root := &cobra.Command{
+		Use:           "helenus",
+		Short:         "Show Cassandra clusters that Helenus runs",
+		Long:          rootLong,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// As a plugin it is called by two words.
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl helenus"},
+	}
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	root.CompletionOptions.DisableDefaultCmd = true
+	bind(s, root.PersistentFlags())
+	root.AddCommand(newStatus(s), newPlan(s))
+	return root
+}
+
+// bind adds the flags of the connection, named as kubectl names them. Only those that are used every day are listed by --help.
+func bind(s *settings, flags *pflag.FlagSet) {
+	clientcmd.BindOverrideFlags(&s.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+	flags.VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "context" && f.Name != "namespace" })
+	flags.Lookup("context").Usage = "the `context` of the kubeconfig to use"
+	flags.Lookup("namespace").Usage = "the `namespace` of the cluster; that of the context if not given"
+	flags.StringVar(&s.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "the kubeconfig `file`; $KUBECONFIG or ~/.kube/config if not given")
+	flags.StringVar(&s.operatorNamespace, "operator-namespace", inspectapi.DefaultNamespace, "the `namespace` that the operator runs in")
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// table prints rows in columns. The first row is the heading.
+func table(w io.Writer, indent string, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, indent+strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	_ = t.Flush() // the writer is one of memory: it takes everything
+}
+
+// orDash stands for what is not known.
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// oneLine makes a text fit a cell: what programs say may have line breaks and tabs in it, and must not be able to steer a terminal.
+func oneLine(text string) string {
+	printable := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(printable), " ")
+}
+
+// age is how long ago something was, as kubectl says it. Clocks differ: what is in the future is now.
+func age(now, then time.Time) string {
+	if then.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(max(0, now.Sub(then)))
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "Yes"
+	}
+	return "No"
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
