@@ -54,8 +54,8 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	if err := r.secrets.read(ctx, r.Live, r.Now(), cluster, o, store); err != nil {
 		return nil, err
 	}
-	if unseen := store.Unseen(o.look); len(unseen) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrBehind, unseen[0])
+	if err := r.caughtUp(ctx, o, store); err != nil {
+		return nil, err
 	}
 	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
 	o.shared(s)

@@ -44,6 +44,9 @@ func (s *Store) Wrote(key Key, uid types.UID, resourceVersion string) {
 // Deleted remembers that the deletion of an object was accepted.
 func (s *Store) Deleted(key Key, uid types.UID) { s.put(key, write{uid: uid, deleted: true}) }
 
+// Gone forgets a write of an object that no longer exists at the API server: no view will ever show it.
+func (s *Store) Gone(key Key) { delete(s.pending, key) }
+
 // Pending says whether a write of an object was not seen yet.
 func (s *Store) Pending(key Key) bool {
 	_, pending := s.pending[key]

@@ -1,0 +1,47 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/consistency"
+)
+
+// versions of the kinds that the operator writes.
+var versions = map[string]schema.GroupVersion{
+	"CassandraCluster": v1alpha1.GroupVersion, "CassandraNode": v1alpha1.GroupVersion,
+	"Pod": corev1.SchemeGroupVersion, "PersistentVolumeClaim": corev1.SchemeGroupVersion, "Service": corev1.SchemeGroupVersion,
+	"ConfigMap": corev1.SchemeGroupVersion, "Secret": corev1.SchemeGroupVersion, "ServiceAccount": corev1.SchemeGroupVersion,
+	"Role": rbacv1.SchemeGroupVersion, "RoleBinding": rbacv1.SchemeGroupVersion, "PodDisruptionBudget": policyv1.SchemeGroupVersion,
+}
+
+// caughtUp returns ErrBehind while the cache does not show our own last writes. An object that we wrote and that the cache does not have is either still
+// to come or was deleted since by somebody else; the API server knows.
+func (r *Reader) caughtUp(ctx context.Context, o *objects, store *consistency.Store) error {
+	for _, key := range store.Unseen(o.look) {
+		if _, there := o.look(key); there {
+			return fmt.Errorf("%w: %s", ErrBehind, key)
+		}
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(versions[key.Kind].WithKind(key.Kind))
+		err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, object)
+		switch {
+		case apierrors.IsNotFound(err):
+			store.Gone(key)
+		case err != nil:
+			return fmt.Errorf("get %s: %w", key, err)
+		default:
+			return fmt.Errorf("%w: %s", ErrBehind, key)
+		}
+	}
+	return nil
+}
