@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,10 @@ type connection struct {
 func (s *settings) connect() (*connection, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(s.rules, &s.overrides)
 	config, err := loader.ClientConfig()
-	if err != nil {
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return nil, errors.New("no kubeconfig was found: name one by --kubeconfig or $KUBECONFIG")
+	case err != nil:
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
 	namespace, _, err := loader.Namespace()

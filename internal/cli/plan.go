@@ -49,7 +49,7 @@ func newPlan(s *settings) *cobra.Command {
 			return s.plan(cmd.Context(), c, args[0], print)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "print as `json` or yaml, for programs; a table for people if not given")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the `format`: json or yaml, for programs; tables for people if not given")
 	return cmd
 }
 
