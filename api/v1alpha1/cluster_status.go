@@ -147,11 +147,11 @@ type Recommendation struct {
 type StepResult string
 
 const (
-	// StepSucceeded: the facts show what was wanted.
+	// StepSucceeded – the facts show what was wanted.
 	StepSucceeded StepResult = "Succeeded"
-	// StepFailed: it ended without that.
+	// StepFailed – it ended without that.
 	StepFailed StepResult = "Failed"
-	// StepWithdrawn: it was taken back before it had an effect.
+	// StepWithdrawn – it was taken back before it had an effect.
 	StepWithdrawn StepResult = "Withdrawn"
 )
 

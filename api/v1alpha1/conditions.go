@@ -2,21 +2,21 @@ package v1alpha1
 
 // Conditions of a CassandraCluster. They follow kstatus: Reconciling and Stalled are present only while they are True.
 const (
-	// ConditionReady: every wanted node serves clients. True means that applications can use the cluster as it is described.
+	// ConditionReady – every wanted node serves clients. True means that applications can use the cluster as it is described.
 	ConditionReady = "Ready"
-	// ConditionAvailable: every protectable range is available at the configured consistency level.
+	// ConditionAvailable – every protectable range is available at the configured consistency level.
 	ConditionAvailable = "Available"
-	// ConditionHealthy: no node is down, in doubt or waiting for a person.
+	// ConditionHealthy – no node is down, in doubt or waiting for a person.
 	ConditionHealthy = "Healthy"
-	// ConditionUpToDate: every node runs what the spec asks for.
+	// ConditionUpToDate – every node runs what the spec asks for.
 	ConditionUpToDate = "UpToDate"
-	// ConditionReconciling: the operator works, or waits for something it expects to happen.
+	// ConditionReconciling – the operator works, or waits for something it expects to happen.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled: the operator cannot go on unless the user changes the spec or resolves what the message names.
+	// ConditionStalled – the operator cannot go on unless the user changes the spec or resolves what the message names.
 	ConditionStalled = "Stalled"
 )
 
-// ConditionConfigurationApplied of a CassandraNode: its JVM runs with the configuration of the spec. CassandraNodes have ConditionReady too.
+// ConditionConfigurationApplied of a CassandraNode says that its JVM runs with the configuration of the spec. CassandraNodes have ConditionReady too.
 const ConditionConfigurationApplied = "ConfigurationApplied"
 
 // Reasons of ConditionReady, of both kinds.
@@ -67,24 +67,24 @@ const (
 
 // Reasons of ConditionStalled. Each asks for something that only the user can do.
 const (
-	// ReasonInvalidSpec: the spec contradicts itself in a way that the schema cannot see.
+	// ReasonInvalidSpec – the spec contradicts itself in a way that the schema cannot see.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonUnknownSetting: cassandraYaml, a JVM option or the version is unknown to this release of Helenus or Cassandra.
+	// ReasonUnknownSetting – cassandraYaml, a JVM option or the version is unknown to this release of Helenus or Cassandra.
 	ReasonUnknownSetting = "UnknownSetting"
-	// ReasonUnsupportedChange: the change is not supported yet; nothing was touched.
+	// ReasonUnsupportedChange – the change is not supported yet; nothing was touched.
 	ReasonUnsupportedChange = "UnsupportedChange"
-	// ReasonNameTaken: an object that is not Helenus' has a name that this cluster needs.
+	// ReasonNameTaken – an object that is not Helenus' has a name that this cluster needs.
 	ReasonNameTaken = "NameTaken"
-	// ReasonForeignDisks: disks hold data of another cluster, or some hold data and others none.
+	// ReasonForeignDisks – disks hold data of another cluster, or some hold data and others none.
 	ReasonForeignDisks = "ForeignDisks"
-	// ReasonAdoptionIncomplete: not all disks of the cluster that is to be adopted are there, or they contradict each other.
+	// ReasonAdoptionIncomplete – not all disks of the cluster that is to be adopted are there, or they contradict each other.
 	ReasonAdoptionIncomplete = "AdoptionIncomplete"
-	// ReasonVolumeCannotFollow: a bound claim cannot be changed to what the spec says.
+	// ReasonVolumeCannotFollow – a bound claim cannot be changed to what the spec says.
 	ReasonVolumeCannotFollow = "VolumeCannotFollow"
-	// ReasonPodRejected: the API server refuses the pod, for instance because of the overlay or a quota.
+	// ReasonPodRejected – the API server refuses the pod, for instance because of the overlay or a quota.
 	ReasonPodRejected = "PodRejected"
-	// ReasonUnprotected: the step would take down ranges that no schedule protects, and disruption.unprotected is Block.
+	// ReasonUnprotected – the step would take down ranges that no schedule protects, and disruption.unprotected is Block.
 	ReasonUnprotected = "Unprotected"
-	// ReasonNodeNeedsDecision: a node is in a phase that only a person resolves.
+	// ReasonNodeNeedsDecision – a node is in a phase that only a person resolves.
 	ReasonNodeNeedsDecision = "NodeNeedsDecision"
 )

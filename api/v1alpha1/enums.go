@@ -36,9 +36,9 @@ const (
 type Automation string
 
 const (
-	// AutomationAutomatic: the operator runs it.
+	// AutomationAutomatic – the operator runs it.
 	AutomationAutomatic Automation = "Automatic"
-	// AutomationRecommend: it is shown in status.recommended and a person starts it.
+	// AutomationRecommend – it is shown in status.recommended and a person starts it.
 	AutomationRecommend Automation = "Recommend"
 )
 
@@ -60,11 +60,11 @@ const (
 type HostAntiAffinity string
 
 const (
-	// HostAntiAffinityRequired: never; a pod without a machine of its own stays Pending.
+	// HostAntiAffinityRequired – never; a pod without a machine of its own stays Pending.
 	HostAntiAffinityRequired HostAntiAffinity = "Required"
-	// HostAntiAffinityPreferred: only where there are too few machines.
+	// HostAntiAffinityPreferred – only where there are too few machines.
 	HostAntiAffinityPreferred HostAntiAffinity = "Preferred"
-	// HostAntiAffinityNone: the scheduler is not asked to keep them apart.
+	// HostAntiAffinityNone – the scheduler is not asked to keep them apart.
 	HostAntiAffinityNone HostAntiAffinity = "None"
 )
 
@@ -88,11 +88,11 @@ const (
 type NodeState string
 
 const (
-	// StateRunning: the JVM runs, once the node has a ticket or is a member by its disk.
+	// StateRunning – the JVM runs, once the node has a ticket or is a member by its disk.
 	StateRunning NodeState = "Running"
-	// StateStopped: drained and stopped in order; the pod may then be deleted. The node stays a member.
+	// StateStopped – drained and stopped in order; the pod may then be deleted. The node stays a member.
 	StateStopped NodeState = "Stopped"
-	// StateDecommissioned: its data is streamed to the others and it leaves the ring for good.
+	// StateDecommissioned – its data is streamed to the others and it leaves the ring for good.
 	StateDecommissioned NodeState = "Decommissioned"
 )
 
@@ -116,11 +116,11 @@ const (
 type ClientTraffic string
 
 const (
-	// TrafficClosed: for nobody.
+	// TrafficClosed – for nobody.
 	TrafficClosed ClientTraffic = "Closed"
-	// TrafficAdministrative: on the loopback address of the pod alone, for system keyspaces and roles.
+	// TrafficAdministrative – on the loopback address of the pod alone, for system keyspaces and roles.
 	TrafficAdministrative ClientTraffic = "Administrative"
-	// TrafficOpen: for clients. A node can be Ready only in this state.
+	// TrafficOpen – for clients. A node can be Ready only in this state.
 	TrafficOpen ClientTraffic = "Open"
 )
 
@@ -130,31 +130,31 @@ const (
 type NodePhase string
 
 const (
-	// PhaseWaiting: the pod is prepared and no JVM runs, because no ticket is there or the next start waits for something that message names.
+	// PhaseWaiting – the pod is prepared and no JVM runs, because no ticket is there or the next start waits for something that message names.
 	PhaseWaiting NodePhase = "Waiting"
-	// PhaseStarting: the JVM was started and has no place in the ring yet.
+	// PhaseStarting – the JVM was started and has no place in the ring yet.
 	PhaseStarting NodePhase = "Starting"
-	// PhaseJoining: it is joining by its ticket.
+	// PhaseJoining – it is joining by its ticket.
 	PhaseJoining NodePhase = "Joining"
-	// PhaseNormal: a member, in Cassandra's mode NORMAL.
+	// PhaseNormal – a member, in Cassandra's mode NORMAL.
 	PhaseNormal NodePhase = "Normal"
-	// PhaseLeaving: it streams its data away.
+	// PhaseLeaving – it streams its data away.
 	PhaseLeaving NodePhase = "Leaving"
-	// PhaseLeft: decommissioned; its disk never starts again.
+	// PhaseLeft – decommissioned; its disk never starts again.
 	PhaseLeft NodePhase = "Left"
-	// PhaseStopping: it drains and stops.
+	// PhaseStopping – it drains and stops.
 	PhaseStopping NodePhase = "Stopping"
-	// PhaseStopped: stopped in order.
+	// PhaseStopped – stopped in order.
 	PhaseStopped NodePhase = "Stopped"
-	// PhaseDeferred: it was to be taken down, and the agent's guard said no; blocked says why.
+	// PhaseDeferred – it was to be taken down, and the agent's guard said no; blocked says why.
 	PhaseDeferred NodePhase = "Deferred"
-	// PhaseDataLost: a member by its record whose data volume is not the one it had. Starts only with a Replace ticket.
+	// PhaseDataLost – a member by its record whose data volume is not the one it had. Starts only with a Replace ticket.
 	PhaseDataLost NodePhase = "DataLost"
-	// PhaseDownTooLong: away longer than deleted data is remembered; starting it could bring deleted rows back. A person decides.
+	// PhaseDownTooLong – away longer than deleted data is remembered; starting it could bring deleted rows back. A person decides.
 	PhaseDownTooLong NodePhase = "DownTooLong"
-	// PhaseAddressTaken: the ring still knows its address as another member's. Needs a pod with another address.
+	// PhaseAddressTaken – the ring still knows its address as another member's. Needs a pod with another address.
 	PhaseAddressTaken NodePhase = "AddressTaken"
-	// PhaseFailed: the JVM does not stay up; restarts and message say why and when it is tried again.
+	// PhaseFailed – the JVM does not stay up; restarts and message say why and when it is tried again.
 	PhaseFailed NodePhase = "Failed"
 )
 
@@ -164,17 +164,17 @@ const (
 type DiskState string
 
 const (
-	// DiskEmpty: no marker of Helenus and no data of Cassandra.
+	// DiskEmpty – no marker of Helenus and no data of Cassandra.
 	DiskEmpty DiskState = "Empty"
-	// DiskJoining: this node started to join and was never NORMAL on it.
+	// DiskJoining – this node started to join and was never NORMAL on it.
 	DiskJoining DiskState = "Joining"
-	// DiskMember: the data of a member; diskOwner says of which cluster.
+	// DiskMember – the data of a member; diskOwner says of which cluster.
 	DiskMember DiskState = "Member"
-	// DiskLeft: the data of a node that was decommissioned.
+	// DiskLeft – the data of a node that was decommissioned.
 	DiskLeft DiskState = "Left"
-	// DiskForeign: data that is not of this node: of another cluster, another node, or of no known origin.
+	// DiskForeign – data that is not of this node: of another cluster, another node, or of no known origin.
 	DiskForeign DiskState = "Foreign"
-	// DiskUnreadable: it cannot be read, or contradicts itself. Nothing is started and nothing wiped.
+	// DiskUnreadable – it cannot be read, or contradicts itself. Nothing is started and nothing wiped.
 	DiskUnreadable DiskState = "Unreadable"
 )
 
@@ -195,14 +195,14 @@ const (
 type OperationPhase string
 
 const (
-	// OperationRunning: begun and journaled.
+	// OperationRunning – begun and journaled.
 	OperationRunning OperationPhase = "Running"
-	// OperationSucceeded: done.
+	// OperationSucceeded – done.
 	OperationSucceeded OperationPhase = "Succeeded"
-	// OperationFailed: Cassandra refused it or it ended with an error; message says which.
+	// OperationFailed – Cassandra refused it or it ended with an error; message says which.
 	OperationFailed OperationPhase = "Failed"
-	// OperationInterrupted: the JVM or the agent ended while it ran, and whether it took effect is not known.
+	// OperationInterrupted – the JVM or the agent ended while it ran, and whether it took effect is not known.
 	OperationInterrupted OperationPhase = "Interrupted"
-	// OperationWithdrawn: it never began and will not.
+	// OperationWithdrawn – it never began and will not.
 	OperationWithdrawn OperationPhase = "Withdrawn"
 )

@@ -235,19 +235,19 @@ type ConfigurationStatus struct {
 type RestartReason string
 
 const (
-	// RestartExited: the JVM ended by itself.
+	// RestartExited – the JVM ended by itself.
 	RestartExited RestartReason = "Exited"
-	// RestartKilled: a signal that did not come from Helenus ended it.
+	// RestartKilled – a signal that did not come from Helenus ended it.
 	RestartKilled RestartReason = "Killed"
-	// RestartOutOfMemory: the kernel killed it, or its heap was exhausted.
+	// RestartOutOfMemory – the kernel killed it, or its heap was exhausted.
 	RestartOutOfMemory RestartReason = "OutOfMemory"
-	// RestartFrozen: it made no progress for minutes and no peer saw it up; the agent killed it after a thread dump.
+	// RestartFrozen – it made no progress for minutes and no peer saw it up; the agent killed it after a thread dump.
 	RestartFrozen RestartReason = "Frozen"
-	// RestartDiskFailure: it stopped itself because of the disk.
+	// RestartDiskFailure – it stopped itself because of the disk.
 	RestartDiskFailure RestartReason = "DiskFailure"
-	// RestartStartFailed: it ended before it was in the ring.
+	// RestartStartFailed – it ended before it was in the ring.
 	RestartStartFailed RestartReason = "StartFailed"
-	// RestartInitRestarted: the container itself was started again.
+	// RestartInitRestarted – the container itself was started again.
 	RestartInitRestarted RestartReason = "InitRestarted"
 )
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,7 +24,8 @@ func main() {
 	flag.StringVar(&with.controllerGen, "controller-gen", "controller-gen", "the controller-gen command")
 	flag.StringVar(&with.crdRefDocs, "crd-ref-docs", "crd-ref-docs", "the crd-ref-docs command")
 	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "Remakes deep copies, custom resource definitions, config/install.yaml and the API reference.\n\n")
+		const help = "Remakes deep copies, custom resource definitions, config/install.yaml and the API reference.\n\nFlags:\n"
+		_, _ = io.WriteString(flag.CommandLine.Output(), help) // there is nowhere to say that it failed
 		flag.PrintDefaults()
 	}
 	flag.Parse()

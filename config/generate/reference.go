@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ func reference(ctx context.Context, root, scratch, crdRefDocs string) error {
 		return fmt.Errorf("read reference: %w", err)
 	}
 	var out bytes.Buffer
-	out.Write(bytes.TrimSpace(types))
+	out.WriteString(tidy(string(types)))
 	out.WriteString("\n\n")
 	owned(&out)
 	path := filepath.Join(root, "docs", "guide", "api-reference.md")
@@ -36,6 +37,22 @@ func reference(ctx context.Context, root, scratch, crdRefDocs string) error {
 		return fmt.Errorf("write reference: %w", err)
 	}
 	return nil
+}
+
+var (
+	// constant is the name of a Go constant with which the comment of an enum's value begins.
+	constant = regexp.MustCompile(`(?m)^(\| ` + "`[A-Za-z]+`" + ` \| )[A-Za-z]+ – `)
+	blank    = regexp.MustCompile(`\n{3,}`)
+	// line ends each line of a comment that has several.
+	line  = strings.NewReplacer("<br /> |", " |", "<br />", " ", "`{  }`", "")
+	angle = regexp.MustCompile(`<([a-z]+)>`)
+)
+
+// tidy takes away what makes sense in Go, or to the tool, but not to a reader.
+func tidy(text string) string {
+	text = constant.ReplaceAllString(line.Replace(text), "$1")
+	text = angle.ReplaceAllString(text, "&lt;$1&gt;")
+	return blank.ReplaceAllString(strings.TrimSpace(text), "\n\n")
 }
 
 func owned(out *bytes.Buffer) {

@@ -132,15 +132,11 @@ func wordsOf(message, expression string) (*regexp.Regexp, error) {
 }
 
 func pattern(e ast.Expr) string {
-	switch e.Kind() {
-	case ast.LiteralKind:
-		if text, ok := e.AsLiteral().(types.String); ok {
-			return regexp.QuoteMeta(string(text))
-		}
-	case ast.CallKind:
-		if call := e.AsCall(); call.FunctionName() == operators.Add {
-			return pattern(call.Args()[0]) + pattern(call.Args()[1])
-		}
+	if call := e.AsCall(); e.Kind() == ast.CallKind && call.FunctionName() == operators.Add {
+		return pattern(call.Args()[0]) + pattern(call.Args()[1])
+	}
+	if text, ok := e.AsLiteral().(types.String); e.Kind() == ast.LiteralKind && ok {
+		return regexp.QuoteMeta(string(text))
 	}
 	return ".*"
 }

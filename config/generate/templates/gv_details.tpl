@@ -1,19 +1,8 @@
 {{- define "gvDetails" -}}
 {{- $gv := . -}}
+Group and version: `{{ $gv.GroupVersionString }}`. Kinds:
+{{- range $gv.SortedKinds }} {{ $gv.TypeForKind . | markdownRenderTypeLink }}{{ end }}.
 
-## {{ $gv.GroupVersionString }}
-
-{{ $gv.Doc }}
-
-{{- if $gv.Kinds  }}
-### Resource Types
-{{- range $gv.SortedKinds }}
-- {{ $gv.TypeForKind . | markdownRenderTypeLink }}
-{{- end }}
-{{ end }}
-
-{{ range $gv.SortedTypes }}
-{{ template "type" . }}
-{{ end }}
-
+{{ range $gv.SortedKinds }}{{ template "type" ($gv.TypeForKind .) }}{{ end }}
+{{ range $gv.SortedTypes }}{{ if not .GVK }}{{ template "type" . }}{{ end }}{{ end }}
 {{- end -}}

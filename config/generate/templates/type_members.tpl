@@ -1,8 +1,4 @@
 {{- define "type_members" -}}
-{{- $field := . -}}
-{{- if eq $field.Name "metadata" -}}
-Refer to Kubernetes API documentation for fields of `metadata`.
-{{- else -}}
-{{ markdownRenderFieldDoc $field.Doc }}
-{{- end -}}
+{{- if eq .Name "metadata" -}}Metadata, as of every object of Kubernetes.
+{{- else -}}{{ markdownRenderFieldDoc .Doc }}{{ if .Markers.required }} Required.{{ end }}{{ end -}}
 {{- end -}}
