@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"reflect"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -60,6 +61,9 @@ func (a *Agent) Perform(ctx context.Context, action node.Action) {
 
 // remember makes a memory durable before anything follows from it. The lock is held.
 func (a *Agent) remember(memory node.Memory) error {
+	if reflect.DeepEqual(memory, a.memory) {
+		return nil
+	}
 	if a.memoryProblem != "" {
 		return errors.New(a.memoryProblem)
 	}

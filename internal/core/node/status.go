@@ -53,6 +53,8 @@ func (p *pass) phase(last outcome) (v1alpha1.NodePhase, string) {
 		return v1alpha1.PhaseStopped, "stopped, as the record asks"
 	case last.action != nil && last.action.Kind == StartJVM || p.Doing != nil && p.Doing.Action.Kind == StartJVM:
 		return v1alpha1.PhaseStarting, "the JVM is being started"
+	case last.action != nil:
+		return v1alpha1.PhaseWaiting, "" // it is over in a moment
 	default:
 		return v1alpha1.PhaseWaiting, last.message
 	}
