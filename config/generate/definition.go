@@ -53,6 +53,7 @@ func definition(raw []byte) ([]byte, error) {
 		schema := crd.Spec.Versions[i].Schema.OpenAPIV3Schema
 		own(schema)
 		bound(schema)
+		readable(schema)
 		shorten(schema)
 		if missing := unbounded(schema); len(missing) > 0 {
 			return nil, fmt.Errorf("without a bound in the types: %s", strings.Join(missing, ", "))

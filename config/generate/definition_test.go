@@ -84,11 +84,18 @@ func TestEverythingIsBounded(t *testing.T) {
 			"list":    {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "string"}}},
 			"bounded": {Type: "array", MaxItems: &five, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "string", MaxLength: &five}}},
 			"map":     {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &schema{Type: "integer"}}},
-			"time":    {Type: "string", Format: "date-time"},
+			"time":    {Type: "string", Format: "date-time", MaxLength: &five},
+			"amount":  {XIntOrString: true, Pattern: "^[0-9]+([KMGTPE]i)?$"},
+			"either":  {XIntOrString: true},
 		}},
 	}}
-	if got, want := unbounded(open), []string{".spec.list", ".spec.list[]", ".spec.map"}; !slices.Equal(got, want) {
+	want := []string{".spec.amount", ".spec.list", ".spec.list[]", ".spec.map", ".spec.map{}", ".spec.time"}
+	if got := unbounded(open); !slices.Equal(got, want) {
 		t.Errorf("unbounded = %q, want %q", got, want)
+	}
+	readable(open)
+	if got, want := unbounded(open), []string{".spec.list", ".spec.list[]", ".spec.map"}; !slices.Equal(got, want) {
+		t.Errorf("after making it readable, unbounded = %q, want %q", got, want)
 	}
 }
 

@@ -67,7 +67,8 @@ func boundOpen(s *schema) {
 	}
 }
 
-// unbounded lists the paths of what has no bound: each would let the cost of rules, and the size of objects, grow without end.
+// unbounded lists the paths of what has no bound: each would let the cost of rules, and the size of objects, grow without end, or a value pass that the
+// Go types cannot read.
 func unbounded(root *schema) []string {
 	var missing []string
 	walk(root, "", func(path string, s *schema) {
@@ -76,8 +77,11 @@ func unbounded(root *schema) []string {
 		}
 		switch {
 		case s.Type == "array" && s.MaxItems == nil,
-			s.Type == "string" && s.MaxLength == nil && len(s.Enum) == 0 && s.Format != "date-time",
-			s.Type == "object" && s.AdditionalProperties != nil && s.MaxProperties == nil:
+			s.Type == "string" && s.Format == "date-time" && s.Pattern == "",
+			s.Type == "string" && s.MaxLength == nil && len(s.Enum) == 0,
+			s.Type == "integer" && (s.Minimum == nil || s.Maximum == nil),
+			s.Type == "object" && s.AdditionalProperties != nil && s.MaxProperties == nil,
+			isQuantity(s) && len(s.XValidations) == 0:
 			missing = append(missing, path)
 		}
 	})
