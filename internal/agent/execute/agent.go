@@ -35,10 +35,12 @@ type Agent struct {
 	progress  progress
 	decision  node.Decision
 	decidedAt time.Time
-	logged    node.StepResult
-	leaseAt   time.Time
-	answer    *facts.Agent
-	digest    string
+	// reportable says that the decision was made by an agent that knew enough: see oriented.
+	reportable bool
+	logged     node.StepResult
+	leaseAt    time.Time
+	answer     *facts.Agent
+	digest     string
 
 	wake     *signal
 	look     *signal
@@ -135,7 +137,7 @@ func (a *Agent) Decide() node.Decision {
 	d := node.Next(f, now)
 	a.logChange(d)
 	polled := a.decision.Poll
-	a.decision, a.decidedAt = d, now
+	a.decision, a.decidedAt, a.reportable = d, now, a.oriented()
 	if d.Poll != polled {
 		a.look.set()
 	}

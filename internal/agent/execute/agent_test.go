@@ -260,8 +260,11 @@ func TestNothingIsWrittenForAnotherClustersRecord(t *testing.T) {
 	w := newWorld(t)
 	w.record.Spec.Cluster.UID = "another"
 	a := w.agent()
-	a.initAsked = true
+	a.seeInit(w.state)
 	a.Decide()
+	if !a.reportable {
+		t.Fatal("knows too little to report")
+	}
 	if record, status := a.statusToWrite(); record != nil {
 		t.Errorf("would write %+v", status)
 	}

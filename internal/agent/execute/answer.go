@@ -17,7 +17,7 @@ import (
 
 // publish makes the answer to questions for facts anew. The lock is held.
 func (a *Agent) publish(f *node.Facts, d node.Decision) {
-	if !a.oriented() {
+	if !a.reportable {
 		return
 	}
 	answer := &facts.Agent{

@@ -74,12 +74,9 @@ func (a *Agent) statusToWrite() (*v1alpha1.CassandraNode, *v1alpha1.CassandraNod
 		return nil, nil
 	}
 	a.mu.Lock()
-	wanted, oriented := a.decision.Status, a.oriented()
+	wanted, reportable := a.decision.Status, a.reportable
 	a.mu.Unlock()
-	if !oriented {
-		return nil, nil
-	}
-	if wanted.PodUID == "" || sameStatus(&wanted, &record.Status) {
+	if !reportable || sameStatus(&wanted, &record.Status) {
 		return nil, nil
 	}
 	return record, &wanted
