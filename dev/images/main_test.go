@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -55,5 +56,52 @@ func TestLockFiles(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("no lock file %s", strings.Join(slices.Sorted(maps.Keys(want)), ", "))
+	}
+}
+
+// The Dockerfile makes the same images: commands, jars by hash, users, labels.
+func TestDockerfileAgrees(t *testing.T) {
+	text, err := os.ReadFile("Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stages, _ := strings.Cut(string(text), "FROM scratch")
+	for _, i := range own.Images {
+		_, stage, found := strings.Cut(stages, " AS "+i.Name+"\n")
+		stage, _, _ = strings.Cut(stage, "\nFROM ")
+		if !found {
+			t.Errorf("the Dockerfile has no stage %s", i.Name)
+			continue
+		}
+		want := []string{"USER " + i.User, `ENTRYPOINT ["` + i.Entrypoint[0] + `"]`, i.Description}
+		for file := range i.Binaries {
+			want = append(want, "/out/"+path.Base(file))
+		}
+		for _, line := range want {
+			if !strings.Contains(stage, line) {
+				t.Errorf("stage %s has no %q", i.Name, line)
+			}
+		}
+		if len(i.Jars) == 0 {
+			continue
+		}
+		lockText, err := fs.ReadFile(locks, "locks/"+i.Name+"-"+own.AnyArchitecture+".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		locked, err := lock.Parse(lockText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, c := range i.Jars {
+			n := slices.IndexFunc(locked.Maven, func(a lock.Artifact) bool { return a.Name == c.String() })
+			if n < 0 {
+				t.Errorf("%s is not locked", c)
+				continue
+			}
+			if line := locked.Maven[n].SHA256 + "  " + path.Base(file); !strings.Contains(string(text), line) {
+				t.Errorf("the Dockerfile does not check %q", line)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -59,6 +60,9 @@ func (b *Builder) Build(ctx context.Context, v Version, locked *lock.File) (v1.I
 	own, err := hashFS(rootfs.Files, "common", v.Line(), v.Number)
 	if err != nil {
 		return nil, err
+	}
+	if locked.Architecture != runtime.GOARCH {
+		return nil, fmt.Errorf("an image for %s needs a machine of that kind: its JDK is run while it is made", locked.Architecture)
 	}
 	var layers [3]string
 	if err := b.step("download", func() error { return b.fetch(ctx, v, locked) }); err != nil {

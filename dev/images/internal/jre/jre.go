@@ -37,9 +37,9 @@ var modules = []string{
 }
 
 // Build makes the runtime of a Java feature release (11, 17) from the unpacked
-// OpenJDK packages and returns its files, below prefix. It runs the runtime
-// once to write the class data archive, so the packages must be of this
-// machine's architecture. Files are left in work.
+// OpenJDK packages and returns its files, below prefix. It runs the jlink of the
+// packages, so they must be of this machine's architecture. Files are left in
+// work.
 func Build(ctx context.Context, packages layer.Tree, release int, work, prefix string) (layer.Tree, error) {
 	home, err := unpack(packages, release, filepath.Join(work, "jdk"))
 	if err != nil {
@@ -53,9 +53,8 @@ func Build(ctx context.Context, packages layer.Tree, release int, work, prefix s
 		"--strip-debug", "--no-header-files", "--no-man-pages", "--compress=0", "--output", out); err != nil {
 		return nil, err
 	}
-	if err := run(ctx, filepath.Join(out, "bin", "java"), "-Xshare:dump"); err != nil {
-		return nil, err
-	}
+	// No class data archive: two dumps of the same runtime differ, and the layer
+	// must not.
 	tree := layer.Tree{}
 	if err := tree.AddDir(out, prefix); err != nil {
 		return nil, fmt.Errorf("collect runtime: %w", err)
