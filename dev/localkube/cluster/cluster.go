@@ -105,7 +105,7 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if o.APIOnly {
 		return c, c.upAPIOnly(ctx, o, steps)
 	}
-	return c, c.upFull(ctx, o, steps)
+	return c, c.upFull(ctx, o, version, steps)
 }
 
 // sameCluster refuses options that an existing cluster cannot be turned into.

@@ -21,6 +21,7 @@ import (
 	"helenus.io/helenus/dev/localkube/registry"
 	"helenus.io/helenus/dev/localkube/state"
 	"helenus.io/helenus/dev/localkube/step"
+	"helenus.io/helenus/dev/localkube/versions"
 )
 
 // Ports of a cluster with nodes. Its addresses are its own, so every cluster
@@ -37,8 +38,8 @@ const (
 const registryComponent = "registry"
 
 // upFull brings a cluster with nodes up.
-func (c *Cluster) upFull(ctx context.Context, o Options, steps *step.Reporter) error {
-	if err := c.checkMachine(ctx, o, steps); err != nil {
+func (c *Cluster) upFull(ctx context.Context, o Options, version versions.Kubernetes, steps *step.Reporter) error {
+	if err := c.checkMachine(ctx, o, version, steps); err != nil {
 		return err
 	}
 	if err := c.cache.Ensure(ctx, steps, build.All()); err != nil {
@@ -63,7 +64,7 @@ func (c *Cluster) upFull(ctx context.Context, o Options, steps *step.Reporter) e
 }
 
 // checkMachine looks for what would fail later.
-func (c *Cluster) checkMachine(ctx context.Context, o Options, steps *step.Reporter) error {
+func (c *Cluster) checkMachine(ctx context.Context, o Options, version versions.Kubernetes, steps *step.Reporter) error {
 	if err := preflight.Root(); err != nil {
 		return err
 	}
@@ -77,10 +78,13 @@ func (c *Cluster) checkMachine(ctx context.Context, o Options, steps *step.Repor
 	if err := preflight.Disk(string(c.dir), preflight.ClusterDisk, "a cluster"); err != nil {
 		return err
 	}
+	if err := preflight.Packages(ctx, steps); err != nil {
+		return err
+	}
 	if err := c.checkBuild(ctx, o, build.All()); err != nil {
 		return err
 	}
-	if err := preflight.Packages(ctx, steps); err != nil {
+	if err := preflight.Containerd(ctx, version); err != nil {
 		return err
 	}
 	rules, err := preflight.ForwardRules(ctx)

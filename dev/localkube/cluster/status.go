@@ -22,18 +22,24 @@ type Status struct {
 	// Components are the processes on the host.
 	Components []ComponentStatus
 	Nodes      []NodeStatus
+	// Disk is what the cluster's folder takes, in bytes: images, volumes, logs.
+	Disk int64
 }
 
 // ComponentStatus is a process on the host; Pid is 0 when it does not run.
 type ComponentStatus struct {
 	Name string
 	Pid  int
+	// Memory is what it has resident, in bytes.
+	Memory int64
 }
 
 // NodeStatus is a node: State is ready, killed, partitioned, or why it is not
-// ready.
+// ready. Memory is what its daemons and containers have resident, in bytes, with
+// pages that several share counted for each.
 type NodeStatus struct {
 	Name, Zone, Address, State string
+	Memory                     int64
 }
 
 // Healthy tells whether everything runs that should.
@@ -55,7 +61,7 @@ func (c *Cluster) Status(ctx context.Context) Status {
 		if !ok {
 			pid = 0
 		}
-		s.Components = append(s.Components, ComponentStatus{Name: name, Pid: pid})
+		s.Components = append(s.Components, ComponentStatus{Name: name, Pid: pid, Memory: resident(pid)})
 	}
 	var list nodeList
 	client, err := c.Client()
@@ -66,7 +72,11 @@ func (c *Cluster) Status(ctx context.Context) Status {
 	for i := range c.state.Nodes {
 		n := &c.state.Nodes[i]
 		status := NodeStatus{Name: n.Name, Zone: n.Zone, Address: network.PlanFor(c.state.Subnet).Node(n.Index).String(), State: nodeReady}
-		switch _, running := c.node(n).Pid(); {
+		pid, running := c.node(n).Pid()
+		if running {
+			status.Memory = residentBelow(pid)
+		}
+		switch {
 		case n.Killed:
 			status.State = "killed"
 		case !running:
@@ -80,6 +90,7 @@ func (c *Cluster) Status(ctx context.Context) Status {
 		}
 		s.Nodes = append(s.Nodes, status)
 	}
+	s.Disk = diskUsage(string(c.dir))
 	return s
 }
 

@@ -20,8 +20,9 @@ func status(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "show what of a cluster runs",
-		Long:  `Show the cluster's processes and nodes. The exit code is 1 when something does not run that should.`,
-		Args:  cobra.NoArgs,
+		Long: `Show the cluster's processes and nodes, and what memory and disk they take.
+The exit code is 1 when something does not run that should.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := g.open()
 			if err != nil {
@@ -29,19 +30,21 @@ func status(g *global) *cobra.Command {
 			}
 			s := c.Status(cmd.Context())
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "cluster\t%s\nKubernetes\t%s\nserver\t%s\nkubeconfig\t%s\n\n", s.Name, s.KubernetesVersion, s.Server, s.Kubeconfig)
+			fmt.Fprintf(w, "cluster\t%s\nKubernetes\t%s\nserver\t%s\nkubeconfig\t%s\ndisk\t%s\n\n",
+				s.Name, s.KubernetesVersion, s.Server, s.Kubeconfig, mebibytes(s.Disk))
+			fmt.Fprintln(w, "COMPONENT\tMEMORY\tSTATE")
 			for _, p := range s.Components {
 				state := fmt.Sprintf("process %d", p.Pid)
 				if p.Pid == 0 {
 					state = "does not run; `localkube up` starts it"
 				}
-				fmt.Fprintf(w, "%s\t%s\n", p.Name, state)
+				fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, mebibytes(p.Memory), state)
 			}
 			if s.Nodes != nil {
-				fmt.Fprintln(w, "\nNODE\tZONE\tADDRESS\tSTATE")
+				fmt.Fprintln(w, "\nNODE\tMEMORY\tZONE\tADDRESS\tSTATE")
 			}
 			for _, n := range s.Nodes {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Zone, n.Address, n.State)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", n.Name, mebibytes(n.Memory), n.Zone, n.Address, n.State)
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -53,6 +56,8 @@ func status(g *global) *cobra.Command {
 		},
 	}
 }
+
+func mebibytes(bytes int64) string { return fmt.Sprintf("%d MiB", bytes>>20) }
 
 func load(g *global) *cobra.Command {
 	return &cobra.Command{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"helenus.io/helenus/dev/localkube/step"
+	"helenus.io/helenus/dev/localkube/versions"
 )
 
 // tool is a program that a node needs, and the Debian package it is in.
@@ -86,6 +87,34 @@ func run(ctx context.Context, name string, args ...string) error {
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		return fmt.Errorf("%s %s: %w: %s", filepath.Base(name), args[0], err, strings.Join(lines[max(0, len(lines)-5):], "; "))
+	}
+	return nil
+}
+
+// Containerd requires a containerd that the kubelet of a release accepts.
+func Containerd(ctx context.Context, k versions.Kubernetes) error {
+	out, err := exec.CommandContext(ctx, "containerd", "--version").Output()
+	if err != nil {
+		return fmt.Errorf("ask for containerd's version: %w", err)
+	}
+	return containerdVersion(string(out), k)
+}
+
+// containerd2Since is the first minor release of Kubernetes whose kubelet no
+// longer speaks to containerd 1.
+const containerd2Since = 36
+
+func containerdVersion(output string, k versions.Kubernetes) error {
+	fields := strings.Fields(output)
+	var major int
+	if len(fields) < 3 {
+		return fmt.Errorf("read containerd's version: %q", output)
+	}
+	if _, err := fmt.Sscanf(strings.TrimPrefix(fields[2], "v"), "%d.", &major); err != nil {
+		return fmt.Errorf("read containerd's version %q: %w", fields[2], err)
+	}
+	if major < 2 && k.Minor >= containerd2Since {
+		return fmt.Errorf("kubernetes %s needs containerd 2 and this machine has %s: install a newer one, or choose --kubernetes-version 1.%d.x or older; --api-only needs none", k, fields[2], containerd2Since-1)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"helenus.io/helenus/dev/localkube/versions"
 )
 
 // machine is a file system with the given files.
@@ -144,6 +146,28 @@ func TestGoVersion(t *testing.T) {
 		err := goVersion(output)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: error %v, want %q", output, err, want)
+		}
+	}
+}
+
+func TestContainerdVersion(t *testing.T) {
+	const debian = "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u3"
+	const second = "containerd github.com/containerd/containerd/v2 v2.1.3 c787fb98911740dd3ff2d0e45ce88cdf01410486"
+	for _, tc := range []struct {
+		output string
+		minor  int
+		want   string
+	}{
+		{debian, 35, ""},
+		{debian, 36, "1.36.0 needs containerd 2 and this machine has 1.6.20~ds1"},
+		{second, 36, ""},
+		{second, 35, ""},
+		{"containerd", 35, "read containerd's version"},
+		{"containerd x unknown", 35, "read containerd's version"},
+	} {
+		err := containerdVersion(tc.output, versions.Kubernetes{Major: 1, Minor: tc.minor})
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%q with 1.%d: error %v, want %q", tc.output, tc.minor, err, tc.want)
 		}
 	}
 }
