@@ -38,7 +38,7 @@ func main() {
 	flag.StringVar(&options.ListenAddress, "listen-address", options.ListenAddress, "address of the facts and health servers; empty for all")
 	flag.StringVar(&options.APIServer, "api-server", options.APIServer, "URL of the API server; empty for the one of the pod")
 	showVersion := flag.Bool("version", false, "print the version and exit")
-	flag.Usage = func() { fmt.Fprint(flag.CommandLine.Output(), usage); flag.PrintDefaults() }
+	flag.Usage = func() { _, _ = fmt.Fprint(flag.CommandLine.Output(), usage); flag.PrintDefaults() }
 	flag.Parse()
 	if *showVersion {
 		fmt.Println("helenus-agent " + version)
@@ -48,8 +48,8 @@ func main() {
 	if flag.NArg() == 0 {
 		options.Version = version
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-		defer stop()
 		err = agent.Run(ctx, options)
+		stop()
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "helenus-agent: %v\n", err)

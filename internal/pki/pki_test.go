@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -122,8 +123,7 @@ func TestParseAuthorityRefusesForeignKeyAndLeaf(t *testing.T) {
 // handshake lets a client reach a server over a pipe and returns what each side says.
 func handshake(server *tls.Config, client *tls.Config) (serverErr, clientErr error) {
 	left, right := net.Pipe()
-	defer left.Close()
-	defer right.Close()
+	defer func() { _ = errors.Join(left.Close(), right.Close()) }()
 	done := make(chan error, 1)
 	go func() {
 		s := tls.Server(left, server)
@@ -131,7 +131,7 @@ func handshake(server *tls.Config, client *tls.Config) (serverErr, clientErr err
 		if err == nil {
 			_, err = s.Write([]byte("x")) // in TLS 1.3 the client learns of a refusal at its first read
 		}
-		left.Close()
+		_ = left.Close()
 		done <- err
 	}()
 	c := tls.Client(right, client)
@@ -139,7 +139,7 @@ func handshake(server *tls.Config, client *tls.Config) (serverErr, clientErr err
 	if clientErr == nil {
 		_, clientErr = c.Read(make([]byte, 1))
 	}
-	right.Close()
+	_ = right.Close()
 	return <-done, clientErr
 }
 

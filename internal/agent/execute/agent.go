@@ -25,10 +25,12 @@ type Agent struct {
 	init          initd.State
 	initAnswers   bool
 	// initAsked says that init was asked once, with whatever result.
-	initAsked     bool
-	jvm           node.JVM
-	peers         node.Peers
-	doing         *node.Doing
+	initAsked bool
+	jvm       node.JVM
+	peers     node.Peers
+	doing     *node.Doing
+	// interrupt ends the action under way before its time.
+	interrupt     context.CancelFunc
 	failures      map[node.ActionKind]failure
 	configuration comparison
 	// progress is the last look at the processor time of a JVM that does not answer.
@@ -134,6 +136,7 @@ func (a *Agent) Decide() node.Decision {
 	defer a.mu.Unlock()
 	now := a.host.Clock.Now()
 	f := a.gather()
+	a.giveWay(&f)
 	d := node.Next(f, now)
 	a.logChange(d)
 	polled := a.decision.Poll

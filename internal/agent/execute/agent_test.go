@@ -317,3 +317,22 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOperationGivesWayToTheEndOfTheContainer(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.change(func() { w.block["alter"] = make(chan struct{}) }) // it never ends by itself
+	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
+		s.Operation = &v1alpha1.OperationIntent{
+			Intent: v1alpha1.Intent{ID: "op-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces, Arguments: &v1alpha1.OperationArguments{},
+		}
+	})
+	w.await("the operation to begin", func() bool { return w.called("alter") == 1 })
+	w.changeInit(func(s *initd.State) { s.Stopping = &initd.Stopping{Since: time.Now(), Deadline: time.Now().Add(2 * time.Second)} })
+	w.await("the end of the JVM", func() bool { return w.state.Process == nil })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.memory.Operation.Phase == v1alpha1.OperationSucceeded {
+		t.Errorf("operation %+v", w.memory.Operation)
+	}
+}

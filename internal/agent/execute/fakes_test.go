@@ -19,11 +19,12 @@ import (
 	"helenus.io/helenus/internal/initd"
 )
 
+const uid types.UID = "cluster-uid"
+
 const (
-	uid     types.UID = "cluster-uid"
-	self              = "orders-dc1-r1-0"
-	address           = "10.0.0.1"
-	hostID            = "aaaaaaaa-0000-4000-8000-000000000001"
+	self    = "orders-dc1-r1-0"
+	address = "10.0.0.1"
+	hostID  = "aaaaaaaa-0000-4000-8000-000000000001"
 )
 
 // world is everything an agent touches, in memory. One lock is over all of it; events are told through changed.

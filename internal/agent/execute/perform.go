@@ -40,12 +40,47 @@ func (a *Agent) begin(ctx context.Context, action node.Action) {
 		return
 	}
 	a.doing = &node.Doing{Action: action, Since: a.host.Clock.Now()}
+	bounded, cancel := context.WithTimeout(ctx, limitOf(action.Kind))
+	a.interrupt = cancel
 	a.mu.Unlock()
 	go func() {
-		r := effect(ctx)
+		r := effect(bounded)
+		cancel()
 		r.action = action
 		a.results <- r
 	}()
+}
+
+// limitOf is the longest that an action may take: everything else waits for it. A drain has a deadline of its own, which is earlier.
+func limitOf(kind node.ActionKind) time.Duration {
+	switch kind {
+	case node.Drain:
+		return 24 * time.Hour
+	case node.RunOperation:
+		return 10 * time.Minute
+	default:
+		return time.Minute
+	}
+}
+
+// interruptible are actions that give way when the container is to end, or the JVM has.
+func interruptible(kind node.ActionKind) bool {
+	switch kind {
+	case node.OpenTraffic, node.SetSeeds, node.ApplySettings, node.RunOperation, node.AskPeers, node.LookAtRing:
+		return true
+	default:
+		return false
+	}
+}
+
+// giveWay cuts the action under way off if it is in the way. The lock is held.
+func (a *Agent) giveWay(f *node.Facts) {
+	if a.doing == nil || !interruptible(a.doing.Action.Kind) {
+		return
+	}
+	if f.Init.Stopping != nil || f.Init.Process == nil && a.doing.Action.Kind != node.AskPeers {
+		a.interrupt()
+	}
 }
 
 // Perform carries out one action to its end: what Run does beside its loop, for a caller that has a loop of its own.
@@ -136,7 +171,7 @@ func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
 	case node.LookAtRing:
 		return call(func(ctx context.Context) error { a.LookAtRing(ctx); return nil })
 	case node.StartJVM:
-		return a.startJVM(f, action, seen)
+		return a.startJVM(action, seen)
 	case node.OpenTraffic:
 		return a.thenLook(a.host.JVM.OpenNative)
 	case node.CloseTraffic:
@@ -221,7 +256,7 @@ func (a *Agent) askPeers(action node.Action) effect {
 }
 
 // startJVM renders the configuration and asks init to start the JVM under the id that the journal has.
-func (a *Agent) startJVM(f *node.Facts, action node.Action, seen initd.State) effect {
+func (a *Agent) startJVM(action node.Action, seen initd.State) effect {
 	return func(ctx context.Context) result {
 		rendered, files, err := a.render(action.Start, seen)
 		if err != nil {

@@ -249,7 +249,7 @@ func TestServerIsCheckedAgainstTheAuthorityOfToday(t *testing.T) {
 }
 
 func TestParseSeeds(t *testing.T) {
-	for text, want := range map[string]string{"": "", " , ": "", "10.0.0.1": "10.0.0.1", "b": "error", "10.0.0.2,10.0.0.1": "10.0.0.1,10.0.0.2", "::ffff:10.0.0.1": "10.0.0.1"} {
+	for text, want := range map[string]string{"": "", ",,": "", "10.0.0.1": "10.0.0.1", "b": "error", "10.0.0.2,10.0.0.1": "10.0.0.1,10.0.0.2", "::ffff:10.0.0.1": "10.0.0.1"} {
 		got, err := record.ParseSeeds(text)
 		if (err != nil) != (want == "error") || err == nil && strings.Join(got, ",") != want {
 			t.Errorf("%q: %v, %v; want %s", text, got, err, want)

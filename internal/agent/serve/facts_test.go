@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	uid  types.UID = "5f7e0d1c-0000-4000-8000-000000000001"
-	node           = "orders-dc1-r1-0"
+	uid  = types.UID("5f7e0d1c-0000-4000-8000-000000000001")
+	node = "orders-dc1-r1-0"
 )
 
 // source is an agent that answers what it is told to.
@@ -175,14 +175,14 @@ func TestWhoGetsFacts(t *testing.T) {
 		plain := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the server is what is tested
 		response, err := plain.Get("https://" + r.address + agentapi.PathFacts)
 		if err == nil {
-			response.Body.Close()
+			_ = response.Body.Close()
 			t.Error("got an answer")
 		}
 	})
 	t.Run("no TLS", func(t *testing.T) {
 		response, err := http.Get("http://" + r.address + agentapi.PathFacts)
 		if err == nil {
-			defer response.Body.Close()
+			defer func() { _ = response.Body.Close() }()
 			if response.StatusCode == http.StatusOK {
 				t.Error("got an answer")
 			}
@@ -298,8 +298,7 @@ func TestLimitedListenerLetsTheNextOneInWhenOneEnds(t *testing.T) {
 		return c
 	}
 	one, two := dial(), dial()
-	defer one.Close()
-	defer two.Close()
+	defer func() { _ = errors.Join(one.Close(), two.Close()) }()
 	first, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -307,17 +306,17 @@ func TestLimitedListenerLetsTheNextOneInWhenOneEnds(t *testing.T) {
 	accepted := make(chan error, 1)
 	go func() { _, err := l.Accept(); accepted <- err }()
 	select {
-	case <-accepted:
-		t.Fatal("a second connection was let in beside the first")
+	case err := <-accepted:
+		t.Fatal("let in: ", err, "; a second connection was let in beside the first")
 	default:
 	}
-	first.Close()
-	first.Close() // twice is once
+	_ = first.Close()
+	_ = first.Close() // twice is once
 	if err := <-accepted; err != nil {
 		t.Fatal(err)
 	}
 	go func() { _, err := l.Accept(); accepted <- err }()
-	l.Close()
+	_ = l.Close()
 	if err := <-accepted; err == nil {
 		t.Error("accepted after the end")
 	}

@@ -11,13 +11,14 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
+const uid types.UID = "cluster-uid"
+
 const (
-	uid     types.UID = "cluster-uid"
-	self              = "orders-dc1-r1-0"
-	address           = "10.0.0.1"
-	hostA             = "aaaaaaaa-0000-4000-8000-000000000001"
-	hostB             = "bbbbbbbb-0000-4000-8000-000000000002"
-	hostC             = "cccccccc-0000-4000-8000-000000000003"
+	self    = "orders-dc1-r1-0"
+	address = "10.0.0.1"
+	hostA   = "aaaaaaaa-0000-4000-8000-000000000001"
+	hostB   = "bbbbbbbb-0000-4000-8000-000000000002"
+	hostC   = "cccccccc-0000-4000-8000-000000000003"
 )
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

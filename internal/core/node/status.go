@@ -87,7 +87,7 @@ func (p *pass) reportDisk(s *v1alpha1.CassandraNodeStatus) {
 	case p.Memory.Start != nil:
 		s.Disk = v1alpha1.DiskJoining
 	}
-	if s.DiskOwner == nil && p.Memory.ClusterUID != "" && !(p.Disk.Known && !p.running()) {
+	if s.DiskOwner == nil && p.Memory.ClusterUID != "" && (!p.Disk.Known || p.running()) {
 		s.DiskOwner = &v1alpha1.DiskOwner{ClusterUID: p.Memory.ClusterUID, Node: p.Memory.Node}
 	}
 }

@@ -58,12 +58,12 @@ func (s *Server) Put(at string, object any) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	metadata := child(next, "metadata")
+	metadata := metadataOf(next)
 	metadata["name"] = path.Base(at)
 	old := s.objects[at]
 	generation := 1.0
 	if old != nil {
-		generation, _ = child(old, "metadata")["generation"].(float64)
+		generation, _ = metadataOf(old)["generation"].(float64)
 		if !same(old["spec"], next["spec"]) {
 			generation++
 		}
@@ -153,7 +153,7 @@ func (s *Server) SetDown(down bool) {
 
 func (s *Server) store(kind, at string, object map[string]any) {
 	s.version++
-	child(object, "metadata")["resourceVersion"] = strconv.Itoa(s.version)
+	metadataOf(object)["resourceVersion"] = strconv.Itoa(s.version)
 	s.objects[at] = object
 	text, _ := json.Marshal(object)
 	var copied map[string]any
@@ -262,7 +262,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, at)
 		return
 	}
-	if uid, given := child(patch, "metadata")["uid"]; given && uid != child(object, "metadata")["uid"] {
+	if uid, given := metadataOf(patch)["uid"]; given && uid != metadataOf(object)["uid"] {
 		refuse(w, http.StatusConflict, metav1.StatusReasonConflict, "uid")
 		return
 	}
@@ -273,7 +273,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 			next[key] = value
 		}
 		metadata := map[string]any{}
-		for key, value := range child(object, "metadata") {
+		for key, value := range metadataOf(object) {
 			metadata[key] = value
 		}
 		next["metadata"], next["status"] = metadata, patch["status"]
@@ -283,13 +283,13 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(object)
 }
 
-func child(object map[string]any, name string) map[string]any {
-	c, _ := object[name].(map[string]any)
-	if c == nil {
-		c = map[string]any{}
-		object[name] = c
+func metadataOf(object map[string]any) map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		object["metadata"] = metadata
 	}
-	return c
+	return metadata
 }
 
 func same(a, b any) bool {
