@@ -1,0 +1,260 @@
+package pod
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/internal/agent/journal"
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node"
+)
+
+const nodeName = "orders-dc1-r1-0"
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilesRenderOverTheImagesOwn(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "base/i1/cassandra.yaml"), "image")
+	write(t, filepath.Join(root, "base/i1/triggers/README"), "kept")
+	f := NewFiles(root, Paths{Configuration: "/conf", Library: "/lib", Data: "/data", Logs: "/logs"}, "secret", Ports{Jolokia: 7777, Exporter: 7782})
+
+	base, err := f.Base("/base/i1")
+	if err != nil || string(base["triggers/README"]) != "kept" || len(base) != 2 {
+		t.Fatalf("base %v, %v", base, err)
+	}
+	for _, text := range []string{"first", "second"} {
+		if err := f.Install("/base/i1", config.Files{"cassandra.yaml": []byte(text), config.JolokiaProperties: []byte("password")}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Read("cassandra.yaml"); err != nil || string(got) != text {
+			t.Errorf("cassandra.yaml %q, %v; want %q", got, err, text)
+		}
+	}
+	if got, err := f.Read("triggers/README"); err != nil || string(got) != "kept" {
+		t.Errorf("the image's own file: %q, %v", got, err)
+	}
+	info, err := os.Stat(filepath.Join(root, "conf", config.JolokiaProperties))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("credential: %v, %v", info.Mode(), err)
+	}
+	if err := f.Replace("cassandra.yaml", []byte("third")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := f.Read("cassandra.yaml"); string(got) != "third" {
+		t.Errorf("replaced: %q", got)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, "base/i1/cassandra.yaml")); err != nil || string(got) != "image" {
+		t.Errorf("the image's file was changed: %q, %v", got, err)
+	}
+	if _, err := f.Base(""); err == nil {
+		t.Error("read a base that init has not made")
+	}
+}
+
+func TestCompleteNamesWhatIsThere(t *testing.T) {
+	root := t.TempDir()
+	f := NewFiles(root, DefaultPaths(true), "secret", Ports{Jolokia: 7777, Exporter: 7782})
+	n := config.Node{Address: netip.MustParseAddr("fd00::1")}
+	if err := f.Complete(&n); err != nil || n.Exporter != nil {
+		t.Errorf("exporter %+v without its jar, %v", n.Exporter, err)
+	}
+	write(t, filepath.Join(root, "helenus/lib", ExporterJar), "jar")
+	if err := f.Complete(&n); err != nil || n.Exporter == nil || n.Exporter.Address != netip.IPv6Unspecified() {
+		t.Errorf("exporter %+v, %v", n.Exporter, err)
+	}
+	if n.Directories.Commitlog != "/var/lib/cassandra-commitlog/commitlog" || n.Directories.Data != "/var/lib/cassandra/data" || n.Jolokia.Password != "secret" {
+		t.Errorf("directories %+v, Jolokia %+v", n.Directories, n.Jolokia)
+	}
+}
+
+func TestFatalLine(t *testing.T) {
+	for name, c := range map[string]struct{ log, want string }{
+		"none": {"INFO  [main] 2026-03-01 Server.java:1 - Hello\n", ""},
+		"message and exception": {
+			"ERROR [main] 2026-03-01 12:00:00,000 CassandraDaemon.java:900 - Exception encountered during startup\n" +
+				"java.lang.RuntimeException: A node with address /10.0.0.1:7000 already exists, cancelling join.\n\tat x.y(Z.java:1)\n",
+			"Exception encountered during startup: java.lang.RuntimeException: A node with address /10.0.0.1:7000 already exists, cancelling join.",
+		},
+		"the last of several": {"ERROR [a] 1 X.java:1 - first\nINFO  [b] 2 X.java:1 - between\nERROR [c] 3 X.java:1 - second\nINFO  [d] 4 X.java:1 - after\n", "second"},
+		"cut in the middle":   {"tail of a line\nERROR [c] 3 X.java:1 - words", "words"},
+	} {
+		if got := fatalLine([]byte(c.log)); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	root := t.TempDir()
+	f := NewFiles(root, Paths{Logs: "/logs"}, "", Ports{})
+	if got := f.FatalLine(time.Now().Add(-time.Hour)); got != "" {
+		t.Errorf("without a log: %q", got)
+	}
+	write(t, filepath.Join(root, "logs/system.log"), strings.Repeat("INFO  [x] 1 X.java:1 - filler\n", 10_000)+"ERROR [c] 3 X.java:1 - words\n")
+	if got := f.FatalLine(time.Now().Add(-time.Hour)); got != "words" {
+		t.Errorf("of a long log: %q", got)
+	}
+	if got := f.FatalLine(time.Now().Add(time.Hour)); got != "" {
+		t.Errorf("of a log from before: %q", got)
+	}
+}
+
+func FuzzFatalLine(f *testing.F) {
+	f.Add([]byte("ERROR [main] - x\njava.lang.Error: y"))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		if got := fatalLine(log); strings.ContainsRune(got, '\n') || len(got) > 600 {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestMarksAndInspection(t *testing.T) {
+	data, commitlog := t.TempDir(), t.TempDir()
+	d := NewDisk([]Volume{{"data", data}, {"commitlog", commitlog}}, time.Now)
+	names := []string{"data", "commitlog"}
+	if found := d.Inspect(t.Context()); found.Problem != "" || found.HasData || len(found.Volumes) != 2 || found.Volumes[0].Marker != nil {
+		t.Fatalf("new volumes: %+v", found)
+	}
+	if err := d.Mark(names, "earlier", nodeName, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Mark(names, "uid", nodeName, ""); err == nil {
+		t.Error("marked volumes of another cluster")
+	}
+	if err := d.Mark(names, "uid", "another", "earlier"); err == nil {
+		t.Error("adopted volumes of another node")
+	}
+	for range 2 { // the second time it is done already
+		if err := d.Mark(names, "uid", nodeName, "earlier"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, v := range d.Inspect(t.Context()).Volumes {
+		if v.Marker == nil || *v.Marker != (node.Marker{ClusterUID: types.UID("uid"), Node: nodeName, Volume: v.Name}) {
+			t.Errorf("marker of %s: %+v", v.Name, v.Marker)
+		}
+	}
+	write(t, filepath.Join(commitlog, journal.MarkerPath), "broken")
+	if found := d.Inspect(t.Context()); found.Problem == "" {
+		t.Error("a broken marker is no problem")
+	}
+	if err := d.Mark([]string{"other"}, "uid", nodeName, ""); err == nil {
+		t.Error("marked a volume that is not there")
+	}
+	if found := NewDisk([]Volume{{"data", filepath.Join(data, "missing")}}, time.Now).Inspect(t.Context()); found.Problem == "" {
+		t.Error("a volume that is not mounted is no problem")
+	}
+}
+
+func TestJournalOfAVolume(t *testing.T) {
+	directory := t.TempDir()
+	volume, err := journal.OpenVolume(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = volume.Close() }()
+	j := NewJournal(volume)
+	if err := j.Put(node.Memory{}); err == nil {
+		t.Error("wrote a journal that was not read")
+	}
+	if m, err := j.Load(); err != nil || m.Node != "" {
+		t.Fatalf("new journal: %+v, %v", m, err)
+	}
+	opened := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	if err := j.Put(node.Memory{ClusterUID: "uid", Node: nodeName, TrafficOpenedAt: &opened}); err != nil {
+		t.Fatal(err)
+	}
+	again := NewJournal(volume)
+	if m, err := again.Load(); err != nil || m.TrafficOpenedAt == nil || !m.TrafficOpenedAt.Equal(opened) {
+		t.Errorf("read again: %+v, %v", m, err)
+	}
+	write(t, filepath.Join(directory, journal.Path), "{}")
+	broken := NewJournal(volume)
+	if _, err := broken.Load(); err == nil {
+		t.Error("read a broken journal")
+	}
+	if err := broken.Put(node.Memory{}); err == nil {
+		t.Error("wrote over a broken journal")
+	}
+}
+
+func TestInstall(t *testing.T) {
+	root := t.TempDir()
+	i := Installation{
+		Init: filepath.Join(root, "image/helenus-init"), InitTarget: filepath.Join(root, "shared/bin/helenus-init"),
+		Lib: filepath.Join(root, "image"), Library: filepath.Join(root, "shared/lib"),
+	}
+	if err := Install(i); err == nil {
+		t.Error("installed an image without Jolokia")
+	}
+	write(t, filepath.Join(root, "image/jolokia-agent-jvm-2.3.0-javaagent.jar"), "jolokia")
+	write(t, i.Init, "init")
+	for range 2 {
+		if err := Install(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{"shared/lib/jolokia.jar": "jolokia", "shared/bin/helenus-init": "init", "shared/lib/" + ExporterRules: string(exporterRules)} {
+		if got, err := os.ReadFile(filepath.Join(root, path)); err != nil || string(got) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(root, "shared/lib", ExporterJar)); err == nil {
+		t.Error("installed an exporter that the image does not have")
+	}
+}
+
+func TestPasswordOutlivesTheAgent(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "private")
+	first, err := Password(directory)
+	if err != nil || len(first) < 20 {
+		t.Fatalf("%q, %v", first, err)
+	}
+	if again, err := Password(directory); err != nil || again != first {
+		t.Errorf("%q, %v; want %q", again, err, first)
+	}
+	if other, err := Password(filepath.Join(t.TempDir(), "private")); err != nil || other == first {
+		t.Errorf("another pod has the same password: %v", err)
+	}
+}
+
+func TestRingOfAView(t *testing.T) {
+	a, b := netip.MustParseAddrPort("10.0.0.1:7000"), netip.MustParseAddrPort("10.0.0.2:7000")
+	view := cassandra.View{
+		State:   cassandra.State{Mode: cassandra.ModeNormal, HostID: "A", NativeTransportRunning: true},
+		HostIDs: map[netip.AddrPort]string{a: "A", b: "B"},
+		Tokens:  []cassandra.TokenOwner{{Token: 5, Endpoint: a}, {Token: -5, Endpoint: a}, {Token: 1, Endpoint: b}},
+		Gossip: []cassandra.GossipState{
+			{Endpoint: a, HostID: "A", Alive: true, Status: cassandra.StatusNormal, Datacenter: "dc1", Rack: "r1", LoadBytes: 7},
+			{Endpoint: netip.MustParseAddrPort("10.0.0.3:7000"), HostID: "C", Status: cassandra.StatusShutdown},
+		},
+	}
+	ring := ringOf(&view)
+	if len(ring.Endpoints) != 3 || ring.Mode != facts.ModeNormal || !ring.NativeRunning {
+		t.Fatalf("ring %+v", ring)
+	}
+	one, two, three := ring.Endpoints[0], ring.Endpoints[1], ring.Endpoints[2]
+	if one.Address != "10.0.0.1" || !one.Live || one.Load != 7 || len(one.Tokens) != 2 || one.Tokens[0] != -5 {
+		t.Errorf("first %+v", one)
+	}
+	if two.HostID != "B" || two.Live || !two.Member() {
+		t.Errorf("second, known from tokens only: %+v", two)
+	}
+	if three.Status != facts.StatusShutdown || three.Member() {
+		t.Errorf("third, without tokens: %+v", three)
+	}
+}
