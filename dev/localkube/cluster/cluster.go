@@ -74,14 +74,6 @@ func (c *Cluster) plane() control.Plane {
 // Up brings the cluster of these options up, or brings up what is missing of it
 // after an interruption. It returns once the cluster is ready for use.
 func Up(ctx context.Context, o Options) (*Cluster, error) {
-	o, err := o.complete()
-	if err != nil {
-		return nil, err
-	}
-	version, err := versions.Parse(o.KubernetesVersion)
-	if err != nil {
-		return nil, err
-	}
 	dir, err := Locate(o.Name, o.State)
 	if err != nil {
 		return nil, err
@@ -93,6 +85,13 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	defer unlock()
 	known, err := dir.Load()
 	if err != nil && !errors.Is(err, state.ErrNoCluster) {
+		return nil, err
+	}
+	if o, err = o.complete(known); err != nil {
+		return nil, err
+	}
+	version, err := versions.Parse(o.KubernetesVersion)
+	if err != nil {
 		return nil, err
 	}
 	if known != nil {

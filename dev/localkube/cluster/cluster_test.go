@@ -25,7 +25,7 @@ func TestOptions(t *testing.T) {
 		{name: "name", in: Options{Name: "../x"}, err: "cluster name"},
 	} {
 		tc.in.Cache = t.TempDir()
-		got, err := tc.in.complete()
+		got, err := tc.in.complete(nil)
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: error %v, want one with %q", tc.name, err, tc.err)
@@ -35,6 +35,24 @@ func TestOptions(t *testing.T) {
 		if err != nil || got.Nodes != tc.nodes || got.Zones != tc.zones {
 			t.Errorf("%s: %d nodes in %d zones, error %v; want %d in %d", tc.name, got.Nodes, got.Zones, err, tc.nodes, tc.zones)
 		}
+	}
+}
+
+func TestWhatIsNotGivenIsAsInTheClusterThatIsThere(t *testing.T) {
+	known := &state.Cluster{Name: "x", KubernetesVersion: "1.34.9", Cache: "/cache", APIServerArgs: []string{"--v=4"}, Nodes: []state.Node{nodeAt(1, 2), nodeAt(2, 2), nodeAt(3, 2), nodeAt(4, 2)}}
+	o, err := Options{Name: "x"}.complete(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.KubernetesVersion != "1.34.9" || o.Cache != "/cache" || len(o.APIServerArgs) != 1 || o.Nodes != 4 || o.Zones != 2 {
+		t.Errorf("got %+v", o)
+	}
+	if err := sameCluster(known, o); err != nil {
+		t.Error(err)
+	}
+	o, err = Options{Name: "x", Nodes: 6}.complete(known)
+	if err != nil || o.Nodes != 6 || o.Zones != 2 {
+		t.Errorf("more nodes: %+v, %v", o, err)
 	}
 }
 

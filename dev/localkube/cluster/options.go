@@ -75,8 +75,12 @@ func Locate(name, folder string) (state.Dir, error) {
 	return state.Dir(filepath.Join(root, name)), nil
 }
 
-// complete checks the options and fills in defaults.
-func (o Options) complete() (Options, error) {
+// complete checks the options and fills in defaults: what is not given is as it
+// is in the cluster that is there already, if there is one.
+func (o Options) complete(known *state.Cluster) (Options, error) {
+	if known != nil {
+		o = o.like(known)
+	}
 	if o.Name == "" {
 		o.Name = DefaultName
 	}
@@ -113,6 +117,30 @@ func (o Options) complete() (Options, error) {
 		return o, fmt.Errorf("zones: %d zones need at least as many nodes, there are %d", o.Zones, o.Nodes)
 	}
 	return o, nil
+}
+
+// like takes over from a cluster what the options leave open.
+func (o Options) like(known *state.Cluster) Options {
+	if o.KubernetesVersion == "" {
+		o.KubernetesVersion = known.KubernetesVersion
+	}
+	if o.Cache == "" {
+		o.Cache = known.Cache
+	}
+	if o.APIServerArgs == nil {
+		o.APIServerArgs = known.APIServerArgs
+	}
+	if o.Nodes == 0 {
+		o.Nodes = len(known.Nodes)
+	}
+	if o.Zones == 0 {
+		zones := make(map[string]bool)
+		for _, n := range known.Nodes {
+			zones[n.Zone] = true
+		}
+		o.Zones = len(zones)
+	}
+	return o
 }
 
 // nodeAt is the node with that index, counted from 1: n1 in zone a, n2 in b, ...

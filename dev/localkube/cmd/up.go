@@ -37,9 +37,9 @@ The first start compiles for some minutes; later ones take seconds.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.Nodes, "nodes", cluster.DefaultNodes, "number of nodes")
-	f.IntVar(&o.Zones, "zones", 0, "number of zones, over which the nodes are spread in turn (default 3, or the number of nodes when that is less)")
-	f.StringVar(&o.KubernetesVersion, "kubernetes-version", versions.DefaultKubernetes, "Kubernetes release, built from its Go module")
+	f.IntVar(&o.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default %d, or as many as there are)", cluster.DefaultNodes))
+	f.IntVar(&o.Zones, "zones", 0, "number of zones, over which the nodes are spread in turn (default 3, or the number of nodes when that is less, or as many as there are)")
+	f.StringVar(&o.KubernetesVersion, "kubernetes-version", "", fmt.Sprintf("Kubernetes release, built from its Go module (default %s, or that of the cluster)", versions.DefaultKubernetes))
 	f.BoolVar(&o.APIOnly, "api-only", false, "start etcd and the API server alone, without nodes and without root")
 	f.BoolVar(&o.Controllers, "with-controllers", false, "with --api-only: also start the controller manager")
 	f.StringArrayVar(&o.APIServerArgs, "apiserver-arg", nil, "flag added to the API server's, for example --apiserver-arg=--feature-gates=X=true (repeatable)")
