@@ -34,7 +34,12 @@ type Agent struct {
 	failures      map[node.ActionKind]failure
 	configuration comparison
 	// progress is the last look at the processor time of a JVM that does not answer.
-	progress  progress
+	progress progress
+	// tables is the last question about the tables of users.
+	tables struct {
+		askedAt time.Time
+		schema  string
+	}
 	decision  node.Decision
 	decidedAt time.Time
 	// reportable says that the decision was made by an agent that knew enough: see oriented.

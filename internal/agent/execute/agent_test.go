@@ -86,6 +86,7 @@ func (w *world) serve() (*Agent, func()) {
 func TestANodeFormsAndServes(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.serve()
+	w.await("the time that deletions are kept, in the journal", func() bool { return w.memory.GCGrace == 240*time.Hour })
 	if ok, words := a.Ready(); !ok {
 		t.Errorf("not ready: %s", words)
 	}
@@ -328,7 +329,9 @@ func TestAnOperationGivesWayToTheEndOfTheContainer(t *testing.T) {
 		}
 	})
 	w.await("the operation to begin", func() bool { return w.called("alter") == 1 })
-	w.changeInit(func(s *initd.State) { s.Stopping = &initd.Stopping{Since: time.Now(), Deadline: time.Now().Add(2 * time.Second)} })
+	w.changeInit(func(s *initd.State) {
+		s.Stopping = &initd.Stopping{Since: time.Now(), Deadline: time.Now().Add(2 * time.Second)}
+	})
 	w.await("the end of the JVM", func() bool { return w.state.Process == nil })
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -108,6 +108,7 @@ func (a *Agent) followJVM(ctx context.Context) {
 		}
 		a.LookAtRing(ctx)
 		a.LookAtProgress(ctx)
+		a.LookAtTables(ctx)
 	}
 }
 
@@ -173,6 +174,35 @@ func (a *Agent) LookAtProgress(ctx context.Context) {
 		a.jvm.ProgressAt = now
 	}
 	a.progress = next
+}
+
+// tablesEvery is how often a question about the tables is tried again.
+const tablesEvery = time.Minute
+
+// LookAtTables asks how long deletions are kept, when the schema is another one than at the last answer and CQL is open.
+func (a *Agent) LookAtTables(ctx context.Context) {
+	a.mu.Lock()
+	startID, ring := a.jvm.StartID, a.jvm.Ring
+	now := a.host.Clock.Now()
+	due := ring != nil && ring.Mode == facts.ModeNormal && ring.NativeRunning && a.jvm.Problem == "" &&
+		(a.jvm.GCGrace == nil || a.tables.schema != ring.SchemaVersion) && now.Sub(a.tables.askedAt) >= tablesEvery
+	if due {
+		a.tables.askedAt = now
+	}
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, lookTimeout)
+	grace, err := a.host.JVM.SmallestGCGrace(bounded)
+	cancel()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil || a.jvm.StartID != startID {
+		return // tried again in a while; until then the journal has the former value
+	}
+	a.jvm.GCGrace, a.tables.schema = &grace, ring.SchemaVersion
+	a.wake.set()
 }
 
 // progress is a look at the processor time of a JVM.

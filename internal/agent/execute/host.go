@@ -87,6 +87,8 @@ type JVM interface {
 	Drain(ctx context.Context) error
 	ReloadSeeds(ctx context.Context) error
 	Apply(ctx context.Context, writes []config.Write) error
+	// SmallestGCGrace is for how long the tables of users keep deletions, at least; 0 if there is none. It asks by CQL.
+	SmallestGCGrace(ctx context.Context) (time.Duration, error)
 	AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (message string, err error)
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/cassandra"
@@ -154,6 +155,17 @@ func (j *JVM) Apply(ctx context.Context, writes []config.Write) error {
 		}
 	}
 	return nil
+}
+
+// SmallestGCGrace reads it from the schema.
+func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
+	session, err := cql.Connect(ctx, cql.Config{Address: j.native})
+	if err != nil {
+		return 0, err
+	}
+	defer session.Close()
+	grace, _, err := session.SmallestGCGrace(ctx)
+	return grace, err
 }
 
 // AlterSystemKeyspaces gives the system keyspaces so many replicas in each datacenter.

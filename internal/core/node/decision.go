@@ -130,6 +130,9 @@ func Next(f Facts, now time.Time) Decision {
 	if !p.heldUntil.IsZero() && (d.Again.IsZero() || p.heldUntil.Before(d.Again)) {
 		d.Again = p.heldUntil
 	}
+	if !d.Again.IsZero() && !d.Again.After(now) {
+		d.Again = now.Add(lookAgain) // whatever a step waits for has come and changed nothing
+	}
 	d.Status = p.status(last)
 	d.Ready = d.Status.Ready
 	d.Poll = p.poll(last)

@@ -112,6 +112,8 @@ type JVM struct {
 	ProgressAt time.Time
 	// Ring as it sees it; nil before its beans are there. It stays the last one while the JVM does not answer: see AnsweredAt.
 	Ring *facts.Ring
+	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is no such table; nil while it is not known.
+	GCGrace *time.Duration
 	// Problem is the error of the last question; empty if it was answered.
 	Problem string
 	// FatalLine is the last line by which an ended JVM explained itself, if there is one.

@@ -210,9 +210,11 @@ func TestNext(t *testing.T) {
 		}}},
 		"NORMAL with other tokens": {with1(joined(), func(f *Facts) { f.JVM.Ring.Endpoints[0].Tokens = []int64{-5, 6} }),
 			expectation{action: NoteNormal, phase: v1alpha1.PhaseJoining, guard: "tokens_are_those_of_the_ticket"}},
-		"NORMAL after a long time": {with1(serving(), func(f *Facts) { f.Memory.NormalAt = ptr(-time.Hour) }), expectation{action: NoteNormal}},
-		"new neighbour":            {with1(serving(), func(f *Facts) { f.Memory.Neighbours = []string{"10.0.0.2"} }), expectation{action: NoteNormal}},
-		"other seeds":              {with1(serving(), func(f *Facts) { f.Seeds = []string{"10.0.0.1", "10.0.0.2"}; keep(f) }), expectation{action: SetSeeds}},
+		"NORMAL after a long time":        {with1(serving(), func(f *Facts) { f.Memory.NormalAt = ptr(-time.Hour) }), expectation{action: NoteNormal}},
+		"deletions kept for another time": {with1(serving(), func(f *Facts) { g := time.Hour; f.JVM.GCGrace = &g }), expectation{action: NoteNormal}},
+		"deletions kept as before":        {with1(serving(), func(f *Facts) { g := time.Hour; f.JVM.GCGrace, f.Memory.GCGrace = &g, g }), expectation{phase: v1alpha1.PhaseNormal}},
+		"new neighbour":                   {with1(serving(), func(f *Facts) { f.Memory.Neighbours = []string{"10.0.0.2"} }), expectation{action: NoteNormal}},
+		"other seeds":                     {with1(serving(), func(f *Facts) { f.Seeds = []string{"10.0.0.1", "10.0.0.2"}; keep(f) }), expectation{action: SetSeeds}},
 		"other seeds that Cassandra refuses": {with1(serving(), func(f *Facts) {
 			f.Seeds = []string{"10.0.0.1", "10.0.0.2"}
 			keep(f)
@@ -266,6 +268,7 @@ func TestNext(t *testing.T) {
 		"stop: TERM":         {stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}), expectation{action: Terminate}},
 		"stop: wait":         {stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0), TermAt: ptr(0)}), expectation{phase: v1alpha1.PhaseStopping}},
 		"stop: KILL":         {stopping(StopMemory{BegunAt: at(-5 * time.Minute), ClosedAt: ptr(0), DrainAt: ptr(0), TermAt: ptr(-time.Minute)}), expectation{action: Kill}},
+		"stop: KILL again":   {stopping(StopMemory{BegunAt: at(-5 * time.Minute), TermAt: ptr(-time.Minute), KillAt: ptr(-time.Minute)}), expectation{action: Kill}},
 		"stop: no time left": {stopping(StopMemory{BegunAt: at(-290 * time.Second), ClosedAt: ptr(-280 * time.Second)}), expectation{action: Terminate}},
 		"stop goes on after the record changed its mind": {with1(stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateRunning }),
 			expectation{action: Terminate}},
@@ -348,6 +351,9 @@ func expect(t *testing.T, d Decision, want expectation) {
 	}
 	if want.check != nil {
 		want.check(t, d)
+	}
+	if !d.Again.IsZero() && !d.Again.After(epoch) {
+		t.Errorf("to be asked again at %s, which is past", d.Again)
 	}
 	if text, err := json.Marshal(d.Status); err != nil || len(text) == 0 {
 		t.Errorf("status cannot be written: %v", err)

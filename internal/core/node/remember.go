@@ -145,6 +145,9 @@ func (m *Memory) endStart(f *Facts, a Action, at time.Time) {
 func (m *Memory) noteNormal(f *Facts, a Action, at time.Time) {
 	m.NormalAt = &at
 	m.Neighbours = a.Neighbours
+	if g := f.JVM.GCGrace; g != nil {
+		m.GCGrace = *g
+	}
 	m.Start = with(m.Start, func(s *StartMemory) {
 		if s.NormalAt == nil {
 			s.NormalAt = &at

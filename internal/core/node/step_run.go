@@ -84,6 +84,9 @@ func noteNormal(p *pass) outcome {
 	if !s.Is(p.Init.Incarnation, p.Init.Process.StartID) {
 		return done
 	}
+	if g := p.JVM.GCGrace; g != nil && *g != p.Memory.GCGrace {
+		return act(Action{Kind: NoteNormal, Neighbours: neighbours(p.JVM.Ring), Why: "deletions are kept for another time now"})
+	}
 	known := p.Memory.NormalAt
 	if s.NormalAt == nil || known == nil || p.now.Sub(*known) >= normalEvery || p.now.Before(*known) || !slices.Equal(p.Memory.Neighbours, neighbours(p.JVM.Ring)) {
 		return act(Action{Kind: NoteNormal, Neighbours: neighbours(p.JVM.Ring), Why: "the node is NORMAL"})

@@ -210,7 +210,7 @@ func (p *pass) firstSeeds(silent []string) outcome {
 	}
 	alone := len(p.seedsForStart()) == 0 || slices.Equal(p.seedsForStart(), []string{p.Self.Address})
 	if alone || p.Peers.AskedAt.Sub(p.Self.StartedAt) < silentSeedsLimit {
-		return wait(v1alpha1.PhaseWaiting, "waits for the agents of the seeds "+strings.Join(missing, ", ")).until(p.Peers.AskedAt.Add(time.Second))
+		return wait(v1alpha1.PhaseWaiting, "waits for the agents of the seeds "+strings.Join(missing, ", ")).until(p.Peers.AskedAt.Add(peersFresh))
 	}
 	return done
 }

@@ -45,8 +45,10 @@ func (p *pass) stop(why string, since time.Time) outcome {
 		return wait(v1alpha1.PhaseStopping, message+": "+s.Why).until(again)
 	}
 	switch {
-	case s.KillAt != nil:
+	case s.KillAt != nil && p.now.Before(s.KillAt.Add(killReserve)):
 		return stopping("SIGKILL was sent", s.KillAt.Add(killReserve))
+	case s.KillAt != nil:
+		return act(Action{Kind: Kill, Why: "the JVM did not end by SIGKILL, as one that waits for its disk does"})
 	case s.TermAt != nil:
 		killAt := later(end.Add(-killReserve), s.TermAt.Add(killReserve))
 		if p.now.Before(killAt) {

@@ -78,6 +78,9 @@ const (
 	// deferAgain is when a deferred intent is looked at again.
 	deferAgain = 5 * time.Second
 
+	// lookAgain is the shortest time between two looks without an event.
+	lookAgain = time.Second
+
 	// frozenAfter is how long a JVM may neither answer nor use its processor.
 	frozenAfter = 3 * time.Minute
 	// startGrace is how long a JVM may take until it first answers before it can count as frozen.
