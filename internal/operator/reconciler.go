@@ -105,15 +105,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // outcome says when to look again. A write that lost a race is no error: what it raced with wakes us, and we look again soon in any case.
 func outcome(plan cluster.Plan, failed, published error) (ctrl.Result, error) {
+	again := plan.Wake
 	for _, err := range []error{failed, published} {
-		if err != nil && !lostRace(err) {
+		switch {
+		case err == nil:
+		case lostRace(err):
+			again = passInterval
+		default:
 			return ctrl.Result{}, err
 		}
 	}
-	if failed != nil || published != nil {
-		return ctrl.Result{RequeueAfter: passInterval}, nil
-	}
-	return ctrl.Result{RequeueAfter: plan.Wake}, nil
+	return ctrl.Result{RequeueAfter: again}, nil
 }
 
 func lostRace(err error) bool {

@@ -43,6 +43,7 @@ type Report struct {
 // Outcome is what a step came to. The set is closed.
 type Outcome string
 
+// The outcomes.
 const (
 	// Done: nothing to do, go on.
 	Done Outcome = "Done"
