@@ -77,7 +77,7 @@ func (h operatorHealth) String() string {
 	case h.pods == 0:
 		return fmt.Sprintf("NOT RUNNING, no pod of it is in namespace %q (name another one by --operator-namespace): what follows is the last that was written", h.namespace)
 	case h.ready == 0:
-		return fmt.Sprintf("NOT RUNNING, none of its %s is ready: %s%s", plural(h.pods, "pod"), old, h.namespace)
+		return fmt.Sprintf("NOT RUNNING, 0 of %s ready: %s%s", plural(h.pods, "pod"), old, h.namespace)
 	case h.leader == "":
 		return fmt.Sprintf("NO LEADER, nobody works: %s%s", old, h.namespace)
 	case h.renewed > leaseDoubt:

@@ -49,7 +49,7 @@ func planHead(w io.Writer, i *inspectapi.Inspection) {
 			rows = append(rows, []string{objects.title, strings.Join(objects.names, ", ")})
 		}
 	}
-	table(w, "", rows)
+	table(w, rows)
 }
 
 func ledgerLine(s inspectapi.Snapshot) string {

@@ -47,7 +47,11 @@ func (v statusView) head(w io.Writer) {
 		}
 	}
 	spec := fmt.Sprintf("generation %d, the operator has seen it", c.Generation)
-	if c.Status.ObservedGeneration != c.Generation {
+	switch c.Status.ObservedGeneration {
+	case c.Generation:
+	case 0:
+		spec = fmt.Sprintf("generation %d, the operator has not looked at this cluster yet", c.Generation)
+	default:
 		spec = fmt.Sprintf("generation %d, the operator has NOT seen it yet (it saw %d): what follows is about the older one", c.Generation, c.Status.ObservedGeneration)
 	}
 	rows := [][]string{
@@ -63,7 +67,7 @@ func (v statusView) head(w io.Writer) {
 	if c.Spec.Paused {
 		rows = append(rows, []string{"Paused:", "no step is begun until spec.paused is false"})
 	}
-	table(w, "", rows)
+	table(w, rows)
 }
 
 // counts are those of the operator, by datacenter.
@@ -111,7 +115,7 @@ func section(w io.Writer, rows [][]string) {
 		return
 	}
 	fmt.Fprintln(w)
-	table(w, "", rows)
+	table(w, rows)
 }
 
 func (v statusView) step(w io.Writer) {

@@ -10,13 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// table prints rows in columns. The first row is the heading.
-func table(w io.Writer, indent string, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+// table prints rows in columns, all with the same number of cells. The first row is the heading.
+func table(w io.Writer, rows [][]string) {
+	var aligned strings.Builder
+	t := tabwriter.NewWriter(&aligned, 0, 4, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(t, indent+strings.TrimRight(strings.Join(row, "\t"), "\t"))
+		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	_ = t.Flush() // the writer is one of memory: it takes everything
+	_ = t.Flush() // a strings.Builder takes everything
+	for line := range strings.Lines(aligned.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
 }
 
 // orDash stands for what is not known.

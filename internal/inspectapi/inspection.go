@@ -170,8 +170,12 @@ func nodeOf(n *facts.Node) Node {
 	out.Machine = n.Pod.Spec.NodeName
 	a := n.CurrentAgent()
 	if a == nil {
-		out.Unreachable = n.Unreachable
-		if out.Unreachable == "" {
+		switch {
+		case n.Unreachable != "":
+			out.Unreachable = n.Unreachable
+		case n.Agent != nil:
+			out.Unreachable = "what answered was an earlier pod"
+		default:
 			out.Unreachable = "the pod has no address yet"
 		}
 		return out

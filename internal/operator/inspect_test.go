@@ -1,0 +1,195 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/inspect"
+	"helenus.io/helenus/internal/observe"
+)
+
+var orders = types.NamespacedName{Namespace: "shop", Name: "orders"}
+
+// onlyReads fails the test at any write.
+func onlyReads(t *testing.T) interceptor.Funcs {
+	wrote := func(verb string, object client.Object) error {
+		t.Errorf("inspection wrote: %s %T %s", verb, object, object.GetName())
+		return errors.New("inspection must not write")
+	}
+	return interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			return wrote("create", o)
+		},
+		Update: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.UpdateOption) error {
+			return wrote("update", o)
+		},
+		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
+			return wrote("delete", o)
+		},
+		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			return wrote("patch", o)
+		},
+		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+			return wrote("patch status", o)
+		},
+		SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, o client.Object, _ ...client.SubResourceUpdateOption) error {
+			return wrote("update status", o)
+		},
+	}
+}
+
+func reading(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(onlyReads(t)).Build()
+}
+
+func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
+	t.Helper()
+	c := reading(t, objects...)
+	return &Reconciler{
+		Reader:   &observe.Reader{Cache: c, Live: c, Agents: &observe.Agents{Now: at}, Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: at},
+		Status:   c,
+		Now:      at,
+		clusters: map[types.NamespacedName]*memory{orders: {}},
+	}
+}
+
+func at() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+func someCluster() *v1alpha1.CassandraCluster {
+	return &v1alpha1.CassandraCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: orders.Namespace, Name: orders.Name, UID: "c-1", Generation: 3},
+		Spec: v1alpha1.CassandraClusterSpec{
+			Version:     "5.0.6",
+			Datacenters: []v1alpha1.Datacenter{{Name: "dc1", Racks: []v1alpha1.Rack{{Name: "r1"}}}},
+		},
+	}
+}
+
+func TestInspectDecidesAndWritesNothing(t *testing.T) {
+	r := reconciler(t, someCluster())
+	got, err := r.inspect(t.Context(), orders, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Snapshot.Cluster != "orders" || got.Snapshot.UID != "c-1" || got.Snapshot.Generation != 3 || !got.ObservedAt.Time.Equal(at()) || got.Operator.Version != "v1" {
+		t.Errorf("snapshot %+v at %s", got.Snapshot, got.ObservedAt)
+	}
+	// A cluster that nobody has looked at yet: there is much to write, and all of it only said.
+	if len(got.Plan.Steps) == 0 || len(got.Plan.Writes) == 0 {
+		t.Errorf("plan %+v", got.Plan)
+	}
+	for _, w := range got.Plan.Writes {
+		if w.Text == "" || w.Verb == "" {
+			t.Errorf("write %+v says nothing", w)
+		}
+	}
+	if m := r.known(orders); m.line != "" || !m.last.IsZero() {
+		t.Error("the passes of the cluster were disturbed")
+	}
+}
+
+func TestInspectWhatIsNotThere(t *testing.T) {
+	r := reconciler(t)
+	if _, err := r.inspect(t.Context(), types.NamespacedName{Namespace: "shop", Name: "made-up"}, at); !errors.Is(err, inspect.ErrNoCluster) {
+		t.Errorf("a name that somebody thought of: %v", err)
+	}
+	if len(r.clusters) != 1 {
+		t.Error("it is remembered")
+	}
+	if _, err := r.inspect(t.Context(), orders, at); !errors.Is(err, inspect.ErrNoCluster) {
+		t.Errorf("a cluster that is gone: %v", err)
+	}
+}
+
+// What the operator itself wrote last must be visible first: a plan without it would say that all of it is still to do.
+func TestInspectBehind(t *testing.T) {
+	r := reconciler(t, someCluster())
+	r.known(orders).store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: "shop", Name: "orders"}, "c-1", "4711000")
+	if _, err := r.inspect(t.Context(), orders, at); !errors.Is(err, inspect.ErrNotNow) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInspectWaitsForThePass(t *testing.T) {
+	r := reconciler(t, someCluster())
+	m := r.known(orders)
+	m.running.Lock()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.inspect(ctx, orders, at)
+		done <- err
+	}()
+	cancel()
+	if err := <-done; !errors.Is(err, inspect.ErrNotNow) {
+		t.Errorf("a pass that does not end: %v", err)
+	}
+	m.running.Unlock()
+	if _, err := r.inspect(t.Context(), orders, at); err != nil {
+		t.Errorf("after the pass: %v", err)
+	}
+	// Nothing is left behind that holds the cluster.
+	m.running.Lock()
+	m.running.Unlock() //nolint:staticcheck // that it can be taken is the test
+}
+
+func TestLock(t *testing.T) {
+	var mutex sync.Mutex
+	if err := lock(t.Context(), &mutex); err != nil {
+		t.Fatal(err)
+	}
+	if mutex.TryLock() {
+		t.Error("it is not held")
+	}
+}
+
+func TestLeads(t *testing.T) {
+	key := client.ObjectKey{Namespace: "helenus-system", Name: "helenus"}
+	lease := func(holder *string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: holder}}
+	}
+	elected := make(chan struct{})
+	for name, c := range map[string]struct {
+		objects []client.Object
+		leader  string
+	}{
+		"another leads": {[]client.Object{lease(ptr.To("helenus-7d9f-abc_0b2c"))}, "helenus-7d9f-abc"},
+		"released":      {[]client.Object{lease(ptr.To(""))}, ""},
+		"never held":    {[]client.Object{lease(nil)}, ""},
+		"no lease":      {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if yes, leader := leads(elected, reading(t, c.objects...), key, testr.New(t))(t.Context()); yes || leader != c.leader {
+				t.Errorf("leads %t, leader %q, want %q", yes, leader, c.leader)
+			}
+		})
+	}
+	close(elected)
+	if yes, _ := leads(elected, reading(t), key, testr.New(t))(t.Context()); !yes {
+		t.Error("it was elected and does not know it")
+	}
+}
