@@ -16,10 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
 )
-
-// seedsKey is the key of the seeds in their ConfigMap; it is the one of core/layout.
-const seedsKey = "seeds"
 
 // Line follows the record of one node and the seeds of its cluster, and writes the record's status.
 type Line struct {
@@ -129,7 +127,7 @@ func (l *Line) seeSeeds(raw []byte) {
 		l.logf("read ConfigMap %s: %v", l.seedsName, err)
 		return
 	}
-	seeds, err := ParseSeeds(object.Data[seedsKey])
+	seeds, err := ParseSeeds(object.Data[layout.SeedsKey])
 	if err != nil {
 		l.logf("read ConfigMap %s: %v", l.seedsName, err)
 		return
