@@ -107,7 +107,7 @@ func (c *Client) do(ctx context.Context, method, path, contentType string, body 
 	if err != nil {
 		return fmt.Errorf("ask the API server: %w", err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	content, err := io.ReadAll(res.Body)
 	if err != nil {
 		return fmt.Errorf("%s %s: read answer: %w", method, path, err)

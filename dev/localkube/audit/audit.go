@@ -156,7 +156,7 @@ func (f Filter) addTo(counts map[Key]*Count, log io.Reader) error {
 }
 
 func sorted(counts map[Key]*Count) []Count {
-	var all []Count
+	all := make([]Count, 0, len(counts))
 	for _, c := range counts {
 		all = append(all, *c)
 	}

@@ -106,7 +106,7 @@ func (w workspace) lock() (unlock func(), err error) {
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
 		return nil, fmt.Errorf("lock the cache: %w", err)
 	}
-	return func() { file.Close() }, nil
+	return func() { _ = file.Close() }, nil
 }
 
 // writeFile replaces a file as a whole.

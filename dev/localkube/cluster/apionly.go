@@ -41,7 +41,7 @@ func (c *Cluster) upAPIOnly(ctx context.Context, o Options, steps *step.Reporter
 	return steps.Run(ctx, "API server", func(ctx context.Context, p *step.Progress) error {
 		for try := 1; ; try++ {
 			if created {
-				if err := c.choosePorts(); err != nil {
+				if err := c.choosePorts(ctx); err != nil {
 					return err
 				}
 			}
@@ -83,13 +83,13 @@ func (c *Cluster) startAPIOnly(ctx context.Context) error {
 
 // choosePorts takes free ports from the kernel. All are held until the last is
 // chosen, so that they differ.
-func (c *Cluster) choosePorts() error {
+func (c *Cluster) choosePorts(ctx context.Context) error {
 	for _, port := range []*int{&c.state.APIPort, &c.state.EtcdPort, &c.state.EtcdPeerPort, &c.state.ManagerPort} {
-		l, err := net.Listen("tcp", net.JoinHostPort(c.state.Address, "0"))
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.state.Address, "0"))
 		if err != nil {
 			return fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }()
 		*port = l.Addr().(*net.TCPAddr).Port
 	}
 	return nil

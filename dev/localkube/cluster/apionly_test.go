@@ -210,7 +210,7 @@ func createConfigMap(t *testing.T, c *Cluster, token, name string) (code int, an
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	var b bytes.Buffer
 	if _, err := b.ReadFrom(res.Body); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func (c *Cluster) upFull(ctx context.Context, o Options, version versions.Kubern
 	if err := c.installExecutable(ctx, o); err != nil {
 		return err
 	}
-	if err := c.checkPorts(); err != nil {
+	if err := c.checkPorts(ctx); err != nil {
 		return err
 	}
 	if err := steps.Run(ctx, "registry and images", c.startRegistry); err != nil {
@@ -179,7 +179,7 @@ func buildExecutable(ctx context.Context, target string) error {
 }
 
 // checkPorts looks whether somebody else has the ports of what does not run.
-func (c *Cluster) checkPorts() error {
+func (c *Cluster) checkPorts(ctx context.Context) error {
 	address := c.plan().ControlPlane()
 	for _, p := range []struct {
 		component string
@@ -197,7 +197,7 @@ func (c *Cluster) checkPorts() error {
 		if _, ok := process.Alive(c.dir.Pid(p.component)); ok {
 			continue
 		}
-		if err := preflight.Listen(p.address, p.port, p.component); err != nil {
+		if err := preflight.Listen(ctx, p.address, p.port, p.component); err != nil {
 			return err
 		}
 	}

@@ -98,19 +98,7 @@ func (l life) apply(path, manifest string) {
 }
 
 type pod struct {
-	Status struct {
-		Phase, PodIP string
-		Conditions   []struct{ Type, Status string }
-	}
-}
-
-func (p pod) ready() bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == "Ready" {
-			return c.Status == "True"
-		}
-	}
-	return false
+	Status struct{ Phase, PodIP string }
 }
 
 func (l life) pod(ctx context.Context, name string) (pod, error) {
@@ -132,7 +120,7 @@ func (l life) id(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return "", err
 	}

@@ -64,17 +64,22 @@ func residentBelow(init int) int64 {
 func diskUsage(dir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
-		}
-		if s, ok := info.Sys().(*syscall.Stat_t); ok {
-			sum += s.Blocks * 512
+		if err == nil {
+			sum += blocks(d)
 		}
 		return nil
 	})
 	return sum
+}
+
+func blocks(d fs.DirEntry) int64 {
+	info, err := d.Info()
+	if err != nil {
+		return 0
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return s.Blocks * 512
 }

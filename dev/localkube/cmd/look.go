@@ -133,7 +133,7 @@ kubelet, kube-proxy. Logs of pods are kubectl's.`,
 			if err != nil {
 				return fmt.Errorf("open log: %w", err)
 			}
-			defer f.Close()
+			defer func() { _ = f.Close() }()
 			if _, err := io.Copy(cmd.OutOrStdout(), f); err != nil {
 				return fmt.Errorf("print log: %w", err)
 			}
@@ -200,9 +200,6 @@ func printCounts(out io.Writer, counts []audit.Count, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
-		if counts == nil {
-			counts = []audit.Count{}
-		}
 		return e.Encode(counts)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -112,10 +112,7 @@ func nodeInit() *cobra.Command {
 	return &cobra.Command{
 		Use: node.InitCommand + " FILE", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := node.Init(args[0]); err != nil {
-				return fmt.Errorf("node: %w", err)
-			}
-			return nil
+			return fmt.Errorf("node: %w", node.Init(args[0]))
 		},
 	}
 }

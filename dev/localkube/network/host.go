@@ -172,7 +172,7 @@ func (p Plan) configureNode(i, pid int, inside string) error {
 	if err != nil {
 		return fmt.Errorf("open the network namespace of the node: %w", err)
 	}
-	defer ns.Close()
+	defer func() { _ = ns.Close() }()
 	h, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
 		return fmt.Errorf("enter the network namespace of the node: %w", err)

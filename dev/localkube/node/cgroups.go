@@ -25,7 +25,7 @@ func hierarchies() ([]hierarchy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read mounts: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return parseHierarchies(f)
 }
 

@@ -66,7 +66,7 @@ func Init(specFile string) error {
 // descriptor 3. A pipe that closes without a byte means the host gave up.
 func awaitCable() error {
 	pipe := os.NewFile(3, "cable")
-	defer pipe.Close()
+	defer func() { _ = pipe.Close() }()
 	if _, err := io.ReadFull(pipe, make([]byte, 1)); err != nil {
 		return fmt.Errorf("wait for the node's network: %w", err)
 	}
@@ -128,7 +128,7 @@ func (d *daemon) start() error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", os.DevNull, err)
 	}
-	defer null.Close()
+	defer func() { _ = null.Close() }()
 	if d.name == "containerd" {
 		// A socket that the last containerd left is no sign of the next one.
 		if err := os.Remove(containerd); err != nil && !errors.Is(err, os.ErrNotExist) {

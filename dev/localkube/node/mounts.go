@@ -34,7 +34,7 @@ func mountAll(s Spec) error {
 		if err != nil {
 			return fmt.Errorf("open %s: %w", source, err)
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		open[target] = f
 	}
 	for _, path := range []string{"/run", "/tmp", "/var/log", "/var/lib"} {

@@ -90,7 +90,7 @@ func (n Node) launch() error {
 	if err != nil {
 		return fmt.Errorf("make pipe: %w", err)
 	}
-	defer outer.Close()
+	defer func() { _ = outer.Close() }()
 	init, err := process.Start(process.Spec{
 		Name: "node " + n.Node.Name, Path: n.Dir.Executable(), Args: []string{InitCommand, n.config("node.json")},
 		PidFile: n.pidFile(), LogFile: n.Dir.Log(n.Node.Name + "/node"),

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -52,9 +53,9 @@ const BuildDisk = 12 * gib
 const ClusterDisk = 2 * gib
 
 // Listen requires that nobody listens where we are about to.
-func Listen(address netip.Addr, port int, who string) error {
+func Listen(ctx context.Context, address netip.Addr, port int, who string) error {
 	where := netip.AddrPortFrom(address, uint16(port)).String()
-	l, err := net.Listen("tcp", where)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", where)
 	if errors.Is(err, unix.EADDRINUSE) {
 		return fmt.Errorf("%s needs the address %s and another process listens there: find it with `ss -ltnp 'sport = :%d'` and stop it", who, where, port)
 	}
@@ -169,7 +170,13 @@ func (m Machine) cgroups() error {
 // `iptables -S FORWARD` prints.
 func Firewall(m Machine, rules string) error {
 	content, err := os.ReadFile(filepath.Join(m.Root, "proc/sys/net/bridge/bridge-nf-call-iptables"))
-	if err != nil || strings.TrimSpace(string(content)) != "1" {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read whether bridged packets are filtered: %w", err)
+	}
+	if strings.TrimSpace(string(content)) != "1" {
 		return nil
 	}
 	if !strings.Contains(rules, "-P FORWARD DROP") || strings.Contains(rules, "-i lk+ -o lk+ -j ACCEPT") {

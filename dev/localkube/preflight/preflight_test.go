@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"context"
 	"math"
 	"net"
 	"net/netip"
@@ -111,14 +112,14 @@ func TestListenNamesTheTakenPort(t *testing.T) {
 	}
 	taken := l.Addr().(*net.TCPAddr).Port
 	address := netip.MustParseAddr("127.0.0.1")
-	err = Listen(address, taken, "etcd")
+	err = Listen(context.Background(), address, taken, "etcd")
 	if err == nil || !strings.Contains(err.Error(), "etcd needs the address "+l.Addr().String()) || !strings.Contains(err.Error(), "ss -ltnp") {
 		t.Errorf("error %v, want one that names the address and how to find who has it", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Listen(address, taken, "etcd"); err != nil {
+	if err := Listen(context.Background(), address, taken, "etcd"); err != nil {
 		t.Errorf("a port that is free again: %v", err)
 	}
 }

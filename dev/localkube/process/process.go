@@ -57,12 +57,13 @@ func Start(spec Spec) (*Running, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: open log: %w", spec.Name, err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	from, err := log.Seek(0, 2)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: seek log: %w", spec.Name, err)
 	}
-	cmd := exec.Command(spec.Path, spec.Args...)
+	// Not bound to a context: the program outlives this command.
+	cmd := exec.Command(spec.Path, spec.Args...) //nolint:noctx // it must not end with the command that starts it
 	cmd.Env = append(os.Environ(), spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = "/"
@@ -157,7 +158,7 @@ func stop(pidFile string, grace time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("open process %d: %w", pid, err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	// Between the look and the open the pid may have changed hands.
 	if again, ok := Alive(pidFile); !ok || again != pid {
 		return nil

@@ -58,7 +58,7 @@ func load(ctx context.Context, address, file string) ([]Loaded, error) {
 		if err != nil {
 			return nil, fmt.Errorf("make a folder to unpack to: %w", err)
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 		if err := unpack(file, dir); err != nil {
 			return nil, err
 		}
@@ -225,7 +225,7 @@ func eachFile(file string, do func(*tar.Header, io.Reader) error) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	r := tar.NewReader(f)
 	for {
 		h, err := r.Next()
@@ -247,7 +247,7 @@ func unpack(file, dir string) error {
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	return eachFile(file, func(h *tar.Header, content io.Reader) error {
 		if h.Typeflag != tar.TypeReg {
 			return nil

@@ -23,7 +23,7 @@ import (
 // serve runs a registry over dir and gives its HOST:PORT.
 func serve(t *testing.T, dir string) (address string, stop func()) {
 	t.Helper()
-	h, err := newHandler(dir)
+	h, err := newHandler(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func digestOf(t *testing.T, address, registry, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
 		return res.Status
 	}

@@ -30,11 +30,11 @@ const ServeCommand = "registry-serve"
 
 // Serve serves the registry in dir until ctx is done.
 func Serve(ctx context.Context, address, dir string) error {
-	handler, err := newHandler(dir)
+	handler, err := newHandler(ctx, dir)
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
@@ -60,7 +60,7 @@ type handler struct {
 	inner http.Handler
 }
 
-func newHandler(dir string) (http.Handler, error) {
+func newHandler(ctx context.Context, dir string) (http.Handler, error) {
 	blobs := filepath.Join(dir, "blobs")
 	for _, d := range []string{blobs, filepath.Join(dir, "manifests")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -71,7 +71,7 @@ func newHandler(dir string) (http.Handler, error) {
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(blobs)),
 		registry.Logger(log.New(io.Discard, "", 0)),
 	)}
-	return h, h.restore()
+	return h, h.restore(ctx)
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +86,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m := manifest{Path: r.URL.Path, ContentType: r.Header.Get("Content-Type"), Content: content}
-	answer := h.put(m)
+	answer := h.put(r.Context(), m)
 	if answer.Code < 300 {
 		if err := h.save(m); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -101,8 +101,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // put hands a manifest to the library.
-func (h *handler) put(m manifest) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPut, m.Path, bytes.NewReader(m.Content))
+func (h *handler) put(ctx context.Context, m manifest) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPut, m.Path, bytes.NewReader(m.Content))
 	r.Header.Set("Content-Type", m.ContentType)
 	answer := httptest.NewRecorder()
 	h.inner.ServeHTTP(answer, r)
@@ -119,7 +119,7 @@ func (h *handler) save(m manifest) error {
 
 // restore pushes the stored manifests again: those of images before those of
 // indexes, which the library takes only when it knows their images.
-func (h *handler) restore() error {
+func (h *handler) restore(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(h.dir, "manifests", "*.json"))
 	if err != nil {
 		return fmt.Errorf("list manifests: %w", err)
@@ -141,7 +141,7 @@ func (h *handler) restore() error {
 	}
 	slices.SortStableFunc(all, func(a, b manifest) int { return rank(a) - rank(b) })
 	for _, m := range all {
-		if answer := h.put(m); answer.Code >= 300 {
+		if answer := h.put(ctx, m); answer.Code >= 300 {
 			return fmt.Errorf("restore manifest %s: %s", m.Path, strings.TrimSpace(answer.Body.String()))
 		}
 	}

@@ -32,14 +32,14 @@ func main() {
 	nodes := flag.String("nodes", "", "folder with one folder per node, which holds its disk")
 	name := flag.String("name", "", "name of the provisioner, as storage classes give it")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *kubeconfig, *nodes, *name); err != nil {
+	if err := run(*kubeconfig, *nodes, *name); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, kubeconfig, nodes, name string) error {
+func run(kubeconfig, nodes, name string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fmt.Errorf("read kubeconfig: %w", err)
