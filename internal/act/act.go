@@ -48,23 +48,44 @@ type Result struct {
 	Done int
 	// Err is why the next one was not; nil if all were.
 	Err error
+	// Rejected is why the API server refused pods or claims, because of a quota, an admission policy or an overlay. The other writes were carried out all
+	// the same: one node's pod is not in the way of another's.
+	Rejected error
 }
 
 // Do carries out the writes of a plan for a cluster, in order, and notes each in the store. A write whose precondition no longer holds ends the pass
 // without harm: the next one looks again.
 func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, confirm Confirm, store *consistency.Store) Result {
 	pass := &pass{Writer: w, snapshot: s, store: store, owner: render.OwnerOf(s.Cluster)}
+	var rejected []error
 	for i, write := range plan.Writes {
 		if write.Live {
 			if err := confirm(ctx); err != nil {
-				return Result{Done: i, Err: fmt.Errorf("confirm before %q: %w", write, err)}
+				return Result{Done: i, Err: fmt.Errorf("confirm before %q: %w", write, err), Rejected: errors.Join(rejected...)}
 			}
 		}
-		if err := pass.do(ctx, write); err != nil {
-			return Result{Done: i, Err: fmt.Errorf("%s: %w", write, err)}
+		switch err := pass.do(ctx, write); {
+		case err == nil:
+		case rejection(write, err):
+			rejected = append(rejected, fmt.Errorf("%s: %w", write, err))
+		default:
+			return Result{Done: i, Err: fmt.Errorf("%s: %w", write, err), Rejected: errors.Join(rejected...)}
 		}
 	}
-	return Result{Done: len(plan.Writes)}
+	return Result{Done: len(plan.Writes), Rejected: errors.Join(rejected...)}
+}
+
+// rejection says that the API server does not want a pod or claim as it is.
+func rejection(w cluster.Write, err error) bool {
+	if w.Verb != cluster.Create || !(apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
+		return false
+	}
+	switch w.Object.(type) {
+	case *corev1.Pod, *corev1.PersistentVolumeClaim:
+		return true
+	default:
+		return false
+	}
 }
 
 type pass struct {

@@ -97,10 +97,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	plan := cluster.Next(snapshot, started)
 	confirm := func(ctx context.Context) error { return r.Reader.Confirm(ctx, snapshot) }
 	done := r.Writer.Do(ctx, snapshot, plan, confirm, &m.store)
-	published := r.publish(ctx, snapshot, plan, done.Err, started, &m.store)
+	published := r.publish(ctx, snapshot, plan, done, started, &m.store)
 	r.Metrics.Observe(key, snapshot, plan, done, r.Now().Sub(started))
 	m.log(ctrl.LoggerFrom(ctx), plan, done)
-	return outcome(plan, done.Err, published)
+	return outcome(plan, errors.Join(done.Err, done.Rejected), published)
 }
 
 // outcome says when to look again. A write that lost a race is no error: what it raced with wakes us, and we look again soon in any case.
@@ -123,17 +123,19 @@ func lostRace(err error) bool {
 }
 
 // publish writes the status if it differs from the one that is there.
-func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, failure error, now time.Time, store *consistency.Store) error {
+func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, done act.Result, now time.Time, store *consistency.Store) error {
+	failure, rejected := done.Err, done.Rejected
 	if failure != nil && lostRace(failure) {
 		failure = nil // the next pass, a moment later, knows better
 	}
-	next := status.Of(s, plan, failure, now)
+	next := status.Of(s, plan, failure, rejected, now)
 	if reflect.DeepEqual(next, s.Cluster.Status) || released(s) {
 		return nil
 	}
-	updated := s.Cluster.DeepCopy()
+	updated, seen := s.Cluster.DeepCopy(), s.Cluster.DeepCopy()
 	updated.Status = next
-	if err := r.Status.Status().Patch(ctx, updated, client.MergeFrom(s.Cluster), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+	seen.UID = "" // so that the uid is part of the patch: another cluster of the name is never meant
+	if err := r.Status.Status().Patch(ctx, updated, client.MergeFrom(seen), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: updated.Namespace, Name: updated.Name}, updated.UID, updated.ResourceVersion)

@@ -283,7 +283,7 @@ func (a *Agent) startJVM(action node.Action, seen initd.State) effect {
 
 // render makes the files of a start. The native transport is always closed at the start; the agent opens it.
 func (a *Agent) render(s *node.StartArguments, seen initd.State) (config.Node, config.Files, error) {
-	n := config.Node{Configuration: s.Configuration, MemoryLimit: a.memoryLimit, ClientTraffic: v1alpha1.TrafficClosed}
+	n := config.Node{Configuration: s.Configuration, MemoryLimit: a.memoryLimit}
 	var err error
 	if n.Address, err = netip.ParseAddr(a.self.Address); err != nil {
 		return n, nil, fmt.Errorf("address of the pod: %w", err)

@@ -167,6 +167,10 @@ func TestAnEarlierClusterIsAdopted(t *testing.T) {
 			if before[c.UID] == nil {
 				t.Errorf("node %s uses claim %s, which the earlier cluster did not have", n.Name, c.Name)
 			}
+			// So that it can be adopted once more.
+			if of := w.claims()[c.UID].Labels[v1alpha1.LabelClusterUID]; of != "second-uid" {
+				t.Errorf("claim %s is still labelled as of cluster %q", c.Name, of)
+			}
 		}
 	}
 }

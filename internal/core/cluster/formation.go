@@ -58,12 +58,20 @@ func formation(p *pass) result {
 	return act("%s get their tickets", plural(len(tickets), "node"))
 }
 
-// refused turns refusals of guards into what the status shows: those that only the user can resolve stall, the rest block.
+// refused turns refusals of guards into what the status shows, one entry for each guard: those that only the user can resolve stall, the rest block.
 func (p *pass) refused(step string, refusals []guard.Refusal) result {
+	nodes, messages := map[string][]string{}, map[string][]string{}
 	for _, r := range refusals {
-		p.block(step, r.Guard, r.Nodes, "%s", r.Message)
+		nodes[r.Guard] = append(nodes[r.Guard], r.Nodes...)
+		messages[r.Guard] = append(messages[r.Guard], r.Message)
 		if r.Reason != "" {
 			p.stall(r.Reason, "%s", r.Message)
+		}
+	}
+	for _, r := range refusals {
+		if said, ok := messages[r.Guard]; ok {
+			p.block(step, r.Guard, nodes[r.Guard], "%s", list(said, 3))
+			delete(messages, r.Guard)
 		}
 	}
 	first := refusals[0]

@@ -72,6 +72,7 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		}
 		switch {
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
+			p.relabel(claim)
 		case isPinned && p.started(n):
 			lost = append(lost, pin.Name)
 		case isPinned:
@@ -106,6 +107,16 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "pinning its claims"})
 	}
 	return len(missing) == 0 && !changed
+}
+
+// relabel makes an adopted claim this cluster's own, once the adoption is complete, so that it can be deleted, or adopted again, as such.
+func (p *pass) relabel(claim *corev1.PersistentVolumeClaim) {
+	if claim.Labels[v1alpha1.LabelClusterUID] == string(p.Cluster.UID) || !p.formed() || p.Ledger.Step != nil {
+		return
+	}
+	object := named(claim)
+	object.SetLabels(map[string]string{v1alpha1.LabelClusterUID: string(p.Cluster.UID)})
+	p.write(Write{Verb: Apply, Object: object, UID: claim.UID, Why: "it was adopted"})
 }
 
 // certificate issues the certificate of a node's agent, and another when two thirds of its life are over.

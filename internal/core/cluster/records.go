@@ -12,6 +12,10 @@ import (
 // again where one that belongs to the ring has gone, with the identity the ledger remembers.
 func nodeRecords(p *pass) result {
 	before := len(p.plan.Writes)
+	if p.held {
+		// A record that is being deleted stays for as long: what it pins cannot be taken from a spec that is refused.
+		return p.reportMissingRecords()
+	}
 	for _, n := range p.Records() {
 		if n.Record.DeletionTimestamp != nil {
 			p.releaseRecord(n)
@@ -20,8 +24,6 @@ func nodeRecords(p *pass) result {
 	switch {
 	case p.begun():
 		p.restoreRecords()
-	case p.held:
-		return wait("the spec is refused")
 	case p.Cluster.Spec.Volumes.Adopt != "" || p.retainedClaims():
 		if r := p.adoptableClaims(); r.outcome != Done {
 			return r
@@ -123,6 +125,21 @@ func (p *pass) restoreRecords() {
 		}
 		p.write(Write{Verb: Create, Object: record, Why: "its record was deleted"})
 	}
+}
+
+// reportMissingRecords names members whose records are gone while the spec, from which they could be made again, is refused.
+func (p *pass) reportMissingRecords() result {
+	var missing []string
+	for _, name := range sortedKeys(p.Ledger.Members) {
+		if recordOf(p.Nodes[name]) == nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return wait("the spec is refused")
+	}
+	p.block("NodeRecords", "the_spec_describes_what_there_is", missing, "the record of %s was deleted and is made again when the spec is accepted", list(missing, 3))
+	return wait("%s without a record", plural(len(missing), "member"))
 }
 
 func recordOf(n *facts.Node) *v1alpha1.CassandraNode {

@@ -203,3 +203,26 @@ func TestAnEarlierClusterOfTheNameIsWaitedFor(t *testing.T) {
 	w.settle()
 	w.wantOpen()
 }
+
+func TestARecordIsNotMadeAgainFromASpecThatIsRefused(t *testing.T) {
+	w := formed(t)
+	n := w.snapshot.Nodes["orders-dc1-r2-0"]
+	record := n.Record
+	when := metav1.NewTime(w.now)
+	record.DeletionTimestamp = &when
+	w.snapshot.Cluster.Spec.Version = "5.0.9"
+	w.settle()
+	if n.Record != record || !facts.Owned(n.Pod, string(record.UID)) {
+		t.Fatal("the record was let go although the spec from which it would be made again is refused")
+	}
+	n.Record = nil // somebody took its finalizer
+	plan := w.settle()
+	if n.Record != nil {
+		t.Fatalf("the record was made again from a refused spec:\n%s", plan)
+	}
+	w.snapshot.Cluster.Spec.Version = "5.0.6"
+	w.settle()
+	if n.Record == nil || n.Record.Spec.Configuration.Version != "5.0.6" {
+		t.Error("the record was not made again when the spec was corrected")
+	}
+}

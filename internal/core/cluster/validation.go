@@ -75,8 +75,12 @@ func (p *pass) checkSpec() error {
 	}
 	for _, w := range p.wanted {
 		storage := w.Pod.Storage
-		if !render.Ephemeral(w.Pod) && (storage.Data == nil || storage.Data.Size == nil) {
-			return fmt.Errorf("node.storage.data.size is not set for datacenter %s: say how large the data volume of each node is, or set node.storage.ephemeral", w.Datacenter)
+		if render.Ephemeral(w.Pod) {
+			return fmt.Errorf("node.storage.ephemeral is true for datacenter %s: its nodes would lose their data with each new pod, and replacing them is not supported yet; "+
+				"set node.storage.data.size instead", w.Datacenter)
+		}
+		if storage.Data == nil || storage.Data.Size == nil {
+			return fmt.Errorf("node.storage.data.size is not set for datacenter %s: say how large the data volume of each node is", w.Datacenter)
 		}
 		record := render.Record(p.owner(), w, nil, "")
 		if _, err := render.Pod(p.owner(), record, p.Install); err != nil {

@@ -198,6 +198,10 @@ func (w *world) apply(write Write) {
 	if write.UID == "" {
 		w.t.Fatalf("%s: no uid", write)
 	}
+	if claim, ok := write.Object.(*corev1.PersistentVolumeClaim); ok {
+		maps.Copy(w.claims()[write.UID].Labels, claim.Labels)
+		return
+	}
 	record, ok := write.Object.(*v1alpha1.CassandraNode)
 	if !ok {
 		write.Object.SetUID(write.UID)

@@ -165,10 +165,7 @@ func expectation(n *Node, c *goldenCase) map[string]string {
 		"commitlog_directory":   n.Directories.Commitlog,
 		"seeds":                 "[10.1.0.5, 10.1.0.6]",
 		"concurrent_reads":      "32", "read_timeout": "5000", "phi_convict_threshold": "8.0",
-		"start_native_transport": "true",
-	}
-	if n.ClientTraffic == v1alpha1.TrafficClosed {
-		want["start_native_transport"] = "false"
+		"start_native_transport": "false",
 	}
 	switch c.name {
 	case "ticket-new":
@@ -178,8 +175,6 @@ func expectation(n *Node, c *goldenCase) map[string]string {
 		want["initial_tokens"] = "[1, 2, 3, 4]"
 	case "ticket-replace":
 		want["replace"] = "10.1.0.9"
-	case "administrative":
-		want["rpc_address"] = "127.0.0.1"
 	case "broadcast-address":
 		want["broadcast_address"] = "203.0.113.7"
 	case "ipv6":

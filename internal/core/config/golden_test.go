@@ -33,16 +33,15 @@ var both = []string{"4.1", "5.0"}
 
 var goldenCases = []goldenCase{
 	{name: plain, versions: both},
-	{name: "ticket-new", versions: both, change: func(n *Node) { n.ClientTraffic = v1alpha1.TrafficClosed }, ticket: &v1alpha1.JoinTicket{
+	{name: "ticket-new", versions: both, ticket: &v1alpha1.JoinTicket{
 		Mode: v1alpha1.JoinNew, Tokens: []string{"-9223372036854775808", "-4611686018427387904", "0", "4611686018427387904"}, SystemAuthReplicationFactor: 3,
 	}},
-	{name: "ticket-bootstrap", versions: []string{"5.0"}, change: func(n *Node) { n.ClientTraffic = v1alpha1.TrafficClosed }, ticket: &v1alpha1.JoinTicket{
+	{name: "ticket-bootstrap", versions: []string{"5.0"}, ticket: &v1alpha1.JoinTicket{
 		Mode: v1alpha1.JoinBootstrap, Tokens: []string{"1", "2", "3", "4"},
 	}},
 	{name: "ticket-replace", versions: []string{"5.0"}, ticket: &v1alpha1.JoinTicket{
 		Mode: v1alpha1.JoinReplace, Replace: &v1alpha1.ReplaceTarget{HostID: "6f6cb4e6-3bd1-4a85-9d0f-4f0f6c6f2d0e", Address: "10.1.0.9"},
 	}},
-	{name: "administrative", versions: []string{"5.0"}, change: func(n *Node) { n.ClientTraffic = v1alpha1.TrafficAdministrative }},
 	{name: "ipv6", versions: both, change: func(n *Node) {
 		n.Address = netip.MustParseAddr("fd00:10:244::7")
 		n.Seeds = []netip.Addr{netip.MustParseAddr("fd00:10:244::5"), netip.MustParseAddr("fd00:10:244::6")}
@@ -120,10 +119,9 @@ func nodeOf(line string) Node {
 		Directories: Directories{
 			Configuration: "/helenus/conf", Logs: "/var/log/cassandra", Temporary: "/tmp",
 		}.OnVolumes("/var/lib/cassandra", ""),
-		MemoryLimit:   8 << 30,
-		ClientTraffic: v1alpha1.TrafficOpen,
-		Jolokia:       Jolokia{Jar: "/helenus/lib/jolokia.jar", Port: 7777, User: "helenus", Password: `a\b=c:d`},
-		Exporter:      &Exporter{Jar: "/helenus/lib/exporter.jar", Address: netip.IPv4Unspecified(), Port: 7782, Config: "/helenus/lib/exporter.yaml"},
+		MemoryLimit: 8 << 30,
+		Jolokia:     Jolokia{Jar: "/helenus/lib/jolokia.jar", Port: 7777, User: "helenus", Password: `a\b=c:d`},
+		Exporter:    &Exporter{Jar: "/helenus/lib/exporter.jar", Address: netip.IPv4Unspecified(), Port: 7782, Config: "/helenus/lib/exporter.yaml"},
 	}
 }
 

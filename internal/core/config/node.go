@@ -38,10 +38,6 @@ type Node struct {
 	// MemoryLimit of the Cassandra container in bytes; 0 if it has none, and then the heap must be given.
 	MemoryLimit int64
 
-	// ClientTraffic decides the address of the native transport: Administrative binds the loopback address alone. Whether it is open at all is a matter
-	// of StartOf.
-	ClientTraffic v1alpha1.ClientTraffic
-
 	Jolokia Jolokia
 	// Exporter of metrics; nil for none.
 	Exporter *Exporter

@@ -143,19 +143,12 @@ func intNode(n int) *yaml.Node {
 	return numberNode(fmt.Sprint(n))
 }
 
-// nativeTransportAddress is where CQL listens: everywhere, or on the loopback address while it is open to Helenus alone.
+// nativeTransportAddress is where CQL listens: everywhere, since Cassandra binds it once in the life of a JVM.
 func nativeTransportAddress(node *Node) netip.Addr {
-	administrative := node.ClientTraffic == v1alpha1.TrafficAdministrative
-	switch {
-	case administrative && node.Address.Is4():
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	case administrative:
-		return netip.IPv6Loopback()
-	case node.Address.Is4():
+	if node.Address.Is4() {
 		return netip.IPv4Unspecified()
-	default:
-		return netip.IPv6Unspecified()
 	}
+	return netip.IPv6Unspecified()
 }
 
 var versionOptions = regexp.MustCompile(`^jvm[0-9]+-server\.options$`)

@@ -19,8 +19,8 @@ type Start struct {
 	Environment []v1alpha1.EnvironmentVariable
 }
 
-// StartOf returns the start of a node. What a ticket needs, and whether the native transport opens, are properties of this one start: they are in no file and
-// in no hash, and a later start without them is a plain restart. For a member the ticket is nil.
+// StartOf returns the start of a node. What a ticket needs are properties of this one start: they are in no file and in no hash, and a later start
+// without them is a plain restart. For a member the ticket is nil.
 //
 // The heap is in the files of JVM options. MAX_HEAP_SIZE and HEAP_NEWSIZE are not set: cassandra-env.sh takes the files' word.
 func StartOf(node Node, ticket *v1alpha1.JoinTicket) (Start, error) {
@@ -29,13 +29,8 @@ func StartOf(node Node, ticket *v1alpha1.JoinTicket) (Start, error) {
 	if err != nil {
 		return Start{}, fmt.Errorf("start with ticket: %w", err)
 	}
-	switch node.ClientTraffic {
-	case v1alpha1.TrafficClosed:
-		properties = append(properties, "cassandra.start_native_transport=false")
-	case v1alpha1.TrafficAdministrative, v1alpha1.TrafficOpen:
-	default:
-		return Start{}, fmt.Errorf("start: client traffic %q is not known", node.ClientTraffic)
-	}
+	// Every JVM starts closed to clients. The agent opens it when the node is NORMAL and its record says so.
+	properties = append(properties, "cassandra.start_native_transport=false")
 	start := Start{Arguments: []string{"-f"}}
 	for _, p := range properties {
 		start.Arguments = append(start.Arguments, "-D", p)

@@ -15,7 +15,7 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// NodesService is the headless service of all pods, ready or not: each pod gets its DNS name from it, and agents find each other by it.
+// NodesService is the headless service of all pods, ready or not: each pod gets its DNS name from it.
 func NodesService(owner Owner) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

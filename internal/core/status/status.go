@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,17 +17,26 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// keptHistory is how many finished steps are remembered.
-const keptHistory = 10
+// Bounds of the schema.
+const (
+	keptHistory  = 10
+	mostBlocked  = 32
+	mostNodes    = 100
+	longestText  = 2048
+	longestField = 1024
+)
 
-// Of is the status of a cluster after a pass. Failure is the write that failed, if one did. A status that equals the present one is not written, so
-// nothing in it may change by itself.
-func Of(s *facts.Snapshot, plan cluster.Plan, failure error, now time.Time) v1alpha1.CassandraClusterStatus {
+// Of is the status of a cluster after a pass. Failure is the write that failed, if one did, and rejected is why the API server does not want pods or
+// claims as they are. A status that equals the present one is not written, so nothing in it may change by itself.
+func Of(s *facts.Snapshot, plan cluster.Plan, failure, rejected error, now time.Time) v1alpha1.CassandraClusterStatus {
+	if rejected != nil && plan.Stalled == nil {
+		plan.Stalled = &cluster.Stall{Reason: v1alpha1.ReasonPodRejected, Message: rejected.Error()}
+	}
 	previous := s.Cluster.Status
 	out := v1alpha1.CassandraClusterStatus{
 		ObservedGeneration: s.Cluster.Generation,
 		Conditions:         slices.Clone(previous.Conditions),
-		Blocked:            plan.Blocked,
+		Blocked:            blocked(plan.Blocked),
 		History:            history(previous.History, plan.Finished, failure),
 		Datacenters:        datacenters(s),
 		Version:            versions(s),
@@ -38,6 +48,17 @@ func Of(s *facts.Snapshot, plan cluster.Plan, failure error, now time.Time) v1al
 	}
 	out.Step = step(plan, previous.Step, now)
 	setConditions(&out, s, plan, failure, now)
+	return out
+}
+
+// blocked are the first steps that are held back, within the bounds of the schema.
+func blocked(all []v1alpha1.BlockedStep) []v1alpha1.BlockedStep {
+	var out []v1alpha1.BlockedStep
+	for _, b := range all[:min(len(all), mostBlocked)] {
+		b.Nodes = b.Nodes[:min(len(b.Nodes), mostNodes)]
+		b.Message = shorten(b.Message, longestText)
+		out = append(out, b)
+	}
 	return out
 }
 
@@ -56,6 +77,8 @@ func step(plan cluster.Plan, previous *v1alpha1.StepStatus, now time.Time) *v1al
 		return nil
 	}
 	out := plan.Current.DeepCopy()
+	out.Nodes = out.Nodes[:min(len(out.Nodes), mostNodes)]
+	out.Message = shorten(out.Message, longestText)
 	if out.Since == nil {
 		if previous != nil && previous.Name == out.Name && previous.Since != nil {
 			out.Since = previous.Since
@@ -161,7 +184,7 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 			value = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&out.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: reason, Message: shorten(fmt.Sprintf(format, args...)), ObservedGeneration: out.ObservedGeneration,
+			Type: kind, Status: value, Reason: reason, Message: shorten(fmt.Sprintf(format, args...), longestField), ObservedGeneration: out.ObservedGeneration,
 			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 		})
 	}
@@ -234,16 +257,14 @@ func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
 	return "", ""
 }
 
-const maxMessage = 1024
-
-// shorten keeps a message within what a condition takes, and at whole runes.
-func shorten(s string) string {
-	if len(s) <= maxMessage {
+// shorten keeps a text within a number of bytes, and at whole runes.
+func shorten(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	runes := []rune(s)
-	for len(string(runes)) > maxMessage-len("…") {
-		runes = runes[:len(runes)-1]
+	cut := most - len("…")
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
 	}
-	return string(runes) + "…"
+	return s[:cut] + "…"
 }
