@@ -54,22 +54,34 @@ func schemaPath(field string) string {
 	return "." + index.ReplaceAllString(field, "[]")
 }
 
-// rules reads every rule of the definitions below a directory.
-func rules(dir string) ([]rule, error) {
+// definitionsOf reads the definitions below a directory.
+func definitionsOf(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("list definitions: %w", err)
 	}
-	var all []rule
-	for _, path := range paths {
+	all := make([]*apiextensionsv1.CustomResourceDefinition, len(paths))
+	for i, path := range paths {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read definition: %w", err)
 		}
-		var crd apiextensionsv1.CustomResourceDefinition
-		if err := yaml.UnmarshalStrict(raw, &crd); err != nil {
+		all[i] = &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(raw, all[i]); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", path, err)
 		}
+	}
+	return all, nil
+}
+
+// rules reads every rule of the definitions below a directory.
+func rules(dir string) ([]rule, error) {
+	crds, err := definitionsOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []rule
+	for _, crd := range crds {
 		for _, version := range crd.Spec.Versions {
 			found, err := rulesOf(crd.Spec.Names.Kind, "", version.Schema.OpenAPIV3Schema)
 			if err != nil {
