@@ -40,7 +40,7 @@ func adoption(p *pass) result {
 		}
 		l.TrafficAllowed = true
 		l.Step = &facts.OpenStep{
-			ID: stepID(l.Steps), Kind: facts.StepAdoptRing, Stage: facts.StageFormed, Generation: p.Cluster.Generation,
+			ID: p.stepID(l.Steps), Kind: facts.StepAdoptRing, Stage: facts.StageFormed, Generation: p.Cluster.Generation,
 			OpenedAt: p.now, StageSince: p.now, Datacenters: l.Formed, Tickets: tickets,
 		}
 	})

@@ -39,7 +39,7 @@ func formation(p *pass) result {
 		return stuck("no tokens")
 	}
 	open := &facts.OpenStep{
-		ID: stepID(p.Ledger.Steps + 1), Kind: facts.StepFormRing, Stage: facts.StageTickets, Generation: p.Cluster.Generation,
+		ID: p.stepID(p.Ledger.Steps + 1), Kind: facts.StepFormRing, Stage: facts.StageTickets, Generation: p.Cluster.Generation,
 		OpenedAt: p.now, StageSince: p.now, Datacenters: datacentersOf(p.wanted), Tickets: tickets, Seeds: p.chooseSeeds(names, nil),
 	}
 	p.putLedger(true, "all tickets at once", func(l *facts.Ledger) {
@@ -149,8 +149,9 @@ func datacentersOf(wanted []render.Wanted) []string {
 	return sortedKeys(seen)
 }
 
-// stepID is the id of a step: unique in the life of a cluster, since steps are counted.
-func stepID(number int64) string { return fmt.Sprintf("step-%d", number) }
+// stepID is the id of a step. Steps are counted in the life of a cluster, and the cluster's uid is part of the id, since an adopted disk remembers the
+// intents of the cluster before.
+func (p *pass) stepID(number int64) string { return fmt.Sprintf("%.8s-%d", p.Cluster.UID, number) }
 
 // stepOfIntent is the id of the step that an intent belongs to.
 func stepOfIntent(intent string) string {

@@ -56,7 +56,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
 	l := &facts.Ledger{ClusterUID: p.Cluster.UID, Steps: p.now.Unix(), Members: map[string]string{}}
 	step := &facts.OpenStep{
-		ID: stepID(l.Steps), Kind: facts.StepFormRing, Stage: facts.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
+		ID: p.stepID(l.Steps), Kind: facts.StepFormRing, Stage: facts.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
 		Tickets: map[string]facts.Ticket{},
 	}
 	formed, datacenters := map[string]bool{}, map[string]bool{}

@@ -87,6 +87,10 @@ func After(f *Facts, a Action, now time.Time) Memory {
 	m := f.Memory
 	switch a.Kind {
 	case ClaimDisk:
+		if m.ClusterUID != a.Cluster {
+			// Adopted: the nodes of the earlier cluster were all away together, so none of them deleted anything meanwhile.
+			m.NormalAt = nil
+		}
 		m.ClusterUID, m.Node = a.Cluster, f.Self.Node
 	case SetSeeds:
 		m.Start = with(m.Start, func(s *StartMemory) { s.Seeds = a.Seeds })

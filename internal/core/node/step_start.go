@@ -101,7 +101,8 @@ func notTooLong(p *pass) outcome {
 	if p.Memory.GCGrace <= 0 || p.Memory.NormalAt == nil {
 		return done
 	}
-	if away := p.now.Sub(*p.Memory.NormalAt); away > p.Memory.GCGrace {
+	// The node may have been NORMAL for as long as it takes to write that down again.
+	if away := p.now.Sub(*p.Memory.NormalAt) - normalEvery; away > p.Memory.GCGrace {
 		return blocked(v1alpha1.PhaseDownTooLong, "away_no_longer_than_deletions_are_kept",
 			fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): deleted rows could come back. Replace the node, or decide that it may start",
 				p.Memory.NormalAt.UTC().Format(time.RFC3339), p.Memory.GCGrace))
