@@ -1,70 +1,99 @@
 # Every target has a line of help beside it; `make` alone prints them.
-SHELL       := bash
-.SHELLFLAGS := -euo pipefail -c
-MAKEFLAGS   += --no-print-directory
+SHELL         := bash
+.SHELLFLAGS   := -euo pipefail -c
+MAKEFLAGS     += --no-print-directory
 .DEFAULT_GOAL := help
 
 export GOTOOLCHAIN ?= local
 export GOFLAGS     ?= -buildvcs=false
 
-BIN     := $(CURDIR)/bin
-MODULES := . dev/localkube dev/images tools
-TOOLS   := $(BIN)/tools
+BIN   := $(CURDIR)/bin
+TOOLS := $(BIN)/tools
+
+# The modules of the repository. Those that need a running server have targets of their own.
+UNIT_MODULES := . dev/localkube dev/images dev/demo
+MODULES      := $(UNIT_MODULES) test/api $(wildcard test/e2e) tools
 
 .PHONY: help
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^## / {sub(/^## /, ""); printf "\n%s\n", $$0} \
-	  /^[a-z][a-z0-9-]*:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z][a-z0-9-]*:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+## Use
+.PHONY: demo demo-down
+demo: ## Everything from nothing: Kubernetes, images, Helenus, a three-rack ring, a row written and read (KUBECONFIG=FILE uses a cluster you have)
+	cd dev/demo && go run . up $(if $(KUBECONFIG_GIVEN),--kubeconfig $(KUBECONFIG_GIVEN))
+
+demo-down: ## Remove the demo and, if it was on this machine, its Kubernetes
+	cd dev/demo && go run . down $(if $(KUBECONFIG_GIVEN),--kubeconfig $(KUBECONFIG_GIVEN))
+	@$(if $(KUBECONFIG_GIVEN),:,$(MAKE) cluster-down)
+
+# Only a KUBECONFIG on make's command line counts: one in the environment may be that of something dear.
+KUBECONFIG_GIVEN := $(if $(filter command%,$(origin KUBECONFIG)),$(KUBECONFIG))
 
 ## A real cluster on this machine
 .PHONY: cluster cluster-down cluster-status
-cluster: localkube images ## Start three Kubernetes nodes in three zones, load the images, and ask a pod of each Cassandra version by CQL
-	$(BIN)/localkube up
-	$(BIN)/localkube load $$($(BIN)/images path --all)
-	cd dev/images && go run ./cmd/checkpods --kubeconfig "$$($(BIN)/localkube kubeconfig --path)"
+cluster: cluster-up ## Start three Kubernetes nodes in three zones, and ask a pod of each Cassandra version by CQL
+	dev/localkube/check-cassandra.sh $(BIN)/localkube $(CASSANDRA_VERSIONS)
 
-cluster-down: localkube ## Stop that cluster and leave nothing behind
+cluster-down: $(BIN)/localkube ## Stop that cluster and leave nothing behind
 	$(BIN)/localkube down
 
-cluster-status: localkube ## Show its nodes, processes, memory and disk
+cluster-status: $(BIN)/localkube ## Show its nodes, processes, memory and disk
 	$(BIN)/localkube status
 
+.PHONY: cluster-up
+cluster-up: $(BIN)/localkube $(BIN)/images
+	$(BIN)/localkube up
+	$(BIN)/images build cassandra
+	$(BIN)/localkube load $(foreach v,$(CASSANDRA_VERSIONS),"$$($(BIN)/images path cassandra-$(v))")
+
+CASSANDRA_VERSIONS := 4.1.10 5.0.6 5.0.9
+
 ## Build
-.PHONY: build localkube images
+.PHONY: build images
 build: ## Build the product's commands into bin/
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
 
-localkube: ## Build the local Kubernetes command into bin/
-	@cd dev/localkube && go build -o $(BIN)/localkube .
+images: $(BIN)/images ## Build all images: Cassandra's and our own (cached by the hash of what goes in)
+	$(BIN)/images build
 
-images: ## Assemble the Cassandra images (cached by the hash of what goes in)
-	@cd dev/images && go build -o $(BIN)/images .
-	$(BIN)/images build cassandra
+# Go knows best whether a command is up to date.
+.PHONY: $(BIN)/localkube $(BIN)/images
+$(BIN)/localkube:
+	@cd dev/localkube && go build -o $@ .
+$(BIN)/images:
+	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-cluster lint verify
-test: lint verify test-unit test-cluster ## Everything that must hold: lint, generated files, unit tests, and the cluster for real
+.PHONY: test test-unit test-api test-cluster lint verify
+test: lint verify test-unit test-api test-cluster ## Everything that must hold
 
-test-unit: ## Unit, golden, property and fuzz-seed tests of all modules, with the race detector
-	@for m in $(filter-out tools,$(MODULES)); do echo "== go test $$m"; (cd $$m && go test -race ./...) || exit 1; done
+test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector
+	@for m in $(UNIT_MODULES); do echo "== go test $$m"; (cd $$m && go test -race ./...) || exit 1; done
 
-test-cluster: cluster ## The local cluster's own tests on real nodes: loss, partition, return, and a clean end
-	cd dev/localkube && go test -tags cluster -timeout 30m -v ./test/...
+test-api: ## Every rule of the API and every policy, against a real API server
+	cd test/api && go test -timeout 20m ./...
 
-lint: $(TOOLS)/golangci-lint ## Static checks, import rules among them
+test-cluster: cluster ## The local Kubernetes for real: a pod of each Cassandra, lost and partitioned machines, and nothing left behind
+	$(BIN)/localkube down
+	cd dev/localkube && go test -tags cluster -timeout 30m ./cluster/...
+
+lint: $(TOOLS)/golangci-lint ## Static checks, the import rules of the layout among them
 	@for m in $(filter-out tools,$(MODULES)); do echo "== lint $$m"; (cd $$m && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yaml ./...) || exit 1; done
 
 verify: generate ## Fail if a generated file or a go.mod is not what its source says
-	@for m in $(MODULES); do (cd $$m && go mod tidy -diff) || { echo "$$m: run 'go mod tidy'"; exit 1; }; done
-	@git diff --exit-code -- $(GENERATED) || { echo "generated files differ from their source: commit what 'make generate' made"; exit 1; }
-	@[ -z "$$(git ls-files --others --exclude-standard -- $(GENERATED))" ] || { echo "generated files are not committed:"; git ls-files --others --exclude-standard -- $(GENERATED); exit 1; }
+	@for m in $(MODULES); do (cd $$m && go mod tidy -diff) || { echo "$$m: run 'make tidy'"; exit 1; }; done
+	@changed=$$(git status --porcelain -- $(GENERATED)); [ -z "$$changed" ] || \
+	  { echo "generated files are not what their source says; commit what 'make generate' made:"; echo "$$changed"; git diff -- $(GENERATED); exit 1; }
 
-## Generate
+## Keep in order
 GENERATED := api config docs/guide/api-reference.md
 
 .PHONY: generate tidy fmt
-generate: ## Remake every generated file
+generate: $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs ## Remake every generated file
+	go run ./config/generate --controller-gen $(TOOLS)/controller-gen --crd-ref-docs $(TOOLS)/crd-ref-docs
 
 tidy: ## go mod tidy in every module
 	@for m in $(MODULES); do (cd $$m && go mod tidy); done
@@ -74,5 +103,5 @@ fmt: $(TOOLS)/golangci-lint ## Format all Go code
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	@mkdir -p $(TOOLS)
-	@cd tools && GOBIN=$(TOOLS) go install $$(go list -f '{{.ImportPath}}' tool | grep "/$*$$")
+	cd tools && GOBIN=$(TOOLS) go install $$(cd $(CURDIR)/tools && go list tool | grep "/$*$$")
 	@touch $@
