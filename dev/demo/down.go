@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/dev/demo/local"
 	"helenus.io/helenus/dev/demo/progress"
 	"helenus.io/helenus/dev/demo/reach"
 )
@@ -23,17 +25,17 @@ const downDeadline = 10 * time.Minute
 
 // down removes the ring of the demonstration with its data, and the namespace.
 func down(ctx context.Context, s *settings, steps *progress.Reporter) error {
-	local := s.kubeconfig == ""
-	if local {
-		repository, err := findRepository(orElse(s.repository, "."))
+	onThisMachine := s.kubeconfig == ""
+	if onThisMachine {
+		repository, err := local.FindRepository(orElse(s.repository, "."))
 		if err != nil {
 			return err
 		}
-		t := tools{repository: repository}
-		if err := t.check(); err != nil {
+		t := local.Tools{Repository: repository, Progress: os.Stderr}
+		if err := t.Check(); err != nil {
 			return err
 		}
-		if s.kubeconfig, err = t.kubeconfig(ctx); err != nil {
+		if s.kubeconfig, err = t.Kubeconfig(ctx); err != nil {
 			return err
 		}
 	}
@@ -60,10 +62,10 @@ func down(ctx context.Context, s *settings, steps *progress.Reporter) error {
 	if err != nil {
 		return err
 	}
-	if local {
+	if onThisMachine {
 		steps.Say("\nThe local cluster still runs, with Helenus in it; remove it too by: bin/localkube down")
 	} else {
-		steps.Say("\nHelenus itself is still installed. Remove it, and every other ring with it, by: kubectl --kubeconfig %s delete -f %s", s.kubeconfig, manifestPath)
+		steps.Say("\nHelenus itself is still installed. Remove it, and every other ring with it, by: kubectl --kubeconfig %s delete -f %s", s.kubeconfig, local.ManifestPath)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (u *up) status(ctx context.Context) (string, error) {
 
 // kubectl is the command by which the user reaches the same cluster.
 func (u *up) kubectl() string {
-	if u.local {
+	if u.onThisMachine {
 		return "bin/localkube kubectl"
 	}
 	return "kubectl --kubeconfig " + u.kubeconfig
@@ -60,18 +60,17 @@ func (u *up) kubectl() string {
 func (u *up) next() string {
 	nodes := nodeNames(u.sample)
 	end := "make demo-down"
-	if !u.local {
+	if !u.onThisMachine {
 		end += " KUBECONFIG=" + u.kubeconfig
 	}
-	k := fmt.Sprintf("%s -n %s", u.kubectl(), u.namespace)
-	in := fmt.Sprintf("exec -it %s -c %s --", nodes[0], layout.CassandraContainer)
 	return strings.Join([]string{
+		fmt.Sprintf("alias k='%s --namespace %s'", u.kubectl(), u.namespace),
 		"# ask the ring in CQL",
-		fmt.Sprintf(`%s %s cqlsh -e "SELECT * FROM demo.greetings"`, k, in),
-		"# lose a pod, and watch its node come back with the same data at another address",
-		fmt.Sprintf("%s delete pod %s --wait=false; %s get cassandranodes --watch", k, nodes[len(nodes)-1], k),
+		fmt.Sprintf(`k exec -it %s -c %s -- cqlsh -e "SELECT * FROM demo.greetings"`, nodes[0], layout.CassandraContainer),
 		"# see what Helenus does, and why",
-		fmt.Sprintf("%s describe cassandracluster %s", k, u.sample.Name),
+		fmt.Sprintf("k describe cassandracluster %s", u.sample.Name),
+		"# lose a pod, and watch its node come back with the same data at another address",
+		fmt.Sprintf("k delete pod %s --wait=false; k get cassandranodes --watch", nodes[len(nodes)-1]),
 		"# remove everything again",
 		end,
 	}, "\n")

@@ -20,6 +20,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
 	"helenus.io/helenus/dev/demo/install"
+	"helenus.io/helenus/dev/demo/local"
 	"helenus.io/helenus/dev/demo/progress"
 	"helenus.io/helenus/dev/demo/reach"
 )
@@ -39,15 +40,15 @@ type up struct {
 	steps   *progress.Reporter
 	cluster *reach.Cluster
 	sample  *v1alpha1.CassandraCluster
-	// local says that the Kubernetes is that of localkube.
-	local bool
+	// onThisMachine says that the Kubernetes is that of localkube.
+	onThisMachine bool
 	// formed is how long the ring took, if it formed in this run.
 	formed time.Duration
 }
 
 func (u *up) run(ctx context.Context) error {
 	var err error
-	if u.repository, err = findRepository(orElse(u.repository, ".")); err != nil {
+	if u.repository, err = local.FindRepository(orElse(u.repository, ".")); err != nil {
 		return err
 	}
 	if u.sample, err = readSample(filepath.Join(u.repository, samplePath)); err != nil {
@@ -84,7 +85,7 @@ func readSample(file string) (*v1alpha1.CassandraCluster, error) {
 // kubernetes sees to it that there is one: the user's, or the local cluster with the images in it.
 func (u *up) kubernetes(ctx context.Context) error {
 	if u.kubeconfig == "" {
-		u.local = true
+		u.onThisMachine = true
 		if err := u.localKubernetes(ctx); err != nil {
 			return err
 		}
@@ -104,21 +105,21 @@ func (u *up) kubernetes(ctx context.Context) error {
 }
 
 func (u *up) localKubernetes(ctx context.Context) error {
-	t := tools{repository: u.repository}
-	if err := t.check(); err != nil {
+	t := local.Tools{Repository: u.repository, Progress: os.Stderr}
+	if err := t.Check(); err != nil {
 		return err
 	}
 	u.steps.Say("A Kubernetes of three machines, on this one:")
-	if _, err := t.run(ctx, "localkube", "up"); err != nil {
+	if err := t.Up(ctx); err != nil {
 		return err
 	}
 	u.steps.Say("\nImages:")
-	files, err := t.build(ctx, u.sample.Spec.Version)
+	files, err := t.Build(ctx, u.sample.Spec.Version)
 	if err != nil {
 		return err
 	}
 	err = u.steps.Run(ctx, "images are where the machines pull them", func(ctx context.Context, s *progress.Step) error {
-		images, err := t.load(ctx, files)
+		images, err := t.Load(ctx, files)
 		if err != nil {
 			return err
 		}
@@ -131,17 +132,17 @@ func (u *up) localKubernetes(ctx context.Context) error {
 		return err
 	}
 	u.steps.Say("\nHelenus:")
-	u.kubeconfig, err = t.kubeconfig(ctx)
+	u.kubeconfig, err = t.Kubeconfig(ctx)
 	return err
 }
 
 func (u *up) installHelenus(ctx context.Context) error {
-	objects, err := install.Manifest(filepath.Join(u.repository, manifestPath), u.images)
+	objects, err := install.Manifest(filepath.Join(u.repository, local.ManifestPath), u.images)
 	if err != nil {
 		return err
 	}
 	err = u.steps.Run(ctx, "Helenus is installed", func(ctx context.Context, s *progress.Step) error {
-		s.Note("%d objects of %s", len(objects), manifestPath)
+		s.Note("%d objects of %s", len(objects), local.ManifestPath)
 		return install.Apply(ctx, u.cluster, objects)
 	})
 	if err != nil {
@@ -149,7 +150,7 @@ func (u *up) installHelenus(ctx context.Context) error {
 	}
 	return u.steps.Run(ctx, "the operator runs", func(ctx context.Context, s *progress.Step) error {
 		err := install.AwaitOperator(ctx, u.cluster, func(missing string) { s.Note("%s", missing) })
-		if err != nil && strings.Contains(err.Error(), "cannot pull image") && !u.local {
+		if err != nil && strings.Contains(err.Error(), "cannot pull image") && !u.onThisMachine {
 			err = fmt.Errorf("%w\nThe machines of this cluster need an image that they can pull. Build the images by `make images-own`, push the files to a registry that "+
 				"the cluster reaches, and name them by --operator-image and --agent-image", err)
 		}

@@ -1,10 +1,11 @@
-package main
+package local
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,47 +14,52 @@ import (
 	"helenus.io/helenus/dev/demo/install"
 )
 
-// manifestPath is the manifest in a checkout, by which the checkout is known too.
-const manifestPath = "config/install.yaml"
+// ManifestPath is the manifest in a checkout, by which the checkout is known too.
+const ManifestPath = "config/install.yaml"
 
-// findRepository is the checkout around a folder.
-func findRepository(from string) (string, error) {
+// FindRepository is the checkout around a folder.
+func FindRepository(from string) (string, error) {
 	folder, err := filepath.Abs(from)
 	if err != nil {
 		return "", fmt.Errorf("find the checkout: %w", err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(folder, manifestPath)); err == nil {
+		if _, err := os.Stat(filepath.Join(folder, ManifestPath)); err == nil {
 			return folder, nil
 		}
 		if folder == filepath.Dir(folder) {
-			return "", fmt.Errorf("find the checkout: there is no %s in %s or above; name the checkout by --repo", manifestPath, from)
+			return "", fmt.Errorf("find the checkout: there is no %s in %s or above; name the checkout by --repo", ManifestPath, from)
 		}
 		folder = filepath.Dir(folder)
 	}
 }
 
-// tools are the commands beside this one, as make builds them.
-type tools struct{ repository string }
+// Tools are the commands localkube and images, as make builds them into bin.
+type Tools struct {
+	// Repository is the checkout.
+	Repository string
+	// Progress receives what the commands report of their steps.
+	Progress io.Writer
+}
 
-func (t tools) path(name string) string { return filepath.Join(t.repository, "bin", name) }
+func (t Tools) path(name string) string { return filepath.Join(t.Repository, "bin", name) }
 
-// check says what to do if one is missing.
-func (t tools) check() error {
+// Check says what to do if one is missing.
+func (t Tools) Check() error {
 	for _, name := range []string{"localkube", "images"} {
 		if _, err := os.Stat(t.path(name)); errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s is not built: run `make localkube images` in %s, or use another Kubernetes by --kubeconfig", t.path(name), t.repository)
+			return fmt.Errorf("%s is not built: run `make localkube images` in %s, or use another Kubernetes by --kubeconfig", t.path(name), t.Repository)
 		}
 	}
 	return nil
 }
 
 // run runs one of the commands, shows what it reports, and returns what it prints.
-func (t tools) run(ctx context.Context, name string, args ...string) (string, error) {
+func (t Tools) run(ctx context.Context, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, t.path(name), args...)
-	command.Dir = t.repository
+	command.Dir = t.Repository
 	var out bytes.Buffer
-	command.Stdout, command.Stderr = &out, os.Stderr
+	command.Stdout, command.Stderr = &out, t.Progress
 	// A signal reaches it from the terminal too, and it knows best how to end.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	if err := command.Run(); err != nil {
@@ -62,8 +68,14 @@ func (t tools) run(ctx context.Context, name string, args ...string) (string, er
 	return out.String(), nil
 }
 
-// kubeconfig is that of the local cluster.
-func (t tools) kubeconfig(ctx context.Context) (string, error) {
+// Up brings the local cluster up, or what is missing of it.
+func (t Tools) Up(ctx context.Context) error {
+	_, err := t.run(ctx, "localkube", "up")
+	return err
+}
+
+// Kubeconfig is that of the local cluster.
+func (t Tools) Kubeconfig(ctx context.Context) (string, error) {
 	out, err := t.run(ctx, "localkube", "kubeconfig", "--path")
 	return strings.TrimSpace(out), err
 }
@@ -74,14 +86,14 @@ const (
 	agentImage    = "helenus-agent"
 )
 
-// build builds the images and returns their files.
-func (t tools) build(ctx context.Context, version string) ([]string, error) {
-	out, err := t.run(ctx, "images", "build", "cassandra-"+version, operatorImage, agentImage, "--repo", t.repository)
+// Build builds the images of the project and of a release of Cassandra, as far as they are not up to date, and returns their files.
+func (t Tools) Build(ctx context.Context, version string) ([]string, error) {
+	out, err := t.run(ctx, "images", "build", "cassandra-"+version, operatorImage, agentImage, "--repo", t.Repository)
 	return strings.Fields(out), err
 }
 
-// load gives the machines the images, and says by which references they are to be pulled.
-func (t tools) load(ctx context.Context, files []string) (install.Images, error) {
+// Load gives the machines of the local cluster the images, and says by which references they are to be pulled.
+func (t Tools) Load(ctx context.Context, files []string) (install.Images, error) {
 	out, err := t.run(ctx, "localkube", append([]string{"load"}, files...)...)
 	if err != nil {
 		return install.Images{}, err
