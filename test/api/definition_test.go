@@ -3,11 +3,13 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
 )
 
 // TestSamples: every sample is accepted, to the last field, and loses none when the product's own types have read it.
@@ -88,6 +91,26 @@ func TestNetworkPolicies(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
+	}
+}
+
+// TestPortsOfNetworkPolicy: every port of a Cassandra pod that others reach, and no other, is let through.
+func TestPortsOfNetworkPolicy(t *testing.T) {
+	objects, err := decode("../../config/network-policy/cassandra.yaml")
+	must(t, err)
+	var policy networkingv1.NetworkPolicy
+	must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(objects[0].Object, &policy))
+	open := map[int]bool{}
+	for _, rule := range policy.Spec.Ingress {
+		for _, port := range rule.Ports {
+			open[port.Port.IntValue()] = true
+		}
+	}
+	got := slices.Sorted(maps.Keys(open))
+	want := []int{layout.NativePort, layout.StoragePort, layout.TLSStoragePort, layout.FactsPort, layout.HealthPort, layout.MetricsPort}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("ports %d, want %d", got, want)
 	}
 }
 

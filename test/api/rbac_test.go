@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/inspectapi"
 )
 
 // request is one thing that somebody may or may not do: "verb group/resource/subresource [name]", in any namespace unless said.
@@ -71,7 +72,7 @@ func TestOperatorRole(t *testing.T) {
 		request{verb: "create", group: "authentication.k8s.io", resource: "tokenreviews"},
 		request{verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews"},
 		request{verb: "create", group: leaseGroup, resource: "leases", namespace: "helenus-system"},
-		request{verb: "update", group: leaseGroup, resource: "leases", namespace: "helenus-system", name: "helenus"},
+		request{verb: "update", group: leaseGroup, resource: "leases", namespace: "helenus-system", name: inspectapi.LeaseName},
 	)
 	refused := []request{
 		{verb: "create", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource, namespace: shop},
@@ -92,7 +93,7 @@ func TestOperatorRole(t *testing.T) {
 		{verb: "patch", group: "apiextensions.k8s.io", resource: "customresourcedefinitions"},
 		{verb: "patch", group: "admissionregistration.k8s.io", resource: "validatingadmissionpolicies"},
 		{verb: "update", group: leaseGroup, resource: "leases", namespace: "helenus-system", name: "another"},
-		{verb: "update", group: leaseGroup, resource: "leases", namespace: "kube-system", name: "helenus"},
+		{verb: "update", group: leaseGroup, resource: "leases", namespace: "kube-system", name: inspectapi.LeaseName},
 	}
 	for _, r := range allowed {
 		if !may(t, operatorUser, groups, r) {
