@@ -77,12 +77,9 @@ func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, c
 
 // rejection says that the API server does not want a pod or claim as it is.
 func rejection(w cluster.Write, err error) bool {
-	if w.Verb != cluster.Create || !(apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
-		return false
-	}
 	switch w.Object.(type) {
 	case *corev1.Pod, *corev1.PersistentVolumeClaim:
-		return true
+		return w.Verb == cluster.Create && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err))
 	default:
 		return false
 	}
