@@ -52,21 +52,21 @@ func (b *Builder) Key(v Version, locked *lock.File) (string, error) {
 }
 
 // Build fetches what is missing, assembles the layers that are not in the cache
-// and returns the image.
-func (b *Builder) Build(ctx context.Context, v Version, locked *lock.File) (v1.Image, error) {
+// and returns the image with the files of its layers, lowest first.
+func (b *Builder) Build(ctx context.Context, v Version, locked *lock.File) (v1.Image, []string, error) {
 	if locked.Debian == nil || locked.Java == nil {
-		return nil, fmt.Errorf("the lock file of %s lists no Debian packages: run `lock %s`", v.Image(), v.Image())
+		return nil, nil, fmt.Errorf("the lock file of %s lists no Debian packages: run `lock %s`", v.Image(), v.Image())
 	}
 	own, err := hashFS(rootfs.Files, "common", v.Line(), v.Number)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if locked.Architecture != runtime.GOARCH {
-		return nil, fmt.Errorf("an image for %s needs a machine of that kind: its JDK is run while it is made", locked.Architecture)
+		return nil, nil, fmt.Errorf("an image for %s needs a machine of that kind: its JDK is run while it is made", locked.Architecture)
 	}
 	var layers [3]string
 	if err := b.step("download", func() error { return b.fetch(ctx, v, locked) }); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for i, l := range []struct {
@@ -93,9 +93,10 @@ func (b *Builder) Build(ctx context.Context, v Version, locked *lock.File) (v1.I
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return image.Assemble(image.Spec{Architecture: locked.Architecture, Layers: layers[:], Config: config(v)})
+	img, err := image.Assemble(image.Spec{Architecture: locked.Architecture, Layers: layers[:], Config: config(v)})
+	return img, layers[:], err
 }
 
 // fetch brings every locked file into the cache, from all sources at once.

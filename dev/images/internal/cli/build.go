@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type built struct {
 	Key       string `json:"key"`
 	Digest    string `json:"digest"`
 	Reference string `json:"reference"`
+	// Layers are the layer files in the cache that the image was made from.
+	Layers []string `json:"layers,omitempty"`
 }
 
 func (a *app) build() *cobra.Command {
@@ -142,7 +145,7 @@ func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Ca
 	}
 	// The digest is the key: whether the sources changed is known once compiled.
 	return a.store(out, progress, c, target{name: i.Name, reference: builder.Reference(i), key: digest.String()}, options.force,
-		func() (v1.Image, error) { return img, nil })
+		func() (v1.Image, []string, error) { return img, nil, nil })
 }
 
 func (a *app) buildCassandra(ctx context.Context, out, progress io.Writer, c *cache.Cache, v cassandra.Version, force bool) error {
@@ -157,7 +160,7 @@ func (a *app) buildCassandra(ctx context.Context, out, progress io.Writer, c *ca
 	if err != nil {
 		return err
 	}
-	return a.store(out, progress, c, target{name: v.Image(), reference: v.Reference(), key: key}, force, func() (v1.Image, error) {
+	return a.store(out, progress, c, target{name: v.Image(), reference: v.Reference(), key: key}, force, func() (v1.Image, []string, error) {
 		return builder.Build(ctx, v, locked)
 	})
 }
@@ -167,7 +170,7 @@ type target struct{ name, reference, key string }
 
 // store builds and writes an image unless the file in the cache has its key,
 // and prints the path of the file.
-func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force bool, build func() (v1.Image, error)) error {
+func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force bool, build func() (v1.Image, []string, error)) error {
 	file := a.file(c, t.name)
 	if old, err := readBuilt(file); err == nil && old.Key == t.key && !force {
 		_, _ = fmt.Fprintln(out, file)
@@ -180,7 +183,7 @@ func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force boo
 	defer release()
 	start := time.Now()
 	_, _ = fmt.Fprintf(progress, "building %s (%s)\n", t.name, a.architecture)
-	img, err := build()
+	img, layers, err := build()
 	if err != nil {
 		return err
 	}
@@ -191,7 +194,7 @@ func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force boo
 	if err != nil {
 		return err
 	}
-	note, err := json.Marshal(built{Key: t.key, Digest: digest.String(), Reference: t.reference})
+	note, err := json.Marshal(built{Key: t.key, Digest: digest.String(), Reference: t.reference, Layers: layers})
 	if err != nil {
 		return err
 	}
@@ -199,8 +202,42 @@ func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force boo
 	if err := os.WriteFile(file+".json", note, 0o644); err != nil {
 		return err
 	}
+	if err := prune(c); err != nil {
+		return err
+	}
 	_, _ = fmt.Fprintf(progress, "  built in %.1f s: %s\n", time.Since(start).Seconds(), digest)
 	_, _ = fmt.Fprintln(out, file)
+	return nil
+}
+
+// prune removes the layers that no image in the cache was made from.
+func prune(c *cache.Cache) error {
+	notes, err := filepath.Glob(c.Image("*") + ".json")
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for _, note := range notes {
+		b, err := readBuilt(strings.TrimSuffix(note, ".json"))
+		if err != nil {
+			continue // an image that counts as not built needs no layers
+		}
+		for _, layer := range b.Layers {
+			used[layer] = true
+		}
+	}
+	layers, err := filepath.Glob(c.Layer("*"))
+	if err != nil {
+		return err
+	}
+	for _, layer := range layers {
+		if used[layer] {
+			continue
+		}
+		if err := os.Remove(layer); err != nil {
+			return fmt.Errorf("remove layer that is no longer used: %w", err)
+		}
+	}
 	return nil
 }
 

@@ -110,7 +110,7 @@ func (m *Maven) Fetch(ctx context.Context, artifacts []lock.Artifact) error {
 
 // project is the part of a POM that names dependencies.
 type project struct {
-	XMLName      xml.Name     `xml:"http://maven.apache.org/POM/4.0.0 project"`
+	XMLName      xml.Name     `xml:"project"`
 	ModelVersion string       `xml:"modelVersion"`
 	GroupID      string       `xml:"groupId"`
 	ArtifactID   string       `xml:"artifactId"`
