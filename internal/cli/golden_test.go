@@ -124,22 +124,22 @@ func TestPlanPrints(t *testing.T) {
 			if err := yaml.UnmarshalStrict(raw, inspection); err != nil {
 				t.Fatal(err)
 			}
-			for format, extension := range map[string]string{"": "txt", "json": "json"} {
-				print, err := planPrinter(format)
+			for output, extension := range map[string]string{"": "txt", "json": "json"} {
+				format, err := planPrinter(output)
 				if err != nil {
 					t.Fatal(err)
 				}
-				out, err := print(inspection)
+				out, err := format(inspection)
 				if err != nil {
 					t.Fatal(err)
 				}
 				golden(t, strings.TrimSuffix(path, "yaml")+extension, out)
 			}
-			print, err := planPrinter("yaml")
+			format, err := planPrinter("yaml")
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := print(inspection)
+			out, err := format(inspection)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func newPlan(s *settings) *cobra.Command {
 		Example: "  kubectl helenus plan orders\n  kubectl helenus plan orders --namespace shop --output yaml",
 		Args:    oneCluster,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			print, err := planPrinter(output)
+			format, err := planPrinter(output)
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func newPlan(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.plan(cmd.Context(), c, args[0], print)
+			return s.plan(cmd.Context(), c, args[0], format)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the `format`: json or yaml, for programs; tables for people if not given")
@@ -76,7 +76,7 @@ func planPrinter(output string) (printer, error) {
 }
 
 // plan prints the plan of a cluster.
-func (s *settings) plan(ctx context.Context, c *connection, name string, print printer) error {
+func (s *settings) plan(ctx context.Context, c *connection, name string, format printer) error {
 	// The cluster is looked at first: whoever mistypes its name is told so by the API server, without the operator.
 	if _, err := c.cluster(ctx, name); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *settings) plan(ctx context.Context, c *connection, name string, print p
 	if err != nil {
 		return err
 	}
-	out, err := print(inspection)
+	out, err := format(inspection)
 	if err != nil {
 		return fmt.Errorf("print plan: %w", err)
 	}

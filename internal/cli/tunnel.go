@@ -189,7 +189,7 @@ func (c *forwarded) Read(p []byte) (int, error) {
 }
 
 func (c *forwarded) Close() error {
-	return errors.Join(c.Stream.Reset(), c.connection.Close())
+	return errors.Join(c.Reset(), c.connection.Close())
 }
 
 type podAddress string
