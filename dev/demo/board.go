@@ -29,7 +29,7 @@ func doing(s follow.Sight, node *v1alpha1.CassandraNode) string {
 	pod, found := s.Pod(node.Name)
 	switch {
 	case !found:
-		return "has no pod yet"
+		return "has no pod"
 	case node.Status.PodUID == pod.UID && node.Status.Ready:
 		return "serves clients"
 	case node.Status.PodUID == pod.UID && node.Status.Phase != "":

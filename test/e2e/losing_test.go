@@ -1,0 +1,224 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// while does something to a ring while a client writes, waits until it serves again, and fails if an acknowledged write is lost, then or from before.
+func while(t *testing.T, ring *scene.Ring, what string, do func() error) {
+	t.Helper()
+	stream := ring.Write(t.Context())
+	took(t, what, do)
+	took(t, "all nodes serve again", func() error { return ring.Serving(t.Context()) })
+	said, err := stream.Stop(t.Context())
+	if err != nil {
+		t.Errorf("a client that wrote all the while: %v", err)
+	}
+	t.Log(said)
+	took(t, "all rows are read at ALL through every node", func() error { return ring.ReadBack(t.Context(), gocql.All) })
+}
+
+// deletePods deletes pods, as kubectl does, and waits until their nodes have reported from others.
+func deletePods(ctx context.Context, ring *scene.Ring, names ...string) error {
+	old := map[string]string{}
+	for _, name := range names {
+		pod, found := ring.Now(ctx).Pod(name)
+		if !found {
+			return fmt.Errorf("pod %s is not there", name)
+		}
+		old[name] = string(pod.UID)
+		ring.Invariants.ExpectDeletion(pod)
+		if err := kubernetes.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); err != nil {
+			return fmt.Errorf("delete pod %s: %w", name, err)
+		}
+	}
+	return ring.Until(ctx, 4*time.Minute, "the agents of other pods have reported", func(now follow.Sight) error {
+		for _, n := range now.Nodes(ring.Name) {
+			if old[n.Name] != "" && string(n.Status.PodUID) == old[n.Name] {
+				return fmt.Errorf("node %s still reports from its old pod: %s", n.Name, follow.Phase(&n))
+			}
+		}
+		return nil
+	})
+}
+
+// TestPodDeleted: the node comes back with the same data, as the same member, at another address.
+func TestPodDeleted(t *testing.T) {
+	ring := threeRacks(t)
+	before := identities(t, ring)
+	lost := ring.NodeNames(t.Context())[1]
+	while(t, ring, "a pod is deleted and another reports", func() error { return deletePods(t.Context(), ring, lost) })
+	now := identities(t, ring)
+	wantSameMembers(t, before, now)
+	if now[lost].address == before[lost].address {
+		t.Errorf("node %s still has the address %s: nothing was tested", lost, now[lost].address)
+	}
+	wantRingSeen(t, ring)
+}
+
+// TestAllPodsDeleted: a ring of which nothing runs comes back by itself, with all addresses changed.
+func TestAllPodsDeleted(t *testing.T) {
+	ring := threeRacks(t)
+	before := identities(t, ring)
+	while(t, ring, "all pods are deleted and others report", func() error { return deletePods(t.Context(), ring, ring.NodeNames(t.Context())...) })
+	now := identities(t, ring)
+	wantSameMembers(t, before, now)
+	for name := range before {
+		if now[name].podUID == before[name].podUID {
+			t.Errorf("node %s still has its pod", name)
+		}
+	}
+	wantRingSeen(t, ring)
+}
+
+// TestJVMKilled: the agent starts it again in the same pod, at the same address, and says why it had to.
+func TestJVMKilled(t *testing.T) {
+	ring := threeRacks(t)
+	before := identities(t, ring)
+	victim := ring.NodeNames(t.Context())[0]
+	was, err := ring.JVM(t.Context(), victim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restarts := restartsOf(t, ring, victim)
+	while(t, ring, "a JVM is killed and its agent says so", func() error {
+		if err := ring.KillJVM(t.Context(), victim); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), time.Minute, "the status names the restart", func(now follow.Sight) error {
+			i := slices.IndexFunc(now.Nodes(ring.Name), func(n v1alpha1.CassandraNode) bool { return n.Name == victim })
+			if r := now.Nodes(ring.Name)[i].Status.Restarts; r == nil || r.Count != restarts+1 {
+				return errors.New("it does not count it")
+			} else if r.LastReason != v1alpha1.RestartKilled {
+				return follow.Never(fmt.Errorf("it gives the reason %s", r.LastReason))
+			}
+			return nil
+		})
+	})
+	now := identities(t, ring)
+	wantSameMembers(t, before, now)
+	if now[victim] != before[victim] {
+		t.Errorf("node %s was %+v and is %+v: pod and address were to stay", victim, before[victim], now[victim])
+	}
+	if is, err := ring.JVM(t.Context(), victim); err != nil || is == was {
+		t.Errorf("the JVM was %+v and is %+v, error %v: it was to be another", was, is, err)
+	}
+	for container, n := range containerRestarts(t, ring, victim) {
+		if n != 0 {
+			t.Errorf("container %s was started again %d times: the JVM alone was to be", container, n)
+		}
+	}
+}
+
+func restartsOf(t *testing.T, r *scene.Ring, node string) int32 {
+	t.Helper()
+	for _, n := range r.Nodes(t.Context()) {
+		if n.Name == node && n.Status.Restarts != nil {
+			return n.Status.Restarts.Count
+		}
+	}
+	return 0
+}
+
+// containerRestarts of a pod by name of the container.
+func containerRestarts(t *testing.T, r *scene.Ring, node string) map[string]int32 {
+	t.Helper()
+	pod, found := r.Now(t.Context()).Pod(node)
+	if !found {
+		t.Fatalf("pod %s is not there", node)
+	}
+	out := map[string]int32{}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		out[status.Name] = status.RestartCount
+	}
+	return out
+}
+
+// TestAgentKilled: whatever becomes of the agent, the JVM runs on.
+func TestAgentKilled(t *testing.T) {
+	ring := threeRacks(t)
+	victim := ring.NodeNames(t.Context())[2]
+	for _, way := range []struct {
+		name string
+		end  func(*corev1.Pod) error
+	}{
+		{"killed", func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGKILL) }},
+		// What a panic does too: the runtime of Go prints all goroutines and ends with code 2.
+		{"crashed", func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGQUIT) }},
+		{"exchanged for another image", func(pod *corev1.Pod) error { return exchangeAgent(t.Context(), pod) }},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			was, err := ring.JVM(t.Context(), victim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod, found := ring.Now(t.Context()).Pod(victim)
+			if !found {
+				t.Fatalf("pod %s is not there", victim)
+			}
+			agents := containerRestarts(t, ring, victim)[layout.AgentContainer]
+			while(t, ring, "the agent is "+way.name+" and another runs", func() error {
+				if err := way.end(pod); err != nil {
+					return err
+				}
+				return ring.Until(t.Context(), 2*time.Minute, "another agent runs", func(now follow.Sight) error { return agentStarted(now, victim, agents) })
+			})
+			if is, err := ring.JVM(t.Context(), victim); err != nil || is != was {
+				t.Errorf("the JVM was %+v and is %+v, error %v: it was to run on", was, is, err)
+			}
+		})
+	}
+}
+
+// agentStarted holds when the agent's container was started again more often than that, and has put everything in its place.
+func agentStarted(now follow.Sight, node string, restarts int32) error {
+	pod, found := now.Pod(node)
+	if !found {
+		return follow.Never(errors.New("the pod is gone"))
+	}
+	for _, status := range pod.Status.InitContainerStatuses {
+		if status.Name != layout.AgentContainer {
+			continue
+		}
+		if status.RestartCount <= restarts || status.Started == nil || !*status.Started {
+			return fmt.Errorf("its container was started again %d times, and had been %d times", status.RestartCount, restarts)
+		}
+		return nil
+	}
+	return errors.New("its container is not in the status of the pod")
+}
+
+// exchangeAgent gives the agent the same image by another name: kubelet cannot know that it is the same.
+func exchangeAgent(ctx context.Context, pod *corev1.Pod) error {
+	before := pod.DeepCopy()
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.Name != layout.AgentContainer {
+			continue
+		}
+		for _, status := range pod.Status.InitContainerStatuses {
+			if status.Name == c.Name && status.ImageID != c.Image {
+				c.Image = status.ImageID
+				return kubernetes.Client.Patch(ctx, pod, client.StrategicMergeFrom(before))
+			}
+		}
+	}
+	return errors.New("the agent's image has no other name")
+}

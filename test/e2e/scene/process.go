@@ -1,0 +1,123 @@
+package scene
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	localkube "helenus.io/helenus/dev/localkube/cluster"
+)
+
+// Process is a process as the kernel knows it: another one may have the same number, but not the same start.
+type Process struct {
+	PID int
+	// Start in clock ticks after the machine's.
+	Start string
+}
+
+// findJVM prints pid, parent and start of each process called java. Tools such as nodetool are Java too, but not children of helenus-init, which is 1.
+const findJVM = `for p in /proc/[0-9]*; do read -r name <$p/comm && [ "$name" = java ] && cut -d' ' -f1,4,22 $p/stat; done 2>/dev/null; true`
+
+// JVM is the Cassandra process of a node.
+func (r *Ring) JVM(ctx context.Context, node string) (Process, error) {
+	out, err := r.Run(ctx, node, "sh", "-c", findJVM)
+	if err != nil {
+		return Process{}, fmt.Errorf("find the JVM of %s: %w", node, err)
+	}
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[1] != "1" {
+			continue
+		}
+		pid, err := strconv.Atoi(fields[0])
+		if err != nil {
+			return Process{}, fmt.Errorf("find the JVM of %s: %w", node, err)
+		}
+		return Process{PID: pid, Start: fields[2]}, nil
+	}
+	return Process{}, fmt.Errorf("find the JVM of %s: none runs", node)
+}
+
+// KillJVM ends the JVM of a node as the kernel does, without a word of warning.
+func (r *Ring) KillJVM(ctx context.Context, node string) error {
+	jvm, err := r.JVM(ctx, node)
+	if err != nil {
+		return err
+	}
+	r.Invariants.ExpectRestart(node)
+	if _, err := r.Run(ctx, node, "sh", "-c", fmt.Sprintf("kill -9 %d", jvm.PID)); err != nil {
+		return fmt.Errorf("kill the JVM of %s: %w", node, err)
+	}
+	return nil
+}
+
+// ErrNotHere is why processes of the machines cannot be reached: only those of the local cluster run on this one.
+var ErrNotHere = errors.New("the machines of this Kubernetes are not this one")
+
+// Local is the local cluster, if that is what the scene is in.
+func (s *Scene) Local() (*localkube.Cluster, error) {
+	c, err := localkube.Open("", "")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotHere, err)
+	}
+	state := c.State()
+	if server := fmt.Sprintf("https://%s:%d", state.Address, state.APIPort); server != s.Kubernetes.Config.Host {
+		return nil, fmt.Errorf("%w: the API server is %s and that of the local cluster %s", ErrNotHere, s.Kubernetes.Config.Host, server)
+	}
+	return c, nil
+}
+
+// SignalAgent sends a signal to the agent of a pod. It is process 1 of a container without a shell, so that it can be reached from the machine alone.
+func (s *Scene) SignalAgent(pod types.UID, signal syscall.Signal) error {
+	if _, err := s.Local(); err != nil {
+		return err
+	}
+	pids, err := processesOf(pod, "helenus-agent")
+	if err != nil {
+		return err
+	}
+	if len(pids) != 1 {
+		return fmt.Errorf("find the agent of the pod with uid %s: %d processes, want one", pod, len(pids))
+	}
+	if err := syscall.Kill(pids[0], signal); err != nil {
+		return fmt.Errorf("send %s to the agent of the pod with uid %s: %w", signal, pod, err)
+	}
+	return nil
+}
+
+// processesOf are the processes of a name in the cgroups of a pod.
+func processesOf(pod types.UID, name string) ([]int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var pids []int
+	for _, file := range files {
+		comm, err := os.ReadFile(file)
+		if err != nil || strings.TrimSpace(string(comm)) != name {
+			continue // it has ended, or is another
+		}
+		groups, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cgroup"))
+		if err != nil || !inPod(string(groups), pod) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return nil, fmt.Errorf("list processes: %w", err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}
+
+// inPod says whether cgroups are those of a pod. Kubelet writes the uid with hyphens, or with underscores where systemd keeps the cgroups.
+func inPod(cgroups string, pod types.UID) bool {
+	return strings.Contains(cgroups, "pod"+string(pod)) || strings.Contains(cgroups, "pod"+strings.ReplaceAll(string(pod), "-", "_"))
+}

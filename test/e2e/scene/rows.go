@@ -1,0 +1,133 @@
+package scene
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/cqlclient"
+)
+
+// keyspace of all rows that a scene writes.
+const keyspace = "e2e"
+
+// rowCount is how many rows are written: enough to reach every range of rings of this size, few enough to cost nothing.
+const rowCount = 200
+
+// Replication of the keyspace: in each datacenter as many copies as the cluster plans for.
+func replication(spec v1alpha1.CassandraClusterSpec) string {
+	options := []string{"'class': 'NetworkTopologyStrategy'"}
+	for _, dc := range spec.Datacenters {
+		name := dc.Name
+		if dc.RingName != "" {
+			name = dc.RingName
+		}
+		options = append(options, fmt.Sprintf("'%s': %d", name, dc.ReplicationFactor))
+	}
+	return "{" + strings.Join(options, ", ") + "}"
+}
+
+func rowText(i int) string { return fmt.Sprintf("row %d was acknowledged", i) }
+
+// through does something with a session through a node.
+func (r *Ring) through(ctx context.Context, node string, do func(*cqlclient.Session) error) error {
+	session, err := r.Session(ctx, node)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if err := do(session); err != nil {
+		return fmt.Errorf("through node %s: %w", node, err)
+	}
+	return nil
+}
+
+// Fill makes the keyspace and writes rows at a consistency level, a share of them through each node.
+func (r *Ring) Fill(ctx context.Context, level gocql.Consistency) error {
+	nodes := r.NodeNames(ctx)
+	if len(nodes) == 0 {
+		return errors.New("write rows: the ring has no nodes")
+	}
+	err := r.through(ctx, nodes[0], func(s *cqlclient.Session) error {
+		for _, statement := range []string{
+			"CREATE KEYSPACE IF NOT EXISTS " + keyspace + " WITH replication = " + replication(r.Spec),
+			"CREATE TABLE IF NOT EXISTS " + keyspace + ".rows (id int PRIMARY KEY, value text)",
+			"CREATE TABLE IF NOT EXISTS " + keyspace + ".stream (id text PRIMARY KEY)",
+		} {
+			if err := s.Query(statement).ExecContext(ctx); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for n, node := range nodes {
+		err := r.through(ctx, node, func(s *cqlclient.Session) error {
+			for i := n; i < rowCount; i += len(nodes) {
+				if err := s.Query("INSERT INTO "+keyspace+".rows (id, value) VALUES (?, ?)", i, rowText(i)).Consistency(level).ExecContext(ctx); err != nil {
+					return fmt.Errorf("write row %d at %s: %w", i, level, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadBack reads all rows through every node, and fails if one is missing or not as it was written. Peers may see a node as down for a moment after it is
+// ready, so what is unavailable is asked again; what is wrong is not.
+func (r *Ring) ReadBack(ctx context.Context, level gocql.Consistency) error {
+	for _, node := range r.NodeNames(ctx) {
+		if err := r.ReadThrough(ctx, node, level); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadThrough reads all rows through one node.
+func (r *Ring) ReadThrough(ctx context.Context, node string, level gocql.Consistency) error {
+	return r.through(ctx, node, func(s *cqlclient.Session) error {
+		var wrong error
+		err := r.poll(ctx, reaction, "all rows can be read at "+level.String(), func(ctx context.Context) error {
+			var err error
+			if wrong, err = compare(ctx, s, level); wrong != nil {
+				return nil // asking again would not mend it
+			}
+			return err
+		})
+		return errors.Join(wrong, err)
+	})
+}
+
+// compare reads all rows and says what is wrong with them, or why they cannot be read.
+func compare(ctx context.Context, s *cqlclient.Session, level gocql.Consistency) (wrong, unavailable error) {
+	iter := s.Query("SELECT id, value FROM " + keyspace + ".rows").Consistency(level).IterContext(ctx)
+	seen := map[int]string{}
+	var id int
+	var value string
+	for iter.Scan(&id, &value) {
+		seen[id] = value
+	}
+	if err := iter.Close(); err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
+	}
+	for i := range rowCount {
+		if value, found := seen[i]; !found || value != rowText(i) {
+			return fmt.Errorf("row %d is %q at %s, and %q was acknowledged; %d of %d rows were read", i, value, level, rowText(i), len(seen), rowCount), nil
+		}
+	}
+	if len(seen) != rowCount {
+		return fmt.Errorf("%d rows were read at %s, and %d were written", len(seen), level, rowCount), nil
+	}
+	return nil, nil
+}

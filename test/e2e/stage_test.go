@@ -1,0 +1,185 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// scenario reads one of the samples that users are given: what they say is what is tested.
+func scenario(file string) (*v1alpha1.CassandraCluster, error) {
+	return scene.Sample(filepath.Join(samples, file))
+}
+
+func sampleOf(t *testing.T, file string) *v1alpha1.CassandraCluster {
+	t.Helper()
+	c, err := scenario(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// open opens a scene of the test's own. When the test ends nothing that must never happen may have happened.
+func open(t *testing.T, namespace string) *scene.Scene {
+	t.Helper()
+	s, err := scene.Open(background, kubernetes, namespace, *patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		judge(t, s)
+		if t.Failed() && *keep {
+			t.Logf("namespace %s is kept", namespace)
+			return
+		}
+		if err := s.Close(background); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	return s
+}
+
+// judge fails the test for what must never happen, and shows the scene of a test that has failed.
+func judge(t *testing.T, s *scene.Scene) {
+	t.Helper()
+	for _, what := range s.Invariants.Violations() {
+		t.Errorf("this must never happen: %s", what)
+	}
+	if t.Failed() {
+		t.Log(s.Diagnosis(background))
+	}
+}
+
+// shared is the ring of three racks that several tests use one after the other, to save the time of forming it. Each leaves it as it found it; after one
+// that failed it is formed anew.
+var shared *scene.Ring
+
+// threeRacks is the shared ring, filled with rows.
+func threeRacks(t *testing.T) *scene.Ring {
+	t.Helper()
+	if shared == nil {
+		s, err := scene.Open(background, kubernetes, "e2e-ring", *patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took(t, "a ring of three racks has formed", func() error {
+			shared, err = s.Create(background, sampleOf(t, "demo.yaml"))
+			if err != nil {
+				return errors.Join(err, s.Close(background))
+			}
+			return dropIfFailed(t, s, shared.Formed(t.Context()))
+		})
+		took(t, "rows are written", func() error { return dropIfFailed(t, s, shared.Fill(t.Context(), gocql.Quorum)) })
+	}
+	ring := shared
+	t.Cleanup(func() {
+		judge(t, ring.Scene)
+		if t.Failed() {
+			shared = nil
+			if !*keep {
+				if err := ring.Close(background); err != nil {
+					t.Errorf("clean up: %v", err)
+				}
+			}
+		}
+	})
+	return ring
+}
+
+// dropIfFailed keeps a ring that did not come into being from being used by the next test.
+func dropIfFailed(t *testing.T, s *scene.Scene, err error) error {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	shared = nil
+	t.Log(s.Diagnosis(background))
+	if *keep {
+		return err
+	}
+	return errors.Join(err, s.Close(background))
+}
+
+// leave removes what tests share.
+func leave() error {
+	if shared == nil {
+		return nil
+	}
+	return shared.Close(context.WithoutCancel(background))
+}
+
+// identity is what of a node stays, and what changes with its pod.
+type identity struct {
+	hostID, address, podUID string
+	tokens                  string
+}
+
+// identities of the nodes of a ring by name.
+func identities(t *testing.T, r *scene.Ring) map[string]identity {
+	t.Helper()
+	out := map[string]identity{}
+	for _, n := range r.Nodes(t.Context()) {
+		out[n.Name] = identity{
+			hostID: n.Status.HostID, address: n.Status.Address, podUID: string(n.Status.PodUID), tokens: strings.Join(n.Status.Tokens, ","),
+		}
+	}
+	return out
+}
+
+// wantSameMembers fails if the nodes are not the members that they were.
+func wantSameMembers(t *testing.T, before, now map[string]identity) {
+	t.Helper()
+	for name, was := range before {
+		if is := now[name]; is.hostID != was.hostID || is.tokens != was.tokens {
+			t.Errorf("node %s was host id %s with tokens %s, and is %s with %s", name, was.hostID, was.tokens, is.hostID, is.tokens)
+		}
+	}
+	if len(now) != len(before) {
+		t.Errorf("there are %d nodes, and were %d", len(now), len(before))
+	}
+}
+
+// wantRingSeen fails if not every node sees the ring as it is: nodetool of each says UN of every node, and nothing of any other.
+func wantRingSeen(t *testing.T, r *scene.Ring) {
+	t.Helper()
+	nodes := r.Nodes(t.Context())
+	var want []string
+	for _, n := range nodes {
+		want = append(want, "UN "+n.Status.Address+" "+n.Status.HostID)
+	}
+	slices.Sort(want)
+	for _, n := range nodes {
+		out, err := r.Run(t.Context(), n.Name, "nodetool", "status")
+		if err != nil {
+			t.Errorf("nodetool status: %v", err)
+			continue
+		}
+		if got := statusLines(out); !slices.Equal(got, want) {
+			t.Errorf("node %s sees %q, want %q", n.Name, got, want)
+		}
+	}
+}
+
+// statusLines are the nodes in what nodetool status prints, each "STATE ADDRESS HOSTID".
+func statusLines(out string) []string {
+	var lines []string
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) > 4 && len(fields[0]) == 2 && strings.ContainsAny(fields[0][:1], "UD") {
+			lines = append(lines, fields[0]+" "+fields[1]+" "+fields[len(fields)-2])
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
