@@ -70,7 +70,7 @@ const (
 
 // GCLog says where the JVM writes its garbage collection log.
 //
-// +kubebuilder:validation:Enum=Stdout;File;Off
+// +kubebuilder:validation:Enum=Stdout;File;None
 type GCLog string
 
 const (
@@ -78,8 +78,8 @@ const (
 	GCLogStdout GCLog = "Stdout"
 	// GCLogFile writes it where the image's own options say, a file that the pod loses with its end.
 	GCLogFile GCLog = "File"
-	// GCLogOff writes none.
-	GCLogOff GCLog = "Off"
+	// GCLogNone writes none.
+	GCLogNone GCLog = "None"
 )
 
 // NodeState is what the operator wants of a node.

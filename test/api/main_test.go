@@ -67,5 +67,6 @@ func withServer(ctx context.Context, use func(*rest.Config) (int, error)) (code 
 	}
 	// The server is this process' own, so there is nobody to be polite to.
 	config.QPS, config.Burst = -1, -1
+	config.WarningHandler = rest.NoWarnings{}
 	return use(config)
 }

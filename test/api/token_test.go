@@ -16,6 +16,7 @@ func withToken(token string) *rest.Config {
 	config := rest.AnonymousClientConfig(server)
 	config.BearerToken = token
 	config.QPS, config.Burst = -1, -1
+	config.WarningHandler = rest.NoWarnings{}
 	return config
 }
 

@@ -59,7 +59,7 @@ func TestDiffOfTheRest(t *testing.T) {
 	if err != nil || !got.None() {
 		t.Errorf("the same in another notation: %+v, %v", got, err)
 	}
-	wanted.JVM = &v1alpha1.JVM{Options: []string{"-da"}, GCLog: v1alpha1.GCLogOff}
+	wanted.JVM = &v1alpha1.JVM{Options: []string{"-da"}, GCLog: v1alpha1.GCLogNone}
 	wanted.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "2"}, {Name: "C"}}
 	wanted.Revision, wanted.Version, wanted.Tokens = 2, "5.0.7", 8
 	got, err = Diff(old, wanted)
@@ -89,7 +89,7 @@ func TestHash(t *testing.T) {
 		"setting":     func(c *v1alpha1.NodeConfiguration) { c.CassandraYaml = settingsOf(`{"a": {"y": 2}, "b": [1.0]}`) },
 		"heap":        func(c *v1alpha1.NodeConfiguration) { c.JVM = &v1alpha1.JVM{} },
 		"option":      func(c *v1alpha1.NodeConfiguration) { c.JVM = &v1alpha1.JVM{Heap: &heap, Options: []string{"-da"}} },
-		"gc log":      func(c *v1alpha1.NodeConfiguration) { c.JVM = &v1alpha1.JVM{Heap: &heap, GCLog: v1alpha1.GCLogOff} },
+		"gc log":      func(c *v1alpha1.NodeConfiguration) { c.JVM = &v1alpha1.JVM{Heap: &heap, GCLog: v1alpha1.GCLogNone} },
 		"environment": func(c *v1alpha1.NodeConfiguration) { c.Environment = c.Environment[:1] },
 	} {
 		changed := *one

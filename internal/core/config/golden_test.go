@@ -83,7 +83,7 @@ var goldenCases = []goldenCase{
 		}`)
 	}},
 	{name: "collector", versions: []string{"5.0"}, change: func(n *Node) {
-		n.Configuration.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC", "-XX:MaxTenuringThreshold=4", "-XX:MaxDirectMemorySize=3G"}, GCLog: v1alpha1.GCLogOff}
+		n.Configuration.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC", "-XX:MaxTenuringThreshold=4", "-XX:MaxDirectMemorySize=3G"}, GCLog: v1alpha1.GCLogNone}
 	}},
 	{name: "collector", versions: []string{"4.1"}, change: func(n *Node) {
 		n.Configuration.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseG1GC", "-XX:MaxGCPauseMillis=300"}}

@@ -237,7 +237,7 @@ func gcLogOption(jvm *v1alpha1.JVM) string {
 	switch gcLogOf(jvm) {
 	case v1alpha1.GCLogFile:
 		return ""
-	case v1alpha1.GCLogOff:
+	case v1alpha1.GCLogNone:
 		return "-Xlog:gc=off"
 	default:
 		return "-Xlog:gc:stdout:time,uptime,level,tags"
