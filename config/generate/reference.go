@@ -41,7 +41,7 @@ func reference(ctx context.Context, root, scratch, crdRefDocs string) error {
 
 var (
 	// constant is the name of a Go constant with which the comment of an enum's value begins.
-	constant = regexp.MustCompile(`(?m)^(\| `+"`[A-Za-z]+`"+` \| )(?:[A-Z]+[a-z]+){2,}(?: –)? `)
+	constant = regexp.MustCompile(`(?m)^(\| ` + "`[A-Za-z]+`" + ` \| )(?:[A-Z]+[a-z]+){2,}(?: –)? `)
 	blank    = regexp.MustCompile(`\n{3,}`)
 	// line ends each line of a comment that has several.
 	line  = strings.NewReplacer("<br /> |", " |", "<br />", " ", "`{  }`", "")
