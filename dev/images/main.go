@@ -25,14 +25,18 @@ var locks embed.FS
 var recipe embed.FS
 
 func main() {
-	sources, err := fs.Sub(recipe, "internal")
-	if err != nil {
-		panic(err) // the name is constant
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := cli.New(locks, sources).ExecuteContext(ctx); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+}
+
+func run() error {
+	sources, err := fs.Sub(recipe, "internal")
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return cli.New(locks, sources).ExecuteContext(ctx)
 }

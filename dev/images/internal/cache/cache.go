@@ -92,7 +92,7 @@ func (c *Cache) Keep(what, file, sha string) error {
 	if err != nil {
 		return fmt.Errorf("keep %s: %w", what, err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	var got string
 	err = WriteFile(c.Download(sha), func(w io.Writer) error {
 		hash := sha256.New()
@@ -170,7 +170,7 @@ func SHA256(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	hash := sha256.New()
 	if _, err := io.Copy(hash, file); err != nil {
 		return "", fmt.Errorf("hash %s: %w", path, err)

@@ -144,7 +144,7 @@ func (b *Builder) layer(ctx context.Context, name string, code []string, key []a
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	err = b.step("layer "+name, func() error {
 		tree, err := assemble(ctx, work)
 		if err != nil {

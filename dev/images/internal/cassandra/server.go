@@ -148,12 +148,12 @@ func fromJar(tree layer.Tree, jar string, v Version) error {
 	if err != nil {
 		return fmt.Errorf("open jar of Cassandra: %w", err)
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }()
 	hints, err := archive.Open("META-INF/hotspot_compiler")
 	if err != nil {
 		return fmt.Errorf("read compiler hints: %w", err)
 	}
-	defer hints.Close()
+	defer func() { _ = hints.Close() }()
 	content, err := io.ReadAll(hints)
 	if err != nil {
 		return fmt.Errorf("read compiler hints: %w", err)

@@ -65,7 +65,7 @@ func Image(ctx context.Context, file, version, work string) (report *Report, err
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%w\nlast output of the container:\n%s", err, tail(log.Name(), 30))
@@ -77,7 +77,7 @@ func Image(ctx context.Context, file, version, work string) (report *Report, err
 
 func use(ctx context.Context, root string, config v1.Config, version string, log *os.File, report *Report) error {
 	begin := time.Now()
-	c, err := start(root, config, environment, log)
+	c, err := start(ctx, root, config, environment, log)
 	if err != nil {
 		return err
 	}

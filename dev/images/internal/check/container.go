@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -42,9 +43,9 @@ type plan struct {
 	Env     []string
 }
 
-// start runs the image unpacked at root with extra environment; its output goes
-// to output.
-func start(root string, config v1.Config, extra []string, output *os.File) (*container, error) {
+// start runs the image unpacked at root with extra environment until ctx ends; its
+// output goes to output.
+func start(ctx context.Context, root string, config v1.Config, extra []string, output *os.File) (*container, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("start container: %w", err)
@@ -54,7 +55,7 @@ func start(root string, config v1.Config, extra []string, output *os.File) (*con
 	if err != nil {
 		return nil, fmt.Errorf("start container: %w", err)
 	}
-	process := exec.Command(self, ContainerCommand, string(text))
+	process := exec.CommandContext(ctx, self, ContainerCommand, string(text))
 	process.Stdout, process.Stderr = output, output
 	process.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
@@ -162,7 +163,7 @@ func loopbackUp() error {
 	if err != nil {
 		return fmt.Errorf("bring up loopback: %w", err)
 	}
-	defer unix.Close(socket)
+	defer func() { _ = unix.Close(socket) }()
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return fmt.Errorf("bring up loopback: %w", err)
@@ -238,7 +239,7 @@ func (c *container) DialContext(ctx context.Context, network, address string) (n
 			results <- result{err: fmt.Errorf("enter network of container: %w", err)}
 			return
 		}
-		defer namespace.Close()
+		defer func() { _ = namespace.Close() }()
 		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 			results <- result{err: fmt.Errorf("enter network of container: %w", err)}
 			return
@@ -258,7 +259,11 @@ func (c *container) stop(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("stop container: %w", err)
 	}
 	select {
-	case <-c.done:
+	case end := <-c.done:
+		var exit *exec.ExitError
+		if end != nil && !errors.As(end, &exit) {
+			return 0, fmt.Errorf("stop container: %w", end)
+		}
 		return c.process.ProcessState.ExitCode(), nil
 	case <-ctx.Done():
 		return 0, fmt.Errorf("stop container: %w", ctx.Err())

@@ -17,12 +17,12 @@ import (
 // unpack writes the file system of img below root.
 func unpack(img v1.Image, root string) error {
 	files := mutate.Extract(img)
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	directory, err := os.OpenRoot(root)
 	if err != nil {
 		return fmt.Errorf("unpack image: %w", err)
 	}
-	defer directory.Close()
+	defer func() { _ = directory.Close() }()
 	archive := tar.NewReader(files)
 	for {
 		header, err := archive.Next()

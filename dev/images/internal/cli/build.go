@@ -113,6 +113,7 @@ func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Ca
 	if err := own.CheckRepository(options.repository); err != nil {
 		return err
 	}
+	start := time.Now()
 	var locked *lock.File
 	if len(i.Jars) > 0 {
 		var err error
@@ -134,7 +135,7 @@ func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Ca
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	img, err := builder.Build(ctx, i, locked, work)
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Ca
 		return err
 	}
 	// The digest is the key: whether the sources changed is known once compiled.
-	return a.store(out, progress, c, target{name: i.Name, reference: builder.Reference(i), key: digest.String()}, options.force,
+	return a.store(out, progress, c, target{name: i.Name, reference: builder.Reference(i), key: digest.String(), since: start}, options.force,
 		func() (v1.Image, []string, error) { return img, nil, nil })
 }
 
@@ -166,7 +167,11 @@ func (a *app) buildCassandra(ctx context.Context, out, progress io.Writer, c *ca
 }
 
 // target is an image to be built.
-type target struct{ name, reference, key string }
+type target struct {
+	name, reference, key string
+	// since is when work on it began; zero if it begins now.
+	since time.Time
+}
 
 // store builds and writes an image unless the file in the cache has its key,
 // and prints the path of the file.
@@ -181,7 +186,10 @@ func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force boo
 		return err
 	}
 	defer release()
-	start := time.Now()
+	start := t.since
+	if start.IsZero() {
+		start = time.Now()
+	}
 	_, _ = fmt.Fprintf(progress, "building %s (%s)\n", t.name, a.architecture)
 	img, layers, err := build()
 	if err != nil {

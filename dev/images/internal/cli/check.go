@@ -57,7 +57,7 @@ func (a *app) checkOne(command *cobra.Command, timeout time.Duration, v cassandr
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	ctx, cancel := context.WithTimeout(command.Context(), timeout)
 	defer cancel()
 	report, err := check.Image(ctx, a.file(c, v.Image()), v.Number, work)

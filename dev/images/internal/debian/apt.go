@@ -148,7 +148,7 @@ func (a *Apt) Fetch(ctx context.Context, packages []lock.Package) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { _ = os.RemoveAll(directory) }()
 	if _, err := a.run(ctx, directory, "apt-get", append([]string{"download"}, missing...)...); err != nil {
 		return fmt.Errorf("download packages of %s (if a version is gone, a newer point release replaced it: run `lock`): %w", a.suite, err)
 	}

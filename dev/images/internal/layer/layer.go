@@ -136,6 +136,7 @@ func (e Entry) write(archive *tar.Writer, name string) error {
 	case Symlink:
 		header.Typeflag, header.Linkname = tar.TypeSymlink, e.Target
 		return archive.WriteHeader(header)
+	case Regular:
 	}
 	header.Typeflag = tar.TypeReg
 	if e.File == "" {
@@ -150,7 +151,7 @@ func (e Entry) write(archive *tar.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	if err != nil {
 		return err

@@ -139,7 +139,7 @@ func (m *Maven) list(ctx context.Context, wanted []lock.Coordinates, transitive 
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { _ = os.RemoveAll(directory) }()
 	pom := project{ModelVersion: "4.0.0", GroupID: "images", ArtifactID: "images", Version: "1", Packaging: "pom"}
 	for _, c := range wanted {
 		d := dependency{GroupID: c.Group, ArtifactID: c.ID, Version: c.Version, Classifier: c.Classifier}

@@ -76,7 +76,7 @@ func TestBuildIsReproducible(t *testing.T) {
 func TestImageHoldsWhatItDeclares(t *testing.T) {
 	img := build(t, "amd64")
 	files := mutate.Extract(img)
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	got := map[string]int64{}
 	for archive := tar.NewReader(files); ; {
 		header, err := archive.Next()

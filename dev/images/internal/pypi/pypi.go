@@ -39,7 +39,7 @@ func (p *Pip) Resolve(ctx context.Context, requirements []string) ([]lock.Wheel,
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { _ = os.RemoveAll(directory) }()
 	if err := p.download(ctx, directory, strings.Join(requirements, "\n"), false); err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", strings.Join(requirements, ", "), err)
 	}
@@ -80,7 +80,7 @@ func (p *Pip) Fetch(ctx context.Context, wheels []lock.Wheel) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { _ = os.RemoveAll(directory) }()
 	if err := p.download(ctx, directory, strings.Join(lines, "\n"), true); err != nil {
 		return fmt.Errorf("download wheels: %w", err)
 	}
@@ -134,7 +134,7 @@ func Unpack(path string, tree layer.Tree, prefix string, keep func(name string) 
 	if err != nil {
 		return fmt.Errorf("unpack wheel: %w", err)
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }()
 	for _, file := range archive.File {
 		if strings.HasSuffix(file.Name, "/") || !keep(file.Name) {
 			continue
@@ -155,6 +155,6 @@ func readFile(file *zip.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	return io.ReadAll(in)
 }

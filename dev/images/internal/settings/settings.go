@@ -31,12 +31,12 @@ func Read(jar string) ([]Setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open jar of Cassandra: %w", err)
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }()
 	file, err := archive.Open("org/apache/cassandra/config/Config.class")
 	if err != nil {
 		return nil, fmt.Errorf("read class Config: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	class, err := io.ReadAll(file)
 	if err != nil {
 		return nil, fmt.Errorf("read class Config: %w", err)
