@@ -21,11 +21,10 @@ const ConditionConfigurationApplied = "ConfigurationApplied"
 
 // Reasons of ConditionReady, of both kinds.
 const (
-	ReasonAllNodesReady  = "AllNodesReady"
-	ReasonNodesNotReady  = "NodesNotReady"
-	ReasonForming        = "Forming"
-	ReasonClusterStopped = "Stopped"
-	ReasonDeleting       = "Deleting"
+	ReasonAllNodesReady = "AllNodesReady"
+	ReasonNodesNotReady = "NodesNotReady"
+	ReasonForming       = "Forming"
+	ReasonDeleting      = "Deleting"
 	// ReasonServing and the next are of a CassandraNode.
 	ReasonServing          = "Serving"
 	ReasonNotNormal        = "NotNormal"
@@ -52,11 +51,9 @@ const (
 
 // Reasons of ConditionUpToDate and ConditionConfigurationApplied.
 const (
-	ReasonApplied         = "Applied"
-	ReasonChangePending   = "ChangePending"
-	ReasonUpdateAvailable = "UpdateAvailable"
-	ReasonRestartNeeded   = "RestartNeeded"
-	ReasonPaused          = "Paused"
+	ReasonApplied       = "Applied"
+	ReasonChangePending = "ChangePending"
+	ReasonRestartNeeded = "RestartNeeded"
 )
 
 // Reasons of ConditionReconciling.
@@ -79,12 +76,6 @@ const (
 	ReasonForeignDisks = "ForeignDisks"
 	// ReasonAdoptionIncomplete – not all disks of the cluster that is to be adopted are there, or they contradict each other.
 	ReasonAdoptionIncomplete = "AdoptionIncomplete"
-	// ReasonVolumeCannotFollow – a bound claim cannot be changed to what the spec says.
-	ReasonVolumeCannotFollow = "VolumeCannotFollow"
 	// ReasonPodRejected – the API server refuses the pod, for instance because of the overlay or a quota.
 	ReasonPodRejected = "PodRejected"
-	// ReasonUnprotected – the step would take down ranges that no schedule protects, and disruption.unprotected is Block.
-	ReasonUnprotected = "Unprotected"
-	// ReasonNodeNeedsDecision – a node is in a phase that only a person resolves.
-	ReasonNodeNeedsDecision = "NodeNeedsDecision"
 )

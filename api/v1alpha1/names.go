@@ -41,8 +41,6 @@ const (
 const (
 	// AnnotationTemplateHash is the hash of what a pod was made from that can only change with a new pod.
 	AnnotationTemplateHash = Group + "/template-hash"
-	// AnnotationRevision is the revision of the rules by which a pod was rendered.
-	AnnotationRevision = Group + "/revision"
 	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
 	AnnotationRenewAfter = Group + "/renew-after"
 )

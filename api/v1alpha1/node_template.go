@@ -16,7 +16,7 @@ type NodeTemplate struct {
 	Storage *Storage `json:"storage,omitempty"`
 
 	// Overlay is a strategic merge patch on the pod (its metadata and spec): side containers, volumes, hooks, security. It may not touch what Helenus
-	// owns, which is checked by a dry run of the pod. Any change of it makes new pods.
+	// owns, which is checked before a pod is made. Any change of it makes new pods.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
