@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -18,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"helenus.io/helenus/dev/demo/install"
-	"helenus.io/helenus/dev/demo/local"
 	"helenus.io/helenus/dev/demo/reach"
+	"helenus.io/helenus/test/e2e/prepare"
 )
 
 var (
@@ -46,7 +45,7 @@ func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	background = ctx
 	code := 1
-	if err := prepare(ctx); err != nil {
+	if err := connect(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "test/e2e:", err)
 	} else {
 		code = m.Run()
@@ -59,65 +58,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare sees to it that there is a Kubernetes with Helenus in it.
-func prepare(ctx context.Context) error {
-	repository, err := local.FindRepository(".")
+// connect prepares a Kubernetes as the flags say.
+func connect(ctx context.Context) error {
+	sample, err := scenario("demo.yaml")
 	if err != nil {
 		return err
 	}
-	images := install.Images{Operator: *operatorImage, Agent: *agentImage}
-	config := *kubeconfig
-	if config == "" {
-		if config, images, err = prepareLocal(ctx, repository, images); err != nil {
-			return err
-		}
-	}
-	if kubernetes, err = reach.Open(config); err != nil {
-		return err
-	}
-	if !*doInstall {
-		return nil
-	}
-	objects, err := install.Manifest(filepath.Join(repository, local.ManifestPath), images)
-	if err != nil {
-		return err
-	}
-	if err := install.Apply(ctx, kubernetes, objects); err != nil {
-		return err
-	}
-	return install.AwaitOperator(ctx, kubernetes, func(string) {})
-}
-
-func prepareLocal(ctx context.Context, repository string, images install.Images) (string, install.Images, error) {
-	t := local.Tools{Repository: repository, Progress: os.Stderr}
-	if err := t.Check(); err != nil {
-		return "", images, err
-	}
-	if *doInstall {
-		if err := t.Up(ctx); err != nil {
-			return "", images, err
-		}
-		sample, err := scenario("demo.yaml")
-		if err != nil {
-			return "", images, err
-		}
-		files, err := t.Build(ctx, sample.Spec.Version)
-		if err != nil {
-			return "", images, err
-		}
-		built, err := t.Load(ctx, files)
-		if err != nil {
-			return "", images, err
-		}
-		if images.Operator == "" {
-			images.Operator = built.Operator
-		}
-		if images.Agent == "" {
-			images.Agent = built.Agent
-		}
-	}
-	config, err := t.Kubeconfig(ctx)
-	return config, images, err
+	kubernetes, err = prepare.Kubernetes(ctx, prepare.Options{
+		Kubeconfig: *kubeconfig,
+		Install:    *doInstall,
+		Images:     install.Images{Operator: *operatorImage, Agent: *agentImage},
+		Version:    sample.Spec.Version,
+		Progress:   os.Stderr,
+	})
+	return err
 }
 
 // took logs how long a part of a test took.
