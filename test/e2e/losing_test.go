@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,7 +25,10 @@ import (
 // while does something to a ring while a client writes, waits until it serves again, and fails if an acknowledged write is lost, then or from before.
 func while(t *testing.T, ring *scene.Ring, what string, do func() error) {
 	t.Helper()
-	stream := ring.Write(t.Context())
+	stream, err := ring.Write(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	took(t, what, do)
 	took(t, "all nodes serve again", func() error { return ring.Serving(t.Context()) })
 	said, err := stream.Stop(t.Context())
@@ -205,7 +209,7 @@ func agentStarted(now follow.Sight, node string, restarts int32) error {
 	return errors.New("its container is not in the status of the pod")
 }
 
-// exchangeAgent gives the agent the same image by another name: kubelet cannot know that it is the same.
+// exchangeAgent gives the agent the same image by another name: kubelet cannot know that it is the same. With a digest, the tag says nothing.
 func exchangeAgent(ctx context.Context, pod *corev1.Pod) error {
 	before := pod.DeepCopy()
 	for i := range pod.Spec.InitContainers {
@@ -214,11 +218,13 @@ func exchangeAgent(ctx context.Context, pod *corev1.Pod) error {
 			continue
 		}
 		for _, status := range pod.Status.InitContainerStatuses {
-			if status.Name == c.Name && status.ImageID != c.Image {
-				c.Image = status.ImageID
-				return kubernetes.Client.Patch(ctx, pod, client.StrategicMergeFrom(before))
+			repository, digest, pinned := strings.Cut(status.ImageID, "@")
+			if status.Name != c.Name || !pinned {
+				continue
 			}
+			c.Image = repository + ":exchanged@" + digest
+			return kubernetes.Client.Patch(ctx, pod, client.StrategicMergeFrom(before))
 		}
 	}
-	return errors.New("the agent's image has no other name")
+	return errors.New("the digest of the agent's image is not known")
 }

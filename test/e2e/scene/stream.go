@@ -2,8 +2,10 @@ package scene
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,32 +19,54 @@ type Stream struct {
 	ring *Ring
 	stop context.CancelFunc
 	all  sync.WaitGroup
+	// name makes the rows of one stream others than those of every other.
+	name string
 
-	mutex        sync.Mutex
+	mutex   sync.Mutex
+	through map[string]*tally
+}
+
+// tally is what became of the writes through one node.
+type tally struct {
 	acknowledged []string
 	refused      int
+	// first is closed with the first that is acknowledged.
+	first chan struct{}
 }
 
 const (
 	// streamPace is the time between two writes through one node: a client that is always there and loads nothing.
 	streamPace = 100 * time.Millisecond
+	// streamPause is the time after a write that was refused: a client that backs off.
+	streamPause = time.Second
 	// streamTimeout bounds one write, so that a node which has gone does not hold the client.
 	streamTimeout = 5 * time.Second
 )
 
-// Write starts a stream.
-func (r *Ring) Write(ctx context.Context) *Stream {
-	ctx, stop := context.WithCancel(ctx)
-	s := &Stream{ring: r, stop: stop}
+// Write starts a stream, and returns when it has a write acknowledged through every node.
+func (r *Ring) Write(ctx context.Context) (*Stream, error) {
+	writing, stop := context.WithCancel(ctx)
+	s := &Stream{ring: r, stop: stop, name: time.Now().UTC().Format(time.RFC3339Nano), through: map[string]*tally{}}
 	for _, node := range r.NodeNames(ctx) {
-		s.all.Go(func() { s.write(ctx, node) })
+		s.through[node] = &tally{first: make(chan struct{})}
 	}
-	return s
+	for node, t := range s.through {
+		s.all.Go(func() { s.write(writing, node, t) })
+	}
+	bound := time.After(r.bound(reaction))
+	for node, t := range s.through {
+		select {
+		case <-t.first:
+		case <-bound:
+			s.stop()
+			s.all.Wait()
+			return nil, fmt.Errorf("write through node %s: nothing is acknowledged within %s", node, r.bound(reaction))
+		}
+	}
+	return s, nil
 }
 
-func (s *Stream) write(ctx context.Context, node string) {
-	pace := time.NewTicker(streamPace)
-	defer pace.Stop()
+func (s *Stream) write(ctx context.Context, node string, t *tally) {
 	var session *cqlclient.Session
 	leave := func() {
 		if session != nil {
@@ -51,34 +75,41 @@ func (s *Stream) write(ctx context.Context, node string) {
 		}
 	}
 	defer leave()
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-pace.C:
-		}
-		id := fmt.Sprintf("%s/%d", node, i)
-		err := func() error {
+	for i := 0; ctx.Err() == nil; i++ {
+		id, pace := fmt.Sprintf("%s/%s/%d", s.name, node, i), streamPace
+		err := func() (err error) {
 			bounded, done := context.WithTimeout(ctx, streamTimeout)
 			defer done()
 			if session == nil {
-				var err error
 				if session, err = cqlclient.Connect(bounded, s.ring.Kubernetes, s.ring.Namespace, node); err != nil {
 					return err
 				}
 			}
 			return session.Query("INSERT INTO "+keyspace+".stream (id) VALUES (?)", id).Consistency(gocql.Quorum).ExecContext(bounded)
 		}()
-		s.mutex.Lock()
-		if err == nil {
-			s.acknowledged = append(s.acknowledged, id)
-		} else if ctx.Err() == nil {
-			s.refused++
-		}
-		s.mutex.Unlock()
 		if err != nil {
 			leave() // the pod may be another one now
+			pace = streamPause
 		}
+		s.note(t, id, err, ctx.Err() != nil)
+		select {
+		case <-time.After(pace):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// note keeps what became of a write. One that the end of the stream interrupted is neither.
+func (s *Stream) note(t *tally, id string, err error, over bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	switch {
+	case err == nil:
+		if t.acknowledged = append(t.acknowledged, id); len(t.acknowledged) == 1 {
+			close(t.first)
+		}
+	case !over:
+		t.refused++
 	}
 }
 
@@ -86,10 +117,7 @@ func (s *Stream) write(ctx context.Context, node string) {
 func (s *Stream) Stop(ctx context.Context) (string, error) {
 	s.stop()
 	s.all.Wait()
-	nodes := s.ring.NodeNames(ctx)
-	if len(s.acknowledged) == 0 || len(nodes) == 0 {
-		return "", errors.New("the stream of writes had not one acknowledged")
-	}
+	nodes := slices.Sorted(maps.Keys(s.through))
 	there := map[string]bool{}
 	err := s.ring.through(ctx, nodes[0], func(session *cqlclient.Session) error {
 		return s.ring.poll(ctx, reaction, "the stream can be read at ALL", func(ctx context.Context) error {
@@ -104,14 +132,18 @@ func (s *Stream) Stop(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var lost []string
-	for _, id := range s.acknowledged {
-		if !there[id] {
-			lost = append(lost, id)
+	var said, lost []string
+	for _, node := range nodes {
+		t := s.through[node]
+		said = append(said, fmt.Sprintf("%d acknowledged and %d refused through %s", len(t.acknowledged), t.refused, node))
+		for _, id := range t.acknowledged {
+			if !there[id] {
+				lost = append(lost, id)
+			}
 		}
 	}
 	if len(lost) > 0 {
-		return "", fmt.Errorf("%d of %d acknowledged writes are lost, the first is %s", len(lost), len(s.acknowledged), lost[0])
+		return "", fmt.Errorf("%d acknowledged writes are lost, the first is %s (%s)", len(lost), lost[0], strings.Join(said, ", "))
 	}
-	return fmt.Sprintf("%d writes were acknowledged and are there, %d were refused", len(s.acknowledged), s.refused), nil
+	return "writes of a client all the while: " + strings.Join(said, ", "), nil
 }
