@@ -110,10 +110,13 @@ func (w *world) changeInit(f func(*initd.State)) {
 	})
 }
 
-// await returns when a condition holds; it is asked after each change.
+// await returns when a condition holds; it is asked after each change of the world, and again and again for what changes inside the agent alone, which
+// tells nobody.
 func (w *world) await(what string, condition func() bool) {
 	w.t.Helper()
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(2 * time.Minute)
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
 	for {
 		w.mu.Lock()
 		ok, changed := condition(), w.changed
@@ -123,6 +126,7 @@ func (w *world) await(what string, condition func() bool) {
 		}
 		select {
 		case <-changed:
+		case <-again.C:
 		case <-timeout:
 			w.mu.Lock()
 			defer w.mu.Unlock()
