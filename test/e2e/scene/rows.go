@@ -99,11 +99,12 @@ func (r *Ring) ReadThrough(ctx context.Context, node string, level gocql.Consist
 	return r.through(ctx, node, func(s *cqlclient.Session) error {
 		var wrong error
 		err := r.poll(ctx, reaction, "all rows can be read at "+level.String(), func(ctx context.Context) error {
-			var err error
-			if wrong, err = compare(ctx, s, level); wrong != nil {
+			var unread error
+			wrong, unread = compare(ctx, s, level)
+			if wrong != nil {
 				return nil // asking again would not mend it
 			}
-			return err
+			return unread
 		})
 		return errors.Join(wrong, err)
 	})
