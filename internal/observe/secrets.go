@@ -40,7 +40,7 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 	}
 	for _, name := range names {
 		written := store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name})
-		secret, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, written)
+		secret, err := s.get(ctx, live, now, cluster, name, written)
 		if err != nil {
 			return err
 		}
@@ -53,15 +53,17 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 	return nil
 }
 
-func (s *secrets) get(ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, written bool) (*corev1.Secret, error) {
+func (s *secrets) get(ctx context.Context, live client.Reader, now time.Time, of *v1alpha1.CassandraCluster, name string, written bool) (*corev1.Secret, error) {
+	cluster := client.ObjectKeyFromObject(of)
 	s.mutex.Lock()
-	k, ok := s.known[cluster][name]
+	k := s.known[cluster][name]
 	s.mutex.Unlock()
-	if ok && k.secret != nil && now.Before(k.until) && !written {
+	// One of an earlier cluster of the same name is about to go.
+	if k.secret != nil && k.secret.Labels[v1alpha1.LabelClusterUID] == string(of.UID) && now.Before(k.until) && !written {
 		return k.secret, nil
 	}
 	secret := &corev1.Secret{}
-	err := live.Get(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: name}, secret)
+	err := live.Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		secret = nil

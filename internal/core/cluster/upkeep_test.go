@@ -190,6 +190,9 @@ func TestForeignObjectsUnderOurNamesStall(t *testing.T) {
 	w.snapshot.Foreign = []facts.ObjectName{{Kind: "Service", Name: "orders"}}
 	plan := w.settle()
 	wantStalled(t, plan, v1alpha1.ReasonNameTaken, "Service/orders")
+	if plan.Wake > strangersAgain {
+		t.Errorf("looks again after %s; nothing else tells that the object is gone", plan.Wake)
+	}
 	w.wantNames()
 }
 
@@ -198,6 +201,8 @@ func TestAnEarlierClusterOfTheNameIsWaitedFor(t *testing.T) {
 	w.snapshot.Predecessor = []facts.ObjectName{{Kind: "Pod", Name: "orders-dc1-r1-0"}}
 	if plan := w.settle(); len(plan.Steps) == 0 || plan.Steps[len(plan.Steps)-1].Step != "Ownership" {
 		t.Errorf("want the pass to end at Ownership:\n%s", plan)
+	} else if plan.Wake > strangersAgain {
+		t.Errorf("looks again after %s; nothing else tells that the object is gone", plan.Wake)
 	}
 	w.snapshot.Predecessor = nil
 	w.settle()
