@@ -67,7 +67,7 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-api test-cluster lint verify
+.PHONY: test test-unit test-api test-cluster e2e bench lint verify
 test: lint verify test-unit test-api test-cluster ## Everything that must hold
 
 test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector
@@ -79,6 +79,12 @@ test-api: ## Every rule of the API and every policy, against a real API server
 test-cluster: cluster ## The local Kubernetes for real: a pod of each Cassandra, lost and partitioned machines, and nothing left behind
 	$(BIN)/localkube down
 	cd dev/localkube && go test -tags cluster -timeout 30m ./cluster/...
+
+e2e: ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
+	cd test/e2e && go test -tags e2e -timeout 60m -count 1 -v $(if $(RUN),-run '$(RUN)') .
+
+bench: ## Measure what docs/performance.md says (takes an hour; leave the machine alone meanwhile)
+	cd test/e2e && go run ./bench
 
 lint: $(TOOLS)/golangci-lint ## Static checks, the import rules of the layout among them
 	@for m in $(filter-out tools,$(MODULES)); do echo "== lint $$m"; (cd $$m && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yaml ./...) || exit 1; done
