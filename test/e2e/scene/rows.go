@@ -97,21 +97,21 @@ func (r *Ring) ReadBack(ctx context.Context, level gocql.Consistency) error {
 // ReadThrough reads all rows through one node.
 func (r *Ring) ReadThrough(ctx context.Context, node string, level gocql.Consistency) error {
 	return r.through(ctx, node, func(s *cqlclient.Session) error {
-		var wrong error
+		var seen map[int]string
 		err := r.poll(ctx, reaction, "all rows can be read at "+level.String(), func(ctx context.Context) error {
-			var unread error
-			wrong, unread = compare(ctx, s, level)
-			if wrong != nil {
-				return nil // asking again would not mend it
-			}
-			return unread
+			var err error
+			seen, err = readAll(ctx, s, level)
+			return err
 		})
-		return errors.Join(wrong, err)
+		if err != nil {
+			return err
+		}
+		return compare(seen, level)
 	})
 }
 
-// compare reads all rows and says what is wrong with them, or why they cannot be read.
-func compare(ctx context.Context, s *cqlclient.Session, level gocql.Consistency) (wrong, unavailable error) {
+// readAll reads all rows by their ids.
+func readAll(ctx context.Context, s *cqlclient.Session, level gocql.Consistency) (map[int]string, error) {
 	iter := s.Query("SELECT id, value FROM " + keyspace + ".rows").Consistency(level).IterContext(ctx)
 	seen := map[int]string{}
 	var id int
@@ -122,13 +122,18 @@ func compare(ctx context.Context, s *cqlclient.Session, level gocql.Consistency)
 	if err := iter.Close(); err != nil {
 		return nil, fmt.Errorf("read rows: %w", err)
 	}
+	return seen, nil
+}
+
+// compare says what is wrong with the rows that were read.
+func compare(seen map[int]string, level gocql.Consistency) error {
 	for i := range rowCount {
 		if value, found := seen[i]; !found || value != rowText(i) {
-			return fmt.Errorf("row %d is %q at %s, and %q was acknowledged; %d of %d rows were read", i, value, level, rowText(i), len(seen), rowCount), nil
+			return fmt.Errorf("row %d is %q at %s, and %q was acknowledged; %d of %d rows were read", i, value, level, rowText(i), len(seen), rowCount)
 		}
 	}
 	if len(seen) != rowCount {
-		return fmt.Errorf("%d rows were read at %s, and %d were written", len(seen), level, rowCount), nil
+		return fmt.Errorf("%d rows were read at %s, and %d were written", len(seen), level, rowCount)
 	}
-	return nil, nil
+	return nil
 }
