@@ -82,13 +82,13 @@ func (t Tools) Kubeconfig(ctx context.Context) (string, error) {
 
 // Names of the project's images, as images knows them.
 const (
-	operatorImage = "helenus"
-	agentImage    = "helenus-agent"
+	OperatorImage = "helenus"
+	AgentImage    = "helenus-agent"
 )
 
 // Build builds the images of the project and of a release of Cassandra, as far as they are not up to date, and returns their files.
 func (t Tools) Build(ctx context.Context, version string) ([]string, error) {
-	out, err := t.run(ctx, "images", "build", "cassandra-"+version, operatorImage, agentImage, "--repo", t.Repository)
+	out, err := t.run(ctx, "images", "build", "cassandra-"+version, OperatorImage, AgentImage, "--repo", t.Repository)
 	return strings.Fields(out), err
 }
 
@@ -113,14 +113,14 @@ func loaded(out string) (install.Images, error) {
 		pinned := fields[1] + "@" + fields[2]
 		repository, _, _ := strings.Cut(fields[1], ":")
 		switch repository[strings.LastIndex(repository, "/")+1:] {
-		case operatorImage:
+		case OperatorImage:
 			images.Operator = pinned
-		case agentImage:
+		case AgentImage:
 			images.Agent = pinned
 		}
 	}
 	if images.Operator == "" || images.Agent == "" {
-		return images, fmt.Errorf("read what localkube load printed: the images %s and %s are not in it", operatorImage, agentImage)
+		return images, fmt.Errorf("read what localkube load printed: the images %s and %s are not in it", OperatorImage, AgentImage)
 	}
 	return images, nil
 }
