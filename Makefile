@@ -83,7 +83,7 @@ test-cluster: cluster ## The local Kubernetes for real: a pod of each Cassandra,
 e2e: ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && go test -tags e2e -timeout 60m -count 1 -v $(if $(RUN),-run '$(RUN)') .
 
-bench: ## Measure what docs/performance.md says (takes an hour; leave the machine alone meanwhile)
+bench: ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the machine alone meanwhile)
 	cd test/e2e && go run ./bench
 
 lint: $(TOOLS)/golangci-lint ## Static checks, the import rules of the layout among them
