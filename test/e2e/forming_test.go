@@ -39,6 +39,49 @@ func TestOneNode(t *testing.T) {
 	}
 }
 
+// TestTwoDatacenters: two datacenters form together, each with its own settings, and replicate to each other.
+func TestTwoDatacenters(t *testing.T) {
+	s := open(t, "e2e-two")
+	var ring *scene.Ring
+	took(t, "two datacenters have formed", func() (err error) {
+		ring, err = s.Form(t.Context(), sampleOf(t, "two-datacenters.yaml"))
+		return err
+	})
+	wantRingSeen(t, ring)
+	wantSystemKeyspaces(t, ring, map[string]string{"online": "3", "analytics": "1"})
+	took(t, "rows are written in both and read in each", func() error {
+		if err := ring.Fill(t.Context(), gocql.EachQuorum); err != nil {
+			return err
+		}
+		return ring.ReadBack(t.Context(), gocql.LocalQuorum)
+	})
+	for _, n := range ring.Nodes(t.Context()) {
+		want := "5000ms" // the default of Cassandra 5.0
+		if n.Spec.Datacenter == "analytics" {
+			want = "30s"
+		}
+		if got := setting(t, ring, n.Name, "read_request_timeout"); got != want {
+			t.Errorf("node %s has read_request_timeout %q, want %q", n.Name, got, want)
+		}
+	}
+}
+
+// setting is what a running node says of one of its settings.
+func setting(t *testing.T, r *scene.Ring, node, name string) string {
+	t.Helper()
+	session, err := r.Session(t.Context(), node)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer session.Close()
+	var value string
+	if err := session.Query("SELECT value FROM system_views.settings WHERE name = ?", name).Consistency(gocql.One).ScanContext(t.Context(), &value); err != nil {
+		t.Errorf("read setting %s of node %s: %v", name, node, err)
+	}
+	return value
+}
+
 // TestThreeRacks: a ring forms at once, each rack in its zone, with equal shares, one schema, and system keyspaces that survive the loss of a rack.
 func TestThreeRacks(t *testing.T) {
 	ring := threeRacks(t)
@@ -127,47 +170,4 @@ func wantNoTokenBesideCassandra(t *testing.T, pod *corev1.Pod) {
 			}
 		}
 	}
-}
-
-// TestTwoDatacenters: two datacenters form together, each with its own settings, and replicate to each other.
-func TestTwoDatacenters(t *testing.T) {
-	s := open(t, "e2e-two")
-	var ring *scene.Ring
-	took(t, "two datacenters have formed", func() (err error) {
-		ring, err = s.Form(t.Context(), sampleOf(t, "two-datacenters.yaml"))
-		return err
-	})
-	wantRingSeen(t, ring)
-	wantSystemKeyspaces(t, ring, map[string]string{"online": "3", "analytics": "1"})
-	took(t, "rows are written in both and read in each", func() error {
-		if err := ring.Fill(t.Context(), gocql.EachQuorum); err != nil {
-			return err
-		}
-		return ring.ReadBack(t.Context(), gocql.LocalQuorum)
-	})
-	for _, n := range ring.Nodes(t.Context()) {
-		want := "5000ms" // the default of Cassandra 5.0
-		if n.Spec.Datacenter == "analytics" {
-			want = "30s"
-		}
-		if got := setting(t, ring, n.Name, "read_request_timeout"); got != want {
-			t.Errorf("node %s has read_request_timeout %q, want %q", n.Name, got, want)
-		}
-	}
-}
-
-// setting is what a running node says of one of its settings.
-func setting(t *testing.T, r *scene.Ring, node, name string) string {
-	t.Helper()
-	session, err := r.Session(t.Context(), node)
-	if err != nil {
-		t.Error(err)
-		return ""
-	}
-	defer session.Close()
-	var value string
-	if err := session.Query("SELECT value FROM system_views.settings WHERE name = ?", name).Consistency(gocql.One).ScanContext(t.Context(), &value); err != nil {
-		t.Errorf("read setting %s of node %s: %v", name, node, err)
-	}
-	return value
 }

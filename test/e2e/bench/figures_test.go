@@ -41,3 +41,11 @@ func TestWhatWasNotMeasuredIsNotPrinted(t *testing.T) {
 		t.Errorf("a busy machine is not mentioned:\n%s", got)
 	}
 }
+
+func TestTheTimeInTheMiddleCounts(t *testing.T) {
+	for want, times := range map[time.Duration][]time.Duration{1: {1}, 2: {9, 1, 2}, 5: {5, 1}} {
+		if got := middle(times); got != want {
+			t.Errorf("the middle of %v is %v, want %v", times, got, want)
+		}
+	}
+}

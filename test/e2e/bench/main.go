@@ -53,6 +53,7 @@ type bench struct {
 	images     install.Images
 	parts      []string
 	sizes      []int
+	repeat     int
 	idle       time.Duration
 	patience   float64
 	// shown is the command line, for the report.
@@ -77,7 +78,7 @@ func command() *cobra.Command {
   memory      resident memory of the operator and the agents
   idle        writes to the API server while nothing happens (local cluster alone)
 
-The whole takes half an hour on two cores. Nothing else should run on the machine:
+The whole takes three quarters of an hour on two cores. Nothing else should run on the machine:
 what does is in the figures, and the load that was there is in the report.`,
 		Example:      "  go run ./bench > figures.md\n  go run ./bench --parts formation --sizes 3",
 		Args:         cobra.NoArgs,
@@ -98,6 +99,7 @@ what does is in the figures, and the load that was there is in the report.`,
 	f.StringVar(&b.images.Agent, "agent-image", "", "`image` of the agent (default: likewise)")
 	f.StringSliceVar(&b.parts, "parts", allParts, "what to measure")
 	f.IntSliceVar(&b.sizes, "sizes", []int{3, 9}, "sizes of the rings, each a multiple of 3: there are three racks")
+	f.IntVar(&b.repeat, "repeat", 3, "how often each formation is measured; the time in the middle counts")
 	f.DurationVar(&b.idle, "idle", 10*time.Minute, "how long nothing happens while writes are counted")
 	f.Float64Var(&b.patience, "patience", 1, "`factor` on the times after which something counts as broken")
 	return c
@@ -108,6 +110,9 @@ func (b *bench) check() error {
 		if !slices.Contains(allParts, part) {
 			return fmt.Errorf("--parts %s: there are %s", part, strings.Join(allParts, ", "))
 		}
+	}
+	if b.repeat < 1 || len(b.sizes) == 0 {
+		return fmt.Errorf("--repeat %d and --sizes %v: must be one or more", b.repeat, b.sizes)
 	}
 	for _, size := range b.sizes {
 		if size < 3 || size%3 != 0 {

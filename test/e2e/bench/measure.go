@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,22 +78,34 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 	return nil
 }
 
-// formations measures one node and the rings. The first node of all is formed twice and counts the second time: the first time its machine may still have
-// to get the image, which has nothing to do with forming.
+// formations measures one node and the rings, each several times: what counts is the time in the middle. A ring is formed before that which does not count:
+// the machines may still have to get the images, which has nothing to do with forming.
 func (b *bench) formations(ctx context.Context, sample *v1alpha1.CassandraCluster, f *figures) error {
 	if _, err := b.form(ctx, shaped(sample, 3), nil); err != nil {
 		return err
 	}
-	var err error
-	if f.one, err = b.form(ctx, shaped(sample, 1), nil); err != nil {
-		return err
-	}
-	for _, size := range b.sizes {
-		if f.formed[size], err = b.form(ctx, shaped(sample, size), nil); err != nil {
-			return err
+	for _, size := range append([]int{1}, b.sizes...) {
+		var times []time.Duration
+		for range b.repeat {
+			took, err := b.form(ctx, shaped(sample, size), nil)
+			if err != nil {
+				return err
+			}
+			times = append(times, took)
+		}
+		if size == 1 {
+			f.one = middle(times)
+		} else {
+			f.formed[size] = middle(times)
 		}
 	}
 	return nil
+}
+
+// middle is the median; of two in the middle the longer one.
+func middle(times []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[len(sorted)/2]
 }
 
 // form forms a ring in a scene of its own, does something with it, and removes it again. It returns how long it took from the creation of the cluster

@@ -113,6 +113,18 @@ func (s *Stream) note(t *tally, id string, err error, over bool) {
 	}
 }
 
+// Served is the share of writes that were acknowledged through the nodes of which nothing was taken away, from 0 to 1. Call it after Stop.
+func (s *Stream) Served(taken ...string) float64 {
+	acknowledged, all := 0, 0
+	for node, t := range s.through {
+		if !slices.Contains(taken, node) {
+			acknowledged += len(t.acknowledged)
+			all += len(t.acknowledged) + t.refused
+		}
+	}
+	return float64(acknowledged) / float64(max(all, 1))
+}
+
 // Stop ends the stream and reads at ALL that everything is there which was acknowledged. It says how much that was, and how much was refused.
 func (s *Stream) Stop(ctx context.Context) (string, error) {
 	s.stop()
