@@ -185,12 +185,12 @@ func TestAgentKilled(t *testing.T) {
 			if !found {
 				t.Fatalf("pod %s is not there", victim)
 			}
-			agents := containerRestarts(t, ring, victim)[layout.AgentContainer]
+			before := agentOf(pod).ContainerID
 			while(t, ring, nil, "the agent is "+way.name+" and another runs", func() error {
 				if err := way.end(pod); err != nil {
 					return err
 				}
-				return ring.Until(t.Context(), 2*time.Minute, "another agent runs", func(now follow.Sight) error { return agentStarted(now, victim, agents) })
+				return ring.Until(t.Context(), 2*time.Minute, "another agent runs", func(now follow.Sight) error { return agentStarted(now, victim, before) })
 			})
 			if is, err := ring.JVM(t.Context(), victim); err != nil || is != was {
 				t.Errorf("the JVM was %+v and is %+v, error %v: it was to run on", was, is, err)
@@ -199,22 +199,28 @@ func TestAgentKilled(t *testing.T) {
 	}
 }
 
-// agentStarted holds when the agent's container was started again more often than that, and has put everything in its place.
-func agentStarted(now follow.Sight, node string, restarts int32) error {
+// agentOf is the status of the agent's container in a pod.
+func agentOf(pod *corev1.Pod) corev1.ContainerStatus {
+	i := slices.IndexFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == layout.AgentContainer })
+	if i < 0 {
+		return corev1.ContainerStatus{}
+	}
+	return pod.Status.InitContainerStatuses[i]
+}
+
+// agentStarted holds when the agent runs in another container than before, and has put everything in its place.
+func agentStarted(now follow.Sight, node, before string) error {
 	pod, found := now.Pod(node)
 	if !found {
 		return follow.Never(errors.New("the pod is gone"))
 	}
-	for _, status := range pod.Status.InitContainerStatuses {
-		if status.Name != layout.AgentContainer {
-			continue
-		}
-		if status.RestartCount <= restarts || status.Started == nil || !*status.Started {
-			return fmt.Errorf("its container was started again %d times, and had been %d times", status.RestartCount, restarts)
-		}
-		return nil
+	switch agent := agentOf(pod); {
+	case agent.ContainerID == before || agent.State.Running == nil:
+		return fmt.Errorf("its container is %s, and was %s", agent.ContainerID, before)
+	case agent.Started == nil || !*agent.Started:
+		return errors.New("its container has not started yet")
 	}
-	return errors.New("its container is not in the status of the pod")
+	return nil
 }
 
 // exchangeAgent gives the agent the same image by another name: kubelet cannot know that it is the same. With a digest, the tag says nothing.
