@@ -1,0 +1,111 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster"
+	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+func writer(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *Writer {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+	return &Writer{Client: c, Live: c, Now: time.Now}
+}
+
+func snapshot() *facts.Snapshot {
+	return &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "uid"}}}
+}
+
+func service(name string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+}
+
+func confirmed(context.Context) error { return nil }
+
+// An object that was decoded does not carry its kind: the store must know the write under the kind that views have.
+func TestAWriteIsNotedUnderItsKind(t *testing.T) {
+	w, store := writer(t, interceptor.Funcs{}), &consistency.Store{}
+	plan := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.Create, Object: service("orders")}}}
+	if done := w.Do(t.Context(), snapshot(), plan, confirmed, store); done.Err != nil || done.Done != 1 {
+		t.Fatalf("done %+v", done)
+	}
+	if key := (consistency.Key{Kind: "Service", Namespace: "shop", Name: "orders"}); !store.Pending(key) {
+		t.Errorf("the store does not wait for %s", key)
+	}
+}
+
+func TestAFailedWriteEndsThePassAndARejectedPodDoesNot(t *testing.T) {
+	refuse := interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+		switch object.GetName() {
+		case "rejected":
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, object.GetName(), errors.New("exceeded quota"))
+		case "broken":
+			return apierrors.NewInternalError(errors.New("broken"))
+		}
+		return c.Create(ctx, object, opts...)
+	}}
+	w := writer(t, refuse)
+	plan := cluster.Plan{Writes: []cluster.Write{
+		{Verb: cluster.Create, Object: pod("rejected")}, {Verb: cluster.Create, Object: pod("accepted")},
+		{Verb: cluster.Create, Object: service("broken")}, {Verb: cluster.Create, Object: service("never")},
+	}}
+	done := w.Do(t.Context(), snapshot(), plan, confirmed, &consistency.Store{})
+	if done.Done != 2 || done.Err == nil || !apierrors.IsForbidden(errors.Unwrap(firstOf(done.Rejected))) {
+		t.Errorf("done %+v, want two writes, the quota as rejection and the third as failure", done)
+	}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "never"}, &corev1.Service{}); !apierrors.IsNotFound(err) {
+		t.Error("a write was carried out after one that failed")
+	}
+}
+
+func firstOf(joined error) error {
+	if many, ok := joined.(interface{ Unwrap() []error }); ok { //nolint:errorlint // a joined error is looked into
+		return many.Unwrap()[0]
+	}
+	return joined
+}
+
+func TestNothingIsWrittenLiveThatWasNotConfirmed(t *testing.T) {
+	w := writer(t, interceptor.Funcs{})
+	plan := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.Create, Object: service("orders"), Live: true}}}
+	changed := errors.New("changed")
+	done := w.Do(t.Context(), snapshot(), plan, func(context.Context) error { return changed }, &consistency.Store{})
+	if done.Done != 0 || !errors.Is(done.Err, changed) {
+		t.Errorf("done %+v, want nothing and the reason", done)
+	}
+}
+
+func TestADeletionAndAnApplyNeedAUID(t *testing.T) {
+	for _, verb := range []cluster.Verb{cluster.Delete, cluster.Apply} {
+		w := writer(t, interceptor.Funcs{}, pod("orders-dc1-r1-0"))
+		done := w.Do(t.Context(), snapshot(), cluster.Plan{Writes: []cluster.Write{{Verb: verb, Object: pod("orders-dc1-r1-0")}}}, confirmed, &consistency.Store{})
+		if done.Err == nil {
+			t.Errorf("%s without a uid was carried out", verb)
+		}
+	}
+}
