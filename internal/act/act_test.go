@@ -84,7 +84,7 @@ func TestAFailedWriteEndsThePassAndARejectedPodDoesNot(t *testing.T) {
 }
 
 func firstOf(joined error) error {
-	if many, ok := joined.(interface{ Unwrap() []error }); ok { //nolint:errorlint // a joined error is looked into
+	if many, ok := joined.(interface{ Unwrap() []error }); ok {
 		return many.Unwrap()[0]
 	}
 	return joined
