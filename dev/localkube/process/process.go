@@ -129,8 +129,8 @@ func Alive(pidFile string) (int, bool) {
 	if _, err := fmt.Sscanf(string(content), "%d %d", &pid, &started); err != nil {
 		return 0, false
 	}
-	now, err := startTime(pid)
-	return pid, err == nil && now == started
+	now, ended, err := startTime(pid)
+	return pid, err == nil && !ended && now == started
 }
 
 // Stop ends the process of the pid file: SIGTERM, then SIGKILL when it has not
@@ -212,7 +212,9 @@ func signalAndWait(fd int, sig unix.Signal, limit time.Duration) (bool, error) {
 }
 
 func writePidFile(file string, pid int) error {
-	started, err := startTime(pid)
+	// A program that has ended already is no error of its start: whoever waits
+	// for it finds it ended, and shows its log.
+	started, _, err := startTime(pid)
 	if err != nil {
 		return err
 	}
@@ -226,20 +228,22 @@ func writePidFile(file string, pid int) error {
 	return nil
 }
 
-// startTime is field 22 of /proc/PID/stat: clock ticks after boot. A zombie has
-// ended, so it counts as not found.
-func startTime(pid int) (uint64, error) {
+// startTime is field 22 of /proc/PID/stat: clock ticks after boot; and whether
+// the process has ended and only waits to be reaped.
+func startTime(pid int) (ticks uint64, ended bool, err error) {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return 0, fmt.Errorf("read start time: %w", err)
+		return 0, false, fmt.Errorf("read start time: %w", err)
 	}
 	// The program's name, in parentheses, may hold spaces and parentheses.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
-		return 0, fmt.Errorf("read start time of %d: short stat line", pid)
+		return 0, false, fmt.Errorf("read start time of %d: short stat line", pid)
 	}
-	if state := fields[0][0]; state == 'Z' || state == 'X' {
-		return 0, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
+	ticks, err = strconv.ParseUint(string(fields[19]), 10, 64)
+	if err != nil {
+		return 0, false, fmt.Errorf("read start time of %d: %w", pid, err)
 	}
-	return strconv.ParseUint(string(fields[19]), 10, 64)
+	state := fields[0][0]
+	return ticks, state == 'Z' || state == 'X', nil
 }

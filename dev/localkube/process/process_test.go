@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func spec(t *testing.T, script string) Spec {
@@ -82,6 +85,26 @@ func TestForeignPidIsNotAlive(t *testing.T) {
 	}
 	if err := Stop(file, time.Second); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A start must not depend on whether the program lives long enough to be looked at.
+func TestPidFileOfAProgramThatHasEndedAlready(t *testing.T) {
+	cmd := exec.Command("true") //nolint:noctx // it ends by itself
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	// Waits until it has ended and leaves it unreaped.
+	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	if err := writePidFile(file, cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := Alive(file); ok {
+		t.Error("a program that has ended counts as alive")
 	}
 }
 
