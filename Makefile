@@ -20,17 +20,17 @@ help: ## Show what can be made
 	  /^## / {sub(/^## /, ""); printf "\n%s\n", $$0} \
 	  /^[a-z][a-z0-9-]*:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Only a KUBECONFIG on make's command line counts: one in the environment may be that of something dear.
+KUBECONFIG_GIVEN := $(if $(filter command%,$(origin KUBECONFIG)),$(KUBECONFIG))
+
 ## Use
 .PHONY: demo demo-down
-demo: ## Everything from nothing: Kubernetes, images, Helenus, a three-rack ring, a row written and read (KUBECONFIG=FILE uses a cluster you have)
+demo: $(if $(KUBECONFIG_GIVEN),,local-tools) ## Everything from nothing: Kubernetes, images, Helenus, a three-rack ring, a row written and read (KUBECONFIG=FILE uses a cluster you have)
 	cd dev/demo && go run . up $(if $(KUBECONFIG_GIVEN),--kubeconfig $(KUBECONFIG_GIVEN))
 
 demo-down: ## Remove the demo and, if it was on this machine, its Kubernetes
 	cd dev/demo && go run . down $(if $(KUBECONFIG_GIVEN),--kubeconfig $(KUBECONFIG_GIVEN))
 	@$(if $(KUBECONFIG_GIVEN),:,$(MAKE) cluster-down)
-
-# Only a KUBECONFIG on make's command line counts: one in the environment may be that of something dear.
-KUBECONFIG_GIVEN := $(if $(filter command%,$(origin KUBECONFIG)),$(KUBECONFIG))
 
 ## A real cluster on this machine
 .PHONY: cluster cluster-down cluster-status
@@ -43,8 +43,9 @@ cluster-down: $(BIN)/localkube ## Stop that cluster and leave nothing behind
 cluster-status: $(BIN)/localkube ## Show its nodes, processes, memory and disk
 	$(BIN)/localkube status
 
-.PHONY: cluster-up
-cluster-up: $(BIN)/localkube $(BIN)/images
+.PHONY: cluster-up local-tools
+local-tools: $(BIN)/localkube $(BIN)/images
+cluster-up: local-tools
 	$(BIN)/localkube up
 	$(BIN)/images build cassandra
 	$(BIN)/localkube load $(foreach v,$(CASSANDRA_VERSIONS),"$$($(BIN)/images path cassandra-$(v))")
@@ -80,10 +81,10 @@ test-cluster: cluster ## The local Kubernetes for real: a pod of each Cassandra,
 	$(BIN)/localkube down
 	cd dev/localkube && go test -tags cluster -timeout 30m ./cluster/...
 
-e2e: ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
+e2e: local-tools ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && go test -tags e2e -timeout 60m -count 1 -v $(if $(RUN),-run '$(RUN)') .
 
-bench: ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the machine alone meanwhile)
+bench: local-tools ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the machine alone meanwhile)
 	cd test/e2e && go run ./bench
 
 lint: $(TOOLS)/golangci-lint ## Static checks, the import rules of the layout among them

@@ -48,7 +48,7 @@ func (t Tools) path(name string) string { return filepath.Join(t.Repository, "bi
 func (t Tools) Check() error {
 	for _, name := range []string{"localkube", "images"} {
 		if _, err := os.Stat(t.path(name)); errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s is not built: run `make localkube images` in %s, or use another Kubernetes by --kubeconfig", t.path(name), t.Repository)
+			return fmt.Errorf("%s is not built: run `make local-tools` in %s, or use another Kubernetes by --kubeconfig", t.path(name), t.Repository)
 		}
 	}
 	return nil
