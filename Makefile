@@ -11,7 +11,7 @@ BIN   := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 
 # The modules of the repository. Those that need a running server have targets of their own.
-UNIT_MODULES := . dev/localkube dev/images dev/demo
+UNIT_MODULES := . internal/simulate dev/localkube dev/images dev/demo
 MODULES      := $(UNIT_MODULES) test/api $(wildcard test/e2e) tools
 
 .PHONY: help
