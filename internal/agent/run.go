@@ -25,6 +25,7 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/initd"
 	"helenus.io/helenus/internal/pki"
+	"helenus.io/helenus/internal/threads"
 )
 
 // Run is an agent until ctx ends. It returns nil then, and an error if it could not begin or a server failed.
@@ -125,7 +126,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 	}
 	certificates := pki.NewFiles(o.path(layout.CertificateDir))
 	a := execute.New(execute.Host{
-		Clock:   systemClock{},
+		Threads: threads.Goroutines{},
 		Init:    initd.NewClient(o.path(filepath.Join(layout.SharedDir, initd.SocketName)), initd.PauseFor(time.Second)),
 		Journal: pod.NewJournal(data),
 		Disk:    pod.NewDisk(volumes, time.Now),
@@ -161,11 +162,6 @@ func (e *environment) line(o Options, a *execute.Agent, logger *log.Logger) (*re
 		Now: time.Now, Random: rand.Float64, Changed: a.Wake, Logf: logger.Printf,
 	}), nil
 }
-
-type systemClock struct{}
-
-func (systemClock) Now() time.Time                         { return time.Now() }
-func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // health is what probes and Prometheus see of an agent.
 type health struct {

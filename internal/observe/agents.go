@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/agentapi"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/pki"
+	"helenus.io/helenus/internal/threads"
 )
 
 const (
@@ -27,30 +30,44 @@ const (
 // Agents keeps in touch with the agents of all clusters: one long poll for each pod, whose last answer is what a pass sees, and which wakes the cluster
 // when it changes. It outlives passes and decides nothing.
 type Agents struct {
-	// Material gives the operator's certificate towards one cluster.
-	Material func(cluster types.NamespacedName, uid types.UID) pki.Source
 	// Wake is called when an answer changes.
 	Wake func(cluster types.NamespacedName)
-	// Now is the clock.
-	Now func() time.Time
+	// Dial begins to ask an agent: Over in a real cluster.
+	Dial func(Target) Asker
+	// Threads run and wait.
+	Threads threads.Threads
 
 	mutex    sync.Mutex
-	contacts map[target]*contact
+	contacts map[Target]*contact
 }
 
-// target is one agent: of a node, in a pod, at an address.
-type target struct {
-	cluster types.NamespacedName
-	uid     types.UID
-	node    string
-	pod     types.UID
-	address string
+// Target is one agent: of a node, in a pod, at an address.
+type Target struct {
+	Cluster types.NamespacedName
+	UID     types.UID
+	Node    string
+	Pod     types.UID
+	Address string
+}
+
+// Asker asks one agent: agentapi.Client.
+type Asker interface {
+	Facts(ctx context.Context) (*facts.Agent, error)
+	WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error)
+	Close()
+}
+
+// Over asks agents over mutual TLS, with the operator's certificate towards each cluster.
+func Over(material func(cluster types.NamespacedName, uid types.UID) pki.Source, now func() time.Time) func(Target) Asker {
+	return func(t Target) Asker {
+		return agentapi.NewClient(material(t.Cluster, t.UID), pki.NodeOf(t.UID, t.Node), agentapi.FactsAddress(t.Address), now)
+	}
 }
 
 // contact is the long poll of one agent.
 type contact struct {
 	cancel context.CancelFunc
-	client *agentapi.Client
+	client Asker
 
 	mutex  sync.Mutex
 	answer *facts.Agent
@@ -72,8 +89,9 @@ func (c *contact) get() (*facts.Agent, string) {
 // Fill puts the last answer of each agent into a snapshot, keeps in touch with pods that are new, and lets go of pods that are gone.
 func (a *Agents) Fill(s *facts.Snapshot) {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
-	present := map[target]bool{}
-	for _, n := range s.Nodes {
+	present := map[Target]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
+		n := s.Nodes[name]
 		t, ok := targetOf(key, s, n)
 		if !ok {
 			continue
@@ -87,14 +105,14 @@ func (a *Agents) Fill(s *facts.Snapshot) {
 // Forget ends all contacts of a cluster.
 func (a *Agents) Forget(cluster types.NamespacedName) { a.keepOnly(cluster, nil) }
 
-func targetOf(key types.NamespacedName, s *facts.Snapshot, n *facts.Node) (target, bool) {
+func targetOf(key types.NamespacedName, s *facts.Snapshot, n *facts.Node) (Target, bool) {
 	if n.Pod == nil || n.Pod.Status.PodIP == "" {
-		return target{}, false
+		return Target{}, false
 	}
-	return target{cluster: key, uid: s.Cluster.UID, node: n.Name, pod: n.Pod.UID, address: n.Pod.Status.PodIP}, true
+	return Target{Cluster: key, UID: s.Cluster.UID, Node: n.Name, Pod: n.Pod.UID, Address: n.Pod.Status.PodIP}, true
 }
 
-func (a *Agents) contact(t target) *contact {
+func (a *Agents) contact(t Target) *contact {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if c, ok := a.contacts[t]; ok {
@@ -103,22 +121,22 @@ func (a *Agents) contact(t target) *contact {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &contact{
 		cancel: cancel,
-		client: agentapi.NewClient(a.Material(t.cluster, t.uid), pki.NodeOf(t.uid, t.node), agentapi.FactsAddress(t.address), a.Now),
+		client: a.Dial(t),
 		reason: "it was not asked yet",
 	}
 	if a.contacts == nil {
-		a.contacts = map[target]*contact{}
+		a.contacts = map[Target]*contact{}
 	}
 	a.contacts[t] = c
-	go a.follow(ctx, t, c)
+	a.Threads.Go(func() { a.follow(ctx, t, c) })
 	return c
 }
 
-func (a *Agents) keepOnly(cluster types.NamespacedName, present map[target]bool) {
+func (a *Agents) keepOnly(cluster types.NamespacedName, present map[Target]bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for t, c := range a.contacts {
-		if t.cluster == cluster && !present[t] {
+		if t.Cluster == cluster && !present[t] {
 			c.cancel()
 			delete(a.contacts, t)
 		}
@@ -126,7 +144,7 @@ func (a *Agents) keepOnly(cluster types.NamespacedName, present map[target]bool)
 }
 
 // follow asks an agent again and again, each time for facts that differ from the last ones.
-func (a *Agents) follow(ctx context.Context, t target, c *contact) {
+func (a *Agents) follow(ctx context.Context, t Target, c *contact) {
 	defer c.client.Close()
 	digest, pause := "", firstPause
 	for ctx.Err() == nil {
@@ -138,14 +156,10 @@ func (a *Agents) follow(ctx context.Context, t target, c *contact) {
 			_, before := c.get()
 			c.set(nil, err.Error())
 			if digest != "" || before == "" {
-				a.Wake(t.cluster) // it answered before
+				a.Wake(t.Cluster) // it answered before
 			}
 			digest = ""
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pause):
-			}
+			a.Threads.Wait(ctx, pause, nil)
 			pause = min(2*pause, lastPause)
 			continue
 		}
@@ -154,17 +168,17 @@ func (a *Agents) follow(ctx context.Context, t target, c *contact) {
 		c.set(answer, "")
 		if now != digest {
 			digest = now
-			a.Wake(t.cluster)
+			a.Wake(t.Cluster)
 		}
 	}
 }
 
-func (a *Agents) ask(ctx context.Context, t target, client *agentapi.Client, digest string) (*facts.Agent, error) {
+func (a *Agents) ask(ctx context.Context, t Target, client Asker, digest string) (*facts.Agent, error) {
 	wait := agentapi.MaxWait / 2
 	if digest == "" {
 		wait = 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait+askPatience)
+	ctx, cancel := a.Threads.WithTimeout(ctx, wait+askPatience)
 	defer cancel()
 	var answer *facts.Agent
 	var err error
@@ -176,36 +190,29 @@ func (a *Agents) ask(ctx context.Context, t target, client *agentapi.Client, dig
 	if err != nil {
 		return nil, err
 	}
-	return answer, agentapi.Of(answer, t.uid, t.node, t.pod)
+	return answer, agentapi.Of(answer, t.UID, t.Node, t.Pod)
 }
 
 // Confirm asks every agent that a snapshot has an answer of, now, and returns ErrChanged if one of them says something else than it said.
 func (a *Agents) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, askedAtOnce)
-	errs := make(chan error, len(s.Nodes))
-	for _, n := range s.Nodes {
+	var ask []func()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
+		n := s.Nodes[name]
 		t, ok := targetOf(key, s, n)
 		if !ok || n.Agent == nil {
 			continue
 		}
-		wait.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			errs <- a.confirm(ctx, t, n)
-		})
+		i := len(errs)
+		errs = append(errs, nil)
+		ask = append(ask, func() { errs[i] = a.confirm(ctx, t, n) })
 	}
-	wait.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
-	}
-	return errors.Join(all...)
+	a.Threads.Together(askedAtOnce, ask...)
+	return errors.Join(errs...)
 }
 
-func (a *Agents) confirm(ctx context.Context, t target, n *facts.Node) error {
+func (a *Agents) confirm(ctx context.Context, t Target, n *facts.Node) error {
 	answer, err := a.ask(ctx, t, a.contact(t).client, "")
 	switch {
 	case err != nil:

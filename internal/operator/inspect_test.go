@@ -70,7 +70,7 @@ func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 	t.Helper()
 	c := reading(t, objects...)
 	return &Reconciler{
-		Reader:   &observe.Reader{Cache: c, Live: c, Agents: &observe.Agents{Now: at}, Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: at},
+		Reader:   &observe.Reader{Cache: c, Live: c, Agents: &observe.Agents{}, Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: at},
 		Status:   c,
 		Now:      at,
 		clusters: map[types.NamespacedName]*memory{orders: {}},

@@ -34,6 +34,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/observe"
+	"helenus.io/helenus/internal/threads"
 )
 
 // workers is how many clusters have a pass at the same time.
@@ -94,8 +95,8 @@ func add(m manager.Manager, o Options) error {
 	signing := &authorities{secrets: m.GetAPIReader(), now: time.Now}
 	woken := make(chan event.GenericEvent, 1024)
 	agents := &observe.Agents{
-		Material: signing.source,
-		Now:      time.Now,
+		Dial:    observe.Over(signing.source, time.Now),
+		Threads: threads.Goroutines{},
 		Wake: func(key types.NamespacedName) {
 			woken <- event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
 		},

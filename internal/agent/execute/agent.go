@@ -8,6 +8,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/threads"
 )
 
 // Agent is one agent at work.
@@ -49,11 +50,12 @@ type Agent struct {
 	answer     *facts.Agent
 	digest     string
 
-	wake     *signal
-	look     *signal
-	report   *signal
-	answered *broadcast
-	results  chan result
+	wake     *threads.Signal
+	look     *threads.Signal
+	report   *threads.Signal
+	answered broadcast
+	// ended is the result of the action under way, when there is one.
+	ended *result
 }
 
 // failure counts how often an action failed in a row.
@@ -85,8 +87,7 @@ func New(host Host, self node.Self, o Options) *Agent {
 	a := &Agent{
 		host: host, self: self, memoryLimit: o.MemoryLimit, random: o.Random,
 		failures: map[node.ActionKind]failure{},
-		wake:     newSignal(), look: newSignal(), report: newSignal(), answered: newBroadcast(),
-		results: make(chan result, 1),
+		wake:     threads.NewSignal(), look: threads.NewSignal(), report: threads.NewSignal(),
 	}
 	memory, err := host.Journal.Load()
 	if err != nil {
@@ -97,41 +98,36 @@ func New(host Host, self node.Self, o Options) *Agent {
 }
 
 // Wake has the agent decide anew: something changed.
-func (a *Agent) Wake() { a.wake.set() }
+func (a *Agent) Wake() { a.wake.Set() }
 
 // Connect gives the agent the parts of its host that need the agent to exist first.
 func (a *Agent) Connect(record Record) { a.host.Record = record }
 
 // Run works until ctx ends. Cassandra is not stopped then: the next agent goes on.
 func (a *Agent) Run(ctx context.Context) {
-	var helpers sync.WaitGroup
-	helpers.Go(func() { a.followInit(ctx) })
-	helpers.Go(func() { a.followJVM(ctx) })
-	helpers.Go(func() { a.writeStatus(ctx) })
-	a.loop(ctx)
-	helpers.Wait()
+	a.host.Threads.Together(0,
+		func() { a.loop(ctx) },
+		func() { a.followInit(ctx) },
+		func() { a.followJVM(ctx) },
+		func() { a.writeStatus(ctx) },
+	)
 }
 
 // loop decides after every event, and carries out what was decided.
 func (a *Agent) loop(ctx context.Context) {
 	for ctx.Err() == nil {
+		a.finish()
 		decision := a.Decide()
 		a.holdStop(ctx, decision)
 		if decision.Action != nil {
 			a.begin(ctx, *decision.Action)
 			continue
 		}
-		var timer <-chan time.Time
+		pause := threads.Forever
 		if again := a.nextLook(decision); !again.IsZero() {
-			timer = a.host.Clock.After(max(again.Sub(a.host.Clock.Now()), 10*time.Millisecond))
+			pause = max(again.Sub(a.host.Threads.Now()), 10*time.Millisecond)
 		}
-		select {
-		case <-ctx.Done():
-		case <-a.wake.c:
-		case r := <-a.results:
-			a.finish(r)
-		case <-timer:
-		}
+		a.host.Threads.Wait(ctx, pause, a.wake)
 	}
 }
 
@@ -139,7 +135,7 @@ func (a *Agent) loop(ctx context.Context) {
 func (a *Agent) Decide() node.Decision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.host.Clock.Now()
+	now := a.host.Threads.Now()
 	f := a.gather()
 	a.giveWay(&f)
 	d := node.Next(f, now)
@@ -147,9 +143,9 @@ func (a *Agent) Decide() node.Decision {
 	polled := a.decision.Poll
 	a.decision, a.decidedAt, a.reportable = d, now, a.oriented()
 	if d.Poll != polled {
-		a.look.set()
+		a.look.Set()
 	}
-	a.report.set()
+	a.report.Set()
 	a.publish(&f, d)
 	return d
 }
@@ -177,7 +173,7 @@ func (a *Agent) holdStop(ctx context.Context, d node.Decision) {
 		return
 	}
 	a.mu.Lock()
-	due := a.host.Clock.Now().Sub(a.leaseAt) >= stopLease/3
+	due := a.host.Threads.Now().Sub(a.leaseAt) >= stopLease/3
 	seen := a.init
 	a.mu.Unlock()
 	if !due {
@@ -189,7 +185,7 @@ func (a *Agent) holdStop(ctx context.Context, d node.Decision) {
 		return
 	}
 	a.mu.Lock()
-	a.leaseAt = a.host.Clock.Now()
+	a.leaseAt = a.host.Threads.Now()
 	a.seeInit(state)
 	a.mu.Unlock()
 }

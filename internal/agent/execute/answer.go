@@ -13,6 +13,7 @@ import (
 	"helenus.io/helenus/internal/agentapi"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/threads"
 )
 
 // publish makes the answer to questions for facts anew. The lock is held.
@@ -60,7 +61,7 @@ func processState(i node.Init) facts.ProcessState {
 func (a *Agent) addresses(f *node.Facts) []facts.AddressUse {
 	uses := slices.Clone(f.Memory.Addresses)
 	if len(uses) > 0 && f.Init.Process != nil && uses[0].Address == a.self.Address {
-		uses[0].LastUsed = a.host.Clock.Now().UTC().Truncate(time.Minute)
+		uses[0].LastUsed = a.host.Threads.Now().UTC().Truncate(time.Minute)
 	}
 	return uses
 }
@@ -78,29 +79,26 @@ const freshEnough = time.Second
 // Fresh looks at the ring, if the last look is older than a second, and answers.
 func (a *Agent) Fresh(ctx context.Context) (*facts.Agent, string) {
 	a.mu.Lock()
-	stale := a.host.Clock.Now().Sub(a.jvm.AskedAt) > freshEnough && a.init.Process != nil
+	stale := a.host.Threads.Now().Sub(a.jvm.AskedAt) > freshEnough && a.init.Process != nil
 	a.mu.Unlock()
 	if stale {
 		a.LookAtRing(ctx)
 		a.Decide()
-		a.wake.set() // what was decided here is carried out by the loop alone
+		a.wake.Set() // what was decided here is carried out by the loop alone
 	}
 	return a.Answer()
 }
 
 // Wait returns the answer as soon as its digest is another one, or when ctx ends.
 func (a *Agent) Wait(ctx context.Context, digest string) (*facts.Agent, string) {
+	changed := a.answered.join()
+	defer a.answered.leave(changed)
 	for {
-		next := a.answered.next()
 		answer, now := a.Answer()
-		if now != digest {
+		if now != digest || ctx.Err() != nil {
 			return answer, now
 		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return answer, now
-		}
+		a.host.Threads.Wait(ctx, threads.Forever, changed)
 	}
 }
 
@@ -150,10 +148,10 @@ const liveWithin = 2 * time.Minute
 // Live says whether the agent itself works: its lock can be taken, and it has decided lately. An idle agent is made to decide.
 func (a *Agent) Live() (bool, string) {
 	a.mu.Lock()
-	silent := a.host.Clock.Now().Sub(a.decidedAt)
+	silent := a.host.Threads.Now().Sub(a.decidedAt)
 	a.mu.Unlock()
 	if silent > liveWithin/4 {
-		a.wake.set()
+		a.wake.Set()
 	}
 	if silent > liveWithin {
 		return false, fmt.Sprintf("the agent has decided nothing for %s", silent.Round(time.Second))

@@ -154,11 +154,6 @@ func (w *world) lastStatus() v1alpha1.CassandraNodeStatus {
 
 // The interfaces of Host.
 
-type realClock struct{}
-
-func (realClock) Now() time.Time                         { return time.Now() }
-func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
-
 type fakeInit struct{ *world }
 
 func (f fakeInit) State(context.Context) (initd.State, error) {

@@ -8,6 +8,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/threads"
 )
 
 const (
@@ -36,10 +37,7 @@ func (a *Agent) followInit(ctx context.Context) {
 			}
 			seen = initd.State{}
 			a.loseInit(err)
-			select {
-			case <-ctx.Done():
-			case <-a.host.Clock.After(initPause):
-			}
+			a.host.Threads.Wait(ctx, initPause, nil)
 			continue
 		}
 		seen = state
@@ -59,14 +57,14 @@ func (a *Agent) seeInit(state initd.State) {
 	a.init, a.initAnswers, a.initAsked = state, true, true
 	if p := state.Process; p != nil && (before == nil || before.StartID != p.StartID || a.jvm.StartID != p.StartID) {
 		a.jvm = node.JVM{StartID: p.StartID}
-		a.look.set()
+		a.look.Set()
 	}
 	if state.Process == nil && before != nil {
 		a.disk = node.Disk{}
 		a.jvm.FatalLine = a.host.Files.FatalLine(before.StartedAt)
 	}
 	if changed {
-		a.wake.set()
+		a.wake.Set()
 	}
 }
 
@@ -75,7 +73,7 @@ func (a *Agent) loseInit(err error) {
 	defer a.mu.Unlock()
 	if !a.initAsked {
 		a.initAsked = true
-		a.wake.set()
+		a.wake.Set()
 	}
 	if !a.initAnswers {
 		return
@@ -87,7 +85,7 @@ func (a *Agent) loseInit(err error) {
 	if a.init.Process != nil {
 		a.disk = node.Disk{} // whatever ran there has ended with its container
 	}
-	a.wake.set()
+	a.wake.Set()
 }
 
 // followJVM looks at the ring as often as the decision asks, and at once when it is told to.
@@ -96,15 +94,12 @@ func (a *Agent) followJVM(ctx context.Context) {
 		a.mu.Lock()
 		poll := a.decision.Poll
 		a.mu.Unlock()
-		var timer <-chan time.Time
-		if poll > 0 {
-			timer = a.host.Clock.After(poll)
+		if poll <= 0 {
+			poll = threads.Forever
 		}
-		select {
-		case <-ctx.Done():
+		a.host.Threads.Wait(ctx, poll, a.look)
+		if ctx.Err() != nil {
 			return
-		case <-a.look.c:
-		case <-timer:
 		}
 		a.LookAtRing(ctx)
 		a.LookAtProgress(ctx)
@@ -120,10 +115,10 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 		a.mu.Unlock()
 		return
 	}
-	startID, started := process.StartID, a.host.Clock.Now()
+	startID, started := process.StartID, a.host.Threads.Now()
 	a.mu.Unlock()
 
-	bounded, cancel := context.WithTimeout(ctx, lookTimeout)
+	bounded, cancel := a.host.Threads.WithTimeout(ctx, lookTimeout)
 	ring, err := a.host.JVM.Look(bounded)
 	cancel()
 	if ctx.Err() != nil {
@@ -139,22 +134,22 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	if err != nil {
 		a.jvm.Problem = err.Error()
 		a.progress.due = true
-		a.wake.set()
+		a.wake.Set()
 		return
 	}
-	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Clock.Now(), ""
+	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Threads.Now(), ""
 	if ring != nil {
 		a.jvm.Ring = ring
 	}
-	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) || a.host.Clock.Now().Sub(a.decidedAt) >= time.Minute {
-		a.wake.set()
+	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) || a.host.Threads.Now().Sub(a.decidedAt) >= time.Minute {
+		a.wake.Set()
 	}
 }
 
 // LookAtProgress asks init how much processor time the JVM has used, if that was not asked for a while: it tells a JVM that is frozen from one that is busy.
 func (a *Agent) LookAtProgress(ctx context.Context) {
 	a.mu.Lock()
-	now := a.host.Clock.Now()
+	now := a.host.Threads.Now()
 	due := a.progress.due && now.Sub(a.progress.at) >= progressEvery
 	a.mu.Unlock()
 	if !due {
@@ -183,7 +178,7 @@ const tablesEvery = time.Minute
 func (a *Agent) LookAtTables(ctx context.Context) {
 	a.mu.Lock()
 	startID, ring := a.jvm.StartID, a.jvm.Ring
-	now := a.host.Clock.Now()
+	now := a.host.Threads.Now()
 	due := ring != nil && ring.Mode == facts.ModeNormal && ring.NativeRunning && a.jvm.Problem == "" &&
 		(a.jvm.GCGrace == nil || a.tables.schema != ring.SchemaVersion) && now.Sub(a.tables.askedAt) >= tablesEvery
 	if due {
@@ -193,7 +188,7 @@ func (a *Agent) LookAtTables(ctx context.Context) {
 	if !due {
 		return
 	}
-	bounded, cancel := context.WithTimeout(ctx, lookTimeout)
+	bounded, cancel := a.host.Threads.WithTimeout(ctx, lookTimeout)
 	grace, err := a.host.JVM.SmallestGCGrace(bounded)
 	cancel()
 	a.mu.Lock()
@@ -202,7 +197,7 @@ func (a *Agent) LookAtTables(ctx context.Context) {
 		return // tried again in a while; until then the journal has the former value
 	}
 	a.jvm.GCGrace, a.tables.schema = &grace, ring.SchemaVersion
-	a.wake.set()
+	a.wake.Set()
 }
 
 // progress is a look at the processor time of a JVM.

@@ -12,11 +12,12 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/threads"
 )
 
 // Host is everything an agent touches.
 type Host struct {
-	Clock   Clock
+	Threads threads.Threads
 	Init    Init
 	Journal Journal
 	Disk    Disk
@@ -26,13 +27,6 @@ type Host struct {
 	Peers   Peers
 	// Logf writes one line of the agent's log.
 	Logf func(format string, args ...any)
-}
-
-// Clock is the time.
-type Clock interface {
-	Now() time.Time
-	// After sends the time once, so much later.
-	After(d time.Duration) <-chan time.Time
 }
 
 // Init is the client of helenus-init.

@@ -27,7 +27,7 @@ const (
 func (a *Agent) begin(ctx context.Context, action node.Action) {
 	a.mu.Lock()
 	f := a.gather()
-	memory := node.Before(&f, action, a.host.Clock.Now())
+	memory := node.Before(&f, action, a.host.Threads.Now())
 	if err := a.remember(memory); err != nil {
 		a.fail(action.Kind, err)
 		a.mu.Unlock()
@@ -39,16 +39,19 @@ func (a *Agent) begin(ctx context.Context, action node.Action) {
 		a.mu.Unlock()
 		return
 	}
-	a.doing = &node.Doing{Action: action, Since: a.host.Clock.Now()}
-	bounded, cancel := context.WithTimeout(ctx, limitOf(action.Kind))
+	a.doing = &node.Doing{Action: action, Since: a.host.Threads.Now()}
+	bounded, cancel := a.host.Threads.WithTimeout(ctx, limitOf(action.Kind))
 	a.interrupt = cancel
 	a.mu.Unlock()
-	go func() {
+	a.host.Threads.Go(func() {
 		r := effect(bounded)
 		cancel()
 		r.action = action
-		a.results <- r
-	}()
+		a.mu.Lock()
+		a.ended = &r
+		a.mu.Unlock()
+		a.wake.Set()
+	})
 }
 
 // limitOf is the longest that an action may take: everything else waits for it. A drain has a deadline of its own, which is earlier.
@@ -83,17 +86,6 @@ func (a *Agent) giveWay(f *node.Facts) {
 	}
 }
 
-// Perform carries out one action to its end: what Run does beside its loop, for a caller that has a loop of its own.
-func (a *Agent) Perform(ctx context.Context, action node.Action) {
-	a.begin(ctx, action)
-	a.mu.Lock()
-	under := a.doing != nil
-	a.mu.Unlock()
-	if under {
-		a.finish(<-a.results)
-	}
-}
-
 // remember makes a memory durable before anything follows from it. The lock is held.
 func (a *Agent) remember(memory node.Memory) error {
 	if reflect.DeepEqual(memory, a.memory) {
@@ -113,16 +105,20 @@ func (a *Agent) remember(memory node.Memory) error {
 	return nil
 }
 
-// finish takes the result of an action in.
-func (a *Agent) finish(r result) {
+// finish takes the result of the action in that was under way, if it has ended.
+func (a *Agent) finish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.doing = nil
+	if a.ended == nil {
+		return
+	}
+	r := *a.ended
+	a.ended, a.doing = nil, nil
 	if r.apply != nil {
 		r.apply(a)
 	}
 	f := a.gather()
-	now := a.host.Clock.Now()
+	now := a.host.Threads.Now()
 	var err error
 	switch {
 	case r.action.Kind == node.RunOperation:
@@ -142,13 +138,13 @@ func (a *Agent) finish(r result) {
 // fail notes a failure and when the action may be tried again. The lock is held.
 func (a *Agent) fail(kind node.ActionKind, err error) {
 	if errors.Is(err, ErrNotYet) {
-		a.failures[kind] = failure{node.Failure{Message: err.Error(), Until: a.host.Clock.Now().Add(notYetPause), NotYet: true}, 0}
+		a.failures[kind] = failure{node.Failure{Message: err.Error(), Until: a.host.Threads.Now().Add(notYetPause), NotYet: true}, 0}
 		return
 	}
 	f := a.failures[kind]
 	pause := min(firstRetry<<min(f.row, 10), longestRetry)
 	pause = pause/2 + time.Duration(a.random()*float64(pause)/2)
-	a.failures[kind] = failure{node.Failure{Message: err.Error(), Until: a.host.Clock.Now().Add(pause)}, f.row + 1}
+	a.failures[kind] = failure{node.Failure{Message: err.Error(), Until: a.host.Threads.Now().Add(pause)}, f.row + 1}
 	a.host.Logf("%s: %v", kind, err)
 }
 
@@ -175,9 +171,9 @@ func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
 	case node.OpenTraffic:
 		return a.thenLook(a.host.JVM.OpenNative)
 	case node.CloseTraffic:
-		return a.thenLook(untilDeadline(a.host.JVM.CloseNative, action.Deadline, a.host.Clock))
+		return a.thenLook(a.untilDeadline(a.host.JVM.CloseNative, action.Deadline))
 	case node.Drain:
-		return a.thenLook(untilDeadline(a.host.JVM.Drain, action.Deadline, a.host.Clock))
+		return a.thenLook(a.untilDeadline(a.host.JVM.Drain, action.Deadline))
 	case node.SetSeeds:
 		return call(func(ctx context.Context) error { return a.setSeeds(ctx, action.Seeds) })
 	case node.ApplySettings:
@@ -205,12 +201,12 @@ func (a *Agent) thenLook(do func(context.Context) error) effect {
 	}
 }
 
-func untilDeadline(do func(context.Context) error, deadline time.Time, clock Clock) func(context.Context) error {
+func (a *Agent) untilDeadline(do func(context.Context) error, deadline time.Time) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if deadline.IsZero() {
 			return do(ctx)
 		}
-		ctx, cancel := context.WithTimeout(ctx, max(deadline.Sub(clock.Now()), time.Second))
+		ctx, cancel := a.host.Threads.WithTimeout(ctx, max(deadline.Sub(a.host.Threads.Now()), time.Second))
 		defer cancel()
 		return do(ctx)
 	}
@@ -246,7 +242,7 @@ func (a *Agent) askPeers(action node.Action) effect {
 		answers, silent := a.host.Peers.Ask(ctx, action.Ask, action.Address, action.HostID)
 		return result{apply: func(a *Agent) {
 			heard := a.peers.HeardAt
-			now := a.host.Clock.Now()
+			now := a.host.Threads.Now()
 			if len(answers) > 0 {
 				heard = now
 			}
@@ -377,10 +373,7 @@ func (a *Agent) kill(seen initd.State, dump bool) effect {
 	return func(ctx context.Context) result {
 		if dump && seen.Process != nil {
 			if _, err := a.host.Init.Signal(ctx, seen, *seen.Process, initd.SignalThreadDump); err == nil {
-				select {
-				case <-a.host.Clock.After(dumpTime):
-				case <-ctx.Done():
-				}
+				a.host.Threads.Wait(ctx, dumpTime, nil)
 			}
 		}
 		return end(ctx)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/threads"
 )
 
 // writeStatus keeps the record's status what it is to be: one write for a change, none while nothing changes. Changes that come while a write is under
@@ -17,21 +18,14 @@ func (a *Agent) writeStatus(ctx context.Context) {
 	var refused []byte // a status that the server does not take as it is
 	row := 0
 	for ctx.Err() == nil {
-		var timer <-chan time.Time
 		if row > 0 {
 			pause := min(firstRetry<<min(row-1, 10), longestRetry)
-			timer = a.host.Clock.After(pause/2 + time.Duration(a.random()*float64(pause)/2))
-			select {
-			case <-ctx.Done():
-				return
-			case <-timer:
-			}
+			a.host.Threads.Wait(ctx, pause/2+time.Duration(a.random()*float64(pause)/2), nil)
 		} else {
-			select {
-			case <-ctx.Done():
-				return
-			case <-a.report.c:
-			}
+			a.host.Threads.Wait(ctx, threads.Forever, a.report)
+		}
+		if ctx.Err() != nil {
+			return
 		}
 		record, wanted := a.statusToWrite()
 		if record == nil {
@@ -56,11 +50,8 @@ func (a *Agent) writeStatus(ctx context.Context) {
 			refused = text
 			a.host.Logf("write status: the API server keeps something else than it was given; it is not written again until it changes")
 		}
-		a.wake.set()
-		select {
-		case <-ctx.Done():
-		case <-a.host.Clock.After(moment):
-		}
+		a.wake.Set()
+		a.host.Threads.Wait(ctx, moment, nil)
 	}
 }
 

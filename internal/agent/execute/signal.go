@@ -1,37 +1,37 @@
 package execute
 
-import "sync"
+import (
+	"slices"
+	"sync"
 
-// signal remembers that something happened, once, however often it was set.
-type signal struct{ c chan struct{} }
-
-func newSignal() *signal { return &signal{make(chan struct{}, 1)} }
-
-func (s *signal) set() {
-	select {
-	case s.c <- struct{}{}:
-	default:
-	}
-}
+	"helenus.io/helenus/internal/threads"
+)
 
 // broadcast tells all that wait.
 type broadcast struct {
-	mu sync.Mutex
-	c  chan struct{}
+	mu      sync.Mutex
+	waiting []*threads.Signal
 }
 
-func newBroadcast() *broadcast { return &broadcast{c: make(chan struct{})} }
-
-// next is closed at the next call of all.
-func (b *broadcast) next() <-chan struct{} {
+// join makes a signal that is set at every call of all until leave.
+func (b *broadcast) join() *threads.Signal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.c
+	s := threads.NewSignal()
+	b.waiting = append(b.waiting, s)
+	return s
+}
+
+func (b *broadcast) leave(s *threads.Signal) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = slices.DeleteFunc(b.waiting, func(o *threads.Signal) bool { return o == s })
 }
 
 func (b *broadcast) all() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	close(b.c)
-	b.c = make(chan struct{})
+	for _, s := range b.waiting {
+		s.Set()
+	}
 }

@@ -1,0 +1,109 @@
+package threads
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Threads runs and waits. Code that uses it holds no lock while it waits.
+type Threads interface {
+	// Now is the time.
+	Now() time.Time
+	// Go runs something beside the caller.
+	Go(f func())
+	// Together runs all of the functions at once, at most limit of them at the same time (0: no limit), and returns when all have ended.
+	Together(limit int, all ...func())
+	// Wait returns when the signal is set, which takes it, when d has passed, or when ctx ends. A negative d never passes; the signal may be nil.
+	Wait(ctx context.Context, d time.Duration, s *Signal)
+	// WithTimeout is a context that ends after d.
+	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
+}
+
+// Forever is a wait without an end of its own.
+const Forever time.Duration = -1
+
+// Signal remembers that something happened, once, however often it was set.
+type Signal struct {
+	c      chan struct{}
+	waiter func()
+}
+
+// NewSignal makes a signal that is not set.
+func NewSignal() *Signal { return &Signal{c: make(chan struct{}, 1)} }
+
+// Set sets it and wakes who waits for it.
+func (s *Signal) Set() {
+	select {
+	case s.c <- struct{}{}:
+		if s.waiter != nil {
+			s.waiter()
+		}
+	default:
+	}
+}
+
+// Take says whether it was set, and unsets it.
+func (s *Signal) Take() bool {
+	select {
+	case <-s.c:
+		return true
+	default:
+		return false
+	}
+}
+
+// OnSet has a function called whenever the signal becomes set; nil for none. It is for a simulation, where one thing happens at a time.
+func (s *Signal) OnSet(f func()) { s.waiter = f }
+
+// Goroutines are the threads of a real process.
+type Goroutines struct{}
+
+var _ Threads = Goroutines{}
+
+// Now is the time of the machine.
+func (Goroutines) Now() time.Time { return time.Now() }
+
+// Go starts a goroutine.
+func (Goroutines) Go(f func()) { go f() }
+
+// Together starts goroutines and waits for them.
+func (Goroutines) Together(limit int, all ...func()) {
+	if limit <= 0 {
+		limit = max(len(all), 1)
+	}
+	slots := make(chan struct{}, limit)
+	var group sync.WaitGroup
+	for _, f := range all {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			f()
+		})
+	}
+	group.Wait()
+}
+
+// Wait blocks the goroutine.
+func (Goroutines) Wait(ctx context.Context, d time.Duration, s *Signal) {
+	var set <-chan struct{}
+	if s != nil {
+		set = s.c
+	}
+	var passed <-chan time.Time
+	if d >= 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		passed = timer.C
+	}
+	select {
+	case <-set:
+	case <-passed:
+	case <-ctx.Done():
+	}
+}
+
+// WithTimeout is that of package context.
+func (Goroutines) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
