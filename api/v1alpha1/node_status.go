@@ -164,7 +164,7 @@ type IntentStatus struct {
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 
-	// WithdrawnAt is when the agent had journaled that it will never begin.
+	// WithdrawnAt is when the agent had journaled that it will never begin, or never go on.
 	// +optional
 	WithdrawnAt *metav1.Time `json:"withdrawnAt,omitempty"`
 

@@ -279,7 +279,8 @@ type Intent struct {
 	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 
-	// Withdraw asks the agent not to begin. The agent reports withdrawnAt if it had not begun; otherwise it goes on to the end.
+	// Withdraw asks the agent not to begin. The agent reports withdrawnAt if it had not begun; otherwise it goes on to the end. A join that has begun
+	// ends as well, as long as the node has not joined.
 	// +optional
 	Withdraw *Withdrawal `json:"withdraw,omitempty"`
 }

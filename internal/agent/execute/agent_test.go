@@ -195,6 +195,71 @@ func TestNothingHappensWithoutTheJournal(t *testing.T) {
 	w.await("start", func() bool { return w.called("start") == 1 })
 }
 
+// join lets an agent begin to join, and waits until its JVM runs.
+func (w *world) join() *Agent {
+	w.t.Helper()
+	a, _ := w.run()
+	w.await("word of the empty disk", func() bool { return w.lastStatus().Disk == v1alpha1.DiskEmpty })
+	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) { s.Join = ticket() })
+	w.await("start", func() bool { return w.state.Process != nil })
+	return a
+}
+
+func takeBack(s *v1alpha1.CassandraNodeSpec) { s.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "test"} }
+
+func TestAJoinThatBeganIsTakenBack(t *testing.T) {
+	w := newWorld(t)
+	a := w.join()
+	w.change(func() { w.disk.HasData = true })
+	w.edit(a, takeBack)
+	w.await("acknowledgement", func() bool { j := w.lastStatus().Join; return j != nil && j.WithdrawnAt != nil })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.memory.Join; j == nil || j.WithdrawnAt == nil || j.BegunAt == nil {
+		t.Errorf("the journal has %+v", j)
+	}
+	if w.state.Process != nil || w.called("start") != 1 || w.lastStatus().Disk != v1alpha1.DiskJoining {
+		t.Errorf("process %v, %d starts, disk %s", w.state.Process, w.called("start"), w.lastStatus().Disk)
+	}
+}
+
+func TestAJoinThatSucceededIsNotTakenBack(t *testing.T) {
+	w := newWorld(t)
+	a := w.join()
+	// Cassandra has written down that it is a member, and nobody has seen it yet.
+	w.change(func() { w.disk.HasData, w.disk.Bootstrapped, w.disk.HostID = true, node.WordCompleted, hostID })
+	w.edit(a, takeBack)
+	w.await("the start as a member", func() bool { return w.called("start") == 2 && w.state.Process != nil })
+	w.change(func() { w.ring = ring(false) })
+	w.await("the end of the join", func() bool { j := w.lastStatus().Join; return j != nil && j.FinishedAt != nil })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.lastStatus().Join; j.WithdrawnAt != nil || w.called("start") != 2 {
+		t.Errorf("join %+v, %d starts", j, w.called("start"))
+	}
+}
+
+// A JVM that begins and ends before anybody looks has changed the disk all the same.
+func TestTheDiskIsLookedAtAfterEveryJVM(t *testing.T) {
+	process := &initd.Process{StartID: 2}
+	for name, c := range map[string]struct {
+		before, after initd.State
+		ended         bool
+	}{
+		"nothing happened":      {initd.State{Incarnation: "i", LastStartID: 1}, initd.State{Incarnation: "i", LastStartID: 1}, false},
+		"one began":             {initd.State{Incarnation: "i", LastStartID: 1}, initd.State{Incarnation: "i", LastStartID: 2, Process: process}, false},
+		"it ended":              {initd.State{Incarnation: "i", LastStartID: 2, Process: process}, initd.State{Incarnation: "i", LastStartID: 2}, true},
+		"it began and ended":    {initd.State{Incarnation: "i", LastStartID: 1}, initd.State{Incarnation: "i", LastStartID: 2}, true},
+		"its container ended":   {initd.State{Incarnation: "i", LastStartID: 2, Process: process}, initd.State{Incarnation: "j"}, true},
+		"init seen first":       {initd.State{}, initd.State{Incarnation: "i"}, false},
+		"init seen after a JVM": {initd.State{}, initd.State{Incarnation: "i", LastStartID: 1}, true},
+	} {
+		if got := endedBetween(c.before, c.after); got != c.ended {
+			t.Errorf("%s: %v, want %v", name, got, c.ended)
+		}
+	}
+}
+
 func TestAnUnreadableJournalStartsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.failOn["load"] = errors.New("checksum")

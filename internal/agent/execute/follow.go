@@ -53,18 +53,42 @@ func (a *Agent) seeInit(state initd.State) {
 		return
 	}
 	changed := !a.initAnswers || a.init.Incarnation != state.Incarnation || a.init.Seq != state.Seq
-	before := a.init.Process
+	before, ended := a.init.Process, endedBetween(a.init, state)
 	a.init, a.initAnswers, a.initAsked = state, true, true
 	if p := state.Process; p != nil && (before == nil || before.StartID != p.StartID || a.jvm.StartID != p.StartID) {
 		a.jvm = node.JVM{StartID: p.StartID}
 		a.look.Set()
 	}
-	if state.Process == nil && before != nil {
+	if ended {
 		a.disk = node.Disk{}
-		a.jvm.FatalLine = a.host.Files.FatalLine(before.StartedAt)
+		a.jvm.FatalLine = a.host.Files.FatalLine(startedAt(before, a.memory.Start))
 	}
 	if changed {
 		a.wake.Set()
+	}
+}
+
+// endedBetween says that a JVM has ended between two states of init, though it may have begun and ended in between: what was known of the disk is not
+// known any more.
+func endedBetween(before, after initd.State) bool {
+	if after.Process != nil {
+		return false
+	}
+	if before.Incarnation != after.Incarnation {
+		return before.Process != nil || after.LastStartID > 0
+	}
+	return before.Process != nil || after.LastStartID != before.LastStartID
+}
+
+// startedAt is when the JVM that has ended was started, at the latest.
+func startedAt(p *initd.Process, s *node.StartMemory) time.Time {
+	switch {
+	case p != nil:
+		return p.StartedAt
+	case s != nil:
+		return s.At
+	default:
+		return time.Time{}
 	}
 }
 

@@ -34,7 +34,7 @@ const (
 	NoteLeft ActionKind = "NoteLeft"
 	// FinishJoin writes down that the node is a member. (journal)
 	FinishJoin ActionKind = "FinishJoin"
-	// WithdrawJoin, WithdrawRestart and WithdrawOperation write down that an intent will never begin. (journal)
+	// WithdrawJoin, WithdrawRestart and WithdrawOperation write down that an intent will never begin, and a join also that it will never go on. (journal)
 	WithdrawJoin      ActionKind = "WithdrawJoin"
 	WithdrawRestart   ActionKind = "WithdrawRestart"
 	WithdrawOperation ActionKind = "WithdrawOperation"

@@ -38,6 +38,8 @@ type life struct {
 	// What happened, for the checks.
 	opened     bool
 	withdrawn  map[string]bool
+	members    map[string]bool            // tickets by which Cassandra wrote down that it had joined
+	began      string                     // ticket of the JVM that runs
 	restarts   map[string]map[string]bool // intent id → processes that were stopped for it
 	operations map[string]int
 	starts     map[string]bool
@@ -50,7 +52,7 @@ func newLife(t *rapid.T) *life {
 	return &life{
 		t: t, now: epoch, record: f.Record, disk: Disk{Volumes: []Volume{{Name: v1alpha1.VolumeData}}},
 		init: Init{Answers: true, Incarnation: "i1"}, failures: map[ActionKind]Failure{},
-		withdrawn: map[string]bool{}, restarts: map[string]map[string]bool{}, operations: map[string]int{}, starts: map[string]bool{},
+		withdrawn: map[string]bool{}, members: map[string]bool{}, restarts: map[string]map[string]bool{}, operations: map[string]int{}, starts: map[string]bool{},
 	}
 }
 
@@ -190,8 +192,9 @@ func (l *life) start(a Action) {
 		if l.opened {
 			l.t.Fatal("starts as new after clients were served")
 		}
-	} else if !l.disk.HasData {
-		l.t.Fatal("starts on an empty disk without a ticket")
+		l.began = s.Ticket.ID
+	} else if l.disk.Bootstrapped != WordCompleted {
+		l.t.Fatal("starts without a ticket on a disk that has not joined")
 	}
 	if l.record.Spec.State == v1alpha1.StateStopped {
 		l.t.Fatal("starts while it is to be stopped")
@@ -218,8 +221,11 @@ func (l *life) checkStatus(d Decision) {
 		l.t.Fatalf("ready in the mode %s, CQL %v, traffic %s", l.mode, l.native, l.record.Spec.ClientTraffic)
 	}
 	if j := s.Join; j != nil && j.WithdrawnAt != nil {
-		if j.StartedAt != nil || j.FinishedAt != nil {
-			l.t.Fatalf("a ticket that began was given back: %+v", j)
+		if j.FinishedAt != nil || l.members[j.ID] {
+			l.t.Fatalf("the ticket of a node that had joined was given back: %+v", j)
+		}
+		if l.init.Process != nil {
+			l.t.Fatalf("a ticket was given back while a JVM runs: %+v", j)
 		}
 		l.withdrawn[j.ID] = true
 	}
@@ -237,7 +243,11 @@ func (l *life) progress() {
 	case facts.ModeStarting:
 		l.mode, l.disk.HasData, l.disk.HostID = facts.ModeJoining, true, hostA
 	case facts.ModeJoining:
-		l.mode, l.disk.Bootstrapped, l.tokens = facts.ModeNormal, WordCompleted, []int64{-5, 5}
+		// The word is on the disk before anybody is told; a JVM that is ended in between is a member without having been seen.
+		l.disk.Bootstrapped, l.members[l.began] = WordCompleted, true
+		if rapid.Bool().Draw(l.t, "tells") {
+			l.mode, l.tokens = facts.ModeNormal, []int64{-5, 5}
+		}
 	default:
 	}
 	l.look()

@@ -126,6 +126,8 @@ type StartMemory struct {
 	Hash          string                     `json:"hash"`
 	// Seeds in its cassandra.yaml.
 	Seeds []string `json:"seeds"`
+	// Joined says that before this start the disk already said that the node had completed its join.
+	Joined bool `json:"joined,omitempty"`
 	// NormalAt is when this JVM was first seen NORMAL.
 	NormalAt *time.Time `json:"normalAt,omitempty"`
 	// EndedAt is when its end was noted, expected or not.

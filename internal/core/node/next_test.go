@@ -121,6 +121,52 @@ func TestNext(t *testing.T) {
 				t.Errorf("join %+v", d.Status.Join)
 			}
 		}}},
+		"ticket without a word of the API server": {with1(ticketed(), func(f *Facts) { f.APISeenAt = time.Time{} }), expectation{phase: v1alpha1.PhaseWaiting, words: "still stands"}},
+
+		// A ticket that began and is taken back.
+		"taken back, and the disk says nothing of a join": {takenBack(joining()), expectation{action: WithdrawJoin}},
+		"taken back, and the JVM wrote nothing":           {takenBack(with1(joining(), func(f *Facts) { f.Disk.HasData = false })), expectation{action: WithdrawJoin}},
+		"taken back while it waits for the next start":    {takenBack(with1(joining(), func(f *Facts) { died(f, at(time.Minute)) })), expectation{action: WithdrawJoin}},
+		"taken back in the middle of a bootstrap":         {takenBack(with1(joining(), func(f *Facts) { f.Disk.Bootstrapped = WordInProgress })), expectation{action: WithdrawJoin}},
+		"taken back after the disk says that it joined": {takenBack(with1(joining(), func(f *Facts) { f.Disk.Bootstrapped = WordCompleted })),
+			expectation{action: StartJVM, check: func(t *testing.T, d Decision) {
+				wantTicket("form/1")(t, d)
+				if j := d.Status.Join; j.WithdrawnAt != nil || !strings.Contains(j.Message, "too late") {
+					t.Errorf("join %+v", j)
+				}
+			}}},
+		"taken back, and the disk cannot be read":    {takenBack(with1(joining(), func(f *Facts) { f.Disk.Problem = "two rows" })), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable"}},
+		"taken back, and the disk was not looked at": {takenBack(with1(joining(), func(f *Facts) { f.Disk = Disk{} })), expectation{action: InspectDisk}},
+		"taken back, and the commit log is another's": {takenBack(with1(joining(), func(f *Facts) {
+			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", Marker: &Marker{uid, "orders-dc1-r2-0", "commitlog"}})
+		})), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node"}},
+		"taken back, and the container does not run": {takenBack(with1(joining(), func(f *Facts) { f.Init = Init{} })), expectation{phase: v1alpha1.PhaseWaiting, words: "helenus-init"}},
+		"taken back, and the journal knows better than the disk": {takenBack(with1(joining(), func(f *Facts) { f.Memory.NormalAt = ptr(-time.Minute) })),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_agrees_with_the_journal"}},
+		"taken back while the JVM joins":     {takenBack(onItsWay(facts.ModeJoining)), expectation{action: BeginStop}},
+		"taken back while the JVM is silent": {takenBack(with1(onItsWay(""), func(f *Facts) { f.JVM = JVM{} })), expectation{action: BeginStop}},
+		"taken back while the JVM is NORMAL": {takenBack(joined()), expectation{action: FinishJoin}},
+		"taken back while it is NORMAL, with other tokens": {takenBack(with1(joined(), func(f *Facts) { f.JVM.Ring.Endpoints[0].Tokens = []int64{-5, 6} })),
+			expectation{action: NoteNormal, phase: v1alpha1.PhaseJoining, guard: "tokens_are_those_of_the_ticket"}},
+		"taken back while a JVM starts that had joined": {takenBack(with1(onItsWay(facts.ModeStarting), func(f *Facts) { f.Memory.Start.Joined = true })),
+			expectation{phase: v1alpha1.PhaseJoining, check: func(t *testing.T, d Decision) {
+				if j := d.Status.Join; !strings.Contains(j.Message, "too late") {
+					t.Errorf("join %+v", j)
+				}
+			}}},
+		"taken back by a former agent": {withdrawnJoin(joining()), expectation{phase: v1alpha1.PhaseWaiting, words: "given back", check: func(t *testing.T, d Decision) {
+			if j := d.Status.Join; j.StartedAt == nil || j.WithdrawnAt == nil || j.FinishedAt != nil {
+				t.Errorf("join %+v", j)
+			}
+		}}},
+		"taken back, and the disk says otherwise later": {withdrawnJoin(with1(joining(), func(f *Facts) { f.Disk.Bootstrapped = WordCompleted })),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_agrees_with_the_journal"}},
+
+		// A configuration that is corrected before the node has joined.
+		"corrected while the JVM joins":   {with1(onItsWay(facts.ModeJoining), func(f *Facts) { f.Configuration.RestartNeeded = true }), expectation{action: BeginStop}},
+		"corrected while it is NORMAL":    {with1(joined(), func(f *Facts) { f.Configuration.RestartNeeded = true }), expectation{action: FinishJoin}},
+		"corrected while a member starts": {with1(serving(), func(f *Facts) { f.Configuration.RestartNeeded, f.JVM.Ring.Mode = true, facts.ModeStarting }), expectation{phase: v1alpha1.PhaseStarting}},
+
 		"unfinished join by the same ticket": {joining(), expectation{action: StartJVM, check: wantTicket("form/1")}},
 		"unfinished join by another ticket": {with1(joining(), func(f *Facts) { f.Record.Spec.Join.ID = "form/2"; f.Record.Generation = 2; keep(f) }),
 			expectation{phase: v1alpha1.PhaseWaiting, guard: "disk_is_of_this_ticket"}},

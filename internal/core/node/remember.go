@@ -28,7 +28,10 @@ func Before(f *Facts, a Action, now time.Time) Memory {
 	case NoteLeft:
 		m.LeftAt = &at
 	case WithdrawJoin:
-		m.Join = &JoinMemory{IntentMemory: IntentMemory{ID: a.ID, WithdrawnAt: &at, Message: a.Why}}
+		if m.Join == nil || m.Join.ID != a.ID {
+			m.Join = &JoinMemory{IntentMemory: IntentMemory{ID: a.ID}}
+		}
+		m.Join = with(m.Join, func(j *JoinMemory) { j.WithdrawnAt, j.Message = &at, a.Why })
 	case WithdrawRestart:
 		m.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: a.ID, WithdrawnAt: &at, Message: a.Why}}
 	case WithdrawOperation:
@@ -126,7 +129,7 @@ func (m *Memory) beginStart(f *Facts, s *StartArguments, at time.Time) {
 	}
 	m.Start = &StartMemory{
 		PodUID: f.Self.PodUID, Incarnation: s.Incarnation, StartID: s.StartID, At: at,
-		Configuration: s.Configuration, Hash: s.Hash, Seeds: s.Seeds,
+		Configuration: s.Configuration, Hash: s.Hash, Seeds: s.Seeds, Joined: f.Disk.Bootstrapped == WordCompleted,
 	}
 	m.Stop = nil
 	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)

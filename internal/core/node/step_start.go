@@ -64,6 +64,9 @@ func holdTicket(p *pass) outcome {
 	if ticket == nil {
 		return wait(v1alpha1.PhaseWaiting, "ready; waits for its ticket to join")
 	}
+	if p.APISeenAt.IsZero() {
+		return wait(v1alpha1.PhaseWaiting, "has a ticket to join; waits for the API server's word that it still stands")
+	}
 	if memory != nil && memory.ID == ticket.ID && memory.over() {
 		return wait(v1alpha1.PhaseWaiting, "the ticket "+ticket.ID+" was given back; waits for another")
 	}
@@ -83,6 +86,10 @@ func holdTicket(p *pass) outcome {
 // holdMembership is holdTicket for a disk that Cassandra counts as a member's. A disk of an adopted cluster starts only when the operator has
 // pinned its host id in the record, which it does when all disks of that cluster are there.
 func (p *pass) holdMembership() outcome {
+	if m := p.Memory.Join; p.Memory.Member == nil && p.Record.Spec.Member == nil && m != nil && m.BegunAt != nil && m.WithdrawnAt != nil {
+		return blocked(v1alpha1.PhaseFailed, "disk_agrees_with_the_journal",
+			fmt.Sprintf("the journal says that the ticket %s was withdrawn before the node had joined, the disk says that it has joined: it is not started", m.ID))
+	}
 	if !p.finding.Adoptable {
 		return done
 	}

@@ -30,6 +30,8 @@ var steps = []step{
 	{"stay_stopped", stayStopped},
 	{"refuse_decommission", refuseDecommission},
 	{"join", followJoin},
+	{"stop_withdrawn_join", stopWithdrawnJoin},
+	{"stop_corrected_join", stopCorrectedJoin},
 	{"note_normal", noteNormal},
 	{"finish_restart", finishRestart},
 	{"begin_restart", beginRestart},
@@ -41,6 +43,7 @@ var steps = []step{
 	// None runs: may one start?
 	{"inspect_disk", inspectDisk},
 	{"know_disk", knowDisk},
+	{"withdraw_join", withdrawJoin},
 	{"hold_ticket_or_membership", holdTicket},
 	{"be_away_not_too_long", notTooLong},
 	{"back_off", backOff},

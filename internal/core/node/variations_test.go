@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 // with1 is facts with one change.
@@ -46,6 +47,34 @@ func joining() Facts {
 	f := ticketed()
 	f.Disk.HasData = true
 	f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", BegunAt: ptr(-time.Minute)}, Mode: v1alpha1.JoinNew, Tokens: []string{"-5", "5"}}
+	return f
+}
+
+// onItsWay has a JVM that is joining.
+func onItsWay(mode facts.Mode) Facts {
+	f := joined()
+	f.Record.Spec.Member = nil
+	f.Record.Spec.Join = newTicket()
+	f.JVM.Ring.Mode = mode
+	keep(&f)
+	return f
+}
+
+// takenBack has its ticket taken back by the operator.
+func takenBack(f Facts) Facts {
+	f.Record.Spec.Member = nil
+	f.Record.Spec.Join = newTicket()
+	f.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "it did not join in time"}
+	if f.Memory.Record != nil {
+		keep(&f)
+	}
+	return f
+}
+
+// withdrawnJoin has acknowledged that.
+func withdrawnJoin(f Facts) Facts {
+	f = takenBack(f)
+	f.Memory = Before(&f, Action{Kind: WithdrawJoin, ID: "form/1", Why: "taken back"}, epoch)
 	return f
 }
 

@@ -1,0 +1,75 @@
+package node
+
+import (
+	"fmt"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// A ticket that began can be taken back as long as the node was not in the ring. Cassandra writes bootstrapped=COMPLETED down, and flushes it, before it
+// tells anybody that it is NORMAL (StorageService#finishJoiningRing and SystemKeyspace#setBootstrapState, 4.1 and 5.0). So when no JVM runs, a disk that
+// can be read and does not say COMPLETED belongs to a node that no other ever saw NORMAL. One that says COMPLETED is a member's, and its ticket ends by
+// being finished.
+
+// beganAndTakenBack says that the operator takes the ticket back by which this node is joining.
+func (p *pass) beganAndTakenBack() bool {
+	ticket, m := p.Record.Spec.Join, p.Memory.Join
+	return ticket != nil && ticket.Withdraw != nil && m != nil && m.ID == ticket.ID && m.BegunAt != nil && !m.over()
+}
+
+// onItsWay says that the JVM which runs has not come into the ring, by anything that is known, and is the one that the journal speaks of.
+func (p *pass) onItsWay() bool {
+	s := p.Memory.Start
+	if !p.running() || !s.Is(p.Init.Incarnation, p.Init.Process.StartID) || s.NormalAt != nil || s.Joined || p.Memory.Member != nil {
+		return false
+	}
+	if !p.answers() {
+		return true
+	}
+	switch p.JVM.Ring.Mode {
+	case facts.ModeStarting, facts.ModeJoining, facts.ModeJoiningFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// stopWithdrawnJoin ends the JVM of a node that is on its way into the ring when its ticket is taken back. Whether it got there in the meantime the disk
+// says afterwards.
+func stopWithdrawnJoin(p *pass) outcome {
+	if !p.running() || !p.beganAndTakenBack() {
+		return done
+	}
+	if !p.onItsWay() {
+		p.joinMessage = "the ticket was taken back too late: the node has joined"
+		return done
+	}
+	return p.stop("its ticket to join was taken back: "+p.Record.Spec.Join.Withdraw.Reason, p.now)
+}
+
+// stopCorrectedJoin ends a JVM that is on its way into the ring with a configuration which is no longer wanted and which it cannot change while it runs:
+// the next start has the corrected one.
+func stopCorrectedJoin(p *pass) outcome {
+	if !p.onItsWay() || p.Configuration.Problem != "" || !p.Configuration.RestartNeeded {
+		return done
+	}
+	return p.stop("its configuration was corrected before it had joined", p.now)
+}
+
+// withdrawJoin acknowledges that a ticket which began is taken back, on the word of the disk.
+func withdrawJoin(p *pass) outcome {
+	if !p.beganAndTakenBack() {
+		return done
+	}
+	switch {
+	case p.finding.State == v1alpha1.DiskMember:
+		p.joinMessage = "the ticket was taken back too late: the disk says that the node has joined"
+		return done
+	case p.Memory.Member != nil || p.Memory.NormalAt != nil:
+		return blocked(v1alpha1.PhaseFailed, "disk_agrees_with_the_journal",
+			fmt.Sprintf("the journal says that this node was in the ring, its disk is %s: the ticket is not given back", p.finding.State))
+	default:
+		return act(Action{Kind: WithdrawJoin, ID: p.Record.Spec.Join.ID, Why: "taken back: " + p.Record.Spec.Join.Withdraw.Reason})
+	}
+}
