@@ -39,6 +39,7 @@ func adoption(p *pass) result {
 			l.Members[name] = t.HostID
 		}
 		l.TrafficAllowed = true
+		l.Adopted = p.Cluster.Spec.Volumes.Adopt
 		l.Step = &facts.OpenStep{
 			ID: p.stepID(l.Steps), Kind: facts.StepAdoptRing, Stage: facts.StageFormed, Generation: p.Cluster.Generation,
 			OpenedAt: p.now, StageSince: p.now, Datacenters: l.Formed, Tickets: tickets,

@@ -45,6 +45,7 @@ func formation(p *pass) result {
 	p.putLedger(true, "all tickets at once", func(l *facts.Ledger) {
 		l.Steps++
 		l.Step = open
+		l.Replication = p.replication()
 	})
 	p.plan.Seeds = nil
 	for _, name := range open.Seeds {
@@ -107,6 +108,15 @@ func (p *pass) formationTickets() (map[string]facts.Ticket, error) {
 		out[n.ID] = facts.Ticket{Tokens: formatTokens(n.Tokens)}
 	}
 	return out, nil
+}
+
+// replication is the replicationFactor by datacenter.
+func (p *pass) replication() map[string]int32 {
+	out := map[string]int32{}
+	for i := range p.Cluster.Spec.Datacenters {
+		out[p.Cluster.Spec.Datacenters[i].Name] = p.Cluster.Spec.Datacenters[i].ReplicationFactor
+	}
+	return out
 }
 
 func formatTokens(in []ring.Token) []string {

@@ -64,6 +64,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	forming := false
 	for _, n := range p.Records() {
 		agent, spec := n.CurrentAgent(), n.Record.Spec
+		l.Adopted = orElse(l.Adopted, spec.Cluster.AdoptedUID)
 		for _, r := range spec.Replaced {
 			l.Replaced = append(l.Replaced, r.HostID)
 		}

@@ -26,6 +26,10 @@ func openStep(p *pass) result {
 	if s == nil {
 		return done()
 	}
+	if len(p.corrections) > 0 {
+		p.describe(s, 0, "%s follow the corrected spec", plural(len(p.corrections), "node"))
+		return act("%s follow the corrected spec", plural(len(p.corrections), "node"))
+	}
 	switch s.Stage {
 	case facts.StageTickets:
 		return p.awaitRing(s)
@@ -121,9 +125,14 @@ func (p *pass) withdrawLatecomers(s *facts.OpenStep, v views) (result, bool) {
 		if n == nil || n.Record == nil {
 			continue // its record is being made again
 		}
+		if p.joined(n) {
+			p.block(string(s.Kind), "no_view_has_the_latecomer_in_the_ring", []string{n.Name},
+				"node %s did not come, but is in the ring by the word of another node, or of its disk: it is not left out", n.Name)
+			continue
+		}
 		if withdrawn(n, s) {
 			name := n.Name
-			p.putLedger(false, "it did not come", func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, name) })
+			p.putLedger(true, "it did not come", func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, name) })
 			p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s did not join within %s of the others and is left out of the formation", name, latecomerPatience)
 			return act("%s is left out", name), true
 		}
@@ -141,13 +150,17 @@ func (p *pass) withdrawLatecomers(s *facts.OpenStep, v views) (result, bool) {
 	return wait("waiting for %s to acknowledge that the ticket is withdrawn", plural(len(late), "node")), true
 }
 
-// withdrawn says that a node's ticket has no effect any more.
+// withdrawn says that a node's ticket has no effect any more: its agent has acknowledged it, or the pod that had the ticket is gone and none has run since
+// that could take it up. An agent that starts later reads the record before it goes by a ticket.
 func withdrawn(n *facts.Node, s *facts.OpenStep) bool {
 	if status := joinStatus(n, s); status != nil && status.WithdrawnAt != nil {
 		return true
 	}
 	j := n.Record.Spec.Join
-	return j != nil && j.Withdraw != nil && j.Withdraw.PodGone != "" && (n.Pod == nil || n.Pod.UID != j.Withdraw.PodGone)
+	if j == nil || j.Withdraw == nil || j.Withdraw.PodGone == "" {
+		return false
+	}
+	return n.Pod == nil || n.Pod.UID != j.Withdraw.PodGone && n.Pod.Spec.NodeName == ""
 }
 
 // podGone is the uid of the pod that last spoke for the node, if that pod no longer exists.

@@ -96,6 +96,8 @@ type pass struct {
 	wanted []render.Wanted
 	// held says that the spec is refused: what exists is kept going, nothing is changed to its like and nothing new begins.
 	held bool
+	// corrections are nodes outside the ring that follow the spec although tickets are out.
+	corrections []correction
 }
 
 func (p *pass) owner() render.Owner { return render.OwnerOf(p.Cluster) }

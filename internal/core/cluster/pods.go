@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -168,9 +169,26 @@ func (p *pass) pod(n *facts.Node) {
 		}
 		p.write(deletePod(n.Pod, fmt.Sprintf("it has ended: %s %s", n.Pod.Status.Phase, n.Pod.Status.Reason)))
 	default:
-		if !p.started(n) && n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod) {
-			p.write(deletePod(n.Pod, "it never joined, and the spec has changed"))
+		if n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod) {
+			p.replacePod(n)
 		}
+	}
+}
+
+// replacePod deletes a pod that was made for another spec than its record has, if the node never came up in it. Of nodes that have a ticket one goes at a
+// time: each is looked at live, and after the first one nothing is as it was seen.
+func (p *pass) replacePod(n *facts.Node) {
+	w := deletePod(n.Pod, "it never joined, and the spec has changed")
+	switch {
+	case !p.started(n):
+		p.write(w)
+	case p.podMayGo(n):
+		if w.Live = true; !slices.ContainsFunc(p.plan.Writes, func(w Write) bool { return w.Verb == Delete && w.Live }) {
+			p.write(w)
+		}
+	case p.neverUp(n):
+		p.block("VolumesAndPods", "the_agent_says_that_the_node_is_not_up", []string{n.Name},
+			"the spec of node %s was corrected and its pod is to be made anew, but its agent does not answer: %s", n.Name, orElse(n.Unreachable, "no answer yet"))
 	}
 }
 

@@ -8,10 +8,11 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// nodeRecords keeps one record for each node. Until the first ticket is out the records follow the spec in everything. After that a record is only made
-// again where one that belongs to the ring has gone, with the identity the ledger remembers.
+// nodeRecords keeps one record for each node. Until the first ticket is out the records follow the spec in everything. After that a record is made again
+// where one that belongs to the ring has gone, with the identity the ledger remembers, and nodes that are not in the ring follow corrections.
 func nodeRecords(p *pass) result {
 	before := len(p.plan.Writes)
+	p.correct()
 	if p.held {
 		// A record that is being deleted stays for as long: what it pins cannot be taken from a spec that is refused.
 		return p.reportMissingRecords()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -90,34 +89,56 @@ func (p *pass) checkSpec() error {
 	return nil
 }
 
-// checkChange refuses changes to a ring that exists. Before its first ticket a cluster follows every change of the spec.
+// checkChange refuses changes to a ring that exists. Before its first ticket a cluster follows every change of the spec, and a node that is not in the
+// ring follows corrections after that.
 func (p *pass) checkChange() error {
 	if p.Cluster.Spec.Stopped {
-		return errors.New("spec.stopped is true: stopping a whole cluster is not supported yet; set it to false")
+		return errors.New("stopped: false → true: stopping a whole cluster is not supported yet; set it to false")
 	}
 	if !p.begun() {
 		return nil
 	}
-	wanted := map[string]render.Wanted{}
+	return errors.Join(p.checkNodes(), p.checkNumbers(), p.checkLedger())
+}
+
+// checkNodes compares every record with what the spec describes, and sorts the differences into corrections and refusals.
+func (p *pass) checkNodes() error {
+	refused := map[string][]string{}
 	for _, w := range p.wanted {
-		wanted[w.Name] = w
+		n := p.Nodes[w.Name]
+		switch {
+		case recordOf(n) == nil || n.Record.DeletionTimestamp != nil || render.Same(n.Record, w):
+		case p.correctable(n, w):
+			p.corrections = append(p.corrections, correction{n, w})
+		default:
+			for _, d := range render.Differences(n.Record, w) {
+				refused[d.String()] = append(refused[d.String()], n.Name)
+			}
+		}
 	}
+	var words []string
+	for _, d := range sortedKeys(refused) {
+		words = append(words, fmt.Sprintf("%s (node %s)", d, list(refused[d], 3)))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: changing the nodes of a ring is not supported yet; take the change back", list(words, 5))
+}
+
+// checkNumbers refuses nodes more or fewer than the ring has.
+func (p *pass) checkNumbers() error {
+	wanted := map[string]bool{}
 	var more, fewer []string
 	for _, w := range p.wanted {
-		if p.belongs(w.Name) {
-			continue
+		wanted[w.Name] = true
+		if !p.belongs(w.Name) {
+			more = append(more, w.Name)
 		}
-		more = append(more, w.Name)
 	}
 	for _, n := range p.Records() {
-		w, ok := wanted[n.Name]
-		if !ok {
+		if !wanted[n.Name] {
 			fewer = append(fewer, n.Name)
-			continue
-		}
-		if !render.Same(n.Record, w) {
-			return fmt.Errorf("the spec describes node %s otherwise than it is (%s): changing the nodes of a ring is not supported yet; take the change back",
-				n.Name, strings.Join(render.Differences(n.Record, w), ", "))
 		}
 	}
 	switch {
@@ -127,6 +148,22 @@ func (p *pass) checkChange() error {
 		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a ring is not supported yet; take the change back", plural(len(fewer), "node"), list(fewer, 3))
 	}
 	return nil
+}
+
+// checkLedger refuses changes of what no record holds, and what was used up when the ring was formed.
+func (p *pass) checkLedger() error {
+	var errs []error
+	for i := range p.Cluster.Spec.Datacenters {
+		dc := &p.Cluster.Spec.Datacenters[i]
+		if have, known := p.Ledger.Replication[dc.Name]; known && have != dc.ReplicationFactor {
+			errs = append(errs, fmt.Errorf("datacenters[%s].replicationFactor: %d → %d: the tokens and the system keyspaces were made for the old one, and changing that is not supported yet; "+
+				"take the change back. Keyspaces of your own can have any number of replicas", dc.Name, have, dc.ReplicationFactor))
+		}
+	}
+	if adopt := p.Cluster.Spec.Volumes.Adopt; adopt != p.Ledger.Adopted {
+		errs = append(errs, fmt.Errorf("volumes.adopt: %q → %q: a ring that exists cannot take over the disks of another cluster; take the change back", p.Ledger.Adopted, adopt))
+	}
+	return errors.Join(errs...)
 }
 
 // begun says that tickets are out, or were: from then on nodes cannot come and go freely.

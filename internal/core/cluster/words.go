@@ -29,7 +29,7 @@ func list[T any](items []T, most int) string {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-func orElse(value, fallback string) string {
+func orElse[T ~string](value, fallback T) T {
 	if value != "" {
 		return value
 	}

@@ -36,6 +36,8 @@ type world struct {
 	tokens map[string][]string
 	// late are nodes whose JVM never comes up, though their agents answer.
 	late map[string]bool
+	// lateDisk is what their JVM leaves on the disk.
+	lateDisk v1alpha1.DiskState
 }
 
 func newWorld(t *testing.T, datacenters ...v1alpha1.Datacenter) *world {
@@ -53,7 +55,7 @@ func newWorld(t *testing.T, datacenters ...v1alpha1.Datacenter) *world {
 	}
 	return &world{
 		t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), absent: map[string]bool{},
-		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{},
+		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{}, lateDisk: v1alpha1.DiskJoining,
 		snapshot: &facts.Snapshot{
 			Cluster: cluster,
 			Install: facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent:test"},
@@ -268,6 +270,10 @@ func (w *world) agents() {
 		if w.running[n.Pod.UID] == nil {
 			w.running[n.Pod.UID] = &facts.Agent{
 				ClusterUID: "cluster-uid", Node: name, PodUID: n.Pod.UID, Address: n.Pod.Status.PodIP, Disk: v1alpha1.DiskEmpty, Phase: v1alpha1.PhaseWaiting,
+				Process: facts.ProcessAbsent,
+			}
+			if disk := n.Record.Status.Disk; disk != "" {
+				w.running[n.Pod.UID].Disk = disk // another pod finds the same disk
 			}
 		}
 		if w.absent[name] {
@@ -299,6 +305,8 @@ func (w *world) agent(n *facts.Node) {
 		switch {
 		case j.Withdraw != nil && status.Join.FinishedAt == nil:
 			status.Join.WithdrawnAt = &when
+		case n.Agent.Disk == v1alpha1.DiskEmpty && w.late[n.Name]:
+			n.Agent.Disk = w.lateDisk
 		case !w.late[n.Name] && status.Join.FinishedAt == nil:
 			status.Join.FinishedAt = &when
 			w.serve(n, j.Tokens)
@@ -313,6 +321,7 @@ func (w *world) agent(n *facts.Node) {
 	if n.Agent.Ring != nil {
 		status.Phase, status.Tokens = v1alpha1.PhaseNormal, w.tokens[n.Name]
 	}
+	status.Disk, status.Address = n.Agent.Disk, n.Agent.Address
 	status.ClientTraffic = spec.ClientTraffic
 	status.Ready = n.Agent.Ring != nil && spec.ClientTraffic == v1alpha1.TrafficOpen
 	n.Agent.TrafficOpened = n.Agent.TrafficOpened || spec.ClientTraffic != v1alpha1.TrafficClosed

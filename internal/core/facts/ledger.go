@@ -25,6 +25,10 @@ type Ledger struct {
 	TrafficAllowed bool `json:"trafficAllowed,omitempty"`
 	// Members are the host ids by node name.
 	Members map[string]string `json:"members,omitempty"`
+	// Replication is the replicationFactor by datacenter that tokens and system keyspaces were made for; unknown in a ledger that was rebuilt.
+	Replication map[string]int32 `json:"replication,omitempty"`
+	// Adopted is the uid of the cluster whose disks were taken over.
+	Adopted types.UID `json:"adopted,omitempty"`
 	// Replaced are host ids that must never start again.
 	Replaced []string `json:"replaced,omitempty"`
 	// Step that is open; nil if none is.

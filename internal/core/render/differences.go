@@ -1,43 +1,104 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// Differences names the fields in which a node's record differs from what the spec describes, sorted, as paths below spec of the record.
-func Differences(record *v1alpha1.CassandraNode, w Wanted) []string {
-	var out []string
+// Difference is one field that a node's record has otherwise than the spec describes it.
+type Difference struct {
+	// Field as the user writes it, below spec of the cluster: version, node.jvm.heap.
+	Field string
+	// Have is the value that the node has, Want the one of the spec, as JSON; "unset" where there is none.
+	Have, Want string
+}
+
+// String names the field with the old and the new value.
+func (d Difference) String() string { return fmt.Sprintf("%s: %s → %s", d.Field, d.Have, d.Want) }
+
+// Differences are the fields in which a node's record differs from what the spec describes, sorted by field.
+func Differences(record *v1alpha1.CassandraNode, w Wanted) []Difference {
+	var out []Difference
 	out = append(out, differences("configuration", tree(record.Spec.Configuration), tree(w.Configuration))...)
 	out = append(out, differences("pod", tree(record.Spec.Pod), tree(w.Pod))...)
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b Difference) int { return cmp.Compare(a.Field, b.Field) })
 	return out
 }
 
+// Fields are the names of the fields of differences.
+func Fields(all []Difference) []string {
+	out := make([]string, len(all))
+	for i, d := range all {
+		out[i] = d.Field
+	}
+	return out
+}
+
+// ofCluster are the fields of a record that do not come from node of the cluster, datacenter or rack, by what the user calls them.
+var ofCluster = map[string]string{
+	"configuration.version":        "version",
+	"configuration.clusterName":    "clusterName",
+	"configuration.datacenterName": "datacenters[].ringName",
+	"configuration.rackName":       "datacenters[].racks[].ringName",
+	"configuration.tokens":         "datacenters[].tokens",
+	"configuration.revision":       "the revision of Helenus' own rules of configuration",
+	"pod.revision":                 "the revision of Helenus' own rules of pods",
+	"pod.image":                    "image",
+	"pod.imagePullSecrets":         "imagePullSecrets",
+}
+
+// asWritten is the name that the user knows a field of a record by.
+func asWritten(path string) string {
+	if name, ok := ofCluster[path]; ok {
+		return name
+	}
+	_, below, _ := strings.Cut(path, ".")
+	return "node." + below
+}
+
 // differences compares two JSON values down to the deepest objects that both have.
-func differences(path string, a, b any) []string {
+func differences(path string, a, b any) []Difference {
 	x, xIsMap := a.(map[string]any)
 	y, yIsMap := b.(map[string]any)
 	if !xIsMap || !yIsMap {
 		if reflect.DeepEqual(a, b) {
 			return nil
 		}
-		return []string{path}
+		return []Difference{{Field: asWritten(path), Have: inWords(a), Want: inWords(b)}}
 	}
-	var out []string
+	var out []Difference
 	for key, value := range x {
 		out = append(out, differences(path+"."+key, value, y[key])...)
 	}
-	for key := range y {
+	for key, value := range y {
 		if _, both := x[key]; !both {
-			out = append(out, path+"."+key)
+			out = append(out, differences(path+"."+key, nil, value)...)
 		}
 	}
 	return out
+}
+
+// longestValue is how much of a value is shown, in bytes.
+const longestValue = 80
+
+func inWords(v any) string {
+	if v == nil {
+		return "unset"
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // it was decoded from JSON: cannot happen
+	}
+	if len(text) > longestValue {
+		return strings.ToValidUTF8(string(text[:longestValue]), "") + "…"
+	}
+	return string(text)
 }
 
 func tree(v any) any {

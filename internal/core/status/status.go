@@ -243,7 +243,7 @@ func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
 		case n == nil:
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s does not exist yet", w.Name)
 		case !render.Same(n.Record, w):
-			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s differs from the spec in %s", w.Name, strings.Join(render.Differences(n.Record, w), ", "))
+			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s differs from the spec in %s", w.Name, strings.Join(render.Fields(render.Differences(n.Record, w)), ", "))
 		case n.Record.Status.Configuration != nil && n.Record.Status.Configuration.RestartNeeded:
 			return v1alpha1.ReasonRestartNeeded, fmt.Sprintf("node %s needs a restart of its JVM", w.Name)
 		}

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// A spec under which nodes cannot start must be correctable while their tickets are out, or the formation would wait for ever. So the record of a node
+// that is not in the ring, by any word, follows the spec in all but what its ticket and its disk rest on. The ticket stays the same.
+
+// correction is a node that is to be what the spec describes now.
+type correction struct {
+	node   *facts.Node
+	wanted render.Wanted
+}
+
+// correct writes the corrections that were found when the spec was checked.
+func (p *pass) correct() {
+	for _, c := range p.corrections {
+		record := render.ForApply(p.owner(), c.node.Record)
+		record.Spec.Configuration, record.Spec.Pod = c.wanted.Configuration, c.wanted.Pod
+		p.write(Write{
+			Verb: Apply, Object: record, UID: c.node.Record.UID, ResourceVersion: c.node.Record.ResourceVersion,
+			Why: "the spec has changed, and the node is not in the ring: " + list(render.Differences(c.node.Record, c.wanted), 3),
+		})
+	}
+}
+
+// correctable says that a node may take over what the spec says now.
+func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
+	if !p.neverUp(n) {
+		return false
+	}
+	have, want := n.Record.Spec.Configuration, w.Configuration
+	if have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName || have.RackName != want.RackName || have.Tokens != want.Tokens {
+		return false // what the ticket and the disks of others rest on
+	}
+	if !equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage) {
+		return false // the volumes are there, and the journal is on one of them
+	}
+	return have.Version == want.Version || p.allUntouched()
+}
+
+// neverUp says that a node has not come up for this cluster: it is not in the ring, or is to be adopted and its JVM does not run.
+func (p *pass) neverUp(n *facts.Node) bool {
+	if step := p.Ledger.Step; step != nil && step.Kind == facts.StepAdoptRing && n.Record.Spec.ClientTraffic == v1alpha1.TrafficClosed {
+		agent := n.CurrentAgent()
+		return agent != nil && agent.Ring == nil && agent.Process == facts.ProcessAbsent
+	}
+	return !p.joined(n)
+}
+
+// allUntouched says that Cassandra has written on no disk of the cluster: then even its release is still open.
+func (p *pass) allUntouched() bool {
+	for _, n := range p.Records() {
+		disk := n.Record.Status.Disk
+		if agent := n.CurrentAgent(); agent != nil {
+			disk = agent.Disk
+		}
+		if p.joined(n) || disk != v1alpha1.DiskEmpty {
+			return false
+		}
+	}
+	return true
+}
+
+// joined says that a node is in the ring, or was, by the word of anybody: its record, the ledger, its agent, its disk, the view of any node.
+func (p *pass) joined(n *facts.Node) bool {
+	if _, member := p.Ledger.Members[n.Name]; member || n.Record.Spec.Member != nil {
+		return true
+	}
+	status := n.Record.Status
+	if finished(status.Join) || memberOrLeft(status.Disk) {
+		return true
+	}
+	hostIDs, addresses := []string{status.HostID}, []string{status.Address}
+	if agent := n.Agent; agent != nil {
+		if finished(agent.Join) || memberOrLeft(agent.Disk) || agent.TrafficOpened || agent.Ring != nil && agent.Ring.Mode == facts.ModeNormal {
+			return true
+		}
+		hostIDs, addresses = append(hostIDs, agent.HostID), append(addresses, agent.Address)
+	}
+	for _, other := range p.Records() {
+		agent := other.CurrentAgent()
+		if agent == nil || agent.Ring == nil {
+			continue
+		}
+		for _, e := range agent.Ring.Endpoints {
+			if e.Member() && (e.HostID != "" && slices.Contains(hostIDs, e.HostID) || slices.Contains(addresses, e.Address)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func finished(s *v1alpha1.IntentStatus) bool { return s != nil && s.FinishedAt != nil }
+
+func memberOrLeft(d v1alpha1.DiskState) bool {
+	return d == v1alpha1.DiskMember || d == v1alpha1.DiskLeft
+}
+
+// podMayGo says that the pod of a node with a ticket can be made anew: its agent says that the node is not up, or nothing runs in it that could say so.
+func (p *pass) podMayGo(n *facts.Node) bool {
+	return p.neverUp(n) && (n.CurrentAgent() != nil || !anythingRuns(n.Pod))
+}
+
+func anythingRuns(pod *corev1.Pod) bool {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+		for _, s := range statuses {
+			if s.State.Running != nil {
+				return true
+			}
+		}
+	}
+	return pod.Status.Phase == corev1.PodRunning
+}

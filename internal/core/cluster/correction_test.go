@@ -1,0 +1,246 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+var three = []string{"orders-dc1-r1-0", "orders-dc1-r2-0", "orders-dc1-r3-0"}
+
+// forming is a world in which all tickets are out and the nodes that are named do not come up.
+func forming(t *testing.T, disk v1alpha1.DiskState, late ...string) *world {
+	t.Helper()
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.lateDisk = disk
+	for _, name := range late {
+		w.late[name] = true
+	}
+	w.settle()
+	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageTickets {
+		t.Fatalf("want a formation that waits, have %+v", s)
+	}
+	return w
+}
+
+func (w *world) change(change func(*v1alpha1.CassandraClusterSpec)) {
+	change(&w.snapshot.Cluster.Spec)
+	w.snapshot.Cluster.Generation++
+}
+
+func (w *world) pods() map[string]types.UID {
+	out := map[string]types.UID{}
+	for name, n := range w.snapshot.Nodes {
+		if n.Pod != nil {
+			out[name] = n.Pod.UID
+		}
+	}
+	return out
+}
+
+func setting(name, value string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.CassandraYaml = v1alpha1.Settings{name: {Raw: []byte(value)}}
+	}
+}
+
+// A spec under which no node can start is corrected while all tickets are out: the correction reaches every node, and the tickets stay what they were.
+func TestACorrectedSpecReachesAFormationThatCannotSucceed(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*v1alpha1.CassandraClusterSpec)
+		disk    v1alpha1.DiskState
+		newPods bool
+	}{
+		"setting":    {change: setting("concurrent_reads", "16"), disk: v1alpha1.DiskJoining},
+		"JVM option": {change: func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}} }, disk: v1alpha1.DiskEmpty},
+		"environment": {change: func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "b"}}
+		}, disk: v1alpha1.DiskEmpty},
+		"image":   {change: func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" }, disk: v1alpha1.DiskJoining, newPods: true},
+		"release": {change: func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, disk: v1alpha1.DiskEmpty, newPods: true},
+		"memory": {change: func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Resources = &v1alpha1.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")}}
+		}, disk: v1alpha1.DiskJoining, newPods: true},
+		"placement": {change: func(s *v1alpha1.CassandraClusterSpec) { s.Node.Placement = &v1alpha1.Placement{Zone: "a"} }, disk: v1alpha1.DiskJoining, newPods: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := forming(t, c.disk, three...)
+			before, pods := w.snapshot.Ledger.Copy(), w.pods()
+			w.change(c.change)
+			if plan := w.settle(); plan.Stalled != nil {
+				t.Fatalf("refused:\n%s", plan)
+			}
+			for name, uid := range w.pods() {
+				if (uid != pods[name]) != c.newPods {
+					t.Errorf("pod of %s made anew: %v, want %v", name, uid != pods[name], c.newPods)
+				}
+			}
+			clear(w.late)
+			w.agents()
+			w.settle()
+			w.wantOpen()
+			for name, ticket := range before.Step.Tickets {
+				if got := w.snapshot.Nodes[name].Record.Status.Tokens; !slices.Equal(got, ticket.Tokens) {
+					t.Errorf("node %s has tokens %v, its ticket said %v", name, got, ticket.Tokens)
+				}
+			}
+			if plan := w.settle(); plan.Stalled != nil {
+				t.Errorf("stalled in the end:\n%s", plan)
+			}
+		})
+	}
+}
+
+func TestWhatATicketRestsOnIsNotCorrected(t *testing.T) {
+	size := resource.MustParse("20Gi")
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.CassandraClusterSpec)
+		disk   v1alpha1.DiskState
+		words  string
+	}{
+		"tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Tokens = 8 }, v1alpha1.DiskEmpty, "datacenters[].tokens: 4 → 8"},
+		"storage":                     {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{Size: &size} }, v1alpha1.DiskEmpty, `node.storage.data.size: "10Gi" → "20Gi"`},
+		"release on a disk with data": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, v1alpha1.DiskJoining, `version: "5.0.6" → "5.0.9"`},
+		"replication":                 {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 2 }, v1alpha1.DiskEmpty, "datacenters[dc1].replicationFactor: 3 → 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := forming(t, c.disk, three...)
+			w.change(c.change)
+			plan := w.pass()
+			wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, c.words)
+			if !plan.Idle() {
+				t.Errorf("want no write:\n%s", plan)
+			}
+		})
+	}
+}
+
+// The nodes that have joined stay as they are, and the user is told; those that have not follow.
+func TestACorrectionLeavesNodesThatHaveJoinedAlone(t *testing.T) {
+	late := "orders-dc1-r2-0"
+	for name, show := range map[string]func(*facts.Node){
+		"by its record":                   func(*facts.Node) {},
+		"by its agent alone":              func(n *facts.Node) { n.Record.Status.Join, n.Record.Status.Disk = nil, "" },
+		"by its disk alone":               func(n *facts.Node) { n.Record.Status.Join, n.Agent = nil, nil },
+		"by the view of another one only": func(n *facts.Node) { n.Record.Status.Join, n.Record.Status.Disk, n.Agent = nil, "", nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := forming(t, v1alpha1.DiskJoining, late)
+			joined := w.snapshot.Nodes["orders-dc1-r1-0"]
+			pods := w.pods()
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" })
+			show(joined)
+			plan := Next(w.snapshot, w.now)
+			wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, "image: ", "orders-dc1-r1-0", "orders-dc1-r3-0")
+			if strings.Contains(plan.Stalled.Message, late) {
+				t.Errorf("the node that is not in the ring is refused the change: %s", plan.Stalled.Message)
+			}
+			w.settle()
+			for _, name := range three {
+				if again := w.pods()[name] != pods[name]; again != (name == late) {
+					t.Errorf("pod of %s made anew: %v", name, again)
+				}
+			}
+		})
+	}
+}
+
+func TestAPodOfWhichNothingIsKnownIsNotMadeAnew(t *testing.T) {
+	late := "orders-dc1-r2-0"
+	w := forming(t, v1alpha1.DiskJoining, three...)
+	n := w.snapshot.Nodes[late]
+	pod := n.Pod.UID
+	w.absent[late] = true
+	w.agents()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" })
+	plan := w.settle()
+	if n.Pod.UID != pod {
+		t.Fatal("the pod was deleted although its agent did not say that the node is not up")
+	}
+	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "the_agent_says_that_the_node_is_not_up" {
+		t.Errorf("blocked %+v", plan.Blocked)
+	}
+	// A pod in which nothing runs cannot be a member's.
+	n.Pod.Status.Phase = corev1.PodPending
+	w.settle()
+	if n.Pod.UID == pod {
+		t.Error("a pod in which nothing runs was kept")
+	}
+}
+
+func TestANodeThatWasLeftOutFollowsTheSpec(t *testing.T) {
+	late := "orders-dc1-r2-0"
+	w := forming(t, v1alpha1.DiskJoining, late)
+	w.now = w.now.Add(latecomerPatience + time.Minute)
+	w.settle()
+	if w.snapshot.Ledger.Step != nil {
+		t.Fatal("the latecomer was not left out")
+	}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{CassandraYaml: v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}}
+	})
+	plan := w.settle()
+	if plan.Stalled != nil || string(w.snapshot.Nodes[late].Record.Spec.Configuration.CassandraYaml["concurrent_reads"].Raw) != "16" {
+		t.Errorf("the node outside of the ring does not follow the spec:\n%s", plan)
+	}
+}
+
+// A latecomer that anybody sees in the ring is a member, whatever its agent says of the ticket.
+func TestALatecomerThatIsInTheRingIsNotLeftOut(t *testing.T) {
+	late := "orders-dc1-r2-0"
+	w := forming(t, v1alpha1.DiskJoining, late)
+	w.now = w.now.Add(latecomerPatience + time.Minute)
+	n := w.snapshot.Nodes[late]
+	w.snapshot.Nodes["orders-dc1-r1-0"].Agent.Ring.Endpoints = append(w.endpoints(), facts.Endpoint{
+		Address: n.Agent.Address, HostID: hostID(late), Status: facts.StatusNormal, Tokens: []int64{1},
+	})
+	plan := Next(w.snapshot, w.now)
+	if !plan.Idle() || len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "no_view_has_the_latecomer_in_the_ring" {
+		t.Errorf("want it blocked:\n%s", plan)
+	}
+}
+
+func TestAPodThatIsGoneProvesNothingWhileAnotherRuns(t *testing.T) {
+	late := "orders-dc1-r2-0"
+	w := forming(t, v1alpha1.DiskJoining, late)
+	n := w.snapshot.Nodes[late]
+	w.now = w.now.Add(latecomerPatience + time.Minute)
+	for scheduled, want := range map[string]bool{"machine": false, "": true} {
+		n.Record.Status.Join.WithdrawnAt = nil
+		n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "test", PodGone: "gone"}
+		n.Pod.Spec.NodeName = scheduled
+		if got := withdrawn(n, w.snapshot.Ledger.Step); got != want {
+			t.Errorf("pod on %q: withdrawn %v, want %v", scheduled, got, want)
+		}
+	}
+}
+
+// Adopted nodes are members from the beginning. Those whose JVM has not started for this cluster are corrected all the same.
+func TestAnAdoptedNodeThatDoesNotStartIsCorrected(t *testing.T) {
+	w := forming(t, v1alpha1.DiskJoining, three...)
+	l := w.snapshot.Ledger
+	l.Formed, l.Members, l.Step.Kind, l.Step.Stage = []string{"dc1"}, map[string]string{}, facts.StepAdoptRing, facts.StageFormed
+	for _, name := range three {
+		l.Members[name] = hostID(name)
+	}
+	up := w.snapshot.Nodes["orders-dc1-r1-0"]
+	up.Agent.Ring, up.Agent.Process = &facts.Ring{Mode: facts.ModeNormal}, facts.ProcessRunning
+	w.change(setting("concurrent_reads", "16"))
+	plan := Next(w.snapshot, w.now)
+	wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, up.Name)
+	var corrected []string
+	for _, write := range plan.Writes {
+		corrected = append(corrected, write.Object.GetName())
+	}
+	if !slices.Equal(corrected, []string{"orders-dc1-r2-0", "orders-dc1-r3-0"}) {
+		t.Errorf("corrected %v, want those that do not run:\n%s", corrected, plan)
+	}
+}
