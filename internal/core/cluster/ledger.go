@@ -123,5 +123,12 @@ func withLedger(s *facts.Snapshot, l *facts.Ledger) *facts.Snapshot {
 func (p *pass) putLedger(live bool, why string, change func(*facts.Ledger)) {
 	l := p.Ledger.Copy()
 	change(l)
+	p.Ledger = l
+	for i := range p.plan.Writes {
+		if w := &p.plan.Writes[i]; w.Verb == PutLedger {
+			w.Ledger, w.Live, w.Why = l, w.Live || live, w.Why+"; "+why
+			return
+		}
+	}
 	p.write(Write{Verb: PutLedger, Ledger: l, Live: live, Why: why})
 }

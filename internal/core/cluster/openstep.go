@@ -30,6 +30,18 @@ func openStep(p *pass) result {
 		p.describe(s, 0, "%s follow the corrected spec", plural(len(p.corrections), "node"))
 		return act("%s follow the corrected spec", plural(len(p.corrections), "node"))
 	}
+	result := p.stage(s)
+	if next := p.Ledger.Step; next != nil && next.Stage != s.Stage {
+		// The next stage begins in the same pass: its writes follow the ledger's and are not made if that fails.
+		if following := p.stage(next); following.outcome == Act {
+			result.message += "; " + following.message
+		}
+	}
+	return result
+}
+
+// stage continues the stage that a step is in.
+func (p *pass) stage(s *facts.OpenStep) result {
 	switch s.Stage {
 	case facts.StageTickets:
 		return p.awaitRing(s)
@@ -245,7 +257,8 @@ func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
 	}
 	switch status.Phase {
 	case v1alpha1.OperationSucceeded:
-		p.putLedger(true, "the system keyspaces are set", func(l *facts.Ledger) { advance(l.Step, facts.StageOpen, p.now) })
+		// What an operation has come to never changes, so nothing has to be asked again: by the altered schema every node's facts change just now.
+		p.putLedger(false, "the system keyspaces are set", func(l *facts.Ledger) { advance(l.Step, facts.StageOpen, p.now) })
 		return act("the system keyspaces are set")
 	case v1alpha1.OperationFailed, v1alpha1.OperationInterrupted, v1alpha1.OperationWithdrawn:
 		p.block(string(s.Kind), "system_keyspaces_are_set", []string{n.Name}, "node %s could not set the system keyspaces: %s", n.Name, status.Message)

@@ -107,7 +107,7 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		}
 		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "pinning its claims"})
 	}
-	return len(missing) == 0 && !changed
+	return len(missing) == 0 && len(pins) == len(render.Volumes(n.Record.Spec.Pod))
 }
 
 // relabel makes an adopted claim this cluster's own, once the adoption is complete, so that it can be deleted, or adopted again, as such.

@@ -62,7 +62,8 @@ const lookAgain = 10 * time.Minute
 
 // Next decides what to do about a cluster now. It reads nothing but its arguments and changes neither.
 func Next(snapshot *facts.Snapshot, now time.Time) Plan {
-	p := &pass{Snapshot: snapshot, now: now, wanted: render.WantedNodes(snapshot.Cluster, snapshot.Install)}
+	seen := *snapshot // a pass goes on from the ledger that it writes
+	p := &pass{Snapshot: &seen, now: now, wanted: render.WantedNodes(snapshot.Cluster, snapshot.Install)}
 	p.wakeIn(lookAgain)
 	for _, s := range steps {
 		r := s.run(p)
