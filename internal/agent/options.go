@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/pod"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/node"
 )
@@ -47,6 +50,8 @@ type environment struct {
 	cluster     string
 	namespace   string
 	memoryLimit int64
+	// volumes of the node, data first.
+	volumes []pod.Volume
 }
 
 // readEnvironment reads it, and names everything that is missing or wrong at once.
@@ -87,5 +92,28 @@ func readEnvironment(o Options) (environment, error) {
 		}
 		e.self.Address = address.Unmap().String()
 	}
+	if list := required(layout.EnvVolumes); list != "" {
+		volumes, err := readVolumes(o, list)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		e.volumes = volumes
+	}
 	return e, errors.Join(problems...)
+}
+
+// readVolumes reads name=path,… with data first.
+func readVolumes(o Options, list string) ([]pod.Volume, error) {
+	var out []pod.Volume
+	for entry := range strings.SplitSeq(list, ",") {
+		name, directory, found := strings.Cut(entry, "=")
+		if !found || name == "" || !filepath.IsAbs(directory) {
+			return nil, fmt.Errorf("%s has %q, want <name>=<absolute path>", layout.EnvVolumes, entry)
+		}
+		out = append(out, pod.Volume{Name: name, Directory: o.path(directory)})
+	}
+	if out[0].Name != v1alpha1.VolumeData || out[0].Directory != o.path(layout.DataDir) {
+		return nil, fmt.Errorf("%s is %q, want %s=%s first", layout.EnvVolumes, list, v1alpha1.VolumeData, layout.DataDir)
+	}
+	return out, nil
 }

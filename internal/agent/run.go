@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -102,12 +103,7 @@ func install(o Options) error {
 
 // assemble makes the agent and its line to the API server out of the pod.
 func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *record.Line, error) {
-	volumes := []pod.Volume{{Name: v1alpha1.VolumeData, Directory: o.path(layout.DataDir)}}
-	_, err := os.Stat(o.path(layout.CommitlogDir))
-	hasCommitlog := err == nil
-	if hasCommitlog {
-		volumes = append(volumes, pod.Volume{Name: v1alpha1.VolumeCommitlog, Directory: o.path(layout.CommitlogDir)})
-	}
+	hasCommitlog := slices.ContainsFunc(e.volumes, func(v pod.Volume) bool { return v.Name == v1alpha1.VolumeCommitlog })
 	data, err := journal.OpenVolume(o.path(layout.DataDir))
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +125,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		Threads: threads.Goroutines{},
 		Init:    initd.NewClient(o.path(filepath.Join(layout.SharedDir, initd.SocketName)), initd.PauseFor(time.Second)),
 		Journal: pod.NewJournal(data),
-		Disk:    pod.NewDisk(volumes, time.Now),
+		Disk:    pod.NewDisk(e.volumes, time.Now),
 		Files: pod.NewFiles(o.Root, pod.DefaultPaths(hasCommitlog), password,
 			pod.Ports{Jolokia: layout.JolokiaPort, Exporter: layout.MetricsPort}),
 		JVM:   jvm,

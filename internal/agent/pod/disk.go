@@ -16,7 +16,7 @@ import (
 	"helenus.io/helenus/internal/core/node"
 )
 
-// Disk are the volumes of a node by name and mount path: data, and commitlog where it has one.
+// Disk are the volumes of a node by name and mount path: data, commitlog where it has one, additional ones.
 type Disk struct {
 	volumes []Volume
 	now     func() time.Time
@@ -41,20 +41,33 @@ func (d *Disk) Inspect(context.Context) node.Disk {
 			return out
 		}
 		out.Volumes = append(out.Volumes, node.Volume{Name: v.Name, Marker: marker})
+		if v.Name == v1alpha1.VolumeCommitlog {
+			log, err := disk.CountCommitLog(os.DirFS(v.Directory), disk.DefaultLayout().CommitLog)
+			if err != nil {
+				out.Problem = fmt.Sprintf("volume %s: %v", v.Name, err)
+				return out
+			}
+			out.Volumes[i].HasData = log.Segments > 0
+		}
 		if i > 0 {
 			continue
 		}
 		layout := disk.DefaultLayout()
-		if len(d.volumes) > 1 {
+		if d.hasCommitlog() {
 			layout.CommitLog = ""
 		}
 		report := disk.Inspect(os.DirFS(v.Directory), layout)
+		out.Volumes[i].HasData = !report.Empty()
 		out.Problem, out.HasData = report.Problem, !report.Empty()
 		if l := report.Local; l != nil {
 			out.Bootstrapped, out.HostID, out.ClusterName = node.BootstrapWord(l.Bootstrapped), l.HostID, l.ClusterName
 		}
 	}
 	return out
+}
+
+func (d *Disk) hasCommitlog() bool {
+	return slices.ContainsFunc(d.volumes, func(v Volume) bool { return v.Name == v1alpha1.VolumeCommitlog })
 }
 
 func readMarker(v Volume) (*node.Marker, error) {

@@ -123,10 +123,10 @@ func FuzzFatalLine(f *testing.F) {
 }
 
 func TestMarksAndInspection(t *testing.T) {
-	data, commitlog := t.TempDir(), t.TempDir()
-	d := NewDisk([]Volume{{"data", data}, {"commitlog", commitlog}}, time.Now)
-	names := []string{"data", "commitlog"}
-	if found := d.Inspect(t.Context()); found.Problem != "" || found.HasData || len(found.Volumes) != 2 || found.Volumes[0].Marker != nil {
+	data, commitlog, scratch := t.TempDir(), t.TempDir(), t.TempDir()
+	d := NewDisk([]Volume{{"data", data}, {"commitlog", commitlog}, {"scratch", scratch}}, time.Now)
+	names := []string{"data", "commitlog", "scratch"}
+	if found := d.Inspect(t.Context()); found.Problem != "" || found.HasData || len(found.Volumes) != 3 || found.Volumes[0].Marker != nil {
 		t.Fatalf("new volumes: %+v", found)
 	}
 	if err := d.Mark(names, "earlier", nodeName, ""); err != nil {
@@ -157,6 +157,23 @@ func TestMarksAndInspection(t *testing.T) {
 	}
 	if found := NewDisk([]Volume{{"data", filepath.Join(data, "missing")}}, time.Now).Inspect(t.Context()); found.Problem == "" {
 		t.Error("a volume that is not mounted is no problem")
+	}
+}
+
+// A commit log counts where it lies: on its own volume if there is one, else on that of the data.
+func TestACommitLogIsFoundWhereItLies(t *testing.T) {
+	segment := func(directory string) string {
+		return filepath.Join(directory, "commitlog", "CommitLog-7-1700000000000.log")
+	}
+	data, commitlog, scratch := t.TempDir(), t.TempDir(), t.TempDir()
+	write(t, segment(commitlog), "x")
+	found := NewDisk([]Volume{{"data", data}, {"commitlog", commitlog}, {"scratch", scratch}}, time.Now).Inspect(t.Context())
+	if found.Problem != "" || found.HasData || found.Volumes[0].HasData || !found.Volumes[1].HasData || found.Volumes[2].HasData {
+		t.Errorf("on its own volume: %+v", found)
+	}
+	write(t, segment(data), "x")
+	if found := NewDisk([]Volume{{"data", data}, {"scratch", scratch}}, time.Now).Inspect(t.Context()); !found.HasData {
+		t.Errorf("beside the data: %+v", found)
 	}
 }
 

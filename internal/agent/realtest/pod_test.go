@@ -119,6 +119,7 @@ func (p *pod) startAgent() {
 	p.agent.Env = []string{
 		"PATH=/usr/bin:/bin", layout.EnvPodName + "=" + p.name, layout.EnvPodNamespace + "=" + namespace, layout.EnvPodUID + "=" + string(p.uid),
 		layout.EnvPodIP + "=" + p.address, layout.EnvClusterName + "=" + clusterName, layout.EnvClusterUID + "=" + string(clusterUID),
+		layout.EnvVolumes + "=" + v1alpha1.VolumeData + "=" + layout.DataDir,
 		layout.EnvMemoryLimit + "=1073741824", layout.EnvGracePeriod + "=60", "GOTRACEBACK=all",
 	}
 	p.agent.Stdout, p.agent.Stderr = p.log("agent"), p.log("agent")

@@ -73,6 +73,8 @@ const (
 	EnvMachine      = "NODE_NAME"
 	EnvClusterName  = "HELENUS_CLUSTER"
 	EnvClusterUID   = "HELENUS_CLUSTER_UID"
+	// EnvVolumes are the volumes of the node, data first: name=path, separated by commas.
+	EnvVolumes = "HELENUS_VOLUMES"
 	// EnvMemoryLimit is the memory limit of the Cassandra container in bytes.
 	EnvMemoryLimit = "CASSANDRA_MEMORY_LIMIT"
 	// EnvGracePeriod is the pod's terminationGracePeriodSeconds.

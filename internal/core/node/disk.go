@@ -12,7 +12,7 @@ import (
 type Disk struct {
 	// Known is false before the first look.
 	Known bool
-	// Volumes by name: data, and commitlog where the node has one.
+	// Volumes by name: data, commitlog where the node has one, additional ones.
 	Volumes []Volume
 	// HasData says that Cassandra has written anything on the data volume.
 	HasData bool
@@ -30,6 +30,8 @@ type Volume struct {
 	Name string
 	// Marker is nil where there is none.
 	Marker *Marker
+	// HasData says that Cassandra has written on it, for data and commitlog; of additional volumes it is not known.
+	HasData bool
 }
 
 // Marker says whose a volume is.
@@ -101,6 +103,11 @@ func examine(f *Facts) Finding {
 			return state(v1alpha1.DiskForeign, "the volume mounted as %s is marked as %s of node %s", v.Name, v.Marker.Volume, v.Marker.Node)
 		}
 	}
+	for _, v := range d.Volumes {
+		if v.Marker == nil && v.HasData && v.Name != v1alpha1.VolumeData {
+			return state(v1alpha1.DiskForeign, "the %s volume holds data of Cassandra, but no marker says whose", v.Name)
+		}
+	}
 	marker := d.dataMarker()
 	if marker == nil {
 		return examineUnmarked(f, finding)
@@ -148,6 +155,11 @@ func examineUnmarked(f *Facts, finding Finding) Finding {
 		if v.Marker != nil && (v.Marker.ClusterUID != f.Self.ClusterUID || v.Marker.Node != f.Self.Node) {
 			finding.State = v1alpha1.DiskForeign
 			finding.Message = fmt.Sprintf("the %s volume belongs to node %s of the cluster with uid %s", v.Name, v.Marker.Node, v.Marker.ClusterUID)
+			return finding
+		}
+		if v.Marker != nil && v.HasData && v.Name != v1alpha1.VolumeData {
+			finding.State = v1alpha1.DiskForeign
+			finding.Message = fmt.Sprintf("the %s volume holds data of this node, but the data volume has no marker: it is not the one that the node had", v.Name)
 			return finding
 		}
 		if v.Marker == nil {

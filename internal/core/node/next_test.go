@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,22 @@ func TestNext(t *testing.T) {
 		"commit log of another node": {with1(member(), func(f *Facts) {
 			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", Marker: &Marker{uid, "orders-dc1-r2-0", "commitlog"}})
 		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+		"commit log of nobody knows whom": {with1(fresh(), func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", HasData: true}) }),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "no marker says whose"}},
+		"own commit log beside an empty data volume": {with1(fresh(), func(f *Facts) {
+			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", HasData: true, Marker: &Marker{uid, self, "commitlog"}})
+		}), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "not the one that the node had"}},
+		"additional volume of another node": {with1(member(), func(f *Facts) {
+			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch", Marker: &Marker{uid, "orders-dc1-r2-0", "scratch"}})
+		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+		"volumes exchanged": {with1(member(), func(f *Facts) {
+			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch", Marker: &Marker{uid, self, "commitlog"}})
+		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk", words: "scratch"}},
+		"new additional volume of a member": {with1(member(), func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch"}) }), expectation{action: ClaimDisk, check: func(t *testing.T, d Decision) {
+			if !slices.Contains(d.Action.Volumes, "scratch") {
+				t.Errorf("marks %v", d.Action.Volumes)
+			}
+		}}},
 		"new commit log volume of a member": {with1(member(), func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog"}) }), expectation{action: ClaimDisk}},
 
 		// Adoption.

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,6 +87,7 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 			fieldVariable(layout.EnvMachine, "spec.nodeName"),
 			{Name: layout.EnvClusterName, Value: owner.Name},
 			{Name: layout.EnvClusterUID, Value: string(owner.UID)},
+			{Name: layout.EnvVolumes, Value: volumeList(settings)},
 			{Name: layout.EnvGracePeriod, Value: fmt.Sprint(gracePeriod)},
 			{Name: layout.EnvMemoryLimit, ValueFrom: &corev1.EnvVarSource{
 				ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: layout.CassandraContainer, Resource: "limits.memory"},
@@ -144,6 +146,18 @@ func sharedMounts(settings v1alpha1.PodSettings) []corev1.VolumeMount {
 		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath})
 	}
 	return mounts
+}
+
+// volumeList names the volumes of a node with their paths, for the agent: each carries a marker that says whose it is.
+func volumeList(settings v1alpha1.PodSettings) string {
+	if Ephemeral(settings) {
+		return v1alpha1.VolumeData + "=" + layout.DataDir
+	}
+	var list []string
+	for _, v := range Volumes(settings) {
+		list = append(list, v.Name+"="+v.MountPath)
+	}
+	return strings.Join(list, ",")
 }
 
 func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
