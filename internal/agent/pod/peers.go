@@ -67,10 +67,15 @@ func (p *Peers) ask(ctx context.Context, target, address, hostID string) (node.P
 	if id.ClusterUID != p.cluster || id.Node == "" {
 		return node.Peer{}, fmt.Errorf("the agent at %s says that it is node %q of cluster %s", target, id.Node, id.ClusterUID)
 	}
+	return PeerOf(target, id), nil
+}
+
+// PeerOf is the answer of the agent at an address in the words of core/node.
+func PeerOf(asked string, id *agentapi.Identity) node.Peer {
 	return node.Peer{
-		Asked: target, Node: id.Node, PodUID: id.PodUID, HostID: id.HostID, Addresses: id.Addresses, Replaced: id.Replaced,
+		Asked: asked, Node: id.Node, PodUID: id.PodUID, HostID: id.HostID, Addresses: id.Addresses, Replaced: id.Replaced,
 		TrafficOpened: id.TrafficOpened, Ring: id.Ring, AtAddress: endpointOf(id.AtAddress), OfHostID: endpointOf(id.OfHostID),
-	}, nil
+	}
 }
 
 func endpointOf(s *agentapi.Sighting) *facts.Endpoint {

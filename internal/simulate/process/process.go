@@ -15,6 +15,8 @@ type Process struct {
 	tasks []*timeline.Task
 	ctx   *bounded
 	dead  bool
+
+	onEnd, onPark func()
 }
 
 var _ threads.Threads = (*Process)(nil)
@@ -33,6 +35,12 @@ func (p *Process) Name() string { return p.name }
 // Dead says that it was killed.
 func (p *Process) Dead() bool { return p.dead }
 
+// OnEnd has a function called once, when the program was killed.
+func (p *Process) OnEnd(f func()) { p.onEnd = f }
+
+// OnPark has a function called whenever a part of the program has run.
+func (p *Process) OnPark(f func()) { p.onPark = f }
+
 // Kill ends the program at once: none of its code runs any more, except what it deferred. Called by the program itself, it does not return.
 func (p *Process) Kill() {
 	if p.dead {
@@ -48,6 +56,9 @@ func (p *Process) Kill() {
 		task.Kill()
 	}
 	p.tasks = nil
+	if p.onEnd != nil {
+		p.onEnd()
+	}
 	if self != nil {
 		self.Kill()
 	}
@@ -73,6 +84,11 @@ func (p *Process) begin(f func(), ended func()) {
 				p.tasks = append(p.tasks[:i:i], p.tasks[i+1:]...)
 				break
 			}
+		}
+	})
+	task.OnPark(func() {
+		if p.onPark != nil && !p.dead {
+			p.onPark()
 		}
 	})
 	p.tasks = append(p.tasks, task)

@@ -18,7 +18,11 @@ type Task struct {
 	killed bool
 	done   bool
 	ended  func()
+	parked func()
 }
+
+// OnPark has a function called whenever the task has run and parked again or ended; it is not called when it is killed.
+func (k *Task) OnPark(f func()) { k.parked = f }
 
 // unwinding is what a killed task panics with.
 type unwinding struct{ task *Task }
@@ -96,6 +100,9 @@ func (k *Task) wakeIn(d time.Duration) {
 		k.run(func() { _, more = k.next() })
 		if !more {
 			k.end()
+		}
+		if k.parked != nil && !k.killed {
+			k.parked()
 		}
 	})
 }

@@ -1,0 +1,160 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/simulate/timeline"
+)
+
+// Runtime runs pods on machines: what containerd, images and programs are to kubelet.
+type Runtime interface {
+	// Sandbox makes a pod that has an address and its volumes by name; nothing runs in it yet.
+	Sandbox(pod *corev1.Pod, machine string, address netip.Addr, volumes map[string]*Volume) Sandbox
+}
+
+// Sandbox is a pod on a machine.
+type Sandbox interface {
+	// Start starts a container. Exited is called once, when it has ended, however that came.
+	Start(container, image string, exited func(code int))
+	// Stop asks a container to end, as SIGTERM does.
+	Stop(container string)
+	// Kill ends it.
+	Kill(container string)
+	// Started says that the startup probe of a container passes, Ready the readiness probe.
+	Started(container string) bool
+	Ready(container string) bool
+}
+
+// Volume is a disk of a machine.
+type Volume struct {
+	// Name of the persistent volume.
+	Name    string
+	Machine string
+	// Content is whatever the runtime keeps on it; nil on a new one.
+	Content any
+}
+
+// Machine of the cluster.
+type Machine struct {
+	Name, Zone string
+	// up says that the machine runs; linked that its kubelet reaches the API server.
+	up, linked bool
+	number     int
+	addresses  int
+	ready      bool
+}
+
+// Options of a cluster.
+type Options struct {
+	Zones           []string
+	MachinesPerZone int
+}
+
+// Cluster is the part of Kubernetes that is not the API server.
+type Cluster struct {
+	line     *timeline.Timeline
+	client   client.Client
+	runtime  Runtime
+	machines []*Machine
+	volumes  map[string]*Volume
+	pods     map[types.UID]*pod
+	order    []*pod
+	placing  *timeline.Event
+	budgets  *timeline.Event
+	// broken images cannot be pulled.
+	broken map[string]bool
+}
+
+// New makes the machines, and a default storage class by the name standard, whose volumes are bound when a pod is placed.
+func New(line *timeline.Timeline, c client.Client, runtime Runtime, o Options) (*Cluster, error) {
+	k := &Cluster{line: line, client: c, runtime: runtime, volumes: map[string]*Volume{}, pods: map[types.UID]*pod{}, broken: map[string]bool{}}
+	for i := range max(o.MachinesPerZone, 1) {
+		for _, zone := range o.Zones {
+			k.machines = append(k.machines, &Machine{Name: fmt.Sprintf("m-%s-%d", zone, i), Zone: zone, number: len(k.machines) + 1, up: true, linked: true, ready: true})
+		}
+	}
+	for _, m := range k.machines {
+		if err := k.client.Create(context.Background(), m.object()); err != nil {
+			return nil, fmt.Errorf("create machine %s: %w", m.Name, err)
+		}
+	}
+	return k, nil
+}
+
+func (m *Machine) object() *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelTopologyZone: m.Zone}},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}},
+	}
+}
+
+// Machines by name, in the order in which they were made.
+func (k *Cluster) Machines() []string {
+	names := make([]string, len(k.machines))
+	for i, m := range k.machines {
+		names[i] = m.Name
+	}
+	return names
+}
+
+func (k *Cluster) machine(name string) *Machine {
+	i := slices.IndexFunc(k.machines, func(m *Machine) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return k.machines[i]
+}
+
+// Changed is to be called for every change that the API server makes to a pod, a claim, or a budget.
+func (k *Cluster) Changed(object client.Object, deleted bool) {
+	switch o := object.(type) {
+	case *corev1.Pod:
+		k.podChanged(o, deleted)
+		k.reviewBudgets()
+	case *corev1.PersistentVolumeClaim:
+		k.claimChanged(o, deleted)
+	default:
+		k.reviewBudgets()
+	}
+}
+
+// ReadyMayHaveChanged is to be called by the runtime when a probe of a pod may have another result than before.
+func (k *Cluster) ReadyMayHaveChanged(uid types.UID) {
+	if p := k.pods[uid]; p != nil {
+		p.probe()
+	}
+}
+
+// soon is the time that the parts of Kubernetes take to notice a change.
+func (k *Cluster) soon() time.Duration { return k.line.Between(10*time.Millisecond, 150*time.Millisecond) }
+
+// update changes the present object, whatever version it has; one that is gone or was replaced is left alone.
+func update[T client.Object](k *Cluster, object T, uid types.UID, change func(T) bool) {
+	ctx := context.Background()
+	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil || object.GetUID() != uid || !change(object) {
+		return
+	}
+	if err := k.client.Update(ctx, object); err != nil && !apierrors.IsNotFound(err) {
+		panic(fmt.Sprintf("update %T %s: %v", object, object.GetName(), err))
+	}
+}
+
+func updateStatus[T client.Object](k *Cluster, object T, uid types.UID, change func(T) bool) {
+	ctx := context.Background()
+	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil || object.GetUID() != uid || !change(object) {
+		return
+	}
+	if err := k.client.Status().Update(ctx, object); err != nil && !apierrors.IsNotFound(err) {
+		panic(fmt.Sprintf("update status of %T %s: %v", object, object.GetName(), err))
+	}
+}

@@ -1,0 +1,141 @@
+package kube
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// unknownAfter is how long Kubernetes waits for a machine's word before it calls it unknown.
+const unknownAfter = 40 * time.Second
+
+// Lose ends a machine: everything on it stops at once and nobody is told. Its disks keep what they have.
+func (k *Cluster) Lose(name string) {
+	m := k.machine(name)
+	m.up = false
+	for _, p := range k.onMachine(m) {
+		p.crash()
+	}
+	k.line.After(unknownAfter, "silence of "+name, func() { k.judge(m) })
+}
+
+// crash ends what runs of a pod as the loss of its machine does.
+func (p *pod) crash() {
+	if p.sandbox == nil {
+		return
+	}
+	sandbox := p.sandbox
+	p.sandbox = nil // so that nobody restarts or reports anything
+	for _, c := range p.containers {
+		p.line.Cancel(c.again)
+		c.again = nil
+		if c.running {
+			c.running, c.started, c.ready = false, false, false
+			sandbox.Kill(c.name)
+		}
+	}
+}
+
+// Return brings a machine back: kubelet starts the pods anew that the API server still binds to it. Without its disks all volumes on it are empty.
+func (k *Cluster) Return(name string, withDisks bool) {
+	m := k.machine(name)
+	m.up = true
+	if !withDisks {
+		for _, v := range k.volumes {
+			if v.Machine == name {
+				v.Content = nil
+			}
+		}
+	}
+	k.resume(m)
+}
+
+// Partition cuts kubelet off from the API server; containers run on. Whether their own traffic is cut is the world's business.
+func (k *Cluster) Partition(name string) {
+	m := k.machine(name)
+	m.linked = false
+	k.line.After(unknownAfter, "silence of "+name, func() { k.judge(m) })
+}
+
+// Heal ends a partition.
+func (k *Cluster) Heal(name string) {
+	m := k.machine(name)
+	m.linked = true
+	k.resume(m)
+}
+
+// resume has kubelet look at every pod again.
+func (k *Cluster) resume(m *Machine) {
+	k.line.After(k.line.Between(time.Second, 5*time.Second), "kubelet of "+m.Name, func() {
+		if !m.up || !m.linked {
+			return
+		}
+		k.judge(m)
+		for _, p := range k.onMachine(m) {
+			if p.stopping && p.sandbox == nil {
+				p.remove()
+				continue
+			}
+			p.sync()
+			p.report()
+		}
+		k.place()
+	})
+}
+
+// onMachine are the pods on a machine: also those that the API server has no more and that it has not been told of.
+func (k *Cluster) onMachine(m *Machine) []*pod {
+	var out []*pod
+	for _, p := range k.pods {
+		if p.machine == m {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *pod) int {
+		if a.seen.Name != b.seen.Name {
+			if a.seen.Name < b.seen.Name {
+				return -1
+			}
+			return 1
+		}
+		return a.seen.CreationTimestamp.Compare(b.seen.CreationTimestamp.Time)
+	})
+	return out
+}
+
+// judge is the node controller: it says whether a machine is heard, and marks the pods of one that is not as not ready.
+func (k *Cluster) judge(m *Machine) {
+	heard := m.up && m.linked
+	if heard == m.ready {
+		return
+	}
+	m.ready = heard
+	status, reason := corev1.ConditionTrue, "KubeletReady"
+	if !heard {
+		status, reason = corev1.ConditionUnknown, "NodeStatusUnknown"
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+	updateStatus(k, node, k.uidOf(node), func(n *corev1.Node) bool {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: k.now()}}
+		return true
+	})
+	update(k, node, k.uidOf(node), func(n *corev1.Node) bool {
+		n.Spec.Taints = nil
+		if !heard {
+			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}, {Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+		}
+		return true
+	})
+	if heard {
+		return
+	}
+	for _, p := range k.onMachine(m) {
+		if !p.gone {
+			updateStatus(k, p.object(), p.seen.UID, func(o *corev1.Pod) bool {
+				return setCondition(o, corev1.PodReady, corev1.ConditionFalse, "NodeNotReady", "Node is not ready", k.now())
+			})
+		}
+	}
+}

@@ -1,0 +1,348 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/simulate/timeline"
+)
+
+// pod is what Kubernetes knows of a pod, and what its machine does with it.
+type pod struct {
+	*Cluster
+	// seen is the pod as the API server has it.
+	seen *corev1.Pod
+	// known is what the machine's kubelet last saw of it; nil before it did. A kubelet that is cut off sees nothing new.
+	known   *corev1.Pod
+	machine *Machine
+	address netip.Addr
+	sandbox Sandbox
+	// containers by name: the sidecars first.
+	containers []*container
+	stopping   bool
+	gone       bool
+	kill       *timeline.Event
+	syncing    *timeline.Event
+	reporting  *timeline.Event
+}
+
+// container of a pod.
+type container struct {
+	name    string
+	image   string
+	sidecar bool
+	running bool
+	// begun says that it was started at least once, started that its startup probe has passed since it last was.
+	begun, started, ready bool
+	restarts              int32
+	waiting               string
+	message               string
+	exit                  *corev1.ContainerStateTerminated
+	startedAt             time.Time
+	again                 *timeline.Event
+}
+
+const (
+	// firstBackOff and longestBackOff bound the time between restarts of a container that ends again and again.
+	firstBackOff   = 10 * time.Second
+	longestBackOff = 5 * time.Minute
+	// forgetAfter is how long a container must run for its back-off to begin anew.
+	forgetAfter = 10 * time.Minute
+	// readyPeriod is the period of the readiness probe that Helenus asks for.
+	readyPeriod = 2 * time.Second
+)
+
+func (k *Cluster) now() metav1.Time { return metav1.NewTime(k.line.Now()) }
+
+func (p *pod) object() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.seen.Namespace, Name: p.seen.Name}}
+}
+
+func (k *Cluster) podChanged(o *corev1.Pod, deleted bool) {
+	p := k.pods[o.UID]
+	if p == nil {
+		if deleted {
+			return
+		}
+		p = &pod{Cluster: k}
+		k.pods[o.UID] = p
+		k.order = append(k.order, p)
+	}
+	p.seen = o
+	if deleted {
+		p.gone = true
+		k.order = slices.DeleteFunc(k.order, func(other *pod) bool { return other == p })
+		k.reviewClaims(o.Namespace)
+	}
+	if o.Spec.NodeName == "" || deleted {
+		k.place()
+	}
+	if o.Spec.NodeName != "" {
+		p.machine = k.machine(o.Spec.NodeName)
+		p.sync()
+	} else if deleted {
+		delete(k.pods, o.UID)
+	}
+}
+
+// sync has kubelet look at the pod soon.
+func (p *pod) sync() {
+	if p.syncing == nil {
+		p.syncing = p.line.After(p.soon(), "kubelet "+p.seen.Name, func() {
+			p.syncing = nil
+			p.look()
+		})
+	}
+}
+
+// look brings the pod on its machine to what the API server wants, as far as kubelet can see that.
+func (p *pod) look() {
+	m := p.machine
+	if m == nil || !m.up || !m.linked {
+		return
+	}
+	first := p.known == nil
+	p.known = p.seen
+	switch {
+	case p.gone && p.sandbox == nil:
+		delete(p.pods, p.seen.UID)
+	case p.gone:
+		// Deleted by force: kubelet ends what runs at once.
+		p.end()
+		delete(p.pods, p.seen.UID)
+	case p.seen.DeletionTimestamp != nil:
+		p.stop()
+	case first || p.sandbox == nil:
+		p.begin()
+	default:
+		p.updateImages()
+	}
+}
+
+// begin makes the sandbox and starts the sidecars. Volumes whose claims are gone hold it up, as they do on a machine.
+func (p *pod) begin() {
+	volumes := map[string]*Volume{}
+	for _, v := range p.seen.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := &corev1.PersistentVolumeClaim{}
+		err := p.client.Get(context.Background(), client.ObjectKey{Namespace: p.seen.Namespace, Name: v.PersistentVolumeClaim.ClaimName}, claim)
+		if err != nil || p.volumes[claim.Spec.VolumeName] == nil {
+			p.line.After(2*time.Second, "mount "+p.seen.Name, p.sync)
+			return
+		}
+		volumes[v.Name] = p.volumes[claim.Spec.VolumeName]
+	}
+	p.line.After(p.line.Between(100*time.Millisecond, time.Second), "sandbox "+p.seen.Name, func() {
+		if p.sandbox != nil || p.gone || p.stopping || !p.machine.up {
+			return
+		}
+		p.machine.addresses++
+		p.address = netip.AddrFrom4([4]byte{10, byte(p.machine.number), byte(p.machine.addresses >> 8), byte(p.machine.addresses)})
+		p.sandbox = p.runtime.Sandbox(p.seen, p.machine.Name, p.address, volumes)
+		p.containers = nil
+		for _, c := range p.seen.Spec.InitContainers {
+			p.containers = append(p.containers, &container{name: c.Name, image: c.Image, sidecar: true, waiting: "PodInitializing"})
+		}
+		for _, c := range p.seen.Spec.Containers {
+			p.containers = append(p.containers, &container{name: c.Name, image: c.Image, waiting: "PodInitializing"})
+		}
+		p.advance()
+		p.report()
+	})
+}
+
+// advance starts what is to run next: sidecars one after the other, each when the one before has started, then the others.
+func (p *pod) advance() {
+	if p.sandbox == nil || p.stopping {
+		return
+	}
+	for _, c := range p.containers {
+		if !c.running && c.again == nil {
+			p.start(c, p.line.Between(50*time.Millisecond, 500*time.Millisecond))
+		}
+		if c.sidecar && !c.started {
+			return
+		}
+	}
+}
+
+func (p *pod) start(c *container, after time.Duration) {
+	c.again = p.line.After(after, "start "+p.seen.Name+"/"+c.name, func() {
+		c.again = nil
+		if p.stopping || p.sandbox == nil || c.running {
+			return
+		}
+		if p.broken[c.image] {
+			c.waiting, c.message = "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q", c.image)
+			p.start(c, firstBackOff)
+			p.report()
+			return
+		}
+		c.running, c.begun, c.started, c.ready, c.waiting, c.message, c.startedAt = true, true, false, false, "", "", p.line.Now()
+		sandbox := p.sandbox
+		sandbox.Start(c.name, c.image, func(code int) {
+			if p.sandbox == sandbox {
+				p.exited(c, code)
+			}
+		})
+		p.probe()
+		p.report()
+	})
+}
+
+func (p *pod) exited(c *container, code int) {
+	ran := p.line.Now().Sub(c.startedAt)
+	c.running, c.started, c.ready = false, false, false
+	c.exit = &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: "Error", StartedAt: metav1.NewTime(c.startedAt), FinishedAt: p.now()} //nolint:gosec // 0-255
+	if p.stopping {
+		p.ended()
+		return
+	}
+	pause := time.Duration(0)
+	if ran >= forgetAfter {
+		c.restarts = 0
+	}
+	if c.restarts > 0 {
+		pause = min(firstBackOff<<min(c.restarts-1, 10), longestBackOff)
+		c.waiting, c.message = "CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s", pause, c.name)
+	}
+	c.restarts++
+	p.start(c, pause+p.line.Between(200*time.Millisecond, time.Second))
+	p.report()
+}
+
+// probe asks startup and readiness again. Kubelet asks at its period: what changes is seen up to one period later.
+func (p *pod) probe() {
+	if p.sandbox == nil || p.machine == nil || !p.machine.up {
+		return
+	}
+	for _, c := range p.containers {
+		if !c.running {
+			continue
+		}
+		if !c.started && (!c.sidecar || p.sandbox.Started(c.name)) {
+			c.started = true
+			p.advance()
+			p.report()
+		}
+		if now := p.sandbox.Ready(c.name); c.started && now != c.ready {
+			sandbox := p.sandbox
+			p.line.After(p.line.Between(0, readyPeriod), "probe "+p.seen.Name, func() {
+				if p.sandbox == sandbox && c.running && c.ready != sandbox.Ready(c.name) {
+					c.ready = !c.ready
+					p.report()
+				}
+			})
+		}
+	}
+}
+
+// updateImages restarts containers that have another image than before.
+func (p *pod) updateImages() {
+	for _, spec := range slices.Concat(p.seen.Spec.InitContainers, p.seen.Spec.Containers) {
+		for _, c := range p.containers {
+			if c.name == spec.Name && c.image != spec.Image {
+				c.image = spec.Image
+				if c.running {
+					p.sandbox.Kill(c.name)
+				}
+			}
+		}
+	}
+}
+
+// stop ends the pod in order: the containers get SIGTERM, the sidecars when those have ended, and after the grace period what is left is killed.
+func (p *pod) stop() {
+	if p.stopping {
+		return
+	}
+	p.stopping = true
+	if p.sandbox == nil {
+		p.remove()
+		return
+	}
+	grace := 30 * time.Second
+	if s := p.seen.DeletionGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	p.kill = p.line.After(grace, "kill "+p.seen.Name, p.killAll)
+	for _, c := range p.containers {
+		p.line.Cancel(c.again)
+		c.again = nil
+		if c.running && !c.sidecar {
+			p.sandbox.Stop(c.name)
+		}
+	}
+	p.report()
+	p.ended()
+}
+
+func (p *pod) killAll() {
+	for _, c := range p.containers {
+		if c.running {
+			p.sandbox.Kill(c.name)
+		}
+	}
+}
+
+// ended goes on with a stop when a container has ended.
+func (p *pod) ended() {
+	main, sidecars := 0, 0
+	for _, c := range p.containers {
+		switch {
+		case c.running && c.sidecar:
+			sidecars++
+		case c.running:
+			main++
+		}
+	}
+	switch {
+	case main > 0:
+	case sidecars > 0:
+		for _, c := range p.containers {
+			if c.running && c.sidecar {
+				p.sandbox.Stop(c.name)
+			}
+		}
+	default:
+		p.line.Cancel(p.kill)
+		p.sandbox = nil
+		p.line.After(p.soon(), "remove "+p.seen.Name, p.remove)
+	}
+}
+
+// end is the end of everything in the pod, at once.
+func (p *pod) end() {
+	p.stopping = true
+	p.line.Cancel(p.kill)
+	for _, c := range p.containers {
+		p.line.Cancel(c.again)
+		c.again = nil
+	}
+	p.killAll()
+	p.sandbox = nil
+}
+
+// remove takes the pod out of the API server: kubelet is done with it.
+func (p *pod) remove() {
+	if p.gone || p.machine == nil || !p.machine.up {
+		return
+	}
+	if !p.machine.linked {
+		return // done when the link is back
+	}
+	zero := int64(0)
+	err := p.client.Delete(context.Background(), p.object(), client.Preconditions{UID: &p.seen.UID}, &client.DeleteOptions{GracePeriodSeconds: &zero})
+	if client.IgnoreNotFound(err) != nil {
+		panic(fmt.Sprintf("remove pod %s: %v", p.seen.Name, err))
+	}
+}

@@ -1,0 +1,160 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// place has pods without a machine looked at soon.
+func (k *Cluster) place() {
+	if k.placing == nil {
+		k.placing = k.line.After(k.soon(), "scheduler", func() {
+			k.placing = nil
+			for _, p := range slices.Clone(k.order) {
+				if p.seen.Spec.NodeName == "" && p.seen.DeletionTimestamp == nil {
+					k.placeOne(p)
+				}
+			}
+		})
+	}
+}
+
+func (k *Cluster) placeOne(p *pod) {
+	claims, err := k.claimsOf(p.seen)
+	if err != nil {
+		k.unplaceable(p, err.Error())
+		return
+	}
+	var best *Machine
+	var reasons []string
+	for _, m := range k.machines {
+		if reason := k.unfit(p.seen, claims, m); reason != "" {
+			if !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+			continue
+		}
+		if best == nil || k.podsOn(m.Name) < k.podsOn(best.Name) {
+			best = m
+		}
+	}
+	if best == nil {
+		k.unplaceable(p, fmt.Sprintf("0/%d nodes are available: %v", len(k.machines), reasons))
+		return
+	}
+	for _, claim := range claims {
+		if claim.Spec.VolumeName == "" {
+			k.provision(claim, best)
+		}
+	}
+	binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: best.Name}}
+	if err := k.client.SubResource("binding").Create(context.Background(), p.seen.DeepCopy(), binding); err != nil {
+		panic(fmt.Sprintf("bind pod %s: %v", p.seen.Name, err))
+	}
+}
+
+func (k *Cluster) unplaceable(p *pod, message string) {
+	updateStatus(k, p.object(), p.seen.UID, func(o *corev1.Pod) bool {
+		return setCondition(o, corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, message, k.now())
+	})
+}
+
+func (k *Cluster) podsOn(machine string) int {
+	n := 0
+	for _, p := range k.order {
+		if p.seen.Spec.NodeName == machine {
+			n++
+		}
+	}
+	return n
+}
+
+// unfit says why a machine cannot take a pod; empty if it can.
+func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim, m *Machine) string {
+	if !m.ready {
+		return "node(s) had untolerated taint {node.kubernetes.io/unreachable: }"
+	}
+	has := labels.Set(m.object().Labels)
+	if !labels.SelectorFromSet(pod.Spec.NodeSelector).Matches(has) || !matchesAffinity(pod, has) {
+		return "node(s) didn't match Pod's node affinity/selector"
+	}
+	for _, claim := range claims {
+		if name := claim.Spec.VolumeName; name != "" && (k.volumes[name] == nil || k.volumes[name].Machine != m.Name) {
+			return "node(s) didn't match PersistentVolume's node affinity"
+		}
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		for _, term := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+			if err != nil {
+				return err.Error()
+			}
+			for _, other := range k.order {
+				if other.seen.UID != pod.UID && other.seen.Spec.NodeName == m.Name && other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
+					return "node(s) didn't match pod anti-affinity rules"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func matchesAffinity(pod *corev1.Pod, has labels.Set) bool {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return true
+	}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		all := true
+		for _, e := range term.MatchExpressions {
+			value, found := has[e.Key]
+			switch e.Operator {
+			case corev1.NodeSelectorOpIn:
+				all = all && found && slices.Contains(e.Values, value)
+			case corev1.NodeSelectorOpNotIn:
+				all = all && !slices.Contains(e.Values, value)
+			case corev1.NodeSelectorOpExists:
+				all = all && found
+			case corev1.NodeSelectorOpDoesNotExist:
+				all = all && !found
+			default:
+				all = false
+			}
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// claimsOf are the claims of a pod; an error says which is missing.
+func (k *Cluster) claimsOf(pod *corev1.Pod) ([]*corev1.PersistentVolumeClaim, error) {
+	var out []*corev1.PersistentVolumeClaim
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := &corev1.PersistentVolumeClaim{}
+		if err := k.client.Get(context.Background(), client.ObjectKey{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}, claim); err != nil {
+			return nil, fmt.Errorf("persistentvolumeclaim %q not found", v.PersistentVolumeClaim.ClaimName)
+		}
+		if claim.DeletionTimestamp != nil {
+			return nil, fmt.Errorf("persistentvolumeclaim %q is being deleted", claim.Name)
+		}
+		if claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName != "standard" {
+			return nil, fmt.Errorf("storageclass.storage.k8s.io %q not found", *claim.Spec.StorageClassName)
+		}
+		if claim.Status.Phase == corev1.ClaimLost {
+			return nil, fmt.Errorf("persistentvolumeclaim %q bound to non-existing persistentvolume %q", claim.Name, claim.Spec.VolumeName)
+		}
+		out = append(out, claim)
+	}
+	return out, nil
+}
