@@ -60,7 +60,7 @@ type CassandraClusterSpec struct {
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9]+[.][0-9]+[.][0-9]+(-[a-z0-9]+)?$')`,messageExpression=`'version "' + self + '" is not a Cassandra release such as 5.0.6'`
-	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[0-3][.]')`,messageExpression=`'version "' + self + '" is not supported: Cassandra 4.0 is the oldest'`
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('^([0-3]|4[.]0)[.]')`,messageExpression=`'version "' + self + '" is not supported: Cassandra 4.1 is the oldest'`
 	Version string `json:"version"`
 
 	// Image is the Cassandra image, with tag or digest. Default: the operator's repository with the version as tag. It must have the layout of the
@@ -167,6 +167,7 @@ type Datacenter struct {
 	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
 
 	// Extend says what is replicated to a datacenter that joins a cluster which already has data.
+	// It has no effect yet: this release adds no datacenter to a ring.
 	// +optional
 	Extend *Extend `json:"extend,omitempty"`
 
@@ -241,6 +242,7 @@ type DisruptionPolicy struct {
 	Consistency ConsistencyLevel `json:"consistency,omitempty"`
 
 	// MaxUnavailable is how many nodes of one rack may be down at once: a number from 1 to 100, or a percentage of the rack. Default: 1.
+	// It has no effect yet: no step of this release takes nodes down one by one.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
@@ -248,6 +250,7 @@ type DisruptionPolicy struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// Soak is how long the first node of a change must serve before the others follow, 0s to 24h. Default: 30s.
+	// It has no effect yet: no step of this release takes nodes down one by one.
 	// +optional
 	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:Type=string
@@ -256,6 +259,7 @@ type DisruptionPolicy struct {
 	Soak *metav1.Duration `json:"soak,omitempty"`
 
 	// Unprotected says what happens to ranges that no schedule can keep available. Default: Proceed.
+	// It has no effect yet: no step of this release takes nodes down one by one.
 	// +optional
 	// +kubebuilder:default=Proceed
 	Unprotected UnprotectedPolicy `json:"unprotected,omitempty"`
@@ -264,11 +268,13 @@ type DisruptionPolicy struct {
 // ReplacementPolicy says when a lost node is replaced without being asked.
 type ReplacementPolicy struct {
 	// Automatic replacement of nodes whose disk or machine is proven to be gone. Default: true.
+	// It has no effect yet: this release replaces no node.
 	// +optional
 	// +kubebuilder:default=true
 	Automatic *bool `json:"automatic,omitempty"`
 
 	// After is the time between the proof and the replacement, 0s to 168h. Default: 10m.
+	// It has no effect yet: this release replaces no node.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string
@@ -280,11 +286,13 @@ type ReplacementPolicy struct {
 // AutomationPolicy says which follow-up operations run without being asked.
 type AutomationPolicy struct {
 	// Cleanup removes the data that nodes no longer own, after others have joined. Default: Automatic.
+	// It has no effect yet: this release does not grow a ring.
 	// +optional
 	// +kubebuilder:default=Automatic
 	Cleanup Automation `json:"cleanup,omitempty"`
 
 	// UpgradeSSTables rewrites the files of an older format, after an upgrade. Default: Automatic.
+	// It has no effect yet: this release does not upgrade a ring.
 	// +optional
 	// +kubebuilder:default=Automatic
 	UpgradeSSTables Automation `json:"upgradeSSTables,omitempty"`
@@ -295,6 +303,7 @@ type AutomationPolicy struct {
 // +kubebuilder:validation:XValidation:rule=`!has(oldSelf.adopt) || oldSelf.adopt == "" || has(self.adopt) && self.adopt == oldSelf.adopt`,message=`volumes.adopt cannot be changed once it is set: the disks were taken over by it`
 type VolumePolicy struct {
 	// OnScaleIn: claims of nodes that have left the ring. Default: Retain.
+	// It has no effect yet: this release does not shrink a ring.
 	// +optional
 	// +kubebuilder:default=Retain
 	OnScaleIn ClaimPolicy `json:"onScaleIn,omitempty"`

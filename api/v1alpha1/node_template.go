@@ -75,7 +75,7 @@ type Resources struct {
 type JVM struct {
 	// Heap is the size of the heap, both initial and largest (-Xms and -Xmx). Default: half of the memory limit, at most 31Gi.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 67108864 : isQuantity(self) && !quantity(self).isLessThan(quantity('64Mi')))`,messageExpression=`'heap "' + string(self) + '" must be at least 64Mi; give it a unit, such as 8Gi'`
+	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 134217728 : isQuantity(self) && !quantity(self).isLessThan(quantity('128Mi')))`,messageExpression=`'heap "' + string(self) + '" must be at least 128Mi; give it a unit, such as 8Gi'`
 	Heap *resource.Quantity `json:"heap,omitempty"`
 
 	// Options are added to those of the image. Those that Helenus owns are refused.

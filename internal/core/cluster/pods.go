@@ -59,6 +59,7 @@ func (p *pass) started(n *facts.Node) bool {
 // claimsReady makes the claims of a node and pins them in its record, and says whether all are there and pinned.
 func (p *pass) claimsReady(n *facts.Node) bool {
 	var missing []render.Volume
+	leaving := false
 	pins := map[string]v1alpha1.ClaimReference{}
 	for _, c := range n.Record.Spec.Claims {
 		pins[c.Volume] = c
@@ -72,6 +73,10 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 			claim = c.Claim
 		}
 		switch {
+		case claim != nil && !p.started(n) && p.followVolume(n, v, n.Claims[v.Name]):
+			leaving = true
+		case claim != nil && claim.DeletionTimestamp != nil && !p.started(n):
+			leaving = true // another is made when it is gone
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
 			p.relabel(claim)
 		case isPinned && p.started(n):
@@ -107,7 +112,39 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		}
 		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "pinning its claims"})
 	}
-	return len(missing) == 0 && len(pins) == len(render.Volumes(n.Record.Spec.Pod))
+	return !leaving && len(missing) == 0 && len(pins) == len(render.Volumes(n.Record.Spec.Pod))
+}
+
+// followVolume makes a claim of a node that never had a ticket what the spec says now, and says whether it is about to go for that. One that is bound
+// stays: only the user deletes a disk, even an empty one. Until that is resolved nothing begins.
+func (p *pass) followVolume(n *facts.Node, v render.Volume, c *facts.Claim) bool {
+	claim, want := c.Claim, render.Claim(p.owner(), n.Record, v)
+	if claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) || sameVolume(claim, want) {
+		return false
+	}
+	if c.Bound() || claim.Spec.VolumeName != "" {
+		p.held = true
+		p.stall(v1alpha1.ReasonUnsupportedChange, "node.storage: volume %s: %s → %s: claim %s is bound to a volume, which does not change; take the change back, "+
+			"or delete the claim and its pod so that both are made anew", v.Name, volumeInWords(claim), volumeInWords(want), claim.Name)
+		return false
+	}
+	p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
+	return true
+}
+
+// sameVolume compares what is asked for. A class that the spec does not name is the default one of the Kubernetes cluster, which the API server fills in.
+func sameVolume(have, want *corev1.PersistentVolumeClaim) bool {
+	a, b := have.Spec.Resources.Requests[corev1.ResourceStorage], want.Spec.Resources.Requests[corev1.ResourceStorage]
+	class := want.Spec.StorageClassName
+	return a.Cmp(b) == 0 && (class == nil || have.Spec.StorageClassName != nil && *have.Spec.StorageClassName == *class)
+}
+
+func volumeInWords(claim *corev1.PersistentVolumeClaim) string {
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if class := claim.Spec.StorageClassName; class != nil && *class != "" {
+		return fmt.Sprintf("%s of class %s", size.String(), *class)
+	}
+	return size.String()
 }
 
 // relabel makes an adopted claim this cluster's own, once the adoption is complete, so that it can be deleted, or adopted again, as such.

@@ -62,10 +62,11 @@ func asWritten(path string) string {
 	return "node." + below
 }
 
-// differences compares two JSON values down to the deepest objects that both have.
+// differences compares two JSON values down to the deepest objects. An object that one of them does not have is an empty one.
 func differences(path string, a, b any) []Difference {
 	x, xIsMap := a.(map[string]any)
 	y, yIsMap := b.(map[string]any)
+	xIsMap, yIsMap = xIsMap || a == nil && len(y) > 0, yIsMap || b == nil && len(x) > 0
 	if !xIsMap || !yIsMap {
 		if reflect.DeepEqual(a, b) {
 			return nil

@@ -1,0 +1,299 @@
+package cluster
+
+import (
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// What becomes of a change of a field once the ring is formed.
+const (
+	applies  = "applies"
+	noEffect = "has no effect yet" // and its description says so
+	schema   = "refused by the schema"
+)
+
+// fields are all that a user can write, with a change of each. What a change comes to is one of the words above, or else the words by which it is refused.
+var fields = map[string]struct {
+	change func(*v1alpha1.CassandraClusterSpec)
+	want   string
+}{
+	"version": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, `version: "5.0.6" → "5.0.9"`},
+	"image":   {func(s *v1alpha1.CassandraClusterSpec) { s.Image = "mine:5.0.6" }, `image: "cassandra:5.0.6" → "mine:5.0.6"`},
+	"imagePullSecrets": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}}
+	}, `imagePullSecrets: unset → [{"name":"a"}]`},
+	"clusterName": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, schema},
+	"paused":      {func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }, applies},
+	"stopped":     {func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true }, "stopped: false → true"},
+
+	"node.resources.requests": {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Resources = resources(corev1.ResourceCPU, "3") }, `node.resources.requests.cpu: "1" → "3"`},
+	"node.resources.limits": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Resources = &v1alpha1.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")}}
+	}, `node.resources.limits.memory: "4Gi" → "6Gi"`},
+	"node.agentResources.requests": {func(s *v1alpha1.CassandraClusterSpec) { s.Node.AgentResources = resources(corev1.ResourceCPU, "1") }, `node.agentResources.requests.cpu: "20m" → "1"`},
+	"node.agentResources.limits": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.AgentResources = &v1alpha1.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("80Mi")}}
+	}, `node.agentResources.limits.memory: "64Mi" → "80Mi"`},
+	"node.cassandraYaml": {setting("concurrent_reads", "16"), `node.cassandraYaml.concurrent_reads: unset → 16`},
+	"node.jvm.heap":      {func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{Heap: quantity("1Gi")} }, `node.jvm.heap: unset → "1Gi"`},
+	"node.jvm.options":   {func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}} }, `node.jvm.options: unset → ["-XX:+UseZGC"]`},
+	"node.jvm.gcLog":     {func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{GCLog: v1alpha1.GCLogNone} }, `node.jvm.gcLog: unset → "None"`},
+	"node.environment": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "b"}}
+	}, `node.environment: unset → [{"name":"A","value":"b"}]`},
+	"node.placement.zone":         {placed(v1alpha1.Placement{Zone: "a"}), `node.placement.zone: unset → "a"`},
+	"node.placement.nodeSelector": {placed(v1alpha1.Placement{NodeSelector: map[string]string{"disk": "fast"}}), `node.placement.nodeSelector.disk: unset → "fast"`},
+	"node.placement.nodeAffinity": {placed(v1alpha1.Placement{NodeAffinity: &corev1.NodeAffinity{}}), "node.placement.nodeAffinity: unset → {}"},
+	"node.placement.tolerations":  {placed(v1alpha1.Placement{Tolerations: []corev1.Toleration{{Key: "a"}}}), `node.placement.tolerations: unset → [{"key":"a"}]`},
+	"node.placement.topologySpreadConstraints": {placed(v1alpha1.Placement{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1}}}),
+		"node.placement.topologySpreadConstraints: unset → "},
+	"node.placement.hostAntiAffinity":  {placed(v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}), `node.placement.hostAntiAffinity: "Required" → "None"`},
+	"node.placement.priorityClassName": {placed(v1alpha1.Placement{PriorityClassName: "high"}), `node.placement.priorityClassName: unset → "high"`},
+	"node.metadata.labels": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Metadata = &v1alpha1.PodMetadata{Labels: map[string]string{"a": "b"}}
+	}, `node.metadata.labels.a: unset → "b"`},
+	"node.metadata.annotations": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Metadata = &v1alpha1.PodMetadata{Annotations: map[string]string{"a": "b"}}
+	}, `node.metadata.annotations.a: unset → "b"`},
+	"node.storage.data.size":             {stored(func(s *v1alpha1.Storage) { s.Data.Size = quantity("20Gi") }), `node.storage.data.size: "10Gi" → "20Gi"`},
+	"node.storage.data.storageClassName": {stored(func(s *v1alpha1.Storage) { s.Data.StorageClassName = ptr("fast") }), `node.storage.data.storageClassName: unset → "fast"`},
+	"node.storage.commitlog.size":        {stored(func(s *v1alpha1.Storage) { s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi")} }), `node.storage.commitlog.size: unset → "2Gi"`},
+	"node.storage.commitlog.storageClassName": {stored(func(s *v1alpha1.Storage) { s.Commitlog = &v1alpha1.VolumeClaim{StorageClassName: ptr("fast")} }),
+		`node.storage.commitlog.storageClassName: unset → "fast"`},
+	"node.storage.additional": {stored(func(s *v1alpha1.Storage) {
+		s.Additional = []v1alpha1.AdditionalVolume{{Name: "scratch", MountPath: "/scratch", VolumeClaim: v1alpha1.VolumeClaim{Size: quantity("1Gi")}}}
+	}), "node.storage.additional: unset → "},
+	"node.storage.ephemeral": {stored(func(s *v1alpha1.Storage) { *s = v1alpha1.Storage{Ephemeral: ptr(true)} }), "replacing them is not supported yet"},
+	"node.overlay": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"dnsPolicy":"Default"}}`)}
+	}, "node.overlay: unset → "},
+
+	"datacenters":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, datacenter("dc2", 1)) }, "growing a ring is not supported yet"},
+	"datacenters[].name":     {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Name = "dc3" }, "growing a ring is not supported yet"},
+	"datacenters[].ringName": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].RingName = "X" }, schema},
+	"datacenters[].nodesPerRack": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].NodesPerRack, s.Datacenters[0].Racks[0].Nodes = 2, nil
+	}, "growing a ring is not supported yet"},
+	"datacenters[].tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Tokens = 8 }, "datacenters[].tokens: 4 → 8"},
+	"datacenters[].replicationFactor":           {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 5 }, "datacenters[dc1].replicationFactor: 3 → 5"},
+	"datacenters[].extend.keyspaces":            {extended(v1alpha1.Extend{Keyspaces: []string{"shop"}}), noEffect},
+	"datacenters[].extend.from":                 {extended(v1alpha1.Extend{From: "dc0"}), noEffect},
+	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), noEffect},
+	"datacenters[].racks":                       {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] }, "shrinking a ring is not supported yet"},
+	"datacenters[].racks[].name":                {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Name = "r9" }, "growing a ring is not supported yet"},
+	"datacenters[].racks[].ringName":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].RingName = "X" }, schema},
+	"datacenters[].racks[].nodes":               {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }, "growing a ring is not supported yet"},
+	"datacenters[].racks[].node": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].Node = &v1alpha1.NodeSettings{JVM: &v1alpha1.JVM{Heap: quantity("1Gi")}}
+	}, `node.jvm.heap: unset → "1Gi" (node orders-dc1-r1-0)`},
+	"datacenters[].node": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}}
+	}, "node.storage.commitlog.size: unset → "},
+
+	"disruption.consistency":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Consistency = v1alpha1.ConsistencyQuorum }, applies},
+	"disruption.maxUnavailable":  {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.MaxUnavailable = ptr(intstr.FromInt32(2)) }, noEffect},
+	"disruption.soak":            {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Soak = nil }, noEffect},
+	"disruption.unprotected":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Unprotected = v1alpha1.UnprotectedBlock }, noEffect},
+	"replacement.automatic":      {func(s *v1alpha1.CassandraClusterSpec) { s.Replacement.Automatic = ptr(false) }, noEffect},
+	"replacement.after":          {func(s *v1alpha1.CassandraClusterSpec) { s.Replacement.After = nil }, noEffect},
+	"automation.cleanup":         {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, noEffect},
+	"automation.upgradeSSTables": {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.UpgradeSSTables = v1alpha1.AutomationRecommend }, noEffect},
+	"volumes.onScaleIn":          {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnScaleIn = v1alpha1.ClaimDelete }, noEffect},
+	"volumes.onClusterDeletion":  {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete }, applies},
+	"volumes.adopt":              {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.Adopt = "earlier" }, `volumes.adopt: "" → "earlier"`},
+}
+
+func quantity(text string) *resource.Quantity { return ptr(resource.MustParse(text)) }
+
+func resources(name corev1.ResourceName, value string) *v1alpha1.Resources {
+	return &v1alpha1.Resources{Requests: corev1.ResourceList{name: resource.MustParse(value)}}
+}
+
+func placed(p v1alpha1.Placement) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Node.Placement = &p }
+}
+
+func stored(change func(*v1alpha1.Storage)) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { change(s.Node.Storage) }
+}
+
+func extended(e v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Extend = &e }
+}
+
+// No change of a ring that exists is taken without a word: it applies, or is refused with field, old and new value and nothing is changed, or the field
+// says of itself that it has no effect yet.
+func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
+	for name, field := range fields {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.change(field.change)
+			plan := w.pass()
+			if !plan.Idle() {
+				t.Errorf("want no write:\n%s", plan)
+			}
+			switch field.want {
+			case schema: // held to in test/api
+			case applies, noEffect:
+				if plan.Stalled != nil || len(plan.Blocked) > 0 {
+					t.Errorf("refused:\n%s", plan)
+				}
+			default:
+				if plan.Stalled == nil || !strings.Contains(plan.Stalled.Message, field.want) {
+					t.Errorf("want it refused with %q:\n%s", field.want, plan)
+				}
+				if reason := plan.Stalled.Reason; reason != v1alpha1.ReasonUnsupportedChange && name != "node.storage.ephemeral" {
+					t.Errorf("reason %s", reason)
+				}
+			}
+		})
+	}
+}
+
+// The table above has every field that there is.
+func TestTheTableOfFieldsIsComplete(t *testing.T) {
+	var have []string
+	walk(reflect.TypeFor[v1alpha1.CassandraClusterSpec](), "", &have)
+	for _, name := range have {
+		if _, known := fields[name]; !known {
+			t.Errorf("what becomes of a change of %s is not said", name)
+		}
+	}
+	for name := range fields {
+		if !slices.Contains(have, name) {
+			t.Errorf("there is no field %s", name)
+		}
+	}
+}
+
+// walk lists the fields of our own types: of lists the list itself and what is in them, of the node of a datacenter and of a rack only that they are
+// there, since they have the fields of the cluster's.
+func walk(in reflect.Type, path string, out *[]string) {
+	for f := range in.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if name == "" { // inline
+			walk(inner, path, out)
+			continue
+		}
+		at := path + name
+		own := func(t reflect.Type) bool {
+			return t.Kind() == reflect.Struct && strings.Contains(t.PkgPath(), "helenus") && t.NumField() > 1
+		}
+		switch {
+		case strings.HasPrefix(at, "datacenters[]") && name == "node":
+			*out = append(*out, at)
+		case own(inner):
+			walk(inner, at+".", out)
+		case strings.HasPrefix(at, "datacenters") && inner.Kind() == reflect.Slice && own(inner.Elem()):
+			*out = append(*out, at)
+			walk(inner.Elem(), at+"[].", out)
+		default:
+			*out = append(*out, at)
+		}
+	}
+}
+
+// A field that has no effect yet says so where users read it, and no other field does.
+func TestFieldsWithoutEffectSaySo(t *testing.T) {
+	text, err := os.ReadFile("../../../config/crd/helenus.io_cassandraclusters.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct {
+					OpenAPIV3Schema map[string]any `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(text, &definition); err != nil {
+		t.Fatal(err)
+	}
+	for name, field := range fields {
+		said := false
+		at := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
+		for part := range strings.SplitSeq("spec."+name, ".") {
+			part, list := strings.CutSuffix(part, "[]")
+			properties, _ := at["properties"].(map[string]any)
+			if at, _ = properties[part].(map[string]any); at == nil {
+				t.Fatalf("%s is not in the definition", name)
+			}
+			description, _ := at["description"].(string)
+			said = said || strings.Contains(description, "It has no effect yet: ")
+			if list {
+				at, _ = at["items"].(map[string]any)
+			}
+		}
+		if said != (field.want == noEffect) {
+			t.Errorf("%s: its description says that it has no effect yet: %v, want %v", name, said, field.want == noEffect)
+		}
+	}
+}
+
+// A volume that is only asked for follows the spec until the first ticket; one that is there is left to the user.
+func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase   corev1.PersistentVolumeClaimPhase
+		change  func(*v1alpha1.Storage)
+		refused string
+	}{
+		"size, unbound":  {corev1.ClaimPending, func(s *v1alpha1.Storage) { s.Data.Size = quantity("20Gi") }, ""},
+		"class, unbound": {corev1.ClaimPending, func(s *v1alpha1.Storage) { s.Data.StorageClassName = ptr("fast") }, ""},
+		"size, bound":    {corev1.ClaimBound, func(s *v1alpha1.Storage) { s.Data.Size = quantity("20Gi") }, "volume data: 10Gi → 20Gi: claim data-orders-dc1-r1-0"},
+		"class, bound":   {corev1.ClaimBound, func(s *v1alpha1.Storage) { s.Data.StorageClassName = ptr("fast") }, "volume data: 10Gi → 10Gi of class fast"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, datacenter("dc1", 1, 1, 1))
+			for _, name := range three {
+				w.absent[name] = true
+			}
+			w.settle()
+			for _, n := range w.snapshot.Records() {
+				n.Claims["data"].Claim.Status.Phase = c.phase
+			}
+			before := w.snapshot.Nodes["orders-dc1-r1-0"].Claims["data"].Claim.UID
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { c.change(s.Node.Storage) })
+			plan := w.settle()
+			claim := w.snapshot.Nodes["orders-dc1-r1-0"].Claims["data"].Claim
+			if c.refused != "" {
+				wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, c.refused)
+				if claim.UID != before {
+					t.Error("a bound claim was made anew")
+				}
+				clear(w.absent)
+				w.agents()
+				if w.settle(); w.snapshot.Ledger.Step != nil || len(w.snapshot.Ledger.Formed) > 0 {
+					t.Error("the ring was formed on volumes that are not those of the spec")
+				}
+				return
+			}
+			if plan.Stalled != nil || claim.UID == before {
+				t.Errorf("the claim was not made anew:\n%s", plan)
+			}
+			clear(w.absent)
+			w.agents()
+			w.settle()
+			w.wantOpen()
+			if pins := w.snapshot.Nodes["orders-dc1-r1-0"].Record.Spec.Claims; len(pins) != 1 || pins[0].UID != claim.UID {
+				t.Errorf("the record pins %v", pins)
+			}
+		})
+	}
+}
