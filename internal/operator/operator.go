@@ -139,6 +139,24 @@ func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
+// byLabel says that of a kind only the objects with our label are watched: other people have objects of it too.
+func byLabel(object client.Object) bool {
+	switch object.(type) {
+	case *v1alpha1.CassandraCluster, *v1alpha1.CassandraNode, *corev1.PersistentVolume, *corev1.Node:
+		return false
+	default:
+		return true
+	}
+}
+
+// Cached says whether an operator has an object in its cache.
+func Cached(object client.Object) bool {
+	if _, secret := object.(*corev1.Secret); secret {
+		return false
+	}
+	return !byLabel(object) || object.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy
+}
+
 // cacheOptions keep only what is ours: objects of other people never come into memory. Secrets are not watched at all.
 func cacheOptions(namespaces []string) cache.Options {
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})}
@@ -152,7 +170,7 @@ func cacheOptions(namespaces []string) cache.Options {
 		},
 	}
 	for _, object := range watched() {
-		if _, own := object.(*v1alpha1.CassandraNode); !own {
+		if byLabel(object) {
 			o.ByObject[object] = mine
 		}
 	}

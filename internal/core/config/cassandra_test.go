@@ -23,7 +23,7 @@ import (
 //	mvn -f settings/export/pom.xml -Dcassandra.version=5.0.6 dependency:copy-dependencies -DoutputDirectory=/tmp/cassandra-5.0
 //	CASSANDRA_JARS_5_0=/tmp/cassandra-5.0 CASSANDRA_JAVA_5_0=/usr/lib/jvm/java-17/bin/java go test -tags cassandra -run Cassandra .
 //
-// The releases are those that the files in testdata/base are of. CASSANDRA_IMAGE_5_0 may name the configuration directory of an image, which is then rendered
+// The releases are those that the files in package stock are of. CASSANDRA_IMAGE_5_0 may name the configuration directory of an image, which is then rendered
 // too; with it, and with the jars of its release, TestCassandraLoads/5.0/image tries another release.
 //
 // A line whose variables are not set is skipped; without any the tests fail.

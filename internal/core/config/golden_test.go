@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config/stock"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -127,7 +128,11 @@ func nodeOf(line string) Node {
 
 func baseOf(t testing.TB, line string) Files {
 	t.Helper()
-	return readFiles(t, filepath.Join("testdata", "base", line))
+	files, err := stock.Files(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 func readFiles(t testing.TB, dir string) Files {
