@@ -229,9 +229,10 @@ func (p *pass) poll(last outcome) time.Duration {
 	}
 }
 
-// settled says that the node is as it is wanted.
+// settled says that the node is as it is wanted in the end. One that is closed to clients waits for the ring to form or grow: how it sees the others is what
+// everybody waits for then.
 func (p *pass) settled() bool {
-	return p.JVM.Ring.NativeRunning == (p.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed)
+	return p.JVM.Ring.NativeRunning && p.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed
 }
 
 func tokenTexts(tokens []int64) []string {
