@@ -31,7 +31,7 @@ import (
 
 // Run is an agent until ctx ends. It returns nil then, and an error if it could not begin or a server failed.
 func Run(ctx context.Context, o Options) error {
-	logger := log.New(os.Stderr, "", log.LstdFlags|log.LUTC|log.Lmsgprefix)
+	logger := log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
 	e, err := readEnvironment(o)
 	if err != nil {
 		return fmt.Errorf("read environment of the pod: %w", err)

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -45,10 +46,11 @@ type Agent struct {
 	decidedAt time.Time
 	// reportable says that the decision was made by an agent that knew enough: see oriented.
 	reportable bool
-	logged     node.StepResult
-	leaseAt    time.Time
-	answer     *facts.Agent
-	digest     string
+	// logged is the last line about a decision.
+	logged  string
+	leaseAt time.Time
+	answer  *facts.Agent
+	digest  string
 
 	wake     *threads.Signal
 	look     *threads.Signal
@@ -190,7 +192,7 @@ func (a *Agent) holdStop(ctx context.Context, d node.Decision) {
 	a.mu.Unlock()
 }
 
-// logChange writes a line whenever the step that decided, or its words, are others than in the line before.
+// logChange writes a line whenever the step that decided, its action or its words are others than in the line before.
 func (a *Agent) logChange(d node.Decision) {
 	if a.doing != nil && d.Status.Phase == a.decision.Status.Phase || len(d.Steps) == 0 {
 		return // that it is under way was said when it was decided
@@ -198,8 +200,14 @@ func (a *Agent) logChange(d node.Decision) {
 	if d.Action != nil && a.failures[d.Action.Kind].NotYet {
 		return // one attempt of many at what Cassandra is not ready for
 	}
-	if last := d.Steps[len(d.Steps)-1]; last != a.logged || d.Status.Phase != a.decision.Status.Phase {
-		a.logged = last
-		a.host.Logf("%s phase=%s %s=%s: %s", a.self.Node, d.Status.Phase, last.Name, last.Verdict, last.Message)
+	last := d.Steps[len(d.Steps)-1]
+	verdict := string(last.Verdict)
+	if d.Action != nil {
+		verdict += " " + string(d.Action.Kind)
+	}
+	line := fmt.Sprintf("%s phase=%s %s=%s: %s", a.self.Node, d.Status.Phase, last.Name, verdict, last.Message)
+	if line != a.logged {
+		a.logged = line
+		a.host.Logf("%s", line)
 	}
 }
