@@ -69,7 +69,8 @@ $(BIN)/images:
 
 ## Test
 .PHONY: test test-unit test-api test-cluster e2e bench lint verify
-test: lint verify test-unit test-api test-cluster ## Everything that must hold
+test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
+	@$(BIN)/localkube down
 
 test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector
 	@for m in $(UNIT_MODULES); do echo "== go test $$m"; (cd $$m && go test -race ./...) || exit 1; done
@@ -77,9 +78,10 @@ test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector
 test-api: ## Every rule of the API and every policy, against a real API server
 	cd test/api && go test -timeout 20m ./...
 
-test-cluster: cluster ## The local Kubernetes for real: a pod of each Cassandra, lost and partitioned machines, and nothing left behind
+test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned machines, nothing left behind, a pod of each Cassandra (leaves it running)
 	$(BIN)/localkube down
 	cd dev/localkube && go test -tags cluster -timeout 30m ./cluster/...
+	@$(MAKE) cluster
 
 e2e: local-tools ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && go test -tags e2e -timeout 60m -count 1 -v $(if $(RUN),-run '$(RUN)') .

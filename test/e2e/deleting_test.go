@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -114,16 +115,47 @@ func removeClaim(ctx context.Context, s *scene.Scene, name string) error {
 	return kubernetes.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID})
 }
 
-// TestDeletedLeavesNothing: with the policy Delete no object of a cluster is left, and no volume.
-func TestDeletedLeavesNothing(t *testing.T) {
+// TestCorrectedThenDeletedLeavesNothing: a spec under which no node can start is corrected in place; the ring, of the oldest line of Cassandra, serves. With the policy
+// Delete no object of it is left afterwards, and no volume.
+func TestCorrectedThenDeletedLeavesNothing(t *testing.T) {
 	s := open(t, "e2e-nothing")
 	sample := sampleOf(t, "one-node.yaml")
+	sample.Spec.Version = oldestLine
 	sample.Spec.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
+	right := sample.Spec.Node.JVM.Options
+	sample.Spec.Node.JVM.Options = append(slices.Clone(right), "-XX:+ThereIsNoSuchOption")
 	var ring *scene.Ring
-	took(t, "one node serves", func() (err error) {
-		ring, err = s.Form(t.Context(), sample)
-		return err
+	took(t, "the JVM refuses its options", func() (err error) {
+		if ring, err = s.Create(t.Context(), sample); err != nil {
+			return err
+		}
+		return refused(t.Context(), ring)
 	})
+	took(t, "one node serves when the options are corrected", func() error {
+		c, found := ring.Now(t.Context()).Cluster(ring.Name)
+		if !found {
+			return errors.New("the cluster is not there")
+		}
+		before := c.DeepCopy()
+		c.Spec.Node.JVM.Options = right
+		if err := kubernetes.Client.Patch(t.Context(), c, client.MergeFrom(before)); err != nil {
+			return err
+		}
+		return ring.Formed(t.Context())
+	})
+	for _, n := range ring.Nodes(t.Context()) {
+		if n.Status.Version != oldestLine {
+			t.Errorf("node %s runs Cassandra %s, want %s", n.Name, n.Status.Version, oldestLine)
+		}
+	}
+	took(t, "rows are written and read", func() error {
+		if err := ring.Fill(t.Context(), gocql.One); err != nil {
+			return err
+		}
+		return ring.ReadBack(t.Context(), gocql.All)
+	})
+	wantRingSeen(t, ring)
+	wantShell(t, ring)
 	left, err := ring.Leftovers(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +170,22 @@ func TestDeletedLeavesNothing(t *testing.T) {
 	took(t, "it is deleted with Delete", func() error { return ring.Delete(t.Context(), v1alpha1.ClaimDelete) })
 	took(t, "nothing is left of it", func() error { return ring.NoLeftovers(t.Context(), func(string) bool { return false }) })
 	took(t, "nor of its volumes", func() error { return awaitNoVolumes(t.Context(), volumes) })
+}
+
+// refused waits until the only node of a ring has said that its JVM cannot start, and that it tries again.
+func refused(ctx context.Context, ring *scene.Ring) error {
+	return ring.Until(ctx, 2*time.Minute, "the node says that the JVM did not start", func(now follow.Sight) error {
+		nodes := now.Nodes(ring.Name)
+		if len(nodes) == 0 {
+			return errors.New("it has no record yet")
+		}
+		n := nodes[0]
+		ring.Invariants.ExpectRestart(n.Name)
+		if r := n.Status.Restarts; r == nil || r.LastReason != v1alpha1.RestartStartFailed || n.Status.Phase != v1alpha1.PhaseFailed || n.Status.Message == "" {
+			return errors.New(follow.Phase(&n))
+		}
+		return nil
+	})
 }
 
 func volumesOf(t *testing.T, r *scene.Ring) []string {

@@ -18,27 +18,6 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestOneNode: the smallest cluster serves, and the tools that its operator knows work in it unmodified.
-func TestOneNode(t *testing.T) {
-	s := open(t, "e2e-one")
-	var ring *scene.Ring
-	took(t, "one node serves", func() (err error) {
-		ring, err = s.Form(t.Context(), sampleOf(t, "one-node.yaml"))
-		return err
-	})
-	took(t, "rows are written and read", func() error {
-		if err := ring.Fill(t.Context(), gocql.One); err != nil {
-			return err
-		}
-		return ring.ReadBack(t.Context(), gocql.All)
-	})
-	wantRingSeen(t, ring)
-	out, err := ring.Run(t.Context(), ring.NodeNames(t.Context())[0], "cqlsh", "-e", "SELECT count(*) FROM e2e.rows")
-	if err != nil || !strings.Contains(out, "200") {
-		t.Errorf("cqlsh says %q, error %v; want 200 rows", out, err)
-	}
-}
-
 // TestTwoDatacenters: two datacenters form together, each with its own settings, and replicate to each other.
 func TestTwoDatacenters(t *testing.T) {
 	s := open(t, "e2e-two")

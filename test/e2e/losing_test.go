@@ -76,13 +76,74 @@ func TestPodDeleted(t *testing.T) {
 	ring := threeRacks(t)
 	before := identities(t, ring)
 	lost := ring.NodeNames(t.Context())[1]
+	logs := followLogs(t, ring, lost)
 	while(t, ring, []string{lost}, "a pod is deleted and another reports", func() error { return deletePods(t.Context(), ring, lost) })
+	wantStoppedInOrder(t, logs)
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
 	if now[lost].address == before[lost].address {
 		t.Errorf("node %s still has the address %s: nothing was tested", lost, now[lost].address)
 	}
 	wantRingSeen(t, ring)
+}
+
+// followLogs follows the containers of a pod, by name.
+func followLogs(t *testing.T, ring *scene.Ring, pod string) map[string]*scene.Log {
+	t.Helper()
+	logs := map[string]*scene.Log{}
+	for _, container := range []string{layout.AgentContainer, layout.CassandraContainer} {
+		var err error
+		if logs[container], err = ring.FollowLog(t.Context(), pod, container); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return logs
+}
+
+// orderOfAStop is what the two containers of a pod say of it, one after the other. Cassandra's lines are those of 4.1 and 5.0.
+var orderOfAStop = []struct{ container, words string }{
+	{layout.AgentContainer, "Act BeginStop"}, // from here on the probe says that it is not ready
+	{layout.AgentContainer, "Act CloseTraffic"},
+	{layout.CassandraContainer, "Stop listening for CQL clients"},
+	{layout.AgentContainer, "Act Drain"},
+	{layout.CassandraContainer, "DRAINING: starting drain process"},
+	{layout.CassandraContainer, "DRAINED"},
+	{layout.AgentContainer, "Act Terminate"},
+}
+
+// longestStop is how long that may take with little data. The grace period of a pod is 300 s.
+const longestStop = 90 * time.Second
+
+// wantStoppedInOrder fails if a pod was not stopped in order: not ready, closed for clients, drained, ended.
+func wantStoppedInOrder(t *testing.T, logs map[string]*scene.Log) {
+	t.Helper()
+	lines := map[string][]scene.Line{}
+	for container, log := range logs {
+		var err error
+		if lines[container], err = log.Lines(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var first, last time.Time
+	for _, step := range orderOfAStop {
+		i := slices.IndexFunc(lines[step.container], func(l scene.Line) bool { return strings.Contains(l.Text, step.words) })
+		if i < 0 {
+			t.Errorf("container %s never said %q in its %d last lines", step.container, step.words, len(lines[step.container]))
+			continue
+		}
+		at := lines[step.container][i].At
+		if at.Before(last) {
+			t.Errorf("%s: %q came %s before what must come first", step.container, step.words, last.Sub(at))
+		}
+		if first.IsZero() {
+			first = at
+		}
+		last = at
+		t.Logf("%6.2fs  %s: %s", at.Sub(first).Seconds(), step.container, step.words)
+	}
+	if took := last.Sub(first); took > longestStop {
+		t.Errorf("the stop took %s, want at most %s", took, longestStop)
+	}
 }
 
 // TestAllPodsDeleted: a ring of which nothing runs comes back by itself, with all addresses changed.
@@ -170,11 +231,14 @@ func TestAgentKilled(t *testing.T) {
 	for _, way := range []struct {
 		name string
 		end  func(*corev1.Pod) error
+		// reason that Kubernetes gives for the end of the container; empty for any.
+		reason string
 	}{
-		{"killed", func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGKILL) }},
+		{name: "killed", end: func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGKILL) }, reason: "Error"},
 		// What a panic does too: the runtime of Go prints all goroutines and ends with code 2.
-		{"crashed", func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGQUIT) }},
-		{"exchanged for another image", func(pod *corev1.Pod) error { return exchangeAgent(t.Context(), pod) }},
+		{name: "crashed", end: func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGQUIT) }, reason: "Error"},
+		{name: "out of memory", end: func(pod *corev1.Pod) error { return ring.ExhaustAgent(t.Context(), pod.UID) }, reason: "OOMKilled"},
+		{name: "exchanged for another image", end: func(pod *corev1.Pod) error { return exchangeAgent(t.Context(), pod) }},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			was, err := ring.JVM(t.Context(), victim)
@@ -194,6 +258,11 @@ func TestAgentKilled(t *testing.T) {
 			})
 			if is, err := ring.JVM(t.Context(), victim); err != nil || is != was {
 				t.Errorf("the JVM was %+v and is %+v, error %v: it was to run on", was, is, err)
+			}
+			if pod, _ := ring.Now(t.Context()).Pod(victim); way.reason != "" {
+				if ended := agentOf(pod).LastTerminationState.Terminated; ended == nil || ended.Reason != way.reason {
+					t.Errorf("the agent's container ended with %+v, want reason %s", ended, way.reason)
+				}
 			}
 		})
 	}

@@ -38,6 +38,9 @@ var (
 
 const samples = "../../config/samples"
 
+// oldestLine is a release of the oldest line of Cassandra that Helenus runs.
+const oldestLine = "4.1.10"
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	log.SetLogger(logr.Discard())
@@ -68,7 +71,7 @@ func connect(ctx context.Context) error {
 		Kubeconfig: *kubeconfig,
 		Install:    *doInstall,
 		Images:     install.Images{Operator: *operatorImage, Agent: *agentImage},
-		Version:    sample.Spec.Version,
+		Versions:   []string{sample.Spec.Version, oldestLine},
 		Progress:   os.Stderr,
 	})
 	return err

@@ -113,10 +113,13 @@ func dropIfFailed(t *testing.T, s *scene.Scene, err error) error {
 
 // leave removes what tests share.
 func leave() error {
-	if shared == nil {
-		return nil
+	var errs []error
+	for _, ring := range []*scene.Ring{shared, frozen.ring} {
+		if ring != nil {
+			errs = append(errs, ring.Close(context.WithoutCancel(background)))
+		}
 	}
-	return shared.Close(context.WithoutCancel(background))
+	return errors.Join(errs...)
 }
 
 // identity is what of a node stays, and what changes with its pod.

@@ -86,9 +86,13 @@ const (
 	AgentImage    = "helenus-agent"
 )
 
-// Build builds the images of the project and of a release of Cassandra, as far as they are not up to date, and returns their files.
-func (t Tools) Build(ctx context.Context, version string) ([]string, error) {
-	out, err := t.run(ctx, "images", "build", "cassandra-"+version, OperatorImage, AgentImage, "--repo", t.Repository)
+// Build builds the images of the project and of releases of Cassandra, as far as they are not up to date, and returns their files.
+func (t Tools) Build(ctx context.Context, versions ...string) ([]string, error) {
+	args := []string{"build", OperatorImage, AgentImage, "--repo", t.Repository}
+	for _, version := range versions {
+		args = append(args, "cassandra-"+version)
+	}
+	out, err := t.run(ctx, "images", args...)
 	return strings.Fields(out), err
 }
 

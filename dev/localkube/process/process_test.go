@@ -90,7 +90,7 @@ func TestForeignPidIsNotAlive(t *testing.T) {
 
 // A start must not depend on whether the program lives long enough to be looked at.
 func TestPidFileOfAProgramThatHasEndedAlready(t *testing.T) {
-	cmd := exec.Command("true") //nolint:noctx // it ends by itself
+	cmd := exec.Command("true")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func (w *world) network() {
 		w.t.Fatal(err)
 	}
 	server := &http.Server{Handler: w.api, ReadHeaderTimeout: 5 * time.Second}
-	go server.Serve(listener)
+	go func() { _ = server.Serve(listener) }() // it is closed at the end
 	w.top.Cleanup(func() { _ = server.Close() })
 	w.apiURL = "http://" + listener.Addr().String()
 }

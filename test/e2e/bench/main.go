@@ -134,7 +134,7 @@ func (b *bench) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	b.cluster, err = prepare.Kubernetes(ctx, prepare.Options{
-		Kubeconfig: b.kubeconfig, Install: b.install, Images: b.images, Version: sample.Spec.Version, Progress: b.progress,
+		Kubeconfig: b.kubeconfig, Install: b.install, Images: b.images, Versions: []string{sample.Spec.Version}, Progress: b.progress,
 	})
 	if err != nil {
 		return err

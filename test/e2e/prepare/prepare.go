@@ -21,8 +21,8 @@ type Options struct {
 	Install bool
 	// Images to install, where they are not to be those that are built here.
 	Images install.Images
-	// Version of Cassandra whose image the local cluster is given.
-	Version string
+	// Versions of Cassandra whose images the local cluster is given.
+	Versions []string
 	// Progress receives what the commands report that this takes.
 	Progress io.Writer
 }
@@ -61,7 +61,7 @@ func (o *Options) local(ctx context.Context, t local.Tools) error {
 		if err := t.Up(ctx); err != nil {
 			return err
 		}
-		files, err := t.Build(ctx, o.Version)
+		files, err := t.Build(ctx, o.Versions...)
 		if err != nil {
 			return err
 		}

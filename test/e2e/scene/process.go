@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -58,6 +59,19 @@ func (r *Ring) KillJVM(ctx context.Context, node string) error {
 	return nil
 }
 
+// FreezeJVM stops the JVM of a node where it is, so that it neither answers nor ends: what a machine does that waits for a disk for ever.
+func (r *Ring) FreezeJVM(ctx context.Context, node string) error {
+	jvm, err := r.JVM(ctx, node)
+	if err != nil {
+		return err
+	}
+	r.Invariants.ExpectRestart(node)
+	if _, err := r.Run(ctx, node, "sh", "-c", fmt.Sprintf("kill -STOP %d", jvm.PID)); err != nil {
+		return fmt.Errorf("freeze the JVM of %s: %w", node, err)
+	}
+	return nil
+}
+
 // ErrNotHere is why processes of the machines cannot be reached: only those of the local cluster run on this one.
 var ErrNotHere = errors.New("the machines of this Kubernetes are not this one")
 
@@ -74,22 +88,79 @@ func (s *Scene) Local() (*localkube.Cluster, error) {
 	return c, nil
 }
 
+// Names of the processes 1 of the two containers of a pod.
+const (
+	agentProcess = "helenus-agent"
+	initProcess  = "helenus-init"
+)
+
 // SignalAgent sends a signal to the agent of a pod. It is process 1 of a container without a shell, so that it can be reached from the machine alone.
 func (s *Scene) SignalAgent(pod types.UID, signal syscall.Signal) error {
-	if _, err := s.Local(); err != nil {
-		return err
-	}
-	pids, err := processesOf(pod, "helenus-agent")
+	return s.signal(pod, agentProcess, signal)
+}
+
+// EndContainer ends the Cassandra container of a pod at once, as the kernel does when it needs the memory: its process 1 and all others with it.
+func (s *Scene) EndContainer(pod types.UID) error { return s.signal(pod, initProcess, syscall.SIGKILL) }
+
+func (s *Scene) signal(pod types.UID, name string, signal syscall.Signal) error {
+	pid, err := s.processOf(pod, name)
 	if err != nil {
 		return err
 	}
-	if len(pids) != 1 {
-		return fmt.Errorf("find the agent of the pod with uid %s: %d processes, want one", pod, len(pids))
-	}
-	if err := syscall.Kill(pids[0], signal); err != nil {
-		return fmt.Errorf("send %s to the agent of the pod with uid %s: %w", signal, pod, err)
+	if err := syscall.Kill(pid, signal); err != nil {
+		return fmt.Errorf("send %s to %s of the pod with uid %s: %w", signal, name, pod, err)
 	}
 	return nil
+}
+
+// processOf is the one process of a name in a pod of the local cluster.
+func (s *Scene) processOf(pod types.UID, name string) (int, error) {
+	if _, err := s.Local(); err != nil {
+		return 0, err
+	}
+	pids, err := processesOf(pod, name)
+	if err != nil {
+		return 0, err
+	}
+	if len(pids) != 1 {
+		return 0, fmt.Errorf("find %s of the pod with uid %s: %d processes, want one", name, pod, len(pids))
+	}
+	return pids[0], nil
+}
+
+// exhaust takes all the memory of a cgroup and cannot be chosen by the kernel when it ends a process for the lack of it. The group is that of the
+// process whose number is the argument: with cgroup v1 of the controller memory, with v2 the only one.
+const exhaust = `set -e
+echo -1000 >/proc/self/oom_score_adj
+group=$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
+mount=/sys/fs/cgroup/memory
+if [ -z "$group" ]; then group=$(sed -n 's/^0:://p' /proc/$1/cgroup); mount=/sys/fs/cgroup; fi
+echo $$ >"$mount$group/cgroup.procs"
+exec tail /dev/zero`
+
+// ExhaustAgent takes all the memory that the agent's container may have, until the kernel has ended the agent.
+func (s *Scene) ExhaustAgent(ctx context.Context, pod types.UID) error {
+	pid, err := s.processOf(pod, agentProcess)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	hog := exec.CommandContext(ctx, "sh", "-c", exhaust, "sh", strconv.Itoa(pid))
+	var said strings.Builder
+	hog.Stderr = &said
+	if err := hog.Start(); err != nil {
+		return fmt.Errorf("exhaust the memory of the agent of the pod with uid %s: %w", pod, err)
+	}
+	gone := s.poll(ctx, reaction, "the kernel has ended the agent", func(context.Context) error {
+		if err := syscall.Kill(pid, 0); err == nil {
+			return fmt.Errorf("it is still there %s", said.String())
+		}
+		return nil
+	})
+	stop()
+	_ = hog.Wait() // it was killed
+	return gone
 }
 
 // processesOf are the processes of a name in the cgroups of a pod.

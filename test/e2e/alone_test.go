@@ -1,0 +1,92 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// TestOneNode: the smallest cluster serves, with its commit log on a volume of its own, and the tools that its operator knows work in it unmodified. Its
+// JVM is frozen in the end: see TestFrozenJVM.
+func TestOneNode(t *testing.T) {
+	s, err := scene.Open(background, kubernetes, "e2e-one", *patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		judge(t, s)
+		if frozen.ring != nil || t.Failed() && *keep {
+			return
+		}
+		if err := s.Close(background); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	sample := sampleOf(t, "one-node.yaml")
+	size := resource.MustParse("1Gi")
+	sample.Spec.Node.Storage.Commitlog = &v1alpha1.VolumeClaim{Size: &size}
+	var ring *scene.Ring
+	took(t, "one node serves", func() (err error) {
+		ring, err = s.Form(t.Context(), sample)
+		return err
+	})
+	took(t, "rows are written and read", func() error {
+		if err := ring.Fill(t.Context(), gocql.One); err != nil {
+			return err
+		}
+		return ring.ReadBack(t.Context(), gocql.All)
+	})
+	wantRingSeen(t, ring)
+	wantShell(t, ring)
+	wantCommitLogApart(t, ring)
+	if !t.Failed() {
+		freeze(t, ring)
+	}
+}
+
+// wantShell fails if cqlsh does not find the rows when it is started in the container without any argument that says where.
+func wantShell(t *testing.T, r *scene.Ring) {
+	t.Helper()
+	out, err := r.Run(t.Context(), r.NodeNames(t.Context())[0], "cqlsh", "-e", "SELECT count(*) FROM e2e.rows")
+	if err != nil || !strings.Contains(out, "200") {
+		t.Errorf("cqlsh says %q, error %v; want 200 rows", out, err)
+	}
+}
+
+// wantCommitLogApart fails if the commit log is not on its own volume, or a volume does not say whose it is.
+func wantCommitLogApart(t *testing.T, r *scene.Ring) {
+	t.Helper()
+	node := r.NodeNames(t.Context())[0]
+	directory := layout.CommitlogDir + "/commitlog"
+	if got := setting(t, r, node, "commitlog_directory"); got != directory {
+		t.Errorf("commitlog_directory is %q, want %q", got, directory)
+	}
+	if out, err := r.Run(t.Context(), node, "ls", directory); err != nil || !strings.Contains(out, "CommitLog-") {
+		t.Errorf("%s has %q, error %v; want segments", directory, out, err)
+	}
+	for volume, path := range map[string]string{v1alpha1.VolumeData: layout.DataDir, v1alpha1.VolumeCommitlog: layout.CommitlogDir} {
+		out, err := r.Run(t.Context(), node, "cat", path+"/.helenus/volume.json")
+		if err != nil {
+			t.Errorf("marker of volume %s: %v", volume, err)
+			continue
+		}
+		var file map[string]any
+		if err := json.Unmarshal([]byte(out), &file); err != nil {
+			t.Errorf("marker of volume %s: %v", volume, err)
+		}
+		for _, want := range []string{`"` + volume + `"`, `"` + node + `"`, `"` + string(r.UID) + `"`} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the marker of volume %s is %s, and does not name %s", volume, out, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// TestWithoutAPIServerAndOperator: a member whose container ends comes back by itself while no operator runs and its machine is cut off from the API server.
+func TestWithoutAPIServerAndOperator(t *testing.T) {
+	ring := threeRacks(t)
+	if _, err := ring.Local(); errors.Is(err, scene.ErrNotHere) {
+		t.Skipf("a machine cannot be cut off: %v", err)
+	}
+	names := ring.NodeNames(t.Context())
+	victim, peer := names[1], names[0]
+	pod, found := ring.Now(t.Context()).Pod(victim)
+	if !found {
+		t.Fatalf("pod %s is not there", victim)
+	}
+	before := identities(t, ring)
+	ring.Invariants.ExpectRestart(victim)
+
+	var operators int32
+	took(t, "no operator runs any more", func() (err error) {
+		operators, err = ring.ScaleOperator(t.Context(), 0)
+		return err
+	})
+	// Whatever happens below, everything is to be as it was.
+	defer took(t, "operators run again", func() error {
+		_, err := ring.ScaleOperator(context.WithoutCancel(t.Context()), operators)
+		return err
+	})
+	if err := ring.CutOff(t.Context(), pod.Spec.NodeName); err != nil {
+		t.Fatal(err)
+	}
+	defer took(t, "the machine is back", func() error { return ring.Reconnect(context.WithoutCancel(t.Context()), pod.Spec.NodeName) })
+
+	took(t, "the container ends", func() error {
+		if err := ring.EndContainer(pod.UID); err != nil {
+			return err
+		}
+		return ring.AwaitProbe(t.Context(), pod, false)
+	})
+	took(t, "the member is ready again", func() error { return ring.AwaitProbe(t.Context(), pod, true) })
+	out, err := ring.Run(t.Context(), peer, "nodetool", "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "UN " + before[victim].address + " " + before[victim].hostID; !slices.Contains(statusLines(out), want) {
+		t.Errorf("node %s sees %q, want %q among them", peer, statusLines(out), want)
+	}
+	took(t, "the machine is reconnected", func() error { return ring.Reconnect(t.Context(), pod.Spec.NodeName) })
+	took(t, "operators run", func() error {
+		_, err := ring.ScaleOperator(t.Context(), operators)
+		return err
+	})
+	took(t, "the status says what happened", func() error {
+		return ring.Until(t.Context(), 2*time.Minute, "the agent has reported the end of its container", func(now follow.Sight) error {
+			for _, n := range now.Nodes(ring.Name) {
+				if n.Name != victim {
+					continue
+				}
+				if r := n.Status.Restarts; r == nil || r.LastReason != v1alpha1.RestartInitRestarted {
+					return fmt.Errorf("restarts %+v", r)
+				}
+				return nil
+			}
+			return errors.New("it has no record")
+		})
+	})
+	took(t, "all nodes serve again", func() error { return ring.Serving(t.Context()) })
+	if is := identities(t, ring)[victim]; is != before[victim] {
+		t.Errorf("node %s was %+v and is %+v: pod and address were to stay", victim, before[victim], is)
+	}
+	for container, n := range containerRestarts(t, ring, victim) {
+		if strings.HasPrefix(container, "cassandra") != (n == 1) {
+			t.Errorf("container %s was started again %d times: that of Cassandra alone was to be, once", container, n)
+		}
+	}
+	took(t, "all rows are read at ALL through every node", func() error { return ring.ReadBack(t.Context(), gocql.All) })
+}
