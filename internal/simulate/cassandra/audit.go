@@ -1,0 +1,127 @@
+package cassandra
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// Lost is an acknowledged write that a client may miss now.
+type Lost struct {
+	Written
+	// Coordinator whose readers may miss it; the zero value if no node is NORMAL, and no disk has it.
+	Coordinator netip.Addr
+	// With and Without are the replicas, by that coordinator's view, that hold it and that do not.
+	With, Without []netip.Addr
+}
+
+// String says what is lost for whom.
+func (l Lost) String() string {
+	if !l.Coordinator.IsValid() {
+		return fmt.Sprintf("%s.%s=%s, written at %s: no disk has it", l.Keyspace, l.Key, l.Value, l.Level.CQL())
+	}
+	list := func(addresses []netip.Addr) string {
+		texts := make([]string, len(addresses))
+		for i, a := range addresses {
+			texts[i] = a.String()
+		}
+		return "[" + strings.Join(texts, " ") + "]"
+	}
+	return fmt.Sprintf("%s.%s=%s, written at %s: by the view of %s the replicas %s have it and %s do not",
+		l.Keyspace, l.Key, l.Value, l.Level.CQL(), l.Coordinator, list(l.With), list(l.Without))
+}
+
+// Acknowledged are all writes that were acknowledged, in order.
+func (n *Network) Acknowledged() []Written {
+	out := make([]Written, len(n.writes))
+	for i, w := range n.writes {
+		out[i] = *w
+	}
+	return out
+}
+
+// Forget ends the account of a cluster's writes: it was deleted, or starts over.
+func (n *Network) Forget(cluster string) {
+	n.writes = slices.DeleteFunc(n.writes, func(w *Written) bool { return w.Cluster == cluster })
+}
+
+// Audit returns every acknowledged write that a read may miss which, together with the level of the write, asks more replicas than there are: for a write at
+// QUORUM a read at QUORUM, for one at ONE a read at ALL, for one at ALL a read at ONE. It asks by the view of every node that is NORMAL; a replica that is down
+// counts by its disk. A later write to the same key stands in for an earlier one.
+func (n *Network) Audit() []Lost {
+	type row struct{ cluster, keyspace, key string }
+	latest := map[row]*Written{}
+	var order []row
+	for _, w := range n.writes {
+		r := row{w.Cluster, w.Keyspace, w.Key}
+		if _, known := latest[r]; !known {
+			order = append(order, r)
+		}
+		latest[r] = w
+	}
+	var lost []Lost
+	for _, r := range order {
+		lost = append(lost, n.auditWrite(latest[r])...)
+	}
+	return lost
+}
+
+func (n *Network) auditWrite(w *Written) []Lost {
+	var lost []Lost
+	asked := false
+	for _, p := range n.running {
+		if p.settings.clusterName != w.Cluster || p.mode != modeNormal || p.frozen {
+			continue
+		}
+		local := w.Level == ring.LocalOne || w.Level == ring.LocalQuorum
+		if local && p.settings.datacenter != w.Datacenter {
+			continue
+		}
+		asked = true
+		k, found := p.schema[w.Keyspace]
+		if !found {
+			lost = append(lost, Lost{Written: *w, Coordinator: p.address})
+			continue
+		}
+		l := Lost{Written: *w, Coordinator: p.address}
+		counted := p.counted(w.Level)
+		for _, a := range p.natural(k.replication, tokenOf(w.Key)) {
+			if !counted(a) {
+				continue
+			}
+			if d := n.diskOf(p, a); d != nil && d.data[w.Keyspace][w.Key].at >= w.at {
+				l.With = append(l.With, a)
+			} else {
+				l.Without = append(l.Without, a)
+			}
+		}
+		factor := k.replication.TotalFactor()
+		if local {
+			factor = factorIn(k.replication, w.Datacenter)
+		}
+		if read := max(factor-blockFor(k.replication, w.Level, w.Datacenter)+1, 1); len(l.Without) >= read || len(l.With) == 0 {
+			lost = append(lost, l)
+		}
+	}
+	if !asked && !slices.ContainsFunc(n.disks, func(d *Disk) bool { return d.data[w.Keyspace][w.Key].at >= w.at }) {
+		lost = append(lost, Lost{Written: *w})
+	}
+	return lost
+}
+
+// diskOf is the disk behind an endpoint: that of the process which answers there, else that of the host id which the coordinator knows.
+func (n *Network) diskOf(p *Process, a netip.Addr) *Disk {
+	if other := n.byAddress[a]; other != nil {
+		return other.disk
+	}
+	host := p.metadata.hosts[a]
+	for _, d := range n.disks {
+		if host != "" && d.HostID() == host {
+			return d
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/ring"
+	"helenus.io/helenus/internal/simulate/process"
+)
+
+var neverEnds = context.Background()
+
+// Session administers one node over CQL, with what cql.Session of the product does.
+type Session struct{ p *Process }
+
+// CQL connects to the node. It is refused while the native transport is closed.
+func (p *Process) CQL(ctx context.Context) (*Session, error) {
+	s := &Session{p}
+	if err := s.round(ctx); err != nil {
+		return nil, fmt.Errorf("connect to CQL at %s: %w", p.address, err)
+	}
+	return s, nil
+}
+
+// round is the time of a statement, which the node must be there for.
+func (s *Session) round(ctx context.Context) error {
+	p := s.p
+	if p.NativeOpen() {
+		if err := process.Sleep(ctx, p.line, p.net.within(time.Millisecond, 20*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	if !p.await(ctx, func() bool { return !p.frozen || p.ended }, p.net.options.ClientTimeout) {
+		return timedOut(ctx)
+	}
+	if !p.NativeOpen() {
+		return ErrNoCQL
+	}
+	return nil
+}
+
+// Keyspaces are how every replicated keyspace is replicated, by the node's own copy of the schema.
+func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replication, error) {
+	if err := s.round(ctx); err != nil {
+		return nil, fmt.Errorf("read keyspaces: %w", err)
+	}
+	out := map[string]cassandra.Replication{}
+	for name, k := range s.p.schema {
+		replication, err := cassandra.ParseReplication(k.replication.String())
+		if err != nil {
+			return nil, err
+		}
+		out[name] = replication
+	}
+	return out, nil
+}
+
+// EnsureReplication is cql.Session.EnsureReplication: it alters what differs, one keyspace at a time, and returns when the ring agrees on the schema.
+func (s *Session) EnsureReplication(ctx context.Context, keyspaces map[string]map[string]int) ([]string, error) {
+	var altered []string
+	for _, name := range slices.Sorted(maps.Keys(keyspaces)) {
+		wanted, err := ring.NetworkTopology(keyspaces[name])
+		if err != nil {
+			return altered, fmt.Errorf("alter keyspace %s: %w", name, err)
+		}
+		k, exists := s.p.schema[name]
+		if !exists {
+			return altered, fmt.Errorf("keyspace %s does not exist", name)
+		}
+		if k.replication.String() == wanted.String() {
+			continue
+		}
+		if err := s.round(ctx); err != nil {
+			return altered, fmt.Errorf("alter keyspace %s: %w", name, err)
+		}
+		s.p.alter(name, func(k *keyspace) { k.replication = wanted })
+		altered = append(altered, name)
+		if err := s.AwaitAgreement(ctx); err != nil {
+			return altered, fmt.Errorf("alter keyspace %s: %w", name, err)
+		}
+	}
+	return altered, nil
+}
+
+// AwaitAgreement returns when all nodes that answer have one schema version.
+func (s *Session) AwaitAgreement(ctx context.Context) error {
+	const pause = 200 * time.Millisecond
+	for {
+		if err := s.round(ctx); err != nil {
+			return fmt.Errorf("await schema agreement: %w", err)
+		}
+		agreed := true
+		for _, e := range s.p.gossip.entries {
+			if other := s.p.liveProcess(e.address); other != nil && other.schemaVersion() != s.p.schemaVersion() {
+				agreed = false
+			}
+		}
+		if agreed {
+			return nil
+		}
+		if s.p.line.Running() == nil {
+			return fmt.Errorf("await schema agreement: not yet")
+		}
+		if err := process.Sleep(ctx, s.p.line, pause); err != nil {
+			return fmt.Errorf("await schema agreement: %w", err)
+		}
+	}
+}
+
+// CreateKeyspace makes a keyspace with so many replicas in each datacenter.
+func (s *Session) CreateKeyspace(ctx context.Context, name string, replicas map[string]int) error {
+	if _, exists := s.p.schema[name]; exists {
+		return fmt.Errorf("keyspace %s exists", name)
+	}
+	replication, err := ring.NetworkTopology(replicas)
+	if err != nil {
+		return fmt.Errorf("create keyspace %s: %w", name, err)
+	}
+	if err := s.round(ctx); err != nil {
+		return fmt.Errorf("create keyspace %s: %w", name, err)
+	}
+	s.p.alter(name, func(k *keyspace) { k.replication = replication })
+	return nil
+}
+
+// CreateTable makes a table that keeps deletions for so long.
+func (s *Session) CreateTable(ctx context.Context, keyspaceName, table string, gcGrace time.Duration) error {
+	if _, exists := s.p.schema[keyspaceName]; !exists {
+		return fmt.Errorf("keyspace %s does not exist", keyspaceName)
+	}
+	if err := s.round(ctx); err != nil {
+		return fmt.Errorf("create table %s.%s: %w", keyspaceName, table, err)
+	}
+	s.p.alter(keyspaceName, func(k *keyspace) {
+		if k.tables == nil {
+			k.tables = map[string]int{}
+		}
+		k.tables[table] = int(gcGrace / time.Second)
+	})
+	return nil
+}
+
+// SmallestGCGrace is cql.Session.SmallestGCGrace.
+func (s *Session) SmallestGCGrace(ctx context.Context) (time.Duration, bool, error) {
+	if err := s.round(ctx); err != nil {
+		return 0, false, fmt.Errorf("read gc_grace_seconds of tables: %w", err)
+	}
+	smallest := 0
+	for name, k := range s.p.schema {
+		if systemKeyspace(name) || k.replication.TotalFactor() == 1 {
+			continue
+		}
+		for _, seconds := range k.tables {
+			if seconds > 0 && (smallest == 0 || seconds < smallest) {
+				smallest = seconds
+			}
+		}
+	}
+	return time.Duration(smallest) * time.Second, smallest > 0, nil
+}

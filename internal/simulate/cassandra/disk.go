@@ -1,0 +1,208 @@
+package cassandra
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/internal/agent/disk"
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// Disk is a data directory with its commit log. It outlives processes and pods.
+type Disk struct {
+	// log is system.local with what only the commit log has, table the same as the SSTables have it; nil before Cassandra wrote any.
+	log, table *local
+	// segments says that there is a commit log.
+	segments bool
+	peers    map[netip.Addr]peer
+	schema   schema
+	// data are the rows by keyspace and key.
+	data map[string]map[string]cell
+	// recent are writes that the commit log may not have synced yet, oldest first.
+	recent []recentWrite
+	hints  map[string][]hint
+	// Problem makes the directory unreadable: files that are corrupt.
+	problem string
+	full    bool
+	// streamed are the ranges that a bootstrap has received, by keyspace; streaming starts over for the others.
+	user *Process
+}
+
+// local is the row of system.local.
+type local struct {
+	word        disk.Bootstrapped
+	hostID      string
+	clusterName string
+	dc, rack    string
+	release     string
+	tokens      []ring.Token
+	generation  int64
+	broadcast   netip.Addr
+}
+
+// peer is a row of system.peers_v2.
+type peer struct {
+	hostID   string
+	tokens   []ring.Token
+	dc, rack string
+	release  string
+	schema   string
+}
+
+type cell struct {
+	value string
+	// at is the timestamp of the write, which decides between two.
+	at int64
+}
+
+type recentWrite struct {
+	at            time.Time
+	keyspace, key string
+	before        cell
+	had           bool
+}
+
+// syncPeriod is commitlog_sync_period: what was written since may be lost with the machine, not with the process.
+const syncPeriod = 10 * time.Second
+
+// NewDisk is an empty directory.
+func NewDisk() *Disk {
+	d := &Disk{}
+	d.Wipe()
+	return d
+}
+
+// Wipe empties it. A process that runs on it goes on with nothing.
+func (d *Disk) Wipe() {
+	*d = Disk{peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{}, user: d.user}
+}
+
+// Clone is a copy as a snapshot of the volume makes it.
+func (d *Disk) Clone() *Disk {
+	c := *d
+	c.user = nil
+	if d.log != nil {
+		log := *d.log
+		c.log = &log
+	}
+	c.peers, c.schema = maps.Clone(d.peers), d.schema.clone()
+	c.recent = slices.Clone(d.recent)
+	c.data, c.hints = map[string]map[string]cell{}, map[string][]hint{}
+	for keyspace, rows := range d.data {
+		c.data[keyspace] = maps.Clone(rows)
+	}
+	for host, hints := range d.hints {
+		c.hints[host] = slices.Clone(hints)
+	}
+	return &c
+}
+
+// Corrupt makes files of it unreadable, in those words; empty mends them.
+func (d *Disk) Corrupt(problem string) { d.problem = problem }
+
+// Fill leaves no room on it, or makes room again. A JVM that runs on it ends at its next write.
+func (d *Disk) Fill(full bool) { d.full = full }
+
+// LoseUnsynced is what the crash of the machine does: writes that were not synced are gone.
+func (d *Disk) LoseUnsynced(now time.Time) {
+	for i := len(d.recent) - 1; i >= 0 && now.Sub(d.recent[i].at) < syncPeriod; i-- {
+		w := d.recent[i]
+		if w.had {
+			d.data[w.keyspace][w.key] = w.before
+		} else {
+			delete(d.data[w.keyspace], w.key)
+		}
+	}
+	d.recent = nil
+}
+
+// HostID is the host id on the disk, commit log included; empty if there is none.
+func (d *Disk) HostID() string {
+	if d.log == nil {
+		return ""
+	}
+	return d.log.hostID
+}
+
+// Report is what inspecting the volume tells, as internal/agent/disk reads it from a real one: the tables, not the commit log.
+func (d *Disk) Report() disk.Report {
+	var r disk.Report
+	if d.problem != "" {
+		r.Problem = d.problem
+		return r
+	}
+	if d.segments {
+		r.CommitLog = disk.CommitLog{Segments: 2, Bytes: 64 << 20}
+	}
+	if d.table == nil {
+		return r
+	}
+	t := d.table
+	r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: "system", System: true, HasData: true})
+	for _, k := range d.schema.names() {
+		r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: k, System: systemKeyspace(k), HasData: len(d.data[k]) > 0})
+	}
+	l := &disk.Local{
+		Bootstrapped: t.word, HostID: t.hostID, ClusterName: t.clusterName, Datacenter: t.dc, Rack: t.rack, ReleaseVersion: t.release,
+		Partitioner: partitioner, BroadcastAddress: t.broadcast, GossipGeneration: int32(t.generation),
+	}
+	for _, token := range t.tokens {
+		l.Tokens = append(l.Tokens, int64(token))
+	}
+	r.Local, r.SSTables = l, []string{"nb-1-big-Data.db"}
+	return r
+}
+
+// change writes to system.local; flush also to its table.
+func (d *Disk) change(flush bool, f func(l *local)) {
+	next := local{}
+	if d.log != nil {
+		next = *d.log
+	}
+	f(&next)
+	d.log, d.segments = &next, true
+	if flush {
+		d.table = d.log
+	}
+}
+
+// setWord is setBootstrapState, which flushes.
+func (d *Disk) setWord(word disk.Bootstrapped) { d.change(true, func(l *local) { l.word = word }) }
+
+func (d *Disk) word() disk.Bootstrapped {
+	if d.log == nil {
+		return disk.BootstrapUnknown
+	}
+	return d.log.word
+}
+
+// flush writes all memtables.
+func (d *Disk) flush() {
+	if d.log != nil {
+		d.table = d.log
+	}
+	d.recent = nil
+}
+
+// put writes a row, the later timestamp wins; it says whether the row is new.
+func (d *Disk) put(now time.Time, keyspace, key string, c cell) {
+	rows := d.data[keyspace]
+	if rows == nil {
+		rows = map[string]cell{}
+		d.data[keyspace] = rows
+	}
+	before, had := rows[key]
+	if had && (before.at > c.at || before.at == c.at && before.value >= c.value) {
+		return
+	}
+	for len(d.recent) > 0 && now.Sub(d.recent[0].at) >= syncPeriod {
+		d.recent = d.recent[1:]
+	}
+	d.recent = append(d.recent, recentWrite{at: now, keyspace: keyspace, key: key, before: before, had: had})
+	rows[key] = c
+}
+
+// keys of a keyspace, sorted.
+func (d *Disk) keys(keyspace string) []string { return slices.Sorted(maps.Keys(d.data[keyspace])) }

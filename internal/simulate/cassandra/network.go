@@ -1,0 +1,192 @@
+package cassandra
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/timeline"
+)
+
+// Network is what the nodes of a world reach each other by. It may hold several clusters; nodes of different cluster names do not talk.
+type Network struct {
+	line    *timeline.Timeline
+	options Options
+	// running are the processes in the order of their starts.
+	running   []*Process
+	byAddress map[netip.Addr]*Process
+	// group of an address; two addresses of different groups do not reach each other. Absent is 0.
+	group   map[netip.Addr]int
+	groups  int
+	blocked map[link]bool
+	slow    map[netip.Addr]float64
+	names   map[netip.Addr]string
+	bulks   map[string]*bulk
+	yamls   map[string]*yamlFile
+	writes  []*Written
+	clock   int64
+	// failStreams is how many of the next streams fail.
+	failStreams int
+	plans       int
+	written     int64
+	disks       []*Disk
+}
+
+type link struct{ a, b netip.Addr }
+
+func linkOf(a, b netip.Addr) link {
+	if b.Less(a) {
+		a, b = b, a
+	}
+	return link{a, b}
+}
+
+// New makes a network without nodes.
+func New(line *timeline.Timeline, options Options) *Network {
+	return &Network{
+		line: line, options: options.withDefaults(), byAddress: map[netip.Addr]*Process{}, group: map[netip.Addr]int{}, blocked: map[link]bool{},
+		slow: map[netip.Addr]float64{}, names: map[netip.Addr]string{}, bulks: map[string]*bulk{}, yamls: map[string]*yamlFile{},
+	}
+}
+
+// Process is the JVM that runs at an address; nil if there is none.
+func (n *Network) Process(address netip.Addr) *Process { return n.byAddress[address] }
+
+// Processes are all that run, in the order of their starts.
+func (n *Network) Processes() []*Process { return slices.Clone(n.running) }
+
+// Block cuts the link between two addresses. Gossip goes around it through others; writes and streams do not.
+func (n *Network) Block(a, b netip.Addr) {
+	n.blocked[linkOf(a, b)] = true
+	n.reconnect()
+}
+
+// Unblock mends the link between two addresses.
+func (n *Network) Unblock(a, b netip.Addr) {
+	delete(n.blocked, linkOf(a, b))
+	n.reconnect()
+}
+
+// Isolate cuts some addresses, such as those of a machine, off from all others. They go on reaching each other.
+func (n *Network) Isolate(addresses ...netip.Addr) {
+	n.groups++
+	for _, a := range addresses {
+		n.group[a] = n.groups
+	}
+	n.reconnect()
+}
+
+// Heal gives isolated addresses the network back.
+func (n *Network) Heal(addresses ...netip.Addr) {
+	for _, a := range addresses {
+		delete(n.group, a)
+	}
+	n.reconnect()
+}
+
+// Slow makes everything that a node does itself take so many times as long; 1 is as usual.
+func (n *Network) Slow(address netip.Addr, factor float64) {
+	if factor == 1 {
+		delete(n.slow, address)
+		return
+	}
+	n.slow[address] = factor
+}
+
+// linked says that two addresses reach each other directly.
+func (n *Network) linked(a, b netip.Addr) bool {
+	return n.group[a] == n.group[b] && (len(n.blocked) == 0 || !n.blocked[linkOf(a, b)])
+}
+
+// name is an address with the storage port, as Cassandra prints it.
+func (n *Network) name(a netip.Addr) string {
+	text, known := n.names[a]
+	if !known {
+		text = netip.AddrPortFrom(a, layout.StoragePort).String()
+		n.names[a] = text
+	}
+	return text
+}
+
+// within takes a while of between low and high.
+func (n *Network) within(low, high time.Duration) time.Duration { return n.line.Between(low, high) }
+
+// reconnect finds out who hears whose heartbeats after something has changed: gossip flows between all that a chain of nodes joins, each of which knows, or is
+// known by, the next and reaches it.
+func (n *Network) reconnect() {
+	part := n.parts()
+	for i, q := range n.running {
+		for j, p := range n.running {
+			if i == j {
+				continue
+			}
+			flows := part[i] >= 0 && part[i] == part[j]
+			switch {
+			case flows && !q.hears[p]:
+				q.hears[p] = true
+				n.contact(q, p)
+			case !flows && q.hears[p]:
+				delete(q.hears, p)
+				q.silenced(p)
+			}
+		}
+	}
+}
+
+// parts numbers the parts of the network that gossip is connected in, for each running process; -1 for one that does not gossip.
+func (n *Network) parts() []int {
+	part := make([]int, len(n.running))
+	for i := range part {
+		part[i] = -1
+	}
+	var reached []int
+	for i, p := range n.running {
+		if part[i] >= 0 || !p.gossips() {
+			continue
+		}
+		part[i] = i
+		reached = append(reached[:0], i)
+		for len(reached) > 0 {
+			a := n.running[reached[len(reached)-1]]
+			reached = reached[:len(reached)-1]
+			for j, b := range n.running {
+				if part[j] < 0 && b.gossips() && n.linked(a.address, b.address) && a.settings.clusterName == b.settings.clusterName && (a.knows(b) || b.knows(a)) {
+					part[j] = i
+					reached = append(reached, j)
+				}
+			}
+		}
+		_ = p
+	}
+	return part
+}
+
+// contact has one node learn all that another knows, a moment after gossip begins to flow between them.
+func (n *Network) contact(q, p *Process) {
+	n.line.After(n.lag(), "gossip", func() {
+		if q.hears[p] {
+			q.merge(p)
+		}
+	})
+}
+
+// lag is how long a piece of news takes to one receiver: its sender's next round, or that of somebody in between.
+func (n *Network) lag() time.Duration {
+	return n.within(n.options.GossipLagMin, n.options.GossipLagMax)
+}
+
+// remove takes an ended process out.
+func (n *Network) remove(p *Process) {
+	n.running = slices.DeleteFunc(n.running, func(r *Process) bool { return r == p })
+	if n.byAddress[p.address] == p {
+		delete(n.byAddress, p.address)
+	}
+	for _, q := range n.running {
+		if q.hears[p] {
+			delete(q.hears, p)
+			q.silenced(p)
+		}
+	}
+	n.reconnect()
+}

@@ -1,0 +1,265 @@
+package cassandra
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+)
+
+var jsonNull = json.RawMessage("null")
+
+// operation is one of a bean, with its signature in the words of JMX.
+type operation struct {
+	name, signature string
+	// blocks says that it takes its time: it runs in a task of the JVM.
+	blocks  bool
+	since50 bool
+	call    func(p *Process, arguments []json.RawMessage) (json.RawMessage, *javaError)
+}
+
+var operations map[string][]operation
+
+func init() {
+	ss := []operation{
+		{name: "stopNativeTransport", signature: "()", call: plain((*Process).stopNative)},
+		{name: "stopNativeTransport", signature: "(boolean)", since50: true, call: plain((*Process).stopNative)},
+		{name: "startNativeTransport", signature: "()", call: plain((*Process).startNative)},
+		{name: "drain", signature: "()", blocks: true, call: plain((*Process).drain)},
+		{name: "decommission", signature: "(boolean)", blocks: true, call: (*Process).decommission},
+		{name: "removeNode", signature: "(java.lang.String)", blocks: true, call: (*Process).removeNode},
+		{name: "rebuild", signature: "(java.lang.String,java.lang.String,java.lang.String,java.lang.String,boolean)", since50: true, blocks: true, call: (*Process).rebuild},
+		{name: "rebuild", signature: "(java.lang.String,java.lang.String,java.lang.String,java.lang.String)", blocks: true, call: (*Process).rebuild},
+		{name: "rebuild", signature: "(java.lang.String)", blocks: true, call: (*Process).rebuild},
+		{name: "forceKeyspaceCleanup", signature: "(int,java.lang.String,[Ljava.lang.String;)", blocks: true, call: (*Process).cleanup},
+		{name: "forceKeyspaceFlush", signature: "(java.lang.String,[Ljava.lang.String;)", blocks: true, call: (*Process).flushKeyspace},
+		{name: "upgradeSSTables", signature: "(java.lang.String,boolean,long,int,[Ljava.lang.String;)", blocks: true, call: (*Process).upgradeSSTables},
+		{name: "repairAsync", signature: "(java.lang.String,java.util.Map)", call: (*Process).repairAsync},
+		{name: "getParentRepairStatus", signature: "(int)", call: (*Process).repairStatus},
+		{name: "getKeyspaceReplicationInfo", signature: "(java.lang.String)", call: (*Process).replicationInfo},
+		{name: "getPendingRangeToEndpointWithPortMap", signature: "(java.lang.String)", call: (*Process).pendingRanges},
+	}
+	operations = map[string][]operation{
+		beanStorageService: ss,
+		beanGossiper:       {{name: "reloadSeeds", signature: "()", call: (*Process).reloadSeeds}},
+	}
+}
+
+// plain is an operation without arguments and result.
+func plain(f func(p *Process) *javaError) func(*Process, []json.RawMessage) (json.RawMessage, *javaError) {
+	return func(p *Process, _ []json.RawMessage) (json.RawMessage, *javaError) { return jsonNull, f(p) }
+}
+
+// stopNative closes CQL. That is not gossiped.
+func (p *Process) stopNative() *javaError {
+	p.native = false
+	return nil
+}
+
+// startNative opens CQL, where the JVM is so far.
+func (p *Process) startNative() *javaError {
+	switch {
+	case p.native:
+		return nil
+	case !p.complete:
+		return exception(illegalState, "setup() must be called first for CassandraDaemon")
+	case p.mode != modeNormal || p.drained || p.draining:
+		return exception(illegalState, "Cannot start native transport: node is in mode %s", p.mode)
+	}
+	p.openNative()
+	return nil
+}
+
+func (p *Process) openNative() {
+	p.native = true
+	if own := p.gossip.find(p.address); own != nil && !own.state.ready {
+		p.announce(func(s *state) { s.ready, s.readySaid = true, true })
+	}
+}
+
+// drain leaves CQL and gossip and writes everything to disk. Called again it does nothing.
+func (p *Process) drain() *javaError {
+	if p.draining {
+		p.await(context.Background(), func() bool { return !p.draining }, -1)
+	}
+	if p.drained {
+		return nil
+	}
+	p.draining = true
+	if p.mode == modeNormal || p.mode == modeStarting || p.mode == modeJoining {
+		p.mode = modeDraining
+	}
+	p.native = false
+	p.stopGossip()
+	p.sleep(p.net.within(p.net.options.DrainMin, p.net.options.DrainMax))
+	p.disk.flush()
+	p.messaging = false
+	p.draining, p.drained = false, true
+	p.mode = modeDrained
+	p.changed()
+	p.notify()
+	return nil
+}
+
+func (p *Process) drainProgress() string {
+	switch {
+	case p.drained:
+		return "Drained 7/7 ColumnFamilies"
+	case p.draining:
+		return "Drained 3/7 ColumnFamilies"
+	default:
+		return "Drained 0/0 ColumnFamilies"
+	}
+}
+
+// stopGossip tells those that it sees alive, who then count it as shut down at once, and is silent.
+func (p *Process) stopGossip() {
+	if !p.gossip.active {
+		return
+	}
+	own := p.gossip.find(p.address)
+	if !own.state.silentShutdown() && p.joined {
+		next := *own.state
+		next.word, next.status, next.ready, next.readySaid = statusShutdown, "shutdown,true", false, true
+		next.stopped, next.version = lastHeartbeat, lastHeartbeat
+		for _, e := range p.gossip.entries {
+			other := p.net.byAddress[e.address]
+			if other == nil || other == p || !e.alive {
+				continue
+			}
+			p.line.After(p.net.within(2*time.Millisecond, 50*time.Millisecond), "gossip shutdown", func() {
+				if other.gossip.active && !other.frozen && !other.ended && p.net.linked(p.address, other.address) {
+					other.learn(p.address, &next)
+				}
+			})
+		}
+		last := *own.state
+		last.word, last.status, last.ready, last.readySaid = statusShutdown, "shutdown,true", false, true
+		last.stopped = last.heartbeat(p.now())
+		own.state = &last
+	}
+	p.gossip.active = false
+	p.changed()
+	p.net.reconnect()
+}
+
+// reloadSeeds takes over what cassandra.yaml has now; an empty list changes nothing.
+func (p *Process) reloadSeeds(_ []json.RawMessage) (json.RawMessage, *javaError) {
+	y, err := p.net.parseYAML(p.options.Files["cassandra.yaml"])
+	if err != nil || len(y.seeds()) == 0 {
+		return jsonNull, nil
+	}
+	seeds := slices.DeleteFunc(y.seeds(), func(a netip.Addr) bool { return a == p.address })
+	if len(seeds) > 0 && !slices.Equal(seeds, p.gossip.seeds) {
+		p.gossip.seeds = seeds
+		p.net.reconnect()
+	}
+	return p.appendEndpoints(nil, "/", p.gossip.seeds), nil
+}
+
+// keyspaceOf finds a keyspace of an argument.
+func (p *Process) keyspaceOf(arguments []json.RawMessage, i int) (string, keyspace, *javaError) {
+	name, failed := argument[string](arguments, i)
+	if failed != nil {
+		return "", keyspace{}, failed
+	}
+	k, found := p.schema[name]
+	if !found {
+		return name, k, exception(illegalArgument, "Keyspace [%s] does not exist.", name)
+	}
+	return name, k, nil
+}
+
+func (p *Process) replicationInfo(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	_, k, failed := p.keyspaceOf(arguments, 0)
+	if failed != nil {
+		failed.message = "" // as the real one says it
+		return nil, failed
+	}
+	return appendText(nil, k.replication.String()), nil
+}
+
+func (p *Process) pendingRanges(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	_, k, failed := p.keyspaceOf(arguments, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	out := []byte{'{'}
+	for i, r := range p.pending(k.replication) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendText(out, fmt.Sprintf("[%s, %s]", r.of.Start, r.of.End))
+		out = append(out, ':')
+		out = p.appendEndpoints(out, "", r.to)
+	}
+	return append(out, '}'), nil
+}
+
+// cleanup removes the rows that the node does not own by its own view. It refuses while ranges move to it.
+func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	name, k, failed := p.keyspaceOf(arguments, 1)
+	if failed != nil {
+		return nil, failed
+	}
+	tables, failed := argument[[]string](arguments, 2)
+	if failed != nil {
+		return nil, failed
+	}
+	for _, table := range tables {
+		if _, found := k.tables[table]; !found && !slices.Contains(systemTables[name], table) {
+			return nil, exception(illegalArgument, "Unknown keyspace/cf pair (%s.%s)", name, table)
+		}
+	}
+	if !p.joined || p.mode != modeNormal {
+		return nil, exception(runtimeException, "Cleanup cannot run before a node has joined the ring")
+	}
+	if slices.ContainsFunc(p.pending(k.replication), func(r pendingRange) bool { return slices.Contains(r.to, p.address) }) {
+		return nil, exception(runtimeException, "Node is involved in cluster membership changes. Not safe to run cleanup.")
+	}
+	p.sleep(p.net.within(50*time.Millisecond, 300*time.Millisecond))
+	for _, key := range p.disk.keys(name) {
+		if !slices.Contains(p.natural(k.replication, tokenOf(key)), p.address) {
+			delete(p.disk.data[name], key)
+		}
+	}
+	return json.RawMessage("0"), nil
+}
+
+// systemTables are tables of the keyspaces that every node has.
+var systemTables = map[string][]string{
+	"system_traces": {"events", "sessions"}, "system_auth": {"roles", "role_members", "role_permissions"},
+	"system_distributed": {"parent_repair_history", "repair_history", "view_build_status"},
+}
+
+func (p *Process) flushKeyspace(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	if _, _, failed := p.keyspaceOf(arguments, 0); failed != nil {
+		return nil, failed
+	}
+	p.sleep(p.net.within(20*time.Millisecond, 200*time.Millisecond))
+	p.disk.flush()
+	return jsonNull, nil
+}
+
+func (p *Process) upgradeSSTables(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	if _, _, failed := p.keyspaceOf(arguments, 0); failed != nil {
+		return nil, failed
+	}
+	p.sleep(p.net.within(200*time.Millisecond, 2*time.Second))
+	return json.RawMessage("0"), nil
+}
+
+// loadBytes is the size of its data, as LoadBroadcaster gossips it.
+func (p *Process) loadBytes() int64 {
+	const base, perRow = 100_000, 200
+	bytes := int64(base)
+	for _, rows := range p.disk.data {
+		bytes += perRow * int64(len(rows))
+	}
+	return bytes
+}
+
+func formatInt(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }

@@ -1,0 +1,171 @@
+package cassandra
+
+import (
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// repair is one that was started on this node, by its command number, which is its place in the list and one.
+type repair struct {
+	state    string
+	messages []string
+}
+
+// repairAsync starts a repair and answers its number, 0 where there is nothing to repair.
+func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	name, k, failed := p.keyspaceOf(arguments, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	options, failed := argument[map[string]string](arguments, 1)
+	if failed != nil {
+		return nil, failed
+	}
+	if p.drained || p.mode != modeNormal {
+		return nil, exception(illegalState, "Node is not in NORMAL mode")
+	}
+	if k.replication.TotalFactor() < 2 || p.ringsNow().present.Len() < 2 {
+		return formatInt(0), nil
+	}
+	var datacenters []string
+	if text := options["dataCenters"]; text != "" {
+		datacenters = strings.Split(text, ",")
+		if !slices.Contains(datacenters, p.settings.datacenter) {
+			return nil, exception(illegalArgument, "the local data center must be part of the repair; requested %s, but DC is %s", text, p.settings.datacenter)
+		}
+	}
+	r := &repair{state: "IN_PROGRESS", messages: []string{"Starting repair command"}}
+	p.repairs = append(p.repairs, r)
+	p.spawn("repair", func() {
+		p.sleep(p.net.options.StreamTime + p.net.within(0, time.Second))
+		if err := p.repairRanges(name, k.replication, options["primaryRange"] == "true", datacenters); err != "" {
+			r.state, r.messages = "FAILED", []string{err}
+			return
+		}
+		r.state, r.messages = "COMPLETED", []string{"Repair completed successfully"}
+	})
+	return formatInt(len(p.repairs)), nil
+}
+
+// repairRanges makes the replicas of this node's ranges the same.
+func (p *Process) repairRanges(name string, replication ring.Replication, primary bool, datacenters []string) string {
+	present := p.ringsNow().present
+	keys := map[string]bool{}
+	replicas := func(t ring.Token) ([]*Process, string) {
+		natural := endpointsOf(present, replication, t)
+		if !slices.Contains(natural, p.address) || primary && natural[0] != p.address {
+			return nil, ""
+		}
+		var out []*Process
+		for _, a := range natural {
+			if dc, _ := p.locationOf(a); len(datacenters) > 0 && !slices.Contains(datacenters, dc) {
+				continue
+			}
+			other := p.liveProcess(a)
+			if a == p.address {
+				other = p
+			}
+			if other == nil {
+				return nil, "Endpoint not alive: /" + p.net.name(a)
+			}
+			out = append(out, other)
+		}
+		return out, ""
+	}
+	for _, end := range present.Tokens() {
+		if _, problem := replicas(end); problem != "" {
+			return "Some repair failed: " + problem
+		}
+	}
+	for _, other := range p.net.running {
+		for key := range other.disk.data[name] {
+			keys[key] = true
+		}
+	}
+	for key := range keys {
+		members, _ := replicas(tokenOf(key))
+		var newest cell
+		for _, m := range members {
+			if c := m.disk.data[name][key]; c.at > newest.at {
+				newest = c
+			}
+		}
+		if newest.at == 0 {
+			continue
+		}
+		for _, m := range members {
+			m.disk.put(p.line.Now(), name, key, newest)
+		}
+	}
+	return ""
+}
+
+// repairStatus is where a repair of this JVM stands; null for one that it does not know.
+func (p *Process) repairStatus(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	number, failed := argument[int](arguments, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	if number < 1 || number > len(p.repairs) {
+		return jsonNull, nil
+	}
+	r := p.repairs[number-1]
+	return appendTexts(nil, append([]string{r.state}, r.messages...)), nil
+}
+
+// rebuild streams the node's ranges from a datacenter.
+func (p *Process) rebuild(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	source, failed := argument[*string](arguments, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	var only *string
+	if len(arguments) > 1 {
+		if only, failed = argument[*string](arguments, 1); failed != nil {
+			return nil, failed
+		}
+	}
+	present := p.ringsNow().present
+	if source != nil && !slices.Contains(present.Datacenters(), *source) {
+		return nil, exception(illegalArgument, "Provided datacenter '%s' is not a valid datacenter, available datacenters are: %s", *source, strings.Join(present.Datacenters(), ","))
+	}
+	if only != nil {
+		if _, found := p.schema[*only]; !found {
+			return nil, exception(illegalArgument, "Unknown keyspace '%s'", *only)
+		}
+	}
+	if p.rebuilding {
+		return nil, exception(illegalState, "Node is still rebuilding. Check nodetool netstats.")
+	}
+	p.rebuilding = true
+	defer func() { p.rebuilding = false }()
+	var pieces []piece
+	for _, name := range p.schema.names() {
+		if only != nil && *only != name {
+			continue
+		}
+		forEachRange(present, present, p.schema[name].replication, func(of ring.Range, was, _ []netip.Addr) {
+			if !slices.Contains(was, p.address) {
+				return
+			}
+			for _, a := range was {
+				if dc, _ := p.locationOf(a); source != nil && dc != *source || a == p.address {
+					continue
+				}
+				if from := p.liveProcess(a); from != nil {
+					pieces = append(pieces, piece{name, of, from, p})
+					return
+				}
+			}
+		})
+	}
+	if err := p.transfer(pieces); err != nil {
+		return nil, exception(runtimeException, "Error while rebuilding node: %v", err)
+	}
+	return jsonNull, nil
+}

@@ -1,0 +1,250 @@
+package cassandra
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// Errors of reads and writes.
+var (
+	// ErrUnavailable means that the coordinator sees too few replicas alive: nothing was written.
+	ErrUnavailable = errors.New("cannot achieve consistency level")
+	// ErrTimeout means that too few replicas answered. The write may be there or not.
+	ErrTimeout = errors.New("operation timed out")
+	// ErrNoCQL means that the node does not serve clients.
+	ErrNoCQL = errors.New("native transport is closed")
+)
+
+// Written is a write that was acknowledged to a client.
+type Written struct {
+	Keyspace, Key, Value string
+	Level                ring.Consistency
+	// Cluster and Datacenter of the coordinator.
+	Cluster, Datacenter string
+	at                  int64
+}
+
+// hint is a write that is kept for a node that was down.
+type hint struct {
+	keyspace, key string
+	cell          cell
+}
+
+// hintDelay is how soon hints are sent to a node that is back.
+const hintDelay = 10 * time.Second
+
+// Write writes a row through this node as coordinator. It is acknowledged only if the error is nil.
+func (p *Process) Write(name, key, value string, level ring.Consistency) error {
+	k, err := p.clientKeyspace(name)
+	if err != nil {
+		return err
+	}
+	n := p.net
+	n.written = max(n.written+1, p.line.Now().UnixMicro())
+	c := cell{value: value, at: n.written}
+	t := tokenOf(key)
+	natural, pending := p.natural(k.replication, t), p.pendingOf(k.replication, t)
+	all := append(slices.Clone(natural), pending...)
+	counted := p.counted(level)
+	required := p.blockFor(k.replication, level)
+	live := 0
+	for _, a := range all {
+		if counted(a) && p.isAlive(a) {
+			live++
+		}
+	}
+	for _, a := range pending {
+		if counted(a) {
+			required++
+		}
+	}
+	if live < required {
+		return fmt.Errorf("%w %s: %d replicas required, %d alive", ErrUnavailable, level.CQL(), required, live)
+	}
+	acknowledged := 0
+	for _, a := range all {
+		if p.writeTo(a, name, key, c) {
+			if counted(a) {
+				acknowledged++
+			}
+		} else {
+			p.keepHint(a, hint{name, key, c})
+		}
+	}
+	if acknowledged < required {
+		return fmt.Errorf("%w: %d of %d replicas acknowledged the write", ErrTimeout, acknowledged, required)
+	}
+	n.writes = append(n.writes, &Written{
+		Keyspace: name, Key: key, Value: value, Level: level, Cluster: p.settings.clusterName, Datacenter: p.settings.datacenter, at: c.at,
+	})
+	return nil
+}
+
+// Read reads a row through this node as coordinator, from as many replicas as the level asks for, and repairs those it asked. It is empty for a row that none of
+// them has.
+func (p *Process) Read(name, key string, level ring.Consistency) (string, error) {
+	k, err := p.clientKeyspace(name)
+	if err != nil {
+		return "", err
+	}
+	counted := p.counted(level)
+	var live []netip.Addr
+	for _, a := range p.natural(k.replication, tokenOf(key)) {
+		if counted(a) && p.isAlive(a) {
+			live = append(live, a)
+		}
+	}
+	required := p.blockFor(k.replication, level)
+	if len(live) < required {
+		return "", fmt.Errorf("%w %s: %d replicas required, %d alive", ErrUnavailable, level.CQL(), required, len(live))
+	}
+	p.line.Dice().Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
+	var newest cell
+	var asked []*Process
+	for _, a := range live {
+		other := p.net.byAddress[a]
+		if len(asked) == required || other == nil || !p.reaches(other) {
+			continue
+		}
+		asked = append(asked, other)
+		if c := other.disk.data[name][key]; c.at > newest.at {
+			newest = c
+		}
+	}
+	if len(asked) < required {
+		return "", fmt.Errorf("%w: %d of %d replicas answered", ErrTimeout, len(asked), required)
+	}
+	if newest.at > 0 {
+		for _, other := range asked {
+			other.disk.put(p.line.Now(), name, key, newest)
+		}
+	}
+	return newest.value, nil
+}
+
+func (p *Process) clientKeyspace(name string) (keyspace, error) {
+	if !p.NativeOpen() {
+		return keyspace{}, ErrNoCQL
+	}
+	k, found := p.schema[name]
+	if !found {
+		return k, fmt.Errorf("keyspace %s does not exist", name)
+	}
+	return k, nil
+}
+
+// isAlive is the word of this node's failure detector.
+func (p *Process) isAlive(a netip.Addr) bool {
+	if a == p.address {
+		return true
+	}
+	e := p.gossip.find(a)
+	return e != nil && e.alive && !e.state.dead()
+}
+
+// counted says whose answers count for a level: those of the own datacenter for the local ones.
+func (p *Process) counted(level ring.Consistency) func(netip.Addr) bool {
+	if level != ring.LocalOne && level != ring.LocalQuorum {
+		return func(netip.Addr) bool { return true }
+	}
+	return func(a netip.Addr) bool {
+		dc, _ := p.locationOf(a)
+		return dc == p.settings.datacenter
+	}
+}
+
+// blockFor is how many replicas a level asks for, counted from the configured factor.
+func (p *Process) blockFor(replication ring.Replication, level ring.Consistency) int {
+	return blockFor(replication, level, p.settings.datacenter)
+}
+
+func blockFor(replication ring.Replication, level ring.Consistency, datacenter string) int {
+	switch level {
+	case ring.Quorum, ring.EachQuorum:
+		return replication.TotalFactor()/2 + 1
+	case ring.LocalQuorum:
+		return factorIn(replication, datacenter)/2 + 1
+	case ring.All:
+		return replication.TotalFactor()
+	case ring.Two:
+		return 2
+	case ring.Three:
+		return 3
+	default:
+		return 1
+	}
+}
+
+func factorIn(replication ring.Replication, datacenter string) int {
+	if replication.Strategy() == ring.NetworkTopologyStrategy {
+		return replication.Factor(datacenter)
+	}
+	return replication.TotalFactor()
+}
+
+// writeTo has a replica write, and says whether it acknowledged.
+func (p *Process) writeTo(a netip.Addr, name, key string, c cell) bool {
+	if !p.isAlive(a) {
+		return false
+	}
+	other := p.net.byAddress[a]
+	if other == nil || !p.reaches(other) {
+		return false
+	}
+	if other.disk.full {
+		refused := outOfSpace()
+		other.Die(refused.code, refused.line)
+		return false
+	}
+	other.disk.put(p.line.Now(), name, key, c)
+	return true
+}
+
+// keepHint keeps a write for a replica that did not take it, unless it has been away for too long.
+func (p *Process) keepHint(a netip.Addr, h hint) {
+	host, found := p.metadata.hosts[a]
+	if !found || p.hotValue(hotByKey["hinted_handoff_enabled"]) == "false" {
+		return
+	}
+	if e := p.gossip.find(a); e != nil && !e.alive {
+		if window := time.Duration(p.hotInteger("max_hint_window")) * time.Millisecond; p.line.Now().Sub(e.silentSince) > window {
+			return
+		}
+	}
+	if len(p.disk.hints[host]) == 0 {
+		p.line.After(hintDelay, "hints", func() { p.sendHints(host) })
+	}
+	p.disk.hints[host] = append(p.disk.hints[host], h)
+}
+
+// onAlive sends what was kept for a node that is back.
+func (p *Process) onAlive(e *entry) {
+	if host := e.state.hostID; len(p.disk.hints[host]) > 0 {
+		p.line.After(hintDelay, "hints", func() { p.sendHints(host) })
+	}
+}
+
+func (p *Process) sendHints(host string) {
+	hints := p.disk.hints[host]
+	if p.ended || p.frozen || p.drained || len(hints) == 0 {
+		return
+	}
+	a, found := p.metadata.byHost[host]
+	if !found || !p.isAlive(a) {
+		return // it will be told when the node is back
+	}
+	other := p.net.byAddress[a]
+	if other == nil || !p.reaches(other) {
+		p.line.After(hintDelay, "hints", func() { p.sendHints(host) })
+		return
+	}
+	for _, h := range hints {
+		other.disk.put(p.line.Now(), h.keyspace, h.key, h.cell)
+	}
+	delete(p.disk.hints, host)
+}
