@@ -8,11 +8,13 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/render"
 )
 
 // A spec under which nodes cannot start must be correctable while their tickets are out, or the formation would wait for ever. So the record of a node
-// that is not in the ring, by any word, follows the spec in all but what its ticket and its disk rest on. The ticket stays the same.
+// that is not in the ring, by any word, follows the spec in all but what its ticket and its disk rest on. The ticket stays the same. Once a node has
+// joined only those follow that do not come: a ring that is about to stand is not to have two kinds of nodes because somebody edits its spec meanwhile.
 
 // correction is a node that is to be what the spec describes now.
 type correction struct {
@@ -22,12 +24,13 @@ type correction struct {
 
 // correct writes the corrections that were found when the spec was checked.
 func (p *pass) correct() {
-	for _, c := range p.corrections {
+	for i, c := range p.corrections {
 		record := render.ForApply(p.owner(), c.node.Record)
 		record.Spec.Configuration, record.Spec.Pod = c.wanted.Configuration, c.wanted.Pod
 		p.write(Write{
 			Verb: Apply, Object: record, UID: c.node.Record.UID, ResourceVersion: c.node.Record.ResourceVersion,
-			Why: "the spec has changed, and the node is not in the ring: " + list(render.Differences(c.node.Record, c.wanted), 3),
+			Live: i == 0,
+			Why:  "the spec has changed, and the node is not in the ring: " + list(render.Differences(c.node.Record, c.wanted), 3),
 		})
 	}
 }
@@ -44,7 +47,27 @@ func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
 	if !equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage) {
 		return false // the volumes are there, and the journal is on one of them
 	}
+	if p.Ledger.Step != nil && p.anyJoined() && !doesNotCome(n) {
+		return false
+	}
 	return have.Version == want.Version || p.allUntouched()
+}
+
+func (p *pass) anyJoined() bool { return slices.ContainsFunc(p.Records(), p.joined) }
+
+// doesNotCome says that a node does not come, and why it should is not to be seen: its JVM has ended and none runs, its agent starts none, or its pod has trouble.
+func doesNotCome(n *facts.Node) bool {
+	agent := n.CurrentAgent()
+	switch {
+	case n.Pod == nil:
+		return true
+	case agent == nil:
+		return !anythingRuns(n.Pod) && guard.Trouble(n.Pod) != ""
+	case agent.Process == facts.ProcessRunning:
+		return false
+	}
+	restarts := n.Record.Status.Restarts
+	return agent.Phase == v1alpha1.PhaseFailed || n.StatusIsCurrent() && restarts != nil && restarts.Count > 0 || guard.Trouble(n.Pod) != ""
 }
 
 // neverUp says that a node has not come up for this cluster: it is not in the ring, or is to be adopted and its JVM does not run.

@@ -153,6 +153,41 @@ func TestACorrectionLeavesNodesThatHaveJoinedAlone(t *testing.T) {
 	}
 }
 
+// A node that is still on its way when others have joined is not stopped for a change of the spec.
+func TestANodeOnItsWayIsLeftAlone(t *testing.T) {
+	late := "orders-dc1-r2-0"
+	for name, c := range map[string]struct {
+		change func(*facts.Node)
+		follow bool
+	}{
+		"JVM ended":         {func(*facts.Node) {}, true},
+		"JVM runs":          {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, false},
+		"JVM never started": {func(n *facts.Node) { n.Record.Status.Restarts = nil }, false},
+		"agent starts none": {func(n *facts.Node) { n.Record.Status.Restarts = nil; n.Agent.Phase = v1alpha1.PhaseFailed }, true},
+		"image not pulled": {func(n *facts.Node) {
+			n.Record.Status.Restarts = nil
+			n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
+		}, true},
+		"pod starts": {func(n *facts.Node) { n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending }, false},
+		"pod cannot be scheduled": {func(n *facts.Node) {
+			n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending
+			n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no machine"}}
+		}, true},
+		"no pod": {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := forming(t, v1alpha1.DiskJoining, late)
+			c.change(w.snapshot.Nodes[late])
+			w.change(setting("concurrent_reads", "16"))
+			plan := Next(w.snapshot, w.now)
+			follows := slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == Apply && w.Object.GetName() == late && w.Live })
+			if follows != c.follow {
+				t.Errorf("follows %v, want %v:\n%s", follows, c.follow, plan)
+			}
+		})
+	}
+}
+
 func TestAPodOfWhichNothingIsKnownIsNotMadeAnew(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	w := forming(t, v1alpha1.DiskJoining, three...)
@@ -225,7 +260,7 @@ func TestAPodThatIsGoneProvesNothingWhileAnotherRuns(t *testing.T) {
 
 // Adopted nodes are members from the beginning. Those whose JVM has not started for this cluster are corrected all the same.
 func TestAnAdoptedNodeThatDoesNotStartIsCorrected(t *testing.T) {
-	w := forming(t, v1alpha1.DiskJoining, three...)
+	w := forming(t, v1alpha1.DiskJoining, three...) // with a JVM that has ended
 	l := w.snapshot.Ledger
 	l.Formed, l.Members, l.Step.Kind, l.Step.Stage = []string{"dc1"}, map[string]string{}, facts.StepAdoptRing, facts.StageFormed
 	for _, name := range three {

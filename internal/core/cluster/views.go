@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 )
 
 // views is what the nodes of a wave see of each other.
@@ -48,10 +49,10 @@ func (p *pass) viewsOf(s *facts.OpenStep) views {
 		agent := p.Nodes[name].CurrentAgent()
 		switch {
 		case agent == nil:
-			v.doubt(name, name, "%s does not answer", name)
+			v.doubt(name, name, "%s: %s", name, guard.WhyNoAnswer(p.Nodes[name]))
 			continue
 		case agent.Ring == nil:
-			v.doubt(name, name, "%s: %s", name, orElse(agent.Message, string(agent.Phase)))
+			v.doubt(name, name, "%s: %s", name, orElse(guard.Trouble(p.Nodes[name].Pod), orElse(agent.Message, string(agent.Phase))))
 			continue
 		case agent.Ring.Mode != facts.ModeNormal:
 			v.doubt(name, name, "%s is %s", name, agent.Ring.Mode)

@@ -307,6 +307,7 @@ func (w *world) agent(n *facts.Node) {
 			status.Join.WithdrawnAt = &when
 		case n.Agent.Disk == v1alpha1.DiskEmpty && w.late[n.Name]:
 			n.Agent.Disk = w.lateDisk
+			status.Restarts = &v1alpha1.RestartsStatus{Count: 1, LastReason: v1alpha1.RestartStartFailed}
 		case !w.late[n.Name] && status.Join.FinishedAt == nil:
 			status.Join.FinishedAt = &when
 			w.serve(n, j.Tokens)
@@ -328,7 +329,7 @@ func (w *world) agent(n *facts.Node) {
 }
 
 func (w *world) serve(n *facts.Node, tokens []string) {
-	n.Agent.Disk, n.Agent.HostID, n.Agent.Phase = v1alpha1.DiskMember, hostID(n.Name), v1alpha1.PhaseNormal
+	n.Agent.Disk, n.Agent.HostID, n.Agent.Phase, n.Agent.Process = v1alpha1.DiskMember, hostID(n.Name), v1alpha1.PhaseNormal, facts.ProcessRunning
 	n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: hostID(n.Name), SchemaVersion: "schema"}
 	w.tokens[n.Name] = tokens
 }

@@ -48,22 +48,30 @@ func WhyNoAnswer(n *facts.Node) string {
 	case n.Pod.DeletionTimestamp != nil:
 		return "its pod is being deleted"
 	}
-	for _, c := range n.Pod.Status.Conditions {
+	if trouble := Trouble(n.Pod); trouble != "" {
+		return trouble
+	}
+	if n.Unreachable != "" {
+		return "its agent does not answer: " + n.Unreachable
+	}
+	return "its pod is starting"
+}
+
+// Trouble says in words why a pod does not run, if that is known: that it cannot be scheduled, or what keeps a container from starting.
+func Trouble(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return fmt.Sprintf("its pod cannot be scheduled: %s", c.Message)
 		}
 	}
-	for _, list := range [][]corev1.ContainerStatus{n.Pod.Status.InitContainerStatuses, n.Pod.Status.ContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, status := range list {
 			if w := status.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
 				return strings.TrimSpace(fmt.Sprintf("container %s: %s %s", status.Name, w.Reason, w.Message))
 			}
 		}
 	}
-	if n.Unreachable != "" {
-		return "its agent does not answer: " + n.Unreachable
-	}
-	return "its pod is starting"
+	return ""
 }
 
 func everyDiskIsEmpty(s *facts.Snapshot, nodes []string) []Finding {

@@ -93,10 +93,10 @@ func (p *pass) explain(e Exit) (v1alpha1.RestartReason, string) {
 	line := p.JVM.FatalLine
 	with := func(format string, args ...any) string {
 		message := fmt.Sprintf(format, args...)
-		if line != "" {
-			message += ": " + line
+		if line == "" {
+			return message + "; the container's log says why" // what Java says before Cassandra begins is only there
 		}
-		return message
+		return message + ": " + line
 	}
 	normal := p.Memory.Start.NormalAt != nil
 	if stop := p.Memory.Stop; stop.of(p.Init.Incarnation, e.StartID) && stop.Reason != "" {
