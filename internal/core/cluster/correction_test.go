@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -225,6 +226,19 @@ func TestANodeThatWasLeftOutFollowsTheSpec(t *testing.T) {
 	plan := w.settle()
 	if plan.Stalled != nil || string(w.snapshot.Nodes[late].Record.Spec.Configuration.CassandraYaml["concurrent_reads"].Raw) != "16" {
 		t.Errorf("the node outside of the ring does not follow the spec:\n%s", plan)
+	}
+}
+
+func TestALostLedgerDoesNotBringALeftOutNodeBack(t *testing.T) {
+	late := "orders-dc1-r2-0"
+	w := forming(t, v1alpha1.DiskJoining, late)
+	w.now = w.now.Add(latecomerPatience + time.Minute)
+	w.settle()
+	before := w.snapshot.Ledger.Members
+	w.snapshot.Ledger = nil
+	w.settle()
+	if l := w.snapshot.Ledger; l.Step != nil || !maps.Equal(l.Members, before) {
+		t.Errorf("step %+v, members %v; want none, and %v", l.Step, l.Members, before)
 	}
 }
 

@@ -80,6 +80,8 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		case agent == nil:
 			missing = append(missing, n.Name)
 			continue
+		case gaveBack(n) && agent.Disk != v1alpha1.DiskMember:
+			continue // it was left out of a formation
 		case spec.Join != nil:
 			step.ID = stepOfIntent(spec.Join.ID)
 			step.Tickets[n.Name] = facts.Ticket{Tokens: spec.Join.Tokens}
@@ -111,6 +113,12 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		l.Step = step
 	}
 	return l, missing
+}
+
+// gaveBack says that the agent of a node has acknowledged that the ticket which the record has is withdrawn.
+func gaveBack(n *facts.Node) bool {
+	ticket, status := n.Record.Spec.Join, n.Record.Status.Join
+	return ticket != nil && status != nil && status.ID == ticket.ID && status.WithdrawnAt != nil
 }
 
 func withLedger(s *facts.Snapshot, l *facts.Ledger) *facts.Snapshot {
