@@ -137,6 +137,17 @@ func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
 	}
 }
 
+// Invariant I12 in the small.
+func TestAnotherInstallationChangesNothing(t *testing.T) {
+	w := formed(t)
+	w.snapshot.Install = facts.Install{Version: "next", ImageRepository: "mirror/cassandra", AgentImage: "helenus-agent:next"}
+	if plan := w.pass(); !plan.Idle() || plan.Stalled != nil {
+		t.Errorf("want no write:\n%s", plan)
+	}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" })
+	wantStalled(t, w.pass(), v1alpha1.ReasonUnsupportedChange, `image: "cassandra:5.0.6" → "mirror/cassandra:5.0.9"`, `version: "5.0.6" → "5.0.9"`)
+}
+
 func TestAnUnknownSettingIsRefusedBeforeAnythingIsMade(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	w.snapshot.Cluster.Spec.Node.CassandraYaml = v1alpha1.Settings{"concurent_reads": {Raw: []byte("16")}}

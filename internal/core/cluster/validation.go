@@ -106,8 +106,11 @@ func (p *pass) checkNodes() error {
 	refused := map[string][]string{}
 	for _, w := range p.wanted {
 		n := p.Nodes[w.Name]
-		switch {
-		case recordOf(n) == nil || n.Record.DeletionTimestamp != nil || render.Same(n.Record, w):
+		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil {
+			continue
+		}
+		switch w = render.Pinned(p.Cluster, w, n.Record); {
+		case render.Same(n.Record, w):
 		case p.correctable(n, w):
 			p.corrections = append(p.corrections, correction{n, w})
 		default:

@@ -239,6 +239,9 @@ func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
 	for _, w := range wanted {
 		n := records[w.Name]
 		delete(records, w.Name)
+		if n != nil {
+			w = render.Pinned(s.Cluster, w, n.Record)
+		}
 		switch {
 		case n == nil:
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s does not exist yet", w.Name)
