@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -162,11 +163,10 @@ func (l *lab) await(what string, limit time.Duration, condition func() bool) {
 	}
 }
 
-func (l *lab) awaitExit(n *node, limit time.Duration) Exit {
+func (l *lab) awaitExit(p *Process, limit time.Duration) Exit {
 	l.t.Helper()
-	delete(l.exits, n.address)
-	l.await("the end of "+n.address.String(), limit, func() bool { _, ended := l.exits[n.address]; return ended })
-	return l.exits[n.address]
+	l.await("the end of "+p.address.String(), limit, p.Ended)
+	return p.Exit()
 }
 
 func (l *lab) awaitMode(p *Process, mode string) {
@@ -235,4 +235,19 @@ func (l *lab) setRelease(release string) {
 		l.t.Fatal(err)
 	}
 	l.release, l.base = release, base
+}
+
+func viewText(v cassandra.View) string {
+	text, err := json.Marshal(struct {
+		cassandra.State
+		Hosts                                       string
+		Live, Unreachable, Joining, Leaving, Moving []netip.AddrPort
+		Tokens                                      []cassandra.TokenOwner
+		Gossip                                      []cassandra.GossipState
+		Seeds                                       []netip.AddrPort
+	}{v.State, fmt.Sprint(v.HostIDs), v.Live, v.Unreachable, v.Joining, v.Leaving, v.Moving, v.Tokens, v.Gossip, v.Seeds})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }

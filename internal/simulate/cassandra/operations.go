@@ -155,6 +155,7 @@ func (p *Process) reloadSeeds(_ []json.RawMessage) (json.RawMessage, *javaError)
 	seeds := slices.DeleteFunc(y.seeds(), func(a netip.Addr) bool { return a == p.address })
 	if len(seeds) > 0 && !slices.Equal(seeds, p.gossip.seeds) {
 		p.gossip.seeds = seeds
+		p.changed()
 		p.net.reconnect()
 	}
 	return p.appendEndpoints(nil, "/", p.gossip.seeds), nil

@@ -1,0 +1,337 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/internal/agent/disk"
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// keyspace makes one with three replicas in dc1 through the first node.
+func (l *lab) keyspace(p *Process, name string, replicas map[string]int) {
+	l.t.Helper()
+	l.do("create keyspace", func() {
+		s, err := p.CQL(context.Background())
+		if err == nil {
+			err = s.CreateKeyspace(context.Background(), name, replicas)
+		}
+		if err == nil {
+			err = s.AwaitAgreement(context.Background())
+		}
+		if err != nil {
+			l.t.Errorf("create keyspace: %v", err)
+		}
+	})
+}
+
+// fill writes rows at QUORUM, all of which must be acknowledged.
+func (l *lab) fill(p *Process, name string, from, to int) {
+	l.t.Helper()
+	for i := from; i < to; i++ {
+		if err := p.Write(name, fmt.Sprintf("key %d", i), fmt.Sprint(i), ring.Quorum); err != nil {
+			l.t.Fatalf("write %d: %v", i, err)
+		}
+	}
+}
+
+func (l *lab) noneLost() {
+	l.t.Helper()
+	if lost := l.net.Audit(); len(lost) > 0 {
+		l.t.Errorf("%d writes are lost, the first: %s", len(lost), lost[0])
+	}
+}
+
+func (l *lab) someLost(what string) {
+	l.t.Helper()
+	if lost := l.net.Audit(); len(lost) == 0 {
+		l.t.Errorf("%s, and no write is lost", what)
+	}
+}
+
+// filled is a ring of so many nodes with a hundred rows in three replicas.
+func filled(t *testing.T, seed uint64, count int) (*lab, []*node, []*Process) {
+	t.Helper()
+	l := newLab(t, seed)
+	nodes, p := l.form(count)
+	l.keyspace(p[0], "shop", map[string]int{"dc1": 3})
+	l.fill(p[0], "shop", 0, 100)
+	l.noneLost()
+	return l, nodes, p
+}
+
+// join starts a further node that bootstraps with random tokens.
+func (l *lab) join(i int) (*node, *Process) {
+	n := member(i)
+	return n, l.start(n)
+}
+
+func TestABootstrapStreamsWhatItOwns(t *testing.T) {
+	l, _, p := filled(t, 1, 3)
+	began := l.line.Now()
+	_, fourth := l.join(4)
+	l.await("JOINING in the view of a peer", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
+	if pending, err := cassandra.NewNode(l.client(p[0])).PendingRanges(context.Background(), []string{"shop"}); err != nil || len(pending) != 1 {
+		t.Errorf("pending ranges are %v, error %v", pending, err)
+	}
+	l.fill(p[1], "shop", 100, 150)
+	l.awaitFormed(append(p, fourth)...)
+	if took := l.line.Now().Sub(began); took < 40*time.Second || took > 75*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	l.fill(fourth, "shop", 150, 200)
+	l.noneLost()
+	if rows := len(fourth.disk.data["shop"]); rows < 50 || rows > 195 {
+		t.Errorf("the new node has %d of 200 rows", rows)
+	}
+	for i, x := range p {
+		before := len(x.disk.data["shop"])
+		if err := cassandra.NewNode(l.client(x)).Cleanup(context.Background(), 1, "shop"); err != nil {
+			t.Fatal(err)
+		}
+		if after := len(x.disk.data["shop"]); after > before {
+			t.Errorf("node %d has %d rows after the cleanup, %d before", i+1, after, before)
+		}
+	}
+	l.noneLost()
+}
+
+func (l *lab) joining(p *Process) []netip.Addr { return p.joiningNodes() }
+
+// TestTheGuardAgainstTwoBootstrapsIsARace is 4c of the measurements.
+func TestTheGuardAgainstTwoBootstrapsIsARace(t *testing.T) {
+	l, _, p := filled(t, 1, 3)
+	_, a := l.join(4)
+	_, b := l.join(5)
+	l.awaitFormed(append(p, a, b)...)
+	l = nil
+	l, _, p = filled(t, 1, 3)
+	n, a := l.join(4)
+	l.awaitMode(a, modeJoining)
+	l.await("its word", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
+	_, b = l.join(5)
+	exit := l.awaitExit(b, time.Minute)
+	if exit.Code != 3 || !strings.Contains(exit.FatalLine, "Other bootstrapping/leaving/moving nodes detected") {
+		t.Errorf("exit is %+v", exit)
+	}
+	l.awaitFormed(append(p, a)...)
+	_ = n
+}
+
+// TestTwoBootstrapsAtOnceLoseWrites shows why they are to come one after the other: both may stream a range from the one replica that missed a write, and then
+// push two others out.
+func TestTwoBootstrapsAtOnceLoseWrites(t *testing.T) {
+	lossy := map[bool]int{}
+	for _, together := range []bool{true, false} {
+		for seed := range uint64(6) {
+			l := newLab(t, seed)
+			var nodes []*node
+			var p []*Process
+			for i := range 4 {
+				n := member(i + 1)
+				n.rack = "r1"
+				nodes = append(nodes, n)
+				p = append(p, l.start(n, l.fresh(i+1, 4)...))
+			}
+			l.awaitFormed(p...)
+			l.keyspace(p[0], "shop", map[string]int{"dc1": 3})
+			p[3].Kill()
+			l.line.RunFor(4 * time.Hour) // longer than hints are kept
+			l.fill(p[0], "shop", 0, 200)
+			p[3] = l.start(nodes[3])
+			l.awaitFormed(p...)
+			l.noneLost()
+			for i := range 3 {
+				n := member(5 + i)
+				n.rack = "r1"
+				p = append(p, l.start(n))
+				if !together {
+					l.awaitFormed(p...)
+				}
+			}
+			l.awaitFormed(p...)
+			if len(l.net.Audit()) > 0 {
+				lossy[together]++
+			}
+		}
+	}
+	if lossy[true] == 0 || lossy[false] != 0 {
+		t.Errorf("of 6 rings %d lost writes with joins at once, %d with one after the other", lossy[true], lossy[false])
+	}
+}
+
+func TestABootstrapWithAReplicaDownIsRefused(t *testing.T) {
+	l, _, p := filled(t, 1, 4)
+	p[3].Kill()
+	l.line.RunFor(30 * time.Second)
+	_, fifth := l.join(5)
+	if exit := l.awaitExit(fifth, 3*time.Minute); exit.Code != 3 || !strings.Contains(exit.FatalLine, "Necessary replicas for strict consistency were removed by source filters") {
+		t.Errorf("exit is %+v", exit)
+	}
+}
+
+func TestAFailedStreamLeavesTheNodeJoiningWithoutCQL(t *testing.T) {
+	l, _, p := filled(t, 1, 3)
+	n, fourth := l.join(4)
+	l.net.FailStreams(1)
+	l.awaitMode(fourth, modeJoiningFailed)
+	l.line.RunFor(time.Minute)
+	if view := l.view(fourth); !view.Bootstrap.Failed || view.NativeTransportRunning || view.Bootstrap.State != "IN_PROGRESS" {
+		t.Errorf("state is %+v, %+v", view.State, view.Bootstrap)
+	}
+	fourth.Kill()
+	if w := n.disk.Report().Local.Bootstrapped; w != disk.InProgress {
+		t.Errorf("the disk says %s", w)
+	}
+	again := l.start(n)
+	l.awaitFormed(append(p, again)...)
+	l.noneLost()
+}
+
+// TestAKilledBootstrapIsForgottenOrGoesOn is 4e, and the 30 s after which peers forget one that does not come back.
+func TestAKilledBootstrapIsForgottenOrGoesOn(t *testing.T) {
+	l, _, p := filled(t, 1, 3)
+	n, fourth := l.join(4)
+	l.await("its word", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
+	host := fourth.HostID()
+	fourth.Kill()
+	again := l.start(n)
+	l.awaitFormed(append(p, again)...)
+	if again.HostID() != host {
+		t.Error("it has another host id")
+	}
+	_, fifth := l.join(5)
+	l.await("its word", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(5)) })
+	fifth.Kill()
+	l.await("to be forgotten", 2*time.Minute, func() bool { return len(l.joining(p[0])) == 0 && p[0].gossip.find(address(5)) == nil })
+	l.noneLost()
+}
+
+// TestAnEmptySeedJoinsWithoutData is 3e of the measurements.
+func TestAnEmptySeedJoinsWithoutData(t *testing.T) {
+	l, _, p := filled(t, 2, 3)
+	l.seeds = []netip.Addr{address(1), address(4)}
+	_, fourth := l.join(4)
+	l.awaitFormed(append(p, fourth)...)
+	_, fifth := l.join(5)
+	l.line.RunFor(2 * time.Minute)
+	_ = fifth
+	if len(fourth.disk.data["shop"]) != 0 {
+		t.Error("it has data")
+	}
+}
+
+// TestMembersThatStartEmptyLoseWrites is what fencing and markers are for.
+func TestMembersThatStartEmptyLoseWrites(t *testing.T) {
+	l, nodes, p := filled(t, 1, 3)
+	for _, i := range []int{1, 2} {
+		p[i].Kill()
+		nodes[i].disk.Wipe()
+	}
+	l.someLost("two disks of three are wiped")
+}
+
+func TestDecommissionTakesTwoRingDelays(t *testing.T) {
+	l, nodes, p := filled(t, 1, 4)
+	began := l.line.Now()
+	result := l.exec(p[3], "decommission(boolean)", true)
+	l.await("LEAVING in the view of a peer", 5*time.Second, func() bool { return p[0].metadata.leaving[address(4)] })
+	l.fill(p[0], "shop", 100, 130)
+	l.await("LEFT in the view of a peer", time.Minute, func() bool { return !p[0].metadata.isMember(address(4)) })
+	if took := l.line.Now().Sub(began); took < 30*time.Second || took > 40*time.Second {
+		t.Errorf("the data was gone after %s", took)
+	}
+	if w := nodes[3].disk.Report().Local.Bootstrapped; w != disk.NeedsBootstrap || p[3].Mode() != modeLeaving {
+		t.Errorf("the disk says %s in mode %s", w, p[3].Mode())
+	}
+	l.await("the answer", time.Minute, func() bool { return *result != io.EOF })
+	if took := l.line.Now().Sub(began); *result != nil || took < 60*time.Second || took > 70*time.Second {
+		t.Errorf("after %s: %v", took, *result)
+	}
+	if view := l.view(p[3]); view.Mode != cassandra.ModeDecommissioned || view.GossipRunning || view.NativeTransportRunning || view.Joined {
+		t.Errorf("state is %+v", view.State)
+	}
+	l.line.RunFor(time.Minute)
+	l.noneLost()
+	view := l.view(p[0])
+	if !slices.ContainsFunc(view.Unreachable, func(e netip.AddrPort) bool { return e.Addr() == address(4) }) || len(view.HostIDs) != 3 {
+		t.Errorf("unreachable %v, members %v", view.Unreachable, view.HostIDs)
+	}
+	l.line.RunFor(4 * 24 * time.Hour)
+	if p[0].gossip.find(address(4)) != nil {
+		t.Error("it is remembered for more than three days")
+	}
+	p[3].Kill()
+	if exit := l.awaitExit(l.start(nodes[3]), time.Minute); exit.Code != 1 || !strings.Contains(exit.FatalLine, "This node was decommissioned") {
+		t.Errorf("exit is %+v", exit)
+	}
+}
+
+// TestADecommissionKilledBeforeAndAfterTheStream is 2b and 2c of the measurements.
+func TestADecommissionKilledBeforeAndAfterTheStream(t *testing.T) {
+	l, nodes, p := filled(t, 1, 4)
+	tokens := p[3].metadata.tokensOf(address(4))
+	l.exec(p[3], "decommission(boolean)", true)
+	l.line.RunFor(10 * time.Second)
+	p[3].Kill()
+	p[3] = l.start(nodes[3])
+	l.awaitFormed(p...)
+	if now := p[0].metadata.tokensOf(address(4)); !slices.Equal(now, tokens) || len(p[0].metadata.leaving) != 0 {
+		t.Errorf("tokens are %v, were %v; leaving %v", now, tokens, p[0].metadata.leaving)
+	}
+	host := p[3].HostID()
+	l.exec(p[3], "decommission(boolean)", true)
+	l.await("the stream", time.Minute, func() bool { return nodes[3].disk.word() == disk.NeedsBootstrap })
+	l.line.RunFor(5 * time.Second)
+	p[3].Kill()
+	p[3] = l.start(nodes[3])
+	l.awaitFormed(p...)
+	if now := p[3].metadata.tokensOf(address(4)); slices.Equal(now, tokens) || p[3].HostID() != host {
+		t.Errorf("it came back with the tokens %v and host id %s, was %s", now, p[3].HostID(), host)
+	}
+}
+
+func TestADecommissionThatWouldLeaveTooFewIsRefused(t *testing.T) {
+	l, _, p := filled(t, 1, 3)
+	result := l.exec(p[2], "decommission(boolean)", false)
+	l.await("the answer", time.Minute, func() bool { return *result != io.EOF })
+	if *result == nil || !strings.Contains((*result).Error(), "Not enough live nodes to maintain replication factor in keyspace") {
+		t.Errorf("error %v", *result)
+	}
+	if p[2].Mode() != modeNormal {
+		t.Errorf("mode %s", p[2].Mode())
+	}
+}
+
+func TestARemovedNodeIsRestoredFromTheOthers(t *testing.T) {
+	l, nodes, p := filled(t, 1, 4)
+	host := p[3].HostID()
+	refused := l.exec(p[0], "removeNode(java.lang.String)", host)
+	l.await("the answer", time.Minute, func() bool { return *refused != io.EOF })
+	if *refused == nil || !strings.Contains((*refused).Error(), "is alive and owns this ID") {
+		t.Errorf("error %v", *refused)
+	}
+	p[3].Kill()
+	nodes[3].disk.Wipe()
+	l.line.RunFor(30 * time.Second)
+	began := l.line.Now()
+	result := l.exec(p[0], "removeNode(java.lang.String)", host)
+	l.await("the answer", 2*time.Minute, func() bool { return *result != io.EOF })
+	if took := l.line.Now().Sub(began); *result != nil || took < 30*time.Second || took > 40*time.Second {
+		t.Errorf("after %s: %v", took, *result)
+	}
+	l.line.RunFor(5 * time.Second)
+	for _, x := range p[:3] {
+		if x.metadata.isMember(address(4)) || len(l.view(x).HostIDs) != 3 {
+			t.Errorf("%s still has it", x.Address())
+		}
+	}
+	l.noneLost()
+}
