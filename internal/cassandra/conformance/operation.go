@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 
@@ -154,6 +155,16 @@ var drainChecks = []Check{
 			if state.Mode != cassandra.ModeDrained || !state.Drained || state.Draining || state.GossipRunning || state.NativeTransportRunning {
 				t.Errorf("state of a drained node is %+v", state)
 			}
+		}
+	}},
+	{Name: "a drained node says so in its gossip, and its picture of the ring stays", Drain: true, Run: func(t *testing.T, s *Subject) {
+		view := s.view(t)
+		if own := s.gossipOfSelf(t, view); own.Status != cassandra.StatusShutdown || own.NativeTransportReady {
+			t.Errorf("own gossip is %+v", own)
+		}
+		if !maps.Equal(view.HostIDs, s.View.HostIDs) || !slices.Equal(view.Tokens, s.View.Tokens) || !slices.Equal(view.Live, s.View.Live) {
+			t.Errorf("members %v with %d tokens, live %v; before the drain %v with %d, live %v",
+				view.HostIDs, len(view.Tokens), view.Live, s.View.HostIDs, len(s.View.Tokens), s.View.Live)
 		}
 	}},
 	{Name: "a drained node does not open CQL", Drain: true, Run: func(t *testing.T, s *Subject) {

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"errors"
+	"net/http"
+	"strings"
 	"testing"
 
 	"helenus.io/helenus/internal/jolokia"
@@ -51,6 +53,27 @@ var protocolChecks = []Check{
 			if !errors.Is(answer.Err, want[i]) {
 				t.Errorf("answer %d: %v, want %v", i+1, answer.Err, want[i])
 			}
+		}
+	}},
+	{Name: "wrong values and arguments are refused as exceptions", Run: func(t *testing.T, s *Subject) {
+		answers := s.do(t,
+			jolokia.Write(storageService, "RpcTimeout", "soon"),
+			jolokia.Exec(storageService, "removeNode(java.lang.String)", "not-a-host-id"),
+			jolokia.Exec(storageService, "removeNode(java.lang.String)", "00000000-0000-0000-0000-000000000000"),
+		)
+		classes := []string{"java.lang.NumberFormatException", "java.lang.IllegalArgumentException", "java.lang.UnsupportedOperationException"}
+		statuses := []int{http.StatusBadRequest, http.StatusBadRequest, http.StatusInternalServerError}
+		for i, answer := range answers {
+			var refusal *jolokia.Error
+			if !errors.Is(answer.Err, jolokia.ErrException) || !errors.As(answer.Err, &refusal) || refusal.Class != classes[i] || refusal.Status != statuses[i] {
+				t.Errorf("answer %d: %v, want %s with status %d", i+1, answer.Err, classes[i], statuses[i])
+			}
+		}
+	}},
+	{Name: "another signature of a known operation is refused with those that are known", Run: func(t *testing.T, s *Subject) {
+		answers := s.do(t, jolokia.Exec(storageService, "rebuild(int)", 1))
+		if err := answers[0].Err; !errors.Is(err, jolokia.ErrOperationNotFound) || !strings.Contains(err.Error(), "Known signatures: ") {
+			t.Errorf("error %v", err)
 		}
 	}},
 	{Name: "a write answers the value before it", Run: func(t *testing.T, s *Subject) {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,6 +121,18 @@ var ringChecks = []Check{
 		}
 		if own.InternalAddress != own.Endpoint || !own.NativeAddress.IsValid() {
 			t.Errorf("addresses are %s, %s and %s", own.Endpoint, own.InternalAddress, own.NativeAddress)
+		}
+	}},
+	{Name: "the token in a member's gossiped status is one of its own", Run: func(t *testing.T, s *Subject) {
+		for _, state := range s.View.Gossip {
+			if state.Status != cassandra.StatusNormal {
+				continue
+			}
+			if len(state.StatusArguments) != 1 || !slices.ContainsFunc(s.View.Tokens, func(o cassandra.TokenOwner) bool {
+				return o.Endpoint == state.Endpoint && strconv.FormatInt(o.Token, 10) == state.StatusArguments[0]
+			}) {
+				t.Errorf("status of %s has the arguments %v", state.Endpoint, state.StatusArguments)
+			}
 		}
 	}},
 	{Name: "the heartbeat grows and the generation stays", Run: func(t *testing.T, s *Subject) {

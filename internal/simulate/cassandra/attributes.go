@@ -54,29 +54,29 @@ func init() {
 	add := func(bean, name string, get func(p *Process, out []byte) []byte) {
 		attributes[attributeName{bean, name}] = attribute{get: func(p *Process, out []byte, _ string) ([]byte, *javaError) { return get(p, out), nil }}
 	}
-	text := func(bean, name string, get func(p *Process) string) {
-		add(bean, name, func(p *Process, out []byte) []byte { return appendText(out, get(p)) })
+	text := func(name string, get func(p *Process) string) {
+		add(beanStorageService, name, func(p *Process, out []byte) []byte { return appendText(out, get(p)) })
 	}
 	flag := func(name string, get func(p *Process) bool) {
 		add(beanStorageService, name, func(p *Process, out []byte) []byte { return strconv.AppendBool(out, get(p)) })
 	}
-	endpoints := func(bean, name string, get func(p *Process) []netip.Addr) {
-		add(bean, name, func(p *Process, out []byte) []byte { return p.appendEndpoints(out, "", get(p)) })
+	endpoints := func(name string, get func(p *Process) []netip.Addr) {
+		add(beanStorageService, name, func(p *Process, out []byte) []byte { return p.appendEndpoints(out, "", get(p)) })
 	}
 	ss := beanStorageService
-	text(ss, "OperationMode", func(p *Process) string { return p.mode })
-	text(ss, "ClusterName", func(p *Process) string { return p.settings.clusterName })
+	text("OperationMode", func(p *Process) string { return p.mode })
+	text("ClusterName", func(p *Process) string { return p.settings.clusterName })
 	add(ss, "LocalHostId", func(p *Process, out []byte) []byte {
 		if p.hostID == "" {
 			return append(out, "null"...)
 		}
 		return appendText(out, p.hostID)
 	})
-	text(ss, "ReleaseVersion", func(p *Process) string { return p.release })
-	text(ss, "SchemaVersion", (*Process).schemaVersion)
-	text(ss, "PartitionerName", func(*Process) string { return partitioner })
-	text(ss, "DrainProgress", (*Process).drainProgress)
-	text(ss, "RemovalStatusWithPort", func(p *Process) string {
+	text("ReleaseVersion", func(p *Process) string { return p.release })
+	text("SchemaVersion", (*Process).schemaVersion)
+	text("PartitionerName", func(*Process) string { return partitioner })
+	text("DrainProgress", (*Process).drainProgress)
+	text("RemovalStatusWithPort", func(p *Process) string {
 		if p.removal == "" {
 			return "No token removals in process."
 		}
@@ -92,7 +92,7 @@ func init() {
 	flag("BootstrapFailed", func(p *Process) bool { return p.failed })
 	flag("Decommissioning", func(p *Process) bool { return p.leaving })
 	flag("DecommissionFailed", func(p *Process) bool { return p.leaveFail })
-	text(ss, "BootstrapState", func(p *Process) string {
+	text("BootstrapState", func(p *Process) string {
 		if w := p.disk.word(); w != "" {
 			return string(w)
 		}
@@ -103,11 +103,11 @@ func init() {
 		a.since50 = true
 		attributes[attributeName{ss, name}] = a
 	}
-	endpoints(ss, "LiveNodesWithPort", func(p *Process) []netip.Addr { return p.listed(listedLive) })
-	endpoints(ss, "UnreachableNodesWithPort", func(p *Process) []netip.Addr { return p.listed(listedUnreachable) })
-	endpoints(ss, "JoiningNodesWithPort", func(p *Process) []netip.Addr { return p.joiningNodes() })
-	endpoints(ss, "LeavingNodesWithPort", func(p *Process) []netip.Addr { return sortedKeys(p.metadata.leaving) })
-	endpoints(ss, "MovingNodesWithPort", func(*Process) []netip.Addr { return nil })
+	endpoints("LiveNodesWithPort", func(p *Process) []netip.Addr { return p.listed(listedLive) })
+	endpoints("UnreachableNodesWithPort", func(p *Process) []netip.Addr { return p.listed(listedUnreachable) })
+	endpoints("JoiningNodesWithPort", func(p *Process) []netip.Addr { return p.joiningNodes() })
+	endpoints("LeavingNodesWithPort", func(p *Process) []netip.Addr { return sortedKeys(p.metadata.leaving) })
+	endpoints("MovingNodesWithPort", func(*Process) []netip.Addr { return nil })
 	add(ss, "EndpointWithPortToHostId", (*Process).appendHostIDs)
 	add(ss, "TokenToEndpointWithPortMap", (*Process).appendTokens)
 	add(ss, "NonLocalStrategyKeyspaces", func(p *Process, out []byte) []byte { return appendTexts(out, p.schema.names()) })
@@ -220,7 +220,8 @@ func (p *Process) appendTokens(out []byte) []byte {
 			}
 		}
 		slices.Sort(all)
-		b := append(p.answer.tokens[:0], '{')
+		b := p.answer.tokens[:0]
+		b = append(b, '{')
 		for i, t := range all {
 			if i > 0 {
 				b = append(b, ',')
@@ -235,7 +236,8 @@ func (p *Process) appendTokens(out []byte) []byte {
 			b = append(b, p.net.name(owner)...)
 			b = append(b, '"')
 		}
-		p.answer.tokens, p.answer.tokensOf = append(b, '}'), m.version
+		b = append(b, '}')
+		p.answer.tokens, p.answer.tokensOf = b, m.version
 	}
 	return append(out, p.answer.tokens...)
 }

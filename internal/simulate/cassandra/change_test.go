@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -251,7 +252,7 @@ func TestDecommissionTakesTwoRingDelays(t *testing.T) {
 	if w := nodes[3].disk.Report().Local.Bootstrapped; w != disk.NeedsBootstrap || p[3].Mode() != modeLeaving {
 		t.Errorf("the disk says %s in mode %s", w, p[3].Mode())
 	}
-	l.await("the answer", time.Minute, func() bool { return *result != io.EOF })
+	l.await("the answer", time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
 	if took := l.line.Now().Sub(began); *result != nil || took < 60*time.Second || took > 70*time.Second {
 		t.Errorf("after %s: %v", took, *result)
 	}
@@ -301,7 +302,7 @@ func TestADecommissionKilledBeforeAndAfterTheStream(t *testing.T) {
 func TestADecommissionThatWouldLeaveTooFewIsRefused(t *testing.T) {
 	l, _, p := filled(t, 1, 3)
 	result := l.exec(p[2], "decommission(boolean)", false)
-	l.await("the answer", time.Minute, func() bool { return *result != io.EOF })
+	l.await("the answer", time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
 	if *result == nil || !strings.Contains((*result).Error(), "Not enough live nodes to maintain replication factor in keyspace") {
 		t.Errorf("error %v", *result)
 	}
@@ -314,7 +315,7 @@ func TestARemovedNodeIsRestoredFromTheOthers(t *testing.T) {
 	l, nodes, p := filled(t, 1, 4)
 	host := p[3].HostID()
 	refused := l.exec(p[0], "removeNode(java.lang.String)", host)
-	l.await("the answer", time.Minute, func() bool { return *refused != io.EOF })
+	l.await("the answer", time.Minute, func() bool { return !errors.Is(*refused, io.EOF) })
 	if *refused == nil || !strings.Contains((*refused).Error(), "is alive and owns this ID") {
 		t.Errorf("error %v", *refused)
 	}
@@ -323,7 +324,7 @@ func TestARemovedNodeIsRestoredFromTheOthers(t *testing.T) {
 	l.line.RunFor(30 * time.Second)
 	began := l.line.Now()
 	result := l.exec(p[0], "removeNode(java.lang.String)", host)
-	l.await("the answer", 2*time.Minute, func() bool { return *result != io.EOF })
+	l.await("the answer", 2*time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
 	if took := l.line.Now().Sub(began); *result != nil || took < 30*time.Second || took > 40*time.Second {
 		t.Errorf("after %s: %v", took, *result)
 	}

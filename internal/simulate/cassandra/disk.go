@@ -23,10 +23,10 @@ type Disk struct {
 	// recent are writes that the commit log may not have synced yet, oldest first.
 	recent []recentWrite
 	hints  map[string][]hint
-	// Problem makes the directory unreadable: files that are corrupt.
+	// problem makes the directory unreadable: files that are corrupt.
 	problem string
 	full    bool
-	// streamed are the ranges that a bootstrap has received, by keyspace; streaming starts over for the others.
+	// user is the JVM that runs on it.
 	user *Process
 }
 
@@ -74,9 +74,13 @@ func NewDisk() *Disk {
 	return d
 }
 
-// Wipe empties it. A process that runs on it goes on with nothing.
+// Wipe empties it; so does its loss. A JVM that runs on it dies of that.
 func (d *Disk) Wipe() {
-	*d = Disk{peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{}, user: d.user}
+	user := d.user
+	*d = Disk{peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{}}
+	if user != nil {
+		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
+	}
 }
 
 // Clone is a copy as a snapshot of the volume makes it.
@@ -115,7 +119,7 @@ func (d *Disk) LoseUnsynced(now time.Time) {
 			delete(d.data[w.keyspace], w.key)
 		}
 	}
-	d.recent = nil
+	d.recent, d.log = nil, d.table
 }
 
 // HostID is the host id on the disk, commit log included; empty if there is none.

@@ -66,7 +66,7 @@ func (p *Process) merge(from *Process) {
 
 // learn is applyStateLocally for one endpoint.
 func (p *Process) learn(address netip.Addr, s *state) {
-	if address == p.address || p.gossip.inQuarantine(address, p.now()) {
+	if address == p.address || p.gossip.inQuarantine(address, p.line.Now()) {
 		return
 	}
 	e := p.gossip.find(address)
@@ -184,8 +184,8 @@ func (p *Process) fallSilent(e *entry) {
 
 func (p *Process) convict(e *entry) {
 	e.timer = nil
-	if p.frozen || p.gossip.find(e.address) != e || e.flows {
-		return
+	if !p.gossips() || p.gossip.find(e.address) != e || e.flows {
+		return // also for one that gossips no more: its picture stays as it was
 	}
 	if e.alive {
 		p.markDead(e)
@@ -210,7 +210,7 @@ func (p *Process) watchFatClient(e *entry) {
 	p.line.Cancel(e.timer)
 	e.timer = p.line.At(when.Add(p.net.within(0, time.Second)), "fat client", func() {
 		e.timer = nil
-		if p.frozen || p.gossip.find(e.address) != e || e.flows || !p.gossipOnly(e) {
+		if !p.gossips() || p.gossip.find(e.address) != e || e.flows || !p.gossipOnly(e) {
 			return
 		}
 		if p.gossip.inQuarantine(e.address, p.line.Now()) || p.line.Now().Sub(e.silentSince) < fatClientTimeout {
@@ -289,7 +289,7 @@ func (p *Process) announce(change func(s *state)) {
 // publish makes a state of an endpoint news: its own, or that of a node which this one declares removed.
 func (p *Process) publish(e *entry, next *state) {
 	next.extra++
-	next.version = max(next.version+1, next.heartbeat(p.now()))
+	next.version = max(next.version+1, next.heartbeat(p.line.Now()))
 	e.state = next
 	p.changed()
 	// Once the sender is gone its last words go on only if somebody has heard them.

@@ -16,7 +16,7 @@ type entryText struct {
 // appendGossip writes what gossip holds, as the FailureDetector prints it.
 func (p *Process) appendGossip(out []byte) []byte {
 	out = append(out, '"')
-	now := p.now()
+	now := p.line.Now()
 	for _, e := range p.gossip.entries {
 		if e.text.of != e.state {
 			e.text = p.textOf(e)
@@ -35,7 +35,7 @@ func (p *Process) heartbeatOf(e *entry, now time.Time) int64 {
 	case e.flows:
 		now = now.Add(-time.Second)
 	default:
-		now = e.silentSince.Add(p.options.ClockOffset)
+		now = e.silentSince
 	}
 	return max(e.state.heartbeat(now), 0)
 }
@@ -81,6 +81,9 @@ func (p *Process) textOf(e *entry) entryText {
 		line("NATIVE_ADDRESS_AND_PORT", 3, s.native.String())
 	}
 	line("STATUS_WITH_PORT", s.version, s.status)
+	if s.generation > 0 {
+		line("SSTABLE_VERSIONS", 6, "big-nb")
+	}
 	if len(s.tokens) > 0 {
 		line("TOKENS", s.version, "<hidden>")
 	} else {

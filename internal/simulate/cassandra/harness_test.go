@@ -223,7 +223,9 @@ func (l *lab) exec(p *Process, operation string, arguments ...any) (result *erro
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.line.Go(operation, func() { _, *result = client.ExecBlocking(context.Background(), jolokia.Exec(beanStorageService, operation, arguments...)) }, nil)
+	l.line.Go(operation, func() {
+		_, *result = client.ExecBlocking(context.Background(), jolokia.Exec(beanStorageService, operation, arguments...))
+	}, nil)
 	return result
 }
 

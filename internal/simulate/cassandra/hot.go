@@ -173,7 +173,7 @@ func (a hotAttribute) parse(value json.RawMessage) (string, *javaError) {
 		return "", exception(illegalArgument, "%v", err)
 	}
 	s := a.setting
-	switch s.Form {
+	switch s.Form { //nolint:exhaustive // all others are taken as they are
 	case cassandra.FormDuration, cassandra.FormSize, cassandra.FormRate:
 		n, isNumber := v.(float64)
 		if !isNumber || n != math.Trunc(n) {

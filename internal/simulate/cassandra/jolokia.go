@@ -35,7 +35,7 @@ type request struct {
 // bulk is the body of an exchange, read once: nodes are asked the same again and again.
 type bulk struct {
 	requests []request
-	err      error
+	invalid  bool
 }
 
 // rememberedBulks bounds what is remembered; bodies with arguments that vary are many.
@@ -63,7 +63,7 @@ func (p *Process) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response(http.StatusUnauthorized, nil), nil
 	}
 	b := p.net.readBulk(body)
-	if b.err != nil {
+	if b.invalid {
 		return response(http.StatusOK, []byte(`{"error_type":"java.lang.IllegalArgumentException","error":"java.lang.IllegalArgumentException : `+
 			`Invalid JSON request","status":400}`)), nil
 	}
@@ -117,7 +117,7 @@ func (n *Network) readBulk(body []byte) *bulk {
 		return b
 	}
 	b := &bulk{}
-	if b.err = json.Unmarshal(body, &b.requests); b.err == nil {
+	if b.invalid = json.Unmarshal(body, &b.requests) != nil; !b.invalid {
 		for i := range b.requests {
 			b.requests[i].readNames()
 		}

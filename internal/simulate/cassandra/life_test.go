@@ -241,7 +241,7 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 			t.Errorf("%d events until %s for %s, then %d until %s for %s", events, end, host, e, at, h)
 		}
 	}
-	if _, end2, host2 := run(8); end2 == end || host2 == host {
+	if _, end2, host2 := run(8); end2.Equal(end) || host2 == host {
 		t.Error("another seed is the same run")
 	}
 }

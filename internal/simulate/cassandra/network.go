@@ -28,7 +28,6 @@ type Network struct {
 	clock   int64
 	// failStreams is how many of the next streams fail.
 	failStreams int
-	plans       int
 	written     int64
 	disks       []*Disk
 }
@@ -157,7 +156,6 @@ func (n *Network) parts() []int {
 				}
 			}
 		}
-		_ = p
 	}
 	return part
 }

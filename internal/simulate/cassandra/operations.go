@@ -89,13 +89,16 @@ func (p *Process) drain() *javaError {
 		return nil
 	}
 	p.draining = true
+	if p.main != nil {
+		p.main.Kill() // a start that is under way comes to nothing
+	}
 	if p.mode == modeNormal || p.mode == modeStarting || p.mode == modeJoining {
 		p.mode = modeDraining
 	}
 	p.native = false
 	p.stopGossip()
 	p.sleep(p.net.within(p.net.options.DrainMin, p.net.options.DrainMax))
-	p.disk.flush()
+	p.flushOrDie()
 	p.messaging = false
 	p.draining, p.drained = false, true
 	p.mode = modeDrained
@@ -138,7 +141,7 @@ func (p *Process) stopGossip() {
 		}
 		last := *own.state
 		last.word, last.status, last.ready, last.readySaid = statusShutdown, "shutdown,true", false, true
-		last.stopped = last.heartbeat(p.now())
+		last.stopped = last.heartbeat(p.line.Now())
 		own.state = &last
 	}
 	p.gossip.active = false
@@ -241,8 +244,17 @@ func (p *Process) flushKeyspace(arguments []json.RawMessage) (json.RawMessage, *
 		return nil, failed
 	}
 	p.sleep(p.net.within(20*time.Millisecond, 200*time.Millisecond))
-	p.disk.flush()
+	p.flushOrDie()
 	return jsonNull, nil
+}
+
+// flushOrDie writes the memtables; a disk without room is the end of the JVM (disk_failure_policy die).
+func (p *Process) flushOrDie() {
+	if p.disk.full {
+		refused := outOfSpace()
+		p.Die(refused.code, refused.line)
+	}
+	p.disk.flush()
 }
 
 func (p *Process) upgradeSSTables(arguments []json.RawMessage) (json.RawMessage, *javaError) {

@@ -69,7 +69,6 @@ type Process struct {
 	inited     bool
 	complete   bool // setup() has ended
 	native     bool
-	readySaid  bool
 	draining   bool
 	drained    bool
 	failed     bool // bootstrap
@@ -92,6 +91,7 @@ type Process struct {
 	ended     bool
 	exit      Exit
 	tasks     []*timeline.Task
+	main      *timeline.Task // the start, as long as it takes
 	waiting   []*timeline.Task
 	version   int // counts changes of the view
 	answer    answerCache
@@ -113,10 +113,11 @@ func (n *Network) Start(o StartOptions) *Process {
 	if n.byAddress[p.address] == nil {
 		n.byAddress[p.address] = p
 	}
-	p.spawn("start of Cassandra at "+p.address.String(), func() {
+	p.main = p.spawn("start of Cassandra at "+p.address.String(), func() {
 		if refused := p.begin(); refused != nil {
 			p.giveUp(refused)
 		}
+		p.main = nil
 	})
 	return p
 }
@@ -170,6 +171,9 @@ func (p *Process) Terminate() {
 	}
 	p.spawn("shutdown hook", func() {
 		p.await(context.Background(), func() bool { return !p.frozen }, -1)
+		if p.main != nil {
+			p.main.Kill()
+		}
 		if p.gossip.active || p.joined {
 			p.drain()
 		}

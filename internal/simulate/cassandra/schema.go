@@ -152,6 +152,9 @@ func (p *Process) fetchSchema(e *entry) {
 	}
 	source := p.net.byAddress[e.address]
 	if source == nil || !p.reaches(source) || source.majorRelease() != p.majorRelease() {
+		if e.alive {
+			p.line.After(migrationDelay, "fetch schema", func() { p.fetchSchema(e) }) // asked again as long as it differs
+		}
 		return
 	}
 	if p.schema.merge(source.schema) {

@@ -205,14 +205,9 @@ func (p *Process) prepareToJoin() *refusal {
 // startGossip begins a generation.
 func (p *Process) startGossip(own *state) {
 	s := &p.settings
-	p.disk.change(true, func(l *local) {
-		l.generation = max(p.now().Unix(), l.generation+1)
-		if l.word == disk.BootstrapUnknown {
-			l.word = disk.NeedsBootstrap // what is read where nothing was written (SystemKeyspace.getBootstrapState)
-		}
-	})
+	p.disk.change(true, func(l *local) { l.generation = max(p.now().Unix(), l.generation+1) })
 	p.generation = p.disk.log.generation
-	own.generation, own.begun, own.extra, own.version = p.generation, p.now(), 14, 14
+	own.generation, own.begun, own.extra, own.version = p.generation, p.line.Now(), 14, 14
 	own.hostID, own.dc, own.rack, own.release = p.hostID, s.datacenter, s.rack, p.release
 	own.internal = netip.AddrPortFrom(p.address, layout.StoragePort)
 	own.native = netip.AddrPortFrom(s.broadcast, layout.NativePort)
@@ -234,7 +229,8 @@ func (p *Process) joinTokenRing() *refusal {
 		if owned, refused = p.bootstrap(); refused != nil || p.mode == modeJoiningFailed {
 			return refused
 		}
-	} else if owned = d.log.tokens; len(owned) > 0 && d.word() != disk.InProgress || len(owned) > 0 && p.replaces.IsValid() {
+	} else if owned = d.log.tokens; len(owned) > 0 {
+		// Saved tokens count whatever came of the join that saved them.
 		if len(owned) != p.settings.numTokens {
 			return fatalConfiguration(fmt.Sprintf("Cannot change the number of tokens from %d to %d", len(owned), p.settings.numTokens))
 		}
