@@ -12,7 +12,7 @@ import (
 // Lost is an acknowledged write that a client may miss now.
 type Lost struct {
 	Written
-	// Coordinator whose readers may miss it; the zero value if no node is NORMAL, and no disk has it.
+	// Coordinator whose readers may miss it; the zero value if no member gossips, and no disk has it.
 	Coordinator netip.Addr
 	// With and Without are the replicas, by that coordinator's view, that hold it and that do not.
 	With, Without []netip.Addr
@@ -49,7 +49,7 @@ func (n *Network) Forget(cluster string) {
 }
 
 // Audit returns every acknowledged write that a read may miss which, together with the level of the write, asks more replicas than there are: for a write at
-// QUORUM a read at QUORUM, for one at ONE a read at ALL, for one at ALL a read at ONE. It asks by the view of every node that is NORMAL; a replica that is down
+// QUORUM a read at QUORUM, for one at ONE a read at ALL, for one at ALL a read at ONE. It asks by the view of every member that gossips; a replica that is down
 // counts by its disk. A later write to the same key stands in for an earlier one.
 func (n *Network) Audit() []Lost {
 	type row struct{ cluster, keyspace, key string }
@@ -73,7 +73,7 @@ func (n *Network) auditWrite(w *Written) []Lost {
 	var lost []Lost
 	asked := false
 	for _, p := range n.running {
-		if p.settings.clusterName != w.Cluster || p.mode != modeNormal || p.frozen {
+		if p.settings.clusterName != w.Cluster || !p.joined || !p.gossips() {
 			continue
 		}
 		local := w.Level == ring.LocalOne || w.Level == ring.LocalQuorum

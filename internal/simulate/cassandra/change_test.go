@@ -306,9 +306,10 @@ func TestADecommissionThatWouldLeaveTooFewIsRefused(t *testing.T) {
 	if *result == nil || !strings.Contains((*result).Error(), "Not enough live nodes to maintain replication factor in keyspace") {
 		t.Errorf("error %v", *result)
 	}
-	if p[2].Mode() != modeNormal {
-		t.Errorf("mode %s", p[2].Mode())
+	if p[2].Mode() != modeDecommissionFailed || !p[2].NativeOpen() {
+		t.Errorf("mode %s, CQL open %v", p[2].Mode(), p[2].NativeOpen())
 	}
+	l.noneLost()
 }
 
 func TestARemovedNodeIsRestoredFromTheOthers(t *testing.T) {

@@ -213,6 +213,9 @@ func (p *Process) watchFatClient(e *entry) {
 		if !p.gossips() || p.gossip.find(e.address) != e || e.flows || !p.gossipOnly(e) {
 			return
 		}
+		if source := p.net.byAddress[e.address]; source != nil && p.hears[source] && source.generation >= e.state.generation {
+			e.silentSince = p.line.Now() // a later generation is heard there: it counts as a sign of life even in quarantine
+		}
 		if p.gossip.inQuarantine(e.address, p.line.Now()) || p.line.Now().Sub(e.silentSince) < fatClientTimeout {
 			p.watchFatClient(e)
 			return

@@ -22,29 +22,34 @@ func (p *Process) decommission(arguments []json.RawMessage) (json.RawMessage, *j
 	if p.mode == modeDecommissioned || p.leaving {
 		return jsonNull, nil
 	}
-	if failed := p.mayLeave(force); failed != nil {
+	if failed := p.mayLeave(); failed != nil {
 		return nil, failed
 	}
 	p.leaving, p.leaveFail = true, false
-	p.mode = modeLeaving
 	defer func() { p.leaving = false }()
-	fail := func(class, message string) (json.RawMessage, *javaError) {
+	fail := func(failed *javaError) (json.RawMessage, *javaError) {
 		p.leaveFail = true
 		if p.is50() {
 			p.mode = modeDecommissionFailed
 		}
 		p.changed()
-		return nil, &javaError{class, message}
+		return nil, failed
 	}
+	if p.mode != modeLeaving {
+		if failed := p.leavesEnough(force); failed != nil {
+			return fail(failed)
+		}
+		if p.isPendingTarget() {
+			return fail(exception(unsupportedOperation, "data is currently moving to this node; unable to leave the ring"))
+		}
+	}
+	p.mode = modeLeaving
 	p.metadata.version++
 	p.metadata.leaving[p.address] = true
 	p.announce(func(s *state) { s.word, s.status = statusLeaving, statusLeaving+","+s.tokens[0].String() })
 	p.sleep(p.settings.ringDelay)
-	if p.isPendingTarget() {
-		return fail(unsupportedOperation, "data is currently moving to this node; unable to leave the ring")
-	}
 	if err := p.transfer(p.leavingPieces()); err != nil {
-		return fail(runtimeException, "Error while decommissioning node: "+err.Error())
+		return fail(exception(runtimeException, "Error while decommissioning node: %v", err))
 	}
 	p.leaveRing()
 	p.sleep(max(p.settings.ringDelay, 2*time.Second))
@@ -69,7 +74,7 @@ func (p *Process) leaveRing() {
 	})
 }
 
-func (p *Process) mayLeave(force bool) *javaError {
+func (p *Process) mayLeave() *javaError {
 	if !p.metadata.isMember(p.address) {
 		return exception(unsupportedOperation, "local node is not a member of the token ring yet")
 	}
@@ -79,6 +84,11 @@ func (p *Process) mayLeave(force bool) *javaError {
 	if p.mode != modeNormal && p.mode != modeLeaving && p.mode != modeDecommissionFailed {
 		return exception(unsupportedOperation, "Node in %s state; wait for status to become normal or restart", p.mode)
 	}
+	return nil
+}
+
+// leavesEnough says whether every keyspace has as many nodes as replicas without this one; force does not ask.
+func (p *Process) leavesEnough(force bool) *javaError {
 	if force {
 		return nil
 	}
