@@ -184,7 +184,7 @@ type driven struct {
 func (d driven) RoundTrip(r *http.Request) (*http.Response, error) {
 	var response *http.Response
 	var err error
-	task := d.l.line.Go("request", func() { response, err = d.p.RoundTrip(r) }, nil)
+	task := d.l.line.Go("request", func() { response, err = d.p.RoundTrip(r) }, nil) //nolint:bodyclose // the client closes it
 	d.l.line.RunUntil(d.l.line.Now().Add(time.Hour), task.Done)
 	return response, err
 }

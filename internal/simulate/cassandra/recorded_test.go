@@ -80,7 +80,7 @@ func TestAnswersHaveTheFormOfRecordedOnes(t *testing.T) {
 				if err := json.Compact(body, recorded.Request); err != nil {
 					t.Fatal(err)
 				}
-				request, err := http.NewRequest(http.MethodPost, "http://127.0.0.1/jolokia/", body) //nolint:noctx // carried by hand
+				request, err := http.NewRequest(http.MethodPost, "http://127.0.0.1/jolokia/", body)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -115,7 +115,9 @@ func TestANodeThatWasAwayFetchesTheSchema(t *testing.T) {
 	if versions, err := cassandra.NewNode(l.client(p[0])).SchemaVersions(context.Background()); err != nil || versions.Agree() {
 		t.Errorf("soon after: versions %s, error %v", versions, err)
 	}
-	l.await("one schema", 2*time.Minute, func() bool { return p[2].schemaVersion() == p[0].schemaVersion() && p[1].schemaVersion() == p[0].schemaVersion() })
+	l.await("one schema", 2*time.Minute, func() bool {
+		return p[2].schemaVersion() == p[0].schemaVersion() && p[1].schemaVersion() == p[0].schemaVersion()
+	})
 }
 
 func TestReleasesOfTwoLinesHaveTwoSchemaVersions(t *testing.T) {
