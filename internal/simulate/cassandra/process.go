@@ -287,16 +287,21 @@ func (p *Process) await(ctx context.Context, condition func() bool, limit time.D
 		if limit >= 0 {
 			left = deadline.Sub(p.line.Now())
 		}
-		p.waiting = append(p.waiting, task)
-		_ = process.Sleep(ctx, p.line, left)
-		p.waiting = slices.DeleteFunc(p.waiting, func(t *timeline.Task) bool { return t == task })
+		p.waitForNotice(ctx, task, left)
 	}
 	return true
 }
 
+// waitForNotice parks a task until something happens to the JVM, or the context or the limit ends. The task may be killed there.
+func (p *Process) waitForNotice(ctx context.Context, task *timeline.Task, limit time.Duration) {
+	p.waiting = append(p.waiting, task)
+	defer func() { p.waiting = slices.DeleteFunc(p.waiting, func(t *timeline.Task) bool { return t == task }) }()
+	_ = process.Sleep(ctx, p.line, limit)
+}
+
 // notify has those who wait look again.
 func (p *Process) notify() {
-	for _, t := range p.waiting {
+	for _, t := range slices.Clone(p.waiting) {
 		t.Wake()
 	}
 }

@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func (p *Process) repairRanges(name string, replication ring.Replication, primar
 			keys[key] = true
 		}
 	}
-	for key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		members, _ := replicas(tokenOf(key))
 		var newest cell
 		for _, m := range members {
