@@ -19,7 +19,9 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 	}
 	p.mode = modeJoining
 	p.changed()
-	p.waitForSchema()
+	if refused := p.waitForSchema(); refused != nil {
+		return nil, refused
+	}
 	owned, refused := p.bootstrapTokens()
 	if refused != nil {
 		return nil, refused
@@ -48,13 +50,33 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 	return owned, nil
 }
 
-// waitForSchema lets gossip settle and waits for the schema of the others.
-func (p *Process) waitForSchema() {
+// schemaDelay is how long a bootstrap waits for schemas that it knows to differ (cassandra.schema_delay_ms).
+const schemaDelay = 30 * time.Second
+
+// waitForSchema lets gossip settle and waits for the schema of the others. A version that cannot be fetched ends the start.
+func (p *Process) waitForSchema() *refusal {
 	p.sleep(p.settings.settle)
 	for waited := time.Duration(0); len(p.schema) == 0 && waited < p.settings.ringDelay; waited += time.Second {
 		p.sleep(time.Second)
 	}
 	p.sleep(p.net.within(time.Second, 5*time.Second))
+	for waited := time.Duration(0); p.outstandingSchema(); waited += time.Second {
+		if waited >= schemaDelay {
+			if p.settings.properties["cassandra.skip_schema_check"] == "true" {
+				return nil
+			}
+			return startup(runtimeException, "Didn't receive schemas for all known versions within the timeout. Use -Dcassandra.skip_schema_check=true to skip this check.")
+		}
+		p.sleep(time.Second)
+	}
+	return nil
+}
+
+// outstandingSchema says that a live member has another schema than this node.
+func (p *Process) outstandingSchema() bool {
+	return slices.ContainsFunc(p.gossip.entries, func(e *entry) bool {
+		return e.address != p.address && e.alive && e.state.schema != "" && e.state.schema != emptySchema && e.state.schema != p.schemaVersion()
+	})
 }
 
 // bootstrapTokens are those of the replaced node, given ones, or random ones.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"helenus.io/helenus/internal/cassandra"
@@ -161,4 +162,38 @@ func (s *Session) SmallestGCGrace(ctx context.Context) (time.Duration, bool, err
 		}
 	}
 	return time.Duration(smallest) * time.Second, smallest > 0, nil
+}
+
+// SmallestGCGrace is execute.JVM.SmallestGCGrace: 0 without such a table.
+func (p *Process) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
+	s, err := p.CQL(ctx)
+	if err != nil {
+		return 0, err
+	}
+	grace, _, err := s.SmallestGCGrace(ctx)
+	return grace, err
+}
+
+// AlterSystemKeyspaces is execute.JVM.AlterSystemKeyspaces.
+func (p *Process) AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (string, error) {
+	s, err := p.CQL(ctx)
+	if err != nil {
+		return "", err
+	}
+	replicas := make(map[string]int, len(replication))
+	for datacenter, n := range replication {
+		replicas[datacenter] = int(n)
+	}
+	keyspaces := map[string]map[string]int{}
+	for _, name := range replicatedSystem {
+		keyspaces[name] = replicas
+	}
+	altered, err := s.EnsureReplication(ctx, keyspaces)
+	if err != nil {
+		return "", err
+	}
+	if len(altered) == 0 {
+		return "nothing had to be altered", nil
+	}
+	return "altered " + strings.Join(altered, ", "), nil
 }

@@ -265,6 +265,23 @@ func (p *Process) upgradeSSTables(arguments []json.RawMessage) (json.RawMessage,
 	return json.RawMessage("0"), nil
 }
 
+// loadPeriod is how often LoadBroadcaster gossips the size of the data.
+const loadPeriod = time.Minute
+
+// loadChanges has the new size of the data gossiped when its time comes.
+func (p *Process) loadChanges() {
+	if p.loadDue || p.ended {
+		return
+	}
+	p.loadDue = true
+	p.line.After(p.net.within(0, loadPeriod), "load", func() {
+		p.loadDue = false
+		if own := p.gossip.find(p.address); own != nil && p.gossips() && own.state.load > 0 && own.state.load != p.loadBytes() {
+			p.announce(func(s *state) { s.load = p.loadBytes() })
+		}
+	})
+}
+
 // loadBytes is the size of its data, as LoadBroadcaster gossips it.
 func (p *Process) loadBytes() int64 {
 	const base, perRow = 100_000, 200

@@ -75,6 +75,7 @@ type Process struct {
 	leaving    bool // a decommission runs
 	leaveFail  bool
 	rebuilding bool
+	loadDue    bool // its size is to be gossiped
 	messaging  bool // takes messages of other nodes
 	schema     schema
 	hostID     string

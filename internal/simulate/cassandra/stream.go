@@ -58,6 +58,8 @@ func (p *Process) transfer(pieces []piece) error {
 		p.net.failStreams--
 		takes /= 2
 	}
+	// Releases of different lines do not stream to each other.
+	fails = fails || slices.ContainsFunc(plans, func(s *stream) bool { return s.from.majorRelease() != s.to.majorRelease() })
 	for _, s := range plans {
 		s.began, s.takes = p.line.Now(), takes
 		s.from.streams = append(s.from.streams, s)
@@ -78,6 +80,9 @@ func (p *Process) transfer(pieces []piece) error {
 	}
 	for _, r := range rows {
 		r.to.disk.put(p.line.Now(), r.keyspace, r.key, r.cell)
+	}
+	for _, s := range plans {
+		s.to.loadChanges()
 	}
 	return nil
 }

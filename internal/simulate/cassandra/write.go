@@ -202,6 +202,7 @@ func (p *Process) writeTo(a netip.Addr, name, key string, c cell) bool {
 		return false
 	}
 	other.disk.put(p.line.Now(), name, key, c)
+	other.loadChanges()
 	return true
 }
 
