@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
+	"helenus.io/helenus/internal/simulate/timeline"
 )
 
 func BenchmarkFormation(b *testing.B) {
@@ -26,23 +27,18 @@ func BenchmarkFormation(b *testing.B) {
 				p.Kill()
 			}
 			for b.Loop() {
-				fresh := newLabLine(l)
+				fresh := &lab{t: b, line: timeline.New(begin, 1), tokens: l.tokens, exits: l.exits}
+				fresh.net = New(fresh.line, Options{})
 				processes := make([]*Process, nodes)
 				for i := range files {
 					o := files[i]
-					o.Disk = NewDisk()
+					o.Disk, o.Exited = NewDisk(), nil
 					processes[i] = fresh.net.Start(o)
 				}
 				fresh.awaitFormed(processes...)
 			}
 		})
 	}
-}
-
-// newLabLine is a lab in another timeline.
-func newLabLine(l *lab) *lab {
-	fresh := newLab(l.t, 1)
-	return fresh
 }
 
 func BenchmarkIdleMinute(b *testing.B) {
@@ -73,10 +69,29 @@ func BenchmarkView(b *testing.B) {
 			}
 		}
 	})
+	b.Run("the agent's look", func(b *testing.B) {
+		jvm := l.agentJVM(processes[0])
+		for b.Loop() {
+			if _, err := jvm.Look(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("a glance", func(b *testing.B) {
+		before := processes[0].Glance()
+		for b.Loop() {
+			if processes[0].Glance() != before {
+				b.Fatal("it changed")
+			}
+		}
+	})
 	b.Run("the node alone", func(b *testing.B) {
 		var body *bulk
+		const requests = 6 // of a view
 		for _, known := range l.net.bulks {
-			body = known
+			if len(known.requests) == requests {
+				body = known
+			}
 		}
 		out := make([]byte, 0, 16<<10)
 		for b.Loop() {

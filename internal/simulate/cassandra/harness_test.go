@@ -36,6 +36,8 @@ type lab struct {
 	name    string
 	tokens  int
 	exits   map[netip.Addr]Exit
+	// moved starts nodes in a pod whose address is not that of their files.
+	moved bool
 }
 
 func newLab(t testing.TB, seed uint64) *lab {
@@ -103,8 +105,12 @@ func (l *lab) start(n *node, properties ...string) *Process {
 	for _, p := range append(n.properties, properties...) {
 		argv = append(argv, "-D", p)
 	}
+	at := n.address
+	if l.moved {
+		at = address(99)
+	}
 	return l.net.Start(StartOptions{
-		Address: n.address, Release: l.release, Disk: n.disk, Files: l.files(n), Command: initd.Command{Argv: argv}, ClockOffset: n.offset, Fault: n.fault,
+		Address: at, Release: l.release, Disk: n.disk, Files: l.files(n), Command: initd.Command{Argv: argv}, ClockOffset: n.offset, Fault: n.fault,
 		Exited: func(e Exit) { l.exits[n.address] = e },
 	})
 }

@@ -48,7 +48,7 @@ const answerTime = 20 * time.Millisecond
 // context; what it began goes on in the JVM. Outside of a task nothing takes time, and what would is an error.
 func (p *Process) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	if err = errors.Join(err, r.Body.Close()); err != nil {
 		return nil, err
 	}
 	ctx := r.Context()

@@ -103,6 +103,10 @@ func TestRefusedStarts(t *testing.T) {
 		"full disk":       {func(_ *lab, n *node) { n.disk.Fill(true) }, 100, "No space left on device"},
 		"decommissioned":  {func(_ *lab, n *node) { n.disk.setWord(disk.Decommissioned) }, 1, "This node was decommissioned and will not rejoin the ring"},
 		"fault":           {func(_ *lab, n *node) { n.fault = &Exit{Code: 42, FatalLine: "no good"} }, 42, "no good"},
+		"another listen address": {func(l *lab, n *node) {
+			n.address = address(7)
+			l.moved = true
+		}, 3, "Unable to bind to address /10.0.0.7:7000"},
 		"too few initial tokens": {func(_ *lab, n *node) { n.properties = []string{"cassandra.initial_token=1,2"} }, 3,
 			"The number of initial tokens (by initial_token) specified (2) is different from num_tokens value (4)"},
 	} {

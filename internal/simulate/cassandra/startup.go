@@ -86,6 +86,10 @@ func (p *Process) checkDisk() *refusal {
 		return configuration(fmt.Sprintf("/%s is in use by another process.  Change listen_address:storage_port in cassandra.yaml to values that do not conflict with other services",
 			p.net.name(p.address)))
 	}
+	if listen := s.text("listen_address", p.address.String()); listen != p.address.String() {
+		return configuration(fmt.Sprintf("Unable to bind to address /%s:7000. Set listen_address in cassandra.yaml to an interface you can bind to, e.g., your private IP address on EC2",
+			listen))
+	}
 	if d.problem != "" {
 		return &refusal{exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSReadError: " + d.problem}
 	}
