@@ -31,6 +31,7 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 		t.Fatalf("pod %s is not there", victim)
 	}
 	before := identities(t, ring)
+	told := restartsOf(t, ring, victim)
 	ring.Invariants.ExpectRestart(victim)
 
 	var operators int32
@@ -61,6 +62,9 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 	}
 	if want := "UN " + before[victim].address + " " + before[victim].hostID; !slices.Contains(statusLines(out), want) {
 		t.Errorf("node %s sees %q, want %q among them", peer, statusLines(out), want)
+	}
+	if n := restartsOf(t, ring, victim); n != told {
+		t.Errorf("the agent has reported %d restarts to the API server, and before %d: it was not cut off", n, told)
 	}
 	took(t, "the machine is reconnected", func() error { return ring.Reconnect(t.Context(), pod.Spec.NodeName) })
 	took(t, "operators run", func() error {

@@ -128,10 +128,10 @@ func (s *Scene) processOf(pod types.UID, name string) (int, error) {
 	return pids[0], nil
 }
 
-// exhaust takes all the memory of a cgroup and cannot be chosen by the kernel when it ends a process for the lack of it. The group is that of the
-// process whose number is the argument: with cgroup v1 of the controller memory, with v2 the only one.
+// exhaust takes all the memory of the cgroup of the process whose number is the argument: with cgroup v1 of the controller memory, with v2 the only one.
+// That process is the one that the kernel ends first for the lack of it.
 const exhaust = `set -e
-echo -1000 >/proc/self/oom_score_adj
+echo 1000 >/proc/$1/oom_score_adj
 group=$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
 mount=/sys/fs/cgroup/memory
 if [ -z "$group" ]; then group=$(sed -n 's/^0:://p' /proc/$1/cgroup); mount=/sys/fs/cgroup; fi
