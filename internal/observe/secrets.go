@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 // secretsFor is how long a Secret that was read is believed to be as it was. One that somebody deletes is missed after that time at the latest.
@@ -34,36 +35,39 @@ type known struct {
 // read puts the Secrets of a cluster and of its records among its objects: from memory, or from the API server if they are not known, were missing, are
 // old, or were just written by us.
 func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, cluster *v1alpha1.CassandraCluster, o *objects, store *consistency.Store) error {
-	names := []string{v1alpha1.AuthorityName(cluster.Name)}
-	for i := range o.records.Items {
-		names = append(names, v1alpha1.CertificateName(o.records.Items[i].Name))
-	}
-	for _, name := range names {
+	read := func(name string, owner types.UID) error {
 		written := store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name})
-		secret, err := s.get(ctx, live, now, cluster, name, written)
-		if err != nil {
-			return err
-		}
+		secret, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, owner, written)
 		// One without our label is somebody else's, and is looked for among those.
-		if secret != nil && secret.Labels[v1alpha1.LabelCluster] == cluster.Name {
+		if err == nil && secret != nil && secret.Labels[v1alpha1.LabelCluster] == cluster.Name {
 			o.secrets = append(o.secrets, *secret)
+		}
+		return err
+	}
+	if err := read(v1alpha1.AuthorityName(cluster.Name), cluster.UID); err != nil {
+		return err
+	}
+	for i := range o.records.Items {
+		if err := read(v1alpha1.CertificateName(o.records.Items[i].Name), o.records.Items[i].UID); err != nil {
+			return err
 		}
 	}
 	each(o, "Secret", o.secrets)
 	return nil
 }
 
-func (s *secrets) get(ctx context.Context, live client.Reader, now time.Time, of *v1alpha1.CassandraCluster, name string, written bool) (*corev1.Secret, error) {
-	cluster := client.ObjectKeyFromObject(of)
+func (s *secrets) get(
+	ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, owner types.UID, written bool,
+) (*corev1.Secret, error) {
 	s.mutex.Lock()
 	k := s.known[cluster][name]
 	s.mutex.Unlock()
-	// One of an earlier cluster of the same name is about to go.
-	if k.secret != nil && k.secret.Labels[v1alpha1.LabelClusterUID] == string(of.UID) && now.Before(k.until) && !written {
+	// One of an earlier cluster, or of a record that was made anew, is about to go with its owner.
+	if k.secret != nil && facts.Owned(k.secret, string(owner)) && now.Before(k.until) && !written {
 		return k.secret, nil
 	}
 	secret := &corev1.Secret{}
-	err := live.Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: name}, secret)
+	err := live.Get(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		secret = nil

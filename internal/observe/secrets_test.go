@@ -18,7 +18,8 @@ func authorityOf(uid types.UID) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: v1alpha1.AuthorityName("orders"),
-			Labels: map[string]string{v1alpha1.LabelCluster: "orders", v1alpha1.LabelClusterUID: string(uid)},
+			Labels:          map[string]string{v1alpha1.LabelCluster: "orders", v1alpha1.LabelClusterUID: string(uid)},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "CassandraCluster", Name: "orders", UID: uid, Controller: new(true)}},
 		},
 		Data: map[string][]byte{"tls.key": []byte("secret")},
 	}

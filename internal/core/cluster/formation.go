@@ -130,13 +130,18 @@ func formatTokens(in []ring.Token) []string {
 // issueTicket writes the ticket of one node into its record.
 func (p *pass) issueTicket(s *facts.OpenStep, n *facts.Node) {
 	record := render.ForApply(p.owner(), n.Record)
-	record.Spec.Join = &v1alpha1.JoinTicket{
-		Intent:                      v1alpha1.Intent{ID: s.IntentID("join", n.Name)},
+	record.Spec.Join = p.ticket(s, n.Name)
+	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its ticket to join"})
+}
+
+// ticket of a node to form the ring.
+func (p *pass) ticket(s *facts.OpenStep, name string) *v1alpha1.JoinTicket {
+	return &v1alpha1.JoinTicket{
+		Intent:                      v1alpha1.Intent{ID: s.IntentID("join", name)},
 		Mode:                        v1alpha1.JoinNew,
-		Tokens:                      s.Tickets[n.Name].Tokens,
+		Tokens:                      s.Tickets[name].Tokens,
 		SystemAuthReplicationFactor: int32(min(maxSystemAuthReplicas, len(s.Tickets))), //nolint:gosec // at most 3
 	}
-	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its ticket to join"})
 }
 
 func (p *pass) event(kind, reason, format string, args ...any) {

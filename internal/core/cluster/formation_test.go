@@ -231,4 +231,38 @@ func TestALostLedgerIsRebuilt(t *testing.T) {
 	}
 }
 
+// The disks can only be asked through pods, so what pods need is made although the ledger is lost.
+func TestALedgerLostBeforeThePodsAreThereIsRebuilt(t *testing.T) {
+	for after := 1; ; after++ {
+		w := newWorld(t, datacenter("dc1", 1, 1, 1))
+		for range after {
+			w.pass()
+		}
+		if w.snapshot.Ledger.Step != nil {
+			break
+		}
+		w.snapshot.Ledger = nil
+		w.settle()
+		if w.snapshot.Ledger == nil || !w.snapshot.Ledger.IsFormed("dc1") {
+			t.Fatalf("lost after pass %d: not rebuilt:\n%s", after, Next(w.snapshot, w.now))
+		}
+		w.wantOpen()
+	}
+}
+
+// A claim that is pinned may have been a member's, as long as nobody has said otherwise.
+func TestAPinnedClaimIsNotMadeAgainWhileTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.settle()
+	n := w.snapshot.Nodes["orders-dc1-r2-0"]
+	n.Record.Spec.Member, n.Record.Status.HostID = nil, ""
+	n.Pod, n.Agent = nil, nil
+	delete(n.Claims, v1alpha1.VolumeData)
+	w.snapshot.Ledger = nil
+	plan := w.settle()
+	if n.Pod != nil || len(n.Claims) != 0 || w.snapshot.Ledger != nil {
+		t.Errorf("pod %v, claims %v, ledger %v; want none:\n%s", n.Pod, n.Claims, w.snapshot.Ledger, plan)
+	}
+}
+
 func ptr[T any](v T) *T { return &v }

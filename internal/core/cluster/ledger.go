@@ -26,6 +26,10 @@ func ledger(p *pass) result {
 	}
 	rebuilt, missing := p.rebuildLedger()
 	if len(missing) > 0 {
+		// A disk says what it holds through a pod, so pods, and what they need, are made all the same.
+		p.Snapshot, p.lost = withLedger(p.Snapshot, rebuilt), true
+		sharedObjects(p)
+		volumesAndPods(p)
 		p.block("Ledger", "every_node_has_said_what_its_disk_holds", missing, "the ledger is lost and is rebuilt when all nodes have answered; missing: %s", list(missing, 5))
 		return wait("the ledger is lost; waiting for what the disks of %s say", plural(len(missing), "node"))
 	}

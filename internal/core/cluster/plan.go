@@ -96,6 +96,8 @@ type pass struct {
 	wanted []render.Wanted
 	// held says that the spec is refused: what exists is kept going, nothing is changed to its like and nothing new begins.
 	held bool
+	// lost says that the ledger is lost, and that the one at hand is what could be rebuilt so far.
+	lost bool
 	// corrections are nodes outside the ring that follow the spec although tickets are out.
 	corrections []correction
 }

@@ -46,6 +46,9 @@ func (p *pass) started(n *facts.Node) bool {
 	if n.Record.Spec.Member != nil || n.Record.Spec.Join != nil {
 		return true
 	}
+	if p.lost && len(n.Record.Spec.Claims) > 0 {
+		return true // its disk may be a member's
+	}
 	if _, member := p.Ledger.Members[n.Name]; member {
 		return true
 	}
@@ -159,7 +162,8 @@ func (p *pass) relabel(claim *corev1.PersistentVolumeClaim) {
 
 // certificate issues the certificate of a node's agent, and another when two thirds of its life are over.
 func (p *pass) certificate(n *facts.Node) {
-	if n.Secret != nil {
+	// One of a former record goes with that record.
+	if n.Secret != nil && facts.Owned(n.Secret, string(n.Record.UID)) {
 		renew, err := time.Parse(time.RFC3339, n.Secret.Annotations[v1alpha1.AnnotationRenewAfter])
 		if err == nil && p.now.Before(renew) {
 			p.wakeIn(renew.Sub(p.now))
@@ -169,7 +173,7 @@ func (p *pass) certificate(n *facts.Node) {
 	w := Write{Verb: IssueCertificate, Object: render.CertificateSecret(p.owner(), n.Record), Node: n.Name}
 	if n.Secret != nil {
 		w.UID = n.Secret.UID
-		w.Why = "two thirds of its life are over"
+		w.Why = "two thirds of its life are over, or its record was made anew"
 	}
 	p.write(w)
 }

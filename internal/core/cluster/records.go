@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -118,6 +120,11 @@ func (p *pass) restoreRecords() {
 			continue
 		}
 		record := render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)
+		if s := p.Ledger.Step; !member && !slices.Contains(s.Withdrawn, w.Name) && s.Kind == facts.StepFormRing && s.Stage == facts.StageTickets {
+			// The agent may have begun by this ticket. A new record must have it from the first moment: once the status shows an id as used, nobody can
+			// write it any more.
+			record.Spec.Join = p.ticket(s, w.Name)
+		}
 		if member {
 			record.Spec.Member = &v1alpha1.Member{HostID: hostID}
 			if p.Ledger.Step == nil {

@@ -113,7 +113,7 @@ func (p *pass) minAvailable(datacenter string) int {
 			members++
 		}
 	}
-	if members > 0 && p.Ledger.Step == nil {
+	if members > 0 && p.Ledger.Step == nil && !p.lost {
 		return members - 1
 	}
 	if !p.begun() && !p.held {

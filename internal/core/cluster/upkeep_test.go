@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,6 +88,38 @@ func TestADeletedRecordIsMadeAnewAndItsPodRunsOn(t *testing.T) {
 	if len(n.Record.Spec.Claims) != 1 || n.Record.Spec.Claims[0].UID != n.Claims["data"].Claim.UID {
 		t.Errorf("the new record pins %v", n.Record.Spec.Claims)
 	}
+}
+
+// The agent that has begun by a ticket says so in the status of the new record, after which the ticket could not be written into it any more.
+func TestARecordThatIsMadeAnewWhileTheRingFormsHasItsTicketAtOnce(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.late["orders-dc1-r2-0"] = true
+	w.settle()
+	n := w.snapshot.Nodes["orders-dc1-r2-0"]
+	had := n.Record.Spec.Join
+	n.Record = nil
+	for _, write := range Next(w.snapshot, w.now).Writes {
+		if record, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == Create {
+			if got := record.Spec.Join; got == nil || got.ID != had.ID || !slices.Equal(got.Tokens, had.Tokens) {
+				t.Errorf("the new record has the ticket %+v, want %+v", got, had)
+			}
+			return
+		}
+	}
+	t.Error("the record is not made anew")
+}
+
+// Its Secret goes with the record that it was issued for.
+func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
+	w := formed(t)
+	n := w.snapshot.Nodes["orders-dc1-r2-0"]
+	n.Record.UID = "another"
+	for _, write := range Next(w.snapshot, w.now).Writes {
+		if write.Verb == IssueCertificate && write.Node == n.Name && write.UID == n.Secret.UID && facts.Owned(write.Object, "another") {
+			return
+		}
+	}
+	t.Error("no certificate is issued for the new record")
 }
 
 func TestAPodThatHasFailedGivesWayAfterAPause(t *testing.T) {
