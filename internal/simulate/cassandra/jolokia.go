@@ -83,6 +83,12 @@ func (p *Process) RoundTrip(r *http.Request) (*http.Response, error) {
 		var blocked bool
 		out, blocked, err = p.element(ctx, out, &b.requests[i])
 		blocking = blocking || blocked
+		if err == nil && p.assertion != nil {
+			failed := p.assertion
+			p.assertion = nil
+			encoded, err := encodeError(failed)
+			return response(http.StatusOK, encoded), err
+		}
 		if err == nil && p.ended {
 			err = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 		}
@@ -150,6 +156,8 @@ type javaError struct {
 
 func (e *javaError) status() int {
 	switch e.class {
+	case runtimeError:
+		return http.StatusInternalServerError
 	case instanceNotFound, attributeNotFound:
 		return http.StatusNotFound
 	case illegalArgument, "java.lang.NumberFormatException":
@@ -158,6 +166,9 @@ func (e *javaError) status() int {
 		return http.StatusInternalServerError
 	}
 }
+
+// runtimeError is how an Error of Java comes out, such as a failed assertion: Jolokia answers it in the place of the whole bulk (seen with 2.3.0).
+const runtimeError = "javax.management.RuntimeErrorException"
 
 const (
 	instanceNotFound  = "javax.management.InstanceNotFoundException"
@@ -195,12 +206,19 @@ func (p *Process) element(ctx context.Context, out []byte, r *request) (_ []byte
 		out = strconv.AppendInt(out, p.now().Unix(), 10)
 		return append(out, '}'), blocked, nil
 	}
+	if failed.class == runtimeError {
+		p.assertion = failed
+	}
+	encoded, err := encodeError(failed)
+	return append(out[:start], encoded...), blocked, err
+}
+
+func encodeError(failed *javaError) ([]byte, error) {
 	text := failed.class
 	if failed.message != "" {
 		text += " : " + failed.message
 	}
-	encoded, err := json.Marshal(map[string]any{"error_type": failed.class, "error": text, "status": failed.status()})
-	return append(out[:start], encoded...), blocked, err
+	return json.Marshal(map[string]any{"error_type": failed.class, "error": text, "status": failed.status()})
 }
 
 // read answers attributes: an object of them, or the one that was asked for by itself.

@@ -75,8 +75,9 @@ type Process struct {
 	leaving    bool // a decommission runs
 	leaveFail  bool
 	rebuilding bool
-	loadDue    bool // its size is to be gossiped
-	messaging  bool // takes messages of other nodes
+	assertion  *javaError // failed in the exchange that is answered now
+	loadDue    bool       // its size is to be gossiped
+	messaging  bool       // takes messages of other nodes
 	schema     schema
 	hostID     string
 	bootTokens []ring.Token

@@ -22,9 +22,9 @@ const (
 	exceptions    = "org.apache.cassandra.exceptions."
 )
 
-// configuration is a refusal while the files are read.
+// configuration is a refusal while the files are read: a ConfigurationException, logged by its message alone.
 func configuration(message string) *refusal {
-	return &refusal{exitStartup, duringStartup + exceptions + "ConfigurationException: " + message}
+	return &refusal{exitStartup, duringStartup + message}
 }
 
 // fatalConfiguration is a ConfigurationException after that, while the server is initialised.
@@ -37,10 +37,8 @@ func startup(class, message string) *refusal {
 	return &refusal{exitStartup, duringStartup + class + ": " + message}
 }
 
-// check is a failed startup check.
-func check(code int, message string) *refusal {
-	return &refusal{code, exceptions + "StartupException: " + message}
-}
+// check is a failed startup check, which is logged by its message alone.
+func check(code int, message string) *refusal { return &refusal{code, message} }
 
 const (
 	runtimeException     = "java.lang.RuntimeException"

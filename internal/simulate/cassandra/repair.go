@@ -21,7 +21,7 @@ type repair struct {
 func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *javaError) {
 	name, k, failed := p.keyspaceOf(arguments, 0)
 	if failed != nil {
-		return nil, failed
+		return nil, p.assertKeyspace(name, failed)
 	}
 	options, failed := argument[map[string]string](arguments, 1)
 	if failed != nil {
@@ -51,6 +51,14 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 		r.state, r.messages = "COMPLETED", []string{"Repair completed successfully"}
 	})
 	return formatInt(len(p.repairs)), nil
+}
+
+// assertKeyspace is what an unknown keyspace comes to where Cassandra asserts that it is known: with assertions on, as in the image's options, an Error.
+func (p *Process) assertKeyspace(name string, otherwise *javaError) *javaError {
+	if !p.settings.assertions {
+		return otherwise
+	}
+	return exception(runtimeError, "java.lang.AssertionError: Unknown keyspace %s", name)
 }
 
 // repairRanges makes the replicas of this node's ranges the same.
@@ -137,7 +145,7 @@ func (p *Process) rebuild(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	}
 	if only != nil {
 		if _, found := p.schema[*only]; !found {
-			return nil, exception(illegalArgument, "Unknown keyspace '%s'", *only)
+			return nil, p.assertKeyspace(*only, exception(illegalArgument, "Unknown keyspace '%s'", *only))
 		}
 	}
 	if p.rebuilding {

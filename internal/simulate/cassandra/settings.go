@@ -3,6 +3,7 @@ package cassandra
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ type settings struct {
 	settle         time.Duration
 	blockForPeers  time.Duration
 	user, password string
+	// assertions says that Java's are on.
+	assertions bool
 }
 
 // readSettings reads the configuration as DatabaseDescriptor does, with its refusals.
@@ -67,6 +70,7 @@ func (n *Network) readSettings(release string, address netip.Addr, files config.
 	if refused := s.readTokens(); refused != nil {
 		return s, refused
 	}
+	s.assertions = slices.Contains(strings.Fields(string(files[config.ServerOptions])), "-ea")
 	rack := properties(files[config.RackProperties])
 	s.datacenter, s.rack = rack["dc"], rack["rack"]
 	if s.datacenter == "" || s.rack == "" {
@@ -77,11 +81,12 @@ func (n *Network) readSettings(release string, address netip.Addr, files config.
 	return s, nil
 }
 
-// readTokens reads the initial tokens, which the Java property gives before the file.
+// readTokens reads the initial tokens, which the Java property gives before the file. Only those of the file are counted (seen on 5.0.6): a node that is given
+// too few by the property joins with them, and its next start is refused.
 func (s *settings) readTokens() *refusal {
-	text := s.properties["cassandra.initial_token"]
+	text, counted := s.properties["cassandra.initial_token"], false
 	if text == "" {
-		text = s.text("initial_token", "")
+		text, counted = s.text("initial_token", ""), true
 	}
 	if text == "" {
 		return nil
@@ -90,7 +95,7 @@ func (s *settings) readTokens() *refusal {
 	if s.initialTokens, err = ring.ParseTokens(text); err != nil {
 		return configuration("Invalid initial_token: " + err.Error())
 	}
-	if len(s.initialTokens) != s.numTokens {
+	if counted && len(s.initialTokens) != s.numTokens {
 		return configuration(fmt.Sprintf("The number of initial tokens (by initial_token) specified (%d) is different from num_tokens value (%d)",
 			len(s.initialTokens), s.numTokens))
 	}

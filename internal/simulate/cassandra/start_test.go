@@ -107,7 +107,7 @@ func TestRefusedStarts(t *testing.T) {
 			n.address = address(7)
 			l.moved = true
 		}, 3, "Unable to bind to address /10.0.0.7:7000"},
-		"too few initial tokens": {func(_ *lab, n *node) { n.properties = []string{"cassandra.initial_token=1,2"} }, 3,
+		"too few initial tokens": {func(_ *lab, n *node) { n.settings = "initial_token: 1,2\n" }, 3,
 			"The number of initial tokens (by initial_token) specified (2) is different from num_tokens value (4)"},
 	} {
 		t.Run(name, func(t *testing.T) {

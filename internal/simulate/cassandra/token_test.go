@@ -125,3 +125,31 @@ func TestTheSizeOfTheDataIsGossipedWithinAMinute(t *testing.T) {
 		t.Errorf("load was %d and is %d", before, now)
 	}
 }
+
+// TestTooFewTokensByThePropertyAreFoundAtTheNextStart was seen on 5.0.6.
+func TestTooFewTokensByThePropertyAreFoundAtTheNextStart(t *testing.T) {
+	l := newLab(t, 1)
+	n := member(1)
+	p := l.start(n, "cassandra.auto_bootstrap=false", "cassandra.initial_token=5,6")
+	l.await("its service", time.Minute, p.NativeOpen)
+	p.Kill()
+	if exit := l.awaitExit(l.start(n), time.Minute); exit.Code != 1 || exit.FatalLine !=
+		"Fatal configuration error: org.apache.cassandra.exceptions.ConfigurationException: Cannot change the number of tokens from 2 to 4" {
+		t.Errorf("exit is %+v", exit)
+	}
+}
+
+// TestANewcomerListsADeadMemberNowhere was seen on 5.0.6: the member is in the ring and DOWN, and neither among the live nor among the unreachable nodes.
+func TestANewcomerListsADeadMemberNowhere(t *testing.T) {
+	l := newLab(t, 1)
+	_, p := l.form(3)
+	p[2].Kill()
+	l.line.RunFor(22 * time.Second)
+	q := l.start(member(4), "cassandra.auto_bootstrap=false", "cassandra.initial_token=5,6,7,8")
+	l.await("its service", time.Minute, q.NativeOpen)
+	l.line.RunFor(5 * time.Second)
+	view := l.view(q)
+	if len(view.HostIDs) != 4 || len(view.Live) != 3 || len(view.Unreachable) != 0 {
+		t.Errorf("members %v, live %v, unreachable %v", view.HostIDs, view.Live, view.Unreachable)
+	}
+}
