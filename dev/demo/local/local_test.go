@@ -39,7 +39,7 @@ func TestTheCheckoutIsFoundFromBelow(t *testing.T) {
 	if got, err := FindRepository(below); err != nil || got != top {
 		t.Errorf("found %s, error %v; want %s", got, err, top)
 	}
-	if err := (Tools{Repository: top}).Check(); err == nil || !strings.Contains(err.Error(), "make localkube images") {
+	if err := (Tools{Repository: top}).Check(); err == nil || !strings.Contains(err.Error(), "make local-tools") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 }
