@@ -150,7 +150,7 @@ func (l *lab) awaitFormed(processes ...*Process) {
 				return false
 			}
 			for _, q := range processes {
-				if !p.isAlive(q.address) || len(p.metadata.tokensOf(q.address)) != l.tokens || p.schemaVersion() != q.schemaVersion() {
+				if !p.isAlive(q.address) || p.metadata.owned[q.address] != l.tokens || p.schemaVersion() != q.schemaVersion() {
 					return false
 				}
 			}
