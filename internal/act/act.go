@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,6 +130,9 @@ func (p *pass) apply(ctx context.Context, w cluster.Write) error {
 	if w.UID == "" {
 		return errors.New("apply without the uid of what was seen")
 	}
+	if record, ok := w.Object.(*v1alpha1.CassandraNode); ok {
+		return p.changeRecord(ctx, w, record)
+	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.Object)
 	if err != nil {
 		return fmt.Errorf("encode object: %w", err)
@@ -142,6 +146,30 @@ func (p *pass) apply(ctx context.Context, w cluster.Write) error {
 		return err
 	}
 	return p.wrote(u)
+}
+
+// changeRecord makes a record what it is to be, from the version that was seen. It is a merge patch: what the creation of an object has set is never taken
+// away by an apply that leaves it out, since to the API server the two are different managers of a field, and a ticket or a setting must be able to go.
+func (p *pass) changeRecord(ctx context.Context, w cluster.Write, wanted *v1alpha1.CassandraNode) error {
+	n := p.snapshot.Nodes[wanted.Name]
+	if n == nil || n.Record == nil || n.Record.UID != w.UID || n.Record.ResourceVersion != w.ResourceVersion {
+		return errors.New("change of a record that was not seen")
+	}
+	seen, changed := n.Record.DeepCopy(), n.Record.DeepCopy()
+	seen.UID = "" // so that the uid is part of the patch
+	changed.Spec, changed.OwnerReferences = *wanted.Spec.DeepCopy(), wanted.OwnerReferences
+	if changed.Labels == nil {
+		changed.Labels = map[string]string{}
+	}
+	maps.Copy(changed.Labels, wanted.Labels)
+	for _, f := range wanted.Finalizers {
+		changed.Finalizers = append(without(changed.Finalizers, f), f)
+	}
+	patch := client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{})
+	if err := p.Client.Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+		return err
+	}
+	return p.wrote(changed)
 }
 
 // delete removes exactly the object that was seen. One that is gone already, or has given way to another, is what was wanted.

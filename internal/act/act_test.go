@@ -109,3 +109,41 @@ func TestADeletionAndAnApplyNeedAUID(t *testing.T) {
 		}
 	}
 }
+
+// What a record was created with must be able to go: a ticket above all.
+func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
+	record := &v1alpha1.CassandraNode{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-dc1-r1-0", Labels: map[string]string{"somebody": "else"}, Finalizers: []string{"another"}},
+		Spec:       v1alpha1.CassandraNodeSpec{Join: &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "1/join"}}, Rack: "r1"},
+	}
+	w, store, s := writer(t, interceptor.Funcs{}), &consistency.Store{}, snapshot()
+	create := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.Create, Object: record}}}
+	if done := w.Do(t.Context(), s, create, confirmed, store); done.Err != nil {
+		t.Fatal(done.Err)
+	}
+	seen := &v1alpha1.CassandraNode{}
+	if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(record), seen); err != nil {
+		t.Fatal(err)
+	}
+	seen.UID = "record-1" // the fake server gives none
+	s.Nodes = map[string]*facts.Node{record.Name: {Name: record.Name, Record: seen}}
+	wanted := &v1alpha1.CassandraNode{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: record.Name, Labels: map[string]string{"ours": "yes"}, Finalizers: []string{v1alpha1.FinalizerNode}},
+		Spec:       v1alpha1.CassandraNodeSpec{Member: &v1alpha1.Member{HostID: "host"}, Rack: "r1"},
+	}
+	change := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.Apply, Object: wanted, UID: seen.UID, ResourceVersion: seen.ResourceVersion}}}
+	if done := w.Do(t.Context(), s, change, confirmed, store); done.Err != nil {
+		t.Fatal(done.Err)
+	}
+	got := &v1alpha1.CassandraNode{}
+	if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(record), got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Spec.Join != nil || got.Spec.Member == nil || got.Spec.Rack != "r1" || len(got.Labels) != 2 || len(got.Finalizers) != 2 {
+		t.Errorf("the record is %+v with labels %v and finalizers %v", got.Spec, got.Labels, got.Finalizers)
+	}
+	change.Writes[0].ResourceVersion = "1"
+	if done := w.Do(t.Context(), s, change, confirmed, store); done.Err == nil {
+		t.Error("a record was changed in a version that was not seen")
+	}
+}

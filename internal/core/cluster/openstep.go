@@ -240,7 +240,10 @@ func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
 	}
 	p.describe(s, 0, "node %s sets the system keyspaces", n.Name)
 	id := s.IntentID(attempt("keyspaces", s.Attempt), n.Name)
-	if o := n.Record.Spec.Operation; o == nil || o.ID != id {
+	status := n.Record.Status.Operation
+	begun := status != nil && status.ID == id
+	// A record that was made anew since has the word of the agent and not the intent, which nobody can write a second time.
+	if o := n.Record.Spec.Operation; !begun && (o == nil || o.ID != id) {
 		record := render.ForApply(p.owner(), n.Record)
 		record.Spec.ClientTraffic = v1alpha1.TrafficAdministrative
 		record.Spec.Operation = &v1alpha1.OperationIntent{
@@ -251,8 +254,7 @@ func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
 		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "it sets the system keyspaces"})
 		return act("node %s sets the system keyspaces", n.Name)
 	}
-	status := n.Record.Status.Operation
-	if status == nil || status.ID != id {
+	if !begun {
 		return wait("waiting for node %s to begin", n.Name)
 	}
 	switch status.Phase {

@@ -109,6 +109,28 @@ func TestARecordThatIsMadeAnewWhileTheRingFormsHasItsTicketAtOnce(t *testing.T) 
 	t.Error("the record is not made anew")
 }
 
+// What an agent has done by an intent counts, also when the record that had the intent was deleted since.
+func TestARecordThatIsMadeAnewAfterTheSystemKeyspacesWereSet(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	for range 100 {
+		w.pass()
+		if s := w.snapshot.Ledger.Step; s != nil && s.Stage == facts.StageKeyspaces {
+			break
+		}
+	}
+	n := w.snapshot.Nodes["orders-dc1-r1-0"]
+	id := n.Record.Spec.Operation.ID
+	n.Record.Spec.Operation, n.Record.Spec.ClientTraffic = nil, v1alpha1.TrafficClosed
+	n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: id, Phase: v1alpha1.OperationSucceeded}
+	for _, write := range Next(w.snapshot, w.now).Writes {
+		if record, ok := write.Object.(*v1alpha1.CassandraNode); ok && record.Spec.Operation != nil {
+			t.Fatalf("the intent %s is written again, which the API refuses", record.Spec.Operation.ID)
+		}
+	}
+	w.settle()
+	w.wantOpen()
+}
+
 // Its Secret goes with the record that it was issued for.
 func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
 	w := formed(t)
