@@ -15,7 +15,7 @@ const (
 	// settling is how long after the last change the end of it may still be written down.
 	settling = 20 * time.Second
 	// idleness is how long is measured here; `make bench` measures ten minutes.
-	idleness = time.Minute
+	idleness = 30 * time.Second
 )
 
 // TestIdle: a cluster to which nothing happens causes no write to the API server, by the operator or by any agent.
