@@ -55,7 +55,7 @@ func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
 
 func (p *pass) anyJoined() bool { return slices.ContainsFunc(p.Records(), p.joined) }
 
-// doesNotCome says that a node does not come, and why it should is not to be seen: its JVM has ended and none runs, its agent starts none, or its pod has trouble.
+// doesNotCome says that a node will not join as things are: its JVM has ended and none runs, its agent starts none, or its pod has trouble.
 func doesNotCome(n *facts.Node) bool {
 	agent := n.CurrentAgent()
 	switch {
