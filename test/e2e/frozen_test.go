@@ -4,6 +4,9 @@ package e2e
 
 import (
 	"errors"
+	"flag"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +21,13 @@ import (
 var frozen struct {
 	ring   *scene.Ring
 	before map[string]identity
+}
+
+// isRun says whether a test is among those that are run.
+func isRun(name string) bool {
+	pattern, _, _ := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
+	run, err := regexp.MatchString(pattern, name)
+	return err == nil && run
 }
 
 // freeze stops the JVM of a ring of one node, and hands the ring over to TestFrozenJVM.

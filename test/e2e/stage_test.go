@@ -114,6 +114,10 @@ func dropIfFailed(t *testing.T, s *scene.Scene, err error) error {
 // leave removes what tests share.
 func leave() error {
 	var errs []error
+	if frozen.ring != nil {
+		// A JVM that does not run cannot be stopped in order. If it was ended meanwhile there is nothing to do.
+		_ = frozen.ring.ThawJVM(context.WithoutCancel(background), frozen.ring.NodeNames(context.WithoutCancel(background))[0])
+	}
 	for _, ring := range []*scene.Ring{shared, frozen.ring} {
 		if ring != nil {
 			errs = append(errs, ring.Close(context.WithoutCancel(background)))

@@ -72,6 +72,18 @@ func (r *Ring) FreezeJVM(ctx context.Context, node string) error {
 	return nil
 }
 
+// ThawJVM lets a frozen JVM run on.
+func (r *Ring) ThawJVM(ctx context.Context, node string) error {
+	jvm, err := r.JVM(ctx, node)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Run(ctx, node, "sh", "-c", fmt.Sprintf("kill -CONT %d", jvm.PID)); err != nil {
+		return fmt.Errorf("thaw the JVM of %s: %w", node, err)
+	}
+	return nil
+}
+
 // ErrNotHere is why processes of the machines cannot be reached: only those of the local cluster run on this one.
 var ErrNotHere = errors.New("the machines of this Kubernetes are not this one")
 
