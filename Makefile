@@ -68,7 +68,7 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-api test-cluster e2e bench lint verify
+.PHONY: test test-unit test-api test-cluster e2e bench sweep sweep-full lint verify
 test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
@@ -85,6 +85,16 @@ test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned
 
 e2e: local-tools ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && go test -tags e2e -timeout 60m -count 1 -v $(if $(RUN),-run '$(RUN)') .
+
+# The share of a sweep that a test run does is another one for each commit, so that they all come round.
+SWEEP_PARTS := 300
+SWEEP_PART  ?= $(shell echo $$((0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0) % $(SWEEP_PARTS) + 1)))
+
+sweep: ## Break Helenus in a simulated world: a share of all moments and faults, another for each commit (SWEEP_PART=7 is one of its 300)
+	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
+
+sweep-full: ## The whole sweep: takes an hour or more
+	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd
 
 bench: local-tools ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the machine alone meanwhile)
 	cd test/e2e && go run ./bench

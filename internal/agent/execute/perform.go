@@ -26,23 +26,21 @@ const (
 // begin writes down what is about to happen, and then lets it happen beside the loop. An action of the journal alone is over at once.
 func (a *Agent) begin(ctx context.Context, action node.Action) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	f := a.gather()
 	memory := node.Before(&f, action, a.host.Threads.Now())
 	if err := a.remember(memory); err != nil {
 		a.fail(action.Kind, err)
-		a.mu.Unlock()
 		return
 	}
 	effect := a.effectOf(&f, action)
 	if effect == nil {
 		delete(a.failures, action.Kind)
-		a.mu.Unlock()
 		return
 	}
 	a.doing = &node.Doing{Action: action, Since: a.host.Threads.Now()}
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, limitOf(action.Kind))
 	a.interrupt = cancel
-	a.mu.Unlock()
 	a.host.Threads.Go(func() {
 		r := effect(bounded)
 		cancel()

@@ -20,6 +20,8 @@ import (
 type Runtime interface {
 	// Sandbox makes a pod that has an address and its volumes by name; nothing runs in it yet.
 	Sandbox(pod *corev1.Pod, machine string, address netip.Addr, volumes map[string]*Volume) Sandbox
+	// Destroy takes away for good what is on a volume.
+	Destroy(v *Volume)
 }
 
 // Sandbox is a pod on a machine.
@@ -33,6 +35,8 @@ type Sandbox interface {
 	// Started says that the startup probe of a container passes, Ready the readiness probe.
 	Started(container string) bool
 	Ready(container string) bool
+	// Remove lets the pod go: nothing runs in it any more.
+	Remove()
 }
 
 // Volume is a disk of a machine.
@@ -136,7 +140,9 @@ func (k *Cluster) ReadyMayHaveChanged(uid types.UID) {
 }
 
 // soon is the time that the parts of Kubernetes take to notice a change.
-func (k *Cluster) soon() time.Duration { return k.line.Between(10*time.Millisecond, 150*time.Millisecond) }
+func (k *Cluster) soon() time.Duration {
+	return k.line.Between(10*time.Millisecond, 150*time.Millisecond)
+}
 
 // update changes the present object, whatever version it has; one that is gone or was replaced is left alone.
 func update[T client.Object](k *Cluster, object T, uid types.UID, change func(T) bool) {

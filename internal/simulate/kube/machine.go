@@ -36,6 +36,7 @@ func (p *pod) crash() {
 			sandbox.Kill(c.name)
 		}
 	}
+	sandbox.Remove()
 }
 
 // Return brings a machine back: kubelet starts the pods anew that the API server still binds to it. Without its disks all volumes on it are empty.
@@ -45,7 +46,7 @@ func (k *Cluster) Return(name string, withDisks bool) {
 	if !withDisks {
 		for _, v := range k.volumes {
 			if v.Machine == name {
-				v.Content = nil
+				k.runtime.Destroy(v)
 			}
 		}
 	}

@@ -278,8 +278,8 @@ func (p *pod) stop() {
 	for _, c := range p.containers {
 		p.line.Cancel(c.again)
 		c.again = nil
-		if c.running && !c.sidecar {
-			p.sandbox.Stop(c.name)
+		if sandbox := p.sandbox; c.running && !c.sidecar && sandbox != nil {
+			sandbox.Stop(c.name)
 		}
 	}
 	p.report()
@@ -296,6 +296,9 @@ func (p *pod) killAll() {
 
 // ended goes on with a stop when a container has ended.
 func (p *pod) ended() {
+	if p.sandbox == nil {
+		return // the last container has ended already
+	}
 	main, sidecars := 0, 0
 	for _, c := range p.containers {
 		switch {
@@ -309,12 +312,13 @@ func (p *pod) ended() {
 	case main > 0:
 	case sidecars > 0:
 		for _, c := range p.containers {
-			if c.running && c.sidecar {
-				p.sandbox.Stop(c.name)
+			if sandbox := p.sandbox; c.running && c.sidecar && sandbox != nil {
+				sandbox.Stop(c.name)
 			}
 		}
 	default:
 		p.line.Cancel(p.kill)
+		p.sandbox.Remove()
 		p.sandbox = nil
 		p.line.After(p.soon(), "remove "+p.seen.Name, p.remove)
 	}
@@ -328,7 +332,10 @@ func (p *pod) end() {
 		p.line.Cancel(c.again)
 		c.again = nil
 	}
-	p.killAll()
+	if p.sandbox != nil {
+		p.killAll()
+		p.sandbox.Remove()
+	}
 	p.sandbox = nil
 }
 

@@ -103,14 +103,19 @@ func (k *Cluster) reclaim(name string) {
 	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return
 	}
-	delete(k.volumes, name)
+	if v := k.volumes[name]; v != nil {
+		k.runtime.Destroy(v)
+		delete(k.volumes, name)
+	}
 	if err := client.IgnoreNotFound(k.client.Delete(context.Background(), volume)); err != nil {
 		panic(fmt.Sprintf("delete volume %s: %v", name, err))
 	}
 }
 
 // Volume of a claim; nil if it has none.
-func (k *Cluster) Volume(claim *corev1.PersistentVolumeClaim) *Volume { return k.volumes[claim.Spec.VolumeName] }
+func (k *Cluster) Volume(claim *corev1.PersistentVolumeClaim) *Volume {
+	return k.volumes[claim.Spec.VolumeName]
+}
 
 // Volumes are all that exist, by name.
 func (k *Cluster) Volumes() map[string]*Volume { return k.volumes }

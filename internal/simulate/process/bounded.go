@@ -22,7 +22,7 @@ type bounded struct {
 // key finds the nearest bounded context.
 type key struct{}
 
-func newBounded(line *timeline.Timeline, parent context.Context, d time.Duration) *bounded {
+func newBounded(parent context.Context, line *timeline.Timeline, d time.Duration) *bounded {
 	c := &bounded{parent: parent, line: line, done: make(chan struct{}), ended: map[int]func(){}}
 	if above, ok := parent.Value(key{}).(*bounded); ok {
 		c.leave = above.AfterFunc(func() { c.end(above.err) })

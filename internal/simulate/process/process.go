@@ -24,7 +24,7 @@ var _ threads.Threads = (*Process)(nil)
 // Start runs a program from the next event on. Its context ends when it is killed.
 func Start(line *timeline.Timeline, name string, run func(ctx context.Context, p *Process)) *Process {
 	p := &Process{line: line, name: name}
-	p.ctx = newBounded(line, context.Background(), threads.Forever)
+	p.ctx = newBounded(context.Background(), line, threads.Forever)
 	p.Go(func() { run(p.ctx, p) })
 	return p
 }
@@ -134,6 +134,6 @@ func (p *Process) Wait(ctx context.Context, d time.Duration, s *threads.Signal) 
 
 // WithTimeout is a context that ends in virtual time.
 func (p *Process) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	c := newBounded(p.line, ctx, d)
+	c := newBounded(ctx, p.line, d)
 	return c, func() { c.end(context.Canceled) }
 }

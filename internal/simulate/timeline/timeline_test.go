@@ -50,8 +50,7 @@ func TestTasksTakeTurnsWhileOneSleeps(t *testing.T) {
 func TestAKilledTaskUnwindsAndDoesNotGoOn(t *testing.T) {
 	line := New(start, 1)
 	var got []string
-	var task *Task
-	task = line.Go("victim", func() {
+	task := line.Go("victim", func() {
 		defer func() { got = append(got, "deferred") }()
 		line.Sleep(time.Hour)
 		got = append(got, "went on")

@@ -1,0 +1,116 @@
+package apiserver
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// builtin is a kind of Kubernetes itself.
+type builtin struct {
+	version  schema.GroupVersion
+	name     string
+	resource string
+	global   bool
+	rules    rules
+}
+
+// builtins are the kinds that Helenus reads and writes, with as much of their behaviour as it can notice. Their fields are not validated beyond metadata.
+func builtins() []builtin {
+	core, rbac := corev1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
+	return []builtin{
+		{version: core, name: "Pod", resource: "pods", rules: podRules()},
+		{version: core, name: "PersistentVolumeClaim", resource: "persistentvolumeclaims", rules: claimRules()},
+		{version: core, name: "PersistentVolume", resource: "persistentvolumes", global: true, rules: specAndStatus()},
+		{version: core, name: "Node", resource: "nodes", global: true, rules: specAndStatus()},
+		{version: core, name: "Namespace", resource: "namespaces", global: true, rules: dataOnly()},
+		{version: core, name: "Service", resource: "services", rules: specAndStatus()},
+		{version: core, name: "ConfigMap", resource: "configmaps", rules: dataOnly()},
+		{version: core, name: "Secret", resource: "secrets", rules: dataOnly()},
+		{version: core, name: "ServiceAccount", resource: "serviceaccounts", rules: dataOnly()},
+		{version: rbac, name: "Role", resource: "roles", rules: dataOnly()},
+		{version: rbac, name: "RoleBinding", resource: "rolebindings", rules: dataOnly()},
+		{version: policyv1.SchemeGroupVersion, name: "PodDisruptionBudget", resource: "poddisruptionbudgets", rules: specAndStatus()},
+	}
+}
+
+// dataOnly is for kinds that have neither a generation nor a status of their own.
+func dataOnly() rules {
+	return rules{unconditional: true, prepareCreate: func(client.Object) {}}
+}
+
+// specAndStatus is for kinds whose generation counts the changes of their spec, and whose status is written apart.
+func specAndStatus() rules {
+	return rules{
+		status: true, unconditional: true,
+		prepareCreate: func(object client.Object) { object.SetGeneration(1) },
+		prepareUpdate: func(object, old client.Object) {
+			part(object, "Status").Set(part(old, "Status"))
+			if !reflect.DeepEqual(part(object, "Spec").Interface(), part(old, "Spec").Interface()) {
+				object.SetGeneration(old.GetGeneration() + 1)
+			}
+		},
+		prepareStatus: func(object, old client.Object) { part(object, "Spec").Set(part(old, "Spec")) },
+	}
+}
+
+func part(object client.Object, name string) reflect.Value {
+	return reflect.ValueOf(object).Elem().FieldByName(name)
+}
+
+// defaultGrace is terminationGracePeriodSeconds where a pod does not say it.
+const defaultGrace int64 = 30
+
+func podRules() rules {
+	r := specAndStatus()
+	r.prepareCreate = func(object client.Object) {
+		object.SetGeneration(1)
+		object.(*corev1.Pod).Status = corev1.PodStatus{Phase: corev1.PodPending}
+	}
+	// A pod without a machine ends at once: there is no kubelet to stop anything.
+	r.grace = func(object client.Object, asked *int64) int64 {
+		p := object.(*corev1.Pod)
+		switch {
+		case p.Spec.NodeName == "":
+			return 0
+		case asked != nil:
+			return *asked
+		case p.Spec.TerminationGracePeriodSeconds != nil:
+			return *p.Spec.TerminationGracePeriodSeconds
+		default:
+			return defaultGrace
+		}
+	}
+	return r
+}
+
+const (
+	claimProtection = "kubernetes.io/pvc-protection"
+	// StorageClass is the default class of every world.
+	StorageClass = "standard"
+)
+
+func claimRules() rules {
+	r := specAndStatus()
+	r.admit = func(_ *Server, object client.Object) error {
+		claim := object.(*corev1.PersistentVolumeClaim)
+		if !slices.Contains(claim.Finalizers, claimProtection) {
+			claim.Finalizers = append(claim.Finalizers, claimProtection)
+		}
+		if claim.Spec.StorageClassName == nil {
+			class := StorageClass
+			claim.Spec.StorageClassName = &class
+		}
+		return nil
+	}
+	r.prepareCreate = func(object client.Object) {
+		object.SetGeneration(1)
+		object.(*corev1.PersistentVolumeClaim).Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+	}
+	return r
+}

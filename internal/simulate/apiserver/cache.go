@@ -1,0 +1,113 @@
+package apiserver
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Cache is the view of a client that watches: it shows what it was told of, and is told when the world says so. Changes of one kind come in their order.
+type Cache struct {
+	server *Server
+	holds  func(client.Object) bool
+	tables map[*kind]*table
+	// pending are changes that it was not told of yet, by kind.
+	pending map[string][]Event
+	closed  bool
+}
+
+var _ client.Reader = (*Cache)(nil)
+
+// NewCache begins with what is there now. It holds only objects for which holds is true.
+func NewCache(s *Server, holds func(client.Object) bool) *Cache {
+	c := &Cache{server: s, holds: holds, tables: map[*kind]*table{}, pending: map[string][]Event{}}
+	for k, t := range s.tables {
+		for _, key := range t.keys {
+			if v := t.objects[key]; holds(v.typed) {
+				c.table(k).put(key, v)
+			}
+		}
+	}
+	s.Watch(func(e Event) {
+		if !c.closed {
+			c.pending[e.Kind] = append(c.pending[e.Kind], e)
+		}
+	})
+	return c
+}
+
+// Close ends the watch.
+func (c *Cache) Close() { c.closed, c.pending = true, map[string][]Event{} }
+
+func (c *Cache) table(k *kind) *table {
+	t := c.tables[k]
+	if t == nil {
+		t = &table{objects: map[Key]*version{}}
+		c.tables[k] = t
+	}
+	return t
+}
+
+// Pending counts the changes of a kind that the cache was not told of.
+func (c *Cache) Pending(kind string) int { return len(c.pending[kind]) }
+
+// Deliver tells the cache of the next n changes of a kind, and returns those that are of objects which it held or holds.
+func (c *Cache) Deliver(kind string, n int) []Event {
+	var out []Event
+	for range min(max(n, 0), len(c.pending[kind])) {
+		e := c.pending[kind][0]
+		c.pending[kind] = c.pending[kind][1:]
+		t := c.table(c.server.kinds.named[kind])
+		_, held := t.objects[e.Key]
+		holds := e.Type != Deleted && c.holds(e.New)
+		switch {
+		case holds:
+			t.put(e.Key, e.version)
+		case held:
+			t.drop(e.Key)
+		default:
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (t *table) put(key Key, v *version) {
+	if _, there := t.objects[key]; !there {
+		at, _ := slices.BinarySearchFunc(t.keys, key, compareKeys)
+		t.keys = slices.Insert(t.keys, at, key)
+	}
+	t.objects[key] = v
+}
+
+func (t *table) drop(key Key) {
+	if at, there := slices.BinarySearchFunc(t.keys, key, compareKeys); there {
+		t.keys = slices.Delete(t.keys, at, at+1)
+	}
+	delete(t.objects, key)
+}
+
+// Get implements client.Reader.
+func (c *Cache) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	k, err := c.server.kinds.of(object)
+	if err != nil {
+		return err
+	}
+	v := c.table(k).objects[key]
+	if v == nil {
+		return apierrors.NewNotFound(k.resource, key.Name)
+	}
+	return v.fill(object, true, nil)
+}
+
+// List implements client.Reader.
+func (c *Cache) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	k, err := c.server.kinds.of(list)
+	if err != nil {
+		return err
+	}
+	return fillList(k, list, c.table(k).selected((&client.ListOptions{}).ApplyOptions(options)), true, hideFields)
+}

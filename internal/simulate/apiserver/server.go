@@ -1,0 +1,244 @@
+package apiserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Options of a server.
+type Options struct {
+	// Now is the time of the world.
+	Now func() time.Time
+	// NewUID gives a uid that no object had before.
+	NewUID func() types.UID
+	// ShowManagedFields has reads return who owns which field. Nothing of Helenus asks for it, and without it most of it is never worked out; what an
+	// apply does is the same in both cases.
+	ShowManagedFields bool
+}
+
+// Server is an API server. It is not safe for concurrent use. Objects that it gives to watchers, caches and the log are shared and must not be changed;
+// those that clients read or write are the clients' own.
+type Server struct {
+	kinds   *Kinds
+	options Options
+
+	revision uint64
+	requests uint64
+	names    uint64
+	tables   map[*kind]*table
+
+	interceptor Interceptor
+	handlers    map[string]Handler
+	watchers    []func(Event)
+	log         []*Write
+}
+
+// version is one committed state of an object. Nothing of it is ever changed, apart from ownership that is worked out late.
+type version struct {
+	kind *kind
+	key  Key
+	// object is what the server keeps, without managed fields: the Go type of a built-in kind, the content of a custom one.
+	object client.Object
+	// typed is what others see.
+	typed    client.Object
+	revision uint64
+	owned    ownership
+	// encoded is the object's encoding, if it was needed.
+	encoded []byte
+}
+
+func (v *version) uid() types.UID { return v.typed.GetUID() }
+
+// table holds the objects of a kind.
+type table struct {
+	objects map[Key]*version
+	// keys are sorted as the storage of the real server sorts them.
+	keys []Key
+}
+
+// New makes an empty server.
+func New(kinds *Kinds, o Options) *Server {
+	return &Server{kinds: kinds, options: o, tables: make(map[*kind]*table, len(kinds.all)), handlers: map[string]Handler{}}
+}
+
+// Kinds that it serves.
+func (s *Server) Kinds() *Kinds { return s.kinds }
+
+// Revision is that of the last committed change: the resourceVersion that a list has.
+func (s *Server) Revision() uint64 { return s.revision }
+
+// Requests counts all requests that were made.
+func (s *Server) Requests() uint64 { return s.requests }
+
+// Watch has every committed change told, at once and in order. What is called must not make requests: it would see one change within another.
+func (s *Server) Watch(see func(Event)) { s.watchers = append(s.watchers, see) }
+
+// Intercept puts an interceptor before and after every request; nil takes it away.
+func (s *Server) Intercept(i Interceptor) { s.interceptor = i }
+
+// Handler carries out the creation of a subresource, such as the eviction of a pod. Object is the object that it is asked of, shared and not to be
+// changed; body is what was sent, and may be filled with the answer.
+type Handler func(user string, object, body client.Object) error
+
+// Handle has the creation of a kind's subresource carried out by somebody: "Pod", "eviction".
+func (s *Server) Handle(kind, subresource string, h Handler) {
+	s.handlers[kind+"/"+subresource] = h
+}
+
+// Object is the present state of an object without a request; nil if there is none. It is shared and must not be changed.
+func (s *Server) Object(kind string, key Key) client.Object {
+	k := s.kinds.named[kind]
+	if k == nil {
+		return nil
+	}
+	if v := s.table(k).objects[key]; v != nil {
+		return v.typed
+	}
+	return nil
+}
+
+// Objects are the present objects of a kind without a request, by namespace and name. They are shared and must not be changed.
+func (s *Server) Objects(kind string) []client.Object {
+	k := s.kinds.named[kind]
+	if k == nil {
+		return nil
+	}
+	t := s.table(k)
+	out := make([]client.Object, len(t.keys))
+	for i, key := range t.keys {
+		out[i] = t.objects[key].typed
+	}
+	return out
+}
+
+func (s *Server) table(k *kind) *table {
+	t := s.tables[k]
+	if t == nil {
+		t = &table{objects: map[Key]*version{}}
+		s.tables[k] = t
+	}
+	return t
+}
+
+func (s *Server) find(k *kind, key Key) *version { return s.table(k).objects[key] }
+
+func compareKeys(a, b Key) int {
+	if c := strings.Compare(a.Namespace, b.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// now is the present time as objects carry it.
+func (s *Server) now() metav1.Time { return metav1.NewTime(s.options.Now()).Rfc3339Copy() }
+
+// commit makes an object the present state, and tells everybody. A change that changes nothing is none: the version that is there stays.
+func (s *Server) commit(r *Request, k *kind, key Key, old *version, object client.Object, owned ownership) (*version, error) {
+	v := &version{kind: k, key: key, object: object, owned: owned}
+	if old != nil {
+		object.SetResourceVersion(old.typed.GetResourceVersion())
+		same, err := v.same(old)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			return old, nil
+		}
+	}
+	object.SetResourceVersion(strconv.FormatUint(s.revision+1, 10))
+	v.revision = s.revision + 1
+	v.encoded = nil
+	typed, err := k.typed(object)
+	if err != nil {
+		return nil, err
+	}
+	v.typed = typed
+	s.revision++
+	t := s.table(k)
+	if old == nil {
+		at, _ := slices.BinarySearchFunc(t.keys, key, compareKeys)
+		t.keys = slices.Insert(t.keys, at, key)
+	}
+	t.objects[key] = v
+	s.tell(r, old, v, false)
+	return v, nil
+}
+
+// same says that a version would be stored as another one is.
+func (v *version) same(old *version) (bool, error) {
+	if v.owned.pending == nil && !sameOwners(v.owned.entries, old.managedFields()) {
+		return false, nil
+	}
+	if u, ok := v.object.(*unstructured.Unstructured); ok {
+		return sameValue(u.Object, old.object.(*unstructured.Unstructured).Object), nil
+	}
+	if v.object.GetResourceVersion() != old.object.GetResourceVersion() {
+		return false, errors.New("versions of different revisions are compared")
+	}
+	a, err := v.encoding()
+	if err != nil {
+		return false, err
+	}
+	b, err := old.encoding()
+	if err != nil {
+		return false, err
+	}
+	return bytes.Equal(a, b), nil
+}
+
+func (v *version) encoding() ([]byte, error) {
+	if v.encoded == nil {
+		w, ok := v.object.(wire)
+		if !ok {
+			return nil, fmt.Errorf("a %T cannot be encoded", v.object)
+		}
+		data, err := w.Marshal()
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", v.kind.Kind, err)
+		}
+		v.encoded = data
+	}
+	return v.encoded, nil
+}
+
+// remove takes an object away. The last state that is told has the revision of the removal.
+func (s *Server) remove(r *Request, old *version) {
+	s.revision++
+	t := s.table(old.kind)
+	if at, found := slices.BinarySearchFunc(t.keys, old.key, compareKeys); found {
+		t.keys = slices.Delete(t.keys, at, at+1)
+	}
+	delete(t.objects, old.key)
+	last := &version{kind: old.kind, key: old.key, object: shallow(old.object), typed: shallow(old.typed), revision: s.revision, owned: old.owned}
+	number := strconv.FormatUint(s.revision, 10)
+	last.object.SetResourceVersion(number)
+	last.typed.SetResourceVersion(number)
+	s.tell(r, old, last, true)
+}
+
+func (s *Server) tell(r *Request, old, now *version, gone bool) {
+	e := Event{Type: Modified, Kind: now.kind.Kind, Key: now.key, New: now.typed, Revision: now.revision, version: now}
+	if old != nil {
+		e.Old = old.typed
+	}
+	switch {
+	case gone:
+		e.Type = Deleted
+	case old == nil:
+		e.Type = Added
+	}
+	s.log = append(s.log, &Write{Request: *r, Event: e, At: s.options.Now()})
+	for _, see := range s.watchers {
+		see(e)
+	}
+}

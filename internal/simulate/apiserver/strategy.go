@@ -1,0 +1,99 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The steps that every request goes through, for both sorts of kinds.
+
+func (k *kind) prepareCreate(object client.Object) {
+	switch {
+	case k.custom != nil:
+		k.custom.prepareCreate(object.(*unstructured.Unstructured))
+	case k.rules.prepareCreate != nil:
+		object.SetGeneration(0)
+		k.rules.prepareCreate(object)
+	}
+}
+
+func (k *kind) prepareUpdate(object, old client.Object) {
+	switch {
+	case k.custom != nil:
+		k.custom.prepareUpdate(object.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+	case k.rules.prepareUpdate != nil:
+		k.rules.prepareUpdate(object, old)
+	}
+}
+
+func (k *kind) prepareStatus(object, old client.Object) {
+	switch {
+	case k.custom != nil:
+		k.custom.prepareStatus(object.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+	case k.rules.prepareStatus != nil:
+		k.rules.prepareStatus(object, old)
+	}
+}
+
+func (k *kind) validate(ctx context.Context, object client.Object) field.ErrorList {
+	objectMeta := metaOf(object)
+	if k.custom != nil {
+		return k.custom.validate(ctx, k, object.(*unstructured.Unstructured), objectMeta)
+	}
+	var errs field.ErrorList
+	if k.rules.validate != nil {
+		errs = k.rules.validate(object)
+	}
+	if len(errs) == 0 {
+		errs = validateMeta(objectMeta, k.namespaced)
+	}
+	return errs
+}
+
+func (k *kind) validateUpdate(ctx context.Context, object, old client.Object, subresource string) field.ErrorList {
+	objectMeta, oldMeta := metaOf(object), metaOf(old)
+	if k.custom != nil {
+		now, before := object.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
+		if subresource == subresourceStatus {
+			return k.custom.validateStatus(ctx, now, before, objectMeta, oldMeta)
+		}
+		return k.custom.validateUpdate(ctx, now, before, objectMeta, oldMeta)
+	}
+	errs := validateMetaUpdate(objectMeta, oldMeta)
+	check := k.rules.validateUpdate
+	if subresource == subresourceStatus {
+		check = k.rules.validateStatus
+	}
+	if check != nil {
+		errs = append(errs, check(object, old)...)
+	}
+	return errs
+}
+
+var atMeta = field.NewPath("metadata")
+
+// validName is what every name keeps to; most kinds ask for more.
+func validName(name string, prefix bool) []string {
+	if name == "." || name == ".." {
+		return []string{fmt.Sprintf("may not be %q", name)}
+	}
+	if !prefix && name == "" || strings.ContainsAny(name, "/%") {
+		return []string{"may not be empty or contain '/' or '%'"}
+	}
+	return nil
+}
+
+func validateMeta(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
+	return validation.ValidateObjectMeta(m, namespaced, validName, atMeta)
+}
+
+func validateMetaUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
+	return validation.ValidateObjectMetaUpdate(m, old, atMeta)
+}

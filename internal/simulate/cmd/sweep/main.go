@@ -1,0 +1,217 @@
+// Command sweep breaks Helenus in a simulated world, at every moment and in every way it knows, and says what did not hold.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/sweep"
+	"helenus.io/helenus/internal/simulate/trial"
+)
+
+func main() {
+	log.SetLogger(logr.Discard())
+	if err := command().Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "sweep:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	var crds string
+	c := &cobra.Command{
+		Use:   "sweep",
+		Short: "break Helenus in a simulated world, at every moment and in every way",
+		Long: `Break Helenus in a simulated world.
+
+The real operator and the real agents run against an API server, machines and a
+Cassandra ring in memory, in virtual time. Every scenario is run once without a
+fault; then once for each moment of it and each fault that can strike there. What
+must hold is looked at with every write. A trial is named by one line and runs the
+same whenever it is run:
+
+  create-3/1/kill-after@operator:create:Pod/orders-dc1-r1-0:1`,
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	c.PersistentFlags().StringVar(&crds, "crds", "config/crd", "`directory` of the custom resource definitions")
+	c.AddCommand(runCommand(&crds), trialCommand(&crds), listCommand())
+	return c
+}
+
+func runCommand(crds *string) *cobra.Command {
+	o := sweep.Options{}
+	var names []string
+	var part string
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "run a sweep and print what was tried",
+		Example: `  sweep run
+  sweep run --scenarios create-3,adopt --faults kill-before,kill-after
+  sweep run --part 3/20 --limit 4m`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Kinds, err = compile(*crds); err != nil {
+				return err
+			}
+			if o.Scenarios, err = scenarios(names); err != nil {
+				return err
+			}
+			if o.Part, o.Parts, err = parsePart(part); err != nil {
+				return err
+			}
+			o.Progress = progress(cmd.ErrOrStderr())
+			return show(cmd.OutOrStdout(), sweep.Run(o))
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&names, "scenarios", nil, "`names` of the scenarios (default: all; see sweep list)")
+	f.StringSliceVar(&o.Faults, "faults", nil, "`kinds` of faults (default: all; see sweep list)")
+	f.Uint64Var(&o.Seed, "seed", 1, "the seed of every choice")
+	f.StringVar(&part, "part", "", "share of the points, as `i/n` with i from 1 (default: all of them)")
+	f.DurationVar(&o.Limit, "limit", 0, "end after so long, whatever is left")
+	f.IntVar(&o.Workers, "workers", 0, "trials at the same time (default: one for each processor)")
+	return c
+}
+
+func trialCommand(crds *string) *cobra.Command {
+	quiet := false
+	c := &cobra.Command{
+		Use:   "trial NAME",
+		Short: "run one trial and tell its story",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kinds, err := compile(*crds)
+			if err != nil {
+				return err
+			}
+			t, err := trial.Parse(args[0])
+			if err != nil {
+				return err
+			}
+			var expected *trial.End
+			if t.Fault != nil {
+				calm := trial.Trial{Scenario: t.Scenario, Seed: t.Seed}.Run(kinds, nil)
+				expected = &calm.End
+			}
+			t.Tell = !quiet
+			result := t.Run(kinds, expected)
+			for _, line := range result.Story {
+				fmt.Fprintln(cmd.OutOrStdout(), line)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %s of virtual time, %d events, fault struck: %v\n", t, result.Took.Round(time.Millisecond), result.Events, result.Fired)
+			if len(result.Violations) > 0 {
+				return fmt.Errorf("%d violations:\n  %s", len(result.Violations), strings.Join(result.Violations, "\n  "))
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&quiet, "quiet", false, "only the result, without the story")
+	return c
+}
+
+func listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "list scenarios and faults",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			out := cmd.OutOrStdout()
+			fmt.Fprintln(out, "Scenarios:")
+			for _, s := range trial.Catalogue() {
+				fmt.Fprintf(out, "  %-20s %s\n", s.Name, s.About)
+			}
+			fmt.Fprintln(out, "Faults:")
+			for _, kind := range trial.Kinds() {
+				fmt.Fprintf(out, "  %-20s %s\n", kind, trial.About(kind))
+			}
+		},
+	}
+}
+
+func compile(directory string) (*apiserver.Kinds, error) {
+	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("--crds %s: there are no definitions; run it from the root of the repository", directory)
+	}
+	texts := make([][]byte, 0, len(files))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return trial.CompileKinds(texts)
+}
+
+func scenarios(names []string) ([]*trial.Scenario, error) {
+	if len(names) == 0 {
+		return trial.Catalogue(), nil
+	}
+	var out []*trial.Scenario
+	for _, name := range names {
+		s, err := trial.Find(name)
+		if err != nil {
+			return nil, fmt.Errorf("--scenarios: %w", err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func parsePart(text string) (part, parts int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	a, b, _ := strings.Cut(text, "/")
+	i, errI := strconv.Atoi(a)
+	n, errN := strconv.Atoi(b)
+	if errI != nil || errN != nil || i < 1 || n < i {
+		return 0, 0, fmt.Errorf("--part %s: want i/n with i from 1 to n, such as 3/20", text)
+	}
+	return i - 1, n, nil
+}
+
+// progress shows how far it is, twice a second at most.
+func progress(out io.Writer) func(sweep.Report) {
+	last := time.Time{}
+	return func(r sweep.Report) {
+		if time.Since(last) < 500*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		fmt.Fprintf(out, "\r%d of %d points, %d failed, %s   ", r.Run, r.Planned, len(r.Failures), r.Rate())
+	}
+}
+
+func show(out io.Writer, r sweep.Report) error {
+	fmt.Fprintln(out)
+	r.Table(out)
+	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time\n", r.Run, r.Planned, time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute))
+	if len(r.Failures) == 0 {
+		return nil
+	}
+	const most = 30
+	for i, f := range r.Failures {
+		if i == most {
+			fmt.Fprintf(out, "… and %d more\n", len(r.Failures)-most)
+			break
+		}
+		fmt.Fprintf(out, "\nsweep trial '%s'\n", f.Trial)
+		for _, v := range f.Violations {
+			fmt.Fprintf(out, "  %s\n", v)
+		}
+	}
+	return fmt.Errorf("%d trials failed", len(r.Failures))
+}

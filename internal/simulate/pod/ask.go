@@ -1,0 +1,163 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	agentpod "helenus.io/helenus/internal/agent/pod"
+	"helenus.io/helenus/internal/agentapi"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/process"
+)
+
+const (
+	// answerDelay is what a question to an agent takes, silence what it takes to give one up that does not answer.
+	answerDelay = 5 * time.Millisecond
+	silence     = 2 * time.Second
+)
+
+// peers is execute.Peers.
+type peers struct{ s *Sandbox }
+
+// Ask asks the agents at some addresses.
+func (p peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer, silent []string) {
+	wait := answerDelay
+	for _, a := range addresses {
+		other := p.s.rt.at(a)
+		if other == nil || other.agent == nil || other.uid != p.s.uid || !p.s.rt.Reachable(p.s.machine, other.machine) {
+			silent = append(silent, a)
+			wait = silence
+			continue
+		}
+		id := other.agent.Identity(address, hostID)
+		answers = append(answers, agentpod.PeerOf(a, &id))
+	}
+	_ = process.Sleep(ctx, p.s.rt.Line, wait)
+	return answers, silent
+}
+
+// Asker asks one agent for the operator: observe.Asker.
+type Asker struct {
+	rt      *Runtime
+	uid     types.UID
+	node    string
+	pod     types.UID
+	address string
+	threads *process.Process
+}
+
+// Dial begins to ask the agent of a node at an address.
+func (r *Runtime) Dial(threads *process.Process, uid types.UID, nodeName string, pod types.UID, address string) *Asker {
+	return &Asker{r, uid, nodeName, pod, address, threads}
+}
+
+// reach is the pod, if its agent answers and proves to be the one that is meant.
+func (a *Asker) reach(ctx context.Context) (*Sandbox, error) {
+	s := a.rt.at(a.address)
+	if s == nil || s.agent == nil || s.uid != a.uid || s.pod.Name != a.node || !a.rt.Reachable("", s.machine) {
+		_ = process.Sleep(ctx, a.rt.Line, answerDelay)
+		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
+	}
+	return s, process.Sleep(ctx, a.rt.Line, answerDelay)
+}
+
+// Facts asks for the facts as they are now.
+func (a *Asker) Facts(ctx context.Context) (*facts.Agent, error) {
+	return a.ask(ctx, func(ctx context.Context, s *Sandbox) *facts.Agent {
+		answer, _ := s.agent.Fresh(ctx)
+		return answer
+	})
+}
+
+// WaitFacts asks for the facts as soon as they have another digest.
+func (a *Asker) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
+	return a.ask(ctx, func(ctx context.Context, s *Sandbox) *facts.Agent {
+		bounded, cancel := a.threads.WithTimeout(ctx, min(limit, agentapi.MaxWait))
+		defer cancel()
+		s.asked++
+		i := s.asked - 1
+		s.asking[i] = cancel
+		defer delete(s.asking, i)
+		answer, _ := s.agent.Wait(bounded, digest)
+		return answer
+	})
+}
+
+func (a *Asker) ask(ctx context.Context, question func(context.Context, *Sandbox) *facts.Agent) (*facts.Agent, error) {
+	s, err := a.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.agent == nil {
+		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
+	}
+	asked := s.agent
+	answer := question(ctx, s)
+	switch {
+	case s.agent != asked:
+		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
+	case !a.rt.Reachable("", s.machine):
+		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
+	case answer == nil:
+		return nil, fmt.Errorf("ask agent at %s: the agent has only just started", a.address)
+	}
+	return answer, nil
+}
+
+// Close ends nothing that would be kept.
+func (a *Asker) Close() {}
+
+// jvmHost is execute.JVM: the real one over the simulated Jolokia, and CQL without a driver.
+type jvmHost struct {
+	*agentpod.JVM
+	s *Sandbox
+	// last is what was seen of a process at a glance.
+	last    *facts.Ring
+	process *cassandra.Process
+	glance  cassandra.Glance
+}
+
+func newJVM(s *Sandbox) *jvmHost {
+	overJolokia, err := agentpod.NewJVM(layout.JolokiaPort, "simulated", netip.AddrPortFrom(s.address, layout.NativePort), s)
+	if err != nil {
+		panic(fmt.Sprintf("make the client of Jolokia: %v", err)) // the address is always the same
+	}
+	return &jvmHost{JVM: overJolokia, s: s}
+}
+
+// Look reads how the ring looks from there, by the real client, unless nothing has changed since it did so the last time.
+func (j *jvmHost) Look(ctx context.Context) (*facts.Ring, error) {
+	p := j.s.jvm
+	if p == nil || j.last == nil || j.process != p || j.glance != p.Glance() {
+		ring, err := j.JVM.Look(ctx)
+		j.process, j.last = p, nil
+		if err == nil && ring != nil && j.s.jvm == p && p != nil {
+			j.last, j.glance = ring, p.Glance()
+		}
+		return ring, err
+	}
+	return j.last, nil
+}
+
+// SmallestGCGrace reads it from the schema.
+func (j *jvmHost) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
+	if j.s.jvm == nil {
+		return 0, errUnreachable
+	}
+	return j.s.jvm.SmallestGCGrace(ctx)
+}
+
+// AlterSystemKeyspaces gives the system keyspaces so many replicas in each datacenter.
+func (j *jvmHost) AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (string, error) {
+	if j.s.jvm == nil {
+		return "", errUnreachable
+	}
+	return j.s.jvm.AlterSystemKeyspaces(ctx, replication)
+}

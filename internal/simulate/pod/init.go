@@ -1,0 +1,260 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/simulate/process"
+	"helenus.io/helenus/internal/simulate/timeline"
+)
+
+// jvm is a JVM as helenus-init has it: a process that it started.
+type jvm interface {
+	// Terminate asks it to end in order, Kill ends it.
+	Terminate()
+	Kill()
+	// CPU is the processor time that it has used.
+	CPU() time.Duration
+}
+
+// initContainer keeps to the frozen protocol of package initd, without sockets and processes: the same refusals, the same state.
+type initContainer struct {
+	line *timeline.Timeline
+	// start runs the JVM; exited is to be called when it ends.
+	start  func(command initd.Command, exited func(code int, signal string)) (jvm, error)
+	exited func(code int)
+
+	state   initd.State
+	jvm     jvm
+	alone   *timeline.Event
+	waiting []*timeline.Task
+	gone    bool
+}
+
+func newInit(line *timeline.Timeline, incarnation string, image initd.Image, start func(initd.Command, func(int, string)) (jvm, error), exited func(int)) *initContainer {
+	return &initContainer{
+		line: line, start: start, exited: exited,
+		state: initd.State{Incarnation: incarnation, Seq: 1, StartedAt: line.Now(), Image: image},
+	}
+}
+
+// change wakes all that wait for one.
+func (i *initContainer) change() {
+	i.state.Seq++
+	i.wake()
+}
+
+func (i *initContainer) wake() {
+	waiting := i.waiting
+	i.waiting = nil
+	for _, t := range waiting {
+		t.Wake()
+	}
+}
+
+// terminate is SIGTERM to the container.
+func (i *initContainer) terminate() {
+	if i.gone || i.state.Stopping != nil {
+		return
+	}
+	i.stopping(initd.Stopping{Since: i.line.Now()}, initd.DefaultWindow)
+	i.maybeOver()
+}
+
+// stopping publishes how the stop stands and when init takes it over.
+func (i *initContainer) stopping(s initd.Stopping, left time.Duration) {
+	s.Deadline = i.line.Now().Add(left)
+	i.state.Stopping = &s
+	i.line.Cancel(i.alone)
+	i.alone = i.line.After(left, "init alone", func() {
+		s := *i.state.Stopping
+		s.Alone = true
+		i.state.Stopping = &s
+		if i.jvm != nil {
+			i.jvm.Terminate()
+		}
+		i.change()
+	})
+	i.change()
+}
+
+// maybeOver ends the container when it is to end and no JVM runs.
+func (i *initContainer) maybeOver() {
+	s := i.state.Stopping
+	if i.gone || s == nil || i.state.Process != nil {
+		return
+	}
+	code := 143
+	if n := len(i.state.Exits); n > 0 && !i.state.Exits[n-1].EndedAt.Before(s.Since) {
+		code = i.state.Exits[n-1].Code
+	}
+	i.end(code)
+}
+
+// kill is the end of the container and of all in it.
+func (i *initContainer) kill() {
+	if !i.gone {
+		i.end(137)
+	}
+}
+
+func (i *initContainer) end(code int) {
+	i.gone = true
+	i.line.Cancel(i.alone)
+	if j := i.jvm; j != nil {
+		i.jvm = nil
+		j.Kill()
+	}
+	i.wake()
+	i.exited(code)
+}
+
+func (i *initContainer) jvmEnded(startID uint64, code int, signal string) {
+	p := i.state.Process
+	if i.gone || p == nil || p.StartID != startID {
+		return
+	}
+	exits := append(slices.Clone(i.state.Exits), initd.Exit{Process: *p, EndedAt: i.line.Now(), Code: code, Signal: signal})
+	if len(exits) > 16 {
+		exits = exits[len(exits)-16:]
+	}
+	i.state.Exits, i.state.Process, i.jvm = exits, nil, nil
+	i.change()
+	i.maybeOver()
+}
+
+// connection is the agent's side.
+type connection struct {
+	line *timeline.Timeline
+	// at is the container at this moment; nil while it does not run.
+	at func() *initContainer
+}
+
+// socketDelay is what a question over the socket takes.
+const socketDelay = time.Millisecond
+
+func (c connection) reach(ctx context.Context) (*initContainer, error) {
+	if err := process.Sleep(ctx, c.line, socketDelay); err != nil {
+		return nil, err
+	}
+	i := c.at()
+	if i == nil || i.gone {
+		return nil, initd.ErrUnreachable
+	}
+	return i, nil
+}
+
+func (i *initContainer) snapshot() initd.State {
+	s := i.state
+	s.Exits = slices.Clone(s.Exits)
+	if i.jvm != nil {
+		s.CPUNanos = int64(i.jvm.CPU())
+	}
+	return s
+}
+
+// State asks for the state.
+func (c connection) State(ctx context.Context) (initd.State, error) {
+	i, err := c.reach(ctx)
+	if err != nil {
+		return initd.State{}, err
+	}
+	return i.snapshot(), nil
+}
+
+// WaitChange waits for another state.
+func (c connection) WaitChange(ctx context.Context, seen initd.State, limit time.Duration) (initd.State, error) {
+	i, err := c.reach(ctx)
+	if err != nil {
+		return initd.State{}, err
+	}
+	until := c.line.Now().Add(limit)
+	for i.state.Seq <= seen.Seq && i.state.Incarnation == seen.Incarnation && c.line.Now().Before(until) {
+		task := c.line.Running()
+		i.waiting = append(i.waiting, task)
+		err := process.Sleep(ctx, c.line, until.Sub(c.line.Now()))
+		i.waiting = slices.DeleteFunc(i.waiting, func(t *timeline.Task) bool { return t == task })
+		if err != nil {
+			return initd.State{}, err
+		}
+		if i.gone {
+			return initd.State{}, initd.ErrUnreachable
+		}
+	}
+	return i.snapshot(), nil
+}
+
+func (c connection) meant(ctx context.Context, seen initd.State) (*initContainer, error) {
+	i, err := c.reach(ctx)
+	if err == nil && seen.Incarnation != i.state.Incarnation {
+		err = refuse(initd.CodeIncarnation, "it was meant for another start of this container")
+	}
+	return i, err
+}
+
+// Start starts the JVM once per id.
+func (c connection) Start(ctx context.Context, seen initd.State, id uint64, command initd.Command) (initd.State, error) {
+	i, err := c.meant(ctx, seen)
+	if err != nil {
+		return initd.State{}, err
+	}
+	switch p := i.state.Process; {
+	case p != nil && p.StartID == id, p == nil && id == i.state.LastStartID:
+		return i.snapshot(), nil // the same start once more
+	case p != nil:
+		return initd.State{}, refuse(initd.CodeRunning, "start %d runs", p.StartID)
+	case id < i.state.LastStartID:
+		return initd.State{}, refuse(initd.CodeStale, "start %d was used", i.state.LastStartID)
+	case i.state.Stopping != nil:
+		return initd.State{}, refuse(initd.CodeStopping, "the container is to end")
+	}
+	i.state.LastStartID = id
+	i.state.Process = &initd.Process{StartID: id, PID: int(id) + 100, StartedAt: c.line.Now()} //nolint:gosec // small
+	if i.jvm, err = i.start(command, func(code int, signal string) { i.jvmEnded(id, code, signal) }); err != nil {
+		return initd.State{}, fmt.Errorf("start: %w", err)
+	}
+	i.change()
+	return i.snapshot(), nil
+}
+
+// Signal signals the JVM.
+func (c connection) Signal(ctx context.Context, seen initd.State, p initd.Process, s initd.Signal) (initd.State, error) {
+	i, err := c.meant(ctx, seen)
+	if err != nil {
+		return initd.State{}, err
+	}
+	if now := i.state.Process; now == nil || now.StartID != p.StartID {
+		return initd.State{}, refuse(initd.CodeNotRunning, "start %d does not run", p.StartID)
+	}
+	switch s {
+	case initd.SignalTerminate:
+		i.jvm.Terminate()
+	case initd.SignalKill:
+		i.jvm.Kill()
+	case initd.SignalThreadDump:
+	}
+	return i.snapshot(), nil
+}
+
+// TakeStop takes the stop of the container over.
+func (c connection) TakeStop(ctx context.Context, seen initd.State, lease time.Duration) (initd.State, error) {
+	i, err := c.meant(ctx, seen)
+	if err != nil {
+		return initd.State{}, err
+	}
+	switch s := i.state.Stopping; {
+	case s == nil:
+		return initd.State{}, refuse(initd.CodeNotStopping, "nothing to take")
+	case s.Alone:
+		return initd.State{}, refuse(initd.CodeTooLate, "SIGTERM was sent to Cassandra already")
+	}
+	i.stopping(initd.Stopping{Since: i.state.Stopping.Since, Taken: true}, lease)
+	return i.snapshot(), nil
+}
+
+func refuse(code initd.Code, format string, args ...any) error {
+	return &initd.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}

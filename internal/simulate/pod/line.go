@@ -1,0 +1,110 @@
+package pod
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/agent/record"
+	"helenus.io/helenus/internal/core/layout"
+)
+
+// line is the agent's line to the API server: what it was told by its watches, and its writes. It lives as long as the agent.
+type line struct {
+	s     *Sandbox
+	agent *execute.Agent
+
+	record *v1alpha1.CassandraNode
+	known  bool
+	seeds  []string
+	heard  time.Time
+}
+
+// Record as it was last seen.
+func (l *line) Record() (*v1alpha1.CassandraNode, bool) { return l.record, l.known }
+
+// Seeds as they were last seen.
+func (l *line) Seeds() []string { return l.seeds }
+
+// HeardAt is when the server last answered: its watches are told something every minute even if nothing happens.
+func (l *line) HeardAt() time.Time {
+	if l.known && l.s.rt.APIReachable(l.s.machine) {
+		l.heard = l.s.rt.Line.Now().Truncate(time.Minute)
+	}
+	return l.heard
+}
+
+// list is what a watch begins with.
+func (l *line) list() {
+	ctx, c := context.Background(), l.s.rt.Observer
+	n := &v1alpha1.CassandraNode{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: l.s.pod.Namespace, Name: l.s.pod.Name}, n); err != nil {
+		n = nil
+	}
+	l.see(n)
+	seeds := &corev1.ConfigMap{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: l.s.pod.Namespace, Name: v1alpha1.SeedsName(l.s.cluster)}, seeds); err == nil {
+		l.seeSeeds(seeds)
+	}
+}
+
+func (l *line) see(n *v1alpha1.CassandraNode) {
+	l.record, l.known, l.heard = n, true, l.s.rt.Line.Now()
+	l.agent.Wake()
+}
+
+func (l *line) seeSeeds(m *corev1.ConfigMap) {
+	seeds, err := record.ParseSeeds(m.Data[layout.SeedsKey])
+	if err != nil || len(seeds) == 0 {
+		return
+	}
+	l.seeds, l.heard = seeds, l.s.rt.Line.Now()
+	l.agent.Wake()
+}
+
+// WriteStatus is the server-side apply that package record makes.
+func (l *line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error {
+	if !l.s.rt.APIReachable(l.s.machine) {
+		return fmt.Errorf("write status: %w", errUnreachable)
+	}
+	text, err := json.Marshal(status)
+	if err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	content := map[string]any{}
+	if err := json.Unmarshal(text, &content); err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CassandraNode",
+		"metadata": map[string]any{"name": l.s.pod.Name, "namespace": l.s.pod.Namespace, "uid": string(uid)},
+		"status":   content,
+	}}
+	if err := l.s.rt.Client(l.s.user()).Status().Patch(ctx, u, client.Apply, client.FieldOwner(v1alpha1.FieldManagerAgent), client.ForceOwnership); err != nil { //nolint:staticcheck // the subresource has no other apply for objects without a type
+		return fmt.Errorf("write status: %w", err)
+	}
+	n := &v1alpha1.CassandraNode{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, n); err != nil {
+		return fmt.Errorf("decode answer: %w", err)
+	}
+	n.ManagedFields = nil
+	if l.record != nil && l.record.UID == n.UID && version(n) > version(l.record) {
+		l.record, l.heard = n, l.s.rt.Line.Now()
+	}
+	return nil
+}
+
+func version(n *v1alpha1.CassandraNode) uint64 {
+	v, _ := strconv.ParseUint(n.ResourceVersion, 10, 64)
+	return v
+}

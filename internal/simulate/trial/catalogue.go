@@ -1,0 +1,175 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// The shapes of the scenarios.
+var (
+	oneNode    = shape{datacenters: 1, racks: 1, nodes: 1}
+	oneRack    = shape{datacenters: 1, racks: 1, nodes: 3}
+	threeRacks = shape{datacenters: 1, racks: 3, nodes: 1}
+	nineNodes  = shape{datacenters: 1, racks: 3, nodes: 3}
+	twoCenters = shape{datacenters: 2, racks: 2, nodes: 1}
+)
+
+// Catalogue of all scenarios by name.
+func Catalogue() []*Scenario {
+	return []*Scenario{
+		scenario("create-1", "one node forms a ring of its own", oneNode),
+		scenario("create-3", "three racks of one node form a ring", threeRacks),
+		scenario("create-rack", "three nodes of one rack form a ring", oneRack),
+		scenario("create-9", "three racks of three nodes form a ring", nineNodes),
+		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
+
+		scenario("delete-retain", "a ring is deleted and its claims stay", threeRacks,
+			Act{Name: "delete", Do: remove, Until: gone, Within: 20 * time.Minute}),
+		scenario("delete-delete", "a ring is deleted and leaves nothing", threeRacks.with(deleteClaims),
+			Act{Name: "delete", Do: removeData, Until: goneWithClaims, Within: 20 * time.Minute}),
+		scenario("recreate", "a cluster of the same name is created as soon as the old one lets the name go", threeRacks.with(deleteClaims),
+			Act{Name: "delete", Do: removeData, Until: func(w *world.World) bool { return get(w) == nil }, Within: 20 * time.Minute},
+			Act{Name: "create again", Do: createAgain, Until: ready, Within: 30 * time.Minute}),
+		scenario("adopt", "a ring is deleted and made anew from its retained claims", threeRacks,
+			Act{Name: "delete", Do: remember(remove), Until: gone, Within: 20 * time.Minute},
+			Act{Name: "adopt", Do: adopt, Until: ready, Within: 30 * time.Minute}),
+
+		scenario("pod-deleted", "a pod is deleted and its node comes back at another address", threeRacks,
+			Act{Name: "delete the pod", Do: deletePods(1), Until: again, Within: 15 * time.Minute}),
+		scenario("all-pods-deleted", "all pods are deleted at once", threeRacks,
+			Act{Name: "delete the pods", Do: deletePods(3), Until: again, Within: 20 * time.Minute}),
+		scenario("jvm-killed", "a JVM is killed and starts again in place", threeRacks,
+			Act{Name: "kill", Do: onePod(func(w *world.World, i int) { w.Pods.Sandboxes()[i].JVM().Kill() }), Until: again, Within: 15 * time.Minute}),
+		scenario("agent-killed", "an agent is killed and its JVM runs on", threeRacks,
+			Act{Name: "kill", Do: onePod(func(w *world.World, i int) { w.Pods.Sandboxes()[i].Kill(layout.AgentContainer) }), Until: again, Within: 15 * time.Minute}),
+		scenario("machine-lost", "a machine is lost and comes back with its disk", threeRacks,
+			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], true); return nil }, Until: again, Within: 15 * time.Minute}),
+	}
+}
+
+// Find a scenario by its name.
+func Find(name string) (*Scenario, error) {
+	var names []string
+	for _, s := range Catalogue() {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return nil, fmt.Errorf("there is no scenario %q; there are %v", name, names)
+}
+
+// creator creates a cluster of a shape.
+type creator interface {
+	act() Act
+	zones() []string
+	perZone() int
+}
+
+func (s shape) act() Act        { return s.create() }
+func (s shape) zones() []string { return zones[:s.racks] }
+func (s shape) perZone() int    { return s.datacenters * s.nodes }
+
+// changed is a shape with changes of its spec.
+type changed struct {
+	shape
+	change func(*v1alpha1.CassandraCluster)
+}
+
+func (s shape) with(change func(*v1alpha1.CassandraCluster)) changed { return changed{s, change} }
+func (c changed) act() Act                                           { return c.create(c.change) }
+
+// scenario begins with the creation of a cluster, which clients write to when it is there.
+func scenario(name, about string, of creator, acts ...Act) *Scenario {
+	s := &Scenario{Name: name, About: about, Zones: of.zones(), MachinesPerZone: of.perZone(), Acts: []Act{of.act()}}
+	if len(acts) > 0 {
+		s.Acts = append(s.Acts, Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 3}) }})
+	}
+	s.Acts = append(s.Acts, acts...)
+	return s
+}
+
+func deleteClaims(c *v1alpha1.CassandraCluster) {
+	c.Spec.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
+}
+
+// removeData deletes a cluster with its data, as its user wants.
+func removeData(w *world.World) error {
+	w.Network.Forget(world.Namespace + "." + clusterName)
+	return remove(w)
+}
+
+func goneWithClaims(w *world.World) bool {
+	return gone(w) && len(w.Server.Objects("PersistentVolumeClaim")) == 0
+}
+
+func createAgain(w *world.World) error {
+	return w.Person().Create(context.Background(), threeRacks.cluster(deleteClaims))
+}
+
+// former is the uid of the cluster that was deleted, kept in the world's notes.
+const former = "former cluster"
+
+func remember(do func(*world.World) error) func(*world.World) error {
+	return func(w *world.World) error {
+		if c := get(w); c != nil {
+			w.Notes[former] = string(c.UID)
+		}
+		return do(w)
+	}
+}
+
+func adopt(w *world.World) error {
+	return w.Person().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Volumes.Adopt = types.UID(w.Notes[former])
+	}))
+}
+
+func deletePods(n int) func(*world.World) error {
+	return func(w *world.World) error {
+		for _, s := range w.Pods.Sandboxes()[:n] {
+			if err := w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func onePod(do func(w *world.World, i int)) func(*world.World) error {
+	return func(w *world.World) error {
+		do(w, 0)
+		return nil
+	}
+}
+
+func notReady(w *world.World) bool {
+	c := get(w)
+	return c != nil && c.Status.ReadyNodes < c.Status.Nodes
+}
+
+// again says that every node serves, and that the cluster says so.
+func again(w *world.World) bool {
+	if !ready(w) {
+		return false
+	}
+	c := get(w)
+	serving := int32(0)
+	for _, s := range w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) && j.NativeOpen() {
+			serving++
+		}
+	}
+	return serving == c.Status.Nodes && c.Status.ReadyNodes == c.Status.Nodes
+}

@@ -1,0 +1,181 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// End is what a run leaves behind, without what is by chance: uids, times, addresses.
+type End struct {
+	// Objects by kind and name.
+	Objects map[string]string
+	// Ring is the state of the JVMs by node.
+	Ring map[string]string
+	// Created, Deleted and JVMs count what happened on the way.
+	Created, Deleted, JVMs map[string]int
+}
+
+// compared are the kinds of which the end is made.
+var compared = []string{
+	"CassandraCluster", "CassandraNode", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap", "Secret", "ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget",
+}
+
+func endOf(r *run) End {
+	e := End{Objects: map[string]string{}, Ring: map[string]string{}, Created: r.oracle.created, Deleted: r.oracle.deleted, JVMs: r.oracle.jvms}
+	for _, kind := range compared {
+		for _, o := range r.w.Server.Objects(kind) {
+			if o.GetNamespace() == world.Namespace {
+				e.Objects[kind+"/"+o.GetName()] = normal(o)
+			}
+		}
+	}
+	for _, s := range r.w.Pods.Sandboxes() {
+		state := "no JVM"
+		if j := s.JVM(); j != nil {
+			state = fmt.Sprintf("%s, clients %v", j.Mode(), j.NativeOpen())
+		}
+		e.Ring[s.Name()] = state
+	}
+	return e
+}
+
+// chance are fields that no two runs have in common, or whose difference is said elsewhere.
+var chance = map[string]bool{
+	"resourceVersion": true, "generation": true, "observedGeneration": true, "managedFields": true, "creationTimestamp": true, "selfLink": true,
+	"lastTransitionTime": true, "since": true, "startedAt": true, "finishedAt": true, "restarts": true, "addresses": true, "history": true,
+	"nodeName": true, "machine": true, "address": true, "clusterIP": true, "clusterIPs": true, "volumeName": true, "load": true,
+}
+
+var (
+	uuids     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times     = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`)
+	addresses = regexp.MustCompile(`\b10\.[0-9]+\.[0-9]+\.[0-9]+\b`)
+	steps     = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9]+\b`)
+	counts    = regexp.MustCompile(`\\"steps\\": [0-9]+`)
+	// What a ledger says of the replicas of a datacenter is not known to one that was rebuilt.
+	replicas = regexp.MustCompile(`,\\n  \\"replication\\": \{.*?\}`)
+	// An operation that was interrupted is tried again by another id, and finds less to do.
+	attempts = regexp.MustCompile(`<step>/keyspaces(-[0-9]+)?`)
+	altered  = regexp.MustCompile(`altered [a-z_, ]+|nothing had to be altered`)
+)
+
+func normal(o client.Object) string {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		panic(fmt.Sprintf("normalise %T: %v", o, err)) // they all have an encoding
+	}
+	switch o := o.(type) {
+	case *corev1.Secret:
+		content["data"] = slices.Sorted(maps.Keys(o.Data))
+	case *corev1.Pod, *corev1.PersistentVolumeClaim:
+		delete(content, "status")
+	}
+	text, err := json.Marshal(without(content))
+	if err != nil {
+		panic(fmt.Sprintf("normalise %T: %v", o, err))
+	}
+	out := uuids.ReplaceAllString(string(text), "<uid>")
+	out = times.ReplaceAllString(out, "<time>")
+	out = addresses.ReplaceAllString(out, "<ip>")
+	out = steps.ReplaceAllString(out, "<step>")
+	out = replicas.ReplaceAllString(out, "")
+	out = attempts.ReplaceAllString(out, "<step>/keyspaces")
+	out = altered.ReplaceAllString(out, "<altered>")
+	return counts.ReplaceAllString(out, `"steps": <n>`)
+}
+
+func without(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, inner := range v {
+			if !chance[key] {
+				out[key] = without(inner)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = without(inner)
+		}
+		return out
+	default:
+		return value
+	}
+}
+
+// compare holds the end against the expected one.
+func (r *run) compare(expected *End) {
+	if len(r.result.Violations) > 0 {
+		return
+	}
+	e := r.result.End
+	for _, name := range slices.Sorted(maps.Keys(expected.Objects)) {
+		got, here := e.Objects[name]
+		switch {
+		case !here:
+			r.violated("the end lacks %s", name)
+		case got != expected.Objects[name]:
+			r.violated("%s ends differently: %s", name, difference(expected.Objects[name], got))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Objects)) {
+		if _, wanted := expected.Objects[name]; !wanted {
+			r.violated("the end has %s, which the run without the fault has not", name)
+		}
+	}
+	if !maps.Equal(e.Ring, expected.Ring) {
+		r.violated("the ring ends as %v, not as %v", e.Ring, expected.Ring)
+	}
+	r.compareCounts(expected)
+}
+
+// compareCounts allows what the fault explains, and nothing else.
+func (r *run) compareCounts(expected *End) {
+	may := allowance{}
+	if r.Fault != nil {
+		may = kindOf(r.Fault).may
+	}
+	starts := 0
+	for name, n := range r.result.End.JVMs {
+		starts += n - expected.JVMs[name]
+	}
+	if starts > may.jvmStarts {
+		r.violated("%d JVMs started more than without the fault; %d may: %v, not %v", starts, may.jvmStarts, r.result.End.JVMs, expected.JVMs)
+	}
+	pods := 0
+	for _, name := range slices.Sorted(maps.Keys(r.result.End.Created)) {
+		more := r.result.End.Created[name] - expected.Created[name]
+		switch {
+		case strings.HasPrefix(name, "Pod/"):
+			pods += more
+		case more > 0 && !may.objects:
+			r.violated("%s was created %d times more than without the fault", name, more)
+		}
+	}
+	if pods > may.pods && may.pods >= 0 {
+		r.violated("%d pods were made more than without the fault; %d may", pods, may.pods)
+	}
+}
+
+// difference is the first place in which two texts differ.
+func difference(a, b string) string {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	const around = 60
+	cut := func(s string) string { return s[max(0, i-around):min(len(s), i+around)] }
+	return fmt.Sprintf("…%s… not …%s…", cut(b), cut(a))
+}

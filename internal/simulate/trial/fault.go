@@ -1,0 +1,213 @@
+package trial
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// Fault is one thing that goes wrong at one moment.
+type Fault struct {
+	Kind string
+	At   Moment
+}
+
+// String is the fault in one word, which ParseFault reads.
+func (f Fault) String() string { return f.Kind + "@" + f.At.String() }
+
+// ParseFault reads what String wrote.
+func ParseFault(text string) (Fault, error) {
+	kind, at, found := strings.Cut(text, "@")
+	if !found {
+		return Fault{}, fmt.Errorf("fault %q: want <kind>@<moment>", text)
+	}
+	if _, known := kinds[kind]; !known {
+		return Fault{}, fmt.Errorf("fault %q: there is no kind %q; there are %s", text, kind, strings.Join(Kinds(), ", "))
+	}
+	m, err := ParseMoment(at)
+	return Fault{kind, m}, err
+}
+
+// Kinds of faults by name.
+func Kinds() []string {
+	names := make([]string, 0, len(kinds))
+	for name := range kinds {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// kind is what a fault of a name does.
+type kind struct {
+	// about says it in words.
+	about string
+	// class groups kinds for counting.
+	class Class
+	// fits says at which moments it can strike.
+	fits func(m Moment) bool
+	// before and after strike around a request; what they return is the answer.
+	before func(t *run, r *apiserver.Request) error
+	after  func(t *run, r *apiserver.Request) error
+	// step strikes around a durable step of an agent.
+	step func(t *run, node string, done bool)
+	// world strikes beside the moment, in an event of its own.
+	world func(t *run)
+	// may says in what the end may differ from that of the run without the fault, and why.
+	may allowance
+}
+
+// Class of a fault.
+type Class string
+
+// The classes.
+const (
+	ClassCrash Class = "crash"  // a program is killed at a moment
+	ClassError Class = "error"  // a request is answered by an error
+	ClassAgent Class = "agent"  // an agent is killed at a durable step
+	ClassStale Class = "stale"  // an operator sees what was
+	ClassWorld Class = "world"  // pods, JVMs, machines, disks, objects
+	ClassHuman Class = "person" // a user changes their mind
+)
+
+// allowance is what a fault may change in the end, and why.
+type allowance struct {
+	// jvmStarts more than otherwise, in all.
+	jvmStarts int
+	// pods made anew, in all; -1 for any number.
+	pods int
+	// objects made anew of other kinds.
+	objects bool
+	why     string
+}
+
+const (
+	restartPause = 3 * time.Second
+	staleFor     = time.Minute
+	awayFor      = 2 * time.Minute
+)
+
+func anyRequest(m Moment) bool { return m.Who != whoDisk }
+func anyWrite(m Moment) bool   { return m.writes() }
+func operatorWrite(m Moment) bool {
+	return m.Who == whoOperator && m.writes()
+}
+func durableStep(m Moment) bool { return m.Who == whoDisk }
+
+func answer(f func(*apiserver.Request) error) func(*run, *apiserver.Request) error {
+	return func(_ *run, r *apiserver.Request) error { return f(r) }
+}
+
+func timeout(*run, *apiserver.Request) error {
+	return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+}
+
+var kinds map[string]kind
+
+func init() {
+	kinds = map[string]kind{
+		"kill-before": {
+			about: "the program that makes a request is killed before it has an effect", class: ClassCrash, fits: anyWrite,
+			before: func(t *run, r *apiserver.Request) error { t.killCaller(r); return nil },
+		},
+		"kill-after": {
+			about: "the program that makes a request is killed after it had its effect", class: ClassCrash, fits: anyWrite,
+			after: func(t *run, r *apiserver.Request) error { t.killCaller(r); return nil },
+		},
+		"conflict":       {about: "a write is answered 409", class: ClassError, fits: anyWrite, before: answer(apiserver.Conflict)},
+		"too-many":       {about: "a request is answered 429", class: ClassError, fits: anyRequest, before: answer(apiserver.TooManyRequests)},
+		"internal":       {about: "a request is answered 500", class: ClassError, fits: anyRequest, before: answer(apiserver.InternalError)},
+		"unavailable":    {about: "a request is answered 503", class: ClassError, fits: anyRequest, before: answer(apiserver.Unavailable)},
+		"forbidden":      {about: "a request is answered 403", class: ClassError, fits: anyRequest, before: answer(apiserver.Forbidden)},
+		"timeout":        {about: "a request times out without effect", class: ClassError, fits: anyRequest, before: timeout},
+		"timeout-effect": {about: "a write has its effect and times out", class: ClassError, fits: anyWrite, after: timeout},
+
+		"agent-killed-before": {
+			about: "an agent is killed before a durable step", class: ClassAgent, fits: durableStep,
+			step: func(t *run, node string, done bool) {
+				if !done {
+					t.killAgent(node)
+				}
+			},
+		},
+		"agent-killed-after": {
+			about: "an agent is killed after a durable step", class: ClassAgent, fits: durableStep,
+			step: func(t *run, node string, done bool) {
+				if done {
+					t.killAgent(node)
+				}
+			},
+		},
+
+		"second-operator": {
+			about: "another operator believes that it leads, for a minute", class: ClassWorld, fits: operatorWrite,
+			world: func(t *run) {
+				o := t.w.StartOperator(world.Install)
+				t.w.Line.After(staleFor, "second operator ends", o.Kill)
+			},
+		},
+		"jvm-killed": {
+			about: "a JVM is killed", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) {
+				if s := t.victim(); s != nil && s.JVM() != nil {
+					s.JVM().Kill()
+				}
+			},
+			may: allowance{jvmStarts: 1, why: "the killed JVM starts once more"},
+		},
+		"pod-deleted": {
+			about: "somebody deletes a pod", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) { t.deletePod() },
+			may:   allowance{jvmStarts: 1, pods: 1, why: "the deleted pod is made anew, and its JVM starts in it"},
+		},
+		"evicted": {
+			about: "a pod is evicted", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) { t.evict() },
+			may:   allowance{jvmStarts: 1, pods: 1, why: "the evicted pod is made anew, and its JVM starts in it"},
+		},
+		"machine-lost": {
+			about: "a machine is lost and comes back with its disks after two minutes", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) { t.loseMachine() },
+			may:   allowance{jvmStarts: 3, pods: -1, why: "what was on the machine starts again"},
+		},
+		"partition": {
+			about: "a machine is cut off from everything for two minutes", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) { t.partition() },
+			may:   allowance{jvmStarts: 2, pods: -1, why: "what could not start in the meantime is tried again"},
+		},
+		"ledger-deleted": {
+			about: "somebody deletes the ledger", class: ClassWorld, fits: operatorWrite,
+			world: func(t *run) { t.deleteLedger() },
+			may:   allowance{objects: true, why: "the ledger is made anew"},
+		},
+		"records-deleted": {
+			about: "somebody deletes all records of nodes", class: ClassWorld, fits: operatorWrite,
+			world: func(t *run) { t.deleteRecords() },
+			may:   allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are made anew; a pod that has not joined may be, too"},
+		},
+		"status-lost": {
+			about: "the status of all our objects is lost, as a restore does", class: ClassWorld, fits: operatorWrite,
+			world: func(t *run) { t.loseStatus() },
+		},
+	}
+	for _, lag := range []int{1, 2, 5} {
+		kinds[fmt.Sprintf("stale-%d", lag)] = kind{
+			about: fmt.Sprintf("the operator's view of the kind that is written misses the last %d changes for a minute", lag), class: ClassStale, fits: operatorWrite,
+			world: func(t *run) { t.stale(lag, staleFor, false) },
+		}
+	}
+	kinds["stale-restart"] = kind{
+		about: "the operator's view of the kind that is written stands still until it is restarted a minute later", class: ClassStale, fits: operatorWrite,
+		world: func(t *run) { t.stale(1<<20, staleFor, true) },
+	}
+	kinds["skipped"] = kind{
+		about: "the operator's view gets the next change of the kind that is written without waking anybody", class: ClassStale, fits: operatorWrite,
+		world: func(t *run) { t.skip() },
+	}
+}

@@ -1,0 +1,82 @@
+package trial
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"helenus.io/helenus/internal/agent/journal/memdisk"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// Moment is a place in a run where a fault can strike: the nth time that a program does one thing.
+type Moment struct {
+	// Who does it: operator, or agent.
+	Who string
+	// Does is the verb of a request, with its subresource, or the durable step of an agent.
+	Does string
+	// What it is done to: a kind and a name, or a node and a file.
+	What string
+	// Nth time, from 1.
+	Nth int
+}
+
+// String is the moment in one word, which ParseMoment reads.
+func (m Moment) String() string { return fmt.Sprintf("%s:%s:%s:%d", m.Who, m.Does, m.What, m.Nth) }
+
+// ParseMoment reads what String wrote.
+func ParseMoment(text string) (Moment, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 4 {
+		return Moment{}, fmt.Errorf("moment %q: want <who>:<does>:<what>:<nth>", text)
+	}
+	nth, err := strconv.Atoi(parts[3])
+	if err != nil || nth < 1 {
+		return Moment{}, fmt.Errorf("moment %q: %q is not a number of 1 or more", text, parts[3])
+	}
+	return Moment{parts[0], parts[1], parts[2], nth}, nil
+}
+
+// writes says that the moment is that of a request that changes something.
+func (m Moment) writes() bool {
+	verb, _, _ := strings.Cut(m.Does, "/")
+	return apiserver.Verb(verb).Writes() && m.Who != whoDisk
+}
+
+// The programs of moments.
+const (
+	whoOperator = "operator"
+	whoAgent    = "agent"
+	whoDisk     = "disk"
+)
+
+// momentOfRequest is nil for requests of nobody's program.
+func momentOfRequest(r *apiserver.Request) *Moment {
+	m := Moment{Who: whoAgent, Does: string(r.Verb), What: r.Kind + "/" + r.Name}
+	switch {
+	case strings.HasPrefix(r.User, world.UserOperator):
+		m.Who = whoOperator
+	case r.User == world.UserPerson || r.User == world.UserKubernetes:
+		return nil
+	}
+	if r.Subresource != "" {
+		m.Does += "/" + r.Subresource
+	}
+	return &m
+}
+
+// momentOfStep is a durable step of an agent: the same files are written again and again, so that node and step make it one.
+func momentOfStep(node string, s memdisk.Step) Moment {
+	return Moment{Who: whoDisk, Does: string(s.Op), What: node + "/" + strings.ReplaceAll(s.Name, ":", "_")}
+}
+
+// counter numbers moments.
+type counter map[Moment]int
+
+func (c counter) next(m Moment) Moment {
+	m.Nth = 0
+	c[m]++
+	m.Nth = c[m]
+	return m
+}

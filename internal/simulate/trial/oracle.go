@@ -1,0 +1,310 @@
+package trial
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// oracle watches a run and knows what must never be.
+type oracle struct {
+	*run
+	// writes of operators and agents, and the last of them.
+	writes      int
+	lastWrite   time.Time
+	lastWritten string
+	// created and deleted count objects by kind and name.
+	created, deleted map[string]int
+	// jvms counts starts by node.
+	jvms map[string]int
+	// hostIDs are those that each node has ever had, by cluster and node.
+	hostIDs map[string]string
+	// authorities are the credentials of each cluster.
+	authorities map[types.UID]string
+	// lastLedger is the last that was written.
+	lastLedger *facts.Ledger
+	// served are clusters that have let clients in.
+	served map[types.UID]bool
+}
+
+func newOracle(r *run) *oracle {
+	o := &oracle{
+		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{}, hostIDs: map[string]string{},
+		authorities: map[types.UID]string{}, served: map[types.UID]bool{}, lastWrite: world.Began,
+	}
+	r.w.Watch(o.changed)
+	return o
+}
+
+// changed judges a change of an object.
+func (o *oracle) changed(e apiserver.Event) {
+	writes := o.w.Server.Writes()
+	w := writes[len(writes)-1]
+	byOperator := strings.HasPrefix(w.User, world.UserOperator)
+	if byOperator || strings.HasPrefix(w.User, "system:serviceaccount:") {
+		o.writes++
+		o.lastWrite, o.lastWritten = o.w.Line.Now(), fmt.Sprintf("%s %s %s/%s", w.User, w.Verb, e.Kind, e.Key.Name)
+	}
+	name := e.Kind + "/" + uuids.ReplaceAllString(e.Key.Name, "<uid>")
+	switch e.Type {
+	case apiserver.Added:
+		o.created[name]++
+	case apiserver.Deleted:
+		o.deleted[name]++
+	case apiserver.Modified:
+	}
+	if byOperator && e.Type != apiserver.Added && !o.seen(w.User, e.New.GetUID()) {
+		o.violated("I5: %s writes %s of the uid %s, which it has never seen", w.User, name, e.New.GetUID())
+	}
+	begunDeleting := e.Type == apiserver.Deleted || e.New.GetDeletionTimestamp() != nil && e.Old != nil && e.Old.GetDeletionTimestamp() == nil
+	switch object := e.New.(type) {
+	case *corev1.Pod:
+		if byOperator && begunDeleting {
+			o.podDeleted(object)
+		}
+	case *corev1.PersistentVolumeClaim:
+		if byOperator && begunDeleting {
+			o.claimDeleted(object)
+		}
+	case *corev1.ConfigMap:
+		o.seeds(e, object)
+		o.ledger(e, object)
+	case *corev1.Secret:
+		o.secret(e, object)
+	case *v1alpha1.CassandraNode:
+		o.record(e, object, byOperator)
+	}
+}
+
+func (o *oracle) seen(user string, uid types.UID) bool {
+	for _, operator := range o.w.Operators() {
+		if operator.Name() == user {
+			return operator.HasSeen(uid)
+		}
+	}
+	return true // it was killed by this very write
+}
+
+// podDeleted: no pod of a node that serves is deleted, unless its cluster is.
+func (o *oracle) podDeleted(p *corev1.Pod) {
+	if c := get(o.w); c == nil || c.DeletionTimestamp != nil || string(c.UID) != p.Labels[v1alpha1.LabelClusterUID] {
+		if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().NativeOpen() && (c == nil || string(c.UID) == p.Labels[v1alpha1.LabelClusterUID]) {
+			o.violated("principle 7: pod %s is deleted while its JVM serves clients: it was not stopped in order", p.Name)
+		}
+		return
+	}
+	if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) {
+		o.violated("I1: the operator deletes pod %s, whose node is NORMAL", p.Name)
+	}
+}
+
+func (o *oracle) sandbox(uid types.UID) *pod.Sandbox {
+	for _, s := range o.w.Pods.Sandboxes() {
+		if s.PodUID() == uid {
+			return s
+		}
+	}
+	return nil
+}
+
+// claimDeleted: I3.
+func (o *oracle) claimDeleted(c *corev1.PersistentVolumeClaim) {
+	cluster := get(o.w)
+	of := c.Labels[v1alpha1.LabelClusterUID]
+	switch {
+	case c.Status.Phase != corev1.ClaimBound:
+	case cluster == nil || string(cluster.UID) != of:
+		o.violated("I3: claim %s is deleted, whose cluster is another than the present one or none", c.Name)
+	case cluster.DeletionTimestamp == nil:
+		if v := o.w.Kube.Volume(c); v != nil && !pod.ContentOf(v).Data.Report().Empty() {
+			o.violated("I3: claim %s is deleted with data on it while its cluster lives", c.Name)
+		}
+	case cluster.Spec.Volumes.OnClusterDeletion != v1alpha1.ClaimDelete:
+		o.violated("I3: claim %s is deleted although volumes.onClusterDeletion is %s", c.Name, cluster.Spec.Volumes.OnClusterDeletion)
+	default:
+		for _, s := range o.w.Pods.Sandboxes() {
+			if s.Name() == c.Labels[v1alpha1.LabelNode] && s.JVM() != nil {
+				o.violated("I3: claim %s is deleted while a JVM of node %s lives", c.Name, s.Name())
+			}
+		}
+	}
+}
+
+// seeds: I6.
+func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap) {
+	if m.Name != v1alpha1.SeedsName(clusterName) || e.Type == apiserver.Deleted || m.DeletionTimestamp != nil {
+		return
+	}
+	text := m.Data[layout.SeedsKey]
+	if text == "" {
+		o.violated("I6: the list of seeds is empty")
+	}
+}
+
+// ledger: I8. An open step is closed before the next one is opened.
+func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap) {
+	if m.Name != v1alpha1.LedgerName(clusterName) || e.Type == apiserver.Deleted {
+		return
+	}
+	old, now := o.lastLedger, o.decode(m)
+	o.lastLedger = now
+	if old == nil || now == nil || old.ClusterUID != now.ClusterUID || e.Type != apiserver.Modified {
+		return
+	}
+	if old.Step != nil && now.Step != nil && old.Step.ID != now.Step.ID {
+		o.violated("I8: step %s is opened while step %s is open", now.Step.ID, old.Step.ID)
+	}
+	for name, id := range old.Members {
+		if was, still := now.Members[name]; !still || was != id {
+			o.violated("the ledger forgets that node %s is the member %s: it says %q", name, id, was)
+		}
+	}
+	if old.TrafficAllowed && !now.TrafficAllowed {
+		o.violated("I11: the ledger takes back that clients may come in")
+	}
+}
+
+func (o *oracle) decode(m *corev1.ConfigMap) *facts.Ledger {
+	l, err := facts.DecodeLedger(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+	if err != nil {
+		o.violated("the ledger cannot be read: %v", err)
+		return nil
+	}
+	return l
+}
+
+// secret: I7.
+func (o *oracle) secret(e apiserver.Event, s *corev1.Secret) {
+	if s.Name != v1alpha1.AuthorityName(clusterName) || e.Type == apiserver.Deleted {
+		return
+	}
+	uid := types.UID(s.Labels[v1alpha1.LabelClusterUID])
+	key := string(s.Data[corev1.TLSPrivateKeyKey])
+	if before, known := o.authorities[uid]; known && before != key {
+		o.violated("I7: the certificate authority of the cluster is generated anew")
+	}
+	o.authorities[uid] = key
+}
+
+// record: tickets, host ids, intents.
+func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator bool) {
+	if n.Spec.ClientTraffic == v1alpha1.TrafficOpen {
+		o.served[n.Spec.Cluster.UID] = true
+	}
+	if e.Type == apiserver.Deleted {
+		return
+	}
+	var old *v1alpha1.CassandraNode
+	if e.Old != nil {
+		old = e.Old.(*v1alpha1.CassandraNode)
+	}
+	if byOperator && n.Spec.Join != nil && (old == nil || old.Spec.Join == nil) {
+		o.ticket(n)
+	}
+	if id := n.Status.HostID; id != "" {
+		key := string(n.Spec.Cluster.UID) + "/" + n.Name
+		if before, known := o.hostIDs[key]; known && before != id {
+			o.violated("node %s was %s and is %s: it has joined twice", n.Name, before, id)
+		}
+		o.hostIDs[key] = id
+	}
+	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID && old.Spec.Member.HostID != m.HostID {
+		o.violated("the record of node %s changes its member from %s to %s", n.Name, old.Spec.Member.HostID, m.HostID)
+	}
+}
+
+// ticket: I8 and I11.
+func (o *oracle) ticket(n *v1alpha1.CassandraNode) {
+	l := o.lastLedger // somebody else may have deleted it since
+	if l == nil {
+		o.violated("node %s gets a ticket without a ledger", n.Name)
+		return
+	}
+	step, _, _ := strings.Cut(n.Spec.Join.ID, "/")
+	if l.Step == nil || l.Step.ID != step {
+		o.violated("I8: node %s gets ticket %s, and no such step is open", n.Name, n.Spec.Join.ID)
+	}
+	if n.Spec.Join.Mode == v1alpha1.JoinNew && o.served[n.Spec.Cluster.UID] {
+		o.violated("I11: node %s gets a New ticket after clients were let in", n.Name)
+	}
+}
+
+// jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member.
+func (o *oracle) jvmStarts(s *pod.Sandbox) *cassandra.Exit {
+	o.jvms[s.Name()]++
+	c := get(o.w)
+	if c == nil {
+		return nil
+	}
+	before, member := o.hostIDs[string(c.UID)+"/"+s.Name()]
+	if member && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {
+		o.violated("DataLost: node %s, which is the member %s, starts on an empty disk", s.Name(), before)
+	}
+	for _, other := range o.w.Pods.Sandboxes() {
+		if other != s && other.Name() == s.Name() && other.JVM() != nil {
+			o.violated("node %s starts in pod %s while its JVM in pod %s runs", s.Name(), s.PodUID(), other.PodUID())
+		}
+	}
+	return nil
+}
+
+// atTheEnd compares what is said with what is.
+func (o *oracle) atTheEnd() {
+	c := get(o.w)
+	if c == nil || len(o.result.Violations) > 0 {
+		return
+	}
+	serving := 0
+	for _, s := range o.w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) && j.NativeOpen() {
+			serving++
+		}
+	}
+	wanted := 0
+	for _, n := range o.w.Server.Objects("CassandraNode") {
+		if n.GetLabels()[v1alpha1.LabelClusterUID] == string(c.UID) {
+			wanted++
+		}
+	}
+	says := meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady)
+	if is := serving == wanted && wanted > 0; says != is {
+		o.violated("the condition Ready is %v, and %d of %d nodes serve clients", says, serving, wanted)
+	}
+	if int(c.Status.ReadyNodes) != serving {
+		o.violated("status.readyNodes is %d, and %d nodes serve clients", c.Status.ReadyNodes, serving)
+	}
+	for _, m := range o.w.Audit() {
+		o.violated("a write that was acknowledged is lost: %s", m)
+	}
+}
+
+// why says how the cluster stands, for an act that does not end.
+func (o *oracle) why() string {
+	c := get(o.w)
+	if c == nil {
+		return "there is no cluster"
+	}
+	var parts []string
+	for _, condition := range c.Status.Conditions {
+		parts = append(parts, fmt.Sprintf("%s=%s %s", condition.Type, condition.Status, condition.Message))
+	}
+	if s := c.Status.Step; s != nil {
+		parts = append(parts, "step "+s.Name+": "+s.Message)
+	}
+	for _, b := range c.Status.Blocked {
+		parts = append(parts, "blocked by "+b.Guard+": "+b.Message)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,268 @@
+package trial
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/internal/agent/journal/memdisk"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// Trial is one run.
+type Trial struct {
+	Scenario *Scenario
+	Seed     uint64
+	// Fault is nil for none.
+	Fault *Fault
+	// Quiet is how long nothing may be written at the end; 0 for a few minutes.
+	Quiet time.Duration
+	// Tell keeps the story.
+	Tell bool
+}
+
+// String is the one line by which a trial is run again.
+func (t Trial) String() string {
+	name := fmt.Sprintf("%s/%d", t.Scenario.Name, t.Seed)
+	if t.Fault != nil {
+		name += "/" + t.Fault.String()
+	}
+	return name
+}
+
+// Result of a trial.
+type Result struct {
+	// Violations of what must hold, each in a sentence.
+	Violations []string
+	// Fired says that the fault struck.
+	Fired bool
+	// Moments of writes and durable steps, in order.
+	Moments []Moment
+	// Requests are all of them, reads too.
+	Requests []Moment
+	End      End
+	// Took is virtual time to the end of the last act.
+	Took   time.Duration
+	Events uint64
+	Story  []string
+}
+
+// run is a trial under way.
+type run struct {
+	Trial
+	w        *world.World
+	oracle   *oracle
+	count    counter
+	open     map[uint64]Moment
+	result   Result
+	strikes  int
+	lagged   string
+	lag      int
+	skipping string
+}
+
+const (
+	// patience is what a fault may add to an act.
+	patience = 30 * time.Minute
+	// settle is how long nothing must have been written for the world to count as silent, and silence how long that may take.
+	settle  = 2 * time.Minute
+	silence = 2 * time.Hour
+)
+
+// Run runs the trial. Expected is the end of the run without a fault; nil for that run itself.
+func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
+	r := &run{Trial: t, count: counter{}, open: map[uint64]Moment{}}
+	var err error
+	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones, MachinesPerZone: t.Scenario.MachinesPerZone}); err != nil {
+		panic(fmt.Sprintf("make the world: %v", err)) // a defect of the simulator
+	}
+	if t.Tell {
+		r.w.Story = r.tell
+		r.w.Server.Watch(func(apiserver.Event) {
+			writes := r.w.Server.Writes()
+			r.tell("write", writes[len(writes)-1].String())
+		})
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.violated("panic: %v", p)
+			panicked(r, p)
+		}
+		r.result.Events = r.w.Line.Events()
+		result = r.result
+		r.w.End()
+	}()
+	r.oracle = newOracle(r)
+	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Skip: r.skips}
+	r.w.Pods.Hook = r.step
+	r.w.Pods.Start = r.oracle.jvmStarts
+	r.w.StartOperator(world.Install)
+	r.acts()
+	r.quiet()
+	r.oracle.atTheEnd()
+	r.result.End = endOf(r)
+	if expected != nil {
+		r.compare(expected)
+	}
+	return r.result
+}
+
+func (r *run) tell(who, line string) {
+	r.result.Story = append(r.result.Story, fmt.Sprintf("%9.3fs %-12s %s", r.w.Line.Now().Sub(world.Began).Seconds(), who, line))
+}
+
+func (r *run) violated(format string, args ...any) {
+	text := fmt.Sprintf("%.3fs: ", r.w.Line.Now().Sub(world.Began).Seconds()) + fmt.Sprintf(format, args...)
+	for _, v := range r.result.Violations {
+		if _, rest, _ := strings.Cut(v, ": "); strings.HasSuffix(text, ": "+rest) {
+			return // once is enough
+		}
+	}
+	r.result.Violations = append(r.result.Violations, text)
+	if r.Tell {
+		r.tell("VIOLATION", text)
+	}
+}
+
+// acts plays the scenario.
+func (r *run) acts() {
+	for _, a := range r.Scenario.Acts {
+		if r.Tell {
+			r.tell("act", a.Name)
+		}
+		if a.Do != nil {
+			if err := a.Do(r.w); err != nil {
+				r.violated("act %s: %v", a.Name, err)
+				return
+			}
+		}
+		within := a.Within
+		if r.Fault != nil {
+			within += patience
+		}
+		if a.Until != nil && !r.w.Line.RunUntil(r.w.Line.Now().Add(within), func() bool { return a.Until(r.w) }) {
+			r.violated("act %s is not over after %s: %s", a.Name, within, r.oracle.why())
+			return
+		}
+	}
+	r.result.Took = r.w.Line.Now().Sub(world.Began)
+}
+
+// quiet waits until nothing is written any more, and sees to it that it stays so.
+func (r *run) quiet() {
+	if len(r.result.Violations) > 0 {
+		return
+	}
+	if !r.w.Line.RunUntil(r.w.Line.Now().Add(silence), func() bool { return r.w.Line.Now().Sub(r.oracle.lastWrite) > settle && r.strikes == 0 }) {
+		r.violated("still writing %s after the end: %s", silence, r.oracle.lastWritten)
+		return
+	}
+	length := r.Quiet
+	if length == 0 {
+		length = settle
+	}
+	before := r.oracle.writes
+	r.w.Line.RunFor(length)
+	if n := r.oracle.writes - before; n > 0 {
+		r.violated("I10: %d writes in %s in which nothing happened, the last: %s", n, length, r.oracle.lastWritten)
+	}
+}
+
+// before and after stand around each request of an operator or agent.
+func (r *run) before(request *apiserver.Request) error {
+	m := momentOfRequest(request)
+	if m == nil {
+		return nil
+	}
+	at := r.count.next(*m)
+	r.result.Requests = append(r.result.Requests, at)
+	if at.writes() {
+		r.result.Moments = append(r.result.Moments, at)
+	}
+	if r.Fault == nil || r.Fault.At != at {
+		return nil
+	}
+	k := kindOf(r.Fault)
+	if k.after != nil {
+		r.open[request.Sequence] = at
+	}
+	if k.world != nil {
+		r.strike(k)
+	}
+	if k.before == nil {
+		return nil
+	}
+	r.fired()
+	return k.before(r, request)
+}
+
+func (r *run) after(request *apiserver.Request, err error) error {
+	if _, here := r.open[request.Sequence]; !here {
+		return nil
+	}
+	delete(r.open, request.Sequence)
+	if err == nil { // otherwise it had no effect
+		r.fired()
+		return kindOf(r.Fault).after(r, request)
+	}
+	return err
+}
+
+// strike has the world go wrong beside the moment.
+func (r *run) strike(k kind) {
+	r.fired()
+	r.strikes++
+	r.w.Line.After(time.Millisecond, "fault", func() {
+		r.strikes--
+		k.world(r)
+	})
+}
+
+// later keeps the world from counting as silent until something has happened.
+func (r *run) later(d time.Duration, what string, do func()) {
+	r.strikes++
+	r.w.Line.After(d, what, func() {
+		r.strikes--
+		do()
+	})
+}
+
+func (r *run) fired() {
+	r.result.Fired = true
+	if r.Tell {
+		r.tell("FAULT", r.Fault.String())
+	}
+}
+
+func kindOf(f *Fault) kind { return kinds[f.Kind] }
+
+// step stands around each durable step of an agent.
+func (r *run) step(s *pod.Sandbox, step memdisk.Step, done bool) error {
+	m := momentOfStep(s.Name(), step)
+	if !done {
+		at := r.count.next(m)
+		r.result.Moments = append(r.result.Moments, at)
+		if r.Fault != nil && r.Fault.At == at && kindOf(r.Fault).step != nil {
+			r.open[0] = at
+			r.fired()
+			kindOf(r.Fault).step(r, s.Name(), false)
+		}
+		return nil
+	}
+	if _, here := r.open[0]; here && r.Fault != nil {
+		delete(r.open, 0)
+		kindOf(r.Fault).step(r, s.Name(), true)
+	}
+	return nil
+}
+
+// panicked adds the place of a panic to the story.
+func panicked(r *run, p any) {
+	r.tell("PANIC", fmt.Sprint(p))
+	for line := range strings.SplitSeq(string(debug.Stack()), "\n") {
+		r.tell("PANIC", line)
+	}
+}

@@ -1,0 +1,119 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// Scenario is a story with a known end.
+type Scenario struct {
+	Name string
+	// About says in a sentence what happens.
+	About string
+	// Zones and machines in each of the world.
+	Zones           []string
+	MachinesPerZone int
+	// Acts happen one after the other.
+	Acts []Act
+}
+
+// Act is something that the user or fate does, and how things stand when it is over.
+type Act struct {
+	Name string
+	// Do does it. An error is one of the story, not of the product.
+	Do func(w *world.World) error
+	// Until holds at the end.
+	Until func(w *world.World) bool
+	// Within bounds it; a fault adds its own delay.
+	Within time.Duration
+}
+
+// clusterName of all scenarios.
+const clusterName = "orders"
+
+// shape of a cluster: nodes of each rack of each datacenter.
+type shape struct {
+	datacenters, racks, nodes int
+}
+
+// cluster in that shape: small nodes, a rack in each zone.
+func (s shape) cluster(change ...func(*v1alpha1.CassandraCluster)) *v1alpha1.CassandraCluster {
+	var text strings.Builder
+	fmt.Fprintf(&text, `
+metadata: {namespace: %s, name: %s}
+spec:
+  version: 5.0.6
+  node:
+    resources: {limits: {memory: 2Gi}}
+    storage: {data: {size: 2Gi}}
+    jvm: {heap: 384Mi}
+  datacenters:
+`, world.Namespace, clusterName)
+	for d := range s.datacenters {
+		fmt.Fprintf(&text, "  - {name: dc%d, nodesPerRack: %d, replicationFactor: %d, racks: [", d+1, s.nodes, min(3, s.racks*s.nodes))
+		for r := range s.racks {
+			fmt.Fprintf(&text, "{name: r%d, node: {placement: {zone: %s}}}, ", r+1, zones[r])
+		}
+		text.WriteString("]}\n")
+	}
+	c := &v1alpha1.CassandraCluster{}
+	if err := yaml.UnmarshalStrict([]byte(text.String()), c); err != nil {
+		panic(fmt.Sprintf("scenario's cluster: %v", err)) // it is part of the program
+	}
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+var zones = []string{"a", "b", "c"}
+
+// create has the user create the cluster, and waits until it serves.
+func (s shape) create(change ...func(*v1alpha1.CassandraCluster)) Act {
+	return Act{
+		Name:   "create",
+		Do:     func(w *world.World) error { return w.Person().Create(context.Background(), s.cluster(change...)) },
+		Until:  ready,
+		Within: 15 * time.Minute,
+	}
+}
+
+func get(w *world.World) *v1alpha1.CassandraCluster {
+	c, _ := w.Server.Object("CassandraCluster", keyOf(clusterName)).(*v1alpha1.CassandraCluster)
+	return c
+}
+
+// ready says that the cluster is as its spec wants it, in its own words.
+func ready(w *world.World) bool {
+	c := get(w)
+	return c != nil && c.Status.ObservedGeneration == c.Generation && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady) &&
+		!meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReconciling)
+}
+
+// gone says that the cluster and all that a user must not find afterwards is away.
+func gone(w *world.World) bool {
+	if get(w) != nil {
+		return false
+	}
+	for _, kind := range []string{"CassandraNode", "Pod", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding"} {
+		for _, o := range w.Server.Objects(kind) {
+			if o.GetLabels()[v1alpha1.LabelCluster] == clusterName {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func remove(w *world.World) error {
+	return client.IgnoreNotFound(w.Person().Delete(context.Background(), shape{}.cluster()))
+}

@@ -1,0 +1,158 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+func keyOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: world.Namespace, Name: name}
+}
+
+// killCaller kills the program that makes a request. It does not return if that is the caller's own.
+func (r *run) killCaller(request *apiserver.Request) {
+	if strings.HasPrefix(request.User, world.UserOperator) {
+		for _, o := range r.w.Operators() {
+			if o.Name() == request.User {
+				r.restart()
+				o.Kill()
+			}
+		}
+		return
+	}
+	r.killAgent(request.Name)
+}
+
+// restart starts an operator in a while, as its Deployment does.
+func (r *run) restart() {
+	r.later(restartPause, "operator starts again", func() { r.w.StartOperator(world.Install) })
+}
+
+func (r *run) killAgent(node string) {
+	for _, s := range r.w.Pods.Sandboxes() {
+		if s.Name() == node {
+			s.Kill("agent")
+		}
+	}
+}
+
+// victim is the pod that a fault meets: another for each moment, the same for the same.
+func (r *run) victim() *pod.Sandbox {
+	all := r.w.Pods.Sandboxes()
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(r.result.Moments)%len(all)]
+}
+
+// victimMachine is the machine of the victim, or one of all while there is none.
+func (r *run) victimMachine() string {
+	if s := r.victim(); s != nil {
+		return s.Machine()
+	}
+	names := r.w.Kube.Machines()
+	return names[len(r.result.Moments)%len(names)]
+}
+
+func (r *run) deletePod() {
+	if s := r.victim(); s != nil {
+		_ = r.w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}})
+	}
+}
+
+func (r *run) evict() {
+	if s := r.victim(); s != nil {
+		_ = r.w.Kube.Evict(keyOf(s.Name()))
+	}
+}
+
+func (r *run) loseMachine() {
+	name := r.victimMachine()
+	r.w.Kube.Lose(name)
+	r.later(awayFor, "machine "+name+" returns", func() { r.w.Kube.Return(name, true) })
+}
+
+func (r *run) partition() {
+	name := r.victimMachine()
+	r.w.Partition(name, true)
+	r.later(awayFor, "machine "+name+" is back", func() { r.w.Heal(name) })
+}
+
+func (r *run) deleteLedger() {
+	_ = r.w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
+}
+
+func (r *run) deleteRecords() {
+	for _, o := range r.w.Server.Objects("CassandraNode") {
+		_ = r.w.Person().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}})
+	}
+}
+
+// loseStatus takes the status of every object of ours away.
+func (r *run) loseStatus() {
+	person := r.w.Person()
+	var clusters v1alpha1.CassandraClusterList
+	var nodes v1alpha1.CassandraNodeList
+	for _, l := range []client.ObjectList{&clusters, &nodes} {
+		if err := person.List(context.Background(), l); err != nil {
+			panic(fmt.Sprintf("list %T: %v", l, err)) // nothing stands in the way of a person
+		}
+	}
+	for i := range clusters.Items {
+		clusters.Items[i].Status = v1alpha1.CassandraClusterStatus{}
+		_ = person.Status().Update(context.Background(), &clusters.Items[i])
+	}
+	for i := range nodes.Items {
+		nodes.Items[i].Status = v1alpha1.CassandraNodeStatus{}
+		_ = person.Status().Update(context.Background(), &nodes.Items[i])
+	}
+}
+
+// stale has the operator's view of a kind miss its last changes for a while.
+func (r *run) stale(lag int, d time.Duration, restart bool) {
+	r.lagged, _, _ = strings.Cut(r.Fault.At.What, "/")
+	r.lag = lag
+	r.later(d, "the view catches up", func() {
+		r.lag = 0
+		if restart {
+			for _, o := range r.w.Operators() {
+				o.Kill()
+			}
+			r.restart()
+			return
+		}
+		for _, o := range r.w.Operators() {
+			o.CatchUp(r.lagged)
+		}
+	})
+}
+
+func (r *run) lagOf(_ *world.Operator, kind string) int {
+	if kind == r.lagged {
+		return r.lag
+	}
+	return 0
+}
+
+func (r *run) skip() { r.skipping, _, _ = strings.Cut(r.Fault.At.What, "/") }
+
+// skips says once that nobody is woken by a change.
+func (r *run) skips(_ *world.Operator, kind string) bool {
+	if r.skipping != kind {
+		return false
+	}
+	r.skipping = ""
+	return true
+}

@@ -1,0 +1,80 @@
+package trial
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"helenus.io/helenus/internal/simulate/apiserver"
+)
+
+func kindsOf(t testing.TB) *apiserver.Kinds {
+	t.Helper()
+	files, err := filepath.Glob("../../../config/crd/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no definitions: %v", err)
+	}
+	var texts [][]byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	kinds, err := CompileKinds(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kinds
+}
+
+// Every scenario comes to its end when nothing goes wrong, whatever the choices.
+func TestScenariosEndWithoutAFault(t *testing.T) {
+	kinds := kindsOf(t)
+	for _, s := range Catalogue() {
+		t.Run(s.Name, func(t *testing.T) {
+			for seed := range uint64(2) {
+				trial := Trial{Scenario: s, Seed: seed}
+				result := trial.Run(kinds, nil)
+				for _, v := range result.Violations {
+					t.Errorf("%s: %s", trial, v)
+				}
+				if len(result.Moments) == 0 || result.Took <= 0 {
+					t.Errorf("%s: nothing happened", trial)
+				}
+			}
+		})
+	}
+}
+
+// The same name runs the same: otherwise a failure could not be found again.
+func TestATrialRunsTheSameAgain(t *testing.T) {
+	kinds := kindsOf(t)
+	trial, err := Parse("create-3/7/kill-after@operator:create:Pod/orders-dc1-r2-0:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := trial.Run(kinds, nil), trial.Run(kinds, nil)
+	if !first.Fired || first.Events != second.Events || first.Took != second.Took || len(first.Moments) != len(second.Moments) {
+		t.Fatalf("%d events in %s, then %d in %s", first.Events, first.Took, second.Events, second.Took)
+	}
+	for i := range first.Moments {
+		if first.Moments[i] != second.Moments[i] {
+			t.Fatalf("moment %d is %s, then %s", i, first.Moments[i], second.Moments[i])
+		}
+	}
+}
+
+func BenchmarkFormation(b *testing.B) {
+	kinds := kindsOf(b)
+	s, err := Find("create-3")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if result := (Trial{Scenario: s, Seed: 1}).Run(kinds, nil); len(result.Violations) > 0 {
+			b.Fatal(result.Violations)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/observe"
+	"helenus.io/helenus/internal/operator"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/process"
+	"helenus.io/helenus/internal/simulate/timeline"
+)
+
+// Install is what operators are installed with.
+var Install = facts.Install{Version: "simulated", AgentImage: "helenus/agent:simulated"}
+
+// Operator is one run of the real operator, from the start of its process until it is killed.
+type Operator struct {
+	w          *World
+	name       string
+	install    facts.Install
+	process    *process.Process
+	cache      *apiserver.Cache
+	reconciler *operator.Reconciler
+	queue      map[types.NamespacedName]*item
+	delivering map[string]*timeline.Event
+	// seen are the uids of all objects that it has read.
+	seen map[types.UID]bool
+	// Passes counts them.
+	Passes int
+}
+
+// item is a cluster in the queue of a controller.
+type item struct {
+	event    *timeline.Event
+	at       time.Time
+	running  bool
+	dirty    bool
+	failures int
+}
+
+// StartOperator starts one that leads, or believes that it does.
+func (w *World) StartOperator(install facts.Install) *Operator {
+	w.started++
+	o := &Operator{w: w, name: fmt.Sprintf("%s-%d", UserOperator, w.started), install: install, queue: map[types.NamespacedName]*item{}, delivering: map[string]*timeline.Event{}, seen: map[types.UID]bool{}}
+	w.operators = append(w.operators, o)
+	o.process = process.Start(w.Line, o.name, o.run)
+	o.process.OnEnd(func() {
+		if o.cache != nil {
+			o.cache.Close()
+		}
+		for i, other := range w.operators {
+			if other == o {
+				w.operators = append(w.operators[:i:i], w.operators[i+1:]...)
+				break
+			}
+		}
+	})
+	return o
+}
+
+// Operators that run.
+func (w *World) Operators() []*Operator { return w.operators }
+
+// Name is also its user at the API server.
+func (o *Operator) Name() string { return o.name }
+
+// HasSeen says that it has read an object, by whatever way.
+func (o *Operator) HasSeen(uid types.UID) bool { return o.seen[uid] }
+
+// Kill ends it at once.
+func (o *Operator) Kill() { o.process.Kill() }
+
+// run is the process: it fills its cache, and looks at every cluster.
+func (o *Operator) run(ctx context.Context, p *process.Process) {
+	p.Wait(ctx, o.w.Line.Between(500*time.Millisecond, 2*time.Second), nil)
+	c := witness{o.w.Server.As(o.name), o.seen}
+	o.cache = apiserver.NewCache(o.w.Server, operator.Cached)
+	agents := &observe.Agents{
+		Dial: func(t observe.Target) observe.Asker { return o.w.Pods.Dial(p, t.UID, t.Node, t.Pod, t.Address) },
+		Wake: o.enqueue, Threads: p,
+	}
+	o.reconciler = &operator.Reconciler{
+		Reader:  &observe.Reader{Cache: witnessReader{o.cache, o.seen}, Live: c, Agents: agents, Install: o.install, Now: p.Now},
+		Writer:  &act.Writer{Client: c, Live: c, Recorder: recorder{o.w}, Now: p.Now},
+		Status:  c,
+		Metrics: operator.NewMetrics(prometheus.NewRegistry()),
+		Now:     p.Now,
+	}
+	for _, object := range o.w.Server.Objects("CassandraCluster") {
+		o.enqueue(client.ObjectKeyFromObject(object))
+	}
+}
+
+// changed is an event for the cache: it is shown a moment later, in the order of its kind.
+func (o *Operator) changed(e apiserver.Event) {
+	if o.cache == nil {
+		return
+	}
+	o.deliver(e.Kind)
+}
+
+func (o *Operator) deliver(kind string) {
+	if o.delivering[kind] != nil {
+		return
+	}
+	o.delivering[kind] = o.w.Line.After(o.w.Line.Between(5*time.Millisecond, 60*time.Millisecond), "informer of "+o.name, func() {
+		delete(o.delivering, kind)
+		if o.process.Dead() {
+			return
+		}
+		lag := 0
+		if f := o.w.Faults.Lag; f != nil {
+			lag = f(o, kind)
+		}
+		for _, e := range o.cache.Deliver(kind, o.cache.Pending(kind)-lag) {
+			var old, now client.Object
+			if e.Type != apiserver.Added {
+				old = e.Old
+			}
+			if e.Type != apiserver.Deleted {
+				now = e.New
+			}
+			if f := o.w.Faults.Skip; f != nil && f(o, kind) {
+				continue
+			}
+			for _, key := range operator.Wakes(old, now) {
+				o.enqueue(key)
+			}
+		}
+	})
+}
+
+// enqueue has a cluster looked at as soon as can be.
+func (o *Operator) enqueue(key types.NamespacedName) { o.enqueueIn(key, time.Millisecond) }
+
+func (o *Operator) enqueueIn(key types.NamespacedName, d time.Duration) {
+	if o.process.Dead() {
+		return
+	}
+	q := o.queue[key]
+	if q == nil {
+		q = &item{}
+		o.queue[key] = q
+	}
+	at := o.w.Line.Now().Add(d)
+	switch {
+	case q.running:
+		// Looked at again after the pass that is under way; the later wish of two counts only if there is no earlier one.
+		if !q.dirty || at.Before(q.at) {
+			q.dirty, q.at = true, at
+		}
+		return
+	case q.event != nil && !at.Before(q.at):
+		return
+	}
+	o.w.Line.Cancel(q.event)
+	q.at = at
+	q.event = o.w.Line.After(d, "queue of "+o.name, func() {
+		q.event = nil
+		if !o.process.Dead() {
+			q.running, q.dirty = true, false
+			o.process.Go(func() { o.pass(key, q) })
+		}
+	})
+}
+
+// The limits of controller-runtime's queue.
+const (
+	firstRetry   = 5 * time.Millisecond
+	longestRetry = 1000 * time.Second
+)
+
+func (o *Operator) pass(key types.NamespacedName, q *item) {
+	o.Passes++
+	ctx := logr.NewContext(context.Background(), o.logger())
+	result, err := o.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: key})
+	q.running = false
+	if q.dirty {
+		o.enqueueIn(key, max(q.at.Sub(o.w.Line.Now()), 0))
+	}
+	switch {
+	case err != nil:
+		o.w.say(o.name, "pass of %s: %v", key.Name, err)
+		o.enqueueIn(key, min(firstRetry<<min(q.failures, 20), longestRetry))
+		q.failures++
+	case result.RequeueAfter > 0:
+		q.failures = 0
+		o.enqueueIn(key, result.RequeueAfter)
+	default:
+		q.failures = 0
+	}
+}
+
+func (o *Operator) logger() logr.Logger {
+	if o.w.Story == nil {
+		return logr.Discard()
+	}
+	return funcr.New(func(prefix, args string) { o.w.say(o.name, "%s %s", prefix, args) }, funcr.Options{})
+}
+
+// recorder takes the operator's events.
+type recorder struct{ w *World }
+
+func (r recorder) Eventf(_, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	r.w.say("event", "%s %s: "+note, append([]any{eventType, reason}, args...)...)
+}
+
+// CatchUp shows what was held back of a kind.
+func (o *Operator) CatchUp(kind string) {
+	if o.cache != nil && !o.process.Dead() {
+		o.deliver(kind)
+	}
+}

@@ -1,0 +1,207 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/kube"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/timeline"
+)
+
+// Namespace that the clusters of a world are in.
+const Namespace = "shop"
+
+// Users of the API server.
+const (
+	// UserPerson is who writes clusters.
+	UserPerson = "person"
+	// UserKubernetes are kubelet, scheduler and controllers.
+	UserKubernetes = "kubernetes"
+	// UserOperator begins the name of every operator.
+	UserOperator = "operator"
+)
+
+// Began is when every world begins.
+var Began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Options of a world.
+type Options struct {
+	// Kinds that its API server serves: see Kinds.
+	Kinds *apiserver.Kinds
+	// Seed decides every choice.
+	Seed uint64
+	// Zones and machines in each.
+	Zones           []string
+	MachinesPerZone int
+}
+
+// Faults are what goes wrong. A nil function is a fault that does not happen.
+type Faults struct {
+	// Before and After stand around every request of an operator or agent; see apiserver.Interceptor.
+	Before func(r *apiserver.Request) error
+	After  func(r *apiserver.Request, err error) error
+	// Lag says how many of the latest changes of a kind an operator's cache does not show yet.
+	Lag func(o *Operator, kind string) int
+	// Skip says that a change is shown without waking anybody.
+	Skip func(o *Operator, kind string) bool
+}
+
+// World is one.
+type World struct {
+	Line    *timeline.Timeline
+	Server  *apiserver.Server
+	Kube    *kube.Cluster
+	Network *cassandra.Network
+	Pods    *pod.Runtime
+	Faults  Faults
+	// Notes are what a scenario remembers from one act to the next.
+	Notes map[string]string
+
+	operators []*Operator
+	started   int
+	collector *apiserver.Collector
+	uids      *rand.Rand
+	// parted are machines that are cut off from the API server and the operator; isolated those whose pods reach no others.
+	parted, isolated map[string]bool
+	watchers         []func(apiserver.Event)
+	// Story takes what programs say, one line each; nil for nothing.
+	Story func(who, line string)
+}
+
+// New makes a world without operators.
+func New(o Options) (*World, error) {
+	w := &World{
+		Line: timeline.New(Began, o.Seed), Notes: map[string]string{}, parted: map[string]bool{}, isolated: map[string]bool{},
+		uids: rand.New(rand.NewPCG(o.Seed, 1)), //nolint:gosec // reproducible, not secret
+	}
+	w.Server = apiserver.New(o.Kinds, apiserver.Options{Now: w.Line.Now, NewUID: w.uid})
+	w.Network = cassandra.New(w.Line, cassandra.Options{})
+	kubernetes := w.Server.As(UserKubernetes)
+	w.Pods = &pod.Runtime{
+		Line: w.Line, Network: w.Network,
+		Client: w.Server.As, Observer: kubernetes, Base: base,
+		APIReachable: func(machine string) bool { return !w.parted[machine] },
+		Reachable: func(from, to string) bool {
+			return from == to || !w.isolated[from] && !w.isolated[to] && (from != "" || !w.parted[to])
+		},
+		Probed: func(uid types.UID) { w.Kube.ReadyMayHaveChanged(uid) },
+		Logf:   func(format string, args ...any) { w.say("agent", format, args...) },
+	}
+	if err := kubernetes.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
+		return nil, fmt.Errorf("create namespace: %w", err)
+	}
+	var err error
+	if w.Kube, err = kube.New(w.Line, kubernetes, w.Pods, kube.Options{Zones: o.Zones, MachinesPerZone: o.MachinesPerZone}); err != nil {
+		return nil, err
+	}
+	w.collector = apiserver.NewCollector(w.Server)
+	w.Server.Intercept(interceptor{w})
+	w.Server.Watch(w.changed)
+	return w, nil
+}
+
+func (w *World) uid() types.UID {
+	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", w.uids.Uint32(), w.uids.Uint32N(1<<16), w.uids.Uint32N(1<<12), w.uids.Uint32N(1<<12), w.uids.Uint64N(1<<48)))
+}
+
+func (w *World) say(who, format string, args ...any) {
+	if w.Story != nil {
+		w.Story(who, fmt.Sprintf(format, args...))
+	}
+}
+
+// Watch has every change of an object told.
+func (w *World) Watch(see func(apiserver.Event)) { w.watchers = append(w.watchers, see) }
+
+// changed spreads a change of an object to all who watch: each hears of it a moment later.
+func (w *World) changed(e apiserver.Event) {
+	deleted := e.Type == apiserver.Deleted
+	switch e.Kind {
+	case "Pod", "PersistentVolumeClaim", "PodDisruptionBudget":
+		w.Line.After(time.Millisecond, "informers of Kubernetes", func() { w.Kube.Changed(e.New, deleted) })
+	case "CassandraNode", "ConfigMap":
+		w.Pods.Changed(e.New, deleted)
+	}
+	if deleted || len(e.New.GetFinalizers()) > 0 && e.New.GetDeletionTimestamp() != nil {
+		w.Line.After(w.Line.Between(10*time.Millisecond, 500*time.Millisecond), "garbage collector", w.collector.Collect)
+	}
+	for _, o := range w.operators {
+		o.changed(e)
+	}
+	for _, see := range w.watchers {
+		see(e)
+	}
+}
+
+// End ends all programs, so that nothing of the world stays in memory.
+func (w *World) End() {
+	for len(w.operators) > 0 {
+		w.operators[0].Kill()
+	}
+	for _, s := range w.Pods.Sandboxes() {
+		s.Kill(layout.CassandraContainer)
+		s.Kill(layout.AgentContainer)
+	}
+}
+
+// Person writes as the user does.
+func (w *World) Person() client.Client { return w.Server.As(UserPerson) }
+
+// Partition cuts a machine off from the API server and the operator; with its pods' own traffic too if all is set.
+func (w *World) Partition(machine string, all bool) {
+	w.parted[machine], w.isolated[machine] = true, all
+	w.Kube.Partition(machine)
+	if all {
+		w.Network.Isolate(w.Pods.Addresses(machine)...)
+	}
+}
+
+// Heal ends a partition.
+func (w *World) Heal(machine string) {
+	w.Network.Heal(w.Pods.Addresses(machine)...)
+	delete(w.parted, machine)
+	delete(w.isolated, machine)
+	w.Kube.Heal(machine)
+	for _, s := range w.Pods.Sandboxes() {
+		if s.Machine() == machine {
+			s.Reconnect()
+		}
+	}
+}
+
+// interceptor lets requests of the product's programs take time, and the faults have them.
+type interceptor struct{ w *World }
+
+func (i interceptor) Before(r *apiserver.Request) error {
+	if r.User == UserPerson || r.User == UserKubernetes {
+		return nil
+	}
+	if r.Verb.Writes() {
+		i.w.Line.Sleep(i.w.Line.Between(2*time.Millisecond, 20*time.Millisecond))
+	}
+	if f := i.w.Faults.Before; f != nil {
+		return f(r)
+	}
+	return nil
+}
+
+func (i interceptor) After(r *apiserver.Request, err error) error {
+	if r.User == UserPerson || r.User == UserKubernetes {
+		return nil
+	}
+	if f := i.w.Faults.After; f != nil {
+		return f(r, err)
+	}
+	return nil
+}
