@@ -22,6 +22,8 @@ type pod struct {
 	// known is what the machine's kubelet last saw of it; nil before it did. A kubelet that is cut off sees nothing new.
 	known   *corev1.Pod
 	machine *Machine
+	// assumed is the machine that the scheduler has given it, before the API server's word of that is back.
+	assumed string
 	address netip.Addr
 	sandbox Sandbox
 	// containers by name: the sidecars first.
@@ -63,6 +65,14 @@ func (k *Cluster) now() metav1.Time { return metav1.NewTime(k.line.Now()) }
 
 func (p *pod) object() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.seen.Namespace, Name: p.seen.Name}}
+}
+
+// machineName is the machine that the pod has; empty if it has none yet.
+func (p *pod) machineName() string {
+	if p.seen.Spec.NodeName != "" {
+		return p.seen.Spec.NodeName
+	}
+	return p.assumed
 }
 
 func (k *Cluster) podChanged(o *corev1.Pod, deleted bool) {

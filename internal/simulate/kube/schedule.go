@@ -17,7 +17,7 @@ func (k *Cluster) place() {
 		k.placing = k.line.After(k.soon(), "scheduler", func() {
 			k.placing = nil
 			for _, p := range slices.Clone(k.order) {
-				if p.seen.Spec.NodeName == "" && p.seen.DeletionTimestamp == nil {
+				if p.machineName() == "" && p.seen.DeletionTimestamp == nil {
 					k.placeOne(p)
 				}
 			}
@@ -57,6 +57,7 @@ func (k *Cluster) placeOne(p *pod) {
 	if err := k.client.SubResource("binding").Create(context.Background(), p.seen.DeepCopy(), binding); err != nil {
 		panic(fmt.Sprintf("bind pod %s: %v", p.seen.Name, err))
 	}
+	p.assumed = best.Name
 }
 
 func (k *Cluster) unplaceable(p *pod, message string) {
@@ -68,7 +69,7 @@ func (k *Cluster) unplaceable(p *pod, message string) {
 func (k *Cluster) podsOn(machine string) int {
 	n := 0
 	for _, p := range k.order {
-		if p.seen.Spec.NodeName == machine {
+		if p.machineName() == machine {
 			n++
 		}
 	}
@@ -96,7 +97,7 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 				return err.Error()
 			}
 			for _, other := range k.order {
-				if other.seen.UID != pod.UID && other.seen.Spec.NodeName == m.Name && other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
+				if other.seen.UID != pod.UID && other.machineName() == m.Name && other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
 					return "node(s) didn't match pod anti-affinity rules"
 				}
 			}
