@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -49,9 +50,9 @@ func Catalogue() []*Scenario {
 		scenario("all-pods-deleted", "all pods are deleted at once", threeRacks,
 			Act{Name: "delete the pods", Do: deletePods(3), Until: again, Within: 20 * time.Minute}),
 		scenario("jvm-killed", "a JVM is killed and starts again in place", threeRacks,
-			Act{Name: "kill", Do: onePod(func(w *world.World, i int) { w.Pods.Sandboxes()[i].JVM().Kill() }), Until: again, Within: 15 * time.Minute}),
+			Act{Name: "kill", Do: onePod(killJVM), Until: again, Within: 15 * time.Minute}),
 		scenario("agent-killed", "an agent is killed and its JVM runs on", threeRacks,
-			Act{Name: "kill", Do: onePod(func(w *world.World, i int) { w.Pods.Sandboxes()[i].Kill(layout.AgentContainer) }), Until: again, Within: 15 * time.Minute}),
+			Act{Name: "kill", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) }), Until: again, Within: 15 * time.Minute}),
 		scenario("machine-lost", "a machine is lost and comes back with its disk", threeRacks,
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], true); return nil }, Until: again, Within: 15 * time.Minute}),
@@ -138,7 +139,8 @@ func adopt(w *world.World) error {
 
 func deletePods(n int) func(*world.World) error {
 	return func(w *world.World) error {
-		for _, s := range w.Pods.Sandboxes()[:n] {
+		all := w.Pods.Sandboxes() // a fault may have taken some already
+		for _, s := range all[:min(n, len(all))] {
 			if err := w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
 				return err
 			}
@@ -147,10 +149,19 @@ func deletePods(n int) func(*world.World) error {
 	}
 }
 
-func onePod(do func(w *world.World, i int)) func(*world.World) error {
+// onePod does something to the first pod, if there is any.
+func onePod(do func(*pod.Sandbox)) func(*world.World) error {
 	return func(w *world.World) error {
-		do(w, 0)
+		if all := w.Pods.Sandboxes(); len(all) > 0 {
+			do(all[0])
+		}
 		return nil
+	}
+}
+
+func killJVM(s *pod.Sandbox) {
+	if j := s.JVM(); j != nil {
+		j.Kill()
 	}
 }
 
