@@ -25,11 +25,12 @@ KUBECONFIG_GIVEN := $(if $(filter command%,$(origin KUBECONFIG)),$(KUBECONFIG))
 
 ## Use
 .PHONY: demo demo-down
-demo: $(if $(KUBECONFIG_GIVEN),,local-tools) ## Everything from nothing: Kubernetes, images, Helenus, a three-rack ring, a row written and read (KUBECONFIG=FILE uses a cluster you have)
-	cd dev/demo && go run . up $(if $(KUBECONFIG_GIVEN),--kubeconfig $(KUBECONFIG_GIVEN))
+demo: $(if $(KUBECONFIG_GIVEN),,local-tools) ## Everything from nothing: Kubernetes, images, Helenus, a three-rack ring, a row written and read (KUBECONFIG=FILE uses a cluster you have, OPERATOR_IMAGE= and AGENT_IMAGE= the images you gave it)
+	cd dev/demo && go run . up $(if $(KUBECONFIG_GIVEN),--kubeconfig $(abspath $(KUBECONFIG_GIVEN))) \
+	  $(if $(OPERATOR_IMAGE),--operator-image $(OPERATOR_IMAGE)) $(if $(AGENT_IMAGE),--agent-image $(AGENT_IMAGE))
 
 demo-down: ## Remove the demo and, if it was on this machine, its Kubernetes
-	cd dev/demo && go run . down $(if $(KUBECONFIG_GIVEN),--kubeconfig $(KUBECONFIG_GIVEN))
+	cd dev/demo && go run . down $(if $(KUBECONFIG_GIVEN),--kubeconfig $(abspath $(KUBECONFIG_GIVEN)))
 	@$(if $(KUBECONFIG_GIVEN),:,$(MAKE) cluster-down)
 
 ## A real cluster on this machine

@@ -152,7 +152,7 @@ func (u *up) installHelenus(ctx context.Context) error {
 		err := install.AwaitOperator(ctx, u.cluster, func(missing string) { s.Note("%s", missing) })
 		if err != nil && strings.Contains(err.Error(), "cannot pull image") && !u.onThisMachine {
 			err = fmt.Errorf("%w\nThe machines of this cluster need an image that they can pull. Build the images by `bin/images build %s %s --repo .`, push the files that it names to a "+
-				"registry which the cluster reaches, and name them by --operator-image and --agent-image", err, local.OperatorImage, local.AgentImage)
+				"registry which the cluster reaches, and name them by OPERATOR_IMAGE= and AGENT_IMAGE= (--operator-image and --agent-image)", err, local.OperatorImage, local.AgentImage)
 		}
 		if err == nil {
 			s.Note("in namespace %s", install.Namespace)
