@@ -207,6 +207,22 @@ func shallow(object client.Object) client.Object {
 	return &unstructured.Unstructured{Object: content}
 }
 
+// copyOf is an object whose own fields, and those of its metadata, can be set, and of a built-in kind everything.
+func (k *kind) copyOf(object client.Object) client.Object {
+	if k.custom != nil {
+		return shallow(object)
+	}
+	return object.DeepCopyObject().(client.Object)
+}
+
+// comparable is a version in a form that has a fingerprint.
+func (v *version) comparable() (any, error) {
+	if u, custom := v.object.(*unstructured.Unstructured); custom {
+		return u, nil
+	}
+	return v.encoding()
+}
+
 // sameContent compares everything but metadata.
 func sameContent(a, b map[string]any) bool {
 	count := 0

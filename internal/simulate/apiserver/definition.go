@@ -34,6 +34,8 @@ type definition struct {
 	validator       validation.SchemaValidator
 	statusValidator validation.SchemaValidator
 	rules           *cel.Validator
+	// valid are changes that were found valid before.
+	valid memo[struct{}]
 }
 
 // define compiles the one served version of a definition.

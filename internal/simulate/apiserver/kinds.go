@@ -29,6 +29,8 @@ type Kinds struct {
 	named  map[string]*kind
 	types  map[reflect.Type]*kind
 	lists  map[reflect.Type]*kind
+	// applies are those that were worked out before.
+	applies memo[outcome]
 }
 
 // kind is one kind that is served.

@@ -8,6 +8,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +39,7 @@ func (w *writing) patch(sort types.PatchType, data []byte, force *bool) (*versio
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		change = func(content map[string]any) (map[string]any, error) {
-			merged, ok := merge(content, patch).(map[string]any)
+			merged, ok := mergePatch(content, patch).(map[string]any)
 			if !ok {
 				return nil, apierrors.NewBadRequest("a merge patch must be an object")
 			}
@@ -90,8 +91,8 @@ func (w *writing) patched(live *version, change func(map[string]any) (map[string
 	return object, w.own(live, object), nil
 }
 
-// merge is RFC 7386: a JSON merge patch. The target is changed.
-func merge(target, patch any) any {
+// mergePatch is RFC 7386: a JSON merge patch. The target is changed.
+func mergePatch(target, patch any) any {
 	fields, ok := patch.(map[string]any)
 	if !ok {
 		return patch
@@ -105,7 +106,7 @@ func merge(target, patch any) any {
 			delete(out, key)
 			continue
 		}
-		out[key] = merge(out[key], value)
+		out[key] = mergePatch(out[key], value)
 	}
 	return out
 }
@@ -153,30 +154,59 @@ func (w *writing) apply(applied *unstructured.Unstructured, force *bool) (*versi
 	return w.change(func(live *version) (client.Object, ownership, error) { return w.applied(live, applied, forced) }, nil, true)
 }
 
+// outcome is what an apply comes to; it is shared.
+type outcome struct {
+	object  client.Object
+	entries []metav1.ManagedFieldsEntry
+}
+
 func (w *writing) applied(live *version, applied *unstructured.Unstructured, force bool) (client.Object, ownership, error) {
 	before, entries := w.kind.live(live)
+	now := w.now()
+	question := []any{w.kind.Kind, w.subresource(), w.manager, force, now.Unix(), applied, entries, nil}
+	if live != nil {
+		content, err := live.comparable()
+		if err != nil {
+			return nil, ownership{}, err
+		}
+		question[len(question)-1] = content
+	}
+	mark := printOf(question...)
+	known, found := w.kinds.applies.get(mark)
+	if !found {
+		var err error
+		if known, err = w.merge(live, before, entries, applied, force, now); err != nil {
+			return nil, ownership{}, err
+		}
+		w.kinds.applies.put(mark, known)
+	}
+	return w.kind.copyOf(known.object), ownership{entries: known.entries}, nil
+}
+
+// merge works out an apply.
+func (w *writing) merge(live *version, before client.Object, entries []metav1.ManagedFieldsEntry, applied *unstructured.Unstructured, force bool, now metav1.Time) (outcome, error) {
 	result, err := w.kind.managers[w.subresource()].Apply(before, applied.DeepCopy(), w.manager, force)
 	if err != nil {
-		return nil, ownership{}, err
+		return outcome{}, err
 	}
 	object := result.(client.Object)
-	owned := ownership{entries: timed(entries, object.GetManagedFields(), w.now())}
-	if live != nil && sameOwners(entries, owned.entries) {
+	owned := timed(entries, object.GetManagedFields(), now)
+	if live != nil && sameOwners(entries, owned) {
 		// Nobody owns anything else than before, so the times stay as they were.
-		owned.entries = entries
+		owned = entries
 	}
 	object.SetManagedFields(nil)
 	object, err = w.kind.decode(object)
 	if err != nil {
-		return nil, ownership{}, err
+		return outcome{}, err
 	}
 	if live == nil && object.GetUID() != "" {
-		return nil, ownership{}, apierrors.NewConflict(w.kind.resource, w.key.Name,
+		return outcome{}, apierrors.NewConflict(w.kind.resource, w.key.Name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", object.GetUID()))
 	}
 	if object.GetName() != w.key.Name {
-		return nil, ownership{}, apierrors.NewBadRequest(
+		return outcome{}, apierrors.NewBadRequest(
 			fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", object.GetName(), w.key.Name))
 	}
-	return object, owned, nil
+	return outcome{object, owned}, nil
 }

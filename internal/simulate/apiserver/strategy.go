@@ -61,10 +61,19 @@ func (k *kind) validateUpdate(ctx context.Context, object, old client.Object, su
 	objectMeta, oldMeta := metaOf(object), metaOf(old)
 	if k.custom != nil {
 		now, before := object.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
+		check := k.custom.validateUpdate
 		if subresource == subresourceStatus {
-			return k.custom.validateStatus(ctx, now, before, objectMeta, oldMeta)
+			check = k.custom.validateStatus
 		}
-		return k.custom.validateUpdate(ctx, now, before, objectMeta, oldMeta)
+		mark := printOf(k.Kind, subresource, now, before)
+		if _, valid := k.custom.valid.get(mark); valid {
+			return nil
+		}
+		errs := check(ctx, now, before, objectMeta, oldMeta)
+		if len(errs) == 0 {
+			k.custom.valid.put(mark, struct{}{})
+		}
+		return errs
 	}
 	errs := validateMetaUpdate(objectMeta, oldMeta)
 	check := k.rules.validateUpdate
