@@ -11,7 +11,7 @@ BIN   := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 
 # The modules of the repository. Those that need a running server have targets of their own.
-UNIT_MODULES := . internal/simulate dev/localkube dev/images dev/demo
+UNIT_MODULES := . internal/simulate dev/localkube dev/images dev/demo tools/mutants
 MODULES      := $(UNIT_MODULES) test/api $(wildcard test/e2e) tools
 
 .PHONY: help
@@ -69,7 +69,7 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-api test-cluster e2e bench sweep sweep-full lint verify
+.PHONY: test test-unit test-api test-cluster e2e bench sweep sweep-full mutants lint verify
 test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
@@ -97,6 +97,11 @@ sweep: ## Break Helenus in a simulated world: a share of all moments and faults,
 sweep-full: ## The whole sweep: takes an hour or more
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd
 
+mutants: $(TOOLS)/gremlins ## Change the core's code in a thousand places and see that its tests notice (PACKAGES=internal/core/guard is one package; MUTANT_WORKERS=2 takes two cores)
+	cd tools/mutants && nice -n 15 go run . --root $(CURDIR) --gremlins $(TOOLS)/gremlins --logs $(BIN)/mutants --workers $(MUTANT_WORKERS) $(PACKAGES)
+
+MUTANT_WORKERS := 1
+
 bench: local-tools ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the machine alone meanwhile)
 	cd test/e2e && go run ./bench
 
@@ -120,6 +125,11 @@ tidy: ## go mod tidy in every module
 
 fmt: $(TOOLS)/golangci-lint ## Format all Go code
 	@for m in $(filter-out tools,$(MODULES)); do (cd $$m && $(TOOLS)/golangci-lint fmt --config $(CURDIR)/.golangci.yaml); done
+
+$(TOOLS)/gremlins: tools/mutants/go.mod tools/mutants/go.sum
+	@mkdir -p $(TOOLS)
+	cd tools/mutants && GOBIN=$(TOOLS) go install github.com/go-gremlins/gremlins/cmd/gremlins
+	@touch $@
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	@mkdir -p $(TOOLS)
