@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,6 +53,11 @@ func (c *Cache) table(k *kind) *table {
 
 // Pending counts the changes of a kind that the cache was not told of.
 func (c *Cache) Pending(kind string) int { return len(c.pending[kind]) }
+
+// Behind are the kinds of which the cache was not told everything, sorted.
+func (c *Cache) Behind() []string {
+	return slices.Sorted(maps.Keys(c.pending))
+}
 
 // Deliver tells the cache of the next n changes of a kind, and returns those that are of objects which it held or holds.
 func (c *Cache) Deliver(kind string, n int) []Event {

@@ -48,6 +48,8 @@ type Runtime struct {
 	Hook func(s *Sandbox, step memdisk.Step, done bool) error
 	// Start, where there is one, is called before each start of a JVM; a fault makes the start fail.
 	Start func(s *Sandbox) *cassandra.Exit
+	// Host, where there is one, returns what an agent touches in place of what it would.
+	Host func(s *Sandbox, h execute.Host) execute.Host
 	// Logf takes the lines of the agents' logs.
 	Logf func(format string, args ...any)
 
@@ -276,7 +278,7 @@ func (s *Sandbox) newAgent(p *process.Process) *execute.Agent {
 	if g := s.pod.Spec.TerminationGracePeriodSeconds; g != nil {
 		grace = time.Duration(*g) * time.Second
 	}
-	return execute.New(execute.Host{
+	host := execute.Host{
 		Threads: p,
 		Init:    connection{s.rt.Line, func() *initContainer { return s.init }},
 		Journal: agentpod.NewJournal(s.content(v1alpha1.VolumeData).Files),
@@ -285,7 +287,11 @@ func (s *Sandbox) newAgent(p *process.Process) *execute.Agent {
 		JVM:     newJVM(s),
 		Peers:   peers{s},
 		Logf:    s.rt.Logf,
-	}, node.Self{
+	}
+	if s.rt.Host != nil {
+		host = s.rt.Host(s, host)
+	}
+	return execute.New(host, node.Self{
 		ClusterUID: s.uid, Node: s.pod.Name, PodUID: s.pod.UID, Address: s.address.String(), AgentVersion: "simulated", FactsPort: layout.FactsPort,
 		StartedAt: s.rt.Line.Now(), GracePeriod: grace,
 	}, execute.Options{MemoryLimit: memoryLimit, Random: s.rt.Line.Dice().Float64})

@@ -22,6 +22,8 @@ type Trial struct {
 	Quiet time.Duration
 	// Tell keeps the story.
 	Tell bool
+	// Wrap is for tests of the product's safeguards. It has no part in the name.
+	Wrap world.Wrap
 }
 
 // String is the one line by which a trial is run again.
@@ -76,7 +78,7 @@ const (
 func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 	r := &run{Trial: t, count: counter{}, open: map[uint64]Moment{}}
 	var err error
-	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones, MachinesPerZone: t.Scenario.MachinesPerZone}); err != nil {
+	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones, MachinesPerZone: t.Scenario.MachinesPerZone, Wrap: t.Wrap}); err != nil {
 		panic(fmt.Sprintf("make the world: %v", err)) // a defect of the simulator
 	}
 	if t.Tell {

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/observe"
@@ -37,6 +38,8 @@ type Operator struct {
 	delivering map[string]*timeline.Event
 	// seen are the uids of all objects that it has read.
 	seen map[types.UID]bool
+	// frozen is an operator whose view stands still, standby one that watches and does not lead.
+	frozen, standby bool
 	// Passes counts them.
 	Passes int
 }
@@ -52,8 +55,15 @@ type item struct {
 
 // StartOperator starts one that leads, or believes that it does.
 func (w *World) StartOperator(install facts.Install) *Operator {
+	return w.startOperator(install, false)
+}
+
+// StartStandby starts one that watches and does nothing before it leads.
+func (w *World) StartStandby(install facts.Install) *Operator { return w.startOperator(install, true) }
+
+func (w *World) startOperator(install facts.Install, standby bool) *Operator {
 	w.started++
-	o := &Operator{w: w, name: fmt.Sprintf("%s-%d", UserOperator, w.started), install: install, queue: map[types.NamespacedName]*item{}, delivering: map[string]*timeline.Event{}, seen: map[types.UID]bool{}}
+	o := &Operator{w: w, standby: standby, name: fmt.Sprintf("%s-%d", UserOperator, w.started), install: install, queue: map[types.NamespacedName]*item{}, delivering: map[string]*timeline.Event{}, seen: map[types.UID]bool{}}
 	w.operators = append(w.operators, o)
 	o.process = process.Start(w.Line, o.name, o.run)
 	o.process.OnEnd(func() {
@@ -85,22 +95,42 @@ func (o *Operator) Kill() { o.process.Kill() }
 // run is the process: it fills its cache, and looks at every cluster.
 func (o *Operator) run(ctx context.Context, p *process.Process) {
 	p.Wait(ctx, o.w.Line.Between(500*time.Millisecond, 2*time.Second), nil)
-	c := witness{o.w.Server.As(o.name), o.seen}
+	wrap := &o.w.wrap
 	o.cache = apiserver.NewCache(o.w.Server, operator.Cached)
+	cache := witnessReader{o.cache, o.seen}
+	reads := witness{o.w.Server.As(o.name), o.seen}
+	writes, live := wrap.client(o, reads), wrap.live(o, reads, cache)
 	agents := &observe.Agents{
-		Dial: func(t observe.Target) observe.Asker { return o.w.Pods.Dial(p, t.UID, t.Node, t.Pod, t.Address) },
+		Dial: func(t observe.Target) observe.Asker {
+			return wrap.asker(o, t, o.w.Pods.Dial(p, t.UID, t.Node, t.Pod, t.Address))
+		},
 		Wake: o.enqueue, Threads: p,
 	}
 	o.reconciler = &operator.Reconciler{
-		Reader:  &observe.Reader{Cache: witnessReader{o.cache, o.seen}, Live: c, Agents: agents, Install: o.install, Now: p.Now},
-		Writer:  &act.Writer{Client: c, Live: c, Recorder: recorder{o.w}, Now: p.Now},
-		Status:  c,
+		Reader:  &observe.Reader{Cache: cache, Live: live, Agents: agents, Install: o.install, Now: p.Now},
+		Writer:  &act.Writer{Client: writes, Live: live, Recorder: recorder{o.w}, Now: p.Now},
+		Status:  writes,
 		Metrics: operator.NewMetrics(prometheus.NewRegistry()),
 		Now:     p.Now,
 	}
-	for _, object := range o.w.Server.Objects("CassandraCluster") {
-		o.enqueue(client.ObjectKeyFromObject(object))
+	o.all()
+}
+
+// all has every cluster looked at that its view shows.
+func (o *Operator) all() {
+	var clusters v1alpha1.CassandraClusterList
+	if err := o.cache.List(context.Background(), &clusters); err != nil {
+		panic(fmt.Sprintf("list clusters: %v", err)) // a cache answers always
 	}
+	for i := range clusters.Items {
+		o.enqueue(client.ObjectKeyFromObject(&clusters.Items[i]))
+	}
+}
+
+// Lead has a standby do what an operator does from now on.
+func (o *Operator) Lead() {
+	o.standby = false
+	o.all()
 }
 
 // changed is an event for the cache: it is shown a moment later, in the order of its kind.
@@ -118,6 +148,9 @@ func (o *Operator) deliver(kind string) {
 	o.delivering[kind] = o.w.Line.After(o.w.Line.Between(5*time.Millisecond, 60*time.Millisecond), "informer of "+o.name, func() {
 		delete(o.delivering, kind)
 		if o.process.Dead() {
+			return
+		}
+		if o.frozen {
 			return
 		}
 		lag := 0
@@ -146,7 +179,7 @@ func (o *Operator) deliver(kind string) {
 func (o *Operator) enqueue(key types.NamespacedName) { o.enqueueIn(key, time.Millisecond) }
 
 func (o *Operator) enqueueIn(key types.NamespacedName, d time.Duration) {
-	if o.process.Dead() {
+	if o.process.Dead() || o.standby {
 		return
 	}
 	q := o.queue[key]
@@ -185,7 +218,7 @@ const (
 func (o *Operator) pass(key types.NamespacedName, q *item) {
 	o.Passes++
 	ctx := logr.NewContext(context.Background(), o.logger())
-	result, err := o.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: key})
+	result, err := o.w.wrap.pass(o, o.reconciler).Reconcile(ctx, ctrl.Request{NamespacedName: key})
 	q.running = false
 	if q.dirty {
 		o.enqueueIn(key, max(q.at.Sub(o.w.Line.Now()), 0))
@@ -223,3 +256,20 @@ func (o *Operator) CatchUp(kind string) {
 		o.deliver(kind)
 	}
 }
+
+// Freeze has the operator's view stand still, as behind an API server that lags.
+func (o *Operator) Freeze() { o.frozen = true }
+
+// Thaw shows a frozen operator everything that has happened since.
+func (o *Operator) Thaw() {
+	o.frozen = false
+	for _, kind := range o.cache.Behind() {
+		o.CatchUp(kind)
+	}
+}
+
+// Resync has the operator look at every cluster that its view shows, as it does of its own accord after a while.
+func (o *Operator) Resync() { o.all() }
+
+// Started says that its view is filled.
+func (o *Operator) Started() bool { return o.reconciler != nil }

@@ -44,6 +44,8 @@ type Options struct {
 	// Zones and machines in each.
 	Zones           []string
 	MachinesPerZone int
+	// Wrap is for tests of the product's safeguards.
+	Wrap Wrap
 }
 
 // Faults are what goes wrong. A nil function is a fault that does not happen.
@@ -68,6 +70,7 @@ type World struct {
 	// Notes are what a scenario remembers from one act to the next.
 	Notes map[string]string
 
+	wrap      Wrap
 	operators []*Operator
 	started   int
 	collector *apiserver.Collector
@@ -82,6 +85,7 @@ type World struct {
 // New makes a world without operators.
 func New(o Options) (*World, error) {
 	w := &World{
+		wrap: o.Wrap,
 		Line: timeline.New(Began, o.Seed), Notes: map[string]string{}, parted: map[string]bool{}, isolated: map[string]bool{},
 		uids: rand.New(rand.NewPCG(o.Seed, 1)), //nolint:gosec // reproducible, not secret
 	}
@@ -97,6 +101,7 @@ func New(o Options) (*World, error) {
 		},
 		Probed: func(uid types.UID) { w.Kube.ReadyMayHaveChanged(uid) },
 		Logf:   func(format string, args ...any) { w.say("agent", format, args...) },
+		Host:   o.Wrap.Host,
 	}
 	if err := kubernetes.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
 		return nil, fmt.Errorf("create namespace: %w", err)

@@ -1,0 +1,88 @@
+package safeguard
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+const clusterName = trial.ClusterName
+
+var compiled = sync.OnceValues(func() (*apiserver.Kinds, error) {
+	files, err := filepath.Glob("../../../config/crd/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var texts [][]byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return trial.CompileKinds(texts)
+})
+
+func kindsOf(t testing.TB) *apiserver.Kinds {
+	t.Helper()
+	kinds, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kinds
+}
+
+// run runs a trial and holds its end against that of the scenario without fault and wrap.
+func run(t *testing.T, tr trial.Trial) trial.Result {
+	t.Helper()
+	undisturbed := trial.Trial{Scenario: tr.Scenario, Seed: tr.Seed}
+	var end *trial.End
+	if tr.Fault != nil {
+		result := undisturbed.Run(kindsOf(t), nil)
+		for _, v := range result.Violations {
+			t.Fatalf("%s: %s", undisturbed, v)
+		}
+		end = &result.End
+	}
+	tr.Tell = os.Getenv("TELL") != ""
+	result := tr.Run(kindsOf(t), end)
+	for _, line := range result.Story {
+		t.Log(line)
+	}
+	return result
+}
+
+// holds runs a trial with all safeguards in place.
+func holds(t *testing.T, tr trial.Trial) {
+	t.Helper()
+	for _, v := range run(t, tr).Violations {
+		t.Errorf("%s with its safeguards: %s", tr, v)
+	}
+}
+
+// caught runs a trial without a safeguard, and wants an oracle to say so in these words.
+func caught(t *testing.T, tr trial.Trial, by string) {
+	t.Helper()
+	violations := run(t, tr).Violations
+	for _, v := range violations {
+		if strings.Contains(v, by) {
+			t.Log(v)
+			return
+		}
+	}
+	t.Errorf("%s without its safeguard is not caught by %q: %q", tr, by, violations)
+}
+
+// stripping are clients without some preconditions, which count what is refused all the same.
+func stripping(strip func(client.Object) bool, refused map[string]int) world.Wrap {
+	return world.Wrap{Client: func(_ *world.Operator, c client.Client) client.Client { return preconditions{c, strip, refused} }}
+}

@@ -1,0 +1,50 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// ClusterName of all scenarios.
+const ClusterName = clusterName
+
+// With is the scenario under another name, with acts put before the one of that name, or at the end if there is none.
+func (s *Scenario) With(name, before string, acts ...Act) *Scenario {
+	out := *s
+	out.Name = name
+	at := slices.IndexFunc(s.Acts, func(a Act) bool { return a.Name == before })
+	if at < 0 {
+		at = len(s.Acts)
+	}
+	out.Acts = slices.Insert(slices.Clone(s.Acts), at, acts...)
+	return &out
+}
+
+// Named begins a scenario with a cluster of one node in each of three racks, which clients write to if write is set.
+func Named(name, about string, write bool, change func(*v1alpha1.CassandraCluster), acts ...Act) *Scenario {
+	s := scenario(name, about, threeRacks.with(change))
+	if write {
+		s.Acts = append(s.Acts, Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 3}) }})
+	}
+	s.Acts = append(s.Acts, acts...)
+	return s
+}
+
+// Cluster as it is at the API server; nil if there is none.
+func Cluster(w *world.World) *v1alpha1.CassandraCluster { return get(w) }
+
+// Serves says that every node of the cluster serves clients, and that the cluster says so.
+func Serves(w *world.World) bool { return again(w) }
+
+// Edit has the user change the spec.
+func Edit(name string, change func(*v1alpha1.CassandraCluster), until func(*world.World) bool, within time.Duration) Act {
+	return Act{Name: name, Until: until, Within: within, Do: func(w *world.World) error {
+		c := get(w).DeepCopy()
+		change(c)
+		return w.Person().Update(context.Background(), c)
+	}}
+}
