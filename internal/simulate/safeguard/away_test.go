@@ -53,20 +53,36 @@ func run(t *testing.T, tr trial.Trial) trial.Result {
 		}
 		end = &result.End
 	}
-	tr.Tell = os.Getenv("TELL") != ""
+	tell := os.Getenv("TELL") != ""
+	tr.Tell = tr.Tell || tell
 	result := tr.Run(kindsOf(t), end)
-	for _, line := range result.Story {
-		t.Log(line)
+	if tell {
+		for _, line := range result.Story {
+			t.Log(line)
+		}
 	}
 	return result
 }
 
-// holds runs a trial with all safeguards in place.
-func holds(t *testing.T, tr trial.Trial) {
+// holds runs a trial with all safeguards in place, or with one of two that double each other.
+func holds(t *testing.T, tr trial.Trial) trial.Result {
 	t.Helper()
-	for _, v := range run(t, tr).Violations {
+	result := run(t, tr)
+	for _, v := range result.Violations {
 		t.Errorf("%s with its safeguards: %s", tr, v)
 	}
+	return result
+}
+
+// refuses counts the lines of a story that say so, and wants one at least.
+func refuses(t *testing.T, result trial.Result, words string) {
+	t.Helper()
+	for _, line := range result.Story {
+		if strings.Contains(line, words) {
+			return
+		}
+	}
+	t.Errorf("nothing was refused in the words %q", words)
 }
 
 // caught runs a trial without a safeguard, and wants an oracle to say so in these words.

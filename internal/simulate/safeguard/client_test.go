@@ -131,4 +131,3 @@ func ledger(o client.Object) bool {
 	_, config := o.(*corev1.ConfigMap)
 	return config && o.GetName() == v1alpha1.LedgerName(clusterName)
 }
-

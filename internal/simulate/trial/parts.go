@@ -24,9 +24,13 @@ func (s *Scenario) With(name, before string, acts ...Act) *Scenario {
 	return &out
 }
 
-// Named begins a scenario with a cluster of one node in each of three racks, which clients write to if write is set.
+// Named begins a scenario with a cluster of one node in each of three racks, which clients write to if write is set. Change may be nil.
 func Named(name, about string, write bool, change func(*v1alpha1.CassandraCluster), acts ...Act) *Scenario {
-	s := scenario(name, about, threeRacks.with(change))
+	var of creator = threeRacks
+	if change != nil {
+		of = threeRacks.with(change)
+	}
+	s := scenario(name, about, of)
 	if write {
 		s.Acts = append(s.Acts, Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 3}) }})
 	}

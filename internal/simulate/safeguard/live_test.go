@@ -1,0 +1,75 @@
+package safeguard
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// cached answers from the cache what an operator asks the API server in order to be sure: its cluster, records and pods.
+type cached struct {
+	client.Reader
+	cache client.Reader
+}
+
+func (c cached) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, cluster := object.(*v1alpha1.CassandraCluster); cluster {
+		return c.cache.Get(ctx, key, object, options...)
+	}
+	return c.Reader.Get(ctx, key, object, options...)
+}
+
+func (c cached) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return c.cache.List(ctx, list, options...)
+}
+
+// notLive has an operator believe its cache.
+func notLive(w world.Wrap) world.Wrap {
+	w.Live = func(_ *world.Operator, live, cache client.Reader) client.Reader { return cached{live, cache} }
+	return w
+}
+
+// ledgerOf is the ledger as it is at the API server; nil if there is none.
+func ledgerOf(w *world.World) *facts.Ledger {
+	m, _ := w.Server.Object("ConfigMap", types.NamespacedName{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}).(*corev1.ConfigMap)
+	if m == nil {
+		return nil
+	}
+	l, err := facts.DecodeLedger(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
+// formedStale is the story of a formation that a standby sees up to the tickets, before it becomes the leader when clients are in.
+func formedStale() *trial.Scenario {
+	s := trial.Named("create-stale-standby", "a ring forms, and a standby that saw only the beginning leads", false, nil)
+	s = s.With(s.Name, "create", standby())
+	create := &s.Acts[len(s.Acts)-1]
+	create.Until = func(w *world.World) bool { l := ledgerOf(w); return l != nil && l.Step != nil }
+	return s.With(s.Name, "", append([]trial.Act{freeze(trial.Serves, 15*time.Minute)}, failover()...)...)
+}
+
+// The read past the cache before a step, and the compare-and-swap of the ledger, double each other.
+func TestLiveReadAndLedger(t *testing.T) {
+	s := formedStale()
+	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "confirm before")
+
+	refused := map[string]int{}
+	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: notLive(stripping(nothing, refused))})
+	if refused["update"] == 0 {
+		t.Errorf("no write of the ledger was refused: %v", refused)
+	}
+	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(ledger, map[string]int{})})
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: notLive(stripping(ledger, map[string]int{}))}, "I11")
+}
