@@ -125,7 +125,7 @@ func (p *pass) create(ctx context.Context, object cluster.Object) error {
 	return p.wrote(created)
 }
 
-// apply is server-side apply of an object that must exist: with its uid in it the API server answers a conflict instead of making another.
+// apply is server-side apply of an object that must exist: with its uid in it the API server refuses to make another, or to change one of another uid.
 func (p *pass) apply(ctx context.Context, w cluster.Write) error {
 	if w.UID == "" {
 		return errors.New("apply without the uid of what was seen")

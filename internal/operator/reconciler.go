@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,7 +121,15 @@ func outcome(plan cluster.Plan, failed, published error) (ctrl.Result, error) {
 }
 
 func lostRace(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, observe.ErrChanged)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, observe.ErrChanged) || otherObject(err)
+}
+
+// otherObject says that an object of the name has another uid than the write was meant for, as the API server answers it to a patch: as an attempt to
+// change the uid.
+func otherObject(err error) bool {
+	var answer apierrors.APIStatus
+	return apierrors.IsInvalid(err) && errors.As(err, &answer) && answer.Status().Details != nil &&
+		slices.ContainsFunc(answer.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // publish writes the status if it differs from the one that is there.
@@ -132,10 +142,11 @@ func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan cluste
 	if reflect.DeepEqual(next, s.Cluster.Status) || released(s) {
 		return nil
 	}
-	updated, seen := s.Cluster.DeepCopy(), s.Cluster.DeepCopy()
+	updated := s.Cluster.DeepCopy()
 	updated.Status = next
-	seen.UID = "" // so that the uid is part of the patch: another cluster of the name is never meant
-	if err := r.Status.Status().Patch(ctx, updated, client.MergeFrom(seen), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+	// Of the version that was seen: a uid in the patch would not be looked at, since a write to the status takes the metadata from what is stored.
+	patch := client.MergeFromWithOptions(s.Cluster.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	if err := r.Status.Status().Patch(ctx, updated, patch, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: updated.Namespace, Name: updated.Name}, updated.UID, updated.ResourceVersion)

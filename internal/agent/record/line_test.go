@@ -191,11 +191,11 @@ func TestWriteStatus(t *testing.T) {
 		t.Errorf("after the write the line sees %+v", object)
 	}
 	err := r.line.WriteStatus(t.Context(), "u2", status)
-	if !record.Refused(err, http.StatusConflict) {
-		t.Errorf("write to a record of another uid: %v, want a conflict", err)
+	if !record.Refused(err, http.StatusUnprocessableEntity) {
+		t.Errorf("write to a record of another uid: %v, want it refused", err)
 	}
 	var refusal *record.StatusError
-	if !errors.As(err, &refusal) || refusal.Reason != metav1.StatusReasonConflict {
+	if !errors.As(err, &refusal) || refusal.Reason != metav1.StatusReasonInvalid {
 		t.Errorf("refusal %+v", refusal)
 	}
 	r.server.Delete(recordPath)

@@ -159,27 +159,17 @@ func ParseSeeds(text string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// WriteStatus makes the status of the record with the given uid what it is to be, by server-side apply. A record of another uid is left alone. What the server
-// then has is seen at once.
+// WriteStatus makes the status of the record with the given uid what it is to be. A record of another uid is left alone: the answer is then
+// 422. What the server then has is seen at once.
 func (l *Line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error {
-	type metadata struct {
-		Name string    `json:"name"`
-		UID  types.UID `json:"uid"`
-	}
-	body, err := json.Marshal(struct {
-		APIVersion string                        `json:"apiVersion"`
-		Kind       string                        `json:"kind"`
-		Metadata   metadata                      `json:"metadata"`
-		Status     *v1alpha1.CassandraNodeStatus `json:"status"`
-	}{v1alpha1.GroupVersion.String(), "CassandraNode", metadata{l.name, uid}, status})
+	body, err := StatusPatch(uid, status)
 	if err != nil {
-		return fmt.Errorf("encode status: %w", err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	query := url.Values{"fieldManager": {v1alpha1.FieldManagerAgent}, "force": {"true"}}
-	// JSON is YAML: no other encoder is needed.
-	response, err := l.api.do(ctx, http.MethodPatch, l.recordsPath()+"/"+l.name+"/status", query, "application/apply-patch+yaml", body)
+	query := url.Values{"fieldManager": {v1alpha1.FieldManagerAgent}}
+	response, err := l.api.do(ctx, http.MethodPatch, l.recordsPath()+"/"+l.name+"/status", query, string(types.JSONPatchType), body)
 	if err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
@@ -196,6 +186,21 @@ func (l *Line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.
 		l.record = record
 	}
 	return nil
+}
+
+// StatusPatch is the JSON patch (RFC 6902) that replaces the status of the record with a uid, and fails on any other. An apply would not do: a write to the
+// status of a custom resource takes the metadata from what is stored, so that the API server does not look at a uid in it.
+func StatusPatch(uid types.UID, status *v1alpha1.CassandraNodeStatus) ([]byte, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	body, err := json.Marshal([]operation{{"test", "/metadata/uid", uid}, {"add", "/status", status}})
+	if err != nil {
+		return nil, fmt.Errorf("encode status: %w", err)
+	}
+	return body, nil
 }
 
 // newer compares two resource versions, which since Kubernetes 1.35 are declared to be comparable numbers and in fact always were.

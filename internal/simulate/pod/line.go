@@ -2,14 +2,12 @@ package pod
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,30 +70,18 @@ func (l *line) seeSeeds(m *corev1.ConfigMap) {
 	l.agent.Wake()
 }
 
-// WriteStatus is the server-side apply that package record makes.
+// WriteStatus is the request that package record makes.
 func (l *line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error {
 	if !l.s.rt.APIReachable(l.s.machine) {
 		return fmt.Errorf("write status: %w", errUnreachable)
 	}
-	text, err := json.Marshal(status)
+	patch, err := record.StatusPatch(uid, status)
 	if err != nil {
-		return fmt.Errorf("encode status: %w", err)
+		return err
 	}
-	content := map[string]any{}
-	if err := json.Unmarshal(text, &content); err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CassandraNode",
-		"metadata": map[string]any{"name": l.s.pod.Name, "namespace": l.s.pod.Namespace, "uid": string(uid)},
-		"status":   content,
-	}}
-	if err := l.s.rt.Client(l.s.user()).Status().Patch(ctx, u, client.Apply, client.FieldOwner(v1alpha1.FieldManagerAgent), client.ForceOwnership); err != nil { //nolint:staticcheck // the subresource has no other apply for objects without a type
+	n := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: l.s.pod.Namespace, Name: l.s.pod.Name}}
+	if err := l.s.rt.Client(l.s.user()).Status().Patch(ctx, n, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(v1alpha1.FieldManagerAgent)); err != nil {
 		return fmt.Errorf("write status: %w", err)
-	}
-	n := &v1alpha1.CassandraNode{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, n); err != nil {
-		return fmt.Errorf("decode answer: %w", err)
 	}
 	n.ManagedFields = nil
 	if l.record != nil && l.record.UID == n.UID && version(n) > version(l.record) {

@@ -1,4 +1,4 @@
-// Package apitest is an API server in memory, as far as an agent needs one: list and watch of one object by name, and server-side apply of a status. Tests
+// Package apitest is an API server in memory, as far as an agent needs one: list and watch of one object by name, and the JSON patch that writes a status. Tests
 // change objects, cut watches off and make requests fail. It imports the standard library and the API machinery's types.
 package apitest
 
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Server is an http.Handler.
@@ -174,7 +175,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case token != "" && r.Header.Get("Authorization") != "Bearer "+token:
 		refuse(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 	case r.Method == http.MethodPatch:
-		s.apply(w, r)
+		s.patch(w, r)
 	case r.Method != http.MethodGet:
 		refuse(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, r.Method)
 	case r.URL.Query().Get("watch") == "true":
@@ -244,15 +245,19 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
+func (s *Server) patch(w http.ResponseWriter, r *http.Request) {
 	at, isStatus := strings.CutSuffix(r.URL.Path, "/status")
 	body, err := io.ReadAll(r.Body)
-	var patch map[string]any
+	var patch []struct {
+		Op, Path string
+		Value    any
+	}
 	if err == nil {
 		err = json.Unmarshal(body, &patch)
 	}
-	if err != nil || !isStatus || r.Header.Get("Content-Type") != "application/apply-patch+yaml" || r.URL.Query().Get("fieldManager") == "" {
-		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf("want a server-side apply of a status: %v", err))
+	if err != nil || !isStatus || r.Header.Get("Content-Type") != string(types.JSONPatchType) || r.URL.Query().Get("fieldManager") == "" ||
+		len(patch) != 2 || patch[0].Op != "test" || patch[0].Path != "/metadata/uid" || patch[1].Op != "add" || patch[1].Path != "/status" {
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf("want a JSON patch that tests the uid and adds the status: %v", err))
 		return
 	}
 	s.mu.Lock()
@@ -262,12 +267,12 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, at)
 		return
 	}
-	if uid, given := metadataOf(patch)["uid"]; given && uid != metadataOf(object)["uid"] {
-		refuse(w, http.StatusConflict, metav1.StatusReasonConflict, "uid")
+	if patch[0].Value != metadataOf(object)["uid"] {
+		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due to an error in our request")
 		return
 	}
 	s.writes++
-	if !same(object["status"], patch["status"]) {
+	if !same(object["status"], patch[1].Value) {
 		next := map[string]any{}
 		for key, value := range object {
 			next[key] = value
@@ -276,7 +281,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		for key, value := range metadataOf(object) {
 			metadata[key] = value
 		}
-		next["metadata"], next["status"] = metadata, patch["status"]
+		next["metadata"], next["status"] = metadata, patch[1].Value
 		s.store("MODIFIED", at, next)
 		object = next
 	}
