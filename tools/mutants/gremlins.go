@@ -63,7 +63,7 @@ func (g gremlins) unleash(ctx context.Context, pkg string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutants, g.findUnviable(ctx, pkg, mutants)
+	return mutants, g.finish(ctx, pkg, mutants, os.Stdout)
 }
 
 func (g gremlins) execute(ctx context.Context, pkg, result, log string) error {

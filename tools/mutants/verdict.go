@@ -69,7 +69,7 @@ func (v verdict) sound() bool {
 
 func (v verdict) print(w io.Writer, took time.Duration) {
 	for _, m := range v.unlisted {
-		fmt.Fprintf(w, "%s:%d: %s, and not in the list:\n", m.File, m.line, map[bool]string{true: "survived", false: "no test comes here"}[m.status == statusLived])
+		fmt.Fprintf(w, "%s:%d: %s; it is not in the list:\n", m.File, m.line, m.fate())
 		m.print(w)
 	}
 	for _, s := range v.gone {
@@ -89,4 +89,11 @@ func (v verdict) print(w io.Writer, took time.Duration) {
 
 func (k key) print(w io.Writer) {
 	fmt.Fprintf(w, "    func:   %s\n    code:   %s\n    mutant: %s\n", k.Func, k.Code, k.Mutant)
+}
+
+func (m mutant) fate() string {
+	if m.status == statusNotCovered {
+		return "survived, and no test seems to come here"
+	}
+	return "survived"
 }

@@ -24,8 +24,8 @@ func TestTheVerdictHoldsMutantsAgainstTheList(t *testing.T) {
 	}{
 		"all are killed":               {killed, []survivor{other}, true, "100.0 % of 30 mutants killed"},
 		"a survivor is listed":         {append(lived, killed...), []survivor{{lived[0].key, "r"}}, true, "96.8 % of 31"},
-		"a survivor is not listed":     {append(lived, killed...), nil, false, "core/x/x.go:1: survived, and not in the list"},
-		"no test comes there":          {append(made(1, statusNotCovered), killed...), nil, false, "no test comes here"},
+		"a survivor is not listed":     {append(lived, killed...), nil, false, "core/x/x.go:1: survived; it is not in the list"},
+		"no test comes there":          {append(made(1, statusNotCovered), killed...), nil, false, "no test seems to come here"},
 		"a listed one is killed":       {killed, []survivor{{killed[0].key, "r"}}, true, "a test kills it now"},
 		"a listed one is gone":         {killed, []survivor{{lived[0].key, "r"}}, false, "there is no such code any more"},
 		"a timeout is a kill":          {append(made(1, statusTimedOut), killed...), nil, true, "100.0 % of 31 mutants killed (1 by timeout)"},

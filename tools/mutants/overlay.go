@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// mayNotCompile are the kinds of mutation that can make code which the compiler refuses, such as the difference of two strings.
+var mayNotCompile = map[string]bool{
+	"ARITHMETIC_BASE": true, "INVERT_ASSIGNMENTS": true, "INVERT_BITWISE": true, "INVERT_BWASSIGN": true, "INVERT_LOOPCTRL": true,
+	"REMOVE_SELF_ASSIGNMENTS": true,
+}
+
+// finish does for the mutants what gremlins leaves undone. It does not try those to which no test comes by Go's coverage, which knows neither conditions
+// of a case nor package variables. And what does not compile counts for it as killed, although no test has killed it.
+func (g gremlins) finish(ctx context.Context, pkg string, mutants []mutant, reader io.Writer) error {
+	open := 0
+	for _, m := range mutants {
+		if m.status == statusNotCovered {
+			open++
+		}
+	}
+	if open > 0 {
+		fmt.Fprintf(reader, "%s: trying %d mutants to which no test seems to come\n", pkg, open)
+	}
+	for i := range mutants {
+		m := &mutants[i]
+		if m.status == statusNotCovered {
+			failure, err := g.with(ctx, m, "test", "-failfast", "-timeout", overlayTimeout, "./"+pkg)
+			switch {
+			case err != nil:
+				return err
+			case failure == "":
+				continue
+			case strings.Contains(failure, "panic: test timed out"):
+				m.status = statusTimedOut
+			default:
+				m.status = statusKilled
+			}
+		}
+		if m.status == statusKilled && mayNotCompile[m.operator] {
+			failure, err := g.with(ctx, m, "build", "./"+pkg)
+			if err != nil {
+				return err
+			}
+			if failure != "" {
+				m.status = statusNotViable
+			}
+		}
+	}
+	return nil
+}
+
+// overlayTimeout ends the tests of a mutant that loops.
+const overlayTimeout = "60s"
+
+// with runs go as if the mutant stood in the module, and returns what go said if it failed.
+func (g gremlins) with(ctx context.Context, m *mutant, command string, args ...string) (failure string, err error) {
+	changed, overlay := filepath.Join(g.module, "mutant.go.txt"), filepath.Join(g.module, "overlay.json")
+	content, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(g.module, m.File): changed}})
+	if err != nil {
+		return "", fmt.Errorf("encode overlay: %w", err)
+	}
+	for file, content := range map[string][]byte{overlay: content, changed: m.mutated} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return "", fmt.Errorf("write mutant: %w", err)
+		}
+	}
+	err = goCommand(ctx, g.module, append([]string{command, "-overlay", overlay}, args...)...)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
+		return err.Error(), nil
+	}
+	return "", err
+}
