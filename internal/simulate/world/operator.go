@@ -38,8 +38,10 @@ type Operator struct {
 	delivering map[string]*timeline.Event
 	// seen are the uids of all objects that it has read.
 	seen map[types.UID]bool
-	// frozen is an operator whose view stands still, standby one that watches and does not lead.
-	frozen, standby bool
+	// frozen are the kinds of which its view stands still.
+	frozen map[string]bool
+	// standby is one that watches and does not lead.
+	standby bool
 	// Passes counts them.
 	Passes int
 }
@@ -150,7 +152,7 @@ func (o *Operator) deliver(kind string) {
 		if o.process.Dead() {
 			return
 		}
-		if o.frozen {
+		if o.frozen[kind] || o.frozen[""] {
 			return
 		}
 		lag := 0
@@ -240,7 +242,7 @@ func (o *Operator) logger() logr.Logger {
 	if o.w.Story == nil {
 		return logr.Discard()
 	}
-	return funcr.New(func(prefix, args string) { o.w.say(o.name, "%s %s", prefix, args) }, funcr.Options{})
+	return funcr.New(func(prefix, args string) { o.w.say(o.name, "%s %s", prefix, args) }, funcr.Options{Verbosity: 1})
 }
 
 // recorder takes the operator's events.
@@ -257,12 +259,17 @@ func (o *Operator) CatchUp(kind string) {
 	}
 }
 
-// Freeze has the operator's view stand still, as behind an API server that lags.
-func (o *Operator) Freeze() { o.frozen = true }
+// Freeze has the operator's view stand still, as behind an API server that lags: of some kinds, or of all if none is named.
+func (o *Operator) Freeze(kinds ...string) {
+	o.frozen = map[string]bool{"": len(kinds) == 0}
+	for _, kind := range kinds {
+		o.frozen[kind] = true
+	}
+}
 
 // Thaw shows a frozen operator everything that has happened since.
 func (o *Operator) Thaw() {
-	o.frozen = false
+	o.frozen = nil
 	for _, kind := range o.cache.Behind() {
 		o.CatchUp(kind)
 	}
