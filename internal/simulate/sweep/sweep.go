@@ -122,15 +122,12 @@ func share(name string) uint64 {
 // Points are all faults that can strike in a run like one that was seen.
 func Points(seen trial.Result) []trial.Fault {
 	var out []trial.Fault
-	had := map[trial.Fault]bool{}
+	had := map[trial.Moment]bool{}
 	for _, list := range [][]trial.Moment{seen.Requests, seen.Moments} {
 		for _, m := range list {
-			for _, kind := range trial.Kinds() {
-				f := trial.Fault{Kind: kind, At: m}
-				if trial.Fits(f) && !had[f] {
-					had[f] = true
-					out = append(out, f)
-				}
+			if !had[m] {
+				had[m] = true
+				out = append(out, seen.FaultsAt(m)...)
 			}
 		}
 	}

@@ -15,23 +15,35 @@ import (
 // Fault is one thing that goes wrong at one moment.
 type Fault struct {
 	Kind string
+	// View is the kind of objects that an operator sees wrongly, for faults of its views.
+	View string
 	At   Moment
 }
 
 // String is the fault in one word, which ParseFault reads.
-func (f Fault) String() string { return f.Kind + "@" + f.At.String() }
+func (f Fault) String() string {
+	if f.View != "" {
+		return f.Kind + "=" + f.View + "@" + f.At.String()
+	}
+	return f.Kind + "@" + f.At.String()
+}
 
 // ParseFault reads what String wrote.
 func ParseFault(text string) (Fault, error) {
 	kind, at, found := strings.Cut(text, "@")
 	if !found {
-		return Fault{}, fmt.Errorf("fault %q: want <kind>@<moment>", text)
+		return Fault{}, fmt.Errorf("fault %q: want <kind>@<moment> or <kind>=<view>@<moment>", text)
 	}
-	if _, known := kinds[kind]; !known {
+	kind, view, _ := strings.Cut(kind, "=")
+	k, known := kinds[kind]
+	if !known {
 		return Fault{}, fmt.Errorf("fault %q: there is no kind %q; there are %s", text, kind, strings.Join(Kinds(), ", "))
 	}
+	if (k.view > 0) != (view != "") {
+		return Fault{}, fmt.Errorf("fault %q: a view is named for faults of views, and for no others", text)
+	}
 	m, err := ParseMoment(at)
-	return Fault{kind, m}, err
+	return Fault{kind, view, m}, err
 }
 
 // Kinds of faults by name.
@@ -59,6 +71,8 @@ type kind struct {
 	step func(t *run, node string, done bool)
 	// world strikes beside the moment, in an event of its own.
 	world func(t *run)
+	// view is how many changes of what an operator sees must follow for the fault to make a difference; 0 for faults that are not of a view.
+	view int
 	// may says in what the end may differ from that of the run without the fault, and why.
 	may allowance
 }
@@ -90,6 +104,7 @@ type allowance struct {
 const (
 	restartPause = 3 * time.Second
 	staleFor     = time.Minute
+	mergedFor    = 10 * time.Second
 	awayFor      = 2 * time.Minute
 )
 
@@ -196,18 +211,22 @@ func init() {
 			world: func(t *run) { t.loseStatus() },
 		},
 	}
-	for _, lag := range []int{1, 2, 5} {
+	for lag, changes := range map[int]int{1: 1, 2: 2, 5: 3} {
 		kinds[fmt.Sprintf("stale-%d", lag)] = kind{
-			about: fmt.Sprintf("the operator's view of the kind that is written misses the last %d changes for a minute", lag), class: ClassStale, fits: operatorWrite,
+			about: fmt.Sprintf("the operator's view of a kind misses the last %d changes for a minute", lag), class: ClassStale, fits: anyWrite, view: changes,
 			world: func(t *run) { t.stale(lag, staleFor, false) },
 		}
 	}
 	kinds["stale-restart"] = kind{
-		about: "the operator's view of the kind that is written stands still until it is restarted a minute later", class: ClassStale, fits: operatorWrite,
+		about: "the operator's view of a kind stands still until it is restarted a minute later", class: ClassStale, fits: anyWrite, view: 1,
 		world: func(t *run) { t.stale(1<<20, staleFor, true) },
 	}
 	kinds["skipped"] = kind{
-		about: "the operator's view gets the next change of the kind that is written without waking anybody", class: ClassStale, fits: operatorWrite,
-		world: func(t *run) { t.skip() },
+		about: "the operator's view gets the next change of a kind without waking anybody", class: ClassStale, fits: anyWrite, view: 1,
+		world: func(t *run) { t.skipping = t.Fault.View },
+	}
+	kinds["merged"] = kind{
+		about: "the operator's watch of a kind breaks, and ten seconds later it sees what has become of each object meanwhile", class: ClassStale, fits: anyWrite, view: 2,
+		world: func(t *run) { t.merge(mergedFor) },
 	}
 }

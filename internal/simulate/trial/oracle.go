@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -57,6 +58,9 @@ func (o *oracle) changed(e apiserver.Event) {
 		o.writes++
 		o.lastWrite, o.lastWritten = o.w.Line.Now(), fmt.Sprintf("%s %s %s/%s", w.User, w.Verb, e.Kind, e.Key.Name)
 	}
+	if operator.Cached(e.New) {
+		o.result.Changes[e.Kind] = append(o.result.Changes[e.Kind], o.w.Line.Now())
+	}
 	name := e.Kind + "/" + uuids.ReplaceAllString(e.Key.Name, "<uid>")
 	switch e.Type {
 	case apiserver.Added:
@@ -89,9 +93,9 @@ func (o *oracle) changed(e apiserver.Event) {
 }
 
 func (o *oracle) seen(user string, uid types.UID) bool {
-	for _, operator := range o.w.Operators() {
-		if operator.Name() == user {
-			return operator.HasSeen(uid)
+	for _, one := range o.w.Operators() {
+		if one.Name() == user {
+			return one.HasSeen(uid)
 		}
 	}
 	return true // it was killed by this very write

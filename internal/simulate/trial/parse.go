@@ -2,6 +2,8 @@ package trial
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,8 +41,36 @@ func Parse(name string) (Trial, error) {
 	return t, nil
 }
 
-// Fits says whether a fault can strike at its moment.
-func Fits(f Fault) bool { return kinds[f.Kind].fits(f.At) }
+// FaultsAt are all faults that can strike at a moment of a run that was seen, and that make a difference there as far as that run tells.
+func (seen *Result) FaultsAt(m Moment) []Fault {
+	var out []Fault
+	for _, name := range Kinds() {
+		switch k := kinds[name]; {
+		case !k.fits(m):
+		case k.view == 0:
+			out = append(out, Fault{Kind: name, At: m})
+		default:
+			for _, view := range slices.Sorted(maps.Keys(seen.Changes)) {
+				if seen.changesAfter(view, m) >= k.view {
+					out = append(out, Fault{Kind: name, View: view, At: m})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// changesAfter counts the changes of a kind in the time that a view stays behind.
+func (seen *Result) changesAfter(view string, m Moment) int {
+	at := seen.At[m]
+	n := 0
+	for _, change := range seen.Changes[view] {
+		if change.After(at) && change.Sub(at) < staleFor {
+			n++
+		}
+	}
+	return n
+}
 
 // ClassOf a fault.
 func ClassOf(f Fault) Class { return kinds[f.Kind].class }

@@ -45,7 +45,10 @@ type Result struct {
 	Moments []Moment
 	// Requests are all of them, reads too.
 	Requests []Moment
-	End      End
+	// At is when each moment was, and Changes when objects of a kind were changed, of those that an operator sees.
+	At      map[Moment]time.Time
+	Changes map[string][]time.Time
+	End     End
 	// Took is virtual time to the end of the last act.
 	Took   time.Duration
 	Events uint64
@@ -55,15 +58,16 @@ type Result struct {
 // run is a trial under way.
 type run struct {
 	Trial
-	w        *world.World
-	oracle   *oracle
-	count    counter
-	open     map[uint64]Moment
-	result   Result
-	strikes  int
-	lagged   string
+	w       *world.World
+	oracle  *oracle
+	count   counter
+	open    map[uint64]Moment
+	result  Result
+	strikes int
+	// lag of the view that the fault is of, skipping the kind of which a change wakes nobody, merging that the watch begins anew.
 	lag      int
 	skipping string
+	merging  bool
 }
 
 const (
@@ -77,6 +81,7 @@ const (
 // Run runs the trial. Expected is the end of the run without a fault; nil for that run itself.
 func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 	r := &run{Trial: t, count: counter{}, open: map[uint64]Moment{}}
+	r.result.At, r.result.Changes = map[Moment]time.Time{}, map[string][]time.Time{}
 	var err error
 	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones, MachinesPerZone: t.Scenario.MachinesPerZone, Wrap: t.Wrap}); err != nil {
 		panic(fmt.Sprintf("make the world: %v", err)) // a defect of the simulator
@@ -98,7 +103,7 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 		r.w.End()
 	}()
 	r.oracle = newOracle(r)
-	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Skip: r.skips}
+	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Misled: r.misled, Skip: r.skips, Merge: r.merges}
 	r.w.Pods.Hook = r.step
 	r.w.Pods.Start = r.oracle.jvmStarts
 	r.w.StartOperator(world.Install)
@@ -183,6 +188,7 @@ func (r *run) before(request *apiserver.Request) error {
 	r.result.Requests = append(r.result.Requests, at)
 	if at.writes() {
 		r.result.Moments = append(r.result.Moments, at)
+		r.result.At[at] = r.w.Line.Now()
 	}
 	if r.Fault == nil || r.Fault.At != at {
 		return nil
@@ -215,7 +221,9 @@ func (r *run) after(request *apiserver.Request, err error) error {
 
 // strike has the world go wrong beside the moment.
 func (r *run) strike(k kind) {
-	r.fired()
+	if k.view == 0 { // otherwise it depends on whether somebody looks
+		r.fired()
+	}
 	r.strikes++
 	r.w.Line.After(time.Millisecond, "fault", func() {
 		r.strikes--
@@ -233,8 +241,9 @@ func (r *run) later(d time.Duration, what string, do func()) {
 }
 
 func (r *run) fired() {
+	first := !r.result.Fired
 	r.result.Fired = true
-	if r.Tell {
+	if r.Tell && first {
 		r.tell("FAULT", r.Fault.String())
 	}
 }

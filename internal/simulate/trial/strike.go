@@ -122,7 +122,6 @@ func (r *run) loseStatus() {
 
 // stale has the operator's view of a kind miss its last changes for a while.
 func (r *run) stale(lag int, d time.Duration, restart bool) {
-	r.lagged, _, _ = strings.Cut(r.Fault.At.What, "/")
 	r.lag = lag
 	r.later(d, "the view catches up", func() {
 		r.lag = 0
@@ -133,20 +132,38 @@ func (r *run) stale(lag int, d time.Duration, restart bool) {
 			r.restart()
 			return
 		}
-		for _, o := range r.w.Operators() {
-			o.CatchUp(r.lagged)
-		}
+		r.catchUp()
 	})
 }
 
+// merge has the operator's watch of a kind break for a while.
+func (r *run) merge(d time.Duration) {
+	r.lag = 1 << 20
+	r.later(d, "the watch begins anew", func() {
+		r.lag, r.merging = 0, true
+		r.catchUp()
+	})
+}
+
+func (r *run) catchUp() {
+	for _, o := range r.w.Operators() {
+		o.CatchUp(r.Fault.View)
+	}
+}
+
 func (r *run) lagOf(_ *world.Operator, kind string) int {
-	if kind == r.lagged {
+	if r.lag > 0 && kind == r.Fault.View {
 		return r.lag
 	}
 	return 0
 }
 
-func (r *run) skip() { r.skipping, _, _ = strings.Cut(r.Fault.At.What, "/") }
+// misled is told of a read in which something is missing.
+func (r *run) misled(_ *world.Operator, kind string) {
+	if r.lag > 0 && !r.merging && kind == r.Fault.View && r.Fault.Kind != "merged" {
+		r.fired()
+	}
+}
 
 // skips says once that nobody is woken by a change.
 func (r *run) skips(_ *world.Operator, kind string) bool {
@@ -154,5 +171,16 @@ func (r *run) skips(_ *world.Operator, kind string) bool {
 		return false
 	}
 	r.skipping = ""
+	r.fired()
+	return true
+}
+
+// merges says once that the changes of an object are seen as one.
+func (r *run) merges(_ *world.Operator, kind string) bool {
+	if !r.merging || kind != r.Fault.View {
+		return false
+	}
+	r.merging = false
+	r.fired()
 	return true
 }

@@ -3,6 +3,9 @@ package world
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -38,8 +41,8 @@ type Operator struct {
 	delivering map[string]*timeline.Event
 	// seen are the uids of all objects that it has read.
 	seen map[types.UID]bool
-	// frozen are the kinds of which its view stands still.
-	frozen map[string]bool
+	// withheld are the kinds of which its view was not shown everything that it could have been, frozen those of which it stands still.
+	withheld, frozen map[string]bool
 	// standby is one that watches and does not lead.
 	standby bool
 	// Passes counts them.
@@ -65,7 +68,7 @@ func (w *World) StartStandby(install facts.Install) *Operator { return w.startOp
 
 func (w *World) startOperator(install facts.Install, standby bool) *Operator {
 	w.started++
-	o := &Operator{w: w, standby: standby, name: fmt.Sprintf("%s-%d", UserOperator, w.started), install: install, queue: map[types.NamespacedName]*item{}, delivering: map[string]*timeline.Event{}, seen: map[types.UID]bool{}}
+	o := &Operator{w: w, standby: standby, name: fmt.Sprintf("%s-%d", UserOperator, w.started), install: install, queue: map[types.NamespacedName]*item{}, delivering: map[string]*timeline.Event{}, seen: map[types.UID]bool{}, withheld: map[string]bool{}}
 	w.operators = append(w.operators, o)
 	o.process = process.Start(w.Line, o.name, o.run)
 	o.process.OnEnd(func() {
@@ -99,7 +102,7 @@ func (o *Operator) run(ctx context.Context, p *process.Process) {
 	p.Wait(ctx, o.w.Line.Between(500*time.Millisecond, 2*time.Second), nil)
 	wrap := &o.w.wrap
 	o.cache = apiserver.NewCache(o.w.Server, operator.Cached)
-	cache := witnessReader{o.cache, o.seen}
+	cache := witnessReader{o.cache, o.seen, o.reads}
 	reads := witness{o.w.Server.As(o.name), o.seen}
 	writes, live := wrap.client(o, reads), wrap.live(o, reads, cache)
 	agents := &observe.Agents{
@@ -135,6 +138,15 @@ func (o *Operator) Lead() {
 	o.all()
 }
 
+// reads is told of every read of the view.
+func (o *Operator) reads(object runtime.Object) {
+	if f := o.w.Faults.Misled; f != nil {
+		if kind := strings.TrimSuffix(reflect.TypeOf(object).Elem().Name(), "List"); o.withheld[kind] {
+			f(o, kind)
+		}
+	}
+}
+
 // changed is an event for the cache: it is shown a moment later, in the order of its kind.
 func (o *Operator) changed(e apiserver.Event) {
 	if o.cache == nil {
@@ -159,22 +171,62 @@ func (o *Operator) deliver(kind string) {
 		if f := o.w.Faults.Lag; f != nil {
 			lag = f(o, kind)
 		}
-		for _, e := range o.cache.Deliver(kind, o.cache.Pending(kind)-lag) {
-			var old, now client.Object
-			if e.Type != apiserver.Added {
-				old = e.Old
-			}
-			if e.Type != apiserver.Deleted {
-				now = e.New
-			}
-			if f := o.w.Faults.Skip; f != nil && f(o, kind) {
-				continue
-			}
-			for _, key := range operator.Wakes(old, now) {
-				o.enqueue(key)
-			}
+		events := o.cache.Deliver(kind, o.cache.Pending(kind)-lag)
+		o.withheld[kind] = o.cache.Pending(kind) > 0
+		if merged := merge(events); len(merged) < len(events) && o.w.Faults.Merge != nil && o.w.Faults.Merge(o, kind) {
+			events = merged
+		}
+		for _, e := range events {
+			o.show(e)
 		}
 	})
+}
+
+// show wakes those whom a change concerns.
+func (o *Operator) show(e apiserver.Event) {
+	var old, now client.Object
+	if e.Type != apiserver.Added {
+		old = e.Old
+	}
+	if e.Type != apiserver.Deleted {
+		now = e.New
+	}
+	wakes := operator.Wakes(old, now)
+	if f := o.w.Faults.Skip; f != nil && len(wakes) > 0 && f(o, e.Kind) {
+		return
+	}
+	for _, key := range wakes {
+		o.enqueue(key)
+	}
+}
+
+// merge makes one change of all those of an object: what an informer sees that lists again after its watch broke. An object that gave way to another of its
+// name has changed, then; one that came and went was never there.
+func merge(events []apiserver.Event) []apiserver.Event {
+	var out []apiserver.Event
+	at := map[types.NamespacedName]int{}
+	for _, e := range events {
+		i, known := at[e.Key]
+		if !known {
+			at[e.Key] = len(out)
+			out = append(out, e)
+			continue
+		}
+		first := &out[i]
+		absent := first.Type == apiserver.Added || first.Type == apiserver.Deleted && first.Old == nil
+		switch {
+		case e.Type == apiserver.Deleted:
+			first.Type, first.New = apiserver.Deleted, e.New
+			if absent {
+				first.Old = nil
+			}
+		case absent:
+			first.Type, first.Old, first.New = apiserver.Added, nil, e.New
+		default:
+			first.Type, first.New = apiserver.Modified, e.New
+		}
+	}
+	return slices.DeleteFunc(out, func(e apiserver.Event) bool { return e.Type == apiserver.Deleted && e.Old == nil })
 }
 
 // enqueue has a cluster looked at as soon as can be.

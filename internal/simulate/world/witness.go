@@ -20,6 +20,8 @@ type witness struct {
 type witnessReader struct {
 	client.Reader
 	seen map[types.UID]bool
+	// reads is told what is read.
+	reads func(runtime.Object)
 }
 
 func note(seen map[types.UID]bool, object metav1.Object, err error) error {
@@ -54,9 +56,11 @@ func (w witness) Create(ctx context.Context, object client.Object, options ...cl
 }
 
 func (r witnessReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	r.reads(object)
 	return note(r.seen, object, r.Reader.Get(ctx, key, object, options...))
 }
 
 func (r witnessReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	r.reads(list)
 	return noteList(r.seen, list, r.Reader.List(ctx, list, options...))
 }

@@ -55,8 +55,13 @@ type Faults struct {
 	After  func(r *apiserver.Request, err error) error
 	// Lag says how many of the latest changes of a kind an operator's cache does not show yet.
 	Lag func(o *Operator, kind string) int
-	// Skip says that a change is shown without waking anybody.
+	// Skip says that a change, which would wake somebody, is shown without waking anybody.
 	Skip func(o *Operator, kind string) bool
+	// Merge says that the changes of a kind which an operator has not been shown yet are shown as one for each object, as after a watch that broke.
+	// It is asked if there is one object at least of which several are left.
+	Merge func(o *Operator, kind string) bool
+	// Misled is told when an operator reads a kind of which changes are held back.
+	Misled func(o *Operator, kind string)
 }
 
 // World is one.
