@@ -124,3 +124,5 @@ func answered(f *Facts, hostID string, peers ...Peer) {
 func peer(address, name, hostID string) Peer {
 	return Peer{Asked: address, Node: name, HostID: hostID, Ring: true}
 }
+
+func metaTime(d time.Duration) *metav1.Time { return &metav1.Time{Time: at(d)} }

@@ -1,0 +1,124 @@
+package node
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// A restart is asked for; the agent looks by itself whether the ring can do without the node.
+func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
+	const keeps = "every_protectable_range_keeps_its_consistency"
+	ring := func(change func(*facts.Ring)) Facts {
+		return with1(serving(), func(f *Facts) { restart(f); change(f.JVM.Ring) })
+	}
+	for name, c := range map[string]struct {
+		facts Facts
+		guard string // empty: it goes down
+		words string
+		acts  ActionKind
+	}{
+		"all others are up": {ring(func(*facts.Ring) {}), "", "", BeginRestart},
+		"another rack is down": {
+			ring(func(r *facts.Ring) { r.Endpoints[1].Live = false }), keeps, "", "",
+		},
+		"a node that left is down": {ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, gone(facts.StatusLeft)) }), "", "", BeginRestart},
+		"a node without tokens is down": {
+			ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, endpoint("10.0.0.9", "h9", "r2", false)) }), "", "", BeginRestart,
+		},
+		"a node is leaving": {
+			ring(func(r *facts.Ring) { r.Endpoints[2].Status = facts.StatusLeaving }), "no_other_topology_change", "10.0.0.3 is LEAVING", "",
+		},
+		"two nodes are moving": {
+			ring(func(r *facts.Ring) {
+				r.Endpoints[1].Status, r.Endpoints[2].Status = facts.StatusMoving, facts.StatusBootstrap
+			}),
+			"no_other_topology_change", "10.0.0.2 is MOVING, 10.0.0.3 is BOOT", "",
+		},
+		"the keyspaces are not known": {ring(func(r *facts.Ring) { r.Keyspaces = nil }), keeps, "the keyspaces are not known yet", ""},
+		"a keyspace is replicated in a way nobody knows": {
+			ring(func(r *facts.Ring) { r.Keyspaces["odd"] = "NetworkTopologyStrategy {dc1=many}" }), keeps, "keyspace odd:", "",
+		},
+		"two members have one token": {
+			ring(func(r *facts.Ring) { r.Endpoints[1].Tokens = []int64{-5, 15} }), keeps, "the view of the ring contradicts itself", "",
+		},
+		"the view does not have the node itself": {ring(func(r *facts.Ring) { r.Endpoints = r.Endpoints[1:] }), keeps, hostA, ""},
+		"one replica is all that there ever is":  {ring(func(r *facts.Ring) { r.Keyspaces["shop"] = "SimpleStrategy {replication_factor=1}" }), "", "", BeginRestart},
+		"another rack is down, with a keyspace of one replica before it": {
+			ring(func(r *facts.Ring) {
+				r.Keyspaces["a"] = "SimpleStrategy {replication_factor=1}"
+				r.Endpoints[2].Live = false
+			}), keeps, hostC, "",
+		},
+		"the JVM is silent": {
+			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-20*time.Second) }), "jvm_answers", "does not answer", "",
+		},
+		"the JVM is silent, and was never NORMAL": {
+			with1(serving(), func(f *Facts) {
+				restart(f)
+				f.JVM.AskedAt, f.JVM.AnsweredAt, f.Memory.Start.NormalAt = at(0), at(-20*time.Second), nil
+			}), "", "", BeginRestart,
+		},
+		"the JVM is silent, and no client is to be served": {
+			with1(serving(), func(f *Facts) {
+				restart(f)
+				f.JVM.AskedAt, f.JVM.AnsweredAt, f.Record.Spec.ClientTraffic = at(0), at(-20*time.Second), v1alpha1.TrafficAdministrative
+			}), "", "", BeginRestart,
+		},
+		"it is drained already": {ring(func(r *facts.Ring) { r.Mode = facts.ModeDrained; r.Endpoints[1].Live = false }), "", "", BeginRestart},
+		"the view is as old as it may be": {
+			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(-ringFresh), at(-ringFresh) }), "", "", BeginRestart,
+		},
+		"the view is older": {
+			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(-ringFresh-1), at(-ringFresh-1) }), "", "", LookAtRing,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// What is written down about the ring comes first and is not the question here.
+			c.facts.Memory.Neighbours = neighbours(c.facts.JVM.Ring)
+			d := Next(c.facts, epoch)
+			if c.guard == "" {
+				if d.Action == nil || d.Action.Kind != c.acts || d.Status.Blocked != nil {
+					t.Errorf("action %v, blocked %+v; want %s", d.Action, d.Status.Blocked, c.acts)
+				}
+				return
+			}
+			b := d.Status.Blocked
+			if d.Action != nil || b == nil || b.Guard != c.guard || !strings.Contains(b.Message, c.words) || d.Status.Phase != v1alpha1.PhaseDeferred {
+				t.Errorf("action %v, phase %s, blocked %+v; want %s with %q", d.Action, d.Status.Phase, b, c.guard, c.words)
+			}
+			if !d.Again.Equal(at(deferAgain)) || d.Status.Restart == nil || d.Status.Restart.Message != b.Message || d.Status.Message != b.Message {
+				t.Errorf("asked again at %s, restart %+v, message %q", d.Again, d.Status.Restart, d.Status.Message)
+			}
+		})
+	}
+}
+
+// gone is a member that gossip remembers after it has left.
+func gone(status facts.GossipStatus) facts.Endpoint {
+	e := endpoint("10.0.0.9", "h9", "r2", false, 99)
+	e.Status = status
+	return e
+}
+
+func TestAnIntentThatWasNotBegunRunsOut(t *testing.T) {
+	limit := metaTime(0)
+	for name, c := range map[string]struct {
+		intent v1alpha1.Intent
+		now    time.Duration
+		want   string
+	}{
+		"open":            {v1alpha1.Intent{ID: "i"}, 0, ""},
+		"at its limit":    {v1alpha1.Intent{ID: "i", NotAfter: limit}, 0, ""},
+		"after its limit": {v1alpha1.Intent{ID: "i", NotAfter: limit}, 1, "not begun before 2026-03-01T12:00:00Z"},
+		"taken back":      {v1alpha1.Intent{ID: "i", NotAfter: limit, Withdraw: &v1alpha1.Withdrawal{Reason: "r"}}, 1, "taken back: r"},
+	} {
+		p := &pass{now: at(c.now)}
+		if why, over := p.outOfDate(&c.intent); why != c.want || over != (c.want != "") {
+			t.Errorf("%s: %q, %v; want %q", name, why, over, c.want)
+		}
+	}
+}
