@@ -38,9 +38,11 @@ func notLive(w world.Wrap) world.Wrap {
 	return w
 }
 
+var ledgerKey = types.NamespacedName{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}
+
 // ledgerOf is the ledger as it is at the API server; nil if there is none.
 func ledgerOf(w *world.World) *facts.Ledger {
-	m, _ := w.Server.Object("ConfigMap", types.NamespacedName{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}).(*corev1.ConfigMap)
+	m, _ := w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap)
 	if m == nil {
 		return nil
 	}

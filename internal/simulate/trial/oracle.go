@@ -36,6 +36,8 @@ type oracle struct {
 	authorities map[types.UID]string
 	// lastLedger is the last that was written.
 	lastLedger *facts.Ledger
+	// owners are the clusters of which each host id was a member first.
+	owners map[string]types.UID
 	// served are clusters that have let clients in.
 	served map[types.UID]bool
 }
@@ -43,7 +45,7 @@ type oracle struct {
 func newOracle(r *run) *oracle {
 	o := &oracle{
 		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{}, hostIDs: map[string]string{},
-		authorities: map[types.UID]string{}, served: map[types.UID]bool{}, lastWrite: world.Began,
+		authorities: map[types.UID]string{}, served: map[types.UID]bool{}, owners: map[string]types.UID{}, lastWrite: world.Began,
 	}
 	r.w.Watch(o.changed)
 	return o
@@ -84,7 +86,7 @@ func (o *oracle) changed(e apiserver.Event) {
 		}
 	case *corev1.ConfigMap:
 		o.seeds(e, object)
-		o.ledger(e, object)
+		o.ledger(e, object, w.User)
 	case *corev1.Secret:
 		o.secret(e, object)
 	case *v1alpha1.CassandraNode:
@@ -157,18 +159,21 @@ func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap) {
 	}
 }
 
-// ledger: I8. An open step is closed before the next one is opened.
-func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap) {
+// ledger: I8. An open step is closed before the next one is opened. What a person makes of it is not the product's.
+func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if m.Name != v1alpha1.LedgerName(clusterName) || e.Type == apiserver.Deleted {
 		return
 	}
 	old, now := o.lastLedger, o.decode(m)
 	o.lastLedger = now
-	if old == nil || now == nil || old.ClusterUID != now.ClusterUID || e.Type != apiserver.Modified {
+	if user == world.UserPerson || old == nil || now == nil || old.ClusterUID != now.ClusterUID || e.Type != apiserver.Modified {
 		return
 	}
 	if old.Step != nil && now.Step != nil && old.Step.ID != now.Step.ID {
 		o.violated("I8: step %s is opened while step %s is open", now.Step.ID, old.Step.ID)
+	}
+	if old.Step == nil && now.Step != nil && now.Step.Kind == facts.StepFormRing && o.served[now.ClusterUID] {
+		o.violated("I11: a ring is formed anew after clients were let in")
 	}
 	for name, id := range old.Members {
 		if was, still := now.Members[name]; !still || was != id {
@@ -223,6 +228,9 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 			o.violated("node %s was %s and is %s: it has joined twice", n.Name, before, id)
 		}
 		o.hostIDs[key] = id
+		if _, known := o.owners[id]; !known {
+			o.owners[id] = n.Spec.Cluster.UID
+		}
 	}
 	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID && old.Spec.Member.HostID != m.HostID {
 		o.violated("the record of node %s changes its member from %s to %s", n.Name, old.Spec.Member.HostID, m.HostID)
@@ -243,6 +251,17 @@ func (o *oracle) ticket(n *v1alpha1.CassandraNode) {
 	if n.Spec.Join.Mode == v1alpha1.JoinNew && o.served[n.Spec.Cluster.UID] {
 		o.violated("I11: node %s gets a New ticket after clients were let in", n.Name)
 	}
+	if claim, ok := o.w.Server.Object("PersistentVolumeClaim", keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, n.Name))).(*corev1.PersistentVolumeClaim); ok {
+		if v := o.w.Kube.Volume(claim); v != nil && o.foreign(pod.ContentOf(v).Data, n.Spec.Cluster.UID) {
+			o.violated("node %s gets a ticket for the disk of a member of another cluster", n.Name)
+		}
+	}
+}
+
+// foreign says that a disk is that of a member of another cluster.
+func (o *oracle) foreign(disk *cassandra.Disk, cluster types.UID) bool {
+	of, known := o.owners[disk.HostID()]
+	return known && of != cluster
 }
 
 // jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member.
@@ -255,6 +274,9 @@ func (o *oracle) jvmStarts(s *pod.Sandbox) *cassandra.Exit {
 	before, member := o.hostIDs[string(c.UID)+"/"+s.Name()]
 	if member && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {
 		o.violated("DataLost: node %s, which is the member %s, starts on an empty disk", s.Name(), before)
+	}
+	if disk := s.Content(v1alpha1.VolumeData).Data; o.foreign(disk, c.UID) && o.owners[disk.HostID()] != c.Spec.Volumes.Adopt {
+		o.violated("node %s starts on the disk of a member of another cluster", s.Name())
 	}
 	for _, other := range o.w.Pods.Sandboxes() {
 		if other != s && other.Name() == s.Name() && other.JVM() != nil {
@@ -283,7 +305,8 @@ func (o *oracle) atTheEnd() {
 		}
 	}
 	says := meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady)
-	if is := serving == wanted && wanted > 0; says != is {
+	stalled := meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled) // and so not ready, whatever serves
+	if is := serving == wanted && wanted > 0 && !stalled; says != is {
 		o.violated("the condition Ready is %v, and %d of %d nodes serve clients", says, serving, wanted)
 	}
 	if int(c.Status.ReadyNodes) != serving {

@@ -52,3 +52,12 @@ func Edit(name string, change func(*v1alpha1.CassandraCluster), until func(*worl
 		return w.Person().Update(context.Background(), c)
 	}}
 }
+
+// ThreeRacks is the cluster of Named. Change may be nil.
+func ThreeRacks(change func(*v1alpha1.CassandraCluster)) *v1alpha1.CassandraCluster {
+	c := threeRacks.cluster()
+	if change != nil {
+		change(c)
+	}
+	return c
+}

@@ -1,0 +1,122 @@
+package safeguard
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// judged counts what each of the operator's guards refuses, for the time of a test; those that are named pass always.
+func judged(t *testing.T, allow ...string) map[string]int {
+	t.Helper()
+	refused := map[string]int{}
+	for _, list := range []*[]guard.Guard{&guard.Formation, &guard.Adoption} {
+		real := *list
+		t.Cleanup(func() { *list = real })
+		*list = slices.Clone(real)
+		for i, g := range real {
+			(*list)[i].Check = func(s *facts.Snapshot, nodes []string) []guard.Finding {
+				found := g.Check(s, nodes)
+				if len(found) > 0 {
+					refused[g.Name]++
+				}
+				if slices.Contains(allow, g.Name) {
+					return nil
+				}
+				return found
+			}
+		}
+	}
+	return refused
+}
+
+// stalled says that the cluster waits for its user, for a reason.
+func stalled(reason string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := trial.Cluster(w)
+		if c == nil {
+			return false
+		}
+		condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
+		return condition != nil && condition.Status == "True" && condition.Reason == reason
+	}
+}
+
+// ledgerRestored is the story of a backup: somebody puts the ledger back to how it was before the ring formed.
+func ledgerRestored() *trial.Scenario {
+	return trial.Named("ledger-restored", "the ledger of a ring that serves is put back to its beginning", true, nil,
+		trial.Act{Name: "restore the ledger", Do: func(w *world.World) error {
+			empty, err := facts.EncodeLedger(&facts.Ledger{ClusterUID: trial.Cluster(w).UID})
+			if err != nil {
+				return err
+			}
+			m := w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy()
+			m.Data = empty
+			return w.Person().Update(context.Background(), m)
+		}, Until: stalled(v1alpha1.ReasonForeignDisks), Within: 5 * time.Minute})
+}
+
+// dirty is the story of a provisioner that hands out a volume as an earlier cluster has left it.
+func dirty(until func(*world.World) bool) *trial.Scenario {
+	var left *pod.Content
+	return trial.Named("dirty-volume", "a cluster is created, and one of its volumes is the disk of an earlier cluster", true, deleteClaims,
+		trial.Act{Name: "delete", Do: func(w *world.World) error {
+			w.Network.Forget(world.Namespace + "." + clusterName)
+			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+		}, Until: claimsLeft, Within: 20 * time.Minute},
+		trial.Act{Name: "keep a disk", Do: func(w *world.World) error {
+			claim := w.Server.Objects("PersistentVolumeClaim")[0].(*corev1.PersistentVolumeClaim)
+			c := pod.ContentOf(w.Kube.Volume(claim))
+			left = &pod.Content{Files: c.Files, Data: c.Data.Clone()}
+			return nil
+		}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
+		trial.Act{Name: "create again", Do: func(w *world.World) error {
+			w.Watch(func(e apiserver.Event) {
+				if e.Kind == "PersistentVolume" && e.Type == apiserver.Added && left != nil {
+					w.Kube.Volumes()[e.Key.Name].Content, left = left, nil
+				}
+			})
+			return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+		}, Until: until, Within: 30 * time.Minute},
+	)
+}
+
+func deleteClaims(c *v1alpha1.CassandraCluster) {
+	c.Spec.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
+}
+
+func TestGuardsOfFormation(t *testing.T) {
+	for _, c := range []struct {
+		guard    string
+		scenario *trial.Scenario
+		// doubled are guards that refuse the same.
+		doubled []string
+		by      string
+	}{
+		{"every_initial_node_answers_from_its_present_pod", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, "gets a ticket for the disk of a member of another cluster"},
+		{"every_initial_disk_is_empty", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, "gets a ticket for the disk of a member of another cluster"},
+		{"no_initial_node_ever_served_clients", ledgerRestored(), []string{"every_initial_disk_is_empty"}, "I11"},
+	} {
+		t.Run(c.guard, func(t *testing.T) {
+			refused := judged(t, c.doubled...)
+			holds(t, trial.Trial{Scenario: c.scenario, Seed: 1})
+			if refused[c.guard] == 0 {
+				t.Errorf("it has refused nothing: %v", refused)
+			}
+			judged(t, append(c.doubled, c.guard)...)
+			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1}, c.by)
+		})
+	}
+}
