@@ -157,7 +157,7 @@ func TestDeathsInARowAreFollowedByLongerPauses(t *testing.T) {
 	before := func(pod types.UID, row int) func(*Facts) {
 		return func(f *Facts) { f.Memory.Deaths = &Deaths{PodUID: pod, Count: 4, Row: row} }
 	}
-	stable := func(f *Facts) { f.Memory.Deaths.Row = 3; f.Memory.Start.NormalAt = ptr(-time.Second - stableAfter) }
+	stable := func(f *Facts) { f.Memory.Deaths.Row = 3; f.Memory.Start.NormalAt = ptr(-time.Second - 10*time.Minute) }
 	for name, c := range map[string]struct {
 		facts Facts
 		count int32
@@ -172,7 +172,7 @@ func TestDeathsInARowAreFollowedByLongerPauses(t *testing.T) {
 		"far out":                           {with1(ended(Exit{Code: 5}), before("pod-1", 1000)), 5, 1001, 5 * time.Minute},
 		"the first of another pod":          {with1(ended(Exit{Code: 5}), before("pod-0", 2)), 1, 3, 8 * time.Second},
 		"after a long time in the ring":     {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)), stable), 5, 1, 2 * time.Second},
-		"after not quite so long a time":    {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)), func(f *Facts) { stable(f); f.Memory.Start.NormalAt = ptr(-stableAfter) }), 5, 4, 16 * time.Second},
+		"after not quite so long a time":    {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)), func(f *Facts) { stable(f); f.Memory.Start.NormalAt = ptr(-10 * time.Minute) }), 5, 4, 16 * time.Second},
 		"after a long time out of the ring": {with1(with1(starting(Exit{Code: 5}), before("pod-1", 3)), func(f *Facts) { f.Memory.Start.At = at(-time.Hour) }), 5, 4, 16 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

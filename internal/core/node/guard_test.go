@@ -70,10 +70,13 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 		},
 		"it is drained already": {ring(func(r *facts.Ring) { r.Mode = facts.ModeDrained; r.Endpoints[1].Live = false }), "", "", BeginRestart},
 		"the view is as old as it may be": {
-			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(-ringFresh), at(-ringFresh) }), "", "", BeginRestart,
+			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second), at(-3*time.Second) }), "", "", BeginRestart,
 		},
 		"the view is older": {
-			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(-ringFresh-1), at(-ringFresh-1) }), "", "", LookAtRing,
+			with1(serving(), func(f *Facts) {
+				restart(f)
+				f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second-1), at(-3*time.Second-1)
+			}), "", "", LookAtRing,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +93,7 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 			if d.Action != nil || b == nil || b.Guard != c.guard || !strings.Contains(b.Message, c.words) || d.Status.Phase != v1alpha1.PhaseDeferred {
 				t.Errorf("action %v, phase %s, blocked %+v; want %s with %q", d.Action, d.Status.Phase, b, c.guard, c.words)
 			}
-			if !d.Again.Equal(at(deferAgain)) || d.Status.Restart == nil || d.Status.Restart.Message != b.Message || d.Status.Message != b.Message {
+			if !d.Again.Equal(at(5*time.Second)) || d.Status.Restart == nil || d.Status.Restart.Message != b.Message || d.Status.Message != b.Message {
 				t.Errorf("asked again at %s, restart %+v, message %q", d.Again, d.Status.Restart, d.Status.Message)
 			}
 		})
