@@ -24,17 +24,17 @@ type builtin struct {
 func builtins() []builtin {
 	core, rbac := corev1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
 	return []builtin{
-		{version: core, name: "Pod", resource: "pods", rules: podRules()},
+		{version: core, name: podKind, resource: "pods", rules: podRules()},
 		{version: core, name: "PersistentVolumeClaim", resource: "persistentvolumeclaims", rules: claimRules()},
 		{version: core, name: "PersistentVolume", resource: "persistentvolumes", global: true, rules: specAndStatus()},
 		{version: core, name: "Node", resource: "nodes", global: true, rules: specAndStatus()},
 		{version: core, name: "Namespace", resource: "namespaces", global: true, rules: dataOnly()},
 		{version: core, name: "Service", resource: "services", rules: specAndStatus()},
-		{version: core, name: "ConfigMap", resource: "configmaps", rules: dataOnly()},
-		{version: core, name: "Secret", resource: "secrets", rules: dataOnly()},
+		{version: core, name: "ConfigMap", resource: "configmaps", rules: configMapRules()},
+		{version: core, name: "Secret", resource: "secrets", rules: secretRules()},
 		{version: core, name: "ServiceAccount", resource: "serviceaccounts", rules: dataOnly()},
-		{version: rbac, name: "Role", resource: "roles", rules: dataOnly()},
-		{version: rbac, name: "RoleBinding", resource: "rolebindings", rules: dataOnly()},
+		{version: rbac, name: "Role", resource: "roles", rules: roleRules()},
+		{version: rbac, name: "RoleBinding", resource: "rolebindings", rules: roleBindingRules()},
 		{version: policyv1.SchemeGroupVersion, name: "PodDisruptionBudget", resource: "poddisruptionbudgets", rules: specAndStatus()},
 	}
 }
@@ -62,6 +62,8 @@ func specAndStatus() rules {
 func part(object client.Object, name string) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName(name)
 }
+
+const podKind = "Pod"
 
 // defaultGrace is terminationGracePeriodSeconds where a pod does not say it.
 const defaultGrace int64 = 30

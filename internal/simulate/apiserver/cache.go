@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -115,5 +116,9 @@ func (c *Cache) List(_ context.Context, list client.ObjectList, options ...clien
 	if err != nil {
 		return err
 	}
-	return fillList(k, list, c.table(k).selected((&client.ListOptions{}).ApplyOptions(options)), true, hideFields)
+	found, err := c.table(k).selected(k, (&client.ListOptions{}).ApplyOptions(options))
+	if err != nil {
+		return err
+	}
+	return fillList(k, list, found, true, func(*version) []metav1.ManagedFieldsEntry { return nil })
 }

@@ -3,13 +3,15 @@ package apiserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,31 +19,371 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// noKind is what a decoded object says of itself.
-var noKind schema.GroupVersionKind
-
-// hideFields: nothing of Helenus reads managed fields.
-func hideFields(*version) []metav1.ManagedFieldsEntry { return nil }
-
-// As is the server as a user reaches it.
-func (s *Server) As(user string) client.Client { return &as{s, user} }
-
-type as struct {
+// caller is a user's client.
+type caller struct {
 	server *Server
 	user   string
 }
 
-// unsupported is what the world has no use for.
-func unsupported(what string) error { return fmt.Errorf("the simulated API server has no %s", what) }
+var _ client.Client = (*caller)(nil)
+
+// As is a client of a user. It reads what is there now and writes at once. What the user may do is not asked: roles and policies are no part of this
+// server; an Interceptor can refuse.
+func (s *Server) As(user string) client.Client { return &caller{server: s, user: user} }
+
+func (c *caller) begin(k *kind, verb Verb, subresource string, key Key) *Request {
+	return &Request{User: c.user, Verb: verb, Kind: k.Kind, Subresource: subresource, Namespace: key.Namespace, Name: key.Name, resource: k.resource}
+}
+
+func (c *caller) writing(ctx context.Context, k *kind, r *Request, key Key, manager string, dryRun []string) *writing {
+	if manager == "" && r.Verb != Apply {
+		manager = c.user
+	}
+	return &writing{Server: c.server, ctx: ctx, request: r, kind: k, key: key, manager: manager, dryRun: len(dryRun) > 0}
+}
+
+// keyFor is the name of an object as a request carries it.
+func keyFor(k *kind, object client.Object) (Key, error) {
+	key := Key{Name: object.GetName()}
+	if k.namespaced {
+		if key.Namespace = object.GetNamespace(); key.Namespace == "" {
+			return key, apierrors.NewBadRequest("a namespace is required to write a " + k.Kind)
+		}
+	}
+	if key.Name == "" {
+		return key, errors.New("resource name may not be empty")
+	}
+	return key, nil
+}
+
+// shown are the managed fields that a reader gets.
+func (s *Server) shown(v *version) []metav1.ManagedFieldsEntry {
+	if !s.options.ShowManagedFields {
+		return nil
+	}
+	entries := v.managedFields()
+	out := make([]metav1.ManagedFieldsEntry, len(entries))
+	for i := range entries {
+		entries[i].DeepCopyInto(&out[i])
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func (s *Server) answer(v *version, out runtime.Object) func() error {
+	return func() error {
+		if u, ok := out.(*unstructured.Unstructured); ok {
+			return v.fill(u, true, s.shown(v))
+		}
+		return v.fill(out, false, s.shown(v))
+	}
+}
+
+// Get implements client.Reader.
+func (c *caller) Get(ctx context.Context, key Key, out client.Object, _ ...client.GetOption) error {
+	k, err := c.server.kinds.of(out)
+	if err != nil {
+		return err
+	}
+	if key.Name == "" {
+		return errors.New("resource name may not be empty")
+	}
+	if !k.namespaced {
+		key.Namespace = ""
+	}
+	return c.server.request(ctx, c.begin(k, Get, "", key), func() (func() error, error) {
+		v := c.server.find(k, key)
+		if v == nil {
+			return nil, apierrors.NewNotFound(k.resource, key.Name)
+		}
+		return c.server.answer(v, out), nil
+	})
+}
+
+// List implements client.Reader. It answers with everything that is asked for at once, whatever limit is asked for.
+func (c *caller) List(ctx context.Context, out client.ObjectList, opts ...client.ListOption) error {
+	k, err := c.server.kinds.of(out)
+	if err != nil {
+		return err
+	}
+	o := (&client.ListOptions{}).ApplyOptions(opts)
+	return c.server.request(ctx, c.begin(k, List, "", Key{Namespace: o.Namespace}), func() (func() error, error) {
+		found, err := c.server.table(k).selected(k, o)
+		if err != nil {
+			return nil, err
+		}
+		revision := c.server.revision
+		return func() error {
+			if err := fillList(k, out, found, false, c.server.shown); err != nil {
+				return err
+			}
+			out.SetResourceVersion(strconv.FormatUint(revision, 10))
+			return nil
+		}, nil
+	})
+}
+
+// selected are the objects that a list asks for.
+func (t *table) selected(k *kind, o *client.ListOptions) ([]*version, error) {
+	if o.FieldSelector != nil {
+		if err := k.selectable(o.FieldSelector); err != nil {
+			return nil, err
+		}
+	}
+	var out []*version
+	for _, key := range t.keys {
+		if o.Namespace != "" && key.Namespace != o.Namespace {
+			continue
+		}
+		v := t.objects[key]
+		if o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(v.typed.GetLabels())) {
+			continue
+		}
+		if o.FieldSelector != nil && !o.FieldSelector.Matches(v.fields()) {
+			continue
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// fields are what field selectors can ask for.
+func (v *version) fields() fields.Set {
+	set := fields.Set{"metadata.name": v.key.Name}
+	if v.kind.namespaced {
+		set["metadata.namespace"] = v.key.Namespace
+	}
+	if v.kind.rules.fields != nil {
+		for name, value := range v.kind.rules.fields(v.typed) {
+			set[name] = value
+		}
+	}
+	return set
+}
+
+// selectable refuses a selector of fields that the kind does not offer.
+func (k *kind) selectable(selector fields.Selector) error {
+	offered := (&version{kind: k, typed: k.newObject()}).fields()
+	for _, r := range selector.Requirements() {
+		if !offered.Has(r.Field) {
+			return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", r.Field))
+		}
+	}
+	return nil
+}
+
+// Create implements client.Writer.
+func (c *caller) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
+	k, err := c.server.kinds.of(object)
+	if err != nil {
+		return err
+	}
+	o := (&client.CreateOptions{}).ApplyOptions(opts)
+	key := Key{Name: object.GetName()}
+	if k.namespaced {
+		if key.Namespace = object.GetNamespace(); key.Namespace == "" {
+			return apierrors.NewBadRequest("a namespace is required to create a " + k.Kind)
+		}
+	}
+	r := c.begin(k, Create, "", key)
+	return c.server.request(ctx, r, func() (func() error, error) {
+		v, err := c.writing(ctx, k, r, key, o.FieldManager, o.DryRun).create(object)
+		if err != nil {
+			return nil, err
+		}
+		return c.server.answer(v, object), nil
+	})
+}
+
+// Update implements client.Writer.
+func (c *caller) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
+	o := (&client.UpdateOptions{}).ApplyOptions(opts)
+	return c.update(ctx, object, "", o)
+}
+
+func (c *caller) update(ctx context.Context, object client.Object, subresource string, o *client.UpdateOptions) error {
+	k, key, err := c.subject(object, subresource)
+	if err != nil {
+		return err
+	}
+	r := c.begin(k, Update, subresource, key)
+	return c.server.request(ctx, r, func() (func() error, error) {
+		v, err := c.writing(ctx, k, r, key, o.FieldManager, o.DryRun).update(object)
+		if err != nil {
+			return nil, err
+		}
+		return c.server.answer(v, object), nil
+	})
+}
+
+// subject is what a write is about.
+func (c *caller) subject(object client.Object, subresource string) (*kind, Key, error) {
+	k, err := c.server.kinds.of(object)
+	if err != nil {
+		return nil, Key{}, err
+	}
+	key, err := keyFor(k, object)
+	if err != nil {
+		return nil, Key{}, err
+	}
+	return k, key, k.serves(subresource)
+}
+
+func (k *kind) serves(subresource string) error {
+	if subresource == "" || subresource == subresourceStatus && k.hasStatus() {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource",
+	}}
+}
+
+// Patch implements client.Writer.
+func (c *caller) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	return c.patch(ctx, object, object, patch, "", (&client.PatchOptions{}).ApplyOptions(opts))
+}
+
+// patch patches an object by what body makes of the patch.
+func (c *caller) patch(ctx context.Context, object, body client.Object, patch client.Patch, subresource string, o *client.PatchOptions) error {
+	k, key, err := c.subject(object, subresource)
+	if err != nil {
+		return err
+	}
+	if patch.Type() == types.ApplyYAMLPatchType && body.GetObjectKind().GroupVersionKind().Empty() {
+		body = body.DeepCopyObject().(client.Object)
+		body.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
+	}
+	data, err := patch.Data(body)
+	if err != nil {
+		return err
+	}
+	verb := Patch
+	if patch.Type() == types.ApplyYAMLPatchType {
+		verb = Apply
+	}
+	r := c.begin(k, verb, subresource, key)
+	return c.server.request(ctx, r, func() (func() error, error) {
+		v, err := c.writing(ctx, k, r, key, o.FieldManager, o.DryRun).patch(patch.Type(), data, o.Force)
+		if err != nil {
+			return nil, err
+		}
+		return c.server.answer(v, object), nil
+	})
+}
+
+// Apply implements client.Writer.
+func (c *caller) Apply(ctx context.Context, configuration runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	return c.apply(ctx, configuration, "", (&client.ApplyOptions{}).ApplyOptions(opts))
+}
+
+func (c *caller) apply(ctx context.Context, configuration runtime.ApplyConfiguration, subresource string, o *client.ApplyOptions) error {
+	applied, answer, err := applyConfiguration(configuration)
+	if err != nil {
+		return err
+	}
+	k, err := c.server.kinds.exact(applied.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	key, err := keyFor(k, applied)
+	if err != nil {
+		return err
+	}
+	if err := k.serves(subresource); err != nil {
+		return err
+	}
+	r := c.begin(k, Apply, subresource, key)
+	return c.server.request(ctx, r, func() (func() error, error) {
+		v, err := c.writing(ctx, k, r, key, o.FieldManager, o.DryRun).apply(applied, o.Force)
+		if err != nil {
+			return nil, err
+		}
+		return func() error {
+			out := &unstructured.Unstructured{}
+			if err := v.fill(out, true, c.server.shown(v)); err != nil {
+				return err
+			}
+			return answer(out)
+		}, nil
+	})
+}
+
+// applyConfiguration is what a client applies, and what gives the result back to it.
+func applyConfiguration(in runtime.ApplyConfiguration) (*unstructured.Unstructured, func(*unstructured.Unstructured) error, error) {
+	if u, ok := in.(interface {
+		UnstructuredContent() map[string]any
+		SetUnstructuredContent(content map[string]any)
+	}); ok {
+		applied := &unstructured.Unstructured{Object: u.UnstructuredContent()}
+		return applied, func(out *unstructured.Unstructured) error {
+			u.SetUnstructuredContent(out.Object)
+			return nil
+		}, nil
+	}
+	text, err := json.Marshal(in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode apply configuration: %w", err)
+	}
+	applied := &unstructured.Unstructured{}
+	if err := applied.UnmarshalJSON(text); err != nil {
+		return nil, nil, fmt.Errorf("decode apply configuration: %w", err)
+	}
+	return applied, func(out *unstructured.Unstructured) error {
+		text, err := out.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("encode answer: %w", err)
+		}
+		return json.Unmarshal(text, in)
+	}, nil
+}
+
+// Delete implements client.Writer.
+func (c *caller) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
+	k, key, err := c.subject(object, "")
+	if err != nil {
+		return err
+	}
+	o := (&client.DeleteOptions{}).ApplyOptions(opts)
+	r := c.begin(k, Delete, "", key)
+	return c.server.request(ctx, r, func() (func() error, error) {
+		err := c.writing(ctx, k, r, key, "", o.DryRun).delete(o.AsDeleteOptions())
+		return func() error { return nil }, err
+	})
+}
+
+// DeleteAllOf implements client.Writer: one request, which deletes one object after the other.
+func (c *caller) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
+	k, err := c.server.kinds.of(object)
+	if err != nil {
+		return err
+	}
+	o := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
+	r := c.begin(k, DeleteCollection, "", Key{Namespace: o.Namespace})
+	return c.server.request(ctx, r, func() (func() error, error) {
+		found, err := c.server.table(k).selected(k, &o.ListOptions)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range found {
+			w := c.writing(ctx, k, r, v.key, "", o.DryRun)
+			if err := w.delete(o.AsDeleteOptions()); err != nil && !apierrors.IsNotFound(err) {
+				return nil, err
+			}
+		}
+		return func() error { return nil }, nil
+	})
+}
 
 // Scheme implements client.Client.
-func (c *as) Scheme() *runtime.Scheme { return c.server.kinds.scheme }
+func (c *caller) Scheme() *runtime.Scheme { return c.server.kinds.scheme }
 
 // RESTMapper implements client.Client.
-func (c *as) RESTMapper() meta.RESTMapper { return c.server.kinds.mapper }
+func (c *caller) RESTMapper() meta.RESTMapper { return c.server.kinds.mapper }
 
 // GroupVersionKindFor implements client.Client.
-func (c *as) GroupVersionKindFor(object runtime.Object) (schema.GroupVersionKind, error) {
+func (c *caller) GroupVersionKindFor(object runtime.Object) (schema.GroupVersionKind, error) {
 	k, err := c.server.kinds.of(object)
 	if err != nil {
 		return schema.GroupVersionKind{}, err
@@ -50,197 +392,10 @@ func (c *as) GroupVersionKindFor(object runtime.Object) (schema.GroupVersionKind
 }
 
 // IsObjectNamespaced implements client.Client.
-func (c *as) IsObjectNamespaced(object runtime.Object) (bool, error) {
-	k, err := c.server.kinds.of(object)
-	return err == nil && k.namespaced, err
-}
-
-func (c *as) request(verb Verb, k *kind, key Key, subresource string) *Request {
-	return &Request{User: c.user, Verb: verb, Kind: k.Kind, Subresource: subresource, Namespace: key.Namespace, Name: key.Name, resource: k.resource}
-}
-
-// Get implements client.Reader.
-func (c *as) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+func (c *caller) IsObjectNamespaced(object runtime.Object) (bool, error) {
 	k, err := c.server.kinds.of(object)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return c.server.request(ctx, c.request(Get, k, key, ""), func() (func() error, error) {
-		v := c.server.find(k, key)
-		if v == nil {
-			return nil, apierrors.NewNotFound(k.resource, key.Name)
-		}
-		return func() error { return v.fill(object, false, nil) }, nil
-	})
-}
-
-// List implements client.Reader. It selects by namespace and labels.
-func (c *as) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	k, err := c.server.kinds.of(list)
-	if err != nil {
-		return err
-	}
-	o := (&client.ListOptions{}).ApplyOptions(options)
-	return c.server.request(ctx, c.request(List, k, Key{Namespace: o.Namespace}, ""), func() (func() error, error) {
-		return func() error { return fillList(k, list, c.server.table(k).selected(o), false, hideFields) }, nil
-	})
-}
-
-// selected are the versions that a list asks for.
-func (t *table) selected(o *client.ListOptions) []*version {
-	var out []*version
-	for _, key := range t.keys {
-		v := t.objects[key]
-		if o.Namespace != "" && key.Namespace != o.Namespace || o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(v.typed.GetLabels())) {
-			continue
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
-// write makes a request that changes an object, and gives the caller what became of it.
-func (c *as) write(ctx context.Context, verb Verb, object client.Object, subresource, manager string, do func(*writing) (*version, error)) error {
-	k, err := c.server.kinds.of(object)
-	if err != nil {
-		return err
-	}
-	if manager == "" {
-		manager = c.user
-	}
-	key := client.ObjectKeyFromObject(object)
-	r := c.request(verb, k, key, subresource)
-	return c.server.request(ctx, r, func() (func() error, error) {
-		v, err := do(&writing{Server: c.server, ctx: ctx, request: r, kind: k, key: key, manager: manager})
-		if err != nil {
-			return nil, err
-		}
-		return func() error { return v.fill(object, false, nil) }, nil
-	})
-}
-
-// Create implements client.Writer.
-func (c *as) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	o := (&client.CreateOptions{}).ApplyOptions(options)
-	return c.write(ctx, Create, object, "", o.FieldManager, func(w *writing) (*version, error) { return w.create(object) })
-}
-
-// Update implements client.Writer.
-func (c *as) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	o := (&client.UpdateOptions{}).ApplyOptions(options)
-	return c.write(ctx, Update, object, "", o.FieldManager, func(w *writing) (*version, error) { return w.update(object) })
-}
-
-// Delete implements client.Writer.
-func (c *as) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	o := (&client.DeleteOptions{}).ApplyOptions(options)
-	k, err := c.server.kinds.of(object)
-	if err != nil {
-		return err
-	}
-	key := client.ObjectKeyFromObject(object)
-	r := c.request(Delete, k, key, "")
-	return c.server.request(ctx, r, func() (func() error, error) {
-		return func() error { return nil }, (&writing{Server: c.server, ctx: ctx, request: r, kind: k, key: key}).delete(o)
-	})
-}
-
-// DeleteAllOf implements client.Writer.
-func (c *as) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
-	return unsupported("deletion of collections")
-}
-
-// Patch implements client.Writer.
-func (c *as) Patch(ctx context.Context, object client.Object, p client.Patch, options ...client.PatchOption) error {
-	o := (&client.PatchOptions{}).ApplyOptions(options)
-	return c.patch(ctx, object, p, "", o.FieldManager, o.Force)
-}
-
-func (c *as) patch(ctx context.Context, object client.Object, p client.Patch, subresource, manager string, force *bool) error {
-	data, err := p.Data(object)
-	if err != nil {
-		return err
-	}
-	verb := Patch
-	if p.Type() == types.ApplyYAMLPatchType {
-		verb = Apply
-	}
-	return c.write(ctx, verb, object, subresource, manager, func(w *writing) (*version, error) { return w.patch(p.Type(), data, force) })
-}
-
-// Apply implements client.Writer.
-func (c *as) Apply(ctx context.Context, applied runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	o := (&client.ApplyOptions{}).ApplyOptions(options)
-	data, err := json.Marshal(applied)
-	if err != nil {
-		return fmt.Errorf("encode what is applied: %w", err)
-	}
-	u := &unstructured.Unstructured{}
-	if err := json.Unmarshal(data, &u.Object); err != nil {
-		return fmt.Errorf("decode what is applied: %w", err)
-	}
-	if err := c.write(ctx, Apply, u, "", o.FieldManager, func(w *writing) (*version, error) {
-		return w.patch(types.ApplyYAMLPatchType, data, o.Force)
-	}); err != nil {
-		return err
-	}
-	if data, err = json.Marshal(u.Object); err != nil {
-		return fmt.Errorf("encode answer: %w", err)
-	}
-	return json.Unmarshal(data, applied)
-}
-
-// Status implements client.StatusClient.
-func (c *as) Status() client.SubResourceWriter { return &subresource{c, subresourceStatus} }
-
-// SubResource implements client.SubResourceClientConstructor: status, and the binding of pods.
-func (c *as) SubResource(name string) client.SubResourceClient { return &subresource{c, name} }
-
-type subresource struct {
-	client *as
-	name   string
-}
-
-// Get implements client.SubResourceReader.
-func (s *subresource) Get(context.Context, client.Object, client.Object, ...client.SubResourceGetOption) error {
-	return unsupported("reading of subresources")
-}
-
-// Create implements client.SubResourceWriter.
-func (s *subresource) Create(ctx context.Context, object, body client.Object, _ ...client.SubResourceCreateOption) error {
-	binding, ok := body.(*corev1.Binding)
-	if s.name != subresourceBinding || !ok {
-		return unsupported("creation of " + s.name)
-	}
-	return s.client.write(ctx, Create, object, s.name, "", func(w *writing) (*version, error) { return w.bind(binding.Target.Name) })
-}
-
-// bind gives a pod its machine.
-func (w *writing) bind(machine string) (*version, error) {
-	live := w.find(w.kind, w.key)
-	if live == nil {
-		return nil, apierrors.NewNotFound(w.kind.resource, w.key.Name)
-	}
-	p := live.object.DeepCopyObject().(*corev1.Pod)
-	if p.Spec.NodeName != "" {
-		return nil, apierrors.NewConflict(w.kind.resource, w.key.Name, fmt.Errorf("pod %s is already assigned to node %q", p.Name, p.Spec.NodeName))
-	}
-	p.Spec.NodeName = machine
-	return w.commit(w.request, w.kind, w.key, live, p, live.owned)
-}
-
-// Update implements client.SubResourceWriter.
-func (s *subresource) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
-	return s.client.write(ctx, Update, object, s.name, "", func(w *writing) (*version, error) { return w.update(object) })
-}
-
-// Patch implements client.SubResourceWriter.
-func (s *subresource) Patch(ctx context.Context, object client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
-	o := (&client.SubResourcePatchOptions{}).ApplyOptions(options)
-	return s.client.patch(ctx, object, p, s.name, o.FieldManager, o.Force)
-}
-
-// Apply implements client.SubResourceWriter.
-func (s *subresource) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
-	return unsupported("apply of subresources but by Patch")
+	return k.namespaced, nil
 }

@@ -35,7 +35,7 @@ func (c *Collector) Collect() {
 				request: &Request{User: "garbage-collector", Verb: Delete, Kind: k.Kind, Namespace: key.Namespace, Name: key.Name, resource: k.resource},
 			}
 			// What cannot be deleted now was changed a moment ago, and is looked at again.
-			_ = w.delete(&client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+			_ = w.delete(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		}
 	}
 }

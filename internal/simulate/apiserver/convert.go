@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -127,7 +128,7 @@ func (v *version) fill(out runtime.Object, withKind bool, fields []metav1.Manage
 		out.(client.Object).SetManagedFields(fields)
 	}
 	if !withKind {
-		out.GetObjectKind().SetGroupVersionKind(noKind)
+		out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
 	return nil
 }

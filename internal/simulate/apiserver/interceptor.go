@@ -23,6 +23,8 @@ const (
 	Patch  Verb = "patch"
 	Apply  Verb = "apply"
 	Delete Verb = "delete"
+	// DeleteCollection deletes all objects of a kind that a selector matches.
+	DeleteCollection Verb = "deletecollection"
 )
 
 // Writes says that a verb changes something.

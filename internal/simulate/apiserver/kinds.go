@@ -55,6 +55,8 @@ type rules struct {
 	scopedToStatus []string
 	// unconditional says that an update without a resourceVersion overwrites what is there.
 	unconditional bool
+	// fields are what lists can be selected by, beside name and namespace.
+	fields func(object client.Object) map[string]string
 	// createOnUpdate says that an update of what is not there makes it.
 	createOnUpdate bool
 	// normalize does what decoding does: it moves old forms of a field to the present one.

@@ -94,7 +94,7 @@ func (w *writing) add(object client.Object, owned ownership) (*version, error) {
 	if w.kind.rules.canonicalize != nil {
 		w.kind.rules.canonicalize(object)
 	}
-	if object.GetResourceVersion() != "" {
+	if object.GetResourceVersion() != "" && w.request.Verb == Create && !w.dryRun {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	key := Key{Namespace: object.GetNamespace(), Name: object.GetName()}
@@ -148,7 +148,7 @@ type proposal func(live *version) (client.Object, ownership, error)
 // change brings an object into the state that a request proposes. With createToo it is made if it is not there.
 func (w *writing) change(propose proposal, uid *types.UID, createToo bool) (*version, error) {
 	live := w.find(w.kind, w.key)
-	if live == nil && !createToo {
+	if live == nil && (!createToo || w.subresource() != "") {
 		return nil, apierrors.NewNotFound(w.kind.resource, w.key.Name)
 	}
 	if uid != nil {
@@ -165,7 +165,6 @@ func (w *writing) change(propose proposal, uid *types.UID, createToo bool) (*ver
 		return nil, err
 	}
 	if live == nil {
-		wipe(object)
 		return w.add(object, owned)
 	}
 	unique(object)
@@ -295,7 +294,7 @@ func (w *writing) update(in client.Object) (*version, error) {
 	}
 	return w.change(func(live *version) (client.Object, ownership, error) {
 		return object, w.own(live, object), nil
-	}, uid, w.kind.rules.createOnUpdate && w.subresource() == "")
+	}, uid, w.kind.rules.createOnUpdate)
 }
 
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"

@@ -38,7 +38,6 @@ type Server struct {
 	tables   map[*kind]*table
 
 	interceptor Interceptor
-	handlers    map[string]Handler
 	watchers    []func(Event)
 	log         []*Write
 }
@@ -68,7 +67,7 @@ type table struct {
 
 // New makes an empty server.
 func New(kinds *Kinds, o Options) *Server {
-	return &Server{kinds: kinds, options: o, tables: make(map[*kind]*table, len(kinds.all)), handlers: map[string]Handler{}}
+	return &Server{kinds: kinds, options: o, tables: make(map[*kind]*table, len(kinds.all))}
 }
 
 // Kinds that it serves.
@@ -85,15 +84,6 @@ func (s *Server) Watch(see func(Event)) { s.watchers = append(s.watchers, see) }
 
 // Intercept puts an interceptor before and after every request; nil takes it away.
 func (s *Server) Intercept(i Interceptor) { s.interceptor = i }
-
-// Handler carries out the creation of a subresource, such as the eviction of a pod. Object is the object that it is asked of, shared and not to be
-// changed; body is what was sent, and may be filled with the answer.
-type Handler func(user string, object, body client.Object) error
-
-// Handle has the creation of a kind's subresource carried out by somebody: "Pod", "eviction".
-func (s *Server) Handle(kind, subresource string, h Handler) {
-	s.handlers[kind+"/"+subresource] = h
-}
 
 // Object is the present state of an object without a request; nil if there is none. It is shared and must not be changed.
 func (s *Server) Object(kind string, key Key) client.Object {
@@ -154,6 +144,18 @@ func (s *Server) commit(r *Request, k *kind, key Key, old *version, object clien
 		if same {
 			return old, nil
 		}
+	}
+	if _, isWire := object.(wire); isWire {
+		// What was stored comes back without empty lists and maps.
+		stored, err := v.encoding()
+		if err != nil {
+			return nil, err
+		}
+		object = k.newObject()
+		if err := object.(wire).Unmarshal(stored); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", k.Kind, err)
+		}
+		v.object = object
 	}
 	object.SetResourceVersion(strconv.FormatUint(s.revision+1, 10))
 	v.revision = s.revision + 1

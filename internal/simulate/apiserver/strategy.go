@@ -3,8 +3,10 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +21,6 @@ func (k *kind) prepareCreate(object client.Object) {
 	case k.custom != nil:
 		k.custom.prepareCreate(object.(*unstructured.Unstructured))
 	case k.rules.prepareCreate != nil:
-		object.SetGeneration(0)
 		k.rules.prepareCreate(object)
 	}
 }
@@ -47,12 +48,9 @@ func (k *kind) validate(ctx context.Context, object client.Object) field.ErrorLi
 	if k.custom != nil {
 		return k.custom.validate(ctx, k, object.(*unstructured.Unstructured), objectMeta)
 	}
-	var errs field.ErrorList
+	errs := append(validateMeta(objectMeta, k.namespaced), validateFinalizers(objectMeta)...)
 	if k.rules.validate != nil {
-		errs = k.rules.validate(object)
-	}
-	if len(errs) == 0 {
-		errs = validateMeta(objectMeta, k.namespaced)
+		errs = append(errs, k.rules.validate(object)...)
 	}
 	return errs
 }
@@ -75,10 +73,13 @@ func (k *kind) validateUpdate(ctx context.Context, object, old client.Object, su
 		}
 		return errs
 	}
-	errs := validateMetaUpdate(objectMeta, oldMeta)
-	check := k.rules.validateUpdate
-	if subresource == subresourceStatus {
-		check = k.rules.validateStatus
+	errs := append(validateMetaUpdate(objectMeta, oldMeta), validateFinalizers(objectMeta)...)
+	check := k.rules.validateStatus
+	if subresource != subresourceStatus {
+		if k.rules.validate != nil {
+			errs = append(errs, k.rules.validate(object)...)
+		}
+		check = k.rules.validateUpdate
 	}
 	if check != nil {
 		errs = append(errs, check(object, old)...)
@@ -103,6 +104,24 @@ func validateMeta(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
 	return validation.ValidateObjectMeta(m, namespaced, validName, atMeta)
 }
 
+// standardFinalizers are those that need no prefix.
+var standardFinalizers = []string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+
+// validateFinalizers is what Kubernetes' own kinds ask for beside.
+func validateFinalizers(m *metav1.ObjectMeta) (errs field.ErrorList) {
+	for i, name := range m.Finalizers {
+		if !strings.Contains(name, "/") && !slices.Contains(standardFinalizers, name) {
+			errs = append(errs, field.Invalid(atMeta.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
+}
+
+// immutable refuses a change of a field.
+func immutable(now, before any, at *field.Path) field.ErrorList {
+	return validation.ValidateImmutableField(now, before, at)
+}
+
 func validateMetaUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
-	return validation.ValidateObjectMetaUpdate(m, old, atMeta)
+	return append(validateMeta(m, old.Namespace != ""), validation.ValidateObjectMetaUpdate(m, old, atMeta)...)
 }
