@@ -193,7 +193,6 @@ func TestWhatAStopLeavesInTheJournal(t *testing.T) {
 	if !s.of("i1", 3) || s.Why != "restart r-1" || !s.BegunAt.Equal(epoch) || s.Reason != "" || s.ClosedAt != nil || s.DrainAt != nil || s.TermAt != nil || s.KillAt != nil {
 		t.Errorf("stop %+v", s)
 	}
-	other := StopMemory{}
 	for kind, at := range map[ActionKind]func(StopMemory) *time.Time{
 		CloseTraffic: func(s StopMemory) *time.Time { return s.ClosedAt },
 		Drain:        func(s StopMemory) *time.Time { return s.DrainAt },
@@ -207,7 +206,7 @@ func TestWhatAStopLeavesInTheJournal(t *testing.T) {
 		for _, change := range []func(*Facts){
 			func(f *Facts) { f.Memory.Stop.StartID = 2 }, func(f *Facts) { f.Memory.Stop.Incarnation = "i0" }, func(f *Facts) { f.Init.Process = nil },
 		} {
-			other = *written(with1(stopping(StopMemory{}), change), Action{Kind: kind}).Stop
+			other := *written(with1(stopping(StopMemory{}), change), Action{Kind: kind}).Stop
 			wantTime(t, string(kind)+" of another JVM", at(other), nil)
 		}
 	}
