@@ -94,6 +94,22 @@ func TestTheRecordOfTheJournalIsTheOneThatWasSeen(t *testing.T) {
 	}
 }
 
+func TestTheRecordIsKeptInTheNodesOwnJournalAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		memory Memory
+		want   ActionKind
+	}{
+		"its own":                     {Memory{ClusterUID: uid, Node: self}, KeepRecord},
+		"none yet":                    {Memory{}, ""},
+		"of another node":             {Memory{ClusterUID: uid, Node: "x"}, ""},
+		"of a cluster that it adopts": {Memory{ClusterUID: "earlier", Node: self}, ""},
+	} {
+		if got := next(with1(fresh(), func(f *Facts) { f.Memory = c.memory })); got != c.want {
+			t.Errorf("%s: action %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestWhatAStartLeavesInTheJournal(t *testing.T) {
 	start := Action{Kind: StartJVM, Start: &StartArguments{Incarnation: "i1", StartID: 4, Ticket: newTicket(), Hash: "hash-1", Seeds: []string{"10.0.0.2"}}}
 	f := with1(ticketed(), func(f *Facts) {
@@ -327,13 +343,17 @@ func TestTheLastContact(t *testing.T) {
 		change func(*Facts)
 		want   *time.Time
 	}{
-		"none yet":                       {nil, nil},
-		"the API server":                 {func(f *Facts) { f.APISeenAt = at(-time.Minute) }, ptr(-time.Minute)},
-		"a peer after the API server":    {func(f *Facts) { f.APISeenAt, f.Peers.HeardAt = at(-time.Minute), at(-time.Second) }, ptr(-time.Second)},
-		"a peer before the API server":   {func(f *Facts) { f.APISeenAt, f.Peers.HeardAt = at(-time.Second), at(-time.Minute) }, ptr(-time.Second)},
-		"gossip with another member":     {func(f *Facts) { f.JVM = serving().JVM }, ptr(-time.Second)},
-		"gossip with nobody alive":       {func(f *Facts) { f.JVM = serving().JVM; down(f, 1, 2) }, nil},
-		"gossip with itself alone":       {func(f *Facts) { f.JVM = serving().JVM; f.JVM.Ring.Endpoints = f.JVM.Ring.Endpoints[:1] }, nil},
+		"none yet":                     {nil, nil},
+		"the API server":               {func(f *Facts) { f.APISeenAt = at(-time.Minute) }, ptr(-time.Minute)},
+		"a peer after the API server":  {func(f *Facts) { f.APISeenAt, f.Peers.HeardAt = at(-time.Minute), at(-time.Second) }, ptr(-time.Second)},
+		"a peer before the API server": {func(f *Facts) { f.APISeenAt, f.Peers.HeardAt = at(-time.Second), at(-time.Minute) }, ptr(-time.Second)},
+		"gossip with another member":   {func(f *Facts) { f.JVM = serving().JVM }, ptr(-time.Second)},
+		"gossip with nobody alive":     {func(f *Facts) { f.JVM = serving().JVM; down(f, 1, 2) }, nil},
+		"gossip with itself alone":     {func(f *Facts) { f.JVM = serving().JVM; f.JVM.Ring.Endpoints = f.JVM.Ring.Endpoints[:1] }, nil},
+		"gossip with itself alone, its host id not known yet": {func(f *Facts) {
+			f.JVM = serving().JVM
+			f.JVM.Ring.Endpoints = []facts.Endpoint{endpoint(address, "", "r1", true)}
+		}, nil},
 		"an earlier one stays":           {func(f *Facts) { f.Memory.ContactAt, f.APISeenAt = ptr(-time.Second), at(-time.Minute) }, ptr(-time.Second)},
 		"a later one counts":             {func(f *Facts) { f.Memory.ContactAt, f.APISeenAt = ptr(-time.Hour), at(-time.Minute) }, ptr(-time.Minute)},
 		"a clock that was set back":      {func(f *Facts) { f.APISeenAt = at(time.Hour) }, ptr(0)},

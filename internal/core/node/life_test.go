@@ -1,8 +1,10 @@
 package node
 
 import (
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,15 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 )
+
+// RAPID_SEED makes every run draw the same lives, so that mutants are all tried on the same.
+func init() {
+	if seed := os.Getenv("RAPID_SEED"); seed != "" {
+		if err := flag.Set("rapid.seed", seed); err != nil {
+			panic(err)
+		}
+	}
+}
 
 // life is a pod with its disk in memory, and an agent that may end at any moment. What happens to it is random; what must hold is checked at every step.
 type life struct {

@@ -299,6 +299,7 @@ func TestTextsAreCutAtAWholeCharacter(t *testing.T) {
 		{"日本語の", 7, "日…"},
 		{"é-long", 4, "…"},
 		{"日本語", 5, "…"},
+		{"\x80\x80\x80\x80", 3, "…"}, // not a text at all
 	} {
 		if got := cutText(c.text, c.limit); got != c.want || len(got) > c.limit {
 			t.Errorf("%q cut to %d: %q, want %q", c.text, c.limit, got, c.want)
