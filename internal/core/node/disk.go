@@ -157,7 +157,7 @@ func examineUnmarked(f *Facts, finding Finding) Finding {
 			finding.Message = fmt.Sprintf("the %s volume belongs to node %s of the cluster with uid %s", v.Name, v.Marker.Node, v.Marker.ClusterUID)
 			return finding
 		}
-		if v.Marker != nil && v.HasData && v.Name != v1alpha1.VolumeData {
+		if v.Marker != nil && v.HasData {
 			finding.State = v1alpha1.DiskForeign
 			finding.Message = fmt.Sprintf("the %s volume holds data of this node, but the data volume has no marker: it is not the one that the node had", v.Name)
 			return finding

@@ -25,6 +25,12 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 		"another rack is down": {
 			ring(func(r *facts.Ring) { r.Endpoints[1].Live = false }), keeps, "", "",
 		},
+		"another rack is down, behind a node that left": {
+			ring(func(r *facts.Ring) {
+				r.Endpoints[1].Live = false
+				r.Endpoints = append([]facts.Endpoint{gone(facts.StatusLeft)}, r.Endpoints...)
+			}), keeps, "", "",
+		},
 		"a node that left is down": {ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, gone(facts.StatusLeft)) }), "", "", BeginRestart},
 		"a node without tokens is down": {
 			ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, endpoint("10.0.0.9", "h9", "r2", false)) }), "", "", BeginRestart,
