@@ -155,8 +155,7 @@ func (p *pod) begin() {
 		if p.sandbox != nil || p.gone || p.stopping || !p.machine.up {
 			return
 		}
-		p.machine.addresses++
-		p.address = netip.AddrFrom4([4]byte{10, byte(p.machine.number), byte(p.machine.addresses >> 8), byte(p.machine.addresses)})
+		p.address = p.newAddress()
 		p.sandbox = p.runtime.Sandbox(p.seen, p.machine.Name, p.address, volumes)
 		p.containers = nil
 		for _, c := range p.seen.Spec.InitContainers {
@@ -363,3 +362,16 @@ func (p *pod) remove() {
 		panic(fmt.Sprintf("remove pod %s: %v", p.seen.Name, err))
 	}
 }
+
+// newAddress is one that no pod had before, unless the pod of that name is to have another's.
+func (p *pod) newAddress() netip.Addr {
+	if a, ok := p.handed[p.seen.Name]; ok {
+		delete(p.handed, p.seen.Name)
+		return a
+	}
+	p.machine.addresses++
+	return netip.AddrFrom4([4]byte{10, byte(p.machine.number), byte(p.machine.addresses >> 8), byte(p.machine.addresses)})
+}
+
+// HandAddress gives the next pod of a name an address that another had.
+func (k *Cluster) HandAddress(name string, a netip.Addr) { k.handed[name] = a }

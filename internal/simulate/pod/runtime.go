@@ -106,6 +106,9 @@ func (s *Sandbox) Name() string { return s.pod.Name }
 // Machine it is on.
 func (s *Sandbox) Machine() string { return s.machine }
 
+// Address of the pod.
+func (s *Sandbox) Address() netip.Addr { return s.address }
+
 // PodUID is the pod's.
 func (s *Sandbox) PodUID() types.UID { return s.pod.UID }
 

@@ -8,11 +8,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/journal"
+	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
@@ -57,15 +62,18 @@ func stalled(reason string) func(*world.World) bool {
 // ledgerRestored is the story of a backup: somebody puts the ledger back to how it was before the ring formed.
 func ledgerRestored() *trial.Scenario {
 	return trial.Named("ledger-restored", "the ledger of a ring that serves is put back to its beginning", true, nil,
-		trial.Act{Name: "restore the ledger", Do: func(w *world.World) error {
-			empty, err := facts.EncodeLedger(&facts.Ledger{ClusterUID: trial.Cluster(w).UID})
-			if err != nil {
-				return err
-			}
-			m := w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy()
-			m.Data = empty
-			return w.Person().Update(context.Background(), m)
-		}, Until: stalled(v1alpha1.ReasonForeignDisks), Within: 5 * time.Minute})
+		trial.Act{Name: "restore the ledger", Do: putBack, Until: stalled(v1alpha1.ReasonForeignDisks), Within: 5 * time.Minute})
+}
+
+// putBack gives the cluster the ledger that it began with.
+func putBack(w *world.World) error {
+	empty, err := facts.EncodeLedger(&facts.Ledger{ClusterUID: trial.Cluster(w).UID})
+	if err != nil {
+		return err
+	}
+	m := w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy()
+	m.Data = empty
+	return w.Person().Update(context.Background(), m)
 }
 
 // dirty is the story of a provisioner that hands out a volume as an earlier cluster has left it.
@@ -116,6 +124,78 @@ func TestGuardsOfFormation(t *testing.T) {
 				t.Errorf("it has refused nothing: %v", refused)
 			}
 			judged(t, append(c.doubled, c.guard)...)
+			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1}, c.by)
+		})
+	}
+}
+
+// adopted is the story of an adoption, in which the disks of the earlier cluster are changed before it.
+func adopted(name string, between func(w *world.World), until func(*world.World) bool, after ...trial.Act) *trial.Scenario {
+	var former types.UID
+	return trial.Named(name, "a ring is deleted, its disks are mixed up, and it is made anew from them", true, nil, append([]trial.Act{
+		{Name: "delete", Do: func(w *world.World) error {
+			former = trial.Cluster(w).UID
+			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+		}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
+		{Name: "adopt", Do: func(w *world.World) error {
+			between(w)
+			return w.Person().Create(context.Background(), trial.ThreeRacks(func(c *v1alpha1.CassandraCluster) { c.Spec.Volumes.Adopt = former }))
+		}, Until: until, Within: 10 * time.Minute},
+	}, after...)...)
+}
+
+// volumes of the nodes, by their names.
+func volumes(w *world.World) []*kube.Volume {
+	var out []*kube.Volume
+	for _, o := range w.Server.Objects("PersistentVolumeClaim") {
+		out = append(out, w.Kube.Volume(o.(*corev1.PersistentVolumeClaim)))
+	}
+	return out
+}
+
+// swapped has two nodes find each other's disk.
+func swapped(w *world.World) {
+	v := volumes(w)
+	v[0].Content, v[1].Content = v[1].Content, v[0].Content
+}
+
+// copied has a node find a copy of another's data under its own marker.
+func copied(w *world.World) {
+	v := volumes(w)
+	from, to := pod.ContentOf(v[0]), pod.ContentOf(v[1])
+	files := memdisk.New()
+	files.Put(journal.MarkerPath, []byte(to.Files.Files()[journal.MarkerPath]))
+	v[1].Content = &pod.Content{Files: files, Data: from.Data.Clone()}
+}
+
+func TestGuardsOfAdoption(t *testing.T) {
+	incomplete := stalled(v1alpha1.ReasonAdoptionIncomplete)
+	for _, c := range []struct {
+		guard    string
+		scenario *trial.Scenario
+		by       string
+	}{
+		{"every_initial_node_answers_from_its_present_pod", adopted("adopt", func(*world.World) {}, trial.Serves), "panic"},
+		{
+			"every_disk_is_of_the_adopted_cluster", adopted("adopt-swapped", swapped, incomplete, trial.Act{Name: "swap back", Do: func(w *world.World) error {
+				swapped(w)
+				for _, s := range w.Pods.Sandboxes() {
+					if err := w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, Until: trial.Serves, Within: 20 * time.Minute}), "act adopt is not over",
+		},
+		{"every_host_id_is_there_once", adopted("adopt-copy", copied, incomplete), "act adopt is not over"},
+	} {
+		t.Run(c.guard, func(t *testing.T) {
+			refused := judged(t)
+			holds(t, trial.Trial{Scenario: c.scenario, Seed: 1})
+			if refused[c.guard] == 0 {
+				t.Errorf("it has refused nothing: %v", refused)
+			}
+			judged(t, c.guard)
 			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1}, c.by)
 		})
 	}

@@ -222,7 +222,7 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 	if byOperator && n.Spec.Join != nil && (old == nil || old.Spec.Join == nil) {
 		o.ticket(n)
 	}
-	if id := n.Status.HostID; id != "" {
+	if id := n.Status.HostID; id != "" && n.Status.Disk != v1alpha1.DiskForeign {
 		key := string(n.Spec.Cluster.UID) + "/" + n.Name
 		if before, known := o.hostIDs[key]; known && before != id {
 			o.violated("node %s was %s and is %s: it has joined twice", n.Name, before, id)

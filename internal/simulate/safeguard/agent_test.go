@@ -1,0 +1,238 @@
+package safeguard
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/agent/journal"
+	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// host is a wrap of what agents touch.
+func host(change func(s *pod.Sandbox, h *execute.Host)) world.Wrap {
+	return world.Wrap{Host: func(s *pod.Sandbox, h execute.Host) execute.Host {
+		change(s, &h)
+		return h
+	}}
+}
+
+// disk changes what an agent finds on its volumes before it has marked them, which it may whosever they are.
+type disk struct {
+	execute.Disk
+	sandbox *pod.Sandbox
+	find    func(node.Disk) node.Disk
+	marked  bool
+	// always has find asked about disks that are marked, too.
+	always bool
+}
+
+func (d *disk) Inspect(ctx context.Context) node.Disk {
+	found := d.Disk.Inspect(ctx)
+	if d.marked && !d.always {
+		return found
+	}
+	return d.find(found)
+}
+
+func (d *disk) Mark(volumes []string, cluster types.UID, name string, from types.UID) error {
+	d.marked = true
+	d.sandbox.Content(v1alpha1.VolumeData).Files.Put(journal.MarkerPath, nil)
+	return d.Disk.Mark(volumes, cluster, name, from)
+}
+
+// finding is a wrap in which agents find something else on their disks than there is.
+func finding(find func(node.Disk) node.Disk) world.Wrap {
+	return host(func(s *pod.Sandbox, h *execute.Host) { h.Disk = &disk{Disk: h.Disk, sandbox: s, find: find} })
+}
+
+// empty disks they all seem to be.
+func empty(d node.Disk) node.Disk {
+	for i := range d.Volumes {
+		d.Volumes[i].Marker, d.Volumes[i].HasData = nil, false
+	}
+	d.Bootstrapped, d.HasData, d.HostID, d.ClusterName = "", false, "", ""
+	return d
+}
+
+// pretending disks are a member's that can be read, once they were marked and then lost or damaged.
+func pretending() world.Wrap {
+	markers, broken := map[string]*node.Marker{}, map[string]bool{}
+	return host(func(s *pod.Sandbox, h *execute.Host) {
+		h.Disk = &disk{Disk: h.Disk, sandbox: s, always: true, find: func(d node.Disk) node.Disk {
+			name := s.Name()
+			if d.Problem != "" || markers[name] != nil && d.Volumes[0].Marker == nil {
+				broken[name] = true
+			}
+			if d.Problem == "" && d.Volumes[0].Marker != nil {
+				markers[name] = d.Volumes[0].Marker
+			}
+			if broken[name] {
+				d.Problem, d.HasData, d.Bootstrapped = "", true, node.WordCompleted
+				d.Volumes = []node.Volume{{Name: v1alpha1.VolumeData, Marker: markers[name], HasData: true}}
+			}
+			return d
+		}}
+	})
+}
+
+// strangers answers questions to peers without what they know of others.
+func strangers() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Peers = ignorant{h.Peers} })
+}
+
+type ignorant struct{ execute.Peers }
+
+func (p ignorant) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+	answers, silent := p.Peers.Ask(ctx, addresses, address, hostID)
+	for i := range answers {
+		answers[i].Addresses, answers[i].AtAddress, answers[i].TrafficOpened = nil, nil, false
+	}
+	return answers, silent
+}
+
+// deletionsForgotten hides for how long tables keep deletions.
+func deletionsForgotten() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.JVM = forgotten{h.JVM} })
+}
+
+type forgotten struct{ execute.JVM }
+
+func (forgotten) SmallestGCGrace(context.Context) (time.Duration, error) { return 0, nil }
+
+// phase says that a node is in a phase.
+func phase(name string, p v1alpha1.NodePhase) func(*world.World) bool {
+	return func(w *world.World) bool {
+		n, ok := w.Server.Object("CassandraNode", types.NamespacedName{Namespace: world.Namespace, Name: name}).(*v1alpha1.CassandraNode)
+		return ok && n.Status.Phase == p
+	}
+}
+
+const first = clusterName + "-dc1-r1-0"
+
+func lose(w *world.World) error {
+	w.Kube.Lose(w.Kube.Machines()[0])
+	return nil
+}
+
+func notServing(w *world.World) bool { return !trial.Serves(w) }
+
+// diskLost is the story of a machine that comes back without its disk.
+func diskLost() *trial.Scenario {
+	return trial.Named("disk-lost", "a machine is lost and comes back with an empty disk", true, nil,
+		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
+		trial.Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil },
+			Until: phase(first, v1alpha1.PhaseDataLost), Within: 15 * time.Minute})
+}
+
+// forgetsDeletions is the story of a machine that is away for longer than a table keeps its deletions.
+func forgetsDeletions() *trial.Scenario {
+	return trial.Named("away-long", "a machine is away for longer than deletions are kept", true, nil,
+		trial.Act{Name: "create a table", Do: func(w *world.World) error {
+			session, err := w.Pods.Sandboxes()[0].JVM().CQL(context.Background())
+			if err != nil {
+				return err
+			}
+			if err := session.CreateTable(context.Background(), "orders", "short", 10*time.Minute); err != nil {
+				return err
+			}
+			w.Line.RunFor(10 * time.Minute) // the agents hear of it
+			return nil
+		}},
+		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
+		trial.Act{Name: "return", Do: func(w *world.World) error {
+			w.Line.RunFor(20 * time.Minute)
+			w.Kube.Return(w.Kube.Machines()[0], true)
+			return nil
+		}, Until: phase(first, v1alpha1.PhaseDownTooLong), Within: 15 * time.Minute})
+}
+
+// crossed is the story of two pods that get each other's addresses.
+func crossed() *trial.Scenario {
+	return trial.Named("addresses-crossed", "two pods are deleted, and each comes back at the address of the other", true, nil,
+		trial.Act{Name: "delete two pods", Do: func(w *world.World) error {
+			all := w.Pods.Sandboxes()
+			w.Kube.HandAddress(all[0].Name(), all[1].Address())
+			w.Kube.HandAddress(all[1].Name(), all[0].Address())
+			for _, s := range all[:2] {
+				if err := w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, Until: phase(first, v1alpha1.PhaseAddressTaken), Within: 5 * time.Minute},
+		trial.Act{Name: "a person deletes one again", Do: func(w *world.World) error {
+			return w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: first}})
+		}, Until: trial.Serves, Within: 15 * time.Minute})
+}
+
+// allRestored is the story of a restore of the API server's objects from before the ring formed, while a machine has lost its disk.
+func allRestored() *trial.Scenario {
+	return trial.Named("all-restored", "the records are deleted and the ledger is put back to its beginning, while a machine comes back with an empty disk", true, nil,
+		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
+		trial.Act{Name: "restore", Do: func(w *world.World) error {
+			if err := putBack(w); err != nil {
+				return err
+			}
+			for _, o := range w.Server.Objects("CassandraNode") {
+				if err := w.Person().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}); err != nil {
+					return err
+				}
+			}
+			w.Kube.Return(w.Kube.Machines()[0], false)
+			w.Line.RunFor(10 * time.Minute)
+			return nil
+		}})
+}
+
+// damaged is the story of a disk that cannot be read.
+func damaged() *trial.Scenario {
+	return trial.Named("disk-damaged", "the disk of a node is damaged, and mended by a person", true, nil,
+		trial.Act{Name: "damage", Do: func(w *world.World) error {
+			s := w.Pods.Sandboxes()[0]
+			s.Content(v1alpha1.VolumeData).Data.Corrupt("a table of system.local is damaged")
+			s.JVM().Kill()
+			return nil
+		}, Until: phase(first, v1alpha1.PhaseFailed), Within: 15 * time.Minute})
+}
+
+func TestGuardsOfAgents(t *testing.T) {
+	for _, c := range []struct {
+		guard    string
+		scenario *trial.Scenario
+		// doubled are guards of the operator that refuse the same.
+		doubled []string
+		away    world.Wrap
+		by      string
+	}{
+		{
+			"disk_is_of_this_node", dirty(func(w *world.World) bool {
+				return trial.Cluster(w) != nil && w.Line.Now().Sub(world.Began) > 5*time.Minute
+			}),
+			[]string{"every_initial_disk_is_empty"}, finding(empty), "starts on the disk of a member of another cluster",
+		},
+		{"member_has_its_disk", diskLost(), nil, pretending(), "DataLost"},
+		{"away_no_longer_than_deletions_are_kept", forgetsDeletions(), nil, deletionsForgotten(), "act return is not over"},
+		{"address_is_free", crossed(), nil, strangers(), "act delete two pods is not over"},
+		{"no_client_was_served", allRestored(), []string{"every_initial_disk_is_empty", "no_initial_node_ever_served_clients"}, strangers(), "DataLost"},
+		{"disk_is_readable", damaged(), nil, pretending(), "I10"},
+	} {
+		t.Run(c.guard, func(t *testing.T) {
+			judged(t, c.doubled...)
+			refuses(t, run(t, trial.Trial{Scenario: c.scenario, Seed: 1, Tell: true}), c.guard)
+			if c.doubled == nil {
+				holds(t, trial.Trial{Scenario: c.scenario, Seed: 1})
+			}
+			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: c.away}, c.by)
+		})
+	}
+}
