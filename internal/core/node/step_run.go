@@ -217,22 +217,17 @@ func (p *pass) phaseOfJVM() (v1alpha1.NodePhase, string) {
 	}
 }
 
-// poll is how often the JVM is asked: often while something is expected of it, rarely while it only has to be there.
+// poll is how often the JVM is asked: often while something is expected of it, rarely while it only has to be there. One that is closed to clients waits
+// for the ring to form or grow: how it sees the others is what everybody waits for then.
 func (p *pass) poll(last outcome) time.Duration {
 	switch {
 	case !p.running():
 		return 0
-	case last.verdict == Wait && last.phase == v1alpha1.PhaseNormal && p.answers() && p.held == nil && p.settled():
+	case last.verdict == Wait && last.phase == v1alpha1.PhaseNormal && p.answers() && p.held == nil && p.JVM.Ring.NativeRunning:
 		return pollSteady
 	default:
 		return pollStarting
 	}
-}
-
-// settled says that the node is as it is wanted in the end. One that is closed to clients waits for the ring to form or grow: how it sees the others is what
-// everybody waits for then.
-func (p *pass) settled() bool {
-	return p.JVM.Ring.NativeRunning && p.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed
 }
 
 func tokenTexts(tokens []int64) []string {
