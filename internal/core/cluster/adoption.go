@@ -49,9 +49,6 @@ func adoption(p *pass) result {
 	return act("%s are taken over", plural(len(tickets), "disk"))
 }
 
-// retainedClaims says whether claims of an earlier cluster stand under the names of wanted nodes.
-func (p *pass) retainedClaims() bool { return len(p.claimsOfOthers()) > 0 }
-
 // claimOfOthers is a claim under one of our names that another cluster has left.
 type claimOfOthers struct{ name, node string }
 

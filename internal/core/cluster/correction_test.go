@@ -107,6 +107,9 @@ func TestWhatATicketRestsOnIsNotCorrected(t *testing.T) {
 		disk   v1alpha1.DiskState
 		words  string
 	}{
+		"name":                        {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, v1alpha1.DiskEmpty, "clusterName"},
+		"name of the datacenter":      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].RingName = "other" }, v1alpha1.DiskEmpty, "ringName"},
+		"name of a rack":              {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].RingName = "other" }, v1alpha1.DiskEmpty, "ringName"},
 		"tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Tokens = 8 }, v1alpha1.DiskEmpty, "datacenters[].tokens: 4 → 8"},
 		"storage":                     {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{Size: &size} }, v1alpha1.DiskEmpty, `node.storage.data.size: "10Gi" → "20Gi"`},
 		"release on a disk with data": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, v1alpha1.DiskJoining, `version: "5.0.6" → "5.0.9"`},
@@ -161,10 +164,12 @@ func TestANodeOnItsWayIsLeftAlone(t *testing.T) {
 		change func(*facts.Node)
 		follow bool
 	}{
-		"JVM ended":         {func(*facts.Node) {}, true},
-		"JVM runs":          {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, false},
-		"JVM never started": {func(n *facts.Node) { n.Record.Status.Restarts = nil }, false},
-		"agent starts none": {func(n *facts.Node) { n.Record.Status.Restarts = nil; n.Agent.Phase = v1alpha1.PhaseFailed }, true},
+		"JVM ended":                 {func(*facts.Node) {}, true},
+		"JVM runs":                  {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, false},
+		"JVM never ended":           {func(n *facts.Node) { n.Record.Status.Restarts.Count = 0 }, false},
+		"JVM ended in a former pod": {func(n *facts.Node) { n.Record.Status.PodUID = "former" }, false},
+		"JVM never started":         {func(n *facts.Node) { n.Record.Status.Restarts = nil }, false},
+		"agent starts none":         {func(n *facts.Node) { n.Record.Status.Restarts = nil; n.Agent.Phase = v1alpha1.PhaseFailed }, true},
 		"image not pulled": {func(n *facts.Node) {
 			n.Record.Status.Restarts = nil
 			n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}

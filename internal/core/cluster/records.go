@@ -24,15 +24,12 @@ func nodeRecords(p *pass) result {
 			p.releaseRecord(n)
 		}
 	}
-	switch {
-	case p.begun():
+	if p.begun() {
 		p.restoreRecords()
-	case p.Cluster.Spec.Volumes.Adopt != "" || p.retainedClaims():
+	} else {
 		if r := p.adoptableClaims(); r.outcome != Done {
 			return r
 		}
-		p.followSpec()
-	default:
 		p.followSpec()
 	}
 	if n := len(p.plan.Writes) - before; n > 0 {
