@@ -73,8 +73,22 @@ func (p *pass) followSpec() {
 			p.write(deletePod(n.Pod, "the spec no longer has this node, which never joined"))
 		}
 		if n.Pod == nil {
+			p.deleteUnbound(n)
 			p.removeRecord(n, "the spec no longer has this node, which never joined")
 		}
+	}
+}
+
+// deleteUnbound deletes the claims of a node that never got a volume: nobody would know of them afterwards. One that is bound stays: only the user deletes
+// a disk, even an empty one.
+func (p *pass) deleteUnbound(n *facts.Node) {
+	for _, volume := range sortedKeys(n.Claims) {
+		c := n.Claims[volume]
+		claim := c.Claim
+		if claim == nil || c.Bound() || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) {
+			continue
+		}
+		p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec no longer has its node"})
 	}
 }
 
