@@ -2,11 +2,11 @@ package apiserver
 
 import (
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -35,7 +35,7 @@ func builtins() []builtin {
 		{version: core, name: "ServiceAccount", resource: "serviceaccounts", rules: dataOnly()},
 		{version: rbac, name: "Role", resource: "roles", rules: roleRules()},
 		{version: rbac, name: "RoleBinding", resource: "rolebindings", rules: roleBindingRules()},
-		{version: policyv1.SchemeGroupVersion, name: "PodDisruptionBudget", resource: "poddisruptionbudgets", rules: specAndStatus()},
+		{version: policyv1.SchemeGroupVersion, name: "PodDisruptionBudget", resource: "poddisruptionbudgets", rules: budgetRules()},
 	}
 }
 
@@ -44,19 +44,25 @@ func dataOnly() rules {
 	return rules{unconditional: true, prepareCreate: func(client.Object) {}}
 }
 
-// specAndStatus is for kinds whose generation counts the changes of their spec, and whose status is written apart.
+// specAndStatus is for kinds whose status is written apart.
 func specAndStatus() rules {
 	return rules{
 		status: true, unconditional: true,
-		prepareCreate: func(object client.Object) { object.SetGeneration(1) },
-		prepareUpdate: func(object, old client.Object) {
-			part(object, "Status").Set(part(old, "Status"))
-			if !reflect.DeepEqual(part(object, "Spec").Interface(), part(old, "Spec").Interface()) {
-				object.SetGeneration(old.GetGeneration() + 1)
-			}
-		},
+		prepareUpdate: func(object, old client.Object) { part(object, "Status").Set(part(old, "Status")) },
 		prepareStatus: func(object, old client.Object) { part(object, "Spec").Set(part(old, "Spec")) },
 	}
+}
+
+// counted is for kinds whose generation counts the changes of their spec.
+func counted(r rules) rules {
+	prepare := r.prepareUpdate
+	r.prepareUpdate = func(object, old client.Object) {
+		prepare(object, old)
+		if !equality.Semantic.DeepEqual(part(object, "Spec").Interface(), part(old, "Spec").Interface()) {
+			object.SetGeneration(old.GetGeneration() + 1)
+		}
+	}
+	return r
 }
 
 func part(object client.Object, name string) reflect.Value {
@@ -69,7 +75,7 @@ const podKind = "Pod"
 const defaultGrace int64 = 30
 
 func podRules() rules {
-	r := specAndStatus()
+	r := counted(specAndStatus())
 	r.prepareCreate = func(object client.Object) {
 		object.SetGeneration(1)
 		object.(*corev1.Pod).Status = corev1.PodStatus{Phase: corev1.PodPending}
@@ -87,32 +93,6 @@ func podRules() rules {
 		default:
 			return defaultGrace
 		}
-	}
-	return r
-}
-
-const (
-	claimProtection = "kubernetes.io/pvc-protection"
-	// StorageClass is the default class of every world.
-	StorageClass = "standard"
-)
-
-func claimRules() rules {
-	r := specAndStatus()
-	r.admit = func(_ *Server, object client.Object) error {
-		claim := object.(*corev1.PersistentVolumeClaim)
-		if !slices.Contains(claim.Finalizers, claimProtection) {
-			claim.Finalizers = append(claim.Finalizers, claimProtection)
-		}
-		if claim.Spec.StorageClassName == nil {
-			class := StorageClass
-			claim.Spec.StorageClassName = &class
-		}
-		return nil
-	}
-	r.prepareCreate = func(object client.Object) {
-		object.SetGeneration(1)
-		object.(*corev1.PersistentVolumeClaim).Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 	}
 	return r
 }

@@ -221,7 +221,7 @@ func (v *version) comparable() (any, error) {
 	if u, custom := v.object.(*unstructured.Unstructured); custom {
 		return u, nil
 	}
-	return v.encoding()
+	return []any{v.stored, v.object.GetResourceVersion()}, nil
 }
 
 // sameContent compares everything but metadata.

@@ -34,12 +34,12 @@ func (w *writing) delete(o *metav1.DeleteOptions) error {
 	if !graceful && held {
 		w.markDeleted(object)
 	}
+	if w.dryRun {
+		return nil
+	}
 	if !graceful && !held && len(live.typed.GetFinalizers()) > 0 && o.Preconditions != nil && o.Preconditions.ResourceVersion != nil {
 		// The real server compares with the version of a write that it did not make.
 		return w.unmet("Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: " + live.typed.GetResourceVersion())
-	}
-	if w.dryRun {
-		return nil
 	}
 	last := live
 	if graceful || held {

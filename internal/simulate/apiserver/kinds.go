@@ -67,11 +67,15 @@ type rules struct {
 	admit func(s *Server, object client.Object) error
 	// admitUpdate is the same for a change.
 	admitUpdate func(s *Server, object, old client.Object) error
+	// allowUpdate does what admission plugins do to a valid change: it may refuse it.
+	allowUpdate func(object, old client.Object) error
 	// allocate gives a new object what the server hands out; it is told whether the object is kept.
 	allocate func(s *Server, object client.Object, keep bool)
 	// prepareCreate and the others set what the writer of a request has no say in.
 	prepareCreate, canonicalize    func(object client.Object)
 	prepareUpdate, prepareStatus   func(object, old client.Object)
+	// ownMeta says that metadata is looked at only if all else is right, and as that of custom kinds.
+	ownMeta                        bool
 	validate                       func(object client.Object) field.ErrorList
 	validateUpdate, validateStatus func(object, old client.Object) field.ErrorList
 	// grace is the time that an object has to end by itself when it is deleted, in seconds; asked is what the request wants.

@@ -116,11 +116,12 @@ func (w *writing) add(object client.Object, owned ownership) (*version, error) {
 
 // imagine is the version that a request would have made.
 func (w *writing) imagine(key Key, object client.Object, owned ownership) (*version, error) {
-	typed, err := w.kind.typed(object)
-	if err != nil {
-		return nil, err
+	v := &version{kind: w.kind, key: key, object: object, revision: w.revision, owned: owned}
+	err := v.store()
+	if err == nil {
+		v.typed, err = w.kind.typed(v.object)
 	}
-	return &version{kind: w.kind, key: key, object: object, typed: typed, revision: w.revision, owned: owned}, nil
+	return v, err
 }
 
 func (w *writing) admit(object client.Object) error {
@@ -246,6 +247,9 @@ func (w *writing) prepare(object client.Object, live *version) error {
 	}
 	if w.kind.rules.canonicalize != nil {
 		w.kind.rules.canonicalize(object)
+	}
+	if w.kind.rules.allowUpdate != nil && w.subresource() == "" {
+		return w.kind.rules.allowUpdate(object, live.object)
 	}
 	return nil
 }

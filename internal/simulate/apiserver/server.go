@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -52,8 +51,8 @@ type version struct {
 	typed    client.Object
 	revision uint64
 	owned    ownership
-	// encoded is the object's encoding, if it was needed.
-	encoded []byte
+	// stored is a built-in object as it was written down, without its revision.
+	stored []byte
 }
 
 func (v *version) uid() types.UID { return v.typed.GetUID() }
@@ -135,36 +134,18 @@ func (s *Server) now() metav1.Time { return metav1.NewTime(s.options.Now()).Rfc3
 // commit makes an object the present state, and tells everybody. A change that changes nothing is none: the version that is there stays.
 func (s *Server) commit(r *Request, k *kind, key Key, old *version, object client.Object, owned ownership) (*version, error) {
 	v := &version{kind: k, key: key, object: object, owned: owned}
-	if old != nil {
-		object.SetResourceVersion(old.typed.GetResourceVersion())
-		same, err := v.same(old)
-		if err != nil {
-			return nil, err
-		}
-		if same {
-			return old, nil
-		}
-	}
-	if _, isWire := object.(wire); isWire {
-		// What was stored comes back without empty lists and maps.
-		stored, err := v.encoding()
-		if err != nil {
-			return nil, err
-		}
-		object = k.newObject()
-		if err := object.(wire).Unmarshal(stored); err != nil {
-			return nil, fmt.Errorf("decode %s: %w", k.Kind, err)
-		}
-		v.object = object
-	}
-	object.SetResourceVersion(strconv.FormatUint(s.revision+1, 10))
-	v.revision = s.revision + 1
-	v.encoded = nil
-	typed, err := k.typed(object)
-	if err != nil {
+	if err := v.store(); err != nil {
 		return nil, err
 	}
-	v.typed = typed
+	if old != nil && v.same(old) {
+		return old, nil
+	}
+	v.revision = s.revision + 1
+	v.object.SetResourceVersion(strconv.FormatUint(v.revision, 10))
+	var err error
+	if v.typed, err = k.typed(v.object); err != nil {
+		return nil, err
+	}
 	s.revision++
 	t := s.table(k)
 	if old == nil {
@@ -176,41 +157,39 @@ func (s *Server) commit(r *Request, k *kind, key Key, old *version, object clien
 	return v, nil
 }
 
-// same says that a version would be stored as another one is.
-func (v *version) same(old *version) (bool, error) {
-	if v.owned.pending == nil && !sameOwners(v.owned.entries, old.managedFields()) {
-		return false, nil
+// store gives the object of a built-in kind the form in which it comes back from where it is kept: without empty lists and maps, and with defaults.
+func (v *version) store() error {
+	object, isWire := v.object.(wire)
+	if !isWire {
+		return nil
 	}
-	if u, ok := v.object.(*unstructured.Unstructured); ok {
-		return sameValue(u.Object, old.object.(*unstructured.Unstructured).Object), nil
-	}
-	if v.object.GetResourceVersion() != old.object.GetResourceVersion() {
-		return false, errors.New("versions of different revisions are compared")
-	}
-	a, err := v.encoding()
+	revision := v.object.GetResourceVersion()
+	v.object.SetResourceVersion("")
+	stored, err := object.Marshal()
 	if err != nil {
-		return false, err
+		return fmt.Errorf("encode %s: %w", v.kind.Kind, err)
 	}
-	b, err := old.encoding()
-	if err != nil {
-		return false, err
+	v.stored, v.object = stored, v.kind.newObject()
+	if err := v.object.(wire).Unmarshal(stored); err != nil {
+		return fmt.Errorf("decode %s: %w", v.kind.Kind, err)
 	}
-	return bytes.Equal(a, b), nil
+	v.object.SetResourceVersion(revision)
+	if v.kind.rules.defaults != nil {
+		v.kind.rules.defaults(v.object)
+	}
+	return nil
 }
 
-func (v *version) encoding() ([]byte, error) {
-	if v.encoded == nil {
-		w, ok := v.object.(wire)
-		if !ok {
-			return nil, fmt.Errorf("a %T cannot be encoded", v.object)
-		}
-		data, err := w.Marshal()
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", v.kind.Kind, err)
-		}
-		v.encoded = data
+// same says that a version is stored as another one is.
+func (v *version) same(old *version) bool {
+	if v.owned.pending == nil && !sameOwners(v.owned.entries, old.managedFields()) {
+		return false
 	}
-	return v.encoded, nil
+	if u, ok := v.object.(*unstructured.Unstructured); ok {
+		u.SetResourceVersion(old.typed.GetResourceVersion())
+		return sameValue(u.Object, old.object.(*unstructured.Unstructured).Object)
+	}
+	return bytes.Equal(v.stored, old.stored)
 }
 
 // remove takes an object away. The last state that is told has the revision of the removal.

@@ -48,6 +48,12 @@ func (k *kind) validate(ctx context.Context, object client.Object) field.ErrorLi
 	if k.custom != nil {
 		return k.custom.validate(ctx, k, object.(*unstructured.Unstructured), objectMeta)
 	}
+	if k.rules.ownMeta {
+		if errs := k.rules.validate(object); len(errs) > 0 {
+			return errs
+		}
+		return validateMeta(objectMeta, k.namespaced)
+	}
 	errs := append(validateMeta(objectMeta, k.namespaced), validateFinalizers(objectMeta)...)
 	if k.rules.validate != nil {
 		errs = append(errs, k.rules.validate(object)...)
@@ -73,7 +79,10 @@ func (k *kind) validateUpdate(ctx context.Context, object, old client.Object, su
 		}
 		return errs
 	}
-	errs := append(validateMetaUpdate(objectMeta, oldMeta), validateFinalizers(objectMeta)...)
+	errs := validateMetaUpdate(objectMeta, oldMeta)
+	if !k.rules.ownMeta {
+		errs = append(errs, validateFinalizers(objectMeta)...)
+	}
 	check := k.rules.validateStatus
 	if subresource != subresourceStatus {
 		if k.rules.validate != nil {
