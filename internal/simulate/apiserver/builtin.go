@@ -29,7 +29,7 @@ func builtins() []builtin {
 		{version: core, name: "PersistentVolume", resource: "persistentvolumes", global: true, rules: specAndStatus()},
 		{version: core, name: "Node", resource: "nodes", global: true, rules: specAndStatus()},
 		{version: core, name: "Namespace", resource: "namespaces", global: true, rules: dataOnly()},
-		{version: core, name: "Service", resource: "services", rules: specAndStatus()},
+		{version: core, name: "Service", resource: "services", rules: serviceRules()},
 		{version: core, name: "ConfigMap", resource: "configmaps", rules: configMapRules()},
 		{version: core, name: "Secret", resource: "secrets", rules: secretRules()},
 		{version: core, name: "ServiceAccount", resource: "serviceaccounts", rules: dataOnly()},

@@ -69,11 +69,11 @@ type rules struct {
 	admitUpdate func(s *Server, object, old client.Object) error
 	// allowUpdate does what admission plugins do to a valid change: it may refuse it.
 	allowUpdate func(object, old client.Object) error
-	// allocate gives a new object what the server hands out; it is told whether the object is kept.
-	allocate func(s *Server, object client.Object, keep bool)
+	// begin gives a new object, or a changed one, what the server hands out; old is nil for a new one.
+	begin func(w *writing, object, old client.Object) error
 	// prepareCreate and the others set what the writer of a request has no say in.
-	prepareCreate, canonicalize    func(object client.Object)
-	prepareUpdate, prepareStatus   func(object, old client.Object)
+	prepareCreate, canonicalize  func(object client.Object)
+	prepareUpdate, prepareStatus func(object, old client.Object)
 	// ownMeta says that metadata is looked at only if all else is right, and as that of custom kinds.
 	ownMeta                        bool
 	validate                       func(object client.Object) field.ErrorList

@@ -81,8 +81,10 @@ func (w *writing) add(object client.Object, owned ownership) (*version, error) {
 	if object.GetName() == "" && object.GetGenerateName() != "" {
 		object.SetName(w.generate(object.GetGenerateName()))
 	}
-	if w.kind.rules.allocate != nil {
-		w.kind.rules.allocate(w.Server, object, false)
+	if w.kind.rules.begin != nil {
+		if err := w.kind.rules.begin(w, object, nil); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.matchNamespace(object); err != nil {
 		return nil, err
@@ -107,9 +109,6 @@ func (w *writing) add(object client.Object, owned ownership) (*version, error) {
 	}
 	if w.dryRun {
 		return w.imagine(key, object, owned)
-	}
-	if w.kind.rules.allocate != nil {
-		w.kind.rules.allocate(w.Server, object, true)
 	}
 	return w.commit(w.request, w.kind, key, nil, object, owned)
 }
@@ -149,7 +148,7 @@ type proposal func(live *version) (client.Object, ownership, error)
 // change brings an object into the state that a request proposes. With createToo it is made if it is not there.
 func (w *writing) change(propose proposal, uid *types.UID, createToo bool) (*version, error) {
 	live := w.find(w.kind, w.key)
-	if live == nil && (!createToo || w.subresource() != "") {
+	if live == nil && !createToo {
 		return nil, apierrors.NewNotFound(w.kind.resource, w.key.Name)
 	}
 	if uid != nil {
@@ -176,6 +175,11 @@ func (w *writing) change(propose proposal, uid *types.UID, createToo bool) (*ver
 	}
 	if err := w.matchVersion(object, live); err != nil {
 		return nil, err
+	}
+	if w.kind.rules.begin != nil && w.subresource() == "" {
+		if err := w.kind.rules.begin(w, object, live.object); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.prepare(object, live); err != nil {
 		return nil, err

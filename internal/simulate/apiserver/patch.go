@@ -151,7 +151,8 @@ func (w *writing) apply(applied *unstructured.Unstructured, force *bool) (*versi
 		return nil, errors.New("server-side apply is not supported here")
 	}
 	forced := force != nil && *force
-	return w.change(func(live *version) (client.Object, ownership, error) { return w.applied(live, applied, forced) }, nil, true)
+	return w.change(func(live *version) (client.Object, ownership, error) { return w.applied(live, applied, forced) },
+		nil, w.subresource() == "" || w.kind.rules.createOnUpdate)
 }
 
 // outcome is what an apply comes to; it is shared.

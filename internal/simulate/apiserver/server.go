@@ -3,6 +3,7 @@ package apiserver
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,9 @@ type Server struct {
 	revision uint64
 	requests uint64
 	names    uint64
-	tables   map[*kind]*table
+	// address is the next that a service gets.
+	address netip.Addr
+	tables  map[*kind]*table
 
 	interceptor Interceptor
 	watchers    []func(Event)
@@ -187,9 +190,31 @@ func (v *version) same(old *version) bool {
 	}
 	if u, ok := v.object.(*unstructured.Unstructured); ok {
 		u.SetResourceVersion(old.typed.GetResourceVersion())
-		return sameValue(u.Object, old.object.(*unstructured.Unstructured).Object)
+		if !sameValue(u.Object, old.object.(*unstructured.Unstructured).Object) {
+			return false
+		}
+	} else if !bytes.Equal(v.stored, old.stored) {
+		return false
 	}
-	return bytes.Equal(v.stored, old.stored)
+	// What was asked for in vain still changes who owns what.
+	return v.owned.pending == nil || sameObject(v.owned.pending.requested, old.object) || sameOwners(v.managedFields(), old.managedFields())
+}
+
+// sameObject compares two objects of a kind apart from their revisions.
+func sameObject(a, b client.Object) bool {
+	a, b = shallow(a), shallow(b)
+	a.SetResourceVersion("")
+	b.SetResourceVersion("")
+	u, ok := a.(*unstructured.Unstructured)
+	if ok {
+		return sameValue(u.Object, b.(*unstructured.Unstructured).Object)
+	}
+	x, err := a.(wire).Marshal()
+	if err != nil {
+		return false
+	}
+	y, err := b.(wire).Marshal()
+	return err == nil && bytes.Equal(x, y)
 }
 
 // remove takes an object away. The last state that is told has the revision of the removal.

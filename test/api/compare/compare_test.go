@@ -202,5 +202,5 @@ func listFrom(version string) *metav1.ListOptions {
 
 // clean are the kinds that are compared.
 var clean = map[string]bool{
-	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "PersistentVolumeClaim": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "ServiceAccount": true,
+	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "PersistentVolumeClaim": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true, "ServiceAccount": true,
 }

@@ -44,10 +44,10 @@ var changesOf = map[string][]change{
 		{"status.disruptionsAllowed", int64(3)},
 	},
 	"Service": {
-		{"spec.publishNotReadyAddresses", true}, {"spec.publishNotReadyAddresses", nil}, {"spec.selector.color", "red"}, {"spec.selector", nil},
+		{"spec.publishNotReadyAddresses", true}, {"spec.publishNotReadyAddresses", nil}, {"spec.selector.color", "red"},
 		{"spec.ports[0].port", int64(9999)}, {"spec.ports[0].port", int64(0)}, {"spec.ports[0].protocol", "UDP"}, {"spec.ports[0].protocol", "Bogus"}, {"spec.ports[0].name", "not a name"},
-		{"spec.ports", nil}, {"spec.clusterIP", "None"}, {"spec.clusterIP", "10.96.77.7"}, {"spec.clusterIP", "x"}, {"spec.clusterIP", nil}, {"spec.clusterIPs", nil},
-		{"spec.sessionAffinity", "ClientIP"}, {"spec.sessionAffinity", "Bogus"}, {"spec.type", "ExternalName"}, {"spec.type", "Bogus"},
+		{"spec.ports", nil}, {"spec.clusterIP", "None"}, {"spec.clusterIP", "10.96.0.1"}, {"spec.clusterIP", "x"}, {"spec.clusterIP", nil}, {"spec.clusterIPs", nil},
+		{"spec.sessionAffinity", "ClientIP"}, {"spec.sessionAffinity", "Bogus"}, {"spec.type", "Bogus"},
 	},
 	"PersistentVolumeClaim": {
 		{"spec.resources.requests.storage", "100Gi"}, {"spec.resources.requests.storage", "1Mi"}, {"spec.resources.requests.storage", "0"}, {"spec.resources.requests.storage", nil}, {"spec.resources.requests.storage", "much"},

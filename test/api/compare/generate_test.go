@@ -139,7 +139,7 @@ func (g *generator) statusChange(k *subject) change {
 // changes of an object, or of its status, in which case it makes it a request of that.
 func (g *generator) changes(k *subject, r *request) []change {
 	another := g.change
-	if len(k.statusChanges) > 0 && g.in(2) {
+	if len(k.statusChanges) > 0 && g.in(2) && (r.Verb == "patch" || !k.makesByStatus()) {
 		r.Sub, another = "status", g.statusChange
 	}
 	out := []change{another(k)}
@@ -186,7 +186,7 @@ func (g *generator) apply(k *subject, r *request) {
 	r.Manager = oneOf(g, "one", "two", "three", "one", "two", "")
 	r.UID, r.Version = oneOf(g, none, none, none, none, current, wrong), oneOf(g, none, none, none, none, none, current, former)
 	switch {
-	case len(k.statusChanges) > 0 && g.in(2):
+	case len(k.statusChanges) > 0 && g.in(2) && !k.makesByStatus():
 		r.Sub = "status"
 		body := map[string]any{}
 		for range 1 + g.IntN(2) {

@@ -33,6 +33,9 @@ type subject struct {
 	changes, statusChanges []change
 }
 
+// makesByStatus says that a write of the status of what is not there makes it, half done. Only services have that, and nobody means it: it is left out.
+func (s *subject) makesByStatus() bool { return s.gvk.Kind == "Service" }
+
 var subjects []*subject
 
 func kindNamed(name string) *subject {
