@@ -35,9 +35,28 @@ type settings struct {
 	assertions bool
 }
 
+// optionFiles are what Java is started with.
+var optionFiles = []string{config.ServerOptions, "jvm11-server.options", "jvm17-server.options"}
+
+// noSuchOption is the only option of which the model says that Java does not know it.
+const noSuchOption = "ThereIsNoSuchOption"
+
+// unknownOption is an option by which Java refuses to start.
+func unknownOption(files config.Files) string {
+	for _, name := range optionFiles {
+		if strings.Contains(string(files[name]), "-XX:+"+noSuchOption) {
+			return noSuchOption
+		}
+	}
+	return ""
+}
+
 // readSettings reads the configuration as DatabaseDescriptor does, with its refusals.
 func (n *Network) readSettings(release string, address netip.Addr, files config.Files, argv []string) (settings, *refusal) {
 	s := settings{properties: javaProperties(files, argv)}
+	if option := unknownOption(files); option != "" {
+		return s, check(exitConfiguration, "Unrecognized VM option '"+option+"'")
+	}
 	text, found := files[config.CassandraYAML]
 	if !found {
 		return s, configuration("Cannot locate cassandra.yaml")
@@ -147,7 +166,7 @@ func (s *settings) milliseconds(property string, otherwise time.Duration) time.D
 // javaProperties are the -D of the files of options and, over them, those of the command.
 func javaProperties(files config.Files, argv []string) map[string]string {
 	out := map[string]string{}
-	for _, name := range []string{config.ServerOptions, "jvm11-server.options", "jvm17-server.options"} {
+	for _, name := range optionFiles {
 		for line := range strings.Lines(string(files[name])) {
 			if option, found := strings.CutPrefix(strings.TrimSpace(line), "-D"); found {
 				setProperty(out, option)

@@ -189,7 +189,7 @@ func allRestored() *trial.Scenario {
 				}
 			}
 			w.Kube.Return(w.Kube.Machines()[0], false)
-			w.Line.RunFor(10 * time.Minute)
+			w.Line.RunFor(2 * time.Minute)
 			return nil
 		}})
 }

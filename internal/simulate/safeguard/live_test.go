@@ -38,7 +38,11 @@ func notLive(w world.Wrap) world.Wrap {
 	return w
 }
 
-var ledgerKey = types.NamespacedName{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}
+var ledgerKey = keyOf(v1alpha1.LedgerName(clusterName))
+
+func keyOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: world.Namespace, Name: name}
+}
 
 // ledgerOf is the ledger as it is at the API server; nil if there is none.
 func ledgerOf(w *world.World) *facts.Ledger {

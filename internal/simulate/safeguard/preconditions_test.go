@@ -18,10 +18,10 @@ func standby() trial.Act {
 		}, Within: time.Minute}
 }
 
-func freeze(until func(*world.World) bool, within time.Duration) trial.Act {
+func freeze(until func(*world.World) bool, within time.Duration, kinds ...string) trial.Act {
 	return trial.Act{Name: "the view of the standby stands still", Do: func(w *world.World) error {
 		w.Line.RunFor(100 * time.Millisecond) // it has seen everything up to here
-		w.Operators()[1].Freeze()
+		w.Operators()[1].Freeze(kinds...)
 		return nil
 	}, Until: until, Within: within}
 }
@@ -49,7 +49,8 @@ func claimsLeft(w *world.World) bool {
 }
 
 // recreated is the story of most published losses of data: the leader fails over to one whose view still shows the deletion of an earlier cluster of the name.
-func recreated(t *testing.T) *trial.Scenario {
+// Kinds are those of which it stands still; all if none is named.
+func recreated(t *testing.T, kinds ...string) *trial.Scenario {
 	t.Helper()
 	s, err := trial.Find("recreate")
 	if err != nil {
@@ -62,7 +63,7 @@ func recreated(t *testing.T) *trial.Scenario {
 		}
 	}
 	gone := func(w *world.World) bool { return trial.Cluster(w) == nil }
-	s = s.With(s.Name, "create again", freeze(gone, 20*time.Minute))
+	s = s.With(s.Name, "create again", freeze(gone, 20*time.Minute, kinds...))
 	return s.With(s.Name, "", failover()...)
 }
 

@@ -120,25 +120,33 @@ func (r *run) compare(expected *End) {
 	if len(r.result.Violations) > 0 {
 		return
 	}
-	e := r.result.End
+	for _, text := range Unlike(r.result.End, *expected) {
+		r.violated("%s", text)
+	}
+	r.compareCounts(expected)
+}
+
+// Unlike says in what an end differs from the expected one, the counts of what happened on the way aside.
+func Unlike(e, expected End) []string {
+	var out []string
 	for _, name := range slices.Sorted(maps.Keys(expected.Objects)) {
 		got, here := e.Objects[name]
 		switch {
 		case !here:
-			r.violated("the end lacks %s", name)
+			out = append(out, "the end lacks "+name)
 		case got != expected.Objects[name]:
-			r.violated("%s ends differently: %s", name, difference(expected.Objects[name], got))
+			out = append(out, fmt.Sprintf("%s ends differently: %s", name, difference(expected.Objects[name], got)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Objects)) {
 		if _, wanted := expected.Objects[name]; !wanted {
-			r.violated("the end has %s, which the run without the fault has not", name)
+			out = append(out, fmt.Sprintf("the end has %s, which the run without the fault has not", name))
 		}
 	}
 	if !maps.Equal(e.Ring, expected.Ring) {
-		r.violated("the ring ends as %v, not as %v", e.Ring, expected.Ring)
+		out = append(out, fmt.Sprintf("the ring ends as %v, not as %v", e.Ring, expected.Ring))
 	}
-	r.compareCounts(expected)
+	return out
 }
 
 // compareCounts allows what the fault explains, and nothing else.
