@@ -68,31 +68,3 @@ func counted(r rules) rules {
 func part(object client.Object, name string) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName(name)
 }
-
-const podKind = "Pod"
-
-// defaultGrace is terminationGracePeriodSeconds where a pod does not say it.
-const defaultGrace int64 = 30
-
-func podRules() rules {
-	r := counted(specAndStatus())
-	r.prepareCreate = func(object client.Object) {
-		object.SetGeneration(1)
-		object.(*corev1.Pod).Status = corev1.PodStatus{Phase: corev1.PodPending}
-	}
-	// A pod without a machine ends at once: there is no kubelet to stop anything.
-	r.grace = func(object client.Object, asked *int64) int64 {
-		p := object.(*corev1.Pod)
-		switch {
-		case p.Spec.NodeName == "":
-			return 0
-		case asked != nil:
-			return *asked
-		case p.Spec.TerminationGracePeriodSeconds != nil:
-			return *p.Spec.TerminationGracePeriodSeconds
-		default:
-			return defaultGrace
-		}
-	}
-	return r
-}

@@ -46,9 +46,6 @@ func (k *kind) decode(in client.Object) (client.Object, error) {
 		return nil, fmt.Errorf("a %T is no %s that can be written", in, k.Kind)
 	}
 	out.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
-	if k.rules.normalize != nil {
-		k.rules.normalize(out)
-	}
 	if k.rules.defaults != nil {
 		k.rules.defaults(out)
 	}

@@ -59,9 +59,7 @@ type rules struct {
 	fields func(object client.Object) map[string]string
 	// createOnUpdate says that an update of what is not there makes it.
 	createOnUpdate bool
-	// normalize does what decoding does: it moves old forms of a field to the present one.
-	normalize func(object client.Object)
-	// defaults fills in what a request leaves out.
+	// defaults brings an object into the form of the server: old fields in their present place, and what a request leaves out filled in.
 	defaults func(object client.Object)
 	// admit does what admission plugins do to a new object, and may refuse it.
 	admit func(s *Server, object client.Object) error

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
@@ -45,6 +46,7 @@ func TestSameAnswers(t *testing.T) {
 	c, err := client.NewWithWatch(server, client.Options{Scheme: scheme})
 	must(t, err)
 	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: sentinels}}))
+	must(t, createAccounts(t.Context(), c, sentinels))
 	m := &comparison{real: c, streams: watchAll(t, c)}
 	seed := *seedFlag
 	if seed == 0 {
@@ -104,6 +106,9 @@ func (m *comparison) run(ctx context.Context, requests []request) (at int, lines
 			if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace(n)}}); err != nil {
 				return 0, nil, fmt.Errorf("create namespace: %w", err)
 			}
+			if err := createAccounts(ctx, s.client, p.namespace(n)); err != nil {
+				return 0, nil, err
+			}
 		}
 	}
 	for i, r := range requests {
@@ -127,6 +132,18 @@ func (m *comparison) run(ctx context.Context, requests []request) (at int, lines
 		}
 	}
 	return 0, nil, nil
+}
+
+// createAccounts makes the service accounts that pods need to be admitted.
+func createAccounts(ctx context.Context, c client.Client, namespace string) error {
+	mount := false
+	for _, name := range []string{"default", v1alpha1.AgentServiceAccountName("demo"), v1alpha1.AgentServiceAccountName("everything")} {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, AutomountServiceAccountToken: &mount}
+		if err := c.Create(ctx, account); err != nil {
+			return fmt.Errorf("create service account: %w", err)
+		}
+	}
+	return nil
 }
 
 // sentinelOf is an object by which a watch is known to have shown all that was before.
@@ -202,5 +219,5 @@ func listFrom(version string) *metav1.ListOptions {
 
 // clean are the kinds that are compared.
 var clean = map[string]bool{
-	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "PersistentVolumeClaim": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true, "ServiceAccount": true,
+	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "PersistentVolumeClaim": true, "Pod": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true, "ServiceAccount": true,
 }

@@ -95,7 +95,8 @@ func said(verdict string, err error) string {
 	if err == nil {
 		return "none"
 	}
-	return fmt.Sprintf("%s (%v)", verdict, err)
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Sprintf("%s (%s)", verdict, text)
 }
 
 // missing stands for what is not there.

@@ -79,7 +79,8 @@ func (g *generator) request() request {
 		r.Labels, r.Fields = g.labels(), g.fields(k)
 	case g.in(2):
 		r.Verb, r.Sub, r.Manager, r.Typed = "evict", "", "", false
-		r.UID, r.Grace = oneOf(g, none, none, current, wrong), g.grace()
+		// A wrong uid would be tried again for ten seconds.
+		r.UID, r.Grace = oneOf(g, none, none, current), g.grace()
 	default:
 		r.Verb, r.Manager, r.Typed, r.Body = "bind", "", false, oneOf(g, "m1", "m2")
 		r.UID = oneOf(g, none, none, current, wrong)

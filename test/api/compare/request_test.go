@@ -264,11 +264,11 @@ func (s *side) send(ctx context.Context, r request, m *shown, uid, version strin
 				body.DeleteOptions.Preconditions = &metav1.Preconditions{UID: (*types.UID)(&uid)}
 			}
 		}
-		return nil, s.client.SubResource("eviction").Create(ctx, s.object(r), body)
+		return nil, s.client.SubResource("eviction").Create(ctx, s.pod(r), body)
 	case "bind":
 		body := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: s.place.name(r), Namespace: s.namespaceOf(r), UID: types.UID(uid)},
 			Target: corev1.ObjectReference{Kind: "Node", Name: fmt.Sprint(r.Body)}}
-		return nil, s.client.SubResource("binding").Create(ctx, s.object(r), body, &client.SubResourceCreateOptions{CreateOptions: client.CreateOptions{DryRun: dry}})
+		return nil, s.client.SubResource("binding").Create(ctx, s.pod(r), body, &client.SubResourceCreateOptions{CreateOptions: client.CreateOptions{DryRun: dry}})
 	default:
 		panic("no such verb: " + r.Verb)
 	}
@@ -370,6 +370,11 @@ func (s *side) list(ctx context.Context, r request) ([]map[string]any, error) {
 // object is what a request is about, without content.
 func (s *side) object(r request) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: s.named(r, map[string]any{}, "", "")}
+}
+
+// pod is the same for requests whose body is of another kind than what they are about, which the client makes of Go types alone.
+func (s *side) pod(r request) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: s.place.name(r), Namespace: s.namespaceOf(r)}}
 }
 
 // named gives a content kind, name, and what a request is to carry.
