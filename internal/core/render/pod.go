@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,12 +19,29 @@ import (
 // memtables and slow disks minutes.
 const gracePeriod int64 = 300
 
+// PodRule makes the pod of a node.
+type PodRule func(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error)
+
+// PodRules by revision, which is pinned in each record. A new rule that would change what an existing node is made of gets a new revision, and the old one
+// stays here as long as records may carry it.
+var PodRules = map[int32]PodRule{
+	1: podRevision1,
+}
+
+// NewestPodRevision is by which new records are written.
+func NewestPodRevision() int32 { return slices.Max(slices.Collect(maps.Keys(PodRules))) }
+
 // Pod is the pod of a node, made from its record alone and from what is installed. An overlay that touches what Helenus owns is an error.
 func Pod(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error) {
-	settings := record.Spec.Pod
-	if settings.Revision != PodRevision {
-		return nil, fmt.Errorf("render pod: revision %d of the rules is not known to this release, which knows %d", settings.Revision, PodRevision)
+	rule := PodRules[record.Spec.Pod.Revision]
+	if rule == nil {
+		return nil, fmt.Errorf("render pod: revision %d of the rules is not known to this release, which knows %d", record.Spec.Pod.Revision, NewestPodRevision())
 	}
+	return rule(owner, record, install)
+}
+
+func podRevision1(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error) {
+	settings := record.Spec.Pod
 	labels := nodeLabels(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name)
 	annotations := map[string]string{
 		v1alpha1.AnnotationTemplateHash: PodHash(settings),

@@ -6,16 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
-)
-
-// Revisions of the rules that are pinned in each record. A new rule that would change what an existing node is made of gets a new revision, and the old
-// one stays here as long as records may carry it.
-const (
-	// PodRevision is the revision of the rules by which pods are rendered.
-	PodRevision = 1
-	// ConfigurationRevision is the revision of the rules by which agents render configuration.
-	ConfigurationRevision = 1
 )
 
 // Wanted is one node as the user's spec describes it: merged, with defaults.
@@ -92,7 +84,7 @@ func orElse(value, fallback string) string {
 
 func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, rack *v1alpha1.Rack, s v1alpha1.NodeSettings) v1alpha1.NodeConfiguration {
 	return v1alpha1.NodeConfiguration{
-		Revision:       ConfigurationRevision,
+		Revision:       config.NewestRevision(),
 		Version:        cluster.Spec.Version,
 		ClusterName:    ClusterName(cluster),
 		DatacenterName: DatacenterRingName(dc),
@@ -106,7 +98,7 @@ func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter
 
 func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, t v1alpha1.NodeTemplate, install facts.Install) v1alpha1.PodSettings {
 	settings := v1alpha1.PodSettings{
-		Revision:         PodRevision,
+		Revision:         NewestPodRevision(),
 		Image:            Image(cluster, install),
 		ImagePullSecrets: cluster.Spec.ImagePullSecrets,
 		Resources:        cassandraResources(t.Resources),
