@@ -284,7 +284,7 @@ func (p *pass) administrator(s *facts.OpenStep) *facts.Node {
 		if n == nil || n.Record == nil || n.Record.DeletionTimestamp != nil {
 			continue
 		}
-		if o := n.Record.Spec.Operation; o != nil && stepOfIntent(o.ID) == s.ID && o.ID == s.IntentID(attempt("keyspaces", s.Attempt), name) {
+		if o := n.Record.Spec.Operation; o != nil && o.ID == s.IntentID(attempt("keyspaces", s.Attempt), name) {
 			return n
 		}
 		if first == nil && n.Record.Status.Phase == v1alpha1.PhaseNormal && n.StatusIsCurrent() {

@@ -121,7 +121,5 @@ func (p *pass) wakeIn(d time.Duration) {
 	if d <= 0 {
 		d = time.Second
 	}
-	if p.plan.Wake == 0 || d < p.plan.Wake {
-		p.plan.Wake = d
-	}
+	p.plan.Wake = min(p.plan.Wake, d)
 }

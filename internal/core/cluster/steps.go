@@ -63,8 +63,7 @@ const lookAgain = 10 * time.Minute
 // Next decides what to do about a cluster now. It reads nothing but its arguments and changes neither.
 func Next(snapshot *facts.Snapshot, now time.Time) Plan {
 	seen := *snapshot // a pass goes on from the ledger that it writes
-	p := &pass{Snapshot: &seen, now: now, wanted: render.WantedNodes(snapshot.Cluster, snapshot.Install)}
-	p.wakeIn(lookAgain)
+	p := &pass{Snapshot: &seen, now: now, wanted: render.WantedNodes(snapshot.Cluster, snapshot.Install), plan: Plan{Wake: lookAgain}}
 	for _, s := range steps {
 		r := s.run(p)
 		p.plan.Steps = append(p.plan.Steps, Report{Step: s.name, Outcome: r.outcome, Message: r.message})

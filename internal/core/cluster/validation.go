@@ -182,7 +182,7 @@ func (p *pass) belongs(name string) bool {
 	if _, member := p.Ledger.Members[name]; member {
 		return true
 	}
-	return p.Ledger.Step != nil && slices.Contains(p.Ledger.Step.Wave(), name)
+	return slices.Contains(p.Ledger.Step.Wave(), name)
 }
 
 // formed says that the cluster has a ring.

@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+func uidOrNone(name string) types.UID {
+	if name == "none" {
+		return ""
+	}
+	return types.UID(name)
+}
+
+// An empty ledger is only made for a cluster of which nothing is there: it would allow another formation.
+func TestALedgerIsLostIfAnythingOfTheClusterIsThere(t *testing.T) {
+	claim := func(of string) *facts.Node {
+		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelClusterUID: of}}}
+		return &facts.Node{Claims: map[string]*facts.Claim{"commitlog": {}, "data": {Claim: c}}}
+	}
+	for name, c := range map[string]struct {
+		node *facts.Node
+		lost bool
+	}{
+		"nothing":                    {nil, false},
+		"a record":                   {&facts.Node{Record: &v1alpha1.CassandraNode{}}, true},
+		"a pod":                      {&facts.Node{Pod: &corev1.Pod{}}, true},
+		"a claim of it":              {claim("cluster-uid"), true},
+		"a claim of another cluster": {claim("other"), false},
+		"a volume without its claim": {&facts.Node{Claims: map[string]*facts.Claim{"data": {}}}, false},
+	} {
+		w := newWorld(t)
+		if c.node != nil {
+			w.snapshot.Nodes["x"] = c.node
+		}
+		if got := passOver(w).anyNodeObject(); got != c.lost {
+			t.Errorf("%s: lost %v, want %v", name, got, c.lost)
+		}
+	}
+}
+
+func TestWhatALostLedgerIsRebuiltFrom(t *testing.T) {
+	node := func(change func(*facts.Node)) func(*world) {
+		return func(w *world) { change(w.snapshot.Nodes[second]) }
+	}
+	givenBack := func(n *facts.Node) {
+		when := metav1.Now()
+		n.Record.Status.Join.WithdrawnAt = &when
+	}
+	for name, c := range map[string]struct {
+		change  func(*world)
+		formed  bool
+		members map[string]string
+		traffic bool
+		stage   facts.Stage
+		// tickets and how many tokens each has.
+		tickets map[string]int
+		missing int
+	}{
+		"tickets that are out":    {func(*world) {}, false, nil, false, facts.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
+		"one that was given back": {node(givenBack), false, nil, false, facts.StageTickets, map[string]int{first: 4, third: 4}, 0},
+		"one that was given back too late": {node(func(n *facts.Node) { givenBack(n); n.Agent.Disk = v1alpha1.DiskMember }), false, nil, false,
+			facts.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
+		"one that another withdrawal was of": {node(func(n *facts.Node) { givenBack(n); n.Record.Status.Join.ID = "x" }), false, nil, false,
+			facts.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
+		"one that never got a ticket": {node(func(n *facts.Node) { n.Record.Spec.Join, n.Agent.Disk = nil, v1alpha1.DiskEmpty }), false, nil, false,
+			facts.StageTickets, map[string]int{first: 4, third: 4}, 0},
+		"one that is silent": {node(func(n *facts.Node) { n.Agent = nil }), false, nil, false, facts.StageTickets, map[string]int{first: 4, third: 4}, 1},
+		"a disk that has joined": {node(func(n *facts.Node) { n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID = nil, v1alpha1.DiskMember, "h" }), true,
+			map[string]string{first: "", second: "h", third: ""}, false, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
+		"a node that let clients in": {node(func(n *facts.Node) {
+			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID, n.Agent.TrafficOpened = nil, v1alpha1.DiskEmpty, "h", true
+		}), true,
+			map[string]string{first: "", second: "h", third: ""}, true, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
+		"a member by its record, whatever its agent says": {node(func(n *facts.Node) { n.Record.Spec.Member, n.Agent.HostID = &v1alpha1.Member{HostID: "r"}, "h" }), true,
+			map[string]string{first: "a", second: "r", third: ""}, false, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
+		"a member that is open": {node(func(n *facts.Node) {
+			n.Record.Spec.Member, n.Record.Spec.ClientTraffic = &v1alpha1.Member{HostID: "r"}, v1alpha1.TrafficOpen
+		}), true,
+			map[string]string{first: "a", second: "r", third: ""}, true, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
+		"clients let in before, by another": {func(w *world) {
+			n := w.snapshot.Nodes[first]
+			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID, n.Agent.TrafficOpened = nil, v1alpha1.DiskMember, "a", true
+			n = w.snapshot.Nodes[second]
+			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID = nil, v1alpha1.DiskMember, "h"
+		}, true, map[string]string{first: "a", second: "h", third: ""}, true, facts.StageFormed, map[string]int{first: 0, second: 0, third: 4}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := forming(t, v1alpha1.DiskJoining, three...)
+			w.snapshot.Ledger = nil
+			if c.members != nil && c.members[first] == "a" {
+				w.snapshot.Nodes[first].Agent.HostID = "a"
+			}
+			c.change(w)
+			l, missing := passOver(w).rebuildLedger()
+			if l.IsFormed("dc1") != c.formed || l.TrafficAllowed != c.traffic || len(missing) != c.missing || l.Step == nil || l.Step.Stage != c.stage || len(l.Step.Tickets) != len(c.tickets) {
+				t.Fatalf("%s, missing %v", ledgerInWords(l), missing)
+			}
+			for node, tokens := range c.tickets {
+				if ticket, ok := l.Step.Tickets[node]; !ok || len(ticket.Tokens) != tokens {
+					t.Errorf("ticket of %s: %v, want %d tokens", node, ticket, tokens)
+				}
+			}
+			if len(l.Members) != len(c.members) {
+				t.Errorf("members %v, want %v", l.Members, c.members)
+			}
+			for node, id := range c.members {
+				if l.Members[node] != id {
+					t.Errorf("members %v, want %v", l.Members, c.members)
+				}
+			}
+		})
+	}
+}
+
+// A pass writes the ledger once, and looks at everything live before it if any of the reasons asks for that.
+func TestChangesOfTheLedgerAreOneWrite(t *testing.T) {
+	for _, live := range [][2]bool{{true, false}, {false, true}, {false, false}} {
+		p := passOver(inStage(t, facts.StageOpen))
+		p.write(Write{Verb: Event})
+		p.putLedger(live[0], "one", func(l *facts.Ledger) { l.Steps++ })
+		p.putLedger(live[1], "two", func(l *facts.Ledger) { l.Steps++ })
+		if len(p.plan.Writes) != 2 {
+			t.Fatalf("writes %v", p.plan.Writes)
+		}
+		if w := p.plan.Writes[1]; w.Verb != PutLedger || w.Live != (live[0] || live[1]) || w.Why != "one; two" || w.Ledger.Steps != 3 || p.Ledger.Steps != 3 {
+			t.Errorf("write %+v with %d steps", w, w.Ledger.Steps)
+		}
+	}
+}
