@@ -72,18 +72,20 @@ type contact struct {
 	mutex  sync.Mutex
 	answer *facts.Agent
 	reason string
+	// asked says that the first question has come to something.
+	asked bool
 }
 
 func (c *contact) set(answer *facts.Agent, reason string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.answer, c.reason = answer, reason
+	c.answer, c.reason, c.asked = answer, reason, true
 }
 
-func (c *contact) get() (*facts.Agent, string) {
+func (c *contact) get() (answer *facts.Agent, reason string, asking bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.answer, c.reason
+	return c.answer, c.reason, !c.asked
 }
 
 // Fill puts the last answer of each agent into a snapshot, keeps in touch with pods that are new, and lets go of pods that are gone.
@@ -97,7 +99,7 @@ func (a *Agents) Fill(s *facts.Snapshot) {
 			continue
 		}
 		present[t] = true
-		n.Agent, n.Unreachable = a.contact(t).get()
+		n.Agent, n.Unreachable, n.Asking = a.contact(t).get()
 	}
 	a.keepOnly(key, present)
 }
@@ -153,10 +155,10 @@ func (a *Agents) follow(ctx context.Context, t Target, c *contact) {
 			return
 		}
 		if err != nil {
-			_, before := c.get()
+			_, before, asking := c.get()
 			c.set(nil, err.Error())
-			if digest != "" || before == "" {
-				a.Wake(t.Cluster) // it answered before
+			if digest != "" || before == "" || asking {
+				a.Wake(t.Cluster) // it answered before, or nothing was known
 			}
 			digest = ""
 			a.Threads.Wait(ctx, pause, nil)

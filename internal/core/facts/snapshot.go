@@ -69,6 +69,8 @@ type Node struct {
 	// Agent is the answer of the agent in the present pod; nil if there was none, with the reason in Unreachable.
 	Agent       *Agent
 	Unreachable string
+	// Asking says that this operator has asked it for the first time just now: that there is no answer yet means nothing.
+	Asking bool
 }
 
 // Claim is a persistent volume claim with its volume.

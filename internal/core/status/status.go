@@ -200,8 +200,14 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 	default:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonNodesNotReady, "%d of %d nodes serve clients", out.ReadyNodes, wanted)
 	}
-	setAvailable(set, s, formed)
-	setHealthy(set, s, formed)
+	// An operator that has just started has heard nobody yet: what was said before stands for the moment that this takes.
+	unheard := slices.ContainsFunc(s.Records(), func(n *facts.Node) bool { return n.Asking })
+	if !unheard || meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionAvailable) == nil {
+		setAvailable(set, s, formed)
+	}
+	if !unheard || meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionHealthy) == nil {
+		setHealthy(set, s, formed)
+	}
 	if reason, message := pending(s, plan); reason != "" {
 		set(v1alpha1.ConditionUpToDate, false, reason, "%s", message)
 	} else {
