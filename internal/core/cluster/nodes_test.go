@@ -1,0 +1,376 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// preparing is a world whose second node's agent never answers, so that no ticket is out.
+func preparing(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.absent[second] = true
+	w.settle()
+	if w.snapshot.Ledger.Step != nil {
+		t.Fatal("a step is open")
+	}
+	return w
+}
+
+// writesOf are the writes of a plan on an object, in words: verb and kind.
+func writesOf(p Plan, name string) []string {
+	var out []string
+	for _, w := range p.Writes {
+		if w.Object != nil && w.Object.GetName() == name {
+			out = append(out, string(w.Verb)+" "+kindOf(w.Object))
+		}
+	}
+	return out
+}
+
+func wantWrites(t *testing.T, p Plan, name string, want ...string) {
+	t.Helper()
+	if got := writesOf(p, name); !slices.Equal(got, want) {
+		t.Errorf("on %s: %v, want %v:\n%s", name, got, want, p)
+	}
+}
+
+func next(w *world) Plan { return Next(w.snapshot, w.now) }
+
+func TestANodeWithoutItsDiskDoesNotHoldUpTheOthers(t *testing.T) {
+	w := formed(t)
+	for _, name := range []string{first, second} {
+		w.snapshot.Nodes[name].Pod, w.snapshot.Nodes[name].Agent = nil, nil
+	}
+	delete(w.snapshot.Nodes[first].Claims, v1alpha1.VolumeData)
+	plan := next(w)
+	wantWrites(t, plan, first)
+	wantWrites(t, plan, second, "Create Pod")
+	w.settle()
+	plan = next(w)
+	for _, r := range plan.Steps {
+		if r.Step == "VolumesAndPods" && (r.Outcome != Wait || r.Message != "1 node without all volumes") {
+			t.Errorf("%+v", r)
+		}
+	}
+	// With its pod still there the node is as well off as it can be.
+	w = formed(t)
+	delete(w.snapshot.Nodes[first].Claims, v1alpha1.VolumeData)
+	w.snapshot.Nodes[first].Secret = nil
+	wantWrites(t, next(w), first+"-tls", "IssueCertificate Secret")
+}
+
+func TestADeletedRecordHoldsUpItsOwnNodeAlone(t *testing.T) {
+	w := formed(t)
+	deleting(w.snapshot.Nodes[first])
+	for _, name := range []string{first, second} {
+		w.snapshot.Nodes[name].Pod, w.snapshot.Nodes[name].Agent = nil, nil
+	}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }) // refused, so that the record stays
+	plan := next(w)
+	wantWrites(t, plan, first)
+	wantWrites(t, plan, second, "Create Pod")
+}
+
+// A record that was made anew pins nothing. Whatever its claims are by then, no new one is a member's.
+func TestAMembersClaimIsNeverMadeAgain(t *testing.T) {
+	w := formed(t)
+	n := w.snapshot.Nodes[second]
+	n.Pod, n.Agent, n.Record.Spec.Claims = nil, nil, nil
+	delete(n.Claims, v1alpha1.VolumeData)
+	plan := next(w)
+	wantWrites(t, plan, second)
+	wantWrites(t, plan, "data-"+second)
+	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "no_member_starts_on_another_disk" || !strings.Contains(plan.Blocked[0].Message, "data-"+second) {
+		t.Errorf("blocked %+v", plan.Blocked)
+	}
+}
+
+func TestANodeHasStarted(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(p *pass, n *facts.Node)
+		want   bool
+	}{
+		"without a ticket":       {func(*pass, *facts.Node) {}, false},
+		"with a ticket":          {func(_ *pass, n *facts.Node) { n.Record.Spec.Join = &v1alpha1.JoinTicket{} }, true},
+		"a member":               {func(_ *pass, n *facts.Node) { n.Record.Spec.Member = &v1alpha1.Member{} }, true},
+		"a member by the ledger": {func(p *pass, _ *facts.Node) { p.Ledger.Members = map[string]string{second: "x"} }, true},
+		"with a ticket by the ledger": {func(p *pass, _ *facts.Node) {
+			p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{second: {}}}
+		}, true},
+		"while others have tickets": {func(p *pass, _ *facts.Node) {
+			p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{first: {}}}
+		}, false},
+		"while the ledger is lost":                  {func(p *pass, _ *facts.Node) { p.lost = true }, true},
+		"while the ledger is lost, without a claim": {func(p *pass, n *facts.Node) { p.lost, n.Record.Spec.Claims = true, nil }, false},
+	} {
+		w := preparing(t)
+		p := passOver(w)
+		p.Ledger = p.Ledger.Copy()
+		n := w.snapshot.Nodes[second]
+		c.change(p, n)
+		if got := p.started(n); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestClaimsOfANodeThatNeverHadATicket(t *testing.T) {
+	larger := resource.MustParse("20Gi")
+	claim := func(w *world) *facts.Claim { return w.snapshot.Nodes[second].Claims[v1alpha1.VolumeData] }
+	unbound := func(w *world) { claim(w).Claim.Status.Phase = corev1.ClaimPending }
+	grow := func(w *world) {
+		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data.Size = &larger })
+		w.snapshot.Nodes[second].Record.Spec.Pod.Storage.Data.Size = &larger
+	}
+	noPod := func(w *world) { w.snapshot.Nodes[second].Pod = nil }
+	for name, c := range map[string]struct {
+		change  func(*world)
+		ofClaim []string
+		pod     bool
+		stalled string
+	}{
+		"as it should be":                 {noPod, nil, true, ""},
+		"too small, not bound":            {func(w *world) { noPod(w); unbound(w); grow(w) }, []string{"Delete PersistentVolumeClaim"}, false, ""},
+		"too small, bound":                {func(w *world) { noPod(w); grow(w) }, nil, true, "node.storage: volume data: 10Gi → 20Gi: claim data-" + second},
+		"too small, its volume is chosen": {func(w *world) { noPod(w); unbound(w); grow(w); claim(w).Claim.Spec.VolumeName = "v" }, nil, true, "10Gi → 20Gi"},
+		"too small, and it goes already": {func(w *world) {
+			noPod(w)
+			unbound(w)
+			grow(w)
+			now := metav1.Now()
+			claim(w).Claim.DeletionTimestamp = &now
+		}, nil, false, ""},
+		"too small, of another cluster": {func(w *world) {
+			noPod(w)
+			unbound(w)
+			grow(w)
+			claim(w).Claim.Labels[v1alpha1.LabelClusterUID] = "other"
+		}, nil, true, ""},
+		"gone": {func(w *world) { noPod(w); delete(w.snapshot.Nodes[second].Claims, v1alpha1.VolumeData) }, nil, false, ""},
+		"gone, and pinned no more": {func(w *world) {
+			noPod(w)
+			delete(w.snapshot.Nodes[second].Claims, v1alpha1.VolumeData)
+			w.snapshot.Nodes[second].Record.Spec.Claims = nil
+		}, []string{"Create PersistentVolumeClaim"}, false, ""},
+		"not pinned, and nobody's": {func(w *world) {
+			noPod(w)
+			claim(w).Claim.Labels, w.snapshot.Nodes[second].Record.Spec.Claims = nil, nil
+		}, nil, false, ""},
+		"another one of this cluster":   {func(w *world) { noPod(w); claim(w).Claim.UID = "another" }, nil, false, ""},
+		"another one that nobody knows": {func(w *world) { noPod(w); claim(w).Claim.UID = "another"; claim(w).Claim.Labels = nil }, nil, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := preparing(t)
+			c.change(w)
+			p := passOver(w)
+			volumesAndPods(p)
+			wantWrites(t, p.plan, "data-"+second, c.ofClaim...)
+			if made := slices.Contains(writesOf(p.plan, second), "Create Pod"); made != c.pod {
+				t.Errorf("a pod is made: %v, want %v:\n%s", made, c.pod, p.plan)
+			}
+			if c.stalled == "" && p.plan.Stalled != nil {
+				t.Errorf("stalled: %+v", p.plan.Stalled)
+			} else if c.stalled != "" {
+				wantStalled(t, p.plan, v1alpha1.ReasonUnsupportedChange, c.stalled)
+			}
+		})
+	}
+}
+
+func TestAVolumeIsTheOneThatIsWanted(t *testing.T) {
+	claim := func(size string, class *string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: class, Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
+		}}
+	}
+	for name, c := range map[string]struct {
+		have, want *corev1.PersistentVolumeClaim
+		same       bool
+	}{
+		"the same":                          {claim("1Gi", nil), claim("1024Mi", nil), true},
+		"smaller":                           {claim("1Gi", nil), claim("2Gi", nil), false},
+		"of the default class":              {claim("1Gi", ptr("standard")), claim("1Gi", nil), true},
+		"of the class":                      {claim("1Gi", ptr("fast")), claim("1Gi", ptr("fast")), true},
+		"of another class":                  {claim("1Gi", ptr("standard")), claim("1Gi", ptr("fast")), false},
+		"of a class that is not chosen yet": {claim("1Gi", nil), claim("1Gi", ptr("fast")), false},
+		"smaller, of the class":             {claim("1Gi", ptr("fast")), claim("2Gi", ptr("fast")), false},
+	} {
+		if got := sameVolume(c.have, c.want); got != c.same {
+			t.Errorf("%s: %v, want %v", name, got, c.same)
+		}
+	}
+	for want, c := range map[string]*corev1.PersistentVolumeClaim{"1Gi": claim("1Gi", nil), "2Gi": claim("2Gi", ptr("")), "3Gi of class fast": claim("3Gi", ptr("fast"))} {
+		if got := volumeInWords(c); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestWhenACertificateIsIssuedAgain(t *testing.T) {
+	renewAfter := func(w *world, d time.Duration) string { return w.now.Add(d).Format(time.RFC3339) }
+	for name, c := range map[string]struct {
+		change func(w *world, n *facts.Node)
+		issued bool
+		wake   time.Duration
+	}{
+		"it is young": {func(w *world, n *facts.Node) {
+			n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, time.Hour)
+		}, false, 10 * time.Minute},
+		"its time comes soon": {func(w *world, n *facts.Node) {
+			n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, time.Minute)
+		}, false, time.Minute},
+		"its time has come":      {func(w *world, n *facts.Node) { n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, 0) }, true, 10 * time.Minute},
+		"nobody knows its time":  {func(_ *world, n *facts.Node) { n.Secret.Annotations = nil }, true, 10 * time.Minute},
+		"it is another record's": {func(_ *world, n *facts.Node) { n.Secret.OwnerReferences[0].UID = "x" }, true, 10 * time.Minute},
+		"there is none":          {func(_ *world, n *facts.Node) { n.Secret = nil }, true, 10 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			n := w.snapshot.Nodes[second]
+			c.change(w, n)
+			plan := next(w)
+			issued := slices.IndexFunc(plan.Writes, func(w Write) bool { return w.Verb == IssueCertificate && w.Node == second })
+			if (issued >= 0) != c.issued || plan.Wake != c.wake {
+				t.Fatalf("issued: %v, wakes in %s; want %v, %s", issued >= 0, plan.Wake, c.issued, c.wake)
+			}
+			if c.issued && (n.Secret == nil) != (plan.Writes[issued].UID == "") {
+				t.Errorf("issued on uid %q", plan.Writes[issued].UID)
+			}
+		})
+	}
+}
+
+func TestAnEndedPodIsLeftForPeopleToLookAt(t *testing.T) {
+	ended := func(ago ...time.Duration) func(w *world, pod *corev1.Pod) {
+		return func(w *world, pod *corev1.Pod) {
+			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+			pod.CreationTimestamp = metav1.NewTime(w.now.Add(-time.Hour))
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
+			for _, d := range ago {
+				state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(w.now.Add(-d))}}
+				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{State: state})
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(w *world, pod *corev1.Pod)
+		wake   time.Duration // 0: it is deleted
+	}{
+		"nothing ran in it":                  {ended(), 0},
+		"its containers ended long ago":      {ended(time.Minute, 2*time.Minute), 0},
+		"one has just ended":                 {ended(2*time.Second, time.Minute), 8 * time.Second},
+		"one has just ended, another before": {ended(time.Minute, 2*time.Second), 8 * time.Second},
+		"one ended ten seconds ago":          {ended(10 * time.Second), 0},
+		"it has just succeeded":              {func(w *world, pod *corev1.Pod) { ended(time.Second)(w, pod); pod.Status.Phase = corev1.PodSucceeded }, 9 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			c.change(w, w.snapshot.Nodes[second].Pod)
+			plan := next(w)
+			if c.wake > 0 {
+				wantWrites(t, plan, second)
+				if plan.Wake != c.wake {
+					t.Errorf("wakes in %s, want %s", plan.Wake, c.wake)
+				}
+				return
+			}
+			wantWrites(t, plan, second, "Delete Pod")
+			if why := plan.Writes[0].Why; why != "it has ended: Failed Evicted" {
+				t.Errorf("because %q", why)
+			}
+		})
+	}
+	w := formed(t)
+	w.snapshot.Nodes[second].Pod.Status.Phase = corev1.PodFailed
+	now := metav1.Now()
+	w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now
+	wantWrites(t, next(w), second)
+}
+
+// Pods of nodes that are to start anew go one at a time, each looked at live; those of nodes without a ticket go together.
+func TestPodsOfAnotherSpecAreMadeAnew(t *testing.T) {
+	image := func(name string) func(*v1alpha1.CassandraClusterSpec) {
+		return func(s *v1alpha1.CassandraClusterSpec) { s.Image = name }
+	}
+	w := forming(t, v1alpha1.DiskJoining, three...)
+	w.change(image("one"))
+	w.pass()
+	plan := next(w)
+	wantWrites(t, plan, first, "Delete Pod")
+	wantWrites(t, plan, second)
+	w.change(image("two")) // the records follow once more, the first of them live
+	plan = next(w)
+	wantWrites(t, plan, first, "Apply CassandraNode", "Delete Pod")
+	wantWrites(t, plan, second, "Apply CassandraNode")
+
+	w = preparing(t)
+	w.change(image("one"))
+	w.pass()
+	plan = next(w)
+	for _, name := range three {
+		wantWrites(t, plan, name, "Delete Pod")
+	}
+	for _, write := range plan.Writes {
+		if write.Live {
+			t.Errorf("live: %s", write)
+		}
+	}
+}
+
+func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.CassandraClusterSpec)
+		reason string
+		words  []string
+	}{
+		"a setting of the second rack": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{CassandraYaml: v1alpha1.Settings{"concurent_reads": {Raw: []byte("16")}}}
+		}, v1alpha1.ReasonUnknownSetting, []string{"rack dc1/r2", "concurent_reads"}},
+		"two datacenters of one name": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters = append(s.Datacenters, datacenter("dc2", 1))
+			s.Datacenters[1].RingName = "dc1"
+		}, v1alpha1.ReasonInvalidSpec, []string{`datacenters dc1 and dc2 have the same ringName "dc1"`}},
+		"its own disks to adopt": {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.Adopt = "cluster-uid" }, v1alpha1.ReasonInvalidSpec, []string{"the uid of this cluster itself"}},
+		"no data volume":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set for datacenter dc1"}},
+		"no size of it":          {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set"}},
+		"ephemeral data":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{Ephemeral: ptr(true)} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.ephemeral is true for datacenter dc1"}},
+		"an overlay on what is ours": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"serviceAccountName":"mine"}}`)}
+		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},
+		"stopped": {func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true }, v1alpha1.ReasonUnsupportedChange, []string{"stopped: false → true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, datacenter("dc1", 2, 1))
+			w.change(c.change)
+			plan := w.settle()
+			wantStalled(t, plan, c.reason, c.words...)
+			w.wantNames()
+			if len(plan.Blocked) > 0 {
+				t.Errorf("blocked %+v", plan.Blocked)
+			}
+		})
+	}
+	// A spec that is refused before the ring forms leaves nobody behind.
+	w := preparing(t)
+	w.change(setting("concurent_reads", "16"))
+	if plan := w.settle(); plan.Stalled == nil || len(plan.Blocked) > 0 {
+		t.Errorf("want it stalled and nobody blocked:\n%s", plan)
+	}
+}
+
+func TestNodesThatTheOpenStepDoesNotHaveAreRefused(t *testing.T) {
+	w := forming(t, v1alpha1.DiskJoining, three...)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	wantStalled(t, next(w), v1alpha1.ReasonUnsupportedChange, "the spec has 1 node that the ring does not have (orders-dc1-r1-1)")
+}
