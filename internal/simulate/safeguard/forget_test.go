@@ -1,9 +1,14 @@
 package safeguard
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
@@ -30,7 +35,19 @@ func TestOwnWritesAreWaitedFor(t *testing.T) {
 			w.Line.RunFor(130 * time.Second)
 			w.Operators()[0].Thaw()
 			return nil
-		}, Until: trial.Serves, Within: 10 * time.Second})
-	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "the cache does not show our own writes yet: CassandraCluster")
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: forgetful(world.Wrap{})}, "I10: 1 writes in 2m0s in which nothing happened, the last: operator-1 patch CassandraCluster")
+		}, Until: healthy, Within: 5 * time.Second})
+	var noticed []string
+	for seed := range uint64(4) {
+		refuses(t, holds(t, trial.Trial{Scenario: s, Seed: seed, Tell: true}), "the cache does not show our own writes yet: CassandraCluster")
+		noticed = append(noticed, run(t, trial.Trial{Scenario: s, Seed: seed, Wrap: forgetful(world.Wrap{})}).Violations...)
+	}
+	// By chance an agent may have something to tell just then, which wakes the operator.
+	if !slices.ContainsFunc(noticed, func(v string) bool { return strings.Contains(v, "act the view goes on is not over") }) {
+		t.Errorf("nothing is noticed without it: %q", noticed)
+	}
+}
+
+// healthy says that every node serves, and that the cluster says only good of itself.
+func healthy(w *world.World) bool {
+	return trial.Serves(w) && meta.IsStatusConditionTrue(trial.Cluster(w).Status.Conditions, v1alpha1.ConditionHealthy)
 }
