@@ -76,7 +76,7 @@ func (p *pass) adoptableClaims() result {
 	adopt := string(p.Cluster.Spec.Volumes.Adopt)
 	others := p.claimsOfOthers()
 	for _, uid := range sortedKeys(others) {
-		if uid == adopt {
+		if uid != "" && uid == adopt {
 			continue
 		}
 		p.stall(v1alpha1.ReasonForeignDisks, "%s", foreignClaims(uid, others[uid]))

@@ -18,6 +18,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // world is the least that plans need to come true: objects that are written are there, pods run and their agents do at once what their records say.
@@ -392,4 +393,9 @@ func wantStalled(t *testing.T, plan Plan, reason string, words ...string) {
 			t.Errorf("stalled message %q does not say %q", plan.Stalled.Message, word)
 		}
 	}
+}
+
+// wantedOf are the nodes that the spec describes.
+func wantedOf(w *world) []render.Wanted {
+	return render.WantedNodes(w.snapshot.Cluster, w.snapshot.Install)
 }

@@ -1,0 +1,186 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// Whatever somebody edits of an object that belongs to the cluster is put back, and what is added to it is left alone.
+func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
+	agents := v1alpha1.AgentServiceAccountName("orders")
+	for name, c := range map[string]struct {
+		edit func(*facts.Shared)
+		want string // the object that is applied
+	}{
+		"a label":              {func(s *facts.Shared) { s.Services["orders"].Labels[v1alpha1.LabelClusterUID] = "x" }, "orders"},
+		"a label of their own": {func(s *facts.Shared) { s.Services["orders"].Labels["team"] = "shop" }, ""},
+		"its owner":            {func(s *facts.Shared) { s.Services["orders"].OwnerReferences = nil }, "orders"},
+		"the selector":         {func(s *facts.Shared) { s.Services["orders"].Spec.Selector["x"] = "y" }, "orders"},
+		"the ports":            {func(s *facts.Shared) { s.Services["orders"].Spec.Ports[0].Port++ }, "orders"},
+		"who is published": {func(s *facts.Shared) {
+			o := s.Services["orders"]
+			o.Spec.PublishNotReadyAddresses = !o.Spec.PublishNotReadyAddresses
+		}, "orders"},
+		"the token":              {func(s *facts.Shared) { s.ServiceAccounts[agents].AutomountServiceAccountToken = ptr(true) }, agents},
+		"the rights":             {func(s *facts.Shared) { s.Roles[agents].Rules = nil }, agents},
+		"whose rights":           {func(s *facts.Shared) { s.RoleBindings[agents].Subjects[0].Name = "x" }, agents},
+		"which rights":           {func(s *facts.Shared) { s.RoleBindings[agents].RoleRef.Name = "x" }, agents},
+		"how many may go":        {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.MinAvailable = ptr(intstr.FromInt32(1)) }, "orders-dc1"},
+		"whose pods may go":      {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.Selector.MatchLabels["x"] = "y" }, "orders-dc1"},
+		"the seeds":              {func(s *facts.Shared) { s.ConfigMaps["orders-seeds"].Data["seeds"] = "10.9.9.9" }, "orders-seeds"},
+		"the label of the seeds": {func(s *facts.Shared) { s.ConfigMaps["orders-seeds"].Labels = nil }, "orders-seeds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.settle()
+			c.edit(&w.snapshot.Shared)
+			plan := next(w)
+			if c.want == "" {
+				if !plan.Idle() {
+					t.Errorf("want no write:\n%s", plan)
+				}
+				return
+			}
+			if len(plan.Writes) != 1 || plan.Writes[0].Verb != Apply || plan.Writes[0].Object.GetName() != c.want || plan.Writes[0].UID == "" {
+				t.Errorf("want %s to be applied:\n%s", c.want, plan)
+			}
+			w.settle()
+			if plan := next(w); !plan.Idle() {
+				t.Errorf("still not right:\n%s", plan)
+			}
+		})
+	}
+}
+
+func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
+	for name, c := range map[string]struct {
+		world  func(t *testing.T) *world
+		change func(*pass)
+		want   int
+	}{
+		"all but one of a ring":                        {formed, func(*pass) {}, 2},
+		"all while a step is open":                     {formed, func(p *pass) { p.Ledger.Step = &facts.OpenStep{} }, 3},
+		"all while the ledger is lost":                 {formed, func(p *pass) { p.lost = true }, 3},
+		"all but one member, if others are no members": {formed, func(p *pass) { delete(p.Ledger.Members, first) }, 1},
+		"all that are wanted, before the ring forms":   {preparing, func(p *pass) { p.wanted = append(p.wanted, p.wanted[0]); p.wanted[3].Name = "orders-dc1-r1-1" }, 4},
+		"none of another datacenter": {preparing, func(p *pass) {
+			p.wanted = append(p.wanted, p.wanted[0])
+			p.wanted[3].Name, p.wanted[3].Datacenter = "x", "dc2"
+		}, 3},
+		"all that are there, if the spec is refused": {preparing, func(p *pass) {
+			p.held = true
+			p.wanted = append(p.wanted, p.wanted[0])
+			p.wanted[3].Name = "orders-dc1-r1-1"
+		}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := c.world(t)
+			p := passOver(w)
+			p.Ledger = p.Ledger.Copy()
+			p.wanted = wantedOf(w)
+			c.change(p)
+			if got := p.minAvailable("dc1"); got != c.want {
+				t.Errorf("%d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// Each node takes the list of seeds over while it runs, so it is changed as little as can be.
+func TestSeedsAreKeptAsLongAsTheyCan(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 2, 2, 2))
+	w.settle()
+	seedsOf := func() []string { return next(w).Seeds }
+	before := seedsOf()
+	n := w.snapshot.Nodes[first]
+	if !slices.Contains(before, n.Pod.Status.PodIP) {
+		t.Fatalf("%s is no seed: %v", first, before)
+	}
+	pod := n.Pod
+	n.Pod, n.Agent = nil, nil
+	without := seedsOf()
+	if len(without) != 3 || slices.Contains(without, pod.Status.PodIP) {
+		t.Fatalf("seeds %v without the first, want three others", without)
+	}
+	w.settle()
+	if got := seedsOf(); !slices.Equal(got, without) {
+		t.Errorf("seeds %v when the first is back, want them to stay %v", got, without)
+	}
+}
+
+func TestTheLastSeedsStayWhileNobodyHasAnAddress(t *testing.T) {
+	w := formed(t)
+	before := next(w).Seeds
+	for _, name := range three {
+		w.snapshot.Nodes[name].Pod.Status.PodIP = ""
+	}
+	p := next(w)
+	if !slices.Equal(p.Seeds, before) || len(before) != 3 {
+		t.Errorf("seeds %v, want %v", p.Seeds, before)
+	}
+	wantWrites(t, p, "orders-seeds")
+	delete(w.snapshot.Shared.ConfigMaps, "orders-seeds")
+	if p := next(w); len(p.Seeds) != 0 {
+		t.Errorf("seeds %v out of nothing", p.Seeds)
+	}
+	w.snapshot.Shared.ConfigMaps["orders-seeds"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "orders-seeds"}, Data: map[string]string{"seeds": ""}}
+	if p := next(w); len(p.Seeds) != 0 {
+		t.Errorf("seeds %q out of an empty list", p.Seeds)
+	}
+}
+
+func TestWordsForManyThings(t *testing.T) {
+	for want, got := range map[string]string{
+		"":                  list([]string{}, 2),
+		"a":                 list([]string{"a"}, 2),
+		"a, b":              list([]string{"a", "b"}, 2),
+		"a, b and 1 other":  list([]string{"a", "b", "c"}, 2),
+		"a, b and 3 others": list([]string{"a", "b", "c", "d", "e"}, 2),
+		"1 node":            plural(1, "node"),
+		"0 nodes":           plural(0, "node"),
+		"keyspaces":         attempt("keyspaces", 0),
+		"keyspaces-2":       attempt("keyspaces", 2),
+		"value":             orElse("value", "fallback"),
+		"fallback":          orElse("", "fallback"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestAPlanInWords(t *testing.T) {
+	plan := Plan{
+		Steps:   []Report{{"Ledger", Done, ""}, {"OpenStep", Wait, "waiting"}},
+		Writes:  []Write{{Verb: Event, Reason: "RingFormed", Why: "it stands"}, {Verb: PutLedger, Ledger: &facts.Ledger{}}, {Verb: IssueCertificate, Node: "n"}},
+		Stalled: &Stall{"InvalidSpec", "no size"},
+		Blocked: []v1alpha1.BlockedStep{{Step: "Join", Guard: "it_is_so", Message: "it is not"}},
+	}
+	const want = "Ledger    Done  \nOpenStep  Wait  waiting\n  → Event RingFormed: it stands\n  → PutLedger ledger\n  → IssueCertificate n\n" +
+		"stalled: InvalidSpec: no size\nblocked: Join: it_is_so: it is not\n"
+	if got := plan.String(); got != want {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	if got := (Plan{}).String(); got != "" {
+		t.Errorf("%q of nothing", got)
+	}
+}
+
+func TestAPlanWakesAtTheEarliestTime(t *testing.T) {
+	p := &pass{plan: Plan{Wake: lookAgain}}
+	for _, c := range []struct{ in, want time.Duration }{
+		{time.Hour, 10 * time.Minute}, {time.Minute, time.Minute}, {2 * time.Minute, time.Minute}, {0, time.Second}, {time.Millisecond, time.Millisecond}, {-time.Hour, time.Millisecond},
+	} {
+		if p.wakeIn(c.in); p.plan.Wake != c.want {
+			t.Errorf("wakes in %s after being asked for %s, want %s", p.plan.Wake, c.in, c.want)
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// deleted is a cluster that was formed and is being deleted, whose claims go with it.
+func deleted(t *testing.T) *world {
+	t.Helper()
+	w := formed(t)
+	w.snapshot.Cluster.Spec.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
+	w.deleteCluster()
+	return w
+}
+
+// claimOf is a claim that carries the uid of a cluster.
+func claimOf(name string, of types.UID) *facts.Claim {
+	return &facts.Claim{Claim: &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{v1alpha1.LabelClusterUID: string(of)}}}}
+}
+
+func TestWhenAPodOfADeletedClusterGoes(t *testing.T) {
+	stopped := func(_ *world, n *facts.Node) {
+		n.Record.Spec.State, n.Record.Status.Phase, n.Record.Status.ObservedGeneration = v1alpha1.StateStopped, v1alpha1.PhaseStopped, n.Record.Generation
+	}
+	but := func(change func(*world, *facts.Node)) func(*world, *facts.Node) {
+		return func(w *world, n *facts.Node) { stopped(w, n); change(w, n) }
+	}
+	for name, c := range map[string]struct {
+		change func(*world, *facts.Node)
+		goes   bool
+	}{
+		"its node runs":                        {func(*world, *facts.Node) {}, false},
+		"its node is stopped":                  {stopped, true},
+		"its node was stopped in a former pod": {but(func(_ *world, n *facts.Node) { n.Record.Status.PodUID = "former" }), false},
+		"its node was stopped before":          {but(func(_ *world, n *facts.Node) { n.Record.Status.ObservedGeneration-- }), false},
+		"its node is stopping":                 {but(func(_ *world, n *facts.Node) { n.Record.Status.Phase = v1alpha1.PhaseStopping }), false},
+		"it never was on a machine":            {func(_ *world, n *facts.Node) { n.Pod.Spec.NodeName = "" }, true},
+		"it has no record":                     {func(_ *world, n *facts.Node) { n.Record = nil }, true},
+		"it goes already":                      {but(func(_ *world, n *facts.Node) { now := metav1.Now(); n.Pod.DeletionTimestamp = &now }), false},
+		"the patience is over":                 {func(w *world, _ *facts.Node) { w.now = w.now.Add(5 * time.Minute) }, true},
+		"the patience is all but over":         {func(w *world, _ *facts.Node) { w.now = w.now.Add(5*time.Minute - 1) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := deleted(t)
+			// A node before it that has no pod holds nothing up.
+			w.snapshot.Nodes[first].Pod = nil
+			c.change(w, w.snapshot.Nodes[second])
+			plan := next(w)
+			if goes := slices.Contains(writesOf(plan, second), "Delete Pod"); goes != c.goes {
+				t.Errorf("goes: %v, want %v:\n%s", goes, c.goes, plan)
+			}
+			if name == "the patience is all but over" && plan.Wake != 1 {
+				t.Errorf("wakes in %s", plan.Wake)
+			}
+		})
+	}
+}
+
+func TestNodesAreStoppedBeforeAnythingOfADeletedClusterGoes(t *testing.T) {
+	w := deleted(t)
+	for _, name := range three {
+		w.snapshot.Nodes[name].Pod = nil
+	}
+	plan := next(w)
+	for _, name := range three {
+		wantWrites(t, plan, name, "Apply CassandraNode")
+		wantWrites(t, plan, "data-"+name)
+	}
+	if plan.Current == nil || plan.Current.Message != "stopping the nodes: 0 pods left" {
+		t.Errorf("current %+v", plan.Current)
+	}
+}
+
+func TestWhichClaimsGoWithACluster(t *testing.T) {
+	w := deleted(t)
+	for range 2 {
+		w.pass()
+	}
+	n := w.snapshot.Nodes[second]
+	n.Claims["a"], n.Claims["b"], n.Claims["c"] = &facts.Claim{}, claimOf("other", "other"), claimOf("pinned", "other")
+	n.Claims["d"] = claimOf("going", "cluster-uid")
+	now := metav1.Now()
+	n.Claims["d"].Claim.DeletionTimestamp = &now
+	n.Record.Spec.Claims = append(n.Record.Spec.Claims, v1alpha1.ClaimReference{Volume: "c", Name: "pinned", UID: "pinned"})
+	plan := next(w)
+	for name, goes := range map[string]bool{"data-" + first: true, "data-" + second: true, "pinned": true, "other": false, "going": false} {
+		if got := len(writesOf(plan, name)) > 0; got != goes {
+			t.Errorf("claim %s goes: %v, want %v:\n%s", name, got, goes, plan)
+		}
+	}
+	if plan.Current.Message != "deleting the claims: 5 left" {
+		t.Errorf("current %+v", plan.Current)
+	}
+	// A claim of another cluster under the name of a node without a record is nobody's to delete.
+	n.Record, n.Claims = nil, map[string]*facts.Claim{"data": claimOf("other", "other")}
+	wantWrites(t, next(w), "other")
+}
+
+func TestAClusterGoesWithoutALedgerToo(t *testing.T) {
+	for name, ledger := range map[string]*facts.Ledger{"none": nil, "one that was never written": {}} {
+		w := newWorld(t)
+		w.snapshot.Cluster.Finalizers = []string{v1alpha1.FinalizerCluster}
+		w.snapshot.Ledger = ledger
+		w.deleteCluster()
+		if plan := next(w); len(plan.Writes) != 1 || plan.Writes[0].Verb != Release {
+			t.Errorf("%s: want the cluster released:\n%s", name, plan)
+		}
+	}
+}
+
+func TestClaimsInTheWayOfANewCluster(t *testing.T) {
+	with := func(adopt types.UID, claims map[string]types.UID, spec ...v1alpha1.Datacenter) *world {
+		w := newWorld(t, spec...)
+		w.snapshot.Cluster.UID, w.snapshot.Cluster.Spec.Volumes.Adopt = "second-uid", adopt
+		w.snapshot.Ledger = &facts.Ledger{ClusterUID: "second-uid"}
+		for name, of := range claims {
+			volume, node, _ := strings.Cut(name, "-")
+			n := w.node(node)
+			n.Claims[volume] = claimOf(name, of)
+		}
+		return w
+	}
+	one := datacenter("dc1", 1)
+	const data = "data-" + first
+	for name, c := range map[string]struct {
+		adopt  types.UID
+		claims map[string]types.UID
+		reason string
+		words  string
+	}{
+		"none":                              {"", nil, "", ""},
+		"its own":                           {"", map[string]types.UID{data: "second-uid"}, "", ""},
+		"one that Helenus did not make":     {"", map[string]types.UID{data: ""}, v1alpha1.ReasonForeignDisks, "claim " + data + " was not made by Helenus"},
+		"one of an earlier cluster":         {"", map[string]types.UID{data: "old"}, v1alpha1.ReasonForeignDisks, "claim " + data + " holds data of an earlier cluster with uid old: set volumes.adopt to old"},
+		"one of another volume":             {"", map[string]types.UID{"commitlog-" + first: "second-uid", data: "old"}, v1alpha1.ReasonForeignDisks, data},
+		"the one to adopt":                  {"old", map[string]types.UID{data: "old"}, "", ""},
+		"the one to adopt, taken over":      {"old", map[string]types.UID{data: "second-uid"}, "", ""},
+		"another than the one to adopt":     {"old", map[string]types.UID{data: "older"}, v1alpha1.ReasonForeignDisks, "uid older"},
+		"another beside the one to adopt":   {"old", map[string]types.UID{data: "old", "x-" + first: "older"}, v1alpha1.ReasonForeignDisks, "uid older"},
+		"none to adopt":                     {"old", nil, v1alpha1.ReasonAdoptionIncomplete, "claim " + data + " of the cluster with uid old is not there"},
+		"one more to adopt":                 {"old", map[string]types.UID{data: "old", "data-x": "old"}, v1alpha1.ReasonAdoptionIncomplete, "claim data-x of the cluster with uid old belongs to a node that the spec does not describe"},
+		"another volume of a node to adopt": {"old", map[string]types.UID{data: "old", "scratch-" + first: "old"}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := with(c.adopt, c.claims, one)
+			plan := next(w)
+			if c.reason == "" {
+				if plan.Stalled != nil || !slices.Contains(writesOf(plan, first), "Create CassandraNode") {
+					t.Errorf("want the record to be made:\n%s", plan)
+				}
+				return
+			}
+			wantStalled(t, plan, c.reason, c.words)
+			wantWrites(t, plan, first)
+		})
+	}
+	// A claim that goes cannot be adopted.
+	w := with("old", map[string]types.UID{data: "old"}, one)
+	now := metav1.Now()
+	w.snapshot.Nodes[first].Claims["data"].Claim.DeletionTimestamp = &now
+	wantStalled(t, next(w), v1alpha1.ReasonAdoptionIncomplete, data)
+	// A volume without its claim is no claim of anybody.
+	w = with("", nil, one)
+	w.node(first).Claims["data"] = &facts.Claim{}
+	if plan := next(w); plan.Stalled != nil {
+		t.Errorf("stalled %+v", plan.Stalled)
+	}
+}
+
+func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
+	for name, c := range map[string]struct {
+		world  func(t *testing.T) *world
+		change func(*world)
+		want   string // the record; empty if it is not made
+	}{
+		"a member": {formed, func(*world) {}, "Running; traffic Open; 1 claims pinned; member host-" + second},
+		"a member while a step is open": {func(t *testing.T) *world { return inStage(t, facts.StageKeyspaces) }, func(*world) {},
+			"Running; traffic Closed; 1 claims pinned; member host-" + second},
+		"one with a ticket": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) }, func(*world) {},
+			"Running; traffic Closed; 1 claims pinned; ticket cluster--1/join/" + second + " New of 4 tokens, system_auth 3"},
+		"one whose ticket was withdrawn": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
+			func(w *world) { w.snapshot.Ledger.Step.Withdrawn = []string{second} }, "Running; traffic Closed; 1 claims pinned"},
+		"one of a ring that is adopted": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
+			func(w *world) { w.snapshot.Ledger.Step.Kind = facts.StepAdoptRing }, "Running; traffic Closed; 1 claims pinned"},
+		"one when the ring stands already": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
+			func(w *world) { w.snapshot.Ledger.Step.Stage = facts.StageFormed }, "Running; traffic Closed; 1 claims pinned"},
+		"one whose claim is gone": {formed, func(w *world) { delete(w.snapshot.Nodes[second].Claims, "data") }, "Running; traffic Open; 0 claims pinned; member host-" + second},
+		"one whose claim is another's": {formed, func(w *world) { w.snapshot.Nodes[second].Claims["data"].Claim.Labels[v1alpha1.LabelClusterUID] = "x" },
+			"Running; traffic Open; 0 claims pinned; member host-" + second},
+		"nothing is left of it": {formed, func(w *world) { delete(w.snapshot.Nodes, second) }, "Running; traffic Open; 0 claims pinned; member host-" + second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := c.world(t)
+			w.snapshot.Nodes[second].Record = nil
+			c.change(w)
+			p := passOver(w)
+			p.wanted = wantedOf(w)
+			p.restoreRecords()
+			if len(p.plan.Writes) != 1 || p.plan.Writes[0].Object.GetName() != second {
+				t.Fatalf("want the record to be made:\n%s", p.plan)
+			}
+			if got := recordInWords(p.plan.Writes[0].Object.(*v1alpha1.CassandraNode)); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+	// One that has no part in the ring is not made, and does not keep others from being made.
+	w := formed(t)
+	delete(w.snapshot.Ledger.Members, first)
+	w.snapshot.Nodes[first].Record, w.snapshot.Nodes[second].Record = nil, nil
+	p := passOver(w)
+	p.wanted = wantedOf(w)
+	p.restoreRecords()
+	wantWrites(t, p.plan, first)
+	wantWrites(t, p.plan, second, "Create CassandraNode")
+}
+
+func TestRecordsThatTheSpecNoLongerHas(t *testing.T) {
+	shrink := func(w *world) {
+		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[2:] })
+	}
+	now := metav1.Now()
+	w := preparing(t)
+	shrink(w)
+	w.snapshot.Nodes[first].Pod.DeletionTimestamp = &now
+	w.snapshot.Nodes[second].Pod = nil
+	p := passOver(w)
+	p.wanted = wantedOf(w)
+	p.followSpec()
+	wantWrites(t, p.plan, first) // its pod is on its way
+	wantWrites(t, p.plan, second, "Delete CassandraNode")
+	wantWrites(t, p.plan, third)
+	// One whose spec has changed follows, unless it is being deleted.
+	w = preparing(t)
+	w.change(setting("concurrent_reads", "16"))
+	deleting(w.snapshot.Nodes[first])
+	p = passOver(w)
+	p.wanted = wantedOf(w)
+	p.followSpec()
+	wantWrites(t, p.plan, first)
+	wantWrites(t, p.plan, second, "Apply CassandraNode")
+}
+
+func TestARecordIsReleasedWithItsPodTakenFromIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*facts.Node)
+		want   []string
+	}{
+		"with its pod":           {func(*facts.Node) {}, []string{"SetOwners Pod", "Release CassandraNode"}},
+		"without a pod":          {func(n *facts.Node) { n.Pod = nil }, []string{"Release CassandraNode"}},
+		"with another's pod":     {func(n *facts.Node) { n.Pod.OwnerReferences[0].UID = "x" }, []string{"Release CassandraNode"}},
+		"held by others alone":   {func(n *facts.Node) { n.Record.Finalizers = []string{"others"} }, []string{"SetOwners Pod"}},
+		"held by others as well": {func(n *facts.Node) { n.Record.Finalizers = append([]string{"others"}, n.Record.Finalizers...) }, []string{"SetOwners Pod", "Release CassandraNode"}},
+	} {
+		w := formed(t)
+		n := w.snapshot.Nodes[second]
+		c.change(n)
+		p := passOver(w)
+		p.releaseRecord(n)
+		if got := writesOf(p.plan, second); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestWhatARefusalOfGuardsComesTo(t *testing.T) {
+	w := preparing(t)
+	for _, name := range []string{first, third} {
+		w.snapshot.Nodes[name].Agent.Disk = v1alpha1.DiskForeign
+	}
+	plan := next(w)
+	wantStalled(t, plan, v1alpha1.ReasonForeignDisks, first)
+	if len(plan.Blocked) != 2 || !slices.Equal(plan.Blocked[0].Nodes, []string{second}) || !slices.Equal(plan.Blocked[1].Nodes, []string{first, third}) {
+		t.Errorf("blocked %+v", plan.Blocked)
+	}
+	// The first refusal is what the step waits for; a refusal that only the user can resolve makes it stuck.
+	if r := plan.Steps[len(plan.Steps)-1]; r.Outcome != Wait || !strings.Contains(r.Message, second) {
+		t.Errorf("%+v", r)
+	}
+	delete(w.absent, second)
+	w.agents()
+	for _, name := range []string{first, third} {
+		w.snapshot.Nodes[name].Agent.Disk = v1alpha1.DiskForeign
+	}
+	plan = next(w)
+	if r := plan.Steps[len(plan.Steps)-1]; r.Outcome != Stuck || !strings.Contains(r.Message, first) {
+		t.Errorf("%+v", r)
+	}
+}
