@@ -146,7 +146,7 @@ func TestWordsForManyThings(t *testing.T) {
 		"a, b and 3 others": list([]string{"a", "b", "c", "d", "e"}, 2),
 		"1 node":            plural(1, "node"),
 		"0 nodes":           plural(0, "node"),
-		"keyspaces":         attempt("keyspaces", 0),
+		"restart":           attempt("restart", 0),
 		"keyspaces-2":       attempt("keyspaces", 2),
 		"value":             orElse("value", "fallback"),
 		"fallback":          orElse("", "fallback"),
