@@ -3,6 +3,7 @@ package safeguard
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +103,16 @@ func caught(t *testing.T, tr trial.Trial, by string) {
 		}
 	}
 	t.Errorf("%s without its safeguard is not caught by %q: %q", tr, by, violations)
+}
+
+// saysAll says that violations speak of everything that is wanted.
+func saysAll(violations []string, wanted ...string) bool {
+	for _, words := range wanted {
+		if !slices.ContainsFunc(violations, func(v string) bool { return strings.Contains(v, words) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // stripping are clients without some preconditions, which count what is refused all the same.

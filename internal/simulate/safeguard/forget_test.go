@@ -1,8 +1,6 @@
 package safeguard
 
 import (
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -37,14 +35,14 @@ func TestOwnWritesAreWaitedFor(t *testing.T) {
 			return nil
 		}, Until: healthy, Within: 5 * time.Second})
 	var noticed []string
-	for seed := range uint64(4) {
+	for seed := range uint64(8) { // by chance an agent may have something to tell just then, which wakes the operator
 		refuses(t, holds(t, trial.Trial{Scenario: s, Seed: seed, Tell: true}), "the cache does not show our own writes yet: CassandraCluster")
 		noticed = append(noticed, run(t, trial.Trial{Scenario: s, Seed: seed, Wrap: forgetful(world.Wrap{})}).Violations...)
+		if saysAll(noticed, "act the view goes on is not over") {
+			return
+		}
 	}
-	// By chance an agent may have something to tell just then, which wakes the operator.
-	if !slices.ContainsFunc(noticed, func(v string) bool { return strings.Contains(v, "act the view goes on is not over") }) {
-		t.Errorf("nothing is noticed without it: %q", noticed)
-	}
+	t.Errorf("nothing is noticed without it: %q", noticed)
 }
 
 // healthy says that every node serves, and that the cluster says only good of itself.
