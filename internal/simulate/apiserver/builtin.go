@@ -7,6 +7,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -26,9 +27,9 @@ func builtins() []builtin {
 	return []builtin{
 		{version: core, name: podKind, resource: "pods", rules: podRules()},
 		{version: core, name: "PersistentVolumeClaim", resource: "persistentvolumeclaims", rules: claimRules()},
-		{version: core, name: "PersistentVolume", resource: "persistentvolumes", global: true, rules: specAndStatus()},
-		{version: core, name: "Node", resource: "nodes", global: true, rules: specAndStatus()},
-		{version: core, name: "Namespace", resource: "namespaces", global: true, rules: dataOnly()},
+		{version: core, name: "PersistentVolume", resource: "persistentvolumes", global: true, rules: volumeRules()},
+		{version: core, name: "Node", resource: "nodes", global: true, rules: nodeRules()},
+		{version: core, name: namespaceKind, resource: "namespaces", global: true, rules: namespaceRules()},
 		{version: core, name: "Service", resource: "services", rules: serviceRules()},
 		{version: core, name: "ConfigMap", resource: "configmaps", rules: configMapRules()},
 		{version: core, name: "Secret", resource: "secrets", rules: secretRules()},
@@ -49,7 +50,7 @@ func specAndStatus() rules {
 	return rules{
 		status: true, unconditional: true,
 		prepareUpdate: func(object, old client.Object) { part(object, "Status").Set(part(old, "Status")) },
-		prepareStatus: func(object, old client.Object) { part(object, "Spec").Set(part(old, "Spec")) },
+		prepareStatus: func(object, old client.Object, _ metav1.Time) { part(object, "Spec").Set(part(old, "Spec")) },
 	}
 }
 

@@ -24,6 +24,9 @@ func (w *writing) delete(o *metav1.DeleteOptions) error {
 	if err := w.preconditions(live, o.Preconditions); err != nil {
 		return err
 	}
+	if w.kind.Kind == namespaceKind {
+		return w.terminate(live, o)
+	}
 	object := shallow(live.object)
 	graceful, pending := w.grace(object, o)
 	if pending {

@@ -70,8 +70,9 @@ type rules struct {
 	// begin gives a new object, or a changed one, what the server hands out; old is nil for a new one.
 	begin func(w *writing, object, old client.Object) error
 	// prepareCreate and the others set what the writer of a request has no say in.
-	prepareCreate, canonicalize  func(object client.Object)
-	prepareUpdate, prepareStatus func(object, old client.Object)
+	prepareCreate func(object client.Object)
+	prepareUpdate func(object, old client.Object)
+	prepareStatus func(object, old client.Object, now metav1.Time)
 	// ownMeta says that metadata is looked at only if all else is right, and as that of custom kinds.
 	ownMeta                        bool
 	validate                       func(object client.Object) field.ErrorList

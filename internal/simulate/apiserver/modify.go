@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,6 +74,11 @@ func sameEntries(asked []metav1.ManagedFieldsEntry, owned ownership) bool {
 // add is the creation of an object by whatever request.
 func (w *writing) add(object client.Object, owned ownership) (*version, error) {
 	unique(object)
+	if w.kind.namespaced {
+		if err := w.admitInto(w.key.Namespace); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.admit(object); err != nil {
 		return nil, err
 	}
@@ -92,9 +98,6 @@ func (w *writing) add(object client.Object, owned ownership) (*version, error) {
 	w.kind.prepareCreate(object)
 	if errs := w.kind.validate(w.ctx, object); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(w.kind.GroupKind(), object.GetName(), errs)
-	}
-	if w.kind.rules.canonicalize != nil {
-		w.kind.rules.canonicalize(object)
 	}
 	if object.GetResourceVersion() != "" && w.request.Verb == Create && !w.dryRun {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
@@ -230,7 +233,7 @@ func (w *writing) prepare(object client.Object, live *version) error {
 	}
 	object.SetGeneration(live.typed.GetGeneration())
 	if w.subresource() == subresourceStatus {
-		w.kind.prepareStatus(object, live.object)
+		w.kind.prepareStatus(object, live.object, w.now())
 	} else {
 		w.kind.prepareUpdate(object, live.object)
 	}
@@ -249,9 +252,6 @@ func (w *writing) prepare(object client.Object, live *version) error {
 	if errs := w.kind.validateUpdate(w.ctx, object, live.object, w.subresource()); len(errs) > 0 {
 		return apierrors.NewInvalid(w.kind.GroupKind(), w.key.Name, errs)
 	}
-	if w.kind.rules.canonicalize != nil {
-		w.kind.rules.canonicalize(object)
-	}
 	if w.kind.rules.allowUpdate != nil && w.subresource() == "" {
 		return w.kind.rules.allowUpdate(object, live.object)
 	}
@@ -261,6 +261,9 @@ func (w *writing) prepare(object client.Object, live *version) error {
 // done says that nothing holds a deleted object any more.
 func done(object client.Object, live *version) bool {
 	if len(object.GetFinalizers()) > 0 || live.typed.GetDeletionTimestamp() == nil {
+		return false
+	}
+	if n, is := object.(*corev1.Namespace); is && len(n.Spec.Finalizers) > 0 {
 		return false
 	}
 	grace := live.typed.GetDeletionGracePeriodSeconds()

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -46,8 +47,8 @@ func podRules() rules {
 		}
 	}
 	prepare := r.prepareStatus
-	r.prepareStatus = func(object, old client.Object) {
-		prepare(object, old)
+	r.prepareStatus = func(object, old client.Object, now metav1.Time) {
+		prepare(object, old, now)
 		pod, before := object.(*corev1.Pod), old.(*corev1.Pod)
 		pod.DeletionTimestamp, pod.OwnerReferences = nil, before.OwnerReferences
 		if pod.Status.QOSClass == "" {

@@ -20,6 +20,9 @@ func (w *writing) bind(b *corev1.Binding) error {
 	if b.Name != w.key.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
+	if err := w.admitInto(w.key.Namespace); err != nil {
+		return err
+	}
 	live := w.find(w.kind, w.key)
 	if live == nil {
 		return apierrors.NewNotFound(w.kind.resource, w.key.Name)
@@ -84,6 +87,9 @@ func setPodCondition(pod *corev1.Pod, c corev1.PodCondition, now metav1.Time) {
 func (w *writing) evict(e *policyv1.Eviction) error {
 	if e.Name != w.key.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	if err := w.admitInto(w.key.Namespace); err != nil {
+		return err
 	}
 	live := w.find(w.kind, w.key)
 	if live == nil {

@@ -34,12 +34,12 @@ func (k *kind) prepareUpdate(object, old client.Object) {
 	}
 }
 
-func (k *kind) prepareStatus(object, old client.Object) {
+func (k *kind) prepareStatus(object, old client.Object, now metav1.Time) {
 	switch {
 	case k.custom != nil:
 		k.custom.prepareStatus(object.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 	case k.rules.prepareStatus != nil:
-		k.rules.prepareStatus(object, old)
+		k.rules.prepareStatus(object, old, now)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,22 +70,10 @@ func podReady(o *corev1.Pod) bool {
 	})
 }
 
-// Evict is the eviction API: it deletes a pod if every budget allows that, and answers 429 otherwise.
+// Evict asks for the eviction of a pod.
 func (k *Cluster) Evict(key types.NamespacedName) error {
-	pod := &corev1.Pod{}
-	if err := k.client.Get(context.Background(), key, pod); err != nil {
-		return err
-	}
-	for _, b := range k.allBudgets() {
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil || b.Namespace != key.Namespace || !selector.Matches(labels.Set(pod.Labels)) {
-			continue
-		}
-		if b.Status.ObservedGeneration < b.Generation || b.Status.DisruptionsAllowed <= 0 {
-			return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
-		}
-	}
-	return k.client.Delete(context.Background(), pod, client.Preconditions{UID: &pod.UID})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	return k.client.SubResource("eviction").Create(context.Background(), pod, &policyv1.Eviction{})
 }
 
 // uidOf is the uid of the object of that name; empty if there is none.

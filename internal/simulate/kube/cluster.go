@@ -93,6 +93,11 @@ func New(line *timeline.Timeline, c client.Client, runtime Runtime, o Options) (
 		if err := k.client.Create(context.Background(), m.object()); err != nil {
 			return nil, fmt.Errorf("create machine %s: %w", m.Name, err)
 		}
+		at := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+		update(k, at, k.uidOf(at), func(n *corev1.Node) bool {
+			n.Spec.Taints = nil // the machine is ready
+			return true
+		})
 	}
 	return k, nil
 }

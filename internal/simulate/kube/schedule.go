@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
 // place has pods without a machine looked at soon.
@@ -149,7 +151,7 @@ func (k *Cluster) claimsOf(pod *corev1.Pod) ([]*corev1.PersistentVolumeClaim, er
 		if claim.DeletionTimestamp != nil {
 			return nil, fmt.Errorf("persistentvolumeclaim %q is being deleted", claim.Name)
 		}
-		if claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName != "standard" {
+		if claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName != apiserver.StorageClass {
 			return nil, fmt.Errorf("storageclass.storage.k8s.io %q not found", *claim.Spec.StorageClassName)
 		}
 		if claim.Status.Phase == corev1.ClaimLost {

@@ -8,10 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// claimProtection keeps a claim as long as a pod uses it.
-const claimProtection = "kubernetes.io/pvc-protection"
+	"helenus.io/helenus/internal/simulate/apiserver"
+)
 
 // provision makes a volume on a machine and binds a claim to it.
 func (k *Cluster) provision(claim *corev1.PersistentVolumeClaim, m *Machine) {
@@ -23,18 +22,21 @@ func (k *Cluster) provision(claim *corev1.PersistentVolumeClaim, m *Machine) {
 			Capacity:                      claim.Spec.Resources.Requests,
 			AccessModes:                   claim.Spec.AccessModes,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-			StorageClassName:              "standard",
+			StorageClassName:              apiserver.StorageClass,
 			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
 			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/volumes/" + name}},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{m.Name}}},
 			}}}},
 		},
-		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
 	}
 	if err := k.client.Create(context.Background(), volume); err != nil {
 		panic(fmt.Sprintf("create volume %s: %v", name, err))
 	}
+	updateStatus(k, volume, volume.UID, func(v *corev1.PersistentVolume) bool {
+		v.Status.Phase = corev1.VolumeBound
+		return true
+	})
 	at := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}}
 	update(k, at, claim.UID, func(c *corev1.PersistentVolumeClaim) bool {
 		c.Spec.VolumeName = name
@@ -61,7 +63,7 @@ func (k *Cluster) claimChanged(claim *corev1.PersistentVolumeClaim, deleted bool
 			}
 			update(k, at, claim.UID, func(c *corev1.PersistentVolumeClaim) bool {
 				before := len(c.Finalizers)
-				c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == claimProtection })
+				c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == apiserver.ClaimProtection })
 				return len(c.Finalizers) != before
 			})
 		})
@@ -107,6 +109,11 @@ func (k *Cluster) reclaim(name string) {
 		k.runtime.Destroy(v)
 		delete(k.volumes, name)
 	}
+	update(k, volume, volume.UID, func(v *corev1.PersistentVolume) bool {
+		before := len(v.Finalizers)
+		v.Finalizers = slices.DeleteFunc(v.Finalizers, func(f string) bool { return f == apiserver.VolumeProtection })
+		return len(v.Finalizers) != before
+	})
 	if err := client.IgnoreNotFound(k.client.Delete(context.Background(), volume)); err != nil {
 		panic(fmt.Sprintf("delete volume %s: %v", name, err))
 	}

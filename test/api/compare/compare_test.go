@@ -4,8 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,8 +33,8 @@ var (
 type comparison struct {
 	real    client.WithWatch
 	streams *streams
-	runs    int
-	made    int
+	runs    atomic.Int64
+	made    atomic.Int64
 }
 
 // TestSameAnswers: whatever clients ask, in whatever order, the server in memory answers as the real one does, and shows the same to those who watch.
@@ -52,28 +55,62 @@ func TestSameAnswers(t *testing.T) {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	}
+	m.look(t, seed, from)
+}
+
+// look compares one sequence after the other, on all processors.
+func (m *comparison) look(t *testing.T, seed uint64, from []*subject) {
+	t.Helper()
 	began := time.Now()
 	known := map[string]bool{}
-	for n := uint64(0); m.made < *requestsFlag && len(known) < *mostFlag; n++ {
-		requests := generate(seed+n, from)
-		at, lines, err := m.run(t.Context(), requests)
-		must(t, err)
-		if len(lines) == 0 {
-			continue
-		}
-		sign := signature(requests, at, lines)
-		if known[sign] {
-			continue
-		}
-		known[sign] = true
-		requests, lines = m.shrink(t, requests[:min(at+1, len(requests))], lines)
-		var story strings.Builder
-		for _, r := range requests {
-			fmt.Fprintf(&story, "  %s\n", r)
-		}
-		t.Errorf("-compare.seed=%d: after\n%sthe servers differ:\n  %s", seed+n, story.String(), strings.Join(lines, "\n  "))
+	var mu sync.Mutex // of known, and of what is looked at more closely
+	var next atomic.Uint64
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) + 1 {
+		all.Go(func() {
+			for int(m.made.Load()) < *requestsFlag {
+				at := seed + next.Add(1) - 1
+				requests := generate(at, from)
+				last, lines, err := m.run(t.Context(), requests)
+				if err == nil && len(lines) == 0 {
+					continue
+				}
+				mu.Lock()
+				m.report(t, known, at, requests, last, lines, err)
+				enough := len(known) >= *mostFlag
+				mu.Unlock()
+				if enough || err != nil {
+					return
+				}
+			}
+		})
 	}
-	t.Logf("%d requests from seed %d on in %v", m.made, seed, time.Since(began).Round(time.Second))
+	all.Wait()
+	t.Logf("%d requests from seed %d on in %v", m.made.Load(), seed, time.Since(began).Round(time.Second))
+}
+
+// report tells of a difference, by as few requests as it takes, unless one like it was told of.
+func (m *comparison) report(t *testing.T, known map[string]bool, seed uint64, requests []request, at int, lines []string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("-compare.seed=%d: %v", seed, err)
+		return
+	}
+	sign := signature(requests, at, lines)
+	if known[sign] || len(known) >= *mostFlag {
+		return
+	}
+	known[sign] = true
+	requests, lines, err = m.shrink(t.Context(), requests[:min(at+1, len(requests))], lines)
+	if err != nil {
+		t.Errorf("-compare.seed=%d: %v", seed, err)
+		return
+	}
+	var story strings.Builder
+	for _, r := range requests {
+		fmt.Fprintf(&story, "  %s\n", r)
+	}
+	t.Errorf("-compare.seed=%d: after\n%sthe servers differ:\n  %s", seed, story.String(), strings.Join(lines, "\n  "))
 }
 
 // signature is what tells one difference from another, roughly.
@@ -93,8 +130,8 @@ const sentinels = "sentinels"
 
 // run makes requests of both servers until they differ, and says at which request and how. What differs only in the watches differs after the last.
 func (m *comparison) run(ctx context.Context, requests []request) (at int, lines []string, err error) {
-	m.runs++
-	p := place{fmt.Sprintf("r%d-", m.runs)}
+	run := int(m.runs.Add(1))
+	p := place{fmt.Sprintf("r%d-", run)}
 	memory := apiserver.New(kinds, apiserver.Options{Now: time.Now, NewUID: uuid.NewUUID, ShowManagedFields: true})
 	events := map[string][]happening{}
 	memory.Watch(func(e apiserver.Event) {
@@ -102,7 +139,7 @@ func (m *comparison) run(ctx context.Context, requests []request) (at int, lines
 	})
 	actual, simulated := newSide(m.real, p), newSide(memory.As(tester), p)
 	for _, s := range []*side{actual, simulated} {
-		for _, n := range []string{"a", "b"} {
+		for _, n := range []string{"a", "b", ending} {
 			if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace(n)}}); err != nil {
 				return 0, nil, fmt.Errorf("create namespace: %w", err)
 			}
@@ -110,16 +147,19 @@ func (m *comparison) run(ctx context.Context, requests []request) (at int, lines
 				return 0, nil, err
 			}
 		}
+		if err := s.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace(ending)}}); err != nil {
+			return 0, nil, fmt.Errorf("delete namespace: %w", err)
+		}
 	}
 	for i, r := range requests {
-		m.made++
+		m.made.Add(1)
 		if lines := difference(actual, simulated, actual.do(ctx, r), simulated.do(ctx, r)); len(lines) > 0 {
 			return i, lines, nil
 		}
 	}
 	for _, kind := range kindsOf(requests) {
-		sentinel := fmt.Sprintf("sentinel%d", m.runs)
-		object := sentinelOf(kind, sentinel, m.runs)
+		sentinel := fmt.Sprintf("sentinel%d", run)
+		object := sentinelOf(kind, sentinel, run)
 		if err := m.real.Create(ctx, object); err != nil {
 			return 0, nil, fmt.Errorf("create sentinel: %w", err)
 		}
@@ -133,6 +173,9 @@ func (m *comparison) run(ctx context.Context, requests []request) (at int, lines
 	}
 	return 0, nil, nil
 }
+
+// ending is the namespace that is being deleted.
+const ending = "ending"
 
 // createAccounts makes the service accounts that pods need to be admitted.
 func createAccounts(ctx context.Context, c client.Client, namespace string) error {
@@ -192,14 +235,15 @@ func unequalStreams(kind string, actual, simulated *side, a, b []happening) []st
 }
 
 // shrink leaves out requests as long as the servers differ in some way.
-func (m *comparison) shrink(t *testing.T, requests []request, lines []string) ([]request, []string) {
-	t.Helper()
+func (m *comparison) shrink(ctx context.Context, requests []request, lines []string) ([]request, []string, error) {
 	for size := len(requests) / 2; size > 0; {
 		smaller := false
 		for from := 0; from < len(requests) && len(requests) > 1; {
 			fewer := slices.Delete(slices.Clone(requests), from, min(from+size, len(requests)))
-			at, now, err := m.run(t.Context(), fewer)
-			must(t, err)
+			at, now, err := m.run(ctx, fewer)
+			if err != nil {
+				return nil, nil, err
+			}
 			if len(now) == 0 {
 				from += size
 				continue
@@ -210,7 +254,7 @@ func (m *comparison) shrink(t *testing.T, requests []request, lines []string) ([
 			size /= 2
 		}
 	}
-	return requests, lines
+	return requests, lines, nil
 }
 
 func listFrom(version string) *metav1.ListOptions {
@@ -219,5 +263,6 @@ func listFrom(version string) *metav1.ListOptions {
 
 // clean are the kinds that are compared.
 var clean = map[string]bool{
-	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "PersistentVolumeClaim": true, "Pod": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true, "ServiceAccount": true,
+	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "Namespace": true, "Node": true, "PersistentVolume": true, "PersistentVolumeClaim": true,
+	"Pod": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true, "ServiceAccount": true,
 }

@@ -69,6 +69,9 @@ var changesOf = map[string][]change{
 		{"spec.unschedulable", true}, {"spec.unschedulable", nil}, {"spec.podCIDR", "10.1.0.0/24"}, {"spec.providerID", "x"}, {"spec.taints", list(object("key", "k", "effect", "NoSchedule"))}, {"spec.taints", list(object("key", "k", "effect", "Bogus"))},
 		{"status.phase", "Running"},
 	},
+	"Namespace": {
+		{"spec.finalizers", list("test.helenus.io/hold")}, {"spec.finalizers", nil}, {"metadata.labels.team", nil}, {"status.phase", "Terminating"},
+	},
 	"PersistentVolume": {
 		{"spec.capacity.storage", "2Gi"}, {"spec.capacity", nil}, {"spec.persistentVolumeReclaimPolicy", "Retain"}, {"spec.persistentVolumeReclaimPolicy", "Bogus"}, {"spec.local.path", "/other"}, {"spec.local", nil},
 		{"spec.claimRef", object("kind", "PersistentVolumeClaim", "namespace", "a", "name", "n0", "uid", wrongUID)}, {"spec.claimRef", nil}, {"spec.storageClassName", "other"}, {"spec.accessModes", nil}, {"spec.nodeAffinity", nil},
@@ -107,6 +110,9 @@ var statusChangesOf = map[string][]change{
 	},
 	"Node": {
 		{"status.conditions", list(object("type", "Ready", "status", "False", "reason", "KubeletNotReady"))}, {"status.capacity.cpu", "8"}, {"status.addresses", list(object("type", "InternalIP", "address", "10.0.0.1"))}, {"spec.unschedulable", true},
+	},
+	"Namespace": {
+		{"status.phase", "Terminating"}, {"status.phase", "Active"},
 	},
 	"PersistentVolume": {
 		{"status.phase", "Bound"}, {"status.phase", "Bogus"}, {"status.phase", "Released"}, {"spec.capacity.storage", "3Gi"},

@@ -43,7 +43,10 @@ func (g *generator) request() request {
 	k := oneOf(g, g.kinds...)
 	r := request{Kind: k.gvk.Kind, Name: oneOf(g, k.names...), Typed: g.in(2), DryRun: g.in(12), Manager: oneOf(g, managers...)}
 	if !k.global {
-		r.Namespace = oneOf(g, "a", "a", "a", "b")
+		r.Namespace = oneOf(g, "a", "a", "a", "a", "a", "b", "b", ending)
+		if g.in(60) {
+			r.Namespace = "missing"
+		}
 	}
 	switch n := g.IntN(100); {
 	case n < 25:

@@ -89,7 +89,7 @@ func loadSubjects(t *testing.T) {
 		must(t, c.Create(context.Background(), cluster))
 		addRendered(t, cluster, install)
 	}
-	for _, kind := range []string{"Node", "PersistentVolume"} {
+	for _, kind := range []string{"Node", "PersistentVolume", "Namespace"} {
 		for _, text := range written[kind] {
 			object, err := scheme.New(corev1.SchemeGroupVersion.WithKind(kind))
 			must(t, err)
@@ -181,6 +181,9 @@ var written = map[string][]string{
 	"Node": {`
 metadata: {labels: {kubernetes.io/hostname: m1, topology.kubernetes.io/zone: a}}
 status: {conditions: [{type: Ready, status: "True", reason: KubeletReady}]}
+`},
+	"Namespace": {`
+metadata: {labels: {team: shop}}
 `},
 	"PersistentVolume": {`
 spec:

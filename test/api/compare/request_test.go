@@ -33,7 +33,7 @@ const (
 // What nobody ever has.
 const (
 	wrongUID     = "11111111-2222-4333-8444-555555555555"
-	wrongVersion = "1"
+	wrongVersion = "4000000000"
 )
 
 // change of one field of an object.

@@ -22,13 +22,15 @@ type happening struct {
 type streams struct {
 	mu   sync.Mutex
 	more *sync.Cond
+	// of are the events of a kind in a place; seen are the sentinels of a kind.
 	of   map[string][]happening
+	seen map[string]bool
 	err  error
 }
 
 func watchAll(t *testing.T, c client.WithWatch) *streams {
 	t.Helper()
-	s := &streams{of: map[string][]happening{}}
+	s := &streams{of: map[string][]happening{}, seen: map[string]bool{}}
 	s.more = sync.NewCond(&s.mu)
 	for _, k := range subjects {
 		list := &unstructured.UnstructuredList{}
@@ -49,7 +51,10 @@ func (s *streams) read(ctx context.Context, kind string, w watch.Interface) {
 		u, ok := e.Object.(*unstructured.Unstructured)
 		s.mu.Lock()
 		if ok && e.Type != watch.Error {
-			s.of[kind] = append(s.of[kind], happening{string(e.Type), u.GetNamespace(), u.GetName(), u.GetResourceVersion(), string(u.GetUID())})
+			h := happening{string(e.Type), u.GetNamespace(), u.GetName(), u.GetResourceVersion(), string(u.GetUID())}
+			key := kind + " " + placeOf(h)
+			s.of[key] = append(s.of[key], h)
+			s.seen[kind+" "+h.Name] = true
 		} else if ctx.Err() == nil {
 			s.err = fmt.Errorf("watch of %s: %s %v", kind, e.Type, e.Object)
 		}
@@ -77,24 +82,18 @@ func (s *streams) until(kind, sentinel string, p place) ([]happening, error) {
 	defer late.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for {
-		all := s.of[kind]
-		for i := len(all) - 1; i >= 0; i-- {
-			if all[i].Name != sentinel {
-				continue
-			}
-			var out []happening
-			for _, h := range all[:i] {
-				if strings.HasPrefix(h.Namespace+"/"+h.Name, p.prefix) || h.Namespace == "" && strings.HasPrefix(h.Name, p.prefix) {
-					out = append(out, h)
-				}
-			}
-			s.of[kind] = all[i+1:]
-			return out, nil
-		}
-		if s.err != nil {
-			return nil, s.err
-		}
+	for !s.seen[kind+" "+sentinel] && s.err == nil {
 		s.more.Wait()
 	}
+	return s.of[kind+" "+p.prefix], s.err
+}
+
+// placeOf is the prefix of the place that something happened in.
+func placeOf(h happening) string {
+	name := h.Namespace
+	if name == "" {
+		name = h.Name
+	}
+	prefix, _, _ := strings.Cut(name, "-")
+	return prefix + "-"
 }
