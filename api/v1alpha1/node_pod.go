@@ -19,6 +19,10 @@ type PodSettings struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image"`
 
+	// ImageDefaulted says that the user named no image, so that Image is of the repository that the operator was installed with at the time.
+	// +optional
+	ImageDefaulted bool `json:"imageDefaulted,omitempty"`
+
 	// ImagePullSecrets of the pod.
 	// +optional
 	// +listType=atomic

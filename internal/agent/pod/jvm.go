@@ -67,15 +67,18 @@ func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
 // schemaOf reads the keyspaces again only when the version of the schema is another one.
 func (j *JVM) schemaOf(ctx context.Context, version string) (cassandra.Schema, error) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if version != "" && j.schema.Version == version {
-		return j.schema, nil
+	schema := j.schema
+	j.mu.Unlock()
+	if version != "" && schema.Version == version {
+		return schema, nil
 	}
 	schema, err := j.node.Schema(ctx)
 	if err != nil {
 		return cassandra.Schema{}, err
 	}
+	j.mu.Lock()
 	j.schema = schema
+	j.mu.Unlock()
 	return schema, nil
 }
 

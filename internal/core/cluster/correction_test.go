@@ -53,6 +53,27 @@ func setting(name, value string) func(*v1alpha1.CassandraClusterSpec) {
 	}
 }
 
+// An image that cannot be pulled is taken back by taking the field away, as well as by naming another one.
+func TestAnImageIsTakenBackWhileTheRingForms(t *testing.T) {
+	w := forming(t, v1alpha1.DiskEmpty, three...)
+	before := w.snapshot.Nodes[three[0]].Record.Spec.Pod.Image
+	for _, image := range []string{"elsewhere/cassandra:5.0.6", ""} {
+		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = image })
+		if plan := w.settle(); plan.Stalled != nil {
+			t.Fatalf("image %q refused:\n%s", image, plan)
+		}
+		want := image
+		if want == "" {
+			want = before
+		}
+		for _, name := range three {
+			if got := w.snapshot.Nodes[name].Record.Spec.Pod.Image; got != want {
+				t.Errorf("with image %q node %s has %s, want %s", image, name, got, want)
+			}
+		}
+	}
+}
+
 // A spec under which no node can start is corrected while all tickets are out: the correction reaches every node, and the tickets stay what they were.
 func TestACorrectedSpecReachesAFormationThatCannotSucceed(t *testing.T) {
 	for name, c := range map[string]struct {

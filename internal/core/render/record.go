@@ -53,11 +53,15 @@ func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNo
 }
 
 // Pinned is what a cluster's spec wants of a node that exists: what does not come from the user stays as the record has it. Another release of Helenus, or
-// one that was installed with another repository of images, is no change.
+// one that was installed with another repository of images, is no change, and neither is naming the image that it has.
 func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.CassandraNode) Wanted {
 	w.Configuration.Revision, w.Pod.Revision = record.Spec.Configuration.Revision, record.Spec.Pod.Revision
-	if cluster.Spec.Image == "" && w.Configuration.Version == record.Spec.Configuration.Version {
-		w.Pod.Image = record.Spec.Pod.Image
+	pod := record.Spec.Pod
+	if cluster.Spec.Image == "" && pod.ImageDefaulted && w.Configuration.Version == record.Spec.Configuration.Version {
+		w.Pod.Image = pod.Image
+	}
+	if w.Pod.Image == pod.Image {
+		w.Pod.ImageDefaulted = pod.ImageDefaulted
 	}
 	return w
 }
@@ -65,6 +69,7 @@ func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.Cassa
 // PodHash is the hash of what a pod is made of. Two pods with the same hash are the same to the user; the agent's image and what the operator installs
 // beside it are not part of it.
 func PodHash(settings v1alpha1.PodSettings) string {
+	settings.ImageDefaulted = false // says where the image comes from, not what it is
 	return hash(settings)
 }
 

@@ -100,6 +100,7 @@ func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, 
 	settings := v1alpha1.PodSettings{
 		Revision:         NewestPodRevision(),
 		Image:            Image(cluster, install),
+		ImageDefaulted:   cluster.Spec.Image == "",
 		ImagePullSecrets: cluster.Spec.ImagePullSecrets,
 		Resources:        cassandraResources(t.Resources),
 		AgentResources:   agentResources(t.AgentResources),
