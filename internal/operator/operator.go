@@ -92,6 +92,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 
 // add builds the loop on a manager.
 func add(m manager.Manager, o Options) error {
+	now := threads.Steady() // a clock that is set must not end the time that nodes are given
 	signing := &authorities{secrets: m.GetAPIReader(), now: time.Now}
 	woken := make(chan event.GenericEvent, 1024)
 	agents := &observe.Agents{
@@ -102,11 +103,11 @@ func add(m manager.Manager, o Options) error {
 		},
 	}
 	r := &Reconciler{
-		Reader:  &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install, Now: time.Now},
-		Writer:  &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("helenus"), Now: time.Now},
+		Reader:  &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install, Now: now},
+		Writer:  &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("helenus"), Now: now},
 		Status:  m.GetClient(),
 		Metrics: NewMetrics(metrics.Registry),
-		Now:     time.Now,
+		Now:     now,
 	}
 	b := ctrl.NewControllerManagedBy(m).
 		Named("cassandracluster").

@@ -64,6 +64,13 @@ var _ Threads = Goroutines{}
 // Now is the time of the machine.
 func (Goroutines) Now() time.Time { return time.Now() }
 
+// Steady is a clock that starts with the time of day and then goes by what has passed: it is not moved when somebody sets the machine's clock. What it says
+// can be compared with times that were written down, by this process or by an earlier one on another machine, as far as their clocks agree.
+func Steady() func() time.Time {
+	began := time.Now()
+	return func() time.Time { return began.Add(time.Since(began)) }
+}
+
 // Go starts a goroutine.
 func (Goroutines) Go(f func()) { go f() }
 
