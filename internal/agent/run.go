@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("read environment of the pod: %w", err)
 	}
-	e.self.StartedAt = time.Now()
+	e.self.StartedAt = threads.Goroutines{}.Now()
 	logger.Printf("helenus-agent %s for node %s of cluster %s in pod %s", o.Version, e.self.Node, e.cluster, e.self.PodUID)
 
 	h := &health{now: time.Now}
@@ -125,7 +125,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		Threads: threads.Goroutines{},
 		Init:    initd.NewClient(o.path(filepath.Join(layout.SharedDir, initd.SocketName)), initd.PauseFor(time.Second)),
 		Journal: pod.NewJournal(data),
-		Disk:    pod.NewDisk(e.volumes, time.Now),
+		Disk:    pod.NewDisk(e.volumes, threads.Goroutines{}.Now),
 		Files: pod.NewFiles(o.Root, pod.DefaultPaths(hasCommitlog), password,
 			pod.Ports{Jolokia: layout.JolokiaPort, Exporter: layout.MetricsPort}),
 		JVM:   jvm,

@@ -92,7 +92,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 
 // add builds the loop on a manager.
 func add(m manager.Manager, o Options) error {
-	now := threads.Steady() // a clock that is set must not end the time that nodes are given
+	now := threads.Goroutines{}.Now // a clock that is set must not end the time that nodes are given
 	signing := &authorities{secrets: m.GetAPIReader(), now: time.Now}
 	woken := make(chan event.GenericEvent, 1024)
 	agents := &observe.Agents{

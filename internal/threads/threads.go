@@ -61,8 +61,10 @@ type Goroutines struct{}
 
 var _ Threads = Goroutines{}
 
-// Now is the time of the machine.
-func (Goroutines) Now() time.Time { return time.Now() }
+// Now is the time of the machine, without what is done to its clock while the process runs: see Steady.
+func (Goroutines) Now() time.Time { return steady() }
+
+var steady = Steady()
 
 // Steady is a clock that starts with the time of day and then goes by what has passed: it is not moved when somebody sets the machine's clock. What it says
 // can be compared with times that were written down, by this process or by an earlier one on another machine, as far as their clocks agree.

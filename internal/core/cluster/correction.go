@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/render"
@@ -37,6 +38,9 @@ func (p *pass) correct() {
 
 // correctable says that a node may take over what the spec says now.
 func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
+	if alreadyIs(n, w) {
+		return true
+	}
 	if !p.neverUp(n) {
 		return false
 	}
@@ -51,6 +55,17 @@ func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
 		return false
 	}
 	return have.Version == want.Version || p.allUntouched()
+}
+
+// alreadyIs says that a node runs as the spec describes it although its record says otherwise: it was on its way when a correction was written, which was taken
+// back when it had joined.
+func alreadyIs(n *facts.Node, w render.Wanted) bool {
+	if n.Pod == nil || n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(w.Pod) {
+		return false
+	}
+	running := n.Record.Status.Configuration
+	hash, err := config.Hash(&w.Configuration)
+	return err == nil && n.StatusIsCurrent() && running != nil && running.Hash == hash
 }
 
 func (p *pass) anyJoined() bool { return slices.ContainsFunc(p.Records(), p.joined) }

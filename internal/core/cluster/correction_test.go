@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 )
 
 var three = []string{"orders-dc1-r1-0", "orders-dc1-r2-0", "orders-dc1-r3-0"}
@@ -176,6 +178,48 @@ func TestACorrectionLeavesNodesThatHaveJoinedAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A correction that reached a record while its node was on its way, and was then taken back, is taken back in the record too: the node runs as the spec says.
+func TestARecordFollowsTheSpecThatItsNodeRunsBy(t *testing.T) {
+	for name, c := range map[string]struct {
+		image   string // that the pod was made from
+		hash    func(*v1alpha1.NodeConfiguration) string
+		follows bool
+	}{
+		"the node is as the spec":       {"", hashOf, true},
+		"the pod is as the record":      {brokenImage, hashOf, false},
+		"the JVM runs by another input": {"", func(*v1alpha1.NodeConfiguration) string { return "other" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			n := w.snapshot.Nodes["orders-dc1-r2-0"]
+			n.Record.Status.Configuration = &v1alpha1.ConfigurationStatus{Hash: c.hash(&n.Record.Spec.Configuration)}
+			before := n.Record.Spec.Pod.Image
+			n.Record.Spec.Pod.Image, n.Record.Spec.Pod.ImageDefaulted = brokenImage, false
+			if c.image != "" {
+				n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] = render.PodHash(n.Record.Spec.Pod)
+			}
+			pods := w.pods()
+			plan := w.settle()
+			if (plan.Stalled == nil) != c.follows || (n.Record.Spec.Pod.Image == before) != c.follows {
+				t.Errorf("record has image %s; want it to follow: %v\n%s", n.Record.Spec.Pod.Image, c.follows, plan)
+			}
+			if !maps.Equal(w.pods(), pods) {
+				t.Error("a pod was made anew")
+			}
+		})
+	}
+}
+
+const brokenImage = "elsewhere/cassandra:5.0.6"
+
+func hashOf(c *v1alpha1.NodeConfiguration) string {
+	hash, err := config.Hash(c)
+	if err != nil {
+		panic(err) // it is that of a test
+	}
+	return hash
 }
 
 // A node that is still on its way when others have joined is not stopped for a change of the spec.

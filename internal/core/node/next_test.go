@@ -53,6 +53,28 @@ func TestNext(t *testing.T) {
 			f.Record.Spec.Join = newTicket()
 		}),
 			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+		"member by its last status on an empty disk": {with1(fresh(), func(f *Facts) {
+			f.Record.Status.Disk, f.Record.Status.HostID = v1alpha1.DiskMember, hostA
+			f.Record.Spec.Join = newTicket()
+		}),
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk", words: hostA, check: func(t *testing.T, d Decision) {
+				// What is reported is what the next decision goes by.
+				if d.Status.Disk != v1alpha1.DiskEmpty || d.Status.HostID != hostA {
+					t.Errorf("disk %s, host id %q", d.Status.Disk, d.Status.HostID)
+				}
+			}}},
+		"lost member some time later": {with1(fresh(), func(f *Facts) {
+			f.Record.Status.Disk, f.Record.Status.HostID = v1alpha1.DiskEmpty, hostA
+			f.Record.Spec.Join = newTicket()
+		}),
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk", words: hostA}},
+		"lost member before the disk was looked at": {with1(fresh(), func(f *Facts) {
+			f.Record.Status.Disk, f.Record.Status.HostID, f.Disk = v1alpha1.DiskMember, hostA, Disk{}
+		}), expectation{action: InspectDisk, check: func(t *testing.T, d Decision) {
+			if d.Status.Disk != v1alpha1.DiskMember || d.Status.HostID != hostA {
+				t.Errorf("disk %s, host id %q", d.Status.Disk, d.Status.HostID)
+			}
+		}}},
 		"member on the disk of another member": {with1(member(), func(f *Facts) { f.Record.Spec.Member.HostID = hostB }),
 			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
 		"journal and disk of two members": {with1(member(), func(f *Facts) { f.Disk.HostID = hostB }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable"}},

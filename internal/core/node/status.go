@@ -86,6 +86,8 @@ func (p *pass) reportDisk(s *v1alpha1.CassandraNodeStatus) {
 		s.Disk = v1alpha1.DiskMember
 	case p.Memory.Start != nil:
 		s.Disk = v1alpha1.DiskJoining
+	case p.lost() != "":
+		s.Disk = v1alpha1.DiskMember // until the disk was looked at
 	}
 	if s.DiskOwner == nil && p.Memory.ClusterUID != "" && (!p.Disk.Known || p.running()) {
 		s.DiskOwner = &v1alpha1.DiskOwner{ClusterUID: p.Memory.ClusterUID, Node: p.Memory.Node}

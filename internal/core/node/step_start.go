@@ -35,9 +35,13 @@ func knowDisk(p *pass) outcome {
 	case v1alpha1.DiskLeft:
 		return blocked(v1alpha1.PhaseLeft, "disk_has_not_left", f.Message)
 	case v1alpha1.DiskEmpty:
+		hostID := p.lost()
 		if member != nil {
+			hostID = member.HostID
+		}
+		if hostID != "" {
 			return blocked(v1alpha1.PhaseDataLost, "member_has_its_disk",
-				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is empty: it must be replaced", member.HostID))
+				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is empty: it must be replaced", hostID))
 		}
 	case v1alpha1.DiskForeign:
 		if member != nil {
@@ -53,6 +57,20 @@ func knowDisk(p *pass) outcome {
 	case v1alpha1.DiskJoining:
 	}
 	return done
+}
+
+// lost is the host id of the member that this node was by the last word of an agent, if neither journal nor disk know of it. The operator pins members when
+// the whole ring has formed; until then the status alone says that the ticket was used, and it outlives a disk. An empty disk has no host id of its own.
+func (p *pass) lost() string {
+	if p.Record == nil || p.running() || p.Memory.Member != nil || p.Disk.Known && p.finding.State != v1alpha1.DiskEmpty {
+		return ""
+	}
+	switch s := p.Record.Status; s.Disk {
+	case v1alpha1.DiskMember, v1alpha1.DiskEmpty:
+		return s.HostID
+	default:
+		return ""
+	}
 }
 
 // holdTicket says whether this node may start at all: as a member by its disk, or by its ticket.
@@ -300,8 +318,10 @@ func (p *pass) hostID() string {
 		return p.JVM.Ring.HostID
 	case p.Memory.Member != nil:
 		return p.Memory.Member.HostID
-	default:
+	case p.Disk.HostID != "":
 		return p.Disk.HostID
+	default:
+		return p.lost()
 	}
 }
 
