@@ -109,6 +109,9 @@ func (m *Machine) object() *corev1.Node {
 	}
 }
 
+// Break has an image that cannot be pulled.
+func (k *Cluster) Break(image string) { k.broken[image] = true }
+
 // Machines by name, in the order in which they were made.
 func (k *Cluster) Machines() []string {
 	names := make([]string, len(k.machines))

@@ -39,6 +39,9 @@ func (p *pod) crash() {
 	sandbox.Remove()
 }
 
+// Zone of a machine.
+func (k *Cluster) Zone(name string) string { return k.machine(name).Zone }
+
 // Return brings a machine back: kubelet starts the pods anew that the API server still binds to it. Without its disks all volumes on it are empty.
 func (k *Cluster) Return(name string, withDisks bool) {
 	m := k.machine(name)

@@ -37,6 +37,13 @@ func (p peers) Ask(ctx context.Context, addresses []string, address, hostID stri
 			continue
 		}
 		id := other.agent.Identity(address, hostID)
+		if d := p.s.rt.Delay(other.machine); d >= silence {
+			silent = append(silent, a)
+			wait = silence
+			continue
+		} else if d > wait {
+			wait = d
+		}
 		answers = append(answers, agentpod.PeerOf(a, &id))
 	}
 	_ = process.Sleep(ctx, p.s.rt.Line, wait)
@@ -65,7 +72,7 @@ func (a *Asker) reach(ctx context.Context) (*Sandbox, error) {
 		_ = process.Sleep(ctx, a.rt.Line, answerDelay)
 		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
 	}
-	return s, process.Sleep(ctx, a.rt.Line, answerDelay)
+	return s, process.Sleep(ctx, a.rt.Line, answerDelay+a.rt.Delay(s.machine))
 }
 
 // Facts asks for the facts as they are now.
@@ -136,10 +143,14 @@ func newJVM(s *Sandbox) *jvmHost {
 func (j *jvmHost) Look(ctx context.Context) (*facts.Ring, error) {
 	p := j.s.jvm
 	if p == nil || j.last == nil || j.process != p || j.glance != p.Glance() {
+		var before cassandra.Glance
+		if p != nil {
+			before = p.Glance() // a look can take a while
+		}
 		ring, err := j.JVM.Look(ctx)
 		j.process, j.last = p, nil
 		if err == nil && ring != nil && j.s.jvm == p && p != nil {
-			j.last, j.glance = ring, p.Glance()
+			j.last, j.glance = ring, before
 		}
 		return ring, err
 	}

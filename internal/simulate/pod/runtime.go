@@ -42,6 +42,11 @@ type Runtime struct {
 	// APIReachable says that a machine reaches the API server, Reachable that one machine reaches another.
 	APIReachable func(machine string) bool
 	Reachable    func(from, to string) bool
+	// Delay is what it takes longer to reach a machine, or to get something done on it. Blind says that a pod's agent is told nothing by its watches.
+	Delay func(machine string) time.Duration
+	Blind func(pod types.UID) bool
+	// Clock is how far the clock of a machine is off for agents that start from now on.
+	Clock func(machine string) time.Duration
 	// Probed is called when a probe of a pod may have another result.
 	Probed func(uid types.UID)
 	// Hook, where there is one, is called around each durable step of an agent, and may kill the agent there.
@@ -248,6 +253,7 @@ func (s *Sandbox) startAgent(exited func(int)) {
 		s.Reconnect()
 		s.agent.Run(ctx)
 	})
+	s.process.StepClock(s.rt.Clock(s.machine))
 	s.process.OnEnd(func() {
 		s.process, s.agent, s.line = nil, nil, nil
 		for i := range s.asked {
@@ -344,7 +350,7 @@ const watchDelay = 20 * time.Millisecond
 
 func (s *Sandbox) deliver(l *line, tell func()) {
 	s.rt.Line.After(watchDelay, "watch of agent "+s.pod.Name, func() {
-		if s.line == l && s.rt.APIReachable(s.machine) {
+		if s.line == l && s.rt.APIReachable(s.machine) && !s.rt.Blind(s.pod.UID) {
 			tell()
 		}
 	})
@@ -357,6 +363,11 @@ func (s *Sandbox) Remove() {
 
 // RoundTrip is the JVM's Jolokia as the agent reaches it.
 func (s *Sandbox) RoundTrip(r *http.Request) (*http.Response, error) {
+	if d := s.rt.Delay(s.machine); d > 0 {
+		if err := process.Sleep(r.Context(), s.rt.Line, d); err != nil {
+			return nil, err
+		}
+	}
 	if s.jvm == nil {
 		return nil, errUnreachable
 	}

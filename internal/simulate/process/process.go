@@ -15,6 +15,8 @@ type Process struct {
 	tasks []*timeline.Task
 	ctx   *bounded
 	dead  bool
+	// skew is how far its clock is from the virtual time.
+	skew time.Duration
 
 	onEnd, onPark func()
 }
@@ -64,8 +66,11 @@ func (p *Process) Kill() {
 	}
 }
 
-// Now is the virtual time.
-func (p *Process) Now() time.Time { return p.line.Now() }
+// Now is what its clock says.
+func (p *Process) Now() time.Time { return p.line.Now().Add(p.skew) }
+
+// StepClock sets its clock forward or back. What it waits for comes as it would have: that is measured by another clock.
+func (p *Process) StepClock(d time.Duration) { p.skew += d }
 
 // Go begins a task of the program.
 func (p *Process) Go(f func()) { p.begin(f, nil) }

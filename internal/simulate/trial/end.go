@@ -139,6 +139,9 @@ func Unlike(e, expected End) []string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Objects)) {
+		if may := r.may(); may.claims && strings.HasPrefix(name, "PersistentVolumeClaim/") {
+			continue
+		}
 		if _, wanted := expected.Objects[name]; !wanted {
 			out = append(out, fmt.Sprintf("the end has %s, which the run without the fault has not", name))
 		}
@@ -149,12 +152,17 @@ func Unlike(e, expected End) []string {
 	return out
 }
 
+// may is what the fault allows.
+func (r *run) may() allowance {
+	if r.Fault == nil {
+		return allowance{}
+	}
+	return kindOf(r.Fault).may
+}
+
 // compareCounts allows what the fault explains, and nothing else.
 func (r *run) compareCounts(expected *End) {
-	may := allowance{}
-	if r.Fault != nil {
-		may = kindOf(r.Fault).may
-	}
+	may := r.may()
 	starts := 0
 	for name, n := range r.result.End.JVMs {
 		starts += n - expected.JVMs[name]

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -75,6 +76,8 @@ type kind struct {
 	view int
 	// may says in what the end may differ from that of the run without the fault, and why.
 	may allowance
+	// instead is another end that is right after this fault; nil if there is none.
+	instead func(t *run) bool
 }
 
 // Class of a fault.
@@ -98,14 +101,21 @@ type allowance struct {
 	pods int
 	// objects made anew of other kinds.
 	objects bool
-	why     string
+	// claims that are left of nodes which were wanted in between.
+	claims bool
+	why    string
 }
+
+// edited is what an edit may change that is taken back.
+var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true, why: "what had not begun when the spec changed begins again by the spec that counts then"}
 
 const (
 	restartPause = 3 * time.Second
 	staleFor     = time.Minute
 	mergedFor    = 10 * time.Second
 	awayFor      = 2 * time.Minute
+	clockStep    = 2 * time.Minute
+	slowness     = 1500 * time.Millisecond
 )
 
 func anyRequest(m Moment) bool { return m.Who != whoDisk }
@@ -195,6 +205,61 @@ func init() {
 			about: "a machine is cut off from everything for two minutes", class: ClassWorld, fits: anyWrite,
 			world: func(t *run) { t.partition() },
 			may:   allowance{jvmStarts: 2, pods: -1, why: "what could not start in the meantime is tried again"},
+		},
+		"zone-lost": {
+			about: "all machines of a zone are lost and come back with their disks after two minutes", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) { t.loseZone() },
+			may:   allowance{jvmStarts: 9, pods: -1, why: "what was in the zone starts again"},
+		},
+		"disk-lost": {
+			about: "a machine is lost and comes back without its disks after two minutes", class: ClassWorld, fits: anyWrite,
+			world:   func(t *run) { t.loseDisk() },
+			may:     allowance{jvmStarts: 3, pods: -1, why: "what was on the machine starts again, as far as it may"},
+			instead: func(t *run) bool { return t.lostDisk != "" && t.phaseOf(t.lostDisk) == v1alpha1.PhaseDataLost },
+		},
+		"slow-node": {
+			about: "everything takes one and a half seconds longer on a machine, for two minutes", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) { t.slow() },
+		},
+		"clock-forward": {
+			about: "the program that makes a request ends, and starts again by a clock that is two minutes fast", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) { t.skew(clockStep) },
+		},
+		"clock-back": {
+			about: "the program that makes a request ends, and starts again by a clock that is two minutes slow", class: ClassWorld, fits: anyWrite,
+			world: func(t *run) { t.skew(-clockStep) },
+		},
+		"agent-blind": {
+			about: "the watches of an agent tell it nothing for a minute", class: ClassStale, fits: anyWrite,
+			world: func(t *run) { t.blind() },
+		},
+		"edit-reverted": {
+			about: "the user changes a setting, and takes it back a minute later", class: ClassHuman, fits: anyWrite,
+			world:   func(t *run) { t.edit(staleFor, setReads) },
+			may:     edited,
+			instead: func(t *run) bool { return t.formedByEdit("concurrent_reads") },
+		},
+		"edit-at-once": {
+			about: "the user changes a setting, and takes it back at once", class: ClassHuman, fits: anyWrite,
+			world: func(t *run) { t.edit(50*time.Millisecond, setReads) },
+			may:   edited,
+		},
+		"edit-contradicting": {
+			about: "the user asks for more nodes, then for a rack less, and takes both back a minute later", class: ClassHuman, fits: anyWrite,
+			world: func(t *run) { t.edit(staleFor, moreNodes, fewerRacks) },
+			may:   edited,
+		},
+		"edit-image": {
+			about: "the user names an image that cannot be pulled, and takes it back two minutes later", class: ClassHuman, fits: anyWrite,
+			world: func(t *run) {
+				t.w.Kube.Break(brokenImage)
+				t.edit(2*staleFor, wrongImage)
+			},
+			may: edited,
+		},
+		"paused": {
+			about: "the user pauses the cluster for a minute", class: ClassHuman, fits: anyWrite,
+			world: func(t *run) { t.edit(staleFor, pause) },
 		},
 		"ledger-deleted": {
 			about: "somebody deletes the ledger", class: ClassWorld, fits: operatorWrite,

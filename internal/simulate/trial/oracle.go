@@ -222,7 +222,8 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 	if byOperator && n.Spec.Join != nil && (old == nil || old.Spec.Join == nil) {
 		o.ticket(n)
 	}
-	if id := n.Status.HostID; id != "" && n.Status.Disk != v1alpha1.DiskForeign {
+	// A node that has only begun to join, and has lost its disk, may begin again: no other has seen it in the ring, or its peers refuse.
+	if id := n.Status.HostID; id != "" && n.Status.Disk == v1alpha1.DiskMember {
 		key := string(n.Spec.Cluster.UID) + "/" + n.Name
 		if before, known := o.hostIDs[key]; known && before != id {
 			o.violated("node %s was %s and is %s: it has joined twice", n.Name, before, id)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
@@ -82,6 +83,69 @@ func (r *run) loseMachine() {
 	name := r.victimMachine()
 	r.w.Kube.Lose(name)
 	r.later(awayFor, "machine "+name+" returns", func() { r.w.Kube.Return(name, true) })
+}
+
+func (r *run) loseZone() {
+	zone := r.w.Kube.Zone(r.victimMachine())
+	for _, name := range r.w.Kube.Machines() {
+		if r.w.Kube.Zone(name) == zone {
+			r.w.Kube.Lose(name)
+			r.later(awayFor, "machine "+name+" returns", func() { r.w.Kube.Return(name, true) })
+		}
+	}
+}
+
+func (r *run) loseDisk() {
+	name := r.victimMachine()
+	if s := r.victim(); s != nil {
+		r.lostDisk = s.Name()
+	}
+	r.w.Kube.Lose(name)
+	r.later(awayFor, "machine "+name+" returns with new disks", func() { r.w.Kube.Return(name, false) })
+}
+
+// phaseOf a node, as its record has it.
+func (r *run) phaseOf(node string) v1alpha1.NodePhase {
+	n, _ := r.w.Server.Object("CassandraNode", keyOf(node)).(*v1alpha1.CassandraNode)
+	if n == nil {
+		return ""
+	}
+	return n.Status.Phase
+}
+
+func (r *run) slow() {
+	name := r.victimMachine()
+	r.w.Slow(name, slowness)
+	r.later(awayFor, "machine "+name+" is as before", func() { r.w.Slow(name, 0) })
+}
+
+func (r *run) blind() {
+	s := r.victim()
+	if s == nil {
+		return
+	}
+	r.w.Blind(s, true)
+	r.later(staleFor, "the watches of "+s.Name()+" begin anew", func() { r.w.Blind(s, false) })
+}
+
+// skew sets the clock of the machine of the program at whose moment the fault strikes. A program does not notice that while it runs (threads.Steady), so it is
+// killed and starts again.
+func (r *run) skew(d time.Duration) {
+	if r.Fault.At.Who == whoOperator {
+		r.w.OperatorClock = d
+		for _, o := range r.w.Operators() {
+			o.Kill()
+		}
+		r.restart()
+		return
+	}
+	_, node, _ := strings.Cut(r.Fault.At.What, "/")
+	for _, s := range r.w.Pods.Sandboxes() {
+		if s.Name() == node {
+			r.w.SetClock(s.Machine(), d)
+			s.Kill(layout.AgentContainer)
+		}
+	}
 }
 
 func (r *run) partition() {

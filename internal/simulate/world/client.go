@@ -17,6 +17,9 @@ const keyspace = "orders"
 // agreement is longer than a ring takes to agree on its schema.
 const agreement = 5 * time.Second
 
+// ErrUnserved says that no write of a client was taken.
+var ErrUnserved = errors.New("no write of the client was taken")
+
 // serving are the JVMs that let clients in.
 func (w *World) serving() []*cassandra.Process {
 	var out []*cassandra.Process
@@ -32,7 +35,7 @@ func (w *World) serving() []*cassandra.Process {
 func (w *World) WriteRows(rows int, replicas map[string]int) error {
 	nodes := w.serving()
 	if len(nodes) == 0 {
-		return errors.New("no node serves clients")
+		return fmt.Errorf("%w: no node serves clients", ErrUnserved)
 	}
 	if len(w.Network.Acknowledged()) == 0 {
 		session, err := nodes[0].CQL(context.Background())
@@ -59,7 +62,7 @@ func (w *World) WriteRows(rows int, replicas map[string]int) error {
 		}
 	}
 	if written == 0 {
-		return errors.New("no write was acknowledged")
+		return fmt.Errorf("%w: none was acknowledged", ErrUnserved)
 	}
 	return nil
 }

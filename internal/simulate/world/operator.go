@@ -27,7 +27,7 @@ import (
 )
 
 // Install is what operators are installed with.
-var Install = facts.Install{Version: "simulated", AgentImage: "helenus/agent:simulated"}
+var Install = facts.Install{Version: "simulated", ImageRepository: "cassandra", AgentImage: "helenus/agent:simulated"}
 
 // Operator is one run of the real operator, from the start of its process until it is killed.
 type Operator struct {
@@ -71,6 +71,7 @@ func (w *World) startOperator(install facts.Install, standby bool) *Operator {
 	o := &Operator{w: w, standby: standby, name: fmt.Sprintf("%s-%d", UserOperator, w.started), install: install, queue: map[types.NamespacedName]*item{}, delivering: map[string]*timeline.Event{}, seen: map[types.UID]bool{}, withheld: map[string]bool{}}
 	w.operators = append(w.operators, o)
 	o.process = process.Start(w.Line, o.name, o.run)
+	o.process.StepClock(w.OperatorClock)
 	o.process.OnEnd(func() {
 		if o.cache != nil {
 			o.cache.Close()

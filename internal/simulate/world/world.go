@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,6 +73,8 @@ type World struct {
 	Network *cassandra.Network
 	Pods    *pod.Runtime
 	Faults  Faults
+	// OperatorClock is how far the clocks of operators are off that start from now on.
+	OperatorClock time.Duration
 	// Notes are what a scenario remembers from one act to the next.
 	Notes map[string]string
 
@@ -82,7 +85,12 @@ type World struct {
 	uids      *rand.Rand
 	// parted are machines that are cut off from the API server and the operator; isolated those whose pods reach no others.
 	parted, isolated map[string]bool
-	watchers         []func(apiserver.Event)
+	// slow are machines on which everything takes longer, blind pods whose agents' watches tell nothing.
+	slow  map[string]time.Duration
+	blind map[types.UID]bool
+	// clocks are machines whose clocks are off.
+	clocks   map[string]time.Duration
+	watchers []func(apiserver.Event)
 	// Story takes what programs say, one line each; nil for nothing.
 	Story func(who, line string)
 }
@@ -91,7 +99,7 @@ type World struct {
 func New(o Options) (*World, error) {
 	w := &World{
 		wrap: o.Wrap,
-		Line: timeline.New(Began, o.Seed), Notes: map[string]string{}, parted: map[string]bool{}, isolated: map[string]bool{},
+		Line: timeline.New(Began, o.Seed), Notes: map[string]string{}, parted: map[string]bool{}, isolated: map[string]bool{}, slow: map[string]time.Duration{}, blind: map[types.UID]bool{}, clocks: map[string]time.Duration{},
 		uids: rand.New(rand.NewPCG(o.Seed, 1)), //nolint:gosec // reproducible, not secret
 	}
 	w.Server = apiserver.New(o.Kinds, apiserver.Options{Now: w.Line.Now, NewUID: w.uid})
@@ -104,6 +112,9 @@ func New(o Options) (*World, error) {
 		Reachable: func(from, to string) bool {
 			return from == to || !w.isolated[from] && !w.isolated[to] && (from != "" || !w.parted[to])
 		},
+		Delay:  func(machine string) time.Duration { return w.slow[machine] },
+		Blind:  func(pod types.UID) bool { return w.blind[pod] },
+		Clock:  func(machine string) time.Duration { return w.clocks[machine] },
 		Probed: func(uid types.UID) { w.Kube.ReadyMayHaveChanged(uid) },
 		Logf:   func(format string, args ...any) { w.say("agent", format, args...) },
 		Host:   o.Wrap.Host,
@@ -190,6 +201,33 @@ func (w *World) Heal(machine string) {
 	}
 }
 
+// Slow has everything that an agent does with others on a machine take longer: requests, answers, questions to its JVM. Zero ends that.
+func (w *World) Slow(machine string, d time.Duration) { w.slow[machine] = d }
+
+// SetClock has the clock of a machine be off by d, for programs that start on it from now on.
+func (w *World) SetClock(machine string, d time.Duration) { w.clocks[machine] = d }
+
+// slowness is what a request takes longer because of the machine that it comes from. Agents write their own node's record alone.
+func (w *World) slowness(r *apiserver.Request) time.Duration {
+	if len(w.slow) == 0 || strings.HasPrefix(r.User, UserOperator) {
+		return 0
+	}
+	for _, s := range w.Pods.Sandboxes() {
+		if s.Name() == r.Name {
+			return w.slow[s.Machine()]
+		}
+	}
+	return 0
+}
+
+// Blind ends the watches of a pod's agent without its noticing; they begin anew when blind is false.
+func (w *World) Blind(s *pod.Sandbox, blind bool) {
+	w.blind[s.PodUID()] = blind
+	if !blind {
+		s.Reconnect()
+	}
+}
+
 // interceptor lets requests of the product's programs take time, and the faults have them.
 type interceptor struct{ w *World }
 
@@ -198,7 +236,7 @@ func (i interceptor) Before(r *apiserver.Request) error {
 		return nil
 	}
 	if r.Verb.Writes() {
-		i.w.Line.Sleep(i.w.Line.Between(2*time.Millisecond, 20*time.Millisecond))
+		i.w.Line.Sleep(i.w.Line.Between(2*time.Millisecond, 20*time.Millisecond) + i.w.slowness(r))
 	}
 	if f := i.w.Faults.Before; f != nil {
 		return f(r)
