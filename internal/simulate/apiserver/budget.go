@@ -16,7 +16,7 @@ import (
 
 func budgetRules() rules {
 	r := counted(specAndStatus())
-	r.unconditional, r.ownMeta = false, true
+	r.unconditional, r.customFinalizers, r.metaLast = false, true, true
 	r.prepareCreate = func(object client.Object) {
 		object.SetGeneration(1)
 		object.(*policyv1.PodDisruptionBudget).Status = policyv1.PodDisruptionBudgetStatus{}

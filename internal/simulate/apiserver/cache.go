@@ -60,19 +60,25 @@ func (c *Cache) Behind() []string {
 	return slices.Sorted(maps.Keys(c.pending))
 }
 
-// Deliver tells the cache of the next n changes of a kind, and returns those that are of objects which it held or holds.
+// Deliver tells the cache of the next n changes of a kind, and returns those that are of objects which it held or holds. What comes to be held is added
+// for it, and what is held no more is deleted, whatever it is for others.
 func (c *Cache) Deliver(kind string, n int) []Event {
 	var out []Event
 	for range min(max(n, 0), len(c.pending[kind])) {
 		e := c.pending[kind][0]
 		c.pending[kind] = c.pending[kind][1:]
 		t := c.table(c.server.kinds.named[kind])
-		_, held := t.objects[e.Key]
+		before := t.objects[e.Key]
 		holds := e.Type != Deleted && c.holds(e.New)
 		switch {
-		case holds:
+		case holds && before == nil:
+			e.Type, e.Old = Added, nil
 			t.put(e.Key, e.version)
-		case held:
+		case holds:
+			e.Type, e.Old = Modified, before.typed
+			t.put(e.Key, e.version)
+		case before != nil:
+			e.Type, e.Old = Deleted, before.typed
 			t.drop(e.Key)
 		default:
 			continue

@@ -73,8 +73,8 @@ type rules struct {
 	prepareCreate func(object client.Object)
 	prepareUpdate func(object, old client.Object)
 	prepareStatus func(object, old client.Object, now metav1.Time)
-	// ownMeta says that metadata is looked at only if all else is right, and as that of custom kinds.
-	ownMeta                        bool
+	// customFinalizers says that finalizers are looked at as those of custom kinds, and metaLast that metadata is looked at only if all else is right.
+	customFinalizers, metaLast     bool
 	validate                       func(object client.Object) field.ErrorList
 	validateUpdate, validateStatus func(object, old client.Object) field.ErrorList
 	// grace is the time that an object has to end by itself when it is deleted, in seconds; asked is what the request wants.

@@ -146,23 +146,24 @@ func defaultVolume(v *corev1.Volume) {
 	if v.VolumeSource == (corev1.VolumeSource{}) {
 		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
 	}
-	mode := func(at **int32, usual int32) {
+	mode := func(at **int32) {
 		if *at == nil {
-			*at = &usual
+			readable := int32(0o644)
+			*at = &readable
 		}
 	}
 	switch {
 	case v.Secret != nil:
-		mode(&v.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+		mode(&v.Secret.DefaultMode)
 	case v.ConfigMap != nil:
-		mode(&v.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+		mode(&v.ConfigMap.DefaultMode)
 	case v.DownwardAPI != nil:
-		mode(&v.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
+		mode(&v.DownwardAPI.DefaultMode)
 		for i := range v.DownwardAPI.Items {
 			defaultField(v.DownwardAPI.Items[i].FieldRef)
 		}
 	case v.Projected != nil:
-		mode(&v.Projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+		mode(&v.Projected.DefaultMode)
 		for i := range v.Projected.Sources {
 			source := &v.Projected.Sources[i]
 			if token := source.ServiceAccountToken; token != nil && token.ExpirationSeconds == nil {

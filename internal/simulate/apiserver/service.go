@@ -148,13 +148,13 @@ func (w *writing) giveAddress(service *corev1.Service, allocate bool) error {
 	}
 	// No address is given twice, so that nobody takes one service for another.
 	if !w.address.IsValid() {
-		w.Server.address = firstAddress
+		w.address = firstAddress
 	}
 	for taken[w.address.String()] {
-		w.Server.address = w.address.Next()
+		w.address = w.address.Next()
 	}
 	spec.ClusterIP, spec.ClusterIPs = w.address.String(), []string{w.address.String()}
-	w.Server.address = w.address.Next()
+	w.address = w.address.Next()
 	return nil
 }
 

@@ -48,15 +48,16 @@ func (k *kind) validate(ctx context.Context, object client.Object) field.ErrorLi
 	if k.custom != nil {
 		return k.custom.validate(ctx, k, object.(*unstructured.Unstructured), objectMeta)
 	}
-	if k.rules.ownMeta {
-		if errs := k.rules.validate(object); len(errs) > 0 {
-			return errs
-		}
-		return validateMeta(objectMeta, k.namespaced)
-	}
-	errs := append(validateMeta(objectMeta, k.namespaced), validateFinalizers(objectMeta)...)
+	var errs field.ErrorList
 	if k.rules.validate != nil {
-		errs = append(errs, k.rules.validate(object)...)
+		errs = k.rules.validate(object)
+	}
+	if k.rules.metaLast && len(errs) > 0 {
+		return errs
+	}
+	errs = append(errs, validateMeta(objectMeta, k.namespaced)...)
+	if !k.rules.customFinalizers {
+		errs = append(errs, validateFinalizers(objectMeta)...)
 	}
 	return errs
 }
@@ -80,7 +81,7 @@ func (k *kind) validateUpdate(ctx context.Context, object, old client.Object, su
 		return errs
 	}
 	errs := validateMetaUpdate(objectMeta, oldMeta)
-	if !k.rules.ownMeta {
+	if !k.rules.customFinalizers {
 		errs = append(errs, validateFinalizers(objectMeta)...)
 	}
 	check := k.rules.validateStatus

@@ -69,6 +69,10 @@ var changesOf = map[string][]change{
 		{"spec.unschedulable", true}, {"spec.unschedulable", nil}, {"spec.podCIDR", "10.1.0.0/24"}, {"spec.providerID", "x"}, {"spec.taints", list(object("key", "k", "effect", "NoSchedule"))}, {"spec.taints", list(object("key", "k", "effect", "Bogus"))},
 		{"status.phase", "Running"},
 	},
+	"Lease": {
+		{"spec.holderIdentity", "one"}, {"spec.holderIdentity", "two"}, {"spec.holderIdentity", nil}, {"spec.leaseDurationSeconds", int64(0)}, {"spec.leaseTransitions", int64(1)}, {"spec.leaseTransitions", int64(-1)},
+		{"spec.renewTime", "2026-01-01T00:00:00.000001Z"}, {"spec.leaseDurationSeconds", "long"},
+	},
 	"Namespace": {
 		{"spec.finalizers", list("test.helenus.io/hold")}, {"spec.finalizers", nil}, {"metadata.labels.team", nil}, {"status.phase", "Terminating"},
 	},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -89,9 +90,12 @@ func loadSubjects(t *testing.T) {
 		must(t, c.Create(context.Background(), cluster))
 		addRendered(t, cluster, install)
 	}
-	for _, kind := range []string{"Node", "PersistentVolume", "Namespace"} {
-		for _, text := range written[kind] {
-			object, err := scheme.New(corev1.SchemeGroupVersion.WithKind(kind))
+	for _, gvk := range []schema.GroupVersionKind{
+		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("PersistentVolume"), corev1.SchemeGroupVersion.WithKind("Namespace"),
+		coordinationv1.SchemeGroupVersion.WithKind("Lease"),
+	} {
+		for _, text := range written[gvk.Kind] {
+			object, err := scheme.New(gvk)
 			must(t, err)
 			must(t, yaml.UnmarshalStrict([]byte(text), object))
 			addBody(t, object.(client.Object))
@@ -181,6 +185,9 @@ var written = map[string][]string{
 	"Node": {`
 metadata: {labels: {kubernetes.io/hostname: m1, topology.kubernetes.io/zone: a}}
 status: {conditions: [{type: Ready, status: "True", reason: KubeletReady}]}
+`},
+	"Lease": {`
+spec: {holderIdentity: helenus-0, leaseDurationSeconds: 15, acquireTime: "2026-01-01T00:00:00.000000Z", renewTime: "2026-01-01T00:00:00.000000Z", leaseTransitions: 0}
 `},
 	"Namespace": {`
 metadata: {labels: {team: shop}}
