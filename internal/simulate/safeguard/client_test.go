@@ -24,7 +24,7 @@ type preconditions struct {
 
 // judge counts a write that was refused for its preconditions.
 func (p preconditions) judge(what string, err error) error {
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // of a uid that differs the server says that it cannot change
 		p.refused[what]++
 	}
 	return err
@@ -130,4 +130,13 @@ func everything(client.Object) bool { return true }
 func ledger(o client.Object) bool {
 	_, config := o.(*corev1.ConfigMap)
 	return config && o.GetName() == v1alpha1.LedgerName(clusterName)
+}
+
+func records(o client.Object) bool {
+	_, record := o.(*v1alpha1.CassandraNode)
+	return record
+}
+
+func budgets(o client.Object) bool {
+	return o.GetObjectKind().GroupVersionKind().Kind == "PodDisruptionBudget"
 }

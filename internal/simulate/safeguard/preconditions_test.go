@@ -1,9 +1,12 @@
 package safeguard
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
@@ -75,4 +78,79 @@ func TestDeletesByUID(t *testing.T) {
 		t.Errorf("no delete was refused: %v", refused)
 	}
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(everything, map[string]int{})}, "I3")
+}
+
+// formedTwice is the story of two clusters of one name, and of a standby that saw the first one form and nothing after that.
+func formedTwice() *trial.Scenario {
+	s := trial.Named("create-twice-stale-standby", "a cluster is made twice, and a standby that saw the first one form leads when the second serves", true, deleteClaims, standby(),
+		freeze(trial.Serves, time.Minute),
+		trial.Act{Name: "delete", Do: func(w *world.World) error {
+			w.Network.Forget(world.Namespace + "." + clusterName)
+			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+		}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
+		trial.Act{Name: "create again", Do: func(w *world.World) error {
+			return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+		}, Until: trial.Serves, Within: 30 * time.Minute})
+	return s.With(s.Name, "", failover()...)
+}
+
+func TestStatusByUID(t *testing.T) {
+	s := formedTwice()
+	refused := map[string]int{}
+	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
+	if refused["status"] == 0 {
+		t.Errorf("no write of a status was refused: %v", refused)
+	}
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(everything, map[string]int{})}, "I5: operator-2 writes CassandraCluster")
+}
+
+// budgetReplaced is the story of a standby that saw the first budget of a ring which formed, while somebody deletes that afterwards and it is made anew.
+func budgetReplaced() *trial.Scenario {
+	budget := func(w *world.World) client.Object {
+		return w.Server.Object("PodDisruptionBudget", keyOf(clusterName+"-dc1"))
+	}
+	s := trial.Named("budget-replaced", "a budget is deleted and made anew, and a standby that saw the first one still closed leads", false, nil)
+	s = s.With(s.Name, "create", standby())
+	s.Acts[1].Until = func(w *world.World) bool { return budget(w) != nil }
+	s = s.With(s.Name, "",
+		freeze(trial.Serves, 15*time.Minute, "PodDisruptionBudget"),
+		trial.Act{Name: "delete the budget", Do: func(w *world.World) error {
+			return w.Person().Delete(context.Background(), budget(w))
+		}, Until: func(w *world.World) bool { return budget(w) != nil }, Within: time.Minute})
+	return s.With(s.Name, "", failover()...)
+}
+
+func TestAppliesByUID(t *testing.T) {
+	s := budgetReplaced()
+	refused := map[string]int{}
+	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
+	if refused["apply"] == 0 {
+		t.Errorf("no apply was refused: %v", refused)
+	}
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(budgets, map[string]int{})}, "I5: operator-2 writes PodDisruptionBudget")
+}
+
+// deletionBegun is the story of a standby that saw the first of two clusters when its deletion had only just begun: to its knowledge all nodes have to be stopped.
+func deletionBegun() *trial.Scenario {
+	s := trial.Named("recreate-standby-at-the-beginning", "a standby that saw the deletion of an earlier cluster begin leads when the next one serves", true, deleteClaims, standby(),
+		trial.Act{Name: "delete", Do: func(w *world.World) error {
+			w.Operators()[1].Freeze("CassandraNode", "Pod", "PersistentVolumeClaim", "ConfigMap", "PodDisruptionBudget")
+			w.Network.Forget(world.Namespace + "." + clusterName)
+			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+		}},
+		freeze(func(w *world.World) bool { return trial.Cluster(w) == nil }, 20*time.Minute),
+		trial.Act{Name: "create again", Do: func(w *world.World) error {
+			return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+		}, Until: trial.Serves, Within: 30 * time.Minute})
+	return s.With(s.Name, "", failover()...)
+}
+
+func TestRecordsByUIDAndVersion(t *testing.T) {
+	s := deletionBegun()
+	refused := map[string]int{}
+	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
+	if refused["patch"] == 0 {
+		t.Errorf("no change of a record was refused: %v", refused)
+	}
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(records, map[string]int{})}, "I5: operator-2 writes CassandraNode")
 }
