@@ -29,7 +29,7 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 			ring(func(r *facts.Ring) {
 				r.Endpoints[1].Live = false
 				r.Endpoints = append([]facts.Endpoint{gone(facts.StatusLeft)}, r.Endpoints...)
-			}), keeps, "", "",
+			}), keeps, hostB, "",
 		},
 		"a node that left is down": {ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, gone(facts.StatusLeft)) }), "", "", BeginRestart},
 		"a node without tokens is down": {
