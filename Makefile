@@ -97,10 +97,10 @@ sweep: ## Break Helenus in a simulated world: a share of all moments and faults,
 sweep-full: ## The whole sweep: takes an hour or more
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd
 
-mutants: $(TOOLS)/gremlins ## Change the core's code in a thousand places and see that its tests notice (PACKAGES=internal/core/guard is one package; MUTANT_WORKERS=2 takes two cores)
+mutants: $(TOOLS)/gremlins ## Change the core's code in a thousand places and see that its tests notice (PACKAGES=internal/core/guard is one package; MUTANT_WORKERS=1 leaves a core free)
 	cd tools/mutants && nice -n 15 go run . --root $(CURDIR) --gremlins $(TOOLS)/gremlins --logs $(BIN)/mutants --workers $(MUTANT_WORKERS) $(PACKAGES)
 
-MUTANT_WORKERS := 1
+MUTANT_WORKERS := 2
 
 bench: local-tools ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the machine alone meanwhile)
 	cd test/e2e && go run ./bench
