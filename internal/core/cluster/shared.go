@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -100,21 +101,22 @@ func (p *pass) datacenters() []string {
 }
 
 // minAvailable is how many pods of a datacenter an eviction must leave: all but one of its members, and every one of them while a step is open or none
-// is a member yet.
+// is a member yet. A member counts whether its record or its pod is there just now or not.
 func (p *pass) minAvailable(datacenter string) int {
-	names := map[string]bool{}
 	members := 0
-	for _, n := range p.Records() {
-		if n.Record.Spec.Datacenter != datacenter {
-			continue
-		}
-		names[n.Name] = true
-		if _, member := p.Ledger.Members[n.Name]; member {
+	for name := range p.Ledger.Members {
+		if p.datacenterOf(name) == datacenter {
 			members++
 		}
 	}
 	if members > 0 && p.Ledger.Step == nil && !p.lost {
 		return members - 1
+	}
+	names := map[string]bool{}
+	for name, n := range p.Nodes {
+		if (n.Record != nil || n.Pod != nil) && p.datacenterOf(name) == datacenter {
+			names[name] = true
+		}
 	}
 	if !p.begun() && !p.held {
 		for _, w := range p.wanted {
@@ -124,4 +126,20 @@ func (p *pass) minAvailable(datacenter string) int {
 		}
 	}
 	return len(names)
+}
+
+// datacenterOf a node by its record, else by its pod, else by the spec; empty if none of them has it.
+func (p *pass) datacenterOf(name string) string {
+	switch n := p.Nodes[name]; {
+	case recordOf(n) != nil:
+		return n.Record.Spec.Datacenter
+	case n != nil && n.Pod != nil:
+		return n.Pod.Labels[v1alpha1.LabelDatacenter]
+	}
+	for _, w := range p.wanted {
+		if w.Name == name {
+			return w.Datacenter
+		}
+	}
+	return ""
 }
