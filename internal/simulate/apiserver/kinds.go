@@ -74,8 +74,9 @@ type rules struct {
 	prepareUpdate func(object, old client.Object)
 	prepareStatus func(object, old client.Object, now metav1.Time)
 	// customFinalizers says that finalizers are looked at as those of custom kinds, and metaLast that metadata is looked at only if all else is right.
-	customFinalizers, metaLast     bool
-	validate                       func(object client.Object) field.ErrorList
+	customFinalizers, metaLast bool
+	// validate looks at every object, validateCreate at new ones, and the others at changes.
+	validate, validateCreate       func(object client.Object) field.ErrorList
 	validateUpdate, validateStatus func(object, old client.Object) field.ErrorList
 	// grace is the time that an object has to end by itself when it is deleted, in seconds; asked is what the request wants.
 	grace func(object client.Object, asked *int64) int64

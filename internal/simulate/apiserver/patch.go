@@ -57,11 +57,7 @@ func (w *writing) patch(sort types.PatchType, data []byte, force *bool) (*versio
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		change = func(content map[string]any) (map[string]any, error) {
-			merged, err := strategicpatch.StrategicMergeMapPatch(content, patch, w.kind.newObject())
-			if err != nil {
-				return nil, apierrors.NewBadRequest(err.Error())
-			}
-			return merged, nil
+			return strategicpatch.StrategicMergeMapPatch(content, patch, w.kind.newObject())
 		}
 	default:
 		return nil, fmt.Errorf("patches of type %s are not supported", sort)

@@ -58,7 +58,7 @@ func podRules() rules {
 			pod.Status.ObservedGeneration = before.Status.ObservedGeneration
 		}
 	}
-	r.validate, r.validateUpdate, r.validateStatus = validPod, validPodUpdate, validPodStatus
+	r.validate, r.validateCreate, r.validateUpdate, r.validateStatus = validPod, validNewPod, validPodUpdate, validPodStatus
 	// A pod without a machine, or that has ended, is gone at once: there is no kubelet to stop anything.
 	r.grace = func(object client.Object, asked *int64) int64 {
 		pod := object.(*corev1.Pod)

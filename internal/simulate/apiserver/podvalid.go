@@ -52,12 +52,14 @@ func validPod(object client.Object) (errs field.ErrorList) {
 	}
 	errs = append(errs, validLabel(spec.Hostname, false, at.Child("hostname"))...)
 	errs = append(errs, validLabel(spec.Subdomain, false, at.Child("subdomain"))...)
-	if pod.UID == "" || pod.ResourceVersion == "" {
-		if spec.NodeName != "" && len(spec.SchedulingGates) > 0 {
-			errs = append(errs, field.Forbidden(at.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
-		}
-	}
 	return errs
+}
+
+func validNewPod(object client.Object) field.ErrorList {
+	if spec := &object.(*corev1.Pod).Spec; spec.NodeName != "" && len(spec.SchedulingGates) > 0 {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "nodeName"), "cannot be set until all schedulingGates have been cleared")}
+	}
+	return nil
 }
 
 // validLabel is a name that can be part of a DNS name.

@@ -52,6 +52,9 @@ func (k *kind) validate(ctx context.Context, object client.Object) field.ErrorLi
 	if k.rules.validate != nil {
 		errs = k.rules.validate(object)
 	}
+	if k.rules.validateCreate != nil {
+		errs = append(errs, k.rules.validateCreate(object)...)
+	}
 	if k.rules.metaLast && len(errs) > 0 {
 		return errs
 	}

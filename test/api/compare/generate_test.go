@@ -62,7 +62,7 @@ func (g *generator) request() request {
 		r.Version, r.UID = oneOf(g, current, current, current, none, former, wrong), oneOf(g, current, current, none, former, wrong)
 		r.Changes = g.changes(k, &r)
 	case n < 60:
-		r.Verb, r.Patch = "patch", oneOf(g, types.MergePatchType, types.JSONPatchType)
+		r.Verb, r.Patch = "patch", oneOf(g, types.MergePatchType, types.MergePatchType, types.JSONPatchType, types.JSONPatchType, types.StrategicMergePatchType)
 		r.Version, r.UID = oneOf(g, none, none, none, current, former, wrong), oneOf(g, none, none, current, former, wrong)
 		g.patch(&r, g.changes(k, &r))
 	case n < 75:
