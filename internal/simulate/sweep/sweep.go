@@ -21,6 +21,9 @@ type Options struct {
 	Seed   uint64
 	// Part of Parts, from 0: the points that belong to one share of the whole, spread evenly over everything. Parts 0 or 1 is the whole.
 	Part, Parts int
+	// Quotas bound the points of a class, so that what a class has most of does not take all the time. Every fault is tried with every verb on every kind
+	// of object before any combination comes a second time; what is chosen beyond that depends on the seed. A class without one is run whole.
+	Quotas map[trial.Class]int
 	// Limit ends the sweep early; 0 for none. What was not tried is counted.
 	Limit time.Duration
 	// Workers run trials at the same time; 0 for one for each processor.
@@ -110,7 +113,7 @@ func (s *sweeper) plan() []job {
 			jobs = append(jobs, job{t, class, &end})
 		}
 	}
-	return jobs
+	return s.sample(jobs)
 }
 
 func share(name string) uint64 {

@@ -9,11 +9,9 @@ import (
 	"helenus.io/helenus/internal/simulate/trial"
 )
 
-// classes in the order of the table.
-var classes = []trial.Class{trial.ClassCrash, trial.ClassError, trial.ClassAgent, trial.ClassStale, trial.ClassWorld, trial.ClassHuman}
-
 // Table writes what was tried as Markdown: how many points struck, for each scenario and class.
 func (r Report) Table(out io.Writer) {
+	classes := trial.Classes()
 	fmt.Fprintf(out, "| scenario | %s | all |\n|---|%s---:|\n", joined(classes), strings.Repeat("---:|", len(classes)))
 	var names []string
 	for row := range r.Rows {

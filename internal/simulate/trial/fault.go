@@ -93,6 +93,11 @@ const (
 	ClassHuman Class = "person" // a user changes their mind
 )
 
+// Classes in the order of a table.
+func Classes() []Class {
+	return []Class{ClassCrash, ClassError, ClassAgent, ClassStale, ClassWorld, ClassHuman}
+}
+
 // allowance is what a fault may change in the end, and why.
 type allowance struct {
 	// jvmStarts more than otherwise, in all.
@@ -118,12 +123,12 @@ const (
 	slowness     = 1500 * time.Millisecond
 )
 
-func anyRequest(m Moment) bool { return m.Who != whoDisk }
+func anyRequest(m Moment) bool { return m.Who != WhoDisk }
 func anyWrite(m Moment) bool   { return m.writes() }
 func operatorWrite(m Moment) bool {
 	return m.Who == whoOperator && m.writes()
 }
-func durableStep(m Moment) bool { return m.Who == whoDisk }
+func durableStep(m Moment) bool { return m.Who == WhoDisk }
 
 func answer(f func(*apiserver.Request) error) func(*run, *apiserver.Request) error {
 	return func(_ *run, r *apiserver.Request) error { return f(r) }

@@ -41,14 +41,14 @@ func ParseMoment(text string) (Moment, error) {
 // writes says that the moment is that of a request that changes something.
 func (m Moment) writes() bool {
 	verb, _, _ := strings.Cut(m.Does, "/")
-	return apiserver.Verb(verb).Writes() && m.Who != whoDisk
+	return apiserver.Verb(verb).Writes() && m.Who != WhoDisk
 }
 
 // The programs of moments.
 const (
 	whoOperator = "operator"
 	whoAgent    = "agent"
-	whoDisk     = "disk"
+	WhoDisk     = "disk" // a durable step of an agent
 )
 
 // momentOfRequest is nil for requests of nobody's program.
@@ -68,7 +68,7 @@ func momentOfRequest(r *apiserver.Request) *Moment {
 
 // momentOfStep is a durable step of an agent: the same files are written again and again, so that node and step make it one.
 func momentOfStep(node string, s memdisk.Step) Moment {
-	return Moment{Who: whoDisk, Does: string(s.Op), What: node + "/" + strings.ReplaceAll(s.Name, ":", "_")}
+	return Moment{Who: WhoDisk, Does: string(s.Op), What: node + "/" + strings.ReplaceAll(s.Name, ":", "_")}
 }
 
 // counter numbers moments.

@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"helenus.io/helenus/internal/simulate/apiserver"
@@ -52,6 +54,7 @@ func runCommand(crds *string) *cobra.Command {
 	o := sweep.Options{}
 	var names []string
 	var part string
+	var quotas map[string]int
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "run a sweep and print what was tried",
@@ -70,6 +73,9 @@ func runCommand(crds *string) *cobra.Command {
 			if o.Part, o.Parts, err = parsePart(part); err != nil {
 				return err
 			}
+			if o.Quotas, err = parseQuotas(quotas); err != nil {
+				return err
+			}
 			o.Progress = progress(cmd.ErrOrStderr())
 			return show(cmd.OutOrStdout(), sweep.Run(o))
 		},
@@ -79,6 +85,7 @@ func runCommand(crds *string) *cobra.Command {
 	f.StringSliceVar(&o.Faults, "faults", nil, "`kinds` of faults (default: all; see sweep list)")
 	f.Uint64Var(&o.Seed, "seed", 1, "the seed of every choice")
 	f.StringVar(&part, "part", "", "share of the points, as `i/n` with i from 1 (default: all of them)")
+	f.StringToIntVar(&quotas, "quota", nil, "at most so many points of a class, as `class=n,…` (default: all of them)")
 	f.DurationVar(&o.Limit, "limit", 0, "end after so long, whatever is left")
 	f.IntVar(&o.Workers, "workers", 0, "trials at the same time (default: one for each processor)")
 	return c
@@ -183,15 +190,34 @@ func parsePart(text string) (part, parts int, err error) {
 	return i - 1, n, nil
 }
 
-// progress shows how far it is, twice a second at most.
+func parseQuotas(of map[string]int) (map[trial.Class]int, error) {
+	out := map[trial.Class]int{}
+	for name, n := range of {
+		class := trial.Class(name)
+		if !slices.Contains(trial.Classes(), class) || n < 0 {
+			return nil, fmt.Errorf("--quota %s=%d: want a class of %v and a number of 0 or more", name, n, trial.Classes())
+		}
+		out[class] = n
+	}
+	return out, nil
+}
+
+// progress shows how far it is: twice a second on a terminal, twice a minute elsewhere.
 func progress(out io.Writer) func(sweep.Report) {
-	last := time.Time{}
+	pause, begin, end := 30*time.Second, "", "\n"
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) { //nolint:gosec // a descriptor
+		pause, begin, end = 500*time.Millisecond, "\r", "   "
+	}
+	last, failed := time.Now(), 0
 	return func(r sweep.Report) {
-		if time.Since(last) < 500*time.Millisecond {
+		for ; failed < len(r.Failures); failed++ {
+			fmt.Fprintf(out, "%sfailed: sweep trial '%s'\n", begin, r.Failures[failed].Trial)
+		}
+		if time.Since(last) < pause {
 			return
 		}
 		last = time.Now()
-		fmt.Fprintf(out, "\r%d of %d points, %d failed, %s   ", r.Run, r.Planned, len(r.Failures), r.Rate())
+		fmt.Fprintf(out, "%s%d of %d points, %d failed, %s%s", begin, r.Run, r.Planned, len(r.Failures), r.Rate(), end)
 	}
 }
 
