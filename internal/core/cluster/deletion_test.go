@@ -140,6 +140,30 @@ func TestRetainedClaimsAreNotUsedUnlessAdopted(t *testing.T) {
 	w.wantNames()
 }
 
+// A disk that is still of the earlier cluster is no member of this one, whatever is on it: the adoption is still to come.
+func TestALedgerLostBeforeAnAdoptionIsRebuiltWithoutIt(t *testing.T) {
+	w := asSuccessor(t, retained(t), "cluster-uid")
+	for len(w.pods()) < len(three) {
+		w.pass()
+	}
+	w.disks()
+	w.snapshot.Ledger = nil
+	for range 60 {
+		w.pass()
+		w.disks()
+		if l := w.snapshot.Ledger; l != nil && l.IsFormed("dc1") && l.Step == nil {
+			break
+		}
+	}
+	w.settle()
+	w.wantOpen()
+	for _, n := range w.snapshot.Records() {
+		if n.Record.Spec.Member == nil || n.Record.Spec.Member.HostID != hostID(n.Name) {
+			t.Errorf("node %s: member %v", n.Name, n.Record.Spec.Member)
+		}
+	}
+}
+
 func TestAnEarlierClusterIsAdopted(t *testing.T) {
 	old := retained(t)
 	before := old.claims()

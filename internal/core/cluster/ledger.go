@@ -65,7 +65,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	}
 	formed, datacenters := map[string]bool{}, map[string]bool{}
 	var missing []string
-	forming := false
+	forming, adopted := false, p.adoptionBegun()
 	for _, n := range p.Records() {
 		agent, spec := n.CurrentAgent(), n.Record.Spec
 		l.Adopted = orElse(l.Adopted, spec.Cluster.AdoptedUID)
@@ -84,6 +84,8 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		case agent == nil:
 			missing = append(missing, n.Name)
 			continue
+		case !adopted && l.Adopted != "" && agent.Owner != nil && agent.Owner.ClusterUID == l.Adopted:
+			continue // its disk is still to be taken over
 		case gaveBack(n) && agent.Disk != v1alpha1.DiskMember:
 			continue // it was left out of a formation
 		case spec.Join != nil:
@@ -117,6 +119,11 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		l.Step = step
 	}
 	return l, missing
+}
+
+// adoptionBegun says that disks of the earlier cluster have been taken over: all nodes become members by their records then, one after the other.
+func (p *pass) adoptionBegun() bool {
+	return slices.ContainsFunc(p.Records(), func(n *facts.Node) bool { return n.Record.Spec.Member != nil })
 }
 
 // gaveBack says that the agent of a node has acknowledged that the ticket which the record has is withdrawn.

@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
@@ -306,9 +307,9 @@ func (o *oracle) atTheEnd() {
 		}
 	}
 	says := meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady)
-	stalled := meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled) // and so not ready, whatever serves
-	if is := serving == wanted && wanted > 0 && !stalled; says != is {
-		o.violated("the condition Ready is %v, and %d of %d nodes serve clients", says, serving, wanted)
+	described := len(render.WantedNodes(c, world.Install))
+	if is := serving == wanted && wanted == described; says != is {
+		o.violated("the condition Ready is %v, and %d of %d nodes serve clients, where the spec has %d", says, serving, wanted, described)
 	}
 	if int(c.Status.ReadyNodes) != serving {
 		o.violated("status.readyNodes is %d, and %d nodes serve clients", c.Status.ReadyNodes, serving)
