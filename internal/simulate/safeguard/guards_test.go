@@ -28,10 +28,10 @@ func judged(t *testing.T, allow ...string) map[string]int {
 	t.Helper()
 	refused := map[string]int{}
 	for _, list := range []*[]guard.Guard{&guard.Formation, &guard.Adoption} {
-		real := *list
-		t.Cleanup(func() { *list = real })
-		*list = slices.Clone(real)
-		for i, g := range real {
+		whole := *list
+		t.Cleanup(func() { *list = whole })
+		*list = slices.Clone(whole)
+		for i, g := range whole {
 			(*list)[i].Check = func(s *facts.Snapshot, nodes []string) []guard.Finding {
 				found := g.Check(s, nodes)
 				if len(found) > 0 {

@@ -20,6 +20,9 @@ import (
 // named runs trials of the catalogue, with the fault that the name says.
 func named(t *testing.T, names ...string) {
 	t.Helper()
+	if underRace {
+		names = names[:1]
+	}
 	for _, name := range names {
 		tr, err := trial.Parse(name)
 		if err != nil {
@@ -82,6 +85,9 @@ func TestCassKop321(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if underRace && kind != "second-operator" {
+				continue
+			}
 			result := holds(t, tr)
 			name := "PodDisruptionBudget/orders-dc1"
 			if end := result.End; !result.Fired || end.Created[name] != 1 || end.Deleted[name] != 0 {
@@ -123,23 +129,27 @@ func TestCassKop342(t *testing.T) {
 // TestK8SSAND1023: a crash between the two Secrets of the certificate authority left pods that could never start. Here a crash before or after any Secret
 // changes nothing in the end.
 func TestK8SSAND1023(t *testing.T) {
+	var names []string
 	for _, secret := range []string{"orders-ca", "orders-dc1-r1-0-tls", "orders-dc1-r3-0-tls"} {
 		for _, kind := range []string{"kill-before", "kill-after", "timeout-effect"} {
-			named(t, fmt.Sprintf("create-3/1/%s@operator:create:Secret/%s:1", kind, secret))
+			names = append(names, fmt.Sprintf("create-3/1/%s@operator:create:Secret/%s:1", kind, secret))
 		}
 	}
+	named(t, names...)
 }
 
 // TestK8SSAND1362: a crash after the label that says Starting, before the call that starts: nobody called again. Here the tickets are written one by one, and the
 // agent writes down that it starts before it does: a crash of either at that moment starts each node once, and once only.
 func TestK8SSAND1362(t *testing.T) {
+	var names []string
 	for _, node := range []string{"orders-dc1-r1-0", "orders-dc1-r2-0", "orders-dc1-r3-0"} {
-		named(t,
+		names = append(names,
 			"create-3/1/kill-before@operator:patch:CassandraNode/"+node+":2",
 			"create-3/1/kill-after@operator:patch:CassandraNode/"+node+":2",
 			"create-3/1/agent-killed-after@disk:rename:"+node+"/.helenus/journal.json.new:3",
 			"create-3/1/agent-killed-after@disk:syncdir:"+node+"/.helenus:4")
 	}
+	named(t, names...)
 }
 
 // misspelt is an option with which Java does not start.

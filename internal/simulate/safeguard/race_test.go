@@ -1,0 +1,5 @@
+//go:build race
+
+package safeguard
+
+func init() { underRace = true }
