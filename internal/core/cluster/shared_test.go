@@ -66,13 +66,14 @@ func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 		change func(*pass)
 		want   int
 	}{
-		"all but one of a ring":                              {formed, func(*pass) {}, 2},
-		"all while a step is open":                           {formed, func(p *pass) { p.Ledger.Step = &facts.OpenStep{} }, 3},
-		"all while the ledger is lost":                       {formed, func(p *pass) { p.lost = true }, 3},
-		"all but one member, if others are no members":       {formed, func(p *pass) { delete(p.Ledger.Members, first) }, 1},
-		"all but one of a ring, with a record missing":       {formed, func(p *pass) { p.Nodes[second].Record = nil }, 2},
-		"all but one of a ring, with record and pod missing": {formed, func(p *pass) { p.Nodes[second].Record, p.Nodes[second].Pod = nil, nil }, 2},
-		"all but one of a ring, with nothing left of a node": {formed, func(p *pass) { delete(p.Nodes, second) }, 2},
+		"all but one of a ring":                                                    {formed, func(*pass) {}, 2},
+		"all while a step is open":                                                 {formed, func(p *pass) { p.Ledger.Step = &facts.OpenStep{} }, 3},
+		"all while the ledger is lost":                                             {formed, func(p *pass) { p.lost = true }, 3},
+		"all but one member, if others are no members":                             {formed, func(p *pass) { delete(p.Ledger.Members, first) }, 1},
+		"all but one of a ring, with a record missing":                             {formed, func(p *pass) { p.Nodes[second].Record = nil }, 2},
+		"all but one of a ring, with record and pod missing":                       {formed, func(p *pass) { p.Nodes[second].Record, p.Nodes[second].Pod = nil, nil }, 2},
+		"all but one of a ring, with nothing left of a node":                       {formed, func(p *pass) { delete(p.Nodes, second) }, 2},
+		"all but one of a ring, with nothing left of a node of another datacenter": {formed, func(p *pass) { p.wanted[1].Datacenter = "dc2"; delete(p.Nodes, second) }, 1},
 		"all but one of a ring, without the datacenter of others": {formed, func(p *pass) {
 			p.Nodes[first].Record.Spec.Datacenter = "dc2"
 			p.Nodes[second].Record, p.Nodes[second].Pod.Labels[v1alpha1.LabelDatacenter] = nil, "dc2"

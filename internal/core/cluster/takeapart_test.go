@@ -251,6 +251,33 @@ func TestRecordsThatTheSpecNoLongerHas(t *testing.T) {
 	wantWrites(t, p.plan, second, "Apply CassandraNode")
 }
 
+func TestWhichClaimsGoWithANodeThatTheSpecNoLongerHas(t *testing.T) {
+	now := metav1.Now()
+	for name, c := range map[string]struct {
+		change func(*facts.Claim)
+		goes   bool
+	}{
+		"one without a volume":           {func(*facts.Claim) {}, true},
+		"not one that is bound":          {func(c *facts.Claim) { c.Claim.Status.Phase = corev1.ClaimBound }, false},
+		"not one that lost its volume":   {func(c *facts.Claim) { c.Claim.Status.Phase = corev1.ClaimLost }, false},
+		"not one whose volume is chosen": {func(c *facts.Claim) { c.Claim.Spec.VolumeName = "v" }, false},
+		"not one that goes already":      {func(c *facts.Claim) { c.Claim.DeletionTimestamp = &now }, false},
+		"not one of another cluster":     {func(c *facts.Claim) { c.Claim.Labels[v1alpha1.LabelClusterUID] = "x" }, false},
+	} {
+		w := preparing(t)
+		p := passOver(w)
+		n := w.snapshot.Nodes[second]
+		claim := claimOf("b", "cluster-uid")
+		c.change(claim)
+		// One that holds nothing up, and one after it that goes in any case.
+		n.Claims = map[string]*facts.Claim{"a": {}, "b": claim, "c": claimOf("c", "cluster-uid")}
+		p.deleteUnbound(n)
+		if got := len(writesOf(p.plan, "b")) > 0; got != c.goes || len(writesOf(p.plan, "c")) != 1 {
+			t.Errorf("%s: goes %v, want %v, and the one after it: %v", name, got, c.goes, writesOf(p.plan, "c"))
+		}
+	}
+}
+
 func TestARecordIsReleasedWithItsPodTakenFromIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*facts.Node)

@@ -105,3 +105,33 @@ func TestVolumesWithoutAMarkerAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// The status outlives a disk. It is asked only where nothing that lies on a disk can know better.
+func TestAMemberIsLostByTheLastWordOfItsAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   string
+	}{
+		"its disk is empty":                             {nil, hostA},
+		"its disk is empty for long":                    {func(f *Facts) { f.Record.Status.Disk = v1alpha1.DiskEmpty }, hostA},
+		"its disk is not known":                         {func(f *Facts) { f.Disk = Disk{} }, hostA},
+		"its disk is another's":                         {func(f *Facts) { f.Disk.HasData = true }, ""},
+		"its journal has it":                            {func(f *Facts) { f.Memory.Member = &Member{HostID: hostA} }, ""},
+		"its journal has it, and its disk is not known": {func(f *Facts) { f.Memory.Member, f.Disk = &Member{HostID: hostA}, Disk{} }, ""},
+		"its JVM runs":                                  {func(f *Facts) { f.Init.Process = &Process{} }, ""},
+		"it has no record":                              {func(f *Facts) { f.Record = nil }, ""},
+		"it had not joined":                             {func(f *Facts) { f.Record.Status.Disk = v1alpha1.DiskJoining }, ""},
+		"it never had a host id":                        {func(f *Facts) { f.Record.Status.HostID = "" }, ""},
+	} {
+		f := fresh()
+		f.Record.Status.Disk, f.Record.Status.HostID = v1alpha1.DiskMember, hostA
+		f = with1(f, c.change)
+		p := &pass{Facts: &f}
+		if f.Disk.Known {
+			p.finding = examine(&f)
+		}
+		if got := p.lost(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
