@@ -129,6 +129,20 @@ func (w *writing) giveAddress(service *corev1.Service, allocate bool) error {
 	if open && len(spec.IPFamilies) == 1 && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
 		spec.IPFamilies = append(spec.IPFamilies, corev1.IPv6Protocol)
 	}
+	if !open {
+		var errs field.ErrorList
+		if *spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), *spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
+		}
+		for i, family := range spec.IPFamilies {
+			if family != corev1.IPv4Protocol {
+				errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilies").Index(i), family, "not configured on this cluster"))
+			}
+		}
+		if len(errs) > 0 {
+			return refuse(errs...)
+		}
+	}
 	if !allocate || spec.ClusterIP == corev1.ClusterIPNone {
 		return nil
 	}
