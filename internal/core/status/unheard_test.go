@@ -1,0 +1,48 @@
+package status_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/status"
+)
+
+// Whoever has only just begun to ask knows nothing worse than was known before.
+func TestConditionsStayWhileAgentsAreFirstAsked(t *testing.T) {
+	said := []metav1.Condition{
+		{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConsistencyKept},
+		{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAllNodesHealthy},
+	}
+	for name, c := range map[string]struct {
+		asking bool
+		before []metav1.Condition
+		want   metav1.ConditionStatus
+	}{
+		"asked just now":           {true, said, metav1.ConditionTrue},
+		"asked, and silent":        {false, said, metav1.ConditionFalse},
+		"nothing was said before":  {true, nil, metav1.ConditionFalse},
+		"silent, and nothing said": {false, nil, metav1.ConditionFalse},
+	} {
+		record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1alpha1.CassandraNodeSpec{Datacenter: "dc1", Member: &v1alpha1.Member{HostID: "h"}}}
+		s := &facts.Snapshot{
+			Cluster: &v1alpha1.CassandraCluster{
+				Spec:   v1alpha1.CassandraClusterSpec{Datacenters: []v1alpha1.Datacenter{{Name: "dc1", NodesPerRack: 1, Racks: []v1alpha1.Rack{{Name: "r1"}}}}},
+				Status: v1alpha1.CassandraClusterStatus{Conditions: c.before},
+			},
+			Ledger: &facts.Ledger{Formed: []string{"dc1"}, Members: map[string]string{"n": "h"}},
+			Nodes:  map[string]*facts.Node{"n": {Name: "n", Record: record, Asking: c.asking}},
+		}
+		got := status.Of(s, cluster.Plan{}, nil, nil, time.Unix(0, 0))
+		for _, kind := range []string{v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy} {
+			if condition := meta.FindStatusCondition(got.Conditions, kind); condition == nil || condition.Status != c.want {
+				t.Errorf("%s: %s is %+v, want %s", name, kind, condition, c.want)
+			}
+		}
+	}
+}
