@@ -69,7 +69,9 @@ var fields = map[string]struct {
 	"node.storage.data.size":             {stored(func(s *v1alpha1.Storage) { s.Data.Size = quantity("20Gi") }), `node.storage.data.size: "10Gi" → "20Gi"`},
 	"node.storage.data.storageClassName": {stored(func(s *v1alpha1.Storage) { s.Data.StorageClassName = ptr("fast") }), `node.storage.data.storageClassName: unset → "fast"`},
 	"node.storage.commitlog.size":        {stored(func(s *v1alpha1.Storage) { s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi")} }), `node.storage.commitlog.size: unset → "2Gi"`},
-	"node.storage.commitlog.storageClassName": {stored(func(s *v1alpha1.Storage) { s.Commitlog = &v1alpha1.VolumeClaim{StorageClassName: ptr("fast")} }),
+	"node.storage.commitlog.storageClassName": {stored(func(s *v1alpha1.Storage) {
+		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), StorageClassName: ptr("fast")}
+	}),
 		`node.storage.commitlog.storageClassName: unset → "fast"`},
 	"node.storage.additional": {stored(func(s *v1alpha1.Storage) {
 		s.Additional = []v1alpha1.AdditionalVolume{{Name: "scratch", MountPath: "/scratch", VolumeClaim: v1alpha1.VolumeClaim{Size: quantity("1Gi")}}}
@@ -130,6 +132,17 @@ func stored(change func(*v1alpha1.Storage)) func(*v1alpha1.CassandraClusterSpec)
 
 func extended(e v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Extend = &e }
+}
+
+// What is left when the last setting is taken out of an object says nothing.
+func TestAnEmptyObjectIsNoChange(t *testing.T) {
+	w := formed(t)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Metadata, s.Node.JVM = &v1alpha1.PodMetadata{}, &v1alpha1.JVM{}
+	})
+	if plan := w.settle(); plan.Stalled != nil || !plan.Idle() {
+		t.Errorf("want nothing:\n%s", plan)
+	}
 }
 
 // No change of a ring that exists is taken without a word: it applies, or is refused with field, old and new value and nothing is changed, or the field

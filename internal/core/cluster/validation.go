@@ -78,8 +78,13 @@ func (p *pass) checkSpec() error {
 			return fmt.Errorf("node.storage.ephemeral is true for datacenter %s: its nodes would lose their data with each new pod, and replacing them is not supported yet; "+
 				"set node.storage.data.size instead", w.Datacenter)
 		}
-		if storage.Data == nil || storage.Data.Size == nil {
-			return fmt.Errorf("node.storage.data.size is not set for datacenter %s: say how large the data volume of each node is", w.Datacenter)
+		if storage.Data == nil {
+			return fmt.Errorf("node.storage.data.size is not set for datacenter %s: say how large the volume of each node is", w.Datacenter)
+		}
+		for _, v := range render.Volumes(w.Pod) {
+			if v.Claim.Size == nil {
+				return fmt.Errorf("node.storage.%s.size is not set for datacenter %s: say how large the volume of each node is", volumeField(v.Name), w.Datacenter)
+			}
 		}
 		record := render.Record(p.owner(), w, nil, "")
 		if _, err := render.Pod(p.owner(), record, p.Install); err != nil {
@@ -87,6 +92,16 @@ func (p *pass) checkSpec() error {
 		}
 	}
 	return nil
+}
+
+// volumeField is the field of node.storage that describes a volume.
+func volumeField(volume string) string {
+	switch volume {
+	case v1alpha1.VolumeData, v1alpha1.VolumeCommitlog:
+		return volume
+	default:
+		return "additional[" + volume + "]"
+	}
 }
 
 // checkChange refuses changes to a ring that exists. Before its first ticket a cluster follows every change of the spec, and a node that is not in the

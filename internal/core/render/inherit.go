@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -22,7 +23,17 @@ func inherit(cluster, dc *v1alpha1.NodeTemplate, rack *v1alpha1.NodeSettings) v1
 	if rack != nil {
 		out.NodeSettings = mergeSettings(out.NodeSettings, *rack)
 	}
+	out.JVM, out.Metadata = unlessEmpty(out.JVM), unlessEmpty(out.Metadata)
 	return out
+}
+
+// unlessEmpty takes an object in which nothing is set for none: what is left when a user takes the last thing out of it.
+func unlessEmpty[T any](v *T) *T {
+	var nothing T
+	if v == nil || equality.Semantic.DeepEqual(*v, nothing) {
+		return nil
+	}
+	return v
 }
 
 func mergeSettings(base, over v1alpha1.NodeSettings) v1alpha1.NodeSettings {

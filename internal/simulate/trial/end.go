@@ -31,15 +31,22 @@ var compared = []string{
 }
 
 func endOf(r *run) End {
-	e := End{Objects: map[string]string{}, Ring: map[string]string{}, Created: r.oracle.created, Deleted: r.oracle.deleted, JVMs: r.oracle.jvms}
+	e := EndOf(r.w)
+	e.Created, e.Deleted, e.JVMs = r.oracle.created, r.oracle.deleted, r.oracle.jvms
+	return e
+}
+
+// EndOf is how a world stands, without what happened on the way.
+func EndOf(w *world.World) End {
+	e := End{Objects: map[string]string{}, Ring: map[string]string{}}
 	for _, kind := range compared {
-		for _, o := range r.w.Server.Objects(kind) {
+		for _, o := range w.Server.Objects(kind) {
 			if o.GetNamespace() == world.Namespace {
 				e.Objects[kind+"/"+o.GetName()] = normal(o)
 			}
 		}
 	}
-	for _, s := range r.w.Pods.Sandboxes() {
+	for _, s := range w.Pods.Sandboxes() {
 		state := "no JVM"
 		if j := s.JVM(); j != nil {
 			state = fmt.Sprintf("%s, clients %v", j.Mode(), j.NativeOpen())

@@ -61,3 +61,6 @@ func ThreeRacks(change func(*v1alpha1.CassandraCluster)) *v1alpha1.CassandraClus
 	}
 	return c
 }
+
+// OneNode is a cluster of one node.
+func OneNode() *v1alpha1.CassandraCluster { return oneNode.cluster() }

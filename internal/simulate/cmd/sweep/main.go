@@ -46,7 +46,7 @@ same whenever it is run:
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	c.PersistentFlags().StringVar(&crds, "crds", "config/crd", "`directory` of the custom resource definitions")
-	c.AddCommand(runCommand(&crds), trialCommand(&crds), listCommand())
+	c.AddCommand(runCommand(&crds), trialCommand(&crds), specCommand(&crds), listCommand())
 	return c
 }
 

@@ -1,0 +1,94 @@
+package coverage
+
+import (
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Property is one that a user can write.
+type Property struct {
+	// Path from the spec on: node.jvm.heap, datacenters[].name. Lists have one element.
+	Path string
+	// Schema of its values.
+	Schema apiextensionsv1.JSONSchemaProps
+}
+
+// Properties are those of the spec of a definition which have no properties of their own, in the order of their paths.
+func Properties(d *apiextensionsv1.CustomResourceDefinition) []Property {
+	var out []Property
+	spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	collect(&out, "", &spec)
+	slices.SortFunc(out, func(a, b Property) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+func collect(out *[]Property, path string, s *apiextensionsv1.JSONSchemaProps) {
+	below, at := s, path
+	if s.Items != nil && s.Items.Schema != nil && len(s.Items.Schema.Properties) > 0 {
+		below, at = s.Items.Schema, path+"[]"
+	}
+	if len(below.Properties) == 0 {
+		*out = append(*out, Property{path, *s})
+		return
+	}
+	for name, inner := range below.Properties {
+		next := name
+		if at != "" {
+			next = at + "." + name
+		}
+		collect(out, next, &inner)
+	}
+}
+
+// elements are what an element of a list needs beside the property that is set in it, by the name of the list. Elements of the other lists are there.
+var elements = map[string]map[string]any{
+	"tolerations":               {"operator": "Exists"},
+	"topologySpreadConstraints": {"maxSkew": int64(1), "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": map[string]any{}},
+	"environment":               {"name": "A", "value": "b"},
+	"additional":                {"name": "scratch", "mountPath": "/scratch", "size": "1Gi"},
+	"imagePullSecrets":          {"name": "registry"},
+	"matchExpressions":          {"key": "disk", "operator": "Exists"},
+	"matchFields":               {"key": "metadata.name", "operator": "In", "values": []any{"m-a-0"}},
+	"nodeSelectorTerms":         {"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},
+	"preferredDuringSchedulingIgnoredDuringExecution": {
+		"weight": int64(1), "preference": map[string]any{"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},
+	},
+}
+
+// set puts a value at a path, and makes what is missing on the way. A nil value takes the property away.
+func set(object map[string]any, path string, value any) {
+	name, rest, deeper := strings.Cut(path, ".")
+	list, isList := strings.CutSuffix(name, "[]")
+	switch {
+	case !deeper && value == nil:
+		delete(object, name)
+	case !deeper:
+		object[name] = value
+	case isList:
+		all, _ := object[list].([]any)
+		if len(all) == 0 {
+			element := map[string]any{}
+			for key, v := range elements[list] {
+				element[key] = v
+			}
+			all = []any{element}
+			object[list] = all
+		}
+		set(all[0].(map[string]any), rest, value)
+	default:
+		inner, ok := object[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			object[name] = inner
+		}
+		set(inner, rest, value)
+	}
+}
+
+// Repeated says that a property is also at another place of the spec, which comes before this one: nodes are described for the cluster, for a datacenter and
+// for a rack by the same schema.
+func Repeated(path string) bool {
+	return strings.HasPrefix(path, "datacenters[].node.") || strings.HasPrefix(path, "datacenters[].racks[].node.")
+}

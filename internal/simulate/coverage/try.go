@@ -1,0 +1,273 @@
+package coverage
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// Trier tries properties. It remembers what fresh clusters come to.
+type Trier struct {
+	Kinds *apiserver.Kinds
+	Seed  uint64
+	fresh map[string]*outcome
+}
+
+// outcome is how a cluster stands when nothing changes any more.
+type outcome struct {
+	end     trial.End
+	ready   bool
+	stalled string
+}
+
+// Steps counts what was done with a property.
+type Steps struct {
+	// Applied changes, those that the cluster refused in words, and those that the API server refused.
+	Applied, Refused, Invalid int
+}
+
+const (
+	// settled is how long nothing must be written for a change to be over.
+	settled = 90 * time.Second
+	// patience is how long that may take.
+	patience = 15 * time.Minute
+)
+
+// attempt is one property in one world.
+type attempt struct {
+	*Trier
+	Property
+	w          *world.World
+	violations []string
+	steps      Steps
+	lastWrite  time.Time
+}
+
+// Try changes a property in every way. What does not hold is returned in words.
+func (t *Trier) Try(p Property) (Steps, []string) {
+	a := &attempt{Trier: t, Property: p}
+	a.begin()
+	defer a.w.End()
+	base := a.spec()
+	if formed := a.outcome(); !formed.ready {
+		a.violated("the cluster does not form: %s", formed.stalled)
+		return a.steps, a.violations
+	}
+	values, refused := a.values(base)
+	for _, v := range values {
+		a.step(fmt.Sprintf("%s = %v", p.Path, brief(v)), with(base, p.Path, v))
+	}
+	if removed := with(base, p.Path, nil); !reflect.DeepEqual(removed, base) {
+		a.step(p.Path+" taken away", removed)
+	}
+	for _, v := range refused {
+		a.refused(fmt.Sprintf("%s = %v", p.Path, brief(v)), with(base, p.Path, v))
+	}
+	a.step(p.Path+" as it was", base)
+	if now := a.outcome(); now.stalled != "" {
+		a.violated("after all is as it was, the cluster says: %s", now.stalled)
+	}
+	return a.steps, a.violations
+}
+
+func brief(v any) string {
+	text := fmt.Sprint(v)
+	return text[:min(len(text), 60)]
+}
+
+func (a *attempt) violated(format string, args ...any) {
+	a.violations = append(a.violations, fmt.Sprintf(format, args...))
+}
+
+// begin makes a world with a ring that stands.
+func (a *attempt) begin() {
+	a.w, a.lastWrite = newWorld(a.Kinds, a.Seed), world.Began
+	a.w.Watch(func(apiserver.Event) { a.lastWrite = a.w.Line.Now() })
+	if err := a.w.Person().Create(context.Background(), trial.OneNode()); err != nil {
+		panic(fmt.Sprintf("create the cluster: %v", err)) // it is the program's own
+	}
+	a.settle()
+}
+
+func newWorld(kinds *apiserver.Kinds, seed uint64) *world.World {
+	w, err := world.New(world.Options{Kinds: kinds, Seed: seed, Zones: []string{"a"}, MachinesPerZone: 1})
+	if err != nil {
+		panic(fmt.Sprintf("make the world: %v", err)) // a defect of the simulator
+	}
+	w.StartOperator(world.Install)
+	return w
+}
+
+func (a *attempt) settle() {
+	a.lastWrite = a.w.Line.Now()
+	if !a.w.Line.RunUntil(a.w.Line.Now().Add(patience), func() bool { return a.w.Line.Now().Sub(a.lastWrite) > settled }) {
+		a.violated("something is still written after %s", patience)
+	}
+}
+
+func (a *attempt) cluster() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.CassandraClusterKind))
+	key := types.NamespacedName{Namespace: world.Namespace, Name: trial.ClusterName}
+	if err := a.w.Person().Get(context.Background(), key, u); err != nil {
+		panic(fmt.Sprintf("get the cluster: %v", err)) // nobody deletes it
+	}
+	return u
+}
+
+func (a *attempt) spec() map[string]any {
+	return a.cluster().Object["spec"].(map[string]any)
+}
+
+func with(spec map[string]any, path string, value any) map[string]any {
+	out := runtime.DeepCopyJSON(spec)
+	set(out, path, value)
+	return out
+}
+
+func (a *attempt) write(spec map[string]any, options ...client.UpdateOption) error {
+	u := a.cluster()
+	u.Object["spec"] = runtime.DeepCopyJSON(spec)
+	return a.w.Person().Update(context.Background(), u, options...)
+}
+
+// values are up to two that the API server takes, other than the present one, and up to two that it does not take.
+func (a *attempt) values(base map[string]any) (taken, refused []any) {
+	const most = 2
+	for _, v := range candidates(&a.Schema) {
+		spec := with(base, a.Path, v)
+		if reflect.DeepEqual(spec, base) {
+			continue
+		}
+		switch err := a.write(spec, client.DryRunAll); {
+		case err == nil && len(taken) < most:
+			taken = append(taken, v)
+		case err != nil && len(refused) < most:
+			refused = append(refused, v)
+		}
+	}
+	return taken, refused
+}
+
+// refused gives a value that the API server does not take: it says where, and nothing changes.
+func (a *attempt) refused(name string, spec map[string]any) {
+	before := a.outcome()
+	err := a.write(spec)
+	if err == nil {
+		a.violated("%s is taken, and was refused in a dry run", name)
+		return
+	}
+	a.steps.Invalid++
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), strings.TrimSuffix(strings.Split(a.Path, ".")[0], "[]")) {
+		a.violated("%s is refused without saying where: %v", name, err)
+	}
+	a.settle()
+	a.unchanged(name, before)
+}
+
+// unchanged says what is other than it was, apart from what the cluster says of itself.
+func (a *attempt) unchanged(name string, before outcome) {
+	now := a.outcome()
+	key := v1alpha1.CassandraClusterKind + "/" + trial.ClusterName
+	delete(now.end.Objects, key)
+	delete(before.end.Objects, key)
+	for _, text := range trial.Unlike(now.end, before.end) {
+		a.violated("%s is refused, and yet: %s", name, text)
+	}
+}
+
+// step writes a spec. Either the cluster refuses it in words that name the property, and stays as it was when all was well, or it becomes what a fresh cluster
+// of that spec is.
+func (a *attempt) step(name string, spec map[string]any) {
+	before := a.outcome()
+	if err := a.write(spec); err != nil {
+		if !apierrors.IsInvalid(err) {
+			a.violated("%s: %v", name, err)
+		}
+		a.steps.Invalid++ // not from the value that it has
+		return
+	}
+	a.settle()
+	now := a.outcome()
+	if now.stalled != "" {
+		a.steps.Refused++
+		if !a.named(now.stalled) {
+			a.violated("%s is refused without a word of it: %s", name, now.stalled)
+		}
+		a.unchanged(name, before)
+		return
+	}
+	a.steps.Applied++
+	fresh := a.freshOf(spec)
+	if !fresh.ready && fresh.stalled == "" && now.ready {
+		return // a paused cluster does not form, and one that has formed stays
+	}
+	for _, text := range trial.Unlike(now.end, fresh.end) {
+		a.violated("%s, compared with a fresh cluster: %s", name, text)
+	}
+}
+
+// named says that a refusal names the property: by its own name, by that of what it is in, or by what it describes.
+func (a *attempt) named(refusal string) bool {
+	var names []string
+	for _, part := range strings.Split(a.Path, ".") {
+		switch name := strings.TrimSuffix(part, "[]"); name {
+		case "datacenters", "racks", "nodes", "nodesPerRack":
+			names = append(names, "growing")
+		case "node", "placement", "storage", "name": // not much of a name
+		default:
+			names = append(names, name)
+		}
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(refusal, name) })
+}
+
+func (a *attempt) outcome() outcome {
+	c := trial.Cluster(a.w)
+	o := outcome{end: trial.EndOf(a.w), ready: meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady)}
+	if s := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled); s != nil && s.Status == metav1.ConditionTrue {
+		o.stalled = s.Message
+	}
+	return o
+}
+
+// freshOf is what a new cluster of a spec comes to.
+func (t *Trier) freshOf(spec map[string]any) *outcome {
+	key := fmt.Sprint(spec) // maps are printed in the order of their keys
+	if known := t.fresh[key]; known != nil {
+		return known
+	}
+	f := &attempt{Trier: t, w: newWorld(t.Kinds, t.Seed)}
+	defer f.w.End()
+	f.w.Watch(func(apiserver.Event) { f.lastWrite = f.w.Line.Now() })
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.CassandraClusterKind,
+		"metadata": map[string]any{"namespace": world.Namespace, "name": trial.ClusterName}, "spec": runtime.DeepCopyJSON(spec),
+	}}
+	if err := f.w.Person().Create(context.Background(), u); err != nil {
+		panic(fmt.Sprintf("create a fresh cluster: %v", err)) // the same spec was taken as a change
+	}
+	f.settle()
+	o := f.outcome()
+	if t.fresh == nil {
+		t.fresh = map[string]*outcome{}
+	}
+	t.fresh[key] = &o
+	return &o
+}
