@@ -17,13 +17,20 @@ func TestAnOperatorThatStartsSaysWhoIsSilent(t *testing.T) {
 		c := trial.Cluster(w)
 		return c != nil && meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionHealthy)
 	}
-	s := trial.Named("lost-unseen", "a machine is cut off while no operator runs", true, nil,
+	s := trial.Named("lost-unseen", "all machines are cut off while no operator runs", true, nil,
 		trial.Act{Name: "cut off", Do: func(w *world.World) error {
 			w.Operators()[0].Kill()
-			w.Partition(w.Kube.Machines()[0], true)
+			for _, machine := range w.Kube.Machines() {
+				w.Partition(machine, false)
+			}
 			w.StartOperator(world.Install)
 			return nil
 		}, Until: silent, Within: 10 * time.Second},
-		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Machines()[0]); return nil }, Until: healthy, Within: 10 * time.Minute})
+		trial.Act{Name: "heal", Do: func(w *world.World) error {
+			for _, machine := range w.Kube.Machines() {
+				w.Heal(machine)
+			}
+			return nil
+		}, Until: healthy, Within: 10 * time.Minute})
 	holds(t, trial.Trial{Scenario: s, Seed: 1})
 }
