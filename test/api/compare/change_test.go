@@ -83,7 +83,7 @@ func applyAt(at any, path []string, value any) any {
 // patchOf is a merge patch that makes a change, as far as it goes: lists are replaced by the item alone.
 func patchOf(c change) map[string]any {
 	path := steps(c.Path)
-	at := c.Value
+	at := runtime.DeepCopyJSONValue(c.Value)
 	for i := len(path) - 1; i >= 0; i-- {
 		if _, err := strconv.Atoi(path[i]); err == nil {
 			at = []any{at}

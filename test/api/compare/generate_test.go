@@ -27,6 +27,7 @@ var managers = []string{"", "one", "two", "three"}
 func generate(seed uint64, from []*subject) []request {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // reproducible, not secret
 	// What Helenus lives by is asked for more often.
+	from = slices.Clone(from)
 	for _, k := range from {
 		if slices.Contains([]string{"CassandraCluster", "CassandraNode", "Pod", "PersistentVolumeClaim", "PodDisruptionBudget", "ConfigMap"}, k.gvk.Kind) {
 			from = append(from, k)
