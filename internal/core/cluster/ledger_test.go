@@ -119,6 +119,35 @@ func TestWhatALostLedgerIsRebuiltFrom(t *testing.T) {
 	}
 }
 
+// Until an adoption has begun the disks of the earlier cluster are nobody's members, and the guards of the adoption are asked as if nothing had been lost.
+func TestDisksThatAreStillToBeTakenOverAreNoMembers(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(n *facts.Node) // of the first node
+		adopts  types.UID
+		members int
+	}{
+		"all are still to be taken over":  {func(*facts.Node) {}, "old", 0},
+		"one is this cluster's":           {func(n *facts.Node) { n.Agent.Owner.ClusterUID = "cluster-uid" }, "old", 1},
+		"one is of nobody":                {func(n *facts.Node) { n.Agent.Owner = nil }, "old", 1},
+		"one became a member":             {func(n *facts.Node) { n.Record.Spec.Member = &v1alpha1.Member{HostID: "h"} }, "old", 3},
+		"none is to be taken over at all": {func(*facts.Node) {}, "", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := forming(t, v1alpha1.DiskJoining, three...)
+			w.snapshot.Ledger = nil
+			for _, name := range three {
+				n := w.snapshot.Nodes[name]
+				n.Record.Spec.Join, n.Record.Spec.Cluster.AdoptedUID = nil, c.adopts
+				n.Agent.Disk, n.Agent.HostID, n.Agent.Owner = v1alpha1.DiskMember, hostID(name), &v1alpha1.DiskOwner{ClusterUID: "old"}
+			}
+			c.change(w.snapshot.Nodes[first])
+			if l, _ := passOver(w).rebuildLedger(); len(l.Members) != c.members || l.IsFormed("dc1") != (c.members > 0) || l.Adopted != c.adopts {
+				t.Errorf("%s", ledgerInWords(l))
+			}
+		})
+	}
+}
+
 // A pass writes the ledger once, and looks at everything live before it if any of the reasons asks for that.
 func TestChangesOfTheLedgerAreOneWrite(t *testing.T) {
 	for _, live := range [][2]bool{{true, false}, {false, true}, {false, false}} {
