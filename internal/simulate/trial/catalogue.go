@@ -2,16 +2,20 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -34,6 +38,8 @@ func Catalogue() []*Scenario {
 		scenario("create-9", "three racks of three nodes form a ring", nineNodes),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 
+		threeRacks.late("create-late", "a ring of three racks forms without the node whose machine is lost for good when it has its ticket"),
+
 		scenario("delete-retain", "a ring is deleted and its claims stay", threeRacks,
 			Act{Name: "delete", Do: remove, Until: gone, Within: 20 * time.Minute}),
 		scenario("delete-delete", "a ring is deleted and leaves nothing", threeRacks.with(deleteClaims),
@@ -51,11 +57,19 @@ func Catalogue() []*Scenario {
 			Act{Name: "delete the pods", Do: deletePods(3), Until: again, Within: 20 * time.Minute}),
 		scenario("jvm-killed", "a JVM is killed and starts again in place", threeRacks,
 			Act{Name: "kill", Do: onePod(killJVM), Until: again, Within: 15 * time.Minute}),
+		scenario("jvm-frozen", "a JVM stops answering and is made to start again", threeRacks,
+			Act{Name: "freeze", Do: onePod(freezeJVM), Until: again, Within: 30 * time.Minute}),
 		scenario("agent-killed", "an agent is killed and its JVM runs on", threeRacks,
 			Act{Name: "kill", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) }), Until: again, Within: 15 * time.Minute}),
 		scenario("machine-lost", "a machine is lost and comes back with its disk", threeRacks,
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], true); return nil }, Until: again, Within: 15 * time.Minute}),
+		scenario("disk-lost", "a machine is lost, comes back without its disk, and the node says what it has lost", threeRacks,
+			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil }, Until: dataLost, Within: 15 * time.Minute}),
+		scenario("all-down", "all machines are lost and come back with their disks", threeRacks,
+			Act{Name: "lose", Do: everyMachine((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
+			Act{Name: "return", Do: everyMachine(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
 	}
 }
 
@@ -162,6 +176,86 @@ func onePod(do func(*pod.Sandbox)) func(*world.World) error {
 func killJVM(s *pod.Sandbox) {
 	if j := s.JVM(); j != nil {
 		j.Kill()
+	}
+}
+
+func freezeJVM(s *pod.Sandbox) {
+	if j := s.JVM(); j != nil {
+		j.Freeze(false)
+	}
+}
+
+func everyMachine(do func(*kube.Cluster, string)) func(*world.World) error {
+	return func(w *world.World) error {
+		for _, name := range w.Kube.Machines() {
+			do(w.Kube, name)
+		}
+		return nil
+	}
+}
+
+func nobodyServes(w *world.World) bool {
+	c := get(w)
+	return c != nil && c.Status.ReadyNodes == 0
+}
+
+// dataLost says that a node has lost its disk, by its own word and by the cluster's, and that the others serve.
+func dataLost(w *world.World) bool {
+	c := get(w)
+	if c == nil || c.Status.ReadyNodes != c.Status.Nodes-1 {
+		return false
+	}
+	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		if o.(*v1alpha1.CassandraNode).Status.Phase == v1alpha1.PhaseDataLost {
+			return true
+		}
+	}
+	return false
+}
+
+// late is a scenario in which the last node gets its ticket and never comes.
+func (s shape) late(name, about string) *Scenario {
+	create := s.create()
+	create.Until = ticketsOut
+	out := scenario(name, about, s)
+	last := func(w *world.World) string { return w.Kube.Machines()[s.racks*s.nodes-1] }
+	out.Acts = []Act{
+		create,
+		{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(last(w)); return nil }, Until: func(w *world.World) bool { return unheard(w, last(w)) }, Within: 5 * time.Minute},
+		{Name: "say that it is lost for good", Do: func(w *world.World) error { return deleteByForce(w, last(w)) }, Until: formedWithout(1), Within: time.Hour},
+	}
+	return out
+}
+
+// unheard says that Kubernetes has noticed that a machine is silent.
+func unheard(w *world.World, machine string) bool {
+	n, _ := w.Server.Object("Node", types.NamespacedName{Name: machine}).(*corev1.Node)
+	return n != nil && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
+}
+
+// deleteByForce deletes the pods of a machine, as a person does who knows that it never comes back.
+func deleteByForce(w *world.World, machine string) error {
+	var errs []error
+	for _, o := range w.Server.Objects("Pod") {
+		if pod := o.(*corev1.Pod); pod.Spec.NodeName == machine {
+			errs = append(errs, client.IgnoreNotFound(w.Person().Delete(context.Background(), pod.DeepCopy(), client.GracePeriodSeconds(0))))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func ticketsOut(w *world.World) bool {
+	all := w.Server.Objects(v1alpha1.CassandraNodeKind)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(o client.Object) bool { return o.(*v1alpha1.CassandraNode).Spec.Join == nil })
+}
+
+// formedWithout says that a ring has formed without some of the nodes, and that the cluster says so.
+func formedWithout(n int32) func(w *world.World) bool {
+	return func(w *world.World) bool {
+		c := get(w)
+		return c != nil && (c.Status.Step == nil || c.Status.Step.Name == "LeftBehind") && c.Status.ReadyNodes > 0 && c.Status.ReadyNodes == c.Status.Nodes-n
 	}
 }
 
