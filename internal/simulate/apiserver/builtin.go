@@ -5,6 +5,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -37,6 +38,7 @@ func builtins() []builtin {
 		{version: core, name: "ServiceAccount", resource: "serviceaccounts", rules: dataOnly()},
 		{version: rbac, name: "Role", resource: "roles", rules: roleRules()},
 		{version: rbac, name: "RoleBinding", resource: "rolebindings", rules: roleBindingRules()},
+		{version: eventsv1.SchemeGroupVersion, name: "Event", resource: "events", rules: messageRules()},
 		{version: coordinationv1.SchemeGroupVersion, name: "Lease", resource: "leases", rules: leaseRules()},
 		{version: policyv1.SchemeGroupVersion, name: "PodDisruptionBudget", resource: "poddisruptionbudgets", rules: budgetRules()},
 	}

@@ -32,6 +32,9 @@ func (w *writing) delete(o *metav1.DeleteOptions) error {
 	if pending {
 		return nil
 	}
+	if w.kind.rules.uncollected {
+		o = &metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: o.Preconditions}
+	}
 	object.SetFinalizers(collectorFinalizers(object.GetFinalizers(), o))
 	held := len(object.GetFinalizers()) > 0
 	if !graceful && held {
@@ -114,6 +117,8 @@ func (w *writing) grace(object client.Object, o *metav1.DeleteOptions) (graceful
 	}
 	return true, false
 }
+
+var background = metav1.DeletePropagationBackground
 
 // markDeleted is for what is held by finalizers alone.
 func (w *writing) markDeleted(object client.Object) {

@@ -21,9 +21,10 @@
 //   - Mounted tokens of service accounts, classes of priority, quotas and ranges of limits: pods of Helenus turn the first off, and name the others at most.
 //   - The end of a namespace: it is marked and closed, but nobody empties it.
 //   - Lists in pieces and lists of the past: Helenus always asks for all there is now.
-//   - Names that the server makes up, and the words in which it encodes an object.
-//   - Servers before 1.37 count the metadata that a write of the status of a custom kind carries as the writer's, without changing it, and name the fields of
-//     owner references in another way.
+//   - Names that the server makes up, and whether nothing or something empty is left where everything is taken away; the latter shows in immutable objects
+//     alone.
+//   - Servers before 1.37 count the metadata that a write of the status of a custom kind carries as the writer's, without changing it, name the fields of
+//     owner references in another way, and leave a null behind where an apply takes the last field of a map away that another manager made.
 //
 // It imports Kubernetes' libraries, controller-runtime's client interface, and nothing of the product. It starts no goroutine, reads no clock and throws no
 // dice: time and uids are given to it.

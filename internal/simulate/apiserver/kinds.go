@@ -78,6 +78,8 @@ type rules struct {
 	// validate looks at every object, validateCreate at new ones, and the others at changes.
 	validate, validateCreate       func(object client.Object) field.ErrorList
 	validateUpdate, validateStatus func(object, old client.Object) field.ErrorList
+	// uncollected says that the garbage collector leaves them alone: no finalizer of it is ever set.
+	uncollected bool
 	// grace is the time that an object has to end by itself when it is deleted, in seconds; asked is what the request wants.
 	grace func(object client.Object, asked *int64) int64
 }

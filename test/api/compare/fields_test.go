@@ -69,6 +69,11 @@ var changesOf = map[string][]change{
 		{"spec.unschedulable", true}, {"spec.unschedulable", nil}, {"spec.podCIDR", "10.1.0.0/24"}, {"spec.providerID", "x"}, {"spec.taints", list(object("key", "k", "effect", "NoSchedule"))}, {"spec.taints", list(object("key", "k", "effect", "Bogus"))},
 		{"status.phase", "Running"},
 	},
+	"Event": {
+		{"note", "another"}, {"reason", "Other"}, {"reason", ""}, {"action", nil}, {"type", "Warning"}, {"type", "Bogus"}, {"reportingInstance", nil}, {"reportingController", "not a name"},
+		{"series", object("count", int64(3), "lastObservedTime", "2026-01-01T00:00:01.000000Z")}, {"series", object("count", int64(1), "lastObservedTime", "2026-01-01T00:00:01.000000Z")}, {"series", nil},
+		{"eventTime", nil}, {"regarding.namespace", nil}, {"regarding.name", "n1"},
+	},
 	"Lease": {
 		{"spec.holderIdentity", "one"}, {"spec.holderIdentity", "two"}, {"spec.holderIdentity", nil}, {"spec.leaseDurationSeconds", int64(0)}, {"spec.leaseTransitions", int64(1)}, {"spec.leaseTransitions", int64(-1)},
 		{"spec.renewTime", "2026-01-01T00:00:00.000001Z"}, {"spec.leaseDurationSeconds", "long"},

@@ -192,7 +192,7 @@ func (g *generator) patch(r *request, changes []change) {
 	}
 	merged := map[string]any{}
 	for _, c := range changes {
-		if r.Patch == types.StrategicMergePatchType && c.Value == nil && strings.HasPrefix(strings.ToLower(steps(c.Path)[0]), "data") {
+		if c.Value == nil && strings.HasPrefix(strings.ToLower(steps(c.Path)[0]), "data") {
 			// Whether taking something away from where nothing is leaves an empty map there shows in what is immutable alone.
 			continue
 		}

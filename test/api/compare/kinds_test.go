@@ -9,6 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,7 +93,7 @@ func loadSubjects(t *testing.T) {
 	}
 	for _, gvk := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("PersistentVolume"), corev1.SchemeGroupVersion.WithKind("Namespace"),
-		coordinationv1.SchemeGroupVersion.WithKind("Lease"),
+		coordinationv1.SchemeGroupVersion.WithKind("Lease"), eventsv1.SchemeGroupVersion.WithKind("Event"),
 	} {
 		for _, text := range written[gvk.Kind] {
 			object, err := scheme.New(gvk)
@@ -185,6 +186,16 @@ var written = map[string][]string{
 	"Node": {`
 metadata: {labels: {kubernetes.io/hostname: m1, topology.kubernetes.io/zone: a}}
 status: {conditions: [{type: Ready, status: "True", reason: KubeletReady}]}
+`},
+	"Event": {`
+eventTime: "2026-01-01T00:00:00.000000Z"
+reportingController: helenus
+reportingInstance: helenus-0
+action: Pass
+reason: Formed
+regarding: {apiVersion: helenus.io/v1alpha1, kind: CassandraCluster, namespace: a, name: n0}
+note: the ring has formed
+type: Normal
 `},
 	"Lease": {`
 spec: {holderIdentity: helenus-0, leaseDurationSeconds: 15, acquireTime: "2026-01-01T00:00:00.000000Z", renewTime: "2026-01-01T00:00:00.000000Z", leaseTransitions: 0}
