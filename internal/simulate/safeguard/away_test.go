@@ -85,7 +85,7 @@ func holds(t *testing.T, tr trial.Trial) trial.Result {
 	return result
 }
 
-// refuses counts the lines of a story that say so, and wants one at least.
+// refuses wants a line of a story to say in these words that something was refused.
 func refuses(t *testing.T, result trial.Result, words string) {
 	t.Helper()
 	for _, line := range result.Story {
