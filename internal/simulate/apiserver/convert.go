@@ -214,11 +214,11 @@ func (k *kind) copyOf(object client.Object) client.Object {
 }
 
 // comparable is a version in a form that has a fingerprint.
-func (v *version) comparable() (any, error) {
+func (v *version) comparable() any {
 	if u, custom := v.object.(*unstructured.Unstructured); custom {
-		return u, nil
+		return u
 	}
-	return []any{v.stored, v.object.GetResourceVersion()}, nil
+	return []any{v.stored, v.object.GetResourceVersion()}
 }
 
 // sameContent compares everything but metadata.

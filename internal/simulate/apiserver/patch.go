@@ -162,11 +162,7 @@ func (w *writing) applied(live *version, applied *unstructured.Unstructured, for
 	now := w.now()
 	question := []any{w.kind.Kind, w.subresource(), w.manager, force, now.Unix(), applied, entries, nil}
 	if live != nil {
-		content, err := live.comparable()
-		if err != nil {
-			return nil, ownership{}, err
-		}
-		question[len(question)-1] = content
+		question[len(question)-1] = live.comparable()
 	}
 	mark := printOf(question...)
 	known, found := w.kinds.applies.get(mark)
