@@ -294,7 +294,7 @@ type Withdrawal struct {
 	Reason string `json:"reason"`
 
 	// PodGone is the uid of the pod that was given the intent and of which it is proven that none of its containers runs any more. With it the
-	// acknowledgement of the agent is not waited for.
+	// acknowledgement of the agent is not waited for. The word forgotten stands for a pod of which only that is known.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=36

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -324,6 +325,29 @@ func TestALatecomerThatIsInTheRingIsNotLeftOut(t *testing.T) {
 	plan := Next(w.snapshot, w.now)
 	if !plan.Idle() || len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "no_view_has_the_latecomer_in_the_ring" {
 		t.Errorf("want it blocked:\n%s", plan)
+	}
+}
+
+func TestWhichPodIsGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		last, now types.UID // now is the pod that is there; empty for none
+		machine   string
+		want      types.UID
+	}{
+		"the one that spoke is there":           {"a", "a", "m", ""},
+		"another is there":                      {"a", "b", "m", "a"},
+		"none is there":                         {"a", "", "", "a"},
+		"nobody knows which, none is there":     {"", "", "", podForgotten},
+		"nobody knows which, one waits":         {"", "b", "", podForgotten},
+		"nobody knows which, one has a machine": {"", "b", "m", ""},
+	} {
+		n := &facts.Node{Record: &v1alpha1.CassandraNode{Status: v1alpha1.CassandraNodeStatus{PodUID: c.last}}}
+		if c.now != "" {
+			n.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: c.now}, Spec: corev1.PodSpec{NodeName: c.machine}}
+		}
+		if got := podGone(n); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -175,13 +175,21 @@ func withdrawn(n *facts.Node, s *facts.OpenStep) bool {
 	return n.Pod == nil || n.Pod.UID != j.Withdraw.PodGone && n.Pod.Spec.NodeName == ""
 }
 
-// podGone is the uid of the pod that last spoke for the node, if that pod no longer exists.
+// podGone is the uid of the pod that last spoke for the node, if that pod no longer exists. A status that was lost does not say which one that was; it is gone
+// if no pod of the node has a machine.
 func podGone(n *facts.Node) types.UID {
-	if last := n.Record.Status.PodUID; last != "" && (n.Pod == nil || n.Pod.UID != last) {
+	switch last := n.Record.Status.PodUID; {
+	case last != "" && (n.Pod == nil || n.Pod.UID != last):
 		return last
+	case last == "" && (n.Pod == nil || n.Pod.Spec.NodeName == ""):
+		return podForgotten
+	default:
+		return ""
 	}
-	return ""
 }
+
+// podForgotten stands for the uid of a pod that nothing remembers.
+const podForgotten = types.UID("forgotten")
 
 // joinStatus is what the record says of the step's ticket.
 func joinStatus(n *facts.Node, s *facts.OpenStep) *v1alpha1.IntentStatus {

@@ -64,9 +64,9 @@ func Catalogue() []*Scenario {
 		scenario("machine-lost", "a machine is lost and comes back with its disk", threeRacks,
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], true); return nil }, Until: again, Within: 15 * time.Minute}),
-		scenario("disk-lost", "a machine is lost, comes back without its disk, and the node says what it has lost", threeRacks,
+		losing(scenario("disk-lost", "a machine is lost, comes back without its disk, and the node says what it has lost", threeRacks,
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil }, Until: dataLost, Within: 15 * time.Minute}),
+			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil }, Until: dataLost, Within: 15 * time.Minute})),
 		scenario("all-down", "all machines are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyMachine((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
 			Act{Name: "return", Do: everyMachine(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
@@ -112,6 +112,12 @@ func scenario(name, about string, of creator, acts ...Act) *Scenario {
 		s.Acts = append(s.Acts, Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 3}) }})
 	}
 	s.Acts = append(s.Acts, acts...)
+	return s
+}
+
+// losing is a scenario in which a disk is lost.
+func losing(s *Scenario) *Scenario {
+	s.LosesDisk = true
 	return s
 }
 

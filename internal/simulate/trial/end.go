@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -39,11 +40,21 @@ func endOf(r *run) End {
 // EndOf is how a world stands, without what happened on the way.
 func EndOf(w *world.World) End {
 	e := End{Objects: map[string]string{}, Ring: map[string]string{}}
+	answers := map[string]bool{}
+	for _, s := range w.Pods.Sandboxes() {
+		answers[s.Name()] = s.Agent() != nil
+	}
 	for _, kind := range compared {
 		for _, o := range w.Server.Objects(kind) {
-			if o.GetNamespace() == world.Namespace {
-				e.Objects[kind+"/"+o.GetName()] = normal(o)
+			if o.GetNamespace() != world.Namespace {
+				continue
 			}
+			if n, ok := o.(*v1alpha1.CassandraNode); ok && !answers[n.Name] {
+				n = n.DeepCopy()
+				n.Status = v1alpha1.CassandraNodeStatus{} // the last words of an agent that is gone
+				o = n
+			}
+			e.Objects[kind+"/"+o.GetName()] = normal(o)
 		}
 	}
 	for _, s := range w.Pods.Sandboxes() {
@@ -92,6 +103,7 @@ func normal(o client.Object) string {
 		panic(fmt.Sprintf("normalise %T: %v", o, err))
 	}
 	out := uuids.ReplaceAllString(string(text), "<uid>")
+	out = strings.ReplaceAll(out, `"podGone":"forgotten"`, `"podGone":"<uid>"`)
 	out = times.ReplaceAllString(out, "<time>")
 	out = addresses.ReplaceAllString(out, "<ip>")
 	out = steps.ReplaceAllString(out, "<step>")

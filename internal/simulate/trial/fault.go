@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -76,8 +75,9 @@ type kind struct {
 	view int
 	// may says in what the end may differ from that of the run without the fault, and why.
 	may allowance
-	// instead is another end that is right after this fault; nil if there is none.
-	instead func(t *run) bool
+	// instead is another end of any act that is right after this fault, and differs says that the end may be another though every act came to its own; nil
+	// for neither.
+	instead, differs func(t *run) bool
 }
 
 // Class of a fault.
@@ -106,6 +106,8 @@ type allowance struct {
 	pods int
 	// objects made anew of other kinds.
 	objects bool
+	// writes that were acknowledged by a quorum, of which a disk is lost.
+	writes bool
 	// claims that are left of nodes which were wanted in between.
 	claims bool
 	why    string
@@ -219,8 +221,8 @@ func init() {
 		"disk-lost": {
 			about: "a machine is lost and comes back without its disks after two minutes", class: ClassWorld, fits: anyWrite,
 			world:   func(t *run) { t.loseDisk() },
-			may:     allowance{jvmStarts: 3, pods: -1, why: "what was on the machine starts again, as far as it may"},
-			instead: func(t *run) bool { return t.lostDisk != "" && t.phaseOf(t.lostDisk) == v1alpha1.PhaseDataLost },
+			may:     allowance{jvmStarts: 3, pods: -1, writes: true, why: "what was on the machine starts again, as far as it may, and a write can have been on no more than two disks"},
+			instead: (*run).tellsOfLostDisk,
 		},
 		"slow-node": {
 			about: "everything takes one and a half seconds longer on a machine, for two minutes", class: ClassWorld, fits: anyWrite,
@@ -242,7 +244,7 @@ func init() {
 			about: "the user changes a setting, and takes it back a minute later", class: ClassHuman, fits: anyWrite,
 			world:   func(t *run) { t.edit(staleFor, setReads) },
 			may:     edited,
-			instead: func(t *run) bool { return t.formedByEdit("concurrent_reads") },
+			differs: func(t *run) bool { return t.formedByEdit("concurrent_reads") },
 		},
 		"edit-at-once": {
 			about: "the user changes a setting, and takes it back at once", class: ClassHuman, fits: anyWrite,

@@ -22,6 +22,8 @@ type Scenario struct {
 	// Zones and machines in each of the world.
 	Zones           []string
 	MachinesPerZone int
+	// LosesDisk says that a disk is lost in it: with a fault beside that, a write can be lost that was on two disks only.
+	LosesDisk bool
 	// Acts happen one after the other.
 	Acts []Act
 }

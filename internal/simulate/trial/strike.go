@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,20 +98,23 @@ func (r *run) loseZone() {
 
 func (r *run) loseDisk() {
 	name := r.victimMachine()
-	if s := r.victim(); s != nil {
-		r.lostDisk = s.Name()
-	}
 	r.w.Kube.Lose(name)
 	r.later(awayFor, "machine "+name+" returns with new disks", func() { r.w.Kube.Return(name, false) })
 }
 
-// phaseOf a node, as its record has it.
-func (r *run) phaseOf(node string) v1alpha1.NodePhase {
-	n, _ := r.w.Server.Object("CassandraNode", keyOf(node)).(*v1alpha1.CassandraNode)
-	if n == nil {
-		return ""
+// tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty.
+func (r *run) tellsOfLostDisk() bool {
+	for _, o := range r.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		if o.(*v1alpha1.CassandraNode).Status.Phase == v1alpha1.PhaseDataLost {
+			return true
+		}
 	}
-	return n.Status.Phase
+	c := get(r.w)
+	if c == nil {
+		return false
+	}
+	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
+	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
 }
 
 func (r *run) slow() {

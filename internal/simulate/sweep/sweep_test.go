@@ -1,0 +1,68 @@
+package sweep
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"helenus.io/helenus/internal/simulate/trial"
+)
+
+// A sweep of two workers, which share what was worked out for their worlds, tries every fault with every verb on every kind of object before any comes twice.
+func TestASampleHasEveryCombinationFirst(t *testing.T) {
+	files, err := filepath.Glob("../../../config/crd/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no definitions: %v", err)
+	}
+	var texts [][]byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	kinds, err := trial.CompileKinds(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := trial.Find("create-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Faults: []string{"conflict", "kill-after", "stale-1"}}}
+	whole.report.Rows = map[Row]*Count{}
+	all := map[trial.Class]map[string]bool{}
+	for _, j := range whole.plan() {
+		if all[j.class] == nil {
+			all[j.class] = map[string]bool{}
+		}
+		all[j.class][combination(j.trial.Fault)] = true
+	}
+	quotas := map[trial.Class]int{trial.ClassCrash: len(all[trial.ClassCrash]), trial.ClassError: 7, trial.ClassStale: 5}
+	chosen := map[string]int{}
+	sampled := &sweeper{Options: whole.Options}
+	sampled.Quotas, sampled.report.Rows = quotas, map[Row]*Count{}
+	for _, j := range sampled.plan() {
+		chosen[combination(j.trial.Fault)]++
+	}
+	for c, n := range chosen {
+		if n > 1 {
+			t.Errorf("%s comes %d times", c, n)
+		}
+	}
+	for c := range all[trial.ClassCrash] {
+		if chosen[c] == 0 {
+			t.Errorf("%s is not tried", c)
+		}
+	}
+	report := Run(Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Workers: 2, Quotas: map[trial.Class]int{
+		trial.ClassCrash: 8, trial.ClassError: 8, trial.ClassAgent: 8, trial.ClassStale: 8, trial.ClassWorld: 8, trial.ClassHuman: 8,
+	}})
+	if report.Run != 48 || report.Planned != 48 {
+		t.Errorf("%d of %d points run, want 48", report.Run, report.Planned)
+	}
+	for _, f := range report.Failures {
+		t.Errorf("%s: %v", f.Trial, f.Violations)
+	}
+}
