@@ -81,8 +81,13 @@ func everyDiskIsEmpty(s *facts.Snapshot, nodes []string) []Finding {
 		if agent == nil || agent.Disk == v1alpha1.DiskEmpty {
 			continue
 		}
+		advice := "delete its claim, or adopt the cluster it is of"
+		if o := agent.Owner; o != nil && o.ClusterUID == s.Cluster.UID {
+			// Ledger and records were lost together. What the disk holds is this cluster's data.
+			advice = "it is a disk of this very cluster, so keep its claim; restore the ledger and the records of the nodes from a backup"
+		}
 		out = append(out, Finding{Nodes: []string{name}, Reason: v1alpha1.ReasonForeignDisks,
-			Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; delete its claim, or adopt the cluster it is of", name, diskInWords(agent))})
+			Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; %s", name, diskInWords(agent), advice)})
 	}
 	return out
 }

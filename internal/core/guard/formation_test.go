@@ -97,6 +97,13 @@ func TestFormationIsRefused(t *testing.T) {
 			},
 			[]finding{{empty, "a", v1alpha1.ReasonForeignDisks, []string{`not empty but Member of cluster "shop" with uid "old", node "x":`, "adopt the cluster it is of"}}},
 		},
+		"over a disk of its own, whose claim is not to be deleted": {
+			func(s *facts.Snapshot) {
+				s.Nodes["a"].Agent.Disk = v1alpha1.DiskMember
+				s.Nodes["a"].Agent.Owner = &v1alpha1.DiskOwner{ClusterUID: "new", Node: "a"}
+			},
+			[]finding{{empty, "a", v1alpha1.ReasonForeignDisks, []string{"a disk of this very cluster, so keep its claim", "restore the ledger and the records"}}},
+		},
 		"over a disk whose owner has only a uid": {
 			func(s *facts.Snapshot) {
 				s.Nodes["a"].Agent.Disk, s.Nodes["a"].Agent.Owner = v1alpha1.DiskForeign, &v1alpha1.DiskOwner{ClusterUID: "old"}
