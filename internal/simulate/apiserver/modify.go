@@ -37,6 +37,7 @@ func (w *writing) create(in client.Object) (*version, error) {
 		return nil, err
 	}
 	wipe(object)
+	unique(object) // before it is worked out who owns them; a patch has it the other way round
 	return w.add(object, w.own(nil, object))
 }
 
@@ -303,6 +304,7 @@ func (w *writing) update(in client.Object) (*version, error) {
 	if asked := object.GetUID(); asked != "" {
 		uid = &asked
 	}
+	unique(object)
 	return w.change(func(live *version) (client.Object, ownership, error) {
 		return object, w.own(live, object), nil
 	}, uid, w.kind.rules.createOnUpdate)

@@ -64,7 +64,7 @@ func (w *writing) bind(b *corev1.Binding) error {
 	if w.dryRun {
 		return nil
 	}
-	// The machine's owner is nobody: this is no write of a manager.
+	// No manager comes to own what the binding sets, as on the real server.
 	_, err := w.commit(w.request, w.kind, w.key, live, pod, live.owned)
 	return err
 }

@@ -58,7 +58,6 @@ var metadataChanges = []change{
 	{`metadata.finalizers`, []any{"test.helenus.io/hold"}},
 	{`metadata.finalizers`, []any{"test.helenus.io/hold", "test.helenus.io/other"}},
 	{`metadata.finalizers`, []any{"not a finalizer"}},
-	{`metadata.finalizers`, []any{}},
 	{`metadata.finalizers`, nil},
 	{`metadata.ownerReferences`, []any{owner("Namespace", "a", wrongUID)}},
 	{`metadata.ownerReferences`, []any{owner("Namespace", "a", wrongUID), owner("Namespace", "a", wrongUID)}},
