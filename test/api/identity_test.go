@@ -73,7 +73,7 @@ func TestWriteForAnotherObject(t *testing.T) {
 				must(t, err)
 				return
 			}
-			answer, ok := err.(apierrors.APIStatus) //nolint:errorlint // as the client gives it
+			answer, ok := err.(apierrors.APIStatus)
 			if !ok || answer.Status().Code != c.code {
 				t.Fatalf("answer %v, want code %d", err, c.code)
 			}
