@@ -29,8 +29,9 @@ type Kinds struct {
 	named  map[string]*kind
 	types  map[reflect.Type]*kind
 	lists  map[reflect.Type]*kind
-	// applies are those that were worked out before.
+	// applies and patches are those that were worked out before.
 	applies memo[outcome]
+	patches memo[client.Object]
 }
 
 // kind is one kind that is served.

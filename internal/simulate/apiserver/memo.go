@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Worlds of one seed make the same requests until something goes wrong in them. What an apply comes to, and whether an object is valid, depends on the
+// Worlds of one seed make the same requests until something goes wrong in them. What a patch comes to, and whether an object is valid, depends on the
 // request and on the object before it alone, and is most of the work of a server: it is done once for all worlds of the same kinds.
 
 // memo remembers by fingerprint. It forgets what was not asked for again while as much was added as it holds. It is safe for concurrent use.

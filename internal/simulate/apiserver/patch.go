@@ -62,29 +62,41 @@ func (w *writing) patch(sort types.PatchType, data []byte, force *bool) (*versio
 	default:
 		return nil, fmt.Errorf("patches of type %s are not supported", sort)
 	}
-	return w.change(func(live *version) (client.Object, ownership, error) { return w.patched(live, change) }, nil, false)
+	return w.change(func(live *version) (client.Object, ownership, error) {
+		mark := printOf(w.kind.Kind, w.subresource(), string(sort), data, live.comparable())
+		if known, found := w.kinds.patches.get(mark); found {
+			object := w.kind.copyOf(known)
+			return object, w.own(live, object), nil
+		}
+		object, err := w.patched(live, change)
+		if err != nil {
+			return nil, ownership{}, err
+		}
+		w.kinds.patches.put(mark, w.kind.copyOf(object))
+		return object, w.own(live, object), nil
+	}, nil, false)
 }
 
 // patched is the object that a patch other than an apply proposes.
-func (w *writing) patched(live *version, change func(map[string]any) (map[string]any, error)) (client.Object, ownership, error) {
+func (w *writing) patched(live *version, change func(map[string]any) (map[string]any, error)) (client.Object, error) {
 	content, err := w.kind.content(live.object)
 	if err != nil {
-		return nil, ownership{}, err
+		return nil, err
 	}
 	changed, err := change(content)
 	if err != nil {
-		return nil, ownership{}, err
+		return nil, err
 	}
 	u := &unstructured.Unstructured{Object: changed}
 	if u.GetName() != w.key.Name {
-		return nil, ownership{}, apierrors.NewBadRequest(
+		return nil, apierrors.NewBadRequest(
 			fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", u.GetName(), w.key.Name))
 	}
 	object, err := w.kind.decode(u)
 	if err != nil {
-		return nil, ownership{}, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), "", err.Error())})
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), "", err.Error())})
 	}
-	return object, w.own(live, object), nil
+	return object, nil
 }
 
 // mergePatch is RFC 7386: a JSON merge patch. The target is changed.
