@@ -69,7 +69,7 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-api test-cluster e2e bench sweep sweep-full mutants lint verify
+.PHONY: test test-unit test-api compare test-cluster e2e bench sweep sweep-full mutants lint verify
 test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
@@ -80,6 +80,9 @@ test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector
 
 test-api: ## Every rule of the API and every policy, against a real API server
 	cd test/api && go test -timeout 20m ./...
+
+compare: ## The API server of the simulator against a real one, by other random requests each time (REQUESTS=60000 for many)
+	cd test/api && go test -timeout 60m -count 1 -v ./compare -compare.seed 0 $(if $(REQUESTS),-compare.requests $(REQUESTS))
 
 test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned machines, nothing left behind, then a pod of Cassandra (leaves it running)
 	$(BIN)/localkube down

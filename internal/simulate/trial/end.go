@@ -97,6 +97,11 @@ func normal(o client.Object) string {
 		content["data"] = slices.Sorted(maps.Keys(o.Data))
 	case *corev1.Pod, *corev1.PersistentVolumeClaim:
 		delete(content, "status")
+	case *v1alpha1.CassandraNode:
+		// An operation that was interrupted may be carried out by another node; what it did is in the ring.
+		if status, ok := content["status"].(map[string]any); ok {
+			delete(status, "operation")
+		}
 	}
 	text, err := json.Marshal(without(content))
 	if err != nil {

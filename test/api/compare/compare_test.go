@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	seedFlag     = flag.Uint64("compare.seed", 0, "seed of the sequences; 0 takes another every time")
+	seedFlag     = flag.Uint64("compare.seed", 1, "seed of the sequences; 0 takes another every time")
 	requestsFlag = flag.Int("compare.requests", 10_500, "how many requests to make at least")
 	onlyFlag     = flag.String("compare.kinds", "", "compare these kinds alone, separated by commas")
 	mostFlag     = flag.Int("compare.most", 5, "how many different differences to look for before giving up")
