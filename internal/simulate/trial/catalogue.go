@@ -223,7 +223,7 @@ func dataLost(w *world.World) bool {
 func (s shape) late(name, about string) *Scenario {
 	create := s.create()
 	create.Until = ticketsOut
-	out := scenario(name, about, s)
+	out := losing(scenario(name, about, s))
 	last := func(w *world.World) string { return w.Kube.Machines()[s.racks*s.nodes-1] }
 	out.Acts = []Act{
 		create,
@@ -261,7 +261,7 @@ func ticketsOut(w *world.World) bool {
 func formedWithout(n int32) func(w *world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
-		return c != nil && (c.Status.Step == nil || c.Status.Step.Name == "LeftBehind") && c.Status.ReadyNodes > 0 && c.Status.ReadyNodes == c.Status.Nodes-n
+		return c != nil && (c.Status.Step == nil || c.Status.Step.Name != string(facts.StepFormRing)) && c.Status.ReadyNodes > 0 && c.Status.ReadyNodes == c.Status.Nodes-n
 	}
 }
 

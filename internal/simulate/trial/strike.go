@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,6 +116,14 @@ func (r *run) tellsOfLostDisk() bool {
 	}
 	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
 	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
+}
+
+// waitsForLostDisk says that the ledger was lost in a story in which a disk is lost too, and cannot be rebuilt without what that one holds.
+func (r *run) waitsForLostDisk() bool {
+	c := get(r.w)
+	return r.Scenario.LosesDisk && c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Guard == "every_node_has_said_what_its_disk_holds"
+	})
 }
 
 func (r *run) slow() {
