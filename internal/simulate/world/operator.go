@@ -45,8 +45,6 @@ type Operator struct {
 	withheld, frozen map[string]bool
 	// standby is one that watches and does not lead.
 	standby bool
-	// Passes counts them.
-	Passes int
 }
 
 // item is a cluster in the queue of a controller.
@@ -271,7 +269,6 @@ const (
 )
 
 func (o *Operator) pass(key types.NamespacedName, q *item) {
-	o.Passes++
 	ctx := logr.NewContext(context.Background(), o.logger())
 	result, err := o.w.wrap.pass(o, o.reconciler).Reconcile(ctx, ctrl.Request{NamespacedName: key})
 	q.running = false
