@@ -41,14 +41,14 @@ func Catalogue() []*Scenario {
 		threeRacks.late("create-late", "a ring of three racks forms without the node whose machine is lost for good when it has its ticket"),
 
 		scenario("delete-retain", "a ring is deleted and its claims stay", threeRacks,
-			Act{Name: "delete", Do: remove, Until: gone, Within: 20 * time.Minute}),
+			Act{Name: "delete", Do: remove, Until: gone, Within: 20 * time.Minute, Despite: true}),
 		scenario("delete-delete", "a ring is deleted and leaves nothing", threeRacks.with(deleteClaims),
-			Act{Name: "delete", Do: removeData, Until: goneWithClaims, Within: 20 * time.Minute}),
+			Act{Name: "delete", Do: removeData, Until: goneWithClaims, Within: 20 * time.Minute, Despite: true}),
 		scenario("recreate", "a cluster of the same name is created as soon as the old one lets the name go", threeRacks.with(deleteClaims),
-			Act{Name: "delete", Do: removeData, Until: func(w *world.World) bool { return get(w) == nil }, Within: 20 * time.Minute},
+			Act{Name: "delete", Do: removeData, Until: func(w *world.World) bool { return get(w) == nil }, Within: 20 * time.Minute, Despite: true},
 			Act{Name: "create again", Do: createAgain, Until: ready, Within: 30 * time.Minute}),
 		scenario("adopt", "a ring is deleted and made anew from its retained claims", threeRacks,
-			Act{Name: "delete", Do: remember(remove), Until: gone, Within: 20 * time.Minute},
+			Act{Name: "delete", Do: remember(remove), Until: gone, Within: 20 * time.Minute, Despite: true},
 			Act{Name: "adopt", Do: adopt, Until: ready, Within: 30 * time.Minute}),
 
 		scenario("pod-deleted", "a pod is deleted and its node comes back at another address", threeRacks,

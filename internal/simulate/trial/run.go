@@ -154,7 +154,7 @@ func (r *run) acts() {
 		if r.Fault != nil {
 			within += patience
 		}
-		if a.Until != nil && !r.w.Line.RunUntil(r.w.Line.Now().Add(within), func() bool { return a.Until(r.w) || r.instead() }) {
+		if a.Until != nil && !r.w.Line.RunUntil(r.w.Line.Now().Add(within), func() bool { return a.Until(r.w) || !a.Despite && r.instead() }) {
 			r.violated("act %s is not over after %s: %s", a.Name, within, r.oracle.why())
 			return
 		}

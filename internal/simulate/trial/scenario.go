@@ -37,6 +37,8 @@ type Act struct {
 	Until func(w *world.World) bool
 	// Within bounds it; a fault adds its own delay.
 	Within time.Duration
+	// Despite says that it comes to its own end whatever was lost before.
+	Despite bool
 }
 
 // clusterName of all scenarios.
