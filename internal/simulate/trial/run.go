@@ -79,6 +79,8 @@ const (
 	// settle is how long nothing must have been written for the world to count as silent, and silence how long that may take.
 	settle  = 2 * time.Minute
 	silence = 2 * time.Hour
+	// unfinished is how long an act may take that was left because of what was lost.
+	unfinished = 15 * time.Minute
 )
 
 // Run runs the trial. Expected is the end of the run without a fault; nil for that run itself.
@@ -176,6 +178,9 @@ func (r *run) differs() bool {
 func (r *run) quiet() {
 	if len(r.result.Violations) > 0 {
 		return
+	}
+	if r.instead() {
+		r.w.Line.RunFor(unfinished) // an act was left before its own end
 	}
 	if !r.w.Line.RunUntil(r.w.Line.Now().Add(silence), func() bool {
 		return r.strikes == 0 && r.w.Line.Now().Sub(r.oracle.lastWrite) > settle && r.w.Line.Now().Sub(r.struck) > settle
