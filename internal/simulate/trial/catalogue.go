@@ -224,6 +224,7 @@ func (s shape) late(name, about string) *Scenario {
 	create := s.create()
 	create.Until = ticketsOut
 	out := losing(scenario(name, about, s))
+	out.LosesNode = true
 	last := func(w *world.World) string { return w.Kube.Machines()[s.racks*s.nodes-1] }
 	out.Acts = []Act{
 		create,

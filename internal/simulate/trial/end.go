@@ -101,6 +101,9 @@ func normal(o client.Object) string {
 		// An operation that was interrupted may be carried out by another node; what it did is in the ring.
 		if status, ok := content["status"].(map[string]any); ok {
 			delete(status, "operation")
+			if status["disk"] == string(v1alpha1.DiskEmpty) {
+				delete(status, "hostID") // a status that was lost does not remember which member's disk it was
+			}
 		}
 	}
 	text, err := json.Marshal(without(content))

@@ -272,13 +272,13 @@ func init() {
 			about: "somebody deletes the ledger", class: ClassWorld, fits: operatorWrite,
 			world:   func(t *run) { t.deleteLedger() },
 			may:     allowance{objects: true, why: "the ledger is made anew"},
-			instead: (*run).waitsForLostDisk,
+			instead: (*run).waitsForLostNode,
 		},
 		"records-deleted": {
 			about: "somebody deletes all records of nodes", class: ClassWorld, fits: operatorWrite,
 			world:   func(t *run) { t.deleteRecords() },
 			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are made anew; a pod that has not joined may be, too"},
-			instead: (*run).waitsForLostDisk,
+			instead: (*run).waitsForLostNode,
 		},
 		"status-lost": {
 			about: "the status of all our objects is lost, as a restore does", class: ClassWorld, fits: operatorWrite,

@@ -24,6 +24,8 @@ type Scenario struct {
 	MachinesPerZone int
 	// LosesDisk says that a disk is lost in it: with a fault beside that, a write can be lost that was on two disks only.
 	LosesDisk bool
+	// LosesNode says that a node is lost in it for good.
+	LosesNode bool
 	// Acts happen one after the other.
 	Acts []Act
 }

@@ -118,10 +118,10 @@ func (r *run) tellsOfLostDisk() bool {
 	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
 }
 
-// waitsForLostDisk says that the ledger was lost in a story in which a disk is lost too, and cannot be rebuilt without what that one holds.
-func (r *run) waitsForLostDisk() bool {
+// waitsForLostNode says that the ledger was lost in a story in which a node is lost for good, and cannot be rebuilt without what its disk holds.
+func (r *run) waitsForLostNode() bool {
 	c := get(r.w)
-	return r.Scenario.LosesDisk && c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+	return r.Scenario.LosesNode && c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
 		return b.Guard == "every_node_has_said_what_its_disk_holds"
 	})
 }
