@@ -300,6 +300,41 @@ func TestANodeThatWasLeftOutFollowsTheSpec(t *testing.T) {
 	}
 }
 
+// A left-out node is no growth, even if its record is lost with all others: the members' records come back, and it waits as before.
+func TestLostRecordsComeBackBesideALeftOutNode(t *testing.T) {
+	late := "orders-dc1-r2-0"
+	for name, ledgerToo := range map[string]bool{"with the ledger": false, "with a rebuilt ledger": true} {
+		t.Run(name, func(t *testing.T) {
+			w := forming(t, v1alpha1.DiskJoining, late)
+			w.now = w.now.Add(latecomerPatience + time.Minute)
+			w.settle()
+			if ledgerToo {
+				w.snapshot.Ledger = nil
+				w.settle()
+			}
+			before := w.snapshot.Ledger.Members
+			for _, n := range w.snapshot.Nodes {
+				n.Record = nil
+			}
+			plan := w.settle()
+			if plan.Stalled != nil {
+				t.Fatalf("stalled:\n%s", plan)
+			}
+			for _, name := range three {
+				record := w.snapshot.Nodes[name].Record
+				switch {
+				case record == nil:
+					t.Errorf("the record of %s does not come back", name)
+				case name == late && (record.Spec.Member != nil || record.Spec.Join != nil):
+					t.Errorf("the left-out node is a member %v with ticket %v", record.Spec.Member, record.Spec.Join)
+				case name != late && (record.Spec.Member == nil || record.Spec.Member.HostID != before[name]):
+					t.Errorf("node %s comes back as member %v, want %s", name, record.Spec.Member, before[name])
+				}
+			}
+		})
+	}
+}
+
 func TestALostLedgerDoesNotBringALeftOutNodeBack(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	w := forming(t, v1alpha1.DiskJoining, late)

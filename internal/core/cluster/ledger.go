@@ -87,7 +87,8 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		case !adopted && l.Adopted != "" && agent.Owner != nil && agent.Owner.ClusterUID == l.Adopted:
 			continue // its disk is still to be taken over
 		case gaveBack(n) && agent.Disk != v1alpha1.DiskMember:
-			continue // it was left out of a formation
+			l.LeftBehind = append(l.LeftBehind, n.Name)
+			continue
 		case spec.Join != nil:
 			step.ID = stepOfIntent(spec.Join.ID)
 			step.Tickets[n.Name] = facts.Ticket{Tokens: spec.Join.Tokens}

@@ -342,7 +342,10 @@ func (p *pass) letClientsIn(s *facts.OpenStep) result {
 	if written > 0 {
 		return act("%s open for clients", plural(written, "node"))
 	}
-	p.putLedger(false, "the step is done", func(l *facts.Ledger) { l.Step = nil })
+	p.putLedger(false, "the step is done", func(l *facts.Ledger) {
+		l.LeftBehind = append(l.LeftBehind, l.Step.Withdrawn...)
+		l.Step = nil
+	})
 	p.plan.Finished = append(p.plan.Finished, v1alpha1.StepRecord{
 		Step: string(s.Kind), Result: v1alpha1.StepSucceeded, Message: plural(len(s.Wave()), "node"),
 		StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),

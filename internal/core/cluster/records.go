@@ -127,11 +127,11 @@ func (p *pass) restoreRecords() {
 		if p.Ledger.Step != nil {
 			_, inWave = p.Ledger.Step.Tickets[w.Name]
 		}
-		if !member && !inWave {
+		if !member && !inWave && !slices.Contains(p.Ledger.LeftBehind, w.Name) {
 			continue
 		}
 		record := render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)
-		if s := p.Ledger.Step; !member && !slices.Contains(s.Withdrawn, w.Name) && s.Kind == facts.StepFormRing && s.Stage == facts.StageTickets {
+		if s := p.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) && s.Kind == facts.StepFormRing && s.Stage == facts.StageTickets {
 			// The agent may have begun by this ticket. A new record must have it from the first moment: once the status shows an id as used, nobody can
 			// write it any more.
 			record.Spec.Join = p.ticket(s, w.Name)

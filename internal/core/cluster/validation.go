@@ -194,7 +194,7 @@ func (p *pass) belongs(name string) bool {
 	if n := p.Nodes[name]; n != nil && n.Record != nil {
 		return true
 	}
-	if _, member := p.Ledger.Members[name]; member {
+	if _, member := p.Ledger.Members[name]; member || slices.Contains(p.Ledger.LeftBehind, name) {
 		return true
 	}
 	return slices.Contains(p.Ledger.Step.Wave(), name)

@@ -31,6 +31,8 @@ type Ledger struct {
 	Adopted types.UID `json:"adopted,omitempty"`
 	// Replaced are host ids that must never start again.
 	Replaced []string `json:"replaced,omitempty"`
+	// LeftBehind are nodes that had a part in a formation and were left out of it. The spec describes them, and the ring waits for none of them.
+	LeftBehind []string `json:"leftBehind,omitempty"`
 	// Step that is open; nil if none is.
 	Step *OpenStep `json:"step,omitempty"`
 }
