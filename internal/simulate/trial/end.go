@@ -101,9 +101,11 @@ func normal(o client.Object) string {
 		if spec, ok := content["spec"].(map[string]any); ok && o.Spec.Join != nil && o.Spec.Join.Withdraw != nil {
 			delete(spec, "join") // a ticket that was taken back is as good as none
 		}
-		// An operation that was interrupted may be carried out by another node; what it did is in the ring.
 		if status, ok := content["status"].(map[string]any); ok {
-			delete(status, "operation")
+			// An operation that failed may be carried out by another node; what it did is in the ring. One that nobody knows the end of is another matter.
+			if op := o.Status.Operation; op != nil && op.Phase != v1alpha1.OperationInterrupted {
+				delete(status, "operation")
+			}
 			if status["disk"] == string(v1alpha1.DiskEmpty) {
 				delete(status, "hostID") // a status that was lost does not remember which member's disk it was
 			}
