@@ -226,7 +226,7 @@ func difference(a, b string) string {
 	for i < len(a) && i < len(b) && a[i] == b[i] {
 		i++
 	}
-	const around = 60
-	cut := func(s string) string { return s[max(0, i-around):min(len(s), i+around)] }
+	const before, after = 60, 160
+	cut := func(s string) string { return s[max(0, i-before):min(len(s), i+after)] }
 	return fmt.Sprintf("…%s… not …%s…", cut(b), cut(a))
 }
