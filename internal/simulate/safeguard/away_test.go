@@ -2,7 +2,6 @@ package safeguard
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,21 +16,7 @@ import (
 
 const clusterName = trial.ClusterName
 
-var compiled = sync.OnceValues(func() (*apiserver.Kinds, error) {
-	files, err := filepath.Glob("../../../config/crd/*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	var texts [][]byte
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return trial.CompileKinds(texts)
-})
+var compiled = sync.OnceValues(func() (*apiserver.Kinds, error) { return trial.CompileKinds("../../../config/crd") })
 
 func kindsOf(t testing.TB) *apiserver.Kinds {
 	t.Helper()

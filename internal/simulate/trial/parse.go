@@ -6,14 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/yaml"
-
-	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
 // Parse reads the name of a trial: <scenario>/<seed>, and /<fault> where there is one.
@@ -77,22 +69,3 @@ func ClassOf(f Fault) Class { return kinds[f.Kind].class }
 
 // About says in words what a kind of fault does.
 func About(kind string) string { return kinds[kind].about }
-
-// CompileKinds makes the kinds of an API server out of definitions.
-func CompileKinds(definitions [][]byte) (*apiserver.Kinds, error) {
-	var crds []*apiextensionsv1.CustomResourceDefinition
-	for _, text := range definitions {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(text, crd); err != nil {
-			return nil, fmt.Errorf("read definition: %w", err)
-		}
-		crds = append(crds, crd)
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("register kinds: %w", err)
-		}
-	}
-	return apiserver.Compile(scheme, crds)
-}

@@ -1,8 +1,6 @@
 package trial
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"helenus.io/helenus/internal/simulate/apiserver"
@@ -10,19 +8,7 @@ import (
 
 func kindsOf(t testing.TB) *apiserver.Kinds {
 	t.Helper()
-	files, err := filepath.Glob("../../../config/crd/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no definitions: %v", err)
-	}
-	var texts [][]byte
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, text)
-	}
-	kinds, err := CompileKinds(texts)
+	kinds, err := CompileKinds("../../../config/crd")
 	if err != nil {
 		t.Fatal(err)
 	}

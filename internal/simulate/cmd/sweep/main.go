@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,19 +146,11 @@ func listCommand() *cobra.Command {
 }
 
 func compile(directory string) (*apiserver.Kinds, error) {
-	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("--crds %s: there are no definitions; run it from the root of the repository", directory)
+	kinds, err := trial.CompileKinds(directory)
+	if err != nil {
+		return nil, fmt.Errorf("--crds %s: %w", directory, err)
 	}
-	texts := make([][]byte, 0, len(files))
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return trial.CompileKinds(texts)
+	return kinds, nil
 }
 
 func scenarios(names []string) ([]*trial.Scenario, error) {

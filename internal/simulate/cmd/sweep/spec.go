@@ -2,15 +2,13 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/coverage"
+	"helenus.io/helenus/internal/simulate/trial"
 )
 
 func specCommand(crds *string) *cobra.Command {
@@ -30,16 +28,12 @@ cluster is what a fresh one of that spec would be, or refuses the change in word
 			if t.Kinds, err = compile(*crds); err != nil {
 				return err
 			}
-			text, err := os.ReadFile(filepath.Join(*crds, "helenus.io_cassandraclusters.yaml"))
+			definitions, err := trial.Definitions(*crds)
 			if err != nil {
 				return err
 			}
-			clusters := &apiextensionsv1.CustomResourceDefinition{}
-			if err := yaml.UnmarshalStrict(text, clusters); err != nil {
-				return fmt.Errorf("read definition of clusters: %w", err)
-			}
 			properties, failed, sum := 0, 0, coverage.Steps{}
-			for _, p := range coverage.Properties(clusters) {
+			for _, p := range coverage.Properties(definitions[v1alpha1.CassandraClusterKind]) {
 				if !strings.HasPrefix(p.Path, only) {
 					continue
 				}
