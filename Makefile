@@ -73,7 +73,7 @@ $(BIN)/images:
 test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
-test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector
+test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector where threads run
 	@for m in $(filter-out internal/simulate,$(UNIT_MODULES)); do echo "== go test $$m"; (cd $$m && go test -race ./...) || exit 1; done
 	@# A world runs in one thread of control, where nothing can race; what worlds share can.
 	@echo "== go test internal/simulate"; cd internal/simulate && go test ./... && go test -race ./apiserver/... ./sweep/... ./timeline/... ./process/...

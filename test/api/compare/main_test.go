@@ -2,10 +2,8 @@ package compare
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,13 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/dev/localkube/cluster"
 	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/test/api/live"
 )
 
 // tester is the user of both servers: the name of its requests' field manager if they give none.
@@ -42,7 +39,8 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := withServer(ctx, func(config *rest.Config) (int, error) {
+	code, err := live.With(ctx, "test-compare", false, func(config *rest.Config) (int, error) { // without controllers: they would write too
+		config.UserAgent = tester
 		server = config
 		if err := prepare(ctx); err != nil {
 			return 1, err
@@ -55,37 +53,6 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// withServer runs something against etcd and an API server that live no longer than it. There are no controllers: they would write too.
-func withServer(ctx context.Context, use func(*rest.Config) (int, error)) (code int, err error) {
-	scratch, err := os.MkdirTemp("", "helenus-test-compare-")
-	if err != nil {
-		return 1, fmt.Errorf("make scratch directory: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	state := filepath.Join(scratch, "cluster")
-	log := io.Discard
-	if testing.Verbose() {
-		log = os.Stderr
-	}
-	const name = "test-compare"
-	defer func() {
-		err = errors.Join(err, cluster.Down(context.WithoutCancel(ctx), name, state, log))
-	}()
-	up, err := cluster.Up(ctx, cluster.Options{Name: name, State: state, APIOnly: true, Out: log})
-	if err != nil {
-		return 1, fmt.Errorf("start the API server: %w", err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", up.Kubeconfig())
-	if err != nil {
-		return 1, fmt.Errorf("read kubeconfig: %w", err)
-	}
-	// The server is this process' own, so there is nobody to be polite to.
-	config.QPS, config.Burst = -1, -1
-	config.WarningHandler = rest.NoWarnings{}
-	config.UserAgent = tester
-	return use(config)
 }
 
 // prepare gives both servers the kinds of Helenus, and the real one what every world has from the start: a default storage class.
