@@ -84,6 +84,10 @@ type CassandraNodeStatus struct {
 	// +optional
 	Configuration *ConfigurationStatus `json:"configuration,omitempty"`
 
+	// Proven is what the node was last NORMAL with. A node that fails with anything else follows corrections of the spec.
+	// +optional
+	Proven *ProvenStatus `json:"proven,omitempty"`
+
 	// Restart is how far the wanted restart has come.
 	// +optional
 	Restart *IntentStatus `json:"restart,omitempty"`
@@ -227,6 +231,19 @@ type ConfigurationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
+}
+
+// ProvenStatus is what a node was NORMAL with.
+type ProvenStatus struct {
+	// PodTemplate is the hash of what its pod was made from: the pod's annotation helenus.io/template-hash.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PodTemplate string `json:"podTemplate,omitempty"`
+
+	// Configuration is the hash of the effective input that its JVM was started with.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Configuration string `json:"configuration,omitempty"`
 }
 
 // RestartReason is why a JVM was started again without being asked.

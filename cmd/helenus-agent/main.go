@@ -23,8 +23,8 @@ It puts helenus-init and the Java agents into the volume that it shares with the
 the JVM starts and stops, renders its configuration, serves the probes of the pod and answers questions of the operator and of other agents. It is not
 meant to be started by hand: everything it needs comes from the pod, whose layout is in internal/core/layout.
 
-Required environment: POD_NAME, POD_NAMESPACE, POD_UID, POD_IP, HELENUS_CLUSTER, HELENUS_CLUSTER_UID,
-HELENUS_VOLUMES (name=path, separated by commas, data first).
+Required environment: POD_NAME, POD_NAMESPACE, POD_UID, POD_IP, HELENUS_POD_TEMPLATE, HELENUS_CLUSTER,
+HELENUS_CLUSTER_UID, HELENUS_VOLUMES (name=path, separated by commas, data first).
 Optional: CASSANDRA_MEMORY_LIMIT (bytes), TERMINATION_GRACE_PERIOD_SECONDS (default 300).
 
 On SIGTERM it ends and leaves Cassandra as it is: the next agent goes on.

@@ -80,7 +80,7 @@ func readEnvironment(o Options) (environment, error) {
 		namespace: required(layout.EnvPodNamespace),
 		self: node.Self{
 			ClusterUID: types.UID(required(layout.EnvClusterUID)), Node: required(layout.EnvPodName), PodUID: types.UID(required(layout.EnvPodUID)),
-			AgentVersion: o.Version, FactsPort: layout.FactsPort,
+			PodTemplate: required(layout.EnvPodTemplate), AgentVersion: o.Version, FactsPort: layout.FactsPort,
 		},
 		memoryLimit: number(layout.EnvMemoryLimit, 0),
 	}

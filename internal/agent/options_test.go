@@ -12,7 +12,7 @@ import (
 
 func TestReadEnvironment(t *testing.T) {
 	complete := map[string]string{
-		layout.EnvPodName: "orders-dc1-r1-0", layout.EnvPodNamespace: "shop", layout.EnvPodUID: "pod", layout.EnvPodIP: "::ffff:10.0.0.1",
+		layout.EnvPodName: "orders-dc1-r1-0", layout.EnvPodNamespace: "shop", layout.EnvPodUID: "pod", layout.EnvPodTemplate: "template", layout.EnvPodIP: "::ffff:10.0.0.1",
 		layout.EnvClusterName: "orders", layout.EnvClusterUID: "uid", layout.EnvMemoryLimit: "1073741824", layout.EnvGracePeriod: "60",
 		layout.EnvVolumes: "data=/var/lib/cassandra,commitlog=/var/lib/cassandra-commitlog,scratch=/scratch",
 	}

@@ -117,7 +117,7 @@ func (p *pod) startAgent() {
 	t.Helper()
 	p.agent = p.inside(filepath.Join(p.w.bin, "helenus-agent"), "--root", p.root, "--install-dir", p.w.bin, "--api-server", p.w.apiURL)
 	p.agent.Env = []string{
-		"PATH=/usr/bin:/bin", layout.EnvPodName + "=" + p.name, layout.EnvPodNamespace + "=" + namespace, layout.EnvPodUID + "=" + string(p.uid),
+		"PATH=/usr/bin:/bin", layout.EnvPodName + "=" + p.name, layout.EnvPodNamespace + "=" + namespace, layout.EnvPodUID + "=" + string(p.uid), layout.EnvPodTemplate + "=template",
 		layout.EnvPodIP + "=" + p.address, layout.EnvClusterName + "=" + clusterName, layout.EnvClusterUID + "=" + string(clusterUID),
 		layout.EnvVolumes + "=" + v1alpha1.VolumeData + "=" + layout.DataDir,
 		layout.EnvMemoryLimit + "=1073741824", layout.EnvGracePeriod + "=60", "GOTRACEBACK=all",

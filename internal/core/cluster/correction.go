@@ -10,12 +10,14 @@ import (
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/render"
 )
 
-// A spec under which nodes cannot start must be correctable while their tickets are out, or the formation would wait for ever. So the record of a node
-// that is not in the ring, by any word, follows the spec in all but what its ticket and its disk rest on. The ticket stays the same. Once a node has
-// joined only those follow that do not come: a ring that is about to stand is not to have two kinds of nodes because somebody edits its spec meanwhile.
+// A spec under which nodes cannot start must be correctable, or they would wait for ever. So the record of a node that is not in the ring, by any word,
+// follows the spec in all but what its ticket and its disk rest on. The ticket stays the same. Once a node has joined only those follow that do not come: a
+// ring is not to have two kinds of nodes because somebody edits its spec. A member that does not come follows only if it never was NORMAL with what its
+// record says: what has worked is not what keeps it from starting.
 
 // correction is a node that is to be what the spec describes now.
 type correction struct {
@@ -31,7 +33,7 @@ func (p *pass) correct() {
 		p.write(Write{
 			Verb: Apply, Object: record, UID: c.node.Record.UID, ResourceVersion: c.node.Record.ResourceVersion,
 			Live: i == 0,
-			Why:  "the spec has changed, and the node is not in the ring: " + list(render.Differences(c.node.Record, c.wanted), 3),
+			Why:  "the spec has changed, and the node is not up: " + list(render.Differences(c.node.Record, c.wanted), 3),
 		})
 	}
 }
@@ -41,7 +43,7 @@ func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
 	if alreadyIs(n, w) {
 		return true
 	}
-	if !p.neverUp(n) {
+	if p.joined(n) && (!fails(n) || proven(n.Record)) {
 		return false
 	}
 	have, want := n.Record.Spec.Configuration, w.Configuration
@@ -85,13 +87,34 @@ func doesNotCome(n *facts.Node) bool {
 	return agent.Phase == v1alpha1.PhaseFailed || n.StatusIsCurrent() && restarts != nil && restarts.Count > 0 || guard.Trouble(n.Pod) != ""
 }
 
-// neverUp says that a node has not come up for this cluster: it is not in the ring, or is to be adopted and its JVM does not run.
-func (p *pass) neverUp(n *facts.Node) bool {
-	if step := p.Ledger.Step; step != nil && step.Kind == facts.StepAdoptRing && n.Record.Spec.ClientTraffic == v1alpha1.TrafficClosed {
-		agent := n.CurrentAgent()
-		return agent != nil && agent.Ring == nil && agent.Process == facts.ProcessAbsent
+// fails says that a node does not come, and that no JVM of it runs.
+func fails(n *facts.Node) bool { return doesNotCome(n) && !jvmMayRun(n) }
+
+// jvmMayRun says that nobody knows that no JVM of a node runs: its agent does not say so, and its pod has, or may have, a container for one.
+func jvmMayRun(n *facts.Node) bool {
+	agent := n.CurrentAgent()
+	switch {
+	case n.Pod == nil, agent != nil && agent.Process == facts.ProcessAbsent:
+		return false
+	case agent != nil && agent.Process == facts.ProcessRunning:
+		return true
+	case agent == nil:
+		return anythingRuns(n.Pod)
 	}
-	return !p.joined(n)
+	// An agent that was reached without an answer of init: the container is not there, or init hangs.
+	return slices.ContainsFunc(n.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Name == layout.CassandraContainer && s.State.Waiting == nil
+	})
+}
+
+// proven says that a node was NORMAL with what its record says.
+func proven(record *v1alpha1.CassandraNode) bool {
+	was := record.Status.Proven
+	if was == nil || was.PodTemplate != render.PodHash(record.Spec.Pod) {
+		return false
+	}
+	hash, err := config.Hash(&record.Spec.Configuration)
+	return err == nil && was.Configuration == hash
 }
 
 // allUntouched says that Cassandra has written on no disk of the cluster: then even its release is still open.
@@ -144,9 +167,13 @@ func memberOrLeft(d v1alpha1.DiskState) bool {
 	return d == v1alpha1.DiskMember || d == v1alpha1.DiskLeft
 }
 
-// podMayGo says that the pod of a node with a ticket can be made anew: its agent says that the node is not up, or nothing runs in it that could say so.
+// podMayGo says that the pod of a node with a ticket, or of a member, can be made anew: its agent says that the node is not up, or nothing runs in it that
+// could say so.
 func (p *pass) podMayGo(n *facts.Node) bool {
-	return p.neverUp(n) && (n.CurrentAgent() != nil || !anythingRuns(n.Pod))
+	if p.joined(n) {
+		return fails(n)
+	}
+	return n.CurrentAgent() != nil || !anythingRuns(n.Pod)
 }
 
 func anythingRuns(pod *corev1.Pod) bool {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // passOver is a pass over what a world knows now.
@@ -76,32 +78,79 @@ func TestANodeHasJoinedByTheWordOfAnybody(t *testing.T) {
 	}
 }
 
-func TestAnAdoptedNodeIsUpWhenItsJVMRuns(t *testing.T) {
+// A member follows a correction only if nothing of it runs and it never was NORMAL with what its record says.
+func TestWhichMembersFollowACorrection(t *testing.T) {
 	const name = "orders-dc1-r2-0"
+	waiting := func(n *facts.Node) {
+		n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+		}}
+	}
+	normalWith := func(n *facts.Node, pod, configuration string) {
+		n.Record.Status.Proven = &v1alpha1.ProvenStatus{PodTemplate: pod, Configuration: configuration}
+	}
 	for what, c := range map[string]struct {
 		change func(*facts.Node)
-		never  bool
+		follow bool
 	}{
-		"no JVM runs":               {func(*facts.Node) {}, true},
-		"its JVM runs":              {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, false},
-		"its JVM answers":           {func(n *facts.Node) { n.Agent.Ring = &facts.Ring{} }, false},
-		"its agent does not answer": {func(n *facts.Node) { n.Agent = nil }, false},
-		"its agent does not know":   {func(n *facts.Node) { n.Agent.Process = facts.ProcessUnknown }, false},
-		"clients come in": {func(n *facts.Node) {
-			n.Record.Spec.ClientTraffic = v1alpha1.TrafficOpen
-			n.Record.Spec.Member = &v1alpha1.Member{}
+		"its JVM has ended":           {func(*facts.Node) {}, true},
+		"its JVM runs":                {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, false},
+		"its JVM was not started yet": {func(n *facts.Node) { n.Record.Status.Restarts = nil }, false},
+		"its agent does not answer":   {func(n *facts.Node) { n.Agent = nil }, false},
+		"its agent does not know": {func(n *facts.Node) {
+			n.Agent.Process = facts.ProcessUnknown
+			n.Pod.Status.ContainerStatuses = running()
 		}, false},
+		"there is no container for a JVM": {func(n *facts.Node) { n.Agent.Process = facts.ProcessUnknown; waiting(n) }, true},
+		"no pod":                          {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, true},
+		"it was NORMAL with this": {func(n *facts.Node) {
+			normalWith(n, render.PodHash(n.Record.Spec.Pod), hashOf(&n.Record.Spec.Configuration))
+		}, false},
+		"it was NORMAL with another template": {func(n *facts.Node) { normalWith(n, "other", hashOf(&n.Record.Spec.Configuration)) }, true},
+		"it was NORMAL with other settings":   {func(n *facts.Node) { normalWith(n, render.PodHash(n.Record.Spec.Pod), "other") }, true},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := forming(t, v1alpha1.DiskJoining, three...)
-			w.snapshot.Ledger.Step.Kind = facts.StepAdoptRing
+			w := forming(t, v1alpha1.DiskMember, three...)
 			n := w.snapshot.Nodes[name]
 			c.change(n)
-			if got := passOver(w).neverUp(n); got != c.never {
-				t.Errorf("never up: %v, want %v", got, c.never)
+			w.change(setting("concurrent_reads", "16"))
+			p := passOver(w)
+			if !p.joined(n) {
+				t.Fatal("it counts as no member")
+			}
+			follows := slices.ContainsFunc(Next(w.snapshot, w.now).Writes, func(w Write) bool { return w.Verb == Apply && w.Object.GetName() == name })
+			if follows != c.follow {
+				t.Errorf("follows %v, want %v", follows, c.follow)
 			}
 		})
 	}
+}
+
+// A member that was NORMAL with what its record says, and has a pod made from something else that does not come, gets another pod.
+func TestThePodOfAMemberThatDoesNotComeIsMadeAsItsRecordSays(t *testing.T) {
+	for what, up := range map[string]bool{"it does not come": false, "it runs": true} {
+		t.Run(what, func(t *testing.T) {
+			w := formed(t)
+			n := w.snapshot.Nodes["orders-dc1-r2-0"]
+			n.Record.Status.Proven = &v1alpha1.ProvenStatus{PodTemplate: render.PodHash(n.Record.Spec.Pod), Configuration: hashOf(&n.Record.Spec.Configuration)}
+			n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] = "broken"
+			if !up {
+				n.Agent.Ring, n.Agent.Process = nil, facts.ProcessUnknown
+				n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+					Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+				}}
+			}
+			plan := Next(w.snapshot, w.now)
+			deleted := slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == Delete && w.Live && w.UID == n.Pod.UID })
+			if deleted == up {
+				t.Errorf("pod deleted: %v\n%s", deleted, plan)
+			}
+		})
+	}
+}
+
+func running() []corev1.ContainerStatus {
+	return []corev1.ContainerStatus{{Name: "cassandra", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 }
 
 // The release of Cassandra is open as long as none has written on any disk.

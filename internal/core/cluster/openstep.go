@@ -350,6 +350,10 @@ func (p *pass) letClientsIn(s *facts.OpenStep) result {
 		Step: string(s.Kind), Result: v1alpha1.StepSucceeded, Message: plural(len(s.Wave()), "node"),
 		StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),
 	})
-	p.event(corev1.EventTypeNormal, "ClusterFormed", "%s serve clients", plural(len(s.Wave()), "node"))
+	if s.Kind == facts.StepAdoptRing {
+		p.event(corev1.EventTypeNormal, "RingAdopted", "%s start on their disks and are open to clients", plural(len(s.Wave()), "node"))
+	} else {
+		p.event(corev1.EventTypeNormal, "ClusterFormed", "%s serve clients", plural(len(s.Wave()), "node"))
+	}
 	return act("the step is done")
 }

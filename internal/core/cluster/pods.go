@@ -216,10 +216,10 @@ func (p *pass) pod(n *facts.Node) {
 	}
 }
 
-// replacePod deletes a pod that was made for another spec than its record has, if the node never came up in it. Of nodes that have a ticket one goes at a
+// replacePod deletes a pod that was made for another spec than its record has, if the node is not up. Of nodes that have a ticket one goes at a
 // time: each is looked at live, and after the first one nothing is as it was seen.
 func (p *pass) replacePod(n *facts.Node) {
-	w := deletePod(n.Pod, "it never joined, and the spec has changed")
+	w := deletePod(n.Pod, "the node is not up, and the spec has changed")
 	switch {
 	case !p.started(n):
 		p.write(w)
@@ -227,7 +227,7 @@ func (p *pass) replacePod(n *facts.Node) {
 		if w.Live = true; !slices.ContainsFunc(p.plan.Writes, func(w Write) bool { return w.Verb == Delete && w.Live }) {
 			p.write(w)
 		}
-	case p.neverUp(n):
+	case !p.joined(n):
 		p.block("VolumesAndPods", "the_agent_says_that_the_node_is_not_up", []string{n.Name},
 			"the spec of node %s was corrected and its pod is to be made anew, but its agent does not answer: %s", n.Name, orElse(n.Unreachable, "no answer yet"))
 	}

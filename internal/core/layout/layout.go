@@ -70,9 +70,11 @@ const (
 	EnvPodNamespace = "POD_NAMESPACE"
 	EnvPodUID       = "POD_UID"
 	EnvPodIP        = "POD_IP"
-	EnvMachine      = "NODE_NAME"
-	EnvClusterName  = "HELENUS_CLUSTER"
-	EnvClusterUID   = "HELENUS_CLUSTER_UID"
+	// EnvPodTemplate is the hash of what the pod was made from.
+	EnvPodTemplate = "HELENUS_POD_TEMPLATE"
+	EnvMachine     = "NODE_NAME"
+	EnvClusterName = "HELENUS_CLUSTER"
+	EnvClusterUID  = "HELENUS_CLUSTER_UID"
 	// EnvVolumes are the volumes of the node, data first: name=path, separated by commas.
 	EnvVolumes = "HELENUS_VOLUMES"
 	// EnvMemoryLimit is the memory limit of the Cassandra container in bytes.

@@ -18,12 +18,13 @@ func TestAShortGraceDoesNotBlockAQuickRestart(t *testing.T) {
 	}
 }
 
-// Deletions are forgotten only by nodes that are up. Those of an adopted cluster were all down.
+// Deletions are forgotten only by nodes that are up. Those of an adopted cluster were all down. What worked there says nothing of this cluster's spec.
 func TestAnAdoptedDiskWasNotAway(t *testing.T) {
 	f := member()
 	f.Memory.ClusterUID, f.Memory.NormalAt = "earlier", ptr(-1000*time.Hour)
+	f.Memory.Proven = &ProvenMemory{PodTemplate: "template"}
 	m := After(&f, Action{Kind: ClaimDisk, Cluster: f.Self.ClusterUID}, at(0))
-	if m.NormalAt != nil || m.ClusterUID != f.Self.ClusterUID {
+	if m.NormalAt != nil || m.Proven != nil || m.ClusterUID != f.Self.ClusterUID {
 		t.Errorf("last NORMAL at %v of cluster %s, want nothing of this one", m.NormalAt, m.ClusterUID)
 	}
 	f.Memory.ClusterUID = f.Self.ClusterUID

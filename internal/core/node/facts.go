@@ -46,9 +46,11 @@ type Failure struct {
 
 // Self is who the agent is and what its pod gave it. It never changes while the agent lives.
 type Self struct {
-	ClusterUID   types.UID
-	Node         string
-	PodUID       types.UID
+	ClusterUID types.UID
+	Node       string
+	PodUID     types.UID
+	// PodTemplate is the hash of what the pod was made from.
+	PodTemplate  string
 	Address      string
 	AgentVersion string
 	// FactsPort is where the agent answers.

@@ -148,6 +148,7 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 		f.JVM.GCGrace, f.Memory.Start.NormalAt = &hour, nil
 		f.Memory.Addresses = []facts.AddressUse{{Address: "10.9.9.9", LastUsed: at(-time.Hour)}, {Address: address, LastUsed: at(-time.Minute)}}
 		f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostC}}
+		f.Self.PodTemplate, f.Memory.Start.Hash = "template", "settings"
 	})
 	normal := Action{Kind: NoteNormal, Neighbours: []string{"10.0.0.7"}}
 	m := written(f, normal)
@@ -159,6 +160,9 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 	want := []facts.AddressUse{{Address: address, LastUsed: epoch}, {Address: "10.9.9.9", LastUsed: at(-time.Hour)}}
 	if m.GCGrace != hour || m.Neighbours[0] != "10.0.0.7" || !reflect.DeepEqual(m.Addresses, want) || m.Replaced[0] != hostC {
 		t.Errorf("gc_grace %s, neighbours %v, addresses %v, replaced %v", m.GCGrace, m.Neighbours, m.Addresses, m.Replaced)
+	}
+	if m.Proven == nil || *m.Proven != (ProvenMemory{PodTemplate: "template", Configuration: "settings"}) {
+		t.Errorf("proven with %+v", m.Proven)
 	}
 	f.Memory, f.JVM.GCGrace = m, nil
 	again := Before(&f, normal, at(time.Hour))

@@ -34,6 +34,8 @@ type Memory struct {
 
 	// Start is the last start of a JVM on this disk.
 	Start *StartMemory `json:"start,omitempty"`
+	// Proven is what the node was last NORMAL with.
+	Proven *ProvenMemory `json:"proven,omitempty"`
 	// Stop is an ordered stop of that JVM.
 	Stop *StopMemory `json:"stop,omitempty"`
 	// Deaths are the ends of JVMs that nobody asked for.
@@ -132,6 +134,12 @@ type StartMemory struct {
 	NormalAt *time.Time `json:"normalAt,omitempty"`
 	// EndedAt is when its end was noted, expected or not.
 	EndedAt *time.Time `json:"endedAt,omitempty"`
+}
+
+// ProvenMemory is what a node was NORMAL with: the hashes of its pod's template and of its configuration.
+type ProvenMemory struct {
+	PodTemplate   string `json:"podTemplate"`
+	Configuration string `json:"configuration"`
 }
 
 // Is says whether the start is that of a process.

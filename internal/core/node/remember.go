@@ -92,7 +92,7 @@ func After(f *Facts, a Action, now time.Time) Memory {
 	case ClaimDisk:
 		if m.ClusterUID != a.Cluster {
 			// Adopted: the nodes of the earlier cluster were all away together, so none of them deleted anything meanwhile.
-			m.NormalAt = nil
+			m.NormalAt, m.Proven = nil, nil
 		}
 		m.ClusterUID, m.Node = a.Cluster, f.Self.Node
 	case SetSeeds:
@@ -160,6 +160,9 @@ func (m *Memory) noteNormal(f *Facts, a Action, at time.Time) {
 			s.NormalAt = &at
 		}
 	})
+	if m.Start != nil {
+		m.Proven = &ProvenMemory{PodTemplate: f.Self.PodTemplate, Configuration: m.Start.Hash}
+	}
 	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)
 	m.Replaced = everyReplaced(*m, f.Record)
 	m.contact(f, at)

@@ -157,6 +157,9 @@ func (p *pass) reportConfiguration(s *v1alpha1.CassandraNodeStatus) {
 	if p.running() && p.Memory.Start.Is(p.Init.Incarnation, p.Init.Process.StartID) {
 		c.Hash, c.Revision = p.Memory.Start.Hash, p.Memory.Start.Configuration.Revision
 	}
+	if m := p.Memory.Proven; m != nil {
+		s.Proven = &v1alpha1.ProvenStatus{PodTemplate: m.PodTemplate, Configuration: m.Configuration}
+	}
 	if c != (v1alpha1.ConfigurationStatus{}) {
 		s.Configuration = &c
 	}

@@ -102,6 +102,7 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 			fieldVariable(layout.EnvPodNamespace, "metadata.namespace"),
 			fieldVariable(layout.EnvPodUID, "metadata.uid"),
 			fieldVariable(layout.EnvPodIP, "status.podIP"),
+			fieldVariable(layout.EnvPodTemplate, "metadata.annotations['"+v1alpha1.AnnotationTemplateHash+"']"),
 			fieldVariable(layout.EnvMachine, "spec.nodeName"),
 			{Name: layout.EnvClusterName, Value: owner.Name},
 			{Name: layout.EnvClusterUID, Value: string(owner.UID)},

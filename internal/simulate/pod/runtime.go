@@ -301,7 +301,7 @@ func (s *Sandbox) newAgent(p *process.Process) *execute.Agent {
 		host = s.rt.Host(s, host)
 	}
 	return execute.New(host, node.Self{
-		ClusterUID: s.uid, Node: s.pod.Name, PodUID: s.pod.UID, Address: s.address.String(), AgentVersion: "simulated", FactsPort: layout.FactsPort,
+		ClusterUID: s.uid, Node: s.pod.Name, PodUID: s.pod.UID, PodTemplate: s.pod.Annotations[v1alpha1.AnnotationTemplateHash], Address: s.address.String(), AgentVersion: "simulated", FactsPort: layout.FactsPort,
 		StartedAt: s.rt.Line.Now(), GracePeriod: grace,
 	}, execute.Options{MemoryLimit: memoryLimit, Random: s.rt.Line.Dice().Float64})
 }

@@ -116,6 +116,9 @@ type allowance struct {
 // edited is what an edit may change that is taken back.
 var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true, why: "what had not begun when the spec changed begins again by the spec that counts then"}
 
+// remade is what an edit may change that has every pod made anew, twice.
+var remade = allowance{jvmStarts: 18, pods: -1, objects: true, claims: true, why: "every node starts again with the image that counts then, and once more if it found no seed because the seeds' pods were made anew just then"}
+
 const (
 	restartPause = 3 * time.Second
 	staleFor     = time.Minute
@@ -262,7 +265,7 @@ func init() {
 				t.w.Kube.Break(brokenImage)
 				t.edit(2*staleFor, wrongImage)
 			},
-			may: edited,
+			may: remade,
 		},
 		"paused": {
 			about: "the user pauses the cluster for a minute", class: ClassHuman, fits: anyWrite,
