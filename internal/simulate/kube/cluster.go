@@ -53,9 +53,11 @@ type Machine struct {
 	Name, Zone string
 	// up says that the machine runs; linked that its kubelet reaches the API server.
 	up, linked bool
-	number     int
-	addresses  int
-	ready      bool
+	// scrapped says that it never comes back.
+	scrapped  bool
+	number    int
+	addresses int
+	ready     bool
 }
 
 // Options of a cluster.

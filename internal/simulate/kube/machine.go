@@ -21,6 +21,12 @@ func (k *Cluster) Lose(name string) {
 	k.line.After(unknownAfter, "silence of "+name, func() { k.judge(m) })
 }
 
+// Scrap loses a machine for good: whoever has it return finds nothing.
+func (k *Cluster) Scrap(name string) {
+	k.Lose(name)
+	k.machine(name).scrapped = true
+}
+
 // crash ends what runs of a pod as the loss of its machine does.
 func (p *pod) crash() {
 	if p.sandbox == nil {
@@ -45,6 +51,9 @@ func (k *Cluster) Zone(name string) string { return k.machine(name).Zone }
 // Return brings a machine back: kubelet starts the pods anew that the API server still binds to it. Without its disks all volumes on it are empty.
 func (k *Cluster) Return(name string, withDisks bool) {
 	m := k.machine(name)
+	if m.scrapped {
+		return
+	}
 	m.up = true
 	if !withDisks {
 		for _, v := range k.volumes {

@@ -228,7 +228,7 @@ func (s shape) late(name, about string) *Scenario {
 	last := func(w *world.World) string { return w.Kube.Machines()[s.racks*s.nodes-1] }
 	out.Acts = []Act{
 		create,
-		{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(last(w)); return nil }, Until: func(w *world.World) bool { return unheard(w, last(w)) }, Within: 5 * time.Minute},
+		{Name: "lose", Do: func(w *world.World) error { w.Kube.Scrap(last(w)); return nil }, Until: func(w *world.World) bool { return unheard(w, last(w)) }, Within: 5 * time.Minute},
 		{Name: "say that it is lost for good", Do: func(w *world.World) error { return deleteByForce(w, last(w)) }, Until: formedWithout(1), Within: time.Hour},
 	}
 	return out

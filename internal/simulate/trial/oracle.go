@@ -294,16 +294,18 @@ func (o *oracle) atTheEnd() {
 	if c == nil || len(o.result.Violations) > 0 {
 		return
 	}
-	serving := 0
-	for _, s := range o.w.Pods.Sandboxes() {
-		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) && j.NativeOpen() {
-			serving++
+	wanted := 0
+	administered := map[string]bool{} // its port is open, and to nobody but its agent
+	for _, object := range o.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		if n := object.(*v1alpha1.CassandraNode); n.Labels[v1alpha1.LabelClusterUID] == string(c.UID) {
+			wanted++
+			administered[n.Name] = n.Spec.ClientTraffic == v1alpha1.TrafficAdministrative
 		}
 	}
-	wanted := 0
-	for _, n := range o.w.Server.Objects("CassandraNode") {
-		if n.GetLabels()[v1alpha1.LabelClusterUID] == string(c.UID) {
-			wanted++
+	serving := 0
+	for _, s := range o.w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) && j.NativeOpen() && !administered[s.Name()] {
+			serving++
 		}
 	}
 	says := meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady)
