@@ -16,10 +16,25 @@ import (
 	"helenus.io/helenus/internal/core/node"
 )
 
-// Disk are the volumes of a node by name and mount path: data, commitlog where it has one, additional ones.
+// Disk are the volumes of a node by name: data, commitlog where it has one, additional ones.
 type Disk struct {
-	volumes []Volume
+	volumes []named
 	now     func() time.Time
+}
+
+type named struct {
+	name string
+	Store
+}
+
+// Store is what lies on a volume.
+type Store interface {
+	// Use opens it for as long as a function works on the agent's own files.
+	Use(work func(journal.FS) error) error
+	// Report is what Cassandra left there. Its commit log counts unless that has a volume of its own.
+	Report(ownCommitlog bool) disk.Report
+	// CommitLog is what lies on a volume for the commit log alone.
+	CommitLog() (disk.CommitLog, error)
 }
 
 // Volume is a mounted volume.
@@ -28,55 +43,85 @@ type Volume struct {
 	Directory string
 }
 
-// NewDisk looks at volumes; the first is data.
-func NewDisk(volumes []Volume, now func() time.Time) *Disk { return &Disk{volumes: volumes, now: now} }
+// Use implements Store.
+func (v Volume) Use(work func(journal.FS) error) (err error) {
+	volume, err := journal.OpenVolume(v.Directory)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, volume.Close()) }()
+	return work(volume)
+}
+
+// Report implements Store.
+func (v Volume) Report(ownCommitlog bool) disk.Report {
+	layout := disk.DefaultLayout()
+	if ownCommitlog {
+		layout.CommitLog = ""
+	}
+	return disk.Inspect(os.DirFS(v.Directory), layout)
+}
+
+// CommitLog implements Store.
+func (v Volume) CommitLog() (disk.CommitLog, error) {
+	return disk.CountCommitLog(os.DirFS(v.Directory), disk.DefaultLayout().CommitLog)
+}
+
+// NewDisk looks at mounted volumes; the first is data.
+func NewDisk(volumes []Volume, now func() time.Time) *Disk {
+	d := &Disk{now: now}
+	for _, v := range volumes {
+		d.volumes = append(d.volumes, named{v.Name, v})
+	}
+	return d
+}
+
+// NewDiskOf looks at volumes wherever they lie; the first is data.
+func NewDiskOf(names []string, of func(name string) Store, now func() time.Time) *Disk {
+	d := &Disk{now: now}
+	for _, name := range names {
+		d.volumes = append(d.volumes, named{name, of(name)})
+	}
+	return d
+}
 
 // Inspect looks at all volumes. What cannot be read is the answer's Problem.
 func (d *Disk) Inspect(context.Context) node.Disk {
 	var out node.Disk
 	for i, v := range d.volumes {
-		marker, err := readMarker(v)
+		found := node.Volume{Name: v.name}
+		err := v.Use(func(files journal.FS) (err error) {
+			found.Marker, err = readMarker(files)
+			return err
+		})
+		if err == nil && v.name == v1alpha1.VolumeCommitlog {
+			var log disk.CommitLog
+			log, err = v.CommitLog()
+			found.HasData = log.Segments > 0
+		}
 		if err != nil {
-			out.Problem = fmt.Sprintf("volume %s: %v", v.Name, err)
+			out.Problem = fmt.Sprintf("volume %s: %v", v.name, err)
 			return out
 		}
-		out.Volumes = append(out.Volumes, node.Volume{Name: v.Name, Marker: marker})
-		if v.Name == v1alpha1.VolumeCommitlog {
-			log, err := disk.CountCommitLog(os.DirFS(v.Directory), disk.DefaultLayout().CommitLog)
-			if err != nil {
-				out.Problem = fmt.Sprintf("volume %s: %v", v.Name, err)
-				return out
+		if i == 0 {
+			report := v.Report(d.has(v1alpha1.VolumeCommitlog))
+			found.HasData = !report.Empty()
+			out.Problem, out.HasData = report.Problem, !report.Empty()
+			if l := report.Local; l != nil {
+				out.Bootstrapped, out.HostID, out.ClusterName = node.BootstrapWord(l.Bootstrapped), l.HostID, l.ClusterName
 			}
-			out.Volumes[i].HasData = log.Segments > 0
 		}
-		if i > 0 {
-			continue
-		}
-		layout := disk.DefaultLayout()
-		if d.hasCommitlog() {
-			layout.CommitLog = ""
-		}
-		report := disk.Inspect(os.DirFS(v.Directory), layout)
-		out.Volumes[i].HasData = !report.Empty()
-		out.Problem, out.HasData = report.Problem, !report.Empty()
-		if l := report.Local; l != nil {
-			out.Bootstrapped, out.HostID, out.ClusterName = node.BootstrapWord(l.Bootstrapped), l.HostID, l.ClusterName
-		}
+		out.Volumes = append(out.Volumes, found)
 	}
 	return out
 }
 
-func (d *Disk) hasCommitlog() bool {
-	return slices.ContainsFunc(d.volumes, func(v Volume) bool { return v.Name == v1alpha1.VolumeCommitlog })
+func (d *Disk) has(name string) bool {
+	return slices.ContainsFunc(d.volumes, func(v named) bool { return v.name == name })
 }
 
-func readMarker(v Volume) (*node.Marker, error) {
-	volume, err := journal.OpenVolume(v.Directory)
-	if err != nil {
-		return nil, err
-	}
-	defer volume.Close() //nolint:errcheck // it was only read
-	m, status, err := journal.ReadMarker(volume)
+func readMarker(files journal.FS) (*node.Marker, error) {
+	m, status, err := journal.ReadMarker(files)
 	switch status {
 	case journal.Absent:
 		return nil, nil
@@ -94,32 +139,27 @@ func (d *Disk) Mark(names []string, cluster types.UID, nodeName string, from typ
 		return boolOrder(a == v1alpha1.VolumeData) - boolOrder(b == v1alpha1.VolumeData)
 	})
 	for _, name := range ordered {
-		i := slices.IndexFunc(d.volumes, func(v Volume) bool { return v.Name == name })
+		i := slices.IndexFunc(d.volumes, func(v named) bool { return v.name == name })
 		if i < 0 {
 			return fmt.Errorf("mark volume %s: there is none of that name", name)
 		}
-		if err := d.mark(d.volumes[i], cluster, nodeName, from); err != nil {
+		wanted := journal.Marker{ClusterUID: string(cluster), Node: nodeName, Volume: name, CreatedAt: d.now().UTC()}
+		if err := d.volumes[i].Use(func(files journal.FS) error { return mark(files, wanted, from) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Disk) mark(v Volume, cluster types.UID, nodeName string, from types.UID) (err error) {
-	volume, err := journal.OpenVolume(v.Directory)
+func mark(files journal.FS, wanted journal.Marker, from types.UID) error {
+	present, status, err := journal.ReadMarker(files)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, volume.Close()) }()
-	wanted := journal.Marker{ClusterUID: string(cluster), Node: nodeName, Volume: v.Name, CreatedAt: d.now().UTC()}
-	present, status, err := journal.ReadMarker(volume)
-	if err != nil {
-		return err
+	if status == journal.Valid && from != "" && present.ClusterUID == string(from) && present.Node == wanted.Node && present.Volume == wanted.Volume {
+		return journal.ReplaceMarker(files, present, wanted)
 	}
-	if status == journal.Valid && from != "" && present.ClusterUID == string(from) && present.Node == nodeName && present.Volume == v.Name {
-		return journal.ReplaceMarker(volume, present, wanted)
-	}
-	return journal.CreateMarker(volume, wanted)
+	return journal.CreateMarker(files, wanted)
 }
 
 func boolOrder(b bool) int {

@@ -291,7 +291,7 @@ func (s *Sandbox) newAgent(p *process.Process) *execute.Agent {
 		Threads: p,
 		Init:    connection{s.rt.Line, func() *initContainer { return s.init }},
 		Journal: agentpod.NewJournal(s.content(v1alpha1.VolumeData).Files),
-		Disk:    disks{s, names},
+		Disk:    agentpod.NewDiskOf(names, func(name string) agentpod.Store { return volume{s, name} }, s.rt.Line.Now),
 		Files:   s.files,
 		JVM:     newJVM(s),
 		Peers:   peers{s},
