@@ -6,6 +6,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // ledger sees to it that there is one. A cluster without any object gets an empty one. Where it is gone although the cluster has objects it was lost, and
@@ -25,10 +26,20 @@ func ledger(p *pass) result {
 		return done()
 	}
 	rebuilt, missing := p.rebuildLedger()
+	unrecorded := p.unrecorded()
+	for _, w := range unrecorded {
+		missing = append(missing, w.Name)
+	}
+	if p.checkSettings() != nil || p.checkSpec() != nil {
+		unrecorded = nil // nothing is made by a spec that is refused
+	}
 	if len(missing) > 0 {
 		// A disk says what it holds through a pod, so pods, and what they need, are made all the same.
 		p.Snapshot, p.lost = withLedger(p.Snapshot, rebuilt), true
 		sharedObjects(p)
+		for _, w := range unrecorded {
+			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.Volumes.Adopt), Why: "its disk is to say what it holds"})
+		}
 		volumesAndPods(p)
 		p.block("Ledger", "every_node_has_said_what_its_disk_holds", missing, "the ledger is lost and is rebuilt when all nodes have answered; missing: %s", list(missing, 5))
 		return wait("the ledger is lost; waiting for what the disks of %s say", plural(len(missing), "node"))
@@ -53,9 +64,27 @@ func (p *pass) anyNodeObject() bool {
 	return false
 }
 
+// unrecorded are the nodes of the spec that have a volume or a pod of this cluster and no record: what they are, their disks alone know.
+func (p *pass) unrecorded() []render.Wanted {
+	var out []render.Wanted
+	for _, w := range p.wanted {
+		n := p.Nodes[w.Name]
+		if n == nil || n.Record != nil {
+			continue
+		}
+		bound := func(c *facts.Claim) bool {
+			return c.Bound() && c.Claim.Labels[v1alpha1.LabelClusterUID] == string(p.Cluster.UID)
+		}
+		if n.Pod != nil || slices.ContainsFunc(slices.Collect(maps.Values(n.Claims)), bound) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // rebuildLedger makes a ledger from records and disks. A datacenter is formed if any of its nodes is a member by its record or its disk, or let clients
-// in. Tickets that are out, and members that no client was let to, are a formation that goes on. Nodes of which nothing is known are returned: an empty
-// disk must have said so itself.
+// in. Tickets that are out, and members that no client was let to, are a formation that goes on. Members by their disks alone are written down as such and
+// open to clients again. Nodes of which nothing is known are returned: an empty disk must have said so itself.
 func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
 	l := &facts.Ledger{ClusterUID: p.Cluster.UID, Steps: p.now.Unix(), Members: map[string]string{}}
@@ -65,7 +94,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	}
 	formed, datacenters := map[string]bool{}, map[string]bool{}
 	var missing []string
-	forming, adopted := false, p.adoptionBegun()
+	forming, unpinned, adopted := false, false, p.adoptionBegun()
 	for _, n := range p.Records() {
 		agent, spec := n.CurrentAgent(), n.Record.Spec
 		l.Adopted = orElse(l.Adopted, spec.Cluster.AdoptedUID)
@@ -99,6 +128,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 			l.Members[n.Name] = agent.HostID
 			formed[spec.Datacenter] = true
 			l.TrafficAllowed = l.TrafficAllowed || agent.TrafficOpened
+			unpinned = true
 		default:
 			continue
 		}
@@ -106,7 +136,10 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		datacenters[spec.Datacenter] = true
 	}
 	l.Formed = slices.Sorted(maps.Keys(formed))
-	if forming {
+	if forming || unpinned {
+		if p.anyOpen() {
+			step.Kind = facts.StepAdoptRing // the system keyspaces are set before the first node opens
+		}
 		step.Datacenters = slices.Sorted(maps.Keys(datacenters))
 		step.Seeds = p.chooseSeeds(step.Wave(), nil)
 		if len(formed) > 0 {
@@ -125,6 +158,11 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 // adoptionBegun says that disks of the earlier cluster have been taken over: all nodes become members by their records then, one after the other.
 func (p *pass) adoptionBegun() bool {
 	return slices.ContainsFunc(p.Records(), func(n *facts.Node) bool { return n.Record.Spec.Member != nil })
+}
+
+// anyOpen says that the record of any node lets clients in.
+func (p *pass) anyOpen() bool {
+	return slices.ContainsFunc(p.Records(), func(n *facts.Node) bool { return n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen })
 }
 
 // gaveBack says that the agent of a node has acknowledged that the ticket which the record has is withdrawn.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,6 +115,35 @@ func TestWhatALostLedgerIsRebuiltFrom(t *testing.T) {
 				if l.Members[node] != id {
 					t.Errorf("members %v, want %v", l.Members, c.members)
 				}
+			}
+		})
+	}
+}
+
+// With the records gone too, the disks alone know who is a member: each gets a record, through which its pod can say so, before anything else is decided.
+func TestALostLedgerAndLostRecordsComeBackFromTheDisks(t *testing.T) {
+	for name, refused := range map[string]bool{"the spec is good": false, "the spec is refused": true} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			members := w.snapshot.Ledger.Members
+			w.snapshot.Ledger = nil
+			for _, n := range w.snapshot.Nodes {
+				n.Record, n.Pod, n.Agent = nil, nil, nil
+			}
+			w.held = map[string]v1alpha1.DiskState{first: v1alpha1.DiskMember, second: v1alpha1.DiskMember, third: v1alpha1.DiskMember}
+			if refused {
+				w.change(setting("no_such_setting", "1"))
+			}
+			plan := w.settle()
+			if refused {
+				if w.snapshot.Ledger != nil || len(w.snapshot.Records()) > 0 || len(plan.Blocked) != 1 || len(plan.Blocked[0].Nodes) != 3 {
+					t.Errorf("something was made by a spec that is refused:\n%s", plan)
+				}
+				return
+			}
+			w.wantOpen()
+			if !maps.Equal(w.snapshot.Ledger.Members, members) {
+				t.Errorf("members %v, were %v", w.snapshot.Ledger.Members, members)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,6 +40,8 @@ type world struct {
 	late map[string]bool
 	// lateDisk is what their JVM leaves on the disk.
 	lateDisk v1alpha1.DiskState
+	// held is what the volumes hold of nodes whose records forgot it.
+	held map[string]v1alpha1.DiskState
 }
 
 func newWorld(t *testing.T, datacenters ...v1alpha1.Datacenter) *world {
@@ -273,8 +276,8 @@ func (w *world) agents() {
 				ClusterUID: "cluster-uid", Node: name, PodUID: n.Pod.UID, Address: n.Pod.Status.PodIP, Disk: v1alpha1.DiskEmpty, Phase: v1alpha1.PhaseWaiting,
 				Process: facts.ProcessAbsent,
 			}
-			if disk := n.Record.Status.Disk; disk != "" {
-				w.running[n.Pod.UID].Disk = disk // another pod finds the same disk
+			if disk := cmp.Or(n.Record.Status.Disk, w.held[name]); disk != "" {
+				w.running[n.Pod.UID].Disk, w.running[n.Pod.UID].HostID = disk, hostID(name) // another pod finds the same disk
 			}
 		}
 		if w.absent[name] {
