@@ -157,7 +157,7 @@ func (p *pass) changeRecord(ctx context.Context, w cluster.Write, wanted *v1alph
 	}
 	seen, changed := n.Record.DeepCopy(), n.Record.DeepCopy()
 	seen.UID = "" // so that the uid is part of the patch
-	changed.Spec, changed.OwnerReferences = *wanted.Spec.DeepCopy(), wanted.OwnerReferences
+	changed.Spec, changed.OwnerReferences, changed.Annotations = *wanted.Spec.DeepCopy(), wanted.OwnerReferences, wanted.Annotations
 	if changed.Labels == nil {
 		changed.Labels = map[string]string{}
 	}

@@ -251,53 +251,6 @@ func TestWhenACertificateIsIssuedAgain(t *testing.T) {
 	}
 }
 
-func TestAnEndedPodIsLeftForPeopleToLookAt(t *testing.T) {
-	ended := func(ago ...time.Duration) func(w *world, pod *corev1.Pod) {
-		return func(w *world, pod *corev1.Pod) {
-			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
-			pod.CreationTimestamp = metav1.NewTime(w.now.Add(-time.Hour))
-			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
-			for _, d := range ago {
-				state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(w.now.Add(-d))}}
-				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{State: state})
-			}
-		}
-	}
-	for name, c := range map[string]struct {
-		change func(w *world, pod *corev1.Pod)
-		wake   time.Duration // 0: it is deleted
-	}{
-		"nothing ran in it":                  {ended(), 0},
-		"its containers ended long ago":      {ended(time.Minute, 2*time.Minute), 0},
-		"one has just ended":                 {ended(2*time.Second, time.Minute), 8 * time.Second},
-		"one has just ended, another before": {ended(time.Minute, 2*time.Second), 8 * time.Second},
-		"one ended ten seconds ago":          {ended(10 * time.Second), 0},
-		"it has just succeeded":              {func(w *world, pod *corev1.Pod) { ended(time.Second)(w, pod); pod.Status.Phase = corev1.PodSucceeded }, 9 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := formed(t)
-			c.change(w, w.snapshot.Nodes[second].Pod)
-			plan := next(w)
-			if c.wake > 0 {
-				wantWrites(t, plan, second)
-				if plan.Wake != c.wake {
-					t.Errorf("wakes in %s, want %s", plan.Wake, c.wake)
-				}
-				return
-			}
-			wantWrites(t, plan, second, "Delete Pod")
-			if why := plan.Writes[0].Why; why != "it has ended: Failed Evicted" {
-				t.Errorf("because %q", why)
-			}
-		})
-	}
-	w := formed(t)
-	w.snapshot.Nodes[second].Pod.Status.Phase = corev1.PodFailed
-	now := metav1.Now()
-	w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now
-	wantWrites(t, next(w), second)
-}
-
 // Pods of nodes that are to start anew go one at a time, each looked at live; those of nodes without a ticket go together.
 func TestPodsOfAnotherSpecAreMadeAnew(t *testing.T) {
 	image := func(name string) func(*v1alpha1.CassandraClusterSpec) {

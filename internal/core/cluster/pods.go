@@ -13,9 +13,6 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// finishedPodPause is how long a pod that has failed is left for people to look at before another takes its place.
-const finishedPodPause = 10 * time.Second
-
 // volumesAndPods gives every record its claims, its certificate and its pod. A claim that a member had is never made again: another disk under its name
 // would be an empty one.
 func volumesAndPods(p *pass) result {
@@ -204,12 +201,9 @@ func (p *pass) pod(n *facts.Node) {
 	}
 	switch n.Pod.Status.Phase {
 	case corev1.PodFailed, corev1.PodSucceeded:
-		if left := finishedAt(n.Pod).Add(finishedPodPause).Sub(p.now); left > 0 {
-			p.wakeIn(left)
-			return
-		}
-		p.write(deletePod(n.Pod, fmt.Sprintf("it has ended: %s %s", n.Pod.Status.Phase, n.Pod.Status.Reason)))
+		p.failedPod(n)
 	default:
+		p.forgetFailures(n)
 		if n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod) {
 			p.replacePod(n)
 		}
@@ -231,17 +225,4 @@ func (p *pass) replacePod(n *facts.Node) {
 		p.block("VolumesAndPods", "the_agent_says_that_the_node_is_not_up", []string{n.Name},
 			"the spec of node %s was corrected and its pod is to be made anew, but its agent does not answer: %s", n.Name, orElse(n.Unreachable, "no answer yet"))
 	}
-}
-
-// finishedAt is when the last container of a pod ended, or when the pod was made if none ever ran.
-func finishedAt(pod *corev1.Pod) time.Time {
-	last := pod.CreationTimestamp.Time
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for _, s := range list {
-			if s.State.Terminated != nil && s.State.Terminated.FinishedAt.After(last) {
-				last = s.State.Terminated.FinishedAt.Time
-			}
-		}
-	}
-	return last
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -142,22 +141,6 @@ func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
 		}
 	}
 	t.Error("no certificate is issued for the new record")
-}
-
-func TestAPodThatHasFailedGivesWayAfterAPause(t *testing.T) {
-	w := formed(t)
-	n := w.snapshot.Nodes["orders-dc1-r2-0"]
-	failed := n.Pod.UID
-	n.Pod.Status.Phase = corev1.PodFailed
-	n.Pod.CreationTimestamp = metav1.NewTime(w.now)
-	if plan := Next(w.snapshot, w.now); !plan.Idle() || plan.Wake >= lookAgain {
-		t.Fatalf("want a pause:\n%s", plan)
-	}
-	w.now = w.now.Add(finishedPodPause)
-	w.settle()
-	if n.Pod == nil || n.Pod.UID == failed {
-		t.Error("the failed pod was not replaced")
-	}
 }
 
 func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {

@@ -27,6 +27,14 @@ func list[T any](items []T, most int) string {
 	return strings.Join(words, ", ")
 }
 
+// ordinal is a number that counts, in words as far as they are short.
+func ordinal(n int) string {
+	if words := []string{"first", "second", "third"}; n >= 1 && n <= len(words) {
+		return words[n-1]
+	}
+	return fmt.Sprintf("%dth", n)
+}
+
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 func orElse[T ~string](value, fallback T) T {

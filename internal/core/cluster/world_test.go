@@ -218,7 +218,7 @@ func (w *world) apply(write Write) {
 	if have.UID != write.UID || have.ResourceVersion != write.ResourceVersion {
 		w.t.Fatalf("%s: written on %s/%s, it is %s/%s", write, write.UID, write.ResourceVersion, have.UID, have.ResourceVersion)
 	}
-	have.Spec = record.Spec
+	have.Spec, have.Annotations = record.Spec, record.Annotations
 	have.Generation++
 	have.ResourceVersion = w.version()
 }

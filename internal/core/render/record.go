@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,7 +38,7 @@ func Record(owner Owner, w Wanted, claims []v1alpha1.ClaimReference, adopted typ
 	}
 }
 
-// ForApply is what is applied to change an existing record: its identity and its whole spec, without what the API server or others own.
+// ForApply is what is applied to change an existing record: its identity, its annotations and its whole spec, without what the API server owns.
 func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNode {
 	return &v1alpha1.CassandraNode{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"},
@@ -45,6 +46,7 @@ func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNo
 			Name:            record.Name,
 			Namespace:       record.Namespace,
 			Labels:          nodeLabels(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name),
+			Annotations:     maps.Clone(record.Annotations),
 			Finalizers:      []string{v1alpha1.FinalizerNode},
 			OwnerReferences: owner.reference(),
 		},

@@ -54,7 +54,9 @@ type Machine struct {
 	// up says that the machine runs; linked that its kubelet reaches the API server.
 	up, linked bool
 	// scrapped says that it never comes back.
-	scrapped  bool
+	scrapped bool
+	// rejects is why kubelet refuses pods; no reason if it takes them.
+	rejects   failure
 	number    int
 	addresses int
 	ready     bool

@@ -87,7 +87,7 @@ func (k *Cluster) resume(m *Machine) {
 		}
 		k.judge(m)
 		for _, p := range k.onMachine(m) {
-			if p.stopping && p.sandbox == nil {
+			if p.stopping && p.sandbox == nil && (p.failed == nil || p.seen.DeletionTimestamp != nil) {
 				p.remove()
 				continue
 			}

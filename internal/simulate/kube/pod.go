@@ -30,9 +30,11 @@ type pod struct {
 	containers []*container
 	stopping   bool
 	gone       bool
-	kill       *timeline.Event
-	syncing    *timeline.Event
-	reporting  *timeline.Event
+	// failed says why the pod has failed, or will have when what runs in it has ended; nil if it has not.
+	failed    *failure
+	kill      *timeline.Event
+	syncing   *timeline.Event
+	reporting *timeline.Event
 }
 
 // container of a pod.
@@ -127,8 +129,13 @@ func (p *pod) look() {
 		// Deleted by force: kubelet ends what runs at once.
 		p.end()
 		delete(p.pods, p.seen.UID)
+	case p.failed != nil && p.sandbox == nil && p.seen.DeletionTimestamp != nil:
+		p.remove() // between its end and the word of it
+	case p.failed != nil:
 	case p.seen.DeletionTimestamp != nil:
 		p.stop()
+	case (first || p.sandbox == nil) && m.rejects.reason != "":
+		p.fail(m.rejects)
 	case first || p.sandbox == nil:
 		p.begin()
 	default:
@@ -271,6 +278,14 @@ func (p *pod) updateImages() {
 
 // stop ends the pod in order: the containers get SIGTERM, the sidecars when those have ended, and after the grace period what is left is killed.
 func (p *pod) stop() {
+	grace := 30 * time.Second
+	if s := p.seen.DeletionGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	p.stopWithin(grace)
+}
+
+func (p *pod) stopWithin(grace time.Duration) {
 	if p.stopping {
 		return
 	}
@@ -278,10 +293,6 @@ func (p *pod) stop() {
 	if p.sandbox == nil {
 		p.remove()
 		return
-	}
-	grace := 30 * time.Second
-	if s := p.seen.DeletionGracePeriodSeconds; s != nil {
-		grace = time.Duration(*s) * time.Second
 	}
 	p.kill = p.line.After(grace, "kill "+p.seen.Name, p.killAll)
 	for _, c := range p.containers {
@@ -329,6 +340,10 @@ func (p *pod) ended() {
 		p.line.Cancel(p.kill)
 		p.sandbox.Remove()
 		p.sandbox = nil
+		if p.failed != nil && p.seen.DeletionTimestamp == nil {
+			p.report()
+			return
+		}
 		p.line.After(p.soon(), "remove "+p.seen.Name, p.remove)
 	}
 }

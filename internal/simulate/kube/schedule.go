@@ -71,7 +71,7 @@ func (k *Cluster) unplaceable(p *pod, message string) {
 func (k *Cluster) podsOn(machine string) int {
 	n := 0
 	for _, p := range k.order {
-		if p.machineName() == machine {
+		if p.machineName() == machine && p.failed == nil {
 			n++
 		}
 	}
@@ -99,7 +99,7 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 				return err.Error()
 			}
 			for _, other := range k.order {
-				if other.seen.UID != pod.UID && other.machineName() == m.Name && other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
+				if other.seen.UID != pod.UID && other.failed == nil && other.machineName() == m.Name && other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
 					return "node(s) didn't match pod anti-affinity rules"
 				}
 			}

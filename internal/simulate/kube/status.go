@@ -16,7 +16,11 @@ func (p *pod) report() {
 			if p.gone || p.machine == nil || !p.machine.up || !p.machine.linked {
 				return
 			}
-			updateStatus(p.Cluster, p.object(), p.seen.UID, p.writeStatus)
+			write := p.writeStatus
+			if p.failed != nil && p.sandbox == nil {
+				write = p.writeFailure
+			}
+			updateStatus(p.Cluster, p.object(), p.seen.UID, write)
 		})
 	}
 }

@@ -31,7 +31,7 @@ var (
 
 // Catalogue of all scenarios by name.
 func Catalogue() []*Scenario {
-	return []*Scenario{
+	return append([]*Scenario{
 		scenario("create-1", "one node forms a ring of its own", oneNode),
 		scenario("create-3", "three racks of one node form a ring", threeRacks),
 		scenario("create-rack", "three nodes of one rack form a ring", oneRack),
@@ -70,7 +70,7 @@ func Catalogue() []*Scenario {
 		scenario("all-down", "all machines are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyMachine((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
 			Act{Name: "return", Do: everyMachine(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
-	}
+	}, recoverScenarios()...)
 }
 
 // Find a scenario by its name.

@@ -41,6 +41,8 @@ type oracle struct {
 	owners map[string]types.UID
 	// served are clusters that have let clients in.
 	served map[types.UID]bool
+	// pods that follow those that have failed.
+	pace pace
 }
 
 func newOracle(r *run) *oracle {
@@ -48,6 +50,7 @@ func newOracle(r *run) *oracle {
 		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{}, hostIDs: map[string]string{},
 		authorities: map[types.UID]string{}, served: map[types.UID]bool{}, owners: map[string]types.UID{}, lastWrite: world.Began,
 	}
+	o.pace = pace{oracle: o, nodes: map[string]*failing{}}
 	r.w.Watch(o.changed)
 	return o
 }
@@ -78,6 +81,7 @@ func (o *oracle) changed(e apiserver.Event) {
 	begunDeleting := e.Type == apiserver.Deleted || e.New.GetDeletionTimestamp() != nil && e.Old != nil && e.Old.GetDeletionTimestamp() == nil
 	switch object := e.New.(type) {
 	case *corev1.Pod:
+		o.pace.changed(e, object, byOperator)
 		if byOperator && begunDeleting {
 			o.podDeleted(object)
 		}
@@ -214,6 +218,7 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 		o.served[n.Spec.Cluster.UID] = true
 	}
 	if e.Type == apiserver.Deleted {
+		o.pace.forget(n.Name)
 		return
 	}
 	var old *v1alpha1.CassandraNode

@@ -1,0 +1,104 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// recoverScenarios are what happens to the pods, machines and programs of a ring that serves.
+func recoverScenarios() []*Scenario {
+	return []*Scenario{
+		scenario("pod-rejected", "a machine refuses the pod of a member for an hour, and takes it then", threeRacks,
+			Act{Name: "refuse", Do: refuse, Until: blockedWith("a_failed_pod_has_had_its_pause", "the third time", "OutOfcpu", "requested: 500"), Within: 15 * time.Minute},
+			Act{Name: "restart the operator", Do: restartOperator, Until: blockedWith("a_failed_pod_has_had_its_pause", "the 4th time"), Within: 15 * time.Minute},
+			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute}),
+		scenario("evicted", "a machine runs out of memory and evicts its pod", threeRacks,
+			Act{Name: "evict", Do: func(w *world.World) error {
+				w.Kube.Press(w.Kube.Machines()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, available: 41Mi.")
+				return nil
+			}, Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "wait", Until: again, Within: 15 * time.Minute}),
+		threeRacks.rejected("create-rejected", "a ring forms when a machine that refuses its pod takes it"),
+	}
+}
+
+// rejected is a scenario in which a machine refuses the first pod while the ring is to form.
+func (s shape) rejected(name, about string) *Scenario {
+	create := s.create()
+	out := scenario(name, about, s)
+	out.Acts = []Act{
+		{Name: "create", Do: func(w *world.World) error {
+			w.Kube.Reject(w.Kube.Machines()[0], "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices, which is unexpected")
+			return create.Do(w)
+		}, Until: blockedWith("a_failed_pod_has_had_its_pause", "the 4th time", "UnexpectedAdmissionError"), Within: 15 * time.Minute},
+		{Name: "take it", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: ready, Within: 15 * time.Minute},
+	}
+	return out
+}
+
+// refuse has the first machine refuse pods, and its pod be deleted.
+func refuse(w *world.World) error {
+	machine := w.Kube.Machines()[0]
+	w.Kube.Reject(machine, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 500, used: 1900, capacity: 2000")
+	return deleteFrom(w, machine)
+}
+
+// deleteFrom deletes the pods of a machine, in order.
+func deleteFrom(w *world.World, machine string) error {
+	for _, o := range w.Server.Objects("Pod") {
+		if pod := o.(*corev1.Pod); pod.Spec.NodeName == machine {
+			if err := w.Person().Delete(context.Background(), pod.DeepCopy()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// restartOperator ends every operator and starts one anew.
+func restartOperator(w *world.World) error {
+	for len(w.Operators()) > 0 {
+		w.Operators()[0].Kill()
+	}
+	w.StartOperator(world.Install)
+	return nil
+}
+
+// blockedWith says that a guard holds something back, for a reason with these words.
+func blockedWith(guard string, words ...string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := get(w)
+		if c == nil {
+			return false
+		}
+		for _, b := range c.Status.Blocked {
+			if b.Guard == guard && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) }) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// note remembers the time by a name.
+func note(name string) func(*world.World) error {
+	return func(w *world.World) error {
+		w.Notes[name] = w.Line.Now().Format(time.RFC3339Nano)
+		return nil
+	}
+}
+
+// since says that a time has passed since a note was made.
+func since(name string, d time.Duration) func(*world.World) bool {
+	return func(w *world.World) bool {
+		at, err := time.Parse(time.RFC3339Nano, w.Notes[name])
+		return err == nil && w.Line.Now().Sub(at) >= d
+	}
+}
