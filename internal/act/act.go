@@ -101,6 +101,8 @@ func (p *pass) do(ctx context.Context, w cluster.Write) error {
 		return p.apply(ctx, w)
 	case cluster.Delete:
 		return p.delete(ctx, w)
+	case cluster.DeleteByForce:
+		return p.deleteByForce(ctx, w)
 	case cluster.Hold, cluster.Release:
 		return p.finalizer(ctx, w)
 	case cluster.SetOwners:
@@ -173,7 +175,7 @@ func (p *pass) changeRecord(ctx context.Context, w cluster.Write, wanted *v1alph
 }
 
 // delete removes exactly the object that was seen. One that is gone already, or has given way to another, is what was wanted.
-func (p *pass) delete(ctx context.Context, w cluster.Write) error {
+func (p *pass) delete(ctx context.Context, w cluster.Write, how ...client.DeleteOption) error {
 	if w.UID == "" {
 		return errors.New("delete without the uid of what was seen")
 	}
@@ -181,7 +183,8 @@ func (p *pass) delete(ctx context.Context, w cluster.Write) error {
 	if w.ResourceVersion != "" {
 		preconditions.ResourceVersion = &w.ResourceVersion
 	}
-	err := p.Client.Delete(ctx, w.Object.DeepCopyObject().(client.Object), preconditions, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	how = append(how, preconditions, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := p.Client.Delete(ctx, w.Object.DeepCopyObject().(client.Object), how...)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}

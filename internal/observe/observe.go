@@ -231,29 +231,6 @@ func (r *Reader) volumes(ctx context.Context, s *facts.Snapshot) error {
 	return nil
 }
 
-// machines finds the machines that pods are on.
-func (r *Reader) machines(ctx context.Context, s *facts.Snapshot) error {
-	s.Machines = map[string]*corev1.Node{}
-	for _, n := range s.Nodes {
-		if n.Pod == nil || n.Pod.Spec.NodeName == "" {
-			continue
-		}
-		name := n.Pod.Spec.NodeName
-		if _, known := s.Machines[name]; known {
-			continue
-		}
-		machine := &corev1.Node{}
-		err := r.Cache.Get(ctx, client.ObjectKey{Name: name}, machine)
-		switch {
-		case err == nil:
-			s.Machines[name] = machine
-		case !apierrors.IsNotFound(err):
-			return fmt.Errorf("get machine %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
 // foreign looks for objects that have a name of ours and not our label. The cache does not hold those, so each name that is not among our objects is
 // asked for at the API server itself: that is once while a cluster is made.
 func (r *Reader) foreign(ctx context.Context, s *facts.Snapshot) error {

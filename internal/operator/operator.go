@@ -117,6 +117,7 @@ func add(m manager.Manager, o Options) error {
 	for _, object := range watched() {
 		b = b.Watches(object, handler.EnqueueRequestsFromMapFunc(ofCluster))
 	}
+	b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(ofMachine(m.GetClient())), builder.WithPredicates(telling()))
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("build controller: %w", err)
 	}
@@ -158,6 +159,15 @@ func Cached(object client.Object) bool {
 	return !byLabel(object) || object.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy
 }
 
+// outline is what counts of a machine: which one it is, what it is like, and whether it is there. The rest, such as the images that it has, is many times as
+// large.
+func outline(machine *corev1.Node) *corev1.Node {
+	out := &corev1.Node{TypeMeta: machine.TypeMeta, ObjectMeta: machine.ObjectMeta}
+	out.ManagedFields, out.Annotations = nil, nil
+	out.Spec.Taints, out.Status.Conditions = machine.Spec.Taints, machine.Status.Conditions
+	return out
+}
+
 // cacheOptions keep only what is ours: objects of other people never come into memory. Secrets are not watched at all.
 func cacheOptions(namespaces []string) cache.Options {
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})}
@@ -175,6 +185,12 @@ func cacheOptions(namespaces []string) cache.Options {
 			o.ByObject[object] = mine
 		}
 	}
+	o.ByObject[&corev1.Node{}] = cache.ByObject{Transform: func(in any) (any, error) {
+		if machine, ok := in.(*corev1.Node); ok {
+			return outline(machine), nil
+		}
+		return in, nil
+	}}
 	for _, n := range namespaces {
 		if o.DefaultNamespaces == nil {
 			o.DefaultNamespaces = map[string]cache.Config{}

@@ -29,6 +29,8 @@ func volumesAndPods(p *pass) result {
 		p.certificate(n)
 		p.pod(n)
 	}
+	p.leaveMachines("VolumesAndPods")
+	p.sayWhereDisksAre()
 	switch writes := len(p.plan.Writes) - before; {
 	case writes > 0:
 		return act("making volumes and pods: %s", plural(writes, "write"))
@@ -190,7 +192,7 @@ func (p *pass) pod(n *facts.Node) {
 		p.write(Write{Verb: Create, Object: pod})
 		return
 	}
-	if n.Pod.DeletionTimestamp != nil {
+	if n.Pod.DeletionTimestamp != nil || p.leaves(n) {
 		return
 	}
 	if metav1.GetControllerOf(n.Pod) == nil {

@@ -44,6 +44,9 @@ type world struct {
 	held map[string]v1alpha1.DiskState
 }
 
+// machine that all pods are on.
+const machine = "machine-1"
+
 func newWorld(t *testing.T, datacenters ...v1alpha1.Datacenter) *world {
 	t.Helper()
 	size := resource.MustParse("10Gi")
@@ -64,6 +67,10 @@ func newWorld(t *testing.T, datacenters ...v1alpha1.Datacenter) *world {
 			Cluster: cluster,
 			Install: facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent:test"},
 			Nodes:   map[string]*facts.Node{},
+			Machines: map[string]*corev1.Node{machine: {
+				ObjectMeta: metav1.ObjectMeta{Name: machine, Labels: map[string]string{corev1.LabelHostname: machine}},
+				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+			}},
 			Shared: facts.Shared{
 				Services: map[string]*corev1.Service{}, Budgets: map[string]*policyv1.PodDisruptionBudget{},
 				ServiceAccounts: map[string]*corev1.ServiceAccount{}, Roles: map[string]*rbacv1.Role{}, RoleBindings: map[string]*rbacv1.RoleBinding{},
@@ -139,7 +146,7 @@ func (w *world) do(write Write) {
 		w.put(write.Object)
 	case Apply:
 		w.apply(write)
-	case Delete:
+	case Delete, DeleteByForce:
 		w.remove(write)
 	case PutLedger:
 		l := write.Ledger.Copy()
@@ -190,7 +197,7 @@ func (w *world) put(object Object) {
 		w.node(o.Labels[v1alpha1.LabelNode]).Claims[o.Labels[v1alpha1.LabelVolume]] = &facts.Claim{Claim: o}
 	case *corev1.Pod:
 		n := w.node(o.Name)
-		o.Spec.NodeName = "machine"
+		o.Spec.NodeName = machine
 		o.Status.PodIP = fmt.Sprintf("10.0.0.%d", w.uids)
 		o.Status.Phase = corev1.PodRunning
 		n.Pod = o

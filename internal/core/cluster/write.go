@@ -26,6 +26,9 @@ const (
 	Apply Verb = "Apply"
 	// Delete removes an object by UID.
 	Delete Verb = "Delete"
+	// DeleteByForce removes a pod by UID without waiting for the machine that it is on, if that machine is gone for certain. The writer looks at the API
+	// server itself, just before, whether it is.
+	DeleteByForce Verb = "DeleteByForce"
 	// SetOwners replaces the owner references of an object, by UID and ResourceVersion.
 	SetOwners Verb = "SetOwners"
 	// Release takes our finalizer off an object, by UID. It is allowed to be gone already.
@@ -58,6 +61,8 @@ type Write struct {
 	Finalizer string `json:"finalizer,omitempty"`
 	// Ledger to put.
 	Ledger *facts.Ledger `json:"ledger,omitempty"`
+	// Machine that a pod is on which is deleted by force.
+	Machine string `json:"machine,omitempty"`
 	// Node whose certificate is issued.
 	Node string `json:"node,omitempty"`
 	// EventType is Normal or Warning.

@@ -28,7 +28,8 @@ type Snapshot struct {
 	Ledger *Ledger
 	// LedgerProblem says why a ledger that is there could not be read. Empty if it could.
 	LedgerProblem string
-	// Machines are the Kubernetes nodes that pods or volumes of the cluster are on, by name. One that is missing is gone.
+	// Machines are the Kubernetes nodes that pods of the cluster are on, and those where the volumes of its nodes without a place can be used, by name. One
+	// that is missing is gone.
 	Machines map[string]*corev1.Node
 	// Predecessor is true while objects of an earlier cluster of the same name and another uid still exist that must go before this one begins.
 	Predecessor []ObjectName

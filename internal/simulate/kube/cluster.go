@@ -55,6 +55,8 @@ type Machine struct {
 	up, linked bool
 	// scrapped says that it never comes back.
 	scrapped bool
+	// out says that it has the taint which says that it is out of service.
+	out bool
 	// rejects is why kubelet refuses pods; no reason if it takes them.
 	rejects   failure
 	number    int
@@ -94,14 +96,7 @@ func New(line *timeline.Timeline, c client.Client, runtime Runtime, o Options) (
 		}
 	}
 	for _, m := range k.machines {
-		if err := k.client.Create(context.Background(), m.object()); err != nil {
-			return nil, fmt.Errorf("create machine %s: %w", m.Name, err)
-		}
-		at := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
-		update(k, at, k.uidOf(at), func(n *corev1.Node) bool {
-			n.Spec.Taints = nil // the machine is ready
-			return true
-		})
+		k.register(m)
 	}
 	return k, nil
 }

@@ -85,6 +85,7 @@ func (k *Cluster) resume(m *Machine) {
 		if !m.up || !m.linked {
 			return
 		}
+		k.register(m)
 		k.judge(m)
 		for _, p := range k.onMachine(m) {
 			if p.stopping && p.sandbox == nil && (p.failed == nil || p.seen.DeletionTimestamp != nil) {
@@ -135,9 +136,10 @@ func (k *Cluster) judge(m *Machine) {
 		return true
 	})
 	update(k, node, k.uidOf(node), func(n *corev1.Node) bool {
-		n.Spec.Taints = nil
+		n.Spec.Taints = without(n.Spec.Taints, corev1.TaintNodeUnreachable)
 		if !heard {
-			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}, {Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+			n.Spec.Taints = append(n.Spec.Taints,
+				corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
 		}
 		return true
 	})

@@ -80,7 +80,7 @@ func (k *Cluster) podsOn(machine string) int {
 
 // unfit says why a machine cannot take a pod; empty if it can.
 func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim, m *Machine) string {
-	if !m.ready {
+	if !m.ready || m.out {
 		return "node(s) had untolerated taint {node.kubernetes.io/unreachable: }"
 	}
 	has := labels.Set(m.object().Labels)

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,6 +83,9 @@ func (o *oracle) changed(e apiserver.Event) {
 	switch object := e.New.(type) {
 	case *corev1.Pod:
 		o.pace.changed(e, object, byOperator)
+		if byOperator && e.Type != apiserver.Added {
+			o.forced(object)
+		}
 		if byOperator && begunDeleting {
 			o.podDeleted(object)
 		}
@@ -118,6 +122,25 @@ func (o *oracle) podDeleted(p *corev1.Pod) {
 	}
 	if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) {
 		o.violated("I1: the operator deletes pod %s, whose node is NORMAL", p.Name)
+	}
+}
+
+// forced: no pod is taken out of the API server without the word of its kubelet, unless its machine is gone for certain or has ended it.
+func (o *oracle) forced(p *corev1.Pod) {
+	grace := p.DeletionGracePeriodSeconds
+	if p.DeletionTimestamp == nil || grace == nil || *grace > 0 || p.Spec.NodeName == "" || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
+		return
+	}
+	machine, there := o.w.Server.Object("Node", types.NamespacedName{Name: p.Spec.NodeName}).(*corev1.Node)
+	if !there {
+		return
+	}
+	silent := unheard(o.w, machine.Name)
+	if !silent || !slices.ContainsFunc(machine.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
+		o.violated("proof: the operator deletes pod %s by force, and nobody has said that machine %s is gone", p.Name, machine.Name)
+	}
+	if s := o.sandbox(p.UID); s != nil && s.JVM() != nil {
+		o.violated("proof: the operator deletes pod %s by force, whose JVM lives", p.Name)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -25,6 +27,34 @@ func recoverScenarios() []*Scenario {
 				return nil
 			}, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "wait", Until: again, Within: 15 * time.Minute}),
+		scenario("stuck", "a lost machine keeps the pod of a node that is told to stop, until somebody says that it is gone; then it comes back with its disk", threeRacks,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0", "orders-dc1-r1-0", "out-of-service"), Within: 10 * time.Minute},
+			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) },
+				Until: blockedWith("a_silent_machine_is_proven_gone", "that are told to stop"), Within: 10 * time.Minute},
+			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			Act{Name: "say that it is gone", Do: first((*kube.Cluster).Taint), Until: blockedWith("the_machine_of_a_disk_is_there", "m-a-0", "which is gone"), Within: 10 * time.Minute},
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Untaint(name); k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
+		scenario("unregistered", "the Node object of a lost machine is deleted, and the machine comes back with its disk", threeRacks,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) },
+				Until: blockedWith("the_machine_of_a_disk_is_there", "m-a-0", "which is gone"), Within: 10 * time.Minute},
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
+		scenario("partition-long", "a machine is cut off from the API server for an hour while its JVM serves, and its pod is told to stop", threeRacks,
+			Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Machines()[0], false); return nil },
+				Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0"), Within: 10 * time.Minute},
+			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) }, Until: serves(3), Within: 10 * time.Minute},
+			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			Act{Name: "the JVM still serves", Until: serves(3), Within: time.Minute},
+			Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Machines()[0]); return nil }, Until: again, Within: 15 * time.Minute}),
+		scenario("unregistered-alive", "somebody deletes the Node object of a machine that lives", threeRacks,
+			Act{Name: "delete the Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) },
+				Until: blockedWith("nothing_answers_from_a_machine_that_is_gone", "m-a-0", "answers from there"), Within: 10 * time.Minute},
+			Act{Name: "its kubelet starts again", Do: first(func(k *kube.Cluster, name string) { k.Heal(name) }), Until: again, Within: 15 * time.Minute}),
+		scenario("delete-stuck", "a ring is deleted of which a machine is lost, which somebody says is gone", threeRacks,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "delete", Do: remove, Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0"), Within: 20 * time.Minute},
+			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) }, Until: gone, Within: 20 * time.Minute, Despite: true}),
 		threeRacks.rejected("create-rejected", "a ring forms when a machine that refuses its pod takes it"),
 	}
 }
@@ -69,6 +99,27 @@ func restartOperator(w *world.World) error {
 	}
 	w.StartOperator(world.Install)
 	return nil
+}
+
+// first does something to the first machine.
+func first(do func(*kube.Cluster, string)) func(*world.World) error {
+	return func(w *world.World) error {
+		do(w.Kube, w.Kube.Machines()[0])
+		return nil
+	}
+}
+
+// serves says that so many JVMs are NORMAL and open for clients, whatever the cluster says of them.
+func serves(n int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		serving := 0
+		for _, s := range w.Pods.Sandboxes() {
+			if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) && j.NativeOpen() {
+				serving++
+			}
+		}
+		return serving == n
+	}
 }
 
 // blockedWith says that a guard holds something back, for a reason with these words.

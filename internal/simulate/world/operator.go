@@ -190,7 +190,7 @@ func (o *Operator) show(e apiserver.Event) {
 	if e.Type != apiserver.Deleted {
 		now = e.New
 	}
-	wakes := operator.Wakes(old, now)
+	wakes := operator.Wakes(o.cache, old, now)
 	if f := o.w.Faults.Skip; f != nil && len(wakes) > 0 && f(o, e.Kind) {
 		return
 	}
