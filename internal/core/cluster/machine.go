@@ -51,12 +51,12 @@ func (p *pass) sayWhatWouldProveIt(step string, machine *corev1.Node, nodes []*f
 	for i, n := range nodes {
 		names[i] = n.Name
 	}
-	left := "nothing is done to their pods"
+	stay := ""
 	if slices.ContainsFunc(nodes, func(n *facts.Node) bool { return n.Pod.DeletionTimestamp != nil }) {
-		left = "their pods stay, those too that are told to stop"
+		stay = ", told to stop or not"
 	}
-	p.block(step, "a_silent_machine_is_proven_gone", names, "machine %s %s; whether Cassandra runs there nobody knows, so of node %s %s. %s",
-		machine.Name, notReady(machine), list(names, 5), left, proof(machine.Name))
+	p.block(step, "a_silent_machine_is_proven_gone", names, "machine %s %s. Nobody knows whether Cassandra still runs there, so nothing is done to pod %s%s. %s",
+		machine.Name, notReady(machine), list(names, 5), stay, proof(machine.Name))
 }
 
 // notReady says since when a machine is not ready, and why.

@@ -30,7 +30,7 @@ func recoverScenarios() []*Scenario {
 		scenario("stuck", "a lost machine keeps the pod of a node that is told to stop, until somebody says that it is gone; then it comes back with its disk", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0", "orders-dc1-r1-0", "out-of-service"), Within: 10 * time.Minute},
 			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) },
-				Until: blockedWith("a_silent_machine_is_proven_gone", "that are told to stop"), Within: 10 * time.Minute},
+				Until: blockedWith("a_silent_machine_is_proven_gone", "told to stop or not"), Within: 10 * time.Minute},
 			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
 			Act{Name: "say that it is gone", Do: first((*kube.Cluster).Taint), Until: blockedWith("the_machine_of_a_disk_is_there", "m-a-0", "which is gone"), Within: 10 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Untaint(name); k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),

@@ -1,0 +1,183 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// lost is a world of three machines, the second of which has fallen silent with its agent.
+func lost(t *testing.T) *world {
+	t.Helper()
+	w := formed(t)
+	for _, name := range three {
+		w.machine("of-"+name, corev1.ConditionTrue)
+		w.snapshot.Nodes[name].Pod.Spec.NodeName = "of-" + name
+		w.snapshot.Nodes[name].Claims[v1alpha1.VolumeData].Volume = volumeOn("of-" + name)
+	}
+	w.machine("of-"+second, corev1.ConditionUnknown)
+	w.absent[second], w.snapshot.Nodes[second].Agent = true, nil
+	return w
+}
+
+func (w *world) machine(name string, ready corev1.ConditionStatus, taints ...string) {
+	m := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	m.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: ready, Reason: "KubeletNotReady", Message: "container runtime is down",
+		LastTransitionTime: metav1.NewTime(time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC)),
+	}}
+	for _, key := range taints {
+		m.Spec.Taints = append(m.Spec.Taints, corev1.Taint{Key: key})
+	}
+	w.snapshot.Machines[name] = m
+}
+
+func volumeOn(machine string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{
+		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{machine}}},
+		}}}},
+	}}
+}
+
+func TestAPodOnALostMachine(t *testing.T) {
+	node := func(w *world) string { return "of-" + second }
+	for name, c := range map[string]struct {
+		change func(w *world)
+		forced bool
+		guard  string
+		words  []string
+	}{
+		"that is silent": {
+			func(*world) {}, false, "a_silent_machine_is_proven_gone",
+			[]string{"machine of-" + second + " has not been heard of since about 2026-11-20T11:00:00Z", "so nothing is done to pod " + second + ". If the machine is gone for good, say so",
+				"delete its Node object", "kubectl taint node of-" + second + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"},
+		},
+		"that is silent, told to stop": {
+			func(w *world) { now := metav1.NewTime(w.now); w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now }, false,
+			"a_silent_machine_is_proven_gone", []string{"nothing is done to pod " + second + ", told to stop or not."},
+		},
+		"that says that it is not ready": {
+			func(w *world) { w.machine(node(w), corev1.ConditionFalse) }, false, "a_silent_machine_is_proven_gone",
+			[]string{"is not ready since 2026-11-20T11:00:00Z: container runtime is down. Nobody knows"},
+		},
+		"that is ready":                  {func(w *world) { w.machine(node(w), corev1.ConditionTrue) }, false, "", nil},
+		"that says nothing of itself":    {func(w *world) { w.snapshot.Machines[node(w)].Status.Conditions = nil }, false, "", nil},
+		"that has no Node object":        {func(w *world) { delete(w.snapshot.Machines, node(w)) }, true, "", nil},
+		"that is out of service":         {func(w *world) { w.machine(node(w), corev1.ConditionUnknown, corev1.TaintNodeOutOfService) }, true, "", nil},
+		"that was tainted and is ready":  {func(w *world) { w.machine(node(w), corev1.ConditionTrue, corev1.TaintNodeOutOfService) }, false, "", nil},
+		"of which nobody has asked yet":  {func(w *world) { delete(w.snapshot.Machines, node(w)); w.snapshot.Nodes[second].Asking = true }, false, "", nil},
+		"that has none, without a place": {func(w *world) { w.snapshot.Nodes[second].Pod.Spec.NodeName = ""; delete(w.snapshot.Machines, node(w)) }, false, "the_machine_of_a_disk_is_there", nil},
+		"that has none, told to stop": {
+			func(w *world) {
+				delete(w.snapshot.Machines, node(w))
+				now := metav1.NewTime(w.now)
+				w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now
+			}, true, "", nil,
+		},
+		"that has none, without a record": {func(w *world) {
+			delete(w.snapshot.Machines, node(w))
+			w.snapshot.Nodes[second].Record.DeletionTimestamp = &metav1.Time{Time: w.now}
+		}, true, "", nil},
+		"that has none, failed": {
+			func(w *world) { delete(w.snapshot.Machines, node(w)); w.fail(second, "NodeLost", "") }, true, "", nil,
+		},
+		"that has none, and its agent answers": {
+			func(w *world) {
+				delete(w.snapshot.Machines, node(w))
+				w.snapshot.Nodes[second].Agent = w.running[w.snapshot.Nodes[second].Pod.UID]
+			}, false,
+			"nothing_answers_from_a_machine_that_is_gone", []string{"machine of-" + second + " is gone: it has no Node object, but the agent of node " + second + " answers from there"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := lost(t)
+			c.change(w)
+			plan := next(w)
+			i := slices.IndexFunc(plan.Writes, func(w Write) bool { return w.Verb == DeleteByForce })
+			if (i >= 0) != c.forced {
+				t.Fatalf("forced %v, want %v:\n%s", i >= 0, c.forced, plan)
+			}
+			if c.forced {
+				if write := plan.Writes[i]; write.Machine != node(w) || write.UID != w.snapshot.Nodes[second].Pod.UID || write.Object.GetName() != second {
+					t.Errorf("%+v", write)
+				}
+			}
+			if slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == Delete }) {
+				t.Errorf("a pod is told to stop:\n%s", plan)
+			}
+			wantBlocked(t, plan, c.guard, c.words...)
+		})
+	}
+}
+
+// wantBlocked wants one guard at most to hold something of the second node back, with these words.
+func wantBlocked(t *testing.T, plan Plan, guard string, words ...string) {
+	t.Helper()
+	if guard == "" {
+		if len(plan.Blocked) > 0 {
+			t.Errorf("blocked %+v", plan.Blocked)
+		}
+		return
+	}
+	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != guard || !slices.Equal(plan.Blocked[0].Nodes, []string{second}) {
+		t.Fatalf("blocked %+v, want %s of %s", plan.Blocked, guard, second)
+	}
+	for _, word := range words {
+		if !strings.Contains(plan.Blocked[0].Message, word) {
+			t.Errorf("message %q does not say %q", plan.Blocked[0].Message, word)
+		}
+	}
+}
+
+func TestTheMachineOfADisk(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *world)
+		words  []string // nothing is said without
+	}{
+		"is gone": {
+			func(w *world) { delete(w.snapshot.Machines, "of-"+second) },
+			[]string{"volume pv of claim data-" + second + ", which node " + second + " has its data on, can be used on machine of-" + second + " alone, which is gone; the node waits"},
+		},
+		"is out of service": {func(w *world) { w.machine("of-"+second, corev1.ConditionUnknown, corev1.TaintNodeOutOfService) }, []string{"alone, which is gone"}},
+		"is silent":         {func(*world) {}, []string{"alone, which has not been heard of since about 2026-11-20T11:00:00Z; the node waits until it is back"}},
+		"is there":          {func(w *world) { w.machine("of-"+second, corev1.ConditionTrue) }, nil},
+		"says nothing":      {func(w *world) { w.snapshot.Machines["of-"+second].Status.Conditions = nil }, nil},
+		"is any machine":    {func(w *world) { w.snapshot.Nodes[second].Claims[v1alpha1.VolumeData].Volume.Spec.NodeAffinity = nil }, nil},
+		"is not known yet":  {func(w *world) { w.snapshot.Nodes[second].Claims[v1alpha1.VolumeData].Volume = nil }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, pod := range []bool{false, true} {
+				w := lost(t)
+				if w.snapshot.Nodes[second].Pod.Spec.NodeName = ""; !pod {
+					w.snapshot.Nodes[second].Pod = nil
+				}
+				c.change(w)
+				guard := "the_machine_of_a_disk_is_there"
+				if c.words == nil {
+					guard = ""
+				}
+				wantBlocked(t, next(w), guard, c.words...)
+			}
+		})
+	}
+}
+
+func TestADeletedClusterLeavesLostMachines(t *testing.T) {
+	w := lost(t)
+	now := metav1.NewTime(w.now)
+	w.snapshot.Cluster.DeletionTimestamp = &now
+	plan := next(w)
+	wantBlocked(t, plan, "a_silent_machine_is_proven_gone", "of-"+second)
+	if plan.Blocked[0].Step != "Deletion" {
+		t.Errorf("blocked %+v", plan.Blocked)
+	}
+	delete(w.snapshot.Machines, "of-"+second)
+	wantWrites(t, next(w), second, "Apply CassandraNode", "DeleteByForce Pod")
+}

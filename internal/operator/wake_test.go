@@ -1,0 +1,93 @@
+package operator
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+func TestAMachineWakesTheClustersOnIt(t *testing.T) {
+	pod := func(name, cluster, machine string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: cluster}},
+			Spec:       corev1.PodSpec{NodeName: machine},
+		}
+	}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	view := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		pod("a-0", "a", "m1"), pod("a-1", "a", "m2"), pod("b-0", "b", "m2"), pod("c-0", "c", ""), pod("d-0", "d", "m1"), pod("d-1", "d", "m1"),
+	).Build()
+	machine := func(change func(*corev1.Node)) *corev1.Node {
+		m := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "one", Labels: map[string]string{"zone": "a"}}}
+		m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}}
+		if change != nil {
+			change(m)
+		}
+		return m
+	}
+	silent := func(m *corev1.Node) { m.Status.Conditions[0].Status = corev1.ConditionUnknown }
+	taint := func(key string) func(*corev1.Node) {
+		return func(m *corev1.Node) { silent(m); m.Spec.Taints = []corev1.Taint{{Key: key}} }
+	}
+	for name, c := range map[string]struct {
+		old, now *corev1.Node
+		wakes    bool
+	}{
+		"is new":                 {nil, machine(nil), true},
+		"is gone":                {machine(nil), nil, true},
+		"falls silent":           {machine(nil), machine(silent), true},
+		"is silent from now on":  {machine(func(m *corev1.Node) { m.Status.Conditions = nil }), machine(silent), false},
+		"is out of service":      {machine(silent), machine(taint(corev1.TaintNodeOutOfService)), true},
+		"has another taint":      {machine(silent), machine(taint(corev1.TaintNodeUnreachable)), false},
+		"is another of the name": {machine(nil), machine(func(m *corev1.Node) { m.UID = "two" }), true},
+		"has another label":      {machine(nil), machine(func(m *corev1.Node) { m.Labels["zone"] = "b" }), true},
+		"is alive":               {machine(nil), machine(func(m *corev1.Node) { m.Status.Conditions[0].LastHeartbeatTime = metav1.Now() }), false},
+		"is short of disk":       {machine(nil), machine(func(m *corev1.Node) { m.Status.Conditions[1].Status = corev1.ConditionTrue }), false},
+	} {
+		var old, now client.Object
+		if c.old != nil {
+			old = c.old
+		}
+		if c.now != nil {
+			now = c.now
+		}
+		var want []types.NamespacedName
+		if c.wakes {
+			for _, cluster := range []string{"a", "c", "d"} {
+				want = append(want, types.NamespacedName{Namespace: "shop", Name: cluster})
+			}
+		}
+		if got := Wakes(view, old, now); !slices.Equal(got, want) {
+			t.Errorf("a machine that %s wakes %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestTheOutlineOfAMachineHasWhatIsDecidedOn(t *testing.T) {
+	m := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "one", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"long": "text"}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}, ProviderID: "x"},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}, Images: []corev1.ContainerImage{{SizeBytes: 1}}},
+	}
+	got := outline(m)
+	if got.Name != "m1" || got.UID != "one" || got.ResourceVersion != "7" || got.Labels["zone"] != "a" || len(got.Spec.Taints) != 1 || len(got.Status.Conditions) != 1 {
+		t.Errorf("%+v lacks something", got)
+	}
+	if got.Annotations != nil || got.Status.Images != nil || got.Spec.ProviderID != "" {
+		t.Errorf("%+v has more than is needed", got)
+	}
+	if m.Annotations == nil {
+		t.Error("the object of the watch was changed")
+	}
+}
