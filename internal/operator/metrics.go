@@ -19,6 +19,7 @@ type Metrics struct {
 	stalled *prometheus.GaugeVec
 	open    *prometheus.GaugeVec
 	writes  *prometheus.CounterVec
+	failed  *prometheus.CounterVec
 	pass    prometheus.Histogram
 }
 
@@ -33,11 +34,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		open:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_open_step", Help: "1 while a step of a cluster is open."}, of),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "helenus_writes_total", Help: "Writes to the API server by verb."},
 			[]string{"verb"}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "helenus_failed_passes_total", Help: "Passes over a cluster that failed by an error of the API server."}, of),
 		pass: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "helenus_pass_seconds", Help: "Duration of a pass over one cluster.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
 	}
-	registry.MustRegister(m.nodes, m.ready, m.blocked, m.stalled, m.open, m.writes, m.pass)
+	registry.MustRegister(m.nodes, m.ready, m.blocked, m.stalled, m.open, m.writes, m.failed, m.pass)
 	return m
 }
 
@@ -61,12 +63,18 @@ func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan clus
 	m.pass.Observe(took.Seconds())
 }
 
+// Failed counts a pass that failed.
+func (m *Metrics) Failed(key types.NamespacedName) {
+	m.failed.WithLabelValues(key.Namespace, key.Name).Inc()
+}
+
 // Forget drops the figures of a cluster that is gone.
 func (m *Metrics) Forget(key types.NamespacedName) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
 	for _, g := range []*prometheus.GaugeVec{m.nodes, m.ready, m.blocked, m.stalled, m.open} {
 		g.DeletePartialMatch(labels)
 	}
+	m.failed.DeletePartialMatch(labels)
 }
 
 func flag(b bool) float64 {

@@ -29,6 +29,8 @@ const (
 	passInterval = time.Second
 	// behindPause is when to look again if the event that the cache waits for is lost.
 	behindPause = 2 * time.Second
+	// longestPause is the longest time between two passes that fail, if nothing happens to the cluster in between.
+	longestPause = time.Minute
 )
 
 // Reconciler makes passes: observe, decide, act, report.
@@ -50,6 +52,9 @@ type memory struct {
 	store   consistency.Store
 	last    time.Time
 	line    string
+	// failures are passes in a row that have failed, under the spec of a generation.
+	failures   int
+	generation int64
 }
 
 func (r *Reconciler) memory(key types.NamespacedName) *memory {
@@ -89,35 +94,67 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		ctrl.LoggerFrom(ctx).V(1).Info("waiting for the cache", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: behindPause}, nil
 	case err != nil:
-		return ctrl.Result{}, err
+		pause := m.failed()
+		r.Metrics.Failed(key)
+		ctrl.LoggerFrom(ctx).Error(err, "observe the cluster", "again", pause.String())
+		return ctrl.Result{RequeueAfter: pause}, nil
 	case snapshot == nil:
 		r.Reader.Forget(key)
 		r.Metrics.Forget(key)
 		r.forget(key)
 		return ctrl.Result{}, nil
 	}
+	if m.generation != snapshot.Cluster.Generation {
+		m.generation, m.failures = snapshot.Cluster.Generation, 0
+	}
 	plan := cluster.Next(snapshot, started)
 	confirm := func(ctx context.Context) error { return r.Reader.Confirm(ctx, snapshot) }
 	done := r.Writer.Do(ctx, snapshot, plan, confirm, &m.store)
 	published := r.publish(ctx, snapshot, plan, done, started, &m.store)
 	r.Metrics.Observe(key, snapshot, plan, done, r.Now().Sub(started))
-	m.log(ctrl.LoggerFrom(ctx), plan, done)
-	return outcome(plan, errors.Join(done.Err, done.Rejected), published)
+	raced, failed := sorted(done.Err, done.Rejected, published)
+	again := m.again(plan.Wake, raced, failed)
+	if failed != nil {
+		r.Metrics.Failed(key)
+	}
+	m.log(ctrl.LoggerFrom(ctx), plan, done, again, raced, failed)
+	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// outcome says when to look again. A write that lost a race is no error: what it raced with wakes us, and we look again soon in any case.
-func outcome(plan cluster.Plan, failed, published error) (ctrl.Result, error) {
-	again := plan.Wake
-	for _, err := range []error{failed, published} {
+// sorted tells writes that lost a race from those that failed.
+func sorted(errs ...error) (raced, failed error) {
+	for _, err := range errs {
 		switch {
 		case err == nil:
 		case lostRace(err):
-			again = passInterval
+			raced = errors.Join(raced, err)
 		default:
-			return ctrl.Result{}, err
+			failed = errors.Join(failed, err)
 		}
 	}
-	return ctrl.Result{RequeueAfter: again}, nil
+	return raced, failed
+}
+
+// again says when to look at the cluster again. A write that lost a race is no failure: what it raced with wakes us, and we look again soon in any case. After
+// others the pauses grow, so that an API server that has trouble, or a right that is lacking, is not asked every second for ever; what happens to the cluster
+// wakes us all the same. Nothing of this is left to the queue, whose own pauses begin anew whenever a pass is put off.
+func (m *memory) again(wake time.Duration, raced, failed error) time.Duration {
+	if failed != nil {
+		return m.failed()
+	}
+	m.failures = 0
+	if raced != nil {
+		return passInterval
+	}
+	return wake
+}
+
+// failed counts a pass that has failed, and says when to try again.
+func (m *memory) failed() time.Duration {
+	const doublings = 6 // 64 s, more than the longest
+	pause := min(passInterval<<min(m.failures, doublings), longestPause)
+	m.failures++
+	return pause
 }
 
 func lostRace(err error) bool {
@@ -167,7 +204,7 @@ func released(s *facts.Snapshot) bool {
 }
 
 // log writes one line for a pass, with the result of every step, if it did something or came to another result than the pass before.
-func (m *memory) log(log logr.Logger, plan cluster.Plan, done act.Result) {
+func (m *memory) log(log logr.Logger, plan cluster.Plan, done act.Result, again time.Duration, raced, failed error) {
 	steps := make([]any, 0, 2*len(plan.Steps))
 	line := ""
 	for _, step := range plan.Steps {
@@ -190,10 +227,10 @@ func (m *memory) log(log logr.Logger, plan cluster.Plan, done act.Result) {
 		steps = append(steps, "wrote", writes)
 	}
 	switch {
-	case done.Err != nil && lostRace(done.Err):
-		log.Info("pass", append(steps, "again", done.Err.Error())...)
-	case done.Err != nil:
-		log.Error(done.Err, "pass", steps...)
+	case failed != nil:
+		log.Error(failed, "pass", append(steps, "again", again.String())...)
+	case raced != nil:
+		log.Info("pass", append(steps, "lost a race", raced.Error())...)
 	case len(writes) > 0 || line != m.line:
 		log.Info("pass", steps...)
 	}

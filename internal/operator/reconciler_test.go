@@ -1,0 +1,151 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/observe"
+)
+
+// clockwork is a reconciler of a cluster whose writes and reads fail as is said, and a clock that the test moves.
+type clockwork struct {
+	*Reconciler
+	client client.Client
+	now    time.Time
+	writes error
+	reads  error
+}
+
+func newClockwork(t *testing.T) *clockwork {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &clockwork{now: at()}
+	c.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(someCluster()).WithStatusSubresource(&v1alpha1.CassandraCluster{}).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, w client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			if c.writes != nil {
+				return c.writes
+			}
+			return w.Create(ctx, o, options...)
+		},
+		List: func(ctx context.Context, w client.WithWatch, l client.ObjectList, options ...client.ListOption) error {
+			if c.reads != nil {
+				return c.reads
+			}
+			return w.List(ctx, l, options...)
+		},
+	}).Build()
+	now := func() time.Time { return c.now }
+	c.Reconciler = &Reconciler{
+		Reader: &observe.Reader{Cache: c.client, Live: c.client, Agents: &observe.Agents{}, Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: now},
+		Writer: &act.Writer{Client: c.client, Live: c.client, Now: now},
+		Status: c.client, Metrics: NewMetrics(prometheus.NewRegistry()), Now: now,
+	}
+	return c
+}
+
+// pauses makes passes, each when the one before asked for it, and returns what each asked for.
+func (c *clockwork) pauses(t *testing.T, passes int) []time.Duration {
+	t.Helper()
+	var out []time.Duration
+	for range passes {
+		result, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: orders})
+		if err != nil {
+			t.Fatalf("the queue would choose the pause: %v", err)
+		}
+		out = append(out, result.RequeueAfter)
+		c.now = c.now.Add(result.RequeueAfter)
+	}
+	return out
+}
+
+func seconds(n ...int) []time.Duration {
+	out := make([]time.Duration, len(n))
+	for i := range n {
+		out[i] = time.Duration(n[i]) * time.Second
+	}
+	return out
+}
+
+func want(t *testing.T, what string, got, want []time.Duration) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: pauses of %v, want %v", what, got, want)
+	}
+}
+
+func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
+	broken := apierrors.NewInternalError(errors.New("etcd has no leader"))
+	t.Run("writes", func(t *testing.T) {
+		c := newClockwork(t)
+		c.writes = broken
+		want(t, "failing", c.pauses(t, 9), seconds(1, 2, 4, 8, 16, 32, 60, 60, 60))
+		c.writes = nil
+		if c.pauses(t, 1); c.known(orders).failures != 0 {
+			t.Error("a pass that succeeds does not end the failures")
+		}
+		c.writes = broken
+		if err := c.client.DeleteAllOf(t.Context(), &corev1.Service{}, client.InNamespace(orders.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "failing again", c.pauses(t, 3), seconds(1, 2, 4))
+	})
+	t.Run("reads", func(t *testing.T) {
+		c := newClockwork(t)
+		c.reads = broken
+		want(t, "failing", c.pauses(t, 8), seconds(1, 2, 4, 8, 16, 32, 60, 60))
+	})
+	t.Run("until the spec changes", func(t *testing.T) {
+		c := newClockwork(t)
+		c.writes = broken
+		c.pauses(t, 8)
+		changed := &v1alpha1.CassandraCluster{}
+		if err := c.client.Get(t.Context(), orders, changed); err != nil {
+			t.Fatal(err)
+		}
+		changed.Generation++
+		if err := c.client.Update(t.Context(), changed); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "under another spec", c.pauses(t, 3), seconds(1, 2, 4))
+	})
+	t.Run("and races are none", func(t *testing.T) {
+		c := newClockwork(t)
+		c.writes = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("x").GroupResource(), "x", errors.New("changed"))
+		want(t, "losing", c.pauses(t, 5), seconds(1, 1, 1, 1, 1))
+	})
+	t.Run("and do not keep an event waiting", func(t *testing.T) {
+		c := newClockwork(t)
+		c.writes = broken
+		c.pauses(t, 8)
+		c.now = c.now.Add(-longestPause + passInterval) // an event wakes the cluster a second after the last pass
+		c.writes = nil
+		if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: orders}); err != nil {
+			t.Fatal(err)
+		}
+		ledger := v1alpha1.LedgerName("orders")
+		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: ledger}, &corev1.ConfigMap{}); err != nil {
+			t.Errorf("the pass did nothing: %v", err)
+		}
+	})
+}
