@@ -19,7 +19,7 @@ func volumesAndPods(p *pass) result {
 	before := len(p.plan.Writes)
 	waiting := 0
 	for _, n := range p.Records() {
-		if n.Record.DeletionTimestamp != nil {
+		if n.Record.DeletionTimestamp != nil || p.unwanted[n.Name] {
 			continue
 		}
 		if !p.claimsReady(n) {

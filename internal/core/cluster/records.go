@@ -69,12 +69,18 @@ func (p *pass) followSpec() {
 		if wanted[n.Name] {
 			continue
 		}
+		if p.unwanted == nil {
+			p.unwanted = map[string]bool{}
+		}
+		p.unwanted[n.Name] = true
 		if n.Pod != nil && n.Pod.DeletionTimestamp == nil {
 			p.write(deletePod(n.Pod, "the spec no longer has this node, which never joined"))
 		}
 		if n.Pod == nil {
 			p.deleteUnbound(n)
-			p.removeRecord(n, "the spec no longer has this node, which never joined")
+			if n.Record.DeletionTimestamp == nil { // otherwise it is let go already
+				p.removeRecord(n, "the spec no longer has this node, which never joined")
+			}
 		}
 	}
 }

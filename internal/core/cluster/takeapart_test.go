@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -249,6 +250,23 @@ func TestRecordsThatTheSpecNoLongerHas(t *testing.T) {
 	p.followSpec()
 	wantWrites(t, p.plan, first)
 	wantWrites(t, p.plan, second, "Apply CassandraNode")
+}
+
+func TestNothingIsMadeForANodeThatTheSpecNoLongerHas(t *testing.T) {
+	w := preparing(t)
+	made := map[string]int{}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[1:] })
+	for range 10 {
+		for _, write := range w.pass().Writes {
+			if write.Object != nil && strings.Contains(write.Object.GetName(), first) {
+				made[string(write.Verb)+" "+kindOf(write.Object)]++
+			}
+		}
+	}
+	want := map[string]int{"Delete Pod": 1, "Delete CassandraNode": 1, "Release CassandraNode": 1}
+	if !maps.Equal(made, want) {
+		t.Errorf("of %s: %v, want %v", first, made, want)
+	}
 }
 
 func TestWhichClaimsGoWithANodeThatTheSpecNoLongerHas(t *testing.T) {
