@@ -94,7 +94,7 @@ func (p *pass) noteFailures(n *facts.Node, f *podFailures) {
 			record.Annotations = map[string]string{}
 		}
 		record.Annotations[v1alpha1.AnnotationPodFailures] = string(text)
-		w.Why = fmt.Sprintf("its pod has failed for the %s time", ordinal(f.Count))
+		w.Why = fmt.Sprintf("pods of it that failed in a row: %d", f.Count)
 	}
 	p.write(w)
 }

@@ -206,8 +206,11 @@ func (p *pass) pod(n *facts.Node) {
 		p.failedPod(n)
 	default:
 		p.forgetFailures(n)
-		if n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod) {
+		switch {
+		case n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod):
 			p.replacePod(n)
+		case hasTakenAddress(n):
+			p.takenAddress(n)
 		}
 	}
 }

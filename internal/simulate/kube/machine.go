@@ -79,6 +79,15 @@ func (k *Cluster) Heal(name string) {
 	k.resume(m)
 }
 
+// Outage cuts every kubelet off from the API server, or ends that. Nobody is there who would call the machines silent.
+func (k *Cluster) Outage(away bool) {
+	for _, m := range k.machines {
+		if m.linked = !away; !away {
+			k.resume(m)
+		}
+	}
+}
+
 // resume has kubelet look at every pod again.
 func (k *Cluster) resume(m *Machine) {
 	k.line.After(k.line.Between(time.Second, 5*time.Second), "kubelet of "+m.Name, func() {

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/world"
@@ -55,6 +57,30 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "delete", Do: remove, Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0"), Within: 20 * time.Minute},
 			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
 			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) }, Until: gone, Within: 20 * time.Minute, Despite: true}),
+		scenario("seed-lost", "the machine of a seed is lost, and then all pods are deleted at once: the others come back without it", threeRacks,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose)},
+			Act{Name: "delete the pods", Do: deletePods(3), Until: all(serves(2), readyNodes(2), newPods(2)), Within: 20 * time.Minute},
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
+		scenario("crossed", "two pods are deleted, and each comes back at the address that the other had", threeRacks,
+			Act{Name: "cross", Do: cross, Until: all(again, newPods(2)), Within: 30 * time.Minute}),
+		scenario("crossed-all", "all pods are deleted, and each comes back at the address that another had", threeRacks,
+			Act{Name: "cross", Do: crossAll, Until: all(again, newPods(3)), Within: 30 * time.Minute}),
+		scenario("server-away", "the API server is away when a JVM is killed, which starts again all the same", threeRacks,
+			Act{Name: "the API server goes", Do: func(w *world.World) error { w.Outage(true); return nil }},
+			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
+			Act{Name: "it serves again", Until: serves(3), Within: 5 * time.Minute},
+			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			Act{Name: "the API server is back", Do: func(w *world.World) error { w.Outage(false); return nil }, Until: all(again, tellsOfRestart), Within: 15 * time.Minute}),
+		scenario("operator-away", "no operator is there when a JVM is killed and another pod deleted", threeRacks,
+			Act{Name: "the operator ends", Do: endOperators},
+			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
+			Act{Name: "it serves again", Until: serves(3), Within: 5 * time.Minute},
+			Act{Name: "delete the other's pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[1]) }, Until: serves(2), Within: 5 * time.Minute},
+			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			Act{Name: "an operator starts", Do: func(w *world.World) error { w.StartOperator(world.Install); return nil }, Until: again, Within: 15 * time.Minute}),
+		scenario("zone-lost", "the machines of a zone are lost and come back with their disks", nineNodes,
+			Act{Name: "lose", Do: everyMachineOf("a", (*kube.Cluster).Lose), Until: readyNodes(6), Within: 10 * time.Minute},
+			Act{Name: "return", Do: everyMachineOf("a", func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
 		threeRacks.rejected("create-rejected", "a ring forms when a machine that refuses its pod takes it"),
 	}
 }
@@ -92,11 +118,89 @@ func deleteFrom(w *world.World, machine string) error {
 	return nil
 }
 
-// restartOperator ends every operator and starts one anew.
-func restartOperator(w *world.World) error {
+// cross deletes the pods of two nodes, and has each come back at the other's address.
+func cross(w *world.World) error {
+	return rotate(w, 2)
+}
+
+func crossAll(w *world.World) error {
+	return rotate(w, len(w.Pods.Sandboxes()))
+}
+
+// rotate deletes the first pods and has each come back at the address of the next. A fault may have taken some already.
+func rotate(w *world.World, n int) error {
+	pods := w.Pods.Sandboxes()
+	pods = pods[:min(n, len(pods))]
+	notePods(w)
+	for i, s := range pods {
+		w.Kube.HandAddress(s.Name(), pods[(i+1)%len(pods)].Address())
+	}
+	return deletePods(n)(w)
+}
+
+// notePods remembers which pods there are.
+func notePods(w *world.World) {
+	for _, s := range w.Pods.Sandboxes() {
+		w.Notes["pod "+s.Name()] = string(s.PodUID())
+	}
+}
+
+// newPods says that at least so many pods have made way for others since they were noted.
+func newPods(n int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		changed := 0
+		for _, s := range w.Pods.Sandboxes() {
+			if w.Notes["pod "+s.Name()] != string(s.PodUID()) {
+				changed++
+			}
+		}
+		return changed >= n
+	}
+}
+
+func all(of ...func(*world.World) bool) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return !slices.ContainsFunc(of, func(holds func(*world.World) bool) bool { return !holds(w) })
+	}
+}
+
+// readyNodes says that so many nodes serve, by the word of the cluster.
+func readyNodes(n int32) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := get(w)
+		return c != nil && c.Status.ReadyNodes == n
+	}
+}
+
+// tellsOfRestart says that a node tells of a JVM that ended by itself.
+func tellsOfRestart(w *world.World) bool {
+	return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+		restarts := o.(*v1alpha1.CassandraNode).Status.Restarts
+		return restarts != nil && restarts.Count > 0
+	})
+}
+
+func everyMachineOf(zone string, do func(*kube.Cluster, string)) func(*world.World) error {
+	return func(w *world.World) error {
+		for _, name := range w.Kube.Machines() {
+			if w.Kube.Zone(name) == zone {
+				do(w.Kube, name)
+			}
+		}
+		return nil
+	}
+}
+
+func endOperators(w *world.World) error {
 	for len(w.Operators()) > 0 {
 		w.Operators()[0].Kill()
 	}
+	return nil
+}
+
+// restartOperator ends every operator and starts one anew.
+func restartOperator(w *world.World) error {
+	_ = endOperators(w)
 	w.StartOperator(world.Install)
 	return nil
 }

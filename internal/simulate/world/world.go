@@ -85,6 +85,8 @@ type World struct {
 	uids      *rand.Rand
 	// parted are machines that are cut off from the API server and the operator; isolated those whose pods reach no others.
 	parted, isolated map[string]bool
+	// away says that the API server answers nobody.
+	away bool
 	// slow are machines on which everything takes longer, blind pods whose agents' watches tell nothing.
 	slow  map[string]time.Duration
 	blind map[types.UID]bool
@@ -108,7 +110,7 @@ func New(o Options) (*World, error) {
 	w.Pods = &pod.Runtime{
 		Line: w.Line, Network: w.Network,
 		Client: w.Server.As, Observer: kubernetes, Base: base,
-		APIReachable: func(machine string) bool { return !w.parted[machine] },
+		APIReachable: func(machine string) bool { return !w.parted[machine] && !w.away },
 		Reachable: func(from, to string) bool {
 			return from == to || !w.isolated[from] && !w.isolated[to] && (from != "" || !w.parted[to])
 		},
@@ -201,6 +203,18 @@ func (w *World) Heal(machine string) {
 	}
 }
 
+// Outage has the API server answer nobody, until away is false: neither operators nor agents nor kubelets.
+func (w *World) Outage(away bool) {
+	w.away = away
+	w.Kube.Outage(away)
+	if away {
+		return
+	}
+	for _, s := range w.Pods.Sandboxes() {
+		s.Reconnect()
+	}
+}
+
 // Slow has everything that an agent does with others on a machine take longer: requests, answers, questions to its JVM. Zero ends that.
 func (w *World) Slow(machine string, d time.Duration) { w.slow[machine] = d }
 
@@ -234,6 +248,9 @@ type interceptor struct{ w *World }
 func (i interceptor) Before(r *apiserver.Request) error {
 	if r.User == UserPerson || r.User == UserKubernetes {
 		return nil
+	}
+	if i.w.away {
+		return apiserver.Unavailable(r)
 	}
 	if r.Verb.Writes() {
 		i.w.Line.Sleep(i.w.Line.Between(2*time.Millisecond, 20*time.Millisecond) + i.w.slowness(r))

@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// takes has the pods of nodes get addresses that are taken, whenever they are made.
+func (w *world) takes(names ...string) {
+	for _, name := range names {
+		n := w.snapshot.Nodes[name]
+		if n.Pod == nil {
+			continue
+		}
+		w.ready(name, corev1.ConditionFalse)
+		n.Agent = &facts.Agent{
+			PodUID: n.Pod.UID, Disk: v1alpha1.DiskMember, Phase: v1alpha1.PhaseAddressTaken, Process: facts.ProcessAbsent,
+			Message: "node " + third + " knows the address 10.0.0.9 as that of the member with host id x",
+		}
+	}
+}
+
+func TestAPodWithATakenAddressGivesWay(t *testing.T) {
+	w := formed(t)
+	pods := map[string]bool{}
+	begun := w.now
+	var made []time.Duration
+	for range 200 {
+		w.takes(second)
+		plan := w.pass()
+		if n := w.snapshot.Nodes[second]; n.Pod != nil && !pods[string(n.Pod.UID)] {
+			pods[string(n.Pod.UID)] = true
+			made = append(made, w.now.Sub(begun))
+		}
+		for _, write := range plan.Writes {
+			if write.Verb == Delete && !write.Live {
+				t.Fatalf("not looked at live: %s", write)
+			}
+		}
+	}
+	if len(made) != 1+freshAddresses {
+		t.Fatalf("%d pods, at %v; want one and %d tries", len(made), made, freshAddresses)
+	}
+	for i, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
+		if took := made[i+1] - made[i]; took < want || took > want+4*time.Second {
+			t.Errorf("try %d after %s, want %s", i+1, took, want)
+		}
+	}
+	w.takes(second)
+	plan := w.pass()
+	wantBlocked(t, plan, "a_pod_has_an_address_of_its_own", "as the 4th one in a row", "knows the address 10.0.0.9", "delete the pod to have another")
+	if !slices.Contains(w.events, "AddressTaken") {
+		t.Errorf("events %v", w.events)
+	}
+	// Ready, and it is forgotten.
+	w.snapshot.Nodes[second].Agent = nil
+	w.agents()
+	w.ready(second, corev1.ConditionTrue)
+	w.pass()
+	if f := failuresOf(w.snapshot.Nodes[second].Record); f.Count != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestOfSeveralPodsWithTakenAddressesOneGoesAtATime(t *testing.T) {
+	w := formed(t)
+	w.takes(first, second)
+	plan := w.pass()
+	for _, name := range []string{first, second} {
+		wantWrites(t, plan, name, "Apply CassandraNode")
+	}
+	w.now = w.now.Add(firstPodPause)
+	w.takes(first, second)
+	plan = next(w)
+	wantWrites(t, plan, first, "Delete Pod")
+	wantWrites(t, plan, second)
+}
+
+func TestWhoseAddressIsTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(n *facts.Node)
+		want   bool
+	}{
+		"one that starts no JVM at it":         {func(*facts.Node) {}, true},
+		"not one whose JVM runs all the same":  {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, false},
+		"not one of whose JVM nobody knows":    {func(n *facts.Node) { n.Agent.Process = facts.ProcessUnknown }, false},
+		"not one that says something else":     {func(n *facts.Node) { n.Agent.Phase = v1alpha1.PhaseWaiting }, false},
+		"not one that said it in a pod before": {func(n *facts.Node) { n.Agent.PodUID = "before" }, false},
+		"not one that is silent":               {func(n *facts.Node) { n.Agent = nil }, false},
+	} {
+		w := formed(t)
+		w.takes(second)
+		c.change(w.snapshot.Nodes[second])
+		if got := hasTakenAddress(w.snapshot.Nodes[second]); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
