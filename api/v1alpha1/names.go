@@ -43,6 +43,8 @@ const (
 	AnnotationTemplateHash = Group + "/template-hash"
 	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
 	AnnotationRenewAfter = Group + "/renew-after"
+	// AnnotationContent is the hash of what Helenus has put into a Secret.
+	AnnotationContent = Group + "/content"
 	// AnnotationPodFailures of a CassandraNode counts the failures in a row of its pods, so that the next is made the later. It goes when one is ready.
 	AnnotationPodFailures = Group + "/pod-failures"
 )

@@ -99,6 +99,8 @@ func (p *pass) do(ctx context.Context, w cluster.Write) error {
 		return p.create(ctx, w.Object)
 	case cluster.Apply:
 		return p.apply(ctx, w)
+	case cluster.Change:
+		return p.change(ctx, w)
 	case cluster.Delete:
 		return p.delete(ctx, w)
 	case cluster.DeleteByForce:
@@ -148,6 +150,21 @@ func (p *pass) apply(ctx context.Context, w cluster.Write) error {
 		return err
 	}
 	return p.wrote(u)
+}
+
+// change is a merge patch from what was seen to what is to be, of the uid that was seen. Whatever else the object has stays, such as fields that this release
+// does not know.
+func (p *pass) change(ctx context.Context, w cluster.Write) error {
+	if w.UID == "" || w.Seen == nil {
+		return errors.New("change without the uid of what was seen")
+	}
+	seen, changed := w.Seen.DeepCopyObject().(client.Object), w.Object.DeepCopyObject().(client.Object)
+	seen.SetUID("") // so that the uid is part of the patch
+	changed.SetUID(w.UID)
+	if err := p.Client.Patch(ctx, changed, client.MergeFrom(seen), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+		return err
+	}
+	return p.wrote(changed)
 }
 
 // changeRecord makes a record what it is to be, from the version that was seen. It is a merge patch: what the creation of an object has set is never taken

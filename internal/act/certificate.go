@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/pki"
 )
 
@@ -19,6 +20,7 @@ func (p *pass) fillAuthority(_ context.Context, secret *corev1.Secret) error {
 		return fmt.Errorf("make certificate authority: %w", err)
 	}
 	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: pair.Certificate}
+	secret.Annotations = map[string]string{v1alpha1.AnnotationContent: render.ContentHash(secret)}
 	return nil
 }
 
@@ -42,6 +44,9 @@ func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error
 		return err
 	}
 	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: authority.Data[pki.KeyBundle]}
-	secret.Annotations = map[string]string{v1alpha1.AnnotationRenewAfter: pki.RenewAt(leaf[0]).UTC().Format(time.RFC3339)}
+	secret.Annotations = map[string]string{
+		v1alpha1.AnnotationRenewAfter: pki.RenewAt(leaf[0]).UTC().Format(time.RFC3339),
+		v1alpha1.AnnotationContent:    render.ContentHash(secret),
+	}
 	return nil
 }

@@ -26,7 +26,7 @@ var versions = map[string]schema.GroupVersion{
 
 // caughtUp returns ErrBehind while the cache does not show our own last writes. An object that we wrote and that the cache does not have is either still
 // to come or was deleted since by somebody else; the API server knows.
-func (r *Reader) caughtUp(ctx context.Context, o *objects, store *consistency.Store) error {
+func (r *Reader) caughtUp(ctx context.Context, cluster string, o *objects, store *consistency.Store) error {
 	for _, key := range store.Unseen(o.look) {
 		if _, there := o.look(key); there {
 			return fmt.Errorf("%w: %s", ErrBehind, key)
@@ -39,6 +39,10 @@ func (r *Reader) caughtUp(ctx context.Context, o *objects, store *consistency.St
 			store.Gone(key)
 		case err != nil:
 			return fmt.Errorf("get %s: %w", key, err)
+		case key.Kind == "Secret":
+			store.Gone(key) // never from a cache: nobody has asked for it, since its record is not in the view
+		case key.Kind != "CassandraCluster" && !listed(key.Kind, object.Labels, cluster):
+			store.Gone(key) // somebody has taken labels away, and the cache will never show it
 		default:
 			return fmt.Errorf("%w: %s", ErrBehind, key)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +17,6 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/core/render"
 )
 
 // ErrBehind says that the cache does not show our own last writes yet. Nothing may be decided on it; an event will come.
@@ -54,20 +52,16 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	if err := r.secrets.read(ctx, r.Live, r.Now(), cluster, o, store); err != nil {
 		return nil, err
 	}
-	if err := r.caughtUp(ctx, o, store); err != nil {
+	if err := r.caughtUp(ctx, key.Name, o, store); err != nil {
 		return nil, err
 	}
 	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
 	o.shared(s)
 	o.nodes(s)
-	if err := r.volumes(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := r.machines(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := r.foreign(ctx, s); err != nil {
-		return nil, err
+	for _, look := range []func(context.Context, *facts.Snapshot) error{r.unlisted, r.volumes, r.machines} {
+		if err := look(ctx, s); err != nil {
+			return nil, err
+		}
 	}
 	r.Agents.Fill(s)
 	return s, nil
@@ -87,6 +81,8 @@ type objects struct {
 	services corev1.ServiceList
 	configs  corev1.ConfigMapList
 	secrets  []corev1.Secret
+	// edited are the names of those whose content is not what we put into them.
+	edited   map[string]bool
 	accounts corev1.ServiceAccountList
 	roles    rbacv1.RoleList
 	bindings rbacv1.RoleBindingList
@@ -96,7 +92,7 @@ type objects struct {
 }
 
 func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*objects, error) {
-	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
+	o := &objects{seen: map[consistency.Key]consistency.Seen{}, edited: map[string]bool{}}
 	for _, l := range []client.ObjectList{
 		&o.records, &o.pods, &o.claims, &o.services, &o.configs, &o.accounts, &o.roles, &o.bindings, &o.budgets,
 	} {
@@ -145,20 +141,23 @@ func (o *objects) shared(s *facts.Snapshot) {
 		Roles:           ours(s, "Role", o.roles.Items),
 		RoleBindings:    ours(s, "RoleBinding", o.bindings.Items),
 		ConfigMaps:      ours(s, "ConfigMap", o.configs.Items),
-		Secrets:         ours(s, "Secret", o.secrets),
 	}
-	name := v1alpha1.LedgerName(s.Cluster.Name)
-	if m := s.Shared.ConfigMaps[name]; m != nil {
-		l, err := facts.DecodeLedger(m.Data, s.Cluster.UID)
-		if err != nil {
-			s.LedgerProblem = err.Error()
-			return
-		}
-		l.UID, l.ResourceVersion = m.UID, m.ResourceVersion
-		s.Ledger = l
+	if m := s.Shared.ConfigMaps[v1alpha1.LedgerName(s.Cluster.Name)]; m != nil {
+		readLedger(s, m)
 	}
 }
 
+func readLedger(s *facts.Snapshot, m *corev1.ConfigMap) {
+	l, err := facts.DecodeLedger(m.Data, s.Cluster.UID)
+	if err != nil {
+		s.LedgerProblem = err.Error()
+		return
+	}
+	l.UID, l.ResourceVersion = m.UID, m.ResourceVersion
+	s.Ledger = l
+}
+
+// ours are the objects of the cluster, by the uid in their labels or that of their owner: what somebody edits is not another's for that.
 func ours[T any, P interface {
 	*T
 	client.Object
@@ -166,7 +165,7 @@ func ours[T any, P interface {
 	out := map[string]P{}
 	for i := range items {
 		object := P(&items[i])
-		if object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID) {
+		if object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID) || owned(s, object) {
 			out[object.GetName()] = object
 			continue
 		}
@@ -175,7 +174,21 @@ func ours[T any, P interface {
 	return out
 }
 
-// nodes sorts records, pods, claims and certificates by node. Claims of an earlier cluster are among them: they may be adopted.
+// owned says that the controlling owner of an object is the cluster, or one of its records.
+func owned(s *facts.Snapshot, object client.Object) bool {
+	if facts.Owned(object, string(s.Cluster.UID)) {
+		return true
+	}
+	for _, n := range s.Nodes {
+		if n.Record != nil && facts.Owned(object, string(n.Record.UID)) {
+			return true
+		}
+	}
+	return false
+}
+
+// nodes sorts records, pods, claims and certificates by node. Claims of an earlier cluster are among them: they may be adopted. A claim that a record pins is
+// that record's, whatever its labels say.
 func (o *objects) nodes(s *facts.Snapshot) {
 	node := func(name string) *facts.Node {
 		n := s.Nodes[name]
@@ -185,25 +198,37 @@ func (o *objects) nodes(s *facts.Snapshot) {
 		}
 		return n
 	}
+	type place struct{ node, volume string }
+	pins := map[types.UID]place{}
 	for name, record := range ours(s, "CassandraNode", o.records.Items) {
 		node(name).Record = record
+		for _, c := range record.Spec.Claims {
+			pins[c.UID] = place{name, c.Volume}
+		}
 	}
 	for name, pod := range ours(s, "Pod", o.pods.Items) {
 		node(name).Pod = pod
 	}
 	for i := range o.claims.Items {
 		claim := &o.claims.Items[i]
-		n := node(claim.Labels[v1alpha1.LabelNode])
-		volume := claim.Labels[v1alpha1.LabelVolume]
-		if other := n.Claims[volume]; other == nil || preferred(n, claim) {
-			n.Claims[volume] = &facts.Claim{Claim: claim}
+		at, pinned := pins[claim.UID]
+		if !pinned {
+			at = place{claim.Labels[v1alpha1.LabelNode], claim.Labels[v1alpha1.LabelVolume]}
+		}
+		if at.node == "" || at.volume == "" {
+			continue // found by its name, if a node wants it
+		}
+		n := node(at.node)
+		if other := n.Claims[at.volume]; other == nil || preferred(n, claim) {
+			n.Claims[at.volume] = &facts.Claim{Claim: claim}
 		}
 	}
-	for name, secret := range s.Shared.Secrets {
-		if of := secret.Labels[v1alpha1.LabelNode]; of != "" && s.Nodes[of] != nil && name == v1alpha1.CertificateName(of) {
-			s.Nodes[of].Secret = secret
-		}
+	s.Shared.Secrets = ours(s, "Secret", o.secrets)
+	for _, n := range s.Nodes {
+		name := v1alpha1.CertificateName(n.Name)
+		n.Secret, n.SecretEdited = s.Shared.Secrets[name], o.edited[name]
 	}
+	s.AuthorityEdited = o.edited[v1alpha1.AuthorityName(s.Cluster.Name)]
 }
 
 // preferred says that a record pins the claim, where a node has several for one volume.
@@ -227,58 +252,6 @@ func (r *Reader) volumes(ctx context.Context, s *facts.Snapshot) error {
 				return fmt.Errorf("get volume %s: %w", c.Claim.Spec.VolumeName, err)
 			}
 		}
-	}
-	return nil
-}
-
-// foreign looks for objects that have a name of ours and not our label. The cache does not hold those, so each name that is not among our objects is
-// asked for at the API server itself: that is once while a cluster is made.
-func (r *Reader) foreign(ctx context.Context, s *facts.Snapshot) error {
-	for _, object := range render.SharedObjects(render.OwnerOf(s.Cluster), s.Cluster.Spec.Datacenters) {
-		kind := object.GetObjectKind().GroupVersionKind().Kind
-		if s.Shared.Has(kind, object.GetName()) {
-			continue
-		}
-		if err := r.foreignObject(ctx, s, kind, object.(client.Object)); err != nil {
-			return err
-		}
-	}
-	for _, w := range render.WantedNodes(s.Cluster, s.Install) {
-		n := s.Nodes[w.Name]
-		if n == nil || n.Pod == nil {
-			if err := r.foreignObject(ctx, s, "Pod", &corev1.Pod{ObjectMeta: metaOf(s, w.Name)}); err != nil {
-				return err
-			}
-		}
-		for _, v := range render.Volumes(w.Pod) {
-			if n != nil && n.Claims[v.Name] != nil {
-				continue
-			}
-			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metaOf(s, v1alpha1.ClaimName(v.Name, w.Name))}
-			if err := r.foreignObject(ctx, s, "PersistentVolumeClaim", claim); err != nil {
-				return err
-			}
-		}
-	}
-	slices.SortFunc(s.Foreign, func(a, b facts.ObjectName) int { return strings.Compare(a.String(), b.String()) })
-	return nil
-}
-
-func (r *Reader) foreignObject(ctx context.Context, s *facts.Snapshot, kind string, object client.Object) error {
-	key := client.ObjectKeyFromObject(object)
-	err := r.Live.Get(ctx, key, object)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("get %s %s: %w", kind, key.Name, err)
-	case object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID):
-		// Ours, and the cache will show it in a moment.
-		return fmt.Errorf("%w: %s %s", ErrBehind, kind, key.Name)
-	case object.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && object.GetLabels()[v1alpha1.LabelCluster] == s.Cluster.Name:
-		s.Predecessor = append(s.Predecessor, facts.ObjectName{Kind: kind, Name: key.Name})
-	default:
-		s.Foreign = append(s.Foreign, facts.ObjectName{Kind: kind, Name: key.Name})
 	}
 	return nil
 }

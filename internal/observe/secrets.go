@@ -14,10 +14,14 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // secretsFor is how long a Secret that was read is believed to be as it was. One that somebody deletes is missed after that time at the latest.
 const secretsFor = 10 * time.Minute
+
+// pendingSecretsFor is the same for a node whose pod does not run: a Secret that is missing may be what it waits for.
+const pendingSecretsFor = 30 * time.Second
 
 // secrets reads the Secrets of clusters by name. The operator may neither list nor watch Secrets, so that it cannot see those of others; what it read is
 // kept for a while instead.
@@ -29,26 +33,39 @@ type secrets struct {
 
 type known struct {
 	secret *corev1.Secret // nil if there was none
-	until  time.Time
+	at     time.Time
+	// edited says that its content was not what we had put into it.
+	edited bool
 }
 
 // read puts the Secrets of a cluster and of its records among its objects: from memory, or from the API server if they are not known, were missing, are
 // old, or were just written by us.
 func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, cluster *v1alpha1.CassandraCluster, o *objects, store *consistency.Store) error {
-	read := func(name string, owner types.UID) error {
-		written := store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name})
-		secret, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, owner, written)
-		// One without our label is somebody else's, and is looked for among those.
-		if err == nil && secret != nil && secret.Labels[v1alpha1.LabelCluster] == cluster.Name {
-			o.secrets = append(o.secrets, *secret)
+	pending := map[string]bool{}
+	for i := range o.pods.Items {
+		pending[o.pods.Items[i].Name] = o.pods.Items[i].Status.Phase == corev1.PodPending
+	}
+	read := func(name string, owner types.UID, believed time.Duration) error {
+		if store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name}) {
+			believed = 0
+		}
+		k, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, owner, believed)
+		// One without our label, or our owner, is somebody else's, and is looked for among those.
+		if err == nil && k.secret != nil && (k.secret.Labels[v1alpha1.LabelCluster] == cluster.Name || facts.Owned(k.secret, string(owner))) {
+			o.secrets = append(o.secrets, *k.secret)
+			o.edited[name] = k.edited
 		}
 		return err
 	}
-	if err := read(v1alpha1.AuthorityName(cluster.Name), cluster.UID); err != nil {
+	if err := read(v1alpha1.AuthorityName(cluster.Name), cluster.UID, secretsFor); err != nil {
 		return err
 	}
 	for i := range o.records.Items {
-		if err := read(v1alpha1.CertificateName(o.records.Items[i].Name), o.records.Items[i].UID); err != nil {
+		believed := secretsFor
+		if pending[o.records.Items[i].Name] {
+			believed = pendingSecretsFor
+		}
+		if err := read(v1alpha1.CertificateName(o.records.Items[i].Name), o.records.Items[i].UID, believed); err != nil {
 			return err
 		}
 	}
@@ -57,24 +74,25 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 }
 
 func (s *secrets) get(
-	ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, owner types.UID, written bool,
-) (*corev1.Secret, error) {
+	ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, owner types.UID, believed time.Duration,
+) (known, error) {
 	s.mutex.Lock()
 	k := s.known[cluster][name]
 	s.mutex.Unlock()
 	// One of an earlier cluster, or of a record that was made anew, is about to go with its owner.
-	if k.secret != nil && facts.Owned(k.secret, string(owner)) && now.Before(k.until) && !written {
-		return k.secret, nil
+	if k.secret != nil && facts.Owned(k.secret, string(owner)) && now.Sub(k.at) < believed {
+		return k, nil
 	}
 	secret := &corev1.Secret{}
 	err := live.Get(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: name}, secret)
+	k = known{at: now}
 	switch {
 	case apierrors.IsNotFound(err):
-		secret = nil
 	case err != nil:
-		return nil, fmt.Errorf("get Secret %s: %w", name, err)
+		return known{}, fmt.Errorf("get Secret %s: %w", name, err)
 	default:
-		// A pass decides on its being there and on its labels, never on what is in it.
+		// A pass decides on its being there, on its labels, and on whether it is as we left it; never on what is in it.
+		k.secret, k.edited = secret, secret.Annotations[v1alpha1.AnnotationContent] != render.ContentHash(secret)
 		secret.Data = nil
 	}
 	s.mutex.Lock()
@@ -85,8 +103,8 @@ func (s *secrets) get(
 	if s.known[cluster] == nil {
 		s.known[cluster] = map[string]known{}
 	}
-	s.known[cluster][name] = known{secret: secret, until: now.Add(secretsFor)}
-	return secret, nil
+	s.known[cluster][name] = k
+	return k, nil
 }
 
 func (s *secrets) forget(cluster types.NamespacedName) {

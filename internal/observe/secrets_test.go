@@ -35,7 +35,7 @@ func TestASecretIsBelievedForAWhileUnlessItIsOfAnEarlierCluster(t *testing.T) {
 	var s secrets
 	read := func(uid types.UID) []corev1.Secret {
 		t.Helper()
-		o := &objects{seen: map[consistency.Key]consistency.Seen{}}
+		o := &objects{seen: map[consistency.Key]consistency.Seen{}, edited: map[string]bool{}}
 		cluster := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: uid}}
 		if err := s.read(t.Context(), live, now, cluster, o, &consistency.Store{}); err != nil {
 			t.Fatal(err)

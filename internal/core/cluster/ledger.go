@@ -13,10 +13,14 @@ import (
 // with it the knowledge of what was begun: nothing is decided until it is rebuilt from the records and from what the disks say.
 func ledger(p *pass) result {
 	if p.LedgerProblem != "" {
-		p.stall(v1alpha1.ReasonNameTaken, "ConfigMap %s cannot be used as the ledger of this cluster: %s", v1alpha1.LedgerName(p.Cluster.Name), p.LedgerProblem)
+		p.stall(v1alpha1.ReasonNameTaken, "ConfigMap %s cannot be used as the ledger of this cluster: %s. Put its content back from a backup; or delete it, and it is rebuilt from the "+
+			"records and from what the disks say", v1alpha1.LedgerName(p.Cluster.Name), p.LedgerProblem)
 		return stuck("the ledger cannot be read")
 	}
 	if p.Ledger != nil {
+		if m := p.Shared.ConfigMaps[v1alpha1.LedgerName(p.Cluster.Name)]; m != nil && !hasLabels(m, render.Ledger(p.owner(), nil).Labels) {
+			p.putLedger(false, "somebody edited its labels", func(*facts.Ledger) {})
+		}
 		return done()
 	}
 	fresh := &facts.Ledger{ClusterUID: p.Cluster.UID}

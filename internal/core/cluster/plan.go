@@ -100,6 +100,8 @@ type pass struct {
 	lost bool
 	// corrections are nodes outside the ring that follow the spec although tickets are out.
 	corrections []correction
+	// unsigned says that there is no authority that could sign certificates.
+	unsigned bool
 	// unwanted are nodes without a part in the ring that the spec no longer has: nothing is made for them any more.
 	unwanted map[string]bool
 }

@@ -80,7 +80,7 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		case claim != nil && claim.DeletionTimestamp != nil && !p.started(n):
 			leaving = true // another is made when it is gone
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
-			p.relabel(claim)
+			p.rightClaim(n, v, claim)
 		case isPinned && p.started(n):
 			lost = append(lost, pin.Name)
 		case isPinned:
@@ -149,20 +149,16 @@ func volumeInWords(claim *corev1.PersistentVolumeClaim) string {
 	return size.String()
 }
 
-// relabel makes an adopted claim this cluster's own, once the adoption is complete, so that it can be deleted, or adopted again, as such.
-func (p *pass) relabel(claim *corev1.PersistentVolumeClaim) {
-	if claim.Labels[v1alpha1.LabelClusterUID] == string(p.Cluster.UID) || !p.formed() || p.Ledger.Step != nil {
-		return
-	}
-	object := named(claim)
-	object.SetLabels(map[string]string{v1alpha1.LabelClusterUID: string(p.Cluster.UID)})
-	p.write(Write{Verb: Apply, Object: object, UID: claim.UID, Why: "it was adopted"})
-}
-
 // certificate issues the certificate of a node's agent, and another when two thirds of its life are over.
 func (p *pass) certificate(n *facts.Node) {
 	// One of a former record goes with that record.
-	if n.Secret != nil && facts.Owned(n.Secret, string(n.Record.UID)) {
+	if n.Pod != nil && n.Pod.Status.Phase == corev1.PodPending {
+		p.wakeIn(secretsAgain) // it may wait for a Secret that somebody deletes
+	}
+	if p.unsigned {
+		return
+	}
+	if n.Secret != nil && !n.SecretEdited && facts.Owned(n.Secret, string(n.Record.UID)) && hasLabels(n.Secret, render.CertificateSecret(p.owner(), n.Record).Labels) {
 		renew, err := time.Parse(time.RFC3339, n.Secret.Annotations[v1alpha1.AnnotationRenewAfter])
 		if err == nil && p.now.Before(renew) {
 			p.wakeIn(renew.Sub(p.now))
@@ -172,7 +168,7 @@ func (p *pass) certificate(n *facts.Node) {
 	w := Write{Verb: IssueCertificate, Object: render.CertificateSecret(p.owner(), n.Record), Node: n.Name}
 	if n.Secret != nil {
 		w.UID = n.Secret.UID
-		w.Why = "two thirds of its life are over, or its record was made anew"
+		w.Why = "two thirds of its life are over, its record was made anew, or somebody edited it"
 	}
 	p.write(w)
 }
@@ -195,6 +191,7 @@ func (p *pass) pod(n *facts.Node) {
 	if n.Pod.DeletionTimestamp != nil || p.leaves(n) {
 		return
 	}
+	p.rightPod(n)
 	if metav1.GetControllerOf(n.Pod) == nil {
 		pod := named(n.Pod)
 		pod.SetOwnerReferences(render.RecordReference(n.Record))

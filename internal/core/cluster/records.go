@@ -15,6 +15,7 @@ import (
 func nodeRecords(p *pass) result {
 	before := len(p.plan.Writes)
 	p.correct()
+	defer p.rightRecords()
 	if p.held {
 		// A record that is being deleted stays for as long: what it pins cannot be taken from a spec that is refused.
 		return p.reportMissingRecords()

@@ -31,14 +31,7 @@ func seeds(p *pass) result {
 }
 
 func (p *pass) publishSeeds(addresses []string) {
-	want := render.Seeds(p.owner(), addresses)
-	have, ok := p.Shared.ConfigMaps[want.Name]
-	switch {
-	case !ok:
-		p.write(Write{Verb: Create, Object: want})
-	case !sameMeta(have, want) || have.Data[layout.SeedsKey] != want.Data[layout.SeedsKey]:
-		p.write(Write{Verb: Apply, Object: want, UID: have.UID, Why: "seeds: " + strings.Join(addresses, ", ")})
-	}
+	ensure(p, p.Shared.ConfigMaps, render.Seeds(p.owner(), addresses), rightConfig, "seeds: "+strings.Join(addresses, ", "))
 }
 
 func (p *pass) publishedSeeds() []string {

@@ -18,16 +18,14 @@ import (
 func sharedObjects(p *pass) result {
 	before := len(p.plan.Writes)
 	o := p.owner()
-	if authority := render.CertificateSecret(o, nil); p.Shared.Secrets[authority.Name] == nil {
-		p.write(Write{Verb: IssueAuthority, Object: authority})
-	}
-	ensure(p, p.Shared.ServiceAccounts, render.AgentServiceAccount(o), sameAccount)
-	ensure(p, p.Shared.Roles, render.AgentRole(o), sameRole)
-	ensure(p, p.Shared.RoleBindings, render.AgentRoleBinding(o), sameBinding)
-	ensure(p, p.Shared.Services, render.NodesService(o), sameService)
+	p.authority()
+	ensure(p, p.Shared.ServiceAccounts, render.AgentServiceAccount(o), rightAccount, edited)
+	ensure(p, p.Shared.Roles, render.AgentRole(o), rightRole, edited)
+	ensure(p, p.Shared.RoleBindings, render.AgentRoleBinding(o), rightBinding, edited)
+	ensure(p, p.Shared.Services, render.NodesService(o), rightService, edited)
 	for _, dc := range p.datacenters() {
-		ensure(p, p.Shared.Services, render.ClientService(o, dc), sameService)
-		ensure(p, p.Shared.Budgets, render.Budget(o, dc, p.minAvailable(dc)), sameBudget)
+		ensure(p, p.Shared.Services, render.ClientService(o, dc), rightService, edited)
+		ensure(p, p.Shared.Budgets, render.Budget(o, dc, p.minAvailable(dc)), rightBudget, edited)
 	}
 	if n := len(p.plan.Writes) - before; n > 0 {
 		return result{outcome: Done, message: plural(n, "object") + " to put right"}
@@ -35,50 +33,82 @@ func sharedObjects(p *pass) result {
 	return done()
 }
 
-// ensure creates an object that is missing and applies one that differs.
+// edited is why an object is changed that only somebody else can have changed, or a budget with its members.
+const edited = "it is not what it should be"
+
+// ensure creates an object that is missing, and puts one right that differs in what is ours: labels, owner, and what right sets. What others added stays, but
+// not to lists and maps that are ours as a whole. If right says that the object cannot be changed to what it is to be, it is made anew.
 func ensure[T any, P interface {
 	*T
 	Object
-}](p *pass, existing map[string]P, want P, same func(have, want P) bool) {
+}](p *pass, existing map[string]P, want P, right func(now, want P) bool, why string) {
 	have, ok := existing[want.GetName()]
-	switch {
-	case !ok:
+	if !ok {
 		p.write(Write{Verb: Create, Object: want})
-	case !sameMeta(have, want) || !same(have, want):
-		p.write(Write{Verb: Apply, Object: want, UID: have.GetUID(), Why: "it is not what it should be"})
+		return
+	}
+	now := have.DeepCopyObject().(P)
+	possible := right(now, want)
+	putMetaRight(now, want)
+	now.GetObjectKind().SetGroupVersionKind(want.GetObjectKind().GroupVersionKind()) // what a view decodes does not carry it
+	switch {
+	case !possible && have.GetDeletionTimestamp() == nil:
+		p.write(Write{Verb: Delete, Object: named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is made anew"})
+	case possible && differ(have, now):
+		p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
 	}
 }
 
-// sameMeta says that an object carries at least our labels, and exactly our owner.
-func sameMeta(have, want Object) bool {
-	for key, value := range want.GetLabels() {
-		if have.GetLabels()[key] != value {
-			return false
-		}
-	}
-	return equality.Semantic.DeepEqual(have.GetOwnerReferences(), want.GetOwnerReferences())
+// putMetaRight gives an object our labels, beside those of others, and no owner but ours.
+func putMetaRight(now, want Object) {
+	addLabels(now, want.GetLabels())
+	now.SetOwnerReferences(want.GetOwnerReferences())
 }
 
-func sameAccount(have, want *corev1.ServiceAccount) bool {
-	return equality.Semantic.DeepEqual(have.AutomountServiceAccountToken, want.AutomountServiceAccountToken)
+// addLabels does not touch what is shared with others: a copy of an object has labels of its own.
+func addLabels(now Object, want map[string]string) {
+	labels := map[string]string{}
+	maps.Copy(labels, now.GetLabels())
+	maps.Copy(labels, want)
+	now.SetLabels(labels)
 }
 
-func sameRole(have, want *rbacv1.Role) bool {
-	return equality.Semantic.DeepEqual(have.Rules, want.Rules)
+// differ compares two objects of one kind, but for the name of that kind.
+func differ(a, b Object) bool {
+	x := a.DeepCopyObject()
+	x.GetObjectKind().SetGroupVersionKind(b.GetObjectKind().GroupVersionKind())
+	return !equality.Semantic.DeepEqual(x, b)
 }
 
-func sameBinding(have, want *rbacv1.RoleBinding) bool {
-	return equality.Semantic.DeepEqual(have.Subjects, want.Subjects) && have.RoleRef == want.RoleRef
+func rightAccount(now, want *corev1.ServiceAccount) bool {
+	now.AutomountServiceAccountToken = want.AutomountServiceAccountToken
+	return true
 }
 
-func sameService(have, want *corev1.Service) bool {
-	return maps.Equal(have.Spec.Selector, want.Spec.Selector) && have.Spec.PublishNotReadyAddresses == want.Spec.PublishNotReadyAddresses &&
-		equality.Semantic.DeepEqual(have.Spec.Ports, want.Spec.Ports)
+func rightRole(now, want *rbacv1.Role) bool {
+	now.Rules = want.Rules
+	return true
 }
 
-func sameBudget(have, want *policyv1.PodDisruptionBudget) bool {
-	return equality.Semantic.DeepEqual(have.Spec.MinAvailable, want.Spec.MinAvailable) &&
-		equality.Semantic.DeepEqual(have.Spec.Selector, want.Spec.Selector)
+func rightBinding(now, want *rbacv1.RoleBinding) bool {
+	now.Subjects = want.Subjects
+	return now.RoleRef == want.RoleRef
+}
+
+func rightService(now, want *corev1.Service) bool {
+	now.Spec.Type, now.Spec.Selector, now.Spec.PublishNotReadyAddresses, now.Spec.Ports = want.Spec.Type, want.Spec.Selector, want.Spec.PublishNotReadyAddresses, want.Spec.Ports
+	return (now.Spec.ClusterIP == corev1.ClusterIPNone) == (want.Spec.ClusterIP == corev1.ClusterIPNone)
+}
+
+func rightBudget(now, want *policyv1.PodDisruptionBudget) bool {
+	now.Spec.MinAvailable, now.Spec.MaxUnavailable, now.Spec.Selector = want.Spec.MinAvailable, nil, want.Spec.Selector
+	return true
+}
+
+func rightConfig(now, want *corev1.ConfigMap) bool {
+	possible := now.Immutable == nil || !*now.Immutable || maps.Equal(now.Data, want.Data)
+	now.Data, now.BinaryData = want.Data, nil
+	return possible
 }
 
 // datacenters are those that are described, in the order of the spec, and those that exist beside them, by name.

@@ -29,11 +29,17 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 			o := s.Services["orders"]
 			o.Spec.PublishNotReadyAddresses = !o.Spec.PublishNotReadyAddresses
 		}, "orders"},
-		"the token":              {func(s *facts.Shared) { s.ServiceAccounts[agents].AutomountServiceAccountToken = ptr(true) }, agents},
-		"the rights":             {func(s *facts.Shared) { s.Roles[agents].Rules = nil }, agents},
-		"whose rights":           {func(s *facts.Shared) { s.RoleBindings[agents].Subjects[0].Name = "x" }, agents},
-		"which rights":           {func(s *facts.Shared) { s.RoleBindings[agents].RoleRef.Name = "x" }, agents},
-		"how many may go":        {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.MinAvailable = ptr(intstr.FromInt32(1)) }, "orders-dc1"},
+		"the token":        {func(s *facts.Shared) { s.ServiceAccounts[agents].AutomountServiceAccountToken = ptr(true) }, agents},
+		"the rights":       {func(s *facts.Shared) { s.Roles[agents].Rules = nil }, agents},
+		"whose rights":     {func(s *facts.Shared) { s.RoleBindings[agents].Subjects[0].Name = "x" }, agents},
+		"how many may go":  {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.MinAvailable = ptr(intstr.FromInt32(1)) }, "orders-dc1"},
+		"how many may not": {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.MaxUnavailable = ptr(intstr.FromInt32(1)) }, "orders-dc1"},
+		"a port more": {func(s *facts.Shared) {
+			o := s.Services["orders-dc1"]
+			o.Spec.Ports = append(o.Spec.Ports, corev1.ServicePort{Name: "debug", Port: 4711})
+		}, "orders-dc1"},
+		"its type":               {func(s *facts.Shared) { s.Services["orders-dc1"].Spec.Type = corev1.ServiceTypeNodePort }, "orders-dc1"},
+		"a field of their own":   {func(s *facts.Shared) { s.Services["orders-dc1"].Spec.SessionAffinity = corev1.ServiceAffinityClientIP }, ""},
 		"whose pods may go":      {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.Selector.MatchLabels["x"] = "y" }, "orders-dc1"},
 		"the seeds":              {func(s *facts.Shared) { s.ConfigMaps["orders-seeds"].Data["seeds"] = "10.9.9.9" }, "orders-seeds"},
 		"the label of the seeds": {func(s *facts.Shared) { s.ConfigMaps["orders-seeds"].Labels = nil }, "orders-seeds"},
@@ -49,7 +55,7 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 				}
 				return
 			}
-			if len(plan.Writes) != 1 || plan.Writes[0].Verb != Apply || plan.Writes[0].Object.GetName() != c.want || plan.Writes[0].UID == "" {
+			if len(plan.Writes) != 1 || plan.Writes[0].Verb != Change || plan.Writes[0].Object.GetName() != c.want || plan.Writes[0].UID == "" {
 				t.Errorf("want %s to be applied:\n%s", c.want, plan)
 			}
 			w.settle()
@@ -58,6 +64,39 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the API server does not let be changed gives way to another object of its name.
+func TestWhatCannotBePutRightIsMadeAnew(t *testing.T) {
+	agents := v1alpha1.AgentServiceAccountName("orders")
+	for name, c := range map[string]struct {
+		edit func(*facts.Shared)
+		of   string
+		kind string
+	}{
+		"which rights":                    {func(s *facts.Shared) { s.RoleBindings[agents].RoleRef.Name = "x" }, agents, "RoleBinding"},
+		"a service of names with address": {func(s *facts.Shared) { s.Services["orders"].Spec.ClusterIP = "10.0.0.1" }, "orders", "Service"},
+		"a service without an address":    {func(s *facts.Shared) { s.Services["orders-dc1"].Spec.ClusterIP = corev1.ClusterIPNone }, "orders-dc1", "Service"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.settle()
+			c.edit(&w.snapshot.Shared)
+			wantWrites(t, w.pass(), c.of, "Delete "+c.kind)
+			wantWrites(t, w.pass(), c.of, "Create "+c.kind)
+			if plan := next(w); !plan.Idle() {
+				t.Errorf("still not right:\n%s", plan)
+			}
+		})
+	}
+	w := formed(t)
+	w.settle()
+	w.snapshot.Shared.RoleBindings[agents].RoleRef.Name = "x"
+	w.snapshot.Shared.RoleBindings[agents].DeletionTimestamp = &metav1.Time{Time: w.now}
+	wantWrites(t, next(w), agents) // it goes already
+	seeds := w.snapshot.Shared.ConfigMaps["orders-seeds"]
+	seeds.Immutable, seeds.Data = ptr(true), map[string]string{"seeds": "10.9.9.9"}
+	wantWrites(t, next(w), "orders-seeds", "Delete ConfigMap")
 }
 
 func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {

@@ -146,6 +146,15 @@ func (w *world) do(write Write) {
 		w.put(write.Object)
 	case Apply:
 		w.apply(write)
+	case Change:
+		if write.Seen.GetUID() != write.UID {
+			w.t.Fatalf("%s: of another object than was seen", write)
+		}
+		if claim, ok := write.Object.(*corev1.PersistentVolumeClaim); ok {
+			maps.Copy(w.claims()[write.UID].Labels, claim.Labels)
+			return
+		}
+		w.put(write.Object)
 	case Delete, DeleteByForce:
 		w.remove(write)
 	case PutLedger:
@@ -246,6 +255,10 @@ func (w *world) remove(write Write) {
 	case *v1alpha1.CassandraNode:
 		when := metav1.NewTime(w.now)
 		w.snapshot.Nodes[o.Name].Record.DeletionTimestamp = &when
+	case *corev1.Service:
+		delete(w.snapshot.Shared.Services, o.Name)
+	case *rbacv1.RoleBinding:
+		delete(w.snapshot.Shared.RoleBindings, o.Name)
 	case *corev1.ConfigMap:
 		if o.Name != v1alpha1.LedgerName("orders") {
 			w.t.Fatalf("%s: unexpected", write)

@@ -24,6 +24,8 @@ const (
 	Create Verb = "Create"
 	// Apply sets the fields of an object that must exist with UID (server-side apply, so fields that are left out and were ours go away).
 	Apply Verb = "Apply"
+	// Change makes an object that must exist with UID what Object is, of what was Seen: the fields in which the two differ, and no others. Lists are replaced.
+	Change Verb = "Change"
 	// Delete removes an object by UID.
 	Delete Verb = "Delete"
 	// DeleteByForce removes a pod by UID without waiting for the machine that it is on, if that machine is gone for certain. The writer looks at the API
@@ -50,6 +52,8 @@ type Write struct {
 	Verb Verb `json:"verb"`
 	// Object to create or apply, or one that names (by type, namespace and name) what to delete, hold or release.
 	Object Object `json:"object,omitempty"`
+	// Seen is what was seen of an object that is changed.
+	Seen Object `json:"-"`
 	// UID that the object was seen with: the write has no effect on another one.
 	UID types.UID `json:"uid,omitempty"`
 	// ResourceVersion that the object was seen with. Empty where any version of that UID will do.

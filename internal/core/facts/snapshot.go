@@ -24,6 +24,8 @@ type Snapshot struct {
 	Nodes map[string]*Node
 	// Shared objects of the cluster as they are, by kind and name.
 	Shared Shared
+	// AuthorityEdited says that somebody changed what is in the Secret of the certificate authority.
+	AuthorityEdited bool
 	// Ledger as it is; nil if there is none.
 	Ledger *Ledger
 	// LedgerProblem says why a ledger that is there could not be read. Empty if it could.
@@ -64,8 +66,9 @@ type Node struct {
 	Pod *corev1.Pod
 	// Claims of the node by volume name: those that its record pins, else those of the node's names.
 	Claims map[string]*Claim
-	// Secret that holds the certificate of the agent; nil if there is none.
-	Secret *corev1.Secret
+	// Secret that holds the certificate of the agent; nil if there is none. SecretEdited says that somebody changed what is in it.
+	Secret       *corev1.Secret
+	SecretEdited bool
 
 	// Agent is the answer of the agent in the present pod; nil if there was none, with the reason in Unreachable.
 	Agent       *Agent

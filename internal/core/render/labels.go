@@ -58,6 +58,11 @@ func nodeLabels(o Owner, datacenter, rack, node string) map[string]string {
 	return out
 }
 
+// NodeLabels are the labels of a node's record and pod that are ours.
+func NodeLabels(owner Owner, record *v1alpha1.CassandraNode) map[string]string {
+	return nodeLabels(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name)
+}
+
 // podSelector selects the pods of a cluster, or of one datacenter of it.
 func podSelector(o Owner, datacenter string) map[string]string {
 	out := map[string]string{

@@ -1,6 +1,10 @@
 package render
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +25,7 @@ func NodesService(owner Owner) *corev1.Service {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: owner.meta(v1alpha1.NodesServiceName(owner.Name), v1alpha1.ComponentCassandra),
 		Spec: corev1.ServiceSpec{
+			Type:                     corev1.ServiceTypeClusterIP,
 			ClusterIP:                corev1.ClusterIPNone,
 			PublishNotReadyAddresses: true,
 			Selector:                 podSelector(owner, ""),
@@ -124,6 +129,16 @@ func CertificateSecret(owner Owner, record *v1alpha1.CassandraNode) *corev1.Secr
 		secret.OwnerReferences = RecordReference(record)
 	}
 	return secret
+}
+
+// ContentHash is the hash of what is in a Secret. It is kept beside it, so that an edit is noticed by those who do not keep the content.
+func ContentHash(secret *corev1.Secret) string {
+	sum := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
+		fmt.Fprintf(sum, "%d %s %d ", len(key), key, len(secret.Data[key]))
+		sum.Write(secret.Data[key])
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // Ledger is the ConfigMap of a cluster's ledger. It has no owner: nothing but the operator takes it away.

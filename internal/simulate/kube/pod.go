@@ -143,10 +143,14 @@ func (p *pod) look() {
 	}
 }
 
-// begin makes the sandbox and starts the sidecars. Volumes whose claims are gone hold it up, as they do on a machine.
+// begin makes the sandbox and starts the sidecars. Volumes whose claims or Secrets are gone hold it up, as they do on a machine.
 func (p *pod) begin() {
 	volumes := map[string]*Volume{}
 	for _, v := range p.seen.Spec.Volumes {
+		if s := v.Secret; s != nil && (s.Optional == nil || !*s.Optional) && !p.exists(&corev1.Secret{}, s.SecretName) {
+			p.line.After(2*time.Second, "mount "+p.seen.Name, p.sync)
+			return
+		}
 		if v.PersistentVolumeClaim == nil {
 			continue
 		}
@@ -174,6 +178,10 @@ func (p *pod) begin() {
 		p.advance()
 		p.report()
 	})
+}
+
+func (p *pod) exists(object client.Object, name string) bool {
+	return p.client.Get(context.Background(), client.ObjectKey{Namespace: p.seen.Namespace, Name: name}, object) == nil
 }
 
 // advance starts what is to run next: sidecars one after the other, each when the one before has started, then the others.

@@ -70,7 +70,7 @@ func Catalogue() []*Scenario {
 		scenario("all-down", "all machines are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyMachine((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
 			Act{Name: "return", Do: everyMachine(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
-	}, recoverScenarios()...)
+	}, slices.Concat(recoverScenarios(), childScenarios())...)
 }
 
 // Find a scenario by its name.

@@ -80,6 +80,7 @@ var (
 	addresses = regexp.MustCompile(`\b10\.[0-9]+\.[0-9]+\.[0-9]+\b`)
 	steps     = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9]+\b`)
 	counts    = regexp.MustCompile(`\\"steps\\": [0-9]+`)
+	contents  = regexp.MustCompile(`"helenus.io/content":"[0-9a-f]{16}"`)
 	// What a ledger says of the replicas of a datacenter is not known to one that was rebuilt.
 	replicas = regexp.MustCompile(`,\\n  \\"replication\\": \{.*?\}`)
 	// An operation that was interrupted is tried again by another id, and finds less to do.
@@ -118,6 +119,7 @@ func normal(o client.Object) string {
 	out := uuids.ReplaceAllString(string(text), "<uid>")
 	out = times.ReplaceAllString(out, "<time>")
 	out = addresses.ReplaceAllString(out, "<ip>")
+	out = contents.ReplaceAllString(out, `"helenus.io/content":"<hash>"`)
 	out = steps.ReplaceAllString(out, "<step>")
 	out = replicas.ReplaceAllString(out, "")
 	out = attempts.ReplaceAllString(out, "<step>/keyspaces")

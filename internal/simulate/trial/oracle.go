@@ -94,10 +94,10 @@ func (o *oracle) changed(e apiserver.Event) {
 			o.claimDeleted(object)
 		}
 	case *corev1.ConfigMap:
-		o.seeds(e, object)
+		o.seeds(e, object, w.User)
 		o.ledger(e, object, w.User)
 	case *corev1.Secret:
-		o.secret(e, object)
+		o.secret(e, object, w.User)
 	case *v1alpha1.CassandraNode:
 		o.record(e, object, byOperator)
 	}
@@ -177,8 +177,8 @@ func (o *oracle) claimDeleted(c *corev1.PersistentVolumeClaim) {
 }
 
 // seeds: I6.
-func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap) {
-	if m.Name != v1alpha1.SeedsName(clusterName) || e.Type == apiserver.Deleted || m.DeletionTimestamp != nil {
+func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
+	if user == world.UserPerson || m.Name != v1alpha1.SeedsName(clusterName) || e.Type == apiserver.Deleted || m.DeletionTimestamp != nil {
 		return
 	}
 	text := m.Data[layout.SeedsKey]
@@ -192,9 +192,13 @@ func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if m.Name != v1alpha1.LedgerName(clusterName) || e.Type == apiserver.Deleted {
 		return
 	}
+	if user == world.UserPerson {
+		o.lastLedger, _ = facts.DecodeLedger(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+		return
+	}
 	old, now := o.lastLedger, o.decode(m)
 	o.lastLedger = now
-	if user == world.UserPerson || old == nil || now == nil || old.ClusterUID != now.ClusterUID || e.Type != apiserver.Modified {
+	if old == nil || now == nil || old.ClusterUID != now.ClusterUID || e.Type != apiserver.Modified {
 		return
 	}
 	if old.Step != nil && now.Step != nil && old.Step.ID != now.Step.ID {
@@ -222,17 +226,28 @@ func (o *oracle) decode(m *corev1.ConfigMap) *facts.Ledger {
 	return l
 }
 
-// secret: I7.
-func (o *oracle) secret(e apiserver.Event, s *corev1.Secret) {
-	if s.Name != v1alpha1.AuthorityName(clusterName) || e.Type == apiserver.Deleted {
+// secret: I7. Only with everything that it has signed has somebody said that an authority is gone for good.
+func (o *oracle) secret(e apiserver.Event, s *corev1.Secret, user string) {
+	if user == world.UserPerson || s.Name != v1alpha1.AuthorityName(clusterName) || e.Type == apiserver.Deleted {
 		return
 	}
 	uid := types.UID(s.Labels[v1alpha1.LabelClusterUID])
 	key := string(s.Data[corev1.TLSPrivateKeyKey])
-	if before, known := o.authorities[uid]; known && before != key {
+	if before, known := o.authorities[uid]; known && before != key && o.certificates() > 0 {
 		o.violated("I7: the certificate authority of the cluster is generated anew")
 	}
 	o.authorities[uid] = key
+}
+
+// certificates counts what rests on the authority.
+func (o *oracle) certificates() int {
+	n := 0
+	for _, s := range o.w.Server.Objects("Secret") {
+		if s.GetLabels()[v1alpha1.LabelNode] != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // record: tickets, host ids, intents.

@@ -77,6 +77,8 @@ type World struct {
 	OperatorClock time.Duration
 	// Notes are what a scenario remembers from one act to the next.
 	Notes map[string]string
+	// Kept is what a scenario compares with later.
+	Kept any
 
 	wrap      Wrap
 	operators []*Operator

@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// Labels and owners are how objects are found, selected by services and budgets, and collected. What somebody takes away of them is put back.
+
+// rightRecords puts back what belongs to the metadata of records, unless a record is written anyway: every write of one has it.
+func (p *pass) rightRecords() {
+	for _, n := range p.Records() {
+		want := render.ForApply(p.owner(), n.Record)
+		if n.Record.DeletionTimestamp != nil || p.writes(n.Record) ||
+			hasLabels(n.Record, want.Labels) && hasFinalizer(n.Record, v1alpha1.FinalizerNode) && equality.Semantic.DeepEqual(n.Record.OwnerReferences, want.OwnerReferences) {
+			continue
+		}
+		p.write(Write{Verb: Apply, Object: want, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata"})
+	}
+}
+
+// rightPod puts back the labels of a pod by which it is found and selected.
+func (p *pass) rightPod(n *facts.Node) {
+	p.relabel(n.Pod, render.NodeLabels(p.owner(), n.Record), "somebody edited its labels")
+}
+
+// rightClaim puts back the labels of a claim, and makes an adopted one this cluster's own once the adoption is complete, so that it can be deleted, or adopted
+// again, as such.
+func (p *pass) rightClaim(n *facts.Node, v render.Volume, claim *corev1.PersistentVolumeClaim) {
+	want, why := render.Claim(p.owner(), n.Record, v).Labels, "somebody edited its labels"
+	if of := claim.Labels[v1alpha1.LabelClusterUID]; of != want[v1alpha1.LabelClusterUID] {
+		if why = "it was adopted"; !p.formed() || p.Ledger.Step != nil {
+			delete(want, v1alpha1.LabelClusterUID)
+		}
+	}
+	p.relabel(claim, want, why)
+}
+
+func (p *pass) relabel(have Object, want map[string]string, why string) {
+	if hasLabels(have, want) {
+		return
+	}
+	now := have.DeepCopyObject().(Object)
+	addLabels(now, want)
+	now.GetObjectKind().SetGroupVersionKind(named(have).GetObjectKind().GroupVersionKind())
+	p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
+}
+
+func hasLabels(have Object, want map[string]string) bool {
+	for key, value := range want {
+		if have.GetLabels()[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// writes says that the plan writes an object already.
+func (p *pass) writes(object Object) bool {
+	return slices.ContainsFunc(p.plan.Writes, func(w Write) bool { return w.UID != "" && w.UID == object.GetUID() })
+}
