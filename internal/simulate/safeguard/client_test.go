@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -138,5 +139,6 @@ func records(o client.Object) bool {
 }
 
 func budgets(o client.Object) bool {
-	return o.GetObjectKind().GroupVersionKind().Kind == "PodDisruptionBudget"
+	_, budget := o.(*policyv1.PodDisruptionBudget)
+	return budget
 }

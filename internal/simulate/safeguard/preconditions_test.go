@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/internal/simulate/trial"
@@ -116,16 +117,24 @@ func budgetReplaced() *trial.Scenario {
 		freeze(trial.Serves, 15*time.Minute, "PodDisruptionBudget"),
 		trial.Act{Name: "delete the budget", Do: func(w *world.World) error {
 			return w.Person().Delete(context.Background(), budget(w))
-		}, Until: func(w *world.World) bool { return budget(w) != nil }, Within: time.Minute})
-	return s.With(s.Name, "", failover()...)
+		}, Until: func(w *world.World) bool { return budget(w) != nil }, Within: time.Minute},
+		trial.Act{Name: "the leader ends, and somebody edits the budget", Do: func(w *world.World) error {
+			w.Operators()[0].Kill()
+			edited := budget(w).DeepCopyObject().(*policyv1.PodDisruptionBudget)
+			edited.Spec.MinAvailable.IntVal = 1 // so that whoever writes what it should be changes something
+			return w.Person().Update(context.Background(), edited)
+		}})
+	return s.With(s.Name, "",
+		trial.Act{Name: "the standby leads", Do: func(w *world.World) error { w.Operators()[0].Lead(); w.Line.RunFor(time.Minute); return nil }},
+		trial.Act{Name: "its view goes on", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 10 * time.Minute})
 }
 
-func TestAppliesByUID(t *testing.T) {
+func TestChangesByUID(t *testing.T) {
 	s := budgetReplaced()
 	refused := map[string]int{}
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
-	if refused["apply"] == 0 {
-		t.Errorf("no apply was refused: %v", refused)
+	if refused["patch"] == 0 {
+		t.Errorf("no change was refused: %v", refused)
 	}
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(budgets, map[string]int{})}, "I5: operator-2 writes PodDisruptionBudget")
 }

@@ -80,7 +80,7 @@ func TestInstaclustr398(t *testing.T) {
 // place and close while a step is open: under every staleness each is made once and none deleted, and the end is the same.
 func TestCassKop321(t *testing.T) {
 	for _, kind := range []string{"stale-1=PodDisruptionBudget", "stale-5=PodDisruptionBudget", "stale-restart=PodDisruptionBudget", "second-operator"} {
-		for _, at := range []string{"operator:create:PodDisruptionBudget/orders-dc1:1", "operator:apply:PodDisruptionBudget/orders-dc1:1"} {
+		for _, at := range []string{"operator:create:PodDisruptionBudget/orders-dc1:1", "operator:patch:PodDisruptionBudget/orders-dc1:1"} {
 			tr, err := trial.Parse("create-3/1/" + kind + "@" + at)
 			if err != nil {
 				t.Fatal(err)
