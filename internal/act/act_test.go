@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -145,5 +146,65 @@ func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
 	change.Writes[0].ResourceVersion = "1"
 	if done := w.Do(t.Context(), s, change, confirmed, store); done.Err == nil {
 		t.Error("a record was changed in a version that was not seen")
+	}
+}
+
+// A change has what differs between what was seen and what is to be, and leaves the rest of what is there.
+func TestAChangeLeavesTheRest(t *testing.T) {
+	there := service("orders")
+	there.UID, there.Labels = "seen", map[string]string{"team": "shop"}
+	there.Spec.Ports = []corev1.ServicePort{{Name: "native", Port: 9042}, {Name: "debug", Port: 4711}}
+	there.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+	w := writer(t, interceptor.Funcs{}, there)
+	seen := there.DeepCopy()
+	seen.Spec.SessionAffinity = "" // a field that this release does not know of
+	now := seen.DeepCopy()
+	now.Labels = map[string]string{"team": "shop", "app": "cassandra"}
+	now.Spec.Ports = now.Spec.Ports[:1]
+	do := func(write cluster.Write) error {
+		return w.Do(t.Context(), snapshot(), cluster.Plan{Writes: []cluster.Write{write}}, confirmed, &consistency.Store{}).Err
+	}
+	if err := do(cluster.Write{Verb: cluster.Change, Object: now, Seen: seen, UID: "seen"}); err != nil {
+		t.Fatal(err)
+	}
+	got := &corev1.Service{}
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(there), got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Spec.Ports) != 1 || got.Labels["app"] != "cassandra" || got.Labels["team"] != "shop" || got.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+		t.Errorf("%+v %+v", got.ObjectMeta, got.Spec)
+	}
+	for name, write := range map[string]cluster.Write{
+		"without a uid":         {Verb: cluster.Change, Object: now, Seen: seen},
+		"without what was seen": {Verb: cluster.Change, Object: now, UID: "seen"},
+	} {
+		if do(write) == nil {
+			t.Errorf("%s: the object was changed", name)
+		}
+	}
+}
+
+func TestAnnotationsOfARecordComeAndGo(t *testing.T) {
+	record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-0", UID: "seen", Annotations: map[string]string{"team": "shop"}}}
+	w := writer(t, interceptor.Funcs{}, record)
+	for _, want := range []map[string]string{{"team": "shop", v1alpha1.AnnotationPodFailures: "{}"}, {"team": "shop"}} {
+		have := &v1alpha1.CassandraNode{}
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(record), have); err != nil {
+			t.Fatal(err)
+		}
+		changed := have.DeepCopy()
+		changed.Annotations = want
+		s := snapshot()
+		s.Nodes = map[string]*facts.Node{record.Name: {Name: record.Name, Record: have}}
+		write := cluster.Write{Verb: cluster.Apply, Object: changed, UID: have.UID, ResourceVersion: have.ResourceVersion}
+		if done := w.Do(t.Context(), s, cluster.Plan{Writes: []cluster.Write{write}}, confirmed, &consistency.Store{}); done.Err != nil {
+			t.Fatal(done.Err)
+		}
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(record), have); err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(have.Annotations, want) {
+			t.Errorf("annotations %v, want %v", have.Annotations, want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -165,13 +166,26 @@ func ours[T any, P interface {
 	out := map[string]P{}
 	for i := range items {
 		object := P(&items[i])
-		if object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID) || owned(s, object) {
+		if object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID) || owned(s, object) || ofLedger(s, object) {
 			out[object.GetName()] = object
 			continue
 		}
-		s.Predecessor = append(s.Predecessor, facts.ObjectName{Kind: kind, Name: object.GetName()})
+		another(s, kind, object)
 	}
 	return out
+}
+
+// another notes an object of a name of ours that is not ours: of an earlier cluster that is about to go with its owner, or of somebody who has to take it away.
+func another(s *facts.Snapshot, kind string, object client.Object) {
+	labels, name := object.GetLabels(), facts.ObjectName{Kind: kind, Name: object.GetName()}
+	goes := metav1.GetControllerOf(object) != nil || name.Name == v1alpha1.LedgerName(s.Cluster.Name)
+	list := &s.Foreign
+	if goes && labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && labels[v1alpha1.LabelCluster] == s.Cluster.Name {
+		list = &s.Predecessor
+	}
+	if !slices.Contains(*list, name) {
+		*list = append(*list, name)
+	}
 }
 
 // owned says that the controlling owner of an object is the cluster, or one of its records.

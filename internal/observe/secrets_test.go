@@ -8,10 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/render"
 )
 
 func authorityOf(uid types.UID) *corev1.Secret {
@@ -58,5 +60,47 @@ func TestASecretIsBelievedForAWhileUnlessItIsOfAnEarlierCluster(t *testing.T) {
 	now = now.Add(2 * secretsFor)
 	if len(read("first")) != 0 {
 		t.Error("a Secret that was deleted is believed for ever")
+	}
+}
+
+func TestAnEditOfASecretIsNoticedSoonerWhileItsPodDoesNotRun(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for phase, believed := range map[corev1.PodPhase]time.Duration{corev1.PodPending: pendingSecretsFor, corev1.PodRunning: secretsFor} {
+		n := record("record-1")
+		secret := render.CertificateSecret(owner("now"), n)
+		secret.Data = map[string][]byte{"tls.crt": []byte("one"), "tls.key": []byte("two")}
+		secret.Annotations = map[string]string{v1alpha1.AnnotationContent: render.ContentHash(secret)}
+		pod := podOf(n)
+		pod.Status.Phase = phase
+		r := reader(t, n, secret, pod)
+		at := now
+		r.Now = func() time.Time { return at }
+		edited := func() bool {
+			t.Helper()
+			s, err := r.Cluster(t.Context(), orders, &consistency.Store{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Nodes[first].Secret == nil || s.Nodes[first].Secret.Data != nil {
+				t.Fatalf("%s: %+v, want the Secret without its content", phase, s.Nodes[first].Secret)
+			}
+			return s.Nodes[first].SecretEdited
+		}
+		if edited() {
+			t.Errorf("%s: edited by nobody", phase)
+		}
+		secret.Data["tls.key"] = []byte("three")
+		secret.ResourceVersion = ""
+		if err := r.Live.(client.Client).Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		at = now.Add(believed - time.Second)
+		if edited() {
+			t.Errorf("%s: asked again within %s", phase, believed)
+		}
+		at = now.Add(believed)
+		if !edited() {
+			t.Errorf("%s: not noticed after %s", phase, believed)
+		}
 	}
 }

@@ -112,11 +112,8 @@ func (r *Reader) byName(ctx context.Context, s *facts.Snapshot, kind string, obj
 			secret.Data = nil // as of those that are listed
 		}
 		return object, nil
-	case labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && labels[v1alpha1.LabelCluster] == s.Cluster.Name:
-		s.Predecessor = append(s.Predecessor, facts.ObjectName{Kind: kind, Name: key.Name})
-	default:
-		s.Foreign = append(s.Foreign, facts.ObjectName{Kind: kind, Name: key.Name})
 	}
+	another(s, kind, object)
 	return nil, nil
 }
 

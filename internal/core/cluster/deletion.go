@@ -24,6 +24,7 @@ func deletion(p *pass) result {
 	if !hasFinalizer(p.Cluster, v1alpha1.FinalizerCluster) {
 		return wait("the cluster is being deleted")
 	}
+	p.ownAll()
 	stopping, pods := 0, 0
 	for _, n := range p.Records() {
 		if n.Record.Spec.State != v1alpha1.StateStopped {
@@ -65,6 +66,44 @@ func deletion(p *pass) result {
 	}
 	p.write(Write{Verb: Release, Object: p.Cluster, UID: p.Cluster.UID, Finalizer: v1alpha1.FinalizerCluster})
 	return act("releasing the cluster")
+}
+
+// ownAll gives every object its owner back: what has none stays behind when the cluster goes.
+func (p *pass) ownAll() {
+	s := p.Shared
+	ownEach(p, s.Services)
+	ownEach(p, s.Budgets)
+	ownEach(p, s.ServiceAccounts)
+	ownEach(p, s.Roles)
+	ownEach(p, s.RoleBindings)
+	if seeds := s.ConfigMaps[v1alpha1.SeedsName(p.Cluster.Name)]; seeds != nil {
+		p.own(seeds, render.Seeds(p.owner(), nil))
+	}
+	if secret := s.Secrets[v1alpha1.AuthorityName(p.Cluster.Name)]; secret != nil {
+		p.own(secret, render.CertificateSecret(p.owner(), nil))
+	}
+	for _, n := range p.Records() {
+		if n.Secret != nil {
+			p.own(n.Secret, render.CertificateSecret(p.owner(), n.Record))
+		}
+	}
+}
+
+// ownEach makes the cluster the owner of objects of a kind.
+func ownEach[P Object](p *pass, objects map[string]P) {
+	for _, name := range sortedKeys(objects) {
+		p.own(objects[name], render.AgentServiceAccount(p.owner()))
+	}
+}
+
+// own gives an object the owner of another.
+func (p *pass) own(have, like Object) {
+	if metav1.GetControllerOf(have) != nil || have.GetDeletionTimestamp() != nil {
+		return
+	}
+	now := have.DeepCopyObject().(Object)
+	now.SetOwnerReferences(like.GetOwnerReferences())
+	p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: "so that it goes with its owner"})
 }
 
 // mayDeletePod says whether the pod of a node that is to be stopped can go: its agent has stopped the JVM in order, or never started one.

@@ -48,7 +48,6 @@ func (p *pass) relabel(have Object, want map[string]string, why string) {
 	}
 	now := have.DeepCopyObject().(Object)
 	addLabels(now, want)
-	now.GetObjectKind().SetGroupVersionKind(named(have).GetObjectKind().GroupVersionKind())
 	p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
 }
 

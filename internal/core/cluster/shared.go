@@ -50,11 +50,10 @@ func ensure[T any, P interface {
 	now := have.DeepCopyObject().(P)
 	possible := right(now, want)
 	putMetaRight(now, want)
-	now.GetObjectKind().SetGroupVersionKind(want.GetObjectKind().GroupVersionKind()) // what a view decodes does not carry it
 	switch {
 	case !possible && have.GetDeletionTimestamp() == nil:
 		p.write(Write{Verb: Delete, Object: named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is made anew"})
-	case possible && differ(have, now):
+	case possible && !equality.Semantic.DeepEqual(have, now):
 		p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
 	}
 }
@@ -71,13 +70,6 @@ func addLabels(now Object, want map[string]string) {
 	maps.Copy(labels, now.GetLabels())
 	maps.Copy(labels, want)
 	now.SetLabels(labels)
-}
-
-// differ compares two objects of one kind, but for the name of that kind.
-func differ(a, b Object) bool {
-	x := a.DeepCopyObject()
-	x.GetObjectKind().SetGroupVersionKind(b.GetObjectKind().GroupVersionKind())
-	return !equality.Semantic.DeepEqual(x, b)
 }
 
 func rightAccount(now, want *corev1.ServiceAccount) bool {

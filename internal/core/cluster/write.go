@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -94,4 +95,10 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s %s: %s", w.Verb, target, w.Why)
 }
 
-func kindOf(o Object) string { return o.GetObjectKind().GroupVersionKind().Kind }
+// kindOf an object. One that was decoded does not carry it, but its type has the same name.
+func kindOf(o Object) string {
+	if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+		return kind
+	}
+	return reflect.TypeOf(o).Elem().Name()
+}

@@ -124,8 +124,10 @@ const (
 	staleFor     = time.Minute
 	mergedFor    = 10 * time.Second
 	awayFor      = 2 * time.Minute
-	clockStep    = 2 * time.Minute
-	slowness     = 1500 * time.Millisecond
+	// secretsLooked is in how long an operator has looked at a Secret that it does not watch, if it looks every ten minutes and believes what it saw for as long.
+	secretsLooked = 25 * time.Minute
+	clockStep     = 2 * time.Minute
+	slowness      = 1500 * time.Millisecond
 )
 
 func anyRequest(m Moment) bool { return m.Who != WhoDisk }
@@ -282,6 +284,16 @@ func init() {
 			world:   func(t *run) { t.deleteRecords() },
 			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are made anew; a pod that has not joined may be, too"},
 			instead: (*run).waitsForLostNode,
+		},
+		"child-deleted": {
+			about: "somebody deletes an object that the cluster has beside its pods and claims", class: ClassWorld, fits: operatorWrite,
+			world:   func(t *run) { t.deleteChild() },
+			may:     allowance{objects: true, jvmStarts: 1, pods: -1, why: "the object is made anew; with a record the pod of a node that has not joined may be, too"},
+			instead: (*run).waitsForLostNode,
+		},
+		"child-edited": {
+			about: "somebody edits such an object, or the labels of a pod or a claim", class: ClassWorld, fits: operatorWrite,
+			world: func(t *run) { t.editChild() },
 		},
 		"status-lost": {
 			about: "the status of all our objects is lost, as a restore does", class: ClassWorld, fits: operatorWrite,

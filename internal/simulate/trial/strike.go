@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -175,6 +176,44 @@ func (r *run) deleteRecords() {
 	for _, o := range r.w.Server.Objects("CassandraNode") {
 		_ = r.w.Person().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}})
 	}
+}
+
+// child is an object of the cluster of one of the kinds, another for each moment and the same for the same.
+func (r *run) child(kinds []string) client.Object {
+	var all []client.Object
+	for _, kind := range kinds {
+		all = append(all, children(r.w, kind)...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(r.result.Moments)*7%len(all)]
+}
+
+func (r *run) deleteChild() {
+	if o := r.child(childKinds); o != nil {
+		r.awaitSecret(o)
+		_ = r.w.Person().Delete(context.Background(), o)
+	}
+}
+
+// awaitSecret keeps the world from counting as silent before an operator has looked at a Secret again.
+func (r *run) awaitSecret(o client.Object) {
+	if _, secret := o.(*corev1.Secret); secret {
+		r.later(secretsLooked, "an operator has looked at its Secrets", func() {})
+	}
+}
+
+func (r *run) editChild() {
+	o := r.child(append(slices.Clone(childKinds), "Pod", "PersistentVolumeClaim"))
+	if o == nil {
+		return
+	}
+	r.awaitSecret(o)
+	could := edits(o)
+	names := slices.Sorted(maps.Keys(could))
+	could[names[len(r.result.Moments)*5%len(names)]]()
+	_ = r.w.Person().Update(context.Background(), o)
 }
 
 // loseStatus takes the status of every object of ours away.

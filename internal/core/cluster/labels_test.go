@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
+	relabelled := func(labels map[string]string, key, value string) {
+		if value == "" {
+			delete(labels, key)
+			return
+		}
+		labels[key] = value
+	}
+	for name, c := range map[string]struct {
+		edit func(n *facts.Node)
+		of   string
+		want string
+	}{
+		"a label of a record":         {func(n *facts.Node) { relabelled(n.Record.Labels, v1alpha1.LabelRack, "") }, second, "Apply CassandraNode"},
+		"all labels of a record":      {func(n *facts.Node) { n.Record.Labels = nil }, second, "Apply CassandraNode"},
+		"the owner of a record":       {func(n *facts.Node) { n.Record.OwnerReferences = nil }, second, "Apply CassandraNode"},
+		"the finalizer of a record":   {func(n *facts.Node) { n.Record.Finalizers = nil }, second, "Apply CassandraNode"},
+		"another label of a record":   {func(n *facts.Node) { relabelled(n.Record.Labels, "team", "shop") }, second, ""},
+		"a label of a pod":            {func(n *facts.Node) { relabelled(n.Pod.Labels, v1alpha1.LabelDatacenter, "x") }, second, "Change Pod"},
+		"all labels of a pod":         {func(n *facts.Node) { n.Pod.Labels = nil }, second, "Change Pod"},
+		"another label of a pod":      {func(n *facts.Node) { relabelled(n.Pod.Labels, "team", "shop") }, second, ""},
+		"a label of a claim":          {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelNode, "") }, "data-" + second, "Change PersistentVolumeClaim"},
+		"whose claim it is":           {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelClusterUID, "") }, "data-" + second, "Change PersistentVolumeClaim"},
+		"another label of a claim":    {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, "team", "shop") }, "data-" + second, ""},
+		"a label of a certificate":    {func(n *facts.Node) { relabelled(n.Secret.Labels, v1alpha1.LabelNode, "") }, second + "-tls", "IssueCertificate Secret"},
+		"the owner of a certificate":  {func(n *facts.Node) { n.Secret.OwnerReferences = nil }, second + "-tls", "IssueCertificate Secret"},
+		"what is in a certificate":    {func(n *facts.Node) { n.SecretEdited = true }, second + "-tls", "IssueCertificate Secret"},
+		"of a record that is deleted": {func(n *facts.Node) { deleting(n); n.Record.Labels = nil; n.Record.Finalizers = nil }, second, "SetOwners Pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.settle()
+			c.edit(w.snapshot.Nodes[second])
+			plan := next(w)
+			if c.want == "" {
+				wantWrites(t, plan, c.of)
+				return
+			}
+			wantWrites(t, plan, c.of, c.want)
+		})
+	}
+}
+
+// While a cluster is adopted its claims are still the other's, whatever else their labels have lost.
+func TestAClaimThatIsBeingAdoptedKeepsItsOwner(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	claim := w.snapshot.Nodes[second].Claims["data"].Claim
+	claim.Labels = map[string]string{v1alpha1.LabelClusterUID: "old"}
+	w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepAdoptRing, Stage: facts.StageOpen}
+	for _, write := range next(w).Writes {
+		if write.UID == claim.UID && (write.Object.GetLabels()[v1alpha1.LabelClusterUID] != "old" || write.Object.GetLabels()[v1alpha1.LabelNode] != second) {
+			t.Errorf("labels %v", write.Object.GetLabels())
+		}
+	}
+	w.snapshot.Ledger.Step = nil
+	found := false
+	for _, write := range next(w).Writes {
+		if found = found || write.UID == claim.UID && write.Object.GetLabels()[v1alpha1.LabelClusterUID] == string(w.snapshot.Cluster.UID); found {
+			return
+		}
+	}
+	t.Error("the claim is never this cluster's")
+}
+
+func TestTheLedgerGetsItsLabelsBack(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	w.snapshot.Shared.ConfigMaps["orders-ledger"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "orders-ledger"}}
+	plan := next(w)
+	if len(plan.Writes) != 1 || plan.Writes[0].Verb != PutLedger || plan.Writes[0].Ledger.Steps != w.snapshot.Ledger.Steps {
+		t.Errorf("want the same ledger to be written:\n%s", plan)
+	}
+}
+
+// What has no owner stays behind when the cluster goes.
+func TestADeletedClusterTakesWithItWhatHasLostItsOwner(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	now := metav1.NewTime(w.now)
+	w.snapshot.Cluster.DeletionTimestamp = &now
+	s := w.snapshot.Shared
+	objects := []Object{
+		s.Services["orders"], s.Budgets["orders-dc1"], s.ServiceAccounts["orders-helenus-agent"], s.Roles["orders-helenus-agent"], s.RoleBindings["orders-helenus-agent"],
+		s.ConfigMaps["orders-seeds"], s.Secrets["orders-ca"], w.snapshot.Nodes[second].Secret,
+	}
+	uids := map[types.UID]bool{}
+	for _, o := range objects {
+		o.SetOwnerReferences(nil)
+		uids[o.GetUID()] = true
+	}
+	for _, write := range w.pass().Writes {
+		if write.Verb == Change {
+			if metav1.GetControllerOf(write.Object) == nil {
+				t.Errorf("%s: still without an owner", write)
+			}
+			delete(uids, write.UID)
+		}
+	}
+	if len(uids) > 0 {
+		t.Errorf("%d objects were left out: %v", len(uids), uids)
+	}
+}
