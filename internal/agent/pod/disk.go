@@ -108,7 +108,8 @@ func (d *Disk) Inspect(context.Context) node.Disk {
 			found.HasData = !report.Empty()
 			out.Problem, out.HasData = report.Problem, !report.Empty()
 			if l := report.Local; l != nil {
-				out.Bootstrapped, out.HostID, out.ClusterName = node.BootstrapWord(l.Bootstrapped), l.HostID, l.ClusterName
+				out.Bootstrapped, out.HostID = node.BootstrapWord(l.Bootstrapped), l.HostID
+				out.ClusterName, out.Generation = l.ClusterName, l.GossipGeneration
 			}
 		}
 		out.Volumes = append(out.Volumes, found)

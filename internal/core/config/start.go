@@ -82,15 +82,23 @@ func ticketProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error)
 		}
 		return properties, nil
 	case v1alpha1.JoinBootstrap:
-		if len(ticket.Tokens) == 0 {
-			return nil, nil
-		}
-		return tokenProperty(node, ticket.Tokens)
+		return bootstrapProperties(node, ticket)
 	case v1alpha1.JoinReplace:
 		return replaceProperty(node, ticket)
 	default:
 		return nil, fmt.Errorf("mode %q is not known", ticket.Mode)
 	}
+}
+
+// bootstrapProperties are those of a node that streams the data of its ranges. Each try begins anew: 5.0 refuses to start on what an earlier one has streamed
+// unless it is told what to do with it, and 4.1 would take it for complete, without what was written since (CASSANDRA-17679).
+func bootstrapProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) {
+	properties := []string{"cassandra.auto_bootstrap=true", "cassandra.reset_bootstrap_progress=true"}
+	if len(ticket.Tokens) == 0 {
+		return properties, nil
+	}
+	tokens, err := tokenProperty(node, ticket.Tokens)
+	return append(tokens, properties...), err
 }
 
 func replaceProperty(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) {

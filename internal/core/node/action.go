@@ -90,7 +90,7 @@ type Action struct {
 	Settings []string
 	// Deadline of what may take long.
 	Deadline time.Time
-	// Reason for the end of a JVM that counts as a death.
+	// Reason for the end of a JVM that counts as a death, by Kill or BeginStop.
 	Reason v1alpha1.RestartReason
 	// Dump asks for a thread dump first.
 	Dump bool

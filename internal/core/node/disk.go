@@ -21,6 +21,8 @@ type Disk struct {
 	// HostID and ClusterName from the system tables; empty where they cannot be read there.
 	HostID      string
 	ClusterName string
+	// Generation of the last gossip that began on this disk; 0 if none did. It rises before each first word.
+	Generation int32
 	// Problem says why the disk cannot be read or trusted; empty if it can.
 	Problem string
 }

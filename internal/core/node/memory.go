@@ -98,6 +98,9 @@ type JoinMemory struct {
 	Tokens       []string          `json:"tokens,omitempty"`
 	// SystemAuthReplicationFactor of the ticket.
 	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
+	// HeardUntil is until when the ring may have heard of an earlier try by this ticket, HeardAt the address that it had.
+	HeardUntil *time.Time `json:"heardUntil,omitempty"`
+	HeardAt    string     `json:"heardAt,omitempty"`
 }
 
 // RestartMemory is a restart that was begun: of the JVM that ran then.
@@ -130,6 +133,8 @@ type StartMemory struct {
 	Seeds []string `json:"seeds"`
 	// Joined says that before this start the disk already said that the node had completed its join.
 	Joined bool `json:"joined,omitempty"`
+	// Generation of gossip that the disk had before this start.
+	Generation int32 `json:"generation,omitempty"`
 	// NormalAt is when this JVM was first seen NORMAL.
 	NormalAt *time.Time `json:"normalAt,omitempty"`
 	// EndedAt is when its end was noted, expected or not.
@@ -158,7 +163,7 @@ type StopMemory struct {
 	DrainAt  *time.Time `json:"drainAt,omitempty"`
 	TermAt   *time.Time `json:"termAt,omitempty"`
 	KillAt   *time.Time `json:"killAt,omitempty"`
-	// Reason is set where the stop is not an ordered one but the end of a frozen JVM: it counts as a death.
+	// Reason is set where the stop is not an ordered one but the end of a JVM that is frozen or has given up: it counts as a death.
 	Reason v1alpha1.RestartReason `json:"reason,omitempty"`
 }
 

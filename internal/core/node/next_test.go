@@ -148,8 +148,8 @@ func TestNext(t *testing.T) {
 			keep(f)
 			answered(f, "")
 		}), expectation{phase: v1alpha1.PhaseWaiting, words: "10.0.0.2"}},
-		"ticket to bootstrap": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Mode = v1alpha1.JoinBootstrap }),
-			expectation{phase: v1alpha1.PhaseWaiting, guard: "ticket_mode_is_supported", words: "Bootstrap"}},
+		"ticket to replace": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Mode = v1alpha1.JoinReplace }),
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "ticket_mode_is_supported", words: "Replace"}},
 		"ticket taken back before it began": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "too late"} }), expectation{action: WithdrawJoin}},
 		"ticket out of date":                {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.NotAfter = &metav1.Time{Time: at(-time.Second)} }), expectation{action: WithdrawJoin}},
 		"ticket that was given back": {with1(ticketed(), func(f *Facts) {

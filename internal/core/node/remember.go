@@ -43,7 +43,7 @@ func Before(f *Facts, a Action, now time.Time) Memory {
 	case CloseTraffic:
 		m.stopStep(f, func(s *StopMemory) { s.ClosedAt = &at })
 	case BeginStop:
-		m.Stop = &StopMemory{Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Why, BegunAt: at}
+		m.Stop = &StopMemory{Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Why, Reason: a.Reason, BegunAt: at}
 	case Drain:
 		m.stopStep(f, func(s *StopMemory) { s.DrainAt = &at })
 	case Terminate:
@@ -126,10 +126,12 @@ func (m *Memory) beginStart(f *Facts, s *StartArguments, at time.Time) {
 		m.Join = &JoinMemory{
 			IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens, SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
 		}
+	} else if heard, address := lastHeard(m, f.Disk); !heard.IsZero() {
+		m.Join = with(m.Join, func(j *JoinMemory) { j.HeardUntil, j.HeardAt = &heard, address })
 	}
 	m.Start = &StartMemory{
 		PodUID: f.Self.PodUID, Incarnation: s.Incarnation, StartID: s.StartID, At: at,
-		Configuration: s.Configuration, Hash: s.Hash, Seeds: s.Seeds, Joined: f.Disk.Bootstrapped == WordCompleted,
+		Configuration: s.Configuration, Hash: s.Hash, Seeds: s.Seeds, Joined: f.Disk.Bootstrapped == WordCompleted, Generation: f.Disk.Generation,
 	}
 	m.Stop = nil
 	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)

@@ -100,6 +100,9 @@ func (p *pass) explain(e Exit) (v1alpha1.RestartReason, string) {
 	}
 	normal := p.Memory.Start.NormalAt != nil
 	if stop := p.Memory.Stop; stop.of(p.Init.Incarnation, e.StartID) && stop.Reason != "" {
+		if line != "" && stop.Reason == v1alpha1.RestartStartFailed {
+			return stop.Reason, stop.Why + ": " + line
+		}
 		return stop.Reason, stop.Why
 	}
 	switch {

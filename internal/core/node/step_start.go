@@ -88,12 +88,16 @@ func holdTicket(p *pass) outcome {
 	if memory != nil && memory.ID == ticket.ID && memory.over() {
 		return wait(v1alpha1.PhaseWaiting, "the ticket "+ticket.ID+" was given back; waits for another")
 	}
-	if ticket.Mode != v1alpha1.JoinNew {
+	if ticket.Mode != v1alpha1.JoinNew && ticket.Mode != v1alpha1.JoinBootstrap {
 		return blocked(v1alpha1.PhaseWaiting, "ticket_mode_is_supported",
 			fmt.Sprintf("this release of Helenus cannot join in the mode %s", ticket.Mode))
 	}
+	if member := p.Record.Spec.Member; member != nil {
+		return blocked(v1alpha1.PhaseFailed, "member_never_joins_again",
+			fmt.Sprintf("the record says that this node is the member with host id %s, but its disk says that it has not joined: a ticket of the mode %s is refused", member.HostID, ticket.Mode))
+	}
 	if p.Memory.TrafficOpenedAt != nil {
-		return blocked(v1alpha1.PhaseWaiting, "no_client_was_served", "a ticket of the mode New is refused: this node has served clients before")
+		return blocked(v1alpha1.PhaseWaiting, "no_client_was_served", fmt.Sprintf("a ticket of the mode %s is refused: this node has served clients before", ticket.Mode))
 	}
 	if p.finding.State == v1alpha1.DiskJoining && (memory == nil || memory.ID != ticket.ID) {
 		return blocked(v1alpha1.PhaseWaiting, "disk_is_of_this_ticket", "the disk holds an unfinished join by another ticket; it must be wiped or the claim made anew")
@@ -173,6 +177,9 @@ func ownAddress(p *pass) outcome {
 		return blocked(v1alpha1.PhaseFailed, "host_id_is_not_replaced", "the member with host id "+hostID+" was replaced; started again, it would take its tokens back")
 	}
 	if len(p.peerAddresses()) == 0 {
+		if p.bootstraps() {
+			return p.findTheRing()
+		}
 		return p.firstSeeds(nil)
 	}
 	if !p.peersAsked(hostID) {
@@ -191,6 +198,9 @@ func ownAddress(p *pass) outcome {
 			return blocked(v1alpha1.PhaseWaiting, "no_client_was_served",
 				fmt.Sprintf("a ticket of the mode New is refused: node %s has served clients", peer.Node)).until(again)
 		}
+	}
+	if p.bootstraps() {
+		return p.findTheRing()
 	}
 	return p.firstSeeds(p.Peers.Silent)
 }
@@ -244,6 +254,9 @@ func (p *pass) firstSeeds(silent []string) outcome {
 // seedsForStart are the seeds without those at which no agent of this cluster answers: such an address would cost the JVM half a minute, or belong to somebody
 // else by now. A member that knows nobody uses its own address and finds the others by its own system tables.
 func (p *pass) seedsForStart() []string {
+	if p.bootstraps() {
+		return p.memberSeeds()
+	}
 	var out []string
 	for _, seed := range p.Seeds {
 		if seed == p.Self.Address || !slices.Contains(p.Peers.Silent, seed) {

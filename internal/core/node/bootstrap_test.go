@@ -1,0 +1,170 @@
+package node
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// newcomer is ready to bootstrap into a ring of which two seeds answer.
+func newcomer() Facts {
+	f := ticketed()
+	f.Record.Spec.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "grow/1"}, Mode: v1alpha1.JoinBootstrap, Tokens: []string{"-7", "7"}}
+	f.Seeds = []string{"10.0.0.2", "10.0.0.3"}
+	keep(&f)
+	answered(&f, "", peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
+	return f
+}
+
+// cutOff was killed in the middle of its bootstrap, in this pod, at a time.
+func cutOff(ended time.Duration) Facts {
+	f := newcomer()
+	f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID, f.Disk.Generation = true, WordInProgress, hostA, 9
+	f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "grow/1", BegunAt: ptr(-time.Hour)}, Mode: v1alpha1.JoinBootstrap, Tokens: []string{"-7", "7"}}
+	f.Memory.Start = &StartMemory{PodUID: "pod-1", Incarnation: "i1", StartID: 3, Hash: "hash-1", At: at(ended - time.Minute), EndedAt: ptr(ended), Generation: 8}
+	f.Memory.Deaths = &Deaths{PodUID: "pod-1", Count: 1, Row: 1, LastAt: at(ended), LastReason: v1alpha1.RestartKilled, Message: "it was killed", BackOffUntil: at(ended + 2*time.Second)}
+	f.Memory.Addresses = []facts.AddressUse{{Address: address, LastUsed: at(ended)}}
+	f.Init.LastStartID = 3
+	answered(&f, hostA, peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
+	return f
+}
+
+func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
+	alone := "a_seed_answers_as_a_member"
+	seeds := func(peers ...Peer) func(*Facts) {
+		return func(f *Facts) { answered(f, "", peers...) }
+	}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		seeds  string // of the start
+		held   string
+	}{
+		"all seeds answer":                {nil, "10.0.0.2,10.0.0.3", ""},
+		"one is silent":                   {seeds(peer("10.0.0.3", "c", hostC)), "10.0.0.3", ""},
+		"all are silent":                  {seeds(), "", alone},
+		"one is no member":                {seeds(peer("10.0.0.2", "b", ""), peer("10.0.0.3", "c", hostC)), "10.0.0.3", ""},
+		"none is a member":                {seeds(peer("10.0.0.2", "b", ""), peer("10.0.0.3", "c", "")), "", alone},
+		"the JVM of the only one is down": {seeds(Peer{Asked: "10.0.0.2", Node: "b", HostID: hostB}), "", alone},
+		"there is no seed yet":            {func(f *Facts) { f.Seeds = nil; keep(f) }, "", "addresses of the seeds"},
+		"it is the only seed itself":      {func(f *Facts) { f.Seeds = []string{address}; keep(f) }, "", alone},
+		"it is a seed itself": {func(f *Facts) {
+			f.Seeds = []string{address, "10.0.0.2"}
+			keep(f)
+			seeds(peer("10.0.0.2", "b", hostB))(f)
+		}, "10.0.0.2", ""},
+		"it answers itself":                   {func(f *Facts) { f.Seeds = []string{"10.0.0.2"}; keep(f); seeds(peer("10.0.0.2", self, hostB))(f) }, "", alone},
+		"a member that is no seed answers":    {func(f *Facts) { f.Memory.Neighbours = []string{"10.0.0.9"}; seeds(peer("10.0.0.9", "d", hostC))(f) }, "", alone},
+		"the ring serves clients":             {func(f *Facts) { f.Peers.Answers[0].TrafficOpened = true }, "10.0.0.2,10.0.0.3", ""},
+		"its address is another member's":     {func(f *Facts) { e := endpoint(address, hostC, "r3", true, 1); f.Peers.Answers[0].AtAddress = &e }, "", "address_is_free"},
+		"the record has a member, disk empty": {func(f *Facts) { f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}; keep(f) }, "", "disk_is_readable"},
+		"its disk is another's":               {func(f *Facts) { mark(f, "other", self) }, "", "disk_is_of_this_node"},
+		"it has served clients":               {func(f *Facts) { f.Memory.TrafficOpenedAt = ptr(0) }, "", "no_client_was_served"},
+		"the API server has not spoken yet":   {func(f *Facts) { f.APISeenAt = time.Time{} }, "", "API server's word"},
+		"the ticket is out of its own journal": {func(f *Facts) {
+			f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "grow/1", WithdrawnAt: ptr(0)}}
+		}, "", "given back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := with1(newcomer(), c.change)
+			wantHeld(t, f, c.held)
+			if c.seeds == "" {
+				return
+			}
+			s := Next(f, epoch).Action.Start
+			if k := s.Ticket; strings.Join(s.Seeds, ",") != c.seeds || k == nil || k.Mode != v1alpha1.JoinBootstrap || !slices.Equal(k.Tokens, []string{"-7", "7"}) {
+				t.Errorf("seeds %v, ticket %+v", s.Seeds, k)
+			}
+		})
+	}
+}
+
+func TestAJoinThatWasCutOffWaitsUntilTheRingHasForgottenIt(t *testing.T) {
+	elsewhere := func(f *Facts) { f.Memory.Addresses[0].Address = "10.0.0.77" }
+	for name, c := range map[string]struct {
+		ended  time.Duration
+		change func(*Facts)
+		again  time.Duration // 0 if it starts
+	}{
+		"just now":                     {-10 * time.Second, nil, 85 * time.Second},
+		"almost long enough ago":       {-95*time.Second + 1, nil, 1},
+		"long enough ago":              {-95 * time.Second, nil, 0},
+		"at another address":           {-10 * time.Second, elsewhere, 25 * time.Second},
+		"at another address, long ago": {-35 * time.Second, elsewhere, 0},
+		"it never said a word":         {-10 * time.Second, func(f *Facts) { f.Disk.Generation = 8 }, 0},
+		"it never did, the try before did": {-10 * time.Second, func(f *Facts) {
+			f.Disk.Generation, f.Memory.Join.HeardUntil, f.Memory.Join.HeardAt = 8, ptr(-20*time.Second), address
+		}, 75 * time.Second},
+		"nothing was ever written":        {-10 * time.Second, func(f *Facts) { f.Disk.HasData, f.Disk.Generation, f.Memory.Start.Generation = false, 0, 0 }, 0},
+		"it had joined by its disk":       {-10 * time.Second, func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }, 0},
+		"another configuration is wanted": {-10 * time.Second, func(f *Facts) { f.Configuration.Hash = "hash-2" }, 85 * time.Second},
+		"it was to form a ring": {-10 * time.Second, func(f *Facts) {
+			f.Record.Spec.Join.Mode, f.Memory.Join.Mode = v1alpha1.JoinNew, v1alpha1.JoinNew
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Next(with1(cutOff(c.ended), c.change), epoch)
+			switch {
+			case c.again == 0 && (d.Action == nil || d.Action.Kind != StartJVM || d.Action.Start.Ticket.ID != "grow/1"):
+				t.Errorf("action %v, %s", d.Action, d.Status.Message)
+			case c.again != 0 && (d.Action != nil || !d.Again.Equal(at(max(c.again, time.Nanosecond)))):
+				t.Errorf("action %v, again at %s: %s", d.Action, d.Again, d.Status.Message)
+			case c.again != 0 && (!strings.Contains(d.Status.Message, "it was killed") || d.Status.Phase != v1alpha1.PhaseWaiting):
+				t.Errorf("phase %s: %s", d.Status.Phase, d.Status.Message)
+			}
+		})
+	}
+	f := cutOff(-time.Hour)
+	m := written(f, *Next(f, epoch).Action)
+	wantTime(t, "heard until", m.Join.HeardUntil, ptr(-time.Hour))
+	if m.Join.HeardAt != address || m.Start.Generation != 9 || f.Memory.Join.HeardUntil != nil {
+		t.Errorf("ticket %+v, start %+v", m.Join, m.Start)
+	}
+	// A member that comes back waits for nobody to forget it.
+	if got := next(with1(member(), func(f *Facts) { died(f, at(-time.Second)); f.Disk.Generation = 9 })); got != StartJVM {
+		t.Errorf("action %q of a member", got)
+	}
+}
+
+func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
+	f := onItsWay(facts.ModeJoiningFailed)
+	d := Next(f, epoch)
+	if d.Action == nil || d.Action.Kind != BeginStop || d.Action.Reason != v1alpha1.RestartStartFailed {
+		t.Fatalf("action %v", d.Action)
+	}
+	f.Memory = written(f, *d.Action)
+	if got := next(f); got != Terminate {
+		t.Errorf("action %q, want that it is ended", got)
+	}
+	f.Memory.Stop.TermAt = ptr(0)
+	f.Init.Exits = []Exit{{StartID: 3, EndedAt: epoch, Code: 143}}
+	f.Init.Process = nil
+	f.JVM.FatalLine = "Stream failed"
+	d = Next(f, epoch)
+	if d.Action == nil || d.Action.Death == nil || !strings.Contains(d.Action.Death.Message, "streaming failed") || !strings.Contains(d.Action.Death.Message, "Stream failed") {
+		t.Errorf("action %v", d.Action)
+	}
+	for name, change := range map[string]func(*Facts){
+		"it joins":                    func(f *Facts) { f.JVM.Ring.Mode = facts.ModeJoining },
+		"it was NORMAL":               func(f *Facts) { f.Memory.Start.NormalAt = ptr(0) },
+		"it does not answer":          func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Hour) },
+		"nothing could start instead": func(f *Facts) { f.Configuration.Problem = "no heap" },
+	} {
+		if got := next(with1(onItsWay(facts.ModeJoiningFailed), func(f *Facts) { f.JVM.Ring = view(); f.JVM.Ring.Mode = facts.ModeJoiningFailed; change(f) })); got == BeginStop {
+			t.Errorf("%s: stopped", name)
+		}
+	}
+}
+
+func TestAMemberByItsRecordThatHasNotJoinedByItsDiskNeverJoins(t *testing.T) {
+	for _, mode := range []v1alpha1.JoinMode{v1alpha1.JoinNew, v1alpha1.JoinBootstrap} {
+		wantHeld(t, with1(cutOff(-time.Hour), func(f *Facts) {
+			f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}
+			f.Record.Spec.Join.Mode = mode
+			keep(f)
+		}), "member_never_joins_again")
+	}
+}
