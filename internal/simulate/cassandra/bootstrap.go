@@ -35,11 +35,16 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 		return nil, startup(illegalState, fmt.Sprintf("Unable to contact any seeds: %s", p.appendEndpoints(nil, "/", p.gossip.seeds)))
 	}
 	pieces, refused := p.bootstrapPieces(owned)
+	if refused == nil {
+		pieces, refused = p.withoutAvailable(pieces)
+	}
 	if refused != nil {
 		return nil, refused
 	}
-	if err := p.transfer(pieces); err != nil {
+	if err := p.stream(pieces); err != nil {
 		p.failed = true
+		p.logged = "Error while waiting on bootstrap to complete. Bootstrap will have to be restarted.: java.util.concurrent.ExecutionException: " +
+			"org.apache.cassandra.streaming.StreamException: Stream failed: " + err.Error()
 		if p.is50() {
 			p.mode = modeJoiningFailed
 		}
@@ -48,6 +53,44 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 		p.await(neverEnds, func() bool { return false }, -1)
 	}
 	return owned, nil
+}
+
+// stream takes the pieces of one source after the other. What has arrived is written down as available (system.available_ranges_v2).
+func (p *Process) stream(pieces []piece) error {
+	var sources []*Process
+	for _, x := range pieces {
+		if !slices.Contains(sources, x.from) {
+			sources = append(sources, x.from)
+		}
+	}
+	for _, source := range sources {
+		of := slices.DeleteFunc(slices.Clone(pieces), func(x piece) bool { return x.from != source })
+		if err := p.transfer(of); err != nil {
+			return err
+		}
+		for _, x := range of {
+			p.disk.available[x.name()] = true
+		}
+	}
+	return nil
+}
+
+// name of a range as system.available_ranges_v2 has it.
+func (x piece) name() string { return x.keyspace + " " + x.of.String() }
+
+// withoutAvailable leaves out what an earlier try has streamed, forgets that, or refuses to decide, as cassandra.reset_bootstrap_progress says
+// (RangeStreamer#fetchAsync; 4.1 never refuses, CASSANDRA-17679).
+func (p *Process) withoutAvailable(pieces []piece) ([]piece, *refusal) {
+	reset, given := p.settings.properties["cassandra.reset_bootstrap_progress"]
+	if reset == "true" {
+		clear(p.disk.available)
+	}
+	left := slices.DeleteFunc(slices.Clone(pieces), func(x piece) bool { return p.disk.available[x.name()] })
+	if len(left) < len(pieces) && !given && p.is50() {
+		return nil, startup(illegalState, "Discovered existing bootstrap data and cassandra.reset_bootstrap_progress is not configured; aborting bootstrap. "+
+			"Please clean up local files manually and try again or set cassandra.reset_bootstrap_progress=true to ignore. ")
+	}
+	return left, nil
 }
 
 // schemaDelay is how long a bootstrap waits for schemas that it knows to differ (cassandra.schema_delay_ms).

@@ -26,6 +26,8 @@ type Disk struct {
 	// problem makes the directory unreadable: files that are corrupt.
 	problem string
 	full    bool
+	// available are ranges that a bootstrap has streamed.
+	available map[string]bool
 	// user is the JVM that runs on it.
 	user *Process
 }
@@ -77,7 +79,7 @@ func NewDisk() *Disk {
 // Wipe empties it; so does its loss. A JVM that runs on it dies of that.
 func (d *Disk) Wipe() {
 	user := d.user
-	*d = Disk{peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{}}
+	*d = Disk{peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{}, available: map[string]bool{}}
 	if user != nil {
 		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
 	}
@@ -91,7 +93,7 @@ func (d *Disk) Clone() *Disk {
 		log := *d.log
 		c.log = &log
 	}
-	c.peers, c.schema = maps.Clone(d.peers), d.schema.clone()
+	c.peers, c.schema, c.available = maps.Clone(d.peers), d.schema.clone(), maps.Clone(d.available)
 	c.recent = slices.Clone(d.recent)
 	c.data, c.hints = map[string]map[string]cell{}, map[string][]hint{}
 	for keyspace, rows := range d.data {

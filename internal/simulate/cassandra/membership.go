@@ -184,7 +184,16 @@ func (p *Process) generationOf(a netip.Addr) int64 {
 	return 0
 }
 
+// onBoot is handleStateBootstrap. A token of another node is an exception in the gossip stage: what was announced stays unheard (TokenMetadata#addBootstrapTokens).
 func (p *Process) onBoot(e *entry) {
+	for _, t := range e.state.tokens {
+		if owner, taken := p.metadata.joining[t]; taken && owner != e.address {
+			return
+		}
+		if owner, taken := p.metadata.tokens[t]; taken && owner != e.address {
+			return
+		}
+	}
 	if p.metadata.isMember(e.address) {
 		p.metadata.remove(e.address)
 	}

@@ -71,8 +71,9 @@ type Process struct {
 	native     bool
 	draining   bool
 	drained    bool
-	failed     bool // bootstrap
-	leaving    bool // a decommission runs
+	failed     bool   // bootstrap
+	logged     string // the last error in its log
+	leaving    bool   // a decommission runs
 	leaveFail  bool
 	rebuilding bool
 	assertion  *javaError // failed in the exchange that is answered now
@@ -227,6 +228,9 @@ func (p *Process) end(exit Exit) {
 		return
 	}
 	exit.At = p.line.Now()
+	if exit.FatalLine == "" {
+		exit.FatalLine = p.logged
+	}
 	p.ended, p.exit, p.native = true, exit, false
 	if p.disk.user == p {
 		p.disk.user = nil
