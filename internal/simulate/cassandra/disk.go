@@ -192,22 +192,38 @@ func (d *Disk) flush() {
 	d.recent = nil
 }
 
-// put writes a row, the later timestamp wins; it says whether the row is new.
+// put writes a row, the later timestamp wins. What the commit log has not synced yet may be lost with the machine.
 func (d *Disk) put(now time.Time, keyspace, key string, c cell) {
-	rows := d.data[keyspace]
-	if rows == nil {
-		rows = map[string]cell{}
-		d.data[keyspace] = rows
-	}
-	before, had := rows[key]
-	if had && (before.at > c.at || before.at == c.at && before.value >= c.value) {
+	before, had := d.data[keyspace][key]
+	if !d.set(keyspace, key, c) {
 		return
 	}
 	for len(d.recent) > 0 && now.Sub(d.recent[0].at) >= syncPeriod {
 		d.recent = d.recent[1:]
 	}
 	d.recent = append(d.recent, recentWrite{at: now, keyspace: keyspace, key: key, before: before, had: had})
+}
+
+// putStreamed writes a row that came with a stream, whose SSTables are synced before it ends.
+func (d *Disk) putStreamed(keyspace, key string, c cell) {
+	if d.set(keyspace, key, c) {
+		// What of the row was not synced before is of no account any more.
+		d.recent = slices.DeleteFunc(d.recent, func(w recentWrite) bool { return w.keyspace == keyspace && w.key == key })
+	}
+}
+
+// set says whether the row is new.
+func (d *Disk) set(keyspace, key string, c cell) bool {
+	rows := d.data[keyspace]
+	if rows == nil {
+		rows = map[string]cell{}
+		d.data[keyspace] = rows
+	}
+	if before, had := rows[key]; had && (before.at > c.at || before.at == c.at && before.value >= c.value) {
+		return false
+	}
 	rows[key] = c
+	return true
 }
 
 // keys of a keyspace, sorted.

@@ -108,7 +108,7 @@ func (p *Process) repairRanges(name string, replication ring.Replication, primar
 			continue
 		}
 		for _, m := range members {
-			m.disk.put(p.line.Now(), name, key, newest)
+			m.disk.putStreamed(name, key, newest)
 		}
 	}
 	return ""

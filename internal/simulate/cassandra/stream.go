@@ -79,7 +79,7 @@ func (p *Process) transfer(pieces []piece) error {
 		}
 	}
 	for _, r := range rows {
-		r.to.disk.put(p.line.Now(), r.keyspace, r.key, r.cell)
+		r.to.disk.putStreamed(r.keyspace, r.key, r.cell)
 	}
 	for _, s := range plans {
 		s.to.loadChanges()

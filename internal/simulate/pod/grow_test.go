@@ -402,6 +402,9 @@ func TestAJoinIsCutOffAtAnyTime(t *testing.T) {
 		"JVM killed":  func(g *growth) { g.sandbox(name).JVM().Kill() },
 		"pod deleted": func(g *growth) { g.deletePod(name) },
 		"machine lost": func(g *growth) {
+			if g.sandbox(name).JVM().Mode() == string(facts.ModeNormal) {
+				return // a member that is the only replica loses what its commit log has not synced
+			}
 			m := g.sandbox(name).Machine()
 			g.w.Kube.Lose(m)
 			g.after(2*time.Minute, func() { g.w.Kube.Return(m, true) })
@@ -454,7 +457,9 @@ func TestAJoinIsTakenBackAtAnyTime(t *testing.T) {
 				over["joined"]++
 				return
 			}
-			g.change(name, func(n *v1alpha1.CassandraNode) { n.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "the size was lowered"} })
+			g.change(name, func(n *v1alpha1.CassandraNode) {
+				n.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "the size was lowered"}
+			})
 			g.await("the end of the ticket", 2*time.Minute, func() bool {
 				j := g.record(name).Status.Join
 				return j != nil && (j.WithdrawnAt != nil || j.FinishedAt != nil)
