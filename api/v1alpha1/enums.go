@@ -180,13 +180,23 @@ const (
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair
 type OperationType string
 
 const (
-	// OperationAlterSystemKeyspaces sets the replication of the system keyspaces that hold data of the cluster (system_auth,
-	// system_distributed, system_traces) to NetworkTopologyStrategy with arguments.replication.
+	// OperationAlterSystemKeyspaces gives the system keyspaces that hold data of the cluster (system_auth, system_distributed, system_traces) at least
+	// arguments.replication, by NetworkTopologyStrategy. What they have more, or elsewhere, stays.
 	OperationAlterSystemKeyspaces OperationType = "AlterSystemKeyspaces"
+	// OperationAlterKeyspaces gives keyspaces at least the replicas of arguments.keyspaceReplication. What they have more, or elsewhere, stays. A keyspace
+	// that is not on NetworkTopologyStrategy is refused: its replicas would move.
+	OperationAlterKeyspaces OperationType = "AlterKeyspaces"
+	// OperationCleanup removes the data that the node no longer owns from arguments.keyspaces, or from all that are replicated.
+	OperationCleanup OperationType = "Cleanup"
+	// OperationRebuild streams the data of the node's ranges from arguments.sourceDatacenter: of arguments.keyspaces, or of all that have replicas in both
+	// datacenters.
+	OperationRebuild OperationType = "Rebuild"
+	// OperationRepair makes the replicas of the node's ranges the same: of arguments.keyspaces, or of all that are replicated.
+	OperationRepair OperationType = "Repair"
 )
 
 // OperationPhase is how far an operation has come.

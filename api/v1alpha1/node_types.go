@@ -362,7 +362,12 @@ type RestartIntent struct {
 // OperationIntent runs one operation.
 //
 // +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
-// +kubebuilder:validation:XValidation:rule=`self.type != 'AlterSystemKeyspaces' || has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0`,message=`arguments.replication is required for AlterSystemKeyspaces`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is for Cleanup, Rebuild and Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Cleanup' || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.datacenters)`,message=`arguments.full and arguments.datacenters are for Repair alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
 
@@ -376,10 +381,68 @@ type OperationIntent struct {
 }
 
 // OperationArguments are the arguments of all operations; each type says which it uses.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.datacenters) || size(self.datacenters) == 0 || has(self.full) && self.full`,message=`datacenters needs full: an incremental repair of some datacenters marks nothing as repaired`
 type OperationArguments struct {
 	// Replication is the number of replicas by ring name of the datacenter. Used by AlterSystemKeyspaces.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
 	Replication map[string]int32 `json:"replication,omitempty"`
+
+	// KeyspaceReplication is what each keyspace is to have at least. Used by AlterKeyspaces.
+	// +optional
+	// +listType=map
+	// +listMapKey=keyspace
+	// +kubebuilder:validation:MaxItems=64
+	KeyspaceReplication []KeyspaceReplication `json:"keyspaceReplication,omitempty"`
+
+	// Keyspaces that Cleanup, Rebuild and Repair are limited to. Empty: all that the ring replicates; those that are local to a node never.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
+	// Jobs is the number of tables that Cleanup compacts at a time. 0: as many as there are compactors.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=64
+	Jobs int32 `json:"jobs,omitempty"`
+
+	// SourceDatacenter is the ring name of the datacenter that Rebuild streams from.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	SourceDatacenter string `json:"sourceDatacenter,omitempty"`
+
+	// Full says that Repair compares all data, and not only what no repair has seen before (incremental repair, which needs every replica to be up).
+	// +optional
+	Full bool `json:"full,omitempty"`
+
+	// Datacenters are the ring names of those whose replicas Repair is limited to; that of the node must be among them. Empty: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	Datacenters []string `json:"datacenters,omitempty"`
+}
+
+// KeyspaceReplication is what a keyspace is to have at least.
+type KeyspaceReplication struct {
+	// Keyspace by its name in Cassandra.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=48
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspace string `json:"keyspace"`
+
+	// Replication is the number of replicas by ring name of the datacenter.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
+	Replication map[string]int32 `json:"replication"`
 }
