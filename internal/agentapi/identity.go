@@ -55,7 +55,7 @@ const MaxWait = time.Minute
 // changes all the time.
 func Digest(answer *facts.Agent) string {
 	timeless := *answer
-	timeless.ObservedAt = time.Time{}
+	timeless.ObservedAt, timeless.Space = time.Time{}, nil
 	if answer.Ring != nil {
 		ring := *answer.Ring
 		ring.Endpoints = slices.Clone(ring.Endpoints)

@@ -20,6 +20,8 @@ type RepairOptions struct {
 	Datacenters []string
 	// DatacenterParallel lets datacenters work side by side and the replicas of each one after the other.
 	DatacenterParallel bool
+	// Incremental compares only what no repair has seen before, and marks it as repaired. All replicas must be up.
+	Incremental bool
 	// Jobs is the number of tables at a time, 1 to 4; 0: 1.
 	Jobs int
 }
@@ -33,7 +35,7 @@ func (o RepairOptions) wire() map[string]string {
 	options := map[string]string{
 		"parallelism":  parallelism,
 		"primaryRange": strconv.FormatBool(o.PrimaryRangesOnly),
-		"incremental":  "false",
+		"incremental":  strconv.FormatBool(o.Incremental),
 		"jobThreads":   strconv.Itoa(max(o.Jobs, 1)),
 		"trace":        "false",
 		// A keyspace with one replica has nothing to compare, which is no error.

@@ -45,6 +45,34 @@ func PerDatacenter(replicas map[string]int) Replication {
 	return Replication{Strategy: NetworkTopologyStrategy, Options: options}
 }
 
+// Raised is the replication with at least so many replicas in each datacenter. What it has more, or in others, stays: whoever put it there relies on it.
+// Only NetworkTopologyStrategy can be raised, since any other places the replicas that are there anew; fromSimple is for keyspaces of which that is known
+// and wanted, and takes SimpleStrategy for none.
+func (r Replication) Raised(least map[string]int, fromSimple bool) (Replication, error) {
+	switch {
+	case r.Strategy == NetworkTopologyStrategy:
+	case r.Strategy == SimpleStrategy && fromSimple:
+		return PerDatacenter(least), nil
+	default:
+		return Replication{}, fmt.Errorf("it is on %s: replicas can be added datacenter by datacenter only on %s, to which a person must alter it, and repair it", r, NetworkTopologyStrategy)
+	}
+	raised := Replication{Strategy: r.Strategy, Options: maps.Clone(r.Options)}
+	for datacenter, count := range least {
+		text, there := r.Options[datacenter]
+		present := 0
+		if there {
+			var err error
+			if present, err = strconv.Atoi(text); err != nil {
+				return Replication{}, fmt.Errorf("it has %s replicas in datacenter %s, which is no whole number: it is left alone", text, datacenter)
+			}
+		}
+		if count > present {
+			raised.Options[datacenter] = strconv.Itoa(count)
+		}
+	}
+	return raised, nil
+}
+
 // Equal says whether both mean the same to Cassandra.
 func (r Replication) Equal(other Replication) bool {
 	return r.Strategy == other.Strategy && maps.Equal(r.Options, other.Options)

@@ -31,6 +31,12 @@ type Agent struct {
 	jvm       node.JVM
 	peers     node.Peers
 	doing     *node.Doing
+	// job is the operation that runs, or the last one that did.
+	job *job
+	// space on the data volume when it was last looked at; nil if it is not known.
+	space *facts.Space
+	// transferAt is when the last look at the streams was taken over.
+	transferAt time.Time
 	// interrupt ends the action under way before its time.
 	interrupt     context.CancelFunc
 	failures      map[node.ActionKind]failure
@@ -72,8 +78,6 @@ type result struct {
 	err    error
 	// apply changes what is known; called in the loop, with the lock held.
 	apply func(a *Agent)
-	// message of an operation.
-	message string
 }
 
 // Options of an agent beside who it is.

@@ -31,8 +31,15 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 		TrafficOpened: f.Memory.TrafficOpenedAt != nil, Traffic: d.Status.ClientTraffic,
 		Addresses: a.addresses(f), Replaced: f.Memory.Replaced,
 	}
+	if a.space != nil {
+		space := *a.space
+		answer.Space = &space
+	}
 	if f.Init.Process != nil && f.JVM.StartID == f.Init.Process.StartID && f.JVM.Problem == "" {
 		answer.Ring = f.JVM.Ring
+		if self, found := answer.Ring.ByHostID(hostIDOf(answer.Ring)); found && answer.Space != nil {
+			answer.Space.Data = self.Load
+		}
 		if answer.Ring != nil {
 			answer.ObservedAt = f.JVM.AnsweredAt
 		}
@@ -43,6 +50,13 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 	if changed {
 		a.answered.all()
 	}
+}
+
+func hostIDOf(r *facts.Ring) string {
+	if r == nil {
+		return ""
+	}
+	return r.HostID
 }
 
 func processState(i node.Init) facts.ProcessState {
@@ -79,9 +93,10 @@ const freshEnough = time.Second
 // Fresh looks at the ring, if the last look is older than a second, and answers.
 func (a *Agent) Fresh(ctx context.Context) (*facts.Agent, string) {
 	a.mu.Lock()
-	stale := a.host.Threads.Now().Sub(a.jvm.AskedAt) > freshEnough && a.init.Process != nil
+	stale := a.host.Threads.Now().Sub(a.decidedAt) > freshEnough || a.host.Threads.Now().Sub(a.jvm.AskedAt) > freshEnough && a.init.Process != nil
 	a.mu.Unlock()
 	if stale {
+		a.LookAtSpace()
 		a.LookAtRing(ctx)
 		a.Decide()
 		a.wake.Set() // what was decided here is carried out by the loop alone

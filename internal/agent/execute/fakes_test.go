@@ -268,6 +268,12 @@ func (f fakeDisk) Mark(names []string, cluster types.UID, name string, _ types.U
 	return f.call(context.Background(), "mark")
 }
 
+func (f fakeDisk) Space() (free, capacity int64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return 3 << 30, 4 << 30, f.failOn["space"]
+}
+
 type fakeFiles struct{ *world }
 
 func (f fakeFiles) Base(string) (config.Files, error) {
@@ -344,6 +350,26 @@ func (f fakeJVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 
 func (f fakeJVM) AlterSystemKeyspaces(ctx context.Context, _ map[string]int32) (string, error) {
 	return "altered system_auth", f.call(ctx, "alter")
+}
+
+func (f fakeJVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (string, error) {
+	return "altered", f.call(ctx, fmt.Sprintf("alter %v", least))
+}
+
+func (f fakeJVM) Cleanup(ctx context.Context, keyspace string, jobs int) error {
+	return f.call(ctx, fmt.Sprintf("cleanup %s %d", keyspace, jobs))
+}
+
+func (f fakeJVM) Rebuild(ctx context.Context, source, keyspace string) error {
+	return f.call(ctx, fmt.Sprintf("rebuild %s from %s", keyspace, source))
+}
+
+func (f fakeJVM) StartRepair(ctx context.Context, keyspace string, full bool, datacenters []string) (int, error) {
+	return 7, f.call(ctx, fmt.Sprintf("repair %s %v %v", keyspace, full, datacenters))
+}
+
+func (f fakeJVM) Repairing(ctx context.Context, command int) (bool, error) {
+	return false, f.call(ctx, fmt.Sprintf("repairing %d", command))
 }
 
 type fakeRecord struct{ *world }

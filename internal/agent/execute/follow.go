@@ -126,6 +126,7 @@ func (a *Agent) followJVM(ctx context.Context) {
 			return
 		}
 		a.LookAtRing(ctx)
+		a.LookAtSpace()
 		a.LookAtProgress(ctx)
 		a.LookAtTables(ctx)
 	}
@@ -164,9 +165,33 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Threads.Now(), ""
 	if ring != nil {
 		a.jvm.Ring = ring
+		a.lookAtTransfer(ring.Transfer)
 	}
 	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) || a.host.Threads.Now().Sub(a.decidedAt) >= time.Minute {
 		a.wake.Set()
+	}
+}
+
+// transferEvery is how often the words about streams change.
+const transferEvery = 5 * time.Second
+
+// lookAtTransfer takes over how far the streams are, now and then. The lock is held.
+func (a *Agent) lookAtTransfer(t facts.Transfer) {
+	now := a.host.Threads.Now()
+	if t == a.jvm.Transfer || t.Plans > 0 && now.Sub(a.transferAt) < transferEvery {
+		return
+	}
+	a.jvm.Transfer, a.transferAt = t, now
+	a.wake.Set()
+}
+
+// LookAtSpace asks how much room the data volume has.
+func (a *Agent) LookAtSpace() {
+	free, capacity, err := a.host.Disk.Space()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.space = nil; err == nil {
+		a.space = &facts.Space{Free: free, Capacity: capacity}
 	}
 }
 

@@ -30,6 +30,10 @@ func (a *Agent) gather() node.Facts {
 			f.Seeds = own.Seeds
 		}
 	}
+	if a.job != nil {
+		running := a.job.Operation
+		f.Operation = &running
+	}
 	f.Memory = node.Own(a.memory, a.self, f.Record)
 	if f.Record != nil {
 		f.Configuration = a.configuration.of(&f, a.memoryLimit)

@@ -51,6 +51,8 @@ type Disk interface {
 	Inspect(ctx context.Context) node.Disk
 	// Mark makes the volumes those of a node. Markers of from (another uid that is being adopted; empty for none) are replaced, others are an error.
 	Mark(volumes []string, cluster types.UID, node string, from types.UID) error
+	// Space is what the data volume has room for.
+	Space() (free, capacity int64, err error)
 }
 
 // Files are the configuration directories in the shared volume.
@@ -71,6 +73,9 @@ type Files interface {
 // ErrNotYet means that Cassandra is not so far yet; the same is asked of it again in a moment.
 var ErrNotYet = errors.New("not yet")
 
+// ErrCutOff means that the JVM went silent while it did something, so that it is not known what came of it.
+var ErrCutOff = errors.New("cut off")
+
 // JVM is Cassandra over JMX and CQL.
 type JVM interface {
 	// Look reads how the ring looks from there. A JVM whose beans are not there yet gives nil and no error.
@@ -83,7 +88,16 @@ type JVM interface {
 	Apply(ctx context.Context, writes []config.Write) error
 	// SmallestGCGrace is for how long the tables of users keep deletions, at least; 0 if there is none. It asks by CQL.
 	SmallestGCGrace(ctx context.Context) (time.Duration, error)
-	AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (message string, err error)
+	// AlterSystemKeyspaces gives the system keyspaces at least so many replicas by datacenter, AlterKeyspaces other ones by their names. They take none away.
+	AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (message string, err error)
+	AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (message string, err error)
+	// Cleanup and Rebuild return when they are over; ErrCutOff if that is not known.
+	Cleanup(ctx context.Context, keyspace string, jobs int) error
+	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
+	// StartRepair starts a repair between all replicas, or those of some datacenters, and returns its number for Repairing; 0 if there is nothing to repair.
+	StartRepair(ctx context.Context, keyspace string, full bool, datacenters []string) (command int, err error)
+	// Repairing says whether it still runs; an error if it failed, ErrCutOff if the JVM does not know it.
+	Repairing(ctx context.Context, command int) (bool, error)
 }
 
 // Record is the line to the API server.

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"time"
 
-	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
@@ -32,6 +31,9 @@ func (a *Agent) begin(ctx context.Context, action node.Action) {
 	if err := a.remember(memory); err != nil {
 		a.fail(action.Kind, err)
 		return
+	}
+	if action.Kind == node.RunOperation {
+		a.startJob(ctx, &f, action)
 	}
 	effect := a.effectOf(&f, action)
 	if effect == nil {
@@ -57,8 +59,6 @@ func limitOf(kind node.ActionKind) time.Duration {
 	switch kind {
 	case node.Drain:
 		return 24 * time.Hour
-	case node.RunOperation:
-		return 10 * time.Minute
 	default:
 		return time.Minute
 	}
@@ -67,7 +67,7 @@ func limitOf(kind node.ActionKind) time.Duration {
 // interruptible are actions that give way when the container is to end, or the JVM has.
 func interruptible(kind node.ActionKind) bool {
 	switch kind {
-	case node.OpenTraffic, node.SetSeeds, node.ApplySettings, node.RunOperation, node.AskPeers, node.LookAtRing:
+	case node.OpenTraffic, node.SetSeeds, node.ApplySettings, node.AskPeers, node.LookAtRing:
 		return true
 	default:
 		return false
@@ -76,6 +76,7 @@ func interruptible(kind node.ActionKind) bool {
 
 // giveWay cuts the action under way off if it is in the way. The lock is held.
 func (a *Agent) giveWay(f *node.Facts) {
+	a.cutJob(f)
 	if a.doing == nil || !interruptible(a.doing.Action.Kind) {
 		return
 	}
@@ -119,8 +120,6 @@ func (a *Agent) finish() {
 	now := a.host.Threads.Now()
 	var err error
 	switch {
-	case r.action.Kind == node.RunOperation:
-		err = a.remember(node.AfterOperation(a.memory, r.action.ID, r.err, r.message, now))
 	case r.err == nil:
 		err = a.remember(node.After(&f, r.action, now))
 	default:
@@ -180,9 +179,7 @@ func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
 		return a.signalJVM(seen, initd.SignalTerminate)
 	case node.Kill:
 		return a.kill(seen, action.Dump)
-	case node.RunOperation:
-		return a.runOperation(action)
-	case node.NoteExit, node.NoteNormal, node.NoteLeft, node.KeepRecord, node.FinishJoin, node.WithdrawJoin, node.WithdrawRestart,
+	case node.RunOperation, node.FinishOperation, node.NoteExit, node.NoteNormal, node.NoteLeft, node.KeepRecord, node.FinishJoin, node.WithdrawJoin, node.WithdrawRestart,
 		node.WithdrawOperation, node.BeginStop, node.BeginRestart, node.FinishRestart, node.InterruptOperation:
 		return nil
 	default:
@@ -375,18 +372,5 @@ func (a *Agent) kill(seen initd.State, dump bool) effect {
 			}
 		}
 		return end(ctx)
-	}
-}
-
-func (a *Agent) runOperation(action node.Action) effect {
-	return func(ctx context.Context) result {
-		if action.Operation.Type != v1alpha1.OperationAlterSystemKeyspaces || action.Operation.Arguments == nil {
-			return result{err: fmt.Errorf("operation %s without arguments", action.Operation.Type)}
-		}
-		message, err := a.host.JVM.AlterSystemKeyspaces(ctx, action.Operation.Arguments.Replication)
-		if err == nil {
-			a.LookAtRing(ctx)
-		}
-		return result{err: err, message: message}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +36,8 @@ type Store interface {
 	Report(ownCommitlog bool) disk.Report
 	// CommitLog is what lies on a volume for the commit log alone.
 	CommitLog() (disk.CommitLog, error)
+	// Space is what the file system has room for, in bytes.
+	Space() (free, capacity int64, err error)
 }
 
 // Volume is a mounted volume.
@@ -65,6 +68,15 @@ func (v Volume) Report(ownCommitlog bool) disk.Report {
 // CommitLog implements Store.
 func (v Volume) CommitLog() (disk.CommitLog, error) {
 	return disk.CountCommitLog(os.DirFS(v.Directory), disk.DefaultLayout().CommitLog)
+}
+
+// Space implements Store: what a process without privileges may still write.
+func (v Volume) Space() (free, capacity int64, err error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(v.Directory, &s); err != nil {
+		return 0, 0, fmt.Errorf("look at the space of volume %s: %w", v.Name, err)
+	}
+	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil //nolint:gosec // no file system is that large
 }
 
 // NewDisk looks at mounted volumes; the first is data.
@@ -116,6 +128,9 @@ func (d *Disk) Inspect(context.Context) node.Disk {
 	}
 	return out
 }
+
+// Space is that of the data volume.
+func (d *Disk) Space() (free, capacity int64, err error) { return d.volumes[0].Space() }
 
 func (d *Disk) has(name string) bool {
 	return slices.ContainsFunc(d.volumes, func(v named) bool { return v.name == name })

@@ -27,6 +27,8 @@ type JVM struct {
 
 	mu     sync.Mutex
 	schema cassandra.Schema
+	// pending is the number of ranges on their way when they were last asked for.
+	pending int
 }
 
 // NewJVM asks the Jolokia on a port of the loopback address; transport is nil for a real one. Native is where CQL is reached from within the pod.
@@ -50,6 +52,12 @@ func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
 		return nil, err
 	}
 	ring := ringOf(&view)
+	if streams, err := j.node.Streams(ctx); err == nil { // on its way up or down a node may not tell
+		ring.Streaming = streams.Plans > 0
+		ring.Transfer = facts.Transfer{
+			Plans: streams.Plans, Received: streams.ReceivedBytes, ToReceive: streams.ToReceiveBytes, Sent: streams.SentBytes, ToSend: streams.ToSendBytes,
+		}
+	}
 	schema, err := j.schemaOf(ctx, view.SchemaVersion)
 	if err != nil {
 		if view.Mode == cassandra.ModeNormal {
@@ -58,10 +66,36 @@ func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
 		return ring, nil // on its way up or down a node may not tell; nothing depends on it then
 	}
 	ring.Keyspaces = map[string]string{}
+	var names []string
 	for _, k := range schema.Keyspaces {
 		ring.Keyspaces[k.Name] = k.Replication.String()
+		names = append(names, k.Name)
 	}
-	return ring, nil
+	ring.Pending, err = j.pendingRanges(ctx, len(view.Joining)+len(view.Leaving)+len(view.Moving) > 0, names)
+	return ring, err
+}
+
+// pendingRanges counts the ranges on their way, of all keyspaces. They are asked for while anybody joins, leaves or moves in the node's view, and after that
+// until there are none: Cassandra counts them a moment later.
+func (j *JVM) pendingRanges(ctx context.Context, moving bool, keyspaces []string) (int, error) {
+	j.mu.Lock()
+	ask := moving || j.pending > 0
+	j.mu.Unlock()
+	if !ask {
+		return 0, nil
+	}
+	pending, err := j.node.PendingRanges(ctx, keyspaces)
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for _, p := range pending {
+		count += p.Ranges
+	}
+	j.mu.Lock()
+	j.pending = count
+	j.mu.Unlock()
+	return count, nil
 }
 
 // schemaOf reads the keyspaces again only when the version of the schema is another one.
@@ -171,29 +205,85 @@ func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 	return grace, err
 }
 
-// AlterSystemKeyspaces gives the system keyspaces so many replicas in each datacenter.
-func (j *JVM) AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (string, error) {
+// AlterSystemKeyspaces gives the system keyspaces at least so many replicas in each datacenter.
+func (j *JVM) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (string, error) {
+	keyspaces := map[string]map[string]int32{}
+	for _, name := range cql.SystemKeyspaces() {
+		keyspaces[name] = least
+	}
+	return j.AlterKeyspaces(ctx, keyspaces)
+}
+
+// AlterKeyspaces gives keyspaces at least so many replicas in each datacenter.
+func (j *JVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (string, error) {
 	session, err := cql.Connect(ctx, cql.Config{Address: j.native})
 	if err != nil {
 		return "", err
 	}
 	defer session.Close()
-	replicas := make(map[string]int, len(replication))
-	for datacenter, n := range replication {
-		replicas[datacenter] = int(n)
+	altered, err := session.RaiseReplication(ctx, Counts(least), j.node.AwaitSchemaAgreement)
+	return AlteredText(altered), err
+}
+
+// Counts are numbers of replicas as package cassandra has them.
+func Counts(least map[string]map[string]int32) map[string]map[string]int {
+	out := make(map[string]map[string]int, len(least))
+	for keyspace, replicas := range least {
+		out[keyspace] = make(map[string]int, len(replicas))
+		for datacenter, n := range replicas {
+			out[keyspace][datacenter] = int(n)
+		}
 	}
-	keyspaces := map[string]map[string]int{}
-	for _, name := range cql.SystemKeyspaces() {
-		keyspaces[name] = replicas
+	return out
+}
+
+// AlteredText says which keyspaces were altered.
+func AlteredText(names []string) string {
+	if len(names) == 0 {
+		return "nothing had to be altered"
 	}
-	altered, err := session.EnsureReplication(ctx, keyspaces, j.node.AwaitSchemaAgreement)
-	if err != nil {
-		return "", err
+	return "altered " + strings.Join(names, ", ")
+}
+
+// Cleanup removes the rows of a keyspace that the node does not own.
+func (j *JVM) Cleanup(ctx context.Context, keyspace string, jobs int) error {
+	return cutOff(j.node.Cleanup(ctx, jobs, keyspace))
+}
+
+// Rebuild streams the rows of a keyspace from a datacenter.
+func (j *JVM) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error {
+	return cutOff(j.node.Rebuild(ctx, sourceDatacenter, keyspace))
+}
+
+// StartRepair starts one.
+func (j *JVM) StartRepair(ctx context.Context, keyspace string, full bool, datacenters []string) (int, error) {
+	command, err := j.node.StartRepair(ctx, keyspace, cassandra.RepairOptions{Incremental: !full, Datacenters: datacenters})
+	return command, cutOff(err)
+}
+
+// Repairing says whether it runs.
+func (j *JVM) Repairing(ctx context.Context, command int) (bool, error) {
+	status, err := j.node.RepairStatus(ctx, command)
+	switch {
+	case err != nil:
+		return false, cutOff(err)
+	case status.State == cassandra.RepairInProgress:
+		return true, nil
+	case status.State == cassandra.RepairCompleted:
+		return false, nil
+	case status.State == cassandra.RepairFailed:
+		return false, fmt.Errorf("repair failed: %s", strings.Join(status.Messages, "; "))
+	default:
+		return false, fmt.Errorf("%w: the JVM does not know the repair, as one that was started since", execute.ErrCutOff)
 	}
-	if len(altered) == 0 {
-		return "nothing had to be altered", nil
+}
+
+// cutOff tells an error that leaves the outcome open from a refusal of Cassandra.
+func cutOff(err error) error {
+	if errors.Is(err, jolokia.ErrUnreachable) {
+		return fmt.Errorf("%w: %w", execute.ErrCutOff, err)
 	}
-	return "altered " + strings.Join(altered, ", "), nil
+	return err
 }
 
 // Close ends idle connections.

@@ -46,33 +46,29 @@ func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replicati
 	return result, nil
 }
 
-// EnsureReplication gives each keyspace so many replicas in each datacenter (NetworkTopologyStrategy), and returns the names of those that
-// it altered. Keyspaces that have it already are left alone, so that to call it again is harmless. One keyspace is altered at a time, each
-// followed by awaitAgreement, which is usually the method of cassandra.Node: Cassandra 5.0 and older do not bear two changes of the schema
-// at once, so only one node of a ring may be administered at a time.
+// RaiseReplication gives each keyspace at least so many replicas in each datacenter, and returns the names of those that it altered: see
+// cassandra.Replication.Raised; of the system keyspaces, SimpleStrategy counts as none. Keyspaces that have it already are left alone, so that
+// to call it again is harmless. All are looked at before any is altered. One keyspace is altered at a time, each followed by awaitAgreement,
+// which is usually the method of cassandra.Node: Cassandra 5.0 and older do not bear two changes of the schema at once, so only one node of a
+// ring may be administered at a time.
 //
-// After replicas were added a repair has to bring the data to them.
-func (s *Session) EnsureReplication(ctx context.Context, keyspaces map[string]map[string]int, awaitAgreement func(context.Context) error) ([]string, error) {
-	targets := make(map[string]cassandra.Replication, len(keyspaces))
+// After replicas were added a repair or rebuild has to bring the data to them.
+func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map[string]int, awaitAgreement func(context.Context) error) ([]string, error) {
 	for name, replicas := range keyspaces {
 		if err := checkReplicas(name, replicas); err != nil {
 			return nil, err
 		}
-		targets[name] = cassandra.PerDatacenter(replicas)
 	}
 	present, err := s.Keyspaces(ctx)
 	if err != nil {
 		return nil, err
 	}
+	targets, err := RaisedKeyspaces(present, keyspaces)
+	if err != nil {
+		return nil, err
+	}
 	var altered []string
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
-		replication, exists := present[name]
-		if !exists {
-			return altered, fmt.Errorf("keyspace %s does not exist", name)
-		}
-		if replication.Equal(targets[name]) {
-			continue
-		}
 		if err := s.driver.Query(alterStatement(name, targets[name])).ExecContext(ctx); err != nil {
 			return altered, fmt.Errorf("alter keyspace %s to %s: %w", name, targets[name], err)
 		}
@@ -82,6 +78,25 @@ func (s *Session) EnsureReplication(ctx context.Context, keyspaces map[string]ma
 		}
 	}
 	return altered, s.verify(ctx, altered, targets)
+}
+
+// RaisedKeyspaces are those of the present ones that must be altered to have at least so many replicas, as they are to be.
+func RaisedKeyspaces(present map[string]cassandra.Replication, least map[string]map[string]int) (map[string]cassandra.Replication, error) {
+	targets := map[string]cassandra.Replication{}
+	for _, name := range slices.Sorted(maps.Keys(least)) {
+		replication, exists := present[name]
+		if !exists {
+			return nil, fmt.Errorf("keyspace %s does not exist", name)
+		}
+		raised, err := replication.Raised(least[name], slices.Contains(SystemKeyspaces(), name))
+		if err != nil {
+			return nil, fmt.Errorf("keyspace %s: %w", name, err)
+		}
+		if !raised.Equal(replication) {
+			targets[name] = raised
+		}
+	}
+	return targets, nil
 }
 
 // verify reads back what was altered.

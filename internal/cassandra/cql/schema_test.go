@@ -36,7 +36,7 @@ func TestImpossibleReplicationIsRefusedBeforeAnythingIsAsked(t *testing.T) {
 		"keyspace without name":    {"": {"dc1": 3}},
 		"one impossible among two": {"system_auth": {"dc1": 3}, "system_traces": {"dc1": 0}},
 	} {
-		if altered, err := session.EnsureReplication(context.Background(), wanted, nil); err == nil || altered != nil {
+		if altered, err := session.RaiseReplication(context.Background(), wanted, nil); err == nil || altered != nil {
 			t.Errorf("%s: altered %v, error %v", name, altered, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package facts
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,8 +43,20 @@ type Agent struct {
 	// Replaced are the host ids that the agent knows to be replaced.
 	Replaced []string `json:"replaced,omitempty"`
 
+	// Space on the data volume; nil if it is not known.
+	Space *Space `json:"space,omitempty"`
+
 	// Ring is nil while no JVM answers.
 	Ring *Ring `json:"ring,omitempty"`
+}
+
+// Space is what a data volume has room for, in bytes.
+type Space struct {
+	// Free is what Cassandra may still write, Capacity the size of the file system.
+	Free     int64 `json:"free"`
+	Capacity int64 `json:"capacity"`
+	// Data is the size of the node's own data as its JVM gossips it, at most a minute old; 0 while none answers.
+	Data int64 `json:"data,omitempty"`
 }
 
 // ProcessState is what init says of the JVM.
@@ -88,10 +102,56 @@ type Ring struct {
 	GossipRunning  bool   `json:"gossipRunning"`
 	NativeRunning  bool   `json:"nativeRunning"`
 
+	// Pending is the number of ranges, of all keyspaces that are replicated, which are on their way to new owners.
+	Pending int `json:"pending,omitempty"`
+	// Streaming says that this node takes part in a stream.
+	Streaming bool `json:"streaming,omitempty"`
+	// Transfer is how far its streams are. It changes all the time, and is for the agent's own words alone.
+	Transfer Transfer `json:"-"`
+
 	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left stay among them for three days.
 	Endpoints []Endpoint `json:"endpoints"`
 	// Keyspaces that are replicated, by name, with their replication as Cassandra writes it: "NetworkTopologyStrategy {dc1=3}".
 	Keyspaces map[string]string `json:"keyspaces,omitempty"`
+}
+
+// Transfer is the sum over the streams of one node. Sums rise and fall while one operation runs, as streams begin and end.
+type Transfer struct {
+	// Plans is the number of stream plans.
+	Plans int
+	// Received and Sent are bytes, of so many known by now.
+	Received, ToReceive int64
+	Sent, ToSend        int64
+}
+
+// String is for people: "streams: received 1.2 of 3.4 GiB".
+func (t Transfer) String() string {
+	var parts []string
+	if t.ToReceive > 0 {
+		parts = append(parts, "received "+share(t.Received, t.ToReceive))
+	}
+	if t.ToSend > 0 {
+		parts = append(parts, "sent "+share(t.Sent, t.ToSend))
+	}
+	if len(parts) == 0 {
+		return "streams begin"
+	}
+	return "streams: " + strings.Join(parts, ", ")
+}
+
+// share is a part of so many bytes, in the unit of the whole.
+func share(part, whole int64) string {
+	unit, divisor := "B", int64(1)
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if whole/divisor < 1024 {
+			break
+		}
+		unit, divisor = u, divisor*1024
+	}
+	if divisor == 1 {
+		return fmt.Sprintf("%d of %d B", part, whole)
+	}
+	return fmt.Sprintf("%.1f of %.1f %s", float64(part)/float64(divisor), float64(whole)/float64(divisor), unit)
 }
 
 // GossipStatus is the STATUS of an endpoint in gossip, in upper case.

@@ -55,8 +55,10 @@ const (
 	// BeginRestart and FinishRestart write down how far a restart has come. (journal)
 	BeginRestart  ActionKind = "BeginRestart"
 	FinishRestart ActionKind = "FinishRestart"
-	// RunOperation runs the operation of the record.
+	// RunOperation begins the operation of the record, which then runs beside everything else.
 	RunOperation ActionKind = "RunOperation"
+	// FinishOperation writes down that an operation has ended. (journal)
+	FinishOperation ActionKind = "FinishOperation"
 	// InterruptOperation writes down that an operation was cut off. (journal)
 	InterruptOperation ActionKind = "InterruptOperation"
 )
@@ -96,6 +98,8 @@ type Action struct {
 	Dump bool
 	// Operation to run.
 	Operation *v1alpha1.OperationIntent
+	// Failed says that the operation did.
+	Failed bool
 	// Replaced are host ids learned to be replaced.
 	Replaced []string
 	// Cluster whose disk it is from now on.

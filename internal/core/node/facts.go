@@ -30,6 +30,8 @@ type Facts struct {
 	Peers Peers
 	// Configuration is how the wanted configuration stands to the one that the running JVM was started with.
 	Configuration Configuration
+	// Operation that runs, or has ended and was not taken in yet; nil if this agent began none.
+	Operation *Operation
 	// Doing is the action that is being carried out; nil if none is.
 	Doing *Doing
 	// Failures are actions that failed and when each may be tried again.
@@ -114,6 +116,8 @@ type JVM struct {
 	ProgressAt time.Time
 	// Ring as it sees it; nil before its beans are there. It stays the last one while the JVM does not answer: see AnsweredAt.
 	Ring *facts.Ring
+	// Transfer is how far the streams were at some moment of the last seconds.
+	Transfer facts.Transfer
 	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is no such table; nil while it is not known.
 	GCGrace *time.Duration
 	// Problem is the error of the last question; empty if it was answered.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"reflect"
 	"strconv"
 	"testing"
@@ -303,27 +302,14 @@ func TestWhatIntentsLeaveInTheJournal(t *testing.T) {
 }
 
 func TestTheResultOfAnOperation(t *testing.T) {
-	running := Memory{Operation: &OperationMemory{ID: "o-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}}
-	for name, c := range map[string]struct {
-		failure error
-		phase   v1alpha1.OperationPhase
-		message string
-	}{
-		"succeeded": {nil, v1alpha1.OperationSucceeded, "three keyspaces"},
-		"failed":    {errors.New("no quorum"), v1alpha1.OperationFailed, "no quorum"},
-	} {
-		o := AfterOperation(running, "o-1", c.failure, "three keyspaces", epoch).Operation
-		if o.Phase != c.phase || o.Message != c.message || o.BegunAt == nil || running.Operation.Phase != v1alpha1.OperationRunning {
-			t.Errorf("%s: %+v", name, o)
+	f := serving()
+	f.Memory.Operation = &OperationMemory{ID: "o-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}
+	for failed, phase := range map[bool]v1alpha1.OperationPhase{false: v1alpha1.OperationSucceeded, true: v1alpha1.OperationFailed} {
+		o := written(f, Action{Kind: FinishOperation, ID: "o-1", Failed: failed, Why: "three keyspaces"}).Operation
+		if o.Phase != phase || o.Message != "three keyspaces" || o.BegunAt == nil || f.Memory.Operation.Phase != v1alpha1.OperationRunning {
+			t.Errorf("failed %v: %+v", failed, o)
 		}
-		wantTime(t, name, o.FinishedAt, ptr(0))
-	}
-	// A result that comes late does not count for another operation, nor for one that was already closed.
-	cut := Memory{Operation: &OperationMemory{ID: "o-1", Phase: v1alpha1.OperationInterrupted}}
-	for name, m := range map[string]Memory{"none": {}, "another": {Operation: &OperationMemory{ID: "o-2", Phase: v1alpha1.OperationRunning}}, "closed": cut} {
-		if got := AfterOperation(m, "o-1", nil, "", epoch); !reflect.DeepEqual(got, m) {
-			t.Errorf("%s: %+v became %+v", name, m.Operation, got.Operation)
-		}
+		wantTime(t, string(phase), o.FinishedAt, ptr(0))
 	}
 }
 

@@ -40,6 +40,7 @@ type life struct {
 	jvmSeen   JVM
 	peers     Peers
 	failures  map[ActionKind]Failure
+	running   *Operation
 
 	init   Init
 	mode   facts.Mode // of the JVM that runs
@@ -72,6 +73,7 @@ func (l *life) facts() Facts {
 	f.Record = l.record.DeepCopy()
 	f.APISeenAt = l.now
 	f.Memory, f.Disk, f.Init, f.JVM, f.Peers, f.Failures = l.memory, Disk{}, l.init, l.jvmSeen, l.peers, l.failures
+	f.Operation = l.running
 	if l.diskKnown {
 		f.Disk = l.disk
 		f.Disk.Known = true
@@ -123,9 +125,6 @@ func (l *life) decide(crash int) {
 		crash--
 		f = l.facts()
 		l.remember(After(&f, *d.Action, l.now))
-		if d.Action.Kind == RunOperation {
-			l.remember(AfterOperation(l.memory, d.Action.ID, nil, "done", l.now))
-		}
 	}
 }
 
@@ -137,7 +136,7 @@ func (l *life) remember(m Memory) {
 }
 
 func (l *life) restartAgent() {
-	l.memory, l.diskKnown, l.jvmSeen, l.peers = l.durable, false, JVM{}, Peers{}
+	l.memory, l.diskKnown, l.jvmSeen, l.peers, l.running = l.durable, false, JVM{}, Peers{}, nil
 	clear(l.failures)
 	l.look()
 }
@@ -186,6 +185,7 @@ func (l *life) effect(f *Facts, a Action) {
 		if l.operations[a.ID] > 1 {
 			l.t.Fatalf("operation %s ran twice", a.ID)
 		}
+		l.running = &Operation{ID: a.ID, Incarnation: l.init.Incarnation, StartID: l.init.Process.StartID}
 	default:
 		_ = f
 	}
@@ -317,6 +317,14 @@ func TestLifeOfANode(t *testing.T) {
 					l.edit(func(s *v1alpha1.CassandraNodeSpec) {
 						s.Operation = &v1alpha1.OperationIntent{Intent: id("operation"), Type: v1alpha1.OperationAlterSystemKeyspaces}
 					})
+				}
+			},
+			"operation ends": func() {
+				if o := l.running; o != nil && !o.Ended {
+					ended := *o
+					ended.Ended, ended.Message = true, "done"
+					ended.Failure = rapid.SampledFrom([]string{"", "refused"}).Draw(t, "failure")
+					l.running = &ended
 				}
 			},
 			"stop":           func() { l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.State = v1alpha1.StateStopped }) },

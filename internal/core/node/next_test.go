@@ -398,7 +398,7 @@ func TestNext(t *testing.T) {
 			operation(f)
 			f.Record.Spec.ClientTraffic = v1alpha1.TrafficClosed
 			f.JVM.Ring.NativeRunning = false
-		}), expectation{phase: v1alpha1.PhaseNormal}},
+		}), expectation{phase: v1alpha1.PhaseNormal, guard: "native_transport_is_open", words: "CQL"}},
 		"operation out of date":   {with1(serving(), func(f *Facts) { operation(f); f.Record.Spec.Operation.NotAfter = &metav1.Time{Time: at(-time.Second)} }), expectation{action: WithdrawOperation}},
 		"operation nobody knows":  {with1(serving(), func(f *Facts) { operation(f); f.Record.Spec.Operation.Type = "Dance" }), expectation{phase: v1alpha1.PhaseNormal, guard: "operation_is_known"}},
 		"an action is under way":  {with1(serving(), func(f *Facts) { f.Doing = &Doing{Action: Action{Kind: SetSeeds}} }), expectation{phase: v1alpha1.PhaseNormal}},

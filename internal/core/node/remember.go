@@ -59,6 +59,13 @@ func Before(f *Facts, a Action, now time.Time) Memory {
 		m.Restart = with(m.Restart, func(r *RestartMemory) { r.FinishedAt = &at })
 	case RunOperation:
 		m.Operation = &OperationMemory{ID: a.ID, Phase: v1alpha1.OperationRunning, BegunAt: &at}
+	case FinishOperation:
+		m.Operation = with(m.Operation, func(o *OperationMemory) {
+			o.Phase, o.FinishedAt, o.Message = v1alpha1.OperationSucceeded, &at, a.Why
+			if a.Failed {
+				o.Phase = v1alpha1.OperationFailed
+			}
+		})
 	case InterruptOperation:
 		m.Operation = with(m.Operation, func(o *OperationMemory) {
 			o.Phase, o.FinishedAt, o.Message = v1alpha1.OperationInterrupted, &at, a.Why
@@ -103,21 +110,6 @@ func After(f *Facts, a Action, now time.Time) Memory {
 		})
 	default:
 	}
-	return m
-}
-
-// AfterOperation is the memory once an operation has ended.
-func AfterOperation(m Memory, id string, failure error, message string, now time.Time) Memory {
-	if m.Operation == nil || m.Operation.ID != id || m.Operation.Phase != v1alpha1.OperationRunning {
-		return m
-	}
-	at := now.UTC()
-	m.Operation = with(m.Operation, func(o *OperationMemory) {
-		o.Phase, o.FinishedAt, o.Message = v1alpha1.OperationSucceeded, &at, message
-		if failure != nil {
-			o.Phase, o.Message = v1alpha1.OperationFailed, failure.Error()
-		}
-	})
 	return m
 }
 

@@ -140,7 +140,27 @@ func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
 		s.Operation = &v1alpha1.OperationStatus{
 			ID: m.ID, Phase: m.Phase, Message: cutText(m.Message, 4096), StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt),
 		}
+		if o := p.Operation; o != nil && o.ID == m.ID && m.Phase == v1alpha1.OperationRunning {
+			s.Operation.Progress = o.Progress
+			s.Operation.Message = cutText(join(o.Message, p.transfer()), 4096)
+		}
 	}
+}
+
+// transfer says how far the streams are; empty if there are none.
+func (p *pass) transfer() string {
+	if t := p.JVM.Transfer; p.running() && p.JVM.StartID == p.Init.Process.StartID && t.Plans > 0 {
+		return t.String()
+	}
+	return ""
+}
+
+// join puts two texts together, of which either may be empty.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 func intentStatus(m *IntentMemory, message string) *v1alpha1.IntentStatus {

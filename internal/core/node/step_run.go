@@ -147,31 +147,6 @@ func setTraffic(p *pass) outcome {
 	}
 }
 
-// noteInterrupted closes an operation that the end of the agent cut off. Whether it took effect is not known.
-func noteInterrupted(p *pass) outcome {
-	m := p.Memory.Operation
-	if m == nil || m.Phase != v1alpha1.OperationRunning {
-		return done
-	}
-	return act(Action{Kind: InterruptOperation, ID: m.ID, Why: "the agent or the JVM ended while the operation ran"})
-}
-
-// runOperation runs the operation of the record, once per id, on a NORMAL member whose CQL is open.
-func runOperation(p *pass) outcome {
-	intent := p.Record.Spec.Operation
-	if intent == nil || p.Memory.Operation != nil && p.Memory.Operation.ID == intent.ID || !p.running() {
-		return done
-	}
-	if intent.Type != v1alpha1.OperationAlterSystemKeyspaces {
-		p.report("operation_is_known", fmt.Sprintf("operation %s of type %s is not known to this agent", intent.ID, intent.Type), time.Time{})
-		return done
-	}
-	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal || !p.JVM.Ring.NativeRunning {
-		return done
-	}
-	return act(Action{Kind: RunOperation, ID: intent.ID, Operation: intent.DeepCopy(), Why: string(intent.Type)})
-}
-
 // watchJVM ends the list for a node whose JVM runs: there is nothing to do but to look at it.
 func watchJVM(p *pass) outcome {
 	if !p.running() {

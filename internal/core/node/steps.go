@@ -15,7 +15,7 @@ var steps = []step{
 	// What happened.
 	{"finish_what_is_under_way", finishAction},
 	{"note_ended_jvm", noteEnded},
-	{"note_interrupted_operation", noteInterrupted},
+	{"note_operation", noteOperation},
 	// What overrides everything else.
 	{"stop_with_the_container", stopWithContainer},
 	{"finish_stop", finishStop},

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,8 +61,8 @@ func TestTheAgentsOwnCodeStartsServesAndStopsANode(t *testing.T) {
 			if err != nil || !ring.NativeRunning || len(ring.Endpoints) != 1 || len(ring.Endpoints[0].Tokens) != 4 || len(ring.Keyspaces) != 3 {
 				t.Errorf("ring is %+v, error %v", ring, err)
 			}
-			if message, err := p.AlterSystemKeyspaces(ctx, map[string]int32{"dc1": 1}); err != nil || !strings.HasPrefix(message, "altered system_auth") {
-				t.Errorf("%q, error %v", message, err)
+			if altered, err := p.AlterKeyspaces(ctx, map[string]map[string]int{"system_auth": {"dc1": 1}}); err != nil || !slices.Equal(altered, []string{"system_auth"}) {
+				t.Errorf("%q, error %v", altered, err)
 			}
 			if grace, err := p.SmallestGCGrace(ctx); err != nil || grace != 0 {
 				t.Errorf("grace %s, error %v", grace, err)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/cassandra/cql"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/simulate/process"
 )
@@ -60,23 +60,27 @@ func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replicati
 	return out, nil
 }
 
-// EnsureReplication is cql.Session.EnsureReplication: it alters what differs, one keyspace at a time, and returns when the ring agrees on the schema.
-func (s *Session) EnsureReplication(ctx context.Context, keyspaces map[string]map[string]int) ([]string, error) {
+// RaiseReplication is cql.Session.RaiseReplication: it alters what has too few replicas, one keyspace at a time, and returns when the ring agrees on the schema.
+func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map[string]int) ([]string, error) {
+	present, err := s.Keyspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := cql.RaisedKeyspaces(present, keyspaces)
+	if err != nil {
+		return nil, err
+	}
 	var altered []string
-	for _, name := range slices.Sorted(maps.Keys(keyspaces)) {
-		wanted, err := ring.NetworkTopology(keyspaces[name])
+	for _, name := range slices.Sorted(maps.Keys(targets)) {
+		wanted, err := ring.ParseReplication(targets[name].String())
+		if err == nil {
+			err = s.round(ctx)
+		}
+		if err == nil {
+			err = s.p.refuseAlter(name, wanted)
+		}
 		if err != nil {
-			return altered, fmt.Errorf("alter keyspace %s: %w", name, err)
-		}
-		k, exists := s.p.schema[name]
-		if !exists {
-			return altered, fmt.Errorf("keyspace %s does not exist", name)
-		}
-		if k.replication.String() == wanted.String() {
-			continue
-		}
-		if err := s.round(ctx); err != nil {
-			return altered, fmt.Errorf("alter keyspace %s: %w", name, err)
+			return altered, fmt.Errorf("alter keyspace %s to %s: %w", name, targets[name], err)
 		}
 		s.p.alter(name, func(k *keyspace) { k.replication = wanted })
 		altered = append(altered, name)
@@ -85,6 +89,36 @@ func (s *Session) EnsureReplication(ctx context.Context, keyspaces map[string]ma
 		}
 	}
 	return altered, nil
+}
+
+// refuseAlter is what AlterKeyspaceStatement refuses, 4.1 and 5.0: datacenters without a node; system_auth without one that has nodes
+// (NetworkTopologyStrategy#validateExpectedOptions); and any change while a node that is known is not NORMAL, be it only stopped (validateNoRangeMovements).
+func (p *Process) refuseAlter(name string, wanted ring.Replication) error {
+	known := p.ringsNow().present.Datacenters()
+	for _, datacenter := range wanted.Datacenters() {
+		if !slices.Contains(known, datacenter) {
+			return fmt.Errorf("Unrecognized strategy option {%s} passed to NetworkTopologyStrategy", datacenter) //nolint:staticcheck // Cassandra's words
+		}
+	}
+	for _, datacenter := range known {
+		if name == "system_auth" && !slices.Contains(wanted.Datacenters(), datacenter) {
+			return fmt.Errorf("Following datacenters have active nodes and must be present in replication options for keyspace system_auth: [%s]", datacenter) //nolint:staticcheck // Cassandra's words
+		}
+	}
+	var moving []string
+	for _, e := range p.gossip.entries {
+		switch e.state.word {
+		case statusNormal, statusHibernate, statusLeft, statusRemoved:
+		default:
+			if e.address != p.address && e.listed != unlisted {
+				moving = append(moving, "/"+p.net.name(e.address))
+			}
+		}
+	}
+	if len(moving) > 0 {
+		return fmt.Errorf("Cannot alter RF while some endpoints are not in normal state (no range movements): %v", moving) //nolint:staticcheck // Cassandra's words
+	}
+	return nil
 }
 
 // AwaitAgreement returns when all nodes that answer have one schema version.
@@ -174,26 +208,11 @@ func (p *Process) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 	return grace, err
 }
 
-// AlterSystemKeyspaces is execute.JVM.AlterSystemKeyspaces.
-func (p *Process) AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (string, error) {
+// AlterKeyspaces is execute.JVM.AlterKeyspaces.
+func (p *Process) AlterKeyspaces(ctx context.Context, least map[string]map[string]int) ([]string, error) {
 	s, err := p.CQL(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	replicas := make(map[string]int, len(replication))
-	for datacenter, n := range replication {
-		replicas[datacenter] = int(n)
-	}
-	keyspaces := map[string]map[string]int{}
-	for _, name := range replicatedSystem {
-		keyspaces[name] = replicas
-	}
-	altered, err := s.EnsureReplication(ctx, keyspaces)
-	if err != nil {
-		return "", err
-	}
-	if len(altered) == 0 {
-		return "nothing had to be altered", nil
-	}
-	return "altered " + strings.Join(altered, ", "), nil
+	return s.RaiseReplication(ctx, least)
 }

@@ -226,5 +226,18 @@ func (d *Disk) set(keyspace, key string, c cell) bool {
 	return true
 }
 
+// Full says that there is no room left.
+func (d *Disk) Full() bool { return d.full }
+
+// Bytes is the size of the data.
+func (d *Disk) Bytes() int64 {
+	const base, perRow = 100_000, 200
+	bytes := int64(base)
+	for _, rows := range d.data {
+		bytes += perRow * int64(len(rows))
+	}
+	return bytes
+}
+
 // keys of a keyspace, sorted.
 func (d *Disk) keys(keyspace string) []string { return slices.Sorted(maps.Keys(d.data[keyspace])) }

@@ -283,13 +283,6 @@ func (p *Process) loadChanges() {
 }
 
 // loadBytes is the size of its data, as LoadBroadcaster gossips it.
-func (p *Process) loadBytes() int64 {
-	const base, perRow = 100_000, 200
-	bytes := int64(base)
-	for _, rows := range p.disk.data {
-		bytes += perRow * int64(len(rows))
-	}
-	return bytes
-}
+func (p *Process) loadBytes() int64 { return p.disk.Bytes() }
 
 func formatInt(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }

@@ -222,7 +222,7 @@ func TestANewDatacenterHasDataAfterARebuild(t *testing.T) {
 	l.do("alter", func() {
 		s, err := p[0].CQL(context.Background())
 		if err == nil {
-			_, err = s.EnsureReplication(context.Background(), map[string]map[string]int{"shop": {"dc1": 3, "dc2": 2}})
+			_, err = s.RaiseReplication(context.Background(), map[string]map[string]int{"shop": {"dc1": 3, "dc2": 2}})
 		}
 		if err != nil {
 			t.Error(err)

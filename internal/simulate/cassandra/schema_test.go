@@ -31,7 +31,7 @@ func TestSystemKeyspacesAreAlteredOnceAndEverywhere(t *testing.T) {
 	}
 	for i, want := range []int{3, 0} {
 		if err := l.cql(p[i], func(ctx context.Context, s *Session) error {
-			altered, err := s.EnsureReplication(ctx, wanted)
+			altered, err := s.RaiseReplication(ctx, wanted)
 			if len(altered) != want {
 				t.Errorf("time %d: altered %v", i+1, altered)
 			}

@@ -10,6 +10,7 @@ import (
 
 	agentpod "helenus.io/helenus/internal/agent/pod"
 	"helenus.io/helenus/internal/agentapi"
+	"helenus.io/helenus/internal/cassandra/cql"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/node"
@@ -165,10 +166,20 @@ func (j *jvmHost) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 	return j.s.jvm.SmallestGCGrace(ctx)
 }
 
-// AlterSystemKeyspaces gives the system keyspaces so many replicas in each datacenter.
-func (j *jvmHost) AlterSystemKeyspaces(ctx context.Context, replication map[string]int32) (string, error) {
+// AlterSystemKeyspaces gives the system keyspaces at least so many replicas in each datacenter.
+func (j *jvmHost) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (string, error) {
+	keyspaces := map[string]map[string]int32{}
+	for _, name := range cql.SystemKeyspaces() {
+		keyspaces[name] = least
+	}
+	return j.AlterKeyspaces(ctx, keyspaces)
+}
+
+// AlterKeyspaces gives keyspaces at least so many replicas in each datacenter.
+func (j *jvmHost) AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (string, error) {
 	if j.s.jvm == nil {
 		return "", errUnreachable
 	}
-	return j.s.jvm.AlterSystemKeyspaces(ctx, replication)
+	altered, err := j.s.jvm.AlterKeyspaces(ctx, agentpod.Counts(least))
+	return agentpod.AlteredText(altered), err
 }

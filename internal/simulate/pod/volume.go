@@ -48,3 +48,15 @@ func (v volume) Report(bool) disk.Report { return v.s.content(v.name).Data.Repor
 
 // CommitLog implements agentpod.Store. The model of Cassandra keeps it with the data.
 func (v volume) CommitLog() (disk.CommitLog, error) { return disk.CommitLog{}, nil }
+
+// volumeSize is that of every volume.
+const volumeSize = 2 << 30
+
+// Space implements agentpod.Store.
+func (v volume) Space() (free, capacity int64, err error) {
+	data := v.s.content(v.name).Data
+	if data.Full() {
+		return 0, volumeSize, nil
+	}
+	return volumeSize - data.Bytes(), volumeSize, nil
+}

@@ -1,0 +1,116 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// Operation is the one that this agent runs beside everything else: it may take hours, and nothing waits for it.
+type Operation struct {
+	ID string
+	// Incarnation and StartID name the JVM that it runs on.
+	Incarnation string
+	StartID     uint64
+	// Progress from 0 to 100 percent, nil where it is not known, and Message in words.
+	Progress *int32
+	Message  string
+	// Ended says that it is over: with Message, or with Failure if that is not empty. CutOff says that what came of it is not known.
+	Ended   bool
+	Failure string
+	CutOff  bool
+}
+
+// noteOperation takes in how an operation ended. One that nobody runs any more was cut off: whether it took effect is not known.
+func noteOperation(p *pass) outcome {
+	m := p.Memory.Operation
+	if m == nil || m.Phase != v1alpha1.OperationRunning {
+		return done
+	}
+	o := p.Operation
+	switch {
+	case o == nil || o.ID != m.ID:
+		return act(Action{Kind: InterruptOperation, ID: m.ID, Why: "the agent ended while the operation ran"})
+	case !o.Ended:
+		return done
+	case o.CutOff:
+		return act(Action{Kind: InterruptOperation, ID: m.ID, Why: o.Failure})
+	case o.Failure != "" && (p.Init.Process == nil || p.Init.Incarnation != o.Incarnation || p.Init.Process.StartID != o.StartID):
+		return act(Action{Kind: InterruptOperation, ID: m.ID, Why: "the JVM ended while the operation ran: " + o.Failure})
+	case o.Failure != "":
+		return act(Action{Kind: FinishOperation, ID: m.ID, Failed: true, Why: o.Failure})
+	default:
+		return act(Action{Kind: FinishOperation, ID: m.ID, Why: o.Message})
+	}
+}
+
+// runOperation begins the operation of the record, once per id, on a NORMAL member.
+func runOperation(p *pass) outcome {
+	intent := p.Record.Spec.Operation
+	if intent == nil || p.Memory.Operation != nil && p.Memory.Operation.ID == intent.ID {
+		return done
+	}
+	refuse := func(guard, format string, args ...any) outcome {
+		p.report(guard, fmt.Sprintf("operation %s (%s) is not begun: ", intent.ID, intent.Type)+fmt.Sprintf(format, args...), p.now.Add(deferAgain))
+		return done
+	}
+	switch intent.Type {
+	case v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationCleanup, v1alpha1.OperationRebuild, v1alpha1.OperationRepair:
+	default:
+		p.report("operation_is_known", fmt.Sprintf("operation %s of type %s is not known to this agent", intent.ID, intent.Type), time.Time{})
+		return done
+	}
+	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal {
+		return refuse("node_is_normal", "the node is not NORMAL")
+	}
+	view := p.JVM.Ring
+	switch intent.Type {
+	case v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces:
+		if !view.NativeRunning {
+			return refuse("native_transport_is_open", "keyspaces are altered by CQL, which is closed")
+		}
+		if away := notNormal(view); len(away) > 0 {
+			return refuse("every_member_is_normal", "Cassandra alters no keyspace as long as a node is in another state than NORMAL: %s", strings.Join(away, ", "))
+		}
+	case v1alpha1.OperationCleanup:
+		if p.now.Sub(p.JVM.AnsweredAt) > ringFresh {
+			return act(Action{Kind: LookAtRing, Why: "the ring must be looked at before data is removed"})
+		}
+		if why := CleanupRefused(view); why != "" {
+			return refuse("no_range_is_pending", "%s", why)
+		}
+	default:
+	}
+	return act(Action{Kind: RunOperation, ID: intent.ID, Operation: intent.DeepCopy(), Why: string(intent.Type)})
+}
+
+// notNormal are the other nodes for whose state Cassandra refuses to alter a keyspace (AlterKeyspaceStatement#validateNoRangeMovements, 4.1 and 5.0): also one
+// that was stopped in order. One of which only the name is known is left to Cassandra's own judgement.
+func notNormal(view *facts.Ring) []string {
+	var out []string
+	for _, e := range view.Endpoints {
+		switch e.Status {
+		case facts.StatusNormal, facts.StatusUnknown, facts.StatusLeft, facts.StatusRemoved, facts.StatusHibernate:
+		default:
+			if e.HostID != view.HostID {
+				out = append(out, fmt.Sprintf("%s is %s", e.Address, e.Status))
+			}
+		}
+	}
+	return out
+}
+
+// CleanupRefused says why the node may not remove what it does not own by a view; empty if it may. As long as ranges are on their way it can be that one
+// comes back: the node that was to take it gives up, and what was removed is missing.
+func CleanupRefused(view *facts.Ring) string {
+	if moving := inFlight(view); len(moving) > 0 {
+		return "the ring changes: " + strings.Join(moving, ", ")
+	}
+	if view.Pending > 0 {
+		return fmt.Sprintf("%d ranges are on their way to new owners", view.Pending)
+	}
+	return ""
+}
