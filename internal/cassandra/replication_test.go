@@ -88,3 +88,37 @@ func TestReplicas(t *testing.T) {
 		t.Error("replication without a class: no error")
 	}
 }
+
+func TestReplicationIsOnlyRaised(t *testing.T) {
+	for name, c := range map[string]struct {
+		present string
+		least   map[string]int
+		system  bool
+		want    string // empty: refused
+	}{
+		"one datacenter raised":        {"NetworkTopologyStrategy {dc1=1}", map[string]int{"dc1": 3}, false, "NetworkTopologyStrategy {dc1=3}"},
+		"one added":                    {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc2": 2}, false, "NetworkTopologyStrategy {dc1=3, dc2=2}"},
+		"none lowered":                 {"NetworkTopologyStrategy {dc1=5, dc3=2}", map[string]int{"dc1": 3, "dc2": 1}, false, "NetworkTopologyStrategy {dc1=5, dc2=1, dc3=2}"},
+		"nothing to do":                {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc1": 3}, false, "NetworkTopologyStrategy {dc1=3}"},
+		"none of none":                 {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc2": 0}, false, "NetworkTopologyStrategy {dc1=3}"},
+		"a user's SimpleStrategy":      {"SimpleStrategy {replication_factor=3}", map[string]int{"dc1": 3}, false, ""},
+		"a system one":                 {"SimpleStrategy {replication_factor=1}", map[string]int{"dc1": 3}, true, "NetworkTopologyStrategy {dc1=3}"},
+		"a local one":                  {"LocalStrategy {}", map[string]int{"dc1": 3}, true, ""},
+		"transient replicas":           {"NetworkTopologyStrategy {dc1=3/1}", map[string]int{"dc1": 5}, false, ""},
+		"transient replicas elsewhere": {"NetworkTopologyStrategy {dc1=3/1}", map[string]int{"dc2": 3}, false, "NetworkTopologyStrategy {dc1=3/1, dc2=3}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			present, err := ParseReplication(c.present)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raised, err := present.Raised(c.least, c.system)
+			if (err != nil) != (c.want == "") || err == nil && raised.String() != c.want {
+				t.Errorf("%s, error %v; want %s", raised, err, c.want)
+			}
+			if again, _ := ParseReplication(c.present); !again.Equal(present) {
+				t.Errorf("the present one became %s", present)
+			}
+		})
+	}
+}

@@ -82,6 +82,31 @@ var operationChecks = []Check{
 			t.Error(err)
 		}
 	}},
+	{Name: "cleanup of every replicated keyspace succeeds, with as many jobs as there are compactors", Run: func(t *testing.T, s *Subject) {
+		schema, err := s.Node.Schema(s.Context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range schema.Keyspaces {
+			if err := s.Node.Cleanup(s.Context, 0, k.Name); err != nil {
+				t.Error(err)
+			}
+		}
+	}},
+	{Name: "cleanup of what is local to a node is refused", Run: func(t *testing.T, s *Subject) {
+		wantException(t, s.Node.Cleanup(s.Context, 1, "system"))
+	}},
+	{Name: "a rebuild from the node's own datacenter streams from the others", Run: func(t *testing.T, s *Subject) {
+		if len(s.View.HostIDs) < 2 || len(s.View.Unreachable) > 0 {
+			t.Skip("there is nobody, or not everybody, to stream from")
+		}
+		if err := s.Node.Rebuild(s.Context, s.gossipOfSelf(t, s.View).Datacenter, "system_traces"); err != nil {
+			t.Error(err)
+		}
+		if streams, err := s.Node.Streams(s.Context); err != nil || streams.Plans != 0 {
+			t.Errorf("streams afterwards are %+v, error %v", streams, err)
+		}
+	}},
 	{Name: "a repair ends, and a second one has another number", Run: func(t *testing.T, s *Subject) {
 		for endpoint := range s.View.HostIDs {
 			if slices.Contains(s.View.Unreachable, endpoint) {

@@ -127,6 +127,35 @@ func (p *Process) repairStatus(arguments []json.RawMessage) (json.RawMessage, *j
 	return appendTexts(nil, append([]string{r.state}, r.messages...)), nil
 }
 
+// rebuildPieces says what is streamed from whom. A range of more than one replica that nobody in the datacenter can send is an error
+// (RangeStreamer#handleSourceNotFound).
+func (p *Process) rebuildPieces(present *ring.Ring, source, only *string) (pieces []piece, failed *javaError) {
+	for _, name := range p.schema.names() {
+		if only != nil && *only != name {
+			continue
+		}
+		replication := p.schema[name].replication
+		forEachRange(present, present, replication, func(of ring.Range, was, _ []netip.Addr) {
+			if !slices.Contains(was, p.address) {
+				return
+			}
+			for _, a := range was {
+				if dc, _ := p.locationOf(a); source != nil && dc != *source || a == p.address {
+					continue
+				}
+				if from := p.liveProcess(a); from != nil {
+					pieces = append(pieces, piece{name, of, from, p})
+					return
+				}
+			}
+			if rf := replication.TotalFactor(); rf > 1 {
+				failed = exception(illegalState, "Unable to find sufficient sources for streaming range %s in keyspace %s with RF=%d", of, name, rf)
+			}
+		})
+	}
+	return pieces, failed
+}
+
 // rebuild streams the node's ranges from a datacenter.
 func (p *Process) rebuild(arguments []json.RawMessage) (json.RawMessage, *javaError) {
 	source, failed := argument[*string](arguments, 0)
@@ -153,25 +182,9 @@ func (p *Process) rebuild(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	}
 	p.rebuilding = true
 	defer func() { p.rebuilding = false }()
-	var pieces []piece
-	for _, name := range p.schema.names() {
-		if only != nil && *only != name {
-			continue
-		}
-		forEachRange(present, present, p.schema[name].replication, func(of ring.Range, was, _ []netip.Addr) {
-			if !slices.Contains(was, p.address) {
-				return
-			}
-			for _, a := range was {
-				if dc, _ := p.locationOf(a); source != nil && dc != *source || a == p.address {
-					continue
-				}
-				if from := p.liveProcess(a); from != nil {
-					pieces = append(pieces, piece{name, of, from, p})
-					return
-				}
-			}
-		})
+	pieces, failed := p.rebuildPieces(present, source, only)
+	if failed != nil {
+		return nil, failed
 	}
 	if err := p.transfer(pieces); err != nil {
 		return nil, exception(runtimeException, "Error while rebuilding node: %v", err)

@@ -232,7 +232,7 @@ func TestANewDatacenterHasDataAfterARebuild(t *testing.T) {
 		t.Errorf("before the rebuild: %q, error %v", value, err)
 	}
 	for _, x := range far {
-		if err := cassandra.NewNode(l.client(x)).Rebuild(context.Background(), "dc1", ""); err != nil {
+		if err := cassandra.NewNode(l.client(x)).Rebuild(context.Background(), "dc1", "shop"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,187 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/initd"
+)
+
+// asks has the record ask for an operation.
+func (w *world) asks(a *Agent, o v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) {
+	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
+		s.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "op-1"}, Type: o, Arguments: arguments}
+	})
+}
+
+// ended is the operation in the status, once it is over.
+func (w *world) ended(phase v1alpha1.OperationPhase) *v1alpha1.OperationStatus {
+	w.t.Helper()
+	w.await("an operation that is "+string(phase), func() bool {
+		o := w.lastStatus().Operation
+		return o != nil && o.Phase == phase
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lastStatus().Operation
+}
+
+func (w *world) keyspaces(names ...string) {
+	w.change(func() {
+		w.ring.Keyspaces = map[string]string{}
+		for _, name := range names {
+			w.ring.Keyspaces[name] = "NetworkTopologyStrategy {dc1=3}"
+		}
+	})
+}
+
+// callsOf are the calls that begin with a word, in order.
+func (w *world) callsOf(word string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.calls), func(c string) bool { return !strings.HasPrefix(c, word+" ") })
+}
+
+func TestACleanupGoesKeyspaceByKeyspace(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.keyspaces("shop", "accounts", "system_auth")
+	hold := make(chan struct{})
+	w.change(func() { w.block["cleanup shop 2"] = hold })
+	w.asks(a, v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Jobs: 2})
+	w.await("words on how far it is", func() bool {
+		o := w.lastStatus().Operation
+		return o != nil && o.Phase == v1alpha1.OperationRunning && o.Message == "keyspace shop, 2 of 3" && o.Progress != nil && *o.Progress == 33
+	})
+	// Nothing else waits for it.
+	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) { s.ClientTraffic = v1alpha1.TrafficClosed })
+	w.await("closed traffic", func() bool { return w.called("close") == 1 })
+	close(hold)
+	if o := w.ended(v1alpha1.OperationSucceeded); o.Message != "cleaned up accounts, shop, system_auth" || o.Progress != nil {
+		t.Errorf("operation %+v", o)
+	}
+	if got := fmt.Sprint(w.callsOf("cleanup")); got != "[cleanup accounts 2 cleanup shop 2 cleanup system_auth 2]" {
+		t.Errorf("calls %s", got)
+	}
+}
+
+func TestACleanupStopsBeforeRangesThatAreOnTheirWay(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.keyspaces("shop", "accounts")
+	hold := make(chan struct{})
+	w.change(func() { w.block["cleanup accounts 0"] = hold })
+	w.asks(a, v1alpha1.OperationCleanup, nil)
+	w.await("the first keyspace", func() bool { return w.called("cleanup accounts 0") == 1 })
+	w.change(func() { w.ring.Pending = 7 })
+	close(hold)
+	if o := w.ended(v1alpha1.OperationFailed); o.Message != "keyspace shop: 7 ranges are on their way to new owners (cleaned up before: accounts)" {
+		t.Errorf("operation %+v", o)
+	}
+}
+
+func TestAnOperationThatNamesWhatIsNotThereDoesNothing(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.keyspaces("shop")
+	w.asks(a, v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"shop", "system"}})
+	if o := w.ended(v1alpha1.OperationFailed); !strings.Contains(o.Message, `keyspace "system" is not there, or is local to each node: the ring replicates shop`) {
+		t.Errorf("operation %+v", o)
+	}
+	if calls := w.callsOf("cleanup"); len(calls) != 0 {
+		t.Errorf("calls %v", calls)
+	}
+}
+
+func TestTheEndOfAnOperationThatIsNotKnown(t *testing.T) {
+	for name, cut := range map[string]func(w *world){
+		"the JVM goes silent": func(w *world) { w.failOn["rebuild shop from dc1"] = fmt.Errorf("%w: connection reset", ErrCutOff) },
+		"the JVM ends": func(w *world) {
+			w.state.Exits = []initd.Exit{{Process: *w.state.Process, EndedAt: time.Now(), Code: 137, Signal: "SIGKILL"}}
+			w.state.Process = nil
+			w.state.Seq++
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			a, _ := w.serve()
+			w.keyspaces("shop")
+			hold := make(chan struct{})
+			defer func() {
+				select {
+				case <-hold:
+				default:
+					close(hold)
+				}
+			}()
+			silent := name == "the JVM goes silent"
+			w.change(func() {
+				w.block["rebuild shop from dc1"] = hold
+				if silent {
+					cut(w)
+				}
+			})
+			w.asks(a, v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc1"})
+			w.await("the rebuild", func() bool { return w.called("rebuild shop from dc1") == 1 })
+			if silent {
+				close(hold)
+			} else {
+				w.change(func() { cut(w) })
+			}
+			if o := w.ended(v1alpha1.OperationInterrupted); o.FinishedAt == nil || o.Message == "" {
+				t.Errorf("operation %+v", o)
+			}
+		})
+	}
+}
+
+func TestARepairIsAskedForUntilItEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails error
+		phase v1alpha1.OperationPhase
+		words string
+	}{
+		"done":    {nil, v1alpha1.OperationSucceeded, "repaired shop"},
+		"failed":  {errors.New("repair failed: Endpoint not alive"), v1alpha1.OperationFailed, "keyspace shop: repair failed: Endpoint not alive"},
+		"unknown": {fmt.Errorf("%w: the JVM does not know it", ErrCutOff), v1alpha1.OperationInterrupted, "cut off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			a, _ := w.serve()
+			w.keyspaces("shop")
+			w.change(func() { w.failOn["repairing 7"] = c.fails })
+			w.asks(a, v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Full: true, Datacenters: []string{"dc1"}})
+			if o := w.ended(c.phase); !strings.Contains(o.Message, c.words) {
+				t.Errorf("operation %+v", o)
+			}
+			if got := fmt.Sprint(w.callsOf("repair")); got != "[repair shop true [dc1]]" {
+				t.Errorf("calls %s", got)
+			}
+		})
+	}
+}
+
+func TestFactsSayHowMuchRoomThereIs(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.change(func() { w.ring.Endpoints[0].Load = 123 })
+	a.LookAtRing(t.Context())
+	a.LookAtSpace()
+	a.Decide()
+	answer, before := a.Answer()
+	if s := answer.Space; s == nil || *s != (facts.Space{Free: 3 << 30, Capacity: 4 << 30, Data: 123}) {
+		t.Errorf("space %+v", s)
+	}
+	w.change(func() { w.failOn["space"] = errors.New("no such volume") })
+	a.LookAtSpace()
+	a.Decide()
+	if answer, after := a.Answer(); answer.Space != nil || after != before {
+		t.Errorf("space %+v, digest %s after %s", answer.Space, after, before)
+	}
+}

@@ -1,0 +1,167 @@
+package node
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// two datacenters, of which this node is in the first.
+func twoDatacenters() *facts.Ring {
+	v := view()
+	for i := range v.Endpoints[1:] {
+		v.Endpoints[i+1].Datacenter = "dc2"
+	}
+	v.Keyspaces = map[string]string{
+		"both": "NetworkTopologyStrategy {dc1=1, dc2=2}", "here": "NetworkTopologyStrategy {dc1=1}", "there": "NetworkTopologyStrategy {dc2=2}",
+		"simple": "SimpleStrategy {replication_factor=2}", "single": "SimpleStrategy {replication_factor=1}",
+	}
+	return v
+}
+
+func TestTheKeyspacesOfAnOperation(t *testing.T) {
+	for name, c := range map[string]struct {
+		operation v1alpha1.OperationType
+		arguments *v1alpha1.OperationArguments
+		want      string // or a part of the error
+		fails     bool
+	}{
+		"a cleanup of all":          {v1alpha1.OperationCleanup, nil, "both here simple single there", false},
+		"a cleanup of some":         {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"simple", "both"}}, "both simple", false},
+		"a cleanup of a local one":  {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"both", "system"}}, `"system" is not there, or is local`, true},
+		"a repair of all":           {v1alpha1.OperationRepair, nil, "both simple there", false},
+		"a repair of one replica":   {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: []string{"here"}}, "has one replica", true},
+		"a repair of both":          {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc2"}, Full: true, Keyspaces: []string{"both"}}, "both", false},
+		"a repair of others":        {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc2"}, Full: true}, "do not include that of this node, dc1", true},
+		"a repair of nobody":        {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc3"}, Full: true}, `"dc3" has no member`, true},
+		"a rebuild of all":          {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2"}, "both simple single", false},
+		"a rebuild from nowhere":    {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc3"}, `"dc3" has no member: those of the ring are dc1, dc2`, true},
+		"a rebuild of what is here": {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"here"}}, "no replica in the datacenter dc2", true},
+		"a rebuild for nothing":     {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"there"}}, "no replica in the datacenter of this node, dc1", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := KeyspacesOf(&v1alpha1.OperationIntent{Type: c.operation, Arguments: c.arguments}, twoDatacenters())
+			switch {
+			case (err != nil) != c.fails:
+				t.Errorf("%v, error %v", got, err)
+			case err != nil && !strings.Contains(err.Error(), c.want):
+				t.Errorf("error %v, want %q", err, c.want)
+			case err == nil && strings.Join(got, " ") != c.want:
+				t.Errorf("%v, want %s", got, c.want)
+			}
+		})
+	}
+	strange := twoDatacenters()
+	strange.Keyspaces["odd"] = "NetworkTopologyStrategy {dc1=3/1}"
+	if _, err := KeyspacesOf(&v1alpha1.OperationIntent{Type: v1alpha1.OperationCleanup}, strange); err == nil || !strings.Contains(err.Error(), "keyspace odd") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWhenAnOperationIsNotBegun(t *testing.T) {
+	of := func(o v1alpha1.OperationType, change func(*Facts)) Facts {
+		f := serving()
+		operation(&f)
+		f.Record.Spec.Operation.Type = o
+		return with1(f, change)
+	}
+	status := func(s facts.GossipStatus) func(*Facts) { return func(f *Facts) { f.JVM.Ring.Endpoints[1].Status = s } }
+	closed := func(f *Facts) { f.JVM.Ring.NativeRunning, f.Record.Spec.ClientTraffic = false, v1alpha1.TrafficClosed }
+	for name, c := range map[string]struct {
+		facts Facts
+		guard string
+		words string
+	}{
+		"a cleanup":                              {of(v1alpha1.OperationCleanup, nil), "", ""},
+		"a cleanup with ranges on their way":     {of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.Ring.Pending = 3 }), "no_range_is_pending", "3 ranges"},
+		"a cleanup while a node joins":           {of(v1alpha1.OperationCleanup, status(facts.StatusBootstrap)), "no_range_is_pending", "10.0.0.2 is BOOT"},
+		"a cleanup while a node leaves":          {of(v1alpha1.OperationCleanup, status(facts.StatusLeaving)), "no_range_is_pending", "10.0.0.2 is LEAVING"},
+		"a cleanup while a node is stopped":      {of(v1alpha1.OperationCleanup, status(facts.StatusShutdown)), "", ""},
+		"a cleanup without CQL":                  {of(v1alpha1.OperationCleanup, closed), "", ""},
+		"a rebuild without CQL":                  {of(v1alpha1.OperationRebuild, closed), "", ""},
+		"a repair without CQL":                   {of(v1alpha1.OperationRepair, closed), "", ""},
+		"keyspaces altered without CQL":          {of(v1alpha1.OperationAlterKeyspaces, closed), "native_transport_is_open", "CQL"},
+		"keyspaces altered while a node joins":   {of(v1alpha1.OperationAlterKeyspaces, status(facts.StatusBootstrap)), "every_member_is_normal", "10.0.0.2 is BOOT"},
+		"system ones altered, a node is stopped": {of(v1alpha1.OperationAlterSystemKeyspaces, status(facts.StatusShutdown)), "every_member_is_normal", "10.0.0.2 is SHUTDOWN"},
+		"keyspaces altered, a node has left":     {of(v1alpha1.OperationAlterKeyspaces, func(f *Facts) { status(facts.StatusLeft)(f); f.Memory.Neighbours = []string{"10.0.0.3"} }), "", ""},
+		"a rebuild while the node leaves":        {of(v1alpha1.OperationRebuild, func(f *Facts) { f.JVM.Ring.Mode = facts.ModeLeaving }), "node_is_normal", "not NORMAL"},
+		"a repair while the JVM is silent":       {of(v1alpha1.OperationRepair, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), "node_is_normal", "not NORMAL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Next(c.facts, epoch)
+			if c.guard == "" {
+				if d.Action == nil || d.Action.Kind != RunOperation || d.Status.Blocked != nil {
+					t.Errorf("action %v, blocked %+v", d.Action, d.Status.Blocked)
+				}
+				return
+			}
+			b := d.Status.Blocked
+			if d.Action != nil || b == nil || b.Guard != c.guard || !strings.Contains(b.Message, c.words) || !strings.Contains(b.Message, "op-1") || !d.Again.Equal(at(5*time.Second)) {
+				t.Errorf("action %v, blocked %+v, again at %s", d.Action, b, d.Again)
+			}
+		})
+	}
+	// Data is removed on a look that is seconds old at most.
+	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-4*time.Second), at(-4*time.Second) })); got != LookAtRing {
+		t.Errorf("action %q on an old look", got)
+	}
+}
+
+func TestHowAnOperationEnds(t *testing.T) {
+	percent := int32(40)
+	running := func(change func(*Operation)) Facts {
+		f := serving()
+		operation(&f)
+		f.Memory.Operation = &OperationMemory{ID: "op-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}
+		f.Operation = &Operation{ID: "op-1", Incarnation: "i1", StartID: 3, Progress: &percent, Message: "keyspace shop, 2 of 5"}
+		if change != nil {
+			change(f.Operation)
+		}
+		return f
+	}
+	for name, c := range map[string]struct {
+		facts  Facts
+		want   ActionKind
+		failed bool
+		why    string
+	}{
+		"it runs":                   {running(nil), "", false, ""},
+		"it is done":                {running(func(o *Operation) { o.Ended, o.Message = true, "cleaned up shop" }), FinishOperation, false, "cleaned up shop"},
+		"it failed":                 {running(func(o *Operation) { o.Ended, o.Failure = true, "no source" }), FinishOperation, true, "no source"},
+		"nobody knows":              {running(func(o *Operation) { o.Ended, o.CutOff, o.Failure = true, true, "cut off" }), InterruptOperation, false, "cut off"},
+		"another agent had it":      {running(func(o *Operation) { o.ID = "op-0" }), InterruptOperation, false, "agent ended"},
+		"it failed with its JVM":    {running(func(o *Operation) { o.Ended, o.Failure, o.StartID = true, "connection lost", 2 }), InterruptOperation, false, "JVM ended"},
+		"it was done before":        {running(func(o *Operation) { o.Ended, o.StartID = true, 2 }), FinishOperation, false, ""},
+		"it failed, no JVM runs":    {with1(running(func(o *Operation) { o.Ended, o.Failure = true, "lost" }), func(f *Facts) { f.Init.Process, f.Memory.Start.EndedAt = nil, ptr(0) }), InterruptOperation, false, "JVM ended"},
+		"the end was taken in":      {with1(running(func(o *Operation) { o.Ended = true }), func(f *Facts) { f.Memory.Operation.Phase = v1alpha1.OperationSucceeded }), "", false, ""},
+		"init is away for a moment": {with1(running(nil), func(f *Facts) { f.Init = Init{} }), "", false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Next(c.facts, epoch)
+			if next(c.facts) != c.want {
+				t.Fatalf("action %v, want %s", d.Action, c.want)
+			}
+			if a := d.Action; a != nil && (a.Failed != c.failed || !strings.Contains(a.Why, c.why) || a.ID != "op-1") {
+				t.Errorf("action %+v", a)
+			}
+		})
+	}
+	f := running(nil)
+	f.JVM.Transfer = facts.Transfer{Plans: 1, Received: 3 << 29, ToReceive: 2 << 30}
+	if o := reported(f).Operation; o.Progress == nil || *o.Progress != 40 || o.Message != "keyspace shop, 2 of 5; streams: received 1.5 of 2.0 GiB" {
+		t.Errorf("operation %+v", o)
+	}
+	f.Operation.ID = "op-0"
+	if o := reported(f).Operation; o.Progress != nil || o.Message != "" {
+		t.Errorf("operation %+v by the words of another", o)
+	}
+	// Nothing waits for it: another intent is taken up meanwhile.
+	f = running(nil)
+	restart(&f)
+	if got := next(f); got != BeginRestart {
+		t.Errorf("action %q, want the restart", got)
+	}
+}
