@@ -165,6 +165,9 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Threads.Now(), ""
 	if ring != nil {
 		a.jvm.Ring = ring
+		if ring.Streaming {
+			a.jvm.StreamedAt = a.jvm.AnsweredAt
+		}
 		a.lookAtTransfer(ring.Transfer)
 	}
 	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) || a.host.Threads.Now().Sub(a.decidedAt) >= time.Minute {

@@ -168,3 +168,43 @@ func TestAMemberByItsRecordThatHasNotJoinedByItsDiskNeverJoins(t *testing.T) {
 		}), "member_never_joins_again")
 	}
 }
+
+func TestAJoinThatStreamsNothing(t *testing.T) {
+	stalled := func(change func(*Facts)) Facts {
+		f := onItsWay(facts.ModeJoining)
+		f.Init.Process.StartedAt, f.Self.StartedAt = at(-40*time.Minute), at(-35*time.Minute)
+		return with1(f, change)
+	}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		stops  bool
+	}{
+		"for long":                         {nil, true},
+		"the JVM is young":                 {func(f *Facts) { f.Init.Process.StartedAt = at(1 - 30*time.Minute) }, false},
+		"the agent is young":               {func(f *Facts) { f.Self.StartedAt = at(1 - 30*time.Minute) }, false},
+		"it streamed lately":               {func(f *Facts) { f.JVM.StreamedAt = at(1 - 30*time.Minute) }, false},
+		"it streamed long ago":             {func(f *Facts) { f.JVM.StreamedAt = at(-30 * time.Minute) }, true},
+		"it streams":                       {func(f *Facts) { f.JVM.Ring.Streaming = true }, false},
+		"it starts":                        {func(f *Facts) { f.JVM.Ring.Mode = facts.ModeStarting }, false},
+		"its configuration cannot be made": {func(f *Facts) { f.Configuration.Problem = "no heap" }, false},
+	} {
+		d := Next(stalled(c.change), epoch)
+		if stops := d.Action != nil && d.Action.Kind == BeginStop && d.Action.Reason == v1alpha1.RestartStartFailed; stops != c.stops {
+			t.Errorf("%s: action %v", name, d.Action)
+		}
+	}
+}
+
+func TestAJoinThatStreamsIsNotEndedByACorrection(t *testing.T) {
+	f := onItsWay(facts.ModeJoining)
+	f.Configuration.RestartNeeded = true
+	if got := next(f); got != BeginStop {
+		t.Fatalf("action %q", got)
+	}
+	f.JVM.Ring.Streaming = true
+	f.JVM.Transfer = facts.Transfer{Plans: 2, Received: 512, ToReceive: 1000}
+	d := Next(f, epoch)
+	if d.Action != nil || d.Status.Phase != v1alpha1.PhaseJoining || d.Status.Message != "Cassandra is in the mode JOINING; streams: received 512 of 1000 B" {
+		t.Errorf("action %v, phase %s: %s", d.Action, d.Status.Phase, d.Status.Message)
+	}
+}

@@ -116,6 +116,8 @@ type JVM struct {
 	ProgressAt time.Time
 	// Ring as it sees it; nil before its beans are there. It stays the last one while the JVM does not answer: see AnsweredAt.
 	Ring *facts.Ring
+	// StreamedAt is when it was last seen to take part in a stream; zero if never.
+	StreamedAt time.Time
 	// Transfer is how far the streams were at some moment of the last seconds.
 	Transfer facts.Transfer
 	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is no such table; nil while it is not known.

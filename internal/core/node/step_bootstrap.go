@@ -21,6 +21,9 @@ const (
 	// joinerHeardAgain is after how long they listen to its address again: 60 s later. A JVM takes the ring delay, 30 s, from its start to the first
 	// stream at least, so that this is enough for a peer that forgets late.
 	joinerHeardAgain = joinerForgotten + 60*time.Second
+	// joinStalled is for how long a join may go without a stream. It waits for the schema, the ring delay, and a repair of Paxos at most; indexes are built
+	// while the stream still counts as one.
+	joinStalled = 30 * time.Minute
 )
 
 // bootstraps says that the next start streams the data of the node's ranges.
@@ -98,12 +101,23 @@ func (p *pass) memberSeeds() []string {
 }
 
 // stopFailedJoin ends a JVM that has given its join up and stays there, as 5.0 does when a stream failed: the next start tries again from the beginning. What
-// it could go on with (nodetool bootstrap resume) may lack what was written meanwhile (CASSANDRA-17679).
+// it could go on with (nodetool bootstrap resume) may lack what was written meanwhile (CASSANDRA-17679). 4.1 says nothing and stays in the mode JOINING.
 func stopFailedJoin(p *pass) outcome {
-	if !p.answers() || p.JVM.Ring.Mode != facts.ModeJoiningFailed || !p.onItsWay() || p.Configuration.Problem != "" {
+	if !p.answers() || !p.onItsWay() || p.Configuration.Problem != "" {
 		return done
 	}
-	return act(Action{
-		Kind: BeginStop, Reason: v1alpha1.RestartStartFailed, Why: "streaming failed, and Cassandra has given its join up (mode " + string(facts.ModeJoiningFailed) + ")",
-	})
+	failed := func(why string) outcome {
+		return act(Action{Kind: BeginStop, Reason: v1alpha1.RestartStartFailed, Why: why})
+	}
+	switch p.JVM.Ring.Mode {
+	case facts.ModeJoiningFailed:
+		return failed("streaming failed, and Cassandra has given its join up (mode " + string(facts.ModeJoiningFailed) + ")")
+	case facts.ModeJoining:
+		since := later(later(p.Init.Process.StartedAt, p.Self.StartedAt), p.JVM.StreamedAt)
+		if !p.JVM.Ring.Streaming && p.now.Sub(since) >= joinStalled {
+			return failed(fmt.Sprintf("Cassandra is in the mode %s and has streamed nothing for %s: the join has failed", facts.ModeJoining, joinStalled))
+		}
+	default:
+	}
+	return done
 }

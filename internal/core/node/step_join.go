@@ -49,9 +49,12 @@ func stopWithdrawnJoin(p *pass) outcome {
 }
 
 // stopCorrectedJoin ends a JVM that is on its way into the ring with a configuration which is no longer wanted and which it cannot change while it runs:
-// the next start has the corrected one.
+// the next start has the corrected one. A join that streams is left alone: it works, and would begin anew.
 func stopCorrectedJoin(p *pass) outcome {
 	if !p.onItsWay() || p.Configuration.Problem != "" || !p.Configuration.RestartNeeded {
+		return done
+	}
+	if p.answers() && p.JVM.Ring.Streaming {
 		return done
 	}
 	return p.stop("its configuration was corrected before it had joined", p.now)

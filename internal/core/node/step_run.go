@@ -183,7 +183,7 @@ func (p *pass) phaseOfJVM() (v1alpha1.NodePhase, string) {
 	case facts.ModeDraining, facts.ModeDrained:
 		return v1alpha1.PhaseFailed, "Cassandra was drained by somebody else; only a restart brings it back"
 	case facts.ModeJoining, facts.ModeJoiningFailed:
-		return v1alpha1.PhaseJoining, "Cassandra is in the mode " + string(p.JVM.Ring.Mode)
+		return v1alpha1.PhaseJoining, join("Cassandra is in the mode "+string(p.JVM.Ring.Mode), p.transfer())
 	default:
 		if joining {
 			return v1alpha1.PhaseJoining, "Cassandra is in the mode " + string(p.JVM.Ring.Mode)
