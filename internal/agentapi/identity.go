@@ -17,6 +17,8 @@ import (
 type Identity struct {
 	ClusterUID types.UID `json:"clusterUID"`
 	Node       string    `json:"node"`
+	// Datacenter of the node as the cluster's spec names it; empty while its agent does not know.
+	Datacenter string    `json:"datacenter,omitempty"`
 	PodUID     types.UID `json:"podUID"`
 	// HostID of the node, empty before it is a member.
 	HostID string `json:"hostID,omitempty"`

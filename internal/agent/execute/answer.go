@@ -130,6 +130,7 @@ func (a *Agent) Identity(address, hostID string) agentapi.Identity {
 		id.HostID = m.HostID
 	}
 	if f.Record != nil {
+		id.Datacenter = f.Record.Spec.Datacenter
 		for _, r := range f.Record.Spec.Replaced {
 			if !slices.Contains(id.Replaced, r.HostID) {
 				id.Replaced = append(slices.Clone(id.Replaced), r.HostID)

@@ -146,10 +146,12 @@ type Peers struct {
 // Peer is the answer of one.
 type Peer struct {
 	// Asked is the address it answered at.
-	Asked  string
-	Node   string
-	PodUID types.UID
-	HostID string
+	Asked string
+	Node  string
+	// Datacenter of the node; empty if its agent does not know.
+	Datacenter string
+	PodUID     types.UID
+	HostID     string
 	// Addresses it has and had.
 	Addresses     []facts.AddressUse
 	Replaced      []string

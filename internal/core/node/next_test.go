@@ -129,6 +129,13 @@ func TestNext(t *testing.T) {
 			p.TrafficOpened = true
 			answered(f, "", p)
 		}), expectation{phase: v1alpha1.PhaseWaiting, guard: "no_client_was_served", words: "orders-dc1-r2-0"}},
+		"ticket while a peer of another datacenter serves clients": {with1(ticketed(), func(f *Facts) {
+			f.Seeds = []string{"10.0.0.2"}
+			keep(f)
+			p := peer("10.0.0.2", "orders-dc2-r2-0", "")
+			p.TrafficOpened, p.Datacenter = true, "dc2"
+			answered(f, "", p)
+		}), expectation{action: StartJVM, phase: v1alpha1.PhaseStarting}},
 		"ticket while a seed is silent": {with1(ticketed(), func(f *Facts) {
 			f.Seeds, f.Self.StartedAt = []string{address, "10.0.0.2", "10.0.0.3"}, epoch
 			keep(f)

@@ -194,9 +194,10 @@ func ownAddress(p *pass) outcome {
 		if words, taken := p.addressTaken(peer, hostID); taken {
 			return blocked(v1alpha1.PhaseAddressTaken, "address_is_free", words).until(again)
 		}
-		if peer.TrafficOpened && p.joinsNew() {
+		// Those of another datacenter have data, of which none belongs here before a keyspace is extended to this one.
+		if peer.TrafficOpened && p.joinsNew() && (peer.Datacenter == "" || peer.Datacenter == p.Record.Spec.Datacenter) {
 			return blocked(v1alpha1.PhaseWaiting, "no_client_was_served",
-				fmt.Sprintf("a ticket of the mode New is refused: node %s has served clients", peer.Node)).until(again)
+				fmt.Sprintf("a ticket of the mode New is refused: node %s of the same datacenter has served clients", peer.Node)).until(again)
 		}
 	}
 	if p.bootstraps() {
