@@ -167,7 +167,6 @@ type Datacenter struct {
 	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
 
 	// Extend says what is replicated to a datacenter that joins a cluster which already has data.
-	// It has no effect yet: this release adds no datacenter to a ring.
 	// +optional
 	Extend *Extend `json:"extend,omitempty"`
 
@@ -286,7 +285,6 @@ type ReplacementPolicy struct {
 // AutomationPolicy says which follow-up operations run without being asked.
 type AutomationPolicy struct {
 	// Cleanup removes the data that nodes no longer own, after others have joined. Default: Automatic.
-	// It has no effect yet: this release does not grow a ring.
 	// +optional
 	// +kubebuilder:default=Automatic
 	Cleanup Automation `json:"cleanup,omitempty"`

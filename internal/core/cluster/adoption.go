@@ -119,22 +119,3 @@ func foreignClaims(uid string, claims []claimOfOthers) string {
 	}
 	return fmt.Sprintf("claim %s holds data of an earlier cluster with uid %s: set volumes.adopt to %s to use it, or delete the claims", list(claims, 3), uid, uid)
 }
-
-// leftBehind names nodes that have a record but no part in the ring: they did not come when it formed.
-func leftBehind(p *pass) result {
-	if !p.formed() || p.Ledger.Step != nil {
-		return done()
-	}
-	var names []string
-	for _, n := range p.Records() {
-		if _, member := p.Ledger.Members[n.Name]; !member && n.Record.DeletionTimestamp == nil {
-			names = append(names, n.Name)
-		}
-	}
-	if len(names) == 0 {
-		return done()
-	}
-	p.block("Join", "joining_a_ring_with_data_is_supported", names,
-		"node %s did not come while the ring formed; joining a ring that serves clients is not supported yet, so it waits", list(names, 3))
-	return wait("%s wait outside the ring", plural(len(names), "node"))
-}

@@ -19,6 +19,7 @@ import (
 // What becomes of a change of a field once the ring is formed.
 const (
 	applies  = "applies"
+	grows    = "the ring grows, or what is in it is raised"
 	noEffect = "has no effect yet" // and its description says so
 	schema   = "refused by the schema"
 )
@@ -81,21 +82,21 @@ var fields = map[string]struct {
 		s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"dnsPolicy":"Default"}}`)}
 	}, "node.overlay: unset → "},
 
-	"datacenters":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, datacenter("dc2", 1)) }, "growing a ring is not supported yet"},
-	"datacenters[].name":     {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Name = "dc3" }, "growing a ring is not supported yet"},
+	"datacenters":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1)) }, grows},
+	"datacenters[].name":     {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Name = "dc3" }, "shrinking a ring is not supported yet"},
 	"datacenters[].ringName": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].RingName = "X" }, schema},
 	"datacenters[].nodesPerRack": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].NodesPerRack, s.Datacenters[0].Racks[0].Nodes = 2, nil
-	}, "growing a ring is not supported yet"},
+	}, grows},
 	"datacenters[].tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Tokens = 8 }, "datacenters[].tokens: 4 → 8"},
-	"datacenters[].replicationFactor":           {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 5 }, "datacenters[dc1].replicationFactor: 3 → 5"},
-	"datacenters[].extend.keyspaces":            {extended(v1alpha1.Extend{Keyspaces: []string{"shop"}}), noEffect},
-	"datacenters[].extend.from":                 {extended(v1alpha1.Extend{From: "dc0"}), noEffect},
-	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), noEffect},
+	"datacenters[].replicationFactor":           {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 5 }, grows},
+	"datacenters[].extend.keyspaces":            {extended(v1alpha1.Extend{Keyspaces: []string{"shop"}}), applies},
+	"datacenters[].extend.from":                 {extended(v1alpha1.Extend{From: "dc0"}), applies},
+	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
 	"datacenters[].racks":                       {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] }, "shrinking a ring is not supported yet"},
-	"datacenters[].racks[].name":                {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Name = "r9" }, "growing a ring is not supported yet"},
+	"datacenters[].racks[].name":                {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Name = "r9" }, "shrinking a ring is not supported yet"},
 	"datacenters[].racks[].ringName":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].RingName = "X" }, schema},
-	"datacenters[].racks[].nodes":               {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }, "growing a ring is not supported yet"},
+	"datacenters[].racks[].nodes":               {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }, grows},
 	"datacenters[].racks[].node": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Node = &v1alpha1.NodeSettings{JVM: &v1alpha1.JVM{Heap: quantity("1Gi")}}
 	}, `node.jvm.heap: unset → "1Gi" (node orders-dc1-r1-0)`},
@@ -109,7 +110,7 @@ var fields = map[string]struct {
 	"disruption.unprotected":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Unprotected = v1alpha1.UnprotectedBlock }, noEffect},
 	"replacement.automatic":      {func(s *v1alpha1.CassandraClusterSpec) { s.Replacement.Automatic = ptr(false) }, noEffect},
 	"replacement.after":          {func(s *v1alpha1.CassandraClusterSpec) { s.Replacement.After = nil }, noEffect},
-	"automation.cleanup":         {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, noEffect},
+	"automation.cleanup":         {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, applies},
 	"automation.upgradeSSTables": {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.UpgradeSSTables = v1alpha1.AutomationRecommend }, noEffect},
 	"volumes.onScaleIn":          {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnScaleIn = v1alpha1.ClaimDelete }, noEffect},
 	"volumes.onClusterDeletion":  {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete }, applies},
@@ -134,6 +135,12 @@ func extended(e v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Extend = &e }
 }
 
+func TestAReplicationFactorIsNotLowered(t *testing.T) {
+	w := formed(t)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 2 })
+	wantStalled(t, w.settle(), v1alpha1.ReasonUnsupportedChange, "datacenters[dc1].replicationFactor: 3 → 2")
+}
+
 // What is left when the last setting is taken out of an object says nothing.
 func TestAnEmptyObjectIsNoChange(t *testing.T) {
 	w := formed(t)
@@ -153,11 +160,15 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 			w := formed(t)
 			w.change(field.change)
 			plan := w.pass()
-			if !plan.Idle() {
-				t.Errorf("want no write:\n%s", plan)
+			if plan.Idle() == (field.want == grows) {
+				t.Errorf("writes: %v\n%s", !plan.Idle(), plan)
 			}
 			switch field.want {
 			case schema: // held to in test/api
+			case grows:
+				if plan.Stalled != nil {
+					t.Errorf("refused:\n%s", plan)
+				}
 			case applies, noEffect:
 				if plan.Stalled != nil || len(plan.Blocked) > 0 {
 					t.Errorf("refused:\n%s", plan)

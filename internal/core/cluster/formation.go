@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,18 +87,7 @@ func (p *pass) refused(step string, refusals []guard.Refusal) result {
 func (p *pass) formationTickets() (map[string]facts.Ticket, error) {
 	var formations []tokens.Formation
 	for i := range p.Cluster.Spec.Datacenters {
-		dc := &p.Cluster.Spec.Datacenters[i]
-		f := tokens.Formation{Datacenter: render.DatacenterRingName(dc), Tokens: int(dc.Tokens), ReplicationFactor: int(dc.ReplicationFactor)}
-		for j := range dc.Racks {
-			rack := tokens.Rack{Name: render.RackRingName(&dc.Racks[j])}
-			for _, w := range p.wanted {
-				if w.Datacenter == dc.Name && w.Rack == dc.Racks[j].Name {
-					rack.Nodes = append(rack.Nodes, w.Name)
-				}
-			}
-			f.Racks = append(f.Racks, rack)
-		}
-		formations = append(formations, f)
+		formations = append(formations, p.formationOf(&p.Cluster.Spec.Datacenters[i]))
 	}
 	nodes, err := tokens.Form(formations, nil)
 	if err != nil {
@@ -108,6 +98,21 @@ func (p *pass) formationTickets() (map[string]facts.Ticket, error) {
 		out[n.ID] = facts.Ticket{Tokens: formatTokens(n.Tokens)}
 	}
 	return out, nil
+}
+
+// formationOf a datacenter: its racks with the nodes that the spec describes.
+func (p *pass) formationOf(dc *v1alpha1.Datacenter) tokens.Formation {
+	f := tokens.Formation{Datacenter: render.DatacenterRingName(dc), Tokens: int(dc.Tokens), ReplicationFactor: int(dc.ReplicationFactor)}
+	for i := range dc.Racks {
+		rack := tokens.Rack{Name: render.RackRingName(&dc.Racks[i])}
+		for _, w := range p.wanted {
+			if w.Datacenter == dc.Name && w.Rack == dc.Racks[i].Name {
+				rack.Nodes = append(rack.Nodes, w.Name)
+			}
+		}
+		f.Racks = append(f.Racks, rack)
+	}
+	return f
 }
 
 // replication is the replicationFactor by datacenter.
@@ -127,6 +132,13 @@ func formatTokens(in []ring.Token) []string {
 	return out
 }
 
+// formedReplication is that of the datacenters that the ring has.
+func (p *pass) formedReplication() map[string]int32 {
+	out := p.replication()
+	maps.DeleteFunc(out, func(dc string, _ int32) bool { return !p.Ledger.IsFormed(dc) })
+	return out
+}
+
 // issueTicket writes the ticket of one node into its record.
 func (p *pass) issueTicket(s *facts.OpenStep, n *facts.Node) {
 	record := render.ForApply(p.owner(), n.Record)
@@ -134,8 +146,11 @@ func (p *pass) issueTicket(s *facts.OpenStep, n *facts.Node) {
 	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its ticket to join"})
 }
 
-// ticket of a node to form the ring.
+// ticket of a node to form the ring, or to join it.
 func (p *pass) ticket(s *facts.OpenStep, name string) *v1alpha1.JoinTicket {
+	if s.Kind == facts.StepJoinNode {
+		return &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: s.IntentID("join", name)}, Mode: v1alpha1.JoinBootstrap, Tokens: s.Tickets[name].Tokens}
+	}
 	return &v1alpha1.JoinTicket{
 		Intent:                      v1alpha1.Intent{ID: s.IntentID("join", name)},
 		Mode:                        v1alpha1.JoinNew,

@@ -98,6 +98,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	}
 	formed, datacenters := map[string]bool{}, map[string]bool{}
 	var missing []string
+	var joining *facts.OpenStep
 	forming, unpinned, adopted := false, false, p.adoptionBegun()
 	for _, n := range p.Records() {
 		agent, spec := n.CurrentAgent(), n.Record.Spec
@@ -122,6 +123,9 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		case gaveBack(n) && agent.Disk != v1alpha1.DiskMember:
 			l.LeftBehind = append(l.LeftBehind, n.Name)
 			continue
+		case spec.Join != nil && spec.Join.Mode == v1alpha1.JoinBootstrap:
+			joining = p.joinOf(n)
+			continue
 		case spec.Join != nil:
 			step.ID = stepOfIntent(spec.Join.ID)
 			step.Tickets[n.Name] = facts.Ticket{Tokens: spec.Join.Tokens}
@@ -140,8 +144,12 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		datacenters[spec.Datacenter] = true
 	}
 	l.Formed = slices.Sorted(maps.Keys(formed))
-	if forming || unpinned {
-		if p.anyOpen() {
+	open := p.openDatacenters()
+	closed := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
+	if len(open) > 0 && forming && len(closed) == 1 {
+		p.rebuildAddition(l, step, closed[0])
+	} else if forming || unpinned {
+		if len(open) > 0 {
 			step.Kind = facts.StepAdoptRing // the system keyspaces are set before the first node opens
 		}
 		step.Datacenters = slices.Sorted(maps.Keys(datacenters))
@@ -155,6 +163,12 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 			}
 		}
 		l.Step = step
+	} else if joining != nil {
+		l.Step = joining
+	}
+	if l.Step != step && len(l.Members) > 1 {
+		// Whether any of them holds what it no longer owns was written in the lost one.
+		l.Cleanup, l.SystemKeyspaces = sortedKeys(l.Members), true
 	}
 	return l, missing
 }
@@ -164,9 +178,44 @@ func (p *pass) adoptionBegun() bool {
 	return slices.ContainsFunc(p.Records(), func(n *facts.Node) bool { return n.Record.Spec.Member != nil })
 }
 
-// anyOpen says that the record of any node lets clients in.
-func (p *pass) anyOpen() bool {
-	return slices.ContainsFunc(p.Records(), func(n *facts.Node) bool { return n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen })
+// openDatacenters are those of which the record of any node lets clients in.
+func (p *pass) openDatacenters() map[string]bool {
+	out := map[string]bool{}
+	for _, n := range p.Records() {
+		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen {
+			out[n.Record.Spec.Datacenter] = true
+		}
+	}
+	return out
+}
+
+// rebuildAddition makes the step out of what is found of a datacenter that is being added: none of its nodes lets clients in, and those of others do. What was
+// extended or rebuilt already is done again, which changes nothing.
+func (p *pass) rebuildAddition(l *facts.Ledger, step *facts.OpenStep, datacenter string) {
+	step.Kind, step.Stage, step.Datacenters = facts.StepAddDatacenter, facts.StageKeyspaces, []string{datacenter}
+	for name := range step.Tickets {
+		record := p.Nodes[name].Record
+		switch {
+		case record.Spec.Datacenter != datacenter:
+			delete(step.Tickets, name)
+		case record.Spec.Member == nil:
+			step.Stage = facts.StageTickets
+		}
+	}
+	if step.Stage == facts.StageTickets {
+		l.Formed = slices.DeleteFunc(l.Formed, func(dc string) bool { return dc == datacenter })
+		step.Seeds = p.chooseSeeds(slices.Concat(sortedKeys(l.Members), step.Wave()), p.presentSeeds())
+	}
+	l.Step = step
+}
+
+// joinOf is the step of a node that has a ticket to join a ring which serves clients.
+func (p *pass) joinOf(n *facts.Node) *facts.OpenStep {
+	ticket := n.Record.Spec.Join
+	return &facts.OpenStep{
+		ID: stepOfIntent(ticket.ID), Kind: facts.StepJoinNode, Stage: facts.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
+		Datacenters: []string{n.Record.Spec.Datacenter}, Tickets: map[string]facts.Ticket{n.Name: {Tokens: ticket.Tokens}},
+	}
 }
 
 // gaveBack says that the agent of a node has acknowledged that the ticket which the record has is withdrawn.

@@ -42,6 +42,17 @@ func openStep(p *pass) result {
 
 // stage continues the stage that a step is in.
 func (p *pass) stage(s *facts.OpenStep) result {
+	switch s.Kind {
+	case facts.StepJoinNode:
+		return p.joinNode(s)
+	case facts.StepRaiseSystemKeyspaces:
+		return p.raiseSystemKeyspaces(s)
+	case facts.StepCleanup:
+		return p.cleanUp(s)
+	case facts.StepAddDatacenter:
+		return p.addDatacenter(s)
+	case facts.StepFormRing, facts.StepAdoptRing:
+	}
 	switch s.Stage {
 	case facts.StageTickets:
 		return p.awaitRing(s)
@@ -52,9 +63,13 @@ func (p *pass) stage(s *facts.OpenStep) result {
 	case facts.StageOpen:
 		return p.letClientsIn(s)
 	default:
-		p.stall(v1alpha1.ReasonUnsupportedChange, "the open step %s is in stage %q, which this release of Helenus does not know: run the release that began it", s.ID, s.Stage)
-		return stuck("unknown stage %q", s.Stage)
+		return p.unknownStage(s)
 	}
+}
+
+func (p *pass) unknownStage(s *facts.OpenStep) result {
+	p.stall(v1alpha1.ReasonUnsupportedChange, "the open step %s is in stage %q, which this release of Helenus does not know: run the release that began it", s.ID, s.Stage)
+	return stuck("unknown stage %q", s.Stage)
 }
 
 // describe says in the status what the open step does.
@@ -148,18 +163,23 @@ func (p *pass) withdrawLatecomers(s *facts.OpenStep, v views) (result, bool) {
 			p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s did not join within %s of the others and is left out of the formation", name, latecomerPatience)
 			return act("%s is left out", name), true
 		}
-		if n.Record.Spec.Join == nil {
-			continue
-		}
-		gone := podGone(n)
-		if w := n.Record.Spec.Join.Withdraw; w == nil || (gone != "" && w.PodGone != gone) {
-			record := render.ForApply(p.owner(), n.Record)
-			record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "it did not join in time", PodGone: gone}
-			p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "it did not join in time"})
+		if n.Record.Spec.Join != nil && p.withdrawTicket(n, "it did not join in time") {
 			return act("withdrawing the ticket of %s", n.Name), true
 		}
 	}
 	return wait("waiting for %s to acknowledge that the ticket is withdrawn", plural(len(late), "node")), true
+}
+
+// withdrawTicket asks for the ticket of a node back, and says whether that had to be written.
+func (p *pass) withdrawTicket(n *facts.Node, why string) bool {
+	gone := podGone(n)
+	if w := n.Record.Spec.Join.Withdraw; w != nil && (gone == "" || w.PodGone == gone) {
+		return false
+	}
+	record := render.ForApply(p.owner(), n.Record)
+	record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why, PodGone: gone}
+	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
+	return true
 }
 
 // withdrawn says that a node's ticket has no effect any more: its agent has acknowledged it, or the pod that had the ticket is gone and none has run since
@@ -350,10 +370,13 @@ func (p *pass) letClientsIn(s *facts.OpenStep) result {
 		Step: string(s.Kind), Result: v1alpha1.StepSucceeded, Message: plural(len(s.Wave()), "node"),
 		StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),
 	})
-	if s.Kind == facts.StepAdoptRing {
-		p.event(corev1.EventTypeNormal, "RingAdopted", "%s start on their disks and are open to clients", plural(len(s.Wave()), "node"))
-	} else {
-		p.event(corev1.EventTypeNormal, "ClusterFormed", "%s serve clients", plural(len(s.Wave()), "node"))
+	switch nodes := plural(len(s.Wave()), "node"); s.Kind {
+	case facts.StepAdoptRing:
+		p.event(corev1.EventTypeNormal, "RingAdopted", "%s start on their disks and are open to clients", nodes)
+	case facts.StepAddDatacenter:
+		p.event(corev1.EventTypeNormal, "DatacenterAdded", "%s of datacenter %s serve clients", nodes, list(s.Datacenters, 1))
+	default:
+		p.event(corev1.EventTypeNormal, "ClusterFormed", "%s serve clients", nodes)
 	}
 	return act("the step is done")
 }

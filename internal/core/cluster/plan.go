@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -22,6 +23,8 @@ type Plan struct {
 	Stalled *Stall `json:"stalled,omitempty"`
 	// Blocked are steps that a guard holds back.
 	Blocked []v1alpha1.BlockedStep `json:"blocked,omitempty"`
+	// Recommended are operations that a person should start.
+	Recommended []v1alpha1.Recommendation `json:"recommended,omitempty"`
 	// Current is the step that is open or next; nil when all is done.
 	Current *v1alpha1.StepStatus `json:"current,omitempty"`
 	// Finished are the steps that this plan closes.
@@ -98,6 +101,11 @@ type pass struct {
 	held bool
 	// lost says that the ledger is lost, and that the one at hand is what could be rebuilt so far.
 	lost bool
+	// leavers are nodes without any part in the ring that the spec no longer has.
+	leavers []string
+	// joinNext and ringJudged are worked out when they are first asked for.
+	joinNext   *nextJoin
+	ringJudged *[]guard.Refusal
 	// corrections are nodes outside the ring that follow the spec although tickets are out.
 	corrections []correction
 	// unsigned says that there is no authority that could sign certificates.

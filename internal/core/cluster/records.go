@@ -27,6 +27,9 @@ func nodeRecords(p *pass) result {
 	}
 	if p.begun() {
 		p.restoreRecords()
+		for _, name := range p.leavers {
+			p.letGo(p.Nodes[name], "the spec no longer has this node, which has not joined")
+		}
 	} else {
 		if r := p.adoptableClaims(); r.outcome != Done {
 			return r
@@ -70,18 +73,23 @@ func (p *pass) followSpec() {
 		if wanted[n.Name] {
 			continue
 		}
-		if p.unwanted == nil {
-			p.unwanted = map[string]bool{}
-		}
-		p.unwanted[n.Name] = true
-		if n.Pod != nil && n.Pod.DeletionTimestamp == nil {
-			p.write(deletePod(n.Pod, "the spec no longer has this node, which never joined"))
-		}
-		if n.Pod == nil {
-			p.deleteUnbound(n)
-			if n.Record.DeletionTimestamp == nil { // otherwise it is let go already
-				p.removeRecord(n, "the spec no longer has this node, which never joined")
-			}
+		p.letGo(n, "the spec no longer has this node, which never joined")
+	}
+}
+
+// letGo removes a node that has no part in the ring: its pod, claims without a volume, and then its record.
+func (p *pass) letGo(n *facts.Node, why string) {
+	if p.unwanted == nil {
+		p.unwanted = map[string]bool{}
+	}
+	p.unwanted[n.Name] = true
+	if n.Pod != nil && n.Pod.DeletionTimestamp == nil {
+		p.write(deletePod(n.Pod, why))
+	}
+	if n.Pod == nil {
+		p.deleteUnbound(n)
+		if n.Record.DeletionTimestamp == nil { // otherwise it is let go already
+			p.removeRecord(n, why)
 		}
 	}
 }
@@ -122,7 +130,7 @@ func (p *pass) mayUse(claim *corev1.PersistentVolumeClaim) bool {
 	return of == string(p.Cluster.UID) || (of != "" && of == string(p.Cluster.Spec.Volumes.Adopt))
 }
 
-// restoreRecords makes records anew that belong to the ring and are gone.
+// restoreRecords makes records anew that belong to the ring and are gone, and those of nodes that are to join it.
 func (p *pass) restoreRecords() {
 	for _, w := range p.wanted {
 		n := p.Nodes[w.Name]
@@ -134,22 +142,40 @@ func (p *pass) restoreRecords() {
 		if p.Ledger.Step != nil {
 			_, inWave = p.Ledger.Step.Tickets[w.Name]
 		}
-		if !member && !inWave && !slices.Contains(p.Ledger.LeftBehind, w.Name) {
+		newcomer := p.settled()
+		if !member && !inWave && !newcomer && !slices.Contains(p.Ledger.LeftBehind, w.Name) {
 			continue
 		}
 		record := render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)
-		if s := p.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) && s.Kind == facts.StepFormRing && s.Stage == facts.StageTickets {
+		if s := p.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) && s.Kind != facts.StepAdoptRing && s.Stage == facts.StageTickets {
 			// The agent may have begun by this ticket. A new record must have it from the first moment: once the status shows an id as used, nobody can
 			// write it any more.
 			record.Spec.Join = p.ticket(s, w.Name)
 		}
 		if member {
 			record.Spec.Member = &v1alpha1.Member{HostID: hostID}
-			if p.Ledger.Step == nil {
+			if p.isOpen(w.Datacenter) {
 				record.Spec.ClientTraffic = v1alpha1.TrafficOpen
 			}
 		}
-		p.write(Write{Verb: Create, Object: record, Why: "its record was deleted"})
+		why := "its record was deleted"
+		if newcomer && !member && !inWave {
+			why = "the spec has this node"
+		}
+		p.write(Write{Verb: Create, Object: record, Why: why})
+	}
+}
+
+// isOpen says that clients were let into a datacenter, whatever happens in the ring now.
+func (p *pass) isOpen(datacenter string) bool {
+	s := p.Ledger.Step
+	switch {
+	case s == nil:
+		return true
+	case s.Kind == facts.StepAddDatacenter:
+		return !slices.Contains(s.Datacenters, datacenter)
+	default:
+		return p.settled()
 	}
 }
 

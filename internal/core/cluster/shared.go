@@ -122,8 +122,20 @@ func (p *pass) datacenters() []string {
 	return names
 }
 
-// minAvailable is how many pods of a datacenter an eviction must leave: all but one of its members, and every one of them while a step is open or none
-// is a member yet. A member counts whether its record or its pod is there just now or not.
+// rangesMove says that a step is open that changes who holds what, or that a datacenter or a node is about to join.
+func (p *pass) rangesMove() bool {
+	if s := p.Ledger.Step; s != nil {
+		return s.Kind.MovesRanges()
+	}
+	if !p.canChange() || p.Cluster.Spec.Paused {
+		return false
+	}
+	dc, refusals := p.nextDatacenter()
+	return dc != nil && len(refusals) == 0 || p.nextToJoin().node != nil
+}
+
+// minAvailable is how many pods of a datacenter an eviction must leave: all but one of its members, and every one of them while ranges move or none is a
+// member yet. A member counts whether its record or its pod is there just now or not.
 func (p *pass) minAvailable(datacenter string) int {
 	members := 0
 	for name := range p.Ledger.Members {
@@ -131,7 +143,7 @@ func (p *pass) minAvailable(datacenter string) int {
 			members++
 		}
 	}
-	if members > 0 && p.Ledger.Step == nil && !p.lost {
+	if members > 0 && !p.rangesMove() && !p.lost {
 		return members - 1
 	}
 	names := map[string]bool{}

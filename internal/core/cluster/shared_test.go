@@ -106,7 +106,7 @@ func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 		want   int
 	}{
 		"all but one of a ring":                                                    {formed, func(*pass) {}, 2},
-		"all while a step is open":                                                 {formed, func(p *pass) { p.Ledger.Step = &facts.OpenStep{} }, 3},
+		"all while a step is open":                                                 {formed, func(p *pass) { p.Ledger.Step = &facts.OpenStep{Kind: facts.StepFormRing} }, 3},
 		"all while the ledger is lost":                                             {formed, func(p *pass) { p.lost = true }, 3},
 		"all but one member, if others are no members":                             {formed, func(p *pass) { delete(p.Ledger.Members, first) }, 1},
 		"all but one of a ring, with a record missing":                             {formed, func(p *pass) { p.Nodes[second].Record = nil }, 2},
@@ -117,10 +117,10 @@ func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 			p.Nodes[first].Record.Spec.Datacenter = "dc2"
 			p.Nodes[second].Record, p.Nodes[second].Pod.Labels[v1alpha1.LabelDatacenter] = nil, "dc2"
 		}, 0},
-		"all while a step is open, with a record missing": {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Record = &facts.OpenStep{}, nil }, 3},
-		"all while a step is open, with a pod missing":    {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Pod = &facts.OpenStep{}, nil }, 3},
+		"all while a step is open, with a record missing": {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Record = &facts.OpenStep{Kind: facts.StepFormRing}, nil }, 3},
+		"all while a step is open, with a pod missing":    {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Pod = &facts.OpenStep{Kind: facts.StepFormRing}, nil }, 3},
 		"all that are there while a step is open": {formed, func(p *pass) {
-			p.Ledger.Step, p.Nodes[second].Record, p.Nodes[second].Pod = &facts.OpenStep{}, nil, nil
+			p.Ledger.Step, p.Nodes[second].Record, p.Nodes[second].Pod = &facts.OpenStep{Kind: facts.StepFormRing}, nil, nil
 		}, 2},
 		"all that are wanted, before the ring forms": {preparing, func(p *pass) { p.wanted = append(p.wanted, p.wanted[0]); p.wanted[3].Name = "orders-dc1-r1-1" }, 4},
 		"none of another datacenter": {preparing, func(p *pass) {

@@ -23,7 +23,10 @@ var steps = []step{
 	{name: "OpenStep", run: openStep, gate: true},
 	{name: "Adoption", run: adoption, gate: true},
 	{name: "Formation", run: formation, gate: true},
-	{name: "LeftBehind", run: leftBehind},
+	{name: "Datacenters", run: datacenters},
+	{name: "Join", run: join, gate: true},
+	{name: "SystemKeyspaces", run: systemKeyspaces, gate: true},
+	{name: "Cleanup", run: cleanup, gate: true},
 }
 
 type step struct {

@@ -32,6 +32,7 @@ func TestStories(t *testing.T) {
 		"makes-a-deleted-record-anew":      tellDeletedRecord,
 		"rebuilds-a-lost-ledger":           tellLostLedger,
 		"follows-a-correction":             tellCorrection,
+		"grows":                            tellGrowth,
 		"follows-the-spec-before-tickets":  tellFollowing,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +150,11 @@ func recordInWords(r *v1alpha1.CassandraNode) string {
 		words = append(words, "member "+r.Spec.Member.HostID)
 	}
 	if o := r.Spec.Operation; o != nil {
-		words = append(words, fmt.Sprintf("operation %s %s %v", o.ID, o.Type, o.Arguments.Replication))
+		arguments := ""
+		if o.Arguments != nil {
+			arguments = fmt.Sprintf(" %v", o.Arguments.Replication)
+		}
+		words = append(words, fmt.Sprintf("operation %s %s%s", o.ID, o.Type, arguments))
 	}
 	if r.Spec.Cluster.AdoptedUID != "" {
 		words = append(words, "adopted from "+string(r.Spec.Cluster.AdoptedUID))
@@ -301,6 +306,16 @@ func tellLostLedger(t *testing.T, s *story) {
 	s.say("\nThe ring serves.")
 	w.settle()
 	w.snapshot.Ledger = nil
+	s.goesOn(w, nil)
+}
+
+func tellGrowth(t *testing.T, s *story) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}"})
+	s.say("A node more in the first two racks.")
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].Nodes, s.Datacenters[0].Racks[1].Nodes = ptr(int32(2)), ptr(int32(2))
+	})
 	s.goesOn(w, nil)
 }
 

@@ -187,6 +187,12 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 		"a member": {formed, func(*world) {}, "Running; traffic Open; 1 claims pinned; member host-" + second},
 		"a member while a step is open": {func(t *testing.T) *world { return inStage(t, facts.StageKeyspaces) }, func(*world) {},
 			"Running; traffic Closed; 1 claims pinned; member host-" + second},
+		"a member while another joins": {formed, func(w *world) {
+			w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepJoinNode, Stage: facts.StageTickets, Datacenters: []string{"dc1"}}
+		}, "Running; traffic Open; 1 claims pinned; member host-" + second},
+		"a member of a datacenter that is added": {formed, func(w *world) {
+			w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepAddDatacenter, Stage: facts.StageRebuild, Datacenters: []string{"dc1"}}
+		}, "Running; traffic Closed; 1 claims pinned; member host-" + second},
 		"one with a ticket": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) }, func(*world) {},
 			"Running; traffic Closed; 1 claims pinned; ticket cluster--1/join/" + second + " New of 4 tokens, system_auth 3"},
 		"one whose ticket was withdrawn": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
@@ -215,15 +221,18 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 			}
 		})
 	}
-	// One that has no part in the ring is not made, and does not keep others from being made.
+	// One that has no part in the ring is made without one: it is to join.
 	w := formed(t)
 	delete(w.snapshot.Ledger.Members, first)
 	w.snapshot.Nodes[first].Record, w.snapshot.Nodes[second].Record = nil, nil
 	p := passOver(w)
 	p.wanted = wantedOf(w)
 	p.restoreRecords()
-	wantWrites(t, p.plan, first)
+	wantWrites(t, p.plan, first, "Create CassandraNode")
 	wantWrites(t, p.plan, second, "Create CassandraNode")
+	if got := recordInWords(p.plan.Writes[0].Object.(*v1alpha1.CassandraNode)); got != "Running; traffic Closed; 1 claims pinned" {
+		t.Errorf("%s, want no part in the ring", got)
+	}
 }
 
 func TestRecordsThatTheSpecNoLongerHas(t *testing.T) {

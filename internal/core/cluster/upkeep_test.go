@@ -146,9 +146,7 @@ func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
 func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
 		"version":     func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
-		"more nodes":  func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) },
 		"fewer racks": func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] },
-		"datacenter":  func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, datacenter("dc2", 1)) },
 		"stopped":     func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true },
 		"setting": func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}

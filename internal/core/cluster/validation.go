@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -144,24 +145,31 @@ func (p *pass) checkNodes() error {
 	return fmt.Errorf("%s: changing the nodes of a ring is not supported yet; take the change back", list(words, 5))
 }
 
-// checkNumbers refuses nodes more or fewer than the ring has.
+// checkNumbers refuses nodes more than the ring can grow by, and fewer than it has. Those without any part in the ring can go.
 func (p *pass) checkNumbers() error {
 	wanted := map[string]bool{}
-	var more, fewer []string
+	var early, fewer []string
 	for _, w := range p.wanted {
 		wanted[w.Name] = true
-		if !p.belongs(w.Name) {
-			more = append(more, w.Name)
+		switch {
+		case p.belongs(w.Name):
+		case !p.settled():
+			early = append(early, w.Name)
 		}
 	}
 	for _, n := range p.Records() {
-		if !wanted[n.Name] {
+		switch {
+		case wanted[n.Name]:
+		case p.settled() && p.outside(n):
+			p.leavers = append(p.leavers, n.Name)
+		case p.givesUp(n.Name):
+		default:
 			fewer = append(fewer, n.Name)
 		}
 	}
 	switch {
-	case len(more) > 0:
-		return fmt.Errorf("the spec has %s that the ring does not have (%s): growing a ring is not supported yet; take the change back", plural(len(more), "node"), list(more, 3))
+	case len(early) > 0:
+		return fmt.Errorf("the spec has %s that the ring does not have (%s): a ring grows when it has formed; take the change back until then", plural(len(early), "node"), list(early, 3))
 	case len(fewer) > 0:
 		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a ring is not supported yet; take the change back", plural(len(fewer), "node"), list(fewer, 3))
 	}
@@ -173,9 +181,9 @@ func (p *pass) checkLedger() error {
 	var errs []error
 	for i := range p.Cluster.Spec.Datacenters {
 		dc := &p.Cluster.Spec.Datacenters[i]
-		if have, known := p.Ledger.Replication[dc.Name]; known && have != dc.ReplicationFactor {
-			errs = append(errs, fmt.Errorf("datacenters[%s].replicationFactor: %d → %d: the tokens and the system keyspaces were made for the old one, and changing that is not supported yet; "+
-				"take the change back. Keyspaces of your own can have any number of replicas", dc.Name, have, dc.ReplicationFactor))
+		if have, known := p.Ledger.Replication[dc.Name]; known && (have > dc.ReplicationFactor || have != dc.ReplicationFactor && !p.settled()) {
+			errs = append(errs, fmt.Errorf("datacenters[%s].replicationFactor: %d → %d: the tokens and the system keyspaces were made for the old one, which can be raised once the ring "+
+				"has formed and is never lowered; take the change back. Keyspaces of your own can have any number of replicas", dc.Name, have, dc.ReplicationFactor))
 		}
 	}
 	if adopt := p.Cluster.Spec.Volumes.Adopt; adopt != p.Ledger.Adopted {
@@ -187,6 +195,32 @@ func (p *pass) checkLedger() error {
 // begun says that tickets are out, or were: from then on nodes cannot come and go freely.
 func (p *pass) begun() bool {
 	return p.Ledger != nil && (p.Ledger.Step != nil || len(p.Ledger.Formed) > 0)
+}
+
+// settled says that the ring stands and is not being formed any more: then it can grow.
+func (p *pass) settled() bool {
+	s := p.Ledger.Step
+	return p.formed() && (s == nil || s.Kind != facts.StepFormRing && s.Kind != facts.StepAdoptRing)
+}
+
+// outside says that a node has no part in the ring: no ticket that counts, and nobody's word that it has joined.
+func (p *pass) outside(n *facts.Node) bool {
+	if s := p.Ledger.Step; s != nil {
+		if _, ticket := s.Tickets[n.Name]; ticket {
+			return false
+		}
+	}
+	return !p.joined(n) && (n.Record.Spec.Join == nil || gaveBack(n) || n.Record.Spec.Join.Withdraw != nil)
+}
+
+// givesUp says that the ticket of a node is being taken back, or its join goes on because it has joined already.
+func (p *pass) givesUp(name string) bool {
+	s := p.Ledger.Step
+	if s == nil || s.Kind != facts.StepJoinNode || s.Stage != facts.StageTickets {
+		return false
+	}
+	_, ticket := s.Tickets[name]
+	return ticket
 }
 
 // belongs says that a node is one of the ring's, or was one of those that should have formed it.

@@ -43,42 +43,21 @@ func (v *views) othersDoubt(nodes []*facts.Node) []string {
 // viewsOf asks every node of the wave about itself and about every other: NORMAL, live, the tokens of its ticket, one schema.
 func (p *pass) viewsOf(s *facts.OpenStep) views {
 	v := views{hostIDs: map[string]string{}}
-	wave := s.Wave()
 	rings := map[string]*facts.Ring{}
-	for _, name := range wave {
-		agent := p.Nodes[name].CurrentAgent()
-		switch {
-		case agent == nil:
-			v.doubt(name, name, "%s: %s", name, guard.WhyNoAnswer(p.Nodes[name]))
-			continue
-		case agent.Ring == nil:
-			v.doubt(name, name, "%s: %s", name, orElse(guard.Trouble(p.Nodes[name].Pod), orElse(agent.Message, string(agent.Phase))))
-			continue
-		case agent.Ring.Mode != facts.ModeNormal:
-			v.doubt(name, name, "%s is %s", name, agent.Ring.Mode)
+	for _, name := range s.Wave() {
+		own := p.ownView(&v, name, s.Tickets[name].Tokens)
+		if own == nil {
 			continue
 		}
-		own, known := agent.Ring.ByHostID(agent.Ring.HostID)
-		if !known || !sameTokens(own.Tokens, s.Tickets[name].Tokens) {
-			v.doubt(name, name, "%s does not have the tokens of its ticket", name)
-			continue
-		}
-		rings[name] = agent.Ring
+		rings[name] = own
 		v.normal = append(v.normal, name)
-		v.hostIDs[name] = agent.Ring.HostID
+		v.hostIDs[name] = own.HostID
 	}
+	p.membersDoubt(&v, s)
 	schemas := map[string]string{}
 	for _, observer := range v.normal {
 		for _, of := range v.normal {
-			e, known := rings[observer].ByHostID(v.hostIDs[of])
-			switch {
-			case !known:
-				v.doubt(observer, of, "%s does not know %s yet", observer, of)
-			case e.Status != facts.StatusNormal || !e.Live:
-				v.doubt(observer, of, "%s sees %s as %s", observer, of, inWords(e))
-			case !sameTokens(e.Tokens, s.Tickets[of].Tokens):
-				v.doubt(observer, of, "%s does not see the tokens of %s yet", observer, of)
-			}
+			v.sees(observer, rings[observer], of, v.hostIDs[of], s.Tickets[of].Tokens)
 		}
 		schemas[rings[observer].SchemaVersion] = observer
 	}
@@ -87,6 +66,55 @@ func (p *pass) viewsOf(s *facts.OpenStep) views {
 		v.doubt(schemas[versions[0]], schemas[versions[1]], "%s and %s have different schemas", schemas[versions[0]], schemas[versions[1]])
 	}
 	return v
+}
+
+// membersDoubt adds what members outside of the wave do not see yet.
+func (p *pass) membersDoubt(v *views, s *facts.OpenStep) {
+	for _, member := range sortedKeys(p.Ledger.Members) {
+		agent := p.Nodes[member].CurrentAgent()
+		if _, inWave := s.Tickets[member]; inWave || agent == nil || agent.Ring == nil {
+			continue
+		}
+		for _, of := range v.normal {
+			v.sees(member, agent.Ring, of, v.hostIDs[of], s.Tickets[of].Tokens)
+		}
+	}
+}
+
+// ownView is the ring as a node sees it that is NORMAL with the given tokens; nil, with a doubt, if it is not.
+func (p *pass) ownView(v *views, name string, tokens []string) *facts.Ring {
+	n := p.Nodes[name]
+	agent := n.CurrentAgent()
+	switch {
+	case agent == nil:
+		v.doubt(name, name, "%s: %s", name, guard.WhyNoAnswer(n))
+		return nil
+	case agent.Ring == nil:
+		v.doubt(name, name, "%s: %s", name, orElse(guard.Trouble(n.Pod), orElse(agent.Message, string(agent.Phase))))
+		return nil
+	case agent.Ring.Mode != facts.ModeNormal:
+		v.doubt(name, name, "%s is %s", name, agent.Ring.Mode)
+		return nil
+	}
+	own, known := agent.Ring.ByHostID(agent.Ring.HostID)
+	if !known || !sameTokens(own.Tokens, tokens) {
+		v.doubt(name, name, "%s does not have the tokens of its ticket", name)
+		return nil
+	}
+	return agent.Ring
+}
+
+// sees doubts whether an observer sees a node as NORMAL and live, with its tokens.
+func (v *views) sees(observer string, seen *facts.Ring, of, hostID string, tokens []string) {
+	e, known := seen.ByHostID(hostID)
+	switch {
+	case !known:
+		v.doubt(observer, of, "%s does not know %s yet", observer, of)
+	case e.Status != facts.StatusNormal || !e.Live:
+		v.doubt(observer, of, "%s sees %s as %s", observer, of, inWords(e))
+	case !sameTokens(e.Tokens, tokens):
+		v.doubt(observer, of, "%s does not see the tokens of %s yet", observer, of)
+	}
 }
 
 func inWords(e facts.Endpoint) string {

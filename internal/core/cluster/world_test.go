@@ -40,6 +40,12 @@ type world struct {
 	late map[string]bool
 	// lateDisk is what their JVM leaves on the disk.
 	lateDisk v1alpha1.DiskState
+	// racks that the nodes are in, by the last word of their records.
+	racks map[string]v1alpha1.NodeConfiguration
+	// keyspaces of all views, strangers in all views, and how much each member stores.
+	keyspaces map[string]string
+	strangers []facts.Endpoint
+	load      int64
 	// held is what the volumes hold of nodes whose records forgot it.
 	held map[string]v1alpha1.DiskState
 }
@@ -62,7 +68,7 @@ func newWorld(t *testing.T, datacenters ...v1alpha1.Datacenter) *world {
 	}
 	return &world{
 		t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), absent: map[string]bool{},
-		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{}, lateDisk: v1alpha1.DiskJoining,
+		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{}, racks: map[string]v1alpha1.NodeConfiguration{}, lateDisk: v1alpha1.DiskJoining,
 		snapshot: &facts.Snapshot{
 			Cluster: cluster,
 			Install: facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent:test"},
@@ -310,7 +316,7 @@ func (w *world) agents() {
 	}
 	for _, name := range w.snapshot.Names() {
 		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
-			a.Ring.Endpoints = w.endpoints()
+			a.Ring.Endpoints, a.Ring.Keyspaces = append(w.endpoints(), w.strangers...), w.keyspaces
 		}
 	}
 }
@@ -374,9 +380,13 @@ func (w *world) endpoints() []facts.Endpoint {
 			tokens = append(tokens, v)
 		}
 		slices.Sort(tokens)
+		if n.Record != nil {
+			w.racks[name] = n.Record.Spec.Configuration
+		}
+		rack := w.racks[name]
 		out = append(out, facts.Endpoint{
-			Address: n.Pod.Status.PodIP, HostID: hostID(name),
-			Status: facts.StatusNormal, Live: true, Tokens: tokens,
+			Address: n.Pod.Status.PodIP, HostID: hostID(name), Datacenter: rack.DatacenterName, Rack: rack.RackName,
+			Status: facts.StatusNormal, Live: true, Tokens: tokens, Load: w.load,
 		})
 	}
 	return out

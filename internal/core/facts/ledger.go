@@ -33,6 +33,10 @@ type Ledger struct {
 	Replaced []string `json:"replaced,omitempty"`
 	// LeftBehind are nodes that had a part in a formation and were left out of it. The spec describes them, and the ring waits for none of them.
 	LeftBehind []string `json:"leftBehind,omitempty"`
+	// Cleanup are members that hold data which they no longer own, since others have joined.
+	Cleanup []string `json:"cleanup,omitempty"`
+	// SystemKeyspaces says that nodes have joined since the system keyspaces were set.
+	SystemKeyspaces bool `json:"systemKeyspaces,omitempty"`
 	// Step that is open; nil if none is.
 	Step *OpenStep `json:"step,omitempty"`
 }
@@ -45,12 +49,26 @@ const (
 	StepFormRing StepKind = "FormRing"
 	// StepAdoptRing takes over the disks of an earlier cluster.
 	StepAdoptRing StepKind = "AdoptRing"
+	// StepJoinNode has one node join a ring that serves clients.
+	StepJoinNode StepKind = "JoinNode"
+	// StepRaiseSystemKeyspaces gives the system keyspaces as many replicas as there are nodes for, and fills them.
+	StepRaiseSystemKeyspaces StepKind = "RaiseSystemKeyspaces"
+	// StepAddDatacenter adds a datacenter to a ring that has data.
+	StepAddDatacenter StepKind = "AddDatacenter"
+	// StepCleanup has the nodes of a rack drop what they no longer own.
+	StepCleanup StepKind = "Cleanup"
 )
+
+// MovesRanges says that a step of this kind changes who holds what: no pod is evicted meanwhile.
+func (k StepKind) MovesRanges() bool {
+	return k == StepFormRing || k == StepAdoptRing || k == StepJoinNode || k == StepAddDatacenter
+}
 
 // Stage of an open step. Stages only go forward, each by a write of the ledger.
 type Stage string
 
-// The stages of FormRing, in this order. AdoptRing has only Formed and Open.
+// The stages of FormRing, in this order. AdoptRing has only Formed and Open, JoinNode Tickets and Open, RaiseSystemKeyspaces Keyspaces and Operations, Cleanup
+// Operations, AddDatacenter all of them.
 const (
 	// StageTickets: tickets are issued, and the nodes find each other.
 	StageTickets Stage = "Tickets"
@@ -60,6 +78,12 @@ const (
 	StageKeyspaces Stage = "Keyspaces"
 	// StageOpen: clients are let in everywhere.
 	StageOpen Stage = "Open"
+	// StageExtend: keyspaces of the user get replicas in a new datacenter.
+	StageExtend Stage = "Extend"
+	// StageRebuild: the nodes of a new datacenter copy what they are to hold.
+	StageRebuild Stage = "Rebuild"
+	// StageOperations: the nodes carry out an operation each.
+	StageOperations Stage = "Operations"
 )
 
 // OpenStep is a step that was begun. It is continued, never computed anew.
@@ -82,6 +106,8 @@ type OpenStep struct {
 	Withdrawn []string `json:"withdrawn,omitempty"`
 	// Seeds are the nodes whose addresses are given to all as seeds while the ring forms.
 	Seeds []string `json:"seeds,omitempty"`
+	// Tries counts the tries of a node's operation that failed, by node.
+	Tries map[string]int `json:"tries,omitempty"`
 	// Attempt counts the tries of the present stage's operation, from 0. Each try has an intent of its own.
 	Attempt int `json:"attempt,omitempty"`
 }

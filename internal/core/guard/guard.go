@@ -27,13 +27,20 @@ type Refusal struct {
 	Finding
 }
 
+// Named are findings of a predicate that needs more than a snapshot, as refusals of a guard of that name.
+func Named(name string, findings []Finding) []Refusal {
+	out := make([]Refusal, 0, len(findings))
+	for _, f := range findings {
+		out = append(out, Refusal{Guard: name, Finding: f})
+	}
+	return out
+}
+
 // Check asks all guards about the nodes and returns everything that is wrong, in the order of the guards.
 func Check(s *facts.Snapshot, nodes []string, guards ...Guard) []Refusal {
 	var out []Refusal
 	for _, g := range guards {
-		for _, f := range g.Check(s, nodes) {
-			out = append(out, Refusal{Guard: g.Name, Finding: f})
-		}
+		out = append(out, Named(g.Name, g.Check(s, nodes))...)
 	}
 	return out
 }

@@ -41,6 +41,7 @@ func Of(s *facts.Snapshot, plan cluster.Plan, failure, rejected error, now time.
 		Datacenters:        datacenters(s),
 		Version:            versions(s),
 		Seeds:              plan.Seeds,
+		Recommended:        recommended(plan.Recommended),
 	}
 	for _, dc := range out.Datacenters {
 		out.Nodes += dc.Nodes
@@ -58,6 +59,17 @@ func blocked(all []v1alpha1.BlockedStep) []v1alpha1.BlockedStep {
 		b.Nodes = b.Nodes[:min(len(b.Nodes), mostNodes)]
 		b.Message = shorten(b.Message, longestText)
 		out = append(out, b)
+	}
+	return out
+}
+
+// recommended are the first recommendations, within the bounds of the schema.
+func recommended(all []v1alpha1.Recommendation) []v1alpha1.Recommendation {
+	var out []v1alpha1.Recommendation
+	for _, r := range all {
+		r.Nodes = r.Nodes[:min(len(r.Nodes), mostNodes)]
+		r.Message = shorten(r.Message, longestText)
+		out = append(out, r)
 	}
 	return out
 }

@@ -1,0 +1,331 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+func nodesPerRack(n int32) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].NodesPerRack = n
+		for i := range s.Datacenters[0].Racks {
+			s.Datacenters[0].Racks[i].Nodes = nil
+		}
+	}
+}
+
+// replicated gives all nodes a keyspace of the user in their views.
+func (w *world) replicated(keyspaces map[string]string) {
+	w.keyspaces = keyspaces
+	w.agents()
+}
+
+func TestARingGrowsByOneNodeAtATime(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}"})
+	w.change(nodesPerRack(2))
+	open, opened := "", 0
+	for range 100 {
+		plan := w.pass()
+		if plan.Stalled != nil {
+			t.Fatalf("stalled:\n%s", plan)
+		}
+		joining := 0
+		for _, n := range w.snapshot.Records() {
+			if j := n.Record.Spec.Join; j != nil {
+				joining++
+				if j.Mode != v1alpha1.JoinBootstrap || len(j.Tokens) != 4 {
+					t.Fatalf("ticket %+v", j)
+				}
+			}
+		}
+		if joining > 1 {
+			t.Fatalf("%d nodes have a ticket at the same time", joining)
+		}
+		if s := w.snapshot.Ledger.Step; s != nil && s.Kind == facts.StepJoinNode && s.ID != open {
+			open, opened = s.ID, opened+1
+			if budget := w.snapshot.Shared.Budgets["orders-dc1"]; budget.Spec.MinAvailable.IntValue() != 6 {
+				t.Errorf("a node joins while %s pods of 6 have to stay", budget.Spec.MinAvailable)
+			}
+		}
+		if plan.Idle() {
+			break
+		}
+	}
+	w.wantOpen()
+	if len(w.snapshot.Ledger.Members) != 6 || opened != 3 {
+		t.Errorf("%d members after %d joins", len(w.snapshot.Ledger.Members), opened)
+	}
+	if len(w.snapshot.Ledger.Cleanup) > 0 || !slices.Contains(w.events, "Cleanup") {
+		t.Errorf("to clean up: %v, events %v", w.snapshot.Ledger.Cleanup, w.events)
+	}
+	if budget := w.snapshot.Shared.Budgets["orders-dc1"]; budget.Spec.MinAvailable.IntValue() != 5 {
+		t.Errorf("%s pods of 6 have to stay in the end", budget.Spec.MinAvailable)
+	}
+}
+
+// Nobody joins as long as anything speaks against it.
+func TestWhatKeepsANodeFromJoining(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		guard  string
+	}{
+		"a member is away":      {func(w *world) { w.absent[first] = true }, "every_member_is_up"},
+		"the newcomer is away":  {func(w *world) { w.absent["orders-dc1-r1-1"] = true }, "the_joining_node_answers_from_its_present_pod"},
+		"its disk is not empty": {func(w *world) { w.held = map[string]v1alpha1.DiskState{"orders-dc1-r1-1": v1alpha1.DiskJoining} }, "the_joining_disk_is_empty"},
+		"a member that is nobody": {func(w *world) {
+			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusNormal, Live: true, Tokens: []int64{77}}}
+		}, "every_host_id_of_the_ring_is_known"},
+		"a change is under way": {func(w *world) {
+			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusBootstrap, Live: true}}
+		}, "no_other_topology_change"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+			c.change(w)
+			w.agents()
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+			plan := w.settle()
+			if !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == c.guard }) {
+				t.Errorf("want %s:\n%s", c.guard, plan)
+			}
+			if w.snapshot.Ledger.Step != nil || len(w.snapshot.Ledger.Members) != 3 {
+				t.Errorf("step %+v, members %v", w.snapshot.Ledger.Step, w.snapshot.Ledger.Members)
+			}
+			if budget := w.snapshot.Shared.Budgets["orders-dc1"]; budget.Spec.MinAvailable.IntValue() != 2 {
+				t.Errorf("%s pods have to stay while nobody joins", budget.Spec.MinAvailable)
+			}
+		})
+	}
+}
+
+func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
+	for name, late := range map[string]bool{"before its ticket": false, "with its ticket": true} {
+		t.Run(name, func(t *testing.T) {
+			const newcomer = "orders-dc1-r1-1"
+			w := formed(t)
+			w.late[newcomer], w.absent[newcomer] = late, !late
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+			plan := w.settle()
+			if s := w.snapshot.Ledger.Step; late != (s != nil) {
+				t.Fatalf("step %+v:\n%s", s, plan)
+			}
+			if late && !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_joining_node_comes_up" }) {
+				t.Errorf("nobody says that the node does not come:\n%s", plan)
+			}
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) })
+			w.settle()
+			w.wantNames(three...)
+			w.wantOpen()
+			if w.snapshot.Nodes[newcomer].Pod != nil {
+				t.Error("its pod is still there")
+			}
+		})
+	}
+}
+
+func TestARackThatWouldHoldTooMuchIsRefused(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 3, 3))
+	w.settle()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r3", Nodes: ptr(int32(1))})
+	})
+	plan := w.settle()
+	wantStalled(t, plan, v1alpha1.ReasonInvalidSpec, "rack r3", "1 of 7 nodes")
+}
+
+func TestANodeThatDoesNotFitIsRefused(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.load = 18 << 30
+	w.agents()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	plan := w.settle()
+	wantStalled(t, plan, v1alpha1.ReasonInvalidSpec, "orders-dc1-r1-1", "data volume of 10Gi")
+}
+
+func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1))
+	w.settle()
+	w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=1}"})
+	w.change(nodesPerRack(3))
+	var kinds []v1alpha1.OperationType
+	for range 200 {
+		plan := w.pass()
+		for _, write := range plan.Writes {
+			if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == Apply && n.Spec.Operation != nil && strings.Contains(write.Why, "operation ") {
+				kinds = append(kinds, n.Spec.Operation.Type)
+				if r := n.Spec.Operation.Arguments; r != nil && r.Replication != nil {
+					w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"})
+				}
+			}
+		}
+		if plan.Idle() {
+			break
+		}
+		w.now = w.now.Add(time.Second)
+	}
+	want := []v1alpha1.OperationType{v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationRepair, v1alpha1.OperationRepair, v1alpha1.OperationRepair}
+	if len(kinds) < 4 || !slices.Equal(kinds[:4], want) {
+		t.Errorf("operations %v", kinds)
+	}
+	w.wantOpen()
+}
+
+// added is a datacenter for a ring that has data.
+func added(name string, sizes ...int32) v1alpha1.Datacenter {
+	dc := datacenter(name, sizes...)
+	dc.Extend = &v1alpha1.Extend{LocalConsistencyOnly: true}
+	return dc
+}
+
+func TestADatacenterIsAdded(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}"})
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		dc := added("dc2", 2, 2, 1)
+		dc.Extend.Keyspaces = []string{"shop"}
+		s.Datacenters = append(s.Datacenters, dc)
+	})
+	var did []string
+	for range 100 {
+		plan := w.pass()
+		if plan.Stalled != nil {
+			t.Fatalf("stalled:\n%s", plan)
+		}
+		working := map[v1alpha1.OperationType]map[string]int{}
+		for _, write := range plan.Writes {
+			n, ok := write.Object.(*v1alpha1.CassandraNode)
+			if !ok || write.Verb != Apply || n.Spec.Operation == nil || !strings.Contains(write.Why, "operation ") {
+				continue
+			}
+			o := n.Spec.Operation
+			if working[o.Type] == nil {
+				working[o.Type] = map[string]int{}
+				did = append(did, string(o.Type))
+			}
+			if working[o.Type][n.Spec.Rack]++; working[o.Type][n.Spec.Rack] > 1 {
+				t.Errorf("two nodes of rack %s do %s at a time", n.Spec.Rack, o.Type)
+			}
+			if inside := n.Spec.Datacenter == "dc2"; inside != (o.Type == v1alpha1.OperationRebuild || o.Type == v1alpha1.OperationRepair) {
+				t.Errorf("node %s does %s", n.Name, o.Type)
+			}
+			if o.Type == v1alpha1.OperationAlterKeyspaces && (len(o.Arguments.KeyspaceReplication) != 1 || o.Arguments.KeyspaceReplication[0].Replication["dc2"] != 3) {
+				t.Errorf("extends %+v", o.Arguments.KeyspaceReplication)
+			}
+		}
+		if s := w.snapshot.Ledger.Step; s != nil && s.Stage != facts.StageOpen {
+			for _, n := range w.snapshot.Records() {
+				if n.Record.Spec.Datacenter == "dc2" && n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen {
+					t.Fatalf("node %s is open in stage %s", n.Name, s.Stage)
+				}
+			}
+		}
+		if plan.Idle() {
+			break
+		}
+	}
+	if want := []string{"AlterSystemKeyspaces", "AlterKeyspaces", "Rebuild", "Rebuild", "Repair", "Repair"}; !slices.Equal(did, want) {
+		t.Errorf("did %v, want %v", did, want)
+	}
+	w.wantOpen()
+	if l := w.snapshot.Ledger; len(l.Members) != 8 || !l.IsFormed("dc2") || l.Replication["dc2"] != 3 {
+		t.Errorf("%s", ledgerInWords(l))
+	}
+}
+
+func TestWhatKeepsADatacenterOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		keyspaces map[string]string
+		change    func(*v1alpha1.Datacenter)
+		words     string
+	}{
+		"clients may read anywhere":     {nil, func(dc *v1alpha1.Datacenter) { dc.Extend = nil }, "extend.localConsistencyOnly"},
+		"a keyspace is there already":   {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3, dc2=1}"}, func(*v1alpha1.Datacenter) {}, "keyspace shop already has replicas"},
+		"a keyspace without datacenter": {map[string]string{"shop": "SimpleStrategy {replication_factor=1}"}, func(*v1alpha1.Datacenter) {}, "alter it to NetworkTopologyStrategy"},
+		"no such keyspace": {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []string{"x"} },
+			"there is no keyspace x"},
+		"no such source": {nil, func(dc *v1alpha1.Datacenter) { dc.Extend.From = "dc9" }, `extend.from is "dc9"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.replicated(c.keyspaces)
+			w.change(func(s *v1alpha1.CassandraClusterSpec) {
+				dc := added("dc2", 1)
+				c.change(&dc)
+				s.Datacenters = append(s.Datacenters, dc)
+			})
+			wantStalled(t, w.settle(), v1alpha1.ReasonInvalidSpec, c.words)
+			if w.snapshot.Ledger.Step != nil {
+				t.Errorf("step %s was opened", w.snapshot.Ledger.Step.Kind)
+			}
+		})
+	}
+}
+
+// A ledger that is lost while a ring grows is rebuilt so that what was begun goes on, by the same tickets.
+func TestALostLedgerDoesNotEndWhatWasBegun(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.CassandraClusterSpec)
+		until  func(*facts.OpenStep) bool
+	}{
+		"a join": {nodesPerRack(2), func(s *facts.OpenStep) bool { return s.Kind == facts.StepJoinNode && s.Stage == facts.StageTickets }},
+		"tickets of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
+			func(s *facts.OpenStep) bool { return s.Stage == facts.StageTickets }},
+		"records of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
+			func(s *facts.OpenStep) bool { return s.Stage == facts.StageFormed }},
+		"a datacenter that is rebuilt": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
+			func(s *facts.OpenStep) bool { return s.Stage == facts.StageRebuild }},
+		"a clean-up": {nodesPerRack(2), func(s *facts.OpenStep) bool { return s.Kind == facts.StepCleanup }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"})
+			w.change(c.change)
+			for i := 0; w.snapshot.Ledger.Step == nil || !c.until(w.snapshot.Ledger.Step); i++ {
+				if w.pass(); i > 100 {
+					t.Fatal("the step did not come")
+				}
+			}
+			tickets := map[string]string{}
+			for _, n := range w.snapshot.Records() {
+				if n.Record.Spec.Join != nil {
+					tickets[n.Name] = n.Record.Spec.Join.ID
+				}
+			}
+			w.snapshot.Ledger = nil
+			rebuilds := 0
+			for range 200 {
+				plan := w.pass()
+				for _, write := range plan.Writes {
+					n, ok := write.Object.(*v1alpha1.CassandraNode)
+					if !ok || write.Verb != Apply {
+						continue
+					}
+					if n.Spec.Join != nil && tickets[n.Name] != "" && n.Spec.Join.ID != tickets[n.Name] {
+						t.Fatalf("node %s had ticket %s and gets %s", n.Name, tickets[n.Name], n.Spec.Join.ID)
+					}
+					if n.Spec.Operation != nil && n.Spec.Operation.Type == v1alpha1.OperationRebuild {
+						rebuilds++
+					}
+					if n.Spec.Datacenter == "dc2" && n.Spec.ClientTraffic == v1alpha1.TrafficOpen && rebuilds < 2 {
+						t.Fatalf("node %s opens before all nodes of its datacenter are rebuilt", n.Name)
+					}
+				}
+				if plan.Idle() {
+					break
+				}
+			}
+			w.wantOpen()
+			if l := w.snapshot.Ledger; len(l.Members) != len(w.snapshot.Records()) {
+				t.Errorf("%s", ledgerInWords(l))
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// NewDatacenter are the guards on the nodes of a datacenter that is to be added: all of them get their tickets at once, as when a ring forms.
+var NewDatacenter = []Guard{
+	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
+	{"every_initial_disk_is_empty", everyDiskIsEmpty},
+	{"no_initial_node_ever_served_clients", noneServedClients},
+	{"no_jvm_runs_before_the_ticket", noJVMRuns},
+}
+
+// ClientsStayLocal refuses a new datacenter as long as nobody has said that clients use consistency levels that stay in their own datacenter: its nodes count as
+// replicas as soon as a keyspace is extended to it, and hold nothing until they are rebuilt.
+func ClientsStayLocal(dc *v1alpha1.Datacenter) []Finding {
+	if dc.Extend != nil && dc.Extend.LocalConsistencyOnly {
+		return nil
+	}
+	return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+		"datacenter %s is added to a ring that has data: until that is copied, reads that count its replicas would miss it. Have all clients use LOCAL_* consistency levels "+
+			"and set datacenters[%s].extend.localConsistencyOnly to true", dc.Name, dc.Name)}}
+}
+
+// NothingIsPlacedThere: a keyspace that already places replicas in the datacenter would be read there, or written, before it is rebuilt.
+func NothingIsPlacedThere(ringName string, keyspaces []ring.Keyspace) []Finding {
+	var named, anywhere []string
+	for _, k := range keyspaces {
+		switch k.Replication.Strategy() {
+		case ring.NetworkTopologyStrategy:
+			if k.Replication.Factor(ringName) > 0 {
+				named = append(named, k.Name)
+			}
+		case ring.SimpleStrategy, ring.EverywhereStrategy:
+			anywhere = append(anywhere, k.Name)
+		case ring.LocalStrategy:
+		}
+	}
+	var out []Finding
+	if len(named) > 0 {
+		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+			"keyspace %s already has replicas in datacenter %s, which has no nodes yet: take it out of the replication, and name the keyspace in extend.keyspaces", strings.Join(named, ", "), ringName)})
+	}
+	if len(anywhere) > 0 {
+		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+			"keyspace %s is replicated without regard to datacenters, and would have replicas on new nodes at once: alter it to NetworkTopologyStrategy first", strings.Join(anywhere, ", "))})
+	}
+	return out
+}
+
+// ExtensionIsPossible: the keyspaces that are to come to a new datacenter exist, and the datacenter that they come from has all of each.
+func ExtensionIsPossible(dc *v1alpha1.Datacenter, from string, formed bool, fromRing string, keyspaces []ring.Keyspace) []Finding {
+	if !formed {
+		return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.from is %q: want the name of a datacenter of the ring", dc.Name, from)}}
+	}
+	var unknown, absent []string
+	for _, name := range dc.Extend.Keyspaces {
+		i := slices.IndexFunc(keyspaces, func(k ring.Keyspace) bool { return k.Name == name })
+		switch {
+		case i < 0:
+			unknown = append(unknown, name)
+		case keyspaces[i].Replication.Factor(fromRing) == 0:
+			absent = append(absent, name)
+		}
+	}
+	var out []Finding
+	if len(unknown) > 0 {
+		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.keyspaces: there is no keyspace %s", dc.Name, strings.Join(unknown, ", "))})
+	}
+	if len(absent) > 0 {
+		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+			"datacenters[%s].extend: keyspace %s has no replicas in datacenter %s, from which it is to be copied", dc.Name, strings.Join(absent, ", "), from)})
+	}
+	return out
+}
