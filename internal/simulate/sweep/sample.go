@@ -13,30 +13,17 @@ func (s *sweeper) sample(jobs []job) []job {
 	if len(s.Quotas) == 0 {
 		return jobs
 	}
-	type candidate struct {
-		at, rank int
-		draw     uint64
-	}
-	byClass := map[trial.Class][]candidate{}
+	byClass := map[trial.Class][]int{}
 	for i, j := range jobs {
-		byClass[j.class] = append(byClass[j.class], candidate{at: i, draw: share(j.trial.String())})
+		byClass[j.class] = append(byClass[j.class], i)
 	}
 	var chosen []int
 	for class, all := range byClass {
-		slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.draw, b.draw) })
-		seen := map[string]int{}
-		for i := range all {
-			c := combination(jobs[all[i].at].trial.Fault)
-			all[i].rank = seen[c]
-			seen[c]++
+		quota, bounded := s.Quotas[class]
+		if !bounded {
+			quota = len(all)
 		}
-		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.rank, b.rank) })
-		if quota, bounded := s.Quotas[class]; bounded {
-			all = all[:min(quota, len(all))]
-		}
-		for _, c := range all {
-			chosen = append(chosen, c.at)
-		}
+		chosen = append(chosen, choose(jobs, all, quota)...)
 	}
 	slices.Sort(chosen)
 	out := make([]job, len(chosen))
@@ -44,6 +31,25 @@ func (s *sweeper) sample(jobs []job) []job {
 		out[i] = jobs[at]
 	}
 	return out
+}
+
+// choose takes some of the jobs: first each combination once, then of each scenario as many as of the others.
+func choose(jobs []job, all []int, quota int) []int {
+	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(share(jobs[a].trial.String()), share(jobs[b].trial.String())) })
+	had := map[string]bool{}
+	rounds := map[string]int{}
+	round := make(map[int]int, len(all)) // 0 for the first of a combination
+	for _, at := range all {
+		if c := combination(jobs[at].trial.Fault); !had[c] {
+			had[c] = true
+			continue
+		}
+		scenario := jobs[at].trial.Scenario.Name
+		rounds[scenario]++
+		round[at] = rounds[scenario]
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(round[a], round[b]) })
+	return all[:min(quota, len(all))]
 }
 
 // combination of a fault, what is done at its moment, and to what kind of thing.

@@ -22,7 +22,8 @@ type Options struct {
 	// Part of Parts, from 0: the points that belong to one share of the whole, spread evenly over everything. Parts 0 or 1 is the whole.
 	Part, Parts int
 	// Quotas bound the points of a class, so that what a class has most of does not take all the time. Every fault is tried with every verb on every kind
-	// of object before any combination comes a second time; what is chosen beyond that depends on the seed. A class without one is run whole.
+	// of object before any combination comes a second time; what is chosen beyond that is spread evenly over the scenarios and depends on the seed. A class
+	// without one is run whole.
 	Quotas map[trial.Class]int
 	// Limit ends the sweep early; 0 for none. What was not tried is counted.
 	Limit time.Duration

@@ -52,3 +52,23 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 		t.Errorf("%s: %v", f.Trial, f.Violations)
 	}
 }
+
+// A scenario with many moments does not take the time of the others.
+func TestASampleIsSpreadOverTheScenarios(t *testing.T) {
+	var jobs []job
+	var all []int
+	for name, points := range map[string]int{"large": 300, "small": 60} {
+		for i := range points {
+			fault := &trial.Fault{Kind: "kill-after", At: trial.Moment{Who: trial.WhoDisk, Does: "create", What: "Pod/p", Nth: i}}
+			all = append(all, len(jobs))
+			jobs = append(jobs, job{trial: trial.Trial{Scenario: &trial.Scenario{Name: name}, Seed: 1, Fault: fault}})
+		}
+	}
+	chosen := map[string]int{}
+	for _, at := range choose(jobs, all, 101) {
+		chosen[jobs[at].trial.Scenario.Name]++
+	}
+	if chosen["large"] < 50 || chosen["small"] < 50 {
+		t.Errorf("chosen %v, want as many of each", chosen)
+	}
+}
