@@ -67,6 +67,13 @@ func Catalogue() []*Scenario {
 		losing(scenario("disk-lost", "a machine is lost, comes back without its disk, and the node says what it has lost", threeRacks,
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil }, Until: dataLost, Within: 15 * time.Minute})),
+		threeRacks.growing(2).scenario("grow-3-6", "a ring of three grows by a node in each rack while clients write", nodesPerRack(2)),
+		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3), replicationFactor(3)),
+		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: zones[3]}}})
+		}),
+		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied", secondDatacenter),
+
 		scenario("all-down", "all machines are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyMachine((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
 			Act{Name: "return", Do: everyMachine(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
@@ -90,11 +97,14 @@ type creator interface {
 	act() Act
 	zones() []string
 	perZone() int
+	// nodesOfFirst is how many nodes the first datacenter has.
+	nodesOfFirst() int
 }
 
-func (s shape) act() Act        { return s.create() }
-func (s shape) zones() []string { return zones[:s.racks] }
-func (s shape) perZone() int    { return s.datacenters * s.nodes }
+func (s shape) act() Act          { return s.create() }
+func (s shape) zones() []string   { return zones[:s.racks] }
+func (s shape) perZone() int      { return s.datacenters * s.nodes }
+func (s shape) nodesOfFirst() int { return s.racks * s.nodes }
 
 // changed is a shape with changes of its spec.
 type changed struct {
@@ -109,7 +119,7 @@ func (c changed) act() Act                                           { return c.
 func scenario(name, about string, of creator, acts ...Act) *Scenario {
 	s := &Scenario{Name: name, About: about, Zones: of.zones(), MachinesPerZone: of.perZone(), Acts: []Act{of.act()}}
 	if len(acts) > 0 {
-		s.Acts = append(s.Acts, Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 3}) }})
+		s.Acts = append(s.Acts, Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": min(3, of.nodesOfFirst())}) }})
 	}
 	s.Acts = append(s.Acts, acts...)
 	return s

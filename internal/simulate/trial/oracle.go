@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -40,8 +41,8 @@ type oracle struct {
 	lastLedger *facts.Ledger
 	// owners are the clusters of which each host id was a member first.
 	owners map[string]types.UID
-	// served are clusters that have let clients in.
-	served map[types.UID]bool
+	// served are the datacenters, by the uid of their cluster and their name, that have let clients in.
+	served map[string]bool
 	// pods that follow those that have failed.
 	pace pace
 }
@@ -49,7 +50,7 @@ type oracle struct {
 func newOracle(r *run) *oracle {
 	o := &oracle{
 		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{}, hostIDs: map[string]string{},
-		authorities: map[types.UID]string{}, served: map[types.UID]bool{}, owners: map[string]types.UID{}, lastWrite: world.Began,
+		authorities: map[types.UID]string{}, served: map[string]bool{}, owners: map[string]types.UID{}, lastWrite: world.Began,
 	}
 	o.pace = pace{oracle: o, nodes: map[string]*failing{}}
 	r.w.Watch(o.changed)
@@ -187,7 +188,16 @@ func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	}
 }
 
-// ledger: I8. An open step is closed before the next one is opened. What a person makes of it is not the product's.
+func (o *oracle) servedAny(cluster types.UID) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(o.served)), func(dc string) bool { return strings.HasPrefix(dc, string(cluster)+"/") })
+}
+
+// overBefore says that a step is in its last stage, so that the write which closes it can open the next.
+func overBefore(s *facts.OpenStep) bool {
+	return s.Kind == facts.StepJoinNode && s.Stage == facts.StageOpen || s.Stage == facts.StageOperations
+}
+
+// ledger: I8. An open step is closed before the next one is opened, or with the same write. What a person makes of it is not the product's.
 func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if m.Name != v1alpha1.LedgerName(clusterName) || e.Type == apiserver.Deleted {
 		return
@@ -201,10 +211,10 @@ func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if old == nil || now == nil || old.ClusterUID != now.ClusterUID || e.Type != apiserver.Modified {
 		return
 	}
-	if old.Step != nil && now.Step != nil && old.Step.ID != now.Step.ID {
+	if old.Step != nil && now.Step != nil && old.Step.ID != now.Step.ID && !overBefore(old.Step) {
 		o.violated("I8: step %s is opened while step %s is open", now.Step.ID, old.Step.ID)
 	}
-	if old.Step == nil && now.Step != nil && now.Step.Kind == facts.StepFormRing && o.served[now.ClusterUID] {
+	if old.Step == nil && now.Step != nil && now.Step.Kind == facts.StepFormRing && o.servedAny(now.ClusterUID) {
 		o.violated("I11: a ring is formed anew after clients were let in")
 	}
 	for name, id := range old.Members {
@@ -253,7 +263,7 @@ func (o *oracle) certificates() int {
 // record: tickets, host ids, intents.
 func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator bool) {
 	if n.Spec.ClientTraffic == v1alpha1.TrafficOpen {
-		o.served[n.Spec.Cluster.UID] = true
+		o.served[string(n.Spec.Cluster.UID)+"/"+n.Spec.Datacenter] = true
 	}
 	if e.Type == apiserver.Deleted {
 		o.pace.forget(n.Name)
@@ -293,8 +303,8 @@ func (o *oracle) ticket(n *v1alpha1.CassandraNode) {
 	if l.Step == nil || l.Step.ID != step {
 		o.violated("I8: node %s gets ticket %s, and no such step is open", n.Name, n.Spec.Join.ID)
 	}
-	if n.Spec.Join.Mode == v1alpha1.JoinNew && o.served[n.Spec.Cluster.UID] {
-		o.violated("I11: node %s gets a New ticket after clients were let in", n.Name)
+	if n.Spec.Join.Mode == v1alpha1.JoinNew && o.served[string(n.Spec.Cluster.UID)+"/"+n.Spec.Datacenter] {
+		o.violated("I11: node %s gets a New ticket after clients were let into its datacenter", n.Name)
 	}
 	if claim, ok := o.w.Server.Object("PersistentVolumeClaim", keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, n.Name))).(*corev1.PersistentVolumeClaim); ok {
 		if v := o.w.Kube.Volume(claim); v != nil && o.foreign(pod.ContentOf(v).Data, n.Spec.Cluster.UID) {

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,19 +17,29 @@ import (
 // betweenEdits is how long a user thinks.
 const betweenEdits = 5 * time.Second
 
-// edit has the user change the spec of the cluster that is there, once or several times, and set it to what it was some time later.
-func (r *run) edit(d time.Duration, changes ...func(*v1alpha1.CassandraClusterSpec)) {
+// change of a spec, and how it is taken back: by what the spec was before, and without what was changed otherwise since.
+type change struct {
+	do   func(*v1alpha1.CassandraClusterSpec)
+	undo func(s, before *v1alpha1.CassandraClusterSpec)
+}
+
+// edit has the user change the spec of the cluster that is there, once or several times, and take the changes back some time later.
+func (r *run) edit(d time.Duration, changes ...change) {
 	c := get(r.w)
 	if c == nil || c.DeletionTimestamp != nil {
 		return
 	}
 	uid, before := c.UID, c.Spec.DeepCopy()
-	r.write(uid, changes[0])
+	r.write(uid, changes[0].do)
 	for i, change := range changes[1:] {
-		r.later(time.Duration(i+1)*betweenEdits, "the user edits again", func() { r.write(uid, change) })
+		r.later(time.Duration(i+1)*betweenEdits, "the user edits again", func() { r.write(uid, change.do) })
 	}
 	r.later(time.Duration(len(changes)-1)*betweenEdits+d, "the user takes it back", func() {
-		r.write(uid, func(s *v1alpha1.CassandraClusterSpec) { *s = *before.DeepCopy() })
+		r.write(uid, func(s *v1alpha1.CassandraClusterSpec) {
+			for _, change := range changes {
+				change.undo(s, before.DeepCopy())
+			}
+		})
 	})
 }
 
@@ -62,6 +73,22 @@ func (r *run) formedByEdit(what string) bool {
 	return upToDate != nil && upToDate.Status == metav1.ConditionFalse && strings.Contains(upToDate.Message, what)
 }
 
+// refusesBack says that a ring which can grow took an edit over before it was taken back, which is refused now.
+func (r *run) refusesBack(words string) bool {
+	c := get(r.w)
+	if !r.Scenario.Grows || c == nil {
+		return false
+	}
+	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
+	return stalled != nil && stalled.Status == metav1.ConditionTrue && strings.Contains(stalled.Message, words)
+}
+
+// hasGivenUp says that a join was given up half way, so that the node's disk is to be cleared by a person before it can join again.
+func (r *run) hasGivenUp() bool {
+	c := get(r.w)
+	return r.Scenario.Grows && c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_joining_disk_is_empty" })
+}
+
 func errorText(err error) string {
 	if err != nil {
 		return err.Error()
@@ -69,20 +96,42 @@ func errorText(err error) string {
 	return "accepted"
 }
 
-func setReads(s *v1alpha1.CassandraClusterSpec) {
-	s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}
+var setReads = change{
+	do: func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}
+	},
+	undo: func(s, before *v1alpha1.CassandraClusterSpec) { s.Node.CassandraYaml = before.Node.CassandraYaml },
 }
 
-func moreNodes(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack++ }
+var moreNodes = change{
+	do:   func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack++ },
+	undo: func(s, _ *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack-- },
+}
 
-func fewerRacks(s *v1alpha1.CassandraClusterSpec) {
-	if racks := s.Datacenters[0].Racks; len(racks) > 1 {
-		s.Datacenters[0].Racks = racks[:len(racks)-1]
-	}
+var fewerRacks = change{
+	do: func(s *v1alpha1.CassandraClusterSpec) {
+		if racks := s.Datacenters[0].Racks; len(racks) > 1 {
+			s.Datacenters[0].Racks = racks[:len(racks)-1]
+		}
+	},
+	undo: func(s, before *v1alpha1.CassandraClusterSpec) {
+		for _, rack := range before.Datacenters[0].Racks {
+			if !slices.ContainsFunc(s.Datacenters[0].Racks, func(other v1alpha1.Rack) bool { return other.Name == rack.Name }) {
+				s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, rack)
+			}
+		}
+		slices.SortFunc(s.Datacenters[0].Racks, func(a, b v1alpha1.Rack) int { return strings.Compare(a.Name, b.Name) })
+	},
 }
 
 const brokenImage = "cassandra:5.0.6-broken"
 
-func wrongImage(s *v1alpha1.CassandraClusterSpec) { s.Image = brokenImage }
+var wrongImage = change{
+	do:   func(s *v1alpha1.CassandraClusterSpec) { s.Image = brokenImage },
+	undo: func(s, before *v1alpha1.CassandraClusterSpec) { s.Image = before.Image },
+}
 
-func pause(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }
+var pause = change{
+	do:   func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true },
+	undo: func(s, before *v1alpha1.CassandraClusterSpec) { s.Paused = before.Paused },
+}

@@ -26,6 +26,8 @@ type Scenario struct {
 	LosesDisk bool
 	// LosesNode says that a node is lost in it for good.
 	LosesNode bool
+	// Grows says that there are machines for more nodes than the ring begins with.
+	Grows bool
 	// Acts happen one after the other.
 	Acts []Act
 }
@@ -81,7 +83,7 @@ spec:
 	return c
 }
 
-var zones = []string{"a", "b", "c"}
+var zones = []string{"a", "b", "c", "d"}
 
 // create has the user create the cluster, and waits until it serves.
 func (s shape) create(change ...func(*v1alpha1.CassandraCluster)) Act {

@@ -11,8 +11,8 @@ import (
 	"helenus.io/helenus/internal/simulate/cassandra"
 )
 
-// keyspace of the client, with a copy of every row in each rack as far as there are three.
-const keyspace = "orders"
+// Keyspace of the client, with a copy of every row in each rack as far as there are three.
+const Keyspace = "orders"
 
 // agreement is longer than a ring takes to agree on its schema.
 const agreement = 5 * time.Second
@@ -31,23 +31,24 @@ func (w *World) serving() []*cassandra.Process {
 	return out
 }
 
-// WriteRows has a client write rows at QUORUM, through one node after the other. The first time it makes its keyspace.
+// WriteRows has a client write rows at QUORUM, through one node after the other. The first time it makes its Keyspace.
 func (w *World) WriteRows(rows int, replicas map[string]int) error {
 	nodes := w.serving()
 	if len(nodes) == 0 {
 		return fmt.Errorf("%w: no node serves clients", ErrUnserved)
 	}
-	if len(w.Network.Acknowledged()) == 0 {
+	if !w.tabled {
 		session, err := nodes[0].CQL(context.Background())
 		if err != nil {
 			return err
 		}
-		if err := session.CreateKeyspace(context.Background(), keyspace, replicas); err != nil {
+		if err := session.CreateKeyspace(context.Background(), Keyspace, replicas); err != nil {
 			return err
 		}
-		if err := session.CreateTable(context.Background(), keyspace, "rows", 0); err != nil {
+		if err := session.CreateTable(context.Background(), Keyspace, "rows", 0); err != nil {
 			return err
 		}
+		w.tabled = true
 		w.Line.RunFor(agreement)
 	}
 	written := 0
@@ -57,7 +58,7 @@ func (w *World) WriteRows(rows int, replicas map[string]int) error {
 			break
 		}
 		// A write that is refused or not acknowledged is the client's to repeat: it is not on the account.
-		if now[i%len(now)].Write(keyspace, fmt.Sprintf("row-%d", i), w.Line.Now().String(), ring.Quorum) == nil {
+		if now[i%len(now)].Write(Keyspace, fmt.Sprintf("row-%d", i), w.Line.Now().String(), ring.Quorum) == nil {
 			written++
 		}
 	}

@@ -80,7 +80,9 @@ type World struct {
 	// Kept is what a scenario compares with later.
 	Kept any
 
-	wrap      Wrap
+	wrap Wrap
+	// tabled says that the client has made its keyspace and table.
+	tabled    bool
 	operators []*Operator
 	started   int
 	collector *apiserver.Collector

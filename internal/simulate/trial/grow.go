@@ -1,0 +1,68 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// growing is a shape of which a ring grows: there are machines for more nodes.
+type growing struct {
+	shape
+	machines int
+}
+
+func (s shape) growing(machines int) growing { return growing{s, machines} }
+
+func (g growing) zones() []string { return zones[:min(g.racks+1, len(zones))] }
+func (g growing) perZone() int    { return g.machines }
+
+// scenario is one in which a ring grows by a change of its spec while clients write.
+func (g growing) scenario(name, about string, changes ...func(*v1alpha1.CassandraClusterSpec)) *Scenario {
+	s := scenario(name, about, g, Act{Name: "grow", Within: time.Hour, Until: grown, Do: func(w *world.World) error {
+		c := get(w)
+		for _, change := range changes {
+			change(&c.Spec)
+		}
+		for i := range writesWhileGrowing {
+			w.Line.After(time.Duration(i)*betweenWrites, "clients write", func() {
+				if err := w.WriteRows(5, nil); err != nil && !errors.Is(err, world.ErrUnserved) {
+					panic(err) // of the model, not of the product
+				}
+			})
+		}
+		return w.Person().Update(context.Background(), c)
+	}})
+	s.Grows = true
+	return s
+}
+
+const (
+	writesWhileGrowing = 40
+	betweenWrites      = 3 * time.Second
+)
+
+func nodesPerRack(n int32) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack = n }
+}
+
+func replicationFactor(n int32) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = n }
+}
+
+// secondDatacenter is in the zones of the first.
+func secondDatacenter(s *v1alpha1.CassandraClusterSpec) {
+	dc := s.Datacenters[0].DeepCopy()
+	dc.Name = "dc2"
+	dc.Extend = &v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true}
+	s.Datacenters = append(s.Datacenters, *dc)
+}
+
+// grown says that every node of the spec serves, and that nothing is left to do.
+func grown(w *world.World) bool {
+	c := get(w)
+	return again(w) && c.Status.ObservedGeneration == c.Generation && c.Status.Step == nil
+}
