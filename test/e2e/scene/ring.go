@@ -128,6 +128,23 @@ func (r *Ring) Run(ctx context.Context, node string, command ...string) (string,
 	return r.Kubernetes.Exec(ctx, r.Namespace, node, layout.CassandraContainer, command...)
 }
 
+// Edit changes the spec of the cluster.
+func (r *Ring) Edit(ctx context.Context, change func(*v1alpha1.CassandraClusterSpec)) error {
+	return r.poll(ctx, reaction, "the spec is changed", func(ctx context.Context) error {
+		c, found := r.Now(ctx).Cluster(r.Name)
+		if !found || c.UID != r.UID {
+			return fmt.Errorf("change cluster %s: it is not there", r.Name)
+		}
+		c = c.DeepCopy()
+		change(&c.Spec)
+		if err := r.Kubernetes.Client.Update(ctx, c); err != nil {
+			return fmt.Errorf("change cluster %s: %w", r.Name, err)
+		}
+		r.Spec = c.Spec
+		return nil
+	})
+}
+
 // Delete deletes the cluster with a policy for its claims, and waits until it is gone.
 func (r *Ring) Delete(ctx context.Context, policy v1alpha1.ClaimPolicy) error {
 	c, found := r.Now(ctx).Cluster(r.Name)

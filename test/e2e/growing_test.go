@@ -1,0 +1,86 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// TestGrowing: a ring that serves gets a node more while a client writes. No write is lost, every node sees the new ring, and the old ones have dropped what
+// they no longer own.
+func TestGrowing(t *testing.T) {
+	s := open(t, "e2e-grow")
+	sample := sampleOf(t, "demo.yaml")
+	sample.Spec.Node.Placement = &v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
+	var ring *scene.Ring
+	took(t, "three nodes have formed a ring", func() (err error) {
+		ring, err = s.Form(t.Context(), sample)
+		return err
+	})
+	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
+	before := identities(t, ring)
+	grow(t, ring, "a node more", 4, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	now := identities(t, ring)
+	for name, was := range before {
+		if now[name] != was {
+			t.Errorf("node %s was %+v, and is %+v", name, was, now[name])
+		}
+	}
+	wantRingSeen(t, ring)
+	wantHistory(t, ring, "JoinNode", "Cleanup")
+}
+
+// wantHistory fails if the cluster does not say that these steps have succeeded, the first one first.
+func wantHistory(t *testing.T, ring *scene.Ring, steps ...string) {
+	t.Helper()
+	c, _ := ring.Now(t.Context()).Cluster(ring.Name)
+	var got []string
+	for _, s := range slices.Backward(c.Status.History) {
+		if slices.Contains(steps, s.Step) {
+			got = append(got, s.Step+" "+string(s.Result))
+		}
+	}
+	var want []string
+	for _, s := range steps {
+		want = append(want, s+" "+string(v1alpha1.StepSucceeded))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the history has %v, want %v", got, want)
+	}
+}
+
+// grow changes the spec of a ring while a client writes, and waits until so many nodes serve and nothing is left to do.
+func grow(t *testing.T, ring *scene.Ring, what string, nodes int, change func(*v1alpha1.CassandraClusterSpec)) {
+	t.Helper()
+	while(t, ring, nil, what, func() error {
+		if err := ring.Edit(t.Context(), change); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), growth, fmt.Sprintf("%d nodes serve, and nothing is left to do", nodes), func(now follow.Sight) error {
+			c, found := now.Cluster(ring.Name)
+			switch {
+			case !found || c.Status.ObservedGeneration != c.Generation:
+				return fmt.Errorf("the operator has not looked at it yet")
+			case c.Status.Step != nil:
+				return fmt.Errorf("%s: %s", c.Status.Step.Name, c.Status.Step.Message)
+			case int(c.Status.ReadyNodes) != nodes:
+				return fmt.Errorf("%d of %d nodes serve", c.Status.ReadyNodes, nodes)
+			}
+			return nil
+		})
+	})
+}
+
+// growth bounds a join with little data: Cassandra waits for 30 s to see the others, and a machine of two cores starts a JVM in half a minute.
+const growth = 8 * time.Minute
+
+func ptr[T any](v T) *T { return &v }
