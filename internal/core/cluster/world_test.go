@@ -24,7 +24,7 @@ import (
 
 // world is the least that plans need to come true: objects that are written are there, pods run and their agents do at once what their records say.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	snapshot *facts.Snapshot
 	now      time.Time
 	uids     int
@@ -53,7 +53,7 @@ type world struct {
 // machine that all pods are on.
 const machine = "machine-1"
 
-func newWorld(t *testing.T, datacenters ...v1alpha1.Datacenter) *world {
+func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 	t.Helper()
 	size := resource.MustParse("10Gi")
 	cluster := &v1alpha1.CassandraCluster{
