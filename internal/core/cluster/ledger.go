@@ -146,9 +146,10 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	l.Formed = slices.Sorted(maps.Keys(formed))
 	open := p.openDatacenters()
 	closed := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
-	if len(open) > 0 && forming && len(closed) == 1 {
+	switch {
+	case len(open) > 0 && forming && len(closed) == 1:
 		p.rebuildAddition(l, step, closed[0])
-	} else if forming || unpinned {
+	case forming || unpinned:
 		if len(open) > 0 {
 			step.Kind = facts.StepAdoptRing // the system keyspaces are set before the first node opens
 		}
@@ -163,7 +164,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 			}
 		}
 		l.Step = step
-	} else if joining != nil {
+	default:
 		l.Step = joining
 	}
 	if l.Step != step && len(l.Members) > 1 {

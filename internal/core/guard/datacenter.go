@@ -28,7 +28,7 @@ func ClientsStayLocal(dc *v1alpha1.Datacenter) []Finding {
 			"and set datacenters[%s].extend.localConsistencyOnly to true", dc.Name, dc.Name)}}
 }
 
-// NothingIsPlacedThere: a keyspace that already places replicas in the datacenter would be read there, or written, before it is rebuilt.
+// NothingIsPlacedThere refuses a keyspace that already places replicas in the datacenter: it would be read there, or written, before it is rebuilt.
 func NothingIsPlacedThere(ringName string, keyspaces []ring.Keyspace) []Finding {
 	var named, anywhere []string
 	for _, k := range keyspaces {
@@ -54,7 +54,7 @@ func NothingIsPlacedThere(ringName string, keyspaces []ring.Keyspace) []Finding 
 	return out
 }
 
-// ExtensionIsPossible: the keyspaces that are to come to a new datacenter exist, and the datacenter that they come from has all of each.
+// ExtensionIsPossible wants the keyspaces that are to come to a new datacenter to exist, and the datacenter that they come from to have all of each.
 func ExtensionIsPossible(dc *v1alpha1.Datacenter, from string, formed bool, fromRing string, keyspaces []ring.Keyspace) []Finding {
 	if !formed {
 		return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.from is %q: want the name of a datacenter of the ring", dc.Name, from)}}
