@@ -64,6 +64,7 @@ func deletion(p *pass) result {
 	if p.Ledger != nil && p.Ledger.UID != "" {
 		p.write(Write{Verb: Delete, Object: render.Ledger(p.owner(), nil), UID: p.Ledger.UID, Why: "the cluster is being deleted"})
 	}
+	p.deleteSecret(p.Shared.Secrets[v1alpha1.AuthorityName(p.Cluster.Name)], "the cluster is being deleted")
 	p.write(Write{Verb: Release, Object: p.Cluster, UID: p.Cluster.UID, Finalizer: v1alpha1.FinalizerCluster})
 	return act("releasing the cluster")
 }
@@ -79,13 +80,13 @@ func (p *pass) ownAll() {
 	if seeds := s.ConfigMaps[v1alpha1.SeedsName(p.Cluster.Name)]; seeds != nil {
 		p.own(seeds, render.Seeds(p.owner(), nil))
 	}
-	if secret := s.Secrets[v1alpha1.AuthorityName(p.Cluster.Name)]; secret != nil {
-		p.own(secret, render.CertificateSecret(p.owner(), nil))
-	}
-	for _, n := range p.Records() {
-		if n.Secret != nil {
-			p.own(n.Secret, render.CertificateSecret(p.owner(), n.Record))
-		}
+}
+
+// deleteSecret deletes a Secret. It would go with its owner, too; but an owner that somebody took away is noticed late, since Secrets are not watched, and what
+// stayed behind would be a key.
+func (p *pass) deleteSecret(secret *corev1.Secret, why string) {
+	if secret != nil && secret.DeletionTimestamp == nil {
+		p.write(Write{Verb: Delete, Object: named(secret), UID: secret.UID, Why: why})
 	}
 }
 
@@ -164,6 +165,7 @@ func pinned(n *facts.Node, claim *corev1.PersistentVolumeClaim) bool {
 func (p *pass) removeRecord(n *facts.Node, why string) {
 	switch {
 	case n.Record.DeletionTimestamp == nil:
+		p.deleteSecret(n.Secret, why)
 		p.write(Write{Verb: Delete, Object: named(n.Record), UID: n.Record.UID, Why: why})
 	case hasFinalizer(n.Record, v1alpha1.FinalizerNode):
 		p.write(Write{Verb: Release, Object: named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})

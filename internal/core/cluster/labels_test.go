@@ -95,7 +95,7 @@ func TestADeletedClusterTakesWithItWhatHasLostItsOwner(t *testing.T) {
 	s := w.snapshot.Shared
 	objects := []Object{
 		s.Services["orders"], s.Budgets["orders-dc1"], s.ServiceAccounts["orders-helenus-agent"], s.Roles["orders-helenus-agent"], s.RoleBindings["orders-helenus-agent"],
-		s.ConfigMaps["orders-seeds"], s.Secrets["orders-ca"], w.snapshot.Nodes[second].Secret,
+		s.ConfigMaps["orders-seeds"],
 	}
 	uids := map[types.UID]bool{}
 	for _, o := range objects {

@@ -261,6 +261,13 @@ func (w *world) remove(write Write) {
 	case *v1alpha1.CassandraNode:
 		when := metav1.NewTime(w.now)
 		w.snapshot.Nodes[o.Name].Record.DeletionTimestamp = &when
+	case *corev1.Secret:
+		delete(w.snapshot.Shared.Secrets, o.Name)
+		for _, n := range w.snapshot.Nodes {
+			if n.Secret != nil && n.Secret.UID == write.UID {
+				n.Secret = nil
+			}
+		}
 	case *corev1.Service:
 		delete(w.snapshot.Shared.Services, o.Name)
 	case *rbacv1.RoleBinding:
