@@ -23,7 +23,7 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "restart the operator", Do: restartOperator, Until: blockedWith("a_failed_pod_has_had_its_pause", "the 4th time"), Within: 15 * time.Minute},
 			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
 			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute}),
-		scenario("evicted", "a machine runs out of memory and evicts its pod", threeRacks,
+		scenario("pod-evicted", "a machine runs out of memory and evicts its pod", threeRacks,
 			Act{Name: "evict", Do: func(w *world.World) error {
 				w.Kube.Press(w.Kube.Machines()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, available: 41Mi.")
 				return nil
