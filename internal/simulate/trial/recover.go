@@ -15,14 +15,20 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
+// trying is a scenario in which pods are tried until one does it.
+func trying(s *Scenario) *Scenario {
+	s.Tries = true
+	return s
+}
+
 // recoverScenarios are what happens to the pods, machines and programs of a ring that serves.
 func recoverScenarios() []*Scenario {
 	return []*Scenario{
-		scenario("pod-rejected", "a machine refuses the pod of a member for an hour, and takes it then", threeRacks,
+		trying(scenario("pod-rejected", "a machine refuses the pod of a member for an hour, and takes it then", threeRacks,
 			Act{Name: "refuse", Do: refuse, Until: blockedWith("a_failed_pod_has_had_its_pause", "the third time", "OutOfcpu", "requested: 500"), Within: 15 * time.Minute},
 			Act{Name: "restart the operator", Do: restartOperator, Until: blockedWith("a_failed_pod_has_had_its_pause", "the 4th time"), Within: 15 * time.Minute},
 			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
-			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute}),
+			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute})),
 		scenario("pod-evicted", "a machine runs out of memory and evicts its pod", threeRacks,
 			Act{Name: "evict", Do: func(w *world.World) error {
 				w.Kube.Press(w.Kube.Machines()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, available: 41Mi.")
@@ -61,10 +67,10 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose)},
 			Act{Name: "delete the pods", Do: deletePods(3), Until: all(serves(2), readyNodes(2), newPods(2)), Within: 20 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
-		scenario("crossed", "two pods are deleted, and each comes back at the address that the other had", threeRacks,
-			Act{Name: "cross", Do: cross, Until: all(again, newPods(2)), Within: 30 * time.Minute}),
-		scenario("crossed-all", "all pods are deleted, and each comes back at the address that another had", threeRacks,
-			Act{Name: "cross", Do: crossAll, Until: all(again, newPods(3)), Within: 30 * time.Minute}),
+		trying(scenario("crossed", "two pods are deleted, and each comes back at the address that the other had", threeRacks,
+			Act{Name: "cross", Do: cross, Until: all(again, newPods(2)), Within: 30 * time.Minute})),
+		trying(scenario("crossed-all", "all pods are deleted, and each comes back at the address that another had", threeRacks,
+			Act{Name: "cross", Do: crossAll, Until: all(again, newPods(3)), Within: 30 * time.Minute})),
 		scenario("server-away", "the API server is away when a JVM is killed, which starts again all the same", threeRacks,
 			Act{Name: "the API server goes", Do: func(w *world.World) error { w.Outage(true); return nil }},
 			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
@@ -81,7 +87,7 @@ func recoverScenarios() []*Scenario {
 		scenario("zone-lost", "the machines of a zone are lost and come back with their disks", nineNodes,
 			Act{Name: "lose", Do: everyMachineOf("a", (*kube.Cluster).Lose), Until: readyNodes(6), Within: 10 * time.Minute},
 			Act{Name: "return", Do: everyMachineOf("a", func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
-		threeRacks.rejected("create-rejected", "a ring forms when a machine that refuses its pod takes it"),
+		trying(threeRacks.rejected("create-rejected", "a ring forms when a machine that refuses its pod takes it")),
 	}
 }
 
