@@ -42,8 +42,8 @@ func (w *world) failAndReplace(t *testing.T, name string) time.Duration {
 
 func TestPodsThatFailInARowAreMadeSlowerAndSlower(t *testing.T) {
 	w := formed(t)
-	for i, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
-		want *= time.Second
+	for i, seconds := range []int{10, 20, 40, 80, 160, 300, 300} {
+		want := time.Duration(seconds) * time.Second
 		// Two passes for the deletion and the creation, and a second that was begun.
 		if took := w.failAndReplace(t, second); took < want || took > want+3*time.Second {
 			t.Errorf("failure %d: another pod after %s, want %s", i+1, took, want)

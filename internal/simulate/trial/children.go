@@ -156,7 +156,7 @@ func childScenarios() []*Scenario {
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("the_certificate_authority_is_there", v1alpha1.AuthorityName(clusterName), "from a backup", "kubectl delete secrets"), Within: 30 * time.Minute},
 		Act{Name: "restart the operator", Do: restartOperator},
-		Act{Name: "an hour passes", Do: note("hour"), Until: all(since("hour", time.Hour), blockedWith("the_certificate_authority_is_there"), serves(3)), Within: 2 * time.Hour},
+		anHour(blockedWith("the_certificate_authority_is_there"), serves(3)),
 		Act{Name: "put it back", Do: restoreAuthority, Until: all(again, asKept), Within: 30 * time.Minute})
 	renewed := scenario("authority-renewed", "somebody deletes the certificate authority of a ring, and then all certificates", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},

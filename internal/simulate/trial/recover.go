@@ -27,7 +27,7 @@ func recoverScenarios() []*Scenario {
 		trying(scenario("pod-rejected", "a machine refuses the pod of a member for an hour, and takes it then", threeRacks,
 			Act{Name: "refuse", Do: refuse, Until: blockedWith("a_failed_pod_has_had_its_pause", "the third time", "OutOfcpu", "requested: 500"), Within: 15 * time.Minute},
 			Act{Name: "restart the operator", Do: restartOperator, Until: blockedWith("a_failed_pod_has_had_its_pause", "the 4th time"), Within: 15 * time.Minute},
-			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			anHour(),
 			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute})),
 		scenario("pod-evicted", "a machine runs out of memory and evicts its pod", threeRacks,
 			Act{Name: "evict", Do: func(w *world.World) error {
@@ -39,7 +39,7 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0", "orders-dc1-r1-0", "out-of-service"), Within: 10 * time.Minute},
 			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) },
 				Until: blockedWith("a_silent_machine_is_proven_gone", "told to stop or not"), Within: 10 * time.Minute},
-			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			anHour(),
 			Act{Name: "say that it is gone", Do: first((*kube.Cluster).Taint), Until: blockedWith("the_machine_of_a_disk_is_there", "m-a-0", "which is gone"), Within: 10 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Untaint(name); k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
 		scenario("unregistered", "the Node object of a lost machine is deleted, and the machine comes back with its disk", threeRacks,
@@ -51,7 +51,7 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Machines()[0], false); return nil },
 				Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0"), Within: 10 * time.Minute},
 			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) }, Until: serves(3), Within: 10 * time.Minute},
-			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			anHour(),
 			Act{Name: "the JVM still serves", Until: serves(3), Within: time.Minute},
 			Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Machines()[0]); return nil }, Until: again, Within: 15 * time.Minute}),
 		scenario("unregistered-alive", "somebody deletes the Node object of a machine that lives", threeRacks,
@@ -61,7 +61,7 @@ func recoverScenarios() []*Scenario {
 		scenario("delete-stuck", "a ring is deleted of which a machine is lost, which somebody says is gone", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "delete", Do: remove, Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0"), Within: 20 * time.Minute},
-			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			anHour(),
 			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) }, Until: gone, Within: 20 * time.Minute, Despite: true}),
 		scenario("seed-lost", "the machine of a seed is lost, and then all pods are deleted at once: the others come back without it", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose)},
@@ -75,14 +75,14 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "the API server goes", Do: func(w *world.World) error { w.Outage(true); return nil }},
 			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
 			Act{Name: "it serves again", Until: serves(3), Within: 5 * time.Minute},
-			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			anHour(),
 			Act{Name: "the API server is back", Do: func(w *world.World) error { w.Outage(false); return nil }, Until: all(again, tellsOfRestart), Within: 15 * time.Minute}),
 		scenario("operator-away", "no operator is there when a JVM is killed and another pod deleted", threeRacks,
 			Act{Name: "the operator ends", Do: endOperators},
 			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
 			Act{Name: "it serves again", Until: serves(3), Within: 5 * time.Minute},
 			Act{Name: "delete the other's pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[1]) }, Until: serves(2), Within: 5 * time.Minute},
-			Act{Name: "an hour passes", Do: note("hour"), Until: since("hour", time.Hour), Within: 2 * time.Hour},
+			anHour(),
 			Act{Name: "an operator starts", Do: func(w *world.World) error { w.StartOperator(world.Install); return nil }, Until: again, Within: 15 * time.Minute}),
 		scenario("zone-lost", "the machines of a zone are lost and come back with their disks", nineNodes,
 			Act{Name: "lose", Do: everyMachineOf("a", (*kube.Cluster).Lose), Until: readyNodes(6), Within: 10 * time.Minute},
@@ -248,18 +248,15 @@ func blockedWith(guard string, words ...string) func(*world.World) bool {
 	}
 }
 
-// note remembers the time by a name.
-func note(name string) func(*world.World) error {
-	return func(w *world.World) error {
-		w.Notes[name] = w.Line.Now().Format(time.RFC3339Nano)
+// anHour passes. So do other conditions hold at its end.
+func anHour(also ...func(*world.World) bool) Act {
+	const begun = "the hour began"
+	passed := func(w *world.World) bool {
+		at, err := time.Parse(time.RFC3339Nano, w.Notes[begun])
+		return err == nil && w.Line.Now().Sub(at) >= time.Hour
+	}
+	return Act{Name: "an hour passes", Within: 2 * time.Hour, Until: all(append(also, passed)...), Do: func(w *world.World) error {
+		w.Notes[begun] = w.Line.Now().Format(time.RFC3339Nano)
 		return nil
-	}
-}
-
-// since says that a time has passed since a note was made.
-func since(name string, d time.Duration) func(*world.World) bool {
-	return func(w *world.World) bool {
-		at, err := time.Parse(time.RFC3339Nano, w.Notes[name])
-		return err == nil && w.Line.Now().Sub(at) >= d
-	}
+	}}
 }
