@@ -116,14 +116,10 @@ func (a *Agent) finish() {
 	if r.apply != nil {
 		r.apply(a)
 	}
-	f := a.gather()
-	now := a.host.Threads.Now()
-	var err error
-	switch {
-	case r.err == nil:
-		err = a.remember(node.After(&f, r.action, now))
-	default:
-		err = r.err
+	err := r.err
+	if err == nil {
+		f := a.gather()
+		err = a.remember(node.After(&f, r.action, a.host.Threads.Now()))
 	}
 	if err != nil {
 		a.fail(r.action.Kind, err)

@@ -82,6 +82,8 @@ type Action struct {
 	Death *Deaths
 	// EndedAt is when the JVM ended, or was last known to run.
 	EndedAt time.Time
+	// Lost says that nobody saw it end: it did at any time before EndedAt.
+	Lost bool
 	// Tokens that the node was seen with.
 	Tokens []string
 	// Neighbours are the addresses of the other members.

@@ -82,26 +82,34 @@ func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 	}
 }
 
-func TestAJoinThatWasCutOffWaitsUntilTheRingHasForgottenIt(t *testing.T) {
-	elsewhere := func(f *Facts) { f.Memory.Addresses[0].Address = "10.0.0.77" }
+func TestAJoinThatWasCutOffWaitsUntilItsPeersListenAgain(t *testing.T) {
+	const s = time.Second
 	for name, c := range map[string]struct {
 		ended  time.Duration
 		change func(*Facts)
 		again  time.Duration // 0 if it starts
 	}{
-		"just now":                     {-10 * time.Second, nil, 85 * time.Second},
-		"almost long enough ago":       {-95*time.Second + 1, nil, 1},
-		"long enough ago":              {-95 * time.Second, nil, 0},
-		"at another address":           {-10 * time.Second, elsewhere, 25 * time.Second},
-		"at another address, long ago": {-35 * time.Second, elsewhere, 0},
-		"it never said a word":         {-10 * time.Second, func(f *Facts) { f.Disk.Generation = 8 }, 0},
-		"it never did, the try before did": {-10 * time.Second, func(f *Facts) {
-			f.Disk.Generation, f.Memory.Join.HeardUntil, f.Memory.Join.HeardAt = 8, ptr(-20*time.Second), address
-		}, 75 * time.Second},
-		"nothing was ever written":        {-10 * time.Second, func(f *Facts) { f.Disk.HasData, f.Disk.Generation, f.Memory.Start.Generation = false, 0, 0 }, 0},
-		"it had joined by its disk":       {-10 * time.Second, func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }, 0},
-		"another configuration is wanted": {-10 * time.Second, func(f *Facts) { f.Configuration.Hash = "hash-2" }, 85 * time.Second},
-		"it was to form a ring": {-10 * time.Second, func(f *Facts) {
+		"just now":                    {-10 * s, nil, 120 * s},
+		"almost long enough ago":      {-130*s + 1, nil, 1},
+		"long enough ago":             {-130 * s, nil, 0},
+		"almost too long ago for 5.0": {-240*s + 1, nil, 0},
+		"too long ago for 5.0":        {-240 * s, nil, 160 * s},
+		"almost surely forgotten":     {-400*s + 1, nil, 1},
+		"surely forgotten":            {-400 * s, nil, 0},
+		"at another address":          {-10 * s, func(f *Facts) { f.Memory.Addresses[0].Address = "10.0.0.77" }, 0},
+		"it never said a word":        {-10 * s, func(f *Facts) { f.Disk.Generation = 8 }, 0},
+		"it never did, the try before did": {-10 * s, func(f *Facts) {
+			f.Disk.Generation, f.Memory.Join.Heard = 8, &HeardMemory{address, at(-20 * s), at(-20 * s)}
+		}, 110 * s},
+		"nothing was ever written":         {-10 * s, func(f *Facts) { f.Disk.HasData, f.Disk.Generation, f.Memory.Start.Generation = false, 0, 0 }, 0},
+		"it had joined by its disk":        {-10 * s, func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }, 0},
+		"another configuration is wanted":  {-10 * s, func(f *Facts) { f.Configuration.Hash = "hash-2" }, 120 * s},
+		"nobody saw when, but lately":      {-10 * s, func(f *Facts) { f.Memory.Start.Lost = true }, 120 * s},
+		"nobody saw when, it ran for long": {-10 * s, func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-120*s) }, 390 * s},
+		"nobody saw when, it closes soon":  {-135 * s, func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-239*s) }, 0},
+		"nobody saw when, it has closed":   {-135 * s, func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-240*s) }, 265 * s},
+		"nobody saw when, and it is over":  {-400 * s, func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-4000*s) }, 0},
+		"it was to form a ring": {-10 * s, func(f *Facts) {
 			f.Record.Spec.Join.Mode, f.Memory.Join.Mode = v1alpha1.JoinNew, v1alpha1.JoinNew
 		}, 0},
 	} {
@@ -110,7 +118,7 @@ func TestAJoinThatWasCutOffWaitsUntilTheRingHasForgottenIt(t *testing.T) {
 			switch {
 			case c.again == 0 && (d.Action == nil || d.Action.Kind != StartJVM || d.Action.Start.Ticket.ID != "grow/1"):
 				t.Errorf("action %v, %s", d.Action, d.Status.Message)
-			case c.again != 0 && (d.Action != nil || !d.Again.Equal(at(max(c.again, time.Nanosecond)))):
+			case c.again != 0 && (d.Action != nil || !d.Again.Equal(at(c.again))):
 				t.Errorf("action %v, again at %s: %s", d.Action, d.Again, d.Status.Message)
 			case c.again != 0 && (!strings.Contains(d.Status.Message, "it was killed") || d.Status.Phase != v1alpha1.PhaseWaiting):
 				t.Errorf("phase %s: %s", d.Status.Phase, d.Status.Message)
@@ -119,13 +127,40 @@ func TestAJoinThatWasCutOffWaitsUntilTheRingHasForgottenIt(t *testing.T) {
 	}
 	f := cutOff(-time.Hour)
 	m := written(f, *Next(f, epoch).Action)
-	wantTime(t, "heard until", m.Join.HeardUntil, ptr(-time.Hour))
-	if m.Join.HeardAt != address || m.Start.Generation != 9 || f.Memory.Join.HeardUntil != nil {
+	if h := m.Join.Heard; h == nil || *h != (HeardMemory{address, at(-time.Hour), at(-time.Hour)}) || m.Start.Generation != 9 || f.Memory.Join.Heard != nil {
 		t.Errorf("ticket %+v, start %+v", m.Join, m.Start)
 	}
 	// A member that comes back waits for nobody to forget it.
 	if got := next(with1(member(), func(f *Facts) { died(f, at(-time.Second)); f.Disk.Generation = 9 })); got != StartJVM {
 		t.Errorf("action %q of a member", got)
+	}
+}
+
+func TestAJoinWaitsUntilAnEarlierTryElsewhereIsForgotten(t *testing.T) {
+	sees := func(address string, status facts.GossipStatus) func(*Facts) {
+		return func(f *Facts) {
+			e := endpoint(address, hostA, "r1", false)
+			e.Status = status
+			f.Peers.Answers[1].OfHostID = &e
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   string
+	}{
+		"nobody sees one":              {nil, ""},
+		"one joins elsewhere":          {sees("10.0.0.77", facts.StatusBootstrap), "earlier_try_is_forgotten"},
+		"one joined nothing":           {sees("10.0.0.77", facts.StatusUnknown), ""},
+		"one joins here":               {sees(address, facts.StatusBootstrap), ""},
+		"the disk says it is a member": {func(f *Facts) { sees("10.0.0.77", facts.StatusBootstrap)(f); f.Disk.Bootstrapped = WordCompleted }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := with1(cutOff(-time.Hour), c.change)
+			wantHeld(t, f, c.want)
+			if d := Next(f, epoch); c.want != "" && !d.Again.Equal(at(10*time.Second)) {
+				t.Errorf("again at %s", d.Again)
+			}
+		})
 	}
 }
 

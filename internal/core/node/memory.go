@@ -98,9 +98,15 @@ type JoinMemory struct {
 	Tokens       []string          `json:"tokens,omitempty"`
 	// SystemAuthReplicationFactor of the ticket.
 	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
-	// HeardUntil is until when the ring may have heard of an earlier try by this ticket, HeardAt the address that it had.
-	HeardUntil *time.Time `json:"heardUntil,omitempty"`
-	HeardAt    string     `json:"heardAt,omitempty"`
+	// Heard is the last try by this ticket of which the ring may have heard; nil if there was none before the present start.
+	Heard *HeardMemory `json:"heard,omitempty"`
+}
+
+// HeardMemory is a try to join of which the ring may have heard: its last word came between From and Until, which differ where its end was not seen.
+type HeardMemory struct {
+	Address string    `json:"address"`
+	From    time.Time `json:"from"`
+	Until   time.Time `json:"until"`
 }
 
 // RestartMemory is a restart that was begun: of the JVM that ran then.
@@ -137,8 +143,9 @@ type StartMemory struct {
 	Generation int32 `json:"generation,omitempty"`
 	// NormalAt is when this JVM was first seen NORMAL.
 	NormalAt *time.Time `json:"normalAt,omitempty"`
-	// EndedAt is when its end was noted, expected or not.
+	// EndedAt is when its end was noted, expected or not. Lost says that it came at any time before.
 	EndedAt *time.Time `json:"endedAt,omitempty"`
+	Lost    bool       `json:"lost,omitempty"`
 }
 
 // ProvenMemory is what a node was NORMAL with: the hashes of its pod's template and of its configuration.

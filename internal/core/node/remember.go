@@ -118,8 +118,8 @@ func (m *Memory) beginStart(f *Facts, s *StartArguments, at time.Time) {
 		m.Join = &JoinMemory{
 			IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens, SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
 		}
-	} else if heard, address := lastHeard(m, f.Disk); !heard.IsZero() {
-		m.Join = with(m.Join, func(j *JoinMemory) { j.HeardUntil, j.HeardAt = &heard, address })
+	} else if heard := lastHeard(m, f.Disk); heard != nil {
+		m.Join = with(m.Join, func(j *JoinMemory) { j.Heard = heard })
 	}
 	m.Start = &StartMemory{
 		PodUID: f.Self.PodUID, Incarnation: s.Incarnation, StartID: s.StartID, At: at,
@@ -133,7 +133,7 @@ func (m *Memory) beginStart(f *Facts, s *StartArguments, at time.Time) {
 
 func (m *Memory) endStart(f *Facts, a Action, at time.Time) {
 	ended := a.EndedAt.UTC()
-	m.Start = with(m.Start, func(s *StartMemory) { s.EndedAt = &ended })
+	m.Start = with(m.Start, func(s *StartMemory) { s.EndedAt, s.Lost = &ended, a.Lost })
 	if a.Death != nil {
 		m.Deaths = a.Death
 	}

@@ -12,15 +12,18 @@ import (
 
 // A node that bootstraps announces its tokens, waits for the ring delay, so that everybody sends it the writes of its ranges too, and then streams what was
 // there before (StorageService#bootstrap, 4.1 and 5.0). What is written between the two would be missing on it if its peers did not know of it while it streams.
-// A try that was cut off leads to that: the peers forget a silent joiner after half a minute, and then ignore its address for a whole one
+// A try that was cut off leads to that: the peers remove a silent joiner after some time, and then ignore its address for a whole minute
 // (Gossiper#doStatusCheck, FatClient, and justRemovedEndpoints), in which the next try would go on unheard.
+//
+// They remove one that has not announced its tokens after 30 s; one that has, after 30 s, 60 s since 4.1.5, and 300 s in 5.0 (CASSANDRA-15439). A JVM takes
+// up to a minute from its start to its first word, and 35 s at least to its first stream.
 const (
-	// joinerForgotten is after how long without a word every peer has forgotten a node that was joining: 30 s, which are looked at once a second, and some
-	// for the last word to get around.
-	joinerForgotten = 35 * time.Second
-	// joinerHeardAgain is after how long they listen to its address again: 60 s later. A JVM takes the ring delay, 30 s, from its start to the first
-	// stream at least, so that this is enough for a peer that forgets late.
-	joinerHeardAgain = joinerForgotten + 60*time.Second
+	// joinerHeardFrom is after how long they listen again to the address of one that was removed early, which is 122 s at the latest.
+	joinerHeardFrom = addressQuarantine
+	// joinerHeardUntil is until when a JVM of 5.0 can be started so that it speaks before they remove it late, and joinerHeardAgain after how long they listen
+	// again if they did, which is 362 s at the latest.
+	joinerHeardUntil = 240 * time.Second
+	joinerHeardAgain = 400 * time.Second
 	// joinStalled is for how long a join may go without a stream. It waits for the schema, the ring delay, and a repair of Paxos at most; indexes are built
 	// while the stream still counts as one.
 	joinStalled = 30 * time.Minute
@@ -31,38 +34,52 @@ func (p *pass) bootstraps() bool {
 	return p.finding.State != v1alpha1.DiskMember && p.Record.Spec.Join != nil && p.Record.Spec.Join.Mode == v1alpha1.JoinBootstrap
 }
 
-// lastHeard is until when, and at which address, the ring may have heard of a join by this ticket that was cut off; the zero time if it never did.
-func lastHeard(m *Memory, d Disk) (time.Time, string) {
+// lastHeard is the last try by this ticket of which the ring may have heard, nil if there was none.
+func lastHeard(m *Memory, d Disk) *HeardMemory {
 	if m.Join == nil || m.Join.BegunAt == nil {
-		return time.Time{}, ""
+		return nil
 	}
 	// Cassandra writes the generation of its gossip down, and flushes it, before it says its first word (SystemKeyspace#incrementAndGetGeneration).
-	if s := m.Start; s != nil && d.Generation != s.Generation && len(m.Addresses) > 0 {
-		until := s.At
-		if s.EndedAt != nil {
-			until = *s.EndedAt
+	s := m.Start
+	if s == nil || d.Generation == s.Generation || len(m.Addresses) == 0 {
+		return m.Join.Heard
+	}
+	heard := HeardMemory{Address: m.Addresses[0].Address, From: s.At, Until: s.At}
+	if s.EndedAt != nil {
+		heard.Until = *s.EndedAt
+		if !s.Lost {
+			heard.From = heard.Until
 		}
-		return until, m.Addresses[0].Address
 	}
-	if m.Join.HeardUntil == nil {
-		return time.Time{}, ""
-	}
-	return *m.Join.HeardUntil, m.Join.HeardAt
+	return &heard
 }
 
-// beForgotten holds a join that was cut off back until the ring does not confuse it with the try before.
-func beForgotten(p *pass) outcome {
+// again is when the ring listens to the address of a try that was cut off, from a time on.
+func (h *HeardMemory) again(now time.Time) time.Time {
+	early, late := h.Until.Add(joinerHeardFrom), h.Until.Add(joinerHeardAgain)
+	closes := h.From.Add(joinerHeardUntil)
+	switch {
+	case !now.Before(late):
+		return now
+	case now.Before(early) && early.Before(closes):
+		return early
+	case now.Before(closes) && !now.Before(early):
+		return now
+	default:
+		return late
+	}
+}
+
+// beHeard holds a join that was cut off back until its peers listen to the address again.
+func beHeard(p *pass) outcome {
 	if !p.bootstraps() {
 		return done
 	}
-	heard, at := lastHeard(&p.Memory, p.Disk)
-	if heard.IsZero() {
+	heard := lastHeard(&p.Memory, p.Disk)
+	if heard == nil || heard.Address != p.Self.Address {
 		return done
 	}
-	again := heard.Add(joinerForgotten)
-	if at == p.Self.Address {
-		again = heard.Add(joinerHeardAgain)
-	}
+	again := heard.again(p.now)
 	if !p.now.Before(again) {
 		return done
 	}
@@ -70,8 +87,17 @@ func beForgotten(p *pass) outcome {
 	if d, s := p.Memory.Deaths, p.Memory.Start; d != nil && s != nil && s.EndedAt != nil && d.LastAt.Equal(*s.EndedAt) {
 		message = d.Message
 	}
-	return wait(v1alpha1.PhaseWaiting, fmt.Sprintf("%s; goes on by the same ticket at %s, when the ring has forgotten the try before and listens again",
+	return wait(v1alpha1.PhaseWaiting, fmt.Sprintf("%s; goes on by the same ticket at %s, when the ring surely listens to this address again",
 		message, again.UTC().Format(time.RFC3339))).until(again)
+}
+
+// elsewhere says that a peer still sees an earlier try of this node at another address. Cassandra lets nobody join as long as anybody does.
+func (p *pass) elsewhere(peer Peer) (string, bool) {
+	e := peer.OfHostID
+	if !p.bootstraps() || e == nil || e.Address == p.Self.Address || !e.InFlight() {
+		return "", false
+	}
+	return fmt.Sprintf("node %s still sees the try before, at %s (%s): Cassandra lets no join begin until it is forgotten, which takes up to five minutes", peer.Node, e.Address, e.Status), true
 }
 
 // findTheRing makes sure that a node which bootstraps joins the ring that is there: at least one seed must answer as a member of it. The node's own address

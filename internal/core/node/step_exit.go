@@ -28,7 +28,7 @@ func noteEnded(p *pass) outcome {
 			return act(Action{Kind: NoteExit, Why: "a start that was written down never reached init", EndedAt: s.At})
 		}
 		// Pushed out of init's list of exits.
-		return p.noteDeath(v1alpha1.RestartExited, "the JVM ended and how is no longer known", p.now)
+		return p.noteDeath(v1alpha1.RestartExited, "the JVM ended and how is no longer known", p.now).unseen()
 	}
 	exit := p.Init.Exits[i]
 	if stop := p.Memory.Stop; stop.of(p.Init.Incarnation, s.StartID) && stop.Reason == "" {
@@ -45,9 +45,15 @@ func noteEnded(p *pass) outcome {
 func (p *pass) noteLostContainer(s *StartMemory) outcome {
 	stopped := p.Memory.Stop.of(s.Incarnation, s.StartID) && p.Memory.Stop.Reason == ""
 	if stopped || s.PodUID != p.Self.PodUID {
-		return act(Action{Kind: NoteExit, Why: "the container of the last JVM is gone", EndedAt: p.now})
+		return act(Action{Kind: NoteExit, Why: "the container of the last JVM is gone", EndedAt: p.now, Lost: true})
 	}
-	return p.noteDeath(v1alpha1.RestartInitRestarted, "the Cassandra container was started again: kubelet's last state of it says why (OOMKilled, Error)", p.now)
+	return p.noteDeath(v1alpha1.RestartInitRestarted, "the Cassandra container was started again: kubelet's last state of it says why (OOMKilled, Error)", p.now).unseen()
+}
+
+// unseen says of the end of a JVM that nobody saw it.
+func (o outcome) unseen() outcome {
+	o.action.Lost = true
+	return o
 }
 
 func (p *pass) noteDeath(reason v1alpha1.RestartReason, message string, at time.Time) outcome {

@@ -194,6 +194,9 @@ func ownAddress(p *pass) outcome {
 		if words, taken := p.addressTaken(peer, hostID); taken {
 			return blocked(v1alpha1.PhaseAddressTaken, "address_is_free", words).until(again)
 		}
+		if words, still := p.elsewhere(peer); still {
+			return blocked(v1alpha1.PhaseWaiting, "earlier_try_is_forgotten", words).until(again)
+		}
 		// Those of another datacenter have data, of which none belongs here before a keyspace is extended to this one.
 		if peer.TrafficOpened && p.joinsNew() && (peer.Datacenter == "" || peer.Datacenter == p.Record.Spec.Datacenter) {
 			return blocked(v1alpha1.PhaseWaiting, "no_client_was_served",

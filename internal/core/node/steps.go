@@ -48,7 +48,7 @@ var steps = []step{
 	{"hold_ticket_or_membership", holdTicket},
 	{"be_away_not_too_long", notTooLong},
 	{"back_off", backOff},
-	{"be_forgotten", beForgotten},
+	{"be_heard", beHeard},
 	{"have_configuration", haveConfiguration},
 	{"be_in_contact", beInContact},
 	{"own_address_and_host_id", ownAddress},

@@ -196,7 +196,7 @@ func TestAFailedStreamLeavesTheNodeJoiningWithoutCQL(t *testing.T) {
 	l.noneLost()
 }
 
-// TestAKilledBootstrapIsForgottenOrGoesOn is 4e, and the 30 s after which peers forget one that does not come back.
+// TestAKilledBootstrapIsForgottenOrGoesOn is 4e, and that peers forget one which does not come back.
 func TestAKilledBootstrapIsForgottenOrGoesOn(t *testing.T) {
 	l, _, p := filled(t, 1, 3)
 	n, fourth := l.join(4)
@@ -211,8 +211,25 @@ func TestAKilledBootstrapIsForgottenOrGoesOn(t *testing.T) {
 	_, fifth := l.join(5)
 	l.await("its word", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(5)) })
 	fifth.Kill()
-	l.await("to be forgotten", 2*time.Minute, func() bool { return len(l.joining(p[0])) == 0 && p[0].gossip.find(address(5)) == nil })
+	l.await("to be forgotten", 6*time.Minute, func() bool { return len(l.joining(p[0])) == 0 && p[0].gossip.find(address(5)) == nil })
 	l.noneLost()
+}
+
+// TestHowLongAFailedBootstrapIsRemembered is by CASSANDRA-15439.
+func TestHowLongAFailedBootstrapIsRemembered(t *testing.T) {
+	for release, want := range map[string]time.Duration{"4.1.4": 30 * time.Second, "4.1.5": time.Minute, "4.1.10": time.Minute, "5.0.6": 5 * time.Minute} {
+		l := newLab(t, 1)
+		l.setRelease(release)
+		_, p := l.form(3)
+		_, fourth := l.join(4)
+		l.await("its word", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
+		fourth.Kill()
+		killed := l.line.Now()
+		l.await("to be forgotten", 6*time.Minute, func() bool { return p[0].gossip.find(address(4)) == nil })
+		if took := l.line.Now().Sub(killed); took < want-2*time.Second || took > want+5*time.Second {
+			t.Errorf("%s: forgotten after %s, want %s", release, took, want)
+		}
+	}
 }
 
 // TestAnEmptySeedJoinsWithoutData is 3e of the measurements.

@@ -3,6 +3,7 @@ package cassandra
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"helenus.io/helenus/internal/simulate/timeline"
@@ -13,7 +14,7 @@ type eventHandle = *timeline.Event
 const (
 	// quarantine is how long gossip of a removed endpoint is ignored (2 × RING_DELAY).
 	quarantineDelay = time.Minute
-	// fatClientTimeout is after how long a silent endpoint that is no member is forgotten.
+	// fatClientTimeout is after how long a silent endpoint that is no member is forgotten: see also fatClientTimeoutOf.
 	fatClientTimeout = 30 * time.Second
 	// leftFor is how long the others remember one that left.
 	leftFor = 3 * 24 * time.Hour
@@ -198,12 +199,28 @@ func (p *Process) gossipOnly(e *entry) bool {
 	return !e.state.dead() && !p.metadata.isMember(e.address)
 }
 
+// fatClientTimeoutOf is Gossiper#getFatClientTimeoutForEndpoint: one that bootstraps is forgotten later since 4.1.5 and 5.0 (CASSANDRA-15439).
+func (p *Process) fatClientTimeoutOf(e *entry) time.Duration {
+	if e.state.word != statusBoot && e.state.word != statusBootReplace {
+		return fatClientTimeout
+	}
+	patch := strings.TrimPrefix(p.release, "4.1.")
+	switch {
+	case p.is50():
+		return 10 * fatClientTimeout
+	case patch != p.release && len(patch) == 1 && patch < "5":
+		return fatClientTimeout
+	default:
+		return 2 * fatClientTimeout
+	}
+}
+
 // watchFatClient forgets a silent endpoint that is no member when its time has come.
 func (p *Process) watchFatClient(e *entry) {
 	if !p.gossipOnly(e) || e.flows {
 		return
 	}
-	when := e.silentSince.Add(fatClientTimeout)
+	when := e.silentSince.Add(p.fatClientTimeoutOf(e))
 	if until, found := p.gossip.quarantined[e.address]; found && until.After(when) {
 		when = until
 	}
@@ -216,7 +233,7 @@ func (p *Process) watchFatClient(e *entry) {
 		if source := p.net.byAddress[e.address]; source != nil && p.hears[source] && source.generation >= e.state.generation {
 			e.silentSince = p.line.Now() // a later generation is heard there: it counts as a sign of life even in quarantine
 		}
-		if p.gossip.inQuarantine(e.address, p.line.Now()) || p.line.Now().Sub(e.silentSince) < fatClientTimeout {
+		if p.gossip.inQuarantine(e.address, p.line.Now()) || p.line.Now().Sub(e.silentSince) < p.fatClientTimeoutOf(e) {
 			p.watchFatClient(e)
 			return
 		}

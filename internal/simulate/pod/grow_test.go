@@ -432,6 +432,28 @@ func TestAJoinIsCutOffAtAnyTime(t *testing.T) {
 	}
 }
 
+// A machine that is away for some minutes comes back, with the same address, when the ring forgets the join or has just done so.
+func TestAJoinIsCutOffForSomeMinutes(t *testing.T) {
+	kinds := kindsOf(t)
+	name := nodeName(1)
+	for away := 10 * time.Second; away < 380*time.Second; away += 10 * time.Second {
+		t.Run(away.String(), func(t *testing.T) {
+			g := newGrowth(t, kinds, 2)
+			done := g.when(name, 35*time.Second, func() {
+				s := g.sandbox(name)
+				g.w.Kube.HandAddress(name, s.Address())
+				g.w.Kube.Lose(s.Machine())
+				g.after(away, func() { g.w.Kube.Return(s.Machine(), true) })
+			})
+			g.bring(name)
+			g.judge()
+			if !*done {
+				t.Error("nothing has happened")
+			}
+		})
+	}
+}
+
 // A join that is cut off between the streams of two nodes begins anew with both: what it had is out of date by what was written since.
 func TestAJoinIsCutOffBetweenTwoStreams(t *testing.T) {
 	kinds := kindsOf(t)
@@ -477,7 +499,7 @@ func TestAJoinIsTakenBackAtAnyTime(t *testing.T) {
 				return
 			}
 			delete(g.tickets, name)
-			g.w.Line.RunFor(time.Minute)
+			g.w.Line.RunFor(6 * time.Minute) // 5.0 remembers it for five
 			s := g.record(name).Status
 			if g.sandbox(name).JVM() != nil || s.Disk != v1alpha1.DiskJoining && s.Disk != v1alpha1.DiskEmpty || s.Phase != v1alpha1.PhaseWaiting {
 				t.Errorf("JVM %v, disk %s, phase %s: %s", g.sandbox(name).JVM(), s.Disk, s.Phase, s.Message)
