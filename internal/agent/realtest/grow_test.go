@@ -174,6 +174,12 @@ func TestGrow(t *testing.T) {
 		w.await(pods[2].name, "JOINING", 3*time.Minute, func(r *v1alpha1.CassandraNode) bool {
 			return strings.Contains(r.Status.Message, string(facts.ModeJoining))
 		})
+		// Its first word was heard, and writes of its ranges are sent to it.
+		for a := pods[0].ask(t); a.Ring.Pending == 0; a = pods[0].ask(t) {
+			if time.Since(began) > 3*time.Minute {
+				t.Fatal("the first node never saw a range on its way")
+			}
+		}
 		pods[2].kill(pods[2].jvm(), syscall.SIGKILL)
 		r := w.await(pods[2].name, "held back", time.Minute, func(r *v1alpha1.CassandraNode) bool {
 			return strings.Contains(r.Status.Message, "goes on by the same ticket")
