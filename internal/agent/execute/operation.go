@@ -17,12 +17,20 @@ const (
 	operationLimit = 60 * 24 * time.Hour
 	// repairPoll is how often a repair is asked for: Cassandra loses what it tells by itself.
 	repairPoll = 2 * time.Second
+	// sayEvery is how often the words about a job change: each change is a write of the status.
+	sayEvery = 3 * time.Second
 )
 
 // job is an operation that runs beside the loop.
 type job struct {
 	node.Operation
 	cancel context.CancelFunc
+	// progress and message are the latest, of which Operation has those that were shown last.
+	progress int32
+	message  string
+	shownAt  time.Time
+	// waits says that the latest are to be shown in a moment.
+	waits bool
 }
 
 // startJob begins an operation whose beginning is in the journal. The lock is held.
@@ -61,14 +69,35 @@ func (a *Agent) cutJob(f *node.Facts) {
 }
 
 // say tells how far a job is: so many parts of all are done, and what it does now.
-func (a *Agent) say(j *job, finished, all int, format string, args ...any) {
-	percent := int32(0)
-	if all > 0 {
-		percent = int32(100 * finished / all) //nolint:gosec // at most 100
-	}
+func (a *Agent) say(ctx context.Context, j *job, finished, all int, message string) {
 	a.mu.Lock()
-	j.Progress, j.Message = &percent, fmt.Sprintf(format, args...)
-	a.mu.Unlock()
+	defer a.mu.Unlock()
+	j.progress, j.message = int32(100*finished/all), message //nolint:gosec // at most 100
+	pause := j.shownAt.Add(sayEvery).Sub(a.host.Threads.Now())
+	if pause <= 0 {
+		a.show(j)
+		return
+	}
+	if j.waits {
+		return
+	}
+	j.waits = true
+	a.host.Threads.Go(func() {
+		a.host.Threads.Wait(ctx, pause, nil)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		j.waits = false
+		a.show(j)
+	})
+}
+
+// show takes over what was said last. The lock is held.
+func (a *Agent) show(j *job) {
+	if j.Ended {
+		return
+	}
+	percent := j.progress
+	j.Progress, j.Message, j.shownAt = &percent, j.message, a.host.Threads.Now()
 	a.wake.Set()
 }
 
@@ -121,7 +150,7 @@ func (a *Agent) eachKeyspace(ctx context.Context, j *job, o *v1alpha1.OperationI
 		return "there is no keyspace to do it for", nil
 	}
 	for i, name := range names {
-		a.say(j, i, len(names), "keyspace %s, %d of %d", name, i+1, len(names))
+		a.say(ctx, j, i, len(names), fmt.Sprintf("keyspace %s, %d of %d", name, i+1, len(names)))
 		if err := do(name); err != nil {
 			if i > 0 {
 				return "", fmt.Errorf("keyspace %s: %w (%s before: %s)", name, err, verb, strings.Join(names[:i], ", "))
@@ -129,7 +158,6 @@ func (a *Agent) eachKeyspace(ctx context.Context, j *job, o *v1alpha1.OperationI
 			return "", fmt.Errorf("keyspace %s: %w", name, err)
 		}
 	}
-	a.say(j, len(names), len(names), "%s", "done")
 	return verb + " " + strings.Join(names, ", "), nil
 }
 

@@ -185,3 +185,29 @@ func TestFactsSayHowMuchRoomThereIs(t *testing.T) {
 		t.Errorf("space %+v, digest %s after %s", answer.Space, after, before)
 	}
 }
+
+func TestManySmallKeyspacesAreFewWritesOfTheStatus(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	var names []string
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("k%02d", i))
+	}
+	w.keyspaces(names...)
+	w.asks(a, v1alpha1.OperationCleanup, nil)
+	w.ended(v1alpha1.OperationSucceeded)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := w.called("cleanup k39 0"); n != 1 {
+		t.Errorf("the last keyspace was cleaned up %d times", n)
+	}
+	said := map[string]bool{}
+	for _, s := range w.writes {
+		if o := s.Operation; o != nil && o.Phase == v1alpha1.OperationRunning {
+			said[o.Message] = true
+		}
+	}
+	if len(said) > 5 {
+		t.Errorf("the status said %v", said)
+	}
+}
