@@ -35,8 +35,8 @@ type Agent struct {
 	job *job
 	// space on the data volume when it was last looked at; nil if it is not known.
 	space *facts.Space
-	// transferAt is when the last look at the streams was taken over.
-	transferAt time.Time
+	// streamsAt is when the streams were last asked for.
+	streamsAt time.Time
 	// interrupt ends the action under way before its time.
 	interrupt     context.CancelFunc
 	failures      map[node.ActionKind]failure

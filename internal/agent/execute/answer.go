@@ -96,6 +96,9 @@ func (a *Agent) Fresh(ctx context.Context) (*facts.Agent, string) {
 	stale := a.host.Threads.Now().Sub(a.decidedAt) > freshEnough || a.host.Threads.Now().Sub(a.jvm.AskedAt) > freshEnough && a.init.Process != nil
 	a.mu.Unlock()
 	if stale {
+		a.mu.Lock()
+		a.streamsAt = time.Time{}
+		a.mu.Unlock()
 		a.LookAtSpace()
 		a.LookAtRing(ctx)
 		a.Decide()

@@ -39,17 +39,19 @@ type world struct {
 	state  initd.State
 	noInit bool
 	ring   *facts.Ring
-	memory node.Memory
-	puts   int
-	putErr error
-	disk   node.Disk
-	record *v1alpha1.CassandraNode
-	known  bool
-	writes []v1alpha1.CassandraNodeStatus
-	failOn map[string]error
-	block  map[string]chan struct{}
-	peers  []node.Peer
-	log    []string
+	// transfer is how far the streams are.
+	transfer facts.Transfer
+	memory   node.Memory
+	puts     int
+	putErr   error
+	disk     node.Disk
+	record   *v1alpha1.CassandraNode
+	known    bool
+	writes   []v1alpha1.CassandraNodeStatus
+	failOn   map[string]error
+	block    map[string]chan struct{}
+	peers    []node.Peer
+	log      []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -311,6 +313,12 @@ func (f fakeJVM) Look(context.Context) (*facts.Ring, error) {
 	copied := *f.ring
 	copied.Endpoints = slices.Clone(f.ring.Endpoints)
 	return &copied, nil
+}
+
+func (f fakeJVM) Streams(context.Context) (facts.Transfer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.transfer, f.failOn["streams"]
 }
 
 func (f fakeJVM) OpenNative(ctx context.Context) error {

@@ -145,6 +145,9 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, lookTimeout)
 	ring, err := a.host.JVM.Look(bounded)
+	if ring != nil {
+		a.lookAtStreams(bounded, startID, started)
+	}
 	cancel()
 	if ctx.Err() != nil {
 		return
@@ -164,28 +167,45 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	}
 	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Threads.Now(), ""
 	if ring != nil {
-		a.jvm.Ring = ring
-		if ring.Streaming {
-			a.jvm.StreamedAt = a.jvm.AnsweredAt
-		}
-		a.lookAtTransfer(ring.Transfer)
+		seen := *ring
+		seen.Streaming = a.jvm.Transfer.Plans > 0
+		a.jvm.Ring = &seen
 	}
 	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) || a.host.Threads.Now().Sub(a.decidedAt) >= time.Minute {
 		a.wake.Set()
 	}
 }
 
-// transferEvery is how often the words about streams change.
-const transferEvery = 5 * time.Second
+// streamsEvery is how often the streams are asked for, and how often the words about them change.
+const streamsEvery = 5 * time.Second
 
-// lookAtTransfer takes over how far the streams are, now and then. The lock is held.
-func (a *Agent) lookAtTransfer(t facts.Transfer) {
-	now := a.host.Threads.Now()
-	if t == a.jvm.Transfer || t.Plans > 0 && now.Sub(a.transferAt) < transferEvery {
+// lookAtStreams asks how far the streams of a JVM are, if that was not asked for a while. What it does not tell, on its way up or down, counts as none.
+func (a *Agent) lookAtStreams(ctx context.Context, startID uint64, now time.Time) {
+	a.mu.Lock()
+	due := now.Sub(a.streamsAt) >= streamsEvery || a.jvm.StartID != startID
+	if due {
+		a.streamsAt = now
+	}
+	a.mu.Unlock()
+	if !due {
 		return
 	}
-	a.jvm.Transfer, a.transferAt = t, now
-	a.wake.Set()
+	transfer, err := a.host.JVM.Streams(ctx)
+	if err != nil {
+		transfer = facts.Transfer{}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.jvm.StartID != startID {
+		return
+	}
+	if transfer.Plans > 0 {
+		a.jvm.StreamedAt = now
+	}
+	if transfer != a.jvm.Transfer {
+		a.jvm.Transfer = transfer
+		a.wake.Set()
+	}
 }
 
 // LookAtSpace asks how much room the data volume has.

@@ -80,6 +80,8 @@ var ErrCutOff = errors.New("cut off")
 type JVM interface {
 	// Look reads how the ring looks from there. A JVM whose beans are not there yet gives nil and no error.
 	Look(ctx context.Context) (*facts.Ring, error)
+	// Streams is how far the streams of the node are. For this Cassandra looks at every file that it streams.
+	Streams(ctx context.Context) (facts.Transfer, error)
 	// OpenNative opens CQL; ErrNotYet while Cassandra still sets itself up.
 	OpenNative(ctx context.Context) error
 	CloseNative(ctx context.Context) error

@@ -211,3 +211,41 @@ func TestManySmallKeyspacesAreFewWritesOfTheStatus(t *testing.T) {
 		t.Errorf("the status said %v", said)
 	}
 }
+
+func TestStreamsAreAskedForNowAndThen(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	a.Fresh(t.Context())
+	streaming := func() bool {
+		answer, _ := a.Answer()
+		return answer.Ring.Streaming
+	}
+	if streaming() {
+		t.Fatal("it streams before it does")
+	}
+	w.change(func() { w.transfer = facts.Transfer{Plans: 1, Received: 1, ToReceive: 2} })
+	a.LookAtRing(t.Context())
+	a.Decide()
+	if streaming() {
+		t.Error("it was asked again at once")
+	}
+	force := func() {
+		a.mu.Lock()
+		a.streamsAt = time.Time{}
+		a.mu.Unlock()
+		a.LookAtRing(t.Context())
+		a.Decide()
+	}
+	force()
+	a.mu.Lock()
+	jvm := a.jvm
+	a.mu.Unlock()
+	if !streaming() || jvm.StreamedAt.IsZero() || jvm.Transfer.ToReceive != 2 {
+		t.Errorf("streaming %v, last at %s, %+v", streaming(), jvm.StreamedAt, jvm.Transfer)
+	}
+	w.change(func() { w.failOn["streams"] = errors.New("no such bean") })
+	force()
+	if streaming() {
+		t.Error("it streams by a word that it did not say")
+	}
+}

@@ -52,12 +52,6 @@ func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
 		return nil, err
 	}
 	ring := ringOf(&view)
-	if streams, err := j.node.Streams(ctx); err == nil { // on its way up or down a node may not tell
-		ring.Streaming = streams.Plans > 0
-		ring.Transfer = facts.Transfer{
-			Plans: streams.Plans, Received: streams.ReceivedBytes, ToReceive: streams.ToReceiveBytes, Sent: streams.SentBytes, ToSend: streams.ToSendBytes,
-		}
-	}
 	schema, err := j.schemaOf(ctx, view.SchemaVersion)
 	if err != nil {
 		if view.Mode == cassandra.ModeNormal {
@@ -96,6 +90,12 @@ func (j *JVM) pendingRanges(ctx context.Context, moving bool, keyspaces []string
 	j.pending = count
 	j.mu.Unlock()
 	return count, nil
+}
+
+// Streams is how far the streams of the node are.
+func (j *JVM) Streams(ctx context.Context) (facts.Transfer, error) {
+	s, err := j.node.Streams(ctx)
+	return facts.Transfer{Plans: s.Plans, Received: s.ReceivedBytes, ToReceive: s.ToReceiveBytes, Sent: s.SentBytes, ToSend: s.ToSendBytes}, err
 }
 
 // schemaOf reads the keyspaces again only when the version of the schema is another one.

@@ -104,10 +104,8 @@ type Ring struct {
 
 	// Pending is the number of ranges, of all keyspaces that are replicated, which are on their way to new owners.
 	Pending int `json:"pending,omitempty"`
-	// Streaming says that this node takes part in a stream.
+	// Streaming says that this node takes part in a stream, or did so some seconds ago.
 	Streaming bool `json:"streaming,omitempty"`
-	// Transfer is how far its streams are. It changes all the time, and is for the agent's own words alone.
-	Transfer Transfer `json:"-"`
 
 	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left stay among them for three days.
 	Endpoints []Endpoint `json:"endpoints"`

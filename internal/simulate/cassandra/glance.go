@@ -1,10 +1,6 @@
 package cassandra
 
-import (
-	"time"
-
-	"helenus.io/helenus/internal/agent/disk"
-)
+import "helenus.io/helenus/internal/agent/disk"
 
 // Glance is all that decides what a node answers about itself and the ring, heartbeats aside: two that are equal mean equal answers. It is for worlds that look
 // very often, since the client's decoding of an answer costs far more than the rest.
@@ -16,20 +12,10 @@ type Glance struct {
 	answers, beans, proxy, frozen             bool
 	joined, inited, native, draining, drained bool
 	failed, leaving, leaveFail, gossips       bool
-	streams                                   int
-	moment                                    time.Time
 }
 
 // Glance is taken at no cost.
 func (p *Process) Glance() Glance {
-	g := p.glance()
-	if g.streams = len(p.streams); g.streams > 0 {
-		g.moment = p.line.Now() // how far they are changes with time
-	}
-	return g
-}
-
-func (p *Process) glance() Glance {
 	return Glance{
 		process: p, version: p.version, metadata: p.metadata.version, mode: p.mode, hostID: p.hostID, word: p.disk.word(),
 		answers: p.answers && !p.ended, beans: p.beans, proxy: p.proxy, frozen: p.frozen, joined: p.joined, inited: p.inited, native: p.native,

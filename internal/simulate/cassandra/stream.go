@@ -27,6 +27,9 @@ type piece struct {
 	from, to *Process
 }
 
+// Streams says that it takes part in a stream.
+func (p *Process) Streams() bool { return len(p.streams) > 0 }
+
 // FailStreams makes the next so many streams fail.
 func (n *Network) FailStreams(count int) { n.failStreams = count }
 

@@ -158,6 +158,14 @@ func (j *jvmHost) Look(ctx context.Context) (*facts.Ring, error) {
 	return j.last, nil
 }
 
+// Streams asks by the real client, where there is anything to ask for.
+func (j *jvmHost) Streams(ctx context.Context) (facts.Transfer, error) {
+	if p := j.s.jvm; p == nil || !p.Streams() {
+		return facts.Transfer{}, nil
+	}
+	return j.JVM.Streams(ctx)
+}
+
 // SmallestGCGrace reads it from the schema.
 func (j *jvmHost) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 	if j.s.jvm == nil {
