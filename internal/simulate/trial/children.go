@@ -229,8 +229,9 @@ func stalledWith(reason string, words ...string) func(*world.World) bool {
 	}
 }
 
-// keepEnd remembers how the world stands, and asKept says that it stands so again.
+// keepEnd remembers how the world stands when it has come to rest, and asKept says that it stands so again.
 func keepEnd(w *world.World) error {
+	w.Line.RunFor(2 * awayFor) // whatever a fault has done before
 	w.Kept = EndOf(w)
 	return nil
 }
