@@ -77,7 +77,7 @@ func (p *pass) followSpec() {
 	}
 }
 
-// letGo removes a node that has no part in the ring: its pod, claims without a volume, and then its record.
+// letGo removes a node that has no part in the ring: its pod, claims without a volume, and then its record. Nothing is made for it any more.
 func (p *pass) letGo(n *facts.Node, why string) {
 	if p.unwanted == nil {
 		p.unwanted = map[string]bool{}
