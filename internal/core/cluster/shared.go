@@ -47,15 +47,27 @@ func ensure[T any, P interface {
 		p.write(Write{Verb: Create, Object: want})
 		return
 	}
+	switch now, possible := righted(have, want, right); {
+	case isRight(have, want, right):
+	case possible:
+		p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
+	case have.GetDeletionTimestamp() == nil:
+		p.write(Write{Verb: Delete, Object: named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is made anew"})
+	}
+}
+
+// righted is what an object is to be, and says whether it can be changed to that.
+func righted[P Object](have, want P, right func(now, want P) bool) (P, bool) {
 	now := have.DeepCopyObject().(P)
 	possible := right(now, want)
 	putMetaRight(now, want)
-	switch {
-	case !possible && have.GetDeletionTimestamp() == nil:
-		p.write(Write{Verb: Delete, Object: named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is made anew"})
-	case possible && !equality.Semantic.DeepEqual(have, now):
-		p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
-	}
+	return now, possible
+}
+
+// isRight says that an object is what it is to be.
+func isRight[P Object](have, want P, right func(now, want P) bool) bool {
+	now, possible := righted(have, want, right)
+	return possible && equality.Semantic.DeepEqual(have, now)
 }
 
 // putMetaRight gives an object our labels, beside those of others, and no owner but ours.
