@@ -125,6 +125,11 @@ func TestAJoinThatWasCutOffWaitsUntilItsPeersListenAgain(t *testing.T) {
 			}
 		})
 	}
+	other := cutOff(-10 * s)
+	other.Memory.Deaths.LastAt = at(-time.Hour)
+	if d := Next(other, epoch); !strings.HasPrefix(d.Status.Message, "the join was cut off;") {
+		t.Errorf("says %q by the death of an earlier JVM", d.Status.Message)
+	}
 	f := cutOff(-time.Hour)
 	m := written(f, *Next(f, epoch).Action)
 	if h := m.Join.Heard; h == nil || *h != (HeardMemory{address, at(-time.Hour), at(-time.Hour)}) || m.Start.Generation != 9 || f.Memory.Join.Heard != nil {
@@ -181,6 +186,19 @@ func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 	d = Next(f, epoch)
 	if d.Action == nil || d.Action.Death == nil || !strings.Contains(d.Action.Death.Message, "streaming failed") || !strings.Contains(d.Action.Death.Message, "Stream failed") {
 		t.Errorf("action %v", d.Action)
+	}
+	for reason, want := range map[v1alpha1.RestartReason]string{v1alpha1.RestartStartFailed: "given up", v1alpha1.RestartFrozen: "given up"} {
+		quiet := f
+		quiet.JVM.FatalLine = ""
+		if reason == v1alpha1.RestartFrozen {
+			quiet.JVM.FatalLine = "an old line"
+		}
+		stop := *f.Memory.Stop
+		stop.Reason, stop.Why = reason, want
+		quiet.Memory.Stop = &stop
+		if d := Next(quiet, epoch); d.Action == nil || d.Action.Death == nil || d.Action.Death.Message != want {
+			t.Errorf("%s: action %+v", reason, d.Action)
+		}
 	}
 	for name, change := range map[string]func(*Facts){
 		"it joins":                    func(f *Facts) { f.JVM.Ring.Mode = facts.ModeJoining },

@@ -15,6 +15,9 @@ func twoDatacenters() *facts.Ring {
 	for i := range v.Endpoints[1:] {
 		v.Endpoints[i+1].Datacenter = "dc2"
 	}
+	gone := endpoint("10.0.0.9", "", "r1", false)
+	gone.Datacenter, gone.Status = "dc9", facts.StatusLeft
+	v.Endpoints = append(v.Endpoints, gone)
 	v.Keyspaces = map[string]string{
 		"both": "NetworkTopologyStrategy {dc1=1, dc2=2}", "here": "NetworkTopologyStrategy {dc1=1}", "there": "NetworkTopologyStrategy {dc2=2}",
 		"simple": "SimpleStrategy {replication_factor=2}", "single": "SimpleStrategy {replication_factor=1}",
@@ -29,18 +32,19 @@ func TestTheKeyspacesOfAnOperation(t *testing.T) {
 		want      string // or a part of the error
 		fails     bool
 	}{
-		"a cleanup of all":          {v1alpha1.OperationCleanup, nil, "both here simple single there", false},
-		"a cleanup of some":         {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"simple", "both"}}, "both simple", false},
-		"a cleanup of a local one":  {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"both", "system"}}, `"system" is not there, or is local`, true},
-		"a repair of all":           {v1alpha1.OperationRepair, nil, "both simple there", false},
-		"a repair of one replica":   {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: []string{"here"}}, "has one replica", true},
-		"a repair of both":          {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc2"}, Full: true, Keyspaces: []string{"both"}}, "both", false},
-		"a repair of others":        {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc2"}, Full: true}, "do not include that of this node, dc1", true},
-		"a repair of nobody":        {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc3"}, Full: true}, `"dc3" has no member`, true},
-		"a rebuild of all":          {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2"}, "both simple single", false},
-		"a rebuild from nowhere":    {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc3"}, `"dc3" has no member: those of the ring are dc1, dc2`, true},
-		"a rebuild of what is here": {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"here"}}, "no replica in the datacenter dc2", true},
-		"a rebuild for nothing":     {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"there"}}, "no replica in the datacenter of this node, dc1", true},
+		"a cleanup of all":             {v1alpha1.OperationCleanup, nil, "both here simple single there", false},
+		"a cleanup of some":            {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"simple", "both"}}, "both simple", false},
+		"a cleanup of a local one":     {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"both", "system"}}, `"system" is not there, or is local`, true},
+		"a repair of all":              {v1alpha1.OperationRepair, nil, "both simple there", false},
+		"a repair of one replica":      {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: []string{"here"}}, "has one replica", true},
+		"a repair of both":             {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc2"}, Full: true, Keyspaces: []string{"both"}}, "both", false},
+		"a repair of others":           {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc2"}, Full: true}, "do not include that of this node, dc1", true},
+		"a repair of nobody":           {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc3"}, Full: true}, `"dc3" has no member`, true},
+		"a rebuild of all":             {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2"}, "both simple single", false},
+		"a rebuild from nowhere":       {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc3"}, `"dc3" has no member: those of the ring are dc1, dc2`, true},
+		"a rebuild from one that left": {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc9"}, `"dc9" has no member`, true},
+		"a rebuild of what is here":    {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"here"}}, "no replica in the datacenter dc2", true},
+		"a rebuild for nothing":        {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"there"}}, "no replica in the datacenter of this node, dc1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := KeyspacesOf(&v1alpha1.OperationIntent{Type: c.operation, Arguments: c.arguments}, twoDatacenters())
@@ -153,6 +157,14 @@ func TestHowAnOperationEnds(t *testing.T) {
 	f.JVM.Transfer = facts.Transfer{Plans: 1, Received: 3 << 29, ToReceive: 2 << 30}
 	if o := reported(f).Operation; o.Progress == nil || *o.Progress != 40 || o.Message != "keyspace shop, 2 of 5; streams: received 1.5 of 2.0 GiB" {
 		t.Errorf("operation %+v", o)
+	}
+	f.JVM.StartID = 2
+	if o := reported(f).Operation; o.Message != "keyspace shop, 2 of 5" {
+		t.Errorf("operation %+v by the streams of another JVM", o)
+	}
+	f = running(nil)
+	if o := reported(f).Operation; o.Message != "keyspace shop, 2 of 5" {
+		t.Errorf("operation %+v without streams", o)
 	}
 	f.Operation.ID = "op-0"
 	if o := reported(f).Operation; o.Progress != nil || o.Message != "" {
