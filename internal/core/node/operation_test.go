@@ -109,6 +109,9 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 		})
 	}
 	// Data is removed on a look that is seconds old at most.
+	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second), at(-3*time.Second) })); got != RunOperation {
+		t.Errorf("action %q on a look that is new enough", got)
+	}
 	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-4*time.Second), at(-4*time.Second) })); got != LookAtRing {
 		t.Errorf("action %q on an old look", got)
 	}
