@@ -81,6 +81,7 @@ func TestWhatKeepsANodeFromJoining(t *testing.T) {
 		"a member that is nobody": {func(w *world) {
 			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusNormal, Live: true, Tokens: []int64{77}}}
 		}, "every_host_id_of_the_ring_is_known"},
+		"ranges are on their way": {func(w *world) { w.pending = 7 }, "no_other_topology_change"},
 		"a change is under way": {func(w *world) {
 			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusBootstrap, Live: true}}
 		}, "no_other_topology_change"},

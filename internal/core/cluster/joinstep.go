@@ -140,6 +140,8 @@ func (p *pass) joinDoubts(s *facts.OpenStep, n *facts.Node) []string {
 			continue
 		case agent.Ring.SchemaVersion != own.SchemaVersion:
 			v.doubt(name, n.Name, "%s and %s have different schemas", name, n.Name)
+		case agent.Ring.Pending > 0:
+			v.doubt(name, n.Name, "%s sees %d ranges on their way to new owners", name, agent.Ring.Pending)
 		}
 		v.sees(name, agent.Ring, n.Name, own.HostID, s.Tickets[n.Name].Tokens)
 	}

@@ -46,6 +46,7 @@ type world struct {
 	keyspaces map[string]string
 	strangers []facts.Endpoint
 	load      int64
+	pending   int
 	// held is what the volumes hold of nodes whose records forgot it.
 	held map[string]v1alpha1.DiskState
 }
@@ -323,7 +324,7 @@ func (w *world) agents() {
 	}
 	for _, name := range w.snapshot.Names() {
 		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
-			a.Ring.Endpoints, a.Ring.Keyspaces = append(w.endpoints(), w.strangers...), w.keyspaces
+			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = append(w.endpoints(), w.strangers...), w.keyspaces, w.pending
 		}
 	}
 }

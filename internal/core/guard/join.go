@@ -105,6 +105,9 @@ func noTopologyChange(s *facts.Snapshot, members []string) []Finding {
 				out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s sees %s as %s", names[i], e.Address, e.Status)})
 			}
 		}
+		if r.Pending > 0 {
+			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s sees %d ranges on their way to new owners", names[i], r.Pending)})
+		}
 	}
 	return out
 }
