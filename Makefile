@@ -69,7 +69,7 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-api compare test-cluster e2e bench sweep sweep-full mutants lint verify
+.PHONY: test test-unit test-api compare test-cluster e2e e2e-full bench sweep sweep-full mutants lint verify
 test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
@@ -91,6 +91,9 @@ test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned
 
 e2e: local-tools ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && go test -tags e2e -timeout 60m -count 1 -v $(if $(RUN),-run '$(RUN)') .
+
+e2e-full: local-tools ## All end-to-end tests, also those that take too long for every change (RUN=name runs some)
+	cd test/e2e && go test -tags e2e -timeout 180m -count 1 -v $(if $(RUN),-run '$(RUN)') . -full
 
 # The share of a sweep that a test run does is another one for each commit, so that they all come round.
 SWEEP_PARTS := 300

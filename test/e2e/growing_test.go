@@ -15,10 +15,10 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestGrowing: a ring that serves gets a node more while a client writes. No write is lost, every node sees the new ring, and the old ones have dropped what
-// they no longer own.
-func TestGrowing(t *testing.T) {
-	s := open(t, "e2e-grow")
+// forGrowth is a ring of three nodes, filled with rows, that can grow on a machine of any size.
+func forGrowth(t *testing.T, namespace string) *scene.Ring {
+	t.Helper()
+	s := open(t, namespace)
 	sample := sampleOf(t, "demo.yaml")
 	sample.Spec.Node.Placement = &v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
 	var ring *scene.Ring
@@ -27,16 +27,69 @@ func TestGrowing(t *testing.T) {
 		return err
 	})
 	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
-	before := identities(t, ring)
-	grow(t, ring, "a node more", 4, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
-	now := identities(t, ring)
+	return ring
+}
+
+// wantAsBefore fails if a node is not the same, in the same pod, as it was.
+func wantAsBefore(t *testing.T, before, now map[string]identity) {
+	t.Helper()
 	for name, was := range before {
 		if now[name] != was {
 			t.Errorf("node %s was %+v, and is %+v", name, was, now[name])
 		}
 	}
+}
+
+// TestGrowing: a ring that serves gets a node more while a client writes. No write is lost, every node sees the new ring, and the old ones have dropped what
+// they no longer own.
+func TestGrowing(t *testing.T) {
+	ring := forGrowth(t, "e2e-grow")
+	before := identities(t, ring)
+	grow(t, ring, "a node more", 4, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	wantHistory(t, ring, "JoinNode", "Cleanup")
+}
+
+// TestRackAdded: two nodes of a rack that the ring did not have join one after the other.
+func TestRackAdded(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-rack")
+	before := identities(t, ring)
+	grow(t, ring, "a rack more", 5, func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r4", Nodes: ptr(int32(2))})
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// TestDatacenterAdded: a datacenter is added to a ring with data, which is copied to it before clients come in: each of its nodes has all rows then.
+func TestDatacenterAdded(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-datacenter")
+	before := identities(t, ring)
+	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
+		dc := s.Datacenters[0].DeepCopy()
+		dc.Name = "dc2"
+		dc.Extend = &v1alpha1.Extend{Keyspaces: []string{scene.Keyspace}, LocalConsistencyOnly: true}
+		s.Datacenters = append(s.Datacenters, *dc)
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+	wantSystemKeyspaces(t, ring, map[string]string{"dc1": "3", "dc2": "3"})
+	for _, n := range ring.Nodes(t.Context()) {
+		if n.Spec.Datacenter == "dc2" {
+			took(t, "node "+n.Name+" of the new datacenter has all rows", func() error { return ring.ReadThrough(t.Context(), n.Name, gocql.LocalQuorum) })
+		}
+	}
+}
+
+// onlyInFull skips a test that takes too long for every change.
+func onlyInFull(t *testing.T) {
+	t.Helper()
+	if !*full {
+		t.Skip("it takes too long for every change: see make e2e-full")
+	}
 }
 
 // wantHistory fails if the cluster does not say that these steps have succeeded, the first one first.

@@ -27,6 +27,7 @@ var (
 	operatorImage = flag.String("operator-image", "", "`image` of the operator (default: what is built here for the local cluster, else that of the manifest)")
 	agentImage    = flag.String("agent-image", "", "`image` of the agent (default: likewise)")
 	patience      = flag.Float64("patience", 1, "`factor` on all bounds, for a machine that is slow or busy")
+	full          = flag.Bool("full", false, "run all tests, not only those that are worth their time on every change")
 	keep          = flag.Bool("keep", false, "leave the namespaces of failed tests as they are, to look into them")
 )
 

@@ -12,8 +12,8 @@ import (
 	"helenus.io/helenus/dev/demo/cqlclient"
 )
 
-// keyspace of all rows that a scene writes.
-const keyspace = "e2e"
+// Keyspace of all rows that a scene writes.
+const Keyspace = "e2e"
 
 // rowCount is how many rows are written: enough to reach every range of rings of this size, few enough to cost nothing.
 const rowCount = 200
@@ -54,9 +54,9 @@ func (r *Ring) Fill(ctx context.Context, level gocql.Consistency) error {
 	}
 	err := r.through(ctx, nodes[0], func(s *cqlclient.Session) error {
 		for _, statement := range []string{
-			"CREATE KEYSPACE IF NOT EXISTS " + keyspace + " WITH replication = " + replication(r.Spec),
-			"CREATE TABLE IF NOT EXISTS " + keyspace + ".rows (id int PRIMARY KEY, value text)",
-			"CREATE TABLE IF NOT EXISTS " + keyspace + ".stream (id text PRIMARY KEY)",
+			"CREATE KEYSPACE IF NOT EXISTS " + Keyspace + " WITH replication = " + replication(r.Spec),
+			"CREATE TABLE IF NOT EXISTS " + Keyspace + ".rows (id int PRIMARY KEY, value text)",
+			"CREATE TABLE IF NOT EXISTS " + Keyspace + ".stream (id text PRIMARY KEY)",
 		} {
 			if err := s.Query(statement).ExecContext(ctx); err != nil {
 				return fmt.Errorf("%s: %w", statement, err)
@@ -70,7 +70,7 @@ func (r *Ring) Fill(ctx context.Context, level gocql.Consistency) error {
 	for n, node := range nodes {
 		err := r.through(ctx, node, func(s *cqlclient.Session) error {
 			for i := n; i < rowCount; i += len(nodes) {
-				if err := s.Query("INSERT INTO "+keyspace+".rows (id, value) VALUES (?, ?)", i, rowText(i)).Consistency(level).ExecContext(ctx); err != nil {
+				if err := s.Query("INSERT INTO "+Keyspace+".rows (id, value) VALUES (?, ?)", i, rowText(i)).Consistency(level).ExecContext(ctx); err != nil {
 					return fmt.Errorf("write row %d at %s: %w", i, level, err)
 				}
 			}
@@ -112,7 +112,7 @@ func (r *Ring) ReadThrough(ctx context.Context, node string, level gocql.Consist
 
 // readAll reads all rows by their ids.
 func readAll(ctx context.Context, s *cqlclient.Session, level gocql.Consistency) (map[int]string, error) {
-	iter := s.Query("SELECT id, value FROM " + keyspace + ".rows").Consistency(level).IterContext(ctx)
+	iter := s.Query("SELECT id, value FROM " + Keyspace + ".rows").Consistency(level).IterContext(ctx)
 	seen := map[int]string{}
 	var id int
 	var value string

@@ -85,7 +85,7 @@ func (s *Stream) write(ctx context.Context, node string, t *tally) {
 					return err
 				}
 			}
-			return session.Query("INSERT INTO "+keyspace+".stream (id) VALUES (?)", id).Consistency(gocql.Quorum).ExecContext(bounded)
+			return session.Query("INSERT INTO "+Keyspace+".stream (id) VALUES (?)", id).Consistency(gocql.Quorum).ExecContext(bounded)
 		}()
 		if err != nil {
 			leave() // the pod may be another one now
@@ -133,7 +133,7 @@ func (s *Stream) Stop(ctx context.Context) (string, error) {
 	there := map[string]bool{}
 	err := s.ring.through(ctx, nodes[0], func(session *cqlclient.Session) error {
 		return s.ring.poll(ctx, reaction, "the stream can be read at ALL", func(ctx context.Context) error {
-			iter := session.Query("SELECT id FROM " + keyspace + ".stream").Consistency(gocql.All).IterContext(ctx)
+			iter := session.Query("SELECT id FROM " + Keyspace + ".stream").Consistency(gocql.All).IterContext(ctx)
 			var id string
 			for iter.Scan(&id) {
 				there[id] = true
