@@ -103,8 +103,9 @@ func normal(o client.Object) string {
 			delete(spec, "join") // a ticket that was taken back is as good as none
 		}
 		if status, ok := content["status"].(map[string]any); ok {
-			// An operation that failed may be carried out by another node; what it did is in the ring. One that nobody knows the end of is another matter.
-			if op := o.Status.Operation; op != nil && op.Phase != v1alpha1.OperationInterrupted {
+			// An operation that failed may be carried out by another node; what it did is in the ring. One that nobody knows the end of is another matter, as
+			// long as the operator still wants it.
+			if op := o.Status.Operation; op != nil && (op.Phase != v1alpha1.OperationInterrupted || o.Spec.Operation == nil) {
 				delete(status, "operation")
 			}
 			if status["disk"] == string(v1alpha1.DiskEmpty) {
