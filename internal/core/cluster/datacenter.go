@@ -243,7 +243,7 @@ func (p *pass) repairExtended(s *facts.OpenStep) result {
 	arguments := &v1alpha1.OperationArguments{Keyspaces: slices.Concat(extendedKeyspaces(dc), distributedSystemKeyspaces), Full: true}
 	return p.onRowsOfRacks(s, "repair", v1alpha1.OperationRepair, arguments, func() {
 		p.putLedger(false, "what was extended is repaired", func(l *facts.Ledger) {
-			l.Replication = p.formedReplication()
+			l.Replication = p.usedReplication()
 			advance(l.Step, facts.StageOpen, p.now)
 		})
 	})

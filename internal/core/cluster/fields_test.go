@@ -89,7 +89,7 @@ var fields = map[string]struct {
 		s.Datacenters[0].NodesPerRack, s.Datacenters[0].Racks[0].Nodes = 2, nil
 	}, grows},
 	"datacenters[].tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Tokens = 8 }, "datacenters[].tokens: 4 → 8"},
-	"datacenters[].replicationFactor":           {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 5 }, grows},
+	"datacenters[].replicationFactor":           {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 5 }, applies},
 	"datacenters[].extend.keyspaces":            {extended(v1alpha1.Extend{Keyspaces: []string{"shop"}}), applies},
 	"datacenters[].extend.from":                 {extended(v1alpha1.Extend{From: "dc0"}), applies},
 	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},

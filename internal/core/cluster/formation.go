@@ -132,10 +132,18 @@ func formatTokens(in []ring.Token) []string {
 	return out
 }
 
-// formedReplication is that of the datacenters that the ring has.
-func (p *pass) formedReplication() map[string]int32 {
+// usedReplication is how much of the replicationFactor of each datacenter of the ring is made use of: what it was made for, and what its members allow since. A
+// factor that was only written down can be taken back.
+func (p *pass) usedReplication() map[string]int32 {
+	members := map[string]int32{}
+	for name := range p.Ledger.Members {
+		members[p.datacenterOf(name)]++
+	}
 	out := p.replication()
 	maps.DeleteFunc(out, func(dc string, _ int32) bool { return !p.Ledger.IsFormed(dc) })
+	for dc, factor := range out {
+		out[dc] = max(p.Ledger.Replication[dc], min(factor, members[dc]))
+	}
 	return out
 }
 

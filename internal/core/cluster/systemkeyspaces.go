@@ -23,7 +23,7 @@ func systemKeyspaces(p *pass) result {
 		return wait("for a member that answers")
 	}
 	if !tooFew(view, p.wantedSystemReplication()) {
-		p.putLedger(false, "the system keyspaces have enough replicas", func(l *facts.Ledger) { l.SystemKeyspaces = false; l.Replication = p.formedReplication() })
+		p.putLedger(false, "the system keyspaces have enough replicas", func(l *facts.Ledger) { l.SystemKeyspaces = false; l.Replication = p.usedReplication() })
 		return done()
 	}
 	if p.Cluster.Spec.Paused {
@@ -44,7 +44,7 @@ func (p *pass) systemKeyspacesDue() bool {
 	if p.Ledger.SystemKeyspaces {
 		return true
 	}
-	for dc, factor := range p.formedReplication() {
+	for dc, factor := range p.usedReplication() {
 		if was, known := p.Ledger.Replication[dc]; known && was < factor {
 			return true
 		}
@@ -116,7 +116,7 @@ func (p *pass) raiseSystemKeyspaces(s *facts.OpenStep) result {
 	if p.clearOperations(names) {
 		return act("the operations are over")
 	}
-	p.putLedger(false, "the system keyspaces are repaired", func(l *facts.Ledger) { l.SystemKeyspaces = false; l.Replication = p.formedReplication() })
+	p.putLedger(false, "the system keyspaces are repaired", func(l *facts.Ledger) { l.SystemKeyspaces = false; l.Replication = p.usedReplication() })
 	p.closeStep(s, v1alpha1.StepSucceeded, plural(len(names), "node"))
 	p.event(corev1.EventTypeNormal, "SystemKeyspacesRaised", "the system keyspaces have as many replicas as there are nodes for")
 	return done()

@@ -34,6 +34,8 @@ type outcome struct {
 	end     trial.End
 	ready   bool
 	stalled string
+	// waits says that nodes are to join for which there is no machine.
+	waits bool
 }
 
 // Steps counts what was done with a property.
@@ -214,6 +216,10 @@ func (a *attempt) step(name string, spec map[string]any) {
 		return
 	}
 	a.steps.Applied++
+	if now.waits {
+		a.kept(name, before) // until there are machines for more nodes
+		return
+	}
 	fresh := a.freshOf(spec)
 	if !fresh.ready && fresh.stalled == "" && now.ready {
 		return // a paused cluster does not form, and one that has formed stays
@@ -223,13 +229,23 @@ func (a *attempt) step(name string, spec map[string]any) {
 	}
 }
 
+// kept says what is other than it was of the things that were there, apart from the cluster itself and what counts its nodes.
+func (a *attempt) kept(name string, before outcome) {
+	now := a.outcome().end.Objects
+	for key, was := range before.end.Objects {
+		if kind, _, _ := strings.Cut(key, "/"); kind != v1alpha1.CassandraClusterKind && kind != "PodDisruptionBudget" && now[key] != was {
+			a.violated("%s waits for machines, and yet %s is not as it was", name, key)
+		}
+	}
+}
+
 // named says that a refusal names the property: by its own name, by that of what it is in, or by what it describes.
 func (a *attempt) named(refusal string) bool {
 	var names []string
 	for _, part := range strings.Split(a.Path, ".") {
 		switch name := strings.TrimSuffix(part, "[]"); name {
 		case "datacenters", "racks", "nodes", "nodesPerRack":
-			names = append(names, "growing")
+			names = append(names, "growing", "shrinking")
 		case "node", "placement", "storage", "name": // not much of a name
 		default:
 			names = append(names, name)
@@ -244,6 +260,7 @@ func (a *attempt) outcome() outcome {
 	if s := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled); s != nil && s.Status == metav1.ConditionTrue {
 		o.stalled = s.Message
 	}
+	o.waits = slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_joining_node_answers_from_its_present_pod" })
 	return o
 }
 
