@@ -89,11 +89,14 @@ test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned
 	cd dev/localkube && go test -tags cluster -timeout 30m ./cluster/...
 	@$(MAKE) cluster CASSANDRA_VERSIONS=5.0.9 # the other releases run in the end-to-end tests
 
+# What a failed test leaves to look into stands under bin/_artifacts.
+E2E := go test -tags e2e -count 1 -v -artifacts -outputdir $(BIN)
+
 e2e: local-tools ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
-	cd test/e2e && go test -tags e2e -timeout 60m -count 1 -v $(if $(RUN),-run '$(RUN)') .
+	cd test/e2e && $(E2E) -timeout 60m $(if $(RUN),-run '$(RUN)') .
 
 e2e-full: local-tools ## All end-to-end tests, also those that take too long for every change (RUN=name runs some)
-	cd test/e2e && go test -tags e2e -timeout 180m -count 1 -v $(if $(RUN),-run '$(RUN)') . -full
+	cd test/e2e && $(E2E) -timeout 180m $(if $(RUN),-run '$(RUN)') . -full
 
 # The share of a sweep that a test run does is another one for each commit, so that they all come round.
 SWEEP_PARTS := 300

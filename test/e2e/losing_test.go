@@ -217,6 +217,10 @@ func containerRestarts(t *testing.T, r *scene.Ring, node string) map[string]int3
 	if !found {
 		t.Fatalf("pod %s is not there", node)
 	}
+	return restartCounts(pod)
+}
+
+func restartCounts(pod *corev1.Pod) map[string]int32 {
 	out := map[string]int32{}
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		out[status.Name] = status.RestartCount

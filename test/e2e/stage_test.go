@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,8 +58,19 @@ func judge(t *testing.T, s *scene.Scene) {
 		t.Errorf("this must never happen: %s", what)
 	}
 	if t.Failed() {
-		t.Log(s.Diagnosis(background))
+		diagnose(t, s)
 	}
+}
+
+// diagnose keeps what a person wants to see of a scene in a file: beside the message that says what went wrong it would be all that is seen.
+func diagnose(t *testing.T, s *scene.Scene) {
+	t.Helper()
+	file := filepath.Join(t.ArtifactDir(), "diagnosis.txt")
+	if err := os.WriteFile(file, []byte(s.Diagnosis(background)), 0o600); err != nil {
+		t.Errorf("keep the diagnosis: %v", err)
+		return
+	}
+	t.Logf("status, events and logs are in %s", file)
 }
 
 // shared is the ring of three racks that several tests use one after the other, to save the time of forming it. Each leaves it as it found it; after one
@@ -104,7 +116,7 @@ func dropIfFailed(t *testing.T, s *scene.Scene, err error) error {
 		return nil
 	}
 	shared = nil
-	t.Log(s.Diagnosis(background))
+	diagnose(t, s)
 	if *keep {
 		return err
 	}
@@ -167,26 +179,8 @@ func wantRingSeen(t *testing.T, r *scene.Ring) {
 	}
 	slices.Sort(want)
 	for _, n := range nodes {
-		out, err := r.Run(t.Context(), n.Name, "nodetool", "status")
-		if err != nil {
-			t.Errorf("nodetool status: %v", err)
-			continue
-		}
-		if got := statusLines(out); !slices.Equal(got, want) {
-			t.Errorf("node %s sees %q, want %q", n.Name, got, want)
+		if err := r.Sees(t.Context(), n.Name, func(members []string) bool { return slices.Equal(members, want) }); err != nil {
+			t.Errorf("want %q: %v", want, err)
 		}
 	}
-}
-
-// statusLines are the nodes in what nodetool status prints, each "STATE ADDRESS HOSTID".
-func statusLines(out string) []string {
-	var lines []string
-	for line := range strings.Lines(out) {
-		fields := strings.Fields(line)
-		if len(fields) > 4 && len(fields[0]) == 2 && strings.ContainsAny(fields[0][:1], "UD") {
-			lines = append(lines, fields[0]+" "+fields[1]+" "+fields[len(fields)-2])
-		}
-	}
-	slices.Sort(lines)
-	return lines
 }

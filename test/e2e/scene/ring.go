@@ -230,3 +230,31 @@ func (r *Ring) NoLeftovers(ctx context.Context, keep func(string) bool) error {
 		return nil
 	})
 }
+
+// Sees waits until what a node sees of the ring is as wanted: gossip takes a moment to tell everybody of a change. The members are sorted, each
+// "STATE ADDRESS HOSTID" as nodetool status has them.
+func (r *Ring) Sees(ctx context.Context, node string, wanted func(members []string) bool) error {
+	return r.poll(ctx, reaction, "node "+node+" sees the ring as wanted", func(ctx context.Context) error {
+		out, err := r.Run(ctx, node, "nodetool", "status")
+		if err != nil {
+			return err
+		}
+		if members := statusLines(out); !wanted(members) {
+			return fmt.Errorf("it sees %q", members)
+		}
+		return nil
+	})
+}
+
+// statusLines are the nodes in what nodetool status prints, each "STATE ADDRESS HOSTID".
+func statusLines(out string) []string {
+	var lines []string
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) > 4 && len(fields[0]) == 2 && strings.ContainsAny(fields[0][:1], "UD") {
+			lines = append(lines, fields[0]+" "+fields[1]+" "+fields[len(fields)-2])
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
