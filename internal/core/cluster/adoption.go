@@ -31,8 +31,7 @@ func adoption(p *pass) result {
 	for _, name := range names {
 		tickets[name] = facts.Ticket{HostID: p.Nodes[name].Agent.HostID}
 	}
-	p.putLedger(true, "all disks are there", func(l *facts.Ledger) {
-		l.Steps++
+	p.open(facts.StepAdoptRing, facts.StageFormed, "all disks are there", func(l *facts.Ledger) {
 		l.Formed = datacentersOf(p.wanted)
 		l.Members = map[string]string{}
 		for name, t := range tickets {
@@ -40,10 +39,7 @@ func adoption(p *pass) result {
 		}
 		l.TrafficAllowed = true
 		l.Adopted = p.Cluster.Spec.Volumes.Adopt
-		l.Step = &facts.OpenStep{
-			ID: p.stepID(l.Steps), Kind: facts.StepAdoptRing, Stage: facts.StageFormed, Generation: p.Cluster.Generation,
-			OpenedAt: p.now, StageSince: p.now, Datacenters: l.Formed, Tickets: tickets,
-		}
+		l.Step.Datacenters, l.Step.Tickets = l.Formed, tickets
 	})
 	p.event(corev1.EventTypeNormal, "AdoptingRing", "%s of the cluster with uid %s are taken over", plural(len(tickets), "disk"), p.Cluster.Spec.Volumes.Adopt)
 	return act("%s are taken over", plural(len(tickets), "disk"))

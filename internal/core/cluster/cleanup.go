@@ -44,12 +44,8 @@ func cleanup(p *pass) result {
 
 // openOperations writes a step down in which nodes carry out operations, and begins it.
 func (p *pass) openOperations(kind facts.StepKind, stage facts.Stage, names []string, words string) result {
-	p.putLedger(true, string(kind), func(l *facts.Ledger) {
-		l.Steps++
-		l.Step = &facts.OpenStep{
-			ID: p.stepID(l.Steps), Kind: kind, Stage: stage, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
-			Tickets: map[string]facts.Ticket{},
-		}
+	p.open(kind, stage, string(kind), func(l *facts.Ledger) {
+		l.Step.Tickets = map[string]facts.Ticket{}
 		for _, name := range names {
 			l.Step.Tickets[name] = facts.Ticket{}
 		}
@@ -86,10 +82,7 @@ func (p *pass) cleanUp(s *facts.OpenStep) result {
 	o := p.operate(s, "cleanup", names, v1alpha1.OperationCleanup, nil)
 	p.describe(s, len(o.finished), "%s drop what they no longer own: %s", plural(len(names), "node"), list(o.waiting, 3))
 	if len(o.finished) < len(names) {
-		if o.writes > 0 {
-			return act("%s drop what they no longer own", plural(o.writes, "node"))
-		}
-		return wait("waiting for %s", list(o.waiting, 3))
+		return ifWritten(o, "%s drop what they no longer own", plural(o.writes, "node"))
 	}
 	if p.clearOperations(names) {
 		return act("the operations are over")
@@ -97,7 +90,11 @@ func (p *pass) cleanUp(s *facts.OpenStep) result {
 	p.putLedger(false, "they have dropped what they no longer own", func(l *facts.Ledger) {
 		l.Cleanup = slices.DeleteFunc(l.Cleanup, func(name string) bool { return slices.Contains(names, name) })
 	})
-	p.closeStep(s, v1alpha1.StepSucceeded, plural(len(names), "node"))
+	if len(names) == 0 {
+		p.closeStep(s, false, v1alpha1.StepWithdrawn, "every node was down")
+		return done()
+	}
+	p.closeStep(s, false, v1alpha1.StepSucceeded, plural(len(names), "node"))
 	return done()
 }
 

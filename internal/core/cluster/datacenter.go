@@ -32,7 +32,7 @@ func datacenters(p *pass) result {
 	if p.preparing() {
 		return wait("the nodes are being prepared")
 	}
-	tickets, err := p.datacenterTickets(dc, membersOf(p.anyView()))
+	tickets, err := chooseTokens([]tokens.Formation{p.formationOf(dc)}, p.anyView().Nodes())
 	if err != nil {
 		p.stall(v1alpha1.ReasonInvalidSpec, "tokens of datacenter %s cannot be chosen: %s", dc.Name, err)
 		return stuck("no tokens")
@@ -104,27 +104,10 @@ func (p *pass) judgeDatacenter(dc *v1alpha1.Datacenter, keyspaces []ring.Keyspac
 	return out
 }
 
-func (p *pass) datacenterTickets(dc *v1alpha1.Datacenter, members []ring.Node) (map[string]facts.Ticket, error) {
-	nodes, err := tokens.Form([]tokens.Formation{p.formationOf(dc)}, members)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]facts.Ticket, len(nodes))
-	for _, n := range nodes {
-		out[n.ID] = facts.Ticket{Tokens: formatTokens(n.Tokens)}
-	}
-	return out, nil
-}
-
 func (p *pass) openDatacenter(dc *v1alpha1.Datacenter, names []string, tickets map[string]facts.Ticket) {
-	var step *facts.OpenStep
-	p.putLedger(true, "datacenter "+dc.Name+" is added", func(l *facts.Ledger) {
-		l.Steps++
-		step = &facts.OpenStep{
-			ID: p.stepID(l.Steps), Kind: facts.StepAddDatacenter, Stage: facts.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
-			Datacenters: []string{dc.Name}, Tickets: tickets, Seeds: p.chooseSeeds(slices.Concat(sortedKeys(l.Members), names), p.presentSeeds()),
-		}
-		l.Step = step
+	step := p.open(facts.StepAddDatacenter, facts.StageTickets, "datacenter "+dc.Name+" is added", func(l *facts.Ledger) {
+		l.Step.Datacenters, l.Step.Tickets, l.Step.Extension = []string{dc.Name}, tickets, p.extension(dc)
+		l.Step.Seeds = p.chooseSeeds(slices.Concat(sortedKeys(l.Members), names), p.presentSeeds())
 	})
 	for _, name := range names {
 		p.issueTicket(step, p.Nodes[name])
@@ -133,146 +116,110 @@ func (p *pass) openDatacenter(dc *v1alpha1.Datacenter, names []string, tickets m
 	p.event(corev1.EventTypeNormal, "AddingDatacenter", "%s of datacenter %s join at once", plural(len(names), "node"), dc.Name)
 }
 
-// addDatacenter continues the addition of a datacenter.
-func (p *pass) addDatacenter(s *facts.OpenStep) result {
-	switch s.Stage {
-	case facts.StageTickets:
-		return p.awaitRing(s)
-	case facts.StageFormed:
-		return p.recordMembers(s)
-	case facts.StageKeyspaces:
-		return p.extendSystemKeyspaces(s)
-	case facts.StageExtend:
-		return p.extendKeyspaces(s)
-	case facts.StageRebuild:
-		return p.rebuild(s)
-	case facts.StageOperations:
-		return p.repairExtended(s)
-	case facts.StageOpen:
-		return p.letClientsIn(s)
-	default:
-		return p.unknownStage(s)
+// extension is what a datacenter gets by the spec as it is now; nil if the spec does not describe it, or nothing that it could be rebuilt from.
+func (p *pass) extension(dc *v1alpha1.Datacenter) *facts.Extension {
+	if dc == nil {
+		return nil
 	}
+	from := p.source(dc)
+	if from == nil {
+		return nil
+	}
+	out := &facts.Extension{Datacenter: render.DatacenterRingName(dc), Source: render.DatacenterRingName(from), Replicas: dc.ReplicationFactor}
+	if dc.Extend != nil {
+		out.Keyspaces = slices.Sorted(slices.Values(dc.Extend.Keyspaces))
+	}
+	return out
 }
 
 // extendSystemKeyspaces gives the system keyspaces replicas in the datacenter.
 func (p *pass) extendSystemKeyspaces(s *facts.OpenStep) result {
-	dc := p.describes(s.Datacenters[0])
-	if dc == nil {
-		return p.goneFromSpec(s)
+	x := s.Extension
+	if x == nil {
+		return p.extendAgain(s)
 	}
 	next := facts.StageExtend
-	if len(extendedKeyspaces(dc)) == 0 {
+	if len(x.Keyspaces) == 0 {
 		next = facts.StageRebuild
 	}
-	return p.alter(s, "system-keyspaces", v1alpha1.OperationAlterSystemKeyspaces, &v1alpha1.OperationArguments{Replication: p.wantedSystemReplication()}, next)
+	replication := p.systemReplication()
+	replication[x.Datacenter] = replicasOf(s)
+	return p.alter(s, p.membersOutside(s), alteration{
+		purpose: "system-keyspaces", kind: v1alpha1.OperationAlterSystemKeyspaces, arguments: &v1alpha1.OperationArguments{Replication: replication},
+		next: next, words: "extends the system keyspaces to datacenter " + s.Datacenters[0],
+	})
+}
+
+// extendAgain decides once more what the datacenter gets: the ledger in which it was written was lost.
+func (p *pass) extendAgain(s *facts.OpenStep) result {
+	x := p.extension(p.describes(s.Datacenters[0]))
+	if x == nil {
+		p.describe(s, 0, "datacenter %s is being added", s.Datacenters[0])
+		return wait("until the spec has datacenter %s, and one that it can be rebuilt from, again", s.Datacenters[0])
+	}
+	p.putLedger(true, "what the datacenter gets", func(l *facts.Ledger) { l.Step.Extension = x })
+	return act("what datacenter %s gets is decided again: its ledger was lost", s.Datacenters[0])
 }
 
 // extendKeyspaces gives those of the user that are to come to the datacenter replicas there.
 func (p *pass) extendKeyspaces(s *facts.OpenStep) result {
-	dc := p.describes(s.Datacenters[0])
-	if dc == nil {
-		return p.goneFromSpec(s)
-	}
 	arguments := &v1alpha1.OperationArguments{}
-	for _, keyspace := range extendedKeyspaces(dc) {
+	for _, keyspace := range s.Extension.Keyspaces {
 		arguments.KeyspaceReplication = append(arguments.KeyspaceReplication, v1alpha1.KeyspaceReplication{
-			Keyspace: keyspace, Replication: map[string]int32{render.DatacenterRingName(dc): min(dc.ReplicationFactor, int32(len(s.Wave())))}, //nolint:gosec // at most thousands
+			Keyspace: keyspace, Replication: map[string]int32{s.Extension.Datacenter: replicasOf(s)},
 		})
 	}
-	return p.alter(s, "keyspaces", v1alpha1.OperationAlterKeyspaces, arguments, facts.StageRebuild)
+	return p.alter(s, p.membersOutside(s), alteration{
+		purpose: "keyspaces", kind: v1alpha1.OperationAlterKeyspaces, arguments: arguments,
+		next: facts.StageRebuild, words: "extends keyspaces to datacenter " + s.Datacenters[0],
+	})
 }
 
-// alter has one member outside of the datacenter alter keyspaces, and goes on to the next stage.
-func (p *pass) alter(s *facts.OpenStep, purpose string, kind v1alpha1.OperationType, arguments *v1alpha1.OperationArguments, next facts.Stage) result {
-	name := p.sourceNode(s)
-	if name == "" {
-		return wait("for a node outside of the datacenter that can be administered")
-	}
-	o := p.operate(s, purpose, []string{name}, kind, arguments)
-	p.describe(s, 0, "node %s extends keyspaces to datacenter %s: %s", name, s.Datacenters[0], list(o.waiting, 1))
-	if len(o.finished) == 0 {
-		return ifWritten(o, "node %s extends keyspaces to datacenter %s", name, s.Datacenters[0])
-	}
-	if p.clearOperations([]string{name}) {
-		return act("node %s has extended keyspaces", name)
-	}
-	p.putLedger(false, "keyspaces are extended", func(l *facts.Ledger) { advance(l.Step, next, p.now) })
-	return act("keyspaces are extended to datacenter %s", s.Datacenters[0])
+// replicasOf is how many replicas a keyspace gets in the datacenter that a step adds: never more than it has nodes.
+func replicasOf(s *facts.OpenStep) int32 {
+	return min(s.Extension.Replicas, int32(len(s.Wave()))) //nolint:gosec // at most thousands
 }
 
-func extendedKeyspaces(dc *v1alpha1.Datacenter) []string {
-	if dc.Extend == nil {
-		return nil
-	}
-	return slices.Sorted(slices.Values(dc.Extend.Keyspaces))
-}
-
-// sourceNode is a member outside of the datacenter that is being added: the one that has an operation of the step already, else the first that is up.
-func (p *pass) sourceNode(s *facts.OpenStep) string {
-	outside := slices.DeleteFunc(sortedKeys(p.Ledger.Members), func(name string) bool { return slices.Contains(s.Datacenters, p.datacenterOf(name)) })
-	for _, name := range outside {
-		if n := p.Nodes[name]; recordOf(n) != nil && n.Record.Spec.Operation != nil && stepOfIntent(n.Record.Spec.Operation.ID) == s.ID {
-			return name
-		}
-	}
-	if up := p.upAmong(outside); len(up) > 0 {
-		return up[0]
-	}
-	return ""
+// membersOutside are the members outside of the datacenter that is being added.
+func (p *pass) membersOutside(s *facts.OpenStep) []string {
+	return slices.DeleteFunc(sortedKeys(p.Ledger.Members), func(name string) bool { return slices.Contains(s.Datacenters, p.datacenterOf(name)) })
 }
 
 // rebuild has each node of the datacenter copy what it is to hold: one node of each rack at a time.
 func (p *pass) rebuild(s *facts.OpenStep) result {
-	dc := p.describes(s.Datacenters[0])
-	if dc == nil || p.source(dc) == nil {
-		return p.goneFromSpec(s)
+	arguments := &v1alpha1.OperationArguments{SourceDatacenter: s.Extension.Source}
+	words := "datacenter " + s.Datacenters[0] + " is rebuilt"
+	if r, over := p.inTurn(s, "rebuild", p.rows(s.Wave()), v1alpha1.OperationRebuild, arguments, words); !over {
+		return r
 	}
-	arguments := &v1alpha1.OperationArguments{SourceDatacenter: render.DatacenterRingName(p.source(dc))}
-	return p.onRowsOfRacks(s, "rebuild", v1alpha1.OperationRebuild, arguments, func() {
-		p.putLedger(false, "its nodes are rebuilt", func(l *facts.Ledger) { advance(l.Step, facts.StageOperations, p.now); l.Step.Tries = nil })
-	})
+	p.putLedger(false, words, func(l *facts.Ledger) { advance(l.Step, facts.StageOperations, p.now) })
+	return act("%s", words)
 }
 
 // repairExtended repairs what was extended, one node of each rack at a time: writes that were lost while the nodes were rebuilt come to them before clients do.
 func (p *pass) repairExtended(s *facts.OpenStep) result {
-	dc := p.describes(s.Datacenters[0])
-	if dc == nil {
-		return p.goneFromSpec(s)
+	arguments := &v1alpha1.OperationArguments{Keyspaces: slices.Concat(s.Extension.Keyspaces, distributedSystemKeyspaces), Full: true}
+	words := "what was extended to datacenter " + s.Datacenters[0] + " is repaired"
+	if r, over := p.inTurn(s, "repair", p.rows(s.Wave()), v1alpha1.OperationRepair, arguments, words); !over {
+		return r
 	}
-	arguments := &v1alpha1.OperationArguments{Keyspaces: slices.Concat(extendedKeyspaces(dc), distributedSystemKeyspaces), Full: true}
-	return p.onRowsOfRacks(s, "repair", v1alpha1.OperationRepair, arguments, func() {
-		p.putLedger(false, "what was extended is repaired", func(l *facts.Ledger) {
-			l.Replication = p.usedReplication()
-			advance(l.Step, facts.StageOpen, p.now)
-		})
+	p.putLedger(false, words, func(l *facts.Ledger) {
+		l.Replication = p.usedReplication()
+		advance(l.Step, facts.StageOpen, p.now)
 	})
+	return act("%s", words)
 }
 
-// onRowsOfRacks has the nodes of a step carry out an operation, one node of each rack at a time.
-func (p *pass) onRowsOfRacks(s *facts.OpenStep, purpose string, kind v1alpha1.OperationType, arguments *v1alpha1.OperationArguments, then func()) result {
-	finished := 0
-	for _, row := range p.rows(s.Wave()) {
-		o := p.operate(s, purpose, row, kind, arguments)
-		finished += len(o.finished)
-		if len(o.finished) < len(row) {
-			p.describe(s, finished, "%s of datacenter %s: %s", kind, s.Datacenters[0], list(o.waiting, 3))
-			return ifWritten(o, "%s on %s", kind, list(row, 3))
-		}
-	}
-	p.describe(s, finished, "%s of datacenter %s is over", kind, s.Datacenters[0])
-	then()
-	return act("%s of datacenter %s is over", kind, s.Datacenters[0])
-}
-
-// rows divide nodes into groups that have at most one node of each rack.
+// rows divide nodes into groups that have at most one node of each rack. A node of which nobody knows the rack just now, since its record is being made again, is
+// in a group of its own, the last: nothing is over without it.
 func (p *pass) rows(names []string) [][]string {
-	var out [][]string
+	var out, unknown [][]string
 	at := map[[2]string]int{}
 	for _, name := range names {
 		record := recordOf(p.Nodes[name])
 		if record == nil {
-			continue // it is being made again
+			unknown = append(unknown, []string{name})
+			continue
 		}
 		rack := [2]string{record.Spec.Datacenter, record.Spec.Rack}
 		if at[rack] == len(out) {
@@ -281,11 +228,5 @@ func (p *pass) rows(names []string) [][]string {
 		out[at[rack]] = append(out[at[rack]], name)
 		at[rack]++
 	}
-	return out
-}
-
-// goneFromSpec is said of a step whose datacenter, or its source, the spec no longer has.
-func (p *pass) goneFromSpec(s *facts.OpenStep) result {
-	p.describe(s, 0, "datacenter %s is being added", s.Datacenters[0])
-	return wait("until the spec has datacenter %s, and the one it is rebuilt from, again", s.Datacenters[0])
+	return append(out, unknown...)
 }

@@ -34,18 +34,17 @@ func formation(p *pass) result {
 	if refusals := guard.Check(p.Snapshot, names, guard.Formation...); len(refusals) > 0 {
 		return p.refused("FormRing", refusals)
 	}
-	tickets, err := p.formationTickets()
+	var formations []tokens.Formation
+	for i := range p.Cluster.Spec.Datacenters {
+		formations = append(formations, p.formationOf(&p.Cluster.Spec.Datacenters[i]))
+	}
+	tickets, err := chooseTokens(formations, nil)
 	if err != nil {
 		p.stall(v1alpha1.ReasonInvalidSpec, "tokens cannot be chosen: %s", err)
 		return stuck("no tokens")
 	}
-	open := &facts.OpenStep{
-		ID: p.stepID(p.Ledger.Steps + 1), Kind: facts.StepFormRing, Stage: facts.StageTickets, Generation: p.Cluster.Generation,
-		OpenedAt: p.now, StageSince: p.now, Datacenters: datacentersOf(p.wanted), Tickets: tickets, Seeds: p.chooseSeeds(names, nil),
-	}
-	p.putLedger(true, "all tickets at once", func(l *facts.Ledger) {
-		l.Steps++
-		l.Step = open
+	open := p.open(facts.StepFormRing, facts.StageTickets, "all tickets at once", func(l *facts.Ledger) {
+		l.Step.Datacenters, l.Step.Tickets, l.Step.Seeds = datacentersOf(p.wanted), tickets, p.chooseSeeds(names, nil)
 		l.Replication = p.replication()
 	})
 	p.plan.Seeds = nil
@@ -83,13 +82,9 @@ func (p *pass) refused(step string, refusals []guard.Refusal) result {
 	return wait("%s", first.Message)
 }
 
-// formationTickets chooses the tokens of all initial nodes.
-func (p *pass) formationTickets() (map[string]facts.Ticket, error) {
-	var formations []tokens.Formation
-	for i := range p.Cluster.Spec.Datacenters {
-		formations = append(formations, p.formationOf(&p.Cluster.Spec.Datacenters[i]))
-	}
-	nodes, err := tokens.Form(formations, nil)
+// chooseTokens for all nodes of datacenters that are formed beside the members that the ring has already.
+func chooseTokens(formations []tokens.Formation, members []ring.Node) (map[string]facts.Ticket, error) {
+	nodes, err := tokens.Form(formations, members)
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +130,7 @@ func formatTokens(in []ring.Token) []string {
 // usedReplication is how much of the replicationFactor of each datacenter of the ring is made use of: what it was made for, and what its members allow since. A
 // factor that was only written down can be taken back.
 func (p *pass) usedReplication() map[string]int32 {
-	members := map[string]int32{}
-	for name := range p.Ledger.Members {
-		members[p.datacenterOf(name)]++
-	}
+	members := p.membersByDatacenter()
 	out := p.replication()
 	maps.DeleteFunc(out, func(dc string, _ int32) bool { return !p.Ledger.IsFormed(dc) })
 	for dc, factor := range out {

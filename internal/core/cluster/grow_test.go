@@ -330,3 +330,158 @@ func TestALostLedgerDoesNotEndWhatWasBegun(t *testing.T) {
 		})
 	}
 }
+
+// until makes passes until the open step says so.
+func (w *world) until(done func(*facts.OpenStep) bool) {
+	w.t.Helper()
+	for range 100 {
+		if s := w.snapshot.Ledger.Step; s != nil && done(s) {
+			return
+		}
+		w.pass()
+	}
+	w.t.Fatalf("the step did not come, the last is %+v", w.snapshot.Ledger.Step)
+}
+
+func inRebuild(s *facts.OpenStep) bool { return s.Stage == facts.StageRebuild }
+
+// A node whose record is away counts as one that is not rebuilt: its datacenter is not opened without it.
+func TestNoNodeOfADatacenterIsForgottenWhileItsRecordIsAway(t *testing.T) {
+	const lost = "orders-dc2-r2-0"
+	w := formed(t)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+	w.until(inRebuild)
+	n := w.snapshot.Nodes[lost]
+	record := n.Record
+	for range 5 {
+		n.Record = nil
+		for _, write := range Next(w.snapshot, w.now).Writes { // of which the creation of the record is late
+			if write.Object == nil || write.Object.GetName() != lost {
+				w.do(write)
+			}
+		}
+		w.agents()
+	}
+	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageRebuild {
+		t.Fatalf("goes on without node %s: %+v", lost, s)
+	}
+	n.Record = record
+	w.settle()
+	w.wantOpen()
+}
+
+// A join that is given up is given up to its end, although the user wants the node again meanwhile: its ticket is worth nothing any more. Then it joins by another.
+func TestAJoinThatIsWantedAgainBeginsAnew(t *testing.T) {
+	const newcomer = "orders-dc1-r1-1"
+	size := func(n int32) func(*v1alpha1.CassandraClusterSpec) {
+		return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(n) }
+	}
+	w := formed(t)
+	w.late[newcomer], w.lateDisk = true, v1alpha1.DiskEmpty
+	w.change(size(2))
+	w.settle()
+	first := w.snapshot.Ledger.Step.ID
+	w.absent[newcomer] = true
+	w.agents()
+	w.change(size(1))
+	w.pass()
+	if j := w.snapshot.Nodes[newcomer].Record.Spec.Join; j == nil || j.Withdraw == nil {
+		t.Fatalf("ticket %+v is not taken back", j)
+	}
+	w.change(size(2))
+	clear(w.absent)
+	clear(w.late)
+	w.agents()
+	w.settle()
+	w.wantOpen()
+	if l := w.snapshot.Ledger; l.Members[newcomer] == "" || l.Steps < 3 {
+		t.Errorf("after step %s: %s", first, ledgerInWords(l))
+	}
+}
+
+// The record of a node that is not wanted any more is not made again. Without a pod its ticket is nowhere, and the step is over.
+func TestAJoinWhoseRecordIsGoneIsGivenUp(t *testing.T) {
+	const newcomer = "orders-dc1-r1-1"
+	for name, pod := range map[string]bool{"with its pod": true, "without a pod": false} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.late[newcomer] = true
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+			w.settle()
+			n := w.snapshot.Nodes[newcomer]
+			n.Record = nil
+			if !pod {
+				n.Pod, n.Agent = nil, nil
+			}
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) })
+			plan := w.settle()
+			if over := w.snapshot.Ledger.Step == nil; over == pod {
+				t.Errorf("the step is over: %v\n%s", over, plan)
+			}
+			if pod && !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_pod_of_a_join_that_is_given_up_is_gone" }) {
+				t.Errorf("nobody says what is waited for:\n%s", plan)
+			}
+		})
+	}
+}
+
+// What a datacenter gets is decided when it is added: an edit on the way neither opens it without a repair nor copies from elsewhere.
+func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
+	for name, edit := range map[string]func(*v1alpha1.CassandraClusterSpec){
+		"other keyspaces": func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Extend.Keyspaces = nil },
+		"no extension":    func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Extend = nil },
+		"another factor":  func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].ReplicationFactor = 5 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+			w.change(func(s *v1alpha1.CassandraClusterSpec) {
+				dc := added("dc2", 1, 1)
+				dc.Extend.Keyspaces = []string{"shop"}
+				s.Datacenters = append(s.Datacenters, dc)
+			})
+			w.until(inRebuild)
+			w.change(edit)
+			repaired := 0
+			for range 50 {
+				plan := w.pass()
+				for _, write := range plan.Writes {
+					n, ok := write.Object.(*v1alpha1.CassandraNode)
+					if ok && n.Spec.Operation != nil && n.Spec.Operation.Type == v1alpha1.OperationRepair && slices.Contains(n.Spec.Operation.Arguments.Keyspaces, "shop") {
+						repaired++
+					}
+				}
+				if plan.Idle() {
+					break
+				}
+			}
+			w.wantOpen()
+			if repaired != 2 {
+				t.Errorf("shop is repaired on %d nodes, want 2", repaired)
+			}
+		})
+	}
+}
+
+// A step whose operation waits for a node that is down says so, and which node it is.
+func TestWhoKeepsAnOperationWaitingIsSaid(t *testing.T) {
+	w := formed(t)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+	w.until(func(s *facts.OpenStep) bool { return s.Stage == facts.StageKeyspaces })
+	lost := w.snapshot.Ledger.Step.Wave()[1]
+	w.absent[lost] = true
+	w.agents()
+	plan := w.settle()
+	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageRebuild {
+		t.Fatalf("goes on without node %s: %+v", lost, s)
+	}
+	if !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Step == string(facts.StepAddDatacenter) && b.Guard == "the_node_is_up" && slices.Equal(b.Nodes, []string{lost})
+	}) {
+		t.Errorf("nobody says that node %s is waited for:\n%s", lost, plan)
+	}
+	delete(w.absent, lost)
+	w.agents()
+	w.settle()
+	w.wantOpen()
+}

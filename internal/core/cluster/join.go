@@ -45,7 +45,7 @@ func join(p *pass) result {
 		return wait("the nodes are being prepared")
 	}
 	view := p.anyView()
-	members, keyspaces := membersOf(view), keyspacesOf(view)
+	members, keyspaces := view.Nodes(), keyspacesOf(view)
 	joiner, err := p.joiner(*next.node, members)
 	if err != nil {
 		p.stall(v1alpha1.ReasonInvalidSpec, "tokens of node %s cannot be chosen: %s", next.node.Name, err)
@@ -65,7 +65,7 @@ func join(p *pass) result {
 func (p *pass) joinWithoutStep(newcomers []render.Wanted) *facts.OpenStep {
 	for _, w := range newcomers {
 		n := p.Nodes[w.Name]
-		if recordOf(n) != nil && n.Record.Spec.Join != nil && n.Record.Spec.Join.Mode == v1alpha1.JoinBootstrap && !gaveBack(n) {
+		if recordOf(n) != nil && n.Record.Spec.Join != nil && n.Record.Spec.Join.Mode == v1alpha1.JoinBootstrap && n.Record.Spec.Join.Withdraw == nil {
 			return p.joinOf(n)
 		}
 	}
@@ -149,30 +149,9 @@ func (p *pass) anyView() *facts.Ring {
 	return nil
 }
 
-// membersOf a view, by host id.
-func membersOf(view *facts.Ring) []ring.Node {
-	var out []ring.Node
-	for _, e := range view.Endpoints {
-		if !e.Member() {
-			continue
-		}
-		n := ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack}
-		for _, t := range e.Tokens {
-			n.Tokens = append(n.Tokens, ring.Token(t))
-		}
-		out = append(out, n)
-	}
-	return out
-}
-
 // keyspacesOf a view. One whose replication cannot be read is left out: it is a strategy of somebody's own, of which nothing can be said.
 func keyspacesOf(view *facts.Ring) []ring.Keyspace {
-	var out []ring.Keyspace
-	for _, name := range sortedKeys(view.Keyspaces) {
-		if replication, err := ring.ParseReplication(view.Keyspaces[name]); err == nil {
-			out = append(out, ring.Keyspace{Name: name, Replication: replication})
-		}
-	}
+	out, _ := view.Replicated()
 	return out
 }
 
@@ -252,14 +231,8 @@ func (p *pass) openBudgets() []string {
 
 // openJoin writes the step down and issues the ticket.
 func (p *pass) openJoin(w render.Wanted, joiner ring.Node) {
-	var step *facts.OpenStep
-	p.putLedger(true, "node "+w.Name+" is to join", func(l *facts.Ledger) {
-		l.Steps++
-		step = &facts.OpenStep{
-			ID: p.stepID(l.Steps), Kind: facts.StepJoinNode, Stage: facts.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
-			Datacenters: []string{w.Datacenter}, Tickets: map[string]facts.Ticket{w.Name: {Tokens: formatTokens(joiner.Tokens)}},
-		}
-		l.Step = step
+	step := p.open(facts.StepJoinNode, facts.StageTickets, "node "+w.Name+" is to join", func(l *facts.Ledger) {
+		l.Step.Datacenters, l.Step.Tickets = []string{w.Datacenter}, map[string]facts.Ticket{w.Name: {Tokens: formatTokens(joiner.Tokens)}}
 	})
 	p.issueTicket(step, p.Nodes[w.Name])
 	p.describe(step, 0, "node %s joins", w.Name)
@@ -271,14 +244,13 @@ const sameShare = 1e-9
 
 // shrunk are the members, by name, that hold less of any keyspace once a node has joined.
 func (p *pass) shrunk(view *facts.Ring, hostID string) []string {
-	all, keyspaces := membersOf(view), keyspacesOf(view)
-	after, err := ring.New(all)
+	after, err := ring.New(view.Nodes())
 	if err != nil {
 		return sortedKeys(p.Ledger.Members) // which of them, nobody can say
 	}
 	before := after.Without(hostID)
 	less := map[string]bool{}
-	for _, k := range keyspaces {
+	for _, k := range keyspacesOf(view) {
 		then := before.EffectiveShares(k.Replication)
 		for id, share := range after.EffectiveShares(k.Replication) {
 			if id != hostID && math.Abs(share-then[id]) > sameShare {

@@ -4,11 +4,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -16,15 +14,16 @@ import (
 func (p *pass) joinNode(s *facts.OpenStep) result {
 	name := sortedKeys(s.Tickets)[0]
 	n := p.Nodes[name]
-	if recordOf(n) == nil || n.Record.DeletionTimestamp != nil {
+	switch {
+	case recordOf(n) == nil && !p.wants(name) && s.Stage == facts.StageTickets:
+		return p.giveUpWithoutRecord(s, name)
+	case recordOf(n) == nil || n.Record.DeletionTimestamp != nil:
 		p.describe(s, 0, "node %s joins", name)
 		return wait("waiting for the record of %s, which is made again", name)
-	}
-	if s.Stage == facts.StageOpen {
+	case s.Stage == facts.StageOpen:
 		return p.endJoin(s, n)
-	}
-	if !p.wants(name) && !p.joined(n) {
-		return p.giveUpJoin(s, n)
+	case !p.joined(n) && (!p.wants(name) || n.Record.Spec.Join != nil && n.Record.Spec.Join.Withdraw != nil):
+		return p.giveUpJoin(s, n) // to its end, even if the node is wanted again: a ticket that was taken back has no effect
 	}
 	if n.Record.Spec.Join == nil && n.Record.Spec.Member == nil {
 		p.issueTicket(s, n)
@@ -68,17 +67,8 @@ func (p *pass) endJoin(s *facts.OpenStep, n *facts.Node) result {
 		p.describe(s, 1, "node %s has joined", n.Name)
 		return act("node %s becomes a member by its record", n.Name)
 	}
-	p.closeStep(s, v1alpha1.StepSucceeded, "node "+n.Name)
+	p.closeStep(s, false, v1alpha1.StepSucceeded, "node "+n.Name)
 	return done()
-}
-
-// closeStep writes down that a step is over.
-func (p *pass) closeStep(s *facts.OpenStep, came v1alpha1.StepResult, message string) {
-	p.plan.Current = nil
-	p.putLedger(false, "the step is done", func(l *facts.Ledger) { l.Step = nil })
-	p.plan.Finished = append(p.plan.Finished, v1alpha1.StepRecord{
-		Step: string(s.Kind), Result: came, Message: message, StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),
-	})
 }
 
 // wants says that the spec describes a node. One that is refused says nothing.
@@ -101,12 +91,24 @@ func (p *pass) giveUpJoin(s *facts.OpenStep, n *facts.Node) result {
 		}
 		return wait("waiting for node %s to acknowledge that its ticket is withdrawn", n.Name)
 	}
-	p.putLedger(true, why, func(l *facts.Ledger) { l.Step = nil })
-	p.plan.Finished = append(p.plan.Finished, v1alpha1.StepRecord{
-		Step: string(s.Kind), Result: v1alpha1.StepWithdrawn, Message: "node " + n.Name + ": " + why, StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),
-	})
-	p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s does not join: %s", n.Name, why)
-	return act("the join of %s is given up", n.Name)
+	return p.joinGivenUp(s, n.Name, why)
+}
+
+func (p *pass) joinGivenUp(s *facts.OpenStep, name, why string) result {
+	p.closeStep(s, true, v1alpha1.StepWithdrawn, "node "+name+": "+why)
+	p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s does not join: %s", name, why)
+	return act("the join of %s is given up", name)
+}
+
+// giveUpWithoutRecord gives up the join of a node whose record is gone and is not made again. Its ticket was in the record: without a pod nobody has it.
+func (p *pass) giveUpWithoutRecord(s *facts.OpenStep, name string) result {
+	if n := p.Nodes[name]; n == nil || n.Pod == nil {
+		return p.joinGivenUp(s, name, "the spec no longer has the node, and it has no record")
+	}
+	p.describe(s, 0, "the join of node %s is given up", name)
+	p.block(string(s.Kind), "the_pod_of_a_join_that_is_given_up_is_gone", []string{name},
+		"node %s has no record any more and the spec does not describe it, but its pod may go on with the join: delete the pod, or describe the node again", name)
+	return wait("until pod %s is deleted, or the spec has the node again", name)
 }
 
 // issueWithdrawn writes a ticket that has no effect.
@@ -117,33 +119,11 @@ func (p *pass) issueWithdrawn(s *facts.OpenStep, n *facts.Node, why string) {
 	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
 }
 
-// joinDoubts are the reasons why a node does not count as joined yet: it is NORMAL with the tokens of its ticket, and every member that lives sees it so, with
-// one schema.
+// joinDoubts are the reasons why a node does not count as joined yet: it is NORMAL with the tokens of its ticket, and every member that lives sees it so.
 func (p *pass) joinDoubts(s *facts.OpenStep, n *facts.Node) []string {
-	v := views{hostIDs: map[string]string{}}
-	own := p.ownView(&v, n.Name, s.Tickets[n.Name].Tokens)
-	if own == nil {
-		return v.doubts
-	}
-	if status := joinStatus(n, s); n.Record.Spec.Join != nil && (status == nil || status.FinishedAt == nil) {
+	v := p.viewsOf(s)
+	if status := joinStatus(n, s); len(v.normal) > 0 && n.Record.Spec.Join != nil && (status == nil || status.FinishedAt == nil) {
 		v.doubt(n.Name, n.Name, "%s has not reported that the join has finished", n.Name)
-	}
-	for _, name := range sortedKeys(p.Ledger.Members) {
-		agent := p.Nodes[name].CurrentAgent()
-		switch {
-		case name == n.Name:
-			continue
-		case agent == nil || agent.Ring == nil:
-			if e, known := own.ByHostID(p.Ledger.Members[name]); known && e.Live {
-				v.doubt(name, n.Name, "%s lives and does not say what it sees: %s", name, guard.WhyNoAnswer(p.Nodes[name]))
-			}
-			continue
-		case agent.Ring.SchemaVersion != own.SchemaVersion:
-			v.doubt(name, n.Name, "%s and %s have different schemas", name, n.Name)
-		case agent.Ring.Pending > 0:
-			v.doubt(name, n.Name, "%s sees %d ranges on their way to new owners", name, agent.Ring.Pending)
-		}
-		v.sees(name, agent.Ring, n.Name, own.HostID, s.Tickets[n.Name].Tokens)
 	}
 	return v.doubts
 }

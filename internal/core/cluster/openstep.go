@@ -42,29 +42,42 @@ func openStep(p *pass) result {
 
 // stage continues the stage that a step is in.
 func (p *pass) stage(s *facts.OpenStep) result {
-	switch s.Kind {
-	case facts.StepJoinNode:
-		return p.joinNode(s)
-	case facts.StepRaiseSystemKeyspaces:
-		return p.raiseSystemKeyspaces(s)
-	case facts.StepCleanup:
-		return p.cleanUp(s)
-	case facts.StepAddDatacenter:
-		return p.addDatacenter(s)
-	case facts.StepFormRing, facts.StepAdoptRing:
+	type stages = map[facts.Stage]func(*facts.OpenStep) result
+	ring := stages{facts.StageTickets: p.awaitRing, facts.StageFormed: p.recordMembers, facts.StageKeyspaces: p.setSystemKeyspaces, facts.StageOpen: p.letClientsIn}
+	kinds := map[facts.StepKind]stages{
+		facts.StepFormRing:             ring,
+		facts.StepAdoptRing:            ring,
+		facts.StepJoinNode:             {facts.StageTickets: p.joinNode, facts.StageOpen: p.joinNode},
+		facts.StepRaiseSystemKeyspaces: {facts.StageKeyspaces: p.raiseSystemKeyspaces, facts.StageOperations: p.repairSystemKeyspaces},
+		facts.StepCleanup:              {facts.StageOperations: p.cleanUp},
+		facts.StepAddDatacenter: {
+			facts.StageTickets: p.awaitRing, facts.StageFormed: p.recordMembers, facts.StageKeyspaces: p.extendSystemKeyspaces, facts.StageExtend: p.extendKeyspaces,
+			facts.StageRebuild: p.rebuild, facts.StageOperations: p.repairExtended, facts.StageOpen: p.letClientsIn,
+		},
 	}
-	switch s.Stage {
-	case facts.StageTickets:
-		return p.awaitRing(s)
-	case facts.StageFormed:
-		return p.recordMembers(s)
-	case facts.StageKeyspaces:
-		return p.setSystemKeyspaces(s)
-	case facts.StageOpen:
-		return p.letClientsIn(s)
-	default:
-		return p.unknownStage(s)
+	if do, known := kinds[s.Kind][s.Stage]; known {
+		return do(s)
 	}
+	return p.unknownStage(s)
+}
+
+// open writes a step down as begun, counts it, and returns it. The change adds to the ledger what belongs to its kind.
+func (p *pass) open(kind facts.StepKind, stage facts.Stage, why string, change func(*facts.Ledger)) *facts.OpenStep {
+	p.putLedger(true, why, func(l *facts.Ledger) {
+		l.Steps++
+		l.Step = &facts.OpenStep{ID: p.stepID(l.Steps), Kind: kind, Stage: stage, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now}
+		change(l)
+	})
+	return p.Ledger.Step
+}
+
+// closeStep writes down that a step is over, and how it came out.
+func (p *pass) closeStep(s *facts.OpenStep, live bool, came v1alpha1.StepResult, message string) {
+	p.plan.Current = nil
+	p.putLedger(live, "the step is over", func(l *facts.Ledger) { l.Step = nil })
+	p.plan.Finished = append(p.plan.Finished, v1alpha1.StepRecord{
+		Step: string(s.Kind), Result: came, Message: message, StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),
+	})
 }
 
 func (p *pass) unknownStage(s *facts.OpenStep) result {
@@ -121,7 +134,7 @@ func (p *pass) awaitRing(s *facts.OpenStep) result {
 }
 
 func advance(s *facts.OpenStep, to facts.Stage, now time.Time) {
-	s.Stage, s.StageSince, s.Attempt = to, now, 0
+	s.Stage, s.StageSince, s.Attempt, s.Tries = to, now, 0, nil
 }
 
 // withdrawLatecomers takes nodes out of the wave that did not come within the patience after all others had. Each is taken out with its agent's
@@ -277,7 +290,7 @@ func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
 		record.Spec.Operation = &v1alpha1.OperationIntent{
 			Intent:    v1alpha1.Intent{ID: id},
 			Type:      v1alpha1.OperationAlterSystemKeyspaces,
-			Arguments: &v1alpha1.OperationArguments{Replication: p.systemReplication(s)},
+			Arguments: &v1alpha1.OperationArguments{Replication: p.systemReplication()},
 		}
 		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "it sets the system keyspaces"})
 		return act("node %s sets the system keyspaces", n.Name)
@@ -322,25 +335,6 @@ func (p *pass) administrator(s *facts.OpenStep) *facts.Node {
 	return first
 }
 
-// systemReplication is how many replicas the system keyspaces get: in each datacenter as many as keyspaces of the user will have, with fewer nodes their
-// number.
-func (p *pass) systemReplication(s *facts.OpenStep) map[string]int32 {
-	nodes := map[string]int32{}
-	for _, name := range s.Wave() {
-		if n := p.Nodes[name]; n != nil && n.Record != nil {
-			nodes[n.Record.Spec.Datacenter]++
-		}
-	}
-	out := map[string]int32{}
-	for i := range p.Cluster.Spec.Datacenters {
-		dc := &p.Cluster.Spec.Datacenters[i]
-		if n := nodes[dc.Name]; n > 0 {
-			out[render.DatacenterRingName(dc)] = min(dc.ReplicationFactor, n)
-		}
-	}
-	return out
-}
-
 // letClientsIn opens every node for clients and closes the step.
 func (p *pass) letClientsIn(s *facts.OpenStep) result {
 	written := 0
@@ -362,15 +356,10 @@ func (p *pass) letClientsIn(s *facts.OpenStep) result {
 	if written > 0 {
 		return act("%s open for clients", plural(written, "node"))
 	}
-	p.putLedger(false, "the step is done", func(l *facts.Ledger) {
-		l.LeftBehind = append(l.LeftBehind, l.Step.Withdrawn...)
-		l.Step = nil
-	})
-	p.plan.Finished = append(p.plan.Finished, v1alpha1.StepRecord{
-		Step: string(s.Kind), Result: v1alpha1.StepSucceeded, Message: plural(len(s.Wave()), "node"),
-		StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),
-	})
-	switch nodes := plural(len(s.Wave()), "node"); s.Kind {
+	nodes := plural(len(s.Wave()), "node")
+	p.putLedger(false, "clients are let in", func(l *facts.Ledger) { l.LeftBehind = append(l.LeftBehind, s.Withdrawn...) })
+	p.closeStep(s, false, v1alpha1.StepSucceeded, nodes)
+	switch s.Kind {
 	case facts.StepAdoptRing:
 		p.event(corev1.EventTypeNormal, "RingAdopted", "%s start on their disks and are open to clients", nodes)
 	case facts.StepAddDatacenter:
@@ -378,5 +367,5 @@ func (p *pass) letClientsIn(s *facts.OpenStep) result {
 	default:
 		p.event(corev1.EventTypeNormal, "ClusterFormed", "%s serve clients", nodes)
 	}
-	return act("the step is done")
+	return done()
 }

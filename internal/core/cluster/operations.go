@@ -6,6 +6,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -39,6 +40,10 @@ func (p *pass) operate(s *facts.OpenStep, purpose string, names []string, kind v
 			o.waiting = append(o.waiting, name+": "+orElse(status.Message, string(status.Phase)))
 			p.block(string(s.Kind), "the_operation_succeeds", []string{name}, "%s on node %s: %s; it is tried again", kind, name, orElse(status.Message, string(status.Phase)))
 			p.tryAgain(s, n, status)
+		case n.CurrentAgent() == nil && (begun || intent != nil && intent.ID == id):
+			why := guard.WhyNoAnswer(n)
+			o.waiting = append(o.waiting, name+": "+why)
+			p.block(string(s.Kind), "the_node_is_up", []string{name}, "%s on node %s goes on when it is back: %s", kind, name, why)
 		case begun:
 			o.waiting = append(o.waiting, name+": "+orElse(status.Message, "begun"))
 		case intent == nil || intent.ID != id:
@@ -93,4 +98,78 @@ func (p *pass) upAmong(names []string) []string {
 		agent := p.Nodes[name].CurrentAgent()
 		return agent == nil || agent.Ring == nil || agent.Ring.Mode != facts.ModeNormal
 	})
+}
+
+// ifWritten says that operations were begun, or what is waited for.
+func ifWritten(o operated, format string, args ...any) result {
+	if o.writes > 0 {
+		return act(format, args...)
+	}
+	return wait("waiting for %s", list(o.waiting, 3))
+}
+
+// inTurn has rows of nodes carry out an operation, one row after the other, and says whether all have.
+func (p *pass) inTurn(s *facts.OpenStep, purpose string, rows [][]string, kind v1alpha1.OperationType, arguments *v1alpha1.OperationArguments, words string) (result, bool) {
+	finished := 0
+	for _, row := range rows {
+		o := p.operate(s, purpose, row, kind, arguments)
+		finished += len(o.finished)
+		if len(o.finished) < len(row) {
+			p.describe(s, finished, "%s: %s", words, list(o.waiting, 3))
+			return ifWritten(o, "%s: %s on %s", words, kind, list(row, 3)), false
+		}
+	}
+	p.describe(s, finished, "%s: all are done", words)
+	return done(), true
+}
+
+// inRows has one node in each row.
+func inRows(names []string) [][]string {
+	out := make([][]string, len(names))
+	for i, name := range names {
+		out[i] = []string{name}
+	}
+	return out
+}
+
+// alteration is a change of keyspaces, which one node makes for all.
+type alteration struct {
+	purpose   string
+	kind      v1alpha1.OperationType
+	arguments *v1alpha1.OperationArguments
+	// next is the stage that follows, and words say of the node what it does.
+	next  facts.Stage
+	words string
+}
+
+// alter has one of the nodes alter keyspaces, and goes on to the next stage: the node that has an operation of the step already, else the first that is up.
+func (p *pass) alter(s *facts.OpenStep, among []string, a alteration) result {
+	name := p.administered(s, among)
+	if name == "" {
+		p.describe(s, 0, "a node %s", a.words)
+		return wait("for a node that is up: it %s", a.words)
+	}
+	o := p.operate(s, a.purpose, []string{name}, a.kind, a.arguments)
+	p.describe(s, 0, "node %s %s: %s", name, a.words, list(o.waiting, 1))
+	if len(o.finished) == 0 {
+		return ifWritten(o, "node %s %s", name, a.words)
+	}
+	if p.clearOperations([]string{name}) {
+		return act("node %s is done: it %s", name, a.words)
+	}
+	p.putLedger(false, "a node "+a.words, func(l *facts.Ledger) { advance(l.Step, a.next, p.now) })
+	return act("node %s %s: done", name, a.words)
+}
+
+// administered is the node that has an operation of the step, else the first that is up; empty if none is.
+func (p *pass) administered(s *facts.OpenStep, among []string) string {
+	for _, name := range among {
+		if n := p.Nodes[name]; recordOf(n) != nil && n.Record.Spec.Operation != nil && stepOfIntent(n.Record.Spec.Operation.ID) == s.ID {
+			return name
+		}
+	}
+	if up := p.upAmong(among); len(up) > 0 {
+		return up[0]
+	}
+	return ""
 }

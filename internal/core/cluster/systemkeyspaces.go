@@ -22,7 +22,7 @@ func systemKeyspaces(p *pass) result {
 	if view == nil {
 		return wait("for a member that answers")
 	}
-	if !tooFew(view, p.wantedSystemReplication()) {
+	if !tooFew(view, p.systemReplication()) {
 		p.putLedger(false, "the system keyspaces have enough replicas", func(l *facts.Ledger) { l.SystemKeyspaces = false; l.Replication = p.usedReplication() })
 		return done()
 	}
@@ -52,18 +52,25 @@ func (p *pass) systemKeyspacesDue() bool {
 	return false
 }
 
-// wantedSystemReplication is how many replicas the system keyspaces are to have, by ring name of the datacenter.
-func (p *pass) wantedSystemReplication() map[string]int32 {
-	members := map[string]int32{}
-	for name := range p.Ledger.Members {
-		members[p.datacenterOf(name)]++
-	}
+// systemReplication is how many replicas the system keyspaces are to have, by ring name of the datacenter: as many as keyspaces of the user will have, with fewer
+// members their number.
+func (p *pass) systemReplication() map[string]int32 {
+	members := p.membersByDatacenter()
 	out := map[string]int32{}
 	for i := range p.Cluster.Spec.Datacenters {
 		dc := &p.Cluster.Spec.Datacenters[i]
 		if n := members[dc.Name]; n > 0 && p.Ledger.IsFormed(dc.Name) {
 			out[render.DatacenterRingName(dc)] = min(dc.ReplicationFactor, n)
 		}
+	}
+	return out
+}
+
+// membersByDatacenter counts the members of each datacenter.
+func (p *pass) membersByDatacenter() map[string]int32 {
+	out := map[string]int32{}
+	for name := range p.Ledger.Members {
+		out[p.datacenterOf(name)]++
 	}
 	return out
 }
@@ -88,44 +95,26 @@ func tooFew(view *facts.Ring, wanted map[string]int32) bool {
 	return false
 }
 
-// raiseSystemKeyspaces continues: one node alters them, then each member in turn is repaired for them, so that the new replicas hold what the old ones do.
+// raiseSystemKeyspaces has one member alter them.
 func (p *pass) raiseSystemKeyspaces(s *facts.OpenStep) result {
+	return p.alter(s, s.Wave(), alteration{
+		purpose: "keyspaces", kind: v1alpha1.OperationAlterSystemKeyspaces, arguments: &v1alpha1.OperationArguments{Replication: p.systemReplication()},
+		next: facts.StageOperations, words: "gives the system keyspaces more replicas",
+	})
+}
+
+// repairSystemKeyspaces repairs each member in turn, so that the new replicas hold what the old ones do.
+func (p *pass) repairSystemKeyspaces(s *facts.OpenStep) result {
 	names := s.Wave()
-	if s.Stage == facts.StageKeyspaces {
-		o := p.operate(s, "keyspaces", names[:1], v1alpha1.OperationAlterSystemKeyspaces, &v1alpha1.OperationArguments{Replication: p.wantedSystemReplication()})
-		p.describe(s, 0, "node %s gives the system keyspaces more replicas: %s", names[0], list(o.waiting, 1))
-		if len(o.finished) == 0 {
-			return ifWritten(o, "node %s gives the system keyspaces more replicas", names[0])
-		}
-		p.putLedger(false, "the system keyspaces have more replicas", func(l *facts.Ledger) {
-			advance(l.Step, facts.StageOperations, p.now)
-			l.Step.Tries = nil
-		})
-		return act("the system keyspaces have more replicas")
-	}
-	finished := 0
-	for _, name := range names {
-		o := p.operate(s, "repair", []string{name}, v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: distributedSystemKeyspaces, Full: true})
-		if len(o.finished) > 0 {
-			finished++
-			continue
-		}
-		p.describe(s, finished, "the system keyspaces are repaired: %s", list(o.waiting, 1))
-		return ifWritten(o, "node %s repairs the system keyspaces", name)
+	arguments := &v1alpha1.OperationArguments{Keyspaces: distributedSystemKeyspaces, Full: true}
+	if r, over := p.inTurn(s, "repair", inRows(names), v1alpha1.OperationRepair, arguments, "the system keyspaces are repaired"); !over {
+		return r
 	}
 	if p.clearOperations(names) {
 		return act("the operations are over")
 	}
 	p.putLedger(false, "the system keyspaces are repaired", func(l *facts.Ledger) { l.SystemKeyspaces = false; l.Replication = p.usedReplication() })
-	p.closeStep(s, v1alpha1.StepSucceeded, plural(len(names), "node"))
+	p.closeStep(s, false, v1alpha1.StepSucceeded, plural(len(names), "node"))
 	p.event(corev1.EventTypeNormal, "SystemKeyspacesRaised", "the system keyspaces have as many replicas as there are nodes for")
 	return done()
-}
-
-// ifWritten says that operations were begun, or what is waited for.
-func ifWritten(o operated, format string, args ...any) result {
-	if o.writes > 0 {
-		return act(format, args...)
-	}
-	return wait("waiting for %s", list(o.waiting, 3))
 }

@@ -40,7 +40,7 @@ func (v *views) othersDoubt(nodes []*facts.Node) []string {
 	return out
 }
 
-// viewsOf asks every node of the wave about itself and about every other: NORMAL, live, the tokens of its ticket, one schema.
+// viewsOf asks every node of the wave about itself and about every other, and every member about all of them: NORMAL, live, the tokens of its ticket, one schema.
 func (p *pass) viewsOf(s *facts.OpenStep) views {
 	v := views{hostIDs: map[string]string{}}
 	rings := map[string]*facts.Ring{}
@@ -53,7 +53,7 @@ func (p *pass) viewsOf(s *facts.OpenStep) views {
 		v.normal = append(v.normal, name)
 		v.hostIDs[name] = own.HostID
 	}
-	p.membersDoubt(&v, s)
+	p.membersDoubt(&v, s, rings)
 	schemas := map[string]string{}
 	for _, observer := range v.normal {
 		for _, of := range v.normal {
@@ -68,14 +68,26 @@ func (p *pass) viewsOf(s *facts.OpenStep) views {
 	return v
 }
 
-// membersDoubt adds what members outside of the wave do not see yet.
-func (p *pass) membersDoubt(v *views, s *facts.OpenStep) {
+// membersDoubt adds what speaks against the wave in the views of members outside of it: every one that lives, in the eyes of the wave, must see all of it, have
+// the same schema, and know of no range that is still on its way.
+func (p *pass) membersDoubt(v *views, s *facts.OpenStep, rings map[string]*facts.Ring) {
 	for _, member := range sortedKeys(p.Ledger.Members) {
-		agent := p.Nodes[member].CurrentAgent()
-		if _, inWave := s.Tickets[member]; inWave || agent == nil || agent.Ring == nil {
+		if _, inWave := s.Tickets[member]; inWave {
 			continue
 		}
+		agent := p.Nodes[member].CurrentAgent()
 		for _, of := range v.normal {
+			switch {
+			case agent == nil || agent.Ring == nil:
+				if e, known := rings[of].ByHostID(p.Ledger.Members[member]); known && e.Live {
+					v.doubt(member, of, "%s lives and does not say what it sees: %s", member, guard.WhyNoAnswer(p.Nodes[member]))
+				}
+				continue
+			case agent.Ring.SchemaVersion != rings[of].SchemaVersion:
+				v.doubt(member, of, "%s and %s have different schemas", member, of)
+			case agent.Ring.Pending > 0:
+				v.doubt(member, of, "%s sees %d ranges on their way to new owners", member, agent.Ring.Pending)
+			}
 			v.sees(member, agent.Ring, of, v.hostIDs[of], s.Tickets[of].Tokens)
 		}
 	}

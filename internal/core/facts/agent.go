@@ -1,13 +1,17 @@
 package facts
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ring"
 )
 
 // Agent is what the agent of one pod answers when it is asked: the state of its node and, while the JVM answers, the ring as that node sees it. An
@@ -200,6 +204,41 @@ func (e Endpoint) InFlight() bool {
 // Member says that the endpoint owns tokens in the view, up or down.
 func (e Endpoint) Member() bool {
 	return len(e.Tokens) > 0 && e.Status != StatusLeft && e.Status != StatusRemoved
+}
+
+// Nodes are the members in the view, as core/ring wants them: by host id.
+func (r *Ring) Nodes() []ring.Node {
+	var out []ring.Node
+	for _, e := range r.Endpoints {
+		if e.Member() {
+			out = append(out, ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack, Tokens: e.RingTokens()})
+		}
+	}
+	return out
+}
+
+// RingTokens are the tokens that the endpoint owns.
+func (e Endpoint) RingTokens() []ring.Token {
+	out := make([]ring.Token, len(e.Tokens))
+	for i, t := range e.Tokens {
+		out[i] = ring.Token(t)
+	}
+	return out
+}
+
+// Replicated are the keyspaces in the view, by name. The error says of which the replication cannot be read; the others are returned all the same.
+func (r *Ring) Replicated() ([]ring.Keyspace, error) {
+	var out []ring.Keyspace
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(r.Keyspaces)) {
+		replication, err := ring.ParseReplication(r.Keyspaces[name])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("keyspace %s: %w", name, err))
+			continue
+		}
+		out = append(out, ring.Keyspace{Name: name, Replication: replication})
+	}
+	return out, errors.Join(errs...)
 }
 
 // ByHostID finds an endpoint by its host id. After a change of address the one that is live wins.

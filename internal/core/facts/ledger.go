@@ -106,10 +106,22 @@ type OpenStep struct {
 	Withdrawn []string `json:"withdrawn,omitempty"`
 	// Seeds are the nodes whose addresses are given to all as seeds while the ring forms.
 	Seeds []string `json:"seeds,omitempty"`
+	// Extension is what the datacenter gets that is added.
+	Extension *Extension `json:"extension,omitempty"`
 	// Tries counts the tries of a node's operation that failed, by node.
 	Tries map[string]int `json:"tries,omitempty"`
 	// Attempt counts the tries of the present stage's operation, from 0. Each try has an intent of its own.
 	Attempt int `json:"attempt,omitempty"`
+}
+
+// Extension is what a datacenter gets that is added to a ring, as the spec had it when the step was opened: an edit on the way changes nothing of it.
+type Extension struct {
+	// Datacenter that is added, and Source that it is rebuilt from, by their ring names.
+	Datacenter string `json:"datacenter"`
+	Source     string `json:"source"`
+	// Keyspaces of the user that are extended, sorted, and the most replicas that they get.
+	Keyspaces []string `json:"keyspaces,omitempty"`
+	Replicas  int32    `json:"replicas"`
 }
 
 // Ticket is what a step has for one node of its wave, and what must not be computed twice.

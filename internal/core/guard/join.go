@@ -66,6 +66,9 @@ func noJVMRuns(s *facts.Snapshot, nodes []string) []Finding {
 // everyMemberIsUp: a node that joins streams each of its ranges from the replica that gives it up, and Cassandra refuses if that one is down
 // (cassandra.consistent.rangemovement). One that is down would also not learn of the newcomer.
 func everyMemberIsUp(s *facts.Snapshot, members []string) []Finding {
+	if len(members) == 0 {
+		return []Finding{{Message: "the ledger knows of no member of the ring that nodes are to join"}}
+	}
 	var out []Finding
 	for _, name := range members {
 		agent := s.Nodes[name].CurrentAgent()
@@ -121,15 +124,11 @@ func everyViewIsTheSame(s *facts.Snapshot, members []string) []Finding {
 			if !e.Member() {
 				continue
 			}
-			tokens := make([]ring.Token, len(e.Tokens))
-			for j, t := range e.Tokens {
-				tokens[j] = ring.Token(t)
-			}
 			status := string(e.Status)
 			if !e.Live {
 				status += " and down"
 			}
-			all[i].Members = append(all[i].Members, ring.Member{HostID: e.HostID, Status: status, Tokens: tokens})
+			all[i].Members = append(all[i].Members, ring.Member{HostID: e.HostID, Status: status, Tokens: e.RingTokens()})
 		}
 	}
 	var out []Finding

@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,34 +64,20 @@ func keepsConsistency(view *facts.Ring) outcome {
 	if len(view.Keyspaces) == 0 {
 		return blocked("", guard, "the keyspaces are not known yet")
 	}
-	var nodes []ring.Node
 	var down []string
 	for _, e := range view.Endpoints {
-		if !e.Member() {
-			continue
-		}
-		n := ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack}
-		for _, t := range e.Tokens {
-			n.Tokens = append(n.Tokens, ring.Token(t))
-		}
-		nodes = append(nodes, n)
-		if !e.Live {
+		if e.Member() && !e.Live {
 			down = append(down, e.HostID)
 		}
 	}
-	members, err := ring.New(nodes)
+	members, err := ring.New(view.Nodes())
 	if err != nil {
 		return blocked("", guard, "the view of the ring contradicts itself: "+err.Error())
 	}
-	var keyspaces []ring.Keyspace
-	for name, text := range view.Keyspaces {
-		replication, err := ring.ParseReplication(text)
-		if err != nil {
-			return blocked("", guard, fmt.Sprintf("keyspace %s: %s", name, err))
-		}
-		keyspaces = append(keyspaces, ring.Keyspace{Name: name, Replication: replication})
+	keyspaces, err := view.Replicated()
+	if err != nil {
+		return blocked("", guard, err.Error())
 	}
-	slices.SortFunc(keyspaces, func(a, b ring.Keyspace) int { return strings.Compare(a.Name, b.Name) })
 	protection, err := ring.NewProtection(members, keyspaces, ring.LocalQuorum)
 	if err != nil {
 		return blocked("", guard, err.Error())

@@ -104,28 +104,13 @@ func atRisk(s *facts.Snapshot) (string, error) {
 }
 
 func protectionOf(view *facts.Ring, level v1alpha1.ConsistencyLevel) (*ring.Protection, error) {
-	var nodes []ring.Node
-	for _, e := range view.Endpoints {
-		if !e.Member() || e.HostID == "" {
-			continue
-		}
-		tokens := make([]ring.Token, len(e.Tokens))
-		for i, t := range e.Tokens {
-			tokens[i] = ring.Token(t)
-		}
-		nodes = append(nodes, ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack, Tokens: tokens})
-	}
-	r, err := ring.New(nodes)
+	r, err := ring.New(slices.DeleteFunc(view.Nodes(), func(n ring.Node) bool { return n.ID == "" }))
 	if err != nil {
 		return nil, fmt.Errorf("read the ring: %w", err)
 	}
-	var keyspaces []ring.Keyspace
-	for name, text := range view.Keyspaces {
-		replication, err := ring.ParseReplication(text)
-		if err != nil {
-			return nil, fmt.Errorf("read the replication of keyspace %s: %w", name, err)
-		}
-		keyspaces = append(keyspaces, ring.Keyspace{Name: name, Replication: replication})
+	keyspaces, err := view.Replicated()
+	if err != nil {
+		return nil, fmt.Errorf("read the replication: %w", err)
 	}
 	consistency, err := ring.ParseConsistency(string(level))
 	if err != nil {
