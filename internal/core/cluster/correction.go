@@ -17,7 +17,7 @@ import (
 // A spec under which nodes cannot start must be correctable, or they would wait for ever. So the record of a node that is not in the ring, by any word,
 // follows the spec in all but what its ticket and its disk rest on. The ticket stays the same. Once a node has joined only those follow that do not come: a
 // ring is not to have two kinds of nodes because somebody edits its spec. A member that does not come follows only if it never was NORMAL with what its
-// record says: what has worked is not what keeps it from starting.
+// record says: what has worked is not what keeps it from starting. A node without a ticket follows in everything, and of its claims those that have no volume.
 
 // correction is a node that is to be what the spec describes now.
 type correction struct {
@@ -43,10 +43,13 @@ func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
 	if alreadyIs(n, w) {
 		return true
 	}
+	have, want := n.Record.Spec.Configuration, w.Configuration
+	if !p.started(n) && !p.joined(n) {
+		return (have.Version == want.Version || p.allUntouched()) && p.boundClaim(n, w) == ""
+	}
 	if p.joined(n) && (!fails(n) || proven(n.Record)) {
 		return false
 	}
-	have, want := n.Record.Spec.Configuration, w.Configuration
 	if have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName || have.RackName != want.RackName || have.Tokens != want.Tokens {
 		return false // what the ticket and the disks of others rest on
 	}
@@ -57,6 +60,28 @@ func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
 		return false
 	}
 	return have.Version == want.Version || p.allUntouched()
+}
+
+// boundClaim is a claim of a node that the spec does not describe as it is, and that is bound to a volume; empty if there is none. Others are made anew.
+func (p *pass) boundClaim(n *facts.Node, w render.Wanted) string {
+	described := map[string]bool{}
+	for _, v := range render.Volumes(w.Pod) {
+		described[v.Name] = true
+		if c := n.Claims[v.Name]; isBound(c) && !sameVolume(c.Claim, render.Claim(p.owner(), n.Record, v)) {
+			return c.Claim.Name
+		}
+	}
+	for _, volume := range sortedKeys(n.Claims) {
+		if c := n.Claims[volume]; !described[volume] && isBound(c) {
+			return c.Claim.Name
+		}
+	}
+	return ""
+}
+
+// isBound says that a claim has a volume, or is about to get one that exists.
+func isBound(c *facts.Claim) bool {
+	return c != nil && c.Claim != nil && (c.Bound() || c.Claim.Spec.VolumeName != "")
 }
 
 // alreadyIs says that a node runs as the spec describes it although its record says otherwise: it was on its way when a correction was written, which was taken

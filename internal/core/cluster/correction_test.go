@@ -422,3 +422,109 @@ func TestAnAdoptedNodeThatDoesNotStartIsCorrected(t *testing.T) {
 		t.Errorf("corrected %v, want those that do not run:\n%s", corrected, plan)
 	}
 }
+
+// A node that is to join a ring follows the spec in everything until it has a ticket: its pod is made anew, and a claim that has no volume.
+func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
+	const newcomer = "orders-dc2-r1-0"
+	size := resource.MustParse("10Gi")
+	for name, c := range map[string]struct {
+		wrong             v1alpha1.NodeTemplate
+		samePod, newClaim bool
+	}{
+		"a request that no machine has room for": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{
+			Resources: &v1alpha1.Resources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")}},
+		}}},
+		"a place that does not exist": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: "nowhere"}}}},
+		"a setting": {
+			wrong:   v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{CassandraYaml: v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}}},
+			samePod: true,
+		},
+		"a class that does not exist": {
+			wrong:    v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Data: &v1alpha1.VolumeClaim{Size: &size, StorageClassName: ptr("nothing")}}},
+			newClaim: true,
+		},
+		"a volume too many": {wrong: v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Commitlog: &v1alpha1.VolumeClaim{Size: &size}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			members := w.pods()
+			w.absent[newcomer] = true
+			w.change(func(s *v1alpha1.CassandraClusterSpec) {
+				dc := added("dc2", 1)
+				dc.Node = &c.wrong
+				s.Datacenters = append(s.Datacenters, dc)
+			})
+			w.settle()
+			n := w.snapshot.Nodes[newcomer]
+			for _, claim := range n.Claims {
+				claim.Claim.Status.Phase = corev1.ClaimPending
+			}
+			pod, claim := n.Pod.UID, n.Claims[v1alpha1.VolumeData].Claim.UID
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil })
+			if plan := w.settle(); plan.Stalled != nil {
+				t.Fatalf("refused:\n%s", plan)
+			}
+			if anew := n.Claims[v1alpha1.VolumeData].Claim.UID != claim; anew != c.newClaim {
+				t.Errorf("its claim was made anew: %v", anew)
+			}
+			if same := n.Pod.UID == pod; same != c.samePod {
+				t.Errorf("its pod is the same: %v", same)
+			}
+			if len(n.Claims) != 1 {
+				t.Errorf("it has %d claims", len(n.Claims))
+			}
+			clear(w.absent)
+			w.agents()
+			w.settle()
+			w.wantOpen()
+			for name, uid := range members {
+				if w.pods()[name] != uid {
+					t.Errorf("pod of member %s was made anew", name)
+				}
+			}
+			if len(w.snapshot.Ledger.Members) != 4 {
+				t.Errorf("members %v", w.snapshot.Ledger.Members)
+			}
+		})
+	}
+}
+
+// A claim that has a volume is a disk: only the user deletes one.
+func TestAVolumeOfANewcomerIsNotTakenAway(t *testing.T) {
+	const newcomer = "orders-dc2-r1-0"
+	size := resource.MustParse("10Gi")
+	for name, other := range map[string]*v1alpha1.Storage{
+		"another class":    {Data: &v1alpha1.VolumeClaim{Size: &size, StorageClassName: ptr("other")}},
+		"one volume fewer": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			as := func(storage *v1alpha1.Storage) func(*v1alpha1.CassandraClusterSpec) {
+				return func(s *v1alpha1.CassandraClusterSpec) {
+					dc := added("dc2", 1)
+					dc.Node = &v1alpha1.NodeTemplate{Storage: storage}
+					s.Datacenters = append(s.Datacenters[:1:1], dc)
+				}
+			}
+			first := &v1alpha1.Storage{Commitlog: &v1alpha1.VolumeClaim{Size: &size}}
+			w.absent[newcomer] = true
+			w.change(as(first))
+			w.settle()
+			n := w.snapshot.Nodes[newcomer]
+			claims, record := len(n.Claims), n.Record.Generation
+			w.change(as(other))
+			plan := w.settle()
+			if plan.Stalled == nil || !strings.Contains(plan.Stalled.Message, "is bound to a volume") || !strings.Contains(plan.Stalled.Message, newcomer) {
+				t.Errorf("not refused in words:\n%s", plan)
+			}
+			if len(n.Claims) != claims || n.Record.Generation != record {
+				t.Error("something was changed all the same")
+			}
+			clear(w.absent)
+			w.change(as(first))
+			w.agents()
+			w.settle()
+			w.wantOpen()
+		})
+	}
+}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -68,6 +69,9 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 	}
 	var lost []string
 	changed := false
+	if !p.started(n) {
+		changed = p.dropVolumes(n, pins)
+	}
 	for _, v := range render.Volumes(n.Record.Spec.Pod) {
 		pin, isPinned := pins[v.Name]
 		var claim *corev1.PersistentVolumeClaim
@@ -117,6 +121,19 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 	return !leaving && len(missing) == 0 && len(pins) == len(render.Volumes(n.Record.Spec.Pod))
 }
 
+// dropVolumes takes away what a node that never had a ticket has of volumes that the spec no longer describes, and says whether any was pinned. What is bound is
+// no concern here: the spec is refused then, or the ring has not begun and the claim stays for the user to delete.
+func (p *pass) dropVolumes(n *facts.Node, pins map[string]v1alpha1.ClaimReference) bool {
+	described := map[string]bool{}
+	for _, v := range render.Volumes(n.Record.Spec.Pod) {
+		described[v.Name] = true
+	}
+	before := len(pins)
+	maps.DeleteFunc(pins, func(volume string, _ v1alpha1.ClaimReference) bool { return !described[volume] })
+	p.deleteUnbound(n, described, "the spec no longer describes it")
+	return len(pins) != before
+}
+
 // followVolume makes a claim of a node that never had a ticket what the spec says now, and says whether it is about to go for that. One that is bound
 // stays: only the user deletes a disk, even an empty one. Until that is resolved nothing begins.
 func (p *pass) followVolume(n *facts.Node, v render.Volume, c *facts.Claim) bool {
@@ -124,7 +141,7 @@ func (p *pass) followVolume(n *facts.Node, v render.Volume, c *facts.Claim) bool
 	if claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) || sameVolume(claim, want) {
 		return false
 	}
-	if c.Bound() || claim.Spec.VolumeName != "" {
+	if isBound(c) {
 		p.held = true
 		p.stall(v1alpha1.ReasonUnsupportedChange, "node.storage: volume %s: %s → %s: claim %s is bound to a volume, which does not change; take the change back, "+
 			"or delete the claim and its pod so that both are made anew", v.Name, volumeInWords(claim), volumeInWords(want), claim.Name)
@@ -137,8 +154,14 @@ func (p *pass) followVolume(n *facts.Node, v render.Volume, c *facts.Claim) bool
 // sameVolume compares what is asked for. A class that the spec does not name is the default one of the Kubernetes cluster, which the API server fills in.
 func sameVolume(have, want *corev1.PersistentVolumeClaim) bool {
 	a, b := have.Spec.Resources.Requests[corev1.ResourceStorage], want.Spec.Resources.Requests[corev1.ResourceStorage]
-	class := want.Spec.StorageClassName
-	return a.Cmp(b) == 0 && (class == nil || have.Spec.StorageClassName != nil && *have.Spec.StorageClassName == *class)
+	if a.Cmp(b) != 0 {
+		return false
+	}
+	if class := want.Spec.StorageClassName; class != nil {
+		return have.Spec.StorageClassName != nil && *have.Spec.StorageClassName == *class
+	}
+	_, named := have.Annotations[v1alpha1.AnnotationStorageClass]
+	return !named
 }
 
 func volumeInWords(claim *corev1.PersistentVolumeClaim) string {

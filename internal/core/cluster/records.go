@@ -87,23 +87,23 @@ func (p *pass) letGo(n *facts.Node, why string) {
 		p.write(deletePod(n.Pod, why))
 	}
 	if n.Pod == nil {
-		p.deleteUnbound(n)
+		p.deleteUnbound(n, nil, "the spec no longer has its node")
 		if n.Record.DeletionTimestamp == nil { // otherwise it is let go already
 			p.removeRecord(n, why)
 		}
 	}
 }
 
-// deleteUnbound deletes the claims of a node that never got a volume: nobody would know of them afterwards. One that is bound stays: only the user deletes
-// a disk, even an empty one.
-func (p *pass) deleteUnbound(n *facts.Node) {
+// deleteUnbound deletes the claims of a node, except for some volumes, that never got a volume: nobody would know of them afterwards. One that is bound stays:
+// only the user deletes a disk, even an empty one.
+func (p *pass) deleteUnbound(n *facts.Node, except map[string]bool, why string) {
 	for _, volume := range sortedKeys(n.Claims) {
 		c := n.Claims[volume]
 		claim := c.Claim
-		if claim == nil || c.Bound() || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) {
+		if except[volume] || claim == nil || isBound(c) || claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) {
 			continue
 		}
-		p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec no longer has its node"})
+		p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and " + why})
 	}
 }
 

@@ -298,7 +298,7 @@ func TestWhichClaimsGoWithANodeThatTheSpecNoLongerHas(t *testing.T) {
 		c.change(claim)
 		// One that holds nothing up, and one after it that goes in any case.
 		n.Claims = map[string]*facts.Claim{"a": {}, "b": claim, "c": claimOf("c", "cluster-uid")}
-		p.deleteUnbound(n)
+		p.deleteUnbound(n, nil, "test")
 		if got := len(writesOf(p.plan, "b")) > 0; got != c.goes || len(writesOf(p.plan, "c")) != 1 {
 			t.Errorf("%s: goes %v, want %v, and the one after it: %v", name, got, c.goes, writesOf(p.plan, "c"))
 		}

@@ -119,6 +119,7 @@ func (p *pass) checkChange() error {
 
 // checkNodes compares every record with what the spec describes, and sorts the differences into corrections and refusals.
 func (p *pass) checkNodes() error {
+	var errs []error
 	refused := map[string][]string{}
 	for _, w := range p.wanted {
 		n := p.Nodes[w.Name]
@@ -130,6 +131,11 @@ func (p *pass) checkNodes() error {
 		case p.correctable(n, w):
 			p.corrections = append(p.corrections, correction{n, w})
 		default:
+			if claim := p.boundClaim(n, w); claim != "" && !p.started(n) {
+				errs = append(errs, fmt.Errorf("node.storage: claim %s of node %s, which is to join, is bound to a volume, and that does not change; take the change back, or delete the claim and its "+
+					"pod so that both are made anew", claim, n.Name))
+				continue
+			}
 			for _, d := range render.Differences(n.Record, w) {
 				refused[d.String()] = append(refused[d.String()], n.Name)
 			}
@@ -139,10 +145,10 @@ func (p *pass) checkNodes() error {
 	for _, d := range sortedKeys(refused) {
 		words = append(words, fmt.Sprintf("%s (node %s)", d, list(refused[d], 3)))
 	}
-	if len(words) == 0 {
-		return nil
+	if len(words) > 0 {
+		errs = append(errs, fmt.Errorf("%s: changing the nodes of a ring is not supported yet; take the change back", list(words, 5)))
 	}
-	return fmt.Errorf("%s: changing the nodes of a ring is not supported yet; take the change back", list(words, 5))
+	return errors.Join(errs...)
 }
 
 // checkNumbers refuses nodes more than the ring can grow by, and fewer than it has. Those without any part in the ring can go.

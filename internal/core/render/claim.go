@@ -58,6 +58,9 @@ func Claim(owner Owner, record *v1alpha1.CassandraNode, v Volume) *corev1.Persis
 			StorageClassName: v.Claim.StorageClassName,
 		},
 	}
+	if class := v.Claim.StorageClassName; class != nil {
+		claim.Annotations = map[string]string{v1alpha1.AnnotationStorageClass: *class}
+	}
 	if v.Claim.Size != nil {
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *v.Claim.Size}
 	}
