@@ -11,6 +11,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -25,6 +26,9 @@ func volumesAndPods(p *pass) result {
 		}
 		if !p.claimsReady(n) {
 			waiting++
+			if n.Pod != nil && n.Pod.DeletionTimestamp == nil && !p.started(n) && madeForAnother(n) {
+				p.replacePod(n) // a claim goes when no pod uses it
+			}
 			continue
 		}
 		p.certificate(n)
@@ -32,6 +36,7 @@ func volumesAndPods(p *pass) result {
 	}
 	p.leaveMachines("VolumesAndPods")
 	p.sayWhereDisksAre()
+	p.sayWhoDoesNotCome()
 	switch writes := len(p.plan.Writes) - before; {
 	case writes > 0:
 		return act("making volumes and pods: %s", plural(writes, "write"))
@@ -39,6 +44,30 @@ func volumesAndPods(p *pass) result {
 		return wait("%s without all volumes", plural(waiting, "node"))
 	}
 	return done()
+}
+
+// sayWhoDoesNotCome names the nodes with a part in the ring that do not come up, and what of the spec that may come from. Of others the guards of their tickets
+// say it, and of one that joins its step does.
+func (p *pass) sayWhoDoesNotCome() {
+	var names, why []string
+	for _, n := range p.Records() {
+		said := slices.ContainsFunc(p.plan.Blocked, func(b v1alpha1.BlockedStep) bool {
+			return b.Step == "VolumesAndPods" && slices.Contains(b.Nodes, n.Name)
+		})
+		if s := p.Ledger.Step; said || !p.started(n) || n.Pod == nil || n.Pod.DeletionTimestamp != nil || s != nil && s.Kind == facts.StepJoinNode && slices.Contains(s.Wave(), n.Name) {
+			continue
+		}
+		words := guard.Trouble(n.Pod)
+		if agent := n.CurrentAgent(); agent != nil && agent.Phase == v1alpha1.PhaseFailed && agent.Message != "" {
+			words = guard.WithFields(agent.Message)
+		}
+		if words != "" {
+			names, why = append(names, n.Name), append(why, n.Name+": "+words)
+		}
+	}
+	if len(names) > 0 {
+		p.block("VolumesAndPods", "every_node_comes_up", names, "%s", list(why, 3))
+	}
 }
 
 // started says that a node has, or had, a part in the ring: a ticket or more. Until then it can be made anew in every way.
@@ -227,12 +256,17 @@ func (p *pass) pod(n *facts.Node) {
 	default:
 		p.forgetFailures(n)
 		switch {
-		case n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod):
+		case madeForAnother(n):
 			p.replacePod(n)
 		case hasTakenAddress(n):
 			p.takenAddress(n)
 		}
 	}
+}
+
+// madeForAnother says that the pod of a node was made for another spec than its record has.
+func madeForAnother(n *facts.Node) bool {
+	return n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod)
 }
 
 // replacePod deletes a pod that was made for another spec than its record has, if the node is not up. Of nodes that have a ticket one goes at a

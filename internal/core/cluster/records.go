@@ -173,7 +173,7 @@ func (p *pass) isOpen(datacenter string) bool {
 	case s == nil:
 		return true
 	case s.Kind == facts.StepAddDatacenter:
-		return !slices.Contains(s.Datacenters, datacenter)
+		return !p.Ledger.Adds(datacenter)
 	default:
 		return p.settled()
 	}

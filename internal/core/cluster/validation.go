@@ -241,4 +241,4 @@ func (p *pass) belongs(name string) bool {
 }
 
 // formed says that the cluster has a ring.
-func (p *pass) formed() bool { return p.Ledger != nil && len(p.Ledger.Formed) > 0 }
+func (p *pass) formed() bool { return p.Ledger.HasRing() }

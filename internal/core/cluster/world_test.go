@@ -255,9 +255,16 @@ func (w *world) remove(write Write) {
 			w.t.Fatalf("%s: deleted another pod", write)
 		}
 		n.Pod, n.Agent = nil, nil
+		w.releaseClaims(n)
 	case *corev1.PersistentVolumeClaim:
+		when := metav1.NewTime(w.now)
 		for _, n := range w.snapshot.Nodes {
-			maps.DeleteFunc(n.Claims, func(_ string, c *facts.Claim) bool { return c.Claim.UID == write.UID })
+			for _, c := range n.Claims {
+				if c.Claim.UID == write.UID {
+					c.Claim.DeletionTimestamp = &when
+				}
+			}
+			w.releaseClaims(n)
 		}
 	case *v1alpha1.CassandraNode:
 		when := metav1.NewTime(w.now)
@@ -292,6 +299,13 @@ func (w *world) release(write Write) {
 	n.Record.Finalizers = nil
 	if n.Record.DeletionTimestamp != nil {
 		n.Record = nil
+	}
+}
+
+// releaseClaims lets claims go that are being deleted and that no pod uses, as Kubernetes does.
+func (w *world) releaseClaims(n *facts.Node) {
+	if n.Pod == nil {
+		maps.DeleteFunc(n.Claims, func(_ string, c *facts.Claim) bool { return c.Claim.DeletionTimestamp != nil })
 	}
 }
 

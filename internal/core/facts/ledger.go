@@ -157,6 +157,14 @@ func (l *Ledger) IsFormed(datacenter string) bool {
 	return l != nil && slices.Contains(l.Formed, datacenter)
 }
 
+// HasRing says that any datacenter's ring exists.
+func (l *Ledger) HasRing() bool { return l != nil && len(l.Formed) > 0 }
+
+// Adds says that a datacenter is being added to the ring: no client is let into it yet.
+func (l *Ledger) Adds(datacenter string) bool {
+	return l != nil && l.Step != nil && l.Step.Kind == StepAddDatacenter && slices.Contains(l.Step.Datacenters, datacenter)
+}
+
 // Copy is a deep copy.
 func (l *Ledger) Copy() *Ledger {
 	if l == nil {

@@ -2,9 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -36,42 +33,6 @@ func everyNodeAnswers(s *facts.Snapshot, nodes []string) []Finding {
 		out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not ready to join: %s", name, WhyNoAnswer(n))})
 	}
 	return out
-}
-
-// WhyNoAnswer says in words why the agent of a node has not answered.
-func WhyNoAnswer(n *facts.Node) string {
-	switch {
-	case n == nil || n.Record == nil:
-		return "it has no record yet"
-	case n.Pod == nil:
-		return "it has no pod yet"
-	case n.Pod.DeletionTimestamp != nil:
-		return "its pod is being deleted"
-	}
-	if trouble := Trouble(n.Pod); trouble != "" {
-		return trouble
-	}
-	if n.Unreachable != "" {
-		return "its agent does not answer: " + n.Unreachable
-	}
-	return "its pod is starting"
-}
-
-// Trouble says in words why a pod does not run, if that is known: that it cannot be scheduled, or what keeps a container from starting.
-func Trouble(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("its pod cannot be scheduled: %s", c.Message)
-		}
-	}
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for _, status := range list {
-			if w := status.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
-				return strings.TrimSpace(fmt.Sprintf("container %s: %s %s", status.Name, w.Reason, w.Message))
-			}
-		}
-	}
-	return ""
 }
 
 func everyDiskIsEmpty(s *facts.Snapshot, nodes []string) []Finding {

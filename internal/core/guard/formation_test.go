@@ -213,7 +213,7 @@ func TestItIsSaidWhyAnAgentDoesNotAnswer(t *testing.T) {
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no machine in zone b"},
 			}
 		}),
-		"container cassandra: ImagePullBackOff no such image": pod(func(s *corev1.PodStatus) {
+		"container cassandra: ImagePullBackOff no such image (see image, imagePullSecrets)": pod(func(s *corev1.PodStatus) {
 			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Message: "placed"}}
 			s.InitContainerStatuses = []corev1.ContainerStatus{running, waiting("PodInitializing", ""), waiting("ContainerCreating", ""), waiting("", "soon")}
 			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "no such image")}

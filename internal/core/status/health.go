@@ -72,7 +72,7 @@ func atRisk(s *facts.Snapshot) (string, error) {
 	var view *facts.Ring
 	down := map[string]bool{}
 	for _, n := range s.Records() {
-		if hostID, member := s.Ledger.Members[n.Name]; member && !serves(n) {
+		if hostID, member := s.Ledger.Members[n.Name]; member && !serves(n) && !s.Ledger.Adds(n.Record.Spec.Datacenter) {
 			down[hostID] = true
 		}
 		if a := n.CurrentAgent(); a != nil && a.Ring != nil && a.Ring.Mode == facts.ModeNormal && view == nil {

@@ -201,11 +201,12 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 		})
 	}
 	wanted := wantedCount(s)
-	formed := len(out.Datacenters) > 0 && !slices.ContainsFunc(out.Datacenters, func(d v1alpha1.DatacenterStatus) bool { return !d.Formed })
+	formed := s.Ledger.HasRing()
+	whole := !slices.ContainsFunc(out.Datacenters, func(d v1alpha1.DatacenterStatus) bool { return !d.Formed })
 	switch {
 	case s.Cluster.DeletionTimestamp != nil:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonDeleting, "the cluster is being deleted")
-	case out.ReadyNodes == wanted && out.Nodes == wanted && formed:
+	case out.ReadyNodes == wanted && out.Nodes == wanted && formed && whole:
 		set(v1alpha1.ConditionReady, true, v1alpha1.ReasonAllNodesReady, "%d of %d nodes serve clients", out.ReadyNodes, wanted)
 	case !formed:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonForming, "the ring is being formed")

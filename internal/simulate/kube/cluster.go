@@ -83,13 +83,15 @@ type Cluster struct {
 	budgets  *timeline.Event
 	// broken images cannot be pulled.
 	broken map[string]bool
+	// private images are pulled by pods alone that name the Secret.
+	private map[string]string
 	// handed are addresses for the next pods of some names.
 	handed map[string]netip.Addr
 }
 
 // New makes the machines, and a default storage class by the name standard, whose volumes are bound when a pod is placed.
 func New(line *timeline.Timeline, c client.Client, runtime Runtime, o Options) (*Cluster, error) {
-	k := &Cluster{line: line, client: c, runtime: runtime, volumes: map[string]*Volume{}, pods: map[types.UID]*pod{}, broken: map[string]bool{}, handed: map[string]netip.Addr{}}
+	k := &Cluster{line: line, client: c, runtime: runtime, volumes: map[string]*Volume{}, pods: map[types.UID]*pod{}, broken: map[string]bool{}, private: map[string]string{}, handed: map[string]netip.Addr{}}
 	for i := range max(o.MachinesPerZone, 1) {
 		for _, zone := range o.Zones {
 			k.machines = append(k.machines, &Machine{Name: fmt.Sprintf("m-%s-%d", zone, i), Zone: zone, number: len(k.machines) + 1, up: true, linked: true, ready: true})
@@ -110,6 +112,9 @@ func (m *Machine) object() *corev1.Node {
 
 // Break has an image that cannot be pulled.
 func (k *Cluster) Break(image string) { k.broken[image] = true }
+
+// Restrict has an image that only pods pull which name a Secret that exists.
+func (k *Cluster) Restrict(image, secret string) { k.private[image] = secret }
 
 // Machines by name, in the order in which they were made.
 func (k *Cluster) Machines() []string {

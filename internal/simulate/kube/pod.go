@@ -205,8 +205,8 @@ func (p *pod) start(c *container, after time.Duration) {
 		if p.stopping || p.sandbox == nil || c.running {
 			return
 		}
-		if p.broken[c.image] {
-			c.waiting, c.message = "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q", c.image)
+		if why := p.unpullable(c.image); why != "" {
+			c.waiting, c.message = "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", c.image, why)
 			p.start(c, firstBackOff)
 			p.report()
 			return
@@ -221,6 +221,19 @@ func (p *pod) start(c *container, after time.Duration) {
 		p.probe()
 		p.report()
 	})
+}
+
+// unpullable says why an image cannot be pulled; empty if it can.
+func (p *pod) unpullable(image string) string {
+	if p.broken[image] {
+		return fmt.Sprintf("failed to resolve reference %q: not found", image)
+	}
+	secret, private := p.private[image]
+	named := slices.ContainsFunc(p.seen.Spec.ImagePullSecrets, func(r corev1.LocalObjectReference) bool { return r.Name == secret })
+	if private && !(named && p.exists(&corev1.Secret{}, secret)) {
+		return fmt.Sprintf("failed to authorize %q: 401 Unauthorized", image)
+	}
+	return ""
 }
 
 func (p *pod) exited(c *container, code int) {

@@ -87,6 +87,9 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 	if !labels.SelectorFromSet(pod.Spec.NodeSelector).Matches(has) || !matchesAffinity(pod, has) {
 		return "node(s) didn't match Pod's node affinity/selector"
 	}
+	if free := k.freeMemory(m); free < requestedMemory(pod) {
+		return "Insufficient memory"
+	}
 	for _, claim := range claims {
 		if name := claim.Spec.VolumeName; name != "" && (k.volumes[name] == nil || k.volumes[name].Machine != m.Name) {
 			return "node(s) didn't match PersistentVolume's node affinity"
@@ -106,6 +109,28 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 		}
 	}
 	return ""
+}
+
+// machineMemory is what each machine has for pods, in bytes.
+const machineMemory = 64 << 30
+
+func (k *Cluster) freeMemory(m *Machine) int64 {
+	free := int64(machineMemory)
+	for _, p := range k.order {
+		if p.machineName() == m.Name && p.failed == nil {
+			free -= requestedMemory(p.seen)
+		}
+	}
+	return free
+}
+
+// requestedMemory of a pod is what its containers request that run at once: sidecars among the init containers, and the others.
+func requestedMemory(pod *corev1.Pod) int64 {
+	sum := int64(0)
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		sum += c.Resources.Requests.Memory().Value()
+	}
+	return sum
 }
 
 func matchesAffinity(pod *corev1.Pod, has labels.Set) bool {

@@ -77,7 +77,7 @@ func Catalogue() []*Scenario {
 		scenario("all-down", "all machines are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyMachine((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
 			Act{Name: "return", Do: everyMachine(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
-	}, slices.Concat(recoverScenarios(), childScenarios())...)
+	}, slices.Concat(recoverScenarios(), childScenarios(), wrongScenarios())...)
 }
 
 // Find a scenario by its name.

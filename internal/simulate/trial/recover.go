@@ -248,6 +248,16 @@ func blockedWith(guard string, words ...string) func(*world.World) bool {
 	}
 }
 
+// blockedSaying says that something is held back, and that the reason has these words.
+func blockedSaying(words ...string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := get(w)
+		return c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) })
+		})
+	}
+}
+
 // anHour passes. So do other conditions hold at its end.
 func anHour(also ...func(*world.World) bool) Act {
 	const begun = "the hour began"

@@ -1,0 +1,46 @@
+package guard
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The messages are those of kube-scheduler 1.35, kubelet 1.35 and OpenJDK 17, shortened.
+func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
+	unscheduled := func(message string) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message}}}}
+	}
+	waiting := func(container, reason, message string) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			Name: container, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		}}}}
+	}
+	for _, c := range []struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		{&corev1.Pod{}, ""},
+		{waiting("cassandra", "ContainerCreating", ""), ""},
+		{
+			unscheduled("0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available"),
+			"its pod cannot be scheduled: 0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available (see node.resources.requests)",
+		},
+		{
+			unscheduled("0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector"),
+			"its pod cannot be scheduled: 0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector (see node.resources.requests, node.placement)",
+		},
+		{
+			unscheduled(`storageclass.storage.k8s.io "fast" not found`),
+			`its pod cannot be scheduled: storageclass.storage.k8s.io "fast" not found (see node.storage storageClassName)`,
+		},
+		{unscheduled("something new"), "its pod cannot be scheduled: something new"},
+		{waiting("cassandra", "ErrImagePull", "not found"), "container cassandra: ErrImagePull not found (see image, imagePullSecrets)"},
+		{waiting("agent", "ErrImagePull", "not found"), "container agent: ErrImagePull not found"},
+		{waiting("cassandra", "CrashLoopBackOff", "back-off 10s"), "container cassandra: CrashLoopBackOff back-off 10s"},
+	} {
+		if got := Trouble(c.pod); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// mistake is something under which nodes do not come, and what the cluster says of it.
+type mistake struct {
+	name  string
+	do    func(*v1alpha1.NodeTemplate)
+	words []string
+	// not is a word of the mistake before that is not said any more.
+	not string
+}
+
+// mistakes in what is said of nodes, in an order in which each is found after the ones before were corrected: no claim has a volume until a pod has a place.
+var mistakes = []mistake{
+	{"a class that does not exist", func(n *v1alpha1.NodeTemplate) { n.Storage.Data.StorageClassName = new("nothing") }, []string{`"nothing" not found`, "storageClassName"}, "Insufficient"},
+	{"a request that no machine has room for", func(n *v1alpha1.NodeTemplate) {
+		n.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")}
+		n.Resources.Limits = n.Resources.Requests
+	}, []string{"Insufficient memory", "node.resources.requests"}, "nothing"},
+	{"a place that does not exist", func(n *v1alpha1.NodeTemplate) { n.Placement = &v1alpha1.Placement{Zone: "nowhere"} }, []string{"node affinity/selector", "node.placement)"}, "Insufficient"},
+}
+
+// refusedOption is an option that no JVM takes.
+const refusedOption = "-XX:+ThereIsNoSuchOption"
+
+const (
+	privateImage = "registry.example/cassandra:5.0.6"
+	pullSecret   = "registry"
+)
+
+// wrongScenarios are specs under which nodes do not come, and their corrections.
+func wrongScenarios() []*Scenario {
+	forming := &Scenario{
+		Name: "wrong-forming", About: "a ring cannot form for one mistake in its spec after the other, and forms when the last one is corrected",
+		Zones: threeRacks.zones(), MachinesPerZone: threeRacks.perZone(),
+	}
+	right := threeRacks.cluster().Spec.Node
+	for i, m := range mistakes {
+		a := Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc1-")...), not(blockedSaying(m.not))), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node = right.DeepCopy()
+			// The zone of a rack would stand above that of the cluster.
+			s.Datacenters[0].Racks[0].Node = nil
+			m.do(s.Node)
+		})}
+		if i == 0 {
+			a.Do = func(w *world.World) error {
+				return w.Person().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) { m.do(c.Spec.Node) }))
+			}
+		}
+		forming.Acts = append(forming.Acts, a)
+	}
+	forming.Acts = append(forming.Acts,
+		Act{Name: "an image that does not exist", Until: blockedSaying(brokenImage, "see image"), Within: 30 * time.Minute, Do: func(w *world.World) error {
+			w.Kube.Break(brokenImage)
+			return respec(func(s *v1alpha1.CassandraClusterSpec) {
+				*s = threeRacks.cluster().Spec
+				s.Image = brokenImage
+			})(w)
+		}},
+		Act{Name: "a private image", Until: blockedSaying(privateImage, "401 Unauthorized"), Within: 30 * time.Minute, Do: func(w *world.World) error {
+			w.Kube.Restrict(privateImage, pullSecret)
+			return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Image = privateImage })(w)
+		}},
+		Act{Name: "a Secret that does not exist", Until: all(podsName("registri"), blockedSaying(privateImage, "401 Unauthorized")), Within: 30 * time.Minute,
+			Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registri"}}
+			})},
+		Act{Name: "an option that no JVM takes", Until: blockedSaying("ThereIsNoSuchOption", "see node.jvm"), Within: 30 * time.Minute, Do: func(w *world.World) error {
+			if err := w.Person().Create(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: pullSecret}}); err != nil {
+				return err
+			}
+			return respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecret}}
+				s.Node.JVM.Options = []string{refusedOption}
+			})(w)
+		}},
+		Act{Name: "correct it", Until: ready, Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM.Options = nil })},
+	)
+	forming.Tries = true
+
+	var acts []Act
+	for i, m := range mistakes {
+		acts = append(acts, Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc2-")...), not(blockedSaying(m.not)), serves(3)), Within: 30 * time.Minute,
+			Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+				if i == 0 {
+					secondDatacenter(s)
+				}
+				s.Datacenters[1].Node = right.DeepCopy()
+				for r := range s.Datacenters[1].Racks {
+					s.Datacenters[1].Racks[r].Node = nil
+				}
+				m.do(s.Datacenters[1].Node)
+			})})
+	}
+	acts = append(acts,
+		Act{Name: "an option that no JVM takes", Until: all(blockedSaying("ThereIsNoSuchOption", "see node.jvm", clusterName+"-dc2-"), serves(3)), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[1].Node = right.DeepCopy()
+			s.Datacenters[1].Node.JVM.Options = []string{refusedOption}
+		})},
+		Act{Name: "correct it", Until: grown, Within: time.Hour, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil })},
+	)
+	growing := scenario("wrong-datacenter", "a datacenter is added with one mistake after the other, and joins when the last one is corrected", threeRacks.growing(2), acts...)
+	growing.Grows, growing.Tries = true, true
+	return []*Scenario{forming, growing}
+}
+
+// podsName says that every pod of the cluster names a Secret to pull its images with.
+func podsName(secret string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		pods := w.Server.Objects("Pod")
+		return len(pods) > 0 && !slices.ContainsFunc(pods, func(o client.Object) bool {
+			return !slices.Contains(o.(*corev1.Pod).Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
+		})
+	}
+}
+
+func not(holds func(*world.World) bool) func(*world.World) bool {
+	return func(w *world.World) bool { return !holds(w) }
+}
+
+// respec has the user edit the spec.
+func respec(change func(*v1alpha1.CassandraClusterSpec)) func(*world.World) error {
+	return func(w *world.World) error {
+		c := get(w).DeepCopy()
+		change(&c.Spec)
+		return w.Person().Update(context.Background(), c)
+	}
+}
