@@ -59,6 +59,9 @@ func playJVM() {
 	fmt.Printf("jvm dir=%s X=%q leader=%v\n", dir, os.Getenv("X"), session == os.Getpid())
 	onTerm := 143
 	switch {
+	case len(os.Args) > 3 && os.Args[1] == "refuse":
+		fmt.Fprint(os.Stderr, os.Args[3])
+		os.Exit(number(os.Args[2]))
 	case len(os.Args) > 2 && os.Args[1] == "exit":
 		os.Exit(number(os.Args[2]))
 	case len(os.Args) > 2 && os.Args[1] == "on-term":

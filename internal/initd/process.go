@@ -35,8 +35,14 @@ func (i *Init) start(r Request) *Error {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.ContainsFunc(r.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") })
 	})
-	attr := &syscall.ProcAttr{Dir: dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	words, stderr, err := hear(i.cfg.Log)
+	if err != nil {
+		return refuse(CodeInvalid, "make a pipe for standard error: %v", err)
+	}
+	attr := &syscall.ProcAttr{Dir: dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, stderr.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true}}
 	pid, err := syscall.ForkExec(r.Argv[0], r.Argv, attr)
+	_ = stderr.Close()
+	i.words = words
 	p := Process{StartID: r.StartID, PID: pid, StartedAt: time.Now().UTC()}
 	i.state.LastStartID = r.StartID
 	if err != nil {
@@ -84,7 +90,7 @@ func (i *Init) reap() {
 			return
 		}
 		if p := i.state.Process; p != nil && p.PID == pid {
-			e := Exit{Process: *p, Code: status.ExitStatus()}
+			e := Exit{Process: *p, Code: status.ExitStatus(), Words: i.words.end()}
 			if status.Signaled() {
 				e.Code, e.Signal = 128+int(status.Signal()), unix.SignalName(status.Signal())
 			}

@@ -273,3 +273,26 @@ func TestSignalsThatWouldEndAGoProgramAreIgnored(t *testing.T) {
 		t.Errorf("state changed: %+v", state)
 	}
 }
+
+// What a JVM says on its standard error is in the container's log, and its end in the state, for the agent to say why there is no Cassandra.
+func TestTheLastWordsOfAJVMAreKept(t *testing.T) {
+	long := strings.Repeat("a line of a warning that comes again and again\n", 40)
+	for name, c := range map[string]struct{ says, want string }{
+		"nothing":                 {"", ""},
+		"why it does not start":   {"Unrecognized VM option 'X'\nError: no JVM\n", "Unrecognized VM option 'X'\nError: no JVM"},
+		"the end of much":         {long + "the end", "the end"},
+		"less than would be kept": {strings.Repeat("x", 500), strings.Repeat("x", 500)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := startContainer(t, time.Hour)
+			box.run("refuse", "1", c.says)
+			e := lastExit(box.until(idle))
+			if e.Code != 1 || !strings.HasSuffix(e.Words, c.want) || c.want == "" && e.Words != "" || len(e.Words) > keptWords {
+				t.Errorf("exit %+v, want the words %q", e, c.want)
+			}
+			if first, _, _ := strings.Cut(c.says, "\n"); len(first) < 100 && first != "" {
+				box.expectLog(first)
+			}
+		})
+	}
+}

@@ -35,6 +35,7 @@ type Init struct {
 	state   State
 	changed chan struct{} // closed and made anew at each change of state
 	alone   *time.Timer   // fires when the stop is init's own
+	words   *words        // of the JVM that was started last
 }
 
 // Run is PID 1: it returns the exit status of the container, after SIGTERM or SIGINT and the end of Cassandra.

@@ -51,7 +51,7 @@ func initFacts(s initd.State, answers bool) node.Init {
 		i.Process = &node.Process{StartID: p.StartID, PID: p.PID, StartedAt: p.StartedAt}
 	}
 	for _, e := range s.Exits {
-		i.Exits = append(i.Exits, node.Exit{StartID: e.StartID, EndedAt: e.EndedAt, Code: e.Code, Signal: e.Signal, Error: e.Error})
+		i.Exits = append(i.Exits, node.Exit{StartID: e.StartID, EndedAt: e.EndedAt, Code: e.Code, Signal: e.Signal, Error: e.Error, Words: e.Words})
 	}
 	if st := s.Stopping; st != nil {
 		i.Stopping = &node.Stopping{Since: st.Since, Deadline: st.Deadline, Alone: st.Alone}

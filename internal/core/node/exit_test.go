@@ -57,11 +57,22 @@ func TestTheEndOfAJVMIsExplained(t *testing.T) {
 		"code 3 at the start":                            {starting(Exit{Code: 3}), v1alpha1.RestartStartFailed, []string{"could not join the ring (exit code 3)"}},
 		"no memory at the start, by its words":           {saying("java.lang.OutOfMemoryError: heap", starting(Exit{Code: 3})), v1alpha1.RestartOutOfMemory, []string{"exhausted (exit code 3): java.lang.OutOfMemoryError: heap"}},
 		"code 1 at the start":                            {saying("Unable to bind", starting(Exit{Code: 1})), v1alpha1.RestartStartFailed, []string{"refused its configuration or its disk (exit code 1): Unable to bind"}},
-		"code 1 of a NORMAL node":                        {ended(Exit{Code: 1}), v1alpha1.RestartExited, []string{"ended by itself (exit code 1)", log}},
-		"code 127 at the start":                          {starting(Exit{Code: 127}), v1alpha1.RestartStartFailed, []string{"did not find what it needs (exit code 127)"}},
-		"code 127 of a NORMAL node":                      {ended(Exit{Code: 127}), v1alpha1.RestartExited, []string{"ended by itself (exit code 127)"}},
-		"another code at the start":                      {starting(Exit{Code: 5}), v1alpha1.RestartStartFailed, []string{"before it was in the ring (exit code 5)", log}},
-		"another code of a NORMAL node":                  {ended(Exit{Code: 5}), v1alpha1.RestartExited, []string{"ended by itself (exit code 5)"}},
+		"code 1 at the start, in Java's words": {
+			starting(Exit{Code: 1, Words: "Picked up JAVA_TOOL_OPTIONS: -Dx\nUnrecognized VM option 'UseFoo'\nError: Could not create the Java Virtual Machine."}),
+			v1alpha1.RestartStartFailed, []string{"(exit code 1): Unrecognized VM option 'UseFoo'"},
+		},
+		"code 1 at the start, in Java's second line": {
+			starting(Exit{Code: 1, Words: "OpenJDK 64-Bit Server VM warning: options may change\nError occurred during initialization of VM\nToo small maximum heap"}),
+			v1alpha1.RestartStartFailed, []string{"(exit code 1): Error occurred during initialization of VM: Too small maximum heap"},
+		},
+		"Cassandra's words before Java's": {
+			saying("Unable to bind", starting(Exit{Code: 1, Words: "something"})), v1alpha1.RestartStartFailed, []string{"(exit code 1): Unable to bind"},
+		},
+		"code 1 of a NORMAL node":       {ended(Exit{Code: 1}), v1alpha1.RestartExited, []string{"ended by itself (exit code 1)", log}},
+		"code 127 at the start":         {starting(Exit{Code: 127}), v1alpha1.RestartStartFailed, []string{"did not find what it needs (exit code 127)"}},
+		"code 127 of a NORMAL node":     {ended(Exit{Code: 127}), v1alpha1.RestartExited, []string{"ended by itself (exit code 127)"}},
+		"another code at the start":     {starting(Exit{Code: 5}), v1alpha1.RestartStartFailed, []string{"before it was in the ring (exit code 5)", log}},
+		"another code of a NORMAL node": {ended(Exit{Code: 5}), v1alpha1.RestartExited, []string{"ended by itself (exit code 5)"}},
 		"killed because it was frozen": {
 			with1(ended(Exit{Signal: "SIGKILL"}), func(f *Facts) {
 				f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 3, Why: "no answer for minutes", Reason: v1alpha1.RestartFrozen}

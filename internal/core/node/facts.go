@@ -94,6 +94,8 @@ type Exit struct {
 	Signal string
 	// Error says why it could not even be run.
 	Error string
+	// Words are the end of what it wrote to its standard error: there alone Java says what it does before Cassandra begins to log.
+	Words string
 }
 
 // Stopping is the end of the container, asked for by SIGTERM.

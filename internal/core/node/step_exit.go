@@ -96,7 +96,7 @@ const (
 
 // explain turns an exit into a reason and words.
 func (p *pass) explain(e Exit) (v1alpha1.RestartReason, string) {
-	line := p.JVM.FatalLine
+	line := orWords(p.JVM.FatalLine, e.Words)
 	with := func(format string, args ...any) string {
 		message := fmt.Sprintf(format, args...)
 		if line == "" {
@@ -151,4 +151,26 @@ func backOff(p *pass) outcome {
 		return done // another configuration than the one that died: a corrected spec applies at once
 	}
 	return wait(v1alpha1.PhaseFailed, fmt.Sprintf("%s; started again at %s", d.Message, d.BackOffUntil.UTC().Format(time.RFC3339))).until(d.BackOffUntil)
+}
+
+// orWords is the line of Cassandra's log, or else what Java said first among its last words: the lines after that are the same whatever went wrong.
+func orWords(line, words string) string {
+	if line != "" {
+		return line
+	}
+	for said := range strings.Lines(words) {
+		said = strings.TrimSpace(said)
+		if said == "" || strings.HasPrefix(said, "Picked up ") || strings.Contains(said, "warning:") || strings.HasPrefix(said, "WARNING") {
+			continue
+		}
+		if said == "Error occurred during initialization of VM" {
+			line = said
+			continue
+		}
+		if line != "" {
+			return line + ": " + said
+		}
+		return said
+	}
+	return line
 }

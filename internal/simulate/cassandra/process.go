@@ -40,6 +40,8 @@ type Exit struct {
 	At     time.Time
 	// FatalLine is what it wrote to its log about the reason; empty if it wrote none.
 	FatalLine string
+	// Words are what Java wrote to its standard error before Cassandra began; empty if it began.
+	Words string
 }
 
 // Process is a JVM from its start to its end.
@@ -219,6 +221,10 @@ func (p *Process) Die(code int, line string) { p.end(Exit{Code: code, FatalLine:
 // giveUp ends it a moment after the line in its log.
 func (p *Process) giveUp(why *refusal) {
 	p.sleep(p.net.within(500*time.Millisecond, p.net.options.DeathMax))
+	if why.before {
+		p.end(Exit{Code: why.code, Words: why.line})
+		return
+	}
 	p.end(Exit{Code: why.code, FatalLine: why.line})
 }
 

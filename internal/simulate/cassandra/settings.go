@@ -55,7 +55,7 @@ func unknownOption(files config.Files) string {
 func (n *Network) readSettings(release string, address netip.Addr, files config.Files, argv []string) (settings, *refusal) {
 	s := settings{properties: javaProperties(files, argv)}
 	if option := unknownOption(files); option != "" {
-		return s, check(exitConfiguration, "Unrecognized VM option '"+option+"'")
+		return s, &refusal{code: exitConfiguration, before: true, line: "Unrecognized VM option '" + option + "'\nError: Could not create the Java Virtual Machine."}
 	}
 	text, found := files[config.CassandraYAML]
 	if !found {

@@ -35,7 +35,7 @@ func (p *Process) begin() *refusal {
 	p.sleep(jolokia)
 	p.answers = true
 	if fault := p.options.Fault; fault != nil {
-		return &refusal{fault.Code, fault.FatalLine}
+		return &refusal{code: fault.Code, line: fault.FatalLine}
 	}
 	if refused != nil {
 		return refused
@@ -91,7 +91,7 @@ func (p *Process) checkDisk() *refusal {
 			listen))
 	}
 	if d.problem != "" {
-		return &refusal{exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSReadError: " + d.problem}
+		return &refusal{code: exitDisk, line: "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSReadError: " + d.problem}
 	}
 	if d.full {
 		return outOfSpace()
@@ -116,7 +116,7 @@ func (p *Process) checkDisk() *refusal {
 }
 
 func outOfSpace() *refusal {
-	return &refusal{exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device"}
+	return &refusal{code: exitDisk, line: "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device"}
 }
 
 // readDisk begins with what the disk remembers: the commit log is replayed, and the members that were known are known again, as unreachable.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/process"
 	"helenus.io/helenus/internal/simulate/timeline"
 )
@@ -24,7 +25,7 @@ type jvm interface {
 type initContainer struct {
 	line *timeline.Timeline
 	// start runs the JVM; exited is to be called when it ends.
-	start  func(command initd.Command, exited func(code int, signal string)) (jvm, error)
+	start  func(command initd.Command, exited func(cassandra.Exit)) (jvm, error)
 	exited func(code int)
 
 	state   initd.State
@@ -34,7 +35,7 @@ type initContainer struct {
 	gone    bool
 }
 
-func newInit(line *timeline.Timeline, incarnation string, image initd.Image, start func(initd.Command, func(int, string)) (jvm, error), exited func(int)) *initContainer {
+func newInit(line *timeline.Timeline, incarnation string, image initd.Image, start func(initd.Command, func(cassandra.Exit)) (jvm, error), exited func(int)) *initContainer {
 	return &initContainer{
 		line: line, start: start, exited: exited,
 		state: initd.State{Incarnation: incarnation, Seq: 1, StartedAt: line.Now(), Image: image},
@@ -112,12 +113,12 @@ func (i *initContainer) end(code int) {
 	i.exited(code)
 }
 
-func (i *initContainer) jvmEnded(startID uint64, code int, signal string) {
+func (i *initContainer) jvmEnded(startID uint64, e cassandra.Exit) {
 	p := i.state.Process
 	if i.gone || p == nil || p.StartID != startID {
 		return
 	}
-	exits := append(slices.Clone(i.state.Exits), initd.Exit{Process: *p, EndedAt: i.line.Now(), Code: code, Signal: signal})
+	exits := append(slices.Clone(i.state.Exits), initd.Exit{Process: *p, EndedAt: i.line.Now(), Code: e.Code, Signal: e.Signal, Words: e.Words})
 	if len(exits) > 16 {
 		exits = exits[len(exits)-16:]
 	}
@@ -213,7 +214,7 @@ func (c connection) Start(ctx context.Context, seen initd.State, id uint64, comm
 	}
 	i.state.LastStartID = id
 	i.state.Process = &initd.Process{StartID: id, PID: int(id) + 100, StartedAt: c.line.Now()} //nolint:gosec // small
-	if i.jvm, err = i.start(command, func(code int, signal string) { i.jvmEnded(id, code, signal) }); err != nil {
+	if i.jvm, err = i.start(command, func(e cassandra.Exit) { i.jvmEnded(id, e) }); err != nil {
 		return initd.State{}, fmt.Errorf("start: %w", err)
 	}
 	i.change()

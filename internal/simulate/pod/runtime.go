@@ -170,7 +170,7 @@ func (s *Sandbox) Start(container, image string, exited func(int)) {
 	s.rt.count++
 	s.init = newInit(s.rt.Line, fmt.Sprintf("i%d", s.rt.count), initd.Image{
 		ConfigDir: "/etc/cassandra", Base: fmt.Sprintf("/helenus/base/i%d", s.rt.count), CassandraHome: "/opt/cassandra", JavaRelease: `JAVA_VERSION="17.0.19"`,
-	}, func(command initd.Command, ended func(int, string)) (jvm, error) {
+	}, func(command initd.Command, ended func(cassandra.Exit)) (jvm, error) {
 		return s.startJVM(release, command, ended), nil
 	},
 		func(code int) {
@@ -184,7 +184,7 @@ type running struct{ *cassandra.Process }
 
 func (r running) CPU() time.Duration { return r.CPUTime() }
 
-func (s *Sandbox) startJVM(release string, command initd.Command, ended func(int, string)) jvm {
+func (s *Sandbox) startJVM(release string, command initd.Command, ended func(cassandra.Exit)) jvm {
 	var fault *cassandra.Exit
 	if s.rt.Start != nil {
 		fault = s.rt.Start(s)
@@ -193,7 +193,7 @@ func (s *Sandbox) startJVM(release string, command initd.Command, ended func(int
 		Address: s.address, Release: release, Disk: s.content(v1alpha1.VolumeData).Data, Files: s.files.rendered, Command: command, Fault: fault,
 		Exited: func(e cassandra.Exit) {
 			s.jvm, s.files.last = nil, e
-			ended(e.Code, e.Signal)
+			ended(e)
 		},
 	})
 	return running{s.jvm}
