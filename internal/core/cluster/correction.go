@@ -104,12 +104,12 @@ func doesNotCome(n *facts.Node) bool {
 	case n.Pod == nil:
 		return true
 	case agent == nil:
-		return !anythingRuns(n.Pod) && guard.Trouble(n.Pod) != ""
+		return !anythingRuns(n.Pod) && guard.Trouble(n) != ""
 	case agent.Process == facts.ProcessRunning:
 		return false
 	}
 	restarts := n.Record.Status.Restarts
-	return agent.Phase == v1alpha1.PhaseFailed || n.StatusIsCurrent() && restarts != nil && restarts.Count > 0 || guard.Trouble(n.Pod) != ""
+	return agent.Phase == v1alpha1.PhaseFailed || n.StatusIsCurrent() && restarts != nil && restarts.Count > 0 || guard.Trouble(n) != ""
 }
 
 // fails says that a node does not come, and that no JVM of it runs.

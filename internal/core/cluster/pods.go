@@ -57,7 +57,7 @@ func (p *pass) sayWhoDoesNotCome() {
 		if s := p.Ledger.Step; said || !p.started(n) || n.Pod == nil || n.Pod.DeletionTimestamp != nil || s != nil && s.Kind == facts.StepJoinNode && slices.Contains(s.Wave(), n.Name) {
 			continue
 		}
-		words := guard.Trouble(n.Pod)
+		words := guard.Trouble(n)
 		if agent := n.CurrentAgent(); agent != nil && agent.Phase == v1alpha1.PhaseFailed && agent.Message != "" {
 			words = guard.WithFields(agent.Message)
 		}

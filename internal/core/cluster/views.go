@@ -102,7 +102,7 @@ func (p *pass) ownView(v *views, name string, tokens []string) *facts.Ring {
 		v.doubt(name, name, "%s: %s", name, guard.WhyNoAnswer(n))
 		return nil
 	case agent.Ring == nil:
-		v.doubt(name, name, "%s: %s", name, orElse(guard.Trouble(n.Pod), orElse(agent.Message, string(agent.Phase))))
+		v.doubt(name, name, "%s: %s", name, orElse(guard.Trouble(n), orElse(agent.Message, string(agent.Phase))))
 		return nil
 	case agent.Ring.Mode != facts.ModeNormal:
 		v.doubt(name, name, "%s is %s", name, agent.Ring.Mode)

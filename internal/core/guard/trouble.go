@@ -2,6 +2,8 @@ package guard
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +22,7 @@ func WhyNoAnswer(n *facts.Node) string {
 	case n.Pod.DeletionTimestamp != nil:
 		return "its pod is being deleted"
 	}
-	if trouble := Trouble(n.Pod); trouble != "" {
+	if trouble := Trouble(n); trouble != "" {
 		return trouble
 	}
 	if n.Unreachable != "" {
@@ -29,12 +31,16 @@ func WhyNoAnswer(n *facts.Node) string {
 	return "its pod is starting"
 }
 
-// Trouble says in words why a pod does not run, if that is known: that it cannot be scheduled, or what keeps a container from starting; and what of the spec to
-// look at.
-func Trouble(pod *corev1.Pod) string {
+// Trouble says in words why the pod of a node does not run, if that is known: that it cannot be scheduled, or what keeps a container from starting; and what of
+// the spec to look at.
+func Trouble(n *facts.Node) string {
+	pod := n.Pod
+	if pod == nil {
+		return ""
+	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return WithFields("its pod cannot be scheduled: " + c.Message)
+			return WithFields("its pod cannot be scheduled: " + c.Message + unboundClaims(n, c.Message))
 		}
 	}
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -51,12 +57,32 @@ func Trouble(pod *corev1.Pod) string {
 	return ""
 }
 
+// unboundClaims names the claims without a volume, if they are what the scheduler waits for: it does not say which, nor that their class does not exist.
+func unboundClaims(n *facts.Node, message string) string {
+	if !strings.Contains(message, "unbound immediate PersistentVolumeClaims") {
+		return ""
+	}
+	var out strings.Builder
+	for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
+		c := n.Claims[volume]
+		if c.Claim == nil || c.Bound() {
+			continue
+		}
+		class := "of the default class"
+		if name := c.Claim.Spec.StorageClassName; name != nil {
+			class = "of class " + *name
+		}
+		fmt.Fprintf(&out, "; claim %s %s has no volume", c.Claim.Name, class)
+	}
+	return out.String()
+}
+
 // fields of a CassandraCluster that what Kubernetes and Cassandra say may come from, by what they say. The scheduler's words are those of its plugins'
 // ErrReason constants, the kubelet's of pkg/kubelet/images, and the JVM's those of hotspot's arguments.cpp.
 var fields = []struct{ word, field string }{
 	{"storageclass", "node.storage storageClassName"},
 	{"persistent volumes to bind", "node.storage"},
-	{"unbound immediate PersistentVolumeClaims", "node.storage"},
+	{"unbound immediate PersistentVolumeClaims", "node.storage storageClassName"},
 	{"Insufficient ", "node.resources.requests"},
 	{"node affinity/selector", "node.placement"},
 	{"untolerated taint", "node.placement.tolerations"},

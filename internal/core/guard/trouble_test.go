@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/internal/core/facts"
 )
 
-// The messages are those of kube-scheduler 1.35, kubelet 1.35 and OpenJDK 17, shortened.
+// The messages are those of kube-scheduler and kubelet 1.35, shortened.
 func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 	unscheduled := func(message string) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message}}}}
@@ -34,12 +36,19 @@ func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 			unscheduled(`storageclass.storage.k8s.io "fast" not found`),
 			`its pod cannot be scheduled: storageclass.storage.k8s.io "fast" not found (see node.storage storageClassName)`,
 		},
+		{
+			unscheduled("0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"),
+			"its pod cannot be scheduled: 0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found; claim data-n of class fast has no volume (see node.storage storageClassName)",
+		},
 		{unscheduled("something new"), "its pod cannot be scheduled: something new"},
 		{waiting("cassandra", "ErrImagePull", "not found"), "container cassandra: ErrImagePull not found (see image, imagePullSecrets)"},
 		{waiting("agent", "ErrImagePull", "not found"), "container agent: ErrImagePull not found"},
 		{waiting("cassandra", "CrashLoopBackOff", "back-off 10s"), "container cassandra: CrashLoopBackOff back-off 10s"},
 	} {
-		if got := Trouble(c.pod); got != c.want {
+		class := "fast"
+		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}}
+		claim.Name = "data-n"
+		if got := Trouble(&facts.Node{Pod: c.pod, Claims: map[string]*facts.Claim{"data": {Claim: claim}}}); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

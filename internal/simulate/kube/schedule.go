@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -177,7 +178,7 @@ func (k *Cluster) claimsOf(pod *corev1.Pod) ([]*corev1.PersistentVolumeClaim, er
 			return nil, fmt.Errorf("persistentvolumeclaim %q is being deleted", claim.Name)
 		}
 		if claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName != apiserver.StorageClass {
-			return nil, fmt.Errorf("storageclass.storage.k8s.io %q not found", *claim.Spec.StorageClassName)
+			return nil, errors.New("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found") // as kube-scheduler 1.35 has it
 		}
 		if claim.Status.Phase == corev1.ClaimLost {
 			return nil, fmt.Errorf("persistentvolumeclaim %q bound to non-existing persistentvolume %q", claim.Name, claim.Spec.VolumeName)
