@@ -95,8 +95,13 @@ E2E := go test -tags e2e -count 1 -v -artifacts -outputdir $(BIN)
 e2e: local-tools ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && $(E2E) -timeout 60m $(if $(RUN),-run '$(RUN)') .
 
-e2e-full: local-tools ## All end-to-end tests, also those that take too long for every change (RUN=name runs some)
-	cd test/e2e && $(E2E) -timeout 180m $(if $(RUN),-run '$(RUN)') . -full
+# The tests of one of several shards, by turns: the machine that runs the second of three has SHARD=2/3.
+SHARD    := 1/1
+ALL_E2E   = go test -tags e2e -list . . | awk -v shard=$(SHARD) 'BEGIN { split(shard, s, "/") } /^Test/ && n++ % s[2] == s[1] - 1 { printf "%s%s$$", sep, $$1; sep = "|" }'
+
+e2e-full: local-tools ## All end-to-end tests, also those that take too long for every change, and a report of what clients saw (RUN=name runs some; SHARD=2/3 a third of them)
+	cd test/e2e && $(E2E) -timeout 180m -run "^($(if $(RUN),$(RUN),$$($(ALL_E2E))))" . \
+	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
 # The share of a sweep that a test run does is another one for each commit, so that they all come round.
 SWEEP_PARTS := 300

@@ -18,6 +18,13 @@ import (
 // forGrowth is a ring of three nodes, filled with rows, that can grow on a machine of any size.
 func forGrowth(t *testing.T, namespace string) *scene.Ring {
 	t.Helper()
+	ring := emptyForGrowth(t, namespace)
+	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
+	return ring
+}
+
+func emptyForGrowth(t *testing.T, namespace string) *scene.Ring {
+	t.Helper()
 	s := open(t, namespace)
 	sample := sampleOf(t, "demo.yaml")
 	sample.Spec.Node.Placement = &v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
@@ -26,7 +33,6 @@ func forGrowth(t *testing.T, namespace string) *scene.Ring {
 		ring, err = s.Form(t.Context(), sample)
 		return err
 	})
-	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
 	return ring
 }
 
@@ -40,8 +46,8 @@ func wantAsBefore(t *testing.T, before, now map[string]identity) {
 	}
 }
 
-// TestGrowing: a ring that serves gets a node more while a client writes. No write is lost, every node sees the new ring, and the old ones have dropped what
-// they no longer own.
+// TestGrowing: a ring that serves gets a node more while a client writes, and then, where time is, two more, one after the other. No write is lost, every node
+// sees the new ring, and the old ones have dropped what they no longer own.
 func TestGrowing(t *testing.T) {
 	ring := forGrowth(t, "e2e-grow")
 	before := identities(t, ring)
@@ -49,6 +55,47 @@ func TestGrowing(t *testing.T) {
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	wantHistory(t, ring, "JoinNode", "Cleanup")
+	if !*full {
+		return
+	}
+	grow(t, ring, "two nodes more", 6, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack = 2 })
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+	sayPauses(t, ring)
+}
+
+// sayPauses says how long it took from the end of each join to the begin of the next, in the whole seconds of the status.
+func sayPauses(t *testing.T, ring *scene.Ring) {
+	t.Helper()
+	c, _ := ring.Now(t.Context()).Cluster(ring.Name)
+	joins := slices.DeleteFunc(slices.Clone(c.Status.History), func(s v1alpha1.StepRecord) bool { return s.Step != "JoinNode" })
+	slices.SortFunc(joins, func(a, b v1alpha1.StepRecord) int { return a.StartedAt.Compare(b.StartedAt.Time) })
+	for i := 1; i < len(joins); i++ {
+		t.Logf("%s took %s, and %s began %s later", joins[i-1].Message, joins[i-1].FinishedAt.Sub(joins[i-1].StartedAt.Time), joins[i].Message, joins[i].StartedAt.Sub(joins[i-1].FinishedAt.Time))
+	}
+}
+
+// TestOneToThree: a single node becomes a ring of three, with three replicas of the system keyspaces.
+func TestOneToThree(t *testing.T) {
+	onlyInFull(t)
+	s := open(t, "e2e-one-to-three")
+	sample := sampleOf(t, "one-node.yaml")
+	sample.Spec.Node.Placement = &v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
+	var ring *scene.Ring
+	took(t, "one node serves", func() (err error) {
+		ring, err = s.Form(t.Context(), sample)
+		return err
+	})
+	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.One) })
+	before := identities(t, ring)
+	grow(t, ring, "two nodes more", 3, func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].NodesPerRack, s.Datacenters[0].ReplicationFactor = 3, 3
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+	wantSystemKeyspaces(t, ring, map[string]string{"dc1": "3"})
+	wantHistory(t, ring, "JoinNode", "JoinNode", "RaiseSystemKeyspaces", "Cleanup")
+	sayPauses(t, ring)
 }
 
 // TestRackAdded: two nodes of a rack that the ring did not have join one after the other.
@@ -63,10 +110,12 @@ func TestRackAdded(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestDatacenterAdded: a datacenter is added to a ring with data, which is copied to it before clients come in: each of its nodes has all rows then.
+// TestDatacenterAdded: a datacenter is added to a ring with data, which is copied to it before clients come in: they find all rows then, although a node of the
+// source lacks them, from which some may have been copied.
 func TestDatacenterAdded(t *testing.T) {
 	onlyInFull(t)
-	ring := forGrowth(t, "e2e-datacenter")
+	ring := emptyForGrowth(t, "e2e-datacenter")
+	took(t, "rows are written of which one node knows nothing", func() error { return ring.FillWithout(t.Context(), ring.NodeNames(t.Context())[1]) })
 	before := identities(t, ring)
 	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
 		dc := s.Datacenters[0].DeepCopy()
@@ -114,22 +163,28 @@ func wantHistory(t *testing.T, ring *scene.Ring, steps ...string) {
 // grow changes the spec of a ring while a client writes, and waits until so many nodes serve and nothing is left to do.
 func grow(t *testing.T, ring *scene.Ring, what string, nodes int, change func(*v1alpha1.CassandraClusterSpec)) {
 	t.Helper()
-	while(t, ring, nil, what, func() error {
+	while(t, ring, servedThroughout, what, func() error {
 		if err := ring.Edit(t.Context(), change); err != nil {
 			return err
 		}
-		return ring.Until(t.Context(), growth, fmt.Sprintf("%d nodes serve, and nothing is left to do", nodes), func(now follow.Sight) error {
-			c, found := now.Cluster(ring.Name)
-			switch {
-			case !found || c.Status.ObservedGeneration != c.Generation:
-				return fmt.Errorf("the operator has not looked at it yet")
-			case c.Status.Step != nil:
-				return fmt.Errorf("%s: %s", c.Status.Step.Name, c.Status.Step.Message)
-			case int(c.Status.ReadyNodes) != nodes:
-				return fmt.Errorf("%d of %d nodes serve", c.Status.ReadyNodes, nodes)
-			}
-			return nil
-		})
+		return grown(t, ring, nodes)
+	})
+}
+
+// grown waits until so many nodes serve and nothing is left to do.
+func grown(t *testing.T, ring *scene.Ring, nodes int) error {
+	t.Helper()
+	return ring.Until(t.Context(), growth, fmt.Sprintf("%d nodes serve, and nothing is left to do", nodes), func(now follow.Sight) error {
+		c, found := now.Cluster(ring.Name)
+		switch {
+		case !found || c.Status.ObservedGeneration != c.Generation:
+			return fmt.Errorf("the operator has not looked at it yet")
+		case c.Status.Step != nil:
+			return fmt.Errorf("%s: %s", c.Status.Step.Name, c.Status.Step.Message)
+		case int(c.Status.ReadyNodes) != nodes:
+			return fmt.Errorf("%d of %d nodes serve", c.Status.ReadyNodes, nodes)
+		}
+		return nil
 	})
 }
 

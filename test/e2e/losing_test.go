@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,31 +20,6 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/test/e2e/scene"
 )
-
-// while does something to a ring while a client writes, and waits until it serves again. It fails if a write is lost that was acknowledged, then or before,
-// and if the nodes of which nothing was taken away did not serve.
-func while(t *testing.T, ring *scene.Ring, taken []string, what string, do func() error) {
-	t.Helper()
-	stream, err := ring.Write(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	took(t, what, do)
-	took(t, "all nodes serve again", func() error { return ring.Serving(t.Context()) })
-	said, err := stream.Stop(t.Context())
-	if err != nil {
-		t.Errorf("a client that wrote all the while: %v", err)
-	}
-	t.Log(said)
-	if served := stream.Served(taken...); served < leastServed && len(taken) < len(ring.NodeNames(t.Context())) {
-		t.Errorf("%.2f %% of the writes through the other nodes were served, want %.0f %%", 100*served, 100*leastServed)
-	}
-	took(t, "all rows are read at ALL through every node", func() error { return ring.ReadBack(t.Context(), gocql.All) })
-}
-
-// leastServed is what the nodes of which nothing was taken away must serve of writes that nobody repeats. All were, wherever it was tried; the rest is for
-// machines so busy that Cassandra's own time limits strike.
-const leastServed = 0.99
 
 // deletePods deletes pods, as kubectl does, and waits until their nodes have reported from others.
 func deletePods(ctx context.Context, ring *scene.Ring, names ...string) error {
@@ -77,7 +51,7 @@ func TestPodDeleted(t *testing.T) {
 	before := identities(t, ring)
 	lost := ring.NodeNames(t.Context())[1]
 	logs := followLogs(t, ring, lost)
-	while(t, ring, []string{lost}, "a pod is deleted and another reports", func() error { return deletePods(t.Context(), ring, lost) })
+	while(t, ring, gapsAreShort, "a pod is deleted and another reports", func() error { return deletePods(t.Context(), ring, lost) })
 	wantStoppedInOrder(t, logs)
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
@@ -150,7 +124,7 @@ func wantStoppedInOrder(t *testing.T, logs map[string]*scene.Log) {
 func TestAllPodsDeleted(t *testing.T) {
 	ring := threeRacks(t)
 	before := identities(t, ring)
-	while(t, ring, ring.NodeNames(t.Context()), "all pods are deleted and others report", func() error { return deletePods(t.Context(), ring, ring.NodeNames(t.Context())...) })
+	while(t, ring, nothingIsLost, "all pods are deleted and others report", func() error { return deletePods(t.Context(), ring, ring.NodeNames(t.Context())...) })
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
 	for name := range before {
@@ -171,7 +145,10 @@ func TestJVMKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	restarts := restartsOf(t, ring, victim)
-	while(t, ring, []string{victim}, "a JVM is killed and its agent says so", func() error {
+	var killed time.Time
+	sayParts := followComeback(t, ring, victim, ring.NodeNames(t.Context())[1])
+	while(t, ring, gapsAreShort, "a JVM is killed and its agent says so", func() error {
+		killed = time.Now()
 		if err := ring.KillJVM(t.Context(), victim); err != nil {
 			return err
 		}
@@ -185,6 +162,7 @@ func TestJVMKilled(t *testing.T) {
 			return nil
 		})
 	})
+	sayParts(killed)
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
 	if now[victim] != before[victim] {
@@ -196,6 +174,48 @@ func TestJVMKilled(t *testing.T) {
 	for container, n := range containerRestarts(t, ring, victim) {
 		if n != 0 {
 			t.Errorf("container %s was started again %d times: the JVM alone was to be", container, n)
+		}
+	}
+}
+
+// partsOfAComeback is what is said on the way from the end of a JVM to a node that serves: by its agent, by itself, by a peer. What is Helenus' own is the time
+// until the start, and that from NORMAL to CQL.
+var partsOfAComeback = []struct{ of, words, what string }{
+	{"agent", "Act NoteExit", "the agent notes the end"},
+	{"agent", "Act StartJVM", "the agent starts another"},
+	{"agent", "Act NoteNormal", "it is NORMAL"},
+	{"peer", "is now UP", "a peer sees it up"},
+	{"cassandra", "Starting listening for CQL clients", "it listens for clients"},
+}
+
+// followComeback follows what the parts are read from. The function that it returns says them.
+func followComeback(t *testing.T, ring *scene.Ring, victim, peer string) func(since time.Time) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	logs := map[string]*scene.Log{}
+	for of, at := range map[string][2]string{"agent": {victim, layout.AgentContainer}, "cassandra": {victim, layout.CassandraContainer}, "peer": {peer, layout.CassandraContainer}} {
+		var err error
+		if logs[of], err = ring.FollowLog(ctx, at[0], at[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := identities(t, ring)[victim].address
+	return func(since time.Time) {
+		stop()
+		for _, part := range partsOfAComeback {
+			lines, err := logs[part.of].Lines(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(lines, func(l scene.Line) bool {
+				return l.At.After(since) && strings.Contains(l.Text, part.words) && (part.of != "peer" || strings.Contains(l.Text, "/"+address+":"))
+			})
+			logs[part.of] = scene.Said(lines)
+			if i < 0 {
+				t.Errorf("nobody said that %s: %q", part.what, part.words)
+				continue
+			}
+			t.Logf("%6.2fs  after the kill: %s", lines[i].At.Sub(since).Seconds(), part.what)
 		}
 	}
 }
@@ -254,7 +274,7 @@ func TestAgentKilled(t *testing.T) {
 				t.Fatalf("pod %s is not there", victim)
 			}
 			before := agentOf(pod).ContainerID
-			while(t, ring, nil, "the agent is "+way.name+" and another runs", func() error {
+			while(t, ring, servedThroughout, "the agent is "+way.name+" and another runs", func() error {
 				if err := way.end(pod); err != nil {
 					return err
 				}

@@ -28,6 +28,8 @@ var (
 	agentImage    = flag.String("agent-image", "", "`image` of the agent (default: likewise)")
 	patience      = flag.Float64("patience", 1, "`factor` on all bounds, for a machine that is slow or busy")
 	full          = flag.Bool("full", false, "run all tests, not only those that are worth their time on every change")
+	report        = flag.String("report", "", "`file` to write into what clients saw of the rings")
+	commit        = flag.String("commit", "unknown", "`name` of what is tested, for the report")
 	keep          = flag.Bool("keep", false, "leave the namespaces of failed tests as they are, to look into them")
 )
 
@@ -53,6 +55,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "test/e2e:", err)
 	} else {
 		code = m.Run()
+		if *report != "" {
+			if err := writeReport(*report, *commit); err != nil {
+				fmt.Fprintln(os.Stderr, "test/e2e: write the report:", err)
+				code = 1
+			}
+		}
 		if err := leave(); err != nil {
 			fmt.Fprintln(os.Stderr, "test/e2e: clean up:", err)
 			code = 1

@@ -8,45 +8,28 @@ import (
 	"net/http"
 	"strconv"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// operator is where the manifest puts it.
-var operator = client.ObjectKey{Namespace: "helenus-system", Name: "helenus"}
+// LoseMachine loses a machine of the local cluster as one loses a machine: all that runs on it is gone at once. Its disk stays, or goes too.
+func (s *Scene) LoseMachine(ctx context.Context, machine string, disk bool) error {
+	local, err := s.Local()
+	if err != nil {
+		return err
+	}
+	return local.KillNode(ctx, machine, disk)
+}
 
-// ScaleOperator runs so many operators, and waits until just these run. It returns how many there were wanted.
-func (s *Scene) ScaleOperator(ctx context.Context, replicas int32) (int32, error) {
-	deployment := &appsv1.Deployment{}
-	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
-		return 0, fmt.Errorf("scale the operator: %w", err)
+// ReturnMachine brings a lost machine back, with what is on its disk.
+func (s *Scene) ReturnMachine(ctx context.Context, machine string) error {
+	local, err := s.Local()
+	if err != nil {
+		return err
 	}
-	was := int32(1)
-	if deployment.Spec.Replicas != nil {
-		was = *deployment.Spec.Replicas
-	}
-	before := deployment.DeepCopy()
-	deployment.Spec.Replicas = &replicas
-	if err := s.Kubernetes.Client.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
-		return was, fmt.Errorf("scale the operator: %w", err)
-	}
-	return was, s.poll(ctx, comeback, fmt.Sprintf("%d operators run", replicas), func(ctx context.Context) error {
-		pods := &corev1.PodList{}
-		err := s.Kubernetes.Client.List(ctx, pods, client.InNamespace(operator.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
-		if err != nil {
-			return err
-		}
-		if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
-			return err
-		}
-		if len(pods.Items) != int(replicas) || deployment.Status.ReadyReplicas != replicas {
-			return fmt.Errorf("%d pods, %d ready", len(pods.Items), deployment.Status.ReadyReplicas)
-		}
-		return nil
-	})
+	return local.StartNode(ctx, machine, false)
 }
 
 // CutOff keeps the API server away from a machine of the local cluster and from all that runs on it. Its containers run on and reach each other.

@@ -204,7 +204,7 @@ func (v *Invariants) configMap(e follow.Event, m *corev1.ConfigMap) {
 func (v *Invariants) seeds(e follow.Event, m *corev1.ConfigMap, memory *clusterMemory) {
 	if e.New == nil {
 		if memory.formed {
-			v.suspect(func() bool { return memory.deleting }, "the seeds %s of a formed ring were deleted", m.Name)
+			v.suspect(func() bool { return v.expected[string(m.UID)] || memory.deleting }, "the seeds %s of a formed ring were deleted", m.Name)
 		}
 		return
 	}

@@ -47,6 +47,13 @@ func (s *Scene) FollowLog(ctx context.Context, pod, container string) (*Log, err
 	return l, nil
 }
 
+// Said is a log that has ended.
+func Said(lines []Line) *Log {
+	l := &Log{lines: make(chan []Line, 1)}
+	l.lines <- lines
+	return l
+}
+
 // Lines waits for the end of the log.
 func (l *Log) Lines(ctx context.Context) ([]Line, error) {
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -48,15 +49,66 @@ func (r *Ring) through(ctx context.Context, node string, do func(*cqlclient.Sess
 
 // Fill makes the keyspace and writes rows at a consistency level, a share of them through each node.
 func (r *Ring) Fill(ctx context.Context, level gocql.Consistency) error {
+	if err := r.makeTables(ctx); err != nil {
+		return err
+	}
+	return r.writeRows(ctx, level, r.NodeNames(ctx))
+}
+
+// FillWithout does the same at QUORUM while one node is not in the ring, and no hints are kept for it: afterwards it lacks all rows, and only a repair, or a read
+// that asks it and others, brings them to it.
+func (r *Ring) FillWithout(ctx context.Context, laggard string) error {
+	if err := r.makeTables(ctx); err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(r.NodeNames(ctx), func(name string) bool { return name == laggard })
+	each := func(names []string, command string) error {
+		for _, name := range names {
+			if _, err := r.Run(ctx, name, "nodetool", command); err != nil {
+				return fmt.Errorf("nodetool %s on %s: %w", command, name, err)
+			}
+		}
+		return nil
+	}
+	sees := func(state string) error {
+		for _, name := range others {
+			err := r.Sees(ctx, name, func(members []string) bool {
+				return slices.ContainsFunc(members, func(m string) bool { return strings.HasPrefix(m, state+" "+r.address(ctx, laggard)+" ") })
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := errors.Join(each(others, "disablehandoff"), each([]string{laggard}, "disablegossip"), sees("DN")); err != nil {
+		return err
+	}
+	if err := r.writeRows(ctx, gocql.Quorum, others); err != nil {
+		return err
+	}
+	return errors.Join(each([]string{laggard}, "enablegossip"), sees("UN"), each(others, "enablehandoff"))
+}
+
+func (r *Ring) address(ctx context.Context, node string) string {
+	for _, n := range r.Nodes(ctx) {
+		if n.Name == node {
+			return n.Status.Address
+		}
+	}
+	return ""
+}
+
+func (r *Ring) makeTables(ctx context.Context) error {
 	nodes := r.NodeNames(ctx)
 	if len(nodes) == 0 {
 		return errors.New("write rows: the ring has no nodes")
 	}
-	err := r.through(ctx, nodes[0], func(s *cqlclient.Session) error {
+	return r.through(ctx, nodes[0], func(s *cqlclient.Session) error {
 		for _, statement := range []string{
 			"CREATE KEYSPACE IF NOT EXISTS " + Keyspace + " WITH replication = " + replication(r.Spec),
 			"CREATE TABLE IF NOT EXISTS " + Keyspace + ".rows (id int PRIMARY KEY, value text)",
-			"CREATE TABLE IF NOT EXISTS " + Keyspace + ".stream (id text PRIMARY KEY)",
+			"CREATE TABLE IF NOT EXISTS " + Keyspace + ".client (run text, partition int, sequence bigint, PRIMARY KEY ((run, partition), sequence))",
 		} {
 			if err := s.Query(statement).ExecContext(ctx); err != nil {
 				return fmt.Errorf("%s: %w", statement, err)
@@ -64,9 +116,9 @@ func (r *Ring) Fill(ctx context.Context, level gocql.Consistency) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
+}
+
+func (r *Ring) writeRows(ctx context.Context, level gocql.Consistency, nodes []string) error {
 	for n, node := range nodes {
 		err := r.through(ctx, node, func(s *cqlclient.Session) error {
 			for i := n; i < rowCount; i += len(nodes) {

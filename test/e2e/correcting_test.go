@@ -1,0 +1,99 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// mistakes in the description of the nodes of a datacenter, and what the cluster says of each: the words of Kubernetes or Cassandra, and the field.
+var mistakes = []struct {
+	what  string
+	do    func(*v1alpha1.NodeTemplate)
+	words []string
+}{
+	{"a storage class that does not exist", func(n *v1alpha1.NodeTemplate) { n.Storage.Data.StorageClassName = ptr("nothing") }, []string{"of class nothing has no volume", "storageClassName"}},
+	{"a request that no machine has room for", func(n *v1alpha1.NodeTemplate) {
+		n.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("9000Gi")}
+		n.Resources.Limits = n.Resources.Requests.DeepCopy()
+	}, []string{"Insufficient memory", "node.resources.requests"}},
+	{"a place that does not exist", func(n *v1alpha1.NodeTemplate) {
+		n.Placement = &v1alpha1.Placement{Zone: "nowhere", HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
+	}, []string{"node affinity/selector", "node.placement"}},
+	{"an option that no JVM takes", func(n *v1alpha1.NodeTemplate) {
+		n.JVM.Options = append(n.JVM.Options[:len(n.JVM.Options):len(n.JVM.Options)], "-XX:+ThereIsNoSuchOption")
+	}, []string{"ThereIsNoSuchOption", "node.jvm.options"}},
+}
+
+// TestCorrecting: a datacenter is added to a ring that serves, with one mistake in its description after the other. Each is said in a sentence that names node
+// and field, the nodes of the ring are not touched, and when all are corrected the datacenter is added.
+func TestCorrecting(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-correcting")
+	before := identities(t, ring)
+	right, newcomer := ring.Spec.Node.DeepCopy(), ring.Name+"-dc2-r1-0"
+	while(t, ring, servedThroughout, "a datacenter is added with one mistake after the other, and corrected", func() error {
+		for i, m := range mistakes {
+			took(t, m.what+" is said", func() error {
+				err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+					if i == 0 {
+						s.Datacenters = append(s.Datacenters, oneMore(s.Datacenters[0]))
+					}
+					s.Datacenters[1].Node = right.DeepCopy()
+					m.do(s.Datacenters[1].Node)
+				})
+				if err != nil {
+					return err
+				}
+				return ring.Until(t.Context(), 3*time.Minute, "it is said", func(now follow.Sight) error { return blockedSaying(now, ring, append(m.words, newcomer)) })
+			})
+			ring.Invariants.ExpectRestart(newcomer)
+			if pod, found := ring.Now(t.Context()).Pod(newcomer); found {
+				ring.Invariants.ExpectDeletion(pod)
+			}
+		}
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil }); err != nil {
+			return err
+		}
+		return grown(t, ring, 4)
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// oneMore is a datacenter of one node, to which the rows come.
+func oneMore(like v1alpha1.Datacenter) v1alpha1.Datacenter {
+	dc := *like.DeepCopy()
+	dc.Name, dc.ReplicationFactor, dc.Racks = "dc2", 1, []v1alpha1.Rack{{Name: "r1"}}
+	dc.Extend = &v1alpha1.Extend{Keyspaces: []string{scene.Keyspace}, LocalConsistencyOnly: true}
+	return dc
+}
+
+// blockedSaying holds when something is held back for a reason that has all these words.
+func blockedSaying(now follow.Sight, ring *scene.Ring, words []string) error {
+	c, found := now.Cluster(ring.Name)
+	if !found {
+		return errors.New("the cluster is not there")
+	}
+	for _, b := range c.Status.Blocked {
+		all := true
+		for _, word := range words {
+			all = all && strings.Contains(b.Message, word)
+		}
+		if all {
+			return nil
+		}
+	}
+	return fmt.Errorf("it says %v", c.Status.Blocked)
+}

@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+const (
+	// operatorKills is how often the operator is killed while a ring forms, and as often while a node joins.
+	operatorKills = 20
+	// longestWork is how long an operator leads at most before it is killed.
+	longestWork = 3 * time.Second
+)
+
+// killing kills every operator that comes to lead, after a random while, until so many have been killed or stop is called. It says how many were.
+func killing(t *testing.T, s *scene.Scene, seed uint64) (stop func() int) {
+	t.Helper()
+	chance := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // for moments
+	ctx, cancel := context.WithCancel(t.Context())
+	killed := make(chan int, 1)
+	go func() {
+		leader, n := "", 0
+		defer func() { killed <- n }()
+		for n < operatorKills {
+			next, err := s.KillLeader(ctx, leader, time.Duration(chance.Int64N(int64(longestWork))))
+			if err != nil {
+				if ctx.Err() == nil {
+					t.Errorf("kill the operator: %v", err)
+				}
+				return
+			}
+			leader = next
+			n++
+		}
+	}()
+	return func() int {
+		cancel()
+		return <-killed
+	}
+}
+
+// TestOperatorKilled: the operator is killed again and again while a ring forms, and while a node joins it under a client's eyes: both come to their end, the
+// client is served, and nothing happens twice.
+func TestOperatorKilled(t *testing.T) {
+	onlyInFull(t)
+	s := open(t, "e2e-killed")
+	onlyHere(t, s)
+	sample := sampleOf(t, "demo.yaml")
+	sample.Spec.Node.Placement = &v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
+	var ring *scene.Ring
+	stop := killing(t, s, 1)
+	took(t, "a ring forms while the operator is killed again and again", func() (err error) {
+		ring, err = s.Form(t.Context(), sample)
+		return err
+	})
+	t.Logf("the operator was killed %d times meanwhile", stop())
+	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
+	before := identities(t, ring)
+	stop = killing(t, s, 2)
+	grow(t, ring, "a node joins while the operator is killed again and again", 4, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	t.Logf("the operator was killed %d times meanwhile", stop())
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+	wantHistory(t, ring, "FormRing", "JoinNode", "Cleanup")
+}

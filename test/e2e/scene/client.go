@@ -1,0 +1,232 @@
+package scene
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// Client is an application beside a ring: all the while something happens to the ring it writes rows and reads them back at LOCAL_QUORUM. It is an open loop:
+// requests leave at a fixed rate, whatever becomes of those before, so that a ring which stands still for a second owes a second of answers. The driver is set
+// up as an application's: token aware, with all nodes of a datacenter, 2 s for a request, and at most one retry at another node.
+type Client struct {
+	ring    *Ring
+	session *gocql.Session
+	// run makes the rows of one client others than those of every other.
+	run  string
+	stop context.CancelFunc
+	all  sync.WaitGroup
+
+	mutex    sync.Mutex
+	requests []request
+	rows     []row
+	unread   []string
+}
+
+// row that was acknowledged.
+type row struct {
+	partition int
+	sequence  int64
+}
+
+const (
+	// clientRate is how many requests leave in a second, half of them writes: enough to see a gap of a few hundredths of a second, too little to load a ring.
+	clientRate = 50
+	// clientPartitions are what the rows are spread over: enough to touch every replica of small rings.
+	clientPartitions = 32
+	// clientTimeout bounds each try.
+	clientTimeout = 2 * time.Second
+)
+
+// Begin begins to write and read, and returns when every partition was served once.
+func (r *Ring) Begin(ctx context.Context) (*Client, error) {
+	nodes := r.Nodes(ctx)
+	var hosts []string
+	for _, n := range nodes {
+		if n.Status.Ready {
+			hosts = append(hosts, n.Status.Address)
+		}
+	}
+	config := gocql.NewCluster(hosts...)
+	config.Port = layout.NativePort
+	config.ProtoVersion = 4
+	config.Dialer = podDialer{r}
+	config.Timeout, config.WriteTimeout, config.ConnectTimeout = clientTimeout, clientTimeout, clientTimeout
+	config.Consistency, config.DefaultIdempotence = gocql.LocalQuorum, true
+	config.RetryPolicy = &gocql.SimpleRetryPolicy{NumRetries: 1}
+	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.DCAwareRoundRobinPolicy(render.DatacenterRingName(&r.Spec.Datacenters[0])))
+	config.ReconnectInterval = time.Second
+	config.Logger = quiet{}
+	var session *gocql.Session
+	err := r.poll(ctx, reaction, "a client connects to the ring", func(context.Context) (err error) {
+		session, err = config.CreateSession()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(ctx)
+	c := &Client{ring: r, session: session, stop: stop, run: time.Now().UTC().Format(time.RFC3339Nano)}
+	for partition := range clientPartitions {
+		if err := r.poll(ctx, reaction, "a client writes", func(ctx context.Context) error { return c.write(ctx, row{partition, -1}) }); err != nil {
+			stop()
+			session.Close()
+			return nil, err
+		}
+		c.rows = append(c.rows, row{partition, -1})
+	}
+	c.all.Go(func() { c.loop(running) })
+	return c, nil
+}
+
+// loop sends a request with every tick. One that is late because this machine was busy leaves all the same.
+func (c *Client) loop(ctx context.Context) {
+	tick := time.NewTicker(time.Second / clientRate)
+	defer tick.Stop()
+	began, sent := time.Now(), 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for due := int(time.Since(began) * clientRate / time.Second); sent < due; sent++ {
+			n := sent
+			c.all.Go(func() { c.request(n) })
+		}
+	}
+}
+
+// request makes the n-th request: a write, or a read of a row that was acknowledged before.
+func (c *Client) request(n int) {
+	ctx, done := context.WithTimeout(context.Background(), 2*clientTimeout+time.Second)
+	defer done()
+	r := request{partition: n / 2 % clientPartitions, at: time.Now()}
+	if n%2 == 0 {
+		next := row{r.partition, int64(n)}
+		if r.err = c.write(ctx, next); r.err == nil {
+			c.mutex.Lock()
+			c.rows = append(c.rows, next)
+			c.mutex.Unlock()
+		}
+	} else {
+		c.mutex.Lock()
+		known := c.rows[n%len(c.rows)]
+		c.mutex.Unlock()
+		r.partition = known.partition
+		if r.err = c.read(ctx, known); errors.Is(r.err, gocql.ErrNotFound) {
+			c.mutex.Lock()
+			c.unread = append(c.unread, fmt.Sprintf("%v at %s", known, r.at.Format(time.RFC3339Nano)))
+			c.mutex.Unlock()
+		}
+	}
+	r.took = time.Since(r.at)
+	c.mutex.Lock()
+	c.requests = append(c.requests, r)
+	c.mutex.Unlock()
+}
+
+func (c *Client) write(ctx context.Context, r row) error {
+	return c.session.Query("INSERT INTO "+Keyspace+".client (run, partition, sequence) VALUES (?, ?, ?)", c.run, r.partition, r.sequence).ExecContext(ctx)
+}
+
+func (c *Client) read(ctx context.Context, r row) error {
+	var sequence int64
+	return c.session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ? AND sequence = ?", c.run, r.partition, r.sequence).ScanContext(ctx, &sequence)
+}
+
+// End ends the client, and reads at a level, ALL unless a node is lost for good, that every row is there that was acknowledged. It says how it was served. The
+// error says what was lost.
+func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, error) {
+	c.stop()
+	c.all.Wait()
+	defer c.session.Close()
+	service := serviceOf(c.requests)
+	service.Written = len(c.rows)
+	if len(c.unread) > 0 {
+		return service, fmt.Errorf("%d rows that were acknowledged at LOCAL_QUORUM were not read at LOCAL_QUORUM, the first is %s", len(c.unread), c.unread[0])
+	}
+	there := map[row]bool{}
+	err := c.ring.poll(ctx, comeback, "the client's rows can be read at "+level.String(), func(ctx context.Context) error {
+		clear(there)
+		for partition := range clientPartitions {
+			iter := c.session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ?", c.run, partition).Consistency(level).IterContext(ctx)
+			for sequence := int64(0); iter.Scan(&sequence); {
+				there[row{partition, sequence}] = true
+			}
+			if err := iter.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return service, err
+	}
+	if lost := slices.DeleteFunc(slices.Clone(c.rows), func(r row) bool { return there[r] }); len(lost) > 0 {
+		return service, fmt.Errorf("%d of %d acknowledged rows are lost, the first is %v", len(lost), len(c.rows), lost[0])
+	}
+	return service, nil
+}
+
+// podDialer reaches pods by their addresses: the local cluster's from this machine, others through their API server.
+type podDialer struct{ ring *Ring }
+
+func (d podDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if _, err := d.ring.Local(); !errors.Is(err, ErrNotHere) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range d.ring.Nodes(ctx) {
+		if n.Status.Address != host {
+			continue
+		}
+		forward, err := d.ring.Kubernetes.Forward(ctx, d.ring.Namespace, n.Name, uint16(number))
+		if err != nil {
+			return nil, err
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, forward.Address.String())
+		if err != nil {
+			forward.Close()
+			return nil, err
+		}
+		return forwarded{conn, forward.Close}, nil
+	}
+	return nil, fmt.Errorf("dial %s: no node has this address", address)
+}
+
+// forwarded is a connection that takes its way with it when it is closed.
+type forwarded struct {
+	net.Conn
+	release func()
+}
+
+func (f forwarded) Close() error {
+	defer f.release()
+	return f.Conn.Close()
+}
+
+// quiet has the driver say nothing: what becomes of its requests is counted.
+type quiet struct{}
+
+func (quiet) Error(string, ...gocql.LogField)   {}
+func (quiet) Warning(string, ...gocql.LogField) {}
+func (quiet) Info(string, ...gocql.LogField)    {}
+func (quiet) Debug(string, ...gocql.LogField)   {}

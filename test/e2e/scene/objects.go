@@ -1,0 +1,81 @@
+package scene
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// objects of a kind that a cluster has, by name.
+func (r *Ring) objects(ctx context.Context, list client.ObjectList) (map[string]client.Object, error) {
+	list = list.DeepCopyObject().(client.ObjectList)
+	if err := r.Kubernetes.Client.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: r.Name}); err != nil {
+		return nil, err
+	}
+	out := map[string]client.Object{}
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		object := o.(client.Object)
+		out[object.GetName()] = object
+		return nil
+	})
+	return out, err
+}
+
+// DeleteAll deletes all objects of a kind that the cluster has, as a person does, and returns their uids by name.
+func (r *Ring) DeleteAll(ctx context.Context, list client.ObjectList) (map[string]types.UID, error) {
+	objects, err := r.objects(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	gone := map[string]types.UID{}
+	for name, o := range objects {
+		uid := o.GetUID()
+		r.Invariants.ExpectDeletion(o)
+		if err := r.Kubernetes.Client.Delete(ctx, o, client.Preconditions{UID: &uid}); err != nil {
+			return nil, fmt.Errorf("delete %s: %w", name, err)
+		}
+		gone[name] = uid
+	}
+	return gone, nil
+}
+
+// MadeAnew waits until there are others by the names of objects that were deleted.
+func (r *Ring) MadeAnew(ctx context.Context, list client.ObjectList, gone map[string]types.UID) error {
+	return r.poll(ctx, reaction, "what was deleted is there again", func(ctx context.Context) error {
+		objects, err := r.objects(ctx, list)
+		if err != nil {
+			return err
+		}
+		for name, uid := range gone {
+			if o := objects[name]; o == nil || o.GetUID() == uid {
+				return fmt.Errorf("%s is not", name)
+			}
+		}
+		return nil
+	})
+}
+
+// OutOfService says that a machine is gone for good, as a person does who has looked, or takes that back.
+func (s *Scene) OutOfService(ctx context.Context, machine string, gone bool) error {
+	node := &corev1.Node{}
+	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: machine}, node); err != nil {
+		return fmt.Errorf("say that machine %s is gone: %w", machine, err)
+	}
+	before := node.DeepCopy()
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+	if gone {
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+	}
+	if err := s.Kubernetes.Client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("say that machine %s is gone: %w", machine, err)
+	}
+	return nil
+}

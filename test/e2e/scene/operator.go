@@ -1,0 +1,108 @@
+package scene
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/inspectapi"
+)
+
+// operator is where the manifest puts it.
+var operator = client.ObjectKey{Namespace: "helenus-system", Name: "helenus"}
+
+// operatorProcess is the name of the process 1 of its container.
+const operatorProcess = "helenus"
+
+// ScaleOperator runs so many operators, and waits until just these run. It returns how many there were wanted.
+func (s *Scene) ScaleOperator(ctx context.Context, replicas int32) (int32, error) {
+	deployment := &appsv1.Deployment{}
+	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
+		return 0, fmt.Errorf("scale the operator: %w", err)
+	}
+	was := int32(1)
+	if deployment.Spec.Replicas != nil {
+		was = *deployment.Spec.Replicas
+	}
+	before := deployment.DeepCopy()
+	deployment.Spec.Replicas = &replicas
+	if err := s.Kubernetes.Client.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
+		return was, fmt.Errorf("scale the operator: %w", err)
+	}
+	return was, s.poll(ctx, comeback, fmt.Sprintf("%d operators run", replicas), func(ctx context.Context) error {
+		pods, err := s.operators(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
+			return err
+		}
+		if len(pods) != int(replicas) || deployment.Status.ReadyReplicas != replicas {
+			return fmt.Errorf("%d pods, %d ready", len(pods), deployment.Status.ReadyReplicas)
+		}
+		return nil
+	})
+}
+
+func (s *Scene) operators(ctx context.Context) ([]corev1.Pod, error) {
+	deployment := &appsv1.Deployment{}
+	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
+		return nil, err
+	}
+	pods := &corev1.PodList{}
+	err := s.Kubernetes.Client.List(ctx, pods, client.InNamespace(operator.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
+	return pods.Items, err
+}
+
+// KillLeader waits until an operator leads that is another than the given one, lets it work for a while, and kills its process. It returns who led. Its pod and
+// its lease go too: kubelet would start the process later with each time, and the next one to lead would wait for the lease to run out, so that not much
+// would be killed while a ring forms.
+func (s *Scene) KillLeader(ctx context.Context, not string, after time.Duration) (string, error) {
+	if _, err := s.Local(); err != nil {
+		return "", err
+	}
+	leader := ""
+	var pod *corev1.Pod
+	lease := &coordinationv1.Lease{}
+	err := s.poll(ctx, comeback, "an operator leads", func(ctx context.Context) error {
+		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Namespace: operator.Namespace, Name: inspectapi.LeaseName}, lease); err != nil {
+			return err
+		}
+		if h := lease.Spec.HolderIdentity; h == nil || *h == "" || *h == not {
+			return errors.New("nobody does yet")
+		}
+		leader = *lease.Spec.HolderIdentity
+		pods, err := s.operators(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return strings.HasPrefix(leader, p.Name+"_") })
+		if i < 0 {
+			return fmt.Errorf("%s led, whose pod is gone", leader)
+		}
+		pod = &pods[i]
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-time.After(after):
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	return leader, errors.Join(
+		s.signal(pod.UID, operatorProcess, syscall.SIGKILL),
+		client.IgnoreNotFound(s.Kubernetes.Client.Delete(ctx, pod, client.GracePeriodSeconds(0))),
+		client.IgnoreNotFound(s.Kubernetes.Client.Delete(ctx, lease)),
+	)
+}
