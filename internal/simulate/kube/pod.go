@@ -230,7 +230,7 @@ func (p *pod) unpullable(image string) string {
 	}
 	secret, private := p.private[image]
 	named := slices.ContainsFunc(p.seen.Spec.ImagePullSecrets, func(r corev1.LocalObjectReference) bool { return r.Name == secret })
-	if private && !(named && p.exists(&corev1.Secret{}, secret)) {
+	if private && (!named || !p.exists(&corev1.Secret{}, secret)) {
 		return fmt.Sprintf("failed to authorize %q: 401 Unauthorized", image)
 	}
 	return ""
