@@ -80,7 +80,7 @@ func (r *Ring) Begin(ctx context.Context) (*Client, error) {
 	for partition := range clientPartitions {
 		if err := r.poll(ctx, reaction, "a client writes", func(ctx context.Context) error { return c.write(ctx, row{partition, -1}) }); err != nil {
 			stop()
-			session.Close()
+			leave(session)
 			return nil, err
 		}
 		c.rows = append(c.rows, row{partition, -1})
@@ -150,7 +150,7 @@ func (c *Client) read(ctx context.Context, r row) error {
 func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, error) {
 	c.stop()
 	c.all.Wait()
-	defer c.session.Close()
+	defer leave(c.session)
 	service := serviceOf(c.requests)
 	service.Written = len(c.rows)
 	if len(c.unread) > 0 {
@@ -178,6 +178,9 @@ func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, err
 	}
 	return service, nil
 }
+
+// leave ends a session, and does not wait for it: the driver (2.1.2) waits for ever for the heartbeat of a control connection that has ended.
+func leave(session *gocql.Session) { go session.Close() }
 
 // podDialer reaches pods by their addresses: the local cluster's from this machine, others through their API server.
 type podDialer struct{ ring *Ring }
