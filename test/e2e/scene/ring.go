@@ -112,10 +112,11 @@ func (r *Ring) NodeNames(ctx context.Context) []string {
 	return names
 }
 
-// Session speaks CQL through a node. A node that has just become ready may still refuse for a moment.
+// Session speaks CQL through a node. A node that has just become ready may still refuse for a moment, and the way to it, through the API server and the kubelet,
+// takes a minute to be found again after its machine was cut off.
 func (r *Ring) Session(ctx context.Context, node string) (*cqlclient.Session, error) {
 	var session *cqlclient.Session
-	err := r.poll(ctx, reaction, "node "+node+" takes a CQL session", func(ctx context.Context) error {
+	err := r.poll(ctx, comeback, "node "+node+" takes a CQL session", func(ctx context.Context) error {
 		var err error
 		session, err = cqlclient.Connect(ctx, r.Kubernetes, r.Namespace, node)
 		return err
