@@ -2,41 +2,71 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// BenchmarkNextWhileANodeJoins is one decision while a node joins a ring of 16 tokens a node, with 20 keyspaces, and all guards asked: the join is about to end.
+// BenchmarkNextWhileANodeJoins is one decision while nodes join a ring of 16 tokens a node, with 20 keyspaces, one after the other. A join begins: all guards are
+// asked, and tokens are chosen. It is under way. It ends: every member's view is asked about the node, and what members no longer own is found.
 func BenchmarkNextWhileANodeJoins(b *testing.B) {
-	for _, nodes := range []int32{9, 99} {
-		b.Run(fmt.Sprint(nodes+1), func(b *testing.B) {
-			w := large(b, nodes/3)
-			for b.Loop() {
-				Next(w.snapshot, w.now)
-			}
-		})
+	for _, nodes := range []int32{9, 99, 999} {
+		w := growing(b, nodes/3)
+		decide := func(moment string, snapshot *facts.Snapshot, message string) {
+			b.Run(fmt.Sprintf("%d/%s", nodes+1, moment), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if plan := Next(snapshot, w.now); plan.Current == nil || !strings.Contains(plan.Current.Message, message) {
+						b.Fatalf("it does not say %q:\n%s", message, plan)
+					}
+				}
+			})
+		}
+		for !begins(w) {
+			w.pass()
+		}
+		decide("begins", w.snapshot, "joins")
+		w.pass()
+		decide("joins", stillJoining(w), "is JOINING")
+		decide("ends", w.snapshot, "has joined")
 	}
 }
 
-// large is a ring of three racks in which one node more has just come up, and another one waits for its turn.
-func large(b *testing.B, perRack int32) *world {
+// growing is a ring of three racks, of which one is to have two nodes more.
+func growing(b *testing.B, perRack int32) *world {
 	dc := datacenter("dc1", perRack, perRack, perRack)
 	dc.Tokens = 16
 	w := newWorld(b, dc)
 	w.settle()
-	keyspaces := map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"}
-	for i := range 20 {
-		keyspaces[fmt.Sprintf("keyspace_%d", i)] = "NetworkTopologyStrategy {dc1=3}"
+	w.keyspaces = map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"}
+	for i := range 19 {
+		w.keyspaces[fmt.Sprintf("keyspace_%d", i)] = "NetworkTopologyStrategy {dc1=3}"
 	}
-	w.keyspaces = keyspaces
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		size := perRack + 2
 		s.Datacenters[0].Racks[0].Nodes = &size
 	})
-	for w.snapshot.Ledger.Step == nil || w.snapshot.Ledger.Step.Kind != facts.StepJoinNode {
-		w.pass()
-	}
 	return w
+}
+
+// begins says that the next pass gives a node its ticket.
+func begins(w *world) bool {
+	return slices.ContainsFunc(Next(w.snapshot, w.now).Writes, func(write Write) bool { return write.Verb == PutLedger && write.Ledger.Step != nil })
+}
+
+// stillJoining is what a world knows while the node that joins, which is up already, streams.
+func stillJoining(w *world) *facts.Snapshot {
+	out := *w.snapshot
+	out.Nodes = maps.Clone(out.Nodes)
+	name := out.Ledger.Step.Wave()[0]
+	n, agent, ring := *out.Nodes[name], *out.Nodes[name].Agent, *out.Nodes[name].Agent.Ring
+	n.Record = n.Record.DeepCopy()
+	n.Record.Status.Join.FinishedAt = nil
+	ring.Mode, agent.Ring, n.Agent = facts.ModeJoining, &ring, &agent
+	out.Nodes[name] = &n
+	return &out
 }

@@ -336,9 +336,10 @@ func (w *world) agents() {
 		n.Record.Status.ObservedGeneration = n.Record.Generation
 		w.agent(n)
 	}
+	seen := slices.Clip(append(w.endpoints(), w.strangers...)) // one for all: a test that changes what one of them sees gives it a list of its own
 	for _, name := range w.snapshot.Names() {
 		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
-			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = append(w.endpoints(), w.strangers...), w.keyspaces, w.pending
+			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = seen, w.keyspaces, w.pending
 		}
 	}
 }
