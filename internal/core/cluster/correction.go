@@ -172,18 +172,36 @@ func (p *pass) joined(n *facts.Node) bool {
 		}
 		hostIDs, addresses = append(hostIDs, agent.HostID), append(addresses, agent.Address)
 	}
-	for _, other := range p.Records() {
-		agent := other.CurrentAgent()
-		if agent == nil || agent.Ring == nil {
+	seen := p.seenMembers()
+	return slices.ContainsFunc(hostIDs, func(id string) bool { return id != "" && seen.hostIDs[id] }) ||
+		slices.ContainsFunc(addresses, func(a string) bool { return seen.addresses[a] })
+}
+
+// seenMembers are the host ids and addresses of whoever is a member in the view of any node.
+type seenMembers struct{ hostIDs, addresses map[string]bool }
+
+func (p *pass) seenMembers() *seenMembers {
+	if p.seen != nil {
+		return p.seen
+	}
+	p.seen = &seenMembers{map[string]bool{}, map[string]bool{}}
+	var rings []*facts.Ring
+	for _, n := range p.Records() {
+		if agent := n.CurrentAgent(); agent != nil && agent.Ring != nil {
+			rings = append(rings, agent.Ring)
+		}
+	}
+	for i, first := range facts.SameViews(rings) {
+		if first != i {
 			continue
 		}
-		for _, e := range agent.Ring.Endpoints {
-			if e.Member() && (e.HostID != "" && slices.Contains(hostIDs, e.HostID) || slices.Contains(addresses, e.Address)) {
-				return true
+		for _, e := range rings[i].Endpoints {
+			if e.Member() {
+				p.seen.hostIDs[e.HostID], p.seen.addresses[e.Address] = true, true
 			}
 		}
 	}
-	return false
+	return p.seen
 }
 
 func finished(s *v1alpha1.IntentStatus) bool { return s != nil && s.FinishedAt != nil }

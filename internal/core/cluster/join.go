@@ -128,7 +128,7 @@ func (p *pass) nextToJoin() *nextJoin {
 // ringRefuses is why nobody can join the ring now, whoever it is.
 func (p *pass) ringRefuses() []guard.Refusal {
 	if p.ringJudged == nil {
-		why := guard.Check(p.Snapshot, sortedKeys(p.Ledger.Members), guard.Join...)
+		why := guard.Check(p.Snapshot, p.members(), guard.Join...)
 		p.ringJudged = &why
 	}
 	return *p.ringJudged
@@ -141,7 +141,7 @@ func (p *pass) preparing() bool {
 
 // anyView is the ring as a member sees it. The guards have seen to it that all see the same.
 func (p *pass) anyView() *facts.Ring {
-	for _, name := range sortedKeys(p.Ledger.Members) {
+	for _, name := range p.members() {
 		if agent := p.Nodes[name].CurrentAgent(); agent != nil && agent.Ring != nil && agent.Ring.Mode == facts.ModeNormal {
 			return agent.Ring
 		}
@@ -246,7 +246,7 @@ const sameShare = 1e-9
 func (p *pass) shrunk(view *facts.Ring, hostID string) []string {
 	after, err := ring.New(view.Nodes())
 	if err != nil {
-		return sortedKeys(p.Ledger.Members) // which of them, nobody can say
+		return p.members() // which of them, nobody can say
 	}
 	before := after.Without(hostID)
 	less := map[string]bool{}
@@ -258,5 +258,5 @@ func (p *pass) shrunk(view *facts.Ring, hostID string) []string {
 			}
 		}
 	}
-	return slices.DeleteFunc(sortedKeys(p.Ledger.Members), func(name string) bool { return !less[p.Ledger.Members[name]] })
+	return slices.DeleteFunc(p.members(), func(name string) bool { return !less[p.Ledger.Members[name]] })
 }

@@ -106,6 +106,9 @@ type pass struct {
 	// joinNext and ringJudged are worked out when they are first asked for.
 	joinNext   *nextJoin
 	ringJudged *[]guard.Refusal
+	// sorted and seen are worked out when they are first asked for, too: what is known does not change in a pass.
+	sorted []*facts.Node
+	seen   *seenMembers
 	// corrections are nodes outside the ring that follow the spec although tickets are out.
 	corrections []correction
 	// unsigned says that there is no authority that could sign certificates.
@@ -113,6 +116,17 @@ type pass struct {
 	// unwanted are nodes without a part in the ring that the spec no longer has: nothing is made for them any more.
 	unwanted map[string]bool
 }
+
+// Records are the nodes that have a record, sorted by name. Nobody may change the list.
+func (p *pass) Records() []*facts.Node {
+	if p.sorted == nil {
+		p.sorted = p.Snapshot.Records()
+	}
+	return p.sorted
+}
+
+// members are the names of the ledger's members, sorted.
+func (p *pass) members() []string { return sortedKeys(p.Ledger.Members) }
 
 func (p *pass) owner() render.Owner { return render.OwnerOf(p.Cluster) }
 

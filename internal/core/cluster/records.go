@@ -182,7 +182,7 @@ func (p *pass) isOpen(datacenter string) bool {
 // reportMissingRecords names members whose records are gone while the spec, from which they could be made again, is refused.
 func (p *pass) reportMissingRecords() result {
 	var missing []string
-	for _, name := range sortedKeys(p.Ledger.Members) {
+	for _, name := range p.members() {
 		if recordOf(p.Nodes[name]) == nil {
 			missing = append(missing, name)
 		}

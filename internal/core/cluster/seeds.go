@@ -50,7 +50,7 @@ func (p *pass) seedNodes() []string {
 	if len(p.Ledger.Members) == 0 {
 		return nil
 	}
-	return p.chooseSeeds(sortedKeys(p.Ledger.Members), p.presentSeeds())
+	return p.chooseSeeds(p.members(), p.presentSeeds())
 }
 
 // presentSeeds are the nodes whose addresses are published now.

@@ -29,7 +29,7 @@ func systemKeyspaces(p *pass) result {
 	if p.Cluster.Spec.Paused {
 		return wait("spec.paused is true; the system keyspaces are to get more replicas")
 	}
-	names := p.upAmong(sortedKeys(p.Ledger.Members))
+	names := p.upAmong(p.members())
 	if len(names) < len(p.Ledger.Members) {
 		return wait("until all members are up: the system keyspaces get more replicas")
 	}

@@ -53,11 +53,12 @@ func (p *pass) viewsOf(s *facts.OpenStep) views {
 		v.normal = append(v.normal, name)
 		v.hostIDs[name] = own.HostID
 	}
-	p.membersDoubt(&v, s, rings)
+	look := sights{step: s, views: &v, by: map[string]*sight{}}
+	p.membersDoubt(&v, s, rings, &look)
 	schemas := map[string]string{}
 	for _, observer := range v.normal {
-		for _, of := range v.normal {
-			v.sees(observer, rings[observer], of, v.hostIDs[of], s.Tickets[of].Tokens)
+		for i, what := range look.through(rings[observer]).wrong {
+			v.sees(observer, v.normal[i], what)
 		}
 		schemas[rings[observer].SchemaVersion] = observer
 	}
@@ -70,16 +71,20 @@ func (p *pass) viewsOf(s *facts.OpenStep) views {
 
 // membersDoubt adds what speaks against the wave in the views of members outside of it: every one that lives, in the eyes of the wave, must see all of it, have
 // the same schema, and know of no range that is still on its way.
-func (p *pass) membersDoubt(v *views, s *facts.OpenStep, rings map[string]*facts.Ring) {
-	for _, member := range sortedKeys(p.Ledger.Members) {
+func (p *pass) membersDoubt(v *views, s *facts.OpenStep, rings map[string]*facts.Ring, look *sights) {
+	for _, member := range p.members() {
 		if _, inWave := s.Tickets[member]; inWave {
 			continue
 		}
 		agent := p.Nodes[member].CurrentAgent()
-		for _, of := range v.normal {
+		var seen *sight
+		if agent != nil && agent.Ring != nil {
+			seen = look.through(agent.Ring)
+		}
+		for i, of := range v.normal {
 			switch {
-			case agent == nil || agent.Ring == nil:
-				if e, known := rings[of].ByHostID(p.Ledger.Members[member]); known && e.Live {
+			case seen == nil:
+				if e, known := look.through(rings[of]).byHostID[p.Ledger.Members[member]]; known && e.Live {
 					v.doubt(member, of, "%s lives and does not say what it sees: %s", member, guard.WhyNoAnswer(p.Nodes[member]))
 				}
 				continue
@@ -88,9 +93,51 @@ func (p *pass) membersDoubt(v *views, s *facts.OpenStep, rings map[string]*facts
 			case agent.Ring.Pending > 0:
 				v.doubt(member, of, "%s sees %d ranges on their way to new owners", member, agent.Ring.Pending)
 			}
-			v.sees(member, agent.Ring, of, v.hostIDs[of], s.Tickets[of].Tokens)
+			v.sees(member, of, seen.wrong[i])
 		}
 	}
+}
+
+// sights are what the nodes see, worked out once for those that see the same.
+type sights struct {
+	step  *facts.OpenStep
+	views *views
+	by    map[string]*sight
+}
+
+// sight is a view of the ring.
+type sight struct {
+	byHostID map[string]*facts.Endpoint
+	// wrong is, for each node that is NORMAL in its own view, what this view has otherwise, in words that follow the observer's name; empty if nothing.
+	wrong []string
+}
+
+// through is the sight of a node that sees the ring so.
+func (l *sights) through(r *facts.Ring) *sight {
+	view := r.View()
+	if s, known := l.by[view]; known {
+		return s
+	}
+	s := &sight{byHostID: r.ByHostIDs()}
+	for _, of := range l.views.normal {
+		s.wrong = append(s.wrong, s.whatIsWrong(of, l.views.hostIDs[of], l.step.Tickets[of].Tokens))
+	}
+	l.by[view] = s
+	return s
+}
+
+// whatIsWrong says that a node is not seen as NORMAL and live, with its tokens.
+func (s *sight) whatIsWrong(of, hostID string, tokens []string) string {
+	e, known := s.byHostID[hostID]
+	switch {
+	case !known:
+		return "does not know " + of + " yet"
+	case e.Status != facts.StatusNormal || !e.Live:
+		return "sees " + of + " as " + inWords(*e)
+	case !sameTokens(e.Tokens, tokens):
+		return "does not see the tokens of " + of + " yet"
+	}
+	return ""
 }
 
 // ownView is the ring as a node sees it that is NORMAL with the given tokens; nil, with a doubt, if it is not.
@@ -116,16 +163,10 @@ func (p *pass) ownView(v *views, name string, tokens []string) *facts.Ring {
 	return agent.Ring
 }
 
-// sees doubts whether an observer sees a node as NORMAL and live, with its tokens.
-func (v *views) sees(observer string, seen *facts.Ring, of, hostID string, tokens []string) {
-	e, known := seen.ByHostID(hostID)
-	switch {
-	case !known:
-		v.doubt(observer, of, "%s does not know %s yet", observer, of)
-	case e.Status != facts.StatusNormal || !e.Live:
-		v.doubt(observer, of, "%s sees %s as %s", observer, of, inWords(e))
-	case !sameTokens(e.Tokens, tokens):
-		v.doubt(observer, of, "%s does not see the tokens of %s yet", observer, of)
+// sees doubts what an observer sees of a node, if anything is wrong with it.
+func (v *views) sees(observer, of, wrong string) {
+	if wrong != "" {
+		v.doubt(observer, of, "%s %s", observer, wrong)
 	}
 }
 

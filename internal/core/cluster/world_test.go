@@ -49,6 +49,8 @@ type world struct {
 	pending   int
 	// held is what the volumes hold of nodes whose records forgot it.
 	held map[string]v1alpha1.DiskState
+	// keepViews has the views worked out when the agents answer, as the operator does. A test that changes what one of them sees must not.
+	keepViews bool
 }
 
 // machine that all pods are on.
@@ -340,6 +342,9 @@ func (w *world) agents() {
 	for _, name := range w.snapshot.Names() {
 		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
 			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = seen, w.keyspaces, w.pending
+			if w.keepViews {
+				a.Ring.KeepView()
+			}
 		}
 	}
 }

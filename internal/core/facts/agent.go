@@ -115,6 +115,9 @@ type Ring struct {
 	Endpoints []Endpoint `json:"endpoints"`
 	// Keyspaces that are replicated, by name, with their replication as Cassandra writes it: "NetworkTopologyStrategy {dc1=3}".
 	Keyspaces map[string]string `json:"keyspaces,omitempty"`
+
+	// view is what View answers of these endpoints.
+	view keptView
 }
 
 // Transfer is the sum over the streams of one node. Sums rise and fall while one operation runs, as streams begin and end.

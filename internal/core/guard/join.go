@@ -101,12 +101,15 @@ func views(s *facts.Snapshot, members []string) (names []string, rings []*facts.
 // noTopologyChange: Cassandra's own guard against two changes at a time is a race, so that we wait until every member has seen the end of the last one.
 func noTopologyChange(s *facts.Snapshot, members []string) []Finding {
 	names, rings := views(s, members)
+	first := facts.SameViews(rings)
+	inFlight := make([][]facts.Endpoint, len(rings)) // of the first that sees it so
 	var out []Finding
 	for i, r := range rings {
-		for _, e := range r.Endpoints {
-			if e.InFlight() {
-				out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s sees %s as %s", names[i], e.Address, e.Status)})
-			}
+		if first[i] == i {
+			inFlight[i] = endpointsThat(r, facts.Endpoint.InFlight)
+		}
+		for _, e := range inFlight[first[i]] {
+			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s sees %s as %s", names[i], e.Address, e.Status)})
 		}
 		if r.Pending > 0 {
 			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s sees %d ranges on their way to new owners", names[i], r.Pending)})
@@ -115,25 +118,45 @@ func noTopologyChange(s *facts.Snapshot, members []string) []Finding {
 	return out
 }
 
+func endpointsThat(r *facts.Ring, are func(facts.Endpoint) bool) []facts.Endpoint {
+	var out []facts.Endpoint
+	for _, e := range r.Endpoints {
+		if are(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 func everyViewIsTheSame(s *facts.Snapshot, members []string) []Finding {
 	names, rings := views(s, members)
-	all := make([]ring.View, len(rings))
-	for i, r := range rings {
-		all[i].Observer = names[i]
-		for _, e := range r.Endpoints {
-			if !e.Member() {
-				continue
-			}
-			status := string(e.Status)
-			if !e.Live {
-				status += " and down"
-			}
-			all[i].Members = append(all[i].Members, ring.Member{HostID: e.HostID, Status: status, Tokens: e.RingTokens()})
+	var all []ring.View
+	at := map[int]int{} // in all, by the first ring that sees it so
+	for i, first := range facts.SameViews(rings) {
+		if first == i {
+			at[i] = len(all)
+			all = append(all, ring.View{Members: membersOf(rings[i])})
 		}
+		all[at[first]].Observers = append(all[at[first]].Observers, names[i])
 	}
 	var out []Finding
 	for _, d := range ring.Disagreements(all) {
 		out = append(out, Finding{Nodes: []string{d.Observer}, Message: d.String()})
+	}
+	return out
+}
+
+func membersOf(r *facts.Ring) []ring.Member {
+	var out []ring.Member
+	for _, e := range r.Endpoints {
+		if !e.Member() {
+			continue
+		}
+		status := string(e.Status)
+		if !e.Live {
+			status += " and down"
+		}
+		out = append(out, ring.Member{HostID: e.HostID, Status: status, Tokens: e.RingTokens()})
 	}
 	return out
 }
@@ -147,8 +170,11 @@ func everyHostIDIsKnown(s *facts.Snapshot, members []string) []Finding {
 	_, rings := views(s, members)
 	var out []Finding
 	said := map[string]bool{}
-	for _, r := range rings {
-		for _, e := range r.Endpoints {
+	for i, first := range facts.SameViews(rings) {
+		if first != i {
+			continue // it sees nothing that was not said
+		}
+		for _, e := range rings[i].Endpoints {
 			if e.Member() && !known[e.HostID] && !said[e.HostID] {
 				said[e.HostID] = true
 				out = append(out, Finding{Message: fmt.Sprintf("the ring has a member with host id %s at %s that no CassandraNode is of: find its disk, or remove it with nodetool removenode", e.HostID, e.Address)})

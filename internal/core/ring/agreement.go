@@ -2,17 +2,17 @@ package ring
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
-// View is the ring as one node sees it.
+// View is the ring as some nodes see it.
 type View struct {
-	// Observer is the id of the node that sees it so.
-	Observer string
-	Members  []Member
+	// Observers are the ids of the nodes that see it so. One is in no other view.
+	Observers []string
+	Members   []Member
 }
 
 // Member is a node as another sees it.
@@ -47,78 +47,142 @@ func (d Disagreement) String() string {
 // id. The result is sorted by observer and host id, and empty if all agree; no
 // views, or one, agree.
 func Disagreements(views []View) []Disagreement {
-	order := slices.Clone(views)
-	slices.SortStableFunc(order, func(a, b View) int { return cmp.Compare(a.Observer, b.Observer) })
-	sights := make([]map[string]sight, len(order))
-	shared := map[string]int{}
-	for i, view := range order {
-		sights[i] = sightsOf(view)
-		shared[key(sights[i])]++
+	if len(views) < 2 {
+		return nil
 	}
-	var common map[string]sight
-	most := 0
+	// Views that differ in what is of no concern here share a sight.
+	var sights []*sight
+	byKey := map[string]*sight{}
+	for _, view := range views {
+		seen := sightOf(view.Members)
+		key := seen.key()
+		shared, ok := byKey[key]
+		if !ok {
+			shared = seen
+			byKey[key] = seen
+			sights = append(sights, seen)
+		}
+		shared.observers = append(shared.observers, view.Observers...)
+	}
+	common := mostShared(sights)
+	var found []Disagreement //nolint:prealloc // most often there are none
 	for _, seen := range sights {
-		if count := shared[key(seen)]; count > most {
-			common, most = seen, count
+		if seen != common {
+			found = append(found, seen.compare(common)...)
 		}
 	}
-	var found []Disagreement //nolint:prealloc // most often there are none
-	for i, view := range order {
-		found = append(found, compare(view.Observer, sights[i], common)...)
-	}
+	slices.SortStableFunc(found, func(a, b Disagreement) int { return cmp.Compare(a.Observer, b.Observer) })
 	return found
 }
 
-// sight is what a view says of one host id; the zero value is that it says
-// nothing.
-type sight struct{ status, tokens string }
+// mostShared is the sight that most observers share; among equals, that of the
+// first observer.
+func mostShared(sights []*sight) *sight {
+	return slices.MinFunc(sights, func(a, b *sight) int {
+		return cmp.Or(cmp.Compare(len(b.observers), len(a.observers)), cmp.Compare(first(a.observers), first(b.observers)))
+	})
+}
 
-func sightsOf(view View) map[string]sight {
-	sights := make(map[string]sight, len(view.Members))
-	for _, member := range view.Members {
-		seen := sight{member.Status, FormatTokens(slices.Sorted(slices.Values(member.Tokens)))}
-		if other, twice := sights[member.HostID]; twice {
+func first(observers []string) string {
+	if len(observers) == 0 {
+		return ""
+	}
+	return slices.Min(observers)
+}
+
+// sight is what observers see, by host id.
+type sight struct {
+	observers []string
+	of        map[string]state
+}
+
+// state is what a view says of one host id. The zero value is that it says
+// nothing.
+type state struct {
+	status string
+	// tokens in a form that is equal for equal ones, in any order; those of two
+	// endpoints with one host id are in words.
+	tokens, words string
+}
+
+func sightOf(members []Member) *sight {
+	s := &sight{of: make(map[string]state, len(members))}
+	for _, member := range members {
+		seen := state{status: member.Status, tokens: packed(member.Tokens)}
+		if other, twice := s.of[member.HostID]; twice {
 			// Two endpoints with one host id, in either order: never the same as one.
-			seen = sight{
-				min(seen.status, other.status) + " and " + max(seen.status, other.status),
-				min(seen.tokens, other.tokens) + " and " + max(seen.tokens, other.tokens),
+			a, b := seen.inWords(), other.inWords()
+			seen = state{
+				status: min(seen.status, other.status) + " and " + max(seen.status, other.status),
+				words:  min(a, b) + " and " + max(a, b),
 			}
 		}
-		sights[member.HostID] = seen
+		s.of[member.HostID] = seen
 	}
-	return sights
+	return s
 }
 
-// key is equal for equal sights only; %q keeps any two apart.
-func key(sights map[string]sight) string {
-	var text strings.Builder
-	for _, id := range slices.Sorted(maps.Keys(sights)) {
-		fmt.Fprintf(&text, "%q %q %q;", id, sights[id].status, sights[id].tokens)
+// packed writes sorted tokens as bytes. Words are made of the few alone in which
+// views differ.
+func packed(tokens []Token) string {
+	if !slices.IsSorted(tokens) {
+		tokens = slices.Sorted(slices.Values(tokens))
 	}
-	return text.String()
+	text := make([]byte, 0, 8*len(tokens))
+	for _, token := range tokens {
+		text = binary.BigEndian.AppendUint64(text, uint64(token))
+	}
+	return string(text)
 }
 
-func compare(observer string, seen, common map[string]sight) []Disagreement {
-	all := maps.Clone(common)
-	maps.Copy(all, seen)
+func (s state) inWords() string {
+	if s.words != "" {
+		return s.words
+	}
+	tokens := make([]Token, 0, len(s.tokens)/8)
+	for text := []byte(s.tokens); len(text) > 0; text = text[8:] {
+		tokens = append(tokens, Token(binary.BigEndian.Uint64(text)))
+	}
+	return FormatTokens(tokens)
+}
+
+// key is equal for equal sights only: each text in it begins with its length.
+func (s *sight) key() string {
+	var text []byte
+	for _, id := range slices.Sorted(maps.Keys(s.of)) {
+		seen := s.of[id]
+		for _, part := range [...]string{id, seen.status, seen.tokens, seen.words} {
+			text = binary.AppendUvarint(text, uint64(len(part)))
+			text = append(text, part...)
+		}
+	}
+	return string(text)
+}
+
+// compare finds what each observer sees otherwise than most do.
+func (s *sight) compare(common *sight) []Disagreement {
+	all := maps.Clone(common.of)
+	maps.Copy(all, s.of)
 	var found []Disagreement
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if seen[id] != common[id] {
-			found = append(found, Disagreement{observer, id, seen[id].words(common[id]), common[id].words(seen[id])})
+		if seen, most := s.of[id], common.of[id]; seen != most {
+			for _, observer := range s.observers {
+				found = append(found, Disagreement{observer, id, seen.apartFrom(most), most.apartFrom(seen)})
+			}
 		}
 	}
 	return found
 }
 
-// words tell a sight apart from another that differs from it.
-func (s sight) words(other sight) string {
+// apartFrom are words that tell a state apart from another that differs from it.
+func (s state) apartFrom(other state) string {
 	switch {
-	case s == sight{}:
+	case s == state{}:
 		return "nothing"
 	case s.status != other.status:
 		return s.status
-	case s.tokens == "":
+	case s.tokens == "" && s.words == "":
 		return s.status + " without tokens"
 	}
-	return s.status + " with tokens " + s.tokens
+	return s.status + " with tokens " + s.inWords()
 }

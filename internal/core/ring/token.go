@@ -49,14 +49,14 @@ func ParseTokens(text string) ([]Token, error) {
 // FormatTokens writes tokens in the form of the setting initial_token, in the
 // order given.
 func FormatTokens(tokens []Token) string {
-	var text strings.Builder
+	var text []byte
 	for i, token := range tokens {
 		if i > 0 {
-			text.WriteByte(',')
+			text = append(text, ',')
 		}
-		text.WriteString(token.String())
+		text = strconv.AppendInt(text, int64(token), 10)
 	}
-	return text.String()
+	return string(text)
 }
 
 // String is the token as Cassandra prints it.
