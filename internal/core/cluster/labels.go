@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -15,24 +14,31 @@ import (
 
 // rightRecords puts back what belongs to the metadata of records, unless a record is written anyway: every write of one has it.
 func (p *pass) rightRecords() {
+	owner := p.owner()
 	for _, n := range p.Records() {
-		want := render.ForApply(p.owner(), n.Record)
-		if n.Record.DeletionTimestamp != nil || p.writes(n.Record) ||
-			hasLabels(n.Record, want.Labels) && hasFinalizer(n.Record, v1alpha1.FinalizerNode) && equality.Semantic.DeepEqual(n.Record.OwnerReferences, want.OwnerReferences) {
+		right := render.HasNodeLabels(n.Record.Labels, owner, n.Record) && hasFinalizer(n.Record, v1alpha1.FinalizerNode) && render.BelongsTo(n.Record.OwnerReferences, owner)
+		if right || n.Record.DeletionTimestamp != nil || p.writes(n.Record) {
 			continue
 		}
-		p.write(Write{Verb: Apply, Object: want, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata"})
+		p.write(Write{
+			Verb: Apply, Object: render.ForApply(owner, n.Record), UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata",
+		})
 	}
 }
 
 // rightPod puts back the labels of a pod by which it is found and selected.
 func (p *pass) rightPod(n *facts.Node) {
-	p.relabel(n.Pod, render.NodeLabels(p.owner(), n.Record), "somebody edited its labels")
+	if !render.HasNodeLabels(n.Pod.Labels, p.owner(), n.Record) {
+		p.relabel(n.Pod, render.NodeLabels(p.owner(), n.Record), "somebody edited its labels")
+	}
 }
 
 // rightClaim puts back the labels of a claim, and makes an adopted one this cluster's own once the adoption is complete, so that it can be deleted, or adopted
 // again, as such.
 func (p *pass) rightClaim(n *facts.Node, v render.Volume, claim *corev1.PersistentVolumeClaim) {
+	if render.HasClaimLabels(claim.Labels, p.owner(), n.Record, v.Name) {
+		return
+	}
 	want, why := render.Claim(p.owner(), n.Record, v).Labels, "somebody edited its labels"
 	if of := claim.Labels[v1alpha1.LabelClusterUID]; of != want[v1alpha1.LabelClusterUID] {
 		if why = "it was adopted"; !p.formed() || p.Ledger.Step != nil {

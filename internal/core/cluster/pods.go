@@ -50,11 +50,15 @@ func volumesAndPods(p *pass) result {
 // say it, and of one that joins its step does.
 func (p *pass) sayWhoDoesNotCome() {
 	var names, why []string
+	var joining []string
+	if s := p.Ledger.Step; s != nil && s.Kind == facts.StepJoinNode {
+		joining = s.Wave()
+	}
 	for _, n := range p.Records() {
 		said := slices.ContainsFunc(p.plan.Blocked, func(b v1alpha1.BlockedStep) bool {
 			return b.Step == "VolumesAndPods" && slices.Contains(b.Nodes, n.Name)
 		})
-		if s := p.Ledger.Step; said || !p.started(n) || n.Pod == nil || n.Pod.DeletionTimestamp != nil || s != nil && s.Kind == facts.StepJoinNode && slices.Contains(s.Wave(), n.Name) {
+		if said || !p.started(n) || n.Pod == nil || n.Pod.DeletionTimestamp != nil || slices.Contains(joining, n.Name) {
 			continue
 		}
 		words := guard.Trouble(n)
@@ -210,7 +214,7 @@ func (p *pass) certificate(n *facts.Node) {
 	if p.unsigned {
 		return
 	}
-	if n.Secret != nil && !n.SecretEdited && facts.Owned(n.Secret, string(n.Record.UID)) && hasLabels(n.Secret, render.CertificateSecret(p.owner(), n.Record).Labels) {
+	if n.Secret != nil && !n.SecretEdited && facts.Owned(n.Secret, string(n.Record.UID)) && render.HasCertificateLabels(n.Secret.Labels, p.owner(), n.Record) {
 		renew, err := time.Parse(time.RFC3339, n.Secret.Annotations[v1alpha1.AnnotationRenewAfter])
 		if err == nil && p.now.Before(renew) {
 			p.wakeIn(renew.Sub(p.now))

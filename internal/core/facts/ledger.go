@@ -3,6 +3,7 @@ package facts
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -170,16 +171,30 @@ func (l *Ledger) Copy() *Ledger {
 	if l == nil {
 		return nil
 	}
-	text, err := json.Marshal(l)
-	if err != nil {
-		panic(fmt.Sprintf("encode ledger: %v", err)) // only plain data: cannot happen
+	out := *l
+	out.Formed, out.Replaced, out.LeftBehind, out.Cleanup = slices.Clone(l.Formed), slices.Clone(l.Replaced), slices.Clone(l.LeftBehind), slices.Clone(l.Cleanup)
+	out.Members, out.Replication = maps.Clone(l.Members), maps.Clone(l.Replication)
+	out.Step = l.Step.copy()
+	return &out
+}
+
+func (s *OpenStep) copy() *OpenStep {
+	if s == nil {
+		return nil
 	}
-	out := &Ledger{}
-	if err := json.Unmarshal(text, out); err != nil {
-		panic(fmt.Sprintf("decode ledger: %v", err))
+	out := *s
+	out.Datacenters, out.Withdrawn, out.Seeds = slices.Clone(s.Datacenters), slices.Clone(s.Withdrawn), slices.Clone(s.Seeds)
+	out.Tickets, out.Tries = maps.Clone(s.Tickets), maps.Clone(s.Tries)
+	for name, t := range out.Tickets {
+		t.Tokens = slices.Clone(t.Tokens)
+		out.Tickets[name] = t
 	}
-	out.UID, out.ResourceVersion = l.UID, l.ResourceVersion
-	return out
+	if s.Extension != nil {
+		extension := *s.Extension
+		extension.Keyspaces = slices.Clone(s.Extension.Keyspaces)
+		out.Extension = &extension
+	}
+	return &out
 }
 
 // LedgerKey is the key of the ledger's text in its ConfigMap.

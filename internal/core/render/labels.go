@@ -1,8 +1,6 @@
 package render
 
 import (
-	"maps"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,17 +19,39 @@ func OwnerOf(cluster *v1alpha1.CassandraCluster) Owner {
 	return Owner{Name: cluster.Name, Namespace: cluster.Namespace, UID: cluster.UID}
 }
 
-// labels that every object of the cluster has.
-func (o Owner) labels(component string) map[string]string {
-	return map[string]string{
-		v1alpha1.LabelCluster:    o.Name,
-		v1alpha1.LabelClusterUID: string(o.UID),
-		v1alpha1.LabelComponent:  component,
-		v1alpha1.LabelManagedBy:  v1alpha1.ManagedBy,
-		v1alpha1.LabelName:       "cassandra",
-		v1alpha1.LabelInstance:   o.Name,
+// label is one label of an object. A list of them is looked for in a map without making another: that is done for every object of every node in each pass.
+type label struct{ key, value string }
+
+func (o Owner) labelList(component string) []label {
+	return []label{
+		{v1alpha1.LabelCluster, o.Name},
+		{v1alpha1.LabelClusterUID, string(o.UID)},
+		{v1alpha1.LabelComponent, component},
+		{v1alpha1.LabelManagedBy, v1alpha1.ManagedBy},
+		{v1alpha1.LabelName, "cassandra"},
+		{v1alpha1.LabelInstance, o.Name},
 	}
 }
+
+func mapOf(list []label) map[string]string {
+	out := make(map[string]string, len(list))
+	for _, l := range list {
+		out[l.key] = l.value
+	}
+	return out
+}
+
+func hasAll(have map[string]string, list []label) bool {
+	for _, l := range list {
+		if have[l.key] != l.value {
+			return false
+		}
+	}
+	return true
+}
+
+// labels that every object of the cluster has.
+func (o Owner) labels(component string) map[string]string { return mapOf(o.labelList(component)) }
 
 // reference makes the cluster the controlling owner of an object.
 func (o Owner) reference() []metav1.OwnerReference {
@@ -49,19 +69,44 @@ func reference(apiVersion, kind, name string, uid types.UID) metav1.OwnerReferen
 
 // nodeLabels are the labels of a node's record and pod.
 func nodeLabels(o Owner, datacenter, rack, node string) map[string]string {
-	out := o.labels(v1alpha1.ComponentCassandra)
-	maps.Copy(out, map[string]string{
-		v1alpha1.LabelDatacenter: datacenter,
-		v1alpha1.LabelRack:       rack,
-		v1alpha1.LabelNode:       node,
-	})
-	return out
+	return mapOf(nodeLabelList(o, datacenter, rack, node))
+}
+
+func nodeLabelList(o Owner, datacenter, rack, node string) []label {
+	return append(o.labelList(v1alpha1.ComponentCassandra), label{v1alpha1.LabelDatacenter, datacenter}, label{v1alpha1.LabelRack, rack}, label{v1alpha1.LabelNode, node})
 }
 
 // NodeLabels are the labels of a node's record and pod that are ours.
 func NodeLabels(owner Owner, record *v1alpha1.CassandraNode) map[string]string {
 	return nodeLabels(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name)
 }
+
+// HasNodeLabels says that NodeLabels are among the given ones.
+func HasNodeLabels(have map[string]string, owner Owner, record *v1alpha1.CassandraNode) bool {
+	return hasAll(have, nodeLabelList(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name))
+}
+
+// HasClaimLabels says that the labels of a node's claim for a volume are among the given ones.
+func HasClaimLabels(have map[string]string, owner Owner, record *v1alpha1.CassandraNode, volume string) bool {
+	return have[v1alpha1.LabelVolume] == volume && HasNodeLabels(have, owner, record)
+}
+
+// HasCertificateLabels says that the labels of a node's certificate are among the given ones.
+func HasCertificateLabels(have map[string]string, owner Owner, record *v1alpha1.CassandraNode) bool {
+	return have[v1alpha1.LabelNode] == record.Name && hasAll(have, owner.labelList(v1alpha1.ComponentAgent))
+}
+
+// BelongsTo says that the cluster is the one owner of an object.
+func BelongsTo(have []metav1.OwnerReference, owner Owner) bool {
+	if len(have) != 1 {
+		return false
+	}
+	want := owner.reference()[0]
+	return have[0].APIVersion == want.APIVersion && have[0].Kind == want.Kind && have[0].Name == want.Name && have[0].UID == want.UID &&
+		isTrue(have[0].Controller) && isTrue(have[0].BlockOwnerDeletion)
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
 
 // podSelector selects the pods of a cluster, or of one datacenter of it.
 func podSelector(o Owner, datacenter string) map[string]string {
