@@ -41,7 +41,7 @@ func growing(b *testing.B, perRack int32) *world {
 	dc := datacenter("dc1", perRack, perRack, perRack)
 	dc.Tokens = 16
 	w := newWorld(b, dc)
-	w.keepViews = true
+	w.observed = true
 	w.settle()
 	w.keyspaces = map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"}
 	for i := range 19 {

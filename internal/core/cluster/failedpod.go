@@ -51,7 +51,7 @@ func (f podFailures) due() time.Time { return f.At.Add(f.pause()) }
 // failedPod counts the failure of a node's pod, and deletes the pod when its time is over, or at once if the spec has changed since it was made: another is made
 // in its place.
 func (p *pass) failedPod(n *facts.Node) {
-	if madeForAnother(n) {
+	if p.madeForAnother(n) {
 		p.write(deletePod(n.Pod, "it has ended, and the spec has changed"))
 		return
 	}

@@ -109,6 +109,7 @@ type pass struct {
 	// sorted and seen are worked out when they are first asked for, too: what is known does not change in a pass.
 	sorted []*facts.Node
 	seen   *seenMembers
+	hashes hashes
 	// corrections are nodes outside the ring that follow the spec although tickets are out.
 	corrections []correction
 	// unsigned says that there is no authority that could sign certificates.

@@ -26,7 +26,7 @@ func volumesAndPods(p *pass) result {
 		}
 		if !p.claimsReady(n) {
 			waiting++
-			if n.Pod != nil && n.Pod.DeletionTimestamp == nil && !p.started(n) && madeForAnother(n) {
+			if n.Pod != nil && n.Pod.DeletionTimestamp == nil && !p.started(n) && p.madeForAnother(n) {
 				p.replacePod(n) // a claim goes when no pod uses it
 			}
 			continue
@@ -260,17 +260,12 @@ func (p *pass) pod(n *facts.Node) {
 	default:
 		p.forgetFailures(n)
 		switch {
-		case madeForAnother(n):
+		case p.madeForAnother(n):
 			p.replacePod(n)
 		case hasTakenAddress(n):
 			p.takenAddress(n)
 		}
 	}
-}
-
-// madeForAnother says that the pod of a node was made for another spec than its record has.
-func madeForAnother(n *facts.Node) bool {
-	return n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(n.Record.Spec.Pod)
 }
 
 // replacePod deletes a pod that was made for another spec than its record has, if the node is not up. Of nodes that have a ticket one goes at a

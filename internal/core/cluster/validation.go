@@ -73,7 +73,10 @@ func (p *pass) checkSpec() error {
 	if spec.Volumes.Adopt != "" && spec.Volumes.Adopt == p.Cluster.UID {
 		return fmt.Errorf("volumes.adopt is %q, the uid of this cluster itself: it must be that of an earlier one", spec.Volumes.Adopt)
 	}
-	for _, w := range p.wanted {
+	for i, w := range p.wanted {
+		if i > 0 && w.Datacenter == p.wanted[i-1].Datacenter && w.Rack == p.wanted[i-1].Rack {
+			continue // the nodes of a rack differ in nothing but their names
+		}
 		storage := w.Pod.Storage
 		if render.Ephemeral(w.Pod) {
 			return fmt.Errorf("node.storage.ephemeral is true for datacenter %s: its nodes would lose their data with each new pod, and replacing them is not supported yet; "+
@@ -127,7 +130,7 @@ func (p *pass) checkNodes() error {
 			continue
 		}
 		switch w = render.Pinned(p.Cluster, w, n.Record); {
-		case render.Same(n.Record, w):
+		case p.same(n, w):
 		case p.correctable(n, w):
 			p.corrections = append(p.corrections, correction{n, w})
 		default:

@@ -49,8 +49,8 @@ type world struct {
 	pending   int
 	// held is what the volumes hold of nodes whose records forgot it.
 	held map[string]v1alpha1.DiskState
-	// keepViews has the views worked out when the agents answer, as the operator does. A test that changes what one of them sees must not.
-	keepViews bool
+	// observed has the snapshot carry what the operator works out when it observes: what tells views and records apart. A test that edits them must not.
+	observed bool
 }
 
 // machine that all pods are on.
@@ -340,9 +340,12 @@ func (w *world) agents() {
 	}
 	seen := slices.Clip(append(w.endpoints(), w.strangers...)) // one for all: a test that changes what one of them sees gives it a list of its own
 	for _, name := range w.snapshot.Names() {
+		if n := w.snapshot.Nodes[name]; w.observed && n.Record != nil && n.KnownHashes() == nil {
+			n.Hashes = render.HashesOf(n.Record)
+		}
 		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
 			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = seen, w.keyspaces, w.pending
-			if w.keepViews {
+			if w.observed {
 				a.Ring.KeepView()
 			}
 		}

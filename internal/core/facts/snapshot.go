@@ -62,6 +62,8 @@ type Node struct {
 	Name string
 	// Record is nil for a pod or claim that is left without one.
 	Record *v1alpha1.CassandraNode
+	// Hashes of the record, if they are known: they can be worked out from it.
+	Hashes *RecordHashes
 	// Pod that has the node's name; nil if there is none.
 	Pod *corev1.Pod
 	// Claims of the node by volume name: those that its record pins, else those of the node's names.

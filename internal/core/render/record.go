@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 // Record is the record of a new node: it has no ticket, serves nobody, and pins the claims that already exist.
@@ -76,8 +77,22 @@ func PodHash(settings v1alpha1.PodSettings) string {
 }
 
 // Same says that two specs describe the same node.
-func Same(record *v1alpha1.CassandraNode, w Wanted) bool {
-	return hash(record.Spec.Configuration) == hash(w.Configuration) && hash(record.Spec.Pod) == hash(w.Pod)
+func Same(record *v1alpha1.CassandraNode, w Wanted) bool { return hashesOf(record.Spec.Configuration, record.Spec.Pod) == w.Hashes() }
+
+// HashesOf a record. They are much smaller than what they are of, and do not change while the record has the same resourceVersion.
+func HashesOf(record *v1alpha1.CassandraNode) *facts.RecordHashes {
+	return &facts.RecordHashes{
+		UID: record.UID, ResourceVersion: record.ResourceVersion,
+		Hashes:      hashesOf(record.Spec.Configuration, record.Spec.Pod),
+		PodTemplate: PodHash(record.Spec.Pod),
+	}
+}
+
+// Hashes of a node as the spec describes it.
+func (w Wanted) Hashes() facts.Hashes { return hashesOf(w.Configuration, w.Pod) }
+
+func hashesOf(configuration v1alpha1.NodeConfiguration, pod v1alpha1.PodSettings) facts.Hashes {
+	return facts.Hashes{Configuration: hash(configuration), Pod: hash(pod)}
 }
 
 func hash(v any) string {
