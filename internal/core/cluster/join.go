@@ -249,8 +249,13 @@ func (p *pass) shrunk(view *facts.Ring, hostID string) []string {
 		return p.members() // which of them, nobody can say
 	}
 	before := after.Without(hostID)
-	less := map[string]bool{}
+	less, judged := map[string]bool{}, map[string]bool{}
 	for _, k := range keyspacesOf(view) {
+		if alike := k.Replication.String(); judged[alike] {
+			continue // keyspaces that are replicated alike lie alike
+		} else {
+			judged[alike] = true
+		}
 		then := before.EffectiveShares(k.Replication)
 		for id, share := range after.EffectiveShares(k.Replication) {
 			if id != hostID && math.Abs(share-then[id]) > sameShare {

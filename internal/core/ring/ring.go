@@ -272,9 +272,21 @@ func (r *Ring) With(nodes ...Node) (*Ring, error) {
 // Without is the ring after nodes left. Ids that are not members are ignored:
 // they have left already.
 func (r *Ring) Without(ids ...string) *Ring {
-	rest := slices.DeleteFunc(slices.Clone(r.nodes), func(node Node) bool {
-		return slices.Contains(ids, node.ID)
-	})
-	smaller, _ := New(rest) // a part of a faultless ring is faultless
+	smaller := &Ring{nodes: make([]Node, 0, len(r.nodes)), index: make(map[string]int32, len(r.nodes)), circle: newCircle(len(r.tokens))}
+	stays := make([]int32, len(r.nodes)) // where in the smaller ring; -1 for one that left
+	for i, node := range r.nodes {
+		if stays[i] = -1; !slices.Contains(ids, node.ID) {
+			stays[i] = int32(len(smaller.nodes))
+			smaller.index[node.ID] = stays[i]
+			smaller.nodes = append(smaller.nodes, node)
+		}
+	}
+	// The tokens are in order already, and a part of a faultless ring is faultless.
+	for i, token := range r.tokens {
+		if owner := stays[r.owners[i]]; owner >= 0 {
+			smaller.add(token, owner)
+		}
+	}
+	smaller.divide()
 	return smaller
 }
