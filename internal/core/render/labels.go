@@ -22,8 +22,8 @@ func OwnerOf(cluster *v1alpha1.CassandraCluster) Owner {
 // label is one label of an object. A list of them is looked for in a map without making another: that is done for every object of every node in each pass.
 type label struct{ key, value string }
 
-func (o Owner) labelList(component string) []label {
-	return []label{
+func (o Owner) labelList(component string) [6]label {
+	return [6]label{
 		{v1alpha1.LabelCluster, o.Name},
 		{v1alpha1.LabelClusterUID, string(o.UID)},
 		{v1alpha1.LabelComponent, component},
@@ -33,10 +33,12 @@ func (o Owner) labelList(component string) []label {
 	}
 }
 
-func mapOf(list []label) map[string]string {
-	out := make(map[string]string, len(list))
-	for _, l := range list {
-		out[l.key] = l.value
+func mapOf(lists ...[]label) map[string]string {
+	out := map[string]string{}
+	for _, list := range lists {
+		for _, l := range list {
+			out[l.key] = l.value
+		}
 	}
 	return out
 }
@@ -51,7 +53,10 @@ func hasAll(have map[string]string, list []label) bool {
 }
 
 // labels that every object of the cluster has.
-func (o Owner) labels(component string) map[string]string { return mapOf(o.labelList(component)) }
+func (o Owner) labels(component string) map[string]string {
+	list := o.labelList(component)
+	return mapOf(list[:])
+}
 
 // reference makes the cluster the controlling owner of an object.
 func (o Owner) reference() []metav1.OwnerReference {
@@ -69,11 +74,12 @@ func reference(apiVersion, kind, name string, uid types.UID) metav1.OwnerReferen
 
 // nodeLabels are the labels of a node's record and pod.
 func nodeLabels(o Owner, datacenter, rack, node string) map[string]string {
-	return mapOf(nodeLabelList(o, datacenter, rack, node))
+	ofCluster, ofNode := o.labelList(v1alpha1.ComponentCassandra), nodeLabelList(datacenter, rack, node)
+	return mapOf(ofCluster[:], ofNode[:])
 }
 
-func nodeLabelList(o Owner, datacenter, rack, node string) []label {
-	return append(o.labelList(v1alpha1.ComponentCassandra), label{v1alpha1.LabelDatacenter, datacenter}, label{v1alpha1.LabelRack, rack}, label{v1alpha1.LabelNode, node})
+func nodeLabelList(datacenter, rack, node string) [3]label {
+	return [3]label{{v1alpha1.LabelDatacenter, datacenter}, {v1alpha1.LabelRack, rack}, {v1alpha1.LabelNode, node}}
 }
 
 // NodeLabels are the labels of a node's record and pod that are ours.
@@ -83,7 +89,8 @@ func NodeLabels(owner Owner, record *v1alpha1.CassandraNode) map[string]string {
 
 // HasNodeLabels says that NodeLabels are among the given ones.
 func HasNodeLabels(have map[string]string, owner Owner, record *v1alpha1.CassandraNode) bool {
-	return hasAll(have, nodeLabelList(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name))
+	ofCluster, ofNode := owner.labelList(v1alpha1.ComponentCassandra), nodeLabelList(record.Spec.Datacenter, record.Spec.Rack, record.Name)
+	return hasAll(have, ofNode[:]) && hasAll(have, ofCluster[:])
 }
 
 // HasClaimLabels says that the labels of a node's claim for a volume are among the given ones.
@@ -93,7 +100,8 @@ func HasClaimLabels(have map[string]string, owner Owner, record *v1alpha1.Cassan
 
 // HasCertificateLabels says that the labels of a node's certificate are among the given ones.
 func HasCertificateLabels(have map[string]string, owner Owner, record *v1alpha1.CassandraNode) bool {
-	return have[v1alpha1.LabelNode] == record.Name && hasAll(have, owner.labelList(v1alpha1.ComponentAgent))
+	ofCluster := owner.labelList(v1alpha1.ComponentAgent)
+	return have[v1alpha1.LabelNode] == record.Name && hasAll(have, ofCluster[:])
 }
 
 // BelongsTo says that the cluster is the one owner of an object.

@@ -66,7 +66,8 @@ func (t Token) String() string { return strconv.FormatInt(int64(t), 10) }
 // the range (t, end]. A token to itself is the full ring. The result equals
 // Cassandra's own (LongToken#size) in every bit.
 func (t Token) SizeTo(end Token) float64 {
-	size := math.Ldexp(float64(int64(end)-int64(t)), -64) // overflow is wanted
+	const whole = 1 << 64
+	size := float64(int64(end)-int64(t)) / whole // overflow is wanted; a power of two divides without rounding
 	if size > 0 {
 		return size
 	}
