@@ -103,25 +103,13 @@ func (r *Ring) checkNode(node Node) []error {
 
 // sortTokens fills the ring's circle and finds tokens with two owners.
 func (r *Ring) sortTokens(total int) []error {
-	type owned struct {
-		token Token
-		owner int32
-	}
 	all := make([]owned, 0, total)
 	for i, node := range r.nodes {
 		for _, token := range node.Tokens {
 			all = append(all, owned{token, int32(i)})
 		}
 	}
-	slices.SortFunc(all, func(a, b owned) int {
-		switch {
-		case a.token < b.token:
-			return -1
-		case a.token > b.token:
-			return 1
-		}
-		return int(a.owner - b.owner)
-	})
+	all = sortByToken(all)
 	var faults []error
 	r.circle = newCircle(total)
 	for i, o := range all {

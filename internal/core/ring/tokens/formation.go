@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -56,7 +55,8 @@ type Rack struct {
 // The datacenters' tokens are shifted against each other, so that they also mix
 // for a strategy that does not look at datacenters.
 func Form(formations []Formation, existing []ring.Node) ([]ring.Node, error) {
-	if _, err := ring.New(existing); err != nil {
+	before, err := ring.New(existing)
+	if err != nil {
 		return nil, fmt.Errorf("form datacenters: %w", err)
 	}
 	datacenters := map[string]bool{}
@@ -64,7 +64,7 @@ func Form(formations []Formation, existing []ring.Node) ([]ring.Node, error) {
 		datacenters[node.Datacenter] = true
 	}
 	all := slices.Clone(existing)
-	taken := takenBy(existing)
+	taken := takenIn(before)
 	var faults []error
 	for _, formation := range formations {
 		if err := formation.check(datacenters); err != nil {
@@ -109,9 +109,9 @@ func (f Formation) place(existing []ring.Node, taken taken, shift uint64) []ring
 	f.Racks = slices.DeleteFunc(slices.Clone(f.Racks), func(r Rack) bool { return len(r.Nodes) == 0 })
 	size := len(f.Racks[0].Nodes)
 	equal := !slices.ContainsFunc(f.Racks, func(r Rack) bool { return len(r.Nodes) != size })
-	inTurns := func() []ring.Node { return f.spaceInTurns(maps.Clone(taken), shift) }
-	byRack := func() []ring.Node { return f.spaceByRack(maps.Clone(taken), shift) }
-	oneByOne := func() []ring.Node { return f.joinOneByOne(existing, maps.Clone(taken), shift) }
+	inTurns := func() []ring.Node { return f.spaceInTurns(taken.clone(), shift) }
+	byRack := func() []ring.Node { return f.spaceByRack(taken.clone(), shift) }
+	oneByOne := func() []ring.Node { return f.joinOneByOne(existing, taken.clone(), shift) }
 	var options [][]ring.Node
 	switch racks := len(f.Racks); {
 	case equal || f.ReplicationFactor == 1:
@@ -126,7 +126,7 @@ func (f Formation) place(existing []ring.Node, taken taken, shift uint64) []ring
 	best := evenest(options, f.Datacenter, f.ReplicationFactor)
 	for _, node := range best {
 		for _, token := range node.Tokens {
-			taken[token] = true
+			taken.claimed[token] = true
 		}
 	}
 	return best

@@ -3,6 +3,7 @@ package tokens
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -50,7 +51,8 @@ type Join struct {
 // Unlike Cassandra, which does not count a rack without nodes, the first node of
 // a rack is allocated by the number of racks that there will be.
 func Allocate(nodes []ring.Node, join Join) ([]ring.Token, error) {
-	if _, err := ring.New(nodes); err != nil {
+	r, err := ring.New(nodes)
+	if err != nil {
 		return nil, fmt.Errorf("allocate tokens: %w", err)
 	}
 	if err := join.check(nodes); err != nil {
@@ -58,7 +60,7 @@ func Allocate(nodes []ring.Node, join Join) ([]ring.Token, error) {
 	}
 	var options [][]ring.Node
 	for _, w := range waysFor(join.rackCount(nodes), join.ReplicationFactor) {
-		taken := takenBy(nodes)
+		taken := takenIn(r)
 		chosen := taken.claimAll(allocate(nodes, join, w, taken.free(join.Start)))
 		options = append(options, append(nodes[:len(nodes):len(nodes)], ring.Node{
 			ID: join.ID, Datacenter: join.Datacenter, Rack: join.Rack, Tokens: chosen,
@@ -186,23 +188,27 @@ func fullestShare(nodes []ring.Node, datacenter string, factor int) float64 {
 }
 
 // taken is the tokens that nobody else may get.
-type taken map[ring.Token]bool
+type taken struct {
+	before  []ring.Token // ascending, and never changed
+	claimed map[ring.Token]bool
+}
 
-func takenBy(nodes []ring.Node) taken {
-	t := taken{}
-	for _, node := range nodes {
-		for _, token := range node.Tokens {
-			t[token] = true
-		}
-	}
-	return t
+// takenIn are the tokens of a ring.
+func takenIn(r *ring.Ring) taken { return taken{r.Tokens(), map[ring.Token]bool{}} }
+
+// clone can be claimed from without anything being taken here.
+func (t taken) clone() taken { return taken{t.before, maps.Clone(t.claimed)} }
+
+func (t taken) has(token ring.Token) bool {
+	_, before := slices.BinarySearch(t.before, token)
+	return before || t.claimed[token]
 }
 
 // free is the token itself or the next that nobody has
 // (TokenAllocation.StrategyAdapter#adjustForCrossDatacenterClashes). It is never
 // the ring's minimum, which no key hashes to.
 func (t taken) free(token ring.Token) ring.Token {
-	for t[token] || token == ring.MinToken {
+	for t.has(token) || token == ring.MinToken {
 		token++ // from the greatest token to the least: overflow is wanted
 	}
 	return token
@@ -211,7 +217,7 @@ func (t taken) free(token ring.Token) ring.Token {
 // claim takes the token that free finds.
 func (t taken) claim(token ring.Token) ring.Token {
 	token = t.free(token)
-	t[token] = true
+	t.claimed[token] = true
 	return token
 }
 
