@@ -167,6 +167,7 @@ func (a *Agents) follow(ctx context.Context, t Target, c *contact) {
 		}
 		pause = firstPause
 		now := agentapi.Digest(answer)
+		a.keep(t.Cluster, answer)
 		c.set(answer, "")
 		if now != digest {
 			digest = now

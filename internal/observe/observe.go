@@ -37,6 +37,7 @@ type Reader struct {
 	Now func() time.Time
 
 	secrets secrets
+	hashes  hashes
 }
 
 // Cluster gathers what is known about one cluster. It returns nil if there is no such cluster. Store holds our own writes that must be visible first.
@@ -64,6 +65,7 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 			return nil, err
 		}
 	}
+	r.hashes.fill(key, s)
 	r.Agents.Fill(s)
 	return s, nil
 }
@@ -72,6 +74,7 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 func (r *Reader) Forget(cluster types.NamespacedName) {
 	r.Agents.Forget(cluster)
 	r.secrets.forget(cluster)
+	r.hashes.forget(cluster)
 }
 
 // objects are those that carry the name of a cluster in their labels, in one namespace.
