@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -60,6 +61,11 @@ func TestDoubtsAboutTheRing(t *testing.T) {
 				r.Endpoints = append([]facts.Endpoint{}, r.Endpoints...)
 			}
 			c.change(w)
+			observed := passOver(w)
+			observed.Snapshot = asObserved(observed.Snapshot)
+			if plain, other := passOver(w).viewsOf(w.snapshot.Ledger.Step), observed.viewsOf(w.snapshot.Ledger.Step); !reflect.DeepEqual(plain, other) {
+				t.Errorf("with views that are digested before: %+v, want %+v", other, plain)
+			}
 			v := passOver(w).viewsOf(w.snapshot.Ledger.Step)
 			if got := strings.Join(v.doubts, "; "); got != c.doubts || len(v.normal) != c.normal || len(v.hostIDs) != c.normal {
 				t.Errorf("doubts %q with %d NORMAL; want %q with %d", got, len(v.normal), c.doubts, c.normal)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,12 +122,36 @@ func (w *world) node(name string) *facts.Node {
 func (w *world) pass() Plan {
 	w.t.Helper()
 	plan := Next(w.snapshot, w.now)
+	if !w.observed {
+		if again := Next(asObserved(w.snapshot), w.now); !reflect.DeepEqual(again, plan) {
+			w.t.Fatalf("with what is worked out when a cluster is observed another plan is made:\n%s\ninstead of\n%s", again, plan)
+		}
+	}
 	for _, write := range plan.Writes {
 		w.do(write)
 	}
 	w.now = w.now.Add(time.Second)
 	w.agents()
 	return plan
+}
+
+// asObserved is a snapshot with what the operator works out when it observes.
+func asObserved(s *facts.Snapshot) *facts.Snapshot {
+	out := *s
+	out.Nodes = maps.Clone(s.Nodes)
+	for name, n := range s.Nodes {
+		copied := *n
+		if n.Record != nil {
+			copied.Hashes = render.HashesOf(n.Record)
+		}
+		if n.Agent != nil && n.Agent.Ring != nil {
+			agent, ring := *n.Agent, *n.Agent.Ring
+			ring.KeepView()
+			agent.Ring, copied.Agent = &ring, &agent
+		}
+		out.Nodes[name] = &copied
+	}
+	return &out
 }
 
 // settle passes until nothing is written, and returns the last plan.
