@@ -182,7 +182,7 @@ func replicasOf(s *facts.OpenStep) int32 {
 
 // membersOutside are the members outside of the datacenter that is being added.
 func (p *pass) membersOutside(s *facts.OpenStep) []string {
-	return slices.DeleteFunc(p.members(), func(name string) bool { return slices.Contains(s.Datacenters, p.datacenterOf(name)) })
+	return slices.DeleteFunc(slices.Clone(p.members()), func(name string) bool { return slices.Contains(s.Datacenters, p.datacenterOf(name)) })
 }
 
 // rebuild has each node of the datacenter copy what it is to hold: one node of each rack at a time.

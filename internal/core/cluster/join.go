@@ -263,5 +263,5 @@ func (p *pass) shrunk(view *facts.Ring, hostID string) []string {
 			}
 		}
 	}
-	return slices.DeleteFunc(p.members(), func(name string) bool { return !less[p.Ledger.Members[name]] })
+	return slices.DeleteFunc(slices.Clone(p.members()), func(name string) bool { return !less[p.Ledger.Members[name]] })
 }

@@ -110,6 +110,9 @@ type pass struct {
 	sorted []*facts.Node
 	seen   *seenMembers
 	hashes hashes
+	// memberNames are those of the ledger membersOf.
+	memberNames []string
+	membersOf   *facts.Ledger
 	// corrections are nodes outside the ring that follow the spec although tickets are out.
 	corrections []correction
 	// unsigned says that there is no authority that could sign certificates.
@@ -126,8 +129,13 @@ func (p *pass) Records() []*facts.Node {
 	return p.sorted
 }
 
-// members are the names of the ledger's members, sorted.
-func (p *pass) members() []string { return sortedKeys(p.Ledger.Members) }
+// members are the names of the ledger's members, sorted. Nobody may change the list.
+func (p *pass) members() []string {
+	if p.membersOf != p.Ledger || p.memberNames == nil {
+		p.membersOf, p.memberNames = p.Ledger, sortedKeys(p.Ledger.Members)
+	}
+	return p.memberNames
+}
 
 func (p *pass) owner() render.Owner { return render.OwnerOf(p.Cluster) }
 

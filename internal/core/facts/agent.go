@@ -211,11 +211,24 @@ func (e Endpoint) Member() bool {
 
 // Nodes are the members in the view, as core/ring wants them: by host id.
 func (r *Ring) Nodes() []ring.Node {
-	var out []ring.Node
-	for _, e := range r.Endpoints {
-		if e.Member() {
-			out = append(out, ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack, Tokens: e.RingTokens()})
+	members, total := 0, 0
+	for i := range r.Endpoints {
+		if r.Endpoints[i].Member() {
+			members, total = members+1, total+len(r.Endpoints[i].Tokens)
 		}
+	}
+	out := make([]ring.Node, 0, members)
+	tokens := make([]ring.Token, 0, total) // of all of them: a list for each costs more than the rest
+	for i := range r.Endpoints {
+		e := &r.Endpoints[i]
+		if !e.Member() {
+			continue
+		}
+		begin := len(tokens)
+		for _, t := range e.Tokens {
+			tokens = append(tokens, ring.Token(t))
+		}
+		out = append(out, ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack, Tokens: tokens[begin:len(tokens):len(tokens)]})
 	}
 	return out
 }

@@ -22,7 +22,14 @@ type Wanted struct {
 
 // WantedNodes are the nodes that a cluster's spec describes, in the order of the spec: by datacenter, rack and ordinal.
 func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wanted {
-	var out []Wanted
+	total := int32(0)
+	for d := range cluster.Spec.Datacenters {
+		dc := &cluster.Spec.Datacenters[d]
+		for r := range dc.Racks {
+			total += max(RackSize(dc, &dc.Racks[r]), 0)
+		}
+	}
+	out := make([]Wanted, 0, total)
 	for d := range cluster.Spec.Datacenters {
 		dc := &cluster.Spec.Datacenters[d]
 		for r := range dc.Racks {

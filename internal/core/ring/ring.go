@@ -63,8 +63,7 @@ type circle struct {
 // repeated id, an empty datacenter or rack, a node without tokens, and, as
 // *DuplicateTokenError, a token that has two owners. A ring of no nodes is valid.
 func New(nodes []Node) (*Ring, error) {
-	r := &Ring{nodes: slices.Clone(nodes), index: make(map[string]int32, len(nodes))}
-	slices.SortFunc(r.nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
+	r := &Ring{nodes: byID(nodes), index: make(map[string]int32, len(nodes))}
 	var faults []error //nolint:prealloc // most often there are none
 	total := 0
 	for i, node := range r.nodes {
@@ -78,6 +77,20 @@ func New(nodes []Node) (*Ring, error) {
 	}
 	r.divide()
 	return r, nil
+}
+
+// byID sorts nodes. Their places are sorted, since nodes are large to move about.
+func byID(nodes []Node) []Node {
+	order := make([]int32, len(nodes))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(nodes[a].ID, nodes[b].ID), cmp.Compare(a, b)) })
+	sorted := make([]Node, len(nodes))
+	for i, at := range order {
+		sorted[i] = nodes[at]
+	}
+	return sorted
 }
 
 // checkNode finds the faults of one node; r.index holds the nodes before it.
@@ -150,6 +163,13 @@ func (r *Ring) divide() {
 		rack, _ := slices.BinarySearch(dc.racks, node.Rack)
 		dc.nodes = append(dc.nodes, int32(i))
 		r.datacenter[i], r.rack[i] = int32(at), int32(rack)
+	}
+	counts := make([]int, len(names))
+	for i, node := range r.nodes {
+		counts[r.datacenter[i]] += len(node.Tokens)
+	}
+	for i := range r.datacenters {
+		r.datacenters[i].circle = newCircle(counts[i])
 	}
 	for i, token := range r.tokens {
 		owner := r.owners[i]

@@ -97,10 +97,15 @@ func datacenterSeeds(candidates []SeedCandidate, present []string, want int) []s
 	}
 	slices.SortStableFunc(order, presentFirst)
 	members := map[string]int{}
-	for i := range order {
-		order[i].round = members[order[i].Rack]
-		members[order[i].Rack]++
+	few := order[:0]
+	for _, candidate := range order {
+		candidate.round = members[candidate.Rack]
+		members[candidate.Rack]++
+		if candidate.round < want { // by then as many as are wanted have been chosen
+			few = append(few, candidate)
+		}
 	}
+	order = few
 	slices.SortStableFunc(order, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.round, b.round), presentFirst(a, b))
 	})
