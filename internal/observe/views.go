@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/internal/core/facts"
@@ -17,6 +19,9 @@ func (a *Agents) keep(cluster types.NamespacedName, answer *facts.Agent) {
 	answer.Ring.KeepView()
 	if other := a.sameView(cluster, answer.Ring); other != nil {
 		takeOver(answer.Ring.Endpoints, other.Endpoints)
+		if maps.Equal(answer.Ring.Keyspaces, other.Keyspaces) {
+			answer.Ring.Keyspaces = other.Keyspaces
+		}
 	}
 }
 

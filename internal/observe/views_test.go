@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"unsafe"
@@ -13,7 +14,7 @@ import (
 // said is an answer as it is decoded: with texts and tokens of its own.
 func said(load int64, tokens ...int64) *facts.Agent {
 	own := func(text string) string { return string([]byte(text)) }
-	return &facts.Agent{Ring: &facts.Ring{Endpoints: []facts.Endpoint{
+	return &facts.Agent{Ring: &facts.Ring{Keyspaces: map[string]string{"ks": fmt.Sprint(load)}, Endpoints: []facts.Endpoint{
 		{Address: own("10.0.0.1"), HostID: own("host-a"), Status: facts.GossipStatus(own("NORMAL")), Live: true, Tokens: append([]int64{}, tokens...), Load: load},
 		{Address: own("10.0.0.2"), HostID: own("host-b"), Load: 2 * load},
 	}}}
@@ -43,8 +44,8 @@ func TestEqualViewsAreKeptOnce(t *testing.T) {
 		"another view":                      {different, said(1, 5, 7), false},
 		"of another cluster":                {elsewhere, said(1, 5, 6), false},
 	} {
-		if !reflect.DeepEqual(c.got.Ring.Endpoints, c.want.Ring.Endpoints) {
-			t.Errorf("%s: kept %+v, it said %+v", name, c.got.Ring.Endpoints, c.want.Ring.Endpoints)
+		if got, want := *c.got.Ring, *c.want.Ring; !reflect.DeepEqual(got.Endpoints, want.Endpoints) || !reflect.DeepEqual(got.Keyspaces, want.Keyspaces) {
+			t.Errorf("%s: kept %+v, it said %+v", name, got, want)
 		}
 		for i := range c.got.Ring.Endpoints {
 			have, of := c.got.Ring.Endpoints[i], first.Ring.Endpoints[i]
