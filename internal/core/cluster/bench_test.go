@@ -12,7 +12,8 @@ import (
 )
 
 // BenchmarkNextWhileANodeJoins is one decision while nodes join a ring of 16 tokens a node, with 20 keyspaces, one after the other. A join begins: all guards are
-// asked, and tokens are chosen. It is under way. It ends: every member's view is asked about the node, and what members no longer own is found.
+// asked, and tokens are chosen; or it is refused, since three members see others than the rest do. It is under way. It ends: every member's view is asked about
+// the node, and what members no longer own is found.
 func BenchmarkNextWhileANodeJoins(b *testing.B) {
 	for _, nodes := range []int32{9, 99, 999} {
 		w := growing(b, nodes/3)
@@ -30,6 +31,7 @@ func BenchmarkNextWhileANodeJoins(b *testing.B) {
 			w.pass()
 		}
 		decide("begins", w.snapshot, "joins")
+		decide("refused", disagreeing(w), "down")
 		w.pass()
 		decide("joins", stillJoining(w), "is JOINING")
 		decide("ends", w.snapshot, "has joined")
@@ -57,6 +59,19 @@ func growing(b *testing.B, perRack int32) *world {
 // begins says that the next pass gives a node its ticket.
 func begins(w *world) bool {
 	return slices.ContainsFunc(Next(w.snapshot, w.now).Writes, func(write Write) bool { return write.Verb == PutLedger && write.Ledger.Step != nil })
+}
+
+// disagreeing is what a world knows of which three members each see another one down.
+func disagreeing(w *world) *facts.Snapshot {
+	out := asObserved(w.snapshot)
+	names := out.Names()
+	for i, name := range names[:3] {
+		ring := out.Nodes[name].Agent.Ring
+		ring.Endpoints = slices.Clone(ring.Endpoints)
+		ring.Endpoints[len(names)/2+i].Live = false
+		ring.KeepView()
+	}
+	return out
 }
 
 // stillJoining is what a world knows while the node that joins, which is up already, streams.

@@ -148,7 +148,8 @@ func (s state) inWords() string {
 
 // key is equal for equal sights only: each text in it begins with its length.
 func (s *sight) key() string {
-	var text []byte
+	const enough = 256 // for one of 16 tokens
+	text := make([]byte, 0, enough*len(s.of))
 	for _, id := range slices.Sorted(maps.Keys(s.of)) {
 		seen := s.of[id]
 		for _, part := range [...]string{id, seen.status, seen.tokens, seen.words} {
@@ -161,14 +162,23 @@ func (s *sight) key() string {
 
 // compare finds what each observer sees otherwise than most do.
 func (s *sight) compare(common *sight) []Disagreement {
-	all := maps.Clone(common.of)
-	maps.Copy(all, s.of)
+	var differ []string
+	for id, seen := range s.of {
+		if seen != common.of[id] {
+			differ = append(differ, id)
+		}
+	}
+	for id, most := range common.of {
+		if _, both := s.of[id]; !both && most != (state{}) {
+			differ = append(differ, id)
+		}
+	}
+	slices.Sort(differ)
 	var found []Disagreement
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if seen, most := s.of[id], common.of[id]; seen != most {
-			for _, observer := range s.observers {
-				found = append(found, Disagreement{observer, id, seen.apartFrom(most), most.apartFrom(seen)})
-			}
+	for _, id := range differ {
+		seen, most := s.of[id], common.of[id]
+		for _, observer := range s.observers {
+			found = append(found, Disagreement{observer, id, seen.apartFrom(most), most.apartFrom(seen)})
 		}
 	}
 	return found
