@@ -248,7 +248,7 @@ func (p *pass) pod(n *facts.Node) {
 		return
 	}
 	p.rightPod(n)
-	if metav1.GetControllerOf(n.Pod) == nil {
+	if metav1.GetControllerOfNoCopy(n.Pod) == nil {
 		pod := named(n.Pod)
 		pod.SetOwnerReferences(render.RecordReference(n.Record))
 		p.write(Write{Verb: SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record was made anew"})

@@ -158,20 +158,24 @@ func (p *pass) minAvailable(datacenter string) int {
 	if members > 0 && !p.rangesMove() && !p.lost {
 		return members - 1
 	}
-	names := map[string]bool{}
-	for name, n := range p.Nodes {
-		if (n.Record != nil || n.Pod != nil) && p.datacenterOf(name) == datacenter {
-			names[name] = true
+	isThere := func(name string) bool {
+		n := p.Nodes[name]
+		return n != nil && (n.Record != nil || n.Pod != nil) && p.datacenterOf(name) == datacenter
+	}
+	pods := 0
+	for name := range p.Nodes {
+		if isThere(name) {
+			pods++
 		}
 	}
 	if !p.begun() && !p.held {
 		for _, w := range p.wanted {
-			if w.Datacenter == datacenter {
-				names[w.Name] = true
+			if w.Datacenter == datacenter && !isThere(w.Name) {
+				pods++
 			}
 		}
 	}
-	return len(names)
+	return pods
 }
 
 // datacenterOf a node by its record, else by its pod, else by the spec; empty if none of them has it.

@@ -139,7 +139,7 @@ func (n *Node) StatusIsCurrent() bool {
 
 // Owned says that the object carries the controlling owner reference to the given uid.
 func Owned(object metav1.Object, uid string) bool {
-	ref := metav1.GetControllerOf(object)
+	ref := metav1.GetControllerOfNoCopy(object)
 	return ref != nil && string(ref.UID) == uid
 }
 

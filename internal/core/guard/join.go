@@ -90,12 +90,20 @@ func everyMemberIsUp(s *facts.Snapshot, members []string) []Finding {
 
 // views are the rings that the members see, with the names of those that see them, in the order of the names.
 func views(s *facts.Snapshot, members []string) (names []string, rings []*facts.Ring) {
-	for _, name := range slices.Sorted(slices.Values(members)) {
+	names, rings = make([]string, 0, len(members)), make([]*facts.Ring, 0, len(members))
+	for _, name := range inOrder(members) {
 		if agent := s.Nodes[name].CurrentAgent(); agent != nil && agent.Ring != nil && agent.Ring.Mode == facts.ModeNormal {
 			names, rings = append(names, name), append(rings, agent.Ring)
 		}
 	}
 	return names, rings
+}
+
+func inOrder(names []string) []string {
+	if slices.IsSorted(names) {
+		return names
+	}
+	return slices.Sorted(slices.Values(names))
 }
 
 // noTopologyChange: Cassandra's own guard against two changes at a time is a race, so that we wait until every member has seen the end of the last one.
@@ -130,9 +138,13 @@ func endpointsThat(r *facts.Ring, are func(facts.Endpoint) bool) []facts.Endpoin
 
 func everyViewIsTheSame(s *facts.Snapshot, members []string) []Finding {
 	names, rings := views(s, members)
+	same := facts.SameViews(rings)
+	if !slices.ContainsFunc(same, func(first int) bool { return first > 0 }) {
+		return nil
+	}
 	var all []ring.View
 	at := map[int]int{} // in all, by the first ring that sees it so
-	for i, first := range facts.SameViews(rings) {
+	for i, first := range same {
 		if first == i {
 			at[i] = len(all)
 			all = append(all, ring.View{Members: membersOf(rings[i])})

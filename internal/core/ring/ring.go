@@ -164,6 +164,10 @@ func (r *Ring) divide() {
 		dc.nodes = append(dc.nodes, int32(i))
 		r.datacenter[i], r.rack[i] = int32(at), int32(rack)
 	}
+	if len(names) == 1 {
+		r.datacenters[0].circle = r.circle // neither is ever changed
+		return
+	}
 	counts := make([]int, len(names))
 	for i, node := range r.nodes {
 		counts[r.datacenter[i]] += len(node.Tokens)

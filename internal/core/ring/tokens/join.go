@@ -128,7 +128,11 @@ func waysFor(racks, factor int) []way {
 // allocate chooses tokens in one way. They may clash with those of other parts
 // of the ring.
 func allocate(nodes []ring.Node, join Join, w way, start ring.Token) []ring.Token {
-	var c circle
+	total := 0
+	for _, node := range nodes {
+		total += len(node.Tokens)
+	}
+	c := make(circle, 0, total)
 	for i, node := range nodes {
 		if node.Datacenter == join.Datacenter && (w != primaryInRack || node.Rack == join.Rack) {
 			for _, token := range node.Tokens {
