@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -45,13 +46,12 @@ func join(p *pass) result {
 		return wait("the nodes are being prepared")
 	}
 	view := p.anyView()
-	members, keyspaces := view.Nodes(), keyspacesOf(view)
-	joiner, err := p.joiner(*next.node, members)
+	before, joiner, err := p.joiner(*next.node, view.Nodes())
 	if err != nil {
 		p.stall(v1alpha1.ReasonInvalidSpec, "tokens of node %s cannot be chosen: %s", next.node.Name, err)
 		return stuck("no tokens")
 	}
-	if refusals := p.judgeJoin(*next.node, view, members, joiner, keyspaces); len(refusals) > 0 {
+	if refusals := p.judgeJoin(*next.node, view, before, joiner); len(refusals) > 0 {
 		return p.refused(string(facts.StepJoinNode), refusals)
 	}
 	if open := p.openBudgets(); len(open) > 0 {
@@ -155,8 +155,8 @@ func keyspacesOf(view *facts.Ring) []ring.Keyspace {
 	return out
 }
 
-// joiner is a newcomer with the tokens that it is to take.
-func (p *pass) joiner(w render.Wanted, members []ring.Node) (ring.Node, error) {
+// joiner is a newcomer with the tokens that it is to take, and the ring before it joins.
+func (p *pass) joiner(w render.Wanted, members []ring.Node) (*ring.Ring, ring.Node, error) {
 	dc := p.describes(w.Datacenter)
 	j := tokens.Join{
 		ID: w.Name, Datacenter: w.Configuration.DatacenterName, Rack: w.Configuration.RackName, Tokens: int(w.Configuration.Tokens),
@@ -165,11 +165,15 @@ func (p *pass) joiner(w render.Wanted, members []ring.Node) (ring.Node, error) {
 	for i := range dc.Racks {
 		j.Racks = append(j.Racks, render.RackRingName(&dc.Racks[i]))
 	}
-	chosen, err := tokens.Allocate(members, j)
+	before, err := ring.New(members)
 	if err != nil {
-		return ring.Node{}, err
+		return nil, ring.Node{}, fmt.Errorf("allocate tokens: %w", err)
 	}
-	return ring.Node{ID: w.Name, Datacenter: j.Datacenter, Rack: j.Rack, Tokens: chosen}, nil
+	chosen, err := tokens.AllocateIn(before, members, j)
+	if err != nil {
+		return nil, ring.Node{}, err
+	}
+	return before, ring.Node{ID: w.Name, Datacenter: j.Datacenter, Rack: j.Rack, Tokens: chosen}, nil
 }
 
 // startToken is where a node begins that is the first of its part of the ring.
@@ -189,7 +193,7 @@ func (p *pass) describes(datacenter string) *v1alpha1.Datacenter {
 }
 
 // judgeJoin says what speaks against a join with these tokens.
-func (p *pass) judgeJoin(w render.Wanted, view *facts.Ring, members []ring.Node, joiner ring.Node, keyspaces []ring.Keyspace) []guard.Refusal {
+func (p *pass) judgeJoin(w render.Wanted, view *facts.Ring, before *ring.Ring, joiner ring.Node) []guard.Refusal {
 	sizes := map[string]int{}
 	for _, other := range p.wanted {
 		if other.Datacenter == w.Datacenter {
@@ -197,7 +201,7 @@ func (p *pass) judgeJoin(w render.Wanted, view *facts.Ring, members []ring.Node,
 		}
 	}
 	balance := guard.RacksAreBalanced(w.Datacenter, sizes, int(p.describes(w.Datacenter).ReplicationFactor))
-	fit := guard.JoiningNodeFits(view, members, joiner, keyspaces, p.dataVolume(w))
+	fit := guard.JoiningNodeFits(view, before, joiner, keyspacesOf(view), p.dataVolume(w))
 	return append(guard.Named("racks_are_balanced", balance), guard.Named("joining_node_fits", fit)...)
 }
 
@@ -251,11 +255,11 @@ func (p *pass) shrunk(view *facts.Ring, hostID string) []string {
 	before := after.Without(hostID)
 	less, judged := map[string]bool{}, map[string]bool{}
 	for _, k := range keyspacesOf(view) {
-		if alike := k.Replication.String(); judged[alike] {
+		alike := k.Replication.String()
+		if judged[alike] {
 			continue // keyspaces that are replicated alike lie alike
-		} else {
-			judged[alike] = true
 		}
+		judged[alike] = true
 		then := before.EffectiveShares(k.Replication)
 		for id, share := range after.EffectiveShares(k.Replication) {
 			if id != hostID && math.Abs(share-then[id]) > sameShare {

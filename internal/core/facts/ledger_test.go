@@ -63,6 +63,7 @@ func overwrite(v reflect.Value) {
 			overwrite(v.Index(i))
 			v.Index(i).SetZero()
 		}
+	default: // nothing is shared through a plain value
 	}
 }
 

@@ -229,12 +229,12 @@ func differ(s *facts.Snapshot, members []string, what string, of func(*facts.Rin
 const mostOfDisk = 0.7
 
 // JoiningNodeFits says whether what a node will hold fits on its data volume, as far as that follows from the loads that the members report and its part of
-// the ring. members and joiner are by host id or name; keyspaces are those that count.
-func JoiningNodeFits(view *facts.Ring, members []ring.Node, joiner ring.Node, keyspaces []ring.Keyspace, volume *resource.Quantity) []Finding {
+// the ring, as it is before. keyspaces are those that count.
+func JoiningNodeFits(view *facts.Ring, before *ring.Ring, joiner ring.Node, keyspaces []ring.Keyspace, volume *resource.Quantity) []Finding {
 	if volume == nil || volume.IsZero() {
 		return nil
 	}
-	after, err := ring.New(append(slices.Clone(members), joiner))
+	after, err := before.With(joiner)
 	if err != nil {
 		return []Finding{{Nodes: []string{joiner.ID}, Message: fmt.Sprintf("the ring with node %s cannot be judged: %s", joiner.ID, err)}}
 	}

@@ -278,7 +278,55 @@ func (r *Ring) findDatacenter(name string) *datacenter {
 
 // With is the ring after more nodes joined. It fails as New does.
 func (r *Ring) With(nodes ...Node) (*Ring, error) {
-	return New(slices.Concat(r.nodes, nodes))
+	if !r.admits(nodes) {
+		return New(slices.Concat(r.nodes, nodes))
+	}
+	larger := &Ring{nodes: byID(slices.Concat(r.nodes, nodes)), index: make(map[string]int32, len(r.nodes)+len(nodes))}
+	for i, node := range larger.nodes {
+		larger.index[node.ID] = int32(i)
+	}
+	moved := make([]int32, len(r.nodes)) // where in the larger ring
+	for i, node := range r.nodes {
+		moved[i] = larger.index[node.ID]
+	}
+	var added []owned
+	for _, node := range nodes {
+		for _, token := range node.Tokens {
+			added = append(added, owned{token, larger.index[node.ID]})
+		}
+	}
+	added = sortByToken(added)
+	larger.circle = newCircle(len(r.tokens) + len(added))
+	for i, token := range r.tokens {
+		for len(added) > 0 && added[0].token < token {
+			larger.add(added[0].token, added[0].owner)
+			added = added[1:]
+		}
+		larger.add(token, moved[r.owners[i]])
+	}
+	for _, o := range added {
+		larger.add(o.token, o.owner)
+	}
+	larger.divide()
+	return larger, nil
+}
+
+// admits says that nodes have no fault and nothing that another one has, so that
+// the order of what is there needs no second look.
+func (r *Ring) admits(nodes []Node) bool {
+	others, err := New(nodes)
+	if err != nil {
+		return false
+	}
+	for _, node := range nodes {
+		if _, there := r.index[node.ID]; there {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(others.tokens, func(token Token) bool {
+		_, taken := slices.BinarySearch(r.tokens, token)
+		return taken
+	})
 }
 
 // Without is the ring after nodes left. Ids that are not members are ignored:

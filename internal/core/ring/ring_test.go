@@ -3,6 +3,7 @@ package ring
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -202,6 +203,36 @@ func TestWithAndWithout(t *testing.T) {
 	if got := fmt.Sprint(smaller.Tokens(), smaller.Racks("dc1"), bigger.Len()); got != "[10] [r2] 3" {
 		t.Errorf("without a and c: %s", got)
 	}
+}
+
+// A ring that grows or shrinks is the ring that is made anew of the same nodes, and fails for the same reason.
+func TestWithAndWithoutAreRingsMadeAnew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRing(t)
+		var joining []Node
+		for i := range rapid.IntRange(0, 3).Draw(t, "joining") {
+			node := Node{
+				ID: rapid.SampledFrom([]string{"", "0", "joiner", fmt.Sprint("z", i), r.nodes[0].ID}).Draw(t, "id"), Datacenter: rapid.SampledFrom([]string{"", "dc1", "dc9"}).Draw(t, "datacenter"), Rack: "r9",
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "tokens") {
+				node.Tokens = append(node.Tokens, rapid.OneOf(rapid.SampledFrom(r.tokens), rapid.Custom(func(t *rapid.T) Token { return Token(rapid.Int64().Draw(t, "new")) })).Draw(t, "token"))
+			}
+			joining = append(joining, node)
+		}
+		got, err := r.With(joining...)
+		want, wantErr := New(slices.Concat(r.nodes, joining))
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got, want) {
+			t.Fatalf("with %v: %+v, %v; want %+v, %v", joining, got, err, want, wantErr)
+		}
+		leaving := rapid.SliceOf(rapid.SampledFrom([]string{r.nodes[0].ID, r.nodes[len(r.nodes)-1].ID, "stranger"})).Draw(t, "leaving")
+		rest, err := New(slices.DeleteFunc(slices.Clone(r.nodes), func(n Node) bool { return slices.Contains(leaving, n.ID) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Without(leaving...); !reflect.DeepEqual(got.Nodes(), rest.Nodes()) || fmt.Sprint(got) != fmt.Sprint(rest) {
+			t.Fatalf("without %v: %+v, want %+v", leaving, got, rest)
+		}
+	})
 }
 
 // The primary ranges of all nodes cover the ring once.

@@ -55,6 +55,11 @@ func Allocate(nodes []ring.Node, join Join) ([]ring.Token, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocate tokens: %w", err)
 	}
+	return AllocateIn(r, nodes, join)
+}
+
+// AllocateIn is Allocate for whoever has made the ring of the nodes already.
+func AllocateIn(r *ring.Ring, nodes []ring.Node, join Join) ([]ring.Token, error) {
 	if err := join.check(nodes); err != nil {
 		return nil, fmt.Errorf("allocate tokens: %w", err)
 	}
