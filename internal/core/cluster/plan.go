@@ -109,7 +109,8 @@ type pass struct {
 	// sorted and seen are worked out when they are first asked for, too: what is known does not change in a pass.
 	sorted []*facts.Node
 	seen   *seenMembers
-	hashes hashes
+	// compared are the records.
+	compared render.Comparison
 	// memberNames are those of the ledger membersOf.
 	memberNames []string
 	membersOf   *facts.Ledger

@@ -268,6 +268,11 @@ func (p *pass) pod(n *facts.Node) {
 	}
 }
 
+// madeForAnother says that the pod of a node was made for another spec than its record has.
+func (p *pass) madeForAnother(n *facts.Node) bool {
+	return n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != p.compared.HashesOf(n).PodTemplate
+}
+
 // replacePod deletes a pod that was made for another spec than its record has, if the node is not up. Of nodes that have a ticket one goes at a
 // time: each is looked at live, and after the first one nothing is as it was seen.
 func (p *pass) replacePod(n *facts.Node) {

@@ -63,7 +63,7 @@ func (p *pass) followSpec() {
 		switch record := recordOf(n); {
 		case record == nil:
 			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)})
-		case record.DeletionTimestamp == nil && !p.same(n, w):
+		case record.DeletionTimestamp == nil && !p.compared.Same(n, w):
 			changed := render.ForApply(p.owner(), record)
 			changed.Spec.Configuration, changed.Spec.Pod = w.Configuration, w.Pod
 			p.write(Write{Verb: Apply, Object: changed, UID: record.UID, ResourceVersion: record.ResourceVersion, Why: "the spec has changed"})

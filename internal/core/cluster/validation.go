@@ -130,7 +130,7 @@ func (p *pass) checkNodes() error {
 			continue
 		}
 		switch w = render.Pinned(p.Cluster, w, n.Record); {
-		case p.same(n, w):
+		case p.compared.Same(n, w):
 		case p.correctable(n, w):
 			p.corrections = append(p.corrections, correction{n, w})
 		default:

@@ -76,25 +76,21 @@ func PodHash(settings v1alpha1.PodSettings) string {
 	return hash(settings)
 }
 
-// Same says that two specs describe the same node.
-func Same(record *v1alpha1.CassandraNode, w Wanted) bool {
-	return hashesOf(record.Spec.Configuration, record.Spec.Pod) == w.Hashes()
-}
+// Same says that two specs describe the same node. For many nodes of one cluster a Comparison is faster.
+func Same(record *v1alpha1.CassandraNode, w Wanted) bool { return HashesOf(record).Hashes == w.Hashes() }
 
 // HashesOf a record. They are much smaller than what they are of, and do not change while the record has the same resourceVersion.
 func HashesOf(record *v1alpha1.CassandraNode) *facts.RecordHashes {
 	return &facts.RecordHashes{
 		UID: record.UID, ResourceVersion: record.ResourceVersion,
-		Hashes:      hashesOf(record.Spec.Configuration, record.Spec.Pod),
+		Hashes:      facts.Hashes{Configuration: hash(record.Spec.Configuration), Pod: hash(record.Spec.Pod)},
 		PodTemplate: PodHash(record.Spec.Pod),
 	}
 }
 
 // Hashes of a node as the spec describes it.
-func (w Wanted) Hashes() facts.Hashes { return hashesOf(w.Configuration, w.Pod) }
-
-func hashesOf(configuration v1alpha1.NodeConfiguration, pod v1alpha1.PodSettings) facts.Hashes {
-	return facts.Hashes{Configuration: hash(configuration), Pod: hash(pod)}
+func (w Wanted) Hashes() facts.Hashes {
+	return facts.Hashes{Configuration: hash(w.Configuration), Pod: hash(w.Pod)}
 }
 
 func hash(v any) string {

@@ -254,8 +254,8 @@ func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
 	for _, n := range s.Records() {
 		records[n.Name] = n
 	}
-	wanted := render.WantedNodes(s.Cluster, s.Install)
-	for _, w := range wanted {
+	var compared render.Comparison
+	for _, w := range render.WantedNodes(s.Cluster, s.Install) {
 		n := records[w.Name]
 		delete(records, w.Name)
 		if n != nil {
@@ -264,7 +264,7 @@ func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
 		switch {
 		case n == nil:
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s does not exist yet", w.Name)
-		case !render.Same(n.Record, w):
+		case !compared.Same(n, w):
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s differs from the spec in %s", w.Name, strings.Join(render.Fields(render.Differences(n.Record, w)), ", "))
 		case n.Record.Status.Configuration != nil && n.Record.Status.Configuration.RestartNeeded:
 			return v1alpha1.ReasonRestartNeeded, fmt.Sprintf("node %s needs a restart of its JVM", w.Name)

@@ -1,0 +1,49 @@
+package render
+
+import "helenus.io/helenus/internal/core/facts"
+
+// Comparison compares records with what the spec describes. It is made for one snapshot, of which it works out nothing twice: the nodes of a rack are described
+// alike. The zero value is ready.
+type Comparison struct {
+	records map[*facts.Node]*facts.RecordHashes
+	wanted  map[likeness]facts.Hashes
+}
+
+// likeness is everything in which a node as the spec describes it can differ from the others of its rack: what its record pins.
+type likeness struct {
+	datacenter, rack   string
+	configurationRules int32
+	podRules           int32
+	image              string
+	imageDefaulted     bool
+}
+
+// HashesOf the record of a node, which must have one.
+func (c *Comparison) HashesOf(n *facts.Node) *facts.RecordHashes {
+	if known := n.KnownHashes(); known != nil {
+		return known
+	}
+	h, known := c.records[n]
+	if !known {
+		h = HashesOf(n.Record)
+		if c.records == nil {
+			c.records = map[*facts.Node]*facts.RecordHashes{}
+		}
+		c.records[n] = h
+	}
+	return h
+}
+
+// Same says that the record of a node describes the same as the spec does, of which what the record has is Pinned or not.
+func (c *Comparison) Same(n *facts.Node, w Wanted) bool {
+	like := likeness{w.Datacenter, w.Rack, w.Configuration.Revision, w.Pod.Revision, w.Pod.Image, w.Pod.ImageDefaulted}
+	want, known := c.wanted[like]
+	if !known {
+		want = w.Hashes()
+		if c.wanted == nil {
+			c.wanted = map[likeness]facts.Hashes{}
+		}
+		c.wanted[like] = want
+	}
+	return c.HashesOf(n).Hashes == want
+}
