@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -20,8 +21,10 @@ import (
 // requests leave at a fixed rate, whatever becomes of those before, so that a ring which stands still for a second owes a second of answers. The driver is set
 // up as an application's: token aware, with all nodes of a datacenter, 2 s for a request, and at most one retry at another node.
 type Client struct {
-	ring    *Ring
-	session *gocql.Session
+	ring *Ring
+	// session that it has now, and renewing is held by who makes another.
+	session  atomic.Pointer[gocql.Session]
+	renewing sync.Mutex
 	// run makes the rows of one client others than those of every other.
 	run  string
 	stop context.CancelFunc
@@ -50,9 +53,33 @@ const (
 
 // Begin begins to write and read, and returns when every partition was served once.
 func (r *Ring) Begin(ctx context.Context) (*Client, error) {
-	nodes := r.Nodes(ctx)
+	var session *gocql.Session
+	err := r.poll(ctx, reaction, "a client connects to the ring", func(ctx context.Context) (err error) {
+		session, err = r.connect(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(ctx)
+	c := &Client{ring: r, stop: stop, run: time.Now().UTC().Format(time.RFC3339Nano)}
+	c.session.Store(session)
+	for partition := range clientPartitions {
+		if err := r.poll(ctx, reaction, "a client writes", func(ctx context.Context) error { return c.write(ctx, row{partition, -1}) }); err != nil {
+			stop()
+			leave(c.session.Load())
+			return nil, err
+		}
+		c.rows = append(c.rows, row{partition, -1})
+	}
+	c.all.Go(func() { c.loop(running) })
+	return c, nil
+}
+
+// connect makes a session with the nodes that are ready.
+func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	var hosts []string
-	for _, n := range nodes {
+	for _, n := range r.Nodes(ctx) {
 		if n.Status.Ready {
 			hosts = append(hosts, n.Status.Address)
 		}
@@ -67,26 +94,24 @@ func (r *Ring) Begin(ctx context.Context) (*Client, error) {
 	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.DCAwareRoundRobinPolicy(render.DatacenterRingName(&r.Spec.Datacenters[0])))
 	config.ReconnectInterval = time.Second
 	config.Logger = quiet{}
-	var session *gocql.Session
-	err := r.poll(ctx, reaction, "a client connects to the ring", func(context.Context) (err error) {
-		session, err = config.CreateSession()
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	running, stop := context.WithCancel(ctx)
-	c := &Client{ring: r, session: session, stop: stop, run: time.Now().UTC().Format(time.RFC3339Nano)}
-	for partition := range clientPartitions {
-		if err := r.poll(ctx, reaction, "a client writes", func(ctx context.Context) error { return c.write(ctx, row{partition, -1}) }); err != nil {
-			stop()
-			leave(session)
-			return nil, err
+	return config.CreateSession()
+}
+
+// on makes a request with the session that the client has now. A driver whose hosts have all changed their addresses at once finds them by the name that it
+// was given, which it looks up again. This machine does not know the names of the ring's cluster: the client looks the addresses up itself and connects anew.
+func (c *Client) on(ctx context.Context, request func(*gocql.Session) error) error {
+	session := c.session.Load()
+	err := request(session)
+	if errors.Is(err, gocql.ErrNoConnections) && c.renewing.TryLock() {
+		defer c.renewing.Unlock()
+		if c.session.Load() == session {
+			if fresh, err := c.ring.connect(ctx); err == nil {
+				c.session.Store(fresh)
+				leave(session)
+			}
 		}
-		c.rows = append(c.rows, row{partition, -1})
 	}
-	c.all.Go(func() { c.loop(running) })
-	return c, nil
+	return err
 }
 
 // loop sends a request with every tick. One that is late because this machine was busy leaves all the same.
@@ -137,12 +162,27 @@ func (c *Client) request(n int) {
 }
 
 func (c *Client) write(ctx context.Context, r row) error {
-	return c.session.Query("INSERT INTO "+Keyspace+".client (run, partition, sequence) VALUES (?, ?, ?)", c.run, r.partition, r.sequence).ExecContext(ctx)
+	return c.on(ctx, func(session *gocql.Session) error {
+		return session.Query("INSERT INTO "+Keyspace+".client (run, partition, sequence) VALUES (?, ?, ?)", c.run, r.partition, r.sequence).ExecContext(ctx)
+	})
 }
 
 func (c *Client) read(ctx context.Context, r row) error {
-	var sequence int64
-	return c.session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ? AND sequence = ?", c.run, r.partition, r.sequence).ScanContext(ctx, &sequence)
+	return c.on(ctx, func(session *gocql.Session) error {
+		var sequence int64
+		return session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ? AND sequence = ?", c.run, r.partition, r.sequence).ScanContext(ctx, &sequence)
+	})
+}
+
+// readAll adds the rows of a partition to those that are there.
+func (c *Client) readAll(ctx context.Context, level gocql.Consistency, partition int, there map[row]bool) error {
+	return c.on(ctx, func(session *gocql.Session) error {
+		iter := session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ?", c.run, partition).Consistency(level).IterContext(ctx)
+		for sequence := int64(0); iter.Scan(&sequence); {
+			there[row{partition, sequence}] = true
+		}
+		return iter.Close()
+	})
 }
 
 // End ends the client, and reads at a level, ALL unless a node is lost for good, that every row is there that was acknowledged. It says how it was served. The
@@ -150,7 +190,7 @@ func (c *Client) read(ctx context.Context, r row) error {
 func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, error) {
 	c.stop()
 	c.all.Wait()
-	defer leave(c.session)
+	defer func() { leave(c.session.Load()) }()
 	service := serviceOf(c.requests)
 	service.Written = len(c.rows)
 	if len(c.unread) > 0 {
@@ -160,11 +200,7 @@ func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, err
 	err := c.ring.poll(ctx, comeback, "the client's rows can be read at "+level.String(), func(ctx context.Context) error {
 		clear(there)
 		for partition := range clientPartitions {
-			iter := c.session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ?", c.run, partition).Consistency(level).IterContext(ctx)
-			for sequence := int64(0); iter.Scan(&sequence); {
-				there[row{partition, sequence}] = true
-			}
-			if err := iter.Close(); err != nil {
+			if err := c.readAll(ctx, level, partition, there); err != nil {
 				return err
 			}
 		}
