@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +18,7 @@ import (
 // ErrChanged says that the world is no longer what a plan rests on.
 var ErrChanged = errors.New("the cluster has changed since it was looked at")
 
-// Confirm reads the cluster's object, records and pods from the API server itself, and asks every agent that a snapshot has an answer of again. It
+// Confirm reads the cluster's object, records, pods, and claims that had no volume, from the API server itself, and asks every agent that a snapshot has an answer of again. It
 // returns ErrChanged if anything that a decision rests on is no longer as the snapshot has it.
 func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
@@ -40,6 +41,9 @@ func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 		return err
 	}
 	if err := samePods(s, pods.Items); err != nil {
+		return err
+	}
+	if err := r.sameClaims(ctx, s); err != nil {
 		return err
 	}
 	return r.Agents.Confirm(ctx, s)
@@ -74,6 +78,27 @@ func samePods(s *facts.Snapshot, live []metav1.PartialObjectMetadata) error {
 	for name, n := range s.Nodes {
 		if n.Pod != nil && !found[name] {
 			return fmt.Errorf("%w: pod %s is gone", ErrChanged, name)
+		}
+	}
+	return nil
+}
+
+// sameClaims compares the claims that had no volume: such a one holds nothing, which one that has got a volume since may not be said of.
+func (r *Reader) sameClaims(ctx context.Context, s *facts.Snapshot) error {
+	for _, n := range s.Nodes {
+		for _, c := range n.Claims {
+			if !c.Unbound() {
+				continue
+			}
+			live := &facts.Claim{Claim: &corev1.PersistentVolumeClaim{}}
+			switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(c.Claim), live.Claim); {
+			case apierrors.IsNotFound(err):
+				return fmt.Errorf("%w: claim %s is gone", ErrChanged, c.Claim.Name)
+			case err != nil:
+				return fmt.Errorf("read claim %s: %w", c.Claim.Name, err)
+			case live.Claim.UID != c.Claim.UID || live.Bound():
+				return fmt.Errorf("%w: claim %s", ErrChanged, c.Claim.Name)
+			}
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/threads"
 )
 
 var (
@@ -50,7 +51,7 @@ func reader(t *testing.T, objects ...client.Object) *Reader {
 	}
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, cluster)...).Build()
 	return &Reader{
-		Cache: cached.Build(), Live: live, Agents: &Agents{}, Install: facts.Install{Version: "v1", AgentImage: "agent"},
+		Cache: cached.Build(), Live: live, Agents: &Agents{Threads: threads.Goroutines{}}, Install: facts.Install{Version: "v1", AgentImage: "agent"},
 		Now: func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
 	}
 }

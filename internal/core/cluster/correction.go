@@ -67,21 +67,16 @@ func (p *pass) boundClaim(n *facts.Node, w render.Wanted) string {
 	described := map[string]bool{}
 	for _, v := range render.Volumes(w.Pod) {
 		described[v.Name] = true
-		if c := n.Claims[v.Name]; isBound(c) && !sameVolume(c.Claim, render.Claim(p.owner(), n.Record, v)) {
+		if c := n.Claims[v.Name]; c.Bound() && !sameVolume(c.Claim, render.Claim(p.owner(), n.Record, v)) {
 			return c.Claim.Name
 		}
 	}
 	for _, volume := range sortedKeys(n.Claims) {
-		if c := n.Claims[volume]; !described[volume] && isBound(c) {
+		if c := n.Claims[volume]; !described[volume] && c.Bound() {
 			return c.Claim.Name
 		}
 	}
 	return ""
-}
-
-// isBound says that a claim has a volume, or is about to get one that exists.
-func isBound(c *facts.Claim) bool {
-	return c != nil && c.Claim != nil && (c.Bound() || c.Claim.Spec.VolumeName != "")
 }
 
 // alreadyIs says that a node runs as the spec describes it although its record says otherwise: it was on its way when a correction was written, which was taken

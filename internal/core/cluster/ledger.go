@@ -34,13 +34,18 @@ func ledger(p *pass) result {
 	for _, w := range unrecorded {
 		missing = append(missing, w.Name)
 	}
-	if p.checkSettings() != nil || p.checkSpec() != nil {
+	valid := p.checkSettings() == nil && p.checkSpec() == nil
+	if !valid {
 		unrecorded = nil // nothing is made by a spec that is refused
 	}
 	if len(missing) > 0 {
 		// A disk says what it holds through a pod, so pods, and what they need, are made all the same.
 		p.Snapshot, p.lost = withLedger(p.Snapshot, rebuilt), true
 		sharedObjects(p)
+		if valid {
+			_ = p.checkNodes() // what is refused is said when the ledger is there again
+			p.correct()
+		}
 		for _, w := range unrecorded {
 			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.Volumes.Adopt), Why: "its disk is to say what it holds"})
 		}
@@ -88,7 +93,7 @@ func (p *pass) unrecorded() []render.Wanted {
 
 // rebuildLedger makes a ledger from records and disks. A datacenter is formed if any of its nodes is a member by its record or its disk, or let clients
 // in. Tickets that are out, and members that no client was let to, are a formation that goes on. Members by their disks alone are written down as such and
-// open to clients again. Nodes of which nothing is known are returned: an empty disk must have said so itself.
+// open to clients again. Nodes of which nothing is known are returned: an empty disk must have said so itself, unless there never was one.
 func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
 	l := &facts.Ledger{ClusterUID: p.Cluster.UID, Steps: p.now.Unix(), Members: map[string]string{}}
@@ -115,6 +120,8 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 			} else {
 				l.TrafficAllowed = true
 			}
+		case agent == nil && p.neverHadDisk(n):
+			continue
 		case agent == nil:
 			missing = append(missing, n.Name)
 			continue
@@ -172,6 +179,19 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		l.Cleanup, l.SystemKeyspaces = sortedKeys(l.Members), true
 	}
 	return l, missing
+}
+
+// neverHadDisk says that no JVM of a node can ever have run: the claims that its record pins are there and never had a volume.
+func (*pass) neverHadDisk(n *facts.Node) bool {
+	if n.Record.Spec.Join != nil || n.Record.Status.HostID != "" || len(n.Record.Spec.Claims) == 0 {
+		return false
+	}
+	for _, pin := range n.Record.Spec.Claims {
+		if c := n.Claims[pin.Volume]; !c.Unbound() || c.Claim.UID != pin.UID {
+			return false
+		}
+	}
+	return true
 }
 
 // adoptionBegun says that disks of the earlier cluster have been taken over: all nodes become members by their records then, one after the other.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -192,4 +193,50 @@ func TestChangesOfTheLedgerAreOneWrite(t *testing.T) {
 			t.Errorf("write %+v with %d steps", w, w.Ledger.Steps)
 		}
 	}
+}
+
+// A claim that never got a volume holds nothing, whatever is lost: no JVM was ever started on it.
+func TestALostLedgerDoesNotWaitForDisksThatNeverWere(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*facts.Node)
+		rebuilt bool
+	}{
+		"no volume":                 {func(*facts.Node) {}, true},
+		"a volume":                  {func(n *facts.Node) { n.Claims[v1alpha1.VolumeData].Claim.Status.Phase = corev1.ClaimBound }, false},
+		"a volume is chosen":        {func(n *facts.Node) { n.Claims[v1alpha1.VolumeData].Claim.Spec.VolumeName = "v" }, false},
+		"it had one":                {func(n *facts.Node) { n.Claims[v1alpha1.VolumeData].Claim.Status.Phase = corev1.ClaimLost }, false},
+		"another claim than it had": {func(n *facts.Node) { n.Claims[v1alpha1.VolumeData].Claim.UID = "other" }, false},
+		"none, where there was one": {func(n *facts.Node) { delete(n.Claims, v1alpha1.VolumeData) }, false},
+		"it has a ticket":           {func(n *facts.Node) { n.Record.Spec.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "s/n"}} }, false},
+		"it said once who it is":    {func(n *facts.Node) { n.Record.Status.HostID = "x" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := preparing(t)
+			n := w.snapshot.Nodes[second]
+			n.Agent, n.Unreachable = nil, "no answer"
+			n.Claims[v1alpha1.VolumeData].Claim.Status.Phase = corev1.ClaimPending
+			c.change(n)
+			w.snapshot.Ledger = nil
+			plan := next(w)
+			rebuilt := slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == PutLedger && w.Live })
+			if rebuilt != c.rebuilt {
+				t.Errorf("rebuilt %v, want %v:\n%s", rebuilt, c.rebuilt, plan)
+			}
+		})
+	}
+}
+
+// Whoever writes a spec under which no pod starts can correct it, although the ledger is lost with which the corrections are made otherwise.
+func TestASpecIsCorrectedWhileTheLedgerIsLost(t *testing.T) {
+	w := preparing(t)
+	n := w.snapshot.Nodes[second]
+	n.Agent, n.Unreachable = nil, "no answer"
+	n.Pod.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient memory.",
+	}}}
+	w.snapshot.Ledger = nil
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Placement = &v1alpha1.Placement{NodeSelector: map[string]string{"disk": "fast"}}
+	})
+	wantWrites(t, next(w), second, "Apply CassandraNode")
 }

@@ -140,8 +140,14 @@ func TestClaimsOfANodeThatNeverHadATicket(t *testing.T) {
 		pod     bool
 		stalled string
 	}{
-		"as it should be":                 {noPod, nil, true, ""},
-		"too small, not bound":            {func(w *world) { noPod(w); unbound(w); grow(w) }, []string{"Delete PersistentVolumeClaim"}, false, ""},
+		"as it should be":      {noPod, nil, true, ""},
+		"too small, not bound": {func(w *world) { noPod(w); unbound(w); grow(w) }, nil, false, ""},
+		"too small, not bound, and pinned no more": {func(w *world) {
+			noPod(w)
+			unbound(w)
+			grow(w)
+			w.snapshot.Nodes[second].Record.Spec.Claims = nil
+		}, []string{"Delete PersistentVolumeClaim"}, false, ""},
 		"too small, bound":                {func(w *world) { noPod(w); grow(w) }, nil, true, "node.storage: volume data: 10Gi → 20Gi: claim data-" + second},
 		"too small, its volume is chosen": {func(w *world) { noPod(w); unbound(w); grow(w); claim(w).Claim.Spec.VolumeName = "v" }, nil, true, "10Gi → 20Gi"},
 		"too small, and it goes already": {func(w *world) {
@@ -184,6 +190,35 @@ func TestClaimsOfANodeThatNeverHadATicket(t *testing.T) {
 			} else if c.stalled != "" {
 				wantStalled(t, p.plan, v1alpha1.ReasonUnsupportedChange, c.stalled)
 			}
+		})
+	}
+}
+
+// Should the ledger be lost between the two writes, a record that pins a claim which is gone would be that of a member whose disk is lost.
+func TestARecordDoesNotPinAClaimThatIsDeleted(t *testing.T) {
+	larger := resource.MustParse("20Gi")
+	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
+		"made anew": func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data.Size = &larger },
+		"let go":    func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:1] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := preparing(t)
+			n := w.snapshot.Nodes[second]
+			n.Claims[v1alpha1.VolumeData].Claim.Status.Phase = corev1.ClaimPending
+			uid := n.Claims[v1alpha1.VolumeData].Claim.UID
+			w.change(change)
+			for range 20 {
+				for _, write := range next(w).Writes {
+					if write.Verb == Delete && write.UID == uid && len(n.Record.Spec.Claims) > 0 {
+						t.Fatalf("the record pins %v when the claim is deleted", n.Record.Spec.Claims)
+					}
+					w.do(write)
+				}
+				if c := n.Claims[v1alpha1.VolumeData]; c == nil || c.Claim == nil || c.Claim.UID != uid {
+					return
+				}
+			}
+			t.Errorf("the claim is still there:\n%s", next(w))
 		})
 	}
 }

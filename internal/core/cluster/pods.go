@@ -79,7 +79,7 @@ func (p *pass) started(n *facts.Node) bool {
 	if n.Record.Spec.Member != nil || n.Record.Spec.Join != nil {
 		return true
 	}
-	if p.lost && len(n.Record.Spec.Claims) > 0 {
+	if p.lost && len(n.Record.Spec.Claims) > 0 && !p.neverHadDisk(n) {
 		return true // its disk may be a member's
 	}
 	if _, member := p.Ledger.Members[n.Name]; member {
@@ -112,10 +112,15 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 			claim = c.Claim
 		}
 		switch {
-		case claim != nil && !p.started(n) && p.followVolume(n, v, n.Claims[v.Name]):
-			leaving = true
-		case claim != nil && claim.DeletionTimestamp != nil && !p.started(n):
+		case claim != nil && !p.started(n) && p.leavesVolume(n, v, n.Claims[v.Name]):
 			leaving = true // another is made when it is gone
+			switch {
+			case isPinned: // a pin without its claim would be a member's lost disk, should the ledger be lost just then
+				delete(pins, v.Name)
+				changed = true
+			case claim.DeletionTimestamp == nil:
+				p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
+			}
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
 			p.rightClaim(n, v, claim)
 		case isPinned && p.started(n):
@@ -142,20 +147,25 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		p.write(Write{Verb: Create, Object: render.Claim(p.owner(), n.Record, v)})
 	}
 	if changed {
-		record := render.ForApply(p.owner(), n.Record)
-		record.Spec.Claims = nil
-		for _, v := range render.Volumes(n.Record.Spec.Pod) {
-			if pin, ok := pins[v.Name]; ok {
-				record.Spec.Claims = append(record.Spec.Claims, pin)
-			}
-		}
-		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "pinning its claims"})
+		p.pin(n, pins, "pinning its claims")
 	}
 	return !leaving && len(missing) == 0 && len(pins) == len(render.Volumes(n.Record.Spec.Pod))
 }
 
-// dropVolumes takes away what a node that never had a ticket has of volumes that the spec no longer describes, and says whether any was pinned. What is bound is
-// no concern here: the spec is refused then, or the ring has not begun and the claim stays for the user to delete.
+// pin writes into the record of a node which claims are its own.
+func (p *pass) pin(n *facts.Node, pins map[string]v1alpha1.ClaimReference, why string) {
+	record := render.ForApply(p.owner(), n.Record)
+	record.Spec.Claims = nil
+	for _, v := range render.Volumes(n.Record.Spec.Pod) {
+		if pin, ok := pins[v.Name]; ok {
+			record.Spec.Claims = append(record.Spec.Claims, pin)
+		}
+	}
+	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: why})
+}
+
+// dropVolumes takes away what a node that never had a ticket has of volumes that the spec no longer describes: first the pins, of which it says whether there
+// were any, then the claims. What is bound is no concern here: the spec is refused then, or the ring has not begun and the claim stays for the user to delete.
 func (p *pass) dropVolumes(n *facts.Node, pins map[string]v1alpha1.ClaimReference) bool {
 	described := map[string]bool{}
 	for _, v := range render.Volumes(n.Record.Spec.Pod) {
@@ -163,24 +173,29 @@ func (p *pass) dropVolumes(n *facts.Node, pins map[string]v1alpha1.ClaimReferenc
 	}
 	before := len(pins)
 	maps.DeleteFunc(pins, func(volume string, _ v1alpha1.ClaimReference) bool { return !described[volume] })
+	if len(pins) != before {
+		return true
+	}
 	p.deleteUnbound(n, described, "the spec no longer describes it")
-	return len(pins) != before
+	return false
 }
 
-// followVolume makes a claim of a node that never had a ticket what the spec says now, and says whether it is about to go for that. One that is bound
-// stays: only the user deletes a disk, even an empty one. Until that is resolved nothing begins.
-func (p *pass) followVolume(n *facts.Node, v render.Volume, c *facts.Claim) bool {
+// leavesVolume says that a claim of a node that never had a ticket goes: it is on its way already, or is not what the spec says now. One that is bound stays:
+// only the user deletes a disk, even an empty one. Until that is resolved nothing begins.
+func (p *pass) leavesVolume(n *facts.Node, v render.Volume, c *facts.Claim) bool {
 	claim, want := c.Claim, render.Claim(p.owner(), n.Record, v)
-	if claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) || sameVolume(claim, want) {
+	if claim.DeletionTimestamp != nil {
+		return true
+	}
+	if claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) || sameVolume(claim, want) {
 		return false
 	}
-	if isBound(c) {
+	if c.Bound() {
 		p.held = true
 		p.stall(v1alpha1.ReasonUnsupportedChange, "node.storage: volume %s: %s → %s: claim %s is bound to a volume, which does not change; take the change back, "+
 			"or delete the claim and its pod so that both are made anew", v.Name, volumeInWords(claim), volumeInWords(want), claim.Name)
 		return false
 	}
-	p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
 	return true
 }
 

@@ -86,7 +86,17 @@ func (p *pass) letGo(n *facts.Node, why string) {
 	if n.Pod != nil && n.Pod.DeletionTimestamp == nil {
 		p.write(deletePod(n.Pod, why))
 	}
-	if n.Pod == nil {
+	bound := map[string]v1alpha1.ClaimReference{}
+	for _, c := range n.Record.Spec.Claims {
+		if !n.Claims[c.Volume].Unbound() {
+			bound[c.Volume] = c
+		}
+	}
+	switch {
+	case n.Pod != nil:
+	case n.Record.DeletionTimestamp == nil && len(bound) < len(n.Record.Spec.Claims):
+		p.pin(n, bound, "its claims without a volume are to go") // first, as with one that is made anew
+	default:
 		p.deleteUnbound(n, nil, "the spec no longer has its node")
 		if n.Record.DeletionTimestamp == nil { // otherwise it is let go already
 			p.removeRecord(n, why)
@@ -100,7 +110,7 @@ func (p *pass) deleteUnbound(n *facts.Node, except map[string]bool, why string) 
 	for _, volume := range sortedKeys(n.Claims) {
 		c := n.Claims[volume]
 		claim := c.Claim
-		if except[volume] || claim == nil || isBound(c) || claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) {
+		if except[volume] || !c.Unbound() || claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) {
 			continue
 		}
 		p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and " + why})

@@ -86,10 +86,13 @@ type Claim struct {
 	Volume *corev1.PersistentVolume
 }
 
-// Bound says that the claim has, or had, a volume.
+// Bound says that the claim has a volume, or had one, or is about to get one that exists.
 func (c *Claim) Bound() bool {
-	return c != nil && c.Claim != nil && (c.Claim.Status.Phase == corev1.ClaimBound || c.Claim.Status.Phase == corev1.ClaimLost)
+	return c != nil && c.Claim != nil && (c.Claim.Spec.VolumeName != "" || c.Claim.Status.Phase == corev1.ClaimBound || c.Claim.Status.Phase == corev1.ClaimLost)
 }
+
+// Unbound says that the claim is there and never had a volume: nothing is on it.
+func (c *Claim) Unbound() bool { return c != nil && c.Claim != nil && !c.Bound() }
 
 // Shared are the objects that a cluster has beside its nodes, by name. Only those that carry the label of the cluster's uid are here.
 type Shared struct {

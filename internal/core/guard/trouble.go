@@ -65,7 +65,7 @@ func unboundClaims(n *facts.Node, message string) string {
 	var out strings.Builder
 	for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
 		c := n.Claims[volume]
-		if c.Claim == nil || c.Bound() {
+		if !c.Unbound() {
 			continue
 		}
 		class := "of the default class"

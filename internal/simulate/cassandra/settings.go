@@ -41,8 +41,8 @@ var optionFiles = []string{config.ServerOptions, "jvm11-server.options", "jvm17-
 // noSuchOption is the only option of which the model says that Java does not know it.
 const noSuchOption = "ThereIsNoSuchOption"
 
-// unknownOption is an option by which Java refuses to start.
-func unknownOption(files config.Files) string {
+// UnknownOption is an option by which Java refuses to start; empty if there is none.
+func UnknownOption(files config.Files) string {
 	for _, name := range optionFiles {
 		if strings.Contains(string(files[name]), "-XX:+"+noSuchOption) {
 			return noSuchOption
@@ -54,7 +54,7 @@ func unknownOption(files config.Files) string {
 // readSettings reads the configuration as DatabaseDescriptor does, with its refusals.
 func (n *Network) readSettings(release string, address netip.Addr, files config.Files, argv []string) (settings, *refusal) {
 	s := settings{properties: javaProperties(files, argv)}
-	if option := unknownOption(files); option != "" {
+	if option := UnknownOption(files); option != "" {
 		return s, &refusal{code: exitConfiguration, before: true, line: "Unrecognized VM option '" + option + "'\nError: Could not create the Java Virtual Machine."}
 	}
 	text, found := files[config.CassandraYAML]

@@ -199,6 +199,9 @@ func (s *Sandbox) startJVM(release string, command initd.Command, ended func(cas
 	return running{s.jvm}
 }
 
+// Refused says that Java does not take the options that a JVM is started with: it ends without having read anything.
+func (s *Sandbox) Refused() bool { return cassandra.UnknownOption(s.files.rendered) != "" }
+
 // Stop asks a container to end.
 func (s *Sandbox) Stop(container string) {
 	if container == layout.AgentContainer {

@@ -127,8 +127,12 @@ var fewerRacks = change{
 const brokenImage = "cassandra:5.0.6-broken"
 
 var wrongImage = change{
-	do:   func(s *v1alpha1.CassandraClusterSpec) { s.Image = brokenImage },
-	undo: func(s, before *v1alpha1.CassandraClusterSpec) { s.Image = before.Image },
+	do: func(s *v1alpha1.CassandraClusterSpec) { s.Image = brokenImage },
+	undo: func(s, before *v1alpha1.CassandraClusterSpec) {
+		if s.Image == brokenImage {
+			s.Image = before.Image
+		}
+	},
 }
 
 var pause = change{

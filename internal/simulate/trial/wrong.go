@@ -37,6 +37,7 @@ var mistakes = []mistake{
 const refusedOption = "-XX:+ThereIsNoSuchOption"
 
 const (
+	missingImage = "cassandra:5.0.6-missing"
 	privateImage = "registry.example/cassandra:5.0.6"
 	pullSecret   = "registry"
 )
@@ -63,11 +64,11 @@ func wrongScenarios() []*Scenario {
 		forming.Acts = append(forming.Acts, a)
 	}
 	forming.Acts = append(forming.Acts,
-		Act{Name: "an image that does not exist", Until: blockedSaying(brokenImage, "see image"), Within: 30 * time.Minute, Do: func(w *world.World) error {
-			w.Kube.Break(brokenImage)
+		Act{Name: "an image that does not exist", Until: blockedSaying(missingImage, "see image"), Within: 30 * time.Minute, Do: func(w *world.World) error {
+			w.Kube.Break(missingImage)
 			return respec(func(s *v1alpha1.CassandraClusterSpec) {
 				*s = threeRacks.cluster().Spec
-				s.Image = brokenImage
+				s.Image = missingImage
 			})(w)
 		}},
 		Act{Name: "a private image", Until: blockedSaying(privateImage, "401 Unauthorized"), Within: 30 * time.Minute, Do: func(w *world.World) error {
