@@ -131,6 +131,47 @@ func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
 	}
 }
 
+// A datacenter whose nodes do not come is given up by taking it, or some of its nodes, out of the spec again. What has joined stays: a ring does not shrink yet.
+func TestADatacenterIsGivenUp(t *testing.T) {
+	nodes := []string{"orders-dc2-r1-0", "orders-dc2-r2-0"}
+	take := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] }
+	for name, c := range map[string]struct {
+		late   []string
+		change func(*v1alpha1.CassandraClusterSpec)
+		left   []string
+		formed bool
+		stall  string
+	}{
+		"nobody has joined":                {nodes, take, three, false, ""},
+		"one has joined":                   {nodes[1:], take, append(slices.Clone(three), nodes[0]), true, "shrinking a ring is not supported yet"},
+		"the rack of the one that is late": {nodes[1:], func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Racks = s.Datacenters[1].Racks[:1] }, append(slices.Clone(three), nodes[0]), true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			for _, node := range c.late {
+				w.late[node] = true
+			}
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+			plan := w.settle()
+			if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageTickets {
+				t.Fatalf("step %+v:\n%s", s, plan)
+			}
+			w.change(c.change)
+			plan = w.settle()
+			if c.stall == "" {
+				w.wantNames(c.left...)
+				w.wantOpen()
+			} else {
+				wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, c.stall)
+			}
+			l := w.snapshot.Ledger
+			if l.IsFormed("dc2") != c.formed || len(l.Members) != len(c.left) || l.Step != nil {
+				t.Errorf("%s\n%s", ledgerInWords(l), plan)
+			}
+		})
+	}
+}
+
 func TestARackThatWouldHoldTooMuchIsRefused(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 3, 3))
 	w.settle()

@@ -15,15 +15,13 @@ func (p *pass) joinNode(s *facts.OpenStep) result {
 	name := sortedKeys(s.Tickets)[0]
 	n := p.Nodes[name]
 	switch {
-	case recordOf(n) == nil && !p.wants(name) && s.Stage == facts.StageTickets:
-		return p.giveUpWithoutRecord(s, name)
+	case s.Stage == facts.StageTickets && p.isGivenUp(name):
+		return p.giveUpWave(s)
 	case recordOf(n) == nil || n.Record.DeletionTimestamp != nil:
 		p.describe(s, 0, "node %s joins", name)
 		return wait("waiting for the record of %s, which is made again", name)
 	case s.Stage == facts.StageOpen:
 		return p.endJoin(s, n)
-	case !p.joined(n) && (!p.wants(name) || n.Record.Spec.Join != nil && n.Record.Spec.Join.Withdraw != nil):
-		return p.giveUpJoin(s, n) // to its end, even if the node is wanted again: a ticket that was taken back has no effect
 	}
 	if n.Record.Spec.Join == nil && n.Record.Spec.Member == nil {
 		p.issueTicket(s, n)
@@ -69,54 +67,6 @@ func (p *pass) endJoin(s *facts.OpenStep, n *facts.Node) result {
 	}
 	p.closeStep(s, false, v1alpha1.StepSucceeded, "node "+n.Name)
 	return done()
-}
-
-// wants says that the spec describes a node. One that is refused says nothing.
-func (p *pass) wants(name string) bool {
-	return p.held || slices.ContainsFunc(p.wanted, func(w render.Wanted) bool { return w.Name == name })
-}
-
-// giveUpJoin takes the ticket of a node back that the spec no longer has, with its agent's acknowledgement or the proof that its pod is gone.
-func (p *pass) giveUpJoin(s *facts.OpenStep, n *facts.Node) result {
-	const why = "the spec no longer has the node"
-	p.describe(s, 0, "the ticket of node %s is taken back: %s", n.Name, why)
-	if n.Record.Spec.Join == nil {
-		// Another operator may be about to write the ticket: after this it cannot.
-		p.issueWithdrawn(s, n, why)
-		return act("withdrawing the ticket of %s", n.Name)
-	}
-	if !withdrawn(n, s) {
-		if p.withdrawTicket(n, why) {
-			return act("withdrawing the ticket of %s", n.Name)
-		}
-		return wait("waiting for node %s to acknowledge that its ticket is withdrawn", n.Name)
-	}
-	return p.joinGivenUp(s, n.Name, why)
-}
-
-func (p *pass) joinGivenUp(s *facts.OpenStep, name, why string) result {
-	p.closeStep(s, true, v1alpha1.StepWithdrawn, "node "+name+": "+why)
-	p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s does not join: %s", name, why)
-	return act("the join of %s is given up", name)
-}
-
-// giveUpWithoutRecord gives up the join of a node whose record is gone and is not made again. Its ticket was in the record: without a pod nobody has it.
-func (p *pass) giveUpWithoutRecord(s *facts.OpenStep, name string) result {
-	if n := p.Nodes[name]; n == nil || n.Pod == nil {
-		return p.joinGivenUp(s, name, "the spec no longer has the node, and it has no record")
-	}
-	p.describe(s, 0, "the join of node %s is given up", name)
-	p.block(string(s.Kind), "the_pod_of_a_join_that_is_given_up_is_gone", []string{name},
-		"node %s has no record any more and the spec does not describe it, but its pod may go on with the join: delete the pod, or describe the node again", name)
-	return wait("until pod %s is deleted, or the spec has the node again", name)
-}
-
-// issueWithdrawn writes a ticket that has no effect.
-func (p *pass) issueWithdrawn(s *facts.OpenStep, n *facts.Node, why string) {
-	record := render.ForApply(p.owner(), n.Record)
-	record.Spec.Join = p.ticket(s, n.Name)
-	record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why, PodGone: podGone(n)}
-	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
 }
 
 // joinDoubts are the reasons why a node does not count as joined yet: it is NORMAL with the tokens of its ticket, and every member that lives sees it so.

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -100,6 +99,9 @@ func (p *pass) describe(s *facts.OpenStep, doneNodes int, format string, args ..
 // awaitRing waits until every node of the wave is NORMAL in the view of every other, with the tokens it was given and one schema. It issues tickets that
 // were not written yet, and takes a latecomer out.
 func (p *pass) awaitRing(s *facts.OpenStep) result {
+	if s.Kind == facts.StepAddDatacenter && slices.ContainsFunc(s.Wave(), p.isGivenUp) {
+		return p.giveUpWave(s)
+	}
 	issued := 0
 	for _, name := range s.Wave() {
 		n := p.Nodes[name]
@@ -182,47 +184,6 @@ func (p *pass) withdrawLatecomers(s *facts.OpenStep, v views) (result, bool) {
 	}
 	return wait("waiting for %s to acknowledge that the ticket is withdrawn", plural(len(late), "node")), true
 }
-
-// withdrawTicket asks for the ticket of a node back, and says whether that had to be written.
-func (p *pass) withdrawTicket(n *facts.Node, why string) bool {
-	gone := podGone(n)
-	if w := n.Record.Spec.Join.Withdraw; w != nil && (gone == "" || w.PodGone == gone) {
-		return false
-	}
-	record := render.ForApply(p.owner(), n.Record)
-	record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why, PodGone: gone}
-	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
-	return true
-}
-
-// withdrawn says that a node's ticket has no effect any more: its agent has acknowledged it, or the pod that had the ticket is gone and none has run since
-// that could take it up. An agent that starts later reads the record before it goes by a ticket.
-func withdrawn(n *facts.Node, s *facts.OpenStep) bool {
-	if status := joinStatus(n, s); status != nil && status.WithdrawnAt != nil {
-		return true
-	}
-	j := n.Record.Spec.Join
-	if j == nil || j.Withdraw == nil || j.Withdraw.PodGone == "" {
-		return false
-	}
-	return n.Pod == nil || n.Pod.UID != j.Withdraw.PodGone && n.Pod.Spec.NodeName == ""
-}
-
-// podGone is the uid of the pod that last spoke for the node, if that pod no longer exists. A status that was lost does not say which one that was; it is gone
-// if no pod of the node has a machine.
-func podGone(n *facts.Node) types.UID {
-	switch last := n.Record.Status.PodUID; {
-	case last != "" && (n.Pod == nil || n.Pod.UID != last):
-		return last
-	case last == "" && (n.Pod == nil || n.Pod.Spec.NodeName == ""):
-		return podForgotten
-	default:
-		return ""
-	}
-}
-
-// podForgotten stands for the uid of a pod that nothing remembers.
-const podForgotten = types.UID("forgotten")
 
 // joinStatus is what the record says of the step's ticket.
 func joinStatus(n *facts.Node, s *facts.OpenStep) *v1alpha1.IntentStatus {

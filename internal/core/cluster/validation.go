@@ -222,10 +222,10 @@ func (p *pass) outside(n *facts.Node) bool {
 	return !p.joined(n) && (n.Record.Spec.Join == nil || gaveBack(n) || n.Record.Spec.Join.Withdraw != nil)
 }
 
-// givesUp says that the ticket of a node is being taken back, or its join goes on because it has joined already.
+// givesUp says that the ticket of a node is being taken back, or that its join goes on because it has joined already.
 func (p *pass) givesUp(name string) bool {
 	s := p.Ledger.Step
-	if s == nil || s.Kind != facts.StepJoinNode || s.Stage != facts.StageTickets {
+	if s == nil || s.Kind != facts.StepJoinNode && s.Kind != facts.StepAddDatacenter || s.Stage != facts.StageTickets {
 		return false
 	}
 	_, ticket := s.Tickets[name]

@@ -113,9 +113,21 @@ func wrongScenarios() []*Scenario {
 		})},
 		Act{Name: "correct it", Until: grown, Within: time.Hour, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil })},
 	)
+	mistaken := Act{Name: "add one with an option that no JVM takes", Until: all(blockedSaying("ThereIsNoSuchOption", "see node.jvm", clusterName+"-dc2-"), serves(3)), Within: 30 * time.Minute,
+		Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+			secondDatacenter(s)
+			s.Datacenters[1].Node = right.DeepCopy()
+			s.Datacenters[1].Node.JVM.Options = []string{refusedOption}
+		})}
+	givenUp := scenario("datacenter-given-up", "a datacenter is added whose nodes do not start, is taken out of the spec again, and is added once more without the mistake", threeRacks.growing(2),
+		mistaken,
+		Act{Name: "take it back", Until: all(ready, recordsAre(3)), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] })},
+		Act{Name: "add it once more", Until: grown, Within: time.Hour, Do: respec(secondDatacenter)},
+	)
+	givenUp.Grows, givenUp.Tries = true, true
 	growing := scenario("wrong-datacenter", "a datacenter is added with one mistake after the other, and joins when the last one is corrected", threeRacks.growing(2), acts...)
 	growing.Grows, growing.Tries = true, true
-	return []*Scenario{forming, growing}
+	return []*Scenario{forming, growing, givenUp}
 }
 
 // podsName says that every pod of the cluster names a Secret to pull its images with.
@@ -126,6 +138,11 @@ func podsName(secret string) func(*world.World) bool {
 			return !slices.Contains(o.(*corev1.Pod).Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
 		})
 	}
+}
+
+// recordsAre says that there are so many records of nodes.
+func recordsAre(n int) func(*world.World) bool {
+	return func(w *world.World) bool { return len(w.Server.Objects("CassandraNode")) == n }
 }
 
 func not(holds func(*world.World) bool) func(*world.World) bool {

@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// noLonger is why a node is given up.
+const noLonger = "the spec no longer has the node"
+
+// wants says that the spec describes a node. One that is refused says nothing.
+func (p *pass) wants(name string) bool {
+	return p.held || slices.ContainsFunc(p.wanted, func(w render.Wanted) bool { return w.Name == name })
+}
+
+// isGivenUp says that a node with a ticket is not to join any more, and has not. A ticket that was taken back has no effect: its node is given up to the end even
+// if the spec has it again.
+func (p *pass) isGivenUp(name string) bool {
+	n := p.Nodes[name]
+	switch {
+	case recordOf(n) == nil:
+		return !p.wants(name) // otherwise its record is made again
+	case n.Record.DeletionTimestamp != nil || p.joined(n):
+		return false
+	}
+	return !p.wants(name) || n.Record.Spec.Join != nil && n.Record.Spec.Join.Withdraw != nil
+}
+
+// giveUpWave takes the tickets back of the nodes that are given up, and goes on without them. Without anybody the step is over.
+func (p *pass) giveUpWave(s *facts.OpenStep) result {
+	var out, waiting []string
+	for _, name := range s.Wave() {
+		if !p.isGivenUp(name) {
+			continue
+		}
+		over, r := p.takeBack(s, name)
+		switch {
+		case over:
+			out = append(out, name)
+		case r.outcome == Act:
+			p.describe(s, 0, "%s", r.message)
+			return r // the next one is looked at when this is written
+		default:
+			waiting = append(waiting, r.message)
+		}
+	}
+	if len(out) == 0 {
+		p.describe(s, 0, "%s", list(waiting, 3))
+		return wait("%s", list(waiting, 3))
+	}
+	for _, name := range out {
+		p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s does not join: %s", name, noLonger)
+	}
+	if len(out) == len(s.Wave()) {
+		p.closeStep(s, true, v1alpha1.StepWithdrawn, plural(len(out), "node")+" ("+list(out, 3)+"): "+noLonger)
+		return act("the join of %s is given up", list(out, 3))
+	}
+	p.putLedger(true, noLonger, func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, out...) })
+	return act("goes on without %s", list(out, 3))
+}
+
+// takeBack takes the ticket of a node back that has not joined, and says whether nobody can go by it any more.
+func (p *pass) takeBack(s *facts.OpenStep, name string) (bool, result) {
+	n := p.Nodes[name]
+	switch {
+	case recordOf(n) == nil && (n == nil || n.Pod == nil):
+		return true, done() // its ticket was in the record
+	case recordOf(n) == nil:
+		p.block(string(s.Kind), "the_pod_of_a_join_that_is_given_up_is_gone", []string{name},
+			"node %s has no record any more and the spec does not describe it, but its pod may go on with the join: delete the pod, or describe the node again", name)
+		return false, wait("until pod %s is deleted, or the spec has the node again", name)
+	case n.Record.Spec.Join == nil:
+		// Another operator may be about to write the ticket: after this it cannot.
+		record := render.ForApply(p.owner(), n.Record)
+		record.Spec.Join = p.ticket(s, name)
+		record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: noLonger, PodGone: podGone(n)}
+		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: noLonger})
+	case withdrawn(n, s):
+		return true, done()
+	case !p.withdrawTicket(n, noLonger):
+		return false, wait("waiting for node %s to acknowledge that its ticket is withdrawn: %s", name, noLonger)
+	}
+	return false, act("withdrawing the ticket of %s: %s", name, noLonger)
+}
+
+// withdrawTicket asks for the ticket of a node back, and says whether that had to be written.
+func (p *pass) withdrawTicket(n *facts.Node, why string) bool {
+	gone := podGone(n)
+	if w := n.Record.Spec.Join.Withdraw; w != nil && (gone == "" || w.PodGone == gone) {
+		return false
+	}
+	record := render.ForApply(p.owner(), n.Record)
+	record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why, PodGone: gone}
+	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
+	return true
+}
+
+// withdrawn says that a node's ticket has no effect any more: its agent has acknowledged it, or the pod that had the ticket is gone and none has run since
+// that could take it up. An agent that starts later reads the record before it goes by a ticket.
+func withdrawn(n *facts.Node, s *facts.OpenStep) bool {
+	if status := joinStatus(n, s); status != nil && status.WithdrawnAt != nil {
+		return true
+	}
+	j := n.Record.Spec.Join
+	if j == nil || j.Withdraw == nil || j.Withdraw.PodGone == "" {
+		return false
+	}
+	return n.Pod == nil || n.Pod.UID != j.Withdraw.PodGone && n.Pod.Spec.NodeName == ""
+}
+
+// podGone is the uid of the pod that last spoke for the node, if that pod no longer exists. A status that was lost does not say which one that was; it is gone
+// if no pod of the node has a machine.
+func podGone(n *facts.Node) types.UID {
+	switch last := n.Record.Status.PodUID; {
+	case last != "" && (n.Pod == nil || n.Pod.UID != last):
+		return last
+	case last == "" && (n.Pod == nil || n.Pod.Spec.NodeName == ""):
+		return podForgotten
+	default:
+		return ""
+	}
+}
+
+// podForgotten stands for the uid of a pod that nothing remembers.
+const podForgotten = types.UID("forgotten")
