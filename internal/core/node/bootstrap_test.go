@@ -33,6 +33,30 @@ func cutOff(ended time.Duration) Facts {
 	return f
 }
 
+// Rows that a join streamed at first may have been deleted since. Streaming again does not take them away once nobody remembers the deletions.
+func TestAJoinThatGoesOnAfterDeletionsAreForgottenIsRefused(t *testing.T) {
+	const days = 24 * time.Hour
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   string
+	}{
+		"ten days": {func(f *Facts) { f.Memory.Join.BegunAt = ptr(-10 * days) }, ""},
+		"longer":   {func(f *Facts) { f.Memory.Join.BegunAt = ptr(-10*days - 1) }, "joins_no_longer_than_deletions_are_kept"},
+		"longer, and nothing is there": {func(f *Facts) {
+			f.Memory.Join.BegunAt = ptr(-11 * days)
+			f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID, f.Disk.Generation = false, WordNone, "", 0
+			answered(f, "", peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
+		}, ""},
+		"when it began is not known": {func(f *Facts) { f.Memory.Join.BegunAt = nil }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := cutOff(-time.Hour)
+			c.change(&f)
+			wantHeld(t, f, c.want)
+		})
+	}
+}
+
 func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 	alone := "a_seed_answers_as_a_member"
 	seeds := func(peers ...Peer) func(*Facts) {

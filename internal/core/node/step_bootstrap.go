@@ -27,6 +27,8 @@ const (
 	// joinStalled is for how long a join may go without a stream. It waits for the schema, the ring delay, and a repair of Paxos at most; indexes are built
 	// while the stream still counts as one.
 	joinStalled = 30 * time.Minute
+	// deletionsAreKept by a table that says nothing else: its gc_grace_seconds (TableParams, 4.1 and 5.0).
+	deletionsAreKept = 10 * 24 * time.Hour
 )
 
 // bootstraps says that the next start streams the data of the node's ranges.
@@ -89,6 +91,18 @@ func beHeard(p *pass) outcome {
 	}
 	return wait(v1alpha1.PhaseWaiting, fmt.Sprintf("%s; goes on by the same ticket at %s, when the ring surely listens to this address again",
 		message, again.UTC().Format(time.RFC3339))).until(again)
+}
+
+// joinsNotTooLong keeps a join back that goes on after so long that rows which it streamed at first may have been deleted, and the deletions forgotten, since:
+// what is streamed again would not take those rows away. What the tables of users say nobody can ask before the node is NORMAL.
+func joinsNotTooLong(p *pass) outcome {
+	m := p.Memory.Join
+	if !p.bootstraps() || p.finding.State != v1alpha1.DiskJoining || m == nil || m.BegunAt == nil || p.now.Sub(*m.BegunAt) <= deletionsAreKept {
+		return done
+	}
+	return blocked(v1alpha1.PhaseFailed, "joins_no_longer_than_deletions_are_kept",
+		fmt.Sprintf("the join by the ticket %s began at %s, longer ago than deletions are kept (%s): deleted rows could come back with what was streamed then. "+
+			"Lower the number of nodes, delete claim and pod, and raise it again", m.ID, m.BegunAt.UTC().Format(time.RFC3339), deletionsAreKept))
 }
 
 // elsewhere says that a peer still sees an earlier try of this node at another address. Cassandra lets nobody join as long as anybody does.

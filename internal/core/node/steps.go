@@ -47,6 +47,7 @@ var steps = []step{
 	{"withdraw_join", withdrawJoin},
 	{"hold_ticket_or_membership", holdTicket},
 	{"be_away_not_too_long", notTooLong},
+	{"join_not_for_too_long", joinsNotTooLong},
 	{"back_off", backOff},
 	{"be_heard", beHeard},
 	{"have_configuration", haveConfiguration},
