@@ -33,6 +33,14 @@ func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 			"its pod cannot be scheduled: 0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector (see node.resources.requests, node.placement)",
 		},
 		{
+			unscheduled("0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector"),
+			"its pod cannot be scheduled: 0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector (see machines that are cordoned, node.placement)",
+		},
+		{
+			unscheduled("0/3 nodes are available: 3 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: }"),
+			"its pod cannot be scheduled: 0/3 nodes are available: 3 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: } (see the conditions of the machines, node.placement.tolerations)",
+		},
+		{
 			unscheduled(`storageclass.storage.k8s.io "fast" not found`),
 			`its pod cannot be scheduled: storageclass.storage.k8s.io "fast" not found (see node.storage storageClassName)`,
 		},
