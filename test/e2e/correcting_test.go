@@ -37,13 +37,13 @@ var mistakes = []struct {
 }
 
 // TestCorrecting: a datacenter is added to a ring that serves, with one mistake in its description after the other. Each is said in a sentence that names node
-// and field, the nodes of the ring are not touched, and when all are corrected the datacenter is added.
+// and field, and the nodes of the ring are not touched. Then it is given up, and added anew without a mistake.
 func TestCorrecting(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-correcting")
 	before := identities(t, ring)
 	right, newcomer := ring.Spec.Node.DeepCopy(), ring.Name+"-dc2-r1-0"
-	while(t, ring, servedThroughout, "a datacenter is added with one mistake after the other, and corrected", func() error {
+	while(t, ring, servedThroughout, "a datacenter is added with one mistake after the other, given up, and added", func() error {
 		for i, m := range mistakes {
 			took(t, m.what+" is said", func() error {
 				err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
@@ -63,10 +63,27 @@ func TestCorrecting(t *testing.T) {
 				ring.Invariants.ExpectDeletion(pod)
 			}
 		}
-		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil }); err != nil {
+		var added v1alpha1.Datacenter
+		took(t, "the datacenter is given up", func() error {
+			err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+				added = s.Datacenters[1]
+				s.Datacenters = s.Datacenters[:1]
+			})
+			if err != nil {
+				return err
+			}
+			return ring.Until(t.Context(), growth, "its node is gone", func(now follow.Sight) error {
+				if nodes := len(now.Nodes(ring.Name)); nodes != len(before) {
+					return fmt.Errorf("there are %d nodes", nodes)
+				}
+				return nil
+			})
+		})
+		added.Node = nil
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added) }); err != nil {
 			return err
 		}
-		return grown(t, ring, 4)
+		return grown(t, ring, len(before)+1)
 	})
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)

@@ -16,18 +16,21 @@ import (
 )
 
 // forGrowth is a ring of three nodes, filled with rows, that can grow on a machine of any size.
-func forGrowth(t *testing.T, namespace string) *scene.Ring {
+func forGrowth(t *testing.T, namespace string, change ...func(*v1alpha1.CassandraClusterSpec)) *scene.Ring {
 	t.Helper()
-	ring := emptyForGrowth(t, namespace)
+	ring := emptyForGrowth(t, namespace, change...)
 	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
 	return ring
 }
 
-func emptyForGrowth(t *testing.T, namespace string) *scene.Ring {
+func emptyForGrowth(t *testing.T, namespace string, change ...func(*v1alpha1.CassandraClusterSpec)) *scene.Ring {
 	t.Helper()
 	s := open(t, namespace)
 	sample := sampleOf(t, "demo.yaml")
 	sample.Spec.Node.Placement = &v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
+	for _, change := range change {
+		change(&sample.Spec)
+	}
 	var ring *scene.Ring
 	took(t, "three nodes have formed a ring", func() (err error) {
 		ring, err = s.Form(t.Context(), sample)
@@ -62,6 +65,17 @@ func TestGrowing(t *testing.T) {
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	sayPauses(t, ring)
+}
+
+// TestGrowingTheOldestLine: a node joins a ring of the oldest line of Cassandra, which says less of a join than later ones do.
+func TestGrowingTheOldestLine(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-grow-oldest", func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine })
+	before := identities(t, ring)
+	grow(t, ring, "a node more, with "+oldestLine, 4, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+	wantHistory(t, ring, "JoinNode", "Cleanup")
 }
 
 // sayPauses says how long it took from the end of each join to the begin of the next, in the whole seconds of the status.
