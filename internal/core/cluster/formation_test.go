@@ -251,6 +251,27 @@ func TestALedgerLostBeforeThePodsAreThereIsRebuilt(t *testing.T) {
 	}
 }
 
+// A node that is administered lets no client in yet: alone it was taken for a ring that serves, and stayed as it was.
+func TestALedgerLostWhileTheSystemKeyspacesAreSetIsRebuilt(t *testing.T) {
+	for _, size := range []int32{1, 3} {
+		w := newWorld(t, datacenter("dc1", size))
+		administered := func() bool {
+			return slices.ContainsFunc(w.snapshot.Records(), func(n *facts.Node) bool { return n.Record.Spec.ClientTraffic == v1alpha1.TrafficAdministrative })
+		}
+		for range 60 {
+			if w.pass(); administered() {
+				break
+			}
+		}
+		if !administered() {
+			t.Fatal("no node is administered")
+		}
+		w.snapshot.Ledger = nil
+		w.settle()
+		w.wantOpen()
+	}
+}
+
 // A claim that is pinned may have been a member's, as long as nobody has said otherwise.
 func TestAPinnedClaimIsNotMadeAgainWhileTheLedgerIsLost(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))

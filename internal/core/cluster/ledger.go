@@ -115,11 +115,8 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		case spec.Member != nil:
 			l.Members[n.Name] = spec.Member.HostID
 			formed[spec.Datacenter] = true
-			if spec.ClientTraffic == v1alpha1.TrafficClosed {
-				forming = true
-			} else {
-				l.TrafficAllowed = true
-			}
+			forming = forming || spec.ClientTraffic != v1alpha1.TrafficOpen
+			l.TrafficAllowed = l.TrafficAllowed || spec.ClientTraffic != v1alpha1.TrafficClosed
 		case agent == nil && p.neverHadDisk(n):
 			continue
 		case agent == nil:
