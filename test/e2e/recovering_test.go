@@ -191,49 +191,6 @@ func TestStuckPodOfALostMachine(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestDiskLost: a machine comes back without its disk. The node says that it lost its data and does not start as if it were new; the others serve.
-func TestDiskLost(t *testing.T) {
-	onlyInFull(t)
-	ring := onMachines(t, "e2e-disk")
-	victim := ring.NodeNames(t.Context())[1]
-	machine := podOf(t, ring, victim).Spec.NodeName
-	ring.Invariants.ExpectRestart(victim)
-	client, err := ring.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	took(t, "a machine is lost, and comes back without its disk", func() error {
-		if err := ring.LoseMachine(t.Context(), machine, true); err != nil {
-			return err
-		}
-		return ring.ReturnMachine(t.Context(), machine)
-	})
-	took(t, "the node says what it lost", func() error {
-		return ring.Until(t.Context(), 4*time.Minute, "the node says what it lost", func(now follow.Sight) error {
-			for _, n := range now.Nodes(ring.Name) {
-				if n.Name == victim && n.Status.Phase == v1alpha1.PhaseDataLost && strings.Contains(n.Status.Message, "replaced") {
-					return nil
-				}
-			}
-			return errors.New("it does not")
-		})
-	})
-	rest(t, 20*time.Second) // it stays so
-	for _, n := range ring.Nodes(t.Context()) {
-		if n.Name == victim && n.Status.Phase != v1alpha1.PhaseDataLost {
-			t.Errorf("node %s is %s: %s", victim, n.Status.Phase, n.Status.Message)
-		}
-	}
-	service, err := client.End(t.Context(), gocql.Quorum)
-	t.Log(service)
-	if err != nil {
-		t.Error(err)
-	}
-	if service.Gap > longestGap {
-		t.Errorf("a partition was not served for %s, want at most %s", service.Gap, longestGap)
-	}
-}
-
 // TestEvicted: of a ring that is whole one pod can be evicted, and no second one until it serves again.
 func TestEvicted(t *testing.T) {
 	ring := threeRacks(t)

@@ -97,7 +97,7 @@ func (a *Agent) remember(memory node.Memory) error {
 	// worth no more than that.
 	if memory.ClusterUID == a.self.ClusterUID && memory.Node == a.self.Node {
 		if err := a.host.Journal.Put(memory); err != nil {
-			return fmt.Errorf("write journal: %w", err)
+			return err // it says what it is about
 		}
 	}
 	a.memory = memory
@@ -206,7 +206,7 @@ func (a *Agent) untilDeadline(do func(context.Context) error, deadline time.Time
 func (a *Agent) inspect() effect {
 	return func(ctx context.Context) result {
 		found := a.host.Disk.Inspect(ctx)
-		found.Known = true
+		found.Known, found.SeenAt = true, a.host.Threads.Now()
 		return result{apply: func(a *Agent) {
 			// A JVM that was started meanwhile has changed the disk; nobody but this agent starts one.
 			if a.init.Process == nil {
@@ -223,7 +223,7 @@ func (a *Agent) claim(f *node.Facts, action node.Action) effect {
 			return result{err: err}
 		}
 		found := a.host.Disk.Inspect(ctx)
-		found.Known = true
+		found.Known, found.SeenAt = true, a.host.Threads.Now()
 		return result{apply: func(a *Agent) { a.disk = found }}
 	}
 }

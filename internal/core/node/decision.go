@@ -165,7 +165,11 @@ func (p *pass) afterFailure(o outcome) outcome {
 		p.report("action_succeeds", fmt.Sprintf("%s: %s", o.action.Kind, f.Message), f.Until)
 		return done
 	}
-	held := wait("", fmt.Sprintf("%s failed and is tried again: %s", o.action.Kind, f.Message)).until(f.Until)
+	phase := v1alpha1.NodePhase("")
+	if !p.running() {
+		phase = v1alpha1.PhaseFailed // a full disk, for instance, on which the journal cannot be written
+	}
+	held := wait(phase, fmt.Sprintf("%s failed and is tried again: %s", o.action.Kind, f.Message)).until(f.Until)
 	p.report("action_succeeds", held.message, f.Until)
 	return held
 }

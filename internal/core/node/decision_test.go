@@ -40,6 +40,9 @@ func TestAnActionThatFailedIsTriedAgainLater(t *testing.T) {
 			if d.Action != nil || !d.Again.Equal(at(2*time.Second)) || b == nil || b.Guard != "action_succeeds" || !strings.Contains(b.Message, string(c.kind)) || !strings.Contains(b.Message, "no such host") {
 				t.Errorf("in the pause: action %v, again at %s, blocked %+v", d.Action, d.Again, b)
 			}
+			if failed := d.Status.Phase == v1alpha1.PhaseFailed; failed == c.goesOn {
+				t.Errorf("phase %s", d.Status.Phase)
+			}
 			if last := d.Steps[len(d.Steps)-1].Name; (last == "watch_jvm") != c.goesOn {
 				t.Errorf("in the pause the list ends at %s", last)
 			}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,8 +11,9 @@ import (
 
 // Disk is what lies on the volumes, looked at while no JVM ran.
 type Disk struct {
-	// Known is false before the first look.
-	Known bool
+	// Known is false before the first look, which was at SeenAt, or again then.
+	Known  bool
+	SeenAt time.Time
 	// Volumes by name: data, commitlog where the node has one, additional ones.
 	Volumes []Volume
 	// HasData says that Cassandra has written anything on the data volume.

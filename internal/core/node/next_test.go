@@ -40,8 +40,9 @@ func TestNext(t *testing.T) {
 				t.Errorf("disk %s", d.Status.Disk)
 			}
 		}}},
-		"unreadable disk":    {with1(member(), func(f *Facts) { f.Disk.Problem = "I/O error" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
-		"unreadable journal": {with1(member(), func(f *Facts) { f.MemoryProblem = "checksum" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "checksum"}},
+		"a disk that was unreadable a minute ago": {with1(member(), func(f *Facts) { f.Disk.Problem, f.Disk.SeenAt = "I/O error", at(-time.Minute) }), expectation{action: InspectDisk}},
+		"unreadable disk":                         {with1(member(), func(f *Facts) { f.Disk.Problem = "I/O error" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
+		"unreadable journal":                      {with1(member(), func(f *Facts) { f.MemoryProblem = "checksum" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "checksum"}},
 		"data without a marker": {with1(fresh(), func(f *Facts) { f.Disk.HasData = true; f.Record.Spec.Join = newTicket() }),
 			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "no marker"}},
 		"disk of another cluster": {with1(member(), func(f *Facts) { mark(f, "other", self); f.Memory = Memory{} }),

@@ -41,7 +41,7 @@ func fresh() Facts {
 		},
 		Seeds:         []string{address},
 		APISeenAt:     at(0),
-		Disk:          Disk{Known: true, Volumes: []Volume{{Name: v1alpha1.VolumeData}}},
+		Disk:          Disk{Known: true, SeenAt: at(0), Volumes: []Volume{{Name: v1alpha1.VolumeData}}},
 		Init:          Init{Answers: true, Incarnation: "i1"},
 		Configuration: Configuration{Hash: "hash-1"},
 	}

@@ -14,6 +14,9 @@ func inspectDisk(p *pass) outcome {
 	if !p.Disk.Known {
 		return act(Action{Kind: InspectDisk, Why: "no JVM runs, and the disk was not looked at since"})
 	}
+	if p.Disk.Problem != "" && !p.now.Before(p.Disk.SeenAt.Add(diskAgain)) {
+		return act(Action{Kind: InspectDisk, Why: "the disk could not be read a while ago"})
+	}
 	return done
 }
 
@@ -31,7 +34,11 @@ func knowDisk(p *pass) outcome {
 	f, member := p.finding, p.Record.Spec.Member
 	switch f.State {
 	case v1alpha1.DiskUnreadable:
-		return blocked(v1alpha1.PhaseFailed, "disk_is_readable", f.Message+"; nothing is started and nothing wiped")
+		held := blocked(v1alpha1.PhaseFailed, "disk_is_readable", f.Message+"; nothing is started and nothing wiped")
+		if p.Disk.Problem != "" {
+			return held.until(p.Disk.SeenAt.Add(diskAgain))
+		}
+		return held
 	case v1alpha1.DiskLeft:
 		return blocked(v1alpha1.PhaseLeft, "disk_has_not_left", f.Message)
 	case v1alpha1.DiskEmpty:

@@ -70,6 +70,8 @@ const (
 	addressQuarantine = 130 * time.Second
 	// peersFresh is how old an answer of peers may be when a JVM is started or killed on it.
 	peersFresh = 5 * time.Second
+	// diskAgain is when a disk that could not be read is looked at again: somebody may have mended it.
+	diskAgain = time.Minute
 	// peersAgain is when they are asked again after an answer that forbids.
 	peersAgain = 10 * time.Second
 	// silentSeedsLimit is how long a New ticket waits for the agents of all other seeds.

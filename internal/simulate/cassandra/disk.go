@@ -226,6 +226,9 @@ func (d *Disk) set(keyspace, key string, c cell) bool {
 	return true
 }
 
+// Unfit says that Cassandra does not start on it: it is full, or a file is corrupt.
+func (d *Disk) Unfit() bool { return d.full || d.problem != "" }
+
 // Full says that there is no room left.
 func (d *Disk) Full() bool { return d.full }
 

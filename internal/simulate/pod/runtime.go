@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -199,8 +200,10 @@ func (s *Sandbox) startJVM(release string, command initd.Command, ended func(cas
 	return running{s.jvm}
 }
 
-// Refused says that Java does not take the options that a JVM is started with: it ends without having read anything.
-func (s *Sandbox) Refused() bool { return cassandra.UnknownOption(s.files.rendered) != "" }
+// Refused says that a JVM which is started now ends before it does anything: Java does not take its options, or Cassandra not the disk.
+func (s *Sandbox) Refused() bool {
+	return cassandra.UnknownOption(s.files.rendered) != "" || s.content(v1alpha1.VolumeData).Data.Unfit()
+}
 
 // Stop asks a container to end.
 func (s *Sandbox) Stop(container string) {
@@ -242,10 +245,17 @@ func (s *Sandbox) Ready(string) bool {
 
 // startAgent runs the real agent until its process is killed.
 func (s *Sandbox) startAgent(exited func(int)) {
-	data := s.content(v1alpha1.VolumeData).Files
-	if s.rt.Hook != nil {
-		data.SetHook(func(step memdisk.Step, done bool) error { return s.rt.Hook(s, step, done) })
-	}
+	volume := s.content(v1alpha1.VolumeData)
+	volume.Files.SetHook(func(step memdisk.Step, done bool) error {
+		switch {
+		case !done && volume.Data.Full() && (step.Op == memdisk.OpCreate || step.Op == memdisk.OpWrite):
+			return syscall.ENOSPC
+		case s.rt.Hook != nil:
+			return s.rt.Hook(s, step, done)
+		default:
+			return nil
+		}
+	})
 	l := &line{s: s}
 	s.process = process.Start(s.rt.Line, "agent "+s.pod.Name, func(ctx context.Context, p *process.Process) {
 		p.Wait(ctx, s.rt.Line.Between(20*time.Millisecond, 200*time.Millisecond), nil)

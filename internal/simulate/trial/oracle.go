@@ -31,7 +31,7 @@ type oracle struct {
 	lastWritten string
 	// created and deleted count objects by kind and name.
 	created, deleted map[string]int
-	// jvms counts starts by node, of those that Java does not refuse.
+	// jvms counts starts by node, of those that do not end at once.
 	jvms map[string]int
 	// hostIDs are those that each node has ever had, by cluster and node.
 	hostIDs map[string]string
@@ -322,7 +322,7 @@ func (o *oracle) foreign(disk *cassandra.Disk, cluster types.UID) bool {
 // jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member.
 func (o *oracle) jvmStarts(s *pod.Sandbox) *cassandra.Exit {
 	if !s.Refused() {
-		o.jvms[s.Name()]++ // how often one is tried that Java refuses depends on when the user corrects it
+		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is put right
 	}
 	c := get(o.w)
 	if c == nil {

@@ -11,7 +11,9 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/kube"
+	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -19,6 +21,22 @@ import (
 func trying(s *Scenario) *Scenario {
 	s.Tries = true
 	return s
+}
+
+// unfit is a scenario in which Cassandra ends, and does not start for an hour, because of what is on a disk, which nobody touches but a person.
+func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *Scenario {
+	do := func(yes bool) func(*world.World) error {
+		return onePod(func(s *pod.Sandbox) {
+			if spoil(s.Content(v1alpha1.VolumeData).Data, yes); yes {
+				killJVM(s)
+			}
+		})
+	}
+	said := blockedSaying(words, clusterName+"-dc1-r1-0")
+	return scenario(name, about, threeRacks,
+		Act{Name: "spoil", Do: do(true), Until: said, Within: 15 * time.Minute},
+		anHour(said, serves(2)),
+		Act{Name: "mend", Do: do(false), Until: again, Within: 15 * time.Minute})
 }
 
 // recoverScenarios are what happens to the pods, machines and programs of a ring that serves.
@@ -29,6 +47,12 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "restart the operator", Do: restartOperator, Until: blockedWith("a_failed_pod_has_had_its_pause", "the 4th time"), Within: 15 * time.Minute},
 			anHour(),
 			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute})),
+		unfit("disk-full", "a disk is full, and its node waits until there is room again", "no space left on device", func(d *cassandra.Disk, yes bool) { d.Fill(yes) }),
+		unfit("file-corrupt", "a file is corrupt, and its node waits until somebody has mended it", "Corrupted: nb-1-big-Data.db", func(d *cassandra.Disk, yes bool) {
+			if d.Corrupt(""); yes {
+				d.Corrupt("Corrupted: nb-1-big-Data.db")
+			}
+		}),
 		scenario("pod-evicted", "a machine runs out of memory and evicts its pod", threeRacks,
 			Act{Name: "evict", Do: func(w *world.World) error {
 				w.Kube.Press(w.Kube.Machines()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, available: 41Mi.")

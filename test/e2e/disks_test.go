@@ -1,0 +1,123 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// TestDiskLost: a machine comes back without its disk. The node says that it lost its data and does not start as if it were new; the others serve.
+func TestDiskLost(t *testing.T) {
+	onlyInFull(t)
+	ring := onMachines(t, "e2e-disk")
+	victim := ring.NodeNames(t.Context())[1]
+	machine := podOf(t, ring, victim).Spec.NodeName
+	ring.Invariants.ExpectRestart(victim)
+	client, err := ring.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	took(t, "a machine is lost, and comes back without its disk", func() error {
+		if err := ring.LoseMachine(t.Context(), machine, true); err != nil {
+			return err
+		}
+		return ring.ReturnMachine(t.Context(), machine)
+	})
+	took(t, "the node says what it lost", func() error {
+		return ring.Until(t.Context(), 4*time.Minute, "the node says what it lost", func(now follow.Sight) error {
+			for _, n := range now.Nodes(ring.Name) {
+				if n.Name == victim && n.Status.Phase == v1alpha1.PhaseDataLost && strings.Contains(n.Status.Message, "replaced") {
+					return nil
+				}
+			}
+			return errors.New("it does not")
+		})
+	})
+	rest(t, 20*time.Second) // it stays so
+	for _, n := range ring.Nodes(t.Context()) {
+		if n.Name == victim && n.Status.Phase != v1alpha1.PhaseDataLost {
+			t.Errorf("node %s is %s: %s", victim, n.Status.Phase, n.Status.Message)
+		}
+	}
+	service, err := client.End(t.Context(), gocql.Quorum)
+	t.Log(service)
+	if err != nil {
+		t.Error(err)
+	}
+	if service.Gap > longestGap {
+		t.Errorf("a partition was not served for %s, want at most %s", service.Gap, longestGap)
+	}
+}
+
+// TestDiskFull: a node whose disk is full says so, touches nothing, and serves again by itself when somebody has made room.
+func TestDiskFull(t *testing.T) {
+	onlyInFull(t)
+	s := open(t, "e2e-disk-full")
+	onlyHere(t, s)
+	sample := sampleOf(t, "demo.yaml")
+	victim := sample.Name + "-dc1-r1-0"
+	disk := smallDisk(t, s, "a", v1alpha1.ClaimName(v1alpha1.VolumeData, victim))
+	var ring *scene.Ring
+	took(t, "a ring of three racks has formed", func() (err error) {
+		ring, err = s.Form(t.Context(), sample)
+		return err
+	})
+	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
+	before := identities(t, ring)
+	ring.Invariants.ExpectRestart(victim)
+	while(t, ring, gapsAreShort, "a disk is full, and its JVM ends", func() error {
+		if err := disk.Fill(); err != nil {
+			return err
+		}
+		if err := ring.KillJVM(t.Context(), victim); err != nil {
+			return err
+		}
+		took(t, "it is said", func() error {
+			return ring.Until(t.Context(), 4*time.Minute, "it is said", func(now follow.Sight) error {
+				return blockedSaying(now, ring, []string{victim, "no space left on device"})
+			})
+		})
+		rest(t, 30*time.Second) // it stays so
+		if now := identities(t, ring)[victim]; now.hostID != before[victim].hostID {
+			return fmt.Errorf("node %s has host id %s, and had %s", victim, now.hostID, before[victim].hostID)
+		}
+		return disk.Empty()
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// smallDisk is a disk for a claim, on the machine of a zone, until the end of the test.
+func smallDisk(t *testing.T, s *scene.Scene, zone, claim string) *scene.SmallDisk {
+	t.Helper()
+	var machines corev1.NodeList
+	if err := kubernetes.Client.List(t.Context(), &machines, client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
+		t.Fatal(err)
+	}
+	if len(machines.Items) == 0 {
+		t.Fatalf("no machine is in zone %s", zone)
+	}
+	const size = 768 << 20
+	disk, err := s.SmallDisk(t.Context(), machines.Items[0].Name, claim, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := disk.Remove(background); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	return disk
+}

@@ -1,0 +1,101 @@
+package scene
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// SmallDisk is a volume on a machine of the local cluster that can be full while the machine has room.
+type SmallDisk struct {
+	scene  *Scene
+	volume *corev1.PersistentVolume
+	// init of the machine, in whose mounts it is, at a path.
+	init int
+	path string
+}
+
+// SmallDisk makes a volume of so many bytes, in memory, for a claim of the scene that is still to be made.
+func (s *Scene) SmallDisk(ctx context.Context, machine, claim string, size int64) (*SmallDisk, error) {
+	local, err := s.Local()
+	if err != nil {
+		return nil, err
+	}
+	init, err := local.NodePid(machine)
+	if err != nil {
+		return nil, err
+	}
+	d := &SmallDisk{scene: s, init: init, path: "/run/" + s.Namespace + "-" + claim}
+	if err := d.enter(ctx, "mkdir", "-p", d.path); err != nil {
+		return nil, err
+	}
+	if err := d.enter(ctx, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d,mode=0777", size), "tmpfs", d.path); err != nil {
+		return nil, err
+	}
+	d.volume = &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-" + claim},
+		Spec: corev1.PersistentVolumeSpec{
+			// What a claim asks for is taken on trust.
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Ti")},
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			StorageClassName:              "standard",
+			ClaimRef:                      &corev1.ObjectReference{Namespace: s.Namespace, Name: claim},
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: d.path}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{machine}}},
+			}}}},
+		},
+	}
+	if err := s.Kubernetes.Client.Create(ctx, d.volume); err != nil {
+		return nil, fmt.Errorf("create volume: %w", err)
+	}
+	return d, nil
+}
+
+// Fill writes until there is no room left.
+func (d *SmallDisk) Fill() error {
+	file, err := os.Create(d.filler())
+	if err != nil {
+		return fmt.Errorf("fill the disk: %w", err)
+	}
+	zeros := make([]byte, 1<<12)
+	for err == nil {
+		_, err = file.Write(zeros)
+	}
+	return file.Close()
+}
+
+// Empty takes away what Fill has written.
+func (d *SmallDisk) Empty() error { return os.Remove(d.filler()) }
+
+func (d *SmallDisk) filler() string {
+	return filepath.Join("/proc", strconv.Itoa(d.init), "root", d.path, "filler")
+}
+
+// Remove takes the volume away, as soon as nobody uses it any more.
+func (d *SmallDisk) Remove(ctx context.Context) error {
+	if err := client.IgnoreNotFound(d.scene.Kubernetes.Client.Delete(ctx, d.volume)); err != nil {
+		return fmt.Errorf("delete volume: %w", err)
+	}
+	return d.enter(ctx, "umount", "--lazy", d.path)
+}
+
+// enter runs a program among the mounts of the machine.
+func (d *SmallDisk) enter(ctx context.Context, program ...string) error {
+	command := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(d.init), "-m", "--"}, program...)...) //nolint:gosec // what this file names
+	command.Stderr = io.Discard
+	if out, err := command.Output(); err != nil {
+		return fmt.Errorf("%v on the machine: %w: %s", program, err, out)
+	}
+	return nil
+}
