@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,14 +26,23 @@ func trying(s *Scenario) *Scenario {
 
 // unfit is a scenario in which Cassandra ends, and does not start for an hour, because of what is on a disk, which nobody touches but a person.
 func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *Scenario {
+	const node = clusterName + "-dc1-r1-0"
 	do := func(yes bool) func(*world.World) error {
-		return onePod(func(s *pod.Sandbox) {
-			if spoil(s.Content(v1alpha1.VolumeData).Data, yes); yes {
-				killJVM(s)
+		return func(w *world.World) error {
+			claim, _ := w.Server.Object("PersistentVolumeClaim", keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, node))).(*corev1.PersistentVolumeClaim)
+			if claim == nil || w.Kube.Volume(claim) == nil {
+				return fmt.Errorf("node %s has no disk", node)
 			}
-		})
+			spoil(pod.ContentOf(w.Kube.Volume(claim)).Data, yes)
+			for _, s := range w.Pods.Sandboxes() {
+				if yes && s.Name() == node {
+					killJVM(s)
+				}
+			}
+			return nil
+		}
 	}
-	said := blockedSaying(words, clusterName+"-dc1-r1-0")
+	said := blockedSaying(words, node)
 	return scenario(name, about, threeRacks,
 		Act{Name: "spoil", Do: do(true), Until: said, Within: 15 * time.Minute},
 		anHour(said, serves(2)),
