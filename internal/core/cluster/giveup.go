@@ -16,7 +16,11 @@ const noLonger = "the spec no longer has the node"
 
 // wants says that the spec describes a node. One that is refused says nothing.
 func (p *pass) wants(name string) bool {
-	return p.held || slices.ContainsFunc(p.wanted, func(w render.Wanted) bool { return w.Name == name })
+	return p.held || p.describesNode(name)
+}
+
+func (p *pass) describesNode(name string) bool {
+	return slices.ContainsFunc(p.wanted, func(w render.Wanted) bool { return w.Name == name })
 }
 
 // isGivenUp says that a node with a ticket is not to join any more, and has not. A ticket that was taken back has no effect: its node is given up to the end even
@@ -83,10 +87,26 @@ func (p *pass) takeBack(s *facts.OpenStep, name string) (bool, result) {
 		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: noLonger})
 	case withdrawn(n, s):
 		return true, done()
-	case !p.withdrawTicket(n, noLonger):
+	case p.withdrawTicket(n, noLonger):
+	case n.Pod != nil && n.Pod.DeletionTimestamp == nil && neverAnswers(n):
+		w := deletePod(n.Pod, "its agent cannot acknowledge that its ticket is withdrawn, since its Cassandra container does not start")
+		w.Live = true
+		p.write(w)
+	default:
 		return false, wait("waiting for node %s to acknowledge that its ticket is withdrawn: %s", name, noLonger)
 	}
 	return false, act("withdrawing the ticket of %s: %s", name, noLonger)
+}
+
+// neverAnswers says that the agent of a node acknowledges nothing as things are: it waits for the Cassandra container, which does not start, or is not there.
+func neverAnswers(n *facts.Node) bool {
+	agent := n.CurrentAgent()
+	return fails(n) && (agent == nil || agent.Process != facts.ProcessAbsent)
+}
+
+// goesWithoutPod says that no pod is made for a node any more: its ticket is being taken back, and without a pod nobody has it.
+func (p *pass) goesWithoutPod(name string) bool {
+	return !p.lost && p.givesUp(name) && p.isGivenUp(name)
 }
 
 // withdrawTicket asks for the ticket of a node back, and says whether that had to be written.

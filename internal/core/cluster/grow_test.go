@@ -1,13 +1,17 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
 )
 
 func nodesPerRack(n int32) func(*v1alpha1.CassandraClusterSpec) {
@@ -169,6 +173,77 @@ func TestADatacenterIsGivenUp(t *testing.T) {
 				t.Errorf("%s\n%s", ledgerInWords(l), plan)
 			}
 		})
+	}
+}
+
+// An agent acknowledges nothing before the Cassandra container runs. Where that does not come the pod goes, and with it the ticket.
+func TestAJoinIsGivenUpWhoseContainerNeverStarts(t *testing.T) {
+	for name, c := range map[string]struct {
+		newcomers []string
+		grow      func(*v1alpha1.CassandraClusterSpec)
+		shrink    func(*v1alpha1.CassandraClusterSpec)
+	}{
+		"a node": {[]string{"orders-dc1-r1-1"}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) },
+			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) }},
+		"a datacenter": {[]string{"orders-dc2-r1-0", "orders-dc2-r2-0"}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
+			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] }},
+	} {
+		for _, silent := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, silent %v", name, silent), func(t *testing.T) {
+				w := formed(t)
+				for _, newcomer := range c.newcomers {
+					w.late[newcomer] = true
+				}
+				w.change(c.grow)
+				w.settle()
+				for _, newcomer := range c.newcomers {
+					n := w.snapshot.Nodes[newcomer]
+					n.Record.Status.Restarts = nil
+					n.Pod.Status.Phase = corev1.PodPending
+					n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: layout.CassandraContainer, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
+					w.withoutInit[newcomer], w.absent[newcomer] = true, silent
+				}
+				w.agents()
+				w.change(c.shrink)
+				plan := w.settle()
+				if w.snapshot.Ledger.Step != nil {
+					t.Errorf("the step goes on:\n%s", plan)
+				}
+				w.wantNames(three...)
+				w.wantOpen()
+			})
+		}
+	}
+}
+
+// Records that are let go when the ledger is lost are gone when it is rebuilt.
+func TestALedgerLostWhileRecordsAreLetGoIsRebuilt(t *testing.T) {
+	w := formed(t)
+	for _, newcomer := range []string{"orders-dc2-r1-0", "orders-dc2-r2-0"} {
+		w.late[newcomer] = true
+	}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+	w.settle()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] })
+	for range 60 {
+		if n := w.snapshot.Nodes["orders-dc2-r1-0"]; n.Record.DeletionTimestamp != nil {
+			break
+		}
+		w.pass()
+	}
+	w.snapshot.Ledger = nil
+	plan := w.settle()
+	if w.snapshot.Ledger == nil {
+		t.Fatalf("not rebuilt:\n%s", plan)
+	}
+	w.wantNames(three...)
+	w.wantOpen()
+	clear(w.late)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+	w.settle()
+	w.wantOpen()
+	if l := w.snapshot.Ledger; len(l.LeftBehind) > 0 || len(l.Members) != 5 {
+		t.Errorf("%s, left behind %v", ledgerInWords(l), l.LeftBehind)
 	}
 }
 

@@ -45,6 +45,7 @@ func ledger(p *pass) result {
 		if valid {
 			_ = p.checkNodes() // what is refused is said when the ledger is there again
 			p.correct()
+			p.releaseRecords()
 		}
 		for _, w := range unrecorded {
 			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.Volumes.Adopt), Why: "its disk is to say what it holds"})
@@ -125,7 +126,9 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		case !adopted && l.Adopted != "" && agent.Owner != nil && agent.Owner.ClusterUID == l.Adopted:
 			continue // its disk is still to be taken over
 		case gaveBack(n) && agent.Disk != v1alpha1.DiskMember:
-			l.LeftBehind = append(l.LeftBehind, n.Name)
+			if p.describesNode(n.Name) {
+				l.LeftBehind = append(l.LeftBehind, n.Name)
+			}
 			continue
 		case spec.Join != nil && spec.Join.Mode == v1alpha1.JoinBootstrap:
 			joining = p.joinOf(n)

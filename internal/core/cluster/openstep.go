@@ -123,6 +123,7 @@ func (p *pass) awaitRing(s *facts.OpenStep) result {
 			for name, id := range views.hostIDs {
 				l.Members[name] = id
 			}
+			l.LeftBehind = slices.DeleteFunc(l.LeftBehind, func(name string) bool { return l.Members[name] != "" })
 			advance(l.Step, facts.StageFormed, p.now)
 		})
 		p.event(corev1.EventTypeNormal, "RingFormed", "%s have formed the ring", plural(len(views.hostIDs), "node"))

@@ -248,7 +248,7 @@ func (p *pass) certificate(n *facts.Node) {
 // ran under.
 func (p *pass) pod(n *facts.Node) {
 	if n.Pod == nil {
-		if n.Record.Spec.State != v1alpha1.StateRunning {
+		if n.Record.Spec.State != v1alpha1.StateRunning || p.goesWithoutPod(n.Name) {
 			return
 		}
 		pod, err := render.Pod(p.owner(), n.Record, p.Install)

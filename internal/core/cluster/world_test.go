@@ -39,6 +39,8 @@ type world struct {
 	tokens map[string][]string
 	// late are nodes whose JVM never comes up, though their agents answer.
 	late map[string]bool
+	// withoutInit are nodes whose Cassandra container never runs.
+	withoutInit map[string]bool
 	// lateDisk is what their JVM leaves on the disk.
 	lateDisk v1alpha1.DiskState
 	// racks that the nodes are in, by the last word of their records.
@@ -72,7 +74,7 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 	}
 	return &world{
 		t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), absent: map[string]bool{},
-		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{}, racks: map[string]v1alpha1.NodeConfiguration{}, lateDisk: v1alpha1.DiskJoining,
+		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{}, withoutInit: map[string]bool{}, racks: map[string]v1alpha1.NodeConfiguration{}, lateDisk: v1alpha1.DiskJoining,
 		snapshot: &facts.Snapshot{
 			Cluster: cluster,
 			Install: facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent:test"},
@@ -380,6 +382,10 @@ func (w *world) agents() {
 func (w *world) agent(n *facts.Node) {
 	spec, status := n.Record.Spec, &n.Record.Status
 	when := metav1.NewTime(w.now)
+	if w.withoutInit[n.Name] {
+		n.Agent.Process = facts.ProcessUnknown
+		return // it waits for the Cassandra container
+	}
 	if spec.State == v1alpha1.StateStopped {
 		n.Agent.Ring, status.Phase, status.Ready = nil, v1alpha1.PhaseStopped, false
 		return

@@ -285,3 +285,34 @@ func TestAJoinThatStreamsIsNotEndedByACorrection(t *testing.T) {
 		t.Errorf("action %v, phase %s: %s", d.Action, d.Status.Phase, d.Status.Message)
 	}
 }
+
+// The proof that its pod was gone takes a ticket back without a word of the agent, whose journal still has it. What counts on an empty disk is the ticket of the
+// record: by an earlier one of the mode New a node would come into a ring that serves without its data.
+func TestAnotherTicketCountsOnAnEmptyDisk(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   string
+	}{
+		"an earlier one was never given back": {nil, "grow/1 Bootstrap"},
+		"it is the same":                      {func(f *Facts) { f.Memory.Join.ID, f.Memory.Join.Mode = "grow/1", v1alpha1.JoinBootstrap }, "grow/1 Bootstrap"},
+		"the disk has joined by the earlier one": {func(f *Facts) {
+			f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID = true, WordCompleted, hostA
+			answered(f, hostA, peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
+		}, "form/1 New"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newcomer()
+			f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", BegunAt: ptr(-time.Hour)}, Mode: v1alpha1.JoinNew, Tokens: []string{"-7", "7"}}
+			if c.change != nil {
+				c.change(&f)
+			}
+			a := Next(f, epoch).Action
+			if a == nil || a.Kind != StartJVM || a.Start.Ticket == nil {
+				t.Fatalf("action %+v, want a start by a ticket", a)
+			}
+			if got := a.Start.Ticket.ID + " " + string(a.Start.Ticket.Mode); got != c.want {
+				t.Errorf("starts by %s, want %s", got, c.want)
+			}
+		})
+	}
+}

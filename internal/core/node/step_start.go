@@ -317,9 +317,11 @@ func start(p *pass) outcome {
 	return act(Action{Kind: StartJVM, Start: arguments, Why: why})
 }
 
-// ticket is what the JVM is given until it was seen NORMAL: that of the record, or the same one as it was written down when it was first used.
+// ticket is what the JVM is given until it was seen NORMAL: that of the record, or the same one as it was written down when it was first used. An earlier one counts
+// only if the disk has joined by it: its taking back may have been proven without this agent.
 func (p *pass) ticket() *v1alpha1.JoinTicket {
-	if m := p.Memory.Join; m != nil && !m.over() {
+	of := p.Record.Spec.Join
+	if m := p.Memory.Join; m != nil && !m.over() && (of == nil || of.ID == m.ID || p.finding.State == v1alpha1.DiskMember) {
 		return &v1alpha1.JoinTicket{
 			Intent: v1alpha1.Intent{ID: m.ID}, Mode: m.Mode, Tokens: m.Tokens, SystemAuthReplicationFactor: m.SystemAuthReplicationFactor,
 		}
@@ -327,7 +329,7 @@ func (p *pass) ticket() *v1alpha1.JoinTicket {
 	if p.finding.State == v1alpha1.DiskMember {
 		return nil
 	}
-	return p.Record.Spec.Join.DeepCopy()
+	return of.DeepCopy()
 }
 
 // joinsNew says that the next start is by a ticket of the mode New.
