@@ -194,7 +194,7 @@ func (o *oracle) servedAny(cluster types.UID) bool {
 
 // overBefore says that a step is in its last stage, so that the write which closes it can open the next.
 func overBefore(s *facts.OpenStep) bool {
-	return s.Kind == facts.StepJoinNode && s.Stage == facts.StageOpen || s.Stage == facts.StageOperations
+	return s.Stage == facts.StageOpen || s.Kind != facts.StepAddDatacenter && s.Stage == facts.StageOperations
 }
 
 // ledger: I8. An open step is closed before the next one is opened, or with the same write. What a person makes of it is not the product's.

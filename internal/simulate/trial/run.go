@@ -64,7 +64,7 @@ type run struct {
 	count  counter
 	open   map[uint64]Moment
 	result Result
-	// strikes are parts of the fault that are still to come, struck is when the last one came.
+	// strikes are parts of the fault that are still to come, struck is when it struck last.
 	strikes int
 	struck  time.Time
 	// lag of the view that the fault is of, skipping the kind of which a change wakes nobody, merging that the watch begins anew.
@@ -192,9 +192,12 @@ func (r *run) quiet() {
 	if length == 0 {
 		length = settle
 	}
-	before := r.oracle.writes
+	before, began := r.oracle.writes, r.w.Line.Now()
 	r.w.Line.RunFor(length)
-	if n := r.oracle.writes - before; n > 0 {
+	switch n := r.oracle.writes - before; {
+	case n > 0 && r.struck.After(began):
+		r.quiet() // the fault struck just then
+	case n > 0:
 		r.violated("I10: %d writes in %s in which nothing happened, the last: %s", n, length, r.oracle.lastWritten)
 	}
 }
@@ -265,7 +268,7 @@ func (r *run) later(d time.Duration, what string, do func()) {
 
 func (r *run) fired() {
 	first := !r.result.Fired
-	r.result.Fired = true
+	r.result.Fired, r.struck = true, r.w.Line.Now()
 	if r.Tell && first {
 		r.tell("FAULT", r.Fault.String())
 	}

@@ -140,9 +140,11 @@ func podsName(secret string) func(*world.World) bool {
 	}
 }
 
-// recordsAre says that there are so many records of nodes.
+// recordsAre says that there are so many records of nodes. One that lost its labels while it was on its way out stays until somebody wants its name again.
 func recordsAre(n int) func(*world.World) bool {
-	return func(w *world.World) bool { return len(w.Server.Objects("CassandraNode")) == n }
+	return func(w *world.World) bool {
+		return n == len(slices.DeleteFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool { return o.GetLabels()[v1alpha1.LabelCluster] == "" }))
+	}
 }
 
 func not(holds func(*world.World) bool) func(*world.World) bool {
