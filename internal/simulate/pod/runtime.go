@@ -53,7 +53,7 @@ type Runtime struct {
 	// Hook, where there is one, is called around each durable step of an agent, and may kill the agent there.
 	Hook func(s *Sandbox, step memdisk.Step, done bool) error
 	// Start, where there is one, is called before each start of a JVM; a fault makes the start fail.
-	Start func(s *Sandbox) *cassandra.Exit
+	Start func(s *Sandbox, command initd.Command) *cassandra.Exit
 	// Host, where there is one, returns what an agent touches in place of what it would.
 	Host func(s *Sandbox, h execute.Host) execute.Host
 	// Logf takes the lines of the agents' logs.
@@ -188,7 +188,7 @@ func (r running) CPU() time.Duration { return r.CPUTime() }
 func (s *Sandbox) startJVM(release string, command initd.Command, ended func(cassandra.Exit)) jvm {
 	var fault *cassandra.Exit
 	if s.rt.Start != nil {
-		fault = s.rt.Start(s)
+		fault = s.rt.Start(s, command)
 	}
 	s.jvm = s.rt.Network.Start(cassandra.StartOptions{
 		Address: s.address, Release: release, Disk: s.content(v1alpha1.VolumeData).Data, Files: s.files.rendered, Command: command, Fault: fault,

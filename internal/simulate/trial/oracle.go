@@ -12,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/initd"
 	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
@@ -319,8 +321,8 @@ func (o *oracle) foreign(disk *cassandra.Disk, cluster types.UID) bool {
 	return known && of != cluster
 }
 
-// jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member.
-func (o *oracle) jvmStarts(s *pod.Sandbox) *cassandra.Exit {
+// jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member, and never without streaming into a datacenter that serves.
+func (o *oracle) jvmStarts(s *pod.Sandbox, command initd.Command) *cassandra.Exit {
 	if !s.Refused() {
 		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is put right
 	}
@@ -335,12 +337,22 @@ func (o *oracle) jvmStarts(s *pod.Sandbox) *cassandra.Exit {
 	if disk := s.Content(v1alpha1.VolumeData).Data; o.foreign(disk, c.UID) && o.owners[disk.HostID()] != c.Spec.Volumes.Adopt {
 		o.violated("node %s starts on the disk of a member of another cluster", s.Name())
 	}
+	record, _ := o.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
+	if record != nil && o.served[string(c.UID)+"/"+record.Spec.Datacenter] && slices.Contains(command.Argv, "cassandra.auto_bootstrap=false") && !isMember(s) {
+		o.violated("I11: node %s starts without streaming in a datacenter that lets clients in", s.Name())
+	}
 	for _, other := range o.w.Pods.Sandboxes() {
 		if other != s && other.Name() == s.Name() && other.JVM() != nil {
 			o.violated("node %s starts in pod %s while its JVM in pod %s runs", s.Name(), s.PodUID(), other.PodUID())
 		}
 	}
 	return nil
+}
+
+// isMember says that the disk of a pod is a member's, by Cassandra's word.
+func isMember(s *pod.Sandbox) bool {
+	local := s.Content(v1alpha1.VolumeData).Data.Report().Local
+	return local != nil && local.Bootstrapped == disk.Completed
 }
 
 // atTheEnd compares what is said with what is.
