@@ -34,29 +34,33 @@ func ledger(p *pass) result {
 	for _, w := range unrecorded {
 		missing = append(missing, w.Name)
 	}
-	valid := p.checkSettings() == nil && p.checkSpec() == nil
-	if !valid {
-		unrecorded = nil // nothing is made by a spec that is refused
-	}
 	if len(missing) > 0 {
-		// A disk says what it holds through a pod, so pods, and what they need, are made all the same.
 		p.Snapshot, p.lost = withLedger(p.Snapshot, rebuilt), true
-		sharedObjects(p)
-		if valid {
-			_ = p.checkNodes() // what is refused is said when the ledger is there again
-			p.correct()
-			p.releaseRecords()
-		}
-		for _, w := range unrecorded {
-			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.Volumes.Adopt), Why: "its disk is to say what it holds"})
-		}
-		volumesAndPods(p)
+		p.letDisksSpeak(unrecorded)
 		p.block("Ledger", "every_node_has_said_what_its_disk_holds", missing, "the ledger is lost and is rebuilt when all nodes have answered; missing: %s", list(missing, 5))
 		return wait("the ledger is lost; waiting for what the disks of %s say", plural(len(missing), "node"))
 	}
 	p.write(Write{Verb: PutLedger, Ledger: rebuilt, Live: true, Why: "the ledger was lost"},
 		Write{Verb: Event, EventType: "Warning", Reason: v1alpha1.ReasonLedgerLost, Why: "the ledger was lost; it was rebuilt from the records and the disks"})
 	return act("rebuilding the ledger")
+}
+
+// letDisksSpeak makes pods, and what they need: a disk says what it holds through a pod. By a spec that is refused no record is made, changed or let go.
+func (p *pass) letDisksSpeak(unrecorded []render.Wanted) {
+	sharedObjects(p)
+	if p.checkSettings() == nil && p.checkSpec() == nil {
+		_ = p.checkNodes() // what is refused is said when the ledger is there again
+		p.correct()
+		for _, n := range p.Records() {
+			if n.Record.DeletionTimestamp != nil && n.Record.Spec.Member == nil { // who is a member is known without its disk
+				p.releaseRecord(n)
+			}
+		}
+		for _, w := range unrecorded {
+			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.Volumes.Adopt), Why: "its disk is to say what it holds"})
+		}
+	}
+	volumesAndPods(p)
 }
 
 // anyNodeObject says whether anything exists that only a cluster which once had a ledger can have.

@@ -20,7 +20,11 @@ func nodeRecords(p *pass) result {
 		// A record that is being deleted stays for as long: what it pins cannot be taken from a spec that is refused.
 		return p.reportMissingRecords()
 	}
-	p.releaseRecords()
+	for _, n := range p.Records() {
+		if n.Record.DeletionTimestamp != nil {
+			p.releaseRecord(n)
+		}
+	}
 	if p.begun() {
 		p.restoreRecords()
 		for _, name := range p.leavers {
@@ -36,15 +40,6 @@ func nodeRecords(p *pass) result {
 		return act("putting the records right: %s", plural(n, "write"))
 	}
 	return done()
-}
-
-// releaseRecords lets those go that are being deleted.
-func (p *pass) releaseRecords() {
-	for _, n := range p.Records() {
-		if n.Record.DeletionTimestamp != nil {
-			p.releaseRecord(n)
-		}
-	}
 }
 
 // releaseRecord lets a record go that somebody deleted. Its pod is taken from it first, so that the garbage collector leaves it running; the record is
