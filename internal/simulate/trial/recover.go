@@ -24,7 +24,7 @@ func trying(s *Scenario) *Scenario {
 	return s
 }
 
-// unfit is a scenario in which Cassandra ends, and does not start for an hour, because of what is on a disk, which nobody touches but a person.
+// unfit is a scenario in which Cassandra ends, and does not start for a quarter of an hour, because of what is on a disk, which nobody touches but a person.
 func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *Scenario {
 	const node = clusterName + "-dc1-r1-0"
 	do := func(yes bool) func(*world.World) error {
@@ -45,7 +45,7 @@ func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *
 	said := blockedSaying(words, node)
 	return scenario(name, about, threeRacks,
 		Act{Name: "spoil", Do: do(true), Until: said, Within: 15 * time.Minute},
-		anHour(said, serves(2)),
+		passing("a quarter of an hour", 15*time.Minute, said, serves(2)),
 		Act{Name: "mend", Do: do(false), Until: again, Within: 15 * time.Minute})
 }
 
@@ -292,14 +292,17 @@ func blockedSaying(words ...string) func(*world.World) bool {
 	}
 }
 
-// anHour passes. So do other conditions hold at its end.
-func anHour(also ...func(*world.World) bool) Act {
-	const begun = "the hour began"
+// anHour passes. Other conditions hold at its end, too.
+func anHour(also ...func(*world.World) bool) Act { return passing("an hour", time.Hour, also...) }
+
+// passing is that some time passes. Other conditions hold at its end, too.
+func passing(words string, d time.Duration, also ...func(*world.World) bool) Act {
+	const begun = "the time began"
 	passed := func(w *world.World) bool {
 		at, err := time.Parse(time.RFC3339Nano, w.Notes[begun])
-		return err == nil && w.Line.Now().Sub(at) >= time.Hour
+		return err == nil && w.Line.Now().Sub(at) >= d
 	}
-	return Act{Name: "an hour passes", Within: 2 * time.Hour, Until: all(append(also, passed)...), Do: func(w *world.World) error {
+	return Act{Name: words + " passes", Within: 2 * d, Until: all(append(also, passed)...), Do: func(w *world.World) error {
 		w.Notes[begun] = w.Line.Now().Format(time.RFC3339Nano)
 		return nil
 	}}
