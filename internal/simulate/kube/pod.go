@@ -399,15 +399,27 @@ func (p *pod) remove() {
 	}
 }
 
-// newAddress is one that no pod had before, unless the pod of that name is to have another's.
+// newAddress is one that no pod had before, unless the pod of that name is to have another's, which that one has no more.
 func (p *pod) newAddress() netip.Addr {
 	if a, ok := p.handed[p.seen.Name]; ok {
 		delete(p.handed, p.seen.Name)
-		return a
+		if !p.taken(a) {
+			return a
+		}
 	}
 	p.machine.addresses++
 	return netip.AddrFrom4([4]byte{10, byte(p.machine.number), byte(p.machine.addresses >> 8), byte(p.machine.addresses)})
 }
 
-// HandAddress gives the next pod of a name an address that another had.
+// taken says that a pod has an address that still runs.
+func (k *Cluster) taken(a netip.Addr) bool {
+	for _, p := range k.pods {
+		if p.sandbox != nil && p.address == a {
+			return true
+		}
+	}
+	return false
+}
+
+// HandAddress gives the next pod of a name an address that another had, if it is free then.
 func (k *Cluster) HandAddress(name string, a netip.Addr) { k.handed[name] = a }
