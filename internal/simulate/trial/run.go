@@ -182,8 +182,10 @@ func (r *run) quiet() {
 	if r.instead() {
 		r.w.Line.RunFor(unfinished) // an act was left before its own end
 	}
-	if !r.w.Line.RunUntil(r.w.Line.Now().Add(silence), func() bool {
-		return r.strikes == 0 && r.w.Line.Now().Sub(r.oracle.lastWrite) > settle && r.w.Line.Now().Sub(r.struck) > settle
+	over := r.w.Line.Now() // an API server that is back is told of the past only now
+	if !r.w.Line.RunUntil(over.Add(silence), func() bool {
+		now := r.w.Line.Now()
+		return r.strikes == 0 && now.Sub(over) > settle && now.Sub(r.oracle.lastWrite) > settle && now.Sub(r.struck) > settle
 	}) {
 		r.violated("still writing %s after the end: %s", silence, r.oracle.lastWritten)
 		return
