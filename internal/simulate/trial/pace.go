@@ -50,8 +50,12 @@ func (p *pace) changed(e apiserver.Event, pod *corev1.Pod, byOperator bool) {
 		failed := func(o *corev1.Pod) bool { return o.Status.Phase == corev1.PodFailed }
 		switch {
 		case failed(pod) && !failed(e.Old.(*corev1.Pod)):
+			template := pod.Annotations[v1alpha1.AnnotationTemplateHash]
+			if f.template != template {
+				f.times = 0 // by another spec it is tried anew
+			}
 			f.times++
-			f.last, f.pod, f.template, f.free = p.w.Line.Now(), pod.UID, pod.Annotations[v1alpha1.AnnotationTemplateHash], false
+			f.last, f.pod, f.template, f.free = p.w.Line.Now(), pod.UID, template, false
 		case readyPod(pod):
 			*f = failing{}
 		}
