@@ -176,7 +176,11 @@ func childScenarios() []*Scenario {
 		Act{Name: "delete it", Do: func(w *world.World) error {
 			return w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
 		}, Until: all(again, asKept), Within: 30 * time.Minute})
-	return []*Scenario{deleted, edited, authority, renewed, changed, spoiled}
+	scenarios := []*Scenario{deleted, edited, authority, renewed, changed, spoiled}
+	for _, s := range scenarios {
+		s.Keeps = true
+	}
+	return scenarios
 }
 
 func authority(w *world.World) *corev1.Secret {

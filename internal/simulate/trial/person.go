@@ -64,13 +64,13 @@ func (r *run) write(uid types.UID, change func(*v1alpha1.CassandraClusterSpec)) 
 
 // formedByEdit says that the ring was formed while the edit stood, so that taking it back is a change of a ring that exists: the cluster says in what the nodes
 // differ from the spec.
-func (r *run) formedByEdit(what string) bool {
+func (r *run) formedByEdit(what ...string) bool {
 	c := get(r.w)
 	if c == nil {
 		return false
 	}
 	upToDate := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionUpToDate)
-	return upToDate != nil && upToDate.Status == metav1.ConditionFalse && strings.Contains(upToDate.Message, what)
+	return upToDate != nil && upToDate.Status == metav1.ConditionFalse && slices.ContainsFunc(what, func(words string) bool { return strings.Contains(upToDate.Message, words) })
 }
 
 // refusesBack says that a ring which can grow took an edit over before it was taken back, which is refused now.

@@ -28,6 +28,8 @@ type Scenario struct {
 	LosesNode bool
 	// Grows says that there are machines for more nodes than the ring begins with.
 	Grows bool
+	// Keeps says that its acts end when all is as it was kept.
+	Keeps bool
 	// Tries says that how many pods it takes depends on when things happen in it.
 	Tries bool
 	// Acts happen one after the other.
