@@ -40,7 +40,8 @@ func TestNext(t *testing.T) {
 				t.Errorf("disk %s", d.Status.Disk)
 			}
 		}}},
-		"a disk that was unreadable a minute ago": {with1(member(), func(f *Facts) { f.Disk.Problem, f.Disk.SeenAt = "I/O error", at(-time.Minute) }), expectation{action: InspectDisk}},
+		"a disk that was unreadable a minute ago": {with1(member(), func(f *Facts) { f.Disk.Problem, f.Disk.SeenAt = "I/O error", at(-time.Minute) }), expectation{action: InspectDisk, phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
+		"the same, and it is looked at":           {with1(member(), func(f *Facts) { f.Disk.Problem, f.Doing = "I/O error", &Doing{Action: Action{Kind: InspectDisk}} }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
 		"unreadable disk":                         {with1(member(), func(f *Facts) { f.Disk.Problem = "I/O error" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
 		"unreadable journal":                      {with1(member(), func(f *Facts) { f.MemoryProblem = "checksum" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "checksum"}},
 		"data without a marker": {with1(fresh(), func(f *Facts) { f.Disk.HasData = true; f.Record.Spec.Join = newTicket() }),

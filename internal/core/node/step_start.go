@@ -14,9 +14,6 @@ func inspectDisk(p *pass) outcome {
 	if !p.Disk.Known {
 		return act(Action{Kind: InspectDisk, Why: "no JVM runs, and the disk was not looked at since"})
 	}
-	if p.Disk.Problem != "" && !p.now.Before(p.Disk.SeenAt.Add(diskAgain)) {
-		return act(Action{Kind: InspectDisk, Why: "the disk could not be read a while ago"})
-	}
 	return done
 }
 
@@ -34,11 +31,7 @@ func knowDisk(p *pass) outcome {
 	f, member := p.finding, p.Record.Spec.Member
 	switch f.State {
 	case v1alpha1.DiskUnreadable:
-		held := blocked(v1alpha1.PhaseFailed, "disk_is_readable", f.Message+"; nothing is started and nothing wiped")
-		if p.Disk.Problem != "" {
-			return held.until(p.Disk.SeenAt.Add(diskAgain))
-		}
-		return held
+		return p.unreadable()
 	case v1alpha1.DiskLeft:
 		return blocked(v1alpha1.PhaseLeft, "disk_has_not_left", f.Message)
 	case v1alpha1.DiskEmpty:
@@ -64,6 +57,20 @@ func knowDisk(p *pass) outcome {
 	case v1alpha1.DiskJoining:
 	}
 	return done
+}
+
+// unreadable holds a disk back that cannot be read, and has it looked at again from time to time, without a word of it: nothing has changed as far as is known.
+func (p *pass) unreadable() outcome {
+	held := blocked(v1alpha1.PhaseFailed, "disk_is_readable", p.finding.Message+"; nothing is started and nothing wiped")
+	again := p.Disk.SeenAt.Add(diskAgain)
+	switch {
+	case p.Disk.Problem == "" || p.Doing != nil:
+		return held
+	case p.now.Before(again):
+		return held.until(again)
+	}
+	held.action = &Action{Kind: InspectDisk, Why: "the disk could not be read a while ago"}
+	return held
 }
 
 // lost is the host id of the member that this node was by the last word of an agent, if neither journal nor disk know of it. The operator pins members when

@@ -128,6 +128,9 @@ func finishAction(p *pass) outcome {
 	if p.Init.Stopping != nil {
 		p.hold = !p.Init.Stopping.Alone
 	}
+	if p.Doing.Action.Kind == InspectDisk && p.Disk.Problem != "" {
+		return p.unreadable()
+	}
 	return wait("", fmt.Sprintf("%s is under way", p.Doing.Action.Kind))
 }
 
