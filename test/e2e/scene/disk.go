@@ -2,8 +2,8 @@ package scene
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +46,7 @@ func (s *Scene) SmallDisk(ctx context.Context, machine, claim string, size int64
 		Spec: corev1.PersistentVolumeSpec{
 			// What a claim asks for is taken on trust.
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Ti")},
-			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod},
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			StorageClassName:              "standard",
 			ClaimRef:                      &corev1.ObjectReference{Namespace: s.Namespace, Name: claim},
@@ -57,7 +57,7 @@ func (s *Scene) SmallDisk(ctx context.Context, machine, claim string, size int64
 		},
 	}
 	if err := s.Kubernetes.Client.Create(ctx, d.volume); err != nil {
-		return nil, fmt.Errorf("create volume: %w", err)
+		return nil, errors.Join(fmt.Errorf("create volume: %w", err), d.enter(ctx, "umount", "--lazy", d.path))
 	}
 	return d, nil
 }
@@ -90,11 +90,10 @@ func (d *SmallDisk) Remove(ctx context.Context) error {
 	return d.enter(ctx, "umount", "--lazy", d.path)
 }
 
-// enter runs a program among the mounts of the machine.
+// enter runs a program among the mounts of the machine, and its processes: umount looks its own mounts up in /proc.
 func (d *SmallDisk) enter(ctx context.Context, program ...string) error {
-	command := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(d.init), "-m", "--"}, program...)...) //nolint:gosec // what this file names
-	command.Stderr = io.Discard
-	if out, err := command.Output(); err != nil {
+	command := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(d.init), "-m", "-p", "--"}, program...)...) //nolint:gosec // what this file names
+	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v on the machine: %w: %s", program, err, out)
 	}
 	return nil
