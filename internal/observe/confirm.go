@@ -18,7 +18,7 @@ import (
 // ErrChanged says that the world is no longer what a plan rests on.
 var ErrChanged = errors.New("the cluster has changed since it was looked at")
 
-// Confirm reads the cluster's object, records, pods, and claims that had no volume, from the API server itself, and asks every agent that a snapshot has an answer of again. It
+// Confirm reads the cluster's object, records and pods from the API server itself, with a lost ledger the claims that had no volume, too, and asks every agent that a snapshot has an answer of again. It
 // returns ErrChanged if anything that a decision rests on is no longer as the snapshot has it.
 func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
@@ -43,8 +43,10 @@ func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	if err := samePods(s, pods.Items); err != nil {
 		return err
 	}
-	if err := r.sameClaims(ctx, s); err != nil {
-		return err
+	if s.Ledger == nil {
+		if err := r.sameClaims(ctx, s); err != nil {
+			return err
+		}
 	}
 	return r.Agents.Confirm(ctx, s)
 }
@@ -83,7 +85,7 @@ func samePods(s *facts.Snapshot, live []metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-// sameClaims compares the claims that had no volume: such a one holds nothing, which one that has got a volume since may not be said of.
+// sameClaims compares the claims that had no volume: such a one holds nothing, on which a ledger that is rebuilt rests.
 func (r *Reader) sameClaims(ctx context.Context, s *facts.Snapshot) error {
 	for _, n := range s.Nodes {
 		for _, c := range n.Claims {

@@ -36,6 +36,14 @@ func (p *pass) isGivenUp(name string) bool {
 	return !p.wants(name) || n.Record.Spec.Join != nil && n.Record.Spec.Join.Withdraw != nil
 }
 
+// whyGivenUp is why a node is given up: that somebody no longer wants it, or what its ticket was taken back for before, such as that it did not come in time.
+func whyGivenUp(n *facts.Node) string {
+	if record := recordOf(n); record != nil && record.Spec.Join != nil && record.Spec.Join.Withdraw != nil {
+		return record.Spec.Join.Withdraw.Reason
+	}
+	return noLonger
+}
+
 // giveUpWave takes the tickets back of the nodes that are given up, and goes on without them. Without anybody the step is over.
 func (p *pass) giveUpWave(s *facts.OpenStep) result {
 	var out, waiting []string
@@ -58,20 +66,22 @@ func (p *pass) giveUpWave(s *facts.OpenStep) result {
 		p.describe(s, 0, "%s", list(waiting, 3))
 		return wait("%s", list(waiting, 3))
 	}
+	why := whyGivenUp(p.Nodes[out[0]])
 	for _, name := range out {
-		p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s does not join: %s", name, noLonger)
+		p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s does not join: %s", name, whyGivenUp(p.Nodes[name]))
 	}
 	if len(out) == len(s.Wave()) {
-		p.closeStep(s, true, v1alpha1.StepWithdrawn, plural(len(out), "node")+" ("+list(out, 3)+"): "+noLonger)
+		p.closeStep(s, true, v1alpha1.StepWithdrawn, plural(len(out), "node")+" ("+list(out, 3)+"): "+why)
 		return act("the join of %s is given up", list(out, 3))
 	}
-	p.putLedger(true, noLonger, func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, out...) })
+	p.putLedger(true, why, func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, out...) })
 	return act("goes on without %s", list(out, 3))
 }
 
 // takeBack takes the ticket of a node back that has not joined, and says whether nobody can go by it any more.
 func (p *pass) takeBack(s *facts.OpenStep, name string) (bool, result) {
 	n := p.Nodes[name]
+	why := whyGivenUp(n)
 	switch {
 	case recordOf(n) == nil && (n == nil || n.Pod == nil):
 		return true, done() // its ticket was in the record
@@ -83,19 +93,19 @@ func (p *pass) takeBack(s *facts.OpenStep, name string) (bool, result) {
 		// Another operator may be about to write the ticket: after this it cannot.
 		record := render.ForApply(p.owner(), n.Record)
 		record.Spec.Join = p.ticket(s, name)
-		record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: noLonger, PodGone: podGone(n)}
-		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: noLonger})
+		record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why, PodGone: podGone(n)}
+		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
 	case withdrawn(n, s):
 		return true, done()
-	case p.withdrawTicket(n, noLonger):
+	case p.withdrawTicket(n, why):
 	case n.Pod != nil && n.Pod.DeletionTimestamp == nil && neverAnswers(n):
 		w := deletePod(n.Pod, "its agent cannot acknowledge that its ticket is withdrawn, since its Cassandra container does not start")
 		w.Live = true
 		p.write(w)
 	default:
-		return false, wait("waiting for node %s to acknowledge that its ticket is withdrawn: %s", name, noLonger)
+		return false, wait("waiting for node %s to acknowledge that its ticket is withdrawn: %s", name, why)
 	}
-	return false, act("withdrawing the ticket of %s: %s", name, noLonger)
+	return false, act("withdrawing the ticket of %s: %s", name, why)
 }
 
 // neverAnswers says that the agent of a node acknowledges nothing as things are: it waits for the Cassandra container, which does not start, or is not there.

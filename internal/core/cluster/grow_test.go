@@ -176,6 +176,28 @@ func TestADatacenterIsGivenUp(t *testing.T) {
 	}
 }
 
+// A node of a new datacenter that does not come in time is left out for that, and not because the spec had lost it.
+func TestALatecomerOfADatacenterIsLeftOutForWhatItDid(t *testing.T) {
+	const late = "orders-dc2-r2-0"
+	w := formed(t)
+	w.late[late] = true
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+	w.settle()
+	w.now = w.now.Add(latecomerPatience)
+	said := ""
+	for range 60 {
+		for _, write := range w.pass().Writes {
+			said += write.Why + "\n"
+		}
+	}
+	if !strings.Contains(said, "did not join in time") || strings.Contains(said, noLonger) {
+		t.Errorf("it says:\n%s", said)
+	}
+	if l := w.snapshot.Ledger; !l.IsFormed("dc2") || l.Members[late] != "" && !slices.Contains(l.LeftBehind, late) {
+		t.Errorf("%s, left behind %v", ledgerInWords(l), l.LeftBehind)
+	}
+}
+
 // An agent acknowledges nothing before the Cassandra container runs. Where that does not come the pod goes, and with it the ticket.
 func TestAJoinIsGivenUpWhoseContainerNeverStarts(t *testing.T) {
 	for name, c := range map[string]struct {
