@@ -21,9 +21,8 @@ import (
 // TestDiskLost: a machine comes back without its disk. The node says that it lost its data and does not start as if it were new; the others serve.
 func TestDiskLost(t *testing.T) {
 	onlyInFull(t)
-	ring := onMachines(t, "e2e-disk")
-	victim := ring.NodeNames(t.Context())[1]
-	machine := podOf(t, ring, victim).Spec.NodeName
+	ring, pod := onMachines(t, "e2e-disk")
+	victim, machine := pod.Name, pod.Spec.NodeName
 	ring.Invariants.ExpectRestart(victim)
 	client, err := ring.Begin(t.Context())
 	if err != nil {

@@ -32,8 +32,8 @@ func onlyHere(t *testing.T, s *scene.Scene) {
 	}
 }
 
-// onMachines is a ring of three racks, each on a machine of its own, for tests that leave it other than they found it.
-func onMachines(t *testing.T, namespace string) *scene.Ring {
+// onMachines is a ring of three racks, each on a machine of its own, for tests that leave it other than they found it, and the pod whose machine is to suffer.
+func onMachines(t *testing.T, namespace string) (*scene.Ring, *corev1.Pod) {
 	t.Helper()
 	s := open(t, namespace)
 	onlyHere(t, s)
@@ -43,7 +43,7 @@ func onMachines(t *testing.T, namespace string) *scene.Ring {
 		return err
 	})
 	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
-	return ring
+	return ring, podOf(t, ring, ring.NodeNames(t.Context())[1])
 }
 
 // podOf is the pod of a node.
@@ -87,11 +87,8 @@ func TestChildrenRestored(t *testing.T) {
 // TestMachineLost: a machine is lost with a node on it. Nobody takes the node's pod or disk away, and it serves again when the machine is back.
 func TestMachineLost(t *testing.T) {
 	onlyInFull(t)
-	ring := onMachines(t, "e2e-machine")
-	before := identities(t, ring)
-	victim := ring.NodeNames(t.Context())[1]
-	pod := podOf(t, ring, victim)
-	machine := pod.Spec.NodeName
+	ring, pod := onMachines(t, "e2e-machine")
+	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
 	ring.Invariants.ExpectRestart(victim)
 	while(t, ring, gapsAreShort, "a machine is lost, and comes back after a minute", func() error {
 		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {
@@ -112,10 +109,8 @@ func TestMachineLost(t *testing.T) {
 // serves on, and stops in order when the machine hears of it.
 func TestPartitionedMachine(t *testing.T) {
 	onlyInFull(t)
-	ring := onMachines(t, "e2e-partition")
-	before := identities(t, ring)
-	victim := ring.NodeNames(t.Context())[1]
-	pod := podOf(t, ring, victim)
+	ring, pod := onMachines(t, "e2e-partition")
+	before, victim := identities(t, ring), pod.Name
 	ring.Invariants.ExpectDeletion(pod)
 	while(t, ring, gapsAreShort, "a machine is cut off for two minutes, and its pod deleted meanwhile", func() error {
 		if err := ring.CutOff(t.Context(), pod.Spec.NodeName); err != nil {
@@ -148,11 +143,8 @@ func TestPartitionedMachine(t *testing.T) {
 // which waits for the disk; when the machine is back the node serves with it.
 func TestStuckPodOfALostMachine(t *testing.T) {
 	onlyInFull(t)
-	ring := onMachines(t, "e2e-stuck")
-	before := identities(t, ring)
-	victim := ring.NodeNames(t.Context())[1]
-	pod := podOf(t, ring, victim)
-	machine := pod.Spec.NodeName
+	ring, pod := onMachines(t, "e2e-stuck")
+	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
 	ring.Invariants.ExpectDeletion(pod)
 	while(t, ring, gapsAreShort, "a machine is lost, its pod told to stop, the machine said to be gone, and back", func() error {
 		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {

@@ -295,3 +295,36 @@ func TestTheHostIDOfANode(t *testing.T) {
 		}
 	}
 }
+
+// A node that waits for what its peers say asks them again and again. It says why it waits once, not with every question.
+func TestWhatHoldsANodeBackHoldsWhileItsPeersAreAskedAgain(t *testing.T) {
+	held := newcomer()
+	answered(&held, "") // no seed answers
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		action ActionKind
+	}{
+		"just asked":           {nil, ""},
+		"asked a while ago":    {func(f *Facts) { f.Peers.AskedAt = at(-peersAgain) }, AskPeers},
+		"they are being asked": {func(f *Facts) { f.Peers.AskedAt, f.Doing = at(-peersAgain), &Doing{Action: Action{Kind: AskPeers}} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := held
+			if c.change != nil {
+				c.change(&f)
+			}
+			d := Next(f, epoch)
+			if b := d.Status.Blocked; b == nil || b.Guard != "a_seed_answers_as_a_member" || d.Status.Phase != v1alpha1.PhaseWaiting {
+				t.Errorf("phase %s, blocked %+v", d.Status.Phase, b)
+			}
+			if got := next(f); got != c.action {
+				t.Errorf("action %q, want %q", got, c.action)
+			}
+		})
+	}
+	f := held
+	f.Peers = Peers{}
+	if d := Next(f, epoch); next(f) != AskPeers || d.Status.Blocked != nil {
+		t.Errorf("before the first answer: action %+v, blocked %+v", d.Action, d.Status.Blocked)
+	}
+}

@@ -64,7 +64,7 @@ func (p *pass) unreadable() outcome {
 	held := blocked(v1alpha1.PhaseFailed, "disk_is_readable", p.finding.Message+"; nothing is started and nothing wiped")
 	again := p.Disk.SeenAt.Add(diskAgain)
 	switch {
-	case p.Disk.Problem == "" || p.Doing != nil:
+	case p.Disk.Problem == "":
 		return held
 	case p.now.Before(again):
 		return held.until(again)
@@ -176,12 +176,9 @@ func beInContact(p *pass) outcome {
 	if p.now.Sub(contact) <= cutOffLimit {
 		return done
 	}
-	if !p.peersAsked(p.hostID()) {
-		return act(p.ask(p.hostID(), "nobody was heard for long: does a peer answer?"))
-	}
-	return blocked(v1alpha1.PhaseWaiting, "in_contact_with_the_cluster",
+	return p.asking(p.hostID(), "nobody was heard for long: does a peer answer?", blocked(v1alpha1.PhaseWaiting, "in_contact_with_the_cluster",
 		fmt.Sprintf("neither the API server nor an agent of this cluster has answered since %s: this node may have been replaced, and waits for a word of either",
-			contact.UTC().Format(time.RFC3339))).until(p.Peers.AskedAt.Add(peersAgain))
+			contact.UTC().Format(time.RFC3339))).until(p.Peers.AskedAt.Add(peersAgain)))
 }
 
 // ownAddress asks the agents of the other nodes before each start: is this address free, and was this host id replaced?
@@ -196,9 +193,25 @@ func ownAddress(p *pass) outcome {
 		}
 		return p.firstSeeds(nil)
 	}
-	if !p.peersAsked(hostID) {
-		return act(p.ask(hostID, "before a start: is the address free, was the host id replaced, which seeds answer?"))
+	return p.asking(hostID, "before a start: is the address free, was the host id replaced, which seeds answer?", p.judgePeers(hostID))
+}
+
+// asking asks the peers unless they were asked just now. What they said before holds until they have answered: a node that waits says so once, not with every
+// question.
+func (p *pass) asking(hostID, why string, judged outcome) outcome {
+	switch {
+	case p.peersAsked(hostID):
+		return judged
+	case judged.verdict == Done || p.Peers.AskedAt.IsZero() || p.Peers.Address != p.Self.Address || p.Peers.HostID != hostID:
+		return act(p.ask(hostID, why))
 	}
+	ask := p.ask(hostID, why)
+	judged.action, judged.again = &ask, time.Time{}
+	return judged
+}
+
+// judgePeers says what the answers of the peers, whenever they came, mean for a start.
+func (p *pass) judgePeers(hostID string) outcome {
 	again := p.Peers.AskedAt.Add(peersAgain)
 	for _, peer := range p.Peers.Answers {
 		if hostID != "" && slices.Contains(peer.Replaced, hostID) {

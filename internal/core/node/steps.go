@@ -120,7 +120,8 @@ func (p *pass) answers() bool {
 	return !p.JVM.AnsweredAt.Before(p.JVM.AskedAt) || p.now.Sub(p.JVM.AnsweredAt) < answerTolerance
 }
 
-// finishAction waits for the action under way: one at a time.
+// finishAction waits for the action under way: one at a time. What holds a node back holds while that is looked at again: as long as no JVM runs the steps after
+// this one are asked during a question, too, and only what they would do has to wait.
 func finishAction(p *pass) outcome {
 	if p.Doing == nil {
 		return done
@@ -128,10 +129,27 @@ func finishAction(p *pass) outcome {
 	if p.Init.Stopping != nil {
 		p.hold = !p.Init.Stopping.Alone
 	}
-	if p.Doing.Action.Kind == InspectDisk && p.Disk.Problem != "" {
-		return p.unreadable()
+	if k := p.Doing.Action.Kind; (k == AskPeers || k == InspectDisk) && !p.running() {
+		return done
 	}
+	return p.underWay()
+}
+
+// underWay waits for an action.
+func (p *pass) underWay() outcome {
 	return wait("", fmt.Sprintf("%s is under way", p.Doing.Action.Kind))
+}
+
+// oneAtATime takes the action from an outcome while another is under way.
+func (p *pass) oneAtATime(o outcome) outcome {
+	switch {
+	case p.Doing == nil || o.action == nil:
+		return o
+	case o.verdict == Act:
+		return p.underWay()
+	}
+	o.action = nil
+	return o
 }
 
 // knowRecord waits for the node's record, and refuses one that is of another cluster.
