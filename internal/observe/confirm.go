@@ -18,8 +18,8 @@ import (
 // ErrChanged says that the world is no longer what a plan rests on.
 var ErrChanged = errors.New("the cluster has changed since it was looked at")
 
-// Confirm reads the cluster's object, records and pods from the API server itself, with a lost ledger the claims that had no volume, too, and asks every agent that a snapshot has an answer of again. It
-// returns ErrChanged if anything that a decision rests on is no longer as the snapshot has it.
+// Confirm reads the cluster's object, records and pods from the API server itself, with a lost ledger the claims that had no volume, too, and asks every agent
+// that a snapshot has an answer of again. It returns ErrChanged if anything that a decision rests on is no longer as the snapshot has it.
 func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
 	cluster := &v1alpha1.CassandraCluster{}
@@ -37,6 +37,9 @@ func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 			return fmt.Errorf("list %T: %w", l, err)
 		}
 	}
+	if err := r.addStrays(ctx, s, &records, &pods); err != nil {
+		return err
+	}
 	if err := sameRecords(s, records.Items); err != nil {
 		return err
 	}
@@ -49,6 +52,45 @@ func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 		}
 	}
 	return r.Agents.Confirm(ctx, s)
+}
+
+// addStrays adds the records and pods of the snapshot that have lost the label by which they are listed: what puts that right is confirmed, too.
+func (r *Reader) addStrays(ctx context.Context, s *facts.Snapshot, records *v1alpha1.CassandraNodeList, pods *metav1.PartialObjectMetadataList) error {
+	for _, n := range s.Nodes {
+		if n.Record != nil {
+			live := &v1alpha1.CassandraNode{}
+			if stray, err := r.stray(ctx, s, n.Record, live); err != nil {
+				return err
+			} else if stray {
+				records.Items = append(records.Items, *live)
+			}
+		}
+		if n.Pod != nil {
+			live := &metav1.PartialObjectMetadata{}
+			live.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+			if stray, err := r.stray(ctx, s, n.Pod, live); err != nil {
+				return err
+			} else if stray {
+				pods.Items = append(pods.Items, *live)
+			}
+		}
+	}
+	return nil
+}
+
+// stray says that an object of the snapshot could not be listed and is there, and reads it.
+func (r *Reader) stray(ctx context.Context, s *facts.Snapshot, seen, live client.Object) (bool, error) {
+	labelled := func(o client.Object) bool { return o.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID) }
+	if labelled(seen) {
+		return false, nil
+	}
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(seen), live); {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %T %s: %w", seen, seen.GetName(), err)
+	}
+	return !labelled(live), nil
 }
 
 // sameRecords compares identity and spec. The status of a record changes all the time, and what it says is not trusted for a decision of this kind.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 )
 
@@ -54,6 +55,49 @@ func TestAClaimThatHasGotAVolumeSinceIsAChange(t *testing.T) {
 		}
 		if err := c.since(t.Context(), live, seen); err != nil {
 			t.Fatal(err)
+		}
+		if err := r.Confirm(t.Context(), s); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
+			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
+		}
+	}
+}
+
+// The labels of a record or a pod may be gone when a plan is confirmed that puts them back.
+func TestWhatHasLostItsLabelsIsConfirmed(t *testing.T) {
+	for name, c := range map[string]struct {
+		strip, since func(*v1alpha1.CassandraNode, *corev1.Pod)
+		changed      bool
+	}{
+		"a record":                     {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil }, nil, false},
+		"a record that has them again": {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil }, func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = record("record-1").Labels }, false},
+		"a record that is another":     {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil }, func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.UID = "record-2" }, true},
+		"a pod":                        {func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.Labels = nil }, nil, false},
+		"a pod that is another":        {func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.Labels = nil }, func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.UID = "pod-2" }, true},
+	} {
+		n := record("record-1")
+		p := podOf(n)
+		c.strip(n, p)
+		r := reader(t, n, p, claim())
+		s, err := r.Cluster(t.Context(), orders, &consistency.Store{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Nodes[first].Record == nil || s.Nodes[first].Pod == nil {
+			t.Fatalf("%s: not found: %+v", name, s.Nodes[first])
+		}
+		if c.since != nil {
+			live := r.Live.(client.Client)
+			for _, o := range []client.Object{n, p} {
+				if err := live.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.since(n, p)
+			for _, o := range []client.Object{n, p} {
+				if err := live.Update(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		if err := r.Confirm(t.Context(), s); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)

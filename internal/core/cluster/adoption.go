@@ -24,7 +24,7 @@ func adoption(p *pass) result {
 		return wait("the nodes are being prepared")
 	}
 	names := wantedNames(p.wanted)
-	if refusals := guard.Check(p.Snapshot, names, guard.Adoption...); len(refusals) > 0 {
+	if refusals := guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: names}, guard.Adoption...); len(refusals) > 0 {
 		return p.refused("AdoptRing", refusals)
 	}
 	tickets := map[string]facts.Ticket{}

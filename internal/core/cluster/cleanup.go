@@ -33,7 +33,7 @@ func cleanup(p *pass) result {
 		p.block(string(facts.StepCleanup), "the_node_is_up", due, "node %s holds data that it no longer owns, and is not up", list(due, 3))
 		return wait("no node that is to be cleaned up is up")
 	}
-	if refusals := guard.Check(p.Snapshot, p.upAmong(p.members()), guard.Cleanup...); len(refusals) > 0 {
+	if refusals := guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: p.upAmong(p.members())}, guard.Cleanup...); len(refusals) > 0 {
 		return p.refused(string(facts.StepCleanup), refusals)
 	}
 	if p.preparing() {

@@ -50,7 +50,7 @@ func (p *pass) nextDatacenter() (*v1alpha1.Datacenter, []guard.Refusal) {
 	if dc == nil {
 		return nil, nil
 	}
-	refusals := slices.Concat(p.ringRefuses(), guard.Check(p.Snapshot, names, guard.NewDatacenter...))
+	refusals := slices.Concat(p.ringRefuses(), guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: names}, guard.NewDatacenter...))
 	if view := p.anyView(); view != nil {
 		refusals = append(refusals, p.judgeDatacenter(dc, keyspacesOf(view))...)
 	}
@@ -90,18 +90,11 @@ func (p *pass) source(dc *v1alpha1.Datacenter) *v1alpha1.Datacenter {
 }
 
 func (p *pass) judgeDatacenter(dc *v1alpha1.Datacenter, keyspaces []ring.Keyspace) []guard.Refusal {
-	out := slices.Concat(
-		guard.Named("clients_stay_in_their_datacenter", guard.ClientsStayLocal(dc)),
-		guard.Named("nothing_is_placed_there_yet", guard.NothingIsPlacedThere(render.DatacenterRingName(dc), keyspaces)),
-	)
-	if dc.Extend != nil && (len(dc.Extend.Keyspaces) > 0 || dc.Extend.From != "") {
-		from, fromName := p.source(dc), ""
-		if from != nil {
-			fromName = render.DatacenterRingName(from)
-		}
-		out = append(out, guard.Named("what_is_to_be_extended_exists", guard.ExtensionIsPossible(dc, dc.Extend.From, from != nil, fromName, keyspaces))...)
+	adding := guard.Adding{Datacenter: dc, RingName: render.DatacenterRingName(dc), Keyspaces: keyspaces}
+	if from := p.source(dc); from != nil {
+		adding.SourceRingName = render.DatacenterRingName(from)
 	}
-	return out
+	return guard.Check(adding, guard.AddedDatacenter...)
 }
 
 func (p *pass) openDatacenter(dc *v1alpha1.Datacenter, names []string, tickets map[string]facts.Ticket) {

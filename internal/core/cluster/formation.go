@@ -31,7 +31,7 @@ func formation(p *pass) result {
 		return wait("the nodes are being prepared")
 	}
 	names := wantedNames(p.wanted)
-	if refusals := guard.Check(p.Snapshot, names, guard.Formation...); len(refusals) > 0 {
+	if refusals := guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: names}, guard.Formation...); len(refusals) > 0 {
 		return p.refused("FormRing", refusals)
 	}
 	var formations []tokens.Formation

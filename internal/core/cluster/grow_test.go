@@ -390,6 +390,8 @@ func TestWhatKeepsADatacenterOut(t *testing.T) {
 		"a keyspace without datacenter": {map[string]string{"shop": "SimpleStrategy {replication_factor=1}"}, func(*v1alpha1.Datacenter) {}, "alter it to NetworkTopologyStrategy"},
 		"no such keyspace": {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []string{"x"} },
 			"there is no keyspace x"},
+		"nothing to copy": {map[string]string{"shop": "NetworkTopologyStrategy {dc9=1}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []string{"shop"} },
+			"keyspace shop has no replicas in datacenter dc1"},
 		"no such source": {nil, func(dc *v1alpha1.Datacenter) { dc.Extend.From = "dc9" }, `extend.from is "dc9"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func (p *pass) nextToJoin() *nextJoin {
 	}
 	p.joinNext = &nextJoin{}
 	for _, w := range p.newcomers() {
-		why := guard.Check(p.Snapshot, []string{w.Name}, guard.Newcomer...)
+		why := guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: []string{w.Name}}, guard.Newcomer...)
 		if len(why) == 0 && p.joinNext.node == nil {
 			p.joinNext.node = &w
 		}
@@ -128,7 +128,7 @@ func (p *pass) nextToJoin() *nextJoin {
 // ringRefuses is why nobody can join the ring now, whoever it is.
 func (p *pass) ringRefuses() []guard.Refusal {
 	if p.ringJudged == nil {
-		why := guard.Check(p.Snapshot, p.members(), guard.Join...)
+		why := guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: p.members()}, guard.Join...)
 		p.ringJudged = &why
 	}
 	return *p.ringJudged
@@ -200,9 +200,10 @@ func (p *pass) judgeJoin(w render.Wanted, view *facts.Ring, before *ring.Ring, j
 			sizes[other.Rack]++
 		}
 	}
-	balance := guard.RacksAreBalanced(w.Datacenter, sizes, int(p.describes(w.Datacenter).ReplicationFactor))
-	fit := guard.JoiningNodeFits(view, before, joiner, keyspacesOf(view), p.dataVolume(w))
-	return append(guard.Named("racks_are_balanced", balance), guard.Named("joining_node_fits", fit)...)
+	return guard.Check(guard.Joining{
+		Node: joiner, Datacenter: w.Datacenter, ReplicationFactor: int(p.describes(w.Datacenter).ReplicationFactor), Sizes: sizes,
+		View: view, Before: before, Keyspaces: keyspacesOf(view), Volume: p.dataVolume(w),
+	}, guard.Joiner...)
 }
 
 // dataVolume is how large the data volume of a node is, or will be.

@@ -10,16 +10,34 @@ import (
 )
 
 // NewDatacenter are the guards on the nodes of a datacenter that is to be added: all of them get their tickets at once, as when a ring forms.
-var NewDatacenter = []Guard{
+var NewDatacenter = []Guard[Nodes]{
 	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
 	{"every_initial_disk_is_empty", everyDiskIsEmpty},
 	{"no_initial_node_ever_served_clients", noneServedClients},
 	{"no_jvm_runs_before_the_ticket", noJVMRuns},
 }
 
-// ClientsStayLocal refuses a new datacenter as long as nobody has said that clients use consistency levels that stay in their own datacenter: its nodes count as
+// Adding is a datacenter that is to be added to a ring that has data.
+type Adding struct {
+	Datacenter *v1alpha1.Datacenter
+	// RingName and SourceRingName are the names in Cassandra of the datacenter and of the one that it is to be rebuilt from; that is empty if there is none.
+	RingName       string
+	SourceRingName string
+	// Keyspaces that the ring has.
+	Keyspaces []ring.Keyspace
+}
+
+// AddedDatacenter are the guards on a datacenter as it is described.
+var AddedDatacenter = []Guard[Adding]{
+	{"clients_stay_in_their_datacenter", clientsStayLocal},
+	{"nothing_is_placed_there_yet", nothingIsPlacedThere},
+	{"what_is_to_be_extended_exists", extensionIsPossible},
+}
+
+// clientsStayLocal refuses a new datacenter as long as nobody has said that clients use consistency levels that stay in their own datacenter: its nodes count as
 // replicas as soon as a keyspace is extended to it, and hold nothing until they are rebuilt.
-func ClientsStayLocal(dc *v1alpha1.Datacenter) []Finding {
+func clientsStayLocal(of Adding) []Finding {
+	dc := of.Datacenter
 	if dc.Extend != nil && dc.Extend.LocalConsistencyOnly {
 		return nil
 	}
@@ -28,13 +46,13 @@ func ClientsStayLocal(dc *v1alpha1.Datacenter) []Finding {
 			"and set datacenters[%s].extend.localConsistencyOnly to true", dc.Name, dc.Name)}}
 }
 
-// NothingIsPlacedThere refuses a keyspace that already places replicas in the datacenter: it would be read there, or written, before it is rebuilt.
-func NothingIsPlacedThere(ringName string, keyspaces []ring.Keyspace) []Finding {
+// nothingIsPlacedThere refuses a keyspace that already places replicas in the datacenter: it would be read there, or written, before it is rebuilt.
+func nothingIsPlacedThere(of Adding) []Finding {
 	var named, anywhere []string
-	for _, k := range keyspaces {
+	for _, k := range of.Keyspaces {
 		switch k.Replication.Strategy() {
 		case ring.NetworkTopologyStrategy:
-			if k.Replication.Factor(ringName) > 0 {
+			if k.Replication.Factor(of.RingName) > 0 {
 				named = append(named, k.Name)
 			}
 		case ring.SimpleStrategy, ring.EverywhereStrategy:
@@ -45,7 +63,7 @@ func NothingIsPlacedThere(ringName string, keyspaces []ring.Keyspace) []Finding 
 	var out []Finding
 	if len(named) > 0 {
 		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
-			"keyspace %s already has replicas in datacenter %s, which has no nodes yet: take it out of the replication, and name the keyspace in extend.keyspaces", strings.Join(named, ", "), ringName)})
+			"keyspace %s already has replicas in datacenter %s, which has no nodes yet: take it out of the replication, and name the keyspace in extend.keyspaces", strings.Join(named, ", "), of.RingName)})
 	}
 	if len(anywhere) > 0 {
 		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
@@ -54,18 +72,22 @@ func NothingIsPlacedThere(ringName string, keyspaces []ring.Keyspace) []Finding 
 	return out
 }
 
-// ExtensionIsPossible wants the keyspaces that are to come to a new datacenter to exist, and the datacenter that they come from to have all of each.
-func ExtensionIsPossible(dc *v1alpha1.Datacenter, from string, formed bool, fromRing string, keyspaces []ring.Keyspace) []Finding {
-	if !formed {
-		return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.from is %q: want the name of a datacenter of the ring", dc.Name, from)}}
+// extensionIsPossible wants the keyspaces that are to come to a new datacenter to exist, and the datacenter that they come from to have all of each.
+func extensionIsPossible(of Adding) []Finding {
+	dc := of.Datacenter
+	if dc.Extend == nil || len(dc.Extend.Keyspaces) == 0 && dc.Extend.From == "" {
+		return nil
+	}
+	if of.SourceRingName == "" {
+		return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.from is %q: want the name of a datacenter of the ring", dc.Name, dc.Extend.From)}}
 	}
 	var unknown, absent []string
 	for _, name := range dc.Extend.Keyspaces {
-		i := slices.IndexFunc(keyspaces, func(k ring.Keyspace) bool { return k.Name == name })
+		i := slices.IndexFunc(of.Keyspaces, func(k ring.Keyspace) bool { return k.Name == name })
 		switch {
 		case i < 0:
 			unknown = append(unknown, name)
-		case keyspaces[i].Replication.Factor(fromRing) == 0:
+		case of.Keyspaces[i].Replication.Factor(of.SourceRingName) == 0:
 			absent = append(absent, name)
 		}
 	}
@@ -75,7 +97,7 @@ func ExtensionIsPossible(dc *v1alpha1.Datacenter, from string, formed bool, from
 	}
 	if len(absent) > 0 {
 		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
-			"datacenters[%s].extend: keyspace %s has no replicas in datacenter %s, from which it is to be copied", dc.Name, strings.Join(absent, ", "), from)})
+			"datacenters[%s].extend: keyspace %s has no replicas in datacenter %s, from which it is to be copied", dc.Name, strings.Join(absent, ", "), of.SourceRingName)})
 	}
 	return out
 }

@@ -9,24 +9,24 @@ import (
 )
 
 // Formation are the guards before the first tickets of a cluster.
-var Formation = []Guard{
+var Formation = []Guard[Nodes]{
 	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
 	{"every_initial_disk_is_empty", everyDiskIsEmpty},
 	{"no_initial_node_ever_served_clients", noneServedClients},
 }
 
 // Adoption are the guards before the disks of an earlier cluster are taken over.
-var Adoption = []Guard{
+var Adoption = []Guard[Nodes]{
 	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
 	{"every_disk_is_of_the_adopted_cluster", everyDiskIsAdopted},
 	{"every_host_id_is_there_once", everyHostIDOnce},
 }
 
 // everyNodeAnswers: an agent that was not heard is an unknown disk, and an unknown disk may hold anything.
-func everyNodeAnswers(s *facts.Snapshot, nodes []string) []Finding {
+func everyNodeAnswers(of Nodes) []Finding {
 	var out []Finding
-	for _, name := range nodes {
-		n := s.Nodes[name]
+	for _, name := range of.Names {
+		n := of.Nodes[name]
 		if agent := n.CurrentAgent(); agent != nil && agent.Address != "" {
 			continue
 		}
@@ -35,15 +35,15 @@ func everyNodeAnswers(s *facts.Snapshot, nodes []string) []Finding {
 	return out
 }
 
-func everyDiskIsEmpty(s *facts.Snapshot, nodes []string) []Finding {
+func everyDiskIsEmpty(of Nodes) []Finding {
 	var out []Finding
-	for _, name := range nodes {
-		agent := s.Nodes[name].CurrentAgent()
+	for _, name := range of.Names {
+		agent := of.Nodes[name].CurrentAgent()
 		if agent == nil || agent.Disk == v1alpha1.DiskEmpty {
 			continue
 		}
 		advice := "delete its claim, or adopt the cluster it is of"
-		if o := agent.Owner; o != nil && o.ClusterUID == s.Cluster.UID {
+		if o := agent.Owner; o != nil && o.ClusterUID == of.Cluster.UID {
 			// Ledger and records were lost together. What the disk holds is this cluster's data.
 			advice = "it is a disk of this very cluster, so keep its claim; restore the ledger and the records of the nodes from a backup"
 		}
@@ -62,10 +62,10 @@ func diskInWords(agent *facts.Agent) string {
 }
 
 // noneServedClients: a node that let clients in may have taken writes that only it has.
-func noneServedClients(s *facts.Snapshot, nodes []string) []Finding {
+func noneServedClients(of Nodes) []Finding {
 	var out []Finding
-	for _, name := range nodes {
-		if agent := s.Nodes[name].CurrentAgent(); agent != nil && agent.TrafficOpened {
+	for _, name := range of.Names {
+		if agent := of.Nodes[name].CurrentAgent(); agent != nil && agent.TrafficOpened {
 			out = append(out, Finding{Nodes: []string{name}, Reason: v1alpha1.ReasonForeignDisks,
 				Message: fmt.Sprintf("node %s was open to clients before: its data may be the only copy of writes", name)})
 		}
@@ -73,11 +73,11 @@ func noneServedClients(s *facts.Snapshot, nodes []string) []Finding {
 	return out
 }
 
-func everyDiskIsAdopted(s *facts.Snapshot, nodes []string) []Finding {
-	adopt, clusterName := s.Cluster.Spec.Volumes.Adopt, render.ClusterName(s.Cluster)
+func everyDiskIsAdopted(of Nodes) []Finding {
+	adopt, clusterName := of.Cluster.Spec.Volumes.Adopt, render.ClusterName(of.Cluster)
 	var out []Finding
-	for _, name := range nodes {
-		agent := s.Nodes[name].CurrentAgent()
+	for _, name := range of.Names {
+		agent := of.Nodes[name].CurrentAgent()
 		if agent == nil {
 			continue
 		}
@@ -85,7 +85,7 @@ func everyDiskIsAdopted(s *facts.Snapshot, nodes []string) []Finding {
 		switch {
 		case agent.Disk != v1alpha1.DiskMember || agent.HostID == "":
 			wrong = "it is " + diskInWords(agent)
-		case agent.Owner == nil || (agent.Owner.ClusterUID != adopt && agent.Owner.ClusterUID != s.Cluster.UID):
+		case agent.Owner == nil || (agent.Owner.ClusterUID != adopt && agent.Owner.ClusterUID != of.Cluster.UID):
 			wrong = "it is " + diskInWords(agent)
 		case agent.Owner.Node != name:
 			wrong = fmt.Sprintf("it is the disk of node %q", agent.Owner.Node)
@@ -100,19 +100,19 @@ func everyDiskIsAdopted(s *facts.Snapshot, nodes []string) []Finding {
 	return out
 }
 
-func everyHostIDOnce(s *facts.Snapshot, nodes []string) []Finding {
+func everyHostIDOnce(of Nodes) []Finding {
 	var out []Finding
-	of := map[string]string{}
-	for _, name := range nodes {
-		agent := s.Nodes[name].CurrentAgent()
+	found := map[string]string{}
+	for _, name := range of.Names {
+		agent := of.Nodes[name].CurrentAgent()
 		if agent == nil || agent.HostID == "" {
 			continue
 		}
-		if other, twice := of[agent.HostID]; twice {
+		if other, twice := found[agent.HostID]; twice {
 			out = append(out, Finding{Nodes: []string{other, name}, Reason: v1alpha1.ReasonAdoptionIncomplete,
 				Message: fmt.Sprintf("the disks of nodes %s and %s have the same host id %s: one is a copy of the other", other, name, agent.HostID)})
 		}
-		of[agent.HostID] = name
+		found[agent.HostID] = name
 	}
 	return out
 }

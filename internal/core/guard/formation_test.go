@@ -140,7 +140,7 @@ func TestFormationIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := trio()
 			c.change(s)
-			wantFindings(t, Check(s, []string{"a", "b", "c"}, Formation...), c.want...)
+			wantFindings(t, Check(Nodes{s, []string{"a", "b", "c"}}, Formation...), c.want...)
 		})
 	}
 }
@@ -192,7 +192,7 @@ func TestAdoptionIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := legacy()
 			c.change(s)
-			wantFindings(t, Check(s, []string{"a", "b", "c"}, Adoption...), c.want...)
+			wantFindings(t, Check(Nodes{s, []string{"a", "b", "c"}}, Adoption...), c.want...)
 		})
 	}
 }
@@ -250,7 +250,7 @@ func TestRefusalsComeInTheOrderOfTheGuards(t *testing.T) {
 	s.Nodes["a"].Agent.Disk, s.Nodes["c"].Agent = v1alpha1.DiskMember, nil
 	s.Nodes["b"].Agent.TrafficOpened = true
 	var got []string
-	for _, r := range Check(s, []string{"a", "b", "c"}, Formation...) {
+	for _, r := range Check(Nodes{s, []string{"a", "b", "c"}}, Formation...) {
 		got = append(got, r.Guard+" "+r.Nodes[0])
 	}
 	if want := []string{answers + " c", empty + " a", served + " b"}; !slices.Equal(got, want) {

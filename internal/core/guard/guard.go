@@ -4,12 +4,18 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// Guard is one predicate over what is known.
-type Guard struct {
+// Guard is one predicate over something that is about to be done.
+type Guard[T any] struct {
 	// Name is a sentence that is true when the guard passes.
 	Name string
-	// Check returns what is wrong with the given nodes; nothing if the sentence is true.
-	Check func(s *facts.Snapshot, nodes []string) []Finding
+	// Check returns what is wrong; nothing if the sentence is true.
+	Check func(about T) []Finding
+}
+
+// Nodes are some of those in a snapshot, by their names.
+type Nodes struct {
+	*facts.Snapshot
+	Names []string
 }
 
 // Finding is one thing that is wrong.
@@ -27,20 +33,13 @@ type Refusal struct {
 	Finding
 }
 
-// Named are findings of a predicate that needs more than a snapshot, as refusals of a guard of that name.
-func Named(name string, findings []Finding) []Refusal {
-	out := make([]Refusal, 0, len(findings))
-	for _, f := range findings {
-		out = append(out, Refusal{Guard: name, Finding: f})
-	}
-	return out
-}
-
-// Check asks all guards about the nodes and returns everything that is wrong, in the order of the guards.
-func Check(s *facts.Snapshot, nodes []string, guards ...Guard) []Refusal {
+// Check asks all guards about the same and returns everything that is wrong, in the order of the guards.
+func Check[T any](about T, guards ...Guard[T]) []Refusal {
 	var out []Refusal
 	for _, g := range guards {
-		out = append(out, Named(g.Name, g.Check(s, nodes))...)
+		for _, f := range g.Check(about) {
+			out = append(out, Refusal{Guard: g.Name, Finding: f})
+		}
 	}
 	return out
 }

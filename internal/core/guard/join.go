@@ -14,14 +14,14 @@ import (
 )
 
 // Newcomer are the guards that a node must pass before it is its turn to join a ring that serves clients.
-var Newcomer = []Guard{
+var Newcomer = []Guard[Nodes]{
 	{"the_joining_node_answers_from_its_present_pod", everyNodeAnswers},
 	{"the_joining_disk_is_empty", joiningDiskIsEmpty},
 	{"no_jvm_runs_before_the_ticket", noJVMRuns},
 }
 
 // Join are the guards on the ring that a node is to join: the given nodes are its members.
-var Join = []Guard{
+var Join = []Guard[Nodes]{
 	{"every_member_is_up", everyMemberIsUp},
 	{"no_other_topology_change", noTopologyChange},
 	{"every_view_is_the_same", everyViewIsTheSame},
@@ -31,16 +31,39 @@ var Join = []Guard{
 }
 
 // Cleanup are the guards on the ring before members drop what they no longer own: while a range is on its way to another node, the old owner is its source.
-var Cleanup = []Guard{
+var Cleanup = []Guard[Nodes]{
 	{"no_other_topology_change", noTopologyChange},
 	{"every_view_is_the_same", everyViewIsTheSame},
 }
 
+// Joining is a node that is to join next, with its tokens.
+type Joining struct {
+	Node ring.Node
+	// Datacenter that it joins, by its name in the spec.
+	Datacenter string
+	// ReplicationFactor that keyspaces use in the datacenter, and how many nodes each of its racks will have, by name.
+	ReplicationFactor int
+	Sizes             map[string]int
+	// View is the ring as a member sees it, and Before the same with its ranges, without the node.
+	View   *facts.Ring
+	Before *ring.Ring
+	// Keyspaces that count.
+	Keyspaces []ring.Keyspace
+	// Volume is the size of its data volume; nil if nobody knows it.
+	Volume *resource.Quantity
+}
+
+// Joiner are the guards on what the ring will be with the node.
+var Joiner = []Guard[Joining]{
+	{"racks_are_balanced", racksAreBalanced},
+	{"joining_node_fits", fits},
+}
+
 // joiningDiskIsEmpty: what is on a disk is somebody's. A join that was broken off leaves one that is neither empty nor a member's.
-func joiningDiskIsEmpty(s *facts.Snapshot, nodes []string) []Finding {
+func joiningDiskIsEmpty(of Nodes) []Finding {
 	var out []Finding
-	for _, name := range nodes {
-		agent := s.Nodes[name].CurrentAgent()
+	for _, name := range of.Names {
+		agent := of.Nodes[name].CurrentAgent()
 		if agent == nil || agent.Disk == v1alpha1.DiskEmpty && !agent.TrafficOpened {
 			continue
 		}
@@ -53,10 +76,10 @@ func joiningDiskIsEmpty(s *facts.Snapshot, nodes []string) []Finding {
 	return out
 }
 
-func noJVMRuns(s *facts.Snapshot, nodes []string) []Finding {
+func noJVMRuns(of Nodes) []Finding {
 	var out []Finding
-	for _, name := range nodes {
-		if agent := s.Nodes[name].CurrentAgent(); agent != nil && agent.Process != facts.ProcessAbsent {
+	for _, name := range of.Names {
+		if agent := of.Nodes[name].CurrentAgent(); agent != nil && agent.Process != facts.ProcessAbsent {
 			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not ready to join: its pod is starting, its JVM is %s", name, agent.Process)})
 		}
 	}
@@ -65,17 +88,17 @@ func noJVMRuns(s *facts.Snapshot, nodes []string) []Finding {
 
 // everyMemberIsUp: a node that joins streams each of its ranges from the replica that gives it up, and Cassandra refuses if that one is down
 // (cassandra.consistent.rangemovement). One that is down would also not learn of the newcomer.
-func everyMemberIsUp(s *facts.Snapshot, members []string) []Finding {
-	if len(members) == 0 {
+func everyMemberIsUp(of Nodes) []Finding {
+	if len(of.Names) == 0 {
 		return []Finding{{Message: "the ledger knows of no member of the ring that nodes are to join"}}
 	}
 	var out []Finding
-	for _, name := range members {
-		agent := s.Nodes[name].CurrentAgent()
+	for _, name := range of.Names {
+		agent := of.Nodes[name].CurrentAgent()
 		var why string
 		switch {
 		case agent == nil:
-			why = WhyNoAnswer(s.Nodes[name])
+			why = WhyNoAnswer(of.Nodes[name])
 		case agent.Ring == nil:
 			why = "its JVM does not answer"
 		case agent.Ring.Mode != facts.ModeNormal:
@@ -88,11 +111,11 @@ func everyMemberIsUp(s *facts.Snapshot, members []string) []Finding {
 	return out
 }
 
-// views are the rings that the members see, with the names of those that see them, in the order of the names.
-func views(s *facts.Snapshot, members []string) (names []string, rings []*facts.Ring) {
-	names, rings = make([]string, 0, len(members)), make([]*facts.Ring, 0, len(members))
-	for _, name := range inOrder(members) {
-		if agent := s.Nodes[name].CurrentAgent(); agent != nil && agent.Ring != nil && agent.Ring.Mode == facts.ModeNormal {
+// views are the rings that these members see, with the names of those that see them, in the order of the names.
+func (of Nodes) views() (names []string, rings []*facts.Ring) {
+	names, rings = make([]string, 0, len(of.Names)), make([]*facts.Ring, 0, len(of.Names))
+	for _, name := range inOrder(of.Names) {
+		if agent := of.Nodes[name].CurrentAgent(); agent != nil && agent.Ring != nil && agent.Ring.Mode == facts.ModeNormal {
 			names, rings = append(names, name), append(rings, agent.Ring)
 		}
 	}
@@ -107,8 +130,8 @@ func inOrder(names []string) []string {
 }
 
 // noTopologyChange: Cassandra's own guard against two changes at a time is a race, so that we wait until every member has seen the end of the last one.
-func noTopologyChange(s *facts.Snapshot, members []string) []Finding {
-	names, rings := views(s, members)
+func noTopologyChange(of Nodes) []Finding {
+	names, rings := of.views()
 	first := facts.SameViews(rings)
 	inFlight := make([][]facts.Endpoint, len(rings)) // of the first that sees it so
 	var out []Finding
@@ -136,8 +159,8 @@ func endpointsThat(r *facts.Ring, are func(facts.Endpoint) bool) []facts.Endpoin
 	return out
 }
 
-func everyViewIsTheSame(s *facts.Snapshot, members []string) []Finding {
-	names, rings := views(s, members)
+func everyViewIsTheSame(of Nodes) []Finding {
+	names, rings := of.views()
 	same := facts.SameViews(rings)
 	if !slices.ContainsFunc(same, func(first int) bool { return first > 0 }) {
 		return nil
@@ -174,12 +197,12 @@ func membersOf(r *facts.Ring) []ring.Member {
 }
 
 // everyHostIDIsKnown: a member that no record is of has a disk that nobody has seen. A newcomer must not take its place.
-func everyHostIDIsKnown(s *facts.Snapshot, members []string) []Finding {
+func everyHostIDIsKnown(of Nodes) []Finding {
 	known := map[string]bool{}
-	for _, id := range s.Ledger.Members {
+	for _, id := range of.Ledger.Members {
 		known[id] = true
 	}
-	_, rings := views(s, members)
+	_, rings := of.views()
 	var out []Finding
 	said := map[string]bool{}
 	for i, first := range facts.SameViews(rings) {
@@ -196,27 +219,27 @@ func everyHostIDIsKnown(s *facts.Snapshot, members []string) []Finding {
 	return out
 }
 
-func oneSchema(s *facts.Snapshot, members []string) []Finding {
-	return differ(s, members, "schema versions", func(r *facts.Ring) string { return r.SchemaVersion })
+func oneSchema(of Nodes) []Finding {
+	return of.differ("schema versions", func(r *facts.Ring) string { return r.SchemaVersion })
 }
 
 // oneRelease: nodes of different major or minor releases do not stream to each other.
-func oneRelease(s *facts.Snapshot, members []string) []Finding {
-	return differ(s, members, "releases of Cassandra", func(r *facts.Ring) string {
+func oneRelease(of Nodes) []Finding {
+	return of.differ("releases of Cassandra", func(r *facts.Ring) string {
 		parts := strings.SplitN(r.ReleaseVersion, ".", 3)
 		return strings.Join(parts[:min(len(parts), 2)], ".")
 	})
 }
 
 // differ finds that members do not all have the same.
-func differ(s *facts.Snapshot, members []string, what string, of func(*facts.Ring) string) []Finding {
-	names, rings := views(s, members)
+func (of Nodes) differ(what string, value func(*facts.Ring) string) []Finding {
+	names, rings := of.views()
 	first := map[string]string{}
 	var words []string
 	for i, r := range rings {
-		if value := of(r); first[value] == "" {
-			first[value] = names[i]
-			words = append(words, fmt.Sprintf("%s (node %s)", value, names[i]))
+		if v := value(r); first[v] == "" {
+			first[v] = names[i]
+			words = append(words, fmt.Sprintf("%s (node %s)", v, names[i]))
 		}
 	}
 	if len(first) < 2 {
@@ -228,30 +251,29 @@ func differ(s *facts.Snapshot, members []string, what string, of func(*facts.Rin
 // mostOfDisk is how much of its data volume a node may have to fill by joining: compaction needs the rest.
 const mostOfDisk = 0.7
 
-// JoiningNodeFits says whether what a node will hold fits on its data volume, as far as that follows from the loads that the members report and its part of
-// the ring, as it is before. keyspaces are those that count.
-func JoiningNodeFits(view *facts.Ring, before *ring.Ring, joiner ring.Node, keyspaces []ring.Keyspace, volume *resource.Quantity) []Finding {
-	if volume == nil || volume.IsZero() {
+// fits says whether what a node will hold fits on its data volume, as far as that follows from the loads that the members report and its part of the ring.
+func fits(of Joining) []Finding {
+	if of.Volume == nil || of.Volume.IsZero() {
 		return nil
 	}
-	after, err := before.With(joiner)
+	after, err := of.Before.With(of.Node)
 	if err != nil {
-		return []Finding{{Nodes: []string{joiner.ID}, Message: fmt.Sprintf("the ring with node %s cannot be judged: %s", joiner.ID, err)}}
+		return []Finding{{Nodes: []string{of.Node.ID}, Message: fmt.Sprintf("the ring with node %s cannot be judged: %s", of.Node.ID, err)}}
 	}
 	stored := int64(0)
-	for _, e := range view.Endpoints {
-		if e.Member() && e.Datacenter == joiner.Datacenter {
+	for _, e := range of.View.Endpoints {
+		if e.Member() && e.Datacenter == of.Node.Datacenter {
 			stored += e.Load
 		}
 	}
-	share := after.Loads(keyspaces)[joiner.ID].Share
-	expected, room := float64(stored)*share, mostOfDisk*float64(volume.Value())
+	share := after.Loads(of.Keyspaces)[of.Node.ID].Share
+	expected, room := float64(stored)*share, mostOfDisk*float64(of.Volume.Value())
 	if expected <= room {
 		return nil
 	}
-	return []Finding{{Nodes: []string{joiner.ID}, Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+	return []Finding{{Nodes: []string{of.Node.ID}, Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 		"node %s would hold about %s, which is more than %d %% of its data volume of %s: give it a larger volume, or add nodes to a rack that has some already",
-		joiner.ID, bytes(expected), int(100*mostOfDisk), volume.String())}}
+		of.Node.ID, bytes(expected), int(100*mostOfDisk), of.Volume.String())}}
 }
 
 func bytes(n float64) string {
@@ -265,25 +287,25 @@ func bytes(n float64) string {
 // mostRackLoad is how many times the average of its datacenter a node may hold: beyond that its rack is too small.
 const mostRackLoad = 2.0
 
-// RacksAreBalanced says whether a rack would have too few nodes once all that are wanted have joined. With no more racks than replicas every rack holds a
+// racksAreBalanced says whether a rack would have too few nodes once all that are wanted have joined. With no more racks than replicas every rack holds a
 // replica of everything, so that the nodes of a small rack hold more.
-func RacksAreBalanced(datacenter string, sizes map[string]int, replicationFactor int) []Finding {
+func racksAreBalanced(of Joining) []Finding {
 	total, racks := 0, 0
-	for _, n := range sizes {
+	for _, n := range of.Sizes {
 		if n > 0 {
 			total, racks = total+n, racks+1
 		}
 	}
-	if racks < 2 || racks > replicationFactor {
+	if racks < 2 || racks > of.ReplicationFactor {
 		return nil
 	}
 	average := float64(total) / float64(racks)
 	var out []Finding
-	for _, rack := range slices.Sorted(maps.Keys(sizes)) {
-		if n := sizes[rack]; n > 0 && average/float64(n) > mostRackLoad {
+	for _, rack := range slices.Sorted(maps.Keys(of.Sizes)) {
+		if n := of.Sizes[rack]; n > 0 && average/float64(n) > mostRackLoad {
 			out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 				"rack %s of datacenter %s would have %d of %d nodes in %d racks: with %d replicas each rack holds everything once, so each of its nodes would hold %.1f times the average; give the racks about the same number of nodes",
-				rack, datacenter, n, total, racks, replicationFactor, average/float64(n))})
+				rack, of.Datacenter, n, total, racks, of.ReplicationFactor, average/float64(n))})
 		}
 	}
 	return out

@@ -80,7 +80,7 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 					}
 				}
 				var got []string
-				for _, r := range Check(s, slices.Clone(names), Join...) {
+				for _, r := range Check(Nodes{s, slices.Clone(names)}, Join...) {
 					got = append(got, fmt.Sprintf("%s %v %s", r.Guard, r.Nodes, r.Message))
 				}
 				if text := strings.Join(got, "; "); text != c.want {

@@ -27,24 +27,32 @@ import (
 func judged(t *testing.T, allow ...string) map[string]int {
 	t.Helper()
 	refused := map[string]int{}
-	for _, list := range []*[]guard.Guard{&guard.Formation, &guard.Adoption} {
-		whole := *list
-		t.Cleanup(func() { *list = whole })
-		*list = slices.Clone(whole)
-		for i, g := range whole {
-			(*list)[i].Check = func(s *facts.Snapshot, nodes []string) []guard.Finding {
-				found := g.Check(s, nodes)
-				if len(found) > 0 {
-					refused[g.Name]++
-				}
-				if slices.Contains(allow, g.Name) {
-					return nil
-				}
-				return found
+	for _, list := range []*[]guard.Guard[guard.Nodes]{&guard.Formation, &guard.Adoption, &guard.Newcomer, &guard.Join, &guard.Cleanup, &guard.NewDatacenter} {
+		judge(t, list, refused, allow)
+	}
+	judge(t, &guard.Joiner, refused, allow)
+	judge(t, &guard.AddedDatacenter, refused, allow)
+	return refused
+}
+
+// judge is judged for the guards on one thing.
+func judge[T any](t *testing.T, list *[]guard.Guard[T], refused map[string]int, allow []string) {
+	t.Helper()
+	whole := *list
+	t.Cleanup(func() { *list = whole })
+	*list = slices.Clone(whole)
+	for i, g := range whole {
+		(*list)[i].Check = func(about T) []guard.Finding {
+			found := g.Check(about)
+			if len(found) > 0 {
+				refused[g.Name]++
 			}
+			if slices.Contains(allow, g.Name) {
+				return nil
+			}
+			return found
 		}
 	}
-	return refused
 }
 
 // stalled says that the cluster waits for its user, for a reason.
@@ -78,27 +86,44 @@ func putBack(w *world.World) error {
 
 // dirty is the story of a provisioner that hands out a volume as an earlier cluster has left it.
 func dirty(until func(*world.World) bool) *trial.Scenario {
-	var left *pod.Content
+	var v leftover
 	return trial.Named("dirty-volume", "a cluster is created, and one of its volumes is the disk of an earlier cluster", true, deleteClaims,
-		trial.Act{Name: "delete", Do: func(w *world.World) error {
-			w.Network.Forget(world.Namespace + "." + clusterName)
-			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
-		}, Until: claimsLeft, Within: 20 * time.Minute},
-		trial.Act{Name: "keep a disk", Do: func(w *world.World) error {
-			claim := w.Server.Objects("PersistentVolumeClaim")[0].(*corev1.PersistentVolumeClaim)
-			c := pod.ContentOf(w.Kube.Volume(claim))
-			left = &pod.Content{Files: c.Files, Data: c.Data.Clone()}
-			return nil
-		}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
+		v.deletion(), v.kept(),
 		trial.Act{Name: "create again", Do: func(w *world.World) error {
-			w.Watch(func(e apiserver.Event) {
-				if e.Kind == "PersistentVolume" && e.Type == apiserver.Added && left != nil {
-					w.Kube.Volumes()[e.Key.Name].Content, left = left, nil
-				}
-			})
+			v.handOut(w)
 			return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
 		}, Until: until, Within: 30 * time.Minute},
 	)
+}
+
+// leftover is the disk of a cluster that was deleted.
+type leftover struct{ content *pod.Content }
+
+// deletion of the cluster that it is of, which keeps nothing.
+func (*leftover) deletion() trial.Act {
+	return trial.Act{Name: "delete", Do: func(w *world.World) error {
+		w.Network.Forget(world.Namespace + "." + clusterName)
+		return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+	}, Until: claimsLeft, Within: 20 * time.Minute}
+}
+
+func (v *leftover) kept() trial.Act {
+	return trial.Act{Name: "keep a disk", Do: func(w *world.World) error {
+		claim := w.Server.Objects("PersistentVolumeClaim")[0].(*corev1.PersistentVolumeClaim)
+		c := pod.ContentOf(w.Kube.Volume(claim))
+		v.content = &pod.Content{Files: c.Files, Data: c.Data.Clone()}
+		return nil
+	}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute}
+}
+
+// handOut has the next volume that is made be that disk.
+func (v *leftover) handOut(w *world.World) {
+	left := v.content
+	w.Watch(func(e apiserver.Event) {
+		if e.Kind == "PersistentVolume" && e.Type == apiserver.Added && left != nil {
+			w.Kube.Volumes()[e.Key.Name].Content, left = left, nil
+		}
+	})
 }
 
 func deleteClaims(c *v1alpha1.CassandraCluster) {

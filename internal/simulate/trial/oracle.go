@@ -47,6 +47,8 @@ type oracle struct {
 	served map[string]bool
 	// pods that follow those that have failed.
 	pace pace
+	// topology of the ring, where one grows.
+	topology topology
 }
 
 func newOracle(r *run) *oracle {
@@ -55,6 +57,7 @@ func newOracle(r *run) *oracle {
 		authorities: map[types.UID]string{}, served: map[string]bool{}, owners: map[string]types.UID{}, lastWrite: world.Began,
 	}
 	o.pace = pace{oracle: o, nodes: map[string]*failing{}}
+	o.topology = topology{oracle: o}
 	r.w.Watch(o.changed)
 	return o
 }
@@ -70,6 +73,9 @@ func (o *oracle) changed(e apiserver.Event) {
 	}
 	if operator.Cached(e.New) {
 		o.result.Changes[e.Kind] = append(o.result.Changes[e.Kind], o.w.Line.Now())
+	}
+	if o.Scenario.Grows {
+		o.topology.look()
 	}
 	name := e.Kind + "/" + uuids.ReplaceAllString(e.Key.Name, "<uid>")
 	switch e.Type {
@@ -216,6 +222,9 @@ func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if old.Step != nil && now.Step != nil && old.Step.ID != now.Step.ID && !overBefore(old.Step) {
 		o.violated("I8: step %s is opened while step %s is open", now.Step.ID, old.Step.ID)
 	}
+	if now.Step != nil && (old.Step == nil || old.Step.ID != now.Step.ID) {
+		o.topology.opened(now.Step, now.Members)
+	}
 	if old.Step == nil && now.Step != nil && now.Step.Kind == facts.StepFormRing && o.servedAny(now.ClusterUID) {
 		o.violated("I11: a ring is formed anew after clients were let in")
 	}
@@ -276,7 +285,7 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 		old = e.Old.(*v1alpha1.CassandraNode)
 	}
 	if byOperator && n.Spec.Join != nil && (old == nil || old.Spec.Join == nil) {
-		o.ticket(n)
+		o.ticket(n, old == nil)
 	}
 	// A node that has only begun to join, and has lost its disk, may begin again: no other has seen it in the ring, or its peers refuse.
 	if id := n.Status.HostID; id != "" && n.Status.Disk == v1alpha1.DiskMember {
@@ -294,8 +303,8 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 	}
 }
 
-// ticket: I8 and I11.
-func (o *oracle) ticket(n *v1alpha1.CassandraNode) {
+// ticket: I8 and I11. A record that is made again has the ticket that its node had.
+func (o *oracle) ticket(n *v1alpha1.CassandraNode, again bool) {
 	l := o.lastLedger // somebody else may have deleted it since
 	if l == nil {
 		o.violated("node %s gets a ticket without a ledger", n.Name)
@@ -309,8 +318,13 @@ func (o *oracle) ticket(n *v1alpha1.CassandraNode) {
 		o.violated("I11: node %s gets a New ticket after clients were let into its datacenter", n.Name)
 	}
 	if claim, ok := o.w.Server.Object("PersistentVolumeClaim", keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, n.Name))).(*corev1.PersistentVolumeClaim); ok {
-		if v := o.w.Kube.Volume(claim); v != nil && o.foreign(pod.ContentOf(v).Data, n.Spec.Cluster.UID) {
+		v := o.w.Kube.Volume(claim)
+		switch {
+		case v == nil:
+		case o.foreign(pod.ContentOf(v).Data, n.Spec.Cluster.UID):
 			o.violated("node %s gets a ticket for the disk of a member of another cluster", n.Name)
+		case !again && !pod.ContentOf(v).Data.Report().Empty():
+			o.violated("I8: node %s gets a ticket for a disk that is not empty", n.Name)
 		}
 	}
 }

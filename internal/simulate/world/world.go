@@ -194,6 +194,9 @@ func (w *World) Partition(machine string, all bool) {
 	}
 }
 
+// Isolated says that the pods of a machine reach nobody elsewhere, and nobody them.
+func (w *World) Isolated(machine string) bool { return w.isolated[machine] }
+
 // Heal ends a partition.
 func (w *World) Heal(machine string) {
 	w.Network.Heal(w.Pods.Addresses(machine)...)

@@ -1,0 +1,35 @@
+package cassandra
+
+import "slices"
+
+// Sight is what a node sees of its ring that matters to whoever is about to change it.
+type Sight struct {
+	// Name is the node's own, as others see it.
+	Name string
+	// Members are the host ids of those that own tokens.
+	Members []string
+	// Changing are the names of those that join, leave or take another's place, and Down those of the members that it cannot reach.
+	Changing, Down []string
+}
+
+// Sight of the ring as the node has it now, past its answers.
+func (p *Process) Sight() Sight {
+	s := Sight{Name: p.net.name(p.address)}
+	m := &p.metadata
+	for _, a := range sortedKeys(m.hosts) {
+		if !m.isMember(a) {
+			continue
+		}
+		s.Members = append(s.Members, m.hosts[a])
+		if a != p.address && !slices.ContainsFunc(p.gossip.entries, func(e *entry) bool { return e.address == a && e.listed == listedLive }) {
+			s.Down = append(s.Down, p.net.name(a))
+		}
+	}
+	changing := p.joiningNodes()
+	changing = append(changing, sortedKeys(m.leaving)...)
+	changing = append(changing, sortedKeys(m.replacing)...)
+	for _, a := range changing {
+		s.Changing = append(s.Changing, p.net.name(a))
+	}
+	return s
+}

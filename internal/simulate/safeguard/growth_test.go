@@ -1,0 +1,350 @@
+package safeguard
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/jolokia"
+	"helenus.io/helenus/internal/observe"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// growing begins a scenario with a ring of three to which clients write, where there are machines for six.
+func growing(name, about string, acts ...trial.Act) *trial.Scenario {
+	s := trial.Named(name, about, true, nil, acts...)
+	s.MachinesPerZone, s.Grows = 2, true
+	return s
+}
+
+// respec has the user change the spec.
+func respec(name string, until func(*world.World) bool, changes ...func(*v1alpha1.CassandraClusterSpec)) trial.Act {
+	return trial.Edit(name, func(c *v1alpha1.CassandraCluster) {
+		for _, change := range changes {
+			change(&c.Spec)
+		}
+	}, until, 20*time.Minute)
+}
+
+// nodeMore is a spec with a node more in each rack.
+func nodeMore(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack = 2 }
+
+func paused(is bool) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Paused = is }
+}
+
+func cleanup(is v1alpha1.Automation) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = is }
+}
+
+// datacenterMore is a spec with a second datacenter in the zones of the first.
+func datacenterMore(extend *v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		dc := s.Datacenters[0].DeepCopy()
+		dc.Name, dc.Extend = "dc2", extend
+		s.Datacenters = append(s.Datacenters, *dc)
+	}
+}
+
+// until a guard has spoken, or, where it is taken away, until the step begins that it is to hold back.
+func until(by string, step facts.StepKind) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := trial.Cluster(w)
+		return c != nil && (slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == by }) || c.Status.Step != nil && c.Status.Step.Name == string(step))
+	}
+}
+
+// prepared says that so many nodes have an empty disk and wait for their tickets.
+func prepared(nodes int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		n := 0
+		for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+			if o.(*v1alpha1.CassandraNode).Status.Disk == v1alpha1.DiskEmpty {
+				n++
+			}
+		}
+		return n == nodes
+	}
+}
+
+// waiting lets time pass.
+func waiting(d time.Duration) trial.Act {
+	return trial.Act{Name: "wait", Do: func(w *world.World) error { w.Line.RunFor(d); return nil }}
+}
+
+func sandbox(w *world.World, node string) *pod.Sandbox {
+	for _, s := range w.Pods.Sandboxes() {
+		if s.Name() == node {
+			return s
+		}
+	}
+	return nil
+}
+
+const last = clusterName + "-dc1-r3-0"
+
+// away is the story of a ring that is to grow while a member is away.
+func away() *trial.Scenario {
+	var machine string
+	return growing("grow-away", "a ring is to grow while a machine is away",
+		respec("make ready", prepared(3), nodeMore, paused(true)),
+		trial.Act{Name: "lose a machine", Do: func(w *world.World) error {
+			machine = sandbox(w, last).Machine()
+			w.Kube.Lose(machine)
+			return nil
+		}},
+		waiting(time.Minute),
+		respec("grow", until("every_member_is_up", facts.StepJoinNode), paused(false)),
+		trial.Act{Name: "return it", Do: func(w *world.World) error { w.Kube.Return(machine, true); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
+	)
+}
+
+// leaving has a person take a member out of the ring by hand.
+func leaving(node string) trial.Act {
+	return trial.Act{Name: "decommission by hand", Do: func(w *world.World) error {
+		client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: "simulated", Transport: sandbox(w, node).JVM()})
+		if err != nil {
+			return err
+		}
+		w.Line.Go("nodetool", func() {
+			_, _ = client.ExecBlocking(context.Background(), jolokia.Exec("org.apache.cassandra.db:type=StorageService", "decommission(boolean)", true))
+		}, nil)
+		return nil
+	}, Until: func(w *world.World) bool { return sandbox(w, node).JVM().Mode() == "LEAVING" }, Within: time.Minute}
+}
+
+// stays has the JVM of a member that leaves killed: it comes back as the member that it was.
+func stays(node string) trial.Act {
+	return trial.Act{Name: "kill its JVM", Do: func(w *world.World) error { sandbox(w, node).JVM().Kill(); return nil }, Until: trial.Serves, Within: 2 * time.Hour}
+}
+
+// beside is the story of a ring that is to grow while a person takes a member out of it.
+func beside() *trial.Scenario {
+	return growing("grow-beside", "a ring is to grow while a member is being decommissioned by hand",
+		respec("make ready", prepared(3), nodeMore, paused(true)),
+		leaving(last), waiting(6*time.Second),
+		respec("grow", until("no_other_topology_change", facts.StepJoinNode), paused(false)),
+		stays(last),
+	)
+}
+
+// cleanUpBeside is the story of a ring that is to be cleaned up while a person takes a member out of it.
+func cleanUpBeside() *trial.Scenario {
+	return growing("clean-up-beside", "a ring that has grown is to be cleaned up while a member is being decommissioned by hand",
+		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
+		leaving(last), waiting(6*time.Second),
+		respec("clean up", until("no_other_topology_change", facts.StepCleanup), cleanup(v1alpha1.AutomationAutomatic)),
+		stays(last),
+	)
+}
+
+// cleanUpApart is the story of a ring that is to be cleaned up while one member cannot talk to the others.
+func cleanUpApart() *trial.Scenario {
+	return growing("clean-up-apart", "a ring that has grown is to be cleaned up while the others do not see a member",
+		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
+		trial.Act{Name: "isolate", Do: func(w *world.World) error { w.Network.Isolate(sandbox(w, last).Address()); return nil }},
+		waiting(time.Minute),
+		respec("clean up", until("every_view_is_the_same", facts.StepCleanup), cleanup(v1alpha1.AutomationAutomatic)),
+		waiting(10*time.Second),
+		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Network.Heal(sandbox(w, last).Address()); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
+	)
+}
+
+// apart is the story of a ring that is to grow while one member cannot talk to the others, and of what happens meanwhile.
+func apart(by string, meanwhile func(w *world.World) error) *trial.Scenario {
+	return growing("grow-apart", "a ring is to grow while the others do not see a member",
+		respec("make ready", prepared(3), nodeMore, paused(true)),
+		trial.Act{Name: "isolate", Do: func(w *world.World) error { w.Network.Isolate(sandbox(w, last).Address()); return nil }},
+		waiting(time.Minute),
+		trial.Act{Name: "meanwhile", Do: meanwhile},
+		waiting(time.Minute),
+		respec("grow", until(by, facts.StepJoinNode), paused(false)),
+		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Network.Heal(sandbox(w, last).Address()); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
+	)
+}
+
+// keyspace has a client make a keyspace.
+func keyspace(name string, replicas map[string]int) func(*world.World) error {
+	return func(w *world.World) error {
+		session, err := sandbox(w, first).JVM().CQL(context.Background())
+		if err != nil {
+			return err
+		}
+		return session.CreateKeyspace(context.Background(), name, replicas)
+	}
+}
+
+// setBack is the story of a ledger that is put back to how it was before a node joined, in a ring that is to grow further.
+func setBack() *trial.Scenario {
+	var before map[string]string
+	return growing("grow-set-back", "the ledger of a ring that has grown is put back to how it was before",
+		trial.Act{Name: "back up", Do: func(w *world.World) error {
+			before = w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy().Data
+			return nil
+		}},
+		respec("grow", trial.Serves, firstRackMore),
+		trial.Act{Name: "restore", Do: func(w *world.World) error {
+			m := w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy()
+			m.Data = before
+			return w.Person().Update(context.Background(), m)
+		}},
+		respec("grow further", until("every_host_id_of_the_ring_is_known", facts.StepJoinNode), nodeMore),
+	)
+}
+
+// firstRackMore is a spec with a node more in the first rack.
+func firstRackMore(s *v1alpha1.CassandraClusterSpec) {
+	s.Datacenters[0].Racks[0].Nodes = ptr.To(int32(2))
+}
+
+// dirtyGrowth is the story of a node that is to join on the disk of an earlier cluster.
+func dirtyGrowth(name string, acts ...trial.Act) *trial.Scenario {
+	var v leftover
+	s := trial.Named(name, "the volume of a node that is to join is the disk of an earlier cluster", true, deleteClaims, append([]trial.Act{
+		v.deletion(), v.kept(),
+		{
+			Name: "create again", Do: func(w *world.World) error {
+				return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+			},
+			Until: trial.Serves, Within: 30 * time.Minute,
+		},
+		{Name: "dirty", Do: func(w *world.World) error { v.handOut(w); return nil }},
+	}, acts...)...)
+	s.MachinesPerZone, s.Grows = 2, true
+	return s
+}
+
+// lostWhileJoining is the story of a node that joins while its record and the ledger are lost.
+func lostWhileJoining() *trial.Scenario {
+	node := types.NamespacedName{Namespace: world.Namespace, Name: clusterName + "-dc1-r1-1"}
+	return growing("grow-lost", "ledger and record are deleted while a node joins",
+		respec("grow", func(w *world.World) bool {
+			s := sandbox(w, node.Name)
+			return s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeJoining)
+		}, firstRackMore),
+		trial.Act{Name: "lose both", Do: func(w *world.World) error {
+			w.Operators()[0].Kill()
+			if err := w.Person().Delete(context.Background(), w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy()); err != nil {
+				return err
+			}
+			n := w.Server.Object(v1alpha1.CassandraNodeKind, node).(*v1alpha1.CassandraNode).DeepCopy()
+			n.Finalizers = nil
+			if err := w.Person().Update(context.Background(), n); err != nil {
+				return err
+			}
+			if err := w.Person().Delete(context.Background(), n); err != nil {
+				return err
+			}
+			w.StartOperator(world.Install)
+			return nil
+		}, Until: until("the_joining_disk_is_empty", facts.StepJoinNode), Within: 20 * time.Minute})
+}
+
+// line is an operator's to the node that is to join, and may be cut.
+type line struct {
+	observe.Asker
+	cut *bool
+}
+
+func (l line) Facts(ctx context.Context) (*facts.Agent, error) {
+	if *l.cut {
+		return nil, errors.New("no answer")
+	}
+	return l.Asker.Facts(ctx)
+}
+
+func (l line) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
+	if *l.cut {
+		return nil, errors.New("no answer")
+	}
+	return l.Asker.WaitFacts(ctx, digest, limit)
+}
+
+// A node that is not heard may have any disk.
+func TestWhoJoinsHasToAnswer(t *testing.T) {
+	const by = "the_joining_node_answers_from_its_present_pod"
+	cut := false
+	wrap := world.Wrap{Asker: func(_ *world.Operator, t observe.Target, a observe.Asker) observe.Asker {
+		if t.Node == clusterName+"-dc1-r1-1" {
+			return line{a, &cut}
+		}
+		return a
+	}}
+	s := dirtyGrowth("grow-unheard", trial.Act{Name: "cut the line", Do: func(*world.World) error { cut = true; return nil }}, respec("grow", until(by, facts.StepJoinNode), firstRackMore), waiting(time.Minute), trial.Act{
+		Name: "mend the line", Do: func(*world.World) error { cut = false; return nil }, Until: until("the_joining_disk_is_empty", facts.StepJoinNode), Within: 20 * time.Minute,
+	})
+	refused := judged(t)
+	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap})
+	if refused[by] == 0 {
+		t.Errorf("it has refused nothing: %v", refused)
+	}
+	judged(t, by)
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap}, foreignTicket)
+}
+
+const foreignTicket = "gets a ticket for the disk of a member of another cluster"
+
+// refused is the story of a spec that a guard does not let grow.
+func refused(name string, changes ...func(*v1alpha1.CassandraClusterSpec)) *trial.Scenario {
+	return growing(name, "a spec that asks for what cannot be is refused", waiting(2*time.Minute), respec("grow", stalled(v1alpha1.ReasonInvalidSpec), changes...))
+}
+
+// small is the story of a ring whose volumes are nearly full.
+func small() *trial.Scenario {
+	s := trial.Named("grow-small", "a ring whose volumes are nearly full is to grow", true, func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Node.Storage.Data.Size = ptr.To(resource.MustParse("1Mi"))
+	}, trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(10_000, nil) }}, waiting(2*time.Minute), respec("grow", stalled(v1alpha1.ReasonInvalidSpec), nodeMore))
+	s.MachinesPerZone, s.Grows = 2, true
+	return s
+}
+
+func TestGuardsOfGrowth(t *testing.T) {
+	const opened = "I2: JoinNode is opened"
+	nothing := func(*world.World) error { return nil }
+	local := &v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true}
+	for _, c := range []struct {
+		guard    string
+		scenario *trial.Scenario
+		// doubled are guards that refuse the same.
+		doubled []string
+		by      string
+	}{
+		{"the_joining_disk_is_empty", dirtyGrowth("grow-dirty", respec("grow", until("the_joining_disk_is_empty", facts.StepJoinNode), firstRackMore)), nil, foreignTicket},
+		{"every_initial_disk_is_empty", dirtyGrowth("datacenter-dirty", respec("grow", until("every_initial_disk_is_empty", facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{LocalConsistencyOnly: true}))), nil, foreignTicket},
+		{"no_jvm_runs_before_the_ticket", lostWhileJoining(), []string{"the_joining_disk_is_empty"}, "gets a ticket for a disk that is not empty"},
+		{"every_member_is_up", away(), []string{"every_view_is_the_same"}, opened},
+		{"no_other_topology_change", beside(), []string{"every_member_is_up"}, opened},
+		{"every_view_is_the_same", apart("every_view_is_the_same", nothing), nil, opened},
+		{"one_schema_version", apart("one_schema_version", keyspace("other", map[string]int{"dc1": 3})), []string{"every_view_is_the_same"}, opened},
+		{"every_host_id_of_the_ring_is_known", setBack(), nil, opened},
+		{"no_other_topology_change", cleanUpBeside(), nil, "I2: Cleanup is opened"},
+		{"every_view_is_the_same", cleanUpApart(), nil, "I2: Cleanup is opened"},
+		{"racks_are_balanced", refused("grow-unbalanced", func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr.To(int32(9)) }), nil, "act grow is not over"},
+		{"joining_node_fits", small(), nil, "act grow is not over"},
+		{"clients_stay_in_their_datacenter", refused("grow-anywhere", datacenterMore(nil)), nil, "act grow is not over"},
+		{"what_is_to_be_extended_exists", refused("grow-nothing", datacenterMore(&v1alpha1.Extend{Keyspaces: []string{"missing"}, LocalConsistencyOnly: true})), nil, "act grow is not over"},
+		{"nothing_is_placed_there_yet", refused("grow-placed", datacenterMore(local)).With("grow-placed", "wait",
+			trial.Act{Name: "place", Do: keyspace("placed", map[string]int{"dc1": 1, "dc2": 1})}), nil, "act grow is not over"},
+	} {
+		t.Run(c.scenario.Name+"/"+c.guard, func(t *testing.T) {
+			refused := judged(t)
+			holds(t, trial.Trial{Scenario: c.scenario, Seed: 1})
+			if refused[c.guard] == 0 {
+				t.Errorf("it has refused nothing: %v", refused)
+			}
+			judged(t, append(c.doubled, c.guard)...)
+			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1}, c.by)
+		})
+	}
+}
