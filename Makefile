@@ -70,7 +70,7 @@ $(BIN)/images:
 
 ## Test
 .PHONY: test test-unit test-api compare test-cluster e2e e2e-full bench sweep sweep-full mutants lint verify
-test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
+test: lint verify test-unit sweep test-api test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
 test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector where threads run
@@ -104,10 +104,10 @@ e2e-full: local-tools ## All end-to-end tests, also those that take too long for
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
 # The share of a sweep that a test run does is another one for each commit, so that they all come round.
-SWEEP_PARTS := 300
+SWEEP_PARTS := 400
 SWEEP_PART  ?= $(shell echo $$((0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0) % $(SWEEP_PARTS) + 1)))
 
-sweep: ## Break Helenus in a simulated world: a share of all moments and faults, another for each commit (SWEEP_PART=7 is one of its 300)
+sweep: ## Break Helenus in a simulated world: a share of all moments and faults, another for each commit (SWEEP_PART=7 is one of its 400)
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
 
 # Views can be stale in more ways than all other faults together can strike, and the time is bounded.

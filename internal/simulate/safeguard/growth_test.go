@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -121,7 +120,7 @@ func leaving(node string) trial.Act {
 			_, _ = client.ExecBlocking(context.Background(), jolokia.Exec("org.apache.cassandra.db:type=StorageService", "decommission(boolean)", true))
 		}, nil)
 		return nil
-	}, Until: func(w *world.World) bool { return sandbox(w, node).JVM().Mode() == "LEAVING" }, Within: time.Minute}
+	}, Until: func(w *world.World) bool { return sandbox(w, node).JVM().Mode() == string(facts.ModeLeaving) }, Within: time.Minute}
 }
 
 // stays has the JVM of a member that leaves killed: it comes back as the member that it was.
@@ -205,7 +204,7 @@ func setBack() *trial.Scenario {
 
 // firstRackMore is a spec with a node more in the first rack.
 func firstRackMore(s *v1alpha1.CassandraClusterSpec) {
-	s.Datacenters[0].Racks[0].Nodes = ptr.To(int32(2))
+	s.Datacenters[0].Racks[0].Nodes = new(int32(2))
 }
 
 // dirtyGrowth is the story of a node that is to join on the disk of an earlier cluster.
@@ -303,7 +302,7 @@ func refused(name string, changes ...func(*v1alpha1.CassandraClusterSpec)) *tria
 // small is the story of a ring whose volumes are nearly full.
 func small() *trial.Scenario {
 	s := trial.Named("grow-small", "a ring whose volumes are nearly full is to grow", true, func(c *v1alpha1.CassandraCluster) {
-		c.Spec.Node.Storage.Data.Size = ptr.To(resource.MustParse("1Mi"))
+		c.Spec.Node.Storage.Data.Size = new(resource.MustParse("1Mi"))
 	}, trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(10_000, nil) }}, waiting(2*time.Minute), respec("grow", stalled(v1alpha1.ReasonInvalidSpec), nodeMore))
 	s.MachinesPerZone, s.Grows = 2, true
 	return s
@@ -330,7 +329,7 @@ func TestGuardsOfGrowth(t *testing.T) {
 		{"every_host_id_of_the_ring_is_known", setBack(), nil, opened},
 		{"no_other_topology_change", cleanUpBeside(), nil, "I2: Cleanup is opened"},
 		{"every_view_is_the_same", cleanUpApart(), nil, "I2: Cleanup is opened"},
-		{"racks_are_balanced", refused("grow-unbalanced", func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr.To(int32(9)) }), nil, "act grow is not over"},
+		{"racks_are_balanced", refused("grow-unbalanced", func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = new(int32(9)) }), nil, "act grow is not over"},
 		{"joining_node_fits", small(), nil, "act grow is not over"},
 		{"clients_stay_in_their_datacenter", refused("grow-anywhere", datacenterMore(nil)), nil, "act grow is not over"},
 		{"what_is_to_be_extended_exists", refused("grow-nothing", datacenterMore(&v1alpha1.Extend{Keyspaces: []string{"missing"}, LocalConsistencyOnly: true})), nil, "act grow is not over"},
