@@ -35,6 +35,8 @@ type Identity struct {
 	OfHostID *Sighting `json:"ofHostID,omitempty"`
 	// Ring says that the JVM of this node answered, and so that absent sightings mean something.
 	Ring bool `json:"ring"`
+	// JVM tells the one that answered from those before and after it.
+	JVM string `json:"jvm,omitempty"`
 }
 
 // Sighting is a member in the eyes of another.

@@ -144,7 +144,7 @@ func (a *Agent) Identity(address, hostID string) agentapi.Identity {
 	if f.Init.Process == nil || f.JVM.StartID != f.Init.Process.StartID || ring == nil || f.JVM.Problem != "" {
 		return id
 	}
-	id.Ring = true
+	id.Ring, id.JVM = true, fmt.Sprintf("%s/%d", f.Init.Incarnation, f.JVM.StartID)
 	if e, found := ring.ByAddress(address); found {
 		id.AtAddress = agentapi.SightingOf(e)
 	}

@@ -237,7 +237,9 @@ func (a *Agent) askPeers(action node.Action) effect {
 			if len(answers) > 0 {
 				heard = now
 			}
-			a.peers = node.Peers{AskedAt: now, Address: action.Address, HostID: action.HostID, Answers: answers, Silent: silent, HeardAt: heard}
+			a.peers = node.Peers{
+				AskedAt: now, Address: action.Address, HostID: action.HostID, StartID: action.StartID, Answers: answers, Silent: silent, HeardAt: heard,
+			}.After(a.peers)
 		}}
 	}
 }

@@ -74,7 +74,7 @@ func (p *Peers) ask(ctx context.Context, target, address, hostID string) (node.P
 func PeerOf(asked string, id *agentapi.Identity) node.Peer {
 	return node.Peer{
 		Asked: asked, Node: id.Node, Datacenter: id.Datacenter, PodUID: id.PodUID, HostID: id.HostID, Addresses: id.Addresses, Replaced: id.Replaced,
-		TrafficOpened: id.TrafficOpened, Ring: id.Ring, AtAddress: endpointOf(id.AtAddress), OfHostID: endpointOf(id.OfHostID),
+		TrafficOpened: id.TrafficOpened, Ring: id.Ring, JVM: id.JVM, AtAddress: endpointOf(id.AtAddress), OfHostID: endpointOf(id.OfHostID),
 	}
 }
 

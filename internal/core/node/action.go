@@ -76,6 +76,8 @@ type Action struct {
 	// Address and HostID that peers are asked about, Ask the addresses of those asked.
 	Address, HostID string
 	Ask             []string
+	// StartID of the JVM that joins meanwhile; 0 if none does.
+	StartID uint64
 	// Start is how the JVM is started.
 	Start *StartArguments
 	// Death is what NoteExit counts; nil for an end that was asked for.

@@ -143,6 +143,9 @@ type Peers struct {
 	Silent []string
 	// HeardAt is when any peer last answered anything.
 	HeardAt time.Time
+	// StartID of the JVM that joins meanwhile, 0 if none does, and what the JVMs of other nodes have known of it so far, by node.
+	StartID   uint64
+	Knowledge map[string]Knowledge
 }
 
 // Peer is the answer of one.
@@ -158,8 +161,9 @@ type Peer struct {
 	Addresses     []facts.AddressUse
 	Replaced      []string
 	TrafficOpened bool
-	// Ring says that its JVM answers, so that a missing sighting means something.
+	// Ring says that its JVM answers, so that a missing sighting means something. JVM tells it from those before and after it.
 	Ring bool
+	JVM  string
 	// AtAddress is the member its ring has at the address asked about, OfHostID the one with the host id.
 	AtAddress *facts.Endpoint
 	OfHostID  *facts.Endpoint

@@ -153,7 +153,7 @@ func watchJVM(p *pass) outcome {
 		return done
 	}
 	phase, message := p.phaseOfJVM()
-	return wait(phase, message)
+	return p.asksWhoKnows(wait(phase, message))
 }
 
 // phaseOfJVM is the phase of a JVM that runs and is not being stopped.

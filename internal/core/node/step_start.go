@@ -380,7 +380,11 @@ func (p *pass) peerAddresses() []string {
 }
 
 func (p *pass) ask(hostID, why string) Action {
-	return Action{Kind: AskPeers, Address: p.Self.Address, HostID: hostID, Ask: p.peerAddresses(), Why: why}
+	a := Action{Kind: AskPeers, Address: p.Self.Address, HostID: hostID, Ask: p.peerAddresses(), Why: why}
+	if p.streamsIn() {
+		a.StartID = p.Init.Process.StartID
+	}
+	return a
 }
 
 // peersAsked says that the last round of questions was about this and is fresh.

@@ -33,6 +33,7 @@ var steps = []step{
 	{"stop_withdrawn_join", stopWithdrawnJoin},
 	{"stop_corrected_join", stopCorrectedJoin},
 	{"stop_failed_join", stopFailedJoin},
+	{"be_known_while_joining", beKnown},
 	{"note_normal", noteNormal},
 	{"finish_restart", finishRestart},
 	{"begin_restart", beginRestart},
@@ -120,8 +121,8 @@ func (p *pass) answers() bool {
 	return !p.JVM.AnsweredAt.Before(p.JVM.AskedAt) || p.now.Sub(p.JVM.AnsweredAt) < answerTolerance
 }
 
-// finishAction waits for the action under way: one at a time. What holds a node back holds while that is looked at again: as long as no JVM runs the steps after
-// this one are asked during a question, too, and only what they would do has to wait.
+// finishAction waits for the action under way: one at a time. What holds a node back holds while that is looked at again: as long as no JVM runs, or one joins, the
+// steps after this one are asked during a question, too, and only what they would do has to wait.
 func finishAction(p *pass) outcome {
 	if p.Doing == nil {
 		return done
@@ -129,7 +130,7 @@ func finishAction(p *pass) outcome {
 	if p.Init.Stopping != nil {
 		p.hold = !p.Init.Stopping.Alone
 	}
-	if k := p.Doing.Action.Kind; (k == AskPeers || k == InspectDisk) && !p.running() {
+	if k := p.Doing.Action.Kind; (k == AskPeers || k == InspectDisk) && (!p.running() || p.streamsIn()) {
 		return done
 	}
 	return p.underWay()

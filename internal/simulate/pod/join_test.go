@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/pod"
 )
 
@@ -219,5 +220,68 @@ func TestAJoinOfAnOlderReleaseBeginsAnew(t *testing.T) {
 			g.await("a member", time.Hour, g.joined(nodeName(2)))
 			g.judge()
 		})
+	}
+}
+
+// A joiner that its peers forget while it stands still, or while nobody hears it, does not go on as if nothing had happened. One that has streamed everything
+// by then is not guarded (ADR 16).
+func TestAJoinIsForgotten(t *testing.T) {
+	kinds := kindsOf(t)
+	name := nodeName(1)
+	every := 4 * time.Second
+	if testing.Short() {
+		every = 12 * time.Second
+	}
+	began := map[string]int{} // anew
+	for what, do := range map[string]func(g *growth, s *pod.Sandbox, lasts time.Duration){
+		"frozen": func(g *growth, s *pod.Sandbox, lasts time.Duration) {
+			j := s.JVM()
+			j.Freeze(false)
+			g.after(lasts, j.Thaw)
+		},
+		"unheard": func(g *growth, s *pod.Sandbox, lasts time.Duration) {
+			g.w.Network.Isolate(s.Address())
+			g.after(lasts, func() { g.w.Network.Heal(s.Address()) })
+		},
+		"cut off": func(g *growth, s *pod.Sandbox, lasts time.Duration) {
+			g.w.Partition(s.Machine(), true)
+			g.after(lasts, func() { g.w.Heal(s.Machine()) })
+		},
+	} {
+		for _, release := range []string{"4.1.3", "4.1.10", "5.0.6"} {
+			for _, lasts := range []time.Duration{40 * time.Second, 80 * time.Second, 320 * time.Second} {
+				for age := 5 * time.Second; age < 48*time.Second; age += every {
+					t.Run(fmt.Sprintf("%s/%s/%s/%s", what, release, lasts, age), func(t *testing.T) {
+						g := newGrowthOf(t, kinds, 2, release)
+						var j *cassandra.Process
+						streamed := false
+						done := g.when(name, age, func() {
+							j = g.sandbox(name).JVM()
+							streamed = j.Mode() == string(facts.ModeNormal)
+							do(g, g.sandbox(name), lasts)
+							g.after(lasts-time.Second, func() { streamed = streamed || j.Mode() == string(facts.ModeNormal) })
+						})
+						g.add(1)
+						g.await("an agent that waits", 5*time.Minute, func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
+						g.invite(name, "grow/1", tokensOf(1)...)
+						g.await("a member", 2*time.Hour, g.joined(name))
+						g.w.Line.RunFor(lasts + 3*time.Minute)
+						if streamed {
+							return
+						}
+						g.judge()
+						if !*done {
+							t.Error("nothing has happened")
+						}
+						if r := g.record(name).Status.Restarts; r != nil && r.Count > 0 {
+							began[what+" "+release]++
+						}
+					})
+				}
+			}
+		}
+	}
+	if len(began) != 9 {
+		t.Errorf("joins that began anew: %v", began)
 	}
 }

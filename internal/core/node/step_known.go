@@ -1,0 +1,119 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// What is written while a node streams comes to it by its peers, which have to know of it all the while. They forget a joiner that they do not hear for some time
+// and then ignore it for 60 s (see step_bootstrap.go), and Cassandra goes on without a word when it is heard again: a JVM that stood still for 40 s, or a machine that
+// was cut off, would become a replica that lacks what was written meanwhile. So the agents of all members are asked while a node joins whether they see it.
+const (
+	// askWhoKnows is how often they are asked: often enough to end the join of a node of which they do not know within the ring delay of 30 s, before it streams.
+	askWhoKnows = 4 * time.Second
+	// knownWithin is how long it may take until a peer knows of it: some rounds of gossip, and the next look of its agent.
+	knownWithin = 20 * time.Second
+	// knownBetween is how long a peer's agent may say nothing while its JVM runs on: less than the 85 s in which that can have forgotten the joiner, ignored it, and
+	// seen it again.
+	knownBetween = time.Minute
+	// aloneFor is how long nobody may answer: less than the 30 s after which the first of them forget.
+	aloneFor = 25 * time.Second
+)
+
+// Knowledge is what one JVM of another node has known of a JVM that joins.
+type Knowledge struct {
+	// JVM that answered.
+	JVM string
+	// Since is when it was asked first, SeenAt when it last saw the joiner; zero if never.
+	Since, SeenAt time.Time
+	// Forgot says that it did not know of the joiner for some time, or may not have.
+	Forgot bool
+}
+
+// After adds to the answers of a round what is known by those before it.
+func (p Peers) After(before Peers) Peers {
+	p.Knowledge = map[string]Knowledge{}
+	if p.StartID == before.StartID {
+		maps.Copy(p.Knowledge, before.Knowledge)
+	}
+	for _, peer := range p.Answers {
+		if !peer.Ring {
+			continue
+		}
+		k := p.Knowledge[peer.Node]
+		if k.JVM != peer.JVM {
+			k = Knowledge{JVM: peer.JVM, Since: p.AskedAt}
+		}
+		e := peer.OfHostID
+		sees := e != nil && e.Address == p.Address && (e.InFlight() || e.Status == facts.StatusNormal)
+		if !k.SeenAt.IsZero() && (!sees || p.AskedAt.Sub(k.SeenAt) > knownBetween) {
+			k.Forgot = true
+		}
+		if sees {
+			k.SeenAt = p.AskedAt
+		}
+		p.Knowledge[peer.Node] = k
+	}
+	return p
+}
+
+// streamsIn says that the JVM which runs is on its way into a ring that serves, from which it streams.
+func (p *pass) streamsIn() bool {
+	m := p.Memory.Join
+	return m != nil && m.Mode == v1alpha1.JoinBootstrap && !m.over() && p.onItsWay()
+}
+
+// asksWhoKnows has the peers be asked from the moment on at which the JVM has announced itself.
+func (p *pass) asksWhoKnows(o outcome) outcome {
+	if !p.streamsIn() || p.JVM.StartID != p.Init.Process.StartID {
+		return o
+	}
+	self, found := p.JVM.self()
+	if !found || p.JVM.Ring.Mode != facts.ModeJoining || !self.InFlight() {
+		return o
+	}
+	due := p.Peers.AskedAt.Add(askWhoKnows)
+	if p.Peers.StartID == p.JVM.StartID && p.Peers.HostID == self.HostID && p.now.Before(due) {
+		return o.until(due)
+	}
+	ask := p.ask(self.HostID, "while it joins: do all members know of it?")
+	for _, e := range p.JVM.Ring.Endpoints {
+		if e.Member() && e.Address != p.Self.Address {
+			ask.Ask = append(ask.Ask, e.Address)
+		}
+	}
+	slices.Sort(ask.Ask)
+	ask.Ask = slices.Compact(ask.Ask)
+	o.action = &ask
+	return o
+}
+
+// beKnown ends a join of which a member does not know, or did not: it may lack what was written meanwhile. The next try streams everything again.
+func beKnown(p *pass) outcome {
+	if !p.streamsIn() || p.Peers.StartID != p.Init.Process.StartID {
+		return done
+	}
+	end := func(format string, args ...any) outcome {
+		return act(Action{Kind: Kill, Reason: v1alpha1.RestartStartFailed, Why: fmt.Sprintf(format, args...)})
+	}
+	var seen time.Time
+	for _, name := range slices.Sorted(maps.Keys(p.Peers.Knowledge)) {
+		k := p.Peers.Knowledge[name]
+		switch {
+		case k.Forgot:
+			return end("node %s had forgotten this node while it joined: what was written meanwhile may be missing", name)
+		case k.SeenAt.IsZero() && p.Peers.AskedAt.Sub(k.Since) >= knownWithin:
+			return end("node %s does not see this node join: what is written would not come here", name)
+		}
+		seen = later(seen, k.SeenAt)
+	}
+	if !seen.IsZero() && p.Peers.AskedAt.Sub(seen) >= aloneFor {
+		return end("no member has answered since %s, so none may know any more that this node joins: what is written meanwhile may be missing", seen.UTC().Format(time.RFC3339))
+	}
+	return done
+}
