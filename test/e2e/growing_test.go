@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +77,50 @@ func TestGrowingTheOldestLine(t *testing.T) {
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	wantHistory(t, ring, "JoinNode", "Cleanup")
+}
+
+// TestForgottenWhileJoining: the JVM of a node that joins stands still for so long that its peers forget it. When it can go on it does not: it would lack what was
+// written meanwhile. The join begins anew.
+func TestForgottenWhileJoining(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-forgotten", func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine })
+	before := identities(t, ring)
+	joiner := ring.Name + "-dc1-r1-1"
+	while(t, ring, servedThroughout, "a node joins, and stands still for 80 s, with "+oldestLine, func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }); err != nil {
+			return err
+		}
+		if err := untilNode(t, ring, joiner, "it is on its way into the ring", func(n *v1alpha1.CassandraNode) bool { return strings.Contains(n.Status.Message, "JOINING") }); err != nil {
+			return err
+		}
+		if err := ring.FreezeJVM(t.Context(), joiner); err != nil {
+			return err
+		}
+		rest(t, 80*time.Second)
+		if err := untilNode(t, ring, joiner, "its join is ended", func(n *v1alpha1.CassandraNode) bool {
+			return strings.Contains(n.Status.Message, "had forgotten this node")
+		}); err != nil {
+			return err
+		}
+		return grown(t, ring, 4)
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// untilNode waits until a node's record is so.
+func untilNode(t *testing.T, ring *scene.Ring, node, what string, is func(*v1alpha1.CassandraNode) bool) error {
+	t.Helper()
+	return ring.Until(t.Context(), growth, what, func(now follow.Sight) error {
+		for _, n := range now.Nodes(ring.Name) {
+			if n.Name == node && is(&n) {
+				return nil
+			} else if n.Name == node {
+				return fmt.Errorf("%s", follow.Phase(&n))
+			}
+		}
+		return fmt.Errorf("node %s has no record", node)
+	})
 }
 
 // sayPauses says how long it took from the end of each join to the begin of the next, in the whole seconds of the status.
