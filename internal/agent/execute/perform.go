@@ -239,7 +239,7 @@ func (a *Agent) askPeers(action node.Action) effect {
 			}
 			a.peers = node.Peers{
 				AskedAt: now, Address: action.Address, HostID: action.HostID, StartID: action.StartID, Answers: answers, Silent: silent, HeardAt: heard,
-			}.After(a.peers)
+			}.After(a.peers, a.jvm)
 		}}
 	}
 }

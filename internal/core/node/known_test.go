@@ -20,7 +20,8 @@ func announced() Facts {
 	return f
 }
 
-// round is what one JVM of node b, and of node c, answers after some time: "+" sees the joiner, "-" does not, " " is silent, "!" is another JVM that does not.
+// round is what one JVM of node b, and of node c, answers after some time: "+" sees the joiner, "-" does not, " " is silent, "^" is, and up in the eyes of the
+// joiner, "!" is another JVM that does not.
 type round struct {
 	after time.Duration
 	b, c  byte
@@ -29,10 +30,10 @@ type round struct {
 func (r round) peers(startID uint64) Peers {
 	p := Peers{AskedAt: at(r.after), Address: address, HostID: hostA, StartID: startID}
 	for name, says := range map[string]byte{"b": r.b, "c": r.c} {
-		a := peer("10.0.0.9", name, "host-"+name)
+		a := peer("10.0.0.9", name, map[string]string{"b": hostB, "c": hostC}[name])
 		a.JVM = "i1/3"
 		switch says {
-		case ' ':
+		case ' ', '^':
 			continue
 		case '+':
 			a.OfHostID = &facts.Endpoint{Address: address, HostID: hostA, Status: facts.StatusBootstrap}
@@ -73,13 +74,20 @@ func TestAJoinOfWhichMembersDoNotKnowIsEnded(t *testing.T) {
 		"one has started since, and is unsure": {[]round{{0, '+', '+'}, {4 * s, '+', '!'}, {24 * s, '+', '!'}}, "node c does not see this node join"},
 		"one was silent":                       {[]round{{0, '+', '+'}, {30 * s, '+', ' '}, {60 * s, '+', '+'}}, ""},
 		"one was silent for too long":          {[]round{{0, '+', '+'}, {30 * s, '+', ' '}, {60*s + 1, '+', '+'}}, "node c had forgotten this node"},
-		"all are silent":                       {[]round{{0, '+', '+'}, {25*s - 1, ' ', ' '}}, ""},
-		"all are silent for long":              {[]round{{0, '+', '+'}, {25 * s, ' ', ' '}}, "no member has answered since"},
+		"one was silent, and up":               {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {90 * s, '+', '+'}}, ""},
+		"one was silent, and up for a time":    {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {60 * s, '+', ' '}, {90*s + 1, '+', '+'}}, "node c had forgotten this node"},
+		"one was silent and up, and forgot":    {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {60 * s, '+', '-'}}, "node c had forgotten this node"},
+		"all are silent":                       {[]round{{0, '+', '+'}, {15*s - 1, ' ', ' '}}, ""},
+		"all are silent for long":              {[]round{{0, '+', '+'}, {15 * s, ' ', ' '}}, "no member was heard since"},
+		"all are silent, one is up":            {[]round{{0, '+', '+'}, {15 * s, '^', ' '}, {30*s - 1, ' ', ' '}}, ""},
+		"all are silent, one was up":           {[]round{{0, '+', '+'}, {15 * s, '^', ' '}, {30 * s, ' ', ' '}}, "no member was heard since"},
 		"all were always silent":               {[]round{{0, ' ', ' '}, {time.Hour, ' ', ' '}}, ""},
 	} {
 		f := announced()
 		for _, r := range c.rounds {
-			f.Peers = r.peers(f.Init.Process.StartID).After(f.Peers)
+			f.JVM.AnsweredAt = at(r.after)
+			f.JVM.Ring.Endpoints[1].Live, f.JVM.Ring.Endpoints[2].Live = r.b == '^', r.c == '^'
+			f.Peers = r.peers(f.Init.Process.StartID).After(f.Peers, f.JVM)
 		}
 		now := f.Peers.AskedAt.Add(s)
 		f.JVM.AskedAt, f.JVM.AnsweredAt = now, now
@@ -96,18 +104,41 @@ func TestAJoinOfWhichMembersDoNotKnowIsEnded(t *testing.T) {
 	}
 }
 
+// A view that is no longer heard of says nobody to be up.
+func TestAViewOfLongAgoIsNoContact(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*JVM)
+		ends   bool
+	}{
+		"it answers":            {func(*JVM) {}, false},
+		"it answered long ago":  {func(j *JVM) { j.AnsweredAt = at(0) }, true},
+		"it was another one":    {func(j *JVM) { j.StartID-- }, true},
+		"it has no view so far": {func(j *JVM) { j.Ring = nil }, true},
+	} {
+		f := announced()
+		f.Peers = round{0, '+', '+'}.peers(3).After(f.Peers, f.JVM)
+		jvm := f.JVM
+		jvm.AnsweredAt = at(15 * time.Second)
+		c.change(&jvm)
+		f.Peers = round{15 * time.Second, ' ', ' '}.peers(3).After(f.Peers, jvm)
+		if d := Next(f, at(15*time.Second)); (d.Action != nil && d.Action.Kind == Kill) != c.ends {
+			t.Errorf("%s: %v, want that it is ended: %v", name, d.Action, c.ends)
+		}
+	}
+}
+
 // What was known of another JVM of this node says nothing of the present one.
 func TestWhatIsKnownIsOfOneJVM(t *testing.T) {
 	f := announced()
-	f.Peers = round{0, '+', '+'}.peers(f.Init.Process.StartID - 1).After(Peers{})
-	f.Peers = round{time.Second, '-', '-'}.peers(f.Init.Process.StartID - 1).After(f.Peers)
+	f.Peers = round{0, '+', '+'}.peers(f.Init.Process.StartID-1).After(Peers{}, f.JVM)
+	f.Peers = round{time.Second, '-', '-'}.peers(f.Init.Process.StartID-1).After(f.Peers, f.JVM)
 	if !f.Peers.Knowledge["b"].Forgot {
 		t.Fatal("nothing is forgotten")
 	}
 	if got := Next(f, epoch.Add(time.Second)).Action; got == nil || got.Kind != AskPeers {
 		t.Errorf("%v, want that they are asked", got)
 	}
-	if f.Peers = (round{2 * time.Second, '-', '-'}.peers(f.Init.Process.StartID).After(f.Peers)); f.Peers.Knowledge["b"].Forgot {
+	if f.Peers = (round{2 * time.Second, '-', '-'}.peers(f.Init.Process.StartID).After(f.Peers, f.JVM)); f.Peers.Knowledge["b"].Forgot {
 		t.Error("the former JVM was forgotten")
 	}
 }

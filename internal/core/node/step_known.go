@@ -18,25 +18,32 @@ const (
 	askWhoKnows = 4 * time.Second
 	// knownWithin is how long it may take until a peer knows of it: some rounds of gossip, and the next look of its agent.
 	knownWithin = 20 * time.Second
-	// knownBetween is how long a peer's agent may say nothing while its JVM runs on: less than the 85 s in which that can have forgotten the joiner, ignored it, and
-	// seen it again.
+	// knownBetween is how long a peer's agent may say nothing while its JVM runs on and is not heard: less than the 85 s in which that can have forgotten the joiner,
+	// ignored it, and seen it again.
 	knownBetween = time.Minute
-	// aloneFor is how long nobody may answer: less than the 30 s after which the first of them forget.
-	aloneFor = 25 * time.Second
+	// aloneFor is how long nobody may answer nor be heard. Cassandra counts a peer as up for some 20 s after its last word, and the first to forget do after 30 s.
+	aloneFor = 15 * time.Second
 )
 
 // Knowledge is what one JVM of another node has known of a JVM that joins.
 type Knowledge struct {
 	// JVM that answered.
 	JVM string
+	// HostID of its node.
+	HostID string
 	// Since is when it was asked first, SeenAt when it last saw the joiner; zero if never.
 	Since, SeenAt time.Time
+	// HeardAt is when the joiner last had it for up while its agent was silent: who hears is heard, by the same gossip.
+	HeardAt time.Time
 	// Forgot says that it did not know of the joiner for some time, or may not have.
 	Forgot bool
 }
 
-// After adds to the answers of a round what is known by those before it.
-func (p Peers) After(before Peers) Peers {
+// contactAt is when they last heard of each other, for all that is known.
+func (k Knowledge) contactAt() time.Time { return later(k.SeenAt, k.HeardAt) }
+
+// After adds to the answers of a round what is known by those before it, and by the JVM that joins.
+func (p Peers) After(before Peers, jvm JVM) Peers {
 	p.Knowledge = map[string]Knowledge{}
 	if p.StartID == before.StartID {
 		maps.Copy(p.Knowledge, before.Knowledge)
@@ -47,11 +54,11 @@ func (p Peers) After(before Peers) Peers {
 		}
 		k := p.Knowledge[peer.Node]
 		if k.JVM != peer.JVM {
-			k = Knowledge{JVM: peer.JVM, Since: p.AskedAt}
+			k = Knowledge{JVM: peer.JVM, HostID: peer.HostID, Since: p.AskedAt}
 		}
 		e := peer.OfHostID
 		sees := e != nil && e.Address == p.Address && (e.InFlight() || e.Status == facts.StatusNormal)
-		if !k.SeenAt.IsZero() && (!sees || p.AskedAt.Sub(k.SeenAt) > knownBetween) {
+		if !k.SeenAt.IsZero() && (!sees || p.AskedAt.Sub(k.contactAt()) > knownBetween) {
 			k.Forgot = true
 		}
 		if sees {
@@ -59,7 +66,21 @@ func (p Peers) After(before Peers) Peers {
 		}
 		p.Knowledge[peer.Node] = k
 	}
+	if jvm.Ring == nil || jvm.StartID != p.StartID || p.AskedAt.Sub(jvm.AnsweredAt) >= answerTolerance {
+		return p
+	}
+	for name, k := range p.Knowledge {
+		if e, found := jvm.Ring.ByHostID(k.HostID); found && e.Live && !p.heard(name) {
+			k.HeardAt = p.AskedAt
+			p.Knowledge[name] = k
+		}
+	}
 	return p
+}
+
+// heard says that the agent of a node has answered.
+func (p Peers) heard(name string) bool {
+	return slices.ContainsFunc(p.Answers, func(peer Peer) bool { return peer.Node == name })
 }
 
 // streamsIn says that the JVM which runs is on its way into a ring that serves, from which it streams.
@@ -101,7 +122,7 @@ func beKnown(p *pass) outcome {
 	end := func(format string, args ...any) outcome {
 		return act(Action{Kind: Kill, Reason: v1alpha1.RestartStartFailed, Why: fmt.Sprintf(format, args...)})
 	}
-	var seen time.Time
+	var contact time.Time
 	for _, name := range slices.Sorted(maps.Keys(p.Peers.Knowledge)) {
 		k := p.Peers.Knowledge[name]
 		switch {
@@ -110,10 +131,10 @@ func beKnown(p *pass) outcome {
 		case k.SeenAt.IsZero() && p.Peers.AskedAt.Sub(k.Since) >= knownWithin:
 			return end("node %s does not see this node join: what is written would not come here", name)
 		}
-		seen = later(seen, k.SeenAt)
+		contact = later(contact, k.contactAt())
 	}
-	if !seen.IsZero() && p.Peers.AskedAt.Sub(seen) >= aloneFor {
-		return end("no member has answered since %s, so none may know any more that this node joins: what is written meanwhile may be missing", seen.UTC().Format(time.RFC3339))
+	if !contact.IsZero() && p.Peers.AskedAt.Sub(contact) >= aloneFor {
+		return end("no member was heard since %s, so none may know any more that this node joins: what is written meanwhile may be missing", contact.UTC().Format(time.RFC3339))
 	}
 	return done
 }
