@@ -24,6 +24,9 @@ const (
 	// again if they did, which is 362 s at the latest.
 	joinerHeardUntil = 240 * time.Second
 	joinerHeardAgain = 400 * time.Second
+	// forgottenWithin is how long it takes at most until all members have forgotten a try that was cut off, if none of them was started meanwhile. One that was
+	// forgets it so much later that the others, which ignore it for 60 s, hear of it again: measured with 5.0.6, where it has no end.
+	forgottenWithin = 10 * time.Minute
 	// joinStalled is for how long a join may go without a stream. It waits for the schema, the ring delay, and a repair of Paxos at most; indexes are built
 	// while the stream still counts as one.
 	joinStalled = 30 * time.Minute
@@ -111,7 +114,12 @@ func (p *pass) elsewhere(peer Peer) (string, bool) {
 	if !p.bootstraps() || e == nil || e.Address == p.Self.Address || !e.InFlight() {
 		return "", false
 	}
-	return fmt.Sprintf("node %s still sees the try before, at %s (%s): Cassandra lets no join begin until it is forgotten, which takes up to five minutes", peer.Node, e.Address, e.Status), true
+	words := fmt.Sprintf("node %s still sees the try before, at %s (%s): Cassandra lets no join begin until it is forgotten", peer.Node, e.Address, e.Status)
+	if heard := lastHeard(&p.Memory, p.Disk); heard == nil || p.now.Sub(heard.Until) < forgottenWithin {
+		return words + ", which takes up to five minutes", true
+	}
+	return fmt.Sprintf("%s, and members that started meanwhile tell the others of it again and again: run nodetool assassinate %s on a member whose nodetool gossipinfo does not list it just now",
+		words, e.Address), true
 }
 
 // findTheRing makes sure that a node which bootstraps joins the ring that is there: at least one seed must answer as a member of it. The node's own address
