@@ -180,7 +180,7 @@ const (
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate
 type OperationType string
 
 const (
@@ -197,6 +197,9 @@ const (
 	OperationRebuild OperationType = "Rebuild"
 	// OperationRepair makes the replicas of the node's ranges the same: of arguments.keyspaces, or of all that are replicated.
 	OperationRepair OperationType = "Repair"
+	// OperationAssassinate has the members forget a node that began to join at arguments.endpoint, and does not any more. The node that carries it out waits until
+	// it has forgotten that itself: then it takes seconds.
+	OperationAssassinate OperationType = "Assassinate"
 )
 
 // OperationPhase is how far an operation has come.

@@ -428,6 +428,13 @@ type OperationArguments struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	Datacenters []string `json:"datacenters,omitempty"`
+
+	// Endpoint is the address that Assassinate is about.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:Pattern=`^[0-9A-Fa-f:.]+$`
+	Endpoint string `json:"endpoint,omitempty"`
 }
 
 // KeyspaceReplication is what a keyspace is to have at least.

@@ -70,6 +70,15 @@ func (n *Node) ReloadSeeds(ctx context.Context) ([]netip.AddrPort, error) {
 	return seeds, nil
 }
 
+// Assassinate has all nodes take an endpoint for one that has left the ring, without its data being streamed to anybody. It blocks for 4 s where the node does not
+// know of the endpoint, and for the ring delay more (30 s) where it does; all that time the node takes in no gossip (Gossiper#assassinateEndpoint, 4.1 and 5.0).
+func (n *Node) Assassinate(ctx context.Context, endpoint string) error {
+	if err := n.callBlocking(ctx, jolokia.Exec(beanGossiper, "assassinateEndpoint(java.lang.String)", endpoint), nil); err != nil {
+		return fmt.Errorf("assassinate endpoint %s: %w", endpoint, err)
+	}
+	return nil
+}
+
 // MaxHintWindow is how long peers keep writes for a node that is down. A node that was away for longer needs a repair.
 func (n *Node) MaxHintWindow(ctx context.Context) (time.Duration, error) {
 	var wire struct{ MaxHintWindow int64 }

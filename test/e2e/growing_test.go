@@ -10,6 +10,7 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
@@ -105,6 +106,43 @@ func TestForgottenWhileJoining(t *testing.T) {
 		return grown(t, ring, 4)
 	})
 	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// TestAJoinThatIsNeverForgotten: a node that joins is gone without a word, its pod comes back at another address, and a member is started meanwhile, which keeps
+// the memory of the earlier try alive. The operator has it forgotten, and the node joins.
+func TestAJoinThatIsNeverForgotten(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-never-forgotten")
+	members := identities(t, ring)
+	joiner := ring.Name + "-dc1-r1-1"
+	while(t, ring, nothingIsLost, "a node that joins is gone, and a member is started 150 s later", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }); err != nil {
+			return err
+		}
+		if err := untilNode(t, ring, joiner, "it is on its way into the ring", func(n *v1alpha1.CassandraNode) bool { return strings.Contains(n.Status.Message, "JOINING") }); err != nil {
+			return err
+		}
+		rest(t, 10*time.Second) // it announces its tokens
+		pod := podOf(t, ring, joiner)
+		if err := ring.FreezeJVM(t.Context(), joiner); err != nil { // so that it says nothing when it ends
+			return err
+		}
+		ring.Invariants.ExpectDeletion(pod)
+		if err := kubernetes.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+			return fmt.Errorf("delete pod %s: %w", pod.Name, err)
+		}
+		rest(t, 150*time.Second)
+		if err := ring.KillJVM(t.Context(), ring.Name+"-dc1-r2-0"); err != nil {
+			return err
+		}
+		return grownWithin(t, ring, 4, 15*time.Minute)
+	})
+	for name, was := range identities(t, ring) {
+		if before, member := members[name]; member && was.hostID != before.hostID {
+			t.Errorf("node %s was %+v, and is %+v", name, before, was)
+		}
+	}
 	wantRingSeen(t, ring)
 }
 
@@ -233,7 +271,12 @@ func grow(t *testing.T, ring *scene.Ring, what string, nodes int, change func(*v
 // grown waits until so many nodes serve and nothing is left to do.
 func grown(t *testing.T, ring *scene.Ring, nodes int) error {
 	t.Helper()
-	return ring.Until(t.Context(), growth, fmt.Sprintf("%d nodes serve, and nothing is left to do", nodes), func(now follow.Sight) error {
+	return grownWithin(t, ring, nodes, growth)
+}
+
+func grownWithin(t *testing.T, ring *scene.Ring, nodes int, limit time.Duration) error {
+	t.Helper()
+	return ring.Until(t.Context(), limit, fmt.Sprintf("%d nodes serve, and nothing is left to do", nodes), func(now follow.Sight) error {
 		c, found := now.Cluster(ring.Name)
 		switch {
 		case !found || c.Status.ObservedGeneration != c.Generation:

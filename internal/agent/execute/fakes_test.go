@@ -372,6 +372,10 @@ func (f fakeJVM) Rebuild(ctx context.Context, source, keyspace string) error {
 	return f.call(ctx, fmt.Sprintf("rebuild %s from %s", keyspace, source))
 }
 
+func (f fakeJVM) Assassinate(ctx context.Context, endpoint string) error {
+	return f.call(ctx, "assassinate "+endpoint)
+}
+
 func (f fakeJVM) StartRepair(ctx context.Context, keyspace string, full bool, datacenters []string) (int, error) {
 	return 7, f.call(ctx, fmt.Sprintf("repair %s %v %v", keyspace, full, datacenters))
 }

@@ -96,6 +96,8 @@ type JVM interface {
 	// Cleanup and Rebuild return when they are over; ErrCutOff if that is not known.
 	Cleanup(ctx context.Context, keyspace string, jobs int) error
 	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
+	// Assassinate has all members take an endpoint for one that has left; ErrCutOff if it is not known whether they do.
+	Assassinate(ctx context.Context, endpoint string) error
 	// StartRepair starts a repair between all replicas, or those of some datacenters, and returns its number for Repairing; 0 if there is nothing to repair.
 	StartRepair(ctx context.Context, keyspace string, full bool, datacenters []string) (command int, err error)
 	// Repairing says whether it still runs; an error if it failed, ErrCutOff if the JVM does not know it.

@@ -17,6 +17,8 @@ const (
 	operationLimit = 60 * 24 * time.Hour
 	// repairPoll is how often a repair is asked for: Cassandra loses what it tells by itself.
 	repairPoll = 2 * time.Second
+	// forgotPoll is how often it is looked whether a member has forgotten an endpoint, which it does for a minute.
+	forgotPoll = 2 * time.Second
 	// sayEvery is how often the words about a job change: each change is a write of the status.
 	sayEvery = 3 * time.Second
 )
@@ -131,8 +133,37 @@ func (a *Agent) operate(ctx context.Context, j *job, o *v1alpha1.OperationIntent
 		return a.eachKeyspace(ctx, j, o, "rebuilt", func(name string) error { return a.host.JVM.Rebuild(ctx, arguments.SourceDatacenter, name) })
 	case v1alpha1.OperationRepair:
 		return a.eachKeyspace(ctx, j, o, "repaired", func(name string) error { return a.repair(ctx, name, arguments) })
+	case v1alpha1.OperationAssassinate:
+		return a.assassinate(ctx, j, arguments.Endpoint)
 	default:
 		return "", fmt.Errorf("operation %s is not known", o.Type)
+	}
+}
+
+// assassinate has the members forget a try to join that is over, once this one has forgotten it by itself.
+func (a *Agent) assassinate(ctx context.Context, j *job, endpoint string) (string, error) {
+	for {
+		ring, err := a.ringNow(ctx)
+		if err != nil {
+			return "", err
+		}
+		switch try, why := node.TryAt(ring, endpoint); try {
+		case node.TryHasLeft:
+			return "members take " + endpoint + " for one that has left", nil
+		case node.TryIsForgotten:
+			if err := a.host.JVM.Assassinate(ctx, endpoint); err != nil {
+				return "", err
+			}
+			return "members hear that " + endpoint + " has left", nil
+		case node.TryIsNone:
+			return "", errors.New(why)
+		case node.TryIsKnown:
+			a.say(ctx, j, 0, 1, "waits until this member has forgotten "+endpoint+": then it takes seconds, and stands still for none")
+		}
+		a.host.Threads.Wait(ctx, forgotPoll, nil)
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("await that %s is forgotten: %w", endpoint, ctx.Err())
+		}
 	}
 }
 

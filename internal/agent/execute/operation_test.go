@@ -167,6 +167,49 @@ func TestARepairIsAskedForUntilItEnds(t *testing.T) {
 	}
 }
 
+// A member that knows of a join which is over waits until it has forgotten it: while it assassinates one that it knows it takes in no gossip for half a minute.
+func TestAJoinThatIsOverIsAssassinatedWhereItIsForgotten(t *testing.T) {
+	const endpoint = "10.0.0.99"
+	known := facts.Endpoint{Address: endpoint, HostID: "host-x", Status: facts.StatusBootstrap}
+	for name, c := range map[string]struct {
+		change func(*facts.Endpoint)
+		forget bool
+		phase  v1alpha1.OperationPhase
+		calls  int
+		words  string
+	}{
+		"forgotten later": {func(*facts.Endpoint) {}, true, v1alpha1.OperationSucceeded, 1, "members hear that " + endpoint + " has left"},
+		"left":            {func(e *facts.Endpoint) { e.Status = facts.StatusLeft }, false, v1alpha1.OperationSucceeded, 0, "for one that has left"},
+		"up":              {func(e *facts.Endpoint) { e.Live = true }, false, v1alpha1.OperationFailed, 0, "is no join that is over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			a, _ := w.serve()
+			e := known
+			c.change(&e)
+			members := slices.Clone(w.ring.Endpoints)
+			w.change(func() { w.ring.Endpoints = append(slices.Clone(members), e) })
+			w.asks(a, v1alpha1.OperationAssassinate, &v1alpha1.OperationArguments{Endpoint: endpoint})
+			if c.forget {
+				w.await("that it waits", func() bool {
+					o := w.lastStatus().Operation
+					return o != nil && strings.Contains(o.Message, "waits until this member has forgotten")
+				})
+				if n := w.called("assassinate " + endpoint); n != 0 {
+					t.Errorf("%d calls before it is forgotten", n)
+				}
+				w.change(func() { w.ring.Endpoints = members })
+			}
+			if o := w.ended(c.phase); !strings.Contains(o.Message, c.words) {
+				t.Errorf("operation %+v", o)
+			}
+			if n := w.called("assassinate " + endpoint); n != c.calls {
+				t.Errorf("%d calls, want %d", n, c.calls)
+			}
+		})
+	}
+}
+
 func TestFactsSayHowMuchRoomThereIs(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.serve()

@@ -250,6 +250,11 @@ func (j *JVM) Cleanup(ctx context.Context, keyspace string, jobs int) error {
 	return cutOff(j.node.Cleanup(ctx, jobs, keyspace))
 }
 
+// Assassinate has all members take an endpoint for one that has left.
+func (j *JVM) Assassinate(ctx context.Context, endpoint string) error {
+	return cutOff(j.node.Assassinate(ctx, endpoint))
+}
+
 // Rebuild streams the rows of a keyspace from a datacenter.
 func (j *JVM) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error {
 	return cutOff(j.node.Rebuild(ctx, sourceDatacenter, keyspace))

@@ -27,6 +27,10 @@ func (p *pass) joinNode(s *facts.OpenStep) result {
 		p.issueTicket(s, n)
 		return act("node %s gets its ticket to join", name)
 	}
+	if r, forgets := p.forget(s); forgets {
+		p.describe(s, 0, "node %s joins: %s", name, r.message)
+		return r
+	}
 	if doubts := p.joinDoubts(s, n); len(doubts) > 0 {
 		p.describe(s, 0, "node %s joins: %s", name, list(doubts, 3))
 		if doesNotCome(n) {

@@ -49,6 +49,7 @@ func (p *pass) stage(s *facts.OpenStep) result {
 		facts.StepJoinNode:             {facts.StageTickets: p.joinNode, facts.StageOpen: p.joinNode},
 		facts.StepRaiseSystemKeyspaces: {facts.StageKeyspaces: p.raiseSystemKeyspaces, facts.StageOperations: p.repairSystemKeyspaces},
 		facts.StepCleanup:              {facts.StageOperations: p.cleanUp},
+		facts.StepForgetJoin:           {facts.StageOperations: p.forgetJoin},
 		facts.StepAddDatacenter: {
 			facts.StageTickets: p.awaitRing, facts.StageFormed: p.recordMembers, facts.StageKeyspaces: p.extendSystemKeyspaces, facts.StageExtend: p.extendKeyspaces,
 			facts.StageRebuild: p.rebuild, facts.StageOperations: p.repairExtended, facts.StageOpen: p.letClientsIn,

@@ -23,6 +23,7 @@ var steps = []step{
 	{name: "OpenStep", run: openStep, gate: true},
 	{name: "Adoption", run: adoption, gate: true},
 	{name: "Formation", run: formation, gate: true},
+	{name: "ForgetJoin", run: forgetJoin, gate: true},
 	{name: "Datacenters", run: datacenters},
 	{name: "Join", run: join, gate: true},
 	{name: "SystemKeyspaces", run: systemKeyspaces, gate: true},

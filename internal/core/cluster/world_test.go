@@ -48,6 +48,9 @@ type world struct {
 	// keyspaces of all views, strangers in all views, and how much each member stores.
 	keyspaces map[string]string
 	strangers []facts.Endpoint
+	// rumours are what single members see beside that, until one has the others forget it; undying are those that nobody forgets.
+	rumours map[string][]facts.Endpoint
+	undying bool
 	load      int64
 	pending   int
 	// held is what the volumes hold of nodes whose records forgot it.
@@ -371,7 +374,7 @@ func (w *world) agents() {
 			n.Hashes = render.HashesOf(n.Record)
 		}
 		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
-			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = seen, w.keyspaces, w.pending
+			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = append(seen, w.rumours[name]...), w.keyspaces, w.pending
 			if w.observed {
 				a.Ring.KeepView()
 			}
@@ -410,6 +413,13 @@ func (w *world) agent(n *facts.Node) {
 	}
 	if o := spec.Operation; o != nil && (status.Operation == nil || status.Operation.ID != o.ID) {
 		status.Operation = &v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when, FinishedAt: &when}
+		switch {
+		case o.Type != v1alpha1.OperationAssassinate:
+		case w.undying:
+			status.Operation.Phase, status.Operation.Message = v1alpha1.OperationFailed, "it is known"
+		default:
+			w.rumours = nil
+		}
 	}
 	if n.Agent.Ring != nil {
 		status.Phase, status.Tokens = v1alpha1.PhaseNormal, w.tokens[n.Name]

@@ -56,6 +56,8 @@ const (
 	StepRaiseSystemKeyspaces StepKind = "RaiseSystemKeyspaces"
 	// StepAddDatacenter adds a datacenter to a ring that has data.
 	StepAddDatacenter StepKind = "AddDatacenter"
+	// StepForgetJoin has the members forget a join that is over and that they tell each other of again and again.
+	StepForgetJoin StepKind = "ForgetJoin"
 	// StepCleanup has the nodes of a rack drop what they no longer own.
 	StepCleanup StepKind = "Cleanup"
 )
@@ -69,7 +71,7 @@ func (k StepKind) MovesRanges() bool {
 type Stage string
 
 // The stages of FormRing, in this order. AdoptRing has only Formed and Open, JoinNode Tickets and Open, RaiseSystemKeyspaces Keyspaces and Operations, Cleanup
-// Operations, AddDatacenter all of them.
+// and ForgetJoin Operations, AddDatacenter all of them.
 const (
 	// StageTickets: tickets are issued, and the nodes find each other.
 	StageTickets Stage = "Tickets"

@@ -180,3 +180,29 @@ func TestHowAnOperationEnds(t *testing.T) {
 		t.Errorf("action %q, want the restart", got)
 	}
 }
+
+func TestHowAMemberSeesATryThatIsOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*facts.Endpoint)
+		want   Try
+	}{
+		"on its way and down":  {func(*facts.Endpoint) {}, TryIsKnown},
+		"elsewhere":            {func(e *facts.Endpoint) { e.Address = "10.0.0.78" }, TryIsForgotten},
+		"left":                 {func(e *facts.Endpoint) { e.Status = facts.StatusLeft }, TryHasLeft},
+		"removed":              {func(e *facts.Endpoint) { e.Status = facts.StatusRemoved }, TryHasLeft},
+		"up":                   {func(e *facts.Endpoint) { e.Live = true }, TryIsNone},
+		"a member":             {func(e *facts.Endpoint) { e.Status = facts.StatusNormal }, TryIsNone},
+		"a member that leaves": {func(e *facts.Endpoint) { e.Status = facts.StatusLeaving }, TryIsNone},
+		"of unknown state":     {func(e *facts.Endpoint) { e.Status = facts.StatusUnknown }, TryIsNone},
+	} {
+		ring := view()
+		e := endpoint("10.0.0.77", "host-x", "r1", false, 7)
+		e.Status = facts.StatusBootstrap
+		c.change(&e)
+		ring.Endpoints = append(ring.Endpoints, e)
+		got, why := TryAt(ring, "10.0.0.77")
+		if got != c.want || (why != "") != (got == TryIsNone) {
+			t.Errorf("%s: %s %q, want %s", name, got, why, c.want)
+		}
+	}
+}

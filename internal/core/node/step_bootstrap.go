@@ -118,8 +118,7 @@ func (p *pass) elsewhere(peer Peer) (string, bool) {
 	if heard := lastHeard(&p.Memory, p.Disk); heard == nil || p.now.Sub(heard.Until) < forgottenWithin {
 		return words + ", which takes up to five minutes", true
 	}
-	return fmt.Sprintf("%s, and members that started meanwhile tell the others of it again and again: run nodetool assassinate %s on a member whose nodetool gossipinfo does not list it just now",
-		words, e.Address), true
+	return words + ", and members that started meanwhile tell the others of it again and again: the operator ends that once some have forgotten it", true
 }
 
 // findTheRing makes sure that a node which bootstraps joins the ring that is there: at least one seed must answer as a member of it. The node's own address

@@ -58,7 +58,8 @@ func runOperation(p *pass) outcome {
 		return done
 	}
 	switch intent.Type {
-	case v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationCleanup, v1alpha1.OperationRebuild, v1alpha1.OperationRepair:
+	case v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationCleanup, v1alpha1.OperationRebuild, v1alpha1.OperationRepair,
+		v1alpha1.OperationAssassinate:
 	default:
 		p.report("operation_is_known", fmt.Sprintf("operation %s of type %s is not known to this agent", intent.ID, intent.Type), time.Time{})
 		return done
@@ -85,6 +86,35 @@ func runOperation(p *pass) outcome {
 	default:
 	}
 	return act(Action{Kind: RunOperation, ID: intent.ID, Operation: intent.DeepCopy(), Why: string(intent.Type)})
+}
+
+// Try is how a member sees an earlier try to join that is over, at an address.
+type Try string
+
+// How a member sees it.
+const (
+	// TryIsKnown: as one on its way into the ring that is down. The member forgets it after some minutes.
+	TryIsKnown Try = "Known"
+	// TryIsForgotten: not at all.
+	TryIsForgotten Try = "Forgotten"
+	// TryHasLeft: as one that has left.
+	TryHasLeft Try = "Left"
+	// TryIsNone: as a node that is up, or a member.
+	TryIsNone Try = "None"
+)
+
+// TryAt says how a member with this view sees what was at an address, and why it is no try that is over.
+func TryAt(view *facts.Ring, address string) (Try, string) {
+	e, found := view.ByAddress(address)
+	switch {
+	case !found:
+		return TryIsForgotten, ""
+	case e.Status == facts.StatusLeft || e.Status == facts.StatusRemoved:
+		return TryHasLeft, ""
+	case e.Live || e.Status != facts.StatusBootstrap:
+		return TryIsNone, fmt.Sprintf("%s is no join that is over: it is %s, up: %v, with %d tokens", address, e.Status, e.Live, len(e.Tokens))
+	}
+	return TryIsKnown, ""
 }
 
 // notNormal are the other nodes for whose state Cassandra refuses to alter a keyspace (AlterKeyspaceStatement#validateNoRangeMovements, 4.1 and 5.0): also one

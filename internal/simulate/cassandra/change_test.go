@@ -232,6 +232,57 @@ func TestHowLongAFailedBootstrapIsRemembered(t *testing.T) {
 	}
 }
 
+// A member that is started while a joiner which is gone is remembered learns of it, and tells the others when they have forgotten it (measured with 5.0.6: ADR 16).
+// Where it is not known it is assassinated in seconds, and all take it for one that has left.
+func TestAJoinIsNeverForgottenUntilItIsAssassinated(t *testing.T) {
+	l, nodes, p := filled(t, 2, 3)
+	_, fourth := l.join(4)
+	l.await("its word", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
+	fourth.Kill()
+	killed := l.line.Now()
+	l.line.RunFor(150 * time.Second)
+	p[1].Kill()
+	p[1] = l.start(nodes[1])
+	l.awaitMode(p[1], modeNormal)
+	known := func(i int) bool { return p[i].gossip.find(address(4)) != nil }
+	for range 3 {
+		l.await("that two have forgotten it", 10*time.Minute, func() bool { return !known(0) && !known(2) && known(1) })
+		l.await("that they know of it again", 90*time.Second, func() bool { return known(0) && known(2) })
+	}
+	if took := l.line.Now().Sub(killed); took < 15*time.Minute {
+		t.Fatalf("known again after %s", took)
+	}
+	l.await("that two have forgotten it", 10*time.Minute, func() bool { return !known(0) })
+	began := l.line.Now()
+	result := l.exec(p[0], "assassinateEndpoint(java.lang.String)", address(4).String())
+	l.await("the answer", time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
+	if took := l.line.Now().Sub(began); *result != nil || took > 6*time.Second {
+		t.Errorf("after %s: %v", took, *result)
+	}
+	l.line.RunFor(10 * time.Minute)
+	for i := range p {
+		if e := p[i].gossip.find(address(4)); e == nil || e.state.word != statusLeft || len(l.joining(p[i])) > 0 {
+			t.Errorf("node %d sees %+v", i+1, e)
+		}
+	}
+	_, fifth := l.join(5)
+	l.awaitMode(fifth, modeNormal)
+	l.noneLost()
+}
+
+// One that is known is looked at for the ring delay first, and left alone if it speaks.
+func TestWhoSpeaksIsNotAssassinated(t *testing.T) {
+	l, _, p := filled(t, 2, 3)
+	_, fourth := l.join(4)
+	l.await("its word", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
+	result := l.exec(p[0], "assassinateEndpoint(java.lang.String)", address(4).String())
+	l.await("the answer", time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
+	if *result == nil || !strings.Contains((*result).Error(), "still alive") {
+		t.Errorf("%v", *result)
+	}
+	l.awaitMode(fourth, modeNormal)
+}
+
 // TestAnEmptySeedJoinsWithoutData is 3e of the measurements.
 func TestAnEmptySeedJoinsWithoutData(t *testing.T) {
 	l, _, p := filled(t, 2, 3)

@@ -230,7 +230,11 @@ func (l *lab) exec(p *Process, operation string, arguments ...any) (result *erro
 		l.t.Fatal(err)
 	}
 	l.line.Go(operation, func() {
-		_, *result = client.ExecBlocking(context.Background(), jolokia.Exec(beanStorageService, operation, arguments...))
+		bean := beanStorageService
+		if strings.HasPrefix(operation, "assassinate") {
+			bean = beanGossiper
+		}
+		_, *result = client.ExecBlocking(context.Background(), jolokia.Exec(bean, operation, arguments...))
 	}, nil)
 	return result
 }

@@ -212,3 +212,41 @@ func (p *Process) restoringPieces(gone netip.Addr) []piece {
 	}
 	return pieces
 }
+
+// assassinate says that an endpoint has left, in its name: Gossiper#assassinateEndpoint. Of one that is known it waits first whether it speaks.
+func (p *Process) assassinate(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	text, failed := argument[string](arguments, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return nil, exception("java.net.UnknownHostException", "%s: Name or service not known", text)
+	}
+	expires := p.now().Add(leftFor)
+	left := func(s *state) {
+		s.word, s.expires = statusLeft, expires
+		s.status = fmt.Sprintf("%s,%s,%d", statusLeft, ring.Token(p.line.Dice().Int64()), expires.UnixMilli())
+	}
+	const rounds = 4 * time.Second
+	if e := p.gossip.find(address); e != nil {
+		before := e.state
+		p.sleep(p.settings.ringDelay)
+		if e = p.gossip.find(address); e == nil || e.flows || e.state.generation != before.generation {
+			return nil, exception(runtimeException, "Endpoint still alive: /%s generation changed while trying to assassinate it", p.net.name(address))
+		}
+		p.declare(e, left)
+		p.sleep(rounds)
+		return jsonNull, nil
+	}
+	const lead, beats = 60, 9999
+	s := &state{generation: p.now().Unix() + lead, stopped: beats, version: beats}
+	left(s)
+	e := &entry{address: address, state: s}
+	p.gossip.add(e)
+	p.publish(e, s)
+	p.markDead(e)
+	p.onStatus(e)
+	p.sleep(rounds)
+	return jsonNull, nil
+}

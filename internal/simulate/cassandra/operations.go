@@ -44,7 +44,10 @@ func init() {
 	}
 	operations = map[string][]operation{
 		beanStorageService: ss,
-		beanGossiper:       {{name: "reloadSeeds", signature: "()", call: (*Process).reloadSeeds}},
+		beanGossiper: {
+			{name: "reloadSeeds", signature: "()", call: (*Process).reloadSeeds},
+			{name: "assassinateEndpoint", signature: "(java.lang.String)", blocks: true, call: (*Process).assassinate},
+		},
 	}
 }
 

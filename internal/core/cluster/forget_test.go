@@ -1,0 +1,175 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+const deserted = "10.9.9.9"
+
+// overdueOf is an earlier try of a node as members see it that have not forgotten it.
+func overdueOf(node string) facts.Endpoint {
+	return facts.Endpoint{Address: deserted, HostID: hostID(node), Datacenter: "dc1", Rack: "r1", Status: facts.StatusBootstrap, Tokens: []int64{7}}
+}
+
+// remember has members see an endpoint beside the ring.
+func (w *world) remember(e facts.Endpoint, by ...string) {
+	w.rumours = map[string][]facts.Endpoint{}
+	for _, name := range by {
+		w.rumours[name] = []facts.Endpoint{e}
+	}
+	w.agents()
+}
+
+// assassins are the nodes that are to have an earlier try forgotten.
+func (w *world) assassins() []string {
+	var out []string
+	for _, n := range w.snapshot.Records() {
+		if o := n.Record.Spec.Operation; o != nil && o.Type == v1alpha1.OperationAssassinate {
+			if o.Arguments == nil || o.Arguments.Endpoint != deserted {
+				w.t.Errorf("operation %+v", o)
+			}
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// A join that is over, and that some members have forgotten and others not, is forgotten by all by the word of one.
+func TestAJoinThatIsNeverForgottenIsPutRight(t *testing.T) {
+	w := formed(t)
+	names := w.snapshot.Names()
+	w.remember(overdueOf(names[0]), names[0], names[1])
+	w.pass()
+	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != facts.StepForgetJoin || s.Kind.MovesRanges() {
+		t.Fatalf("step %+v", s)
+	}
+	if got := w.assassins(); len(got) != 1 {
+		t.Fatalf("operations of %v, want one", got)
+	}
+	if !slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "ForgettingJoin") }) {
+		t.Errorf("events %q", w.events)
+	}
+	w.settle()
+	if w.snapshot.Ledger.Step != nil || len(w.assassins()) > 0 || len(w.rumours) > 0 {
+		t.Errorf("step %+v, operations of %v", w.snapshot.Ledger.Step, w.assassins())
+	}
+	w.wantOpen()
+}
+
+func TestWhoIsNotToBeForgotten(t *testing.T) {
+	for name, c := range map[string]func(w *world, names []string){
+		"all see it": func(w *world, names []string) { w.remember(overdueOf(names[0]), names...) },
+		"it is up":   func(w *world, names []string) { e := overdueOf(names[0]); e.Live = true; w.remember(e, names[1]) },
+		"it is a member": func(w *world, names []string) {
+			e := overdueOf(names[0])
+			e.Status = facts.StatusNormal
+			w.remember(e, names[1])
+		},
+		"it leaves": func(w *world, names []string) {
+			e := overdueOf(names[0])
+			e.Status = facts.StatusLeaving
+			w.remember(e, names[1])
+		},
+		"it has left": func(w *world, names []string) {
+			e := overdueOf(names[0])
+			e.Status = facts.StatusLeft
+			w.remember(e, names[1])
+		},
+		"nobody knows its host id": func(w *world, names []string) { w.remember(overdueOf("stranger"), names[1]) },
+		"it has no host id":        func(w *world, names []string) { e := overdueOf(names[0]); e.HostID = ""; w.remember(e, names[1]) },
+		"a pod of ours is there": func(w *world, names []string) {
+			e := overdueOf(names[0])
+			e.Address = w.snapshot.Nodes[names[2]].Pod.Status.PodIP
+			w.remember(e, names[1])
+		},
+		"a member is away": func(w *world, names []string) { w.absent[names[2]] = true; w.remember(overdueOf(names[0]), names[1]) },
+		"the cluster is to be left so": func(w *world, names []string) {
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true })
+			w.remember(overdueOf(names[0]), names[1])
+		},
+		"to another member it is up": func(w *world, names []string) {
+			w.remember(overdueOf(names[0]), names[1])
+			e := overdueOf(names[0])
+			e.Live = true
+			w.rumours[names[0]] = []facts.Endpoint{e}
+			w.agents()
+		},
+		"a pod of ours may be there": func(w *world, names []string) {
+			w.remember(overdueOf(names[0]), names[1])
+			n := w.snapshot.Nodes[names[2]]
+			n.Pod.Status.PodIP = ""
+			n.Record.Status.Address = deserted
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			c(w, w.snapshot.Names())
+			if plan := Next(w.snapshot, w.now); slices.ContainsFunc(plan.Writes, func(write Write) bool {
+				return strings.Contains(write.Why, "Assassinate") || strings.Contains(write.Why, "never forgotten")
+			}) {
+				t.Errorf("it is to be forgotten:\n%s", plan)
+			}
+		})
+	}
+}
+
+// While a node waits to join since an earlier try of it is not forgotten, its own step sees to that.
+func TestTheStepOfAJoinHasAnEarlierTryForgotten(t *testing.T) {
+	w := formed(t)
+	members := w.snapshot.Names()
+	joiner := "orders-dc1-r1-1"
+	w.late[joiner] = true
+	w.change(nodesPerRack(2))
+	w.until(func(s *facts.OpenStep) bool { return s.Kind == facts.StepJoinNode })
+	for w.snapshot.Nodes[joiner].Record.Spec.Join == nil {
+		w.pass()
+	}
+	w.running[w.snapshot.Nodes[joiner].Pod.UID].HostID = hostID(joiner)
+	w.remember(overdueOf(joiner), members[2])
+	step := w.snapshot.Ledger.Step.ID
+	w.pass()
+	if got := w.assassins(); len(got) != 1 || w.snapshot.Ledger.Step.ID != step {
+		t.Fatalf("operations of %v in step %+v", got, w.snapshot.Ledger.Step)
+	}
+	delete(w.late, joiner)
+	w.settle()
+	if w.snapshot.Ledger.Members[joiner] == "" || len(w.assassins()) > 0 {
+		t.Errorf("members %v, operations of %v", w.snapshot.Ledger.Members, w.assassins())
+	}
+}
+
+// Each member has one try. When all have failed, it is said what a person can do.
+func TestEachMemberHasOneTry(t *testing.T) {
+	w := formed(t)
+	w.undying = true
+	names := w.snapshot.Names()
+	w.remember(overdueOf(names[0]), names[1])
+	tried := map[string]bool{}
+	for range 30 {
+		w.pass()
+		for _, name := range w.assassins() {
+			tried[name] = true
+		}
+	}
+	if len(tried) != 3 || len(w.assassins()) > 0 {
+		t.Errorf("tried by %v, and by %v now", tried, w.assassins())
+	}
+	plan := w.pass()
+	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "earlier_tries_are_forgotten" || !strings.Contains(plan.Blocked[0].Message, "nodetool assassinate "+deserted) {
+		t.Errorf("blocked %+v", plan.Blocked)
+	}
+	if !plan.Idle() {
+		t.Errorf("not idle:\n%s", plan)
+	}
+	w.undying = false
+	w.remember(facts.Endpoint{}, []string{}...)
+	w.settle()
+	if w.snapshot.Ledger.Step != nil {
+		t.Errorf("step %+v", w.snapshot.Ledger.Step)
+	}
+}
