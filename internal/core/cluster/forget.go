@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -98,6 +99,9 @@ func forgetJoin(p *pass) result {
 	if !p.canChange() {
 		return done()
 	}
+	if p.clearOperations(p.assassins(true)) {
+		return act("the operations of a step that was given up are over")
+	}
 	o := p.overdueJoin()
 	if o == nil {
 		return done()
@@ -122,19 +126,30 @@ func (p *pass) forgetJoin(s *facts.OpenStep) result {
 	return done()
 }
 
-// forget has a member say that a join which is over has left, and says whether there is anything to do. Each member has one try.
-func (p *pass) forget(s *facts.OpenStep) (result, bool) {
-	for _, name := range p.members() {
+// assassins are the members that are to have an earlier try forgotten, and are done with it or not.
+func (p *pass) assassins(over bool) []string {
+	return slices.DeleteFunc(slices.Clone(p.members()), func(name string) bool {
 		n := p.Nodes[name]
 		if recordOf(n) == nil || n.Record.Spec.Operation == nil || n.Record.Spec.Operation.Type != v1alpha1.OperationAssassinate {
-			continue
+			return true
 		}
-		intent, status := n.Record.Spec.Operation, n.Record.Status.Operation
-		if status != nil && status.ID == intent.ID && status.Phase != v1alpha1.OperationRunning {
-			p.clearOperations([]string{name})
-			return act("node %s: %s", name, orElse(status.Message, string(status.Phase))), true
+		status := n.Record.Status.Operation
+		return over != (status != nil && status.ID == n.Record.Spec.Operation.ID && status.Phase != v1alpha1.OperationRunning)
+	})
+}
+
+// forget has a member say that a join which is over has left, and says whether there is anything to do. Each member has one try.
+func (p *pass) forget(s *facts.OpenStep) (result, bool) {
+	if over := p.assassins(true); p.clearOperations(over) {
+		status := p.Nodes[over[0]].Record.Status.Operation
+		return act("node %s: %s", over[0], orElse(status.Message, string(status.Phase))), true
+	}
+	if at := p.assassins(false); len(at) > 0 {
+		n := p.Nodes[at[0]]
+		if n.CurrentAgent() == nil {
+			p.block(string(s.Kind), "the_node_is_up", at, "%s on node %s goes on when it is back: %s", v1alpha1.OperationAssassinate, n.Name, guard.WhyNoAnswer(n))
 		}
-		return wait("waiting for node %s to have the members forget an earlier try at %s", name, intent.Arguments.Endpoint), true
+		return wait("waiting for node %s to have the members forget an earlier try at %s", n.Name, n.Record.Spec.Operation.Arguments.Endpoint), true
 	}
 	o := p.overdueJoin()
 	if o == nil {

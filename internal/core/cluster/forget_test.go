@@ -173,3 +173,44 @@ func TestEachMemberHasOneTry(t *testing.T) {
 		t.Errorf("step %+v", w.snapshot.Ledger.Step)
 	}
 }
+
+// A join may be given up while its step has an earlier try forgotten.
+func TestTheOperationOfAJoinThatIsGivenUpIsOver(t *testing.T) {
+	w := formed(t)
+	name := w.snapshot.Names()[0]
+	record := w.snapshot.Nodes[name].Record
+	record.Spec.Operation = &v1alpha1.OperationIntent{
+		Intent: v1alpha1.Intent{ID: "another/forget-" + deserted + "/" + name}, Type: v1alpha1.OperationAssassinate, Arguments: &v1alpha1.OperationArguments{Endpoint: deserted},
+	}
+	w.absent[name] = true
+	if plan := w.settle(); len(w.assassins()) != 1 || w.snapshot.Ledger.Step != nil {
+		t.Fatalf("taken away before it is over:\n%s", plan)
+	}
+	delete(w.absent, name)
+	w.agents()
+	if w.settle(); len(w.assassins()) != 0 {
+		t.Errorf("operations of %v", w.assassins())
+	}
+}
+
+// A member that is down when it is its turn is waited for, and named.
+func TestWhoIsToHaveAJoinForgottenIsWaitedFor(t *testing.T) {
+	w := formed(t)
+	names := w.snapshot.Names()
+	w.undying = true
+	w.remember(overdueOf(names[0]), names[1])
+	w.pass()
+	at := w.assassins()
+	if len(at) != 1 {
+		t.Fatalf("operations of %v", at)
+	}
+	w.absent[at[0]] = true
+	w.snapshot.Nodes[at[0]].Record.Status.Operation = nil
+	w.agents()
+	plan := Next(w.snapshot, w.now)
+	if !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Guard == "the_node_is_up" && slices.Contains(b.Nodes, at[0])
+	}) {
+		t.Errorf("blocked %+v", plan.Blocked)
+	}
+}
