@@ -196,7 +196,8 @@ func (a *Agent) holdStop(ctx context.Context, d node.Decision) {
 	a.mu.Unlock()
 }
 
-// logChange writes a line whenever the step that decided, its action or its words are others than in the line before.
+// logChange writes a line whenever the step that decided, its action or its words are others than in the line before. What is asked again and again while a node
+// waits is not said.
 func (a *Agent) logChange(d node.Decision) {
 	if a.doing != nil && d.Status.Phase == a.decision.Status.Phase || len(d.Steps) == 0 {
 		return // that it is under way was said when it was decided
@@ -206,7 +207,7 @@ func (a *Agent) logChange(d node.Decision) {
 	}
 	last := d.Steps[len(d.Steps)-1]
 	verdict := string(last.Verdict)
-	if d.Action != nil {
+	if last.Verdict == node.Act {
 		verdict += " " + string(d.Action.Kind)
 	}
 	line := fmt.Sprintf("%s phase=%s %s=%s: %s", a.self.Node, d.Status.Phase, last.Name, verdict, last.Message)

@@ -208,7 +208,11 @@ func (r *run) may() allowance {
 	if r.Fault == nil {
 		return allowance{}
 	}
-	return kindOf(r.Fault).may
+	may := kindOf(r.Fault).may
+	if r.Scenario.Grows && may.jvmStarts > 0 {
+		may.jvmStarts++ // a join that streamed from who is away begins anew
+	}
+	return may
 }
 
 // compareCounts allows what the fault explains, and nothing else.
