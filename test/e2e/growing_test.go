@@ -94,10 +94,14 @@ func TestForgottenWhileJoining(t *testing.T) {
 		if err := untilNode(t, ring, joiner, "it is on its way into the ring", func(n *v1alpha1.CassandraNode) bool { return strings.Contains(n.Status.Message, "JOINING") }); err != nil {
 			return err
 		}
+		rest(t, 10*time.Second) // it announces its tokens
 		if err := ring.FreezeJVM(t.Context(), joiner); err != nil {
 			return err
 		}
 		rest(t, 80*time.Second)
+		if err := ring.ThawJVM(t.Context(), joiner); err != nil {
+			t.Log(err) // it has been ended by now
+		}
 		if err := untilNode(t, ring, joiner, "its join is ended", func(n *v1alpha1.CassandraNode) bool {
 			return strings.Contains(n.Status.Message, "had forgotten this node")
 		}); err != nil {
