@@ -51,8 +51,8 @@ type world struct {
 	// rumours are what single members see beside that, until one has the others forget it; undying are those that nobody forgets.
 	rumours map[string][]facts.Endpoint
 	undying bool
-	load      int64
-	pending   int
+	load    int64
+	pending int
 	// held is what the volumes hold of nodes whose records forgot it.
 	held map[string]v1alpha1.DiskState
 	// observed has the snapshot carry what the operator works out when it observes: what tells views and records apart. A test that edits them must not.
@@ -374,7 +374,7 @@ func (w *world) agents() {
 			n.Hashes = render.HashesOf(n.Record)
 		}
 		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
-			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = append(seen, w.rumours[name]...), w.keyspaces, w.pending
+			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = slices.Concat(seen, w.rumours[name]), w.keyspaces, w.pending
 			if w.observed {
 				a.Ring.KeepView()
 			}
