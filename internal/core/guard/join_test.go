@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
 )
 
 // ringOf is a ring of nodes that all see the same, each in a list of its own.
@@ -87,6 +90,124 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 					t.Errorf("they say\n%s\nwant\n%s", text, c.want)
 				}
 			})
+		}
+	}
+}
+
+// racks of a datacenter with three replicas; the first is the one in doubt.
+func TestARackWithTooFewNodesIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		sizes    map[string]int
+		replicas int
+		want     string
+	}{
+		"as many each":                  {map[string]int{"a": 3, "b": 3, "c": 3}, 3, ""},
+		"twice the average":             {map[string]int{"a": 1, "b": 2, "c": 3}, 3, ""},
+		"more than that":                {map[string]int{"a": 1, "b": 3, "c": 3}, 3, "rack a of datacenter dc1 would have 1 of 7 nodes in 3 racks: with 3 replicas each rack holds everything once, so each of its nodes would hold 2.3 times the average"},
+		"more racks than replicas":      {map[string]int{"a": 1, "b": 9, "c": 9, "d": 9}, 3, ""},
+		"fewer racks than replicas":     {map[string]int{"a": 1, "b": 9}, 3, "rack a of datacenter dc1 would have 1 of 10 nodes in 2 racks"},
+		"one rack":                      {map[string]int{"a": 1}, 3, ""},
+		"one rack that has nodes":       {map[string]int{"a": 0, "b": 9}, 3, ""},
+		"a rack without nodes is none":  {map[string]int{"a": 2, "b": 4, "c": 0}, 3, ""},
+		"two are small":                 {map[string]int{"a": 1, "b": 1, "c": 9}, 3, "rack a of datacenter dc1 would have 1 of 11 nodes; rack b of datacenter dc1 would have 1 of 11 nodes"},
+		"two racks, and as many copies": {map[string]int{"a": 1, "b": 4}, 2, "rack a of datacenter dc1 would have 1 of 5 nodes"},
+	} {
+		var got []string
+		for _, r := range Check(Joining{Datacenter: "dc1", ReplicationFactor: c.replicas, Sizes: c.sizes}, Joiner[0]) {
+			got = append(got, r.Message)
+		}
+		want := strings.Split(c.want, "; ")
+		if c.want == "" {
+			want = nil
+		}
+		if len(got) != len(want) || slices.ContainsFunc(want, func(w string) bool {
+			return !slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, w) })
+		}) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A ring of one node, which has all, gets another one, which takes half: of 4 GiB two have to fit.
+func TestANodeThatWouldBeTooFullIsRefused(t *testing.T) {
+	const gib = 1 << 30
+	joiner := ring.Node{ID: "b", Datacenter: "dc1", Rack: "r1", Tokens: []ring.Token{0}}
+	before, err := ring.New([]ring.Node{{ID: "a", Datacenter: "dc1", Rack: "r1", Tokens: []ring.Token{ring.MinToken + 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replication, err := ring.NetworkTopology(map[string]int{"dc1": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := facts.Endpoint{HostID: "a", Datacenter: "dc1", Status: facts.StatusNormal, Tokens: []int64{1}, Load: 4 * gib}
+	for name, c := range map[string]struct {
+		volume string
+		view   []facts.Endpoint
+		change func(*Joining)
+		want   string
+	}{
+		"it fits":                      {"3Gi", []facts.Endpoint{member}, nil, ""},
+		"it does not":                  {"2Gi", []facts.Endpoint{member}, nil, "node b would hold about 2.0Gi, which is more than 70 % of its data volume of 2Gi"},
+		"nobody knows the volume":      {"", []facts.Endpoint{member}, nil, ""},
+		"the volume is of no size":     {"0", []facts.Endpoint{member}, nil, ""},
+		"another datacenter has it":    {"2Gi", []facts.Endpoint{{HostID: "a", Datacenter: "dc2", Status: facts.StatusNormal, Tokens: []int64{1}, Load: 4 * gib}}, nil, ""},
+		"who has it is no member":      {"2Gi", []facts.Endpoint{{HostID: "a", Datacenter: "dc1", Status: facts.StatusNormal, Load: 4 * gib}}, nil, ""},
+		"a little that does not":       {"100Mi", []facts.Endpoint{{HostID: "a", Datacenter: "dc1", Status: facts.StatusNormal, Tokens: []int64{1}, Load: gib / 2}}, nil, "node b would hold about 256Mi"},
+		"a whole gibibyte is said so":  {"100Mi", []facts.Endpoint{{HostID: "a", Datacenter: "dc1", Status: facts.StatusNormal, Tokens: []int64{1}, Load: 2 * gib}}, nil, "node b would hold about 1.0Gi"},
+		"its tokens are taken already": {"3Gi", []facts.Endpoint{member}, func(j *Joining) { j.Node.Tokens = []ring.Token{ring.MinToken + 1} }, "the ring with node b cannot be judged"},
+	} {
+		j := Joining{Node: joiner, Datacenter: "dc1", View: &facts.Ring{Endpoints: c.view}, Before: before, Keyspaces: []ring.Keyspace{{Name: "shop", Replication: replication}}}
+		if c.volume != "" {
+			j.Volume = new(resource.MustParse(c.volume))
+		}
+		if c.change != nil {
+			c.change(&j)
+		}
+		got := ""
+		if refusals := Check(j, Joiner[1]); len(refusals) > 0 {
+			got = refusals[0].Message
+		}
+		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A node that is to join is heard, has nothing on its disk, and runs nothing.
+func TestGuardsOfANewcomer(t *testing.T) {
+	const names, empty, absent = "the_joining_node_answers_from_its_present_pod", "the_joining_disk_is_empty", "no_jvm_runs_before_the_ticket"
+	for name, c := range map[string]struct {
+		change func(*facts.Node)
+		want   []string
+	}{
+		"ready":          {func(*facts.Node) {}, nil},
+		"not heard":      {func(n *facts.Node) { n.Agent = nil }, []string{names}},
+		"without words":  {func(n *facts.Node) { n.Agent.Address = "" }, []string{names}},
+		"of another pod": {func(n *facts.Node) { n.Agent.PodUID = "another" }, []string{names}},
+		"cut off":        {func(n *facts.Node) { n.Agent.Disk = v1alpha1.DiskJoining }, []string{empty + " delete its claim"}},
+		"a member":       {func(n *facts.Node) { n.Agent.Disk = v1alpha1.DiskMember }, []string{empty + " it may hold writes"}},
+		"it has served":  {func(n *facts.Node) { n.Agent.TrafficOpened = true }, []string{empty + " it may hold writes"}},
+		"a JVM runs":     {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, []string{absent}},
+		"all of it": {func(n *facts.Node) { n.Agent.Disk, n.Agent.Process = v1alpha1.DiskForeign, facts.ProcessUnknown }, []string{
+			empty + " delete its claim", absent,
+		}},
+	} {
+		s := ringOf("a", "b")
+		for _, n := range s.Nodes {
+			n.Agent.Address, n.Agent.Disk, n.Agent.Process = "10.0.0.9", v1alpha1.DiskEmpty, facts.ProcessAbsent
+		}
+		c.change(s.Nodes["b"])
+		refusals := Check(Nodes{s, []string{"a", "b"}}, Newcomer...)
+		if len(refusals) != len(c.want) {
+			t.Errorf("%s: %+v, want %q", name, refusals, c.want)
+			continue
+		}
+		for i, want := range c.want {
+			guard, words, _ := strings.Cut(want, " ")
+			if r := refusals[i]; r.Guard != guard || !strings.Contains(r.Message, words) || !slices.Equal(r.Nodes, []string{"b"}) {
+				t.Errorf("%s: %+v, want %q", name, r, want)
+			}
 		}
 	}
 }
