@@ -147,7 +147,8 @@ func (a *Agent) assassinate(ctx context.Context, j *job, endpoint string) (strin
 		if err != nil {
 			return "", err
 		}
-		switch try, why := node.TryAt(ring, endpoint); try {
+		there, _ := a.host.Peers.Ask(ctx, []string{endpoint}, endpoint, "")
+		switch try, why := node.TryAt(ring, endpoint, there); try {
 		case node.TryHasLeft:
 			return "members take " + endpoint + " for one that has left", nil
 		case node.TryIsForgotten:

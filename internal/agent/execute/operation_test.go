@@ -10,6 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
 )
 
@@ -181,6 +182,7 @@ func TestAJoinThatIsOverIsAssassinatedWhereItIsForgotten(t *testing.T) {
 		"forgotten later": {func(*facts.Endpoint) {}, true, v1alpha1.OperationSucceeded, 1, "members hear that " + endpoint + " has left"},
 		"left":            {func(e *facts.Endpoint) { e.Status = facts.StatusLeft }, false, v1alpha1.OperationSucceeded, 0, "for one that has left"},
 		"up":              {func(e *facts.Endpoint) { e.Live = true }, false, v1alpha1.OperationFailed, 0, "is no join that is over"},
+		"somebody's":      {func(*facts.Endpoint) {}, true, v1alpha1.OperationFailed, 0, "is the address of node other now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -198,7 +200,12 @@ func TestAJoinThatIsOverIsAssassinatedWhereItIsForgotten(t *testing.T) {
 				if n := w.called("assassinate " + endpoint); n != 0 {
 					t.Errorf("%d calls before it is forgotten", n)
 				}
-				w.change(func() { w.ring.Endpoints = members })
+				w.change(func() {
+					w.ring.Endpoints = members
+					if name == "somebody's" {
+						w.peers = []node.Peer{{Asked: endpoint, Node: "other"}}
+					}
+				})
 			}
 			if o := w.ended(c.phase); !strings.Contains(o.Message, c.words) {
 				t.Errorf("operation %+v", o)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -175,5 +176,16 @@ func TestWhoKnowsIsAskedWhileANodeJoins(t *testing.T) {
 		if during := Next(f, epoch); during.Action != nil || during.Status.Phase != d.Status.Phase || during.Status.Message != d.Status.Message {
 			t.Errorf("%s: %v, %s: %s, want %s: %s", name, during.Action, during.Status.Phase, during.Status.Message, d.Status.Phase, d.Status.Message)
 		}
+	}
+}
+
+// All members are asked, however many there are: any of them may be the one that has forgotten.
+func TestAllMembersAreAsked(t *testing.T) {
+	f := announced()
+	for i := range 100 {
+		f.JVM.Ring.Endpoints = append(f.JVM.Ring.Endpoints, endpoint(fmt.Sprintf("10.1.0.%d", i+1), fmt.Sprintf("host-%d", i), "r1", true, int64(100+i)))
+	}
+	if d := Next(f, epoch); d.Action == nil || len(d.Action.Ask) != 102 || !slices.IsSorted(d.Action.Ask) {
+		t.Errorf("%+v", d.Action)
 	}
 }

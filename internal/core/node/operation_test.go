@@ -200,9 +200,12 @@ func TestHowAMemberSeesATryThatIsOver(t *testing.T) {
 		e.Status = facts.StatusBootstrap
 		c.change(&e)
 		ring.Endpoints = append(ring.Endpoints, e)
-		got, why := TryAt(ring, "10.0.0.77")
+		got, why := TryAt(ring, "10.0.0.77", nil)
 		if got != c.want || (why != "") != (got == TryIsNone) {
 			t.Errorf("%s: %s %q, want %s", name, got, why, c.want)
+		}
+		if got, why := TryAt(ring, "10.0.0.77", []Peer{peer("10.0.0.77", "c", hostC)}); got != TryIsNone || !strings.Contains(why, "node c") {
+			t.Errorf("%s, and a node is there: %s %q", name, got, why)
 		}
 	}
 }

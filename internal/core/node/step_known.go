@@ -103,13 +103,7 @@ func (p *pass) asksWhoKnows(o outcome) outcome {
 		return o.until(due)
 	}
 	ask := p.ask(self.HostID, "while it joins: do all members know of it?")
-	for _, e := range p.JVM.Ring.Endpoints {
-		if e.Member() && e.Address != p.Self.Address {
-			ask.Ask = append(ask.Ask, e.Address)
-		}
-	}
-	slices.Sort(ask.Ask)
-	ask.Ask = slices.Compact(ask.Ask)
+	ask.Ask = slices.Compact(slices.Sorted(slices.Values(slices.Concat(ask.Ask, otherMembers(p.JVM.Ring)))))
 	o.action = &ask
 	return o
 }

@@ -99,14 +99,17 @@ const (
 	TryIsForgotten Try = "Forgotten"
 	// TryHasLeft: as one that has left.
 	TryHasLeft Try = "Left"
-	// TryIsNone: as a node that is up, or a member.
+	// TryIsNone: as a node that is up, or a member; or the agent of a node is there, whatever the ring knows of it.
 	TryIsNone Try = "None"
 )
 
-// TryAt says how a member with this view sees what was at an address, and why it is no try that is over.
-func TryAt(view *facts.Ring, address string) (Try, string) {
+// TryAt says how a member with this view sees what was at an address, and why it is no try that is over. There are the agents that answer at the address now: what
+// starts there within a minute of an assassination would be heard by nobody.
+func TryAt(view *facts.Ring, address string, there []Peer) (Try, string) {
 	e, found := view.ByAddress(address)
 	switch {
+	case len(there) > 0:
+		return TryIsNone, fmt.Sprintf("%s is the address of node %s now", address, there[0].Node)
 	case !found:
 		return TryIsForgotten, ""
 	case e.Status == facts.StatusLeft || e.Status == facts.StatusRemoved:

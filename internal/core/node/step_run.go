@@ -96,6 +96,12 @@ func noteNormal(p *pass) outcome {
 
 // neighbours are the addresses of the other members in a view, sorted, at most 32: enough to find somebody to ask.
 func neighbours(view *facts.Ring) []string {
+	all := otherMembers(view)
+	return all[:min(len(all), 32)]
+}
+
+// otherMembers are the addresses of all of them in a view, sorted.
+func otherMembers(view *facts.Ring) []string {
 	var out []string
 	for _, e := range view.Endpoints {
 		if e.Member() && e.HostID != view.HostID {
@@ -103,7 +109,7 @@ func neighbours(view *facts.Ring) []string {
 		}
 	}
 	slices.Sort(out)
-	return out[:min(len(out), 32)]
+	return out
 }
 
 // setSeeds has the running JVM take other seeds over.

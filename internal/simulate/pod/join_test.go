@@ -267,6 +267,9 @@ func TestAJoinIsForgotten(t *testing.T) {
 						g.await("a member", 2*time.Hour, g.joined(name))
 						g.w.Line.RunFor(lasts + 3*time.Minute)
 						if streamed {
+							if age < 44*time.Second {
+								t.Error("it has streamed everything, and was to be ended before")
+							}
 							return
 						}
 						g.judge()
