@@ -68,6 +68,12 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 		"one sees a stranger at another address, who has left": {func(see func(string) *facts.Ring) {
 			see("b").Endpoints = append(see("b").Endpoints, facts.Endpoint{Address: "10.0.0.9", HostID: "gone", Status: facts.StatusLeft, Tokens: []int64{9}})
 		}, ""},
+		"one has another schema": {
+			func(see func(string) *facts.Ring) { see("c").SchemaVersion = "other" },
+			"one_schema_version [] the members have different schema versions: schema (node a), other (node c)",
+		},
+		"one is of another release":       {func(see func(string) *facts.Ring) { see("b").ReleaseVersion = "4.1.10" }, "one_release [] the members have different releases of Cassandra: 5.0 (node a), 4.1 (node b)"},
+		"one is of another patch release": {func(see func(string) *facts.Ring) { see("b").ReleaseVersion = "5.0.2" }, ""},
 		"one sees a stranger": {func(see func(string) *facts.Ring) {
 			see("c").Endpoints = append(see("c").Endpoints, facts.Endpoint{Address: "10.0.0.9", HostID: "stranger", Status: facts.StatusNormal, Live: true, Tokens: []int64{9}})
 		}, "every_view_is_the_same [c] c sees NORMAL of stranger, most see nothing; every_host_id_of_the_ring_is_known [] the ring has a member with host id stranger at 10.0.0.9 that no " +
@@ -94,6 +100,28 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 	}
 }
 
+// A member that is not up has no say in what the others are asked.
+func TestWhoIsNotUpIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*facts.Node)
+		want   string
+	}{
+		"not heard":      {func(n *facts.Node) { n.Agent = nil }, "node b is not up: "},
+		"of another pod": {func(n *facts.Node) { n.Agent.PodUID = "another" }, "node b is not up: "},
+		"without a JVM":  {func(n *facts.Node) { n.Agent.Ring = nil }, "node b is not up: its JVM does not answer"},
+		"leaving": {func(n *facts.Node) {
+			n.Agent.Ring = &facts.Ring{Mode: facts.ModeLeaving, SchemaVersion: "other", ReleaseVersion: "4.1.10", Pending: 3}
+		}, "node b is not up: it is LEAVING"},
+	} {
+		s := ringOf("a", "b", "c")
+		c.change(s.Nodes["b"])
+		refusals := Check(Nodes{s, []string{"a", "b", "c"}}, Join...)
+		if len(refusals) != 1 || refusals[0].Guard != "every_member_is_up" || !slices.Equal(refusals[0].Nodes, []string{"b"}) || !strings.HasPrefix(refusals[0].Message, c.want) {
+			t.Errorf("%s: %+v, want %q", name, refusals, c.want)
+		}
+	}
+}
+
 // racks of a datacenter with three replicas; the first is the one in doubt.
 func TestARackWithTooFewNodesIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -109,6 +137,8 @@ func TestARackWithTooFewNodesIsRefused(t *testing.T) {
 		"one rack":                      {map[string]int{"a": 1}, 3, ""},
 		"one rack that has nodes":       {map[string]int{"a": 0, "b": 9}, 3, ""},
 		"a rack without nodes is none":  {map[string]int{"a": 2, "b": 4, "c": 0}, 3, ""},
+		"nor makes it the others large": {map[string]int{"a": 1, "b": 9, "c": 0}, 3, "rack a of datacenter dc1 would have 1 of 10 nodes in 2 racks"},
+		"two nodes of a rack share it":  {map[string]int{"a": 2, "b": 6, "c": 6}, 3, "rack a of datacenter dc1 would have 2 of 14 nodes in 3 racks: with 3 replicas each rack holds everything once, so each of its nodes would hold 2.3 times the average"},
 		"two are small":                 {map[string]int{"a": 1, "b": 1, "c": 9}, 3, "rack a of datacenter dc1 would have 1 of 11 nodes; rack b of datacenter dc1 would have 1 of 11 nodes"},
 		"two racks, and as many copies": {map[string]int{"a": 1, "b": 4}, 2, "rack a of datacenter dc1 would have 1 of 5 nodes"},
 	} {
@@ -149,6 +179,8 @@ func TestANodeThatWouldBeTooFullIsRefused(t *testing.T) {
 	}{
 		"it fits":                      {"3Gi", []facts.Endpoint{member}, nil, ""},
 		"it does not":                  {"2Gi", []facts.Endpoint{member}, nil, "node b would hold about 2.0Gi, which is more than 70 % of its data volume of 2Gi"},
+		"it just fits":                 {"10", []facts.Endpoint{{HostID: "a", Datacenter: "dc1", Status: facts.StatusNormal, Tokens: []int64{1}, Load: 14}}, nil, ""},
+		"what all have counts":         {"2Gi", []facts.Endpoint{member, {HostID: "c", Datacenter: "dc1", Status: facts.StatusNormal, Tokens: []int64{2}}}, nil, "node b would hold about 2.0Gi"},
 		"nobody knows the volume":      {"", []facts.Endpoint{member}, nil, ""},
 		"the volume is of no size":     {"0", []facts.Endpoint{member}, nil, ""},
 		"another datacenter has it":    {"2Gi", []facts.Endpoint{{HostID: "a", Datacenter: "dc2", Status: facts.StatusNormal, Tokens: []int64{1}, Load: 4 * gib}}, nil, ""},

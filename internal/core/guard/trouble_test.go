@@ -56,7 +56,9 @@ func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 		class := "fast"
 		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}}
 		claim.Name = "data-n"
-		if got := Trouble(&facts.Node{Pod: c.pod, Claims: map[string]*facts.Claim{"data": {Claim: claim}}}); got != c.want {
+		bound := claim.DeepCopy()
+		bound.Name, bound.Spec.VolumeName = "commitlog-n", "volume"
+		if got := Trouble(&facts.Node{Pod: c.pod, Claims: map[string]*facts.Claim{"commitlog": {Claim: bound}, "data": {Claim: claim}}}); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -308,12 +308,18 @@ func (g *growth) steps(name string) []memdisk.Step {
 // bring has a node join.
 func (g *growth) bring(name string) {
 	g.Helper()
+	g.bringWithin(name, 15*time.Minute)
+}
+
+// bringWithin is bring for a join that may have to begin anew.
+func (g *growth) bringWithin(name string, limit time.Duration) {
+	g.Helper()
 	ordinal, err := strconv.Atoi(name[len(name)-1:])
 	g.must(err)
 	g.add(ordinal)
 	g.await("an agent that waits", 5*time.Minute, func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
 	g.invite(name, "grow/"+name, tokensOf(ordinal)...)
-	g.await("a member", 15*time.Minute, g.joined(name))
+	g.await("a member", limit, g.joined(name))
 }
 
 // when does something once, at an age of the JVM of a node.

@@ -214,10 +214,7 @@ func TestAJoinOfAnOlderReleaseBeginsAnew(t *testing.T) {
 			g.bring(nodeName(1))
 			g.when(nodeName(2), age, func() { g.w.Network.FailStreams(1) })
 			g.w.Line.RunFor(time.Second)
-			g.add(2)
-			g.await("an agent that waits", 5*time.Minute, func() bool { return g.record(nodeName(2)).Status.Disk == v1alpha1.DiskEmpty })
-			g.invite(nodeName(2), "grow/2", tokensOf(2)...)
-			g.await("a member", time.Hour, g.joined(nodeName(2)))
+			g.bringWithin(nodeName(2), time.Hour)
 			g.judge()
 		})
 	}
@@ -261,10 +258,7 @@ func TestAJoinIsForgotten(t *testing.T) {
 							do(g, g.sandbox(name), lasts)
 							g.after(lasts-time.Second, func() { streamed = streamed || j.Mode() == string(facts.ModeNormal) })
 						})
-						g.add(1)
-						g.await("an agent that waits", 5*time.Minute, func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
-						g.invite(name, "grow/1", tokensOf(1)...)
-						g.await("a member", 2*time.Hour, g.joined(name))
+						g.bringWithin(name, 2*time.Hour)
 						g.w.Line.RunFor(lasts + 3*time.Minute)
 						if streamed {
 							if age < 44*time.Second {

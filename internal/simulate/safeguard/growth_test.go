@@ -232,22 +232,8 @@ func lostWhileJoining() *trial.Scenario {
 			s := sandbox(w, node.Name)
 			return s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeJoining)
 		}, firstRackMore),
-		trial.Act{Name: "lose both", Do: func(w *world.World) error {
-			w.Operators()[0].Kill()
-			if err := w.Person().Delete(context.Background(), w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy()); err != nil {
-				return err
-			}
-			n := w.Server.Object(v1alpha1.CassandraNodeKind, node).(*v1alpha1.CassandraNode).DeepCopy()
-			n.Finalizers = nil
-			if err := w.Person().Update(context.Background(), n); err != nil {
-				return err
-			}
-			if err := w.Person().Delete(context.Background(), n); err != nil {
-				return err
-			}
-			w.StartOperator(world.Install)
-			return nil
-		}, Until: until("the_joining_disk_is_empty", facts.StepJoinNode), Within: 20 * time.Minute})
+		trial.Act{Name: "lose both", Do: func(w *world.World) error { return loseLedgerAnd(w, w.Server.Object(v1alpha1.CassandraNodeKind, node)) },
+			Until: until("the_joining_disk_is_empty", facts.StepJoinNode), Within: 20 * time.Minute})
 }
 
 // line is an operator's to the node that is to join, and may be cut.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -37,26 +38,34 @@ func (h hasty) or(answer *facts.Agent, err error) (*facts.Agent, error) {
 	}, nil
 }
 
+// loseLedgerAnd deletes the ledger and records, at once and while no operator runs; another one starts then.
+func loseLedgerAnd(w *world.World, records ...client.Object) error {
+	w.Operators()[0].Kill()
+	if err := w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace, Name: ledgerKey.Name}}); err != nil {
+		return err
+	}
+	for _, o := range records {
+		n := o.(*v1alpha1.CassandraNode).DeepCopy()
+		n.Finalizers = nil
+		if err := w.Person().Update(context.Background(), n); err != nil {
+			return err
+		}
+		if err := w.Person().Delete(context.Background(), n); err != nil {
+			return err
+		}
+	}
+	w.StartOperator(world.Install)
+	return nil
+}
+
 // allLostWhileAway is the story of a cluster whose ledger and records are deleted while one of its machines is away.
 func allLostWhileAway() *trial.Scenario {
 	return trial.Named("ledger-and-records-lost", "the ledger and all records are deleted at once while a machine is cut off and no operator runs", true, nil,
 		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Machines()[0], true); return nil }, Until: notServing, Within: 10 * time.Minute},
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
-			w.Operators()[0].Kill()
-			if err := w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace, Name: ledgerKey.Name}}); err != nil {
+			if err := loseLedgerAnd(w, w.Server.Objects(v1alpha1.CassandraNodeKind)...); err != nil {
 				return err
 			}
-			for _, o := range w.Server.Objects("CassandraNode") {
-				n := o.(*v1alpha1.CassandraNode).DeepCopy()
-				n.Finalizers = nil
-				if err := w.Person().Update(context.Background(), n); err != nil {
-					return err
-				}
-				if err := w.Person().Delete(context.Background(), n); err != nil {
-					return err
-				}
-			}
-			w.StartOperator(world.Install)
 			w.Line.RunFor(3 * time.Minute)
 			return nil
 		}},
