@@ -88,13 +88,9 @@ func TestForgottenWhileJoining(t *testing.T) {
 	before := identities(t, ring)
 	joiner := ring.Name + "-dc1-r1-1"
 	while(t, ring, servedThroughout, "a node joins, and stands still for 80 s, with "+oldestLine, func() error {
-		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }); err != nil {
+		if err := beginJoin(t, ring, joiner); err != nil {
 			return err
 		}
-		if err := untilNode(t, ring, joiner, "it is on its way into the ring", func(n *v1alpha1.CassandraNode) bool { return strings.Contains(n.Status.Message, "JOINING") }); err != nil {
-			return err
-		}
-		rest(t, 10*time.Second) // it announces its tokens
 		if err := ring.FreezeJVM(t.Context(), joiner); err != nil {
 			return err
 		}
@@ -121,13 +117,9 @@ func TestAJoinThatIsNeverForgotten(t *testing.T) {
 	members := identities(t, ring)
 	joiner := ring.Name + "-dc1-r1-1"
 	while(t, ring, nothingIsLost, "a node that joins is gone, and a member is started 150 s later", func() error {
-		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }); err != nil {
+		if err := beginJoin(t, ring, joiner); err != nil {
 			return err
 		}
-		if err := untilNode(t, ring, joiner, "it is on its way into the ring", func(n *v1alpha1.CassandraNode) bool { return strings.Contains(n.Status.Message, "JOINING") }); err != nil {
-			return err
-		}
-		rest(t, 10*time.Second) // it announces its tokens
 		pod := podOf(t, ring, joiner)
 		if err := ring.FreezeJVM(t.Context(), joiner); err != nil { // so that it says nothing when it ends
 			return err
@@ -148,6 +140,21 @@ func TestAJoinThatIsNeverForgotten(t *testing.T) {
 		}
 	}
 	wantRingSeen(t, ring)
+}
+
+// beginJoin has a node more in the first rack, and waits until a member knows of its tokens: some 30 s later it streams.
+func beginJoin(t *testing.T, ring *scene.Ring, joiner string) error {
+	t.Helper()
+	member := ring.NodeNames(t.Context())[0]
+	if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }); err != nil {
+		return err
+	}
+	if err := untilNode(t, ring, joiner, "it is on its way into the ring", func(n *v1alpha1.CassandraNode) bool { return strings.Contains(n.Status.Message, "JOINING") }); err != nil {
+		return err
+	}
+	return ring.Sees(t.Context(), member, func(members []string) bool {
+		return slices.ContainsFunc(members, func(m string) bool { return strings.HasPrefix(m, "UJ ") })
+	})
 }
 
 // untilNode waits until a node's record is so.

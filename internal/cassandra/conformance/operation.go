@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"maps"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -166,8 +167,22 @@ var trafficChecks = []Check{
 	}},
 }
 
-// drainChecks end the node's service.
+// drainChecks end the node's service, or leave the ring with a memory.
 var drainChecks = []Check{
+	{Name: "an endpoint that nobody knows is remembered as one that has left, when it is assassinated", Drain: true, Run: func(t *testing.T, s *Subject) {
+		nobody := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), s.self(t).Port()) // of TEST-NET-1, RFC 5737
+		if err := s.Node.Assassinate(s.Context, nobody.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+		view := s.view(t)
+		i := slices.IndexFunc(view.Gossip, func(g cassandra.GossipState) bool { return g.Endpoint == nobody })
+		if i < 0 || view.Gossip[i].Status != cassandra.StatusLeft || view.Gossip[i].Alive || view.Gossip[i].HostID != "" || view.Gossip[i].StatusExpires.IsZero() {
+			t.Errorf("gossip is %+v", view.Gossip)
+		}
+		if !maps.Equal(view.HostIDs, s.View.HostIDs) || !slices.Equal(view.Tokens, s.View.Tokens) || view.Mode != cassandra.ModeNormal {
+			t.Errorf("members %v with %d tokens, mode %s; before it %v with %d", view.HostIDs, len(view.Tokens), view.Mode, s.View.HostIDs, len(s.View.Tokens))
+		}
+	}},
 	{Name: "a drained node has left CQL and gossip and still answers", Drain: true, Run: func(t *testing.T, s *Subject) {
 		for range 2 {
 			if err := s.Node.Drain(s.Context); err != nil {

@@ -14,7 +14,8 @@ type Target struct {
 	Client *jolokia.Client
 	// Traffic allows checks that close CQL for a moment.
 	Traffic bool
-	// Drain allows the checks after which only a restart of the JVM brings the node back. They come last.
+	// Drain allows the checks after which the node is not as it was: only a restart of the JVM brings it back, and the ring remembers somebody who has left
+	// for three days. They come last.
 	Drain bool
 	// Pause lets time pass between two questions for something that takes its time, or returns when the context ends; nil: 100 ms of real time.
 	Pause func(context.Context)
