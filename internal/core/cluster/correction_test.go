@@ -181,6 +181,24 @@ func TestACorrectionLeavesNodesThatHaveJoinedAlone(t *testing.T) {
 	}
 }
 
+// What the status says of a node's configuration counts only if the present pod has said it.
+func TestANodeRunsAsTheSpecByTheWordOfItsPresentPod(t *testing.T) {
+	const name = "orders-dc1-r2-0"
+	for _, present := range []bool{true, false} {
+		w := formed(t)
+		n := w.snapshot.Nodes[name]
+		n.Record.Status.Configuration = &v1alpha1.ConfigurationStatus{Hash: hashOf(&n.Record.Spec.Configuration)}
+		if !present {
+			n.Record.Status.PodUID = "former"
+		}
+		wanted := wantedOf(w)
+		i := slices.IndexFunc(wanted, func(w render.Wanted) bool { return w.Name == name })
+		if got := alreadyIs(n, wanted[i]); got != present {
+			t.Errorf("by the word of the present pod: %v; it runs as the spec: %v", present, got)
+		}
+	}
+}
+
 // A correction that reached a record while its node was on its way, and was then taken back, is taken back in the record too: the node runs as the spec says.
 func TestARecordFollowsTheSpecThatItsNodeRunsBy(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -61,6 +61,19 @@ func TestAJoinThatIsNeverForgottenIsPutRight(t *testing.T) {
 	w.wantOpen()
 }
 
+// Two members are enough for that, one is not: it alone forgets.
+func TestHowManyMembersKeepAJoinAlive(t *testing.T) {
+	for _, members := range []int{1, 2} {
+		w := newWorld(t, datacenter("dc1", slices.Repeat([]int32{1}, members)...))
+		w.settle()
+		names := w.snapshot.Names()
+		w.remember(overdueOf(names[0]), names[0])
+		if got := passOver(w).overdueJoin(); (got != nil) != (members > 1) {
+			t.Errorf("of %d members: %+v", members, got)
+		}
+	}
+}
+
 func TestWhoIsNotToBeForgotten(t *testing.T) {
 	for name, c := range map[string]func(w *world, names []string){
 		"all see it": func(w *world, names []string) { w.remember(overdueOf(names[0]), names...) },

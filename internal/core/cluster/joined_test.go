@@ -60,6 +60,12 @@ func TestANodeHasJoinedByTheWordOfAnybody(t *testing.T) {
 			sees(facts.Endpoint{Address: "10.9.9.9", Tokens: []int64{1}})(w, n)
 			w.snapshot.Nodes[other].Agent.PodUID = "former"
 		}, false},
+		"the view of the last one, when others see the same as each other": {func(w *world, _ *facts.Node) {
+			ring := *w.snapshot.Nodes[other].Agent.Ring
+			third := "orders-dc1-r4-0"
+			w.snapshot.Nodes[third] = &facts.Node{Name: third, Record: w.snapshot.Nodes[other].Record.DeepCopy(), Pod: w.snapshot.Nodes[other].Pod, Agent: &facts.Agent{PodUID: w.snapshot.Nodes[other].Pod.UID, Ring: &ring}}
+			ring.Endpoints = append(slices.Clip(ring.Endpoints), facts.Endpoint{Address: "10.9.9.9", Tokens: []int64{1}})
+		}, true},
 		"the view of the last one, when others have none": {func(w *world, n *facts.Node) {
 			w.snapshot.Nodes[other].Agent = nil
 			ring := w.snapshot.Nodes["orders-dc1-r3-0"].Agent.Ring
