@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 )
@@ -101,10 +103,6 @@ func TestWhoIsNotToBeForgotten(t *testing.T) {
 			w.remember(e, names[1])
 		},
 		"a member is away": func(w *world, names []string) { w.absent[names[2]] = true; w.remember(overdueOf(names[0]), names[1]) },
-		"the cluster is to be left so": func(w *world, names []string) {
-			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true })
-			w.remember(overdueOf(names[0]), names[1])
-		},
 		"to another member it is up": func(w *world, names []string) {
 			w.remember(overdueOf(names[0]), names[1])
 			e := overdueOf(names[0])
@@ -122,10 +120,53 @@ func TestWhoIsNotToBeForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			c(w, w.snapshot.Names())
-			if plan := Next(w.snapshot, w.now); slices.ContainsFunc(plan.Writes, func(write Write) bool {
-				return strings.Contains(write.Why, "Assassinate") || strings.Contains(write.Why, "never forgotten")
-			}) {
-				t.Errorf("it is to be forgotten:\n%s", plan)
+			if o := passOver(w).overdueJoin(); o != nil {
+				t.Errorf("%+v is to be forgotten", o)
+			}
+		})
+	}
+}
+
+func TestNothingIsForgottenWhileAClusterIsPaused(t *testing.T) {
+	w := formed(t)
+	names := w.snapshot.Names()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true })
+	w.remember(overdueOf(names[0]), names[1])
+	if plan := w.settle(); len(w.assassins()) > 0 || w.snapshot.Ledger.Step != nil || !strings.Contains(plan.String(), "spec.paused is true; members are to forget a join of node "+names[0]) {
+		t.Errorf("operations of %v\n%s", w.assassins(), plan)
+	}
+}
+
+// The first member has a join forgotten that can be asked, and was not yet.
+func TestWhoHasAJoinForgotten(t *testing.T) {
+	names := formed(t).snapshot.Names()
+	for name, c := range map[string]struct {
+		change func(w *world, n *facts.Node, id string)
+		want   string
+	}{
+		"any member":            {func(*world, *facts.Node, string) {}, names[0]},
+		"its record is away":    {func(_ *world, n *facts.Node, _ string) { n.Record = nil }, names[1]},
+		"its record is deleted": {func(w *world, n *facts.Node, _ string) { n.Record.DeletionTimestamp = new(metav1.NewTime(w.now)) }, names[1]},
+		"it has something else done": {func(_ *world, n *facts.Node, _ string) {
+			n.Record.Spec.Operation = &v1alpha1.OperationIntent{Type: v1alpha1.OperationRepair}
+		}, names[1]},
+		"it has tried": {func(_ *world, n *facts.Node, id string) {
+			n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: id}
+		}, names[1]},
+		"it has done something else": {func(_ *world, n *facts.Node, _ string) {
+			n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: "other"}
+		}, names[0]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.remember(overdueOf(names[2]), names[1])
+			step := &facts.OpenStep{ID: "step", Kind: facts.StepForgetJoin, Stage: facts.StageOperations}
+			w.snapshot.Ledger.Step = step
+			c.change(w, w.snapshot.Nodes[names[0]], step.IntentID("forget-"+deserted, names[0]))
+			p := passOver(w)
+			r, forgets := p.forget(step)
+			if !forgets || len(p.plan.Writes) == 0 || p.plan.Writes[0].Object.GetName() != c.want {
+				t.Errorf("%v %s; want it to be asked of %s:\n%s", forgets, r.message, c.want, p.plan)
 			}
 		})
 	}
