@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -78,7 +77,7 @@ func TestWhoIsWaitedForInACleanUp(t *testing.T) {
 		"its record is away": {func(w *world, n *facts.Node) { away(w, n); n.Record = nil }, false},
 		"its record is being deleted": {func(w *world, n *facts.Node) {
 			away(w, n)
-			n.Record.DeletionTimestamp = new(metav1.NewTime(w.now))
+			deleting(n)
 		}, false},
 		"another pod answers for it": {func(_ *world, n *facts.Node) { n.Agent.PodUID = types.UID("former") }, true},
 	} {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -127,6 +128,36 @@ func TestWhoIsNotToBeForgotten(t *testing.T) {
 	}
 }
 
+// An address is somebody's if an agent of today says so, or its pod, or the record of a pod that has no address yet.
+func TestWhoseAddressItIs(t *testing.T) {
+	pod := func(ip string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod"}, Status: corev1.PodStatus{PodIP: ip}}
+	}
+	record := func(address string) *v1alpha1.CassandraNode {
+		return &v1alpha1.CassandraNode{Status: v1alpha1.CassandraNodeStatus{Address: address}}
+	}
+	for name, c := range map[string]struct {
+		node facts.Node
+		want bool
+	}{
+		"nothing is known":                    {facts.Node{}, false},
+		"its agent has it":                    {facts.Node{Pod: pod("10.0.0.1"), Agent: &facts.Agent{PodUID: "pod", Address: deserted}}, true},
+		"its agent has another":               {facts.Node{Pod: pod("10.0.0.1"), Agent: &facts.Agent{PodUID: "pod", Address: "10.0.0.1"}}, false},
+		"the agent of its former pod had it":  {facts.Node{Pod: pod("10.0.0.1"), Agent: &facts.Agent{PodUID: "former", Address: deserted}}, false},
+		"its pod has it":                      {facts.Node{Pod: pod(deserted)}, true},
+		"its record had it, and has no pod":   {facts.Node{Record: record(deserted)}, false},
+		"its pod may get it":                  {facts.Node{Pod: pod(""), Record: record(deserted)}, true},
+		"its pod may get another":             {facts.Node{Pod: pod(""), Record: record("10.0.0.1")}, false},
+		"its pod may get any":                 {facts.Node{Pod: pod("")}, false},
+		"its record has not heard of its pod": {facts.Node{Pod: pod("10.0.0.1"), Record: record(deserted)}, false},
+	} {
+		p := &pass{Snapshot: &facts.Snapshot{Nodes: map[string]*facts.Node{"other": {}, "node": &c.node}}}
+		if got := p.anyoneAt(deserted); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestNothingIsForgottenWhileAClusterIsPaused(t *testing.T) {
 	w := formed(t)
 	names := w.snapshot.Names()
@@ -146,7 +177,7 @@ func TestWhoHasAJoinForgotten(t *testing.T) {
 	}{
 		"any member":            {func(*world, *facts.Node, string) {}, names[0]},
 		"its record is away":    {func(_ *world, n *facts.Node, _ string) { n.Record = nil }, names[1]},
-		"its record is deleted": {func(w *world, n *facts.Node, _ string) { n.Record.DeletionTimestamp = new(metav1.NewTime(w.now)) }, names[1]},
+		"its record is deleted": {func(_ *world, n *facts.Node, _ string) { deleting(n) }, names[1]},
 		"it has something else done": {func(_ *world, n *facts.Node, _ string) {
 			n.Record.Spec.Operation = &v1alpha1.OperationIntent{Type: v1alpha1.OperationRepair}
 		}, names[1]},

@@ -113,7 +113,6 @@ func TestWhatKeepsANodeFromJoining(t *testing.T) {
 func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
 	for name, late := range map[string]bool{"before its ticket": false, "with its ticket": true} {
 		t.Run(name, func(t *testing.T) {
-			const newcomer = "orders-dc1-r1-1"
 			w := formed(t)
 			w.late[newcomer], w.absent[newcomer] = late, !late
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
@@ -512,7 +511,6 @@ func TestNoNodeOfADatacenterIsForgottenWhileItsRecordIsAway(t *testing.T) {
 
 // A join that is given up is given up to its end, although the user wants the node again meanwhile: its ticket is worth nothing any more. Then it joins by another.
 func TestAJoinThatIsWantedAgainBeginsAnew(t *testing.T) {
-	const newcomer = "orders-dc1-r1-1"
 	size := func(n int32) func(*v1alpha1.CassandraClusterSpec) {
 		return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(n) }
 	}
@@ -541,7 +539,6 @@ func TestAJoinThatIsWantedAgainBeginsAnew(t *testing.T) {
 
 // The record of a node that is not wanted any more is not made again. Without a pod its ticket is nowhere, and the step is over.
 func TestAJoinWhoseRecordIsGoneIsGivenUp(t *testing.T) {
-	const newcomer = "orders-dc1-r1-1"
 	for name, pod := range map[string]bool{"with its pod": true, "without a pod": false} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
