@@ -11,6 +11,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 )
 
 func uidOrNone(name string) types.UID {
@@ -73,6 +74,12 @@ func TestWhatALostLedgerIsRebuiltFrom(t *testing.T) {
 			facts.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
 		"one that never got a ticket": {node(func(n *facts.Node) { n.Record.Spec.Join, n.Agent.Disk = nil, v1alpha1.DiskEmpty }), false, nil, false,
 			facts.StageTickets, map[string]int{first: 4, third: 4}, 0},
+		"one that never had a disk": {node(func(n *facts.Node) {
+			n.Agent, n.Record.Spec.Join, n.Record.Status.HostID = nil, nil, ""
+			for _, c := range n.Claims {
+				c.Claim.Status.Phase = corev1.ClaimPending
+			}
+		}), false, nil, false, facts.StageTickets, map[string]int{first: 4, third: 4}, 0},
 		"one that is silent": {node(func(n *facts.Node) { n.Agent = nil }), false, nil, false, facts.StageTickets, map[string]int{first: 4, third: 4}, 1},
 		"a disk that has joined": {node(func(n *facts.Node) { n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID = nil, v1alpha1.DiskMember, "h" }), true,
 			map[string]string{first: "", second: "h", third: ""}, false, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
@@ -239,4 +246,76 @@ func TestASpecIsCorrectedWhileTheLedgerIsLost(t *testing.T) {
 		s.Node.Placement = &v1alpha1.Placement{NodeSelector: map[string]string{"disk": "fast"}}
 	})
 	wantWrites(t, next(w), second, "Apply CassandraNode")
+}
+
+// Only what is certainly this cluster's brings a record back.
+func TestWhichNodesGetARecordBack(t *testing.T) {
+	claim := func(of string, phase corev1.PersistentVolumeClaimPhase) *facts.Node {
+		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelClusterUID: of}}}
+		c.Status.Phase = phase
+		return &facts.Node{Claims: map[string]*facts.Claim{"commitlog": {}, "data": {Claim: c}}}
+	}
+	for name, c := range map[string]struct {
+		node *facts.Node
+		want bool
+	}{
+		"nothing is there":                {nil, false},
+		"nothing but its name":            {&facts.Node{}, false},
+		"a pod":                           {&facts.Node{Pod: &corev1.Pod{}}, true},
+		"a volume":                        {claim("cluster-uid", corev1.ClaimBound), true},
+		"a volume of another cluster":     {claim("other", corev1.ClaimBound), false},
+		"a claim that never had a volume": {claim("cluster-uid", corev1.ClaimPending), false},
+	} {
+		w := newWorld(t, datacenter("dc1", 1, 1))
+		w.snapshot.Nodes[first] = &facts.Node{Record: &v1alpha1.CassandraNode{}, Pod: &corev1.Pod{}}
+		if c.node != nil {
+			w.snapshot.Nodes[second] = c.node
+		}
+		p := passOver(w)
+		p.wanted = wantedOf(w)
+		got := p.unrecorded()
+		if slices.ContainsFunc(got, func(w render.Wanted) bool { return w.Name == second }) != c.want || len(got) > 1 {
+			t.Errorf("%s: %d get one", name, len(got))
+		}
+	}
+}
+
+// A node that is on its way into a ring which serves is no member of it, although a disk has to say for another one that it is.
+func TestAJoinerIsNoMemberOfALostLedger(t *testing.T) {
+	w := joining(t)
+	w.snapshot.Ledger = nil
+	w.snapshot.Nodes[first].Record.Spec.Member = nil
+	l, missing := passOver(w).rebuildLedger()
+	if len(l.Members) != 3 || l.Members[newcomer] != "" || l.Step == nil || slices.Contains(l.Step.Wave(), newcomer) || len(missing) > 0 {
+		t.Errorf("%s, missing %v", ledgerInWords(l), missing)
+	}
+}
+
+// What a ring of several nodes might hold that they no longer own is dropped once more; a single node owns all.
+func TestWhatIsDoneOnceMoreForALostLedger(t *testing.T) {
+	for nodes, again := range map[int32]bool{1: false, 2: true} {
+		w := newWorld(t, datacenter("dc1", nodes))
+		w.settle()
+		w.snapshot.Ledger = nil
+		if l, _ := passOver(w).rebuildLedger(); len(l.Members) != int(nodes) || (len(l.Cleanup) > 0) != again || l.SystemKeyspaces != again {
+			t.Errorf("%d nodes: %s", nodes, ledgerInWords(l))
+		}
+	}
+}
+
+// A datacenter that is being added has its seeds while its nodes join, and stands when they have.
+func TestALostLedgerOfADatacenterThatIsAdded(t *testing.T) {
+	for stage, c := range map[facts.Stage]struct {
+		found facts.Stage
+		joins bool
+	}{facts.StageTickets: {facts.StageTickets, true}, facts.StageRebuild: {facts.StageKeyspaces, false}} {
+		w := formed(t)
+		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+		w.until(func(s *facts.OpenStep) bool { return s.Stage == stage })
+		w.snapshot.Ledger = nil
+		l, _ := passOver(w).rebuildLedger()
+		if l.Step == nil || l.Step.Stage != c.found || l.IsFormed("dc2") == c.joins || (len(l.Step.Seeds) > 0) != c.joins || len(l.Step.Tickets) != 2 {
+			t.Errorf("%s: %s with seeds %v", stage, ledgerInWords(l), l.Step.Seeds)
+		}
+	}
 }

@@ -46,6 +46,15 @@ func volumeOn(machine string) *corev1.PersistentVolume {
 	}}
 }
 
+// A node without a pod keeps nobody from looking at the others.
+func TestALostMachineBesideANodeWithoutAPod(t *testing.T) {
+	w := lost(t)
+	w.snapshot.Nodes[first].Pod, w.snapshot.Nodes[first].Agent = nil, nil
+	p := passOver(w)
+	p.leaveMachines("step")
+	wantBlocked(t, p.plan, "a_silent_machine_is_proven_gone", second)
+}
+
 func TestAPodOnALostMachine(t *testing.T) {
 	node := func(w *world) string { return "of-" + second }
 	for name, c := range map[string]struct {
