@@ -38,6 +38,11 @@ func (w *world) comes(n *facts.Node) {
 	w.agents()
 }
 
+// waitingContainers are those of a pod whose Cassandra container does not start.
+func waitingContainers() []corev1.ContainerStatus {
+	return []corev1.ContainerStatus{{Name: layout.CassandraContainer, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+}
+
 func wantedAt(w *world, name string) render.Wanted {
 	wanted := wantedOf(w)
 	return wanted[slices.IndexFunc(wanted, func(w render.Wanted) bool { return w.Name == name })]
@@ -308,7 +313,7 @@ func TestWhoIsGivenUp(t *testing.T) {
 
 // Nobody will acknowledge that a ticket is withdrawn where a node fails, and its agent waits for the Cassandra container or is not there.
 func TestWhoNeverAnswers(t *testing.T) {
-	stuck := []corev1.ContainerStatus{{Name: layout.CassandraContainer, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+	stuck := waitingContainers()
 	for name, c := range map[string]struct {
 		change func(*facts.Node)
 		want   bool

@@ -132,7 +132,7 @@ func (p *pass) Records() []*facts.Node {
 
 // members are the names of the ledger's members, sorted. Nobody may change the list.
 func (p *pass) members() []string {
-	if p.membersOf != p.Ledger || p.memberNames == nil {
+	if p.membersOf != p.Ledger {
 		p.membersOf, p.memberNames = p.Ledger, sortedKeys(p.Ledger.Members)
 	}
 	return p.memberNames

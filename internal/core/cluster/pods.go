@@ -95,7 +95,6 @@ func (p *pass) started(n *facts.Node) bool {
 // claimsReady makes the claims of a node and pins them in its record, and says whether all are there and pinned.
 func (p *pass) claimsReady(n *facts.Node) bool {
 	var missing []render.Volume
-	leaving := false
 	pins := map[string]v1alpha1.ClaimReference{}
 	for _, c := range n.Record.Spec.Claims {
 		pins[c.Volume] = c
@@ -113,8 +112,7 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		}
 		switch {
 		case claim != nil && !p.started(n) && p.leavesVolume(n, v, n.Claims[v.Name]):
-			leaving = true // another is made when it is gone
-			switch {
+			switch { // another is made when it is gone
 			case isPinned: // a pin without its claim would be a member's lost disk, should the ledger be lost just then
 				delete(pins, v.Name)
 				changed = true
@@ -149,7 +147,7 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 	if changed {
 		p.pin(n, pins, "pinning its claims")
 	}
-	return !leaving && len(missing) == 0 && len(pins) == len(render.Volumes(n.Record.Spec.Pod))
+	return len(pins) == len(render.Volumes(n.Record.Spec.Pod))
 }
 
 // pin writes into the record of a node which claims are its own.
