@@ -230,6 +230,7 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 		"its agent does not say why":    {failed(v1alpha1.PhaseFailed, ""), ""},
 		"its agent says something else": {failed(v1alpha1.PhaseNormal, "it serves"), ""},
 		"it has no pod":                 {func(_ *pass, n *facts.Node) { n.Pod = nil }, ""},
+		"the one before it has no pod":  {func(p *pass, n *facts.Node) { trouble(n); p.Nodes[first].Pod = nil }, "ErrImagePull"},
 		"its pod goes":                  {func(_ *pass, n *facts.Node) { trouble(n); n.Pod.DeletionTimestamp = new(metav1.Now()) }, ""},
 		"it has no part in the ring": {func(p *pass, n *facts.Node) {
 			trouble(n)

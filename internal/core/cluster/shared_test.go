@@ -189,6 +189,14 @@ func TestTheLastSeedsStayWhileNobodyHasAnAddress(t *testing.T) {
 	}
 }
 
+// A step that says nothing of seeds leaves them to the members.
+func TestSeedsWhileANodeJoins(t *testing.T) {
+	w := joining(t)
+	if got := passOver(w).seedNodes(); !slices.Equal(got, three) {
+		t.Errorf("seeds %v, want %v", got, three)
+	}
+}
+
 func TestWordsForManyThings(t *testing.T) {
 	for want, got := range map[string]string{
 		"":                  list([]string{}, 2),
