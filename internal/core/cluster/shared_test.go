@@ -11,6 +11,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // Whatever somebody edits of an object that belongs to the cluster is put back, and what is added to it is left alone.
@@ -141,6 +142,49 @@ func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 			c.change(p)
 			if got := p.minAvailable("dc1"); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// Evictions are refused before the first ticket is written, and not while nobody can join anyway.
+func TestWhenRangesMove(t *testing.T) {
+	nodeMore := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }
+	datacenterMore := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1)) }
+	for name, c := range map[string]struct {
+		spec   func(*v1alpha1.CassandraClusterSpec)
+		change func(*pass)
+		want   bool
+	}{
+		"nobody comes":                              {func(*v1alpha1.CassandraClusterSpec) {}, func(*pass) {}, false},
+		"a node is ready":                           {nodeMore, func(*pass) {}, true},
+		"a node is ready, the cluster is paused":    {nodeMore, func(p *pass) { p.Cluster.Spec.Paused = true }, false},
+		"a node is ready, the spec is refused":      {nodeMore, func(p *pass) { p.held = true }, false},
+		"a node is not ready":                       {nodeMore, func(p *pass) { p.Nodes[newcomer].Agent = nil }, false},
+		"a datacenter is ready":                     {datacenterMore, func(*pass) {}, true},
+		"a datacenter is not ready":                 {datacenterMore, func(p *pass) { p.Nodes["orders-dc2-r1-0"].Agent = nil }, false},
+		"a node joins":                              {nodeMore, func(p *pass) { p.Ledger.Step = &facts.OpenStep{Kind: facts.StepJoinNode} }, true},
+		"nodes drop what they do not own any more":  {nodeMore, func(p *pass) { p.Ledger.Step = &facts.OpenStep{Kind: facts.StepCleanup} }, facts.StepCleanup.MovesRanges()},
+		"the members have to forget a join instead": {nodeMore, func(p *pass) { p.Ledger.Step = &facts.OpenStep{Kind: facts.StepForgetJoin} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.change(c.spec)
+			everyone := func() bool {
+				return !slices.ContainsFunc(wantedOf(w), func(n render.Wanted) bool {
+					return w.snapshot.Nodes[n.Name] == nil || w.snapshot.Nodes[n.Name].Agent == nil
+				})
+			}
+			for i := 0; !everyone(); i++ {
+				if w.pass(); i > 20 {
+					t.Fatal("the pods did not come")
+				}
+			}
+			p := passOver(w)
+			p.Ledger, p.Cluster, p.wanted = p.Ledger.Copy(), p.Cluster.DeepCopy(), wantedOf(w)
+			c.change(p)
+			if got := p.rangesMove(); got != c.want {
+				t.Errorf("ranges move: %v", got)
 			}
 		})
 	}
