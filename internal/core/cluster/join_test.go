@@ -279,6 +279,29 @@ func TestWhatIsDoubtedOfAJoin(t *testing.T) {
 	}
 }
 
+// A member that lives in the eyes of the newcomer, and does not say what it sees, keeps the join from being over.
+func TestAJoinWaitsForTheWordOfEveryMemberThatLives(t *testing.T) {
+	for name, silent := range map[string]func(*facts.Node){
+		"its agent is not there": func(n *facts.Node) { n.Agent = nil },
+		"its JVM does not say":   func(n *facts.Node) { n.Agent.Ring = nil },
+	} {
+		for _, live := range []bool{true, false} {
+			w := joining(t)
+			n := w.snapshot.Nodes[newcomer]
+			w.comes(n)
+			n.Record.Status.Join.FinishedAt = new(metav1.NewTime(w.now))
+			endpoints := slices.Clone(n.Agent.Ring.Endpoints)
+			endpoints[slices.IndexFunc(endpoints, func(e facts.Endpoint) bool { return e.HostID == hostID(second) })].Live = live
+			n.Agent.Ring.Endpoints = endpoints
+			silent(w.snapshot.Nodes[second])
+			doubts := passOver(w).joinDoubts(w.snapshot.Ledger.Step, n)
+			if said := slices.ContainsFunc(doubts, func(d string) bool { return strings.HasPrefix(d, second+" lives and does not say what it sees") }); said != live || !live && len(doubts) > 0 {
+				t.Errorf("%s, lives %v: %q", name, live, doubts)
+			}
+		}
+	}
+}
+
 // A node with a ticket is given up when the spec, which is accepted, does not describe it, or its ticket was taken back; not once it has joined.
 func TestWhoIsGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -317,6 +317,7 @@ func TestPodsOfAnotherSpecAreMadeAnew(t *testing.T) {
 }
 
 func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
+	ours := &runtime.RawExtension{Raw: []byte(`{"spec":{"serviceAccountName":"mine"}}`)}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.CassandraClusterSpec)
 		reason string
@@ -334,7 +335,16 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 		"no size of it":          {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set"}},
 		"ephemeral data":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{Ephemeral: ptr(true)} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.ephemeral is true for datacenter dc1"}},
 		"an overlay on what is ours": {func(s *v1alpha1.CassandraClusterSpec) {
-			s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"serviceAccountName":"mine"}}`)}
+			s.Node.Overlay = ours
+		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},
+		"an overlay on a label of the second rack": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"metadata":{"labels":{"team":"a"}}}`)}
+			s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{Metadata: &v1alpha1.PodMetadata{Labels: map[string]string{"team": "b"}}}
+		}, v1alpha1.ReasonInvalidSpec, []string{"metadata.labels[team] belongs to Helenus"}},
+		"an overlay of another datacenter, on a rack of the same name": {func(s *v1alpha1.CassandraClusterSpec) {
+			other := datacenter("dc2", 1)
+			other.Racks[0].Name, other.Node = s.Datacenters[0].Racks[1].Name, &v1alpha1.NodeTemplate{Overlay: ours}
+			s.Datacenters = append(s.Datacenters, other)
 		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},
 		"stopped": {func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true }, v1alpha1.ReasonUnsupportedChange, []string{"stopped: false → true"}},
 	} {
@@ -361,4 +371,25 @@ func TestNodesThatTheOpenStepDoesNotHaveAreRefused(t *testing.T) {
 	w := forming(t, v1alpha1.DiskJoining, three...)
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
 	wantStalled(t, next(w), v1alpha1.ReasonUnsupportedChange, "the spec has 1 node that the ring does not have (orders-dc1-r1-1)")
+}
+
+// Whoever was to form the ring, or is in it, belongs to it also while nothing of it is there.
+func TestWhoBelongsToARing(t *testing.T) {
+	const name = "orders-dc1-r9-0"
+	for who, c := range map[string]struct {
+		change func(*pass)
+		want   bool
+	}{
+		"nobody":           {func(*pass) {}, false},
+		"a member":         {func(p *pass) { p.Ledger.Members[name] = "id" }, true},
+		"who was left out": {func(p *pass) { p.Ledger.LeftBehind = []string{name} }, true},
+		"who has a ticket": {func(p *pass) { p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{name: {}}} }, true},
+		"who has a record": {func(p *pass) { p.Nodes[name] = &facts.Node{Record: &v1alpha1.CassandraNode{}} }, true},
+		"who has a pod":    {func(p *pass) { p.Nodes[name] = &facts.Node{} }, false},
+	} {
+		p := passOver(formed(t))
+		if c.change(p); p.belongs(name) != c.want {
+			t.Errorf("%s: %v", who, !c.want)
+		}
+	}
 }

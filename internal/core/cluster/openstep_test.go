@@ -268,6 +268,14 @@ func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
 		"none where no nodes are": {func(w *world) {
 			w.snapshot.Cluster.Spec.Datacenters = append(w.snapshot.Cluster.Spec.Datacenters, datacenter("dc2", 1))
 		}, map[string]int32{"dc1": 3}},
+		"none where nobody is a member": {func(w *world) {
+			w.snapshot.Cluster.Spec.Datacenters = append(w.snapshot.Cluster.Spec.Datacenters, datacenter("dc2", 1))
+			w.snapshot.Ledger.Formed = append(w.snapshot.Ledger.Formed, "dc2")
+		}, map[string]int32{"dc1": 3}},
+		"none in what is still being added": {func(w *world) {
+			w.snapshot.Cluster.Spec.Datacenters = append(w.snapshot.Cluster.Spec.Datacenters, datacenter("dc2", 1))
+			w.snapshot.Nodes[first].Record.Spec.Datacenter = "dc2"
+		}, map[string]int32{"dc1": 2}},
 		"by the name that the ring knows": {func(w *world) { w.snapshot.Cluster.Spec.Datacenters[0].RingName = "DC One" }, map[string]int32{"DC One": 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,6 +291,27 @@ func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// One system keyspace with fewer replicas than wanted is enough; what cannot be read is nobody's business.
+func TestWhichSystemKeyspacesHaveTooFewReplicas(t *testing.T) {
+	const enough, fewer, odd = "NetworkTopologyStrategy {dc1=3}", "NetworkTopologyStrategy {dc1=2}", "Own {x=1}}"
+	for name, c := range map[string]struct {
+		keyspaces map[string]string
+		want      bool
+	}{
+		"all have enough":                     {map[string]string{"system_auth": enough, "system_distributed": enough, "system_traces": enough}, false},
+		"one has not":                         {map[string]string{"system_auth": enough, "system_distributed": enough, "system_traces": fewer}, true},
+		"the only one has not":                {map[string]string{"system_traces": fewer}, true},
+		"one cannot be read, another has not": {map[string]string{"system_auth": odd, "system_distributed": odd, "system_traces": fewer}, true},
+		"one cannot be read":                  {map[string]string{"system_auth": odd, "system_distributed": enough}, false},
+		"one is nowhere":                      {map[string]string{"system_auth": "NetworkTopologyStrategy {dc2=3}"}, true},
+		"there are none":                      {nil, false},
+	} {
+		if got := tooFew(&facts.Ring{Keyspaces: c.keyspaces}, map[string]int32{"dc1": 3}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

@@ -254,6 +254,10 @@ func TestWordsForManyThings(t *testing.T) {
 		"keyspaces-2":       attempt("keyspaces", 2),
 		"value":             orElse("value", "fallback"),
 		"fallback":          orElse("", "fallback"),
+		"0th":               ordinal(0),
+		"first":             ordinal(1),
+		"third":             ordinal(3),
+		"4th":               ordinal(4),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -82,6 +82,34 @@ func TestOfSeveralPodsWithTakenAddressesOneGoesAtATime(t *testing.T) {
 	wantWrites(t, plan, second)
 }
 
+// The pause is over when it is over, and only another pod that goes at the same time, looked at live, is waited for.
+func TestWhatAPodWithATakenAddressWaitsFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		early  time.Duration
+		others []Write
+		goes   bool
+	}{
+		"nothing":                     {0, nil, true},
+		"its pause":                   {time.Second, nil, false},
+		"another pod that goes":       {0, []Write{{Verb: Delete, Live: true}}, false},
+		"no object that nobody needs": {0, []Write{{Verb: Delete}}, true},
+		"no record":                   {0, []Write{{Verb: Apply, Live: true}}, true},
+	} {
+		w := formed(t)
+		w.takes(second)
+		begun := w.now
+		w.pass()
+		w.takes(second)
+		w.now = begun.Add(firstPodPause - c.early)
+		p := passOver(w)
+		p.plan.Writes = slices.Clone(c.others)
+		p.takenAddress(w.snapshot.Nodes[second])
+		if goes := len(p.plan.Writes) > len(c.others); goes != c.goes {
+			t.Errorf("%s: goes %v\n%s", name, goes, p.plan)
+		}
+	}
+}
+
 func TestWhoseAddressIsTaken(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(n *facts.Node)
