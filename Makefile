@@ -69,7 +69,7 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-api compare test-cluster e2e e2e-full bench sweep sweep-full mutants lint verify
+.PHONY: test test-unit test-api compare test-cluster e2e e2e-full bench scale sweep sweep-full mutants lint verify
 test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
@@ -125,6 +125,10 @@ mutants: $(TOOLS)/gremlins ## Change the core's code in a thousand places and se
 
 bench: local-tools ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the machine alone meanwhile)
 	cd test/e2e && go run ./bench
+
+scale: ## Measure the operator beside a hundred idle clusters, without Cassandra (takes a quarter of an hour; leave the machine alone meanwhile)
+	go build -o $(BIN)/helenus ./cmd/helenus
+	cd test/api && go run ./scale
 
 lint: $(TOOLS)/golangci-lint ## Static checks, the import rules of the layout among them
 	@for m in $(filter-out tools,$(MODULES)); do echo "== lint $$m"; (cd $$m && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yaml ./...) || exit 1; done
