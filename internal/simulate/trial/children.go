@@ -233,16 +233,27 @@ func stalledWith(reason string, words ...string) func(*world.World) bool {
 	}
 }
 
+// kept is how a world stood when it had come to rest, and how it was unlike that at the last look.
+type kept struct {
+	end    End
+	glance string
+	unlike []string
+}
+
 // keepEnd remembers how the world stands when it has come to rest, and asKept says that it stands so again.
 func keepEnd(w *world.World) error {
 	w.Line.RunFor(2 * awayFor) // whatever a fault has done before
-	w.Kept = EndOf(w)
+	w.Kept = &kept{end: EndOf(w)}
 	return nil
 }
 
 func asKept(w *world.World) bool { return len(unlikeKept(w)) == 0 }
 
 func unlikeKept(w *world.World) []string {
-	kept, _ := w.Kept.(End)
-	return Unlike(EndOf(w), kept)
+	k := w.Kept.(*kept)
+	// It is asked after each event, and most change nothing that counts.
+	if glance := fmt.Sprint(w.Server.Revision(), sandboxesOf(w)); glance != k.glance {
+		k.glance, k.unlike = glance, Unlike(EndOf(w), k.end)
+	}
+	return k.unlike
 }

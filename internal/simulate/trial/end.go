@@ -40,16 +40,13 @@ func endOf(r *run) End {
 // EndOf is how a world stands, without what happened on the way.
 func EndOf(w *world.World) End {
 	e := End{Objects: map[string]string{}, Ring: map[string]string{}}
-	answers := map[string]bool{}
-	for _, s := range w.Pods.Sandboxes() {
-		answers[s.Name()] = s.Agent() != nil
-	}
+	sandboxes := sandboxesOf(w)
 	for _, kind := range compared {
 		for _, o := range w.Server.Objects(kind) {
 			if o.GetNamespace() != world.Namespace {
 				continue
 			}
-			if n, ok := o.(*v1alpha1.CassandraNode); ok && !answers[n.Name] {
+			if n, ok := o.(*v1alpha1.CassandraNode); ok && !sandboxes[n.Name].answers {
 				n = n.DeepCopy()
 				n.Status = v1alpha1.CassandraNodeStatus{} // the last words of an agent that is gone
 				o = n
@@ -57,14 +54,28 @@ func EndOf(w *world.World) End {
 			e.Objects[kind+"/"+o.GetName()] = normal(o)
 		}
 	}
-	for _, s := range w.Pods.Sandboxes() {
-		state := "no JVM"
-		if j := s.JVM(); j != nil {
-			state = fmt.Sprintf("%s, clients %v", j.Mode(), j.NativeOpen())
-		}
-		e.Ring[s.Name()] = state
+	for name, s := range sandboxes {
+		e.Ring[name] = s.jvm
 	}
 	return e
+}
+
+// sandbox is what of a running pod counts for how a world stands.
+type sandbox struct {
+	answers bool
+	jvm     string
+}
+
+func sandboxesOf(w *world.World) map[string]sandbox {
+	out := map[string]sandbox{}
+	for _, s := range w.Pods.Sandboxes() {
+		state := sandbox{answers: s.Agent() != nil, jvm: "no JVM"}
+		if j := s.JVM(); j != nil {
+			state.jvm = fmt.Sprintf("%s, clients %v", j.Mode(), j.NativeOpen())
+		}
+		out[s.Name()] = state
+	}
+	return out
 }
 
 // chance are fields that no two runs have in common, or whose difference is said elsewhere.
@@ -211,6 +222,9 @@ func (r *run) may() allowance {
 	may := kindOf(r.Fault).may
 	if r.Scenario.Grows && may.jvmStarts > 0 {
 		may.jvmStarts++ // a join that streamed from who is away begins anew
+	}
+	if r.Scenario.Crosses {
+		may.jvmStarts++
 	}
 	return may
 }
