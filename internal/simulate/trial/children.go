@@ -238,6 +238,8 @@ type kept struct {
 	end    End
 	glance string
 	unlike []string
+	// texts of the versions of objects that were there at the last look.
+	texts map[client.Object]string
 }
 
 // keepEnd remembers how the world stands when it has come to rest, and asKept says that it stands so again.
@@ -251,9 +253,18 @@ func asKept(w *world.World) bool { return len(unlikeKept(w)) == 0 }
 
 func unlikeKept(w *world.World) []string {
 	k := w.Kept.(*kept)
-	// It is asked after each event, and most change nothing that counts.
+	// It is asked after each event: most change nothing that counts, and the others an object or two.
 	if glance := fmt.Sprint(w.Server.Revision(), sandboxesOf(w)); glance != k.glance {
-		k.glance, k.unlike = glance, Unlike(EndOf(w), k.end)
+		former := k.texts
+		k.texts = map[client.Object]string{}
+		k.glance, k.unlike = glance, Unlike(endIn(w, func(o client.Object) string {
+			text, known := former[o]
+			if !known {
+				text = normal(o)
+			}
+			k.texts[o] = text
+			return text
+		}), k.end)
 	}
 	return k.unlike
 }

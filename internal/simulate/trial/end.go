@@ -38,7 +38,10 @@ func endOf(r *run) End {
 }
 
 // EndOf is how a world stands, without what happened on the way.
-func EndOf(w *world.World) End {
+func EndOf(w *world.World) End { return endIn(w, normal) }
+
+// endIn is EndOf by the texts of single objects.
+func endIn(w *world.World, text func(client.Object) string) End {
 	e := End{Objects: map[string]string{}, Ring: map[string]string{}}
 	sandboxes := sandboxesOf(w)
 	for _, kind := range compared {
@@ -46,12 +49,14 @@ func EndOf(w *world.World) End {
 			if o.GetNamespace() != world.Namespace {
 				continue
 			}
+			name := kind + "/" + o.GetName()
 			if n, ok := o.(*v1alpha1.CassandraNode); ok && !sandboxes[n.Name].answers {
 				n = n.DeepCopy()
 				n.Status = v1alpha1.CassandraNodeStatus{} // the last words of an agent that is gone
-				o = n
+				e.Objects[name] = normal(n)
+				continue
 			}
-			e.Objects[kind+"/"+o.GetName()] = normal(o)
+			e.Objects[name] = text(o)
 		}
 	}
 	for name, s := range sandboxes {
