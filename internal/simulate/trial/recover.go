@@ -97,7 +97,7 @@ func recoverScenarios() []*Scenario {
 		scenario("unregistered-alive", "somebody deletes the Node object of a machine that lives", threeRacks,
 			Act{Name: "delete the Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) },
 				// A machine that a fault has taken away just then does not answer, and registers itself when it is back.
-				Until: either(blockedWith("nothing_answers_from_a_machine_that_is_gone", "m-a-0", "answers from there"), isRegistered), Within: 10 * time.Minute},
+				Until: either(blockedWith("nothing_answers_from_a_machine_that_is_gone", "m-a-0", "answers from there"), all(isRegistered, again)), Within: 10 * time.Minute},
 			Act{Name: "its kubelet starts again", Do: first(func(k *kube.Cluster, name string) { k.Heal(name) }), Until: again, Within: 15 * time.Minute}),
 		scenario("delete-stuck", "a ring is deleted of which a machine is lost, which somebody says is gone", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},

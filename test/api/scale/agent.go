@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/serve"
@@ -96,17 +97,19 @@ func start(ctx context.Context, r *ring, cluster types.UID, pod *corev1.Pod, sec
 // fallSilent takes connections from now on and never answers one.
 func (a *agent) fallSilent(ctx context.Context) error {
 	a.stop()
-	var config net.ListenConfig
-	for { // until the server has let go of the address
-		listener, err := config.Listen(ctx, "tcp", a.listener.Addr().String())
-		if err == nil {
-			a.listener = listener
-			return nil
+	address := a.listener.Addr().String()
+	err := wait.PollUntilContextTimeout(ctx, look, toChange, true, func(ctx context.Context) (bool, error) { // until the server has let go of the address
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if err != nil {
+			return false, nil //nolint:nilerr // it is tried again
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("fall silent at %s: %w", a.listener.Addr(), err)
-		}
+		a.listener = listener
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("fall silent at %s: %w", address, err)
 	}
+	return nil
 }
 
 func (a *agent) change(change func(*facts.Agent)) {

@@ -147,29 +147,29 @@ func (b *bench) run(ctx context.Context) (*figures, error) {
 		return nil, err
 	}
 	var err error
-	if out.afterForming.now, out.afterForming.most, err = b.operator.memory(); err != nil {
+	if out.afterForming, err = b.operator.memory(); err != nil {
 		return nil, err
 	}
 	if err := b.operator.stop(); err != nil {
 		return nil, fmt.Errorf("stop operator: %w", err)
 	}
-	if b.operator, err = startOperator(ctx, b.options.operator, b.config, b.folder); err != nil {
+	if err := b.fleet.any().fallSilent(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.fleet.any().fallSilent(ctx); err != nil {
+	if b.operator, err = startOperator(ctx, b.options.operator, b.config, b.folder); err != nil {
 		return nil, err
 	}
 	b.say("the operator is started again, and one agent has fallen silent")
 	if err := b.rest(ctx); err != nil {
 		return nil, err
 	}
-	if out.afterStart.now, out.afterStart.most, err = b.operator.memory(); err != nil {
+	if out.afterStart, err = b.operator.memory(); err != nil {
 		return nil, err
 	}
 	if out.changes, err = b.change(ctx); err != nil {
 		return nil, err
 	}
-	if out.afterChanges.now, out.afterChanges.most, err = b.operator.memory(); err != nil {
+	if out.afterChanges, err = b.operator.memory(); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -300,7 +300,7 @@ func clusterOf(i int, perRack int32) *v1alpha1.CassandraCluster {
 }
 
 // resident is the memory of a process, in bytes.
-type resident struct{ now, most int64 }
+type resident struct{ now, most uint64 }
 
 // figures of one measurement.
 type figures struct {

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -76,32 +74,19 @@ func (o *operator) words() string {
 }
 
 // memory is how much of it the process has resident, and had at most, in bytes.
-func (o *operator) memory() (now, most int64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.command.Process.Pid))
+func (o *operator) memory() (resident, error) {
+	process, err := procfs.NewProc(o.command.Process.Pid)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read memory of the operator: %w", err)
+		return resident{}, fmt.Errorf("find the operator's process: %w", err)
 	}
-	return residentIn(text)
-}
-
-// residentIn reads what proc(5) says in /proc/PID/status.
-func residentIn(text []byte) (now, most int64, err error) {
-	for line := range bytes.Lines(text) {
-		name, value, _ := strings.Cut(string(line), ":")
-		into := map[string]*int64{"VmRSS": &now, "VmHWM": &most}[name]
-		if into == nil {
-			continue
-		}
-		kibibytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("read %s: %w", name, err)
-		}
-		*into = kibibytes << 10
+	status, err := process.NewStatus()
+	if err != nil {
+		return resident{}, fmt.Errorf("read memory of the operator: %w", err)
 	}
-	if now == 0 || most == 0 {
-		return 0, 0, errors.New("the process has no memory: it has ended")
+	if status.VmRSS == 0 {
+		return resident{}, errors.New("read memory of the operator: it has none, since it has ended")
 	}
-	return now, most, nil
+	return resident{now: status.VmRSS, most: status.VmHWM}, nil
 }
 
 func asKubeconfig(c *rest.Config) clientcmdapi.Config {

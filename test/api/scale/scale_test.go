@@ -44,18 +44,6 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-func TestResidentMemory(t *testing.T) {
-	now, most, err := residentIn([]byte("Name:\thelenus\nVmHWM:\t   90000 kB\nVmRSS:\t   80000 kB\nThreads:\t9\n"))
-	if err != nil || now != 80000<<10 || most != 90000<<10 {
-		t.Errorf("%d, at most %d, %v", now, most, err)
-	}
-	for _, text := range []string{"Name:\thelenus\nState:\tZ (zombie)\n", "VmRSS:\tmuch kB\n"} {
-		if _, _, err := residentIn([]byte(text)); err == nil {
-			t.Errorf("%q has memory", text)
-		}
-	}
-}
-
 // Nodes that a change adds get no pod that runs.
 func TestWhoRuns(t *testing.T) {
 	f := &fleet{perRack: 3}
