@@ -116,37 +116,13 @@ func TestGrow(t *testing.T) {
 	for _, p := range pods {
 		p.start()
 	}
-	for _, p := range pods {
-		w.await(p.name, "empty and waiting", time.Minute, func(r *v1alpha1.CassandraNode) bool { return r.Status.Disk == v1alpha1.DiskEmpty })
-	}
-	member := func(p *pod, limit time.Duration) {
-		r := w.await(p.name, "joined", limit, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Join != nil && r.Status.Join.FinishedAt != nil && r.Status.Phase == v1alpha1.PhaseNormal
-		})
-		w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
-			s.Join, s.Member, s.ClientTraffic = nil, &v1alpha1.Member{HostID: r.Status.HostID}, v1alpha1.TrafficOpen
-		})
-		w.await(p.name, "ready", time.Minute, func(r *v1alpha1.CassandraNode) bool { return r.Status.Ready })
-	}
-	tokens := func(i int) []string {
-		var out []string
-		for j := range 4 {
-			out = append(out, fmt.Sprint(-9000000000000000000+int64(3*j+i)*1500000000000000000))
-		}
-		return out
-	}
+	w.awaitEmpty(pods...)
 	invite := func(i int) {
 		w.change(pods[i].name, func(s *v1alpha1.CassandraNodeSpec) {
 			s.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: fmt.Sprintf("grow/%d", i)}, Mode: v1alpha1.JoinBootstrap, Tokens: tokens(i)}
 		})
 	}
-	w.part("form", func(t *testing.T) {
-		w.change(pods[0].name, func(s *v1alpha1.CassandraNodeSpec) {
-			s.Join = ticket("form/0", tokens(0)...)
-			s.Join.SystemAuthReplicationFactor = 1
-		})
-		member(pods[0], 3*time.Minute)
-	})
+	w.part("form", func(*testing.T) { w.form(pods[0]) })
 	client := openShop(t, netip.AddrPortFrom(netip.MustParseAddr(pods[0].address), 9042).String())
 	w.part("join", func(t *testing.T) {
 		began := time.Now()
@@ -162,7 +138,7 @@ func TestGrow(t *testing.T) {
 		w.await(pods[0].name, "no cleanup while ranges move", time.Minute, func(r *v1alpha1.CassandraNode) bool {
 			return r.Status.Blocked != nil && r.Status.Blocked.Guard == "no_range_is_pending"
 		})
-		member(pods[1], 4*time.Minute)
+		w.member(pods[1], 4*time.Minute)
 		t.Logf("the join took %.1f s", time.Since(began).Seconds())
 		w.await(pods[0].name, "cleaned up in the end", time.Minute, func(r *v1alpha1.CassandraNode) bool {
 			return r.Status.Operation != nil && r.Status.Operation.ID == "early" && r.Status.Operation.Phase == v1alpha1.OperationSucceeded
@@ -186,7 +162,7 @@ func TestGrow(t *testing.T) {
 		})
 		t.Logf("says: %s", r.Status.Message)
 		hostID := r.Status.HostID
-		member(pods[2], 6*time.Minute)
+		w.member(pods[2], 6*time.Minute)
 		t.Logf("the join took %.1f s", time.Since(began).Seconds())
 		if r := w.record(pods[2].name); hostID == "" || r.Status.HostID != hostID || r.Status.Restarts == nil || r.Status.Restarts.Count != 1 {
 			t.Errorf("host id %s, then %s; restarts %+v", hostID, r.Status.HostID, r.Status.Restarts)

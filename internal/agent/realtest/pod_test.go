@@ -28,6 +28,7 @@ type pod struct {
 	uid     types.UID
 	address string
 	netns   string
+	device  string // in netns
 	root    string
 	agent   *exec.Cmd
 	init    *exec.Cmd
@@ -62,6 +63,7 @@ func (p *pod) connect(ordinal int) {
 	t := p.w.t
 	t.Helper()
 	outside, inside := fmt.Sprintf("hxv%d-%d", os.Getpid()%10000, ordinal), fmt.Sprintf("hxi%d-%d", os.Getpid()%10000, ordinal)
+	p.device = inside
 	run(t, "ip", "netns", "add", p.netns)
 	p.w.top.Cleanup(func() { _ = exec.Command("ip", "netns", "del", p.netns).Run() })
 	run(t, "ip", "link", "add", outside, "type", "veth", "peer", "name", inside)
@@ -152,6 +154,24 @@ func (p *pod) startInit() {
 func (p *pod) start() {
 	p.startAgent()
 	p.startInit()
+}
+
+// end ends both, as the loss of the pod's sandbox does.
+func (p *pod) end() {
+	p.w.t.Helper()
+	p.kill(p.agent.Process.Pid, syscall.SIGKILL)
+	_ = p.agent.Wait()
+	p.kill(p.helenusInit(), syscall.SIGKILL) // and with it all of its process namespace
+	<-p.ended
+}
+
+// move gives the pod another address.
+func (p *pod) move(address string) {
+	t := p.w.t
+	t.Helper()
+	run(t, "ip", "-n", p.netns, "addr", "del", p.address+"/24", "dev", p.device)
+	run(t, "ip", "-n", p.netns, "addr", "add", address+"/24", "dev", p.device)
+	p.address = address
 }
 
 func (p *pod) log(name string) *os.File {

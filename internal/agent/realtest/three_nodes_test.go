@@ -4,7 +4,6 @@ package realtest
 
 import (
 	"context"
-	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -47,34 +46,8 @@ func TestThreeNodes(t *testing.T) {
 	for _, p := range pods {
 		p.start()
 	}
-	for _, p := range pods {
-		w.await(p.name, "empty and waiting", time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Phase == v1alpha1.PhaseWaiting && r.Status.Disk == v1alpha1.DiskEmpty
-		})
-	}
-	w.part("form", func(t *testing.T) {
-		for i, p := range pods {
-			var tokens []string
-			for j := range 4 {
-				tokens = append(tokens, fmt.Sprint(-9000000000000000000+int64(3*j+i)*1500000000000000000))
-			}
-			w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
-				s.Join = ticket("form/"+p.name, tokens...)
-				s.Join.SystemAuthReplicationFactor = 3
-			})
-		}
-		for _, p := range pods {
-			r := w.await(p.name, "joined", 5*time.Minute, func(r *v1alpha1.CassandraNode) bool {
-				return r.Status.Join != nil && r.Status.Join.FinishedAt != nil && r.Status.Phase == v1alpha1.PhaseNormal
-			})
-			w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
-				s.Join, s.Member, s.ClientTraffic = nil, &v1alpha1.Member{HostID: r.Status.HostID}, v1alpha1.TrafficOpen
-			})
-		}
-		for _, p := range pods {
-			w.await(p.name, "ready", time.Minute, func(r *v1alpha1.CassandraNode) bool { return r.Status.Ready })
-		}
-	})
+	w.awaitEmpty(pods...)
+	w.part("form", func(*testing.T) { w.form(pods...) })
 	w.part("every node sees the others", func(t *testing.T) {
 		versions := map[string]bool{}
 		for _, p := range pods {

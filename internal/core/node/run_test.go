@@ -157,6 +157,9 @@ func TestThirtyTwoNeighboursAreKept(t *testing.T) {
 
 func TestWhatARunningJVMTakesOver(t *testing.T) {
 	seeds := func(f *Facts) { f.Seeds = []string{"10.0.0.2", address, "10.0.0.3"}; keep(f) }
+	starts := func(with ...string) Facts {
+		return with1(serving(), func(f *Facts) { seeds(f); f.JVM.Ring.Mode, f.Memory.Start.Seeds = facts.ModeStarting, with })
+	}
 	hot := func(f *Facts) { f.Configuration.Hot = []string{"a", "b"} }
 	for name, c := range map[string]struct {
 		facts Facts
@@ -165,7 +168,14 @@ func TestWhatARunningJVMTakesOver(t *testing.T) {
 		"other seeds":                             {with1(serving(), seeds), SetSeeds},
 		"no seeds at all":                         {with1(serving(), func(f *Facts) { f.Seeds = nil; keep(f) }), ""},
 		"the same seeds in another order":         {with1(serving(), func(f *Facts) { seeds(f); f.Memory.Start.Seeds = []string{"10.0.0.3", "10.0.0.2", address} }), ""},
-		"other seeds while it starts":             {with1(serving(), func(f *Facts) { seeds(f); f.JVM.Ring.Mode = facts.ModeStarting }), ""},
+		"other seeds while it starts, all":        {starts("10.0.0.8", "10.0.0.9"), SetSeeds},
+		"all but itself":                          {starts(address, "10.0.0.9"), SetSeeds},
+		"all but one":                             {starts("10.0.0.2", "10.0.0.9"), ""},
+		"it started as the only one":              {starts(address), SetSeeds},
+		"the others did not answer":               {with1(starts(address), func(f *Facts) { f.Peers.Silent = []string{"10.0.0.2", "10.0.0.3"} }), ""},
+		"it still is the only one":                {with1(starts("10.0.0.9"), func(f *Facts) { f.Seeds = []string{address}; keep(f) }), ""},
+		"it joins":                                {with1(starts("10.0.0.9"), func(f *Facts) { f.Memory.Member = nil }), ""},
+		"it streams":                              {with1(starts("10.0.0.9"), func(f *Facts) { f.JVM.Ring.Mode = facts.ModeJoining }), ""},
 		"other seeds while it is silent":          {with1(serving(), func(f *Facts) { seeds(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), ""},
 		"other seeds of a JVM nobody wrote down":  {with1(serving(), func(f *Facts) { seeds(f); f.Memory.Start = nil }), ""},
 		"hot settings":                            {with1(serving(), hot), ApplySettings},
@@ -182,6 +192,10 @@ func TestWhatARunningJVMTakesOver(t *testing.T) {
 	}
 	if a := Next(with1(serving(), seeds), epoch).Action; !slices.Equal(a.Seeds, []string{address, "10.0.0.2", "10.0.0.3"}) {
 		t.Errorf("seeds %v", a.Seeds)
+	}
+	some := with1(starts("10.0.0.9"), func(f *Facts) { f.Peers.Silent = []string{"10.0.0.3"} })
+	if a := Next(some, epoch).Action; !slices.Equal(a.Seeds, []string{address, "10.0.0.2"}) {
+		t.Errorf("while it starts: seeds %v", a.Seeds)
 	}
 	if a := Next(with1(serving(), hot), epoch).Action; !slices.Equal(a.Settings, []string{"a", "b"}) || !strings.HasSuffix(a.Why, "a, b") {
 		t.Errorf("settings %v, %s", a.Settings, a.Why)

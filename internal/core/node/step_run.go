@@ -115,14 +115,29 @@ func otherMembers(view *facts.Ring) []string {
 // setSeeds has the running JVM take other seeds over.
 func setSeeds(p *pass) outcome {
 	s := p.Memory.Start
-	if !p.answers() || len(p.Seeds) == 0 || !s.Is(p.Init.Incarnation, p.Init.Process.StartID) || p.JVM.Ring.Mode != facts.ModeNormal {
+	if !p.answers() || len(p.Seeds) == 0 || !s.Is(p.Init.Incarnation, p.Init.Process.StartID) {
 		return done
 	}
 	wanted := slices.Sorted(slices.Values(p.Seeds))
-	if slices.Equal(wanted, slices.Sorted(slices.Values(s.Seeds))) {
+	if p.JVM.Ring.Mode != facts.ModeNormal {
+		wanted = p.seedsToAsk()
+	}
+	if len(wanted) == 0 || slices.Equal(wanted, slices.Sorted(slices.Values(s.Seeds))) {
 		return done
 	}
 	return act(Action{Kind: SetSeeds, Seeds: wanted, Why: "the seeds of the cluster are others now"})
+}
+
+// seedsToAsk are the seeds for a member's JVM that comes up and asks in vain: beside its own address it was started with none that is a seed now. Cassandra asks its
+// seeds every five seconds whether it may come up, by the list of that moment; without an answer a seed goes on after half a minute, and any other node ends
+// after a minute (Gossiper#doShadowRound, 4.1 and 5.0). Those that did not answer before the start stay out, so that nobody waits for them.
+func (p *pass) seedsToAsk() []string {
+	vain := !slices.ContainsFunc(p.Memory.Start.Seeds, func(seed string) bool { return seed != p.Self.Address && slices.Contains(p.Seeds, seed) })
+	wanted := p.seedsForStart()
+	if p.JVM.Ring.Mode != facts.ModeStarting || p.Memory.Member == nil || !vain || slices.Equal(wanted, []string{p.Self.Address}) {
+		return nil
+	}
+	return wanted
 }
 
 // applySettings changes in the running JVM what needs no restart. The rest is reported; only the operator decides on a restart.

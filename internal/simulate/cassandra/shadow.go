@@ -25,8 +25,8 @@ func (p *Process) shadowRound() (map[netip.Addr]*state, *refusal) {
 	}
 	p.shadow, p.messaging = true, true
 	defer func() { p.shadow = false }()
-	limit := 2 * p.settings.ringDelay
-	if p.isSeed() {
+	limit, isSeed := 2*p.settings.ringDelay, p.isSeed()
+	if isSeed {
 		limit = p.settings.ringDelay
 	}
 	inShadow := map[netip.Addr]bool{}
@@ -43,7 +43,7 @@ func (p *Process) shadowRound() (map[netip.Addr]*state, *refusal) {
 		}
 		p.sleep(shadowPoll)
 		if waited += shadowPoll; waited > limit {
-			if !p.isSeed() {
+			if !isSeed {
 				return nil, startup(runtimeException, "Unable to gossip with any peers")
 			}
 			return nil, nil

@@ -228,9 +228,6 @@ func (r *run) may() allowance {
 	if r.Scenario.Grows && may.jvmStarts > 0 {
 		may.jvmStarts++ // a join that streamed from who is away begins anew
 	}
-	if r.Scenario.Crosses {
-		may.jvmStarts++
-	}
 	return may
 }
 

@@ -25,11 +25,6 @@ func trying(s *Scenario) *Scenario {
 	return s
 }
 
-func crossing(s *Scenario) *Scenario {
-	s.Crosses = true
-	return trying(s)
-}
-
 // unfit is a scenario in which Cassandra ends, and does not start for a quarter of an hour, because of what is on a disk, which nobody touches but a person.
 func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *Scenario {
 	const node = clusterName + "-dc1-r1-0"
@@ -108,9 +103,9 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose)},
 			Act{Name: "delete the pods", Do: deletePods(3), Until: all(serves(2), readyNodes(2), newPods(2)), Within: 20 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
-		crossing(scenario("crossed", "two pods are deleted, and each comes back at the address that the other had", threeRacks,
+		trying(scenario("crossed", "two pods are deleted, and each comes back at the address that the other had", threeRacks,
 			Act{Name: "cross", Do: cross, Until: all(again, newPods(2)), Within: 30 * time.Minute})),
-		crossing(scenario("crossed-all", "all pods are deleted, and each comes back at the address that another had", threeRacks,
+		trying(scenario("crossed-all", "all pods are deleted, and each comes back at the address that another had", threeRacks,
 			Act{Name: "cross", Do: crossAll, Until: all(again, newPods(3)), Within: 30 * time.Minute})),
 		scenario("server-away", "the API server is away when a JVM is killed, which starts again all the same", threeRacks,
 			Act{Name: "the API server goes", Do: func(w *world.World) error { w.Outage(true); return nil }},

@@ -32,9 +32,6 @@ type Scenario struct {
 	Keeps bool
 	// Tries says that how many pods it takes depends on when things happen in it.
 	Tries bool
-	// Crosses says that addresses go from one node to another in it. A JVM that starts before the new list of seeds is out finds no peer at those of the old
-	// one, and starts once more.
-	Crosses bool
 	// Acts happen one after the other.
 	Acts []Act
 }
