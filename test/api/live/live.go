@@ -15,22 +15,19 @@ import (
 	"helenus.io/helenus/dev/localkube/cluster"
 )
 
-// With uses etcd and an API server, and the controller manager if asked for, that live no longer than use runs. The name tells servers of one machine apart.
-func With(ctx context.Context, name string, controllers bool, use func(*rest.Config) (int, error)) (code int, err error) {
+// With uses etcd and an API server, and the controller manager if asked for, that live no longer than use runs. The name tells servers of one machine apart; what
+// becomes of them is written to out.
+func With(ctx context.Context, name string, controllers bool, out io.Writer, use func(*rest.Config) (int, error)) (code int, err error) {
 	scratch, err := os.MkdirTemp("", "helenus-"+name+"-")
 	if err != nil {
 		return 1, fmt.Errorf("make scratch directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	state := filepath.Join(scratch, "cluster")
-	log := io.Discard
-	if testing.Verbose() {
-		log = os.Stderr
-	}
 	defer func() {
-		err = errors.Join(err, cluster.Down(context.WithoutCancel(ctx), name, state, log))
+		err = errors.Join(err, cluster.Down(context.WithoutCancel(ctx), name, state, out))
 	}()
-	up, err := cluster.Up(ctx, cluster.Options{Name: name, State: state, APIOnly: true, Controllers: controllers, Out: log})
+	up, err := cluster.Up(ctx, cluster.Options{Name: name, State: state, APIOnly: true, Controllers: controllers, Out: out})
 	if err != nil {
 		return 1, fmt.Errorf("start the API server: %w", err)
 	}
@@ -42,4 +39,12 @@ func With(ctx context.Context, name string, controllers bool, use func(*rest.Con
 	config.QPS, config.Burst = -1, -1
 	config.WarningHandler = rest.NoWarnings{}
 	return use(config)
+}
+
+// TestOutput is where a test writes what becomes of its servers: nowhere without the flag -v. It may be asked once the flags are parsed.
+func TestOutput() io.Writer {
+	if testing.Verbose() {
+		return os.Stderr
+	}
+	return io.Discard
 }
