@@ -22,7 +22,7 @@ const manifest = "../../config/install.yaml"
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := live.With(ctx, "test-api", true, live.TestOutput(), func(config *rest.Config) (int, error) {
+	code, err := live.With(ctx, "test-api", true, live.TestOutput(), func(config *rest.Config, _ string) (int, error) {
 		server = config
 		if err := apply(ctx, manifest); err != nil {
 			return 1, err

@@ -130,7 +130,8 @@ func setSeeds(p *pass) outcome {
 
 // seedsToAsk are the seeds for a member's JVM that comes up and asks in vain: beside its own address it was started with none that is a seed now. Cassandra asks its
 // seeds every five seconds whether it may come up, by the list of that moment; without an answer a seed goes on after half a minute, and any other node ends
-// after a minute (Gossiper#doShadowRound, 4.1 and 5.0). Those that did not answer before the start stay out, so that nobody waits for them.
+// after a minute (Gossiper#doShadowRound, 4.1 and 5.0). Those of which this agent knows that they did not answer before the start stay out: a node waits until
+// one that is up has answered, or all of its seeds have.
 func (p *pass) seedsToAsk() []string {
 	vain := !slices.ContainsFunc(p.Memory.Start.Seeds, func(seed string) bool { return seed != p.Self.Address && slices.Contains(p.Seeds, seed) })
 	wanted := p.seedsForStart()

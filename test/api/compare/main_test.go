@@ -39,7 +39,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := live.With(ctx, "test-compare", false, live.TestOutput(), func(config *rest.Config) (int, error) { // without controllers: they would write too
+	code, err := live.With(ctx, "test-compare", false, live.TestOutput(), func(config *rest.Config, _ string) (int, error) { // without controllers: they would write too
 		config.UserAgent = tester
 		server = config
 		if err := prepare(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 
 // With uses etcd and an API server, and the controller manager if asked for, that live no longer than use runs. The name tells servers of one machine apart; what
 // becomes of them is written to out.
-func With(ctx context.Context, name string, controllers bool, out io.Writer, use func(*rest.Config) (int, error)) (code int, err error) {
+func With(ctx context.Context, name string, controllers bool, out io.Writer, use func(config *rest.Config, kubeconfig string) (int, error)) (code int, err error) {
 	scratch, err := os.MkdirTemp("", "helenus-"+name+"-")
 	if err != nil {
 		return 1, fmt.Errorf("make scratch directory: %w", err)
@@ -38,7 +38,7 @@ func With(ctx context.Context, name string, controllers bool, out io.Writer, use
 	// The server is this process' own, so there is nobody to be polite to.
 	config.QPS, config.Burst = -1, -1
 	config.WarningHandler = rest.NoWarnings{}
-	return use(config)
+	return use(config, up.Kubeconfig())
 }
 
 // TestOutput is where a test writes what becomes of its servers: nowhere without the flag -v. It may be asked once the flags are parsed.

@@ -85,9 +85,9 @@ func run(ctx context.Context, o options, progress io.Writer) (*figures, error) {
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	var out *figures
-	_, err := live.With(ctx, "scale", false, progress, func(config *rest.Config) (int, error) {
+	_, err := live.With(ctx, "scale", false, progress, func(config *rest.Config, kubeconfig string) (int, error) {
 		var err error
-		out, err = measure(ctx, config, o, func(format string, args ...any) {
+		out, err = measure(ctx, config, kubeconfig, o, func(format string, args ...any) {
 			_, _ = fmt.Fprintf(progress, time.Now().Format("15:04:05 ")+format+"\n", args...)
 		})
 		return 0, err

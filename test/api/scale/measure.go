@@ -43,8 +43,10 @@ type bench struct {
 	fleet    *fleet
 	operator *operator
 	config   *rest.Config
-	folder   string
-	say      func(string, ...any)
+	// kubeconfig is the file by which the operator finds the API server.
+	kubeconfig string
+	folder     string
+	say        func(string, ...any)
 
 	mu sync.Mutex
 	// appeared are the records that the API server has told of, with the time.
@@ -52,7 +54,7 @@ type bench struct {
 	heard    chan struct{}
 }
 
-func measure(ctx context.Context, config *rest.Config, o options, say func(string, ...any)) (out *figures, err error) {
+func measure(ctx context.Context, config *rest.Config, kubeconfig string, o options, say func(string, ...any)) (out *figures, err error) {
 	folder, err := os.MkdirTemp("", "helenus-scale-")
 	if err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
@@ -60,18 +62,18 @@ func measure(ctx context.Context, config *rest.Config, o options, say func(strin
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b := &bench{options: o, config: config, folder: folder, say: say, appeared: map[string]time.Time{}, heard: make(chan struct{}, 1)}
+	b := &bench{options: o, config: config, kubeconfig: kubeconfig, folder: folder, say: say, appeared: map[string]time.Time{}, heard: make(chan struct{}, 1)}
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if b.operator, err = startOperator(ctx, o.operator, config, folder); err != nil {
+	if b.operator, err = startOperator(ctx, o.operator, kubeconfig, folder); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%w\nthe operator's last words:\n%s", err, b.operator.words())
 		}
-		err = errors.Join(err, b.operator.stop())
+		b.operator.stop()
 	}()
 	return b.run(ctx)
 }
@@ -150,15 +152,15 @@ func (b *bench) run(ctx context.Context) (*figures, error) {
 	if out.afterForming, err = b.operator.memory(); err != nil {
 		return nil, err
 	}
-	if err := b.operator.stop(); err != nil {
-		return nil, fmt.Errorf("stop operator: %w", err)
-	}
+	b.operator.stop()
 	if err := b.fleet.any().fallSilent(ctx); err != nil {
 		return nil, err
 	}
-	if b.operator, err = startOperator(ctx, b.options.operator, b.config, b.folder); err != nil {
+	second, err := startOperator(ctx, b.options.operator, b.kubeconfig, b.folder)
+	if err != nil {
 		return nil, err
 	}
+	b.operator = second
 	b.say("the operator is started again, and one agent has fallen silent")
 	if err := b.rest(ctx); err != nil {
 		return nil, err
@@ -277,7 +279,7 @@ func (b *bench) rest(ctx context.Context) error {
 	case <-time.After(b.idle):
 		return nil
 	case <-b.operator.ended:
-		return fmt.Errorf("the operator has ended: %w", b.operator.why)
+		return fmt.Errorf("the operator has ended: %s", b.operator.command.ProcessState)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
