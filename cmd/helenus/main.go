@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -15,6 +16,10 @@ import (
 	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/operator"
 )
+
+// garbagePercent is how much garbage there may be for what is in use before it is collected, unless GOGC says otherwise. Most of an operator's memory is what it
+// knows of its clusters, and while they are idle it makes little garbage: to collect it early costs next to nothing.
+const garbagePercent = 15
 
 // version of this build, set by the linker.
 var version = "dev"
@@ -59,6 +64,9 @@ func run(args []string) error {
 	}
 	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	ctrl.SetLogger(log)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)

@@ -62,7 +62,7 @@ func newClient(address string, source pki.Source, config func(*pki.Material) *tl
 		Transport: &http.Transport{
 			DialTLSContext: dial, DisableCompression: true,
 			MaxIdleConnsPerHost: 1, IdleConnTimeout: 2 * MaxWait,
-			ReadBufferSize: 4 << 10, WriteBufferSize: 1 << 10,
+			ReadBufferSize: 512, WriteBufferSize: 512, // an operator has one of these for each node, most of the time for nothing
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

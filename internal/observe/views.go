@@ -2,6 +2,7 @@ package observe
 
 import (
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,7 +19,7 @@ func (a *Agents) keep(cluster types.NamespacedName, answer *facts.Agent) {
 	}
 	answer.Ring.KeepView()
 	if other := a.sameView(cluster, answer.Ring); other != nil {
-		takeOver(answer.Ring.Endpoints, other.Endpoints)
+		answer.Ring.Endpoints = sharing(answer.Ring.Endpoints, other.Endpoints)
 		if maps.Equal(answer.Ring.Keyspaces, other.Keyspaces) {
 			answer.Ring.Keyspaces = other.Keyspaces
 		}
@@ -41,11 +42,11 @@ func (a *Agents) sameView(cluster types.NamespacedName, r *facts.Ring) *facts.Ri
 	return nil
 }
 
-// takeOver has endpoints share their texts and tokens with equal ones. The loads are not equal: each node hears of them at another time.
-func takeOver(endpoints, equal []facts.Endpoint) {
-	for i := range endpoints {
-		load := endpoints[i].Load
-		endpoints[i] = equal[i]
-		endpoints[i].Load = load
+// sharing are endpoints that share their texts and tokens with equal ones. The loads are not equal: each node hears of them at another time.
+func sharing(endpoints, equal []facts.Endpoint) []facts.Endpoint {
+	out := slices.Clone(equal)
+	for i := range out {
+		out[i].Load = endpoints[i].Load
 	}
+	return out
 }

@@ -10,14 +10,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -139,63 +137,4 @@ func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
-}
-
-// byLabel says that of a kind only the objects with our label are watched: other people have objects of it too.
-func byLabel(object client.Object) bool {
-	switch object.(type) {
-	case *v1alpha1.CassandraCluster, *v1alpha1.CassandraNode, *corev1.PersistentVolume, *corev1.Node:
-		return false
-	default:
-		return true
-	}
-}
-
-// Cached says whether an operator has an object in its cache.
-func Cached(object client.Object) bool {
-	if _, secret := object.(*corev1.Secret); secret {
-		return false
-	}
-	return !byLabel(object) || object.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy
-}
-
-// outline is what counts of a machine: which one it is, what it is like, and whether it is there. The rest, such as the images that it has, is many times as
-// large.
-func outline(machine *corev1.Node) *corev1.Node {
-	out := &corev1.Node{TypeMeta: machine.TypeMeta, ObjectMeta: machine.ObjectMeta}
-	out.ManagedFields, out.Annotations = nil, nil
-	out.Spec.Taints, out.Status.Conditions = machine.Spec.Taints, machine.Status.Conditions
-	return out
-}
-
-// cacheOptions keep only what is ours: objects of other people never come into memory. Secrets are not watched at all.
-func cacheOptions(namespaces []string) cache.Options {
-	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})}
-	o := cache.Options{
-		ByObject: map[client.Object]cache.ByObject{},
-		DefaultTransform: func(in any) (any, error) {
-			if object, ok := in.(client.Object); ok {
-				object.SetManagedFields(nil)
-			}
-			return in, nil
-		},
-	}
-	for _, object := range watched() {
-		if byLabel(object) {
-			o.ByObject[object] = mine
-		}
-	}
-	o.ByObject[&corev1.Node{}] = cache.ByObject{Transform: func(in any) (any, error) {
-		if machine, ok := in.(*corev1.Node); ok {
-			return outline(machine), nil
-		}
-		return in, nil
-	}}
-	for _, n := range namespaces {
-		if o.DefaultNamespaces == nil {
-			o.DefaultNamespaces = map[string]cache.Config{}
-		}
-		o.DefaultNamespaces[n] = cache.Config{}
-	}
-	return o
 }

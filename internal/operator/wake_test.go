@@ -73,21 +73,3 @@ func TestAMachineWakesTheClustersOnIt(t *testing.T) {
 		}
 	}
 }
-
-func TestTheOutlineOfAMachineHasWhatIsDecidedOn(t *testing.T) {
-	m := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "one", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"long": "text"}},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}, ProviderID: "x"},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}, Images: []corev1.ContainerImage{{SizeBytes: 1}}},
-	}
-	got := outline(m)
-	if got.Name != "m1" || got.UID != "one" || got.ResourceVersion != "7" || got.Labels["zone"] != "a" || len(got.Spec.Taints) != 1 || len(got.Status.Conditions) != 1 {
-		t.Errorf("%+v lacks something", got)
-	}
-	if got.Annotations != nil || got.Status.Images != nil || got.Spec.ProviderID != "" {
-		t.Errorf("%+v has more than is needed", got)
-	}
-	if m.Annotations == nil {
-		t.Error("the object of the watch was changed")
-	}
-}

@@ -12,9 +12,10 @@ import (
 
 // Cache is the view of a client that watches: it shows what it was told of, and is told when the world says so. Changes of one kind come in their order.
 type Cache struct {
-	server *Server
-	holds  func(client.Object) bool
-	tables map[*kind]*table
+	server  *Server
+	holds   func(client.Object) bool
+	outline func(client.Object) client.Object
+	tables  map[*kind]*table
 	// pending are changes that it was not told of yet, by kind.
 	pending map[string][]Event
 	closed  bool
@@ -22,13 +23,13 @@ type Cache struct {
 
 var _ client.Reader = (*Cache)(nil)
 
-// NewCache begins with what is there now. It holds only objects for which holds is true.
-func NewCache(s *Server, holds func(client.Object) bool) *Cache {
-	c := &Cache{server: s, holds: holds, tables: map[*kind]*table{}, pending: map[string][]Event{}}
+// NewCache begins with what is there now. It holds only objects for which holds is true, and of each what the outline leaves of it.
+func NewCache(s *Server, holds func(client.Object) bool, outline func(client.Object) client.Object) *Cache {
+	c := &Cache{server: s, holds: holds, outline: outline, tables: map[*kind]*table{}, pending: map[string][]Event{}}
 	for k, t := range s.tables {
 		for _, key := range t.keys {
 			if v := t.objects[key]; holds(v.typed) {
-				c.table(k).put(key, v)
+				c.table(k).put(key, c.outlined(v))
 			}
 		}
 	}
@@ -71,11 +72,12 @@ func (c *Cache) Deliver(kind string, n int) []Event {
 		before := t.objects[e.Key]
 		holds := e.Type != Deleted && c.holds(e.New)
 		switch {
-		case holds && before == nil:
-			e.Type, e.Old = Added, nil
-			t.put(e.Key, e.version)
 		case holds:
-			e.Type, e.Old = Modified, before.typed
+			e.Type, e.Old, e.version = Added, nil, c.outlined(e.version)
+			if before != nil {
+				e.Type, e.Old = Modified, before.typed
+			}
+			e.New = e.version.typed
 			t.put(e.Key, e.version)
 		case before != nil:
 			e.Type, e.Old = Deleted, before.typed
@@ -86,6 +88,13 @@ func (c *Cache) Deliver(kind string, n int) []Event {
 		out = append(out, e)
 	}
 	return out
+}
+
+// outlined is what the cache keeps of a version.
+func (c *Cache) outlined(v *version) *version {
+	out := *v
+	out.typed = c.outline(v.typed)
+	return &out
 }
 
 func (t *table) put(key Key, v *version) {

@@ -75,11 +75,43 @@ func configMap(name string, labels map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
 }
 
+func all(client.Object) bool { return true }
+
+func whole(o client.Object) client.Object { return o }
+
+// TestCacheShowsOutlines: of each object a cache has what its outline leaves, whether it was there at first, came, or changed; the server has all of it.
+func TestCacheShowsOutlines(t *testing.T) {
+	s := newServer(t)
+	c := s.As("test")
+	first, second := configMap("first", nil), configMap("second", nil)
+	first.Data, second.Data = map[string]string{"large": "1"}, map[string]string{"large": "2"}
+	must(t, c.Create(t.Context(), first))
+	cache := apiserver.NewCache(s, all, func(o client.Object) client.Object {
+		return configMap(o.GetName(), o.GetLabels())
+	})
+	must(t, c.Create(t.Context(), second))
+	second.Labels = map[string]string{"color": "red"}
+	must(t, c.Update(t.Context(), second))
+	for _, e := range cache.Deliver("ConfigMap", 2) {
+		if data := e.New.(*corev1.ConfigMap).Data; data != nil {
+			t.Errorf("%s tells of %v", e.Type, data)
+		}
+	}
+	for _, object := range []*corev1.ConfigMap{first, second} {
+		var shown, stored corev1.ConfigMap
+		must(t, cache.Get(t.Context(), client.ObjectKeyFromObject(object), &shown))
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(object), &stored))
+		if shown.Data != nil || shown.Labels["color"] != object.Labels["color"] || len(stored.Data) != 1 {
+			t.Errorf("%s: shown %v with labels %v, stored %v", object.Name, shown.Data, shown.Labels, stored.Data)
+		}
+	}
+}
+
 // TestCacheShowsItsSelection: what comes to be selected is added for a cache, and what is selected no more is deleted, whatever it is for the server.
 func TestCacheShowsItsSelection(t *testing.T) {
 	s := newServer(t)
 	c := s.As("test")
-	cache := apiserver.NewCache(s, func(o client.Object) bool { return o.GetLabels()["ours"] == "yes" })
+	cache := apiserver.NewCache(s, func(o client.Object) bool { return o.GetLabels()["ours"] == "yes" }, whole)
 	object := configMap("x", nil)
 	must(t, c.Create(t.Context(), object))
 	for _, labels := range []map[string]string{{"ours": "yes"}, {"ours": "yes", "color": "red"}, nil} {
@@ -99,7 +131,7 @@ func TestCacheShowsItsSelection(t *testing.T) {
 // TestCacheLags: a cache shows a change when it is told, and not before.
 func TestCacheLags(t *testing.T) {
 	s := newServer(t)
-	cache := apiserver.NewCache(s, func(client.Object) bool { return true })
+	cache := apiserver.NewCache(s, all, whole)
 	must(t, s.As("test").Create(t.Context(), configMap("x", nil)))
 	key := types.NamespacedName{Namespace: namespace, Name: "x"}
 	if err := cache.Get(t.Context(), key, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {

@@ -100,7 +100,7 @@ func (o *Operator) Kill() { o.process.Kill() }
 func (o *Operator) run(ctx context.Context, p *process.Process) {
 	p.Wait(ctx, o.w.Line.Between(500*time.Millisecond, 2*time.Second), nil)
 	wrap := &o.w.wrap
-	o.cache = apiserver.NewCache(o.w.Server, operator.Cached)
+	o.cache = apiserver.NewCache(o.w.Server, operator.Cached, operator.Outline)
 	cache := witnessReader{o.cache, o.seen, o.reads}
 	reads := witness{o.w.Server.As(o.name), o.seen}
 	writes, live := wrap.client(o, reads), wrap.live(o, reads, cache)
