@@ -17,9 +17,10 @@ func (a *Agents) keep(cluster types.NamespacedName, answer *facts.Agent) {
 	if answer.Ring == nil {
 		return
 	}
+	answer.Ring.Endpoints = slices.Clone(answer.Ring.Endpoints) // the decoder has left room for as many again
 	answer.Ring.KeepView()
 	if other := a.sameView(cluster, answer.Ring); other != nil {
-		answer.Ring.Endpoints = sharing(answer.Ring.Endpoints, other.Endpoints)
+		takeOver(answer.Ring.Endpoints, other.Endpoints)
 		if maps.Equal(answer.Ring.Keyspaces, other.Keyspaces) {
 			answer.Ring.Keyspaces = other.Keyspaces
 		}
@@ -42,11 +43,11 @@ func (a *Agents) sameView(cluster types.NamespacedName, r *facts.Ring) *facts.Ri
 	return nil
 }
 
-// sharing are endpoints that share their texts and tokens with equal ones. The loads are not equal: each node hears of them at another time.
-func sharing(endpoints, equal []facts.Endpoint) []facts.Endpoint {
-	out := slices.Clone(equal)
-	for i := range out {
-		out[i].Load = endpoints[i].Load
+// takeOver has endpoints share their texts and tokens with equal ones. The loads are not equal: each node hears of them at another time.
+func takeOver(endpoints, equal []facts.Endpoint) {
+	for i := range endpoints {
+		load := endpoints[i].Load
+		endpoints[i] = equal[i]
+		endpoints[i].Load = load
 	}
-	return out
 }
