@@ -105,6 +105,47 @@ func TestMachineLost(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
+// TestAllPodsDeletedAndAMachineLost: a machine is lost, and all pods are deleted. The two nodes that are left find each other at new addresses and serve; when the
+// machine comes back, so does the third.
+func TestAllPodsDeletedAndAMachineLost(t *testing.T) {
+	onlyInFull(t)
+	ring, pod := onMachines(t, "e2e-all-but-one")
+	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
+	others := slices.DeleteFunc(ring.NodeNames(t.Context()), func(name string) bool { return name == victim })
+	ring.Invariants.ExpectDeletion(pod)
+	while(t, ring, nothingIsLost, "a machine is lost, all pods are deleted, two nodes serve, and the machine comes back", func() error {
+		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {
+			return err
+		}
+		err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID})
+		if err == nil {
+			err = deletePods(t.Context(), ring, others...)
+		}
+		if err == nil {
+			err = ring.Until(t.Context(), 4*time.Minute, "the two others serve", func(now follow.Sight) error { return serve(now, ring, others) })
+		}
+		return errors.Join(err, ring.ReturnMachine(context.WithoutCancel(t.Context()), machine))
+	})
+	now := identities(t, ring)
+	wantSameMembers(t, before, now)
+	for name, was := range before {
+		if now[name].podUID == was.podUID {
+			t.Errorf("node %s still has its pod", name)
+		}
+	}
+	wantRingSeen(t, ring)
+}
+
+// serve holds when nodes serve clients.
+func serve(now follow.Sight, ring *scene.Ring, names []string) error {
+	for _, n := range now.Nodes(ring.Name) {
+		if slices.Contains(names, n.Name) && !n.Status.Ready {
+			return fmt.Errorf("node %s does not: %s", n.Name, follow.Phase(&n))
+		}
+	}
+	return nil
+}
+
 // TestPartitionedMachine: a machine is cut off from the API server while its JVM serves, and its pod is told to stop. It is not taken away by force: the JVM
 // serves on, and stops in order when the machine hears of it.
 func TestPartitionedMachine(t *testing.T) {
@@ -202,6 +243,34 @@ func TestEvicted(t *testing.T) {
 	})
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
+}
+
+// TestFailedPod: a pod that kubelet has ended for good has kept its name; it is taken away and another is made.
+func TestFailedPod(t *testing.T) {
+	onlyInFull(t)
+	ring := threeRacks(t)
+	before := identities(t, ring)
+	pod := podOf(t, ring, ring.NodeNames(t.Context())[1])
+	ring.Invariants.ExpectDeletion(pod)
+	while(t, ring, gapsAreShort, "kubelet ends a pod as Failed, and another is made", func() error {
+		limited := pod.DeepCopy()
+		limited.Spec.ActiveDeadlineSeconds = new(int64(1))
+		if err := kubernetes.Client.Patch(t.Context(), limited, client.MergeFrom(pod)); err != nil {
+			return fmt.Errorf("limit the time of pod %s: %w", pod.Name, err)
+		}
+		return ring.Until(t.Context(), 4*time.Minute, "another pod reports", func(now follow.Sight) error { return reportsFromAnother(now, ring, pod.Name, pod.UID) })
+	})
+	wantSameMembers(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+	events := &corev1.EventList{}
+	if err := kubernetes.Client.List(t.Context(), events, client.InNamespace(ring.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+		return e.Reason == "PodFailed" && strings.Contains(e.Message, pod.Name) && strings.Contains(e.Message, "DeadlineExceeded")
+	}) {
+		t.Errorf("no event says that pod %s has failed, and why", pod.Name)
+	}
 }
 
 func evict(ctx context.Context, pod *corev1.Pod) error {
