@@ -35,6 +35,7 @@ func onlyHere(t *testing.T, s *scene.Scene) {
 // onMachines is a ring of three racks, each on a machine of its own, for tests that leave it other than they found it, and the pod whose machine is to suffer.
 func onMachines(t *testing.T, namespace string) (*scene.Ring, *corev1.Pod) {
 	t.Helper()
+	withoutSharedRing(t)
 	s := open(t, namespace)
 	onlyHere(t, s)
 	var ring *scene.Ring

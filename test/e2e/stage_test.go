@@ -109,6 +109,19 @@ func threeRacks(t *testing.T) *scene.Ring {
 	return ring
 }
 
+// withoutSharedRing takes the shared ring away before a test that breaks machines: what happens to its nodes then, nobody would have asked for.
+func withoutSharedRing(t *testing.T) {
+	t.Helper()
+	if shared == nil {
+		return
+	}
+	ring := shared
+	shared = nil
+	if err := ring.Close(t.Context()); err != nil {
+		t.Fatalf("take the shared ring away: %v", err)
+	}
+}
+
 // dropIfFailed keeps a ring that did not come into being from being used by the next test.
 func dropIfFailed(t *testing.T, s *scene.Scene, err error) error {
 	t.Helper()
