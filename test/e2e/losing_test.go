@@ -51,8 +51,13 @@ func TestPodDeleted(t *testing.T) {
 	before := identities(t, ring)
 	lost := ring.NodeNames(t.Context())[1]
 	logs := followLogs(t, ring, lost)
-	while(t, ring, gapsAreShort, "a pod is deleted and another reports", func() error { return deletePods(t.Context(), ring, lost) })
+	var deleted time.Time
+	while(t, ring, gapsAreShort, "a pod is deleted and another reports", func() error {
+		deleted = time.Now()
+		return deletePods(t.Context(), ring, lost)
+	})
 	wantStoppedInOrder(t, logs)
+	sayParts(t, ring, lost, ring.NodeNames(t.Context())[0], deleted, comingBack...)
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
 	if now[lost].address == before[lost].address {
@@ -146,7 +151,6 @@ func TestJVMKilled(t *testing.T) {
 	}
 	restarts := restartsOf(t, ring, victim)
 	var killed time.Time
-	sayParts := followComeback(t, ring, victim, ring.NodeNames(t.Context())[1])
 	while(t, ring, gapsAreShort, "a JVM is killed and its agent says so", func() error {
 		killed = time.Now()
 		if err := ring.KillJVM(t.Context(), victim); err != nil {
@@ -162,7 +166,7 @@ func TestJVMKilled(t *testing.T) {
 			return nil
 		})
 	})
-	sayParts(killed)
+	sayParts(t, ring, victim, ring.NodeNames(t.Context())[1], killed, slices.Concat([]part{{"agent", "Act NoteExit", "the agent notes the end"}}, comingBack)...)
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
 	if now[victim] != before[victim] {
@@ -178,45 +182,37 @@ func TestJVMKilled(t *testing.T) {
 	}
 }
 
-// partsOfAComeback is what is said on the way from the end of a JVM to a node that serves: by its agent, by itself, by a peer. What is Helenus' own is the time
-// until the start, and that from NORMAL to CQL.
-var partsOfAComeback = []struct{ of, words, what string }{
-	{"agent", "Act NoteExit", "the agent notes the end"},
-	{"agent", "Act StartJVM", "the agent starts another"},
+// part of a comeback is what is said on the way to a node that serves: by its agent, by its Cassandra, by that of a peer.
+type part struct{ by, words, what string }
+
+// comingBack are the parts from the start of a JVM on. What is Helenus' own is the time until the start, and that from NORMAL to CQL.
+var comingBack = []part{
+	{"agent", "Act StartJVM", "the agent starts a JVM"},
 	{"agent", "Act NoteNormal", "it is NORMAL"},
 	{"peer", "is now UP", "a peer sees it up"},
 	{"cassandra", "Starting listening for CQL clients", "it listens for clients"},
 }
 
-// followComeback follows what the parts are read from. The function that it returns says them.
-func followComeback(t *testing.T, ring *scene.Ring, victim, peer string) func(since time.Time) {
+// sayParts says when each part was, in seconds from the moment at which a node was lost.
+func sayParts(t *testing.T, ring *scene.Ring, node, peer string, lost time.Time, parts ...part) {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	logs := map[string]*scene.Log{}
-	for of, at := range map[string][2]string{"agent": {victim, layout.AgentContainer}, "cassandra": {victim, layout.CassandraContainer}, "peer": {peer, layout.CassandraContainer}} {
+	said := map[string][]scene.Line{}
+	for by, at := range map[string][2]string{"agent": {node, layout.AgentContainer}, "cassandra": {node, layout.CassandraContainer}, "peer": {peer, layout.CassandraContainer}} {
 		var err error
-		if logs[of], err = ring.FollowLog(ctx, at[0], at[1]); err != nil {
+		if said[by], err = ring.ReadLog(t.Context(), at[0], at[1], lost); err != nil {
 			t.Fatal(err)
 		}
 	}
-	address := identities(t, ring)[victim].address
-	return func(since time.Time) {
-		stop()
-		for _, part := range partsOfAComeback {
-			lines, err := logs[part.of].Lines(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			i := slices.IndexFunc(lines, func(l scene.Line) bool {
-				return l.At.After(since) && strings.Contains(l.Text, part.words) && (part.of != "peer" || strings.Contains(l.Text, "/"+address+":"))
-			})
-			logs[part.of] = scene.Said(lines)
-			if i < 0 {
-				t.Errorf("nobody said that %s: %q", part.what, part.words)
-				continue
-			}
-			t.Logf("%6.2fs  after the kill: %s", lines[i].At.Sub(since).Seconds(), part.what)
+	address := identities(t, ring)[node].address
+	for _, p := range parts {
+		i := slices.IndexFunc(said[p.by], func(l scene.Line) bool {
+			return strings.Contains(l.Text, p.words) && (p.by != "peer" || strings.Contains(l.Text, "/"+address+":"))
+		})
+		if i < 0 {
+			t.Errorf("nobody said that %s: %q", p.what, p.words)
+			continue
 		}
+		t.Logf("%6.2fs  after the loss: %s", said[p.by][i].At.Sub(lost).Seconds(), p.what)
 	}
 }
 
