@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,6 +51,10 @@ func (s *Scene) Reconnect(ctx context.Context, machine string) error {
 	if err := local.HealNode(ctx, machine); err != nil {
 		return err
 	}
+	return s.machineReady(ctx, machine)
+}
+
+func (s *Scene) machineReady(ctx context.Context, machine string) error {
 	return s.poll(ctx, comeback, "machine "+machine+" is ready", func(ctx context.Context) error {
 		node := &corev1.Node{}
 		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: machine}, node); err != nil {
@@ -62,6 +67,27 @@ func (s *Scene) Reconnect(ctx context.Context, machine string) error {
 		}
 		return errors.New("it is not")
 	})
+}
+
+// RestartKubelet ends the kubelet of a machine of the local cluster, which starts it again, and waits until the machine is ready. A kubelet registers its machine
+// when it starts.
+func (s *Scene) RestartKubelet(ctx context.Context, machine string) error {
+	local, err := s.Local()
+	if err != nil {
+		return err
+	}
+	init, err := local.NodePid(machine)
+	if err != nil {
+		return err
+	}
+	kubelet, err := childOf(init, "kubelet")
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(kubelet, syscall.SIGTERM); err != nil {
+		return fmt.Errorf("end the kubelet of machine %s: %w", machine, err)
+	}
+	return s.machineReady(ctx, machine)
 }
 
 // AwaitProbe asks the readiness probe of a pod, past Kubernetes, until it answers as wanted. The pods of the local cluster are reached from this machine.

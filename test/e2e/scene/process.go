@@ -200,6 +200,21 @@ func processesOf(pod types.UID, name string) ([]int, error) {
 	return pids, nil
 }
 
+// childOf is the child of a name that a process has.
+func childOf(parent int, name string) (int, error) {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", parent))
+	if err != nil {
+		return 0, fmt.Errorf("list the children of process %d: %w", parent, err)
+	}
+	for child := range strings.FieldsSeq(string(children)) {
+		comm, err := os.ReadFile(filepath.Join("/proc", child, "comm"))
+		if err == nil && strings.TrimSpace(string(comm)) == name {
+			return strconv.Atoi(child)
+		}
+	}
+	return 0, fmt.Errorf("find %s among the children of process %d: none is", name, parent)
+}
+
 // inPod says whether cgroups are those of a pod. Kubelet writes the uid with hyphens, or with underscores where systemd keeps the cgroups.
 func inPod(cgroups string, pod types.UID) bool {
 	return strings.Contains(cgroups, "pod"+string(pod)) || strings.Contains(cgroups, "pod"+strings.ReplaceAll(string(pod), "-", "_"))

@@ -1,0 +1,198 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// onlyHere skips a test of what only the local cluster's machines can be made to do.
+func onlyHere(t *testing.T, s *scene.Scene) {
+	t.Helper()
+	if _, err := s.Local(); errors.Is(err, scene.ErrNotHere) {
+		t.Skipf("what a machine does cannot be tried: %v", err)
+	}
+}
+
+// onMachines is a ring of three racks, each on a machine of its own, for tests that leave it other than they found it, and the pod whose machine is to suffer.
+func onMachines(t *testing.T, namespace string) (*scene.Ring, *corev1.Pod) {
+	t.Helper()
+	withoutSharedRing(t)
+	s := open(t, namespace)
+	onlyHere(t, s)
+	var ring *scene.Ring
+	took(t, "a ring of three racks has formed", func() (err error) {
+		ring, err = s.Form(t.Context(), sampleOf(t, "demo.yaml"))
+		return err
+	})
+	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
+	return ring, podOf(t, ring, ring.NodeNames(t.Context())[1])
+}
+
+// TestMachineLost: a machine is lost with a node on it. Nobody takes the node's pod or disk away, and it serves again when the machine is back.
+func TestMachineLost(t *testing.T) {
+	onlyInFull(t)
+	ring, pod := onMachines(t, "e2e-machine")
+	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
+	ring.Invariants.ExpectRestart(victim)
+	while(t, ring, gapsAreShort, "a machine is lost, and comes back after a minute", func() error {
+		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {
+			return err
+		}
+		err := ring.Until(t.Context(), 2*time.Minute, "the cluster says that a node is away", func(now follow.Sight) error { return notHealthy(now, ring, victim) })
+		rest(t, time.Minute)
+		if now := podOf(t, ring, victim); err == nil && now.UID != pod.UID {
+			err = errors.New("another pod was made while nobody knew what the machine does")
+		}
+		return errors.Join(err, ring.ReturnMachine(context.WithoutCancel(t.Context()), machine))
+	})
+	wantSameMembers(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// TestAllPodsDeletedAndAMachineLost: a machine is lost, and all pods are deleted. The two nodes that are left find each other at new addresses and serve; when the
+// machine comes back, so does the third.
+func TestAllPodsDeletedAndAMachineLost(t *testing.T) {
+	onlyInFull(t)
+	ring, pod := onMachines(t, "e2e-all-but-one")
+	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
+	others := slices.DeleteFunc(ring.NodeNames(t.Context()), func(name string) bool { return name == victim })
+	ring.Invariants.ExpectDeletion(pod)
+	while(t, ring, nothingIsLost, "a machine is lost, all pods are deleted, two nodes serve, and the machine comes back", func() error {
+		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {
+			return err
+		}
+		err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID})
+		if err == nil {
+			err = deletePods(t.Context(), ring, others...)
+		}
+		if err == nil {
+			err = ring.Until(t.Context(), 4*time.Minute, "the two others serve", func(now follow.Sight) error { return serve(now, ring, others) })
+		}
+		return errors.Join(err, ring.ReturnMachine(context.WithoutCancel(t.Context()), machine))
+	})
+	now := identities(t, ring)
+	wantSameMembers(t, before, now)
+	for name, was := range before {
+		if now[name].podUID == was.podUID {
+			t.Errorf("node %s still has its pod", name)
+		}
+	}
+	wantRingSeen(t, ring)
+}
+
+// serve holds when nodes serve clients.
+func serve(now follow.Sight, ring *scene.Ring, names []string) error {
+	for _, n := range now.Nodes(ring.Name) {
+		if slices.Contains(names, n.Name) && !n.Status.Ready {
+			return fmt.Errorf("node %s does not: %s", n.Name, follow.Phase(&n))
+		}
+	}
+	return nil
+}
+
+// TestPartitionedMachine: a machine is cut off from the API server while its JVM serves, and its pod is told to stop. It is not taken away by force: the JVM
+// serves on, and stops in order when the machine hears of it.
+func TestPartitionedMachine(t *testing.T) {
+	onlyInFull(t)
+	ring, pod := onMachines(t, "e2e-partition")
+	before, victim := identities(t, ring), pod.Name
+	ring.Invariants.ExpectDeletion(pod)
+	while(t, ring, gapsAreShort, "a machine is cut off for two minutes, and its pod deleted meanwhile", func() error {
+		if err := ring.CutOff(t.Context(), pod.Spec.NodeName); err != nil {
+			return err
+		}
+		reconnect := func(err error) error {
+			return errors.Join(err, ring.Reconnect(context.WithoutCancel(t.Context()), pod.Spec.NodeName))
+		}
+		if err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID}); err != nil {
+			return reconnect(err)
+		}
+		for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); rest(t, 5*time.Second) {
+			if now := podOf(t, ring, victim); now.UID != pod.UID {
+				return reconnect(errors.New("the pod was taken away by force while its JVM lives"))
+			}
+			if err := ring.AwaitProbe(t.Context(), pod, true); err != nil {
+				return reconnect(fmt.Errorf("the JVM of the machine that is cut off: %w", err))
+			}
+		}
+		if err := reconnect(nil); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), 4*time.Minute, "another pod reports", func(now follow.Sight) error { return reportsFromAnother(now, ring, victim, pod.UID) })
+	})
+	wantSameMembers(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// TestStuckPodOfALostMachine: the pod of a lost machine that was told to stop is stuck until somebody says that the machine is gone. Then another is made,
+// which waits for the disk; when the machine is back the node serves with it.
+func TestStuckPodOfALostMachine(t *testing.T) {
+	onlyInFull(t)
+	ring, pod := onMachines(t, "e2e-stuck")
+	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
+	ring.Invariants.ExpectDeletion(pod)
+	while(t, ring, gapsAreShort, "a machine is lost, its pod told to stop, the machine said to be gone, and back", func() error {
+		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {
+			return err
+		}
+		back := func(err error) error {
+			ctx := context.WithoutCancel(t.Context())
+			return errors.Join(err, ring.OutOfService(ctx, machine, false), ring.ReturnMachine(ctx, machine))
+		}
+		if err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID}); err != nil {
+			return back(err)
+		}
+		rest(t, 30*time.Second)
+		if now := podOf(t, ring, victim); now.UID != pod.UID {
+			return back(errors.New("the pod was taken away although nobody knew what the machine does"))
+		}
+		if err := ring.OutOfService(t.Context(), machine, true); err != nil {
+			return back(err)
+		}
+		return back(ring.Until(t.Context(), 3*time.Minute, "another pod waits for the disk", waitsForDisk(ring, pod)))
+	})
+	wantSameMembers(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// waitsForDisk holds when another pod of a node is there, and the cluster says that it waits for the machine of its disk.
+func waitsForDisk(ring *scene.Ring, pod *corev1.Pod) follow.Condition {
+	return func(now follow.Sight) error {
+		if next, found := now.Pod(pod.Name); !found || next.UID == pod.UID {
+			return errors.New("no other is there")
+		}
+		return blockedBy(ring, "the_machine_of_a_disk_is_there", pod.Name)(now)
+	}
+}
+
+// TestNodeObjectDeleted: somebody deletes the Node object of a machine that works. Kubernetes takes its pods away; the node waits for its disk, and serves with it
+// again when kubelet has registered the machine anew.
+func TestNodeObjectDeleted(t *testing.T) {
+	onlyInFull(t)
+	ring, pod := onMachines(t, "e2e-unregistered")
+	before, machine := identities(t, ring), pod.Spec.NodeName
+	ring.Invariants.ExpectDeletion(pod)
+	while(t, ring, gapsAreShort, "the Node object of a machine is deleted, and made again by its kubelet", func() error {
+		if err := kubernetes.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine}}); err != nil {
+			return err
+		}
+		err := ring.Until(t.Context(), 4*time.Minute, "another pod waits for the disk", waitsForDisk(ring, pod))
+		return errors.Join(err, ring.RestartKubelet(context.WithoutCancel(t.Context()), machine))
+	})
+	wantSameMembers(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
