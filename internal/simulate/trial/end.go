@@ -228,6 +228,7 @@ func (r *run) may() allowance {
 	if r.Scenario.Grows && may.jvmStarts > 0 {
 		may.jvmStarts++ // a join that streamed from who is away begins anew
 	}
+	may.jvmStarts += r.Scenario.InVain
 	return may
 }
 

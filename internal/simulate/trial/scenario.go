@@ -32,6 +32,8 @@ type Scenario struct {
 	Keeps bool
 	// Tries says that how many pods it takes depends on when things happen in it.
 	Tries bool
+	// InVain is how many JVMs may start in vain in it, when a fault changes the order in which nodes come back.
+	InVain int
 	// Acts happen one after the other.
 	Acts []Act
 }
