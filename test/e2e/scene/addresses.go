@@ -47,15 +47,19 @@ func (s *Scene) LeaveFree(machine, address string) (giveBack func() error, err e
 	for a := all.Addr(); all.Contains(a); a = a.Next() {
 		file := filepath.Join(folder, a.String())
 		if a == free {
-			if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-				return nil, errors.Join(fmt.Errorf("leave address %s free: a pod has it, error %w", address, err), giveBack())
+			_, err := os.Lstat(file)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
 			}
-			continue
+			if err == nil {
+				err = errors.New("a pod has it")
+			}
+			return nil, errors.Join(fmt.Errorf("leave address %s free: %w", address, err), giveBack())
 		}
 		switch err := take(file); {
 		case errors.Is(err, fs.ErrExist):
 		case err != nil:
-			return nil, errors.Join(err, giveBack())
+			return nil, errors.Join(fmt.Errorf("leave address %s free: take %s: %w", address, a, err), giveBack())
 		default:
 			taken = append(taken, file)
 		}

@@ -67,6 +67,9 @@ func NewInvariants() *Invariants {
 // ExpectDeletion says that the test itself deletes an object.
 func (v *Invariants) ExpectDeletion(object client.Object) { v.expect(string(object.GetUID())) }
 
+// ExpectOtherPods says that the operator may give a node other pods, as often as it has to.
+func (v *Invariants) ExpectOtherPods(node string) { v.expect("pods of " + node) }
+
 // ExpectRestart says that the test ends the JVM of a node in its present pod.
 func (v *Invariants) ExpectRestart(node string) { v.expect("restart of " + node) }
 
@@ -230,5 +233,5 @@ func (v *Invariants) podDeleted(p *corev1.Pod) {
 		return
 	}
 	memory := v.cluster(uid)
-	v.suspect(func() bool { return v.expected[string(p.UID)] || memory.deleting }, "pod %s (uid %s) was deleted and nobody asked for it", p.Name, p.UID)
+	v.suspect(func() bool { return v.expected[string(p.UID)] || v.expected["pods of "+p.Name] || memory.deleting }, "pod %s (uid %s) was deleted and nobody asked for it", p.Name, p.UID)
 }

@@ -127,6 +127,8 @@ func TestInvariants(t *testing.T) {
 		{name: "the test deletes a claim", expect: func(v *Invariants) { v.ExpectDeletion(claim("v", false)) }, events: []follow.Event{gone(claim("v", true))}},
 		{name: "a pod is deleted", events: []follow.Event{changed(pod(false), pod(true))}, violation: "pod a"},
 		{name: "the test deletes a pod", expect: func(v *Invariants) { v.ExpectDeletion(pod(false)) }, events: []follow.Event{changed(pod(false), pod(true)), gone(pod(true))}},
+		{name: "a node gets other pods", expect: func(v *Invariants) { v.ExpectOtherPods("a") }, events: []follow.Event{changed(pod(false), pod(true)), gone(pod(true))}},
+		{name: "another node gets other pods", expect: func(v *Invariants) { v.ExpectOtherPods("b") }, events: []follow.Event{gone(pod(true))}, violation: "pod a"},
 		{name: "pods go with their cluster", events: []follow.Event{changed(pod(false), pod(true)), deleting(v1alpha1.ClaimRetain)}},
 		{name: "a JVM starts again", events: []follow.Event{changed(node("a", as), node("a", restarted(1)))}, violation: "JVM of node a"},
 		{name: "the test kills a JVM", expect: func(v *Invariants) { v.ExpectRestart("a") }, events: []follow.Event{changed(node("a", as), node("a", restarted(1)))}},
