@@ -70,7 +70,7 @@ $(BIN)/images:
 
 ## Test
 .PHONY: test test-unit test-api compare test-cluster e2e e2e-full bench scale sweep sweep-full mutants lint verify
-test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
+test: lint verify test-unit test-api sweep test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
 test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector where threads run
@@ -111,7 +111,7 @@ sweep: ## Break Helenus in a simulated world: a share of all moments and faults,
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
 
 # Views can be stale in more ways than all other faults together can strike, and the time is bounded.
-SWEEP_QUOTAS := crash=2500,error=3500,agent=1200,stale=26000,world=2000,person=1200
+SWEEP_QUOTAS := crash=2000,error=3200,agent=800,stale=25500,world=1500,person=1000
 SEED         ?= 1
 
 sweep-full: ## A sample of all moments and faults, and every property of the spec: takes an hour (SEED=2 takes another sample)
