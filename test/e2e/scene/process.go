@@ -200,16 +200,22 @@ func processesOf(pod types.UID, name string) ([]int, error) {
 	return pids, nil
 }
 
-// childOf is the child of a name that a process has.
+// childOf is the child of a name that a process has. Each thread has the children that it started.
 func childOf(parent int, name string) (int, error) {
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", parent))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	if err != nil {
 		return 0, fmt.Errorf("list the children of process %d: %w", parent, err)
 	}
-	for child := range strings.FieldsSeq(string(children)) {
-		comm, err := os.ReadFile(filepath.Join("/proc", child, "comm"))
-		if err == nil && strings.TrimSpace(string(comm)) == name {
-			return strconv.Atoi(child)
+	for _, thread := range threads {
+		children, err := os.ReadFile(thread)
+		if err != nil {
+			continue // it has ended
+		}
+		for child := range strings.FieldsSeq(string(children)) {
+			comm, err := os.ReadFile(filepath.Join("/proc", child, "comm"))
+			if err == nil && strings.TrimSpace(string(comm)) == name {
+				return strconv.Atoi(child)
+			}
 		}
 	}
 	return 0, fmt.Errorf("find %s among the children of process %d: none is", name, parent)
