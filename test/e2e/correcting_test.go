@@ -3,14 +3,17 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
@@ -56,7 +59,7 @@ func TestCorrecting(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return ring.Until(t.Context(), 3*time.Minute, "it is said", func(now follow.Sight) error { return blockedSaying(now, ring, append(m.words, newcomer)) })
+				return said(t.Context(), ring, append(m.words, newcomer)...)
 			})
 			ring.Invariants.ExpectRestart(newcomer)
 			if pod, found := ring.Now(t.Context()).Pod(newcomer); found {
@@ -95,6 +98,78 @@ func oneMore(like v1alpha1.Datacenter) v1alpha1.Datacenter {
 	dc.Name, dc.ReplicationFactor, dc.Racks = "dc2", 1, []v1alpha1.Rack{{Name: "r1"}}
 	dc.Extend = &v1alpha1.Extend{Keyspaces: []string{scene.Keyspace}, LocalConsistencyOnly: true}
 	return dc
+}
+
+// TestCorrectingImages: a ring cannot form, for its image does not exist; then because it is private; then because the Secret for it does not exist. Each is said, and the
+// ring forms when the Secret is right.
+func TestCorrectingImages(t *testing.T) {
+	onlyInFull(t)
+	s := open(t, "e2e-images")
+	onlyHere(t, s)
+	local, err := s.Local()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := sampleOf(t, "one-node.yaml")
+	private, login, err := local.PrivateImage("cassandra:" + sample.Spec.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const missing, secret = "cassandra:nothing", "registry"
+	newcomer := sample.Name + "-dc1-r1-0"
+	s.Invariants.ExpectOtherPods(newcomer) // one for each mistake
+	var ring *scene.Ring
+	took(t, "an image that does not exist is said", func() error {
+		wrong := sample.DeepCopy()
+		wrong.Spec.Image = missing
+		if ring, err = s.Create(t.Context(), wrong); err != nil {
+			return err
+		}
+		return said(t.Context(), ring, newcomer, missing, "see image")
+	})
+	took(t, "a private image is said", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Image = private }); err != nil {
+			return err
+		}
+		return said(t.Context(), ring, newcomer, private, "authorization failed", "imagePullSecrets")
+	})
+	took(t, "a Secret that does not exist is of no help", func() error {
+		if err := ring.Edit(t.Context(), pullBy("registri")); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), 3*time.Minute, "a pod with it is there, and it is said", func(now follow.Sight) error {
+			if pod, found := now.Pod(newcomer); !found || !slices.Contains(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: "registri"}) {
+				return errors.New("no pod has it")
+			}
+			return blockedSaying(now, ring, []string{newcomer, private, "imagePullSecrets"})
+		})
+	})
+	took(t, "the ring forms with the Secret that is meant", func() error {
+		err := kubernetes.Client.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: secret},
+			Type:       corev1.SecretTypeDockerConfigJson,
+			Data:       map[string][]byte{corev1.DockerConfigJsonKey: login},
+		})
+		if err == nil {
+			err = ring.Edit(t.Context(), pullBy(secret))
+		}
+		if err == nil {
+			err = ring.Formed(t.Context())
+		}
+		return err
+	})
+	wantRingSeen(t, ring)
+}
+
+func pullBy(secret string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: secret}}
+	}
+}
+
+// said waits until the cluster says in one sentence all of some words.
+func said(ctx context.Context, ring *scene.Ring, words ...string) error {
+	return ring.Until(ctx, 3*time.Minute, "it is said", func(now follow.Sight) error { return blockedSaying(now, ring, words) })
 }
 
 // blockedSaying holds when something is held back for a reason that has all these words.

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,12 +12,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
@@ -106,6 +110,47 @@ func TestImagesOfEveryRegistrySurviveARestart(t *testing.T) {
 		t.Errorf("push of other content under the same name: present %v, error %v", l.Present, err)
 	}
 	wantDigest(t, address, "docker.io", "library/cassandra/manifests/5.0.6", github)
+}
+
+func TestPrivateNamesNeedThePassword(t *testing.T) {
+	ctx, want := context.Background(), image(t)
+	digest, err := want.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _ := serve(t, t.TempDir())
+	if _, err := Push(ctx, address, "cassandra:5.0.6", want); err != nil {
+		t.Fatal(err)
+	}
+	config, err := DockerConfig(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	for _, public := range []string{"cassandra:5.0.6", "docker.io/library/cassandra@" + digest.String()} {
+		private, err := Private(address, public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref, err := name.ParseReference(private, name.Insecure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused *transport.Error
+		if _, err := remote.Head(ref); !errors.As(err, &refused) || refused.StatusCode != http.StatusUnauthorized {
+			t.Errorf("pull of %s without the password: error %v, want 401", private, err)
+		}
+		if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), config, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := remote.Head(ref, remote.WithAuthFromKeychain(authn.DefaultKeychain))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Digest != digest {
+			t.Errorf("pull of %s: digest %s, want %s", private, got.Digest, digest)
+		}
+	}
 }
 
 func TestLoad(t *testing.T) {

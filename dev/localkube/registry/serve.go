@@ -75,6 +75,9 @@ func newHandler(ctx context.Context, dir string) (http.Handler, error) {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !admit(w, r) {
+		return
+	}
 	r.URL.Path = rewrite(r.URL.Path, r.URL.Query().Get("ns"))
 	if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/manifests/") {
 		h.inner.ServeHTTP(w, r)
