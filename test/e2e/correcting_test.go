@@ -131,7 +131,7 @@ func TestCorrectingImages(t *testing.T) {
 		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Image = private }); err != nil {
 			return err
 		}
-		return said(t.Context(), ring, newcomer, private, "authorization failed", "imagePullSecrets")
+		return said(t.Context(), ring, newcomer, private, "401 Unauthorized", "imagePullSecrets")
 	})
 	took(t, "a Secret that does not exist is of no help", func() error {
 		if err := ring.Edit(t.Context(), pullBy("registri")); err != nil {
