@@ -15,6 +15,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -22,31 +23,59 @@ import (
 func TestDiskLost(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onMachines(t, "e2e-disk")
-	victim, machine := pod.Name, pod.Spec.NodeName
+	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDataLost, "replaced", "a machine is lost, and comes back without its disk", func() error {
+		if err := ring.LoseMachine(t.Context(), pod.Spec.NodeName, true); err != nil {
+			return err
+		}
+		return ring.ReturnMachine(t.Context(), pod.Spec.NodeName)
+	})
+}
+
+// TestDownTooLong: a machine is away for longer than a table keeps its deletions, beside the five minutes for which a node need not note that it is NORMAL. Its node does not
+// start when it is back; the others serve.
+func TestDownTooLong(t *testing.T) {
+	onlyInFull(t)
+	const kept, noted = 10 * time.Second, 5 * time.Minute
+	ring, pod := onMachines(t, "e2e-too-long")
+	took(t, "the agent of a node knows for how long deletions are kept", func() error {
+		now := time.Now()
+		if err := ring.KeepDeletions(t.Context(), kept); err != nil {
+			return err
+		}
+		return ring.Says(t.Context(), pod.Name, layout.AgentContainer, now, "deletions are kept for another time now")
+	})
+	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDownTooLong, "gc_grace", "a machine is lost, and comes back after five minutes and a half", func() error {
+		if err := ring.LoseMachine(t.Context(), pod.Spec.NodeName, false); err != nil {
+			return err
+		}
+		rest(t, noted+2*kept)
+		return ring.ReturnMachine(t.Context(), pod.Spec.NodeName)
+	})
+}
+
+// wantAPerson wants a node to wait for a person after something, in a phase and with a word, while a client is served by the others.
+func wantAPerson(t *testing.T, ring *scene.Ring, victim string, phase v1alpha1.NodePhase, word, what string, do func() error) {
+	t.Helper()
 	ring.Invariants.ExpectRestart(victim)
+	ring.Invariants.ExpectOtherPods(victim)
 	client, err := ring.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	took(t, "a machine is lost, and comes back without its disk", func() error {
-		if err := ring.LoseMachine(t.Context(), machine, true); err != nil {
-			return err
-		}
-		return ring.ReturnMachine(t.Context(), machine)
-	})
-	took(t, "the node says what it lost", func() error {
-		return ring.Until(t.Context(), 4*time.Minute, "the node says what it lost", func(now follow.Sight) error {
+	took(t, what, do)
+	took(t, "the node waits for a person", func() error {
+		return ring.Until(t.Context(), 4*time.Minute, "it is in phase "+string(phase), func(now follow.Sight) error {
 			for _, n := range now.Nodes(ring.Name) {
-				if n.Name == victim && n.Status.Phase == v1alpha1.PhaseDataLost && strings.Contains(n.Status.Message, "replaced") {
+				if n.Name == victim && n.Status.Phase == phase && strings.Contains(n.Status.Message, word) {
 					return nil
 				}
 			}
-			return errors.New("it does not")
+			return errors.New("it is not")
 		})
 	})
 	rest(t, 20*time.Second) // it stays so
 	for _, n := range ring.Nodes(t.Context()) {
-		if n.Name == victim && n.Status.Phase != v1alpha1.PhaseDataLost {
+		if n.Name == victim && n.Status.Phase != phase {
 			t.Errorf("node %s is %s: %s", victim, n.Status.Phase, n.Status.Message)
 		}
 	}

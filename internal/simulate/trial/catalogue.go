@@ -66,7 +66,7 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], true); return nil }, Until: again, Within: 15 * time.Minute}),
 		losing(scenario("disk-lost", "a machine is lost, comes back without its disk, and the node says what it has lost", threeRacks,
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil }, Until: dataLost, Within: 15 * time.Minute})),
+			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil }, Until: allBut(v1alpha1.PhaseDataLost), Within: 15 * time.Minute})),
 		threeRacks.growing(2).scenario("grow-3-6", "a ring of three grows by a node in each rack while clients write", nodesPerRack(2)),
 		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3), replicationFactor(3)),
 		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", func(s *v1alpha1.CassandraClusterSpec) {
@@ -215,18 +215,14 @@ func nobodyServes(w *world.World) bool {
 	return c != nil && c.Status.ReadyNodes == 0
 }
 
-// dataLost says that a node has lost its disk, by its own word and by the cluster's, and that the others serve.
-func dataLost(w *world.World) bool {
-	c := get(w)
-	if c == nil || c.Status.ReadyNodes != c.Status.Nodes-1 {
-		return false
+// allBut says that one node waits for a person in this phase, by its own word, and that by the cluster's the others serve.
+func allBut(phase v1alpha1.NodePhase) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := get(w)
+		return c != nil && c.Status.ReadyNodes == c.Status.Nodes-1 && slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+			return o.(*v1alpha1.CassandraNode).Status.Phase == phase
+		})
 	}
-	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
-		if o.(*v1alpha1.CassandraNode).Status.Phase == v1alpha1.PhaseDataLost {
-			return true
-		}
-	}
-	return false
 }
 
 // late is a scenario in which the last node gets its ticket and never comes.

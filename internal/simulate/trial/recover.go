@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,6 +72,13 @@ func recoverScenarios() []*Scenario {
 				d.Corrupt("Corrupted: nb-1-big-Data.db")
 			}
 		}),
+		scenario("down-too-long", "a machine is away for longer than a table keeps its deletions, and its node waits for a person", threeRacks,
+			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
+			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
+			anHour(),
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
+				Until: all(allBut(v1alpha1.PhaseDownTooLong), serves(2)), Within: 15 * time.Minute}),
 		scenario("pod-evicted", "a machine runs out of memory and evicts its pod", threeRacks,
 			Act{Name: "evict", Do: func(w *world.World) error {
 				w.Kube.Press(w.Kube.Machines()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, available: 41Mi.")
@@ -312,6 +320,22 @@ func blockedSaying(words ...string) func(*world.World) bool {
 		return c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
 			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) })
 		})
+	}
+}
+
+// keepDeletions makes a table that keeps deletions for so long.
+func keepDeletions(d time.Duration) func(*world.World) error {
+	return func(w *world.World) error {
+		for _, s := range w.Pods.Sandboxes() {
+			if j := s.JVM(); j != nil && j.NativeOpen() {
+				session, err := j.CQL(context.Background())
+				if err != nil {
+					return err
+				}
+				return session.CreateTable(context.Background(), world.Keyspace, "short", d)
+			}
+		}
+		return errors.New("no node serves clients")
 	}
 }
 

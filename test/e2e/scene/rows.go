@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
@@ -113,6 +114,21 @@ func (r *Ring) makeTables(ctx context.Context) error {
 			if err := s.Query(statement).ExecContext(ctx); err != nil {
 				return fmt.Errorf("%s: %w", statement, err)
 			}
+		}
+		return nil
+	})
+}
+
+// KeepDeletions has the tables of rows keep deletions for no longer than this, in whole seconds.
+func (r *Ring) KeepDeletions(ctx context.Context, d time.Duration) error {
+	nodes := r.NodeNames(ctx)
+	if len(nodes) == 0 {
+		return errors.New("alter a table: the ring has no nodes")
+	}
+	return r.through(ctx, nodes[0], func(s *cqlclient.Session) error {
+		statement := fmt.Sprintf("ALTER TABLE %s.rows WITH gc_grace_seconds = %d", Keyspace, d/time.Second)
+		if err := s.Query(statement).ExecContext(ctx); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
 		}
 		return nil
 	})
