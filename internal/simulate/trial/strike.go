@@ -119,6 +119,15 @@ func (r *run) tellsOfLostDisk() bool {
 	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
 }
 
+// cleansUpLater says that a node that waits for a person is to be cleaned up when it is back: a ledger that was lost is rebuilt as if every node had data to drop, for only the
+// lost one knew better.
+func (r *run) cleansUpLater() bool {
+	c := get(r.w)
+	return allBut(v1alpha1.PhaseDownTooLong)(r.w) && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Step == "Cleanup" && b.Guard == "the_node_is_up"
+	})
+}
+
 // waitsForLostNode says that the ledger was lost in a story in which a node is lost for good, and cannot be rebuilt without what its disk holds.
 func (r *run) waitsForLostNode() bool {
 	c := get(r.w)
