@@ -101,34 +101,28 @@ func (r *Ring) address(ctx context.Context, node string) string {
 }
 
 func (r *Ring) makeTables(ctx context.Context) error {
+	return r.define(ctx,
+		"CREATE KEYSPACE IF NOT EXISTS "+Keyspace+" WITH replication = "+replication(r.Spec),
+		"CREATE TABLE IF NOT EXISTS "+Keyspace+".rows (id int PRIMARY KEY, value text)",
+		"CREATE TABLE IF NOT EXISTS "+Keyspace+".client (run text, partition int, sequence bigint, PRIMARY KEY ((run, partition), sequence))")
+}
+
+// KeepDeletions has the table of rows keep deletions for no longer than this, in whole seconds.
+func (r *Ring) KeepDeletions(ctx context.Context, d time.Duration) error {
+	return r.define(ctx, fmt.Sprintf("ALTER TABLE %s.rows WITH gc_grace_seconds = %d", Keyspace, d/time.Second))
+}
+
+// define changes the schema, by one statement after the other.
+func (r *Ring) define(ctx context.Context, statements ...string) error {
 	nodes := r.NodeNames(ctx)
 	if len(nodes) == 0 {
-		return errors.New("write rows: the ring has no nodes")
+		return fmt.Errorf("%s: the ring has no nodes", statements[0])
 	}
 	return r.through(ctx, nodes[0], func(s *cqlclient.Session) error {
-		for _, statement := range []string{
-			"CREATE KEYSPACE IF NOT EXISTS " + Keyspace + " WITH replication = " + replication(r.Spec),
-			"CREATE TABLE IF NOT EXISTS " + Keyspace + ".rows (id int PRIMARY KEY, value text)",
-			"CREATE TABLE IF NOT EXISTS " + Keyspace + ".client (run text, partition int, sequence bigint, PRIMARY KEY ((run, partition), sequence))",
-		} {
+		for _, statement := range statements {
 			if err := s.Query(statement).ExecContext(ctx); err != nil {
 				return fmt.Errorf("%s: %w", statement, err)
 			}
-		}
-		return nil
-	})
-}
-
-// KeepDeletions has the tables of rows keep deletions for no longer than this, in whole seconds.
-func (r *Ring) KeepDeletions(ctx context.Context, d time.Duration) error {
-	nodes := r.NodeNames(ctx)
-	if len(nodes) == 0 {
-		return errors.New("alter a table: the ring has no nodes")
-	}
-	return r.through(ctx, nodes[0], func(s *cqlclient.Session) error {
-		statement := fmt.Sprintf("ALTER TABLE %s.rows WITH gc_grace_seconds = %d", Keyspace, d/time.Second)
-		if err := s.Query(statement).ExecContext(ctx); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
 		}
 		return nil
 	})
