@@ -127,6 +127,30 @@ func TestDiskFull(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
+// TestFileCorrupt: a file of a node is corrupt, at first one that its agent reads, then one that only Cassandra does. Each time the node says which, touches nothing, and
+// serves again by itself when somebody has mended it.
+func TestFileCorrupt(t *testing.T) {
+	onlyInFull(t)
+	ring, pod := onMachines(t, "e2e-corrupt")
+	before := identities(t, ring)
+	for _, file := range []struct{ what, pattern, words string }{
+		{"an SSTable of the node itself is corrupt", "data/system/local-*/*-Data.db", "checksum of Data.db does not match"},
+		{"the commit log is corrupt", "commitlog/*.log", "processing commit log"},
+	} {
+		while(t, ring, gapsAreShort, file.what+", until it is mended", func() error {
+			mend, err := ring.CorruptFile(t.Context(), pod.Name, file.pattern)
+			if err != nil {
+				return err
+			}
+			took(t, "it is said", func() error { return said(t.Context(), ring, pod.Name, file.words) })
+			rest(t, 30*time.Second) // it stays so
+			return mend(t.Context())
+		})
+		wantAsBefore(t, before, identities(t, ring))
+		wantRingSeen(t, ring)
+	}
+}
+
 // smallDisk is a disk for a claim, on the machine of a zone, until the end of the test.
 func smallDisk(t *testing.T, s *scene.Scene, zone, claim string) *scene.SmallDisk {
 	t.Helper()

@@ -4,13 +4,16 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -71,4 +74,32 @@ func TestOperatorKilled(t *testing.T) {
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	wantHistory(t, ring, "FormRing", "JoinNode", "Cleanup")
+}
+
+// TestStaleLeader: the operator that leads stands still, and another leads and makes a deleted pod again. When the first one goes on, in the midst of what it did, nothing comes of it.
+func TestStaleLeader(t *testing.T) {
+	onlyInFull(t)
+	ring := threeRacks(t)
+	onlyHere(t, ring.Scene)
+	before, lost := identities(t, ring), ring.NodeNames(t.Context())[1]
+	while(t, ring, gapsAreShort, "the operator stands still, another makes a deleted pod again, and the first goes on", func() error {
+		pod := podOf(t, ring, lost)
+		ring.Invariants.ExpectDeletion(pod)
+		if err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID}); err != nil {
+			return err
+		}
+		thaw, err := ring.FreezeLeader(t.Context())
+		if err != nil {
+			return err
+		}
+		err = ring.Until(t.Context(), time.Minute, "another pod is made", func(now follow.Sight) error {
+			if next, found := now.Pod(lost); !found || next.UID == pod.UID {
+				return errors.New("it is not")
+			}
+			return nil
+		})
+		return errors.Join(err, thaw())
+	})
+	wantSameMembers(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
 }

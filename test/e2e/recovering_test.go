@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -59,6 +60,44 @@ func TestChildrenRestored(t *testing.T) {
 	}
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
+}
+
+// TestChildrenEdited: what a cluster has beside its disks is put right when somebody edits it, and no client notices.
+func TestChildrenEdited(t *testing.T) {
+	onlyInFull(t)
+	ring := threeRacks(t)
+	before := identities(t, ring)
+	while(t, ring, servedThroughout, "all services, budgets, roles and their bindings are edited, one kind after the other", func() error {
+		for _, kind := range []client.ObjectList{&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}} {
+			took(t, fmt.Sprintf("%T is put right", kind), func() error {
+				were, err := ring.EditAll(t.Context(), kind, spoil)
+				if err != nil {
+					return err
+				}
+				if len(were) == 0 {
+					return errors.New("there was nothing to edit")
+				}
+				return ring.PutRight(t.Context(), kind, were)
+			})
+		}
+		return nil
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// spoil edits an object so that it does not do any more what it is for.
+func spoil(o client.Object) {
+	switch o := o.(type) {
+	case *corev1.Service:
+		o.Spec.Selector = map[string]string{"app": "another"}
+	case *policyv1.PodDisruptionBudget:
+		o.Spec.MinAvailable, o.Spec.MaxUnavailable = nil, ptr(intstr.FromString("100%"))
+	case *rbacv1.RoleBinding:
+		o.Subjects = nil
+	case *rbacv1.Role:
+		o.Rules = nil
+	}
 }
 
 // TestAuthorityDeleted: somebody deletes the certificate authority. An operator says so and makes no other; everything serves on, and all is well when it is put back.

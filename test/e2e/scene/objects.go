@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,6 +63,53 @@ func (r *Ring) MadeAnew(ctx context.Context, list client.ObjectList, gone map[st
 		}
 		return nil
 	})
+}
+
+// EditAll edits all objects of a kind that the cluster has, as a person does, and returns how they were, by name.
+func (r *Ring) EditAll(ctx context.Context, list client.ObjectList, edit func(client.Object)) (map[string]client.Object, error) {
+	before, err := r.objects(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	for name, o := range before {
+		now := o.DeepCopyObject().(client.Object)
+		edit(now)
+		if equality.Semantic.DeepEqual(o, now) {
+			return nil, fmt.Errorf("edit %s: nothing changes", name)
+		}
+		if err := r.Kubernetes.Client.Update(ctx, now); err != nil {
+			return nil, fmt.Errorf("edit %s: %w", name, err)
+		}
+	}
+	return before, nil
+}
+
+// PutRight waits until objects are as they were before somebody edited them.
+func (r *Ring) PutRight(ctx context.Context, list client.ObjectList, before map[string]client.Object) error {
+	return r.poll(ctx, reaction, "what was edited is as it was", func(ctx context.Context) error {
+		now, err := r.objects(ctx, list)
+		if err != nil {
+			return err
+		}
+		for name, o := range before {
+			if now[name] == nil || !equality.Semantic.DeepEqual(content(o), content(now[name])) {
+				return fmt.Errorf("%s is not", name)
+			}
+		}
+		return nil
+	})
+}
+
+// content of an object: what a server notes of its changes and a controller of its state left out.
+func content(o client.Object) client.Object {
+	o = o.DeepCopyObject().(client.Object)
+	o.SetResourceVersion("")
+	o.SetGeneration(0)
+	o.SetManagedFields(nil)
+	if budget, ok := o.(*policyv1.PodDisruptionBudget); ok {
+		budget.Status = policyv1.PodDisruptionBudgetStatus{}
+	}
+	return o
 }
 
 // OutOfService says that a machine is gone for good, as a person does who has looked, or takes that back.

@@ -70,28 +70,7 @@ func (s *Scene) KillLeader(ctx context.Context, not string, after time.Duration)
 	if _, err := s.Local(); err != nil {
 		return "", err
 	}
-	leader := ""
-	var pod *corev1.Pod
-	lease := &coordinationv1.Lease{}
-	err := s.poll(ctx, comeback, "an operator leads", func(ctx context.Context) error {
-		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Namespace: operator.Namespace, Name: inspectapi.LeaseName}, lease); err != nil {
-			return err
-		}
-		if h := lease.Spec.HolderIdentity; h == nil || *h == "" || *h == not {
-			return errors.New("nobody does yet")
-		}
-		leader = *lease.Spec.HolderIdentity
-		pods, err := s.operators(ctx)
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return strings.HasPrefix(leader, p.Name+"_") })
-		if i < 0 {
-			return fmt.Errorf("%s led, whose pod is gone", leader)
-		}
-		pod = &pods[i]
-		return nil
-	})
+	leader, pod, err := s.leader(ctx, not)
 	if err != nil {
 		return "", err
 	}
@@ -100,9 +79,55 @@ func (s *Scene) KillLeader(ctx context.Context, not string, after time.Duration)
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
+	lease := &coordinationv1.Lease{}
+	lease.Namespace, lease.Name = operator.Namespace, inspectapi.LeaseName
 	return leader, errors.Join(
 		s.signal(pod.UID, operatorProcess, syscall.SIGKILL),
 		client.IgnoreNotFound(s.Kubernetes.Client.Delete(ctx, pod, client.GracePeriodSeconds(0))),
 		client.IgnoreNotFound(s.Kubernetes.Client.Delete(ctx, lease)),
 	)
+}
+
+// FreezeLeader stops the operator that leads where it is, and waits until another one does. The function that it returns lets the former one run on, which does not know of that.
+func (s *Scene) FreezeLeader(ctx context.Context) (thaw func() error, err error) {
+	if _, err := s.Local(); err != nil {
+		return nil, err
+	}
+	leader, pod, err := s.leader(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.signal(pod.UID, operatorProcess, syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	thaw = func() error { return s.signal(pod.UID, operatorProcess, syscall.SIGCONT) }
+	if _, _, err := s.leader(ctx, leader); err != nil {
+		return nil, errors.Join(err, thaw())
+	}
+	return thaw, nil
+}
+
+// leader waits until an operator leads that is another than the given one, and says which and in which pod.
+func (s *Scene) leader(ctx context.Context, not string) (identity string, pod *corev1.Pod, err error) {
+	err = s.poll(ctx, comeback, "an operator leads", func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Namespace: operator.Namespace, Name: inspectapi.LeaseName}, lease); err != nil {
+			return err
+		}
+		if h := lease.Spec.HolderIdentity; h == nil || *h == "" || *h == not {
+			return errors.New("nobody does yet")
+		}
+		identity = *lease.Spec.HolderIdentity
+		pods, err := s.operators(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return strings.HasPrefix(identity, p.Name+"_") })
+		if i < 0 {
+			return fmt.Errorf("%s led, whose pod is gone", identity)
+		}
+		pod = &pods[i]
+		return nil
+	})
+	return identity, pod, err
 }
