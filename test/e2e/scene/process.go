@@ -84,34 +84,6 @@ func (r *Ring) ThawJVM(ctx context.Context, node string) error {
 	return nil
 }
 
-// corrupt takes the number of a JVM and a pattern of files below the data volume, ends the JVM, saves the first file, spoils it, and prints its name.
-const corrupt = `set -e
-kill -9 $1
-for f in /var/lib/cassandra/$2; do break; done
-cp -p $f /tmp/saved
-yes corrupt | head -c 400 | dd of=$f bs=1 seek=128 conv=notrunc 2>/dev/null
-echo $f`
-
-// CorruptFile kills the JVM of a node and spoils a file of it before the next one starts: the first that fits a pattern of names below the data volume. The function that it
-// returns makes the file what it was.
-func (r *Ring) CorruptFile(ctx context.Context, node, pattern string) (mend func(context.Context) error, err error) {
-	jvm, err := r.JVM(ctx, node)
-	if err != nil {
-		return nil, err
-	}
-	r.Invariants.ExpectRestart(node)
-	file, err := r.Run(ctx, node, "sh", "-c", corrupt, "sh", strconv.Itoa(jvm.PID), pattern)
-	if err != nil {
-		return nil, fmt.Errorf("corrupt %s of %s: %w", pattern, node, err)
-	}
-	return func(ctx context.Context) error {
-		if _, err := r.Run(ctx, node, "cp", "-p", "/tmp/saved", strings.TrimSpace(file)); err != nil {
-			return fmt.Errorf("mend %s of %s: %w", strings.TrimSpace(file), node, err)
-		}
-		return nil
-	}, nil
-}
-
 // ErrNotHere is why processes of the machines cannot be reached: only those of the local cluster run on this one.
 var ErrNotHere = errors.New("the machines of this Kubernetes are not this one")
 
