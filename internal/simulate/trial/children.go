@@ -242,9 +242,12 @@ type kept struct {
 	texts map[client.Object]string
 }
 
+// secretsEvery is how often an operator looks at Secrets, which it does not watch.
+const secretsEvery = 10 * time.Minute
+
 // keepEnd remembers how the world stands when it has come to rest, and asKept says that it stands so again.
 func keepEnd(w *world.World) error {
-	w.Line.RunFor(2 * awayFor) // whatever a fault has done before
+	w.Line.RunFor(2*awayFor + secretsEvery) // whatever a fault has done before
 	w.Kept = &kept{end: EndOf(w)}
 	return nil
 }
