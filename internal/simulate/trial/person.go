@@ -85,8 +85,7 @@ func (r *run) refusesBack(words string) bool {
 
 // hasGivenUp says that a join was given up half way, so that the node's disk is to be cleared by a person before it can join again.
 func (r *run) hasGivenUp() bool {
-	c := get(r.w)
-	return r.Scenario.Grows && c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_joining_disk_is_empty" })
+	return r.Scenario.Grows && blockedWith("the_joining_disk_is_empty")(r.w)
 }
 
 func errorText(err error) string {

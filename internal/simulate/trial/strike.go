@@ -104,7 +104,8 @@ func (r *run) loseDisk() {
 	r.later(awayFor, "machine "+name+" returns with new disks", func() { r.w.Kube.Return(name, false) })
 }
 
-// tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty.
+// tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty; or that a person has to clear the disk of a node that
+// could not use its ticket on another disk, because those that formed the ring with it remember the first.
 func (r *run) tellsOfLostDisk() bool {
 	for _, o := range r.w.Server.Objects(v1alpha1.CassandraNodeKind) {
 		if o.(*v1alpha1.CassandraNode).Status.Phase == v1alpha1.PhaseDataLost {
@@ -112,8 +113,8 @@ func (r *run) tellsOfLostDisk() bool {
 		}
 	}
 	c := get(r.w)
-	if c == nil {
-		return false
+	if c == nil || blockedWith("the_joining_disk_is_empty", "delete its claim")(r.w) {
+		return c != nil
 	}
 	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
 	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
