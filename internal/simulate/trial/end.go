@@ -226,7 +226,7 @@ func (r *run) may() allowance {
 	}
 	may := kindOf(r.Fault).may
 	if r.Scenario.Grows && may.jvmStarts > 0 {
-		may.jvmStarts++ // a join that streamed from who is away begins anew
+		may.jvmStarts += max(1, may.joins) // a join that streamed from who is away begins anew
 	}
 	may.jvmStarts += r.Scenario.InVain
 	return may

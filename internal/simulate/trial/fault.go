@@ -100,8 +100,8 @@ func Classes() []Class {
 
 // allowance is what a fault may change in the end, and why.
 type allowance struct {
-	// jvmStarts more than otherwise, in all.
-	jvmStarts int
+	// jvmStarts more than otherwise, in all, and joins of them where nodes join; 0 is 1.
+	jvmStarts, joins int
 	// pods made anew, in all; -1 for any number.
 	pods int
 	// objects made anew of other kinds.
@@ -225,8 +225,9 @@ func init() {
 		},
 		"disk-lost": {
 			about: "a machine is lost and comes back without its disks after two minutes", class: ClassWorld, fits: anyWrite,
-			world:   func(t *run) { t.loseDisk() },
-			may:     allowance{jvmStarts: 3, pods: -1, writes: true, why: "what was on the machine starts again, as far as it may, and a write can have been on no more than two disks"},
+			world: func(t *run) { t.loseDisk() },
+			may: allowance{jvmStarts: 3, joins: 6, pods: -1, writes: true,
+				why: "what was on the machine starts again, as far as it may, who joins until the ring has forgotten the join that was on the disk, and a write can have been on no more than two disks"},
 			instead: (*run).tellsOfLostDisk,
 		},
 		"slow-node": {
@@ -289,7 +290,7 @@ func init() {
 			about: "somebody deletes all records of nodes", class: ClassWorld, fits: operatorWrite,
 			world:   func(t *run) { t.deleteRecords() },
 			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are made anew; a pod that has not joined may be, too"},
-			instead: (*run).waitsForLostNode, differs: (*run).cleansUpLater,
+			instead: func(t *run) bool { return t.waitsForLostNode() || t.waitsForGivenUpPod() }, differs: (*run).cleansUpLater,
 		},
 		"child-deleted": {
 			about: "somebody deletes an object that the cluster has beside its pods and claims", class: ClassWorld, fits: operatorWrite,

@@ -88,6 +88,11 @@ func (r *run) hasGivenUp() bool {
 	return r.Scenario.Grows && blockedWith("the_joining_disk_is_empty")(r.w)
 }
 
+// waitsForGivenUpPod says that a person is asked to delete a pod, which may go on with a join that was given up, and of which no record tells any more.
+func (r *run) waitsForGivenUpPod() bool {
+	return r.Scenario.Grows && blockedWith("the_pod_of_a_join_that_is_given_up_is_gone", "delete the pod")(r.w)
+}
+
 func errorText(err error) string {
 	if err != nil {
 		return err.Error()
