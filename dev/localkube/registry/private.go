@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/authn"
 )
 
 // Who pulls an image by its private name has to say this. It guards nothing: every image has a public name too.
@@ -25,20 +25,12 @@ func Private(address, ref string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	separator := ":"
-	if _, ok := at.(name.Digest); ok {
-		separator = "@"
-	}
-	return address + "/" + privateFolder + "/" + at.Context().RepositoryStr() + separator + at.Identifier(), nil
+	return address + "/" + privateFolder + strings.TrimPrefix(at.Name(), address), nil
 }
 
 // DockerConfig is the content of a Secret of type kubernetes.io/dockerconfigjson by which pods pull private names from the registry at address.
 func DockerConfig(address string) ([]byte, error) {
-	type login struct {
-		Username string `json:"username"`
-		Password string `json:"password"`
-	}
-	content, err := json.Marshal(map[string]map[string]login{"auths": {address: {user, password}}})
+	content, err := json.Marshal(map[string]map[string]authn.AuthConfig{"auths": {address: {Username: user, Password: password}}})
 	if err != nil {
 		return nil, fmt.Errorf("encode the login: %w", err)
 	}
@@ -48,8 +40,8 @@ func DockerConfig(address string) ([]byte, error) {
 // admit refuses the request for a private name without the password, and turns one with it into a request for the image itself.
 func admit(w http.ResponseWriter, r *http.Request) bool {
 	rest, private := strings.CutPrefix(r.URL.Path, "/v2/"+privateFolder+"/")
-	if !private {
-		return true
+	if !private || r.URL.Query().Has("ns") {
+		return true // the name of an image of another registry may begin so, too
 	}
 	u, p, _ := r.BasicAuth()
 	if subtle.ConstantTimeCompare([]byte(u+":"+p), []byte(user+":"+password)) != 1 {

@@ -153,6 +153,15 @@ func TestPrivateNamesNeedThePassword(t *testing.T) {
 	}
 }
 
+func TestAnImageOfAnotherRegistryIsNotPrivateByItsName(t *testing.T) {
+	want := image(t)
+	address, _ := serve(t, t.TempDir())
+	if _, err := Push(context.Background(), address, "private/cassandra:1", want); err != nil {
+		t.Fatal(err)
+	}
+	wantDigest(t, address, "docker.io", "private/cassandra/manifests/1", want)
+}
+
 func TestLoad(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
