@@ -53,6 +53,8 @@ type Machine struct {
 	Name, Zone string
 	// up says that the machine runs; linked that its kubelet reaches the API server.
 	up, linked bool
+	// lost says that it was lost once.
+	lost bool
 	// scrapped says that it never comes back.
 	scrapped bool
 	// out says that it has the taint which says that it is out of service.

@@ -14,12 +14,15 @@ const unknownAfter = 40 * time.Second
 // Lose ends a machine: everything on it stops at once and nobody is told. Its disks keep what they have.
 func (k *Cluster) Lose(name string) {
 	m := k.machine(name)
-	m.up = false
+	m.up, m.lost = false, true
 	for _, p := range k.onMachine(m) {
 		p.crash()
 	}
 	k.line.After(unknownAfter, "silence of "+name, func() { k.judge(m) })
 }
+
+// WasLost says whether a machine was ever lost.
+func (k *Cluster) WasLost(name string) bool { return k.machine(name).lost }
 
 // Scrap loses a machine for good: whoever has it return finds nothing.
 func (k *Cluster) Scrap(name string) {

@@ -175,6 +175,13 @@ func (r *run) compare(undisturbed *End) {
 	if r.Scenario.Grows {
 		end.Objects, expected.Objects = withoutTokens(end.Objects), withoutTokens(expected.Objects)
 	}
+	if unlike := kindOf(r.Fault).unlike; unlike != nil {
+		end.Objects, expected.Objects = maps.Clone(end.Objects), maps.Clone(expected.Objects)
+		for _, name := range unlike(r) {
+			delete(end.Objects, name)
+			delete(expected.Objects, name)
+		}
+	}
 	if r.may().claims {
 		end.Objects = maps.Clone(end.Objects)
 		maps.DeleteFunc(end.Objects, func(name, _ string) bool {

@@ -78,6 +78,8 @@ type kind struct {
 	// instead is another end of any act that is right after this fault, and differs says that the end may be another though every act came to its own; nil
 	// for neither.
 	instead, differs func(t *run) bool
+	// unlike names the objects that may end otherwise after this fault; nil for none.
+	unlike func(t *run) []string
 }
 
 // Class of a fault.
@@ -284,19 +286,19 @@ func init() {
 			about: "somebody deletes the ledger", class: ClassWorld, fits: operatorWrite,
 			world:   func(t *run) { t.deleteLedger() },
 			may:     allowance{objects: true, why: "the ledger is made anew"},
-			instead: (*run).waitsForLostNode, differs: (*run).cleansUpLater,
+			instead: (*run).waitsForLostNode, unlike: (*run).cleansUpLater,
 		},
 		"records-deleted": {
 			about: "somebody deletes all records of nodes", class: ClassWorld, fits: operatorWrite,
 			world:   func(t *run) { t.deleteRecords() },
 			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are made anew; a pod that has not joined may be, too"},
-			instead: func(t *run) bool { return t.waitsForLostNode() || t.waitsForGivenUpPod() }, differs: (*run).cleansUpLater,
+			instead: func(t *run) bool { return t.waitsForLostNode() || t.waitsForGivenUpPod() }, unlike: (*run).cleansUpLater,
 		},
 		"child-deleted": {
 			about: "somebody deletes an object that the cluster has beside its pods and claims", class: ClassWorld, fits: operatorWrite,
 			world:   func(t *run) { t.deleteChild() },
 			may:     allowance{objects: true, jvmStarts: 1, pods: -1, why: "the object is made anew; with a record the pod of a node that has not joined may be, too"},
-			instead: (*run).waitsForLostNode, differs: (*run).cleansUpLater,
+			instead: (*run).waitsForLostNode, unlike: (*run).cleansUpLater,
 		},
 		"child-edited": {
 			about: "somebody edits such an object, or the labels of a pod or a claim", class: ClassWorld, fits: operatorWrite,

@@ -120,13 +120,13 @@ func (r *run) tellsOfLostDisk() bool {
 	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
 }
 
-// cleansUpLater says that a node that waits for a person is to be cleaned up when it is back: a ledger that was lost is rebuilt as if every node had data to drop, for only the
-// lost one knew better.
-func (r *run) cleansUpLater() bool {
-	c := get(r.w)
-	return allBut(v1alpha1.PhaseDownTooLong)(r.w) && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
-		return b.Step == "Cleanup" && b.Guard == "the_node_is_up"
-	})
+// cleansUpLater names the objects that say that a node that waits for a person is to be cleaned up when it is back: a ledger that was lost is rebuilt as if every node had data to
+// drop, for only the lost one knew better.
+func (r *run) cleansUpLater() []string {
+	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) || !blockedWith("the_node_is_up", "holds data that it no longer owns")(r.w) {
+		return nil
+	}
+	return []string{v1alpha1.CassandraClusterKind + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}
 }
 
 // waitsForLostNode says that the ledger was lost in a story in which a node is lost for good, and cannot be rebuilt without what its disk holds.
