@@ -17,8 +17,8 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// secretsFor is how long a Secret that was read is believed to be as it was. One that somebody deletes is missed after that time at the latest.
-const secretsFor = 10 * time.Minute
+// SecretsFor is how long a Secret that was read is believed to be as it was. One that somebody deletes is missed after that time at the latest.
+const SecretsFor = 10 * time.Minute
 
 // pendingSecretsFor is the same for a node whose pod does not run: a Secret that is missing may be what it waits for.
 const pendingSecretsFor = 30 * time.Second
@@ -57,11 +57,11 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 		}
 		return err
 	}
-	if err := read(v1alpha1.AuthorityName(cluster.Name), cluster.UID, secretsFor); err != nil {
+	if err := read(v1alpha1.AuthorityName(cluster.Name), cluster.UID, SecretsFor); err != nil {
 		return err
 	}
 	for i := range o.records.Items {
-		believed := secretsFor
+		believed := SecretsFor
 		if pending[o.records.Items[i].Name] {
 			believed = pendingSecretsFor
 		}

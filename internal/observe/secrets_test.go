@@ -57,7 +57,7 @@ func TestASecretIsBelievedForAWhileUnlessItIsOfAnEarlierCluster(t *testing.T) {
 	if got := read("second"); len(got) != 0 {
 		t.Errorf("another cluster of the name still sees %+v, which is gone", got)
 	}
-	now = now.Add(2 * secretsFor)
+	now = now.Add(2 * SecretsFor)
 	if len(read("first")) != 0 {
 		t.Error("a Secret that was deleted is believed for ever")
 	}
@@ -65,7 +65,7 @@ func TestASecretIsBelievedForAWhileUnlessItIsOfAnEarlierCluster(t *testing.T) {
 
 func TestAnEditOfASecretIsNoticedSoonerWhileItsPodDoesNotRun(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for phase, believed := range map[corev1.PodPhase]time.Duration{corev1.PodPending: pendingSecretsFor, corev1.PodRunning: secretsFor} {
+	for phase, believed := range map[corev1.PodPhase]time.Duration{corev1.PodPending: pendingSecretsFor, corev1.PodRunning: SecretsFor} {
 		n := record("record-1")
 		secret := render.CertificateSecret(owner("now"), n)
 		secret.Data = map[string][]byte{"tls.crt": []byte("one"), "tls.key": []byte("two")}

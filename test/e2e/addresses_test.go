@@ -60,13 +60,11 @@ func crossOn(ctx context.Context, ring *scene.Ring, machine string, old [2]*core
 		}
 	}
 	var next [2]*corev1.Pod
-	err := ring.Until(ctx, 4*time.Minute, "both have other pods, which wait for a machine", func(now follow.Sight) error {
+	err := ring.Until(ctx, 4*time.Minute, "both have other pods, which wait for a machine", func(now follow.Sight) (err error) {
 		for i := range old {
-			pod, found := now.Pod(old[i].Name)
-			if !found || pod.UID == old[i].UID {
-				return fmt.Errorf("pod %s is not made anew", old[i].Name)
+			if next[i], err = another(now, old[i]); err != nil {
+				return err
 			}
-			next[i] = pod
 		}
 		return nil
 	})

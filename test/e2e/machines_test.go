@@ -172,8 +172,8 @@ func TestStuckPodOfALostMachine(t *testing.T) {
 // waitsForDisk holds when another pod of a node is there, and the cluster says that it waits for the machine of its disk.
 func waitsForDisk(ring *scene.Ring, pod *corev1.Pod) follow.Condition {
 	return func(now follow.Sight) error {
-		if next, found := now.Pod(pod.Name); !found || next.UID == pod.UID {
-			return errors.New("no other is there")
+		if _, err := another(now, pod); err != nil {
+			return err
 		}
 		return blockedBy(ring, "the_machine_of_a_disk_is_there", pod.Name)(now)
 	}

@@ -117,9 +117,9 @@ func TestAuthorityDeleted(t *testing.T) {
 			return err
 		}
 		// Secrets are not watched: one that leads already misses it after ten minutes.
-		operators, err := ring.ScaleOperator(t.Context(), 0)
+		start, err := ring.StopOperators(t.Context())
 		if err == nil {
-			_, err = ring.ScaleOperator(t.Context(), operators)
+			err = start(context.WithoutCancel(t.Context()))
 		}
 		if err == nil {
 			err = ring.Until(t.Context(), 2*time.Minute, "the cluster says that it is gone", blockedBy(ring, guard, ""))
@@ -220,6 +220,15 @@ func reportsFromAnother(now follow.Sight, ring *scene.Ring, node string, not typ
 		}
 	}
 	return errors.New("it reports from its old one")
+}
+
+// another is the pod of a node that took the place of one.
+func another(now follow.Sight, old *corev1.Pod) (*corev1.Pod, error) {
+	pod, found := now.Pod(old.Name)
+	if !found || pod.UID == old.UID {
+		return nil, fmt.Errorf("no other pod %s is there", old.Name)
+	}
+	return pod, nil
 }
 
 // notHealthy holds when the cluster says that a node is away.

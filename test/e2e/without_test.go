@@ -35,16 +35,13 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 	told, started := restartsOf(t, ring, victim), containerRestarts(t, ring, victim)
 	ring.Invariants.ExpectRestart(victim)
 
-	var operators int32
+	var start func(context.Context) error
 	took(t, "no operator runs any more", func() (err error) {
-		operators, err = ring.ScaleOperator(t.Context(), 0)
+		start, err = ring.StopOperators(t.Context())
 		return err
 	})
 	// Whatever happens below, everything is to be as it was.
-	defer took(t, "operators run again", func() error {
-		_, err := ring.ScaleOperator(context.WithoutCancel(t.Context()), operators)
-		return err
-	})
+	defer took(t, "operators run again", func() error { return start(context.WithoutCancel(t.Context())) })
 	if err := ring.CutOff(t.Context(), pod.Spec.NodeName); err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +63,7 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 		t.Errorf("the agent has reported %d restarts to the API server, and before %d: it was not cut off", n, told)
 	}
 	took(t, "the machine is reconnected", func() error { return ring.Reconnect(t.Context(), pod.Spec.NodeName) })
-	took(t, "operators run", func() error {
-		_, err := ring.ScaleOperator(t.Context(), operators)
-		return err
-	})
+	took(t, "operators run", func() error { return start(t.Context()) })
 	took(t, "the status says what happened", func() error {
 		return ring.Until(t.Context(), 2*time.Minute, "the agent has reported the end of its container", func(now follow.Sight) error {
 			for _, n := range now.Nodes(ring.Name) {

@@ -134,28 +134,6 @@ func diskLost() *trial.Scenario {
 			Until: phase(first, v1alpha1.PhaseDataLost), Within: 15 * time.Minute})
 }
 
-// forgetsDeletions is the story of a machine that is away for longer than a table keeps its deletions.
-func forgetsDeletions() *trial.Scenario {
-	return trial.Named("away-long", "a machine is away for longer than deletions are kept", true, nil,
-		trial.Act{Name: "create a table", Do: func(w *world.World) error {
-			session, err := w.Pods.Sandboxes()[0].JVM().CQL(context.Background())
-			if err != nil {
-				return err
-			}
-			if err := session.CreateTable(context.Background(), "orders", "short", 10*time.Minute); err != nil {
-				return err
-			}
-			w.Line.RunFor(10 * time.Minute) // the agents hear of it
-			return nil
-		}},
-		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
-		trial.Act{Name: "return", Do: func(w *world.World) error {
-			w.Line.RunFor(20 * time.Minute)
-			w.Kube.Return(w.Kube.Machines()[0], true)
-			return nil
-		}, Until: phase(first, v1alpha1.PhaseDownTooLong), Within: 15 * time.Minute})
-}
-
 // crossed is the story of two pods that get each other's addresses.
 func crossed() *trial.Scenario {
 	return trial.Named("addresses-crossed", "two pods are deleted, and each comes back at the address of the other", true, nil,
@@ -206,6 +184,10 @@ func damaged() *trial.Scenario {
 }
 
 func TestGuardsOfAgents(t *testing.T) {
+	downTooLong, err := trial.Find("down-too-long")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		guard    string
 		scenario *trial.Scenario
@@ -221,7 +203,7 @@ func TestGuardsOfAgents(t *testing.T) {
 			[]string{"every_initial_disk_is_empty"}, finding(empty), "starts on the disk of a member of another cluster",
 		},
 		{"member_has_its_disk", diskLost(), nil, pretending(), "DataLost"},
-		{"away_no_longer_than_deletions_are_kept", forgetsDeletions(), nil, deletionsForgotten(), "act return is not over"},
+		{"away_no_longer_than_deletions_are_kept", downTooLong, nil, deletionsForgotten(), "act return is not over"},
 		{"address_is_free", crossed(), nil, strangers(), "act delete two pods is not over"},
 		{"no_client_was_served", allRestored(), []string{"every_initial_disk_is_empty", "no_initial_node_ever_served_clients"}, strangers(), "DataLost"},
 		{"disk_is_readable", damaged(), nil, pretending(), "I10"},

@@ -21,6 +21,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -242,12 +243,9 @@ type kept struct {
 	texts map[client.Object]string
 }
 
-// secretsEvery is how often an operator looks at Secrets, which it does not watch.
-const secretsEvery = 10 * time.Minute
-
 // keepEnd remembers how the world stands when it has come to rest, and asKept says that it stands so again.
 func keepEnd(w *world.World) error {
-	w.Line.RunFor(2*awayFor + secretsEvery) // whatever a fault has done before
+	w.Line.RunFor(2*awayFor + observe.SecretsFor) // whatever a fault has done before
 	w.Kept = &kept{end: EndOf(w)}
 	return nil
 }

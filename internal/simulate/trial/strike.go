@@ -123,7 +123,7 @@ func (r *run) tellsOfLostDisk() bool {
 // cleansUpLater names the objects that say that a node that waits for a person is to be cleaned up when it is back: a ledger that was lost is rebuilt as if every node had data to
 // drop, for only the lost one knew better.
 func (r *run) cleansUpLater() []string {
-	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) || !blockedWith("the_node_is_up", "holds data that it no longer owns")(r.w) {
+	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) || !blockedWith("the_node_is_up", "holds data that it no longer owns")(r.w) {
 		return nil
 	}
 	return []string{v1alpha1.CassandraClusterKind + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}

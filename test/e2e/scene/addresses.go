@@ -21,11 +21,7 @@ const addressesInUse = "/var/lib/cni/networks/pods"
 // LeaveFree takes all addresses of a machine of the local cluster that no pod has, but for one: the next pod gets that. The function that it returns gives
 // them back.
 func (s *Scene) LeaveFree(machine, address string) (giveBack func() error, err error) {
-	local, err := s.Local()
-	if err != nil {
-		return nil, err
-	}
-	init, err := local.NodePid(machine)
+	init, err := s.machineInit(machine)
 	if err != nil {
 		return nil, err
 	}

@@ -72,11 +72,7 @@ func (s *Scene) machineReady(ctx context.Context, machine string) error {
 // RestartKubelet ends the kubelet of a machine of the local cluster, which starts it again, and waits until the machine is ready. A kubelet registers its machine
 // when it starts.
 func (s *Scene) RestartKubelet(ctx context.Context, machine string) error {
-	local, err := s.Local()
-	if err != nil {
-		return err
-	}
-	init, err := local.NodePid(machine)
+	init, err := s.machineInit(machine)
 	if err != nil {
 		return err
 	}

@@ -27,11 +27,7 @@ type SmallDisk struct {
 
 // SmallDisk makes a volume of so many bytes, in memory, for a claim of the scene that is still to be made.
 func (s *Scene) SmallDisk(ctx context.Context, machine, claim string, size int64) (*SmallDisk, error) {
-	local, err := s.Local()
-	if err != nil {
-		return nil, err
-	}
-	init, err := local.NodePid(machine)
+	init, err := s.machineInit(machine)
 	if err != nil {
 		return nil, err
 	}
@@ -100,17 +96,24 @@ func (d *SmallDisk) enter(ctx context.Context, program ...string) error {
 	return nil
 }
 
-// corrupt takes the number of a JVM and a pattern of files below the data volume, ends the JVM, saves the first file, spoils it, and prints its name.
+// corrupt takes the number of a JVM and a pattern of files below the data volume, ends the JVM, saves the first file, spoils it, keeps how it is then, and prints
+// its name.
 const corrupt = `set -e
 kill -9 $1
 for f in /var/lib/cassandra/$2; do break; done
 cp -p $f /tmp/saved
 yes corrupt | head -c 400 | dd of=$f bs=1 seek=128 conv=notrunc 2>/dev/null
+cp -p $f /tmp/spoiled
 echo $f`
 
+// mend takes the name of the file, which nothing may have touched since, and makes it what it was.
+const mend = `set -e
+cmp $1 /tmp/spoiled
+cp -p /tmp/saved $1`
+
 // CorruptFile kills the JVM of a node and spoils a file of it before the next one starts: the first that fits a pattern of names below the data volume. The function that it
-// returns makes the file what it was.
-func (r *Ring) CorruptFile(ctx context.Context, node, pattern string) (mend func(context.Context) error, err error) {
+// returns makes the file what it was, or fails if it is not as it was spoiled.
+func (r *Ring) CorruptFile(ctx context.Context, node, pattern string) (undo func(context.Context) error, err error) {
 	jvm, err := r.JVM(ctx, node)
 	if err != nil {
 		return nil, err
@@ -121,7 +124,7 @@ func (r *Ring) CorruptFile(ctx context.Context, node, pattern string) (mend func
 		return nil, fmt.Errorf("corrupt %s of %s: %w", pattern, node, err)
 	}
 	return func(ctx context.Context) error {
-		if _, err := r.Run(ctx, node, "cp", "-p", "/tmp/saved", strings.TrimSpace(file)); err != nil {
+		if _, err := r.Run(ctx, node, "sh", "-c", mend, "sh", strings.TrimSpace(file)); err != nil {
 			return fmt.Errorf("mend %s of %s: %w", strings.TrimSpace(file), node, err)
 		}
 		return nil

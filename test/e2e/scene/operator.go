@@ -23,22 +23,36 @@ var operator = client.ObjectKey{Namespace: "helenus-system", Name: "helenus"}
 // operatorProcess is the name of the process 1 of its container.
 const operatorProcess = "helenus"
 
-// ScaleOperator runs so many operators, and waits until just these run. It returns how many there were wanted.
-func (s *Scene) ScaleOperator(ctx context.Context, replicas int32) (int32, error) {
+// StopOperators waits until no operator runs any more. The function that it returns runs as many as before, and waits until they do; where they could not be
+// stopped, that is done already.
+func (s *Scene) StopOperators(ctx context.Context) (start func(context.Context) error, err error) {
 	deployment := &appsv1.Deployment{}
 	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
-		return 0, fmt.Errorf("scale the operator: %w", err)
+		return nil, fmt.Errorf("stop the operators: %w", err)
 	}
-	was := int32(1)
+	were := int32(1)
 	if deployment.Spec.Replicas != nil {
-		was = *deployment.Spec.Replicas
+		were = *deployment.Spec.Replicas
+	}
+	start = func(ctx context.Context) error { return s.scaleOperator(ctx, were) }
+	if err := s.scaleOperator(ctx, 0); err != nil {
+		return nil, errors.Join(err, start(context.WithoutCancel(ctx)))
+	}
+	return start, nil
+}
+
+// scaleOperator runs so many operators, and waits until just these run.
+func (s *Scene) scaleOperator(ctx context.Context, replicas int32) error {
+	deployment := &appsv1.Deployment{}
+	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
+		return fmt.Errorf("scale the operator: %w", err)
 	}
 	before := deployment.DeepCopy()
 	deployment.Spec.Replicas = &replicas
 	if err := s.Kubernetes.Client.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
-		return was, fmt.Errorf("scale the operator: %w", err)
+		return fmt.Errorf("scale the operator: %w", err)
 	}
-	return was, s.poll(ctx, comeback, fmt.Sprintf("%d operators run", replicas), func(ctx context.Context) error {
+	return s.poll(ctx, comeback, fmt.Sprintf("%d operators run", replicas), func(ctx context.Context) error {
 		pods, err := s.operators(ctx)
 		if err != nil {
 			return err
@@ -88,8 +102,9 @@ func (s *Scene) KillLeader(ctx context.Context, not string, after time.Duration)
 	)
 }
 
-// FreezeLeader stops the operator that leads where it is, and waits until another one does. The function that it returns lets the former one run on, which does not know of that.
-func (s *Scene) FreezeLeader(ctx context.Context) (thaw func() error, err error) {
+// FreezeLeader stops the operator that leads where it is, and waits until another one does. The function that it returns lets the former one run on, which does not
+// know of that, and waits until it has ended by itself and the other still leads.
+func (s *Scene) FreezeLeader(ctx context.Context) (thaw func(context.Context) error, err error) {
 	if _, err := s.Local(); err != nil {
 		return nil, err
 	}
@@ -100,11 +115,48 @@ func (s *Scene) FreezeLeader(ctx context.Context) (thaw func() error, err error)
 	if err := s.signal(pod.UID, operatorProcess, syscall.SIGSTOP); err != nil {
 		return nil, err
 	}
-	thaw = func() error { return s.signal(pod.UID, operatorProcess, syscall.SIGCONT) }
-	if _, _, err := s.leader(ctx, leader); err != nil {
-		return nil, errors.Join(err, thaw())
+	goOn := func() error { return s.signal(pod.UID, operatorProcess, syscall.SIGCONT) }
+	next, _, err := s.leader(ctx, leader)
+	if err != nil {
+		return nil, errors.Join(err, goOn())
 	}
-	return thaw, nil
+	return func(ctx context.Context) error {
+		if err := goOn(); err != nil {
+			return err
+		}
+		if err := s.operatorEnds(ctx, pod); err != nil {
+			return err
+		}
+		now, _, err := s.leader(ctx, "")
+		if err == nil && now != next {
+			err = fmt.Errorf("%s leads, want %s, which came to lead while the former one stood still", now, next)
+		}
+		return err
+	}, nil
+}
+
+// operatorEnds waits until the operator of a pod has ended by itself since the pod was seen, with an error: not by kubelet, which would have sent a signal.
+func (s *Scene) operatorEnds(ctx context.Context, seen *corev1.Pod) error {
+	restarts := seen.Status.ContainerStatuses[0].RestartCount
+	return s.poll(ctx, reaction, "the operator of pod "+seen.Name+" has ended", func(ctx context.Context) error {
+		pod := &corev1.Pod{}
+		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(seen), pod); err != nil {
+			return err
+		}
+		status := pod.Status.ContainerStatuses[0]
+		ended := status.State.Terminated
+		if ended == nil && status.RestartCount > restarts {
+			ended = status.LastTerminationState.Terminated
+		}
+		switch {
+		case ended == nil:
+			return errors.New("it runs on")
+		case ended.ExitCode != 1:
+			return fmt.Errorf("it has ended with code %d, want 1: %s", ended.ExitCode, ended.Reason)
+		default:
+			return nil
+		}
+	})
 }
 
 // leader waits until an operator leads that is another than the given one, and says which and in which pod.

@@ -100,6 +100,15 @@ func (s *Scene) Local() (*localkube.Cluster, error) {
 	return c, nil
 }
 
+// machineInit is the process 1 of a machine of the local cluster: what it mounts is found below its root.
+func (s *Scene) machineInit(machine string) (int, error) {
+	local, err := s.Local()
+	if err != nil {
+		return 0, err
+	}
+	return local.NodePid(machine)
+}
+
 // Names of the processes 1 of the two containers of a pod.
 const (
 	agentProcess = "helenus-agent"
