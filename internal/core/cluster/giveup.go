@@ -24,7 +24,7 @@ func (p *pass) describesNode(name string) bool {
 }
 
 // isGivenUp says that a node with a ticket is not to join any more, and has not. A ticket that was taken back has no effect: its node is given up to the end even
-// if the spec has it again.
+// if the spec has it again, and even if the record that said so was lost and is made anew: the agent remembers.
 func (p *pass) isGivenUp(name string) bool {
 	n := p.Nodes[name]
 	switch {
@@ -33,15 +33,20 @@ func (p *pass) isGivenUp(name string) bool {
 	case n.Record.DeletionTimestamp != nil || p.joined(n):
 		return false
 	}
-	return !p.wants(name) || n.Record.Spec.Join != nil && n.Record.Spec.Join.Withdraw != nil
+	return !p.wants(name) || gaveBack(n) || n.Record.Spec.Join != nil && n.Record.Spec.Join.Withdraw != nil
 }
 
-// whyGivenUp is why a node is given up: that somebody no longer wants it, or what its ticket was taken back for before, such as that it did not come in time.
+// whyGivenUp is why a node is given up: that somebody no longer wants it, or what its ticket was taken back for before, such as that it did not come in time. Where
+// only the agent remembers that, it has said why.
 func whyGivenUp(n *facts.Node) string {
-	if record := recordOf(n); record != nil && record.Spec.Join != nil && record.Spec.Join.Withdraw != nil {
+	switch record := recordOf(n); {
+	case record != nil && record.Spec.Join != nil && record.Spec.Join.Withdraw != nil:
 		return record.Spec.Join.Withdraw.Reason
+	case record != nil && gaveBack(n) && record.Status.Join.Message != "":
+		return record.Status.Join.Message
+	default:
+		return noLonger
 	}
-	return noLonger
 }
 
 // giveUpWave takes the tickets back of the nodes that are given up, and goes on without them. Without anybody the step is over.

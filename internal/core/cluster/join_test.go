@@ -310,6 +310,12 @@ func TestWhoIsGivenUp(t *testing.T) {
 	}{
 		"it is on its way":      {func(*pass, *facts.Node) {}, false, true},
 		"its ticket is revoked": {func(_ *pass, n *facts.Node) { n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{} }, true, true},
+		"its agent gave it back, as a record that was lost had said": {func(_ *pass, n *facts.Node) {
+			n.Record.Status.Join = &v1alpha1.IntentStatus{ID: n.Record.Spec.Join.ID, WithdrawnAt: &metav1.Time{}}
+		}, true, true},
+		"its agent gave a former one back": {func(_ *pass, n *facts.Node) {
+			n.Record.Status.Join = &v1alpha1.IntentStatus{ID: "another", WithdrawnAt: &metav1.Time{}}
+		}, false, true},
 		"it has no ticket yet":  {func(_ *pass, n *facts.Node) { n.Record.Spec.Join = nil }, false, true},
 		"its record is away":    {func(_ *pass, n *facts.Node) { n.Record = nil }, false, true},
 		"its record is deleted": {func(_ *pass, n *facts.Node) { deleting(n) }, false, false},

@@ -292,13 +292,13 @@ func init() {
 			about: "somebody deletes all records of nodes", class: ClassWorld, fits: operatorWrite,
 			world:   func(t *run) { t.deleteRecords() },
 			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are made anew; a pod that has not joined may be, too"},
-			instead: func(t *run) bool { return t.waitsForLostNode() || t.waitsForGivenUpPod() }, unlike: (*run).cleansUpLater,
+			instead: (*run).waitsForLostRecord, unlike: (*run).cleansUpLater,
 		},
 		"child-deleted": {
 			about: "somebody deletes an object that the cluster has beside its pods and claims", class: ClassWorld, fits: operatorWrite,
 			world:   func(t *run) { t.deleteChild() },
 			may:     allowance{objects: true, jvmStarts: 1, pods: -1, why: "the object is made anew; with a record the pod of a node that has not joined may be, too"},
-			instead: (*run).waitsForLostNode, unlike: (*run).cleansUpLater,
+			instead: (*run).waitsForLostRecord, unlike: (*run).cleansUpLater,
 		},
 		"child-edited": {
 			about: "somebody edits such an object, or the labels of a pod or a claim", class: ClassWorld, fits: operatorWrite,

@@ -137,6 +137,9 @@ func (r *run) waitsForLostNode() bool {
 	})
 }
 
+// waitsForLostRecord says that only what is lost could tell how to go on: the ledger, as waitsForLostNode says, or the record of a join that is given up.
+func (r *run) waitsForLostRecord() bool { return r.waitsForLostNode() || r.waitsForGivenUpPod() }
+
 func (r *run) slow() {
 	name := r.victimMachine()
 	r.w.Slow(name, slowness)
