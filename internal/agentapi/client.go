@@ -37,7 +37,7 @@ var ErrUnreachable = errors.New("agent does not answer")
 // Client asks the agent at one address. It keeps one connection for a short while.
 type Client struct {
 	address string
-	http    *http.Client
+	wire    *wire
 }
 
 // NewClient asks the agent of one node, which must prove to be that node. The certificates are taken from the source at each new connection.
@@ -51,21 +51,14 @@ func NewPeerClient(source pki.Source, address string, now func() time.Time) *Cli
 }
 
 func newClient(address string, source pki.Source, config func(*pki.Material) *tls.Config) *Client {
-	dial := func(ctx context.Context, network, target string) (net.Conn, error) {
+	dial := func(ctx context.Context) (net.Conn, error) {
 		material, err := source()
 		if err != nil {
 			return nil, err
 		}
-		return (&tls.Dialer{NetDialer: &net.Dialer{}, Config: config(material)}).DialContext(ctx, network, target)
+		return (&tls.Dialer{NetDialer: &net.Dialer{}, Config: config(material)}).DialContext(ctx, "tcp", address)
 	}
-	return &Client{address: address, http: &http.Client{
-		Transport: &http.Transport{
-			DialTLSContext: dial, DisableCompression: true,
-			MaxIdleConnsPerHost: 1, IdleConnTimeout: 2 * MaxWait,
-			ReadBufferSize: 512, WriteBufferSize: 512, // an operator has one of these for each node, most of the time for nothing
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &Client{address: address, wire: &wire{dial: dial}}
 }
 
 // Facts asks for the facts as they are now: the agent looks at its JVM before it answers. Ctx bounds it.
@@ -96,7 +89,7 @@ func (c *Client) Identity(ctx context.Context, address, hostID string) (*Identit
 }
 
 // Close ends idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.wire.CloseIdleConnections() }
 
 func (c *Client) get(ctx context.Context, path string, query url.Values, into any) error {
 	target := url.URL{Scheme: "https", Host: c.address, Path: path, RawQuery: query.Encode()}
@@ -104,12 +97,8 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
 	}
-	response, err := c.http.Do(request)
+	response, err := c.wire.RoundTrip(request)
 	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) {
-			err = wrapped.Err
-		}
 		return fmt.Errorf("ask %s: %w: %w", c.address, ErrUnreachable, err)
 	}
 	defer response.Body.Close() //nolint:errcheck // a body that was read

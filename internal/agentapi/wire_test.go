@@ -1,0 +1,276 @@
+package agentapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// far is the other side of a wire.
+type far struct {
+	*httptest.Server
+	wire *wire
+	// dialed counts the connections that were made.
+	dialed atomic.Int32
+}
+
+func answering(t *testing.T, handler http.HandlerFunc) *far {
+	t.Helper()
+	f := &far{Server: httptest.NewServer(handler)}
+	t.Cleanup(f.Close)
+	f.wire = &wire{dial: func(ctx context.Context) (net.Conn, error) {
+		f.dialed.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, "tcp", f.Listener.Addr().String())
+	}}
+	t.Cleanup(f.wire.CloseIdleConnections)
+	return f
+}
+
+func (f *far) ask(ctx context.Context, path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return f.wire.RoundTrip(request)
+}
+
+// read asks, and reads the answer to its end.
+func (f *far) read(t *testing.T, path string) string {
+	t.Helper()
+	response, err := f.ask(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // a body that was read
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func (f *far) wantDialed(t *testing.T, want int32) {
+	t.Helper()
+	if got := f.dialed.Load(); got != want {
+		t.Errorf("%d connections were made, want %d", got, want)
+	}
+}
+
+func echo(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }
+
+func TestOneConnectionCarriesOneQuestionAfterTheOther(t *testing.T) {
+	f := answering(t, echo)
+	for _, path := range []string{"/one", "/two", "/three"} {
+		if got := f.read(t, path); got != path {
+			t.Errorf("to %s it answers %s", path, got)
+		}
+	}
+	f.wantDialed(t, 1)
+}
+
+func TestAConnectionThatTheOtherSideHasClosedIsMadeAnew(t *testing.T) {
+	f := answering(t, echo)
+	f.read(t, "/one")
+	f.CloseClientConnections()
+	if got := f.read(t, "/two"); got != "/two" {
+		t.Errorf("it answers %s", got)
+	}
+	f.wantDialed(t, 2)
+}
+
+func TestAnAnswerIsNeverThatOfAnotherQuestion(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, handler := range map[string]http.HandlerFunc{
+		"that is not read to its end": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, long) },
+		"that is an error":            func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) },
+		"after which it closes": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+			_, _ = io.WriteString(w, "x")
+		},
+		"with more than it announced": func(w http.ResponseWriter, _ *http.Request) {
+			conn, out, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			_, _ = out.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
+			_ = out.Flush()
+			_ = conn.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := answering(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/first" {
+					handler(w, r)
+					return
+				}
+				echo(w, r)
+			})
+			response, err := f.ask(t.Context(), "/first")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.CopyN(io.Discard, response.Body, 1); err != nil {
+				t.Fatal(err)
+			}
+			if name != "that is not read to its end" {
+				_, _ = io.Copy(io.Discard, response.Body)
+			}
+			_ = response.Body.Close()
+			if got := f.read(t, "/second"); got != "/second" {
+				t.Errorf("it answers %.20q", got)
+			}
+			f.wantDialed(t, 2)
+		})
+	}
+}
+
+func TestTwoQuestionsAtOnceHaveAConnectionEachOfWhichOneIsKept(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	f := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(asked)
+			<-answer
+		}
+		echo(w, r)
+	})
+	slow := make(chan string)
+	go func() { slow <- f.read(t, "/slow") }()
+	<-asked
+	if got := f.read(t, "/quick"); got != "/quick" {
+		t.Errorf("it answers %s", got)
+	}
+	close(answer)
+	if got := <-slow; got != "/slow" {
+		t.Errorf("it answers %s", got)
+	}
+	f.read(t, "/next")
+	f.wantDialed(t, 2)
+}
+
+func TestAQuestionEndsWithItsContext(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"before the head": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"in the body": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte("x"))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 1)
+			f := answering(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/again" {
+					echo(w, r)
+					return
+				}
+				asked <- struct{}{}
+				handler(w, r)
+			})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			enough := errors.New("enough")
+			go func() {
+				<-asked
+				cancel(enough)
+			}()
+			response, err := f.ask(ctx, "/")
+			if err == nil {
+				_, err = io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+			}
+			if !errors.Is(err, enough) {
+				t.Errorf("it ends with: %v", err)
+			}
+			f.read(t, "/again")
+			f.wantDialed(t, 2)
+		})
+	}
+}
+
+// endless says the same for ever.
+type endless struct {
+	head string
+	body byte
+}
+
+func (e *endless) Read(into []byte) (int, error) {
+	n := copy(into, e.head)
+	e.head = e.head[n:]
+	for i := n; i < len(into); i++ {
+		into[i] = e.body
+	}
+	return len(into), nil
+}
+
+func TestNobodyIsReadForEver(t *testing.T) {
+	for name, says := range map[string]*endless{
+		"in a head": {"HTTP/1.1 200 OK\r\nX: ", 'x'},
+		"in a body": {"HTTP/1.1 200 OK\r\n\r\n", 'x'},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, other := net.Pipe()
+				go func() { _, _ = io.Copy(io.Discard, other) }()
+				go func() { _, _ = io.Copy(other, says) }()
+				w := &wire{dial: func(context.Context) (net.Conn, error) { return near, nil }}
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://agent/", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var body []byte
+				response, err := w.RoundTrip(request)
+				if err == nil {
+					body, _ = io.ReadAll(response.Body)
+					_ = response.Body.Close()
+				}
+				if err == nil && !bytes.HasPrefix(body, []byte("xxx")) || len(body) > maxHeadBytes+maxAnswerBytes+1 {
+					t.Errorf("%d bytes were read: %v", len(body), err)
+				}
+			})
+		})
+	}
+}
+
+// What waits for an answer costs no goroutine but the one that asks: an operator waits for one of every node.
+func TestWhoWaitsIsOneGoroutine(t *testing.T) {
+	const questions = 20
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		before := runtime.NumGoroutine()
+		for range questions {
+			near, other := net.Pipe()
+			w := &wire{dial: func(context.Context) (net.Conn, error) { return near, nil }}
+			go func() {
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent/", http.NoBody)
+				if err != nil {
+					panic(err)
+				}
+				response, err := w.RoundTrip(request)
+				if err == nil {
+					_ = response.Body.Close()
+				}
+			}()
+			if _, err := http.ReadRequest(bufio.NewReader(other)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if got := runtime.NumGoroutine() - before; got != questions {
+			t.Errorf("%d questions have %d goroutines", questions, got)
+		}
+		cancel()
+		synctest.Wait()
+		if got := runtime.NumGoroutine() - before; got != 0 {
+			t.Errorf("when nobody asks any more %d goroutines are left", got)
+		}
+	})
+}
