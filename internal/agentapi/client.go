@@ -64,15 +64,18 @@ func newClient(address string, source pki.Source, config func(*pki.Material) *tl
 // Facts asks for the facts as they are now: the agent looks at its JVM before it answers. Ctx bounds it.
 func (c *Client) Facts(ctx context.Context) (*facts.Agent, error) {
 	answer := &facts.Agent{}
-	return answer, c.get(ctx, PathFacts, nil, answer)
+	return answer, c.get(ctx, PathFacts, "", answer)
 }
 
 // WaitFacts asks for the facts as soon as their digest is another than the given one, and at the latest after limit (at most MaxWait). The answer
 // may be the same as before.
 func (c *Client) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
 	answer := &facts.Agent{}
-	query := url.Values{"digest": {digest}, "wait": {min(limit, MaxWait).String()}}
-	return answer, c.get(ctx, PathFacts, query, answer)
+	return answer, c.get(ctx, PathFacts, queryOfWait(digest, limit), answer)
+}
+
+func queryOfWait(digest string, limit time.Duration) string {
+	return url.Values{"digest": {digest}, "wait": {min(limit, MaxWait).String()}}.Encode()
 }
 
 // Identity asks who is there, and what the ring of that node knows of an address and a host id; both may be empty.
@@ -85,23 +88,37 @@ func (c *Client) Identity(ctx context.Context, address, hostID string) (*Identit
 		query.Set("hostID", hostID)
 	}
 	answer := &Identity{}
-	return answer, c.get(ctx, PathIdentity, query, answer)
+	return answer, c.get(ctx, PathIdentity, query.Encode(), answer)
 }
 
 // Close ends idle connections.
 func (c *Client) Close() { c.wire.CloseIdleConnections() }
 
-func (c *Client) get(ctx context.Context, path string, query url.Values, into any) error {
-	target := url.URL{Scheme: "https", Host: c.address, Path: path, RawQuery: query.Encode()}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+// get asks, waits and reads the answer. What it waits with on its stack is what an operator has for every node, so the rest is done elsewhere.
+func (c *Client) get(ctx context.Context, path, query string, into any) error {
+	request, err := c.question(ctx, path, query)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+		return err
 	}
 	response, err := c.wire.RoundTrip(request)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w: %w", c.address, ErrUnreachable, err)
 	}
 	defer response.Body.Close() //nolint:errcheck // a body that was read
+	return c.read(response, into)
+}
+
+func (c *Client) question(ctx context.Context, path, query string) (*http.Request, error) {
+	target := url.URL{Scheme: "https", Host: c.address, Path: path, RawQuery: query}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	return request, nil
+}
+
+func (c *Client) read(response *http.Response, into any) error {
+	path := response.Request.URL.Path
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
 	switch {
 	case err != nil:

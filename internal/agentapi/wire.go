@@ -109,6 +109,10 @@ func (c *connection) ask(request *http.Request) (*http.Response, error) {
 	if err := c.writer.Flush(); err != nil {
 		return nil, fmt.Errorf("write question: %w", err)
 	}
+	// What waits long is to wait with little on its stack.
+	if _, err := c.reader.Peek(1); err != nil {
+		return nil, fmt.Errorf("wait for answer: %w", err)
+	}
 	response, err := http.ReadResponse(c.reader, request)
 	if err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
