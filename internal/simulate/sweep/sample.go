@@ -33,22 +33,23 @@ func (s *sweeper) sample(jobs []job) []job {
 	return out
 }
 
-// choose takes some of the jobs: first each combination once, then of each scenario as many as of the others.
+// choose takes some of the jobs: first each combination once, then of each scenario as much as of the others, by the events of their runs without a fault. A long story
+// does not take the time of the others, and tells of each of its moments in fewer of them.
 func choose(jobs []job, all []int, quota int) []int {
 	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(share(jobs[a].trial.String()), share(jobs[b].trial.String())) })
 	had := map[string]bool{}
-	rounds := map[string]int{}
-	round := make(map[int]int, len(all)) // 0 for the first of a combination
+	spent := map[string]uint64{}
+	turn := make(map[int]uint64, len(all)) // 0 for the first of a combination
 	for _, at := range all {
 		if c := combination(jobs[at].trial.Fault); !had[c] {
 			had[c] = true
 			continue
 		}
 		scenario := jobs[at].trial.Scenario.Name
-		rounds[scenario]++
-		round[at] = rounds[scenario]
+		spent[scenario] += jobs[at].events
+		turn[at] = spent[scenario]
 	}
-	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(round[a], round[b]) })
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(turn[a], turn[b]) })
 	return all[:min(quota, len(all))]
 }
 

@@ -22,7 +22,7 @@ type Options struct {
 	// Part of Parts, from 0: the points that belong to one share of the whole, spread evenly over everything. Parts 0 or 1 is the whole.
 	Part, Parts int
 	// Quotas bound the points of a class, so that what a class has most of does not take all the time. Every fault is tried with every verb on every kind
-	// of object before any combination comes a second time; what is chosen beyond that is spread evenly over the scenarios and depends on the seed. A class
+	// of object before any combination comes a second time; what is chosen beyond that is spread over the scenarios, to each as many events, and depends on the seed. A class
 	// without one is run whole.
 	Quotas map[trial.Class]int
 	// Limit ends the sweep early; 0 for none. What was not tried is counted.
@@ -68,6 +68,8 @@ type job struct {
 	trial    trial.Trial
 	class    trial.Class
 	expected *trial.End
+	// events of the run without a fault.
+	events uint64
 }
 
 // Run runs a sweep.
@@ -111,7 +113,7 @@ func (s *sweeper) plan() []job {
 			if s.Parts > 1 && int(share(t.String())%uint64(s.Parts)) != s.Part { //nolint:gosec // smaller than Parts
 				continue
 			}
-			jobs = append(jobs, job{t, class, &end})
+			jobs = append(jobs, job{trial: t, class: class, expected: &end, events: result.Events})
 		}
 	}
 	return s.sample(jobs)

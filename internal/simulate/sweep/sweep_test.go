@@ -53,22 +53,24 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 	}
 }
 
-// A scenario with many moments does not take the time of the others.
+// A scenario with many moments, or long runs, does not take the time of the others.
 func TestASampleIsSpreadOverTheScenarios(t *testing.T) {
 	var jobs []job
 	var all []int
-	for name, points := range map[string]int{"large": 300, "small": 60} {
+	events := map[string]uint64{"large": 1000, "small": 1000, "long": 4000}
+	for name, points := range map[string]int{"large": 300, "small": 60, "long": 300} {
 		for i := range points {
 			fault := &trial.Fault{Kind: "kill-after", At: trial.Moment{Who: trial.WhoDisk, Does: "create", What: "Pod/p", Nth: i}}
 			all = append(all, len(jobs))
-			jobs = append(jobs, job{trial: trial.Trial{Scenario: &trial.Scenario{Name: name}, Seed: 1, Fault: fault}})
+			jobs = append(jobs, job{trial: trial.Trial{Scenario: &trial.Scenario{Name: name}, Seed: 1, Fault: fault}, events: events[name]})
 		}
 	}
 	chosen := map[string]int{}
-	for _, at := range choose(jobs, all, 101) {
+	const quota = 91 // the first of the one combination that there is, and 40, 40 and 10
+	for _, at := range choose(jobs, all, quota) {
 		chosen[jobs[at].trial.Scenario.Name]++
 	}
-	if chosen["large"] < 50 || chosen["small"] < 50 {
-		t.Errorf("chosen %v, want as many of each", chosen)
+	if chosen["large"] < 40 || chosen["small"] < 40 || chosen["long"] < 10 {
+		t.Errorf("chosen %v, want of the long one a quarter of each other's", chosen)
 	}
 }
