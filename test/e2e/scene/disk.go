@@ -96,19 +96,19 @@ func (d *SmallDisk) enter(ctx context.Context, program ...string) error {
 	return nil
 }
 
-// corrupt takes the number of a JVM and a pattern of files below the data volume, ends the JVM, saves the first file, spoils it, keeps how it is then, and prints
+// corrupt takes the number of a JVM and a pattern of files below the data volume, ends the JVM, saves the first file, spoils it, keeps its checksum, and prints
 // its name.
 const corrupt = `set -e
 kill -9 $1
 for f in /var/lib/cassandra/$2; do break; done
 cp -p $f /tmp/saved
 yes corrupt | head -c 400 | dd of=$f bs=1 seek=128 conv=notrunc 2>/dev/null
-cp -p $f /tmp/spoiled
+sha256sum $f >/tmp/spoiled
 echo $f`
 
 // mend takes the name of the file, which nothing may have touched since, and makes it what it was.
 const mend = `set -e
-cmp $1 /tmp/spoiled
+sha256sum --check --quiet /tmp/spoiled
 cp -p /tmp/saved $1`
 
 // CorruptFile kills the JVM of a node and spoils a file of it before the next one starts: the first that fits a pattern of names below the data volume. The function that it
