@@ -97,7 +97,10 @@ func (w *wire) ask(c *connection, request *http.Request) (*http.Response, error)
 		}
 		return nil, err
 	}
-	response.Body = &answer{ReadCloser: response.Body, wire: w, connection: c, release: release, ctx: ctx, reusable: response.StatusCode == http.StatusOK && !response.Close}
+	response.Body = &answer{
+		body: response.Body, wire: w, connection: c, ctx: ctx, release: release,
+		reusable: response.StatusCode == http.StatusOK && !response.Close,
+	}
 	return response, nil
 }
 
@@ -122,17 +125,17 @@ func (c *connection) ask(request *http.Request) (*http.Response, error) {
 
 // answer is the body of one, which has the connection until it is closed.
 type answer struct {
-	io.ReadCloser
-	*wire
+	body       io.Reader
+	wire       *wire
 	connection *connection
-	release    func() bool
 	ctx        context.Context // of the request
+	release    func() bool     // from that context
 	// reusable says that the connection may carry another question when this answer was read to its end.
 	reusable, read bool
 }
 
 func (a *answer) Read(into []byte) (int, error) {
-	n, err := a.ReadCloser.Read(into)
+	n, err := a.body.Read(into)
 	switch {
 	case errors.Is(err, io.EOF):
 		a.read = true
@@ -145,7 +148,7 @@ func (a *answer) Read(into []byte) (int, error) {
 // Close gives the connection back, or closes it: what was not read of the answer must not be read as the next one's, and one whose context has ended is of no use.
 func (a *answer) Close() error {
 	if a.release() && a.read && a.reusable && a.connection.reader.Buffered() == 0 {
-		return a.keep(a.connection)
+		return a.wire.keep(a.connection)
 	}
 	return a.connection.Close()
 }
