@@ -111,7 +111,7 @@ sweep: ## Break Helenus in a simulated world: a share of all moments and faults,
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
 
 # Views can be stale in more ways than all other faults together can strike, and the time is bounded.
-SWEEP_QUOTAS := crash=2000,error=3200,agent=800,stale=25500,world=1500,person=1000
+SWEEP_QUOTAS := crash=2000,error=3600,agent=800,stale=24000,world=1500,person=1000
 SEED         ?= 1
 
 sweep-full: ## A sample of all moments and faults, and every property of the spec: takes an hour (SEED=2 takes another sample)
