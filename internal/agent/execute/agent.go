@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
@@ -75,6 +76,8 @@ type failure struct {
 // result of an action.
 type result struct {
 	action node.Action
+	// record by which it was begun.
+	record *v1alpha1.CassandraNode
 	err    error
 	// apply changes what is known; called in the loop, with the lock held.
 	apply func(a *Agent)

@@ -28,7 +28,7 @@ func (a *Agent) begin(ctx context.Context, action node.Action) {
 	defer a.mu.Unlock()
 	f := a.gather()
 	memory := node.Before(&f, action, a.host.Threads.Now())
-	if err := a.remember(memory); err != nil {
+	if err := a.remember(f.Memory, memory); err != nil {
 		a.fail(action.Kind, err)
 		return
 	}
@@ -46,7 +46,7 @@ func (a *Agent) begin(ctx context.Context, action node.Action) {
 	a.host.Threads.Go(func() {
 		r := effect(bounded)
 		cancel()
-		r.action = action
+		r.action, r.record = action, f.Record
 		a.mu.Lock()
 		a.ended = &r
 		a.mu.Unlock()
@@ -85,9 +85,10 @@ func (a *Agent) giveWay(f *node.Facts) {
 	}
 }
 
-// remember makes a memory durable before anything follows from it. The lock is held.
-func (a *Agent) remember(memory node.Memory) error {
-	if reflect.DeepEqual(memory, a.memory) {
+// remember makes a memory durable before anything follows from it. One that is as it was decided on changes nothing: whose the journal is may not be known at the moment,
+// and then it is neither gone by nor forgotten. The lock is held.
+func (a *Agent) remember(was, memory node.Memory) error {
+	if reflect.DeepEqual(memory, was) {
 		return nil
 	}
 	if a.memoryProblem != "" {
@@ -119,7 +120,8 @@ func (a *Agent) finish() {
 	err := r.err
 	if err == nil {
 		f := a.gather()
-		err = a.remember(node.After(&f, r.action, a.host.Threads.Now()))
+		f.Memory = node.Own(a.memory, a.self, r.record) // the record may be away by now that says whose disk is adopted
+		err = a.remember(f.Memory, node.After(&f, r.action, a.host.Threads.Now()))
 	}
 	if err != nil {
 		a.fail(r.action.Kind, err)
