@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -34,7 +33,7 @@ const maxAnswerBytes = 16 << 20
 // ErrUnreachable means that no answer came: nothing listens, the time was over, or the other side could not prove who it is.
 var ErrUnreachable = errors.New("agent does not answer")
 
-// Client asks the agent at one address. It keeps one connection for a short while.
+// Client asks the agent at one address. It keeps one connection for the next question, until Close or for a few minutes.
 type Client struct {
 	address string
 	wire    *wire
@@ -91,21 +90,37 @@ func (c *Client) Identity(ctx context.Context, address, hostID string) (*Identit
 	return answer, c.get(ctx, PathIdentity, query.Encode(), answer)
 }
 
-// Close ends idle connections.
-func (c *Client) Close() { c.wire.CloseIdleConnections() }
+// Close ends the connection that is kept.
+func (c *Client) Close() { c.wire.close() }
 
-// get asks, waits and reads the answer. What it waits with on its stack is what an operator has for every node, so the rest is done elsewhere.
+// get asks, and decodes the answer. What it waits with on its stack is what an operator has for every node, so the rest is done elsewhere.
 func (c *Client) get(ctx context.Context, path, query string, into any) error {
 	request, err := c.question(ctx, path, query)
 	if err != nil {
 		return err
 	}
-	response, err := c.wire.RoundTrip(request)
+	answer, err := c.wire.ask(request)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w: %w", c.address, ErrUnreachable, err)
+		return c.unanswered(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // a body that was read
-	return c.read(response, into)
+	return c.decode(path, answer, into)
+}
+
+func (c *Client) unanswered(err error) error {
+	if errors.Is(err, errTooLarge) {
+		return fmt.Errorf("ask %s: %w", c.address, err)
+	}
+	return fmt.Errorf("ask %s: %w: %w", c.address, ErrUnreachable, err)
+}
+
+func (c *Client) decode(path string, answer reply, into any) error {
+	if answer.code != http.StatusOK {
+		return fmt.Errorf("ask %s for %s: HTTP %s: %.200q", c.address, path, answer.status, answer.body)
+	}
+	if err := json.Unmarshal(answer.body, into); err != nil {
+		return fmt.Errorf("ask %s for %s: read answer: %w", c.address, path, err)
+	}
+	return nil
 }
 
 func (c *Client) question(ctx context.Context, path, query string) (*http.Request, error) {
@@ -115,23 +130,6 @@ func (c *Client) question(ctx context.Context, path, query string) (*http.Reques
 		return nil, fmt.Errorf("make request: %w", err)
 	}
 	return request, nil
-}
-
-func (c *Client) read(response *http.Response, into any) error {
-	path := response.Request.URL.Path
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
-	switch {
-	case err != nil:
-		return fmt.Errorf("ask %s: %w: %w", c.address, ErrUnreachable, err)
-	case len(body) > maxAnswerBytes:
-		return fmt.Errorf("ask %s: answer has more than %d bytes", c.address, maxAnswerBytes)
-	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("ask %s for %s: HTTP %s: %.200q", c.address, path, response.Status, body)
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("ask %s for %s: read answer: %w", c.address, path, err)
-	}
-	return nil
 }
 
 // FactsAddress is where the agent of a pod answers.

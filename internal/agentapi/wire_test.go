@@ -2,7 +2,6 @@ package agentapi
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,10 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // far is the other side of a wire.
@@ -32,31 +31,30 @@ func answering(t *testing.T, handler http.HandlerFunc) *far {
 		f.dialed.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, "tcp", f.Listener.Addr().String())
 	}}
-	t.Cleanup(f.wire.CloseIdleConnections)
+	t.Cleanup(f.wire.close)
 	return f
 }
 
-func (f *far) ask(ctx context.Context, path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL+path, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	return f.wire.RoundTrip(request)
+func (f *far) ask(ctx context.Context, path string) (reply, error) {
+	return f.wire.ask(question(ctx, f.URL+path))
 }
 
-// read asks, and reads the answer to its end.
+func question(ctx context.Context, url string) *http.Request {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		panic(err)
+	}
+	return request
+}
+
+// read asks, and wants an answer.
 func (f *far) read(t *testing.T, path string) string {
 	t.Helper()
-	response, err := f.ask(t.Context(), path)
+	answer, err := f.ask(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // a body that was read
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
+	return string(answer.body)
 }
 
 func (f *far) wantDialed(t *testing.T, want int32) {
@@ -89,10 +87,12 @@ func TestAConnectionThatTheOtherSideHasClosedIsMadeAnew(t *testing.T) {
 }
 
 func TestAnAnswerIsNeverThatOfAnotherQuestion(t *testing.T) {
-	long := strings.Repeat("x", 1<<20)
 	for name, handler := range map[string]http.HandlerFunc{
-		"that is not read to its end": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, long) },
-		"that is an error":            func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) },
+		"that is too large": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.Copy(w, io.LimitReader(&endless{body: 'x'}, 2*maxAnswerBytes))
+		},
+		"that breaks off":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"that is an error": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) },
 		"after which it closes": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			_, _ = io.WriteString(w, "x")
@@ -115,17 +115,7 @@ func TestAnAnswerIsNeverThatOfAnotherQuestion(t *testing.T) {
 				}
 				echo(w, r)
 			})
-			response, err := f.ask(t.Context(), "/first")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.CopyN(io.Discard, response.Body, 1); err != nil {
-				t.Fatal(err)
-			}
-			if name != "that is not read to its end" {
-				_, _ = io.Copy(io.Discard, response.Body)
-			}
-			_ = response.Body.Close()
+			_, _ = f.ask(t.Context(), "/first")
 			if got := f.read(t, "/second"); got != "/second" {
 				t.Errorf("it answers %.20q", got)
 			}
@@ -182,11 +172,7 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 				<-asked
 				cancel(enough)
 			}()
-			response, err := f.ask(ctx, "/")
-			if err == nil {
-				_, err = io.Copy(io.Discard, response.Body)
-				_ = response.Body.Close()
-			}
+			_, err := f.ask(ctx, "/")
 			if !errors.Is(err, enough) {
 				t.Errorf("it ends with: %v", err)
 			}
@@ -212,32 +198,54 @@ func (e *endless) Read(into []byte) (int, error) {
 }
 
 func TestNobodyIsReadForEver(t *testing.T) {
-	for name, says := range map[string]*endless{
-		"in a head": {"HTTP/1.1 200 OK\r\nX: ", 'x'},
-		"in a body": {"HTTP/1.1 200 OK\r\n\r\n", 'x'},
+	for name, c := range map[string]struct {
+		says *endless
+		want error
+	}{
+		"in a head": {&endless{"HTTP/1.1 200 OK\r\nX: ", 'x'}, io.ErrUnexpectedEOF},
+		"in a body": {&endless{"HTTP/1.1 200 OK\r\n\r\n", 'x'}, errTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				near, other := net.Pipe()
-				go func() { _, _ = io.Copy(io.Discard, other) }()
-				go func() { _, _ = io.Copy(other, says) }()
-				w := &wire{dial: func(context.Context) (net.Conn, error) { return near, nil }}
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://agent/", http.NoBody)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var body []byte
-				response, err := w.RoundTrip(request)
-				if err == nil {
-					body, _ = io.ReadAll(response.Body)
-					_ = response.Body.Close()
-				}
-				if err == nil && !bytes.HasPrefix(body, []byte("xxx")) || len(body) > maxHeadBytes+maxAnswerBytes+1 {
-					t.Errorf("%d bytes were read: %v", len(body), err)
-				}
-			})
+			near, other := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, other) }()
+			go func() { _, _ = io.Copy(other, c.says) }()
+			dialed := 0
+			w := &wire{dial: func(context.Context) (net.Conn, error) { dialed++; return near, nil }}
+			if _, err := w.ask(question(t.Context(), "http://agent/")); !errors.Is(err, c.want) || dialed != 1 {
+				t.Errorf("it ends with: %v, after %d connections; want: %v", err, dialed, c.want)
+			}
 		})
 	}
+}
+
+// What nobody uses is closed, even if nobody closes the client.
+func TestAConnectionIsNotKeptForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, other := net.Pipe()
+		w := &wire{dial: func(context.Context) (net.Conn, error) { return near, nil }}
+		closed := make(chan time.Time, 1)
+		go func() {
+			in := bufio.NewReader(other)
+			for {
+				if _, err := http.ReadRequest(in); err != nil {
+					closed <- time.Now()
+					return
+				}
+				_, _ = io.WriteString(other, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+		}()
+		var last time.Time
+		for range 2 {
+			if _, err := w.ask(question(t.Context(), "http://agent/")); err != nil {
+				t.Fatal(err)
+			}
+			last = time.Now()
+			<-time.After(keptFor - time.Second)
+		}
+		if kept := (<-closed).Sub(last); kept != keptFor {
+			t.Errorf("it is closed %s after its last answer, want %s", kept, keptFor)
+		}
+	})
 }
 
 // What waits for an answer costs no goroutine but the one that asks: an operator waits for one of every node.
@@ -249,16 +257,7 @@ func TestWhoWaitsIsOneGoroutine(t *testing.T) {
 		for range questions {
 			near, other := net.Pipe()
 			w := &wire{dial: func(context.Context) (net.Conn, error) { return near, nil }}
-			go func() {
-				request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent/", http.NoBody)
-				if err != nil {
-					panic(err)
-				}
-				response, err := w.RoundTrip(request)
-				if err == nil {
-					_ = response.Body.Close()
-				}
-			}()
+			go func() { _, _ = w.ask(question(ctx, "http://agent/")) }()
 			if _, err := http.ReadRequest(bufio.NewReader(other)); err != nil {
 				t.Fatal(err)
 			}
