@@ -126,10 +126,10 @@ func (a *Agent) Run(ctx context.Context) {
 func (a *Agent) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.finish()
-		decision := a.Decide()
+		f, decision := a.decide()
 		a.holdStop(ctx, decision)
 		if decision.Action != nil {
-			a.begin(ctx, *decision.Action)
+			a.begin(ctx, &f, *decision.Action)
 			continue
 		}
 		pause := threads.Forever
@@ -142,6 +142,12 @@ func (a *Agent) loop(ctx context.Context) {
 
 // Decide gathers the facts and decides on them.
 func (a *Agent) Decide() node.Decision {
+	_, d := a.decide()
+	return d
+}
+
+// decide is Decide, and says on which facts.
+func (a *Agent) decide() (node.Facts, node.Decision) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.host.Threads.Now()
@@ -156,7 +162,7 @@ func (a *Agent) Decide() node.Decision {
 	}
 	a.report.Set()
 	a.publish(&f, d)
-	return d
+	return f, d
 }
 
 // nextLook is when to decide again without an event.

@@ -22,20 +22,20 @@ const (
 	notYetPause = 250 * time.Millisecond
 )
 
-// begin writes down what is about to happen, and then lets it happen beside the loop. An action of the journal alone is over at once.
-func (a *Agent) begin(ctx context.Context, action node.Action) {
+// begin writes down what is about to happen, and then lets it happen beside the loop. An action of the journal alone is over at once. It goes by the facts on which the
+// action was decided: a record that is gone by now is not there to be read.
+func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	f := a.gather()
-	memory := node.Before(&f, action, a.host.Threads.Now())
+	memory := node.Before(f, action, a.host.Threads.Now())
 	if err := a.remember(f.Memory, memory); err != nil {
 		a.fail(action.Kind, err)
 		return
 	}
 	if action.Kind == node.RunOperation {
-		a.startJob(ctx, &f, action)
+		a.startJob(ctx, f, action)
 	}
-	effect := a.effectOf(&f, action)
+	effect := a.effectOf(f, action)
 	if effect == nil {
 		delete(a.failures, action.Kind)
 		return
