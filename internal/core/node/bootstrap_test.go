@@ -149,10 +149,13 @@ func TestAJoinThatWasCutOffWaitsUntilItsPeersListenAgain(t *testing.T) {
 			}
 		})
 	}
-	other := cutOff(-10 * s)
-	other.Memory.Deaths.LastAt = at(-time.Hour)
-	if d := Next(other, epoch); !strings.HasPrefix(d.Status.Message, "the join was cut off;") {
-		t.Errorf("says %q by the death of an earlier JVM", d.Status.Message)
+	for name, change := range map[string]func(*Facts){
+		"the death of an earlier JVM": func(f *Facts) { f.Memory.Deaths.LastAt = at(-time.Hour) },
+		"no death":                    func(f *Facts) { f.Memory.Deaths = nil },
+	} {
+		if d := Next(with1(cutOff(-10*s), change), epoch); !strings.HasPrefix(d.Status.Message, "the join was cut off;") {
+			t.Errorf("says %q by %s", d.Status.Message, name)
+		}
 	}
 	f := cutOff(-time.Hour)
 	m := written(f, *Next(f, epoch).Action)

@@ -270,8 +270,14 @@ func TestNext(t *testing.T) {
 				t.Errorf("again at %s, %+v", d.Again, d.Status.Restarts)
 			}
 		}}},
-		"in the back-off with a corrected configuration": {with1(member(), func(f *Facts) { died(f, at(time.Minute)); f.Configuration.Hash = "hash-2" }), expectation{action: StartJVM}},
-		"after the back-off":                             {with1(member(), func(f *Facts) { died(f, at(-time.Second)) }), expectation{action: StartJVM}},
+		"in the back-off with a corrected configuration":         {with1(member(), func(f *Facts) { died(f, at(time.Minute)); f.Configuration.Hash = "hash-2" }), expectation{action: StartJVM}},
+		"in the back-off of a JVM that nobody remembers":         {with1(member(), func(f *Facts) { died(f, at(time.Minute)); f.Memory.Start = nil }), expectation{phase: v1alpha1.PhaseFailed, words: "12:01:00"}},
+		"in the back-off with a configuration that is wrong now": {with1(member(), func(f *Facts) { died(f, at(time.Minute)); f.Configuration = Configuration{Problem: "no heap"} }), expectation{phase: v1alpha1.PhaseFailed, words: "12:01:00"}},
+		"an action is under way in the back-off": {with1(member(), func(f *Facts) { died(f, at(time.Minute)); f.Doing = &Doing{Action: Action{Kind: WithdrawJoin}} }),
+			expectation{phase: v1alpha1.PhaseWaiting, words: "WithdrawJoin is under way"}},
+		"a question is under way in the back-off": {with1(member(), func(f *Facts) { died(f, at(time.Minute)); f.Doing = &Doing{Action: Action{Kind: InspectDisk}} }),
+			expectation{phase: v1alpha1.PhaseFailed, words: "12:01:00"}},
+		"after the back-off": {with1(member(), func(f *Facts) { died(f, at(-time.Second)) }), expectation{action: StartJVM}},
 
 		// A JVM that runs.
 		"serving": {serving(), expectation{phase: v1alpha1.PhaseNormal, check: func(t *testing.T, d Decision) {

@@ -89,7 +89,7 @@ func beHeard(p *pass) outcome {
 		return done
 	}
 	message := "the join was cut off"
-	if d, s := p.Memory.Deaths, p.Memory.Start; d != nil && s != nil && s.EndedAt != nil && d.LastAt.Equal(*s.EndedAt) {
+	if d := p.Memory.Deaths; d != nil && !d.LastAt.Before(heard.Until) {
 		message = d.Message
 	}
 	return wait(v1alpha1.PhaseWaiting, fmt.Sprintf("%s; goes on by the same ticket at %s, when the ring surely listens to this address again",
