@@ -137,10 +137,10 @@ func (p *pass) checkNodes() error {
 			if claim := p.boundClaim(n, w); claim != "" && !p.started(n) {
 				errs = append(errs, fmt.Errorf("node.storage: claim %s of node %s, which is to join, is bound to a volume, and that does not change; take the change back, or delete the claim and its "+
 					"pod so that both are made anew", claim, n.Name))
-				continue
-			}
-			for _, d := range render.Differences(n.Record, w) {
-				refused[d.String()] = append(refused[d.String()], n.Name)
+			} else {
+				for _, d := range render.Differences(n.Record, w) {
+					refused[d.String()] = append(refused[d.String()], n.Name)
+				}
 			}
 		}
 	}
