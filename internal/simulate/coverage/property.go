@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Property is one that a user can write.
@@ -69,9 +70,9 @@ func set(object map[string]any, path string, value any) {
 	case isList:
 		all, _ := object[list].([]any)
 		if len(all) == 0 {
-			element := map[string]any{}
-			for key, v := range elements[list] {
-				element[key] = v
+			element := runtime.DeepCopyJSON(elements[list])
+			if element == nil {
+				element = map[string]any{}
 			}
 			all = []any{element}
 			object[list] = all
@@ -85,6 +86,12 @@ func set(object map[string]any, path string, value any) {
 		}
 		set(inner, rest, value)
 	}
+}
+
+// fixed says that there is no value which the property could be changed to: one that only Helenus sets, or one that is for life.
+func (p Property) fixed() bool {
+	return p.Path == "datacenters[].tokens" ||
+		slices.ContainsFunc(p.Schema.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "false" })
 }
 
 // Repeated says that a property is also at another place of the spec, which comes before this one: nodes are described for the cluster, for a datacenter and

@@ -72,6 +72,12 @@ func (t *Trier) Try(p Property) (Steps, []string) {
 		return a.steps, a.violations
 	}
 	values, refused := a.values(base)
+	if (len(values) == 0) != a.fixed() {
+		a.violated("the API server takes %d of the values that %s is changed to", len(values), p.Path)
+	}
+	if len(refused) == 0 {
+		a.violated("no value is tried that the API server does not take for %s", p.Path)
+	}
 	for _, v := range values {
 		a.step(fmt.Sprintf("%s = %v", p.Path, brief(v)), with(base, p.Path, v))
 	}
