@@ -103,20 +103,22 @@ e2e-full: local-tools ## All end-to-end tests, also those that take too long for
 	cd test/e2e && $(E2E) -timeout 180m -run "^($(if $(RUN),$(RUN),$$($(ALL_E2E))))" . \
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
-# The share of a sweep that a test run does is another one for each commit, so that they all come round.
+# Each commit does the next share of a sweep, so that they all come round.
 SWEEP_PARTS := 400
-SWEEP_PART  ?= $(shell echo $$((0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0) % $(SWEEP_PARTS) + 1)))
+SWEEP_PART  ?= $(shell echo $$(($$(git rev-list --count HEAD 2>/dev/null || echo 0) % $(SWEEP_PARTS) + 1)))
 
-sweep: ## Break Helenus in a simulated world: a share of all moments and faults, another for each commit (SWEEP_PART=7 is one of its 400)
-	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
+sweep: ## Break Helenus in a simulated world: a share of all moments and faults, the next for each commit (SWEEP_PART=7 is one of its 400)
+	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
 
 # Views can be stale in more ways than all other faults together can strike, and the time is bounded.
 SWEEP_QUOTAS := crash=2000,error=3600,agent=800,stale=24000,world=1500,person=1000
+# What must have struck for a sample to count, and of crashes and errors one of each with each verb on each kind.
+SWEEP_LEAST  := crash=1900,error=3100,agent=500,stale=20000
 SEED         ?= 1
 
 sweep-full: ## A sample of all moments and faults, and every property of the spec: takes an hour (SEED=2 takes another sample)
-	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --crds $(CURDIR)/config/crd --seed $(SEED) --quota $(SWEEP_QUOTAS)
-	cd internal/simulate && go run ./cmd/sweep spec --crds $(CURDIR)/config/crd --seed $(SEED)
+	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --seed $(SEED) --quota $(SWEEP_QUOTAS) --least $(SWEEP_LEAST)
+	cd internal/simulate && go run ./cmd/sweep spec --seed $(SEED)
 
 MUTANT_WORKERS := 2
 

@@ -137,3 +137,42 @@ func (c *Cache) List(_ context.Context, list client.ObjectList, options ...clien
 	}
 	return fillList(k, list, found, true, func(*version) []metav1.ManagedFieldsEntry { return nil })
 }
+
+// StaleFor says that Get would answer otherwise if the cache had been told of everything.
+func (c *Cache) StaleFor(key client.ObjectKey, object client.Object) bool {
+	k, err := c.server.kinds.of(object)
+	if err != nil {
+		return false
+	}
+	return c.differs(c.table(k).objects[key], c.server.tables[k].objects[key])
+}
+
+// StaleForList says that List would answer otherwise if the cache had been told of everything.
+func (c *Cache) StaleForList(list client.ObjectList, options ...client.ListOption) bool {
+	k, err := c.server.kinds.of(list)
+	if err != nil {
+		return false
+	}
+	o := (&client.ListOptions{}).ApplyOptions(options)
+	shown, err := c.table(k).selected(k, o)
+	if err != nil {
+		return false
+	}
+	there, err := c.server.tables[k].selected(k, o)
+	if err != nil {
+		return false
+	}
+	there = slices.DeleteFunc(slices.Clone(there), func(v *version) bool { return !c.holds(v.typed) })
+	return !slices.EqualFunc(shown, there, func(a, b *version) bool { return !c.differs(a, b) })
+}
+
+// differs says that what is shown of an object is not how it is; nil is none.
+func (c *Cache) differs(shown, is *version) bool {
+	if is != nil && !c.holds(is.typed) {
+		is = nil
+	}
+	if shown == nil || is == nil {
+		return shown != is
+	}
+	return shown.typed.GetUID() != is.typed.GetUID() || shown.typed.GetResourceVersion() != is.typed.GetResourceVersion()
+}

@@ -34,15 +34,6 @@ func (l Lost) String() string {
 		l.Keyspace, l.Key, l.Value, l.Level.CQL(), l.Coordinator, list(l.With), list(l.Without))
 }
 
-// Acknowledged are all writes that were acknowledged, in order.
-func (n *Network) Acknowledged() []Written {
-	out := make([]Written, len(n.writes))
-	for i, w := range n.writes {
-		out[i] = *w
-	}
-	return out
-}
-
 // Forget ends the account of a cluster's writes: it was deleted, or starts over.
 func (n *Network) Forget(cluster string) {
 	n.writes = slices.DeleteFunc(n.writes, func(w *Written) bool { return w.Cluster == cluster })

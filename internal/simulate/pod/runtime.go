@@ -134,9 +134,11 @@ func (s *Sandbox) user() string {
 	return "system:serviceaccount:" + s.pod.Namespace + ":" + s.pod.Spec.ServiceAccountName
 }
 
-// Sandboxes in which something runs.
+// Sandboxes in which something runs, by name: who is the first does not depend on which was made first.
 func (r *Runtime) Sandboxes() []*Sandbox {
-	return slices.DeleteFunc(slices.Clone(r.sandboxes), func(s *Sandbox) bool { return s.process == nil && s.init == nil })
+	all := slices.DeleteFunc(slices.Clone(r.sandboxes), func(s *Sandbox) bool { return s.process == nil && s.init == nil })
+	slices.SortStableFunc(all, func(a, b *Sandbox) int { return strings.Compare(a.Name(), b.Name()) })
+	return all
 }
 
 // Addresses of the pods on a machine.

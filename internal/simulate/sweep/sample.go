@@ -36,12 +36,12 @@ func (s *sweeper) sample(jobs []job) []job {
 // choose takes some of the jobs: first each combination once, then of each scenario as much as of the others, by the events of their runs without a fault. A long story
 // does not take the time of the others, and tells of each of its moments in fewer of them.
 func choose(jobs []job, all []int, quota int) []int {
-	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(share(jobs[a].trial.String()), share(jobs[b].trial.String())) })
-	had := map[string]bool{}
+	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(jobs[a].hash, jobs[b].hash) })
+	had := map[Combination]bool{}
 	spent := map[string]uint64{}
 	turn := make(map[int]uint64, len(all)) // 0 for the first of a combination
 	for _, at := range all {
-		if c := combination(jobs[at].trial.Fault); !had[c] {
+		if c := combinationOf(jobs[at].trial.Fault); !had[c] {
 			had[c] = true
 			continue
 		}
@@ -53,11 +53,15 @@ func choose(jobs []job, all []int, quota int) []int {
 	return all[:min(quota, len(all))]
 }
 
-// combination of a fault, what is done at its moment, and to what kind of thing.
-func combination(f *trial.Fault) string {
+// Combination of a fault, and of what is done at its moment by whom, and to what kind of thing.
+type Combination struct {
+	fault, view, moment string
+}
+
+func combinationOf(f *trial.Fault) Combination {
 	kind, _, _ := strings.Cut(f.At.What, "/")
 	if f.At.Who == trial.WhoDisk { // the node is before the stroke, and what is done to which file behind it
 		_, kind, _ = strings.Cut(f.At.What, "/")
 	}
-	return strings.Join([]string{f.Kind, f.View, f.At.Who, f.At.Does, kind}, " ")
+	return Combination{f.Kind, f.View, f.At.Who + " " + f.At.Does + " " + kind}
 }

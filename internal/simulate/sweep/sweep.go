@@ -1,8 +1,9 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
-	"hash/fnv"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -25,7 +26,7 @@ type Options struct {
 	// of object before any combination comes a second time; what is chosen beyond that is spread over the scenarios, to each as many events, and depends on the seed. A class
 	// without one is run whole.
 	Quotas map[trial.Class]int
-	// Limit ends the sweep early; 0 for none. What was not tried is counted.
+	// Limit ends the sweep early; 0 for none. What was not tried is counted, and is some of everything.
 	Limit time.Duration
 	// Workers run trials at the same time; 0 for one for each processor.
 	Workers int
@@ -37,8 +38,10 @@ type Options struct {
 type Report struct {
 	// Planned points, and those that were run.
 	Planned, Run int
-	// Rows by scenario and class.
-	Rows map[Row]*Count
+	// Struck counts the points whose fault fired, which alone count, by scenario and class.
+	Struck map[Row]int
+	// Tried are the combinations of a class, and whether a point of each has struck.
+	Tried map[trial.Class]map[Combination]bool
 	// Failures are trials with violations.
 	Failures []Failure
 	Began    time.Time
@@ -52,15 +55,9 @@ type Row struct {
 	Class    trial.Class
 }
 
-// Count of points.
-type Count struct {
-	// Run points; Struck are those whose fault fired, which alone count.
-	Run, Struck, Failed int
-}
-
 // Failure is a trial that broke something.
 type Failure struct {
-	Trial      string
+	Trial      trial.Trial
 	Violations []string
 }
 
@@ -70,21 +67,22 @@ type job struct {
 	expected *trial.End
 	// events of the run without a fault.
 	events uint64
+	// hash of the trial's name.
+	hash uint64
 }
 
 // Run runs a sweep.
 func Run(o Options) Report {
-	s := &sweeper{Options: o, report: Report{Rows: map[Row]*Count{}, Began: time.Now()}}
+	s := &sweeper{Options: o, report: newReport()}
 	jobs := s.plan()
 	s.report.Planned = len(jobs)
 	s.work(jobs)
-	slices.SortFunc(s.report.Failures, func(a, b Failure) int {
-		if a.Trial < b.Trial {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(s.report.Failures, func(a, b Failure) int { return cmp.Compare(a.Trial.String(), b.Trial.String()) })
 	return s.report
+}
+
+func newReport() Report {
+	return Report{Struck: map[Row]int{}, Tried: map[trial.Class]map[Combination]bool{}, Began: time.Now()}
 }
 
 type sweeper struct {
@@ -97,9 +95,9 @@ type sweeper struct {
 func (s *sweeper) plan() []job {
 	var jobs []job
 	for _, scenario := range s.Scenarios {
-		t := trial.Trial{Scenario: scenario, Seed: s.Seed, Quiet: time.Hour}
+		t := trial.Undisturbed(scenario, s.Seed)
 		result := t.Run(s.Kinds, nil)
-		s.count(job{trial: t, class: "none"}, result)
+		s.count(job{trial: t}, result)
 		if len(result.Violations) > 0 {
 			continue // its end is no measure for others
 		}
@@ -110,19 +108,45 @@ func (s *sweeper) plan() []job {
 				continue
 			}
 			t := trial.Trial{Scenario: scenario, Seed: s.Seed, Fault: &f}
-			if s.Parts > 1 && int(share(t.String())%uint64(s.Parts)) != s.Part { //nolint:gosec // smaller than Parts
+			hash := t.Hash()
+			if s.Parts > 1 && int(hash%uint64(s.Parts)) != s.Part { //nolint:gosec // smaller than Parts
 				continue
 			}
-			jobs = append(jobs, job{trial: t, class: class, expected: &end, events: result.Events})
+			jobs = append(jobs, job{trial: t, class: class, expected: &end, events: result.Events, hash: hash})
 		}
 	}
 	return s.sample(jobs)
 }
 
-func share(name string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return h.Sum64()
+// Of counts the points of a class that have struck.
+func (r Report) Of(class trial.Class) int {
+	n := 0
+	for row, struck := range r.Struck {
+		if row.Class == class {
+			n += struck
+		}
+	}
+	return n
+}
+
+// Spared are the moments, each a program's verb on a kind of thing, at which no fault of a class has struck, sorted.
+func (r Report) Spared(class trial.Class) []string {
+	struck := map[string]bool{}
+	for c, yes := range r.Tried[class] {
+		struck[c.moment] = struck[c.moment] || yes
+	}
+	maps.DeleteFunc(struck, func(_ string, yes bool) bool { return yes })
+	return slices.Sorted(maps.Keys(struck))
+}
+
+// Again runs a trial as a sweep does, after the run that it is held against.
+func Again(kinds *apiserver.Kinds, t trial.Trial) trial.Result {
+	if t.Fault == nil {
+		t.Quiet = trial.Undisturbed(t.Scenario, t.Seed).Quiet
+		return t.Run(kinds, nil)
+	}
+	undisturbed := trial.Undisturbed(t.Scenario, t.Seed).Run(kinds, nil)
+	return t.Run(kinds, &undisturbed.End)
 }
 
 // Points are all faults that can strike in a run like one that was seen.
@@ -144,6 +168,9 @@ func (s *sweeper) work(jobs []job) {
 	workers := s.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
+	}
+	if s.Limit > 0 { // what there is no time for is some of everything, not all of the last scenarios
+		slices.SortFunc(jobs, func(a, b job) int { return cmp.Compare(a.hash, b.hash) })
 	}
 	queue := make(chan job)
 	var group sync.WaitGroup
@@ -167,23 +194,20 @@ func (s *sweeper) work(jobs []job) {
 func (s *sweeper) count(j job, result trial.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if j.trial.Fault != nil {
-		s.report.Run++
-	}
 	s.report.Virtual += result.Took
-	row := Row{j.trial.Scenario.Name, j.class}
-	c := s.report.Rows[row]
-	if c == nil {
-		c = &Count{}
-		s.report.Rows[row] = c
+	if f := j.trial.Fault; f != nil {
+		s.report.Run++
+		if s.report.Tried[j.class] == nil {
+			s.report.Tried[j.class] = map[Combination]bool{}
+		}
+		tried, c := s.report.Tried[j.class], combinationOf(f)
+		tried[c] = tried[c] || result.Fired
 	}
-	c.Run++
 	if result.Fired {
-		c.Struck++
+		s.report.Struck[Row{j.trial.Scenario.Name, j.class}]++
 	}
 	if len(result.Violations) > 0 {
-		c.Failed++
-		s.report.Failures = append(s.report.Failures, Failure{j.trial.String(), result.Violations})
+		s.report.Failures = append(s.report.Failures, Failure{j.trial, result.Violations})
 	}
 	if s.Progress != nil {
 		s.Progress(s.report)

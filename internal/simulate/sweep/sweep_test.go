@@ -16,30 +16,29 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Faults: []string{"conflict", "kill-after", "stale-1"}}}
-	whole.report.Rows = map[Row]*Count{}
-	all := map[trial.Class]map[string]bool{}
+	whole := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Faults: []string{"conflict", "kill-after", "stale-1"}}, report: newReport()}
+	all := map[trial.Class]map[Combination]bool{}
 	for _, j := range whole.plan() {
 		if all[j.class] == nil {
-			all[j.class] = map[string]bool{}
+			all[j.class] = map[Combination]bool{}
 		}
-		all[j.class][combination(j.trial.Fault)] = true
+		all[j.class][combinationOf(j.trial.Fault)] = true
 	}
 	quotas := map[trial.Class]int{trial.ClassCrash: len(all[trial.ClassCrash]), trial.ClassError: 7, trial.ClassStale: 5}
-	chosen := map[string]int{}
-	sampled := &sweeper{Options: whole.Options}
-	sampled.Quotas, sampled.report.Rows = quotas, map[Row]*Count{}
+	chosen := map[Combination]int{}
+	sampled := &sweeper{Options: whole.Options, report: newReport()}
+	sampled.Quotas = quotas
 	for _, j := range sampled.plan() {
-		chosen[combination(j.trial.Fault)]++
+		chosen[combinationOf(j.trial.Fault)]++
 	}
 	for c, n := range chosen {
 		if n > 1 {
-			t.Errorf("%s comes %d times", c, n)
+			t.Errorf("%v comes %d times", c, n)
 		}
 	}
 	for c := range all[trial.ClassCrash] {
 		if chosen[c] == 0 {
-			t.Errorf("%s is not tried", c)
+			t.Errorf("%v is not tried", c)
 		}
 	}
 	report := Run(Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Workers: 2, Quotas: map[trial.Class]int{
@@ -53,6 +52,39 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 	}
 }
 
+// Each point belongs to one share, whichever way the shares are cut.
+func TestSharesAreTheWhole(t *testing.T) {
+	kinds, err := trial.CompileKinds("../../../config/crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := trial.Find("create-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := func(part, parts int) map[string]bool {
+		s := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Faults: []string{"conflict", "kill-after"}, Part: part, Parts: parts}, report: newReport()}
+		out := map[string]bool{}
+		for _, j := range s.plan() {
+			out[j.trial.String()] = true
+		}
+		return out
+	}
+	whole := share(0, 1)
+	seen := map[string]bool{}
+	for part := range 3 {
+		for name := range share(part, 3) {
+			if !whole[name] || seen[name] {
+				t.Errorf("%s is in a share: of the whole %v, of one before %v", name, whole[name], seen[name])
+			}
+			seen[name] = true
+		}
+	}
+	if len(seen) != len(whole) || len(whole) == 0 {
+		t.Errorf("the shares have %d of %d points", len(seen), len(whole))
+	}
+}
+
 // A scenario with many moments, or long runs, does not take the time of the others.
 func TestASampleIsSpreadOverTheScenarios(t *testing.T) {
 	var jobs []job
@@ -62,7 +94,7 @@ func TestASampleIsSpreadOverTheScenarios(t *testing.T) {
 		for i := range points {
 			fault := &trial.Fault{Kind: "kill-after", At: trial.Moment{Who: trial.WhoDisk, Does: "create", What: "Pod/p", Nth: i}}
 			all = append(all, len(jobs))
-			jobs = append(jobs, job{trial: trial.Trial{Scenario: &trial.Scenario{Name: name}, Seed: 1, Fault: fault}, events: events[name]})
+			jobs = append(jobs, job{trial: trial.Trial{Scenario: &trial.Scenario{Name: name}, Seed: 1, Fault: fault}, events: events[name], hash: uint64(i)}) //nolint:gosec // small
 		}
 	}
 	chosen := map[string]int{}

@@ -14,22 +14,17 @@ func (r Report) Table(out io.Writer) {
 	classes := trial.Classes()
 	fmt.Fprintf(out, "| scenario | %s | all |\n|---|%s---:|\n", joined(classes), strings.Repeat("---:|", len(classes)))
 	var names []string
-	for row := range r.Rows {
+	for row := range r.Struck {
 		if !slices.Contains(names, row.Scenario) {
 			names = append(names, row.Scenario)
 		}
 	}
 	slices.Sort(names)
-	sums := make([]int, len(classes))
 	for _, name := range names {
 		fmt.Fprintf(out, "| %s |", name)
 		all := 0
-		for i, class := range classes {
-			n := 0
-			if c := r.Rows[Row{name, class}]; c != nil {
-				n = c.Struck
-			}
-			sums[i] += n
+		for _, class := range classes {
+			n := r.Struck[Row{name, class}]
 			all += n
 			fmt.Fprintf(out, " %d |", n)
 		}
@@ -37,7 +32,8 @@ func (r Report) Table(out io.Writer) {
 	}
 	fmt.Fprint(out, "| all |")
 	all := 0
-	for _, n := range sums {
+	for _, class := range classes {
+		n := r.Of(class)
 		all += n
 		fmt.Fprintf(out, " %d |", n)
 	}

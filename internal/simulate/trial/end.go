@@ -239,15 +239,15 @@ func (r *run) may() allowance {
 	return may
 }
 
-// compareCounts allows what the fault explains, and nothing else.
+// compareCounts allows what the fault explains, and nothing else. What was deleted need not be counted: it is what was made and is not there at the end.
 func (r *run) compareCounts(expected *End) {
 	may := r.may()
 	starts := 0
 	for name, n := range r.result.End.JVMs {
-		starts += n - expected.JVMs[name]
+		starts += max(0, n-expected.JVMs[name]) // one that starts less makes up for none
 	}
 	if starts > may.jvmStarts {
-		r.violated("%d JVMs started more than without the fault; %d may: %v, not %v", starts, may.jvmStarts, r.result.End.JVMs, expected.JVMs)
+		r.violated("%d JVMs started more than without the fault; %d may%s: %v, not %v", starts, may.jvmStarts, may.because(), r.result.End.JVMs, expected.JVMs)
 	}
 	pods := 0
 	for _, name := range slices.Sorted(maps.Keys(r.result.End.Created)) {
@@ -255,13 +255,13 @@ func (r *run) compareCounts(expected *End) {
 		switch {
 		case strings.HasPrefix(name, "Node/"): // a machine that a fault brings back registers itself
 		case strings.HasPrefix(name, "Pod/"):
-			pods += more
+			pods += max(0, more)
 		case more > 0 && !may.objects:
 			r.violated("%s was created %d times more than without the fault", name, more)
 		}
 	}
 	if pods > may.pods && may.pods >= 0 && !r.Scenario.Tries {
-		r.violated("%d pods were made more than without the fault; %d may", pods, may.pods)
+		r.violated("%d pods were made more than without the fault; %d may%s", pods, may.pods, may.because())
 	}
 }
 

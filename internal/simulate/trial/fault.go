@@ -6,10 +6,7 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"helenus.io/helenus/internal/simulate/apiserver"
-	"helenus.io/helenus/internal/simulate/world"
 )
 
 // Fault is one thing that goes wrong at one moment.
@@ -67,10 +64,10 @@ type kind struct {
 	// before and after strike around a request; what they return is the answer.
 	before func(t *run, r *apiserver.Request) error
 	after  func(t *run, r *apiserver.Request) error
-	// step strikes around a durable step of an agent.
-	step func(t *run, node string, done bool)
-	// world strikes beside the moment, in an event of its own.
-	world func(t *run)
+	// step strikes before a durable step of an agent, stepped after it.
+	step, stepped func(t *run, node string)
+	// world strikes beside the moment, in an event of its own. It says whether anything is otherwise then; a fault of a view is told later, if somebody looks.
+	world func(t *run) bool
 	// view is how many changes of what an operator sees must follow for the fault to make a difference; 0 for faults that are not of a view.
 	view int
 	// may says in what the end may differ from that of the run without the fault, and why.
@@ -115,6 +112,13 @@ type allowance struct {
 	why    string
 }
 
+func (a allowance) because() string {
+	if a.why == "" {
+		return ""
+	}
+	return " (" + a.why + ")"
+}
+
 // edited is what an edit may change that is taken back.
 var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true, why: "what had not begun when the spec changed begins again by the spec that counts then"}
 
@@ -129,7 +133,9 @@ const (
 	// secretsLooked is in how long an operator has looked at a Secret that it does not watch, if it looks every ten minutes and believes what it saw for as long.
 	secretsLooked = 25 * time.Minute
 	clockStep     = 2 * time.Minute
-	slowness      = 1500 * time.Millisecond
+	// deadline is how long a client waits for an answer.
+	deadline = 10 * time.Second
+	slowness = 1500 * time.Millisecond
 )
 
 func anyRequest(m Moment) bool { return m.Who != WhoDisk }
@@ -138,13 +144,16 @@ func operatorWrite(m Moment) bool {
 	return m.Who == whoOperator && m.writes()
 }
 func durableStep(m Moment) bool { return m.Who == WhoDisk }
+func anyStep(m Moment) bool     { return anyWrite(m) || durableStep(m) }
 
 func answer(f func(*apiserver.Request) error) func(*run, *apiserver.Request) error {
 	return func(_ *run, r *apiserver.Request) error { return f(r) }
 }
 
-func timeout(*run, *apiserver.Request) error {
-	return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+// noAnswer has a client wait for as long as it will.
+func noAnswer(t *run, r *apiserver.Request) error {
+	t.w.Line.Sleep(deadline)
+	return apiserver.ClientTimeout(r)
 }
 
 var kinds map[string]kind
@@ -159,98 +168,85 @@ func init() {
 			about: "the program that makes a request is killed after it had its effect", class: ClassCrash, fits: anyWrite,
 			after: func(t *run, r *apiserver.Request) error { t.killCaller(r); return nil },
 		},
-		"conflict":       {about: "a write is answered 409", class: ClassError, fits: anyWrite, before: answer(apiserver.Conflict)},
-		"too-many":       {about: "a request is answered 429", class: ClassError, fits: anyRequest, before: answer(apiserver.TooManyRequests)},
-		"internal":       {about: "a request is answered 500", class: ClassError, fits: anyRequest, before: answer(apiserver.InternalError)},
-		"unavailable":    {about: "a request is answered 503", class: ClassError, fits: anyRequest, before: answer(apiserver.Unavailable)},
-		"forbidden":      {about: "a request is answered 403", class: ClassError, fits: anyRequest, before: answer(apiserver.Forbidden)},
-		"timeout":        {about: "a request times out without effect", class: ClassError, fits: anyRequest, before: timeout},
-		"timeout-effect": {about: "a write has its effect and times out", class: ClassError, fits: anyWrite, after: timeout},
+		"conflict":         {about: "a write is answered 409", class: ClassError, fits: anyWrite, before: answer(apiserver.Conflict)},
+		"too-many":         {about: "a request is answered 429", class: ClassError, fits: anyRequest, before: answer(apiserver.TooManyRequests)},
+		"internal":         {about: "a request is answered 500", class: ClassError, fits: anyRequest, before: answer(apiserver.InternalError)},
+		"unavailable":      {about: "a request is answered 503", class: ClassError, fits: anyRequest, before: answer(apiserver.Unavailable)},
+		"forbidden":        {about: "a request is answered 403", class: ClassError, fits: anyRequest, before: answer(apiserver.Forbidden)},
+		"timeout":          {about: "a request times out without effect", class: ClassError, fits: anyRequest, before: answer(apiserver.ServerTimeout)},
+		"timeout-effect":   {about: "a write has its effect and times out", class: ClassError, fits: anyWrite, after: answer(apiserver.ServerTimeout)},
+		"no-answer":        {about: "a request is lost, and its client gives up waiting", class: ClassError, fits: anyRequest, before: noAnswer},
+		"no-answer-effect": {about: "a write has its effect, its answer is lost, and its client gives up waiting", class: ClassError, fits: anyWrite, after: noAnswer},
 
 		"agent-killed-before": {
 			about: "an agent is killed before a durable step", class: ClassAgent, fits: durableStep,
-			step: func(t *run, node string, done bool) {
-				if !done {
-					t.killAgent(node)
-				}
-			},
+			step: (*run).killAgent,
 		},
 		"agent-killed-after": {
 			about: "an agent is killed after a durable step", class: ClassAgent, fits: durableStep,
-			step: func(t *run, node string, done bool) {
-				if done {
-					t.killAgent(node)
-				}
-			},
+			stepped: (*run).killAgent,
 		},
 
 		"second-operator": {
 			about: "another operator believes that it leads, for a minute", class: ClassWorld, fits: operatorWrite,
-			world: func(t *run) {
-				o := t.w.StartOperator(world.Install)
-				t.w.Line.After(staleFor, "second operator ends", o.Kill)
-			},
+			world: (*run).secondOperator,
 		},
 		"jvm-killed": {
-			about: "a JVM is killed", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) {
-				if s := t.victim(); s != nil && s.JVM() != nil {
-					s.JVM().Kill()
-				}
-			},
-			may: allowance{jvmStarts: 1, why: "the killed JVM starts once more"},
+			about: "a JVM is killed", class: ClassWorld, fits: anyStep,
+			world: (*run).killJVM,
+			may:   allowance{jvmStarts: 1, why: "the killed JVM starts once more"},
 		},
 		"pod-deleted": {
 			about: "somebody deletes a pod", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.deletePod() },
+			world: (*run).deletePod,
 			may:   allowance{jvmStarts: 1, pods: 1, why: "the deleted pod is made anew, and its JVM starts in it"},
 		},
 		"evicted": {
 			about: "a pod is evicted", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.evict() },
+			world: (*run).evict,
 			may:   allowance{jvmStarts: 1, pods: 1, why: "the evicted pod is made anew, and its JVM starts in it"},
 		},
 		"machine-lost": {
 			about: "a machine is lost and comes back with its disks after two minutes", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.loseMachine() },
+			world: (*run).loseMachine,
 			may:   allowance{jvmStarts: 3, pods: -1, why: "what was on the machine starts again"},
 		},
 		"partition": {
 			about: "a machine is cut off from everything for two minutes", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.partition() },
+			world: (*run).partition,
 			may:   allowance{jvmStarts: 2, pods: -1, why: "what could not start in the meantime is tried again"},
 		},
 		"zone-lost": {
 			about: "all machines of a zone are lost and come back with their disks after two minutes", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.loseZone() },
+			world: (*run).loseZone,
 			may:   allowance{jvmStarts: 9, pods: -1, why: "what was in the zone starts again"},
 		},
 		"disk-lost": {
 			about: "a machine is lost and comes back without its disks after two minutes", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.loseDisk() },
+			world: (*run).loseDisk,
 			may: allowance{jvmStarts: 3, joins: 6, pods: -1, writes: true,
 				why: "what was on the machine starts again, as far as it may, who joins until the ring has forgotten the join that was on the disk, and a write can have been on no more than two disks"},
 			instead: (*run).tellsOfLostDisk,
 		},
 		"slow-node": {
 			about: "everything takes one and a half seconds longer on a machine, for two minutes", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.slow() },
+			world: (*run).slow,
 		},
 		"clock-forward": {
 			about: "the program that makes a request ends, and starts again by a clock that is two minutes fast", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.skew(clockStep) },
+			world: func(t *run) bool { return t.skew(clockStep) },
 		},
 		"clock-back": {
 			about: "the program that makes a request ends, and starts again by a clock that is two minutes slow", class: ClassWorld, fits: anyWrite,
-			world: func(t *run) { t.skew(-clockStep) },
+			world: func(t *run) bool { return t.skew(-clockStep) },
 		},
 		"agent-blind": {
 			about: "the watches of an agent tell it nothing for a minute", class: ClassStale, fits: anyWrite,
-			world: func(t *run) { t.blind() },
+			world: (*run).blind,
 		},
 		"edit-reverted": {
 			about: "the user changes a setting, and takes it back a minute later", class: ClassHuman, fits: anyWrite,
-			world: func(t *run) { t.edit(staleFor, setReads) },
+			world: func(t *run) bool { return t.edit(staleFor, setReads) },
 			may:   edited,
 			instead: func(t *run) bool {
 				// What is made anew then follows the spec.
@@ -260,71 +256,71 @@ func init() {
 		},
 		"edit-at-once": {
 			about: "the user changes a setting, and takes it back at once", class: ClassHuman, fits: anyWrite,
-			world: func(t *run) { t.edit(50*time.Millisecond, setReads) },
+			world: func(t *run) bool { return t.edit(50*time.Millisecond, setReads) },
 			may:   edited,
 		},
 		"edit-contradicting": {
 			about: "the user asks for more nodes, then for a rack less, and takes both back a minute later", class: ClassHuman, fits: anyWrite,
-			world:   func(t *run) { t.edit(staleFor, moreNodes, fewerRacks) },
+			world:   func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
 			may:     edited,
 			instead: func(t *run) bool { return t.refusesBack("shrinking a ring is not supported yet") || t.hasGivenUp() },
 			differs: func(t *run) bool { return t.Scenario.Grows }, // who joins in which order decides who has which tokens
 		},
 		"edit-image": {
 			about: "the user names an image that cannot be pulled, and takes it back two minutes later", class: ClassHuman, fits: anyWrite,
-			world: func(t *run) {
+			world: func(t *run) bool {
 				t.w.Kube.Break(brokenImage)
-				t.edit(2*staleFor, wrongImage)
+				return t.edit(2*staleFor, wrongImage)
 			},
 			may: remade,
 		},
 		"paused": {
 			about: "the user pauses the cluster for a minute", class: ClassHuman, fits: anyWrite,
-			world: func(t *run) { t.edit(staleFor, pause) },
+			world: func(t *run) bool { return t.edit(staleFor, pause) },
 		},
 		"ledger-deleted": {
 			about: "somebody deletes the ledger", class: ClassWorld, fits: operatorWrite,
-			world:   func(t *run) { t.deleteLedger() },
+			world:   (*run).deleteLedger,
 			may:     allowance{objects: true, why: "the ledger is made anew"},
 			instead: (*run).waitsForLostNode, unlike: (*run).cleansUpLater,
 		},
 		"records-deleted": {
 			about: "somebody deletes all records of nodes", class: ClassWorld, fits: operatorWrite,
-			world:   func(t *run) { t.deleteRecords() },
+			world:   (*run).deleteRecords,
 			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are made anew; a pod that has not joined may be, too"},
 			instead: (*run).waitsForLostRecord, unlike: (*run).cleansUpLater,
 		},
 		"child-deleted": {
 			about: "somebody deletes an object that the cluster has beside its pods and claims", class: ClassWorld, fits: operatorWrite,
-			world:   func(t *run) { t.deleteChild() },
+			world:   (*run).deleteChild,
 			may:     allowance{objects: true, jvmStarts: 1, pods: -1, why: "the object is made anew; with a record the pod of a node that has not joined may be, too"},
 			instead: (*run).waitsForLostRecord, unlike: (*run).cleansUpLater,
 		},
 		"child-edited": {
 			about: "somebody edits such an object, or the labels of a pod or a claim", class: ClassWorld, fits: operatorWrite,
-			world: func(t *run) { t.editChild() },
+			world: (*run).editChild,
 		},
 		"status-lost": {
 			about: "the status of all our objects is lost, as a restore does", class: ClassWorld, fits: operatorWrite,
-			world: func(t *run) { t.loseStatus() },
+			world: (*run).loseStatus,
 		},
 	}
 	for lag, changes := range map[int]int{1: 1, 2: 2, 5: 3} {
 		kinds[fmt.Sprintf("stale-%d", lag)] = kind{
-			about: fmt.Sprintf("the operator's view of a kind misses the last %d changes for a minute", lag), class: ClassStale, fits: anyWrite, view: changes,
-			world: func(t *run) { t.stale(lag, staleFor, false) },
+			about: fmt.Sprintf("the operator's view of a kind misses the last changes, up to %d of them, for a minute", lag), class: ClassStale, fits: anyWrite, view: changes,
+			world: func(t *run) bool { return t.stale(lag, staleFor, false) },
 		}
 	}
 	kinds["stale-restart"] = kind{
 		about: "the operator's view of a kind stands still until it is restarted a minute later", class: ClassStale, fits: anyWrite, view: 1,
-		world: func(t *run) { t.stale(1<<20, staleFor, true) },
+		world: func(t *run) bool { return t.stale(1<<20, staleFor, true) },
 	}
 	kinds["skipped"] = kind{
 		about: "the operator's view gets the next change of a kind without waking anybody", class: ClassStale, fits: anyWrite, view: 1,
-		world: func(t *run) { t.skipping = t.Fault.View },
+		world: func(t *run) bool { t.skipping = t.Fault.View; return false },
 	}
 	kinds["merged"] = kind{
 		about: "the operator's watch of a kind breaks, and ten seconds later it sees what has become of each object meanwhile", class: ClassStale, fits: anyWrite, view: 2,
-		world: func(t *run) { t.merge(mergedFor) },
+		world: func(t *run) bool { return t.merge(mergedFor) },
 	}
 }

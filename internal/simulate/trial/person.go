@@ -24,13 +24,13 @@ type change struct {
 }
 
 // edit has the user change the spec of the cluster that is there, once or several times, and take the changes back some time later.
-func (r *run) edit(d time.Duration, changes ...change) {
+func (r *run) edit(d time.Duration, changes ...change) bool {
 	c := get(r.w)
 	if c == nil || c.DeletionTimestamp != nil {
-		return
+		return false
 	}
 	uid, before := c.UID, c.Spec.DeepCopy()
-	r.write(uid, changes[0].do)
+	written := r.write(uid, changes[0].do)
 	for i, change := range changes[1:] {
 		r.later(time.Duration(i+1)*betweenEdits, "the user edits again", func() { r.write(uid, change.do) })
 	}
@@ -41,14 +41,15 @@ func (r *run) edit(d time.Duration, changes ...change) {
 			}
 		})
 	})
+	return written
 }
 
 // write has the user write a spec, as long as the cluster is the one that they mean. What the API server refuses, they leave.
-func (r *run) write(uid types.UID, change func(*v1alpha1.CassandraClusterSpec)) {
+func (r *run) write(uid types.UID, change func(*v1alpha1.CassandraClusterSpec)) bool {
 	for {
 		c := get(r.w)
 		if c == nil || c.UID != uid || c.DeletionTimestamp != nil {
-			return
+			return false
 		}
 		wanted := c.DeepCopy()
 		change(&wanted.Spec)
@@ -57,7 +58,7 @@ func (r *run) write(uid types.UID, change func(*v1alpha1.CassandraClusterSpec)) 
 			if r.Tell {
 				r.tell("person", "edit: "+errorText(err))
 			}
-			return
+			return err == nil
 		}
 	}
 }

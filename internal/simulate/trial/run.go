@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ type Trial struct {
 	Seed     uint64
 	// Fault is nil for none.
 	Fault *Fault
-	// Quiet is how long nothing may be written at the end; 0 for a few minutes.
+	// Quiet is how long nothing may be written at the end; 0 for an hour after one of twenty faults, and for a few minutes otherwise.
 	Quiet time.Duration
 	// Tell keeps the story.
 	Tell bool
@@ -34,6 +35,28 @@ func (t Trial) String() string {
 		name += "/" + t.Fault.String()
 	}
 	return name
+}
+
+// Undisturbed is the run without a fault that others are held against.
+func Undisturbed(s *Scenario, seed uint64) Trial { return Trial{Scenario: s, Seed: seed, Quiet: hour} }
+
+// Hash of the name, by which some trials are chosen from all of them.
+func (t Trial) Hash() uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(t.String()))
+	return h.Sum64()
+}
+
+// quiet is how long nothing may be written at the end. An hour takes longer than most stories.
+func (t Trial) quiet() time.Duration {
+	const oneOf = 20
+	switch {
+	case t.Quiet > 0:
+		return t.Quiet
+	case t.Fault != nil && t.Hash()>>32%oneOf == 0: // by other bits than those that make shares of a sweep
+		return hour
+	}
+	return settle
 }
 
 // Result of a trial.
@@ -64,9 +87,15 @@ type run struct {
 	count  counter
 	open   map[uint64]Moment
 	result Result
+	// stepping is whose durable step the fault is of, while that is under way.
+	stepping *pod.Sandbox
+	// over says that nothing is left to happen: other runs may end before the moments from then on.
+	over bool
 	// strikes are parts of the fault that are still to come, struck is when it struck last.
 	strikes int
 	struck  time.Time
+	// second is the operator that believes that it leads.
+	second string
 	// lag of the view that the fault is of, skipping the kind of which a change wakes nobody, merging that the watch begins anew.
 	lag      int
 	skipping string
@@ -79,6 +108,7 @@ const (
 	// settle is how long nothing must have been written for the world to count as silent, and silence how long that may take.
 	settle  = 2 * time.Minute
 	silence = 2 * time.Hour
+	hour    = time.Hour
 	// unfinished is how long an act may take that was left because of what was lost.
 	unfinished = 15 * time.Minute
 )
@@ -108,7 +138,7 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 		r.w.End()
 	}()
 	r.oracle = newOracle(r)
-	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Misled: r.misled, Skip: r.skips, Merge: r.merges}
+	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Misled: r.misled, Blinded: r.fired, Skip: r.skips, Merge: r.merges}
 	r.w.Pods.Hook = r.step
 	r.w.Pods.Start = r.oracle.jvmStarts
 	r.w.StartOperator(world.Install)
@@ -190,11 +220,9 @@ func (r *run) quiet() {
 		r.violated("still writing %s after the end: %s", silence, r.oracle.lastWritten)
 		return
 	}
-	length := r.Quiet
-	if length == 0 {
-		length = settle
-	}
+	length := r.Trial.quiet()
 	before, began := r.oracle.writes, r.w.Line.Now()
+	r.over = true
 	r.w.Line.RunFor(length)
 	switch n := r.oracle.writes - before; {
 	case n > 0 && r.struck.After(began):
@@ -210,12 +238,11 @@ func (r *run) before(request *apiserver.Request) error {
 	if m == nil {
 		return nil
 	}
-	at := r.count.next(*m)
-	r.result.Requests = append(r.result.Requests, at)
-	if at.writes() {
-		r.result.Moments = append(r.result.Moments, at)
-		r.result.At[at] = r.w.Line.Now()
+	if request.User == r.second {
+		r.fired()
 	}
+	at := r.count.next(*m)
+	r.note(at)
 	if r.Fault == nil || r.Fault.At != at {
 		return nil
 	}
@@ -233,6 +260,21 @@ func (r *run) before(request *apiserver.Request) error {
 	return k.before(r, request)
 }
 
+// note keeps a moment at which a fault may strike in another run.
+func (r *run) note(m Moment) {
+	switch {
+	case r.over:
+		return
+	case m.Who != WhoDisk:
+		r.result.Requests = append(r.result.Requests, m)
+		if !m.writes() {
+			return
+		}
+		r.result.At[m] = r.w.Line.Now()
+	}
+	r.result.Moments = append(r.result.Moments, m)
+}
+
 func (r *run) after(request *apiserver.Request, err error) error {
 	if _, here := r.open[request.Sequence]; !here {
 		return nil
@@ -247,14 +289,13 @@ func (r *run) after(request *apiserver.Request, err error) error {
 
 // strike has the world go wrong beside the moment.
 func (r *run) strike(k kind) {
-	if k.view == 0 { // otherwise it depends on whether somebody looks
-		r.fired()
-	}
 	r.strikes++
 	r.w.Line.After(time.Millisecond, "fault", func() {
 		r.strikes--
 		r.struck = r.w.Line.Now()
-		k.world(r)
+		if k.world(r) {
+			r.fired()
+		}
 	})
 }
 
@@ -280,20 +321,27 @@ func kindOf(f *Fault) kind { return kinds[f.Kind] }
 
 // step stands around each durable step of an agent.
 func (r *run) step(s *pod.Sandbox, step memdisk.Step, done bool) error {
-	m := momentOfStep(s.Name(), step)
-	if !done {
-		at := r.count.next(m)
-		r.result.Moments = append(r.result.Moments, at)
-		if r.Fault != nil && r.Fault.At == at && kindOf(r.Fault).step != nil {
-			r.open[0] = at
+	if done {
+		if r.stepping == s {
+			r.stepping = nil
 			r.fired()
-			kindOf(r.Fault).step(r, s.Name(), false)
+			kindOf(r.Fault).stepped(r, s.Name())
 		}
 		return nil
 	}
-	if _, here := r.open[0]; here && r.Fault != nil {
-		delete(r.open, 0)
-		kindOf(r.Fault).step(r, s.Name(), true)
+	at := r.count.next(momentOfStep(s.Name(), step))
+	r.note(at)
+	if r.Fault == nil || r.Fault.At != at {
+		return nil
+	}
+	switch k := kindOf(r.Fault); {
+	case k.step != nil:
+		r.fired()
+		k.step(r, s.Name())
+	case k.stepped != nil:
+		r.stepping = s
+	case k.world != nil:
+		r.strike(k)
 	}
 	return nil
 }

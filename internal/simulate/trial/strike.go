@@ -47,7 +47,7 @@ func (r *run) restart() {
 func (r *run) killAgent(node string) {
 	for _, s := range r.w.Pods.Sandboxes() {
 		if s.Name() == node {
-			s.Kill("agent")
+			s.Kill(layout.AgentContainer)
 		}
 	}
 }
@@ -70,38 +70,64 @@ func (r *run) victimMachine() string {
 	return names[len(r.result.Moments)%len(names)]
 }
 
-func (r *run) deletePod() {
-	if s := r.victim(); s != nil {
-		_ = r.w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}})
+// beside is the pod of the agent at whose step the fault strikes, and a victim for other moments.
+func (r *run) beside() *pod.Sandbox {
+	if r.Fault.At.Who != WhoDisk {
+		return r.victim()
 	}
-}
-
-func (r *run) evict() {
-	if s := r.victim(); s != nil {
-		_ = r.w.Kube.Evict(keyOf(s.Name()))
-	}
-}
-
-func (r *run) loseMachine() {
-	name := r.victimMachine()
-	r.w.Kube.Lose(name)
-	r.later(awayFor, "machine "+name+" returns", func() { r.w.Kube.Return(name, true) })
-}
-
-func (r *run) loseZone() {
-	zone := r.w.Kube.Zone(r.victimMachine())
-	for _, name := range r.w.Kube.Machines() {
-		if r.w.Kube.Zone(name) == zone {
-			r.w.Kube.Lose(name)
-			r.later(awayFor, "machine "+name+" returns", func() { r.w.Kube.Return(name, true) })
+	node, _, _ := strings.Cut(r.Fault.At.What, "/")
+	for _, s := range r.w.Pods.Sandboxes() {
+		if s.Name() == node {
+			return s
 		}
 	}
+	return nil
 }
 
-func (r *run) loseDisk() {
-	name := r.victimMachine()
-	r.w.Kube.Lose(name)
-	r.later(awayFor, "machine "+name+" returns with new disks", func() { r.w.Kube.Return(name, false) })
+// secondOperator strikes if it comes to do something.
+func (r *run) secondOperator() bool {
+	o := r.w.StartOperator(world.Install)
+	r.second = o.Name()
+	r.later(staleFor, "second operator ends", o.Kill)
+	return false
+}
+
+func (r *run) killJVM() bool {
+	s := r.beside()
+	if s == nil || s.JVM() == nil {
+		return false
+	}
+	s.JVM().Kill()
+	return true
+}
+
+func (r *run) deletePod() bool {
+	s := r.victim()
+	return s != nil && r.w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}) == nil
+}
+
+func (r *run) evict() bool {
+	s := r.victim()
+	return s != nil && r.w.Kube.Evict(keyOf(s.Name())) == nil
+}
+
+// lose has machines go, and come back with their disks or with empty ones. It matters to nobody where no pod is.
+func (r *run) lose(keep bool, machines ...string) bool {
+	matters := slices.ContainsFunc(r.w.Pods.Sandboxes(), func(s *pod.Sandbox) bool { return slices.Contains(machines, s.Machine()) })
+	for _, name := range machines {
+		r.w.Kube.Lose(name)
+		r.later(awayFor, "machine "+name+" returns", func() { r.w.Kube.Return(name, keep) })
+	}
+	return matters
+}
+
+func (r *run) loseMachine() bool { return r.lose(true, r.victimMachine()) }
+
+func (r *run) loseDisk() bool { return r.lose(false, r.victimMachine()) }
+
+func (r *run) loseZone() bool {
+	zone := r.w.Kube.Zone(r.victimMachine())
+	return r.lose(true, slices.DeleteFunc(r.w.Kube.Machines(), func(name string) bool { return r.w.Kube.Zone(name) != zone })...)
 }
 
 // tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty; or that a person has to clear the disk of a node that
@@ -140,55 +166,64 @@ func (r *run) waitsForLostNode() bool {
 // waitsForLostRecord says that only what is lost could tell how to go on: the ledger, as waitsForLostNode says, or the record of a join that is given up.
 func (r *run) waitsForLostRecord() bool { return r.waitsForLostNode() || r.waitsForGivenUpPod() }
 
-func (r *run) slow() {
+func (r *run) slow() bool {
 	name := r.victimMachine()
 	r.w.Slow(name, slowness)
 	r.later(awayFor, "machine "+name+" is as before", func() { r.w.Slow(name, 0) })
+	return r.victim() != nil
 }
 
-func (r *run) blind() {
-	s := r.victim()
-	if s == nil {
-		return
+// blind strikes if there is something to see.
+func (r *run) blind() bool {
+	if s := r.victim(); s != nil {
+		r.w.Blind(s, true)
+		r.later(staleFor, "the watches of "+s.Name()+" begin anew", func() { r.w.Blind(s, false) })
 	}
-	r.w.Blind(s, true)
-	r.later(staleFor, "the watches of "+s.Name()+" begin anew", func() { r.w.Blind(s, false) })
+	return false
 }
 
 // skew sets the clock of the machine of the program at whose moment the fault strikes. A program does not notice that while it runs (threads.Steady), so it is
 // killed and starts again.
-func (r *run) skew(d time.Duration) {
+func (r *run) skew(d time.Duration) bool {
 	if r.Fault.At.Who == whoOperator {
 		r.w.OperatorClock = d
 		for _, o := range r.w.Operators() {
 			o.Kill()
 		}
 		r.restart()
-		return
+		return true
 	}
 	_, node, _ := strings.Cut(r.Fault.At.What, "/")
+	struck := false
 	for _, s := range r.w.Pods.Sandboxes() {
 		if s.Name() == node {
 			r.w.SetClock(s.Machine(), d)
 			s.Kill(layout.AgentContainer)
+			struck = true
 		}
 	}
+	return struck
 }
 
-func (r *run) partition() {
+func (r *run) partition() bool {
 	name := r.victimMachine()
 	r.w.Partition(name, true)
 	r.later(awayFor, "machine "+name+" is back", func() { r.w.Heal(name) })
+	return r.victim() != nil
 }
 
-func (r *run) deleteLedger() {
-	_ = r.w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
+func (r *run) deleteLedger() bool {
+	return r.w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}}) == nil
 }
 
-func (r *run) deleteRecords() {
+func (r *run) deleteRecords() bool {
+	deleted := 0
 	for _, o := range r.w.Server.Objects("CassandraNode") {
-		_ = r.w.Person().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}})
+		if r.w.Person().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}) == nil {
+			deleted++
+		}
 	}
+	return deleted > 0
 }
 
 // child is an object of the cluster of one of the kinds, another for each moment and the same for the same.
@@ -203,11 +238,13 @@ func (r *run) child(kinds []string) client.Object {
 	return all[len(r.result.Moments)*7%len(all)]
 }
 
-func (r *run) deleteChild() {
-	if o := r.child(childKinds); o != nil {
-		r.awaitSecret(o)
-		_ = r.w.Person().Delete(context.Background(), o)
+func (r *run) deleteChild() bool {
+	o := r.child(childKinds)
+	if o == nil {
+		return false
 	}
+	r.awaitSecret(o)
+	return r.w.Person().Delete(context.Background(), o) == nil
 }
 
 // awaitSecret keeps the world from counting as silent before an operator has looked at a Secret again.
@@ -217,20 +254,21 @@ func (r *run) awaitSecret(o client.Object) {
 	}
 }
 
-func (r *run) editChild() {
+func (r *run) editChild() bool {
 	o := r.child(append(slices.Clone(childKinds), "Pod", "PersistentVolumeClaim"))
 	if o == nil {
-		return
+		return false
 	}
 	r.awaitSecret(o)
 	could := edits(o)
 	names := slices.Sorted(maps.Keys(could))
 	could[names[len(r.result.Moments)*5%len(names)]]()
-	_ = r.w.Person().Update(context.Background(), o)
+	before := o.GetResourceVersion()
+	return r.w.Person().Update(context.Background(), o) == nil && o.GetResourceVersion() != before
 }
 
 // loseStatus takes the status of every object of ours away.
-func (r *run) loseStatus() {
+func (r *run) loseStatus() bool {
 	person := r.w.Person()
 	var clusters v1alpha1.CassandraClusterList
 	var nodes v1alpha1.CassandraNodeList
@@ -239,18 +277,24 @@ func (r *run) loseStatus() {
 			panic(fmt.Sprintf("list %T: %v", l, err)) // nothing stands in the way of a person
 		}
 	}
+	lost := false
+	lose := func(o client.Object) {
+		before := o.GetResourceVersion()
+		lost = person.Status().Update(context.Background(), o) == nil && o.GetResourceVersion() != before || lost
+	}
 	for i := range clusters.Items {
 		clusters.Items[i].Status = v1alpha1.CassandraClusterStatus{}
-		_ = person.Status().Update(context.Background(), &clusters.Items[i])
+		lose(&clusters.Items[i])
 	}
 	for i := range nodes.Items {
 		nodes.Items[i].Status = v1alpha1.CassandraNodeStatus{}
-		_ = person.Status().Update(context.Background(), &nodes.Items[i])
+		lose(&nodes.Items[i])
 	}
+	return lost
 }
 
-// stale has the operator's view of a kind miss its last changes for a while.
-func (r *run) stale(lag int, d time.Duration, restart bool) {
+// stale has the operator's view of a kind miss its last changes for a while. It strikes if somebody reads what is missing.
+func (r *run) stale(lag int, d time.Duration, restart bool) bool {
 	r.lag = lag
 	r.later(d, "the view catches up", func() {
 		r.lag = 0
@@ -263,15 +307,17 @@ func (r *run) stale(lag int, d time.Duration, restart bool) {
 		}
 		r.catchUp()
 	})
+	return false
 }
 
-// merge has the operator's watch of a kind break for a while.
-func (r *run) merge(d time.Duration) {
+// merge has the operator's watch of a kind break for a while. It strikes if several changes of an object are seen as one then.
+func (r *run) merge(d time.Duration) bool {
 	r.lag = 1 << 20
 	r.later(d, "the watch begins anew", func() {
 		r.lag, r.merging = 0, true
 		r.catchUp()
 	})
+	return false
 }
 
 func (r *run) catchUp() {
@@ -287,9 +333,9 @@ func (r *run) lagOf(_ *world.Operator, kind string) int {
 	return 0
 }
 
-// misled is told of a read in which something is missing.
-func (r *run) misled(_ *world.Operator, kind string) {
-	if r.lag > 0 && !r.merging && kind == r.Fault.View && r.Fault.Kind != "merged" {
+// misled is told of a read of which something may be missing.
+func (r *run) misled(kind string, stale func() bool) {
+	if r.lag > 0 && !r.merging && kind == r.Fault.View && r.Fault.Kind != "merged" && !r.result.Fired && stale() {
 		r.fired()
 	}
 }

@@ -138,10 +138,10 @@ func (o *Operator) Lead() {
 }
 
 // reads is told of every read of the view.
-func (o *Operator) reads(object runtime.Object) {
+func (o *Operator) reads(object runtime.Object, stale func() bool) {
 	if f := o.w.Faults.Misled; f != nil {
 		if kind := strings.TrimSuffix(reflect.TypeOf(object).Elem().Name(), "List"); o.withheld[kind] {
-			f(o, kind)
+			f(kind, stale)
 		}
 	}
 }
@@ -324,9 +324,6 @@ func (o *Operator) Thaw() {
 		o.CatchUp(kind)
 	}
 }
-
-// Resync has the operator look at every cluster that its view shows, as it does of its own accord after a while.
-func (o *Operator) Resync() { o.all() }
 
 // Started says that its view is filled.
 func (o *Operator) Started() bool { return o.reconciler != nil }

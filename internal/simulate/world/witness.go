@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
 // witness notes the uids of everything that an operator reads and creates, so that a write to what it has never seen is noticed.
@@ -16,12 +18,12 @@ type witness struct {
 	seen map[types.UID]bool
 }
 
-// witnessReader is a witness of what only reads.
+// witnessReader is a witness of what reads the view of an operator.
 type witnessReader struct {
-	client.Reader
+	*apiserver.Cache
 	seen map[types.UID]bool
-	// reads is told what is read.
-	reads func(runtime.Object)
+	// reads is told what is read, and may ask whether it is not how it is by now.
+	reads func(object runtime.Object, stale func() bool)
 }
 
 func note(seen map[types.UID]bool, object metav1.Object, err error) error {
@@ -56,11 +58,11 @@ func (w witness) Create(ctx context.Context, object client.Object, options ...cl
 }
 
 func (r witnessReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	r.reads(object)
-	return note(r.seen, object, r.Reader.Get(ctx, key, object, options...))
+	r.reads(object, func() bool { return r.StaleFor(key, object) })
+	return note(r.seen, object, r.Cache.Get(ctx, key, object, options...))
 }
 
 func (r witnessReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	r.reads(list)
-	return noteList(r.seen, list, r.Reader.List(ctx, list, options...))
+	r.reads(list, func() bool { return r.StaleForList(list, options...) })
+	return noteList(r.seen, list, r.Cache.List(ctx, list, options...))
 }

@@ -61,8 +61,10 @@ type Faults struct {
 	// Merge says that the changes of a kind which an operator has not been shown yet are shown as one for each object, as after a watch that broke.
 	// It is asked if there is one object at least of which several are left.
 	Merge func(o *Operator, kind string) bool
-	// Misled is told when an operator reads a kind of which changes are held back.
-	Misled func(o *Operator, kind string)
+	// Misled is told when an operator reads a kind of which changes are held back; stale says whether what it reads would be otherwise without that.
+	Misled func(kind string, stale func() bool)
+	// Blinded is told when an agent is not told of a change.
+	Blinded func()
 }
 
 // World is one.
@@ -118,8 +120,13 @@ func New(o Options) (*World, error) {
 		Reachable: func(from, to string) bool {
 			return from == to || !w.isolated[from] && !w.isolated[to] && (from != "" || !w.parted[to])
 		},
-		Delay:  func(machine string) time.Duration { return w.slow[machine] },
-		Blind:  func(pod types.UID) bool { return w.blind[pod] },
+		Delay: func(machine string) time.Duration { return w.slow[machine] },
+		Blind: func(pod types.UID) bool {
+			if f := w.Faults.Blinded; f != nil && w.blind[pod] {
+				f()
+			}
+			return w.blind[pod]
+		},
 		Clock:  func(machine string) time.Duration { return w.clocks[machine] },
 		Probed: func(uid types.UID) { w.Kube.ReadyMayHaveChanged(uid) },
 		Logf:   func(format string, args ...any) { w.say("agent", format, args...) },

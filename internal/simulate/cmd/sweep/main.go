@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,13 +23,13 @@ import (
 
 func main() {
 	log.SetLogger(logr.Discard())
-	if err := command().Execute(); err != nil {
+	if err := root().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "sweep:", err)
 		os.Exit(1)
 	}
 }
 
-func command() *cobra.Command {
+func root() *cobra.Command {
 	var crds string
 	c := &cobra.Command{
 		Use:   "sweep",
@@ -41,10 +42,12 @@ fault; then once for each moment of it and each fault that can strike there. Wha
 must hold is looked at with every write. A trial is named by one line and runs the
 same whenever it is run:
 
-  create-3/1/kill-after@operator:create:Pod/orders-dc1-r1-0:1`,
+  create-3/1/kill-after@operator:create:Pod/orders-dc1-r1-0:1
+
+It is run where this command is, in internal/simulate: go run ./cmd/sweep …`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	c.PersistentFlags().StringVar(&crds, "crds", "config/crd", "`directory` of the custom resource definitions")
+	c.PersistentFlags().StringVar(&crds, "crds", "../../config/crd", "`directory` of the custom resource definitions")
 	c.AddCommand(runCommand(&crds), trialCommand(&crds), specCommand(&crds), listCommand())
 	return c
 }
@@ -53,7 +56,7 @@ func runCommand(crds *string) *cobra.Command {
 	o := sweep.Options{}
 	var names []string
 	var part string
-	var quotas map[string]int
+	var quotas, least map[string]int
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "run a sweep and print what was tried",
@@ -72,11 +75,16 @@ func runCommand(crds *string) *cobra.Command {
 			if o.Part, o.Parts, err = parsePart(part); err != nil {
 				return err
 			}
-			if o.Quotas, err = parseQuotas(quotas); err != nil {
+			if o.Quotas, err = parseCounts("--quota", quotas); err != nil {
+				return err
+			}
+			atLeast, err := parseCounts("--least", least)
+			if err != nil {
 				return err
 			}
 			o.Progress = progress(cmd.ErrOrStderr())
-			return show(cmd.OutOrStdout(), sweep.Run(o))
+			report := sweep.Run(o)
+			return errors.Join(show(cmd.OutOrStdout(), o.Kinds, report), enough(report, atLeast))
 		},
 	}
 	f := c.Flags()
@@ -85,6 +93,7 @@ func runCommand(crds *string) *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", 1, "the seed of every choice")
 	f.StringVar(&part, "part", "", "share of the points, as `i/n` with i from 1 (default: all of them)")
 	f.StringToIntVar(&quotas, "quota", nil, "at most so many points of a class, as `class=n,…` (default: all of them)")
+	f.StringToIntVar(&least, "least", nil, "fail unless so many points of a class struck, and one at each verb on each kind of thing, as `class=n,…`")
 	f.DurationVar(&o.Limit, "limit", 0, "end after so long, whatever is left")
 	f.IntVar(&o.Workers, "workers", 0, "trials at the same time (default: one for each processor)")
 	return c
@@ -105,13 +114,8 @@ func trialCommand(crds *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var expected *trial.End
-			if t.Fault != nil {
-				calm := trial.Trial{Scenario: t.Scenario, Seed: t.Seed}.Run(kinds, nil)
-				expected = &calm.End
-			}
 			t.Tell = !quiet
-			result := t.Run(kinds, expected)
+			result := sweep.Again(kinds, t)
 			for _, line := range result.Story {
 				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
@@ -181,12 +185,12 @@ func parsePart(text string) (part, parts int, err error) {
 	return i - 1, n, nil
 }
 
-func parseQuotas(of map[string]int) (map[trial.Class]int, error) {
+func parseCounts(flag string, of map[string]int) (map[trial.Class]int, error) {
 	out := map[trial.Class]int{}
 	for name, n := range of {
 		class := trial.Class(name)
 		if !slices.Contains(trial.Classes(), class) || n < 0 {
-			return nil, fmt.Errorf("--quota %s=%d: want a class of %v and a number of 0 or more", name, n, trial.Classes())
+			return nil, fmt.Errorf("%s %s=%d: want a class of %v and a number of 0 or more", flag, name, n, trial.Classes())
 		}
 		out[class] = n
 	}
@@ -202,17 +206,26 @@ func progress(out io.Writer) func(sweep.Report) {
 	last, failed := time.Now(), 0
 	return func(r sweep.Report) {
 		for ; failed < len(r.Failures); failed++ {
-			fmt.Fprintf(out, "%sfailed: sweep trial '%s'\n", begin, r.Failures[failed].Trial)
+			fmt.Fprintf(out, "%sfailed: %s\n", begin, command(r.Failures[failed]))
 		}
 		if time.Since(last) < pause {
 			return
 		}
 		last = time.Now()
+		if r.Planned == 0 {
+			fmt.Fprintf(out, "%sthe scenarios are run without a fault%s", begin, end)
+			return
+		}
 		fmt.Fprintf(out, "%s%d of %d points, %d failed, %s%s", begin, r.Run, r.Planned, len(r.Failures), r.Rate(), end)
 	}
 }
 
-func show(out io.Writer, r sweep.Report) error {
+// command runs a trial that failed once more.
+func command(f sweep.Failure) string {
+	return fmt.Sprintf("cd internal/simulate && go run ./cmd/sweep trial '%s'", f.Trial)
+}
+
+func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 	fmt.Fprintln(out)
 	r.Table(out)
 	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time\n", r.Run, r.Planned, time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute))
@@ -225,10 +238,47 @@ func show(out io.Writer, r sweep.Report) error {
 			fmt.Fprintf(out, "… and %d more\n", len(r.Failures)-most)
 			break
 		}
-		fmt.Fprintf(out, "\nsweep trial '%s'\n", f.Trial)
+		fmt.Fprintf(out, "\n%s\n", command(f))
 		for _, v := range f.Violations {
 			fmt.Fprintf(out, "  %s\n", v)
 		}
 	}
+	tell(out, kinds, r.Failures[0].Trial)
 	return fmt.Errorf("%d trials failed", len(r.Failures))
+}
+
+// tell shows how the story of a trial ends.
+func tell(out io.Writer, kinds *apiserver.Kinds, t trial.Trial) {
+	const most = 100
+	t.Tell = true
+	story := sweep.Again(kinds, t).Story
+	fmt.Fprintf(out, "\nThe story of the first:\n")
+	if more := len(story) - most; more > 0 {
+		fmt.Fprintf(out, "  … %d lines before these\n", more)
+		story = story[more:]
+	}
+	for _, line := range story {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+}
+
+// enough says whether as much has struck as is asked for, and something at each verb of each program on each kind of thing.
+func enough(r sweep.Report, least map[trial.Class]int) error {
+	var missing []string
+	for _, class := range trial.Classes() {
+		n, asked := least[class]
+		if !asked {
+			continue
+		}
+		if struck := r.Of(class); struck < n {
+			missing = append(missing, fmt.Sprintf("%d points of the class %s struck, fewer than %d", struck, class, n))
+		}
+		if spared := r.Spared(class); len(spared) > 0 {
+			missing = append(missing, fmt.Sprintf("no point of the class %s struck at: %s", class, strings.Join(spared, ", ")))
+		}
+	}
+	if len(missing) > 0 {
+		return errors.New(strings.Join(missing, "; "))
+	}
+	return nil
 }
