@@ -119,10 +119,18 @@ func (c changed) act() Act                                           { return c.
 func scenario(name, about string, of creator, acts ...Act) *Scenario {
 	s := &Scenario{Name: name, About: about, Zones: of.zones(), MachinesPerZone: of.perZone(), Acts: []Act{of.act()}}
 	if len(acts) > 0 {
-		s.Acts = append(s.Acts, Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": min(3, of.nodesOfFirst())}) }})
+		s.Acts = append(s.Acts, clientWrites(of))
 	}
 	s.Acts = append(s.Acts, acts...)
 	return s
+}
+
+// clientWrites has a client write rows, and go on for a minute while the next acts happen.
+func clientWrites(of creator) Act {
+	return Act{Name: "write", Do: func(w *world.World) error {
+		defer w.WriteOn(12)
+		return w.WriteRows(20, map[string]int{"dc1": min(3, of.nodesOfFirst())})
+	}}
 }
 
 // losing is a scenario in which a disk is lost.

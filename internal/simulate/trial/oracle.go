@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
@@ -45,6 +46,9 @@ type oracle struct {
 	owners map[string]types.UID
 	// served are the datacenters, by the uid of their cluster and their name, that have let clients in.
 	served map[string]bool
+	// had are the nodes that have ever had an address, and ended the operations whose end their agent has told.
+	had   map[string][]string
+	ended map[string]v1alpha1.OperationPhase
 	// pods that follow those that have failed.
 	pace pace
 	// topology of the ring, where one grows.
@@ -55,6 +59,7 @@ func newOracle(r *run) *oracle {
 	o := &oracle{
 		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{}, hostIDs: map[string]string{},
 		authorities: map[types.UID]string{}, served: map[string]bool{}, owners: map[string]types.UID{}, lastWrite: world.Began,
+		had: map[string][]string{}, ended: map[string]v1alpha1.OperationPhase{},
 	}
 	o.pace = pace{oracle: o, nodes: map[string]*failing{}}
 	o.topology = topology{oracle: o}
@@ -91,6 +96,9 @@ func (o *oracle) changed(e apiserver.Event) {
 	begunDeleting := e.Type == apiserver.Deleted || e.New.GetDeletionTimestamp() != nil && e.Old != nil && e.Old.GetDeletionTimestamp() == nil
 	switch object := e.New.(type) {
 	case *corev1.Pod:
+		if ip := object.Status.PodIP; ip != "" && !slices.Contains(o.had[ip], object.Name) {
+			o.had[ip] = append(o.had[ip], object.Name)
+		}
 		o.pace.changed(e, object, byOperator)
 		if byOperator && e.Type != apiserver.Added {
 			o.forced(object)
@@ -193,6 +201,18 @@ func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	text := m.Data[layout.SeedsKey]
 	if text == "" {
 		o.violated("I6: the list of seeds is empty")
+		return
+	}
+	l := o.lastLedger
+	if l == nil {
+		return
+	}
+	for _, address := range strings.Split(text, ",") {
+		if !slices.ContainsFunc(o.had[address], func(node string) bool {
+			return l.Members[node] != "" || l.Step != nil && l.Step.Kind != facts.StepJoinNode && slices.Contains(l.Step.Wave(), node)
+		}) {
+			o.violated("I6: %s is a seed, and was never the address of a member or of a node that forms a ring, but of %v", address, o.had[address])
+		}
 	}
 }
 
@@ -298,9 +318,35 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 			o.owners[id] = n.Spec.Cluster.UID
 		}
 	}
+	o.operation(n)
+	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && older(n.Spec.Configuration.Version, old.Spec.Configuration.Version) {
+		o.violated("I9: the record of member %s changes its version from %s to %s", n.Name, old.Spec.Configuration.Version, n.Spec.Configuration.Version)
+	}
 	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID && old.Spec.Member.HostID != m.HostID {
 		o.violated("the record of node %s changes its member from %s to %s", n.Name, old.Spec.Member.HostID, m.HostID)
 	}
+}
+
+// operation: I4. What has ended does not begin again by the same intent.
+func (o *oracle) operation(n *v1alpha1.CassandraNode) {
+	op := n.Status.Operation
+	if op == nil {
+		return
+	}
+	key := n.Name + "/" + op.ID
+	if ended := o.ended[key]; ended != "" && op.Phase == v1alpha1.OperationRunning {
+		o.violated("I4: operation %s runs on node %s, where it had ended as %s", op.ID, n.Name, ended)
+	}
+	if op.Phase != v1alpha1.OperationRunning {
+		o.ended[key] = op.Phase
+	}
+}
+
+// older compares releases of Cassandra.
+func older(a, b string) bool {
+	x, errX := version.ParseGeneric(a)
+	y, errY := version.ParseGeneric(b)
+	return errX == nil && errY == nil && x.LessThan(y)
 }
 
 // ticket: I8 and I11. A record that is made again has the ticket that its node had.

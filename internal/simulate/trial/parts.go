@@ -32,7 +32,7 @@ func Named(name, about string, write bool, change func(*v1alpha1.CassandraCluste
 	}
 	s := scenario(name, about, of)
 	if write {
-		s.Acts = append(s.Acts, Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 3}) }})
+		s.Acts = append(s.Acts, clientWrites(of))
 	}
 	s.Acts = append(s.Acts, acts...)
 	return s

@@ -296,6 +296,9 @@ func (r *run) strike(k kind) {
 		if k.world(r) {
 			r.fired()
 		}
+		if k.class == ClassWorld {
+			r.w.WriteOn(6)
+		}
 	})
 }
 
