@@ -105,6 +105,8 @@ func saysAll(violations []string, wanted ...string) bool {
 }
 
 // stripping are clients without some preconditions, which count what is refused all the same.
-func stripping(strip func(client.Object) bool, refused map[string]int) world.Wrap {
-	return world.Wrap{Client: func(_ *world.Operator, c client.Client) client.Client { return preconditions{c, strip, refused} }}
+func stripping(strip func(client.Object) identity, refused refusals) world.Wrap {
+	return world.Wrap{Client: func(o *world.Operator, c client.Client) client.Client {
+		return preconditions{c, o.Name(), strip, refused}
+	}}
 }
