@@ -82,16 +82,17 @@ func refuses(t *testing.T, result trial.Result, words string) {
 }
 
 // caught runs a trial without a safeguard, and wants an oracle to say so in these words.
-func caught(t *testing.T, tr trial.Trial, by string) {
+func caught(t *testing.T, tr trial.Trial, by string) trial.Result {
 	t.Helper()
-	violations := run(t, tr).Violations
-	for _, v := range violations {
+	result := run(t, tr)
+	for _, v := range result.Violations {
 		if strings.Contains(v, by) {
 			t.Log(v)
-			return
+			return result
 		}
 	}
-	t.Errorf("%s without its safeguard is not caught by %q: %q", tr, by, violations)
+	t.Errorf("%s without its safeguard is not caught by %q: %q", tr, by, result.Violations)
+	return result
 }
 
 // saysAll says that violations speak of everything that is wanted.

@@ -57,13 +57,14 @@ func ledgerOf(w *world.World) *facts.Ledger {
 	return l
 }
 
-// formedStale is the story of a formation that a standby sees up to the tickets, before it becomes the leader when clients are in.
-func formedStale() *trial.Scenario {
+// formedStale is the story of a formation that a standby sees up to the tickets, before it becomes the leader when clients are in. Kinds are those of which its
+// view stands still; all if none is named.
+func formedStale(kinds ...string) *trial.Scenario {
 	s := trial.Named("create-stale-standby", "a ring forms, and a standby that saw only the beginning leads", false, nil)
 	s = s.With(s.Name, "create", standby())
 	create := &s.Acts[len(s.Acts)-1]
 	create.Until = func(w *world.World) bool { l := ledgerOf(w); return l != nil && l.Step != nil }
-	return s.With(s.Name, "", append([]trial.Act{freeze(trial.Serves, 15*time.Minute)}, failover()...)...)
+	return s.With(s.Name, "", append([]trial.Act{freeze(trial.Serves, 15*time.Minute, kinds...)}, failover()...)...)
 }
 
 // The read past the cache before a step, and the compare-and-swap of the ledger, double each other.
