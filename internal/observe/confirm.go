@@ -18,7 +18,7 @@ import (
 // ErrChanged says that the world is no longer what a plan rests on.
 var ErrChanged = errors.New("the cluster has changed since it was looked at")
 
-// Confirm reads the cluster's object, records and pods from the API server itself, with a lost ledger the claims that had no volume, too, and asks every agent
+// Confirm reads the cluster's object, records, pods and ledger from the API server itself, with a lost ledger the claims that had no volume, and asks every agent
 // that a snapshot has an answer of again. It returns ErrChanged if anything that a decision rests on is no longer as the snapshot has it.
 func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
@@ -46,12 +46,28 @@ func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	if err := samePods(s, pods.Items); err != nil {
 		return err
 	}
+	same := r.sameLedger
 	if s.Ledger == nil {
-		if err := r.sameClaims(ctx, s); err != nil {
-			return err
-		}
+		same = r.sameClaims
+	}
+	if err := same(ctx, s); err != nil {
+		return err
 	}
 	return r.Agents.Confirm(ctx, s)
+}
+
+// sameLedger compares versions: what a ledger says is decided on as a whole.
+func (r *Reader) sameLedger(ctx context.Context, s *facts.Snapshot) error {
+	live := &corev1.ConfigMap{ObjectMeta: metaOf(s, v1alpha1.LedgerName(s.Cluster.Name))}
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(live), live); {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: the ledger is gone", ErrChanged)
+	case err != nil:
+		return fmt.Errorf("read the ledger: %w", err)
+	case live.UID != s.Ledger.UID || live.ResourceVersion != s.Ledger.ResourceVersion:
+		return fmt.Errorf("%w: the ledger", ErrChanged)
+	}
+	return nil
 }
 
 // addStrays adds the records and pods of the snapshot that have lost the label by which they are listed: what puts that right is confirmed, too.

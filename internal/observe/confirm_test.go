@@ -62,6 +62,43 @@ func TestAClaimThatHasGotAVolumeSinceIsAChange(t *testing.T) {
 	}
 }
 
+// What is decided on is the ledger as it was seen.
+func TestALedgerThatIsAnotherSinceIsAChange(t *testing.T) {
+	for name, c := range map[string]struct {
+		since   func(context.Context, client.Client, *corev1.ConfigMap) error
+		changed bool
+	}{
+		"nothing happened": {func(context.Context, client.Client, *corev1.ConfigMap) error { return nil }, false},
+		"it was written": {func(ctx context.Context, live client.Client, m *corev1.ConfigMap) error {
+			m.Data["x"] = "y"
+			return live.Update(ctx, m)
+		}, true},
+		"it is gone": {func(ctx context.Context, live client.Client, m *corev1.ConfigMap) error { return live.Delete(ctx, m) }, true},
+		"it is another one": {func(ctx context.Context, live client.Client, m *corev1.ConfigMap) error {
+			m.UID = "ledger-2"
+			return live.Update(ctx, m)
+		}, true},
+	} {
+		seen := ledger(t)
+		seen.UID = "ledger-1"
+		r := reader(t, record("record-1"), claim(), seen)
+		s, err := r.Cluster(t.Context(), orders, &consistency.Store{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		live := r.Live.(client.Client)
+		if err := live.Get(t.Context(), client.ObjectKeyFromObject(seen), seen); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.since(t.Context(), live, seen); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Confirm(t.Context(), s); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
+			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
+		}
+	}
+}
+
 // The labels of a record or a pod may be gone when a plan is confirmed that puts them back.
 func TestWhatHasLostItsLabelsIsConfirmed(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -25,12 +25,27 @@ func sharedObjects(p *pass) result {
 	ensure(p, p.Shared.Services, render.NodesService(o), rightService, edited)
 	for _, dc := range p.datacenters() {
 		ensure(p, p.Shared.Services, render.ClientService(o, dc), rightService, edited)
-		ensure(p, p.Shared.Budgets, render.Budget(o, dc, p.minAvailable(dc)), rightBudget, edited)
+		p.budget(render.Budget(o, dc, p.minAvailable(dc)))
 	}
 	if n := len(p.plan.Writes) - before; n > 0 {
 		return result{outcome: Done, message: plural(n, "object") + " to put right"}
 	}
 	return done()
+}
+
+// budget puts a disruption budget right. Before that of a ring is opened the API server itself is looked at: a view that stood still does not show the step for
+// which it was closed.
+func (p *pass) budget(want *policyv1.PodDisruptionBudget) {
+	before := len(p.plan.Writes)
+	ensure(p, p.Shared.Budgets, want, rightBudget, edited)
+	if have := p.Shared.Budgets[want.Name]; have != nil && len(p.plan.Writes) > before && len(p.Ledger.Members) > 0 && opens(have, want) {
+		p.plan.Writes[before].Live = true
+	}
+}
+
+// opens says that a budget is to leave less available than it does.
+func opens(have, want *policyv1.PodDisruptionBudget) bool {
+	return have.Spec.MinAvailable != nil && want.Spec.MinAvailable.IntValue() < have.Spec.MinAvailable.IntValue()
 }
 
 // edited is why an object is changed that only somebody else can have changed, or a budget with its members.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -63,6 +64,41 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 			if plan := next(w); !plan.Idle() {
 				t.Errorf("still not right:\n%s", plan)
 			}
+		})
+	}
+}
+
+// A budget of a ring is opened only after a look at the API server itself; to close one, or to put right what else it says, none is needed.
+func TestABudgetIsOpenedAfterALiveLook(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*world, *policyv1.PodDisruptionBudget)
+		live bool
+	}{
+		"it is opened":     {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = ptr(intstr.FromInt32(3)) }, true},
+		"it is closed":     {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = ptr(intstr.FromInt32(1)) }, false},
+		"it says nothing":  {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = nil }, false},
+		"it is for others": {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["x"] = "y" }, false},
+		"there is no member yet": {func(w *world, b *policyv1.PodDisruptionBudget) {
+			w.snapshot.Ledger.Members = nil
+			b.Spec.MinAvailable = ptr(intstr.FromInt32(9))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.settle()
+			budget := w.snapshot.Shared.Budgets["orders-dc1"]
+			c.edit(w, budget)
+			for _, write := range next(w).Writes {
+				if changed, is := write.Object.(*policyv1.PodDisruptionBudget); is {
+					if write.Live != c.live {
+						t.Errorf("looked at live %v, want %v: %s", write.Live, c.live, write)
+					}
+					if changed.Name == budget.Name {
+						return
+					}
+				}
+			}
+			t.Error("the budget is not put right")
 		})
 	}
 }

@@ -15,17 +15,19 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// cached answers from the cache what an operator asks the API server in order to be sure: its cluster, records and pods.
+// cached answers from the cache what an operator asks the API server in order to be sure: its cluster, records, pods and ledger.
 type cached struct {
 	client.Reader
 	cache client.Reader
 }
 
 func (c cached) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if _, cluster := object.(*v1alpha1.CassandraCluster); cluster {
+	switch object.(type) {
+	case *v1alpha1.CassandraCluster, *corev1.ConfigMap:
 		return c.cache.Get(ctx, key, object, options...)
+	default:
+		return c.Reader.Get(ctx, key, object, options...)
 	}
-	return c.Reader.Get(ctx, key, object, options...)
 }
 
 func (c cached) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
