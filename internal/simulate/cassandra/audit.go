@@ -14,7 +14,7 @@ type Lost struct {
 	Written
 	// Coordinator whose readers may miss it; the zero value if no member gossips, and no disk has it.
 	Coordinator netip.Addr
-	// With and Without are the replicas, by that coordinator's view, that hold it and that do not.
+	// With and Without are the replicas, by that coordinator's view, that hold it and that do not. A deletion is held by those that still know of it.
 	With, Without []netip.Addr
 }
 
@@ -30,6 +30,10 @@ func (l Lost) String() string {
 		}
 		return "[" + strings.Join(texts, " ") + "]"
 	}
+	if l.Deleted {
+		return fmt.Sprintf("%s.%s, deleted at %s: by the view of %s the replicas %s know of the deletion, %s do not, and the row is back",
+			l.Keyspace, l.Key, l.Level.CQL(), l.Coordinator, list(l.With), list(l.Without))
+	}
 	return fmt.Sprintf("%s.%s=%s, written at %s: by the view of %s the replicas %s have it and %s do not",
 		l.Keyspace, l.Key, l.Value, l.Level.CQL(), l.Coordinator, list(l.With), list(l.Without))
 }
@@ -41,7 +45,8 @@ func (n *Network) Forget(cluster string) {
 
 // Audit returns every acknowledged write that a read may miss which, together with the level of the write, asks more replicas than there are: for a write at
 // QUORUM a read at QUORUM, for one at ONE a read at ALL, for one at ALL a read at ONE. It asks by the view of every member that gossips; a replica that is down
-// counts by its disk. A later write to the same key stands in for an earlier one.
+// counts by its disk. A later write to the same key stands in for an earlier one. A deletion is missed where a read may ask replicas of which none knows of it and one has
+// the row; what is on the disk of a node that is down is in no answer.
 func (n *Network) Audit() []Lost {
 	type row struct{ cluster, keyspace, key string }
 	latest := map[row]*Written{}
@@ -55,7 +60,11 @@ func (n *Network) Audit() []Lost {
 	}
 	var lost []Lost
 	for _, r := range order {
-		lost = append(lost, n.auditWrite(latest[r])...)
+		if w := latest[r]; w.Deleted {
+			lost = append(lost, n.auditDeletion(w)...)
+		} else {
+			lost = append(lost, n.auditWrite(w)...)
+		}
 	}
 	return lost
 }
@@ -63,14 +72,7 @@ func (n *Network) Audit() []Lost {
 func (n *Network) auditWrite(w *Written) []Lost {
 	var lost []Lost
 	asked := false
-	for _, p := range n.running {
-		if p.settings.clusterName != w.Cluster || !p.joined || !p.gossips() {
-			continue
-		}
-		local := w.Level == ring.LocalOne || w.Level == ring.LocalQuorum
-		if local && p.settings.datacenter != w.Datacenter {
-			continue
-		}
+	for _, p := range n.readersOf(w) {
 		asked = true
 		k, found := p.schema[w.Keyspace]
 		if !found {
@@ -89,11 +91,7 @@ func (n *Network) auditWrite(w *Written) []Lost {
 				l.Without = append(l.Without, a)
 			}
 		}
-		factor := k.replication.TotalFactor()
-		if local {
-			factor = factorIn(k.replication, w.Datacenter)
-		}
-		if read := max(factor-blockFor(k.replication, w.Level, w.Datacenter)+1, 1); len(l.Without) >= read || len(l.With) == 0 {
+		if len(l.Without) >= w.read(k) || len(l.With) == 0 {
 			lost = append(lost, l)
 		}
 	}
@@ -101,6 +99,53 @@ func (n *Network) auditWrite(w *Written) []Lost {
 		lost = append(lost, Lost{Written: *w})
 	}
 	return lost
+}
+
+// auditDeletion is auditWrite for a deletion.
+func (n *Network) auditDeletion(w *Written) []Lost {
+	var lost []Lost
+	for _, p := range n.readersOf(w) {
+		k, found := p.schema[w.Keyspace]
+		if !found {
+			continue
+		}
+		l, back := Lost{Written: *w, Coordinator: p.address}, false
+		counted := p.counted(w.Level)
+		for _, a := range p.natural(k.replication, tokenOf(w.Key)) {
+			other := n.byAddress[a]
+			if !counted(a) || other == nil {
+				continue
+			}
+			c := other.disk.data[w.Keyspace][w.Key]
+			if c.at >= w.at {
+				l.With = append(l.With, a)
+				continue
+			}
+			l.Without, back = append(l.Without, a), back || c.row()
+		}
+		if back && len(l.Without) >= w.read(k) {
+			lost = append(lost, l)
+		}
+	}
+	return lost
+}
+
+// readersOf a write are the members through which it has to be readable.
+func (n *Network) readersOf(w *Written) []*Process {
+	return slices.DeleteFunc(slices.Clone(n.running), func(p *Process) bool {
+		return p.settings.clusterName != w.Cluster || !p.joined || !p.gossips() || w.local() && p.settings.datacenter != w.Datacenter
+	})
+}
+
+func (w *Written) local() bool { return w.Level == ring.LocalOne || w.Level == ring.LocalQuorum }
+
+// read is how many replicas a read has to ask that must not miss it.
+func (w *Written) read(k keyspace) int {
+	factor := k.replication.TotalFactor()
+	if w.local() {
+		factor = factorIn(k.replication, w.Datacenter)
+	}
+	return max(factor-blockFor(k.replication, w.Level, w.Datacenter)+1, 1)
 }
 
 // diskOf is the disk behind an endpoint: that of the process which answers there, else that of the host id which the coordinator knows.

@@ -148,12 +148,25 @@ func (s *Session) AwaitAgreement(ctx context.Context) error {
 
 // CreateKeyspace makes a keyspace with so many replicas in each datacenter.
 func (s *Session) CreateKeyspace(ctx context.Context, name string, replicas map[string]int) error {
-	if _, exists := s.p.schema[name]; exists {
-		return fmt.Errorf("keyspace %s exists", name)
-	}
 	replication, err := ring.NetworkTopology(replicas)
 	if err != nil {
 		return fmt.Errorf("create keyspace %s: %w", name, err)
+	}
+	return s.createKeyspace(ctx, name, replication)
+}
+
+// CreateSimpleKeyspace makes a keyspace with so many replicas whatever datacenter they are in.
+func (s *Session) CreateSimpleKeyspace(ctx context.Context, name string, replicas int) error {
+	replication, err := ring.Simple(replicas)
+	if err != nil {
+		return fmt.Errorf("create keyspace %s: %w", name, err)
+	}
+	return s.createKeyspace(ctx, name, replication)
+}
+
+func (s *Session) createKeyspace(ctx context.Context, name string, replication ring.Replication) error {
+	if _, exists := s.p.schema[name]; exists {
+		return fmt.Errorf("keyspace %s exists", name)
 	}
 	if err := s.round(ctx); err != nil {
 		return fmt.Errorf("create keyspace %s: %w", name, err)

@@ -25,7 +25,9 @@ type Disk struct {
 	hints  map[string][]hint
 	// problem makes the directory unreadable: files that are corrupt.
 	problem string
-	full    bool
+	// size is what there is room for, 0 for anything; full says that there is none left.
+	size int64
+	full bool
 	// available are ranges that a bootstrap has streamed.
 	available map[string]bool
 	// user is the JVM that runs on it.
@@ -57,7 +59,13 @@ type cell struct {
 	value string
 	// at is the timestamp of the write, which decides between two.
 	at int64
+	// deleted says that it is a deletion, which is kept until then.
+	deleted bool
+	until   time.Time
 }
+
+// row is the value, if there is one.
+func (c cell) row() bool { return c.at > 0 && !c.deleted }
 
 type recentWrite struct {
 	at            time.Time
@@ -78,8 +86,8 @@ func NewDisk() *Disk {
 
 // Wipe empties it; so does its loss. A JVM that runs on it dies of that.
 func (d *Disk) Wipe() {
-	user := d.user
-	*d = Disk{peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{}, available: map[string]bool{}}
+	user, size := d.user, d.size
+	*d = Disk{size: size, peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{}, available: map[string]bool{}}
 	if user != nil {
 		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
 	}
@@ -107,6 +115,12 @@ func (d *Disk) Clone() *Disk {
 
 // Corrupt makes files of it unreadable, in those words; empty mends them.
 func (d *Disk) Corrupt(problem string) { d.problem = problem }
+
+// Resize gives it room for so many bytes, 0 for anything.
+func (d *Disk) Resize(bytes int64) { d.size = bytes }
+
+// Size is what it has room for, 0 for anything.
+func (d *Disk) Size() int64 { return d.size }
 
 // Fill leaves no room on it, or makes room again. A JVM that runs on it ends at its next write.
 func (d *Disk) Fill(full bool) { d.full = full }
@@ -212,7 +226,7 @@ func (d *Disk) putStreamed(keyspace, key string, c cell) {
 	}
 }
 
-// set says whether the row is new.
+// set says whether the row is new, and there. One that there is no room for fills the disk.
 func (d *Disk) set(keyspace, key string, c cell) bool {
 	rows := d.data[keyspace]
 	if rows == nil {
@@ -223,7 +237,19 @@ func (d *Disk) set(keyspace, key string, c cell) bool {
 		return false
 	}
 	rows[key] = c
+	if d.size > 0 && d.Bytes() > d.size {
+		delete(rows, key)
+		d.full = true
+		return false
+	}
 	return true
+}
+
+// compact forgets a deletion for good.
+func (d *Disk) compact(keyspace, key string, deletion cell) {
+	if d.data[keyspace][key] == deletion {
+		delete(d.data[keyspace], key)
+	}
 }
 
 // Unfit says that Cassandra does not start on it: it is full, or a file is corrupt.

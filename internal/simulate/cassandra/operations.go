@@ -256,10 +256,7 @@ func (p *Process) flushKeyspace(arguments []json.RawMessage) (json.RawMessage, *
 
 // flushOrDie writes the memtables; a disk without room is the end of the JVM (disk_failure_policy die).
 func (p *Process) flushOrDie() {
-	if p.disk.full {
-		refused := outOfSpace()
-		p.Die(refused.code, refused.line)
-	}
+	p.diesOfFullDisk()
 	p.disk.flush()
 }
 

@@ -82,9 +82,15 @@ func (p *Process) transfer(pieces []piece) error {
 		}
 	}
 	for _, r := range rows {
+		if r.cell.deleted && !p.line.Now().Before(r.cell.until) {
+			continue // its source has forgotten it meanwhile
+		}
 		r.to.disk.putStreamed(r.keyspace, r.key, r.cell)
 	}
 	for _, s := range plans {
+		if s.to.diesOfFullDisk() {
+			return fmt.Errorf("stream from /%s to /%s failed: no room", p.net.name(s.from.address), p.net.name(s.to.address))
+		}
 		s.to.loadChanges()
 	}
 	return nil

@@ -24,6 +24,8 @@ var (
 type Written struct {
 	Keyspace, Key, Value string
 	Level                ring.Consistency
+	// Deleted says that it took the row away.
+	Deleted bool
 	// Cluster and Datacenter of the coordinator.
 	Cluster, Datacenter string
 	at                  int64
@@ -44,9 +46,28 @@ func (p *Process) Write(name, key, value string, level ring.Consistency) error {
 	if err != nil {
 		return err
 	}
+	return p.mutate(name, k, key, cell{value: value}, level)
+}
+
+// Delete takes a row of a table away, as Write writes one. The deletion is kept for the table's gc_grace_seconds: after that compactions forget it wherever it is,
+// and hints of it are not sent any more (Hint#isLive, 4.1 and 5.0).
+func (p *Process) Delete(name, table, key string, level ring.Consistency) error {
+	k, err := p.clientKeyspace(name)
+	if err != nil {
+		return err
+	}
+	grace, found := k.tables[table]
+	if !found {
+		return fmt.Errorf("table %s.%s does not exist", name, table)
+	}
+	return p.mutate(name, k, key, cell{deleted: true, until: p.line.Now().Add(time.Duration(grace) * time.Second)}, level)
+}
+
+// mutate writes or deletes a row.
+func (p *Process) mutate(name string, k keyspace, key string, c cell, level ring.Consistency) error {
 	n := p.net
 	n.written = max(n.written+1, p.line.Now().UnixMicro())
-	c := cell{value: value, at: n.written}
+	c.at = n.written
 	t := tokenOf(key)
 	natural, pending := p.natural(k.replication, t), p.pendingOf(k.replication, t)
 	all := append(slices.Clone(natural), pending...)
@@ -66,6 +87,13 @@ func (p *Process) Write(name, key, value string, level ring.Consistency) error {
 	if live < required {
 		return fmt.Errorf("%w %s: %d replicas required, %d alive", ErrUnavailable, level.CQL(), required, live)
 	}
+	if c.deleted {
+		p.line.At(c.until, "compaction", func() {
+			for _, d := range n.disks {
+				d.compact(name, key, c)
+			}
+		})
+	}
 	acknowledged := 0
 	for _, a := range all {
 		if p.writeTo(a, name, key, c) {
@@ -80,7 +108,7 @@ func (p *Process) Write(name, key, value string, level ring.Consistency) error {
 		return fmt.Errorf("%w: %d of %d replicas acknowledged the write", ErrTimeout, acknowledged, required)
 	}
 	n.writes = append(n.writes, &Written{
-		Keyspace: name, Key: key, Value: value, Level: level, Cluster: p.settings.clusterName, Datacenter: p.settings.datacenter, at: c.at,
+		Keyspace: name, Key: key, Value: c.value, Level: level, Deleted: c.deleted, Cluster: p.settings.clusterName, Datacenter: p.settings.datacenter, at: c.at,
 	})
 	return nil
 }
@@ -124,7 +152,7 @@ func (p *Process) Read(name, key string, level ring.Consistency) (string, error)
 			other.disk.put(p.line.Now(), name, key, newest)
 		}
 	}
-	return newest.value, nil
+	return newest.value, nil // which a deletion has not
 }
 
 func (p *Process) clientKeyspace(name string) (keyspace, error) {
@@ -196,14 +224,23 @@ func (p *Process) writeTo(a netip.Addr, name, key string, c cell) bool {
 	if other == nil || !p.reaches(other) {
 		return false
 	}
-	if other.disk.full {
-		refused := outOfSpace()
-		other.Die(refused.code, refused.line)
+	if !other.disk.full {
+		other.disk.put(p.line.Now(), name, key, c)
+	}
+	if other.diesOfFullDisk() {
 		return false
 	}
-	other.disk.put(p.line.Now(), name, key, c)
 	other.loadChanges()
 	return true
+}
+
+// diesOfFullDisk ends a JVM that has no room for what it has to write (disk_failure_policy die).
+func (p *Process) diesOfFullDisk() bool {
+	if p.disk.full {
+		refused := outOfSpace()
+		p.Die(refused.code, refused.line)
+	}
+	return p.disk.full
 }
 
 // keepHint keeps a write for a replica that did not take it, unless it has been away for too long.
@@ -245,6 +282,9 @@ func (p *Process) sendHints(host string) {
 		return
 	}
 	for _, h := range hints {
+		if h.cell.deleted && !p.line.Now().Before(h.cell.until) {
+			continue
+		}
 		other.disk.put(p.line.Now(), h.keyspace, h.key, h.cell)
 	}
 	delete(p.disk.hints, host)

@@ -44,6 +44,8 @@ type Volume struct {
 	// Name of the persistent volume.
 	Name    string
 	Machine string
+	// Size in bytes, 0 for any.
+	Size int64
 	// Content is whatever the runtime keeps on it; nil on a new one.
 	Content any
 }

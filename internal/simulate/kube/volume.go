@@ -15,7 +15,7 @@ import (
 // provision makes a volume on a machine and binds a claim to it.
 func (k *Cluster) provision(claim *corev1.PersistentVolumeClaim, m *Machine) {
 	name := "pvc-" + string(claim.UID)
-	k.volumes[name] = &Volume{Name: name, Machine: m.Name}
+	k.volumes[name] = &Volume{Name: name, Machine: m.Name, Size: claim.Spec.Resources.Requests.Storage().Value()}
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{

@@ -22,6 +22,7 @@ func ContentOf(v *kube.Volume) *Content {
 		return c
 	}
 	c := &Content{Files: memdisk.New(), Data: cassandra.NewDisk()}
+	c.Data.Resize(v.Size)
 	v.Content = c
 	return c
 }
@@ -49,14 +50,17 @@ func (v volume) Report(bool) disk.Report { return v.s.content(v.name).Data.Repor
 // CommitLog implements agentpod.Store. The model of Cassandra keeps it with the data.
 func (v volume) CommitLog() (disk.CommitLog, error) { return disk.CommitLog{}, nil }
 
-// volumeSize is that of every volume.
-const volumeSize = 2 << 30
+// machineSize is what there is room for where a pod has no volume of its own.
+const machineSize = 2 << 30
 
 // Space implements agentpod.Store.
 func (v volume) Space() (free, capacity int64, err error) {
 	data := v.s.content(v.name).Data
-	if data.Full() {
-		return 0, volumeSize, nil
+	if capacity = data.Size(); capacity == 0 {
+		capacity = machineSize
 	}
-	return volumeSize - data.Bytes(), volumeSize, nil
+	if !data.Full() {
+		free = capacity - data.Bytes()
+	}
+	return free, capacity, nil
 }
