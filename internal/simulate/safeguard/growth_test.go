@@ -3,7 +3,6 @@ package safeguard
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -60,7 +60,7 @@ func datacenterMore(extend *v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec
 func until(by string, step facts.StepKind) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := trial.Cluster(w)
-		return c != nil && (slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == by }) || c.Status.Step != nil && c.Status.Step.Name == string(step))
+		return c != nil && (blockedBy(w, by) || c.Status.Step != nil && c.Status.Step.Name == string(step))
 	}
 }
 
@@ -280,31 +280,110 @@ func TestWhoJoinsHasToAnswer(t *testing.T) {
 
 const foreignTicket = "gets a ticket for the disk of a member of another cluster"
 
-// refused is the story of a spec that a guard does not let grow.
-func refused(name string, changes ...func(*v1alpha1.CassandraClusterSpec)) *trial.Scenario {
-	return growing(name, "a spec that asks for what cannot be is refused", waiting(2*time.Minute), respec("grow", stalled(v1alpha1.ReasonInvalidSpec), changes...))
+// smallVolumes is a cluster whose volumes have room for some 4,700 rows: 100 kB are Cassandra's own, and a row takes 200 bytes.
+func smallVolumes(c *v1alpha1.CassandraCluster) {
+	c.Spec.Node.Storage.Data.Size = new(resource.MustParse("1Mi"))
 }
 
-// small is the story of a ring whose volumes are nearly full.
-func small() *trial.Scenario {
-	s := trial.Named("grow-small", "a ring whose volumes are nearly full is to grow", true, func(c *v1alpha1.CassandraCluster) {
-		c.Spec.Node.Storage.Data.Size = new(resource.MustParse("1Mi"))
-	}, trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(10_000, nil) }}, waiting(2*time.Minute), respec("grow", stalled(v1alpha1.ReasonInvalidSpec), nodeMore))
-	s.MachinesPerZone, s.Grows = 2, true
+// rowsOnSmall is how many rows a node of smallVolumes has room for, with some to spare.
+const rowsOnSmall = 4000
+
+// narrow is the story of a ring of one rack that gets another: the first node there has to hold what three hold in the first one.
+func narrow(by string) *trial.Scenario {
+	s := trial.Named("grow-narrow", "a ring of one rack gets another, whose first node has no room for what it is to hold", true, func(c *v1alpha1.CassandraCluster) {
+		smallVolumes(c)
+		dc := &c.Spec.Datacenters[0]
+		dc.Racks, dc.NodesPerRack, dc.ReplicationFactor = dc.Racks[:1], 3, 2
+	},
+		trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(rowsOnSmall*3/2, nil) }}, waiting(2*time.Minute),
+		respec("grow", until(by, facts.StepJoinNode), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, trial.ThreeRacks(nil).Spec.Datacenters[0].Racks[1])
+		}),
+		waiting(3*time.Minute), unharmed(fullDisks))
+	for i := range s.Acts {
+		if s.Acts[i].Name == "write" {
+			s.Acts[i].Do = func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 2}) }
+		}
+	}
+	s.MachinesPerZone, s.Grows = 3, true
 	return s
 }
 
-func TestGuardsOfGrowth(t *testing.T) {
+// lopsided is the story of a ring of which one rack alone grows. Clients write as much as its nodes together have room for.
+func lopsided(by string) *trial.Scenario {
+	s := trial.Named("grow-lopsided", "one of three racks is to have five nodes, the others one", true, smallVolumes,
+		respec("grow", until(by, facts.StepJoinNode), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = new(int32(5)) }), over(by),
+		trial.Act{Name: "write what there is room for", Do: func(w *world.World) error {
+			const replicas = 3
+			return w.WriteRows(serving(w)*rowsOnSmall/replicas, nil)
+		}}, unharmed(fullDisks))
+	s.MachinesPerZone, s.Grows = 5, true
+	return s
+}
+
+// anywhere is the story of a datacenter that is added to a ring whose clients read from any replica.
+func anywhere(by string) *trial.Scenario {
+	a := asking{keyspace: world.Keyspace, write: ring.All, read: ring.One}
+	return growing("grow-anywhere", "a datacenter is added while clients read from any replica, whatever datacenter it is in",
+		a.reading(20*time.Minute), respec("grow", until(by, facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}})), over(by), waiting(time.Minute), unharmed(a.found))
+}
+
+// missing is the story of a datacenter to which a keyspace is to be extended that nobody has made.
+func missing(by string) *trial.Scenario {
+	var f failures
+	return growing("grow-missing", "a datacenter is to get a keyspace that there is not",
+		f.watch(), respec("grow", until(by, facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{"missing"}, LocalConsistencyOnly: true})), waiting(10*time.Minute), unharmed(f.found))
+}
+
+// placed is the story of a datacenter in which a keyspace has replicas before it is there, which clients made by create, write to and read from.
+func placed(name string, create func(*world.World) error, write, read ring.Consistency) *trial.Scenario {
+	const by = "nothing_is_placed_there_yet"
+	a := asking{keyspace: "placed", write: write, read: read}
+	return growing(name, "a datacenter is added in which a keyspace has replicas already",
+		waiting(2*time.Minute), trial.Act{Name: "place", Do: create}, waiting(time.Minute), a.reading(20*time.Minute),
+		respec("grow", until(by, facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true})), over(by), waiting(time.Minute),
+		unharmed(a.found))
+}
+
+// simple has a client make a keyspace that is replicated without regard to datacenters.
+func simple(name string) func(*world.World) error {
+	return func(w *world.World) error {
+		session, err := sandbox(w, first).JVM().CQL(context.Background())
+		if err != nil {
+			return err
+		}
+		return session.CreateSimpleKeyspace(context.Background(), name, 3)
+	}
+}
+
+// guardCase is the story of a guard of the operator.
+type guardCase struct {
+	guard    string
+	scenario *trial.Scenario
+	// doubled are guards that refuse the same.
+	doubled []string
+	// by is what is said without it.
+	by string
+}
+
+// try wants the guard to refuse, with those that double it away or not, and the harm to be caught without it.
+func (c guardCase) try(t *testing.T) {
+	t.Helper()
+	t.Run(c.scenario.Name+"/"+c.guard, func(t *testing.T) {
+		refused := judged(t)
+		holds(t, trial.Trial{Scenario: c.scenario, Seed: 1})
+		if refused[c.guard] == 0 {
+			t.Errorf("it has refused nothing: %v", refused)
+		}
+		judged(t, append(c.doubled, c.guard)...)
+		caught(t, trial.Trial{Scenario: c.scenario, Seed: 1}, c.by)
+	})
+}
+
+func growthCases() []guardCase {
 	const opened = "I2: JoinNode is opened"
 	nothing := func(*world.World) error { return nil }
-	local := &v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true}
-	for _, c := range []struct {
-		guard    string
-		scenario *trial.Scenario
-		// doubled are guards that refuse the same.
-		doubled []string
-		by      string
-	}{
+	return []guardCase{
 		{"the_joining_disk_is_empty", dirtyGrowth("grow-dirty", respec("grow", until("the_joining_disk_is_empty", facts.StepJoinNode), firstRackMore)), nil, foreignTicket},
 		{"every_initial_disk_is_empty", dirtyGrowth("datacenter-dirty", respec("grow", until("every_initial_disk_is_empty", facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{LocalConsistencyOnly: true}))), nil, foreignTicket},
 		{"no_jvm_runs_before_the_ticket", lostWhileJoining(), []string{"the_joining_disk_is_empty"}, "gets a ticket for a disk that is not empty"},
@@ -315,21 +394,18 @@ func TestGuardsOfGrowth(t *testing.T) {
 		{"every_host_id_of_the_ring_is_known", setBack(), nil, opened},
 		{"no_other_topology_change", cleanUpBeside(), nil, "I2: Cleanup is opened"},
 		{"every_view_is_the_same", cleanUpApart(), nil, "I2: Cleanup is opened"},
-		{"racks_are_balanced", refused("grow-unbalanced", func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = new(int32(9)) }), nil, "act grow is not over"},
-		{"joining_node_fits", small(), nil, "act grow is not over"},
-		{"clients_stay_in_their_datacenter", refused("grow-anywhere", datacenterMore(nil)), nil, "act grow is not over"},
-		{"what_is_to_be_extended_exists", refused("grow-nothing", datacenterMore(&v1alpha1.Extend{Keyspaces: []string{"missing"}, LocalConsistencyOnly: true})), nil, "act grow is not over"},
-		{"nothing_is_placed_there_yet", refused("grow-placed", datacenterMore(local)).With("grow-placed", "wait",
-			trial.Act{Name: "place", Do: keyspace("placed", map[string]int{"dc1": 1, "dc2": 1})}), nil, "act grow is not over"},
-	} {
-		t.Run(c.scenario.Name+"/"+c.guard, func(t *testing.T) {
-			refused := judged(t)
-			holds(t, trial.Trial{Scenario: c.scenario, Seed: 1})
-			if refused[c.guard] == 0 {
-				t.Errorf("it has refused nothing: %v", refused)
-			}
-			judged(t, append(c.doubled, c.guard)...)
-			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1}, c.by)
-		})
+		{"racks_are_balanced", lopsided("racks_are_balanced"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
+		{"joining_node_fits", narrow("joining_node_fits"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
+		{"clients_stay_in_their_datacenter", anywhere("clients_stay_in_their_datacenter"), nil, "reads nothing at ONE"},
+		{"what_is_to_be_extended_exists", missing("what_is_to_be_extended_exists"), nil, "an operation of node"},
+		{"nothing_is_placed_there_yet", placed("grow-simple", simple("placed"), ring.Quorum, ring.Quorum), nil, "reads nothing at QUORUM"},
+		// The rows are on all replicas that there are, of which the datacenter that is not there yet has none.
+		{"nothing_is_placed_there_yet", placed("grow-placed", keyspace("placed", map[string]int{"dc1": 3, "dc2": 1}), ring.Quorum, ring.One), nil, "reads nothing at ONE"},
+	}
+}
+
+func TestGuardsOfGrowth(t *testing.T) {
+	for _, c := range growthCases() {
+		c.try(t)
 	}
 }
