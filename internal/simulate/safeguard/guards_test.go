@@ -2,13 +2,14 @@ package safeguard
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -16,9 +17,11 @@ import (
 	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/process"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -130,43 +133,88 @@ func deleteClaims(c *v1alpha1.CassandraCluster) {
 	c.Spec.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
 }
 
-func TestGuardsOfFormation(t *testing.T) {
-	for _, c := range []struct {
-		guard    string
-		scenario *trial.Scenario
-		// doubled are guards that refuse the same.
-		doubled []string
-		by      string
-	}{
-		{"every_initial_node_answers_from_its_present_pod", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, "gets a ticket for the disk of a member of another cluster"},
-		{"every_initial_disk_is_empty", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, "gets a ticket for the disk of a member of another cluster"},
+func formationCases() []guardCase {
+	return []guardCase{
+		{"every_initial_node_answers_from_its_present_pod", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, foreignTicket},
+		{"every_initial_disk_is_empty", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, foreignTicket},
 		{"no_initial_node_ever_served_clients", ledgerRestored(), []string{"every_initial_disk_is_empty"}, "I11"},
-	} {
-		t.Run(c.guard, func(t *testing.T) {
-			refused := judged(t, c.doubled...)
-			holds(t, trial.Trial{Scenario: c.scenario, Seed: 1})
-			if refused[c.guard] == 0 {
-				t.Errorf("it has refused nothing: %v", refused)
-			}
-			judged(t, append(c.doubled, c.guard)...)
-			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1}, c.by)
-		})
 	}
 }
 
-// adopted is the story of an adoption, in which the disks of the earlier cluster are changed before it.
-func adopted(name string, between func(w *world.World), until func(*world.World) bool, after ...trial.Act) *trial.Scenario {
-	var former types.UID
-	return trial.Named(name, "a ring is deleted, its disks are mixed up, and it is made anew from them", true, nil, append([]trial.Act{
+func TestGuardsOfFormation(t *testing.T) {
+	for _, c := range formationCases() {
+		c.try(t)
+	}
+}
+
+// earlier is a cluster whose disks another one adopts.
+type earlier struct {
+	uid types.UID
+	// members are the host ids of its nodes, by their names.
+	members map[string]string
+	// change of its spec, and of that of the other.
+	change func(*v1alpha1.CassandraCluster)
+}
+
+// adopted is the story of an adoption, of what was done to the disks before it and of what comes after.
+func (e *earlier) adopted(name string, before func(*world.World) error, until func(*world.World) bool, after ...trial.Act) *trial.Scenario {
+	s := trial.Named(name, "a ring is deleted, its disks are mixed up, and it is made anew from them", true, e.change, append([]trial.Act{
 		{Name: "delete", Do: func(w *world.World) error {
-			former = trial.Cluster(w).UID
+			e.uid, e.members = trial.Cluster(w).UID, disks(w)
 			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
 		}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
 		{Name: "adopt", Do: func(w *world.World) error {
-			between(w)
-			return w.Person().Create(context.Background(), trial.ThreeRacks(func(c *v1alpha1.CassandraCluster) { c.Spec.Volumes.Adopt = former }))
+			if err := before(w); err != nil {
+				return err
+			}
+			return w.Person().Create(context.Background(), trial.ThreeRacks(func(c *v1alpha1.CassandraCluster) {
+				if e.change != nil {
+					e.change(c)
+				}
+				c.Spec.Volumes.Adopt = e.uid
+			}))
 		}, Until: until, Within: 10 * time.Minute},
 	}, after...)...)
+	s.MachinesPerZone = 3
+	return s
+}
+
+// disks are the host ids on the volumes of the nodes, by the names of the nodes; those of empty ones are empty.
+func disks(w *world.World) map[string]string {
+	out := map[string]string{}
+	for _, o := range w.Server.Objects("PersistentVolumeClaim") {
+		if v := w.Kube.Volume(o.(*corev1.PersistentVolumeClaim)); v != nil {
+			out[o.GetLabels()[v1alpha1.LabelNode]] = pod.ContentOf(v).Data.HostID()
+		}
+	}
+	return out
+}
+
+// misnamed are the records that say of a node that it is a member which another one was.
+func (e *earlier) misnamed(w *world.World) []string {
+	var out []string
+	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		if m := o.(*v1alpha1.CassandraNode).Spec.Member; m != nil && m.HostID != e.members[o.GetName()] {
+			out = append(out, fmt.Sprintf("the record of node %s says that it is the member %s, and it was %s", o.GetName(), m.HostID, e.members[o.GetName()]))
+		}
+	}
+	return out
+}
+
+// twins are the JVMs that have a host id with another one.
+func twins(w *world.World) []string {
+	var out []string
+	seen := map[string]string{}
+	for _, s := range w.Pods.Sandboxes() {
+		if s.JVM() == nil || s.JVM().HostID() == "" {
+			continue
+		}
+		if other := seen[s.JVM().HostID()]; other != "" {
+			out = append(out, fmt.Sprintf("nodes %s and %s run with one host id", other, s.Name()))
+		}
+		seen[s.JVM().HostID()] = s.Name()
+	}
+	return out
 }
 
 // volumes of the nodes, by their names.
@@ -179,49 +227,174 @@ func volumes(w *world.World) []*kube.Volume {
 }
 
 // swapped has two nodes find each other's disk.
-func swapped(w *world.World) {
+func swapped(w *world.World) error {
 	v := volumes(w)
 	v[0].Content, v[1].Content = v[1].Content, v[0].Content
+	return nil
+}
+
+// swappedBack has them find their own again, in new pods.
+func swappedBack(w *world.World) error {
+	if err := swapped(w); err != nil {
+		return err
+	}
+	for _, s := range w.Pods.Sandboxes() {
+		if err := deletePod(w, s.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copied has a node find a copy of another's data under its own marker.
-func copied(w *world.World) {
+func copied(w *world.World) error {
 	v := volumes(w)
 	from, to := pod.ContentOf(v[0]), pod.ContentOf(v[1])
 	files := memdisk.New()
 	files.Put(journal.MarkerPath, []byte(to.Files.Files()[journal.MarkerPath]))
 	v[1].Content = &pod.Content{Files: files, Data: from.Data.Clone()}
+	return nil
+}
+
+// oneRack is a cluster whose nodes Cassandra cannot tell from each other by their place.
+func oneRack(c *v1alpha1.CassandraCluster) {
+	dc := &c.Spec.Datacenters[0]
+	dc.Racks, dc.NodesPerRack = dc.Racks[:1], 3
+}
+
+// exchanged is the story of an adoption for which two disks are exchanged, and put right when that is noticed.
+func exchanged(by string) *trial.Scenario {
+	var e earlier
+	return e.adopted("adopt-swapped", swapped, until(by, facts.StepAdoptRing), waiting(time.Minute), unharmed(e.misnamed),
+		trial.Act{Name: "swap back", Do: swappedBack, Until: trial.Serves, Within: 20 * time.Minute})
+}
+
+// duplicated is the story of an adoption of a disk and its copy.
+func duplicated(by string) *trial.Scenario {
+	e := earlier{change: oneRack}
+	return e.adopted("adopt-copy", copied, until(by, facts.StepAdoptRing), waiting(5*time.Minute), unharmed(twins))
+}
+
+func adoptionCases() []guardCase {
+	return []guardCase{
+		{"every_disk_is_of_the_adopted_cluster", exchanged("every_disk_is_of_the_adopted_cluster"), nil, "says that it is the member"},
+		{"every_host_id_is_there_once", duplicated("every_host_id_is_there_once"), nil, "run with one host id"},
+	}
 }
 
 func TestGuardsOfAdoption(t *testing.T) {
-	incomplete := stalled(v1alpha1.ReasonAdoptionIncomplete)
-	for _, c := range []struct {
-		guard    string
-		scenario *trial.Scenario
-		by       string
-	}{
-		{"every_initial_node_answers_from_its_present_pod", adopted("adopt", func(*world.World) {}, trial.Serves), "panic"},
-		{
-			"every_disk_is_of_the_adopted_cluster", adopted("adopt-swapped", swapped, incomplete, trial.Act{Name: "swap back", Do: func(w *world.World) error {
-				swapped(w)
-				for _, s := range w.Pods.Sandboxes() {
-					if err := w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
-						return err
-					}
-				}
-				return nil
-			}, Until: trial.Serves, Within: 20 * time.Minute}), "act adopt is not over",
-		},
-		{"every_host_id_is_there_once", adopted("adopt-copy", copied, incomplete), "act adopt is not over"},
-	} {
-		t.Run(c.guard, func(t *testing.T) {
-			refused := judged(t)
-			holds(t, trial.Trial{Scenario: c.scenario, Seed: 1})
-			if refused[c.guard] == 0 {
-				t.Errorf("it has refused nothing: %v", refused)
-			}
-			judged(t, c.guard)
-			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1}, c.by)
-		})
+	for _, c := range adoptionCases() {
+		c.try(t)
 	}
+}
+
+// lines are an operator's to the agents of some nodes, by their names; a line that is cut says nothing.
+type lines struct {
+	w   *world.World
+	cut map[string]bool
+	// last is what each agent said last, where that is kept: also by a former pod, or before its disk was lost.
+	last map[string]*facts.Agent
+}
+
+// wrap of the lines. One that remembers takes the last answer of an agent for its present one.
+func (l *lines) wrap(remembers bool) world.Wrap {
+	return world.Wrap{Asker: func(_ *world.Operator, t observe.Target, a observe.Asker) observe.Asker {
+		return heard{a, l, t, remembers}
+	}}
+}
+
+type heard struct {
+	observe.Asker
+	lines     *lines
+	target    observe.Target
+	remembers bool
+}
+
+func (r heard) Facts(ctx context.Context) (*facts.Agent, error) {
+	if r.lines.cut[r.target.Node] {
+		return r.silence(ctx)
+	}
+	return r.or(r.Asker.Facts(ctx))
+}
+
+func (r heard) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
+	if r.lines.cut[r.target.Node] {
+		return r.silence(ctx)
+	}
+	return r.or(r.Asker.WaitFacts(ctx, digest, limit))
+}
+
+func (r heard) silence(ctx context.Context) (*facts.Agent, error) {
+	if err := process.Sleep(ctx, r.lines.w.Line, time.Second); err != nil {
+		return nil, err
+	}
+	return r.or(nil, errors.New("no answer"))
+}
+
+func (r heard) or(answer *facts.Agent, err error) (*facts.Agent, error) {
+	if err == nil {
+		r.lines.last[r.target.Node] = answer
+		return answer, nil
+	}
+	last := r.lines.last[r.target.Node]
+	if !r.remembers || last == nil {
+		return nil, err
+	}
+	stale := *last
+	stale.PodUID, stale.Address = r.target.Pod, r.target.Address
+	return &stale, nil
+}
+
+// lostWhileUnheard is the story of an adoption that waits for the word of one disk while another, which was heard of, is lost.
+func lostWhileUnheard(l *lines) *trial.Scenario {
+	const by = "every_initial_node_answers_from_its_present_pod"
+	var e earlier
+	var early []string
+	machine := func(w *world.World) string { return sandbox(w, first).Machine() }
+	return e.adopted("adopt-unheard", func(w *world.World) error {
+		l.w, early = w, nil
+		clear(l.cut)
+		clear(l.last)
+		l.cut[last] = true
+		watchStarts(w, func(s *pod.Sandbox) {
+			for name, id := range disks(w) {
+				if id != e.members[name] {
+					early = append(early, fmt.Sprintf("node %s starts without the disk of node %s", s.Name(), name))
+				}
+			}
+		})
+		return nil
+	}, func(w *world.World) bool {
+		return blockedBy(w, by) && l.last[first] != nil && l.last[first].Disk == v1alpha1.DiskMember
+	},
+		trial.Act{Name: "lose a disk", Do: func(w *world.World) error {
+			l.cut[first] = true
+			at := machine(w)
+			w.Kube.Lose(at)
+			w.Line.RunFor(time.Minute)
+			w.Kube.Return(at, false)
+			return deletePod(w, first)
+		}, Until: func(w *world.World) bool { s := sandbox(w, first); return s != nil && s.Agent() != nil }, Within: 10 * time.Minute},
+		trial.Act{Name: "hear the other", Do: func(w *world.World) error {
+			delete(l.cut, last)
+			w.Line.RunFor(5 * time.Minute)
+			return nil
+		}},
+		unharmed(func(*world.World) []string { return early }),
+		trial.Act{Name: "hear of the loss", Do: func(*world.World) error { delete(l.cut, first); return nil }, Until: stalled(v1alpha1.ReasonAdoptionIncomplete), Within: 10 * time.Minute},
+		unharmed(func(*world.World) []string { return early }))
+}
+
+// A disk that was heard of may be gone since: only the present pod can tell. Without the guard nobody could adopt what nobody has heard of, so that it stays, and believes what
+// is not from the present pod.
+func TestWhoIsAdoptedHasToAnswer(t *testing.T) {
+	const by = "every_initial_node_answers_from_its_present_pod"
+	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
+	s := lostWhileUnheard(&l)
+	refused := judged(t)
+	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: l.wrap(false), Tell: true}), by)
+	if refused[by] == 0 {
+		t.Errorf("it has refused nothing: %v", refused)
+	}
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: l.wrap(true)}, "starts without the disk of node "+first)
 }

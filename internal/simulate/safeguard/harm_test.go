@@ -9,7 +9,10 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/ring"
+	"helenus.io/helenus/internal/initd"
 	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -121,6 +124,15 @@ func (a *asking) found(*world.World) []string {
 		return []string{"no client could read"}
 	}
 	return a.missed
+}
+
+// watchStarts tells of every start of a JVM.
+func watchStarts(w *world.World, tell func(*pod.Sandbox)) {
+	judge := w.Pods.Start
+	w.Pods.Start = func(s *pod.Sandbox, command initd.Command) *cassandra.Exit {
+		tell(s)
+		return judge(s, command)
+	}
 }
 
 // serving is how many nodes let clients in.
