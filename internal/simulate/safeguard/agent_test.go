@@ -2,10 +2,10 @@ package safeguard
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,6 +13,7 @@ import (
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/agent/journal"
 	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
@@ -95,7 +96,7 @@ type ignorant struct{ execute.Peers }
 func (p ignorant) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
 	answers, silent := p.Peers.Ask(ctx, addresses, address, hostID)
 	for i := range answers {
-		answers[i].Addresses, answers[i].AtAddress, answers[i].TrafficOpened = nil, nil, false
+		answers[i].Addresses, answers[i].AtAddress, answers[i].OfHostID, answers[i].TrafficOpened = nil, nil, nil, false
 	}
 	return answers, silent
 }
@@ -136,21 +137,52 @@ func diskLost() *trial.Scenario {
 
 // crossed is the story of two pods that get each other's addresses.
 func crossed() *trial.Scenario {
+	starts := map[string]int{}
+	inVain := func(*world.World) []string {
+		if n := starts[first]; n > 1 {
+			return []string{fmt.Sprintf("node %s was started %d times at the address of another member, in vain", first, n-1)}
+		}
+		return nil
+	}
 	return trial.Named("addresses-crossed", "two pods are deleted, and each comes back at the address of the other", true, nil,
 		trial.Act{Name: "delete two pods", Do: func(w *world.World) error {
+			clear(starts)
+			watchStarts(w, func(s *pod.Sandbox) { starts[s.Name()]++ })
 			all := w.Pods.Sandboxes()
 			w.Kube.HandAddress(all[0].Name(), all[1].Address())
 			w.Kube.HandAddress(all[1].Name(), all[0].Address())
 			for _, s := range all[:2] {
-				if err := w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
+				if err := deletePod(w, s.Name()); err != nil {
 					return err
 				}
 			}
 			return nil
-		}, Until: phase(first, v1alpha1.PhaseAddressTaken), Within: 5 * time.Minute},
-		trial.Act{Name: "a person deletes one again", Do: func(w *world.World) error {
-			return w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: first}})
-		}, Until: trial.Serves, Within: 15 * time.Minute})
+		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseAddressTaken)(w) || starts[first] > 3 }, Within: 15 * time.Minute},
+		trial.Act{Name: "a person deletes one again", Do: func(w *world.World) error { return deletePod(w, first) }, Until: trial.Serves, Within: 15 * time.Minute},
+		unharmed(inVain))
+}
+
+// longAway is the story of a node that is away when rows are deleted, until the others have forgotten the deletions.
+func longAway() *trial.Scenario {
+	s, err := trial.Find("down-too-long")
+	if err != nil {
+		panic(err) // it is one of the catalogue
+	}
+	s = s.With("down-while-deleting", "an hour passes", waiting(time.Minute), trial.Act{Name: "delete rows", Do: deleteRows})
+	back := &s.Acts[len(s.Acts)-1]
+	held := back.Until
+	back.Until = func(w *world.World) bool { return held(w) || trial.Serves(w) }
+	return s
+}
+
+// deleteRows has a client delete the rows that it wrote, from the table that keeps deletions for half an hour, through a node that is there.
+func deleteRows(w *world.World) error {
+	for i := range 20 {
+		if err := sandbox(w, last).JVM().Delete(world.Keyspace, "short", fmt.Sprintf("row-%d", i), ring.Quorum); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // allRestored is the story of a restore of the API server's objects from before the ring formed, while a machine has lost its disk.
@@ -183,39 +215,51 @@ func damaged() *trial.Scenario {
 		}, Until: phase(first, v1alpha1.PhaseFailed), Within: 15 * time.Minute})
 }
 
-func TestGuardsOfAgents(t *testing.T) {
-	downTooLong, err := trial.Find("down-too-long")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		guard    string
-		scenario *trial.Scenario
-		// doubled are guards of the operator that refuse the same.
-		doubled []string
-		away    world.Wrap
-		by      string
-	}{
+// agentCase is the story of a guard of the agents.
+type agentCase struct {
+	guard    string
+	scenario *trial.Scenario
+	// doubled are guards of the operator that refuse the same.
+	doubled []string
+	// world is what the story takes place in; away is that without the guard.
+	world, away world.Wrap
+	// by is what is said without it.
+	by string
+}
+
+// try wants the guard to refuse, and the harm to be caught without it.
+func (c agentCase) try(t *testing.T) {
+	t.Helper()
+	t.Run(c.guard, func(t *testing.T) {
+		judged(t, c.doubled...)
+		result := run(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: c.world, Tell: true})
+		refuses(t, result, c.guard)
+		if saysAll(result.Violations, c.by) || c.doubled == nil && len(result.Violations) > 0 {
+			t.Errorf("with it: %q", result.Violations)
+		}
+		caught(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: c.away}, c.by)
+	})
+}
+
+func agentCases() []agentCase {
+	const back = "and the row is back"
+	return []agentCase{
 		{
 			"disk_is_of_this_node", dirty(func(w *world.World) bool {
 				return trial.Cluster(w) != nil && w.Line.Now().Sub(world.Began) > 5*time.Minute
 			}),
-			[]string{"every_initial_disk_is_empty"}, finding(empty), "starts on the disk of a member of another cluster",
+			[]string{"every_initial_disk_is_empty"}, world.Wrap{}, finding(empty), "starts on the disk of a member of another cluster",
 		},
-		{"member_has_its_disk", diskLost(), nil, pretending(), "DataLost"},
-		{"away_no_longer_than_deletions_are_kept", downTooLong, nil, deletionsForgotten(), "act return is not over"},
-		{"address_is_free", crossed(), nil, strangers(), "act delete two pods is not over"},
-		{"no_client_was_served", allRestored(), []string{"every_initial_disk_is_empty", "no_initial_node_ever_served_clients"}, strangers(), "DataLost"},
-		{"disk_is_readable", damaged(), nil, pretending(), "I10"},
-	} {
-		t.Run(c.guard, func(t *testing.T) {
-			judged(t, c.doubled...)
-			result := run(t, trial.Trial{Scenario: c.scenario, Seed: 1, Tell: true})
-			refuses(t, result, c.guard)
-			if saysAll(result.Violations, c.by) || c.doubled == nil && len(result.Violations) > 0 {
-				t.Errorf("with it: %q", result.Violations)
-			}
-			caught(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: c.away}, c.by)
-		})
+		{"member_has_its_disk", diskLost(), nil, world.Wrap{}, pretending(), "DataLost"},
+		{"away_no_longer_than_deletions_are_kept", longAway(), nil, world.Wrap{}, deletionsForgotten(), back},
+		{"address_is_free", crossed(), nil, world.Wrap{}, strangers(), "at the address of another member, in vain"},
+		{"no_client_was_served", allRestored(), []string{"every_initial_disk_is_empty", "no_initial_node_ever_served_clients"}, world.Wrap{}, strangers(), "DataLost"},
+		{"disk_is_readable", damaged(), nil, world.Wrap{}, pretending(), "I10"},
+	}
+}
+
+func TestGuardsOfAgents(t *testing.T) {
+	for _, c := range agentCases() {
+		c.try(t)
 	}
 }
