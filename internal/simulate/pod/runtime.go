@@ -261,9 +261,8 @@ func (s *Sandbox) startAgent(exited func(int)) {
 	l := &line{s: s}
 	s.process = process.Start(s.rt.Line, "agent "+s.pod.Name, func(ctx context.Context, p *process.Process) {
 		p.Wait(ctx, s.rt.Line.Between(20*time.Millisecond, 200*time.Millisecond), nil)
-		s.line, s.agent = l, s.newAgent(p)
+		s.line, s.agent = l, s.newAgent(p, l)
 		l.agent = s.agent
-		s.agent.Connect(l)
 		s.rt.Probed(s.pod.UID)
 		s.Reconnect()
 		s.agent.Run(ctx)
@@ -286,7 +285,7 @@ func (s *Sandbox) startAgent(exited func(int)) {
 	})
 }
 
-func (s *Sandbox) newAgent(p *process.Process) *execute.Agent {
+func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.Agent {
 	memoryLimit := int64(0)
 	for _, c := range s.pod.Spec.Containers {
 		if c.Name == layout.CassandraContainer {
@@ -309,6 +308,7 @@ func (s *Sandbox) newAgent(p *process.Process) *execute.Agent {
 		Disk:    agentpod.NewDiskOf(names, func(name string) agentpod.Store { return volume{s, name} }, s.rt.Line.Now),
 		Files:   s.files,
 		JVM:     newJVM(s),
+		Record:  record,
 		Peers:   peers{s},
 		Logf:    s.rt.Logf,
 	}

@@ -1,0 +1,399 @@
+package safeguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/agent/journal/memdisk"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// Stories of guards for which something unusual has to come first.
+
+// heldBy says that an agent holds something back by a guard.
+func heldBy(w *world.World, name, guard string) bool {
+	n := recordAt(w, name)
+	return n != nil && n.Status.Blocked != nil && n.Status.Blocked.Guard == guard
+}
+
+// recordAt is the record of a node at the API server; nil if there is none.
+func recordAt(w *world.World, name string) *v1alpha1.CassandraNode {
+	n, _ := w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(name)).(*v1alpha1.CassandraNode)
+	return n
+}
+
+// together are wraps of what agents touch, one after the other.
+func together(wraps ...world.Wrap) world.Wrap {
+	return world.Wrap{Host: func(s *pod.Sandbox, h execute.Host) execute.Host {
+		for _, w := range wraps {
+			h = w.Host(s, h)
+		}
+		return h
+	}}
+}
+
+// looks changes what agents see of their rings.
+func looks(change func(name string, view *facts.Ring)) world.Wrap {
+	return host(func(s *pod.Sandbox, h *execute.Host) { h.JVM = seeing{h.JVM, s.Name(), change} })
+}
+
+type seeing struct {
+	execute.JVM
+	name   string
+	change func(string, *facts.Ring)
+}
+
+func (j seeing) Look(ctx context.Context) (*facts.Ring, error) {
+	view, err := j.JVM.Look(ctx)
+	if err != nil || view == nil {
+		return view, err
+	}
+	other := *view
+	other.Endpoints = slices.Clone(view.Endpoints)
+	j.change(j.name, &other)
+	return &other, nil
+}
+
+// rollback is the story of a volume, and of the ticket in a record, that are put back to how they were when the node was about to join.
+type rollback struct {
+	kept   *pod.Content
+	ticket *v1alpha1.JoinTicket
+	rolled bool
+}
+
+// snapshot is taken as soon as Cassandra has begun to join on the disk of the first node.
+func (r *rollback) snapshot() trial.Act {
+	return trial.Act{Name: "a snapshot is to be taken", Do: func(w *world.World) error {
+		r.kept, r.ticket, r.rolled = nil, nil, false
+		r.look(w)
+		return nil
+	}}
+}
+
+func (r *rollback) look(w *world.World) {
+	if s := sandbox(w, first); s != nil {
+		c := s.Content(v1alpha1.VolumeData)
+		if local := c.Data.Report().Local; local != nil && local.HostID != "" && string(local.Bootstrapped) != string(node.WordCompleted) {
+			files := memdisk.New()
+			for name, text := range c.Files.Files() {
+				files.Put(name, []byte(text))
+			}
+			r.kept, r.ticket = &pod.Content{Files: files, Data: c.Data.Clone()}, recordAt(w, first).Spec.Join.DeepCopy()
+			return
+		}
+	}
+	w.Line.After(50*time.Millisecond, "snapshot", func() { r.look(w) })
+}
+
+func (r *rollback) scenario() *trial.Scenario {
+	s := trial.Named("rolled-back", "the volume of a member is put back to how it was before it had joined", true, nil,
+		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
+		trial.Act{Name: "roll back", Do: func(w *world.World) error {
+			if r.kept == nil {
+				return errors.New("there is no snapshot")
+			}
+			volumes(w)[0].Content, r.rolled = r.kept, true
+			w.Kube.Return(w.Kube.Machines()[0], true)
+			return nil
+		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseFailed)(w) || trial.Serves(w) }, Within: 15 * time.Minute})
+	return s.With(s.Name, "create", r.snapshot())
+}
+
+// records are those by which the first node has its ticket again when its volume was put back, which the API refuses to be a member's; they may even not say that it is one.
+func (r *rollback) records(member bool) world.Wrap {
+	return host(func(s *pod.Sandbox, h *execute.Host) {
+		if s.Name() == first {
+			h.Record = invited{h.Record, r, member}
+		}
+	})
+}
+
+type recordOf = execute.Record
+
+type invited struct {
+	recordOf
+	after  *rollback
+	member bool
+}
+
+func (i invited) Record() (*v1alpha1.CassandraNode, bool) {
+	record, known := i.recordOf.Record()
+	if record == nil || !i.after.rolled {
+		return record, known
+	}
+	record = record.DeepCopy()
+	record.Spec.Join = i.after.ticket
+	if !i.member {
+		record.Spec.Member = nil
+	}
+	return record, known
+}
+
+const (
+	fourth = clusterName + "-dc1-r4-0"
+	second = clusterName + "-dc1-r1-1"
+)
+
+// interrupted is the story of a join that is cut off between two of its streams and goes on when deletions are forgotten.
+func interrupted() *trial.Scenario {
+	const by, machine = "joins_no_longer_than_deletions_are_kept", "m-d-0"
+	s := trial.Named("grow-interrupted", "a node that joins is away, with a part of its rows, until the deletion of these is forgotten", true, nil,
+		trial.Act{Name: "create a table", Do: func(w *world.World) error {
+			session, err := sandbox(w, first).JVM().CQL(context.Background())
+			if err != nil {
+				return err
+			}
+			return session.CreateTable(context.Background(), world.Keyspace, "short", 30*time.Minute)
+		}},
+		waiting(2*time.Minute),
+		respec("grow", func(w *world.World) bool {
+			n := sandbox(w, fourth)
+			return n != nil && n.JVM() != nil && n.Content(v1alpha1.VolumeData).Data.Bytes() > cassandra.NewDisk().Bytes()
+		}, func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: "d"}}})
+		}),
+		trial.Act{Name: "lose the machine", Do: func(w *world.World) error {
+			if mode := sandbox(w, fourth).JVM().Mode(); mode != string(facts.ModeJoining) {
+				return fmt.Errorf("the node is %s", mode)
+			}
+			w.Kube.Lose(machine)
+			w.Line.RunFor(time.Minute)
+			return deleteRows(w)
+		}},
+		waiting(time.Hour),
+		trial.Act{Name: "return it", Do: func(w *world.World) error {
+			w.Kube.Return(machine, true)
+			return nil
+		}, Until: func(w *world.World) bool { return heldBy(w, fourth, by) || grown(w) }, Within: 2 * time.Hour})
+	s.Zones, s.Grows = []string{"a", "b", "c", "d"}, true
+	return s
+}
+
+// begunLongAgo is a journal by which a join began ten days before it did: a trial has no time for them, and its table keeps deletions for so much less. By the journal as
+// it is the agent has no reason to refuse.
+func begunLongAgo() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Journal = old{h.Journal} })
+}
+
+type old struct{ execute.Journal }
+
+func (o old) Load() (node.Memory, error) {
+	m, err := o.Journal.Load()
+	if m.Join != nil && m.Join.BegunAt != nil {
+		join := *m.Join
+		join.BegunAt = new(join.BegunAt.Add(-10 * 24 * time.Hour))
+		m.Join = &join
+	}
+	return m, err
+}
+
+// deafness is that of an agent to its JVM, which serves: it gets no answer, and sees no processor time pass.
+type deafness struct {
+	deaf bool
+	jvm  *cassandra.Process
+}
+
+func (d *deafness) wrap() world.Wrap {
+	return host(func(s *pod.Sandbox, h *execute.Host) {
+		if s.Name() == first {
+			h.JVM, h.Init = deafJVM{h.JVM, d}, deafInit{h.Init, d}
+		}
+	})
+}
+
+type deafJVM struct {
+	execute.JVM
+	of *deafness
+}
+
+func (j deafJVM) Look(ctx context.Context) (*facts.Ring, error) {
+	if j.of.deaf {
+		return nil, errors.New("no answer")
+	}
+	return j.JVM.Look(ctx)
+}
+
+type deafInit struct {
+	execute.Init
+	of *deafness
+}
+
+func (i deafInit) State(ctx context.Context) (initd.State, error) {
+	s, err := i.Init.State(ctx)
+	if i.of.deaf {
+		s.CPUNanos = 0
+	}
+	return s, err
+}
+
+func (d *deafness) scenario() *trial.Scenario {
+	return trial.Named("jvm-unheard", "a JVM that serves does not answer its agent", true, nil,
+		trial.Act{Name: "go deaf", Do: func(w *world.World) error {
+			d.deaf, d.jvm = true, sandbox(w, first).JVM()
+			return nil
+		}, Until: func(w *world.World) bool { return heldBy(w, first, "no_peer_sees_it_up") || d.jvm.Ended() }, Within: 20 * time.Minute},
+		trial.Act{Name: "hear again", Do: func(*world.World) error { d.deaf = false; return nil }, Until: trial.Serves, Within: 20 * time.Minute},
+		unharmed(func(*world.World) []string {
+			if d.jvm.Ended() {
+				return []string{fmt.Sprintf("the JVM of node %s, which served clients, was ended: %+v", first, d.jvm.Exit())}
+			}
+			return nil
+		}))
+}
+
+// strayed is the story of a node that joins with other tokens than those of its ticket, which its agent gave Cassandra to start with.
+type strayed struct{ given, taken []int64 }
+
+func (t *strayed) wrap() world.Wrap {
+	return host(func(s *pod.Sandbox, h *execute.Host) {
+		if s.Name() == second {
+			h.Init = misled{h.Init, t}
+		}
+	})
+}
+
+type misled struct {
+	execute.Init
+	of *strayed
+}
+
+// Start has the JVM take the tokens after those that it was given.
+func (m misled) Start(ctx context.Context, seen initd.State, id uint64, command initd.Command) (initd.State, error) {
+	const property = "cassandra.initial_token="
+	command.Argv = slices.Clone(command.Argv)
+	for i, argument := range command.Argv {
+		if text, found := strings.CutPrefix(argument, property); found {
+			m.of.given, m.of.taken = nil, nil
+			var others []string
+			for t := range strings.SplitSeq(text, ",") {
+				var token int64
+				if _, err := fmt.Sscan(t, &token); err != nil {
+					return seen, err
+				}
+				m.of.given, m.of.taken = append(m.of.given, token), append(m.of.taken, token+1)
+				others = append(others, fmt.Sprint(token+1))
+			}
+			slices.Sort(m.of.given)
+			slices.Sort(m.of.taken)
+			command.Argv[i] = property + strings.Join(others, ",")
+		}
+	}
+	return m.Init.Start(ctx, seen, id, command)
+}
+
+func (t *strayed) scenario() *trial.Scenario {
+	return growing("grow-strayed", "a node joins with other tokens than those of its ticket",
+		respec("grow", func(w *world.World) bool { return heldBy(w, second, "tokens_are_those_of_the_ticket") || grown(w) }, firstRackMore),
+		waiting(time.Minute), unharmed(func(w *world.World) []string {
+			s := sandbox(w, second)
+			local := s.Content(v1alpha1.VolumeData).Data.Report().Local
+			if s.JVM() != nil && s.JVM().NativeOpen() && !slices.Equal(local.Tokens, t.given) {
+				return []string{fmt.Sprintf("node %s serves clients with the tokens %d, which nobody has planned: %d are", second, local.Tokens, t.given)}
+			}
+			return nil
+		}))
+}
+
+// asGiven has all agents see the tokens of its ticket: the operator looks at those, too, and would say so.
+func (t *strayed) asGiven() world.Wrap {
+	return looks(func(_ string, view *facts.Ring) {
+		for i := range view.Endpoints {
+			if e := &view.Endpoints[i]; slices.Equal(e.Tokens, t.taken) {
+				e.Tokens = slices.Clone(t.given)
+			}
+		}
+	})
+}
+
+// stopped is the story of a datacenter that is added while a member is stopped, and no machine takes its next pod for some time.
+func stopped() *trial.Scenario {
+	const by = "every_member_is_normal"
+	var f failures
+	var machine string
+	return growing("grow-stopped", "keyspaces are to be extended while a member is stopped",
+		f.watch(),
+		respec("grow", func(w *world.World) bool {
+			c := trial.Cluster(w)
+			return c.Status.Step != nil && c.Status.Step.Name == string(facts.StepAddDatacenter)
+		},
+			datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true})),
+		trial.Act{Name: "stop a member", Do: func(w *world.World) error {
+			machine = sandbox(w, last).Machine()
+			w.Kube.Reject(machine, "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present")
+			return deletePod(w, last)
+		}, Until: func(w *world.World) bool {
+			return len(f.seen) > 0 || heldBy(w, first, by) || heldBy(w, clusterName+"-dc1-r2-0", by)
+		}, Within: 20 * time.Minute},
+		waiting(time.Minute),
+		trial.Act{Name: "take it back", Do: func(w *world.World) error { w.Kube.Reject(machine, "", ""); return nil }, Until: grown, Within: time.Hour},
+		unharmed(f.found))
+}
+
+// unstopped has agents take members that were stopped for NORMAL ones.
+func unstopped() world.Wrap {
+	return looks(func(_ string, view *facts.Ring) {
+		for i := range view.Endpoints {
+			if e := &view.Endpoints[i]; e.Status == facts.StatusShutdown {
+				e.Status = facts.StatusNormal
+			}
+		}
+	})
+}
+
+func rareCases() []agentCase {
+	var r rollback
+	var d deafness
+	var s strayed
+	return []agentCase{
+		{"member_never_joins_again", r.scenario(), nil, r.records(true), together(r.records(false), strangers()), "I11: node " + first + " starts without streaming"},
+		{"joins_no_longer_than_deletions_are_kept", interrupted(), nil, begunLongAgo(), world.Wrap{}, "and the row is back"},
+		{"no_peer_sees_it_up", d.scenario(), nil, d.wrap(), together(d.wrap(), strangers()), "which served clients, was ended"},
+		{"tokens_are_those_of_the_ticket", s.scenario(), nil, s.wrap(), together(s.wrap(), s.asGiven()), "which nobody has planned"},
+		{"every_member_is_normal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
+	}
+}
+
+func TestGuardsOfAgentsThatAreRarelyNeeded(t *testing.T) {
+	for _, c := range rareCases() {
+		c.try(t)
+	}
+}
+
+// mistaken is the story of a Node object that somebody deletes while its machine lives, and the nodes on it serve.
+func mistaken(l *lines) *trial.Scenario {
+	const by = "nothing_answers_from_a_machine_that_is_gone"
+	var machine string
+	return trial.Named("unregistered-heard", "somebody deletes the Node object of a machine that lives", true, nil,
+		trial.Act{Name: "delete the Node object", Do: func(w *world.World) error {
+			l.w, machine = w, sandbox(w, first).Machine()
+			l.cut[first] = true
+			return w.Kube.Unregister(machine)
+		}, Until: func(w *world.World) bool {
+			p := w.Server.Object("Pod", keyOf(first))
+			return blockedBy(w, by) || p == nil || p.GetDeletionTimestamp() != nil
+		}, Within: 10 * time.Minute},
+		waiting(time.Minute),
+		trial.Act{Name: "its kubelet starts again", Do: func(w *world.World) error { clear(l.cut); w.Kube.Heal(machine); return nil }, Until: trial.Serves, Within: 15 * time.Minute})
+}
+
+// Whoever answers from a machine is not gone with it.
+func TestAMachineFromWhichAnAgentAnswersIsNotGone(t *testing.T) {
+	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
+	s := mistaken(&l)
+	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "nothing_answers_from_a_machine_that_is_gone")
+	clear(l.cut)
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: l.wrap(false)}, "I1: the operator deletes pod "+first)
+}
