@@ -353,6 +353,52 @@ func unstopped() world.Wrap {
 	})
 }
 
+// elsewhere has no agent tell of a node at another address than that which is asked about.
+func elsewhere() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Peers = here{h.Peers} })
+}
+
+type here struct{ execute.Peers }
+
+func (p here) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+	answers, silent := p.Peers.Ask(ctx, addresses, address, hostID)
+	for i := range answers {
+		if e := answers[i].OfHostID; e != nil && e.Address != address {
+			answers[i].OfHostID = nil
+		}
+	}
+	return answers, silent
+}
+
+// moved is the story of a join that is cut off and goes on at another address, while the others still remember the first.
+func moved() *trial.Scenario {
+	var machine string
+	starts := 0
+	return growing("grow-moved", "the machine of a node that joins is lost and back, and its pod has another address",
+		respec("grow", func(w *world.World) bool {
+			s := sandbox(w, second)
+			return s != nil && s.JVM() != nil && slices.Contains(sandbox(w, first).JVM().Sight().Changing, s.JVM().Sight().Name)
+		}, firstRackMore),
+		trial.Act{Name: "lose the machine", Do: func(w *world.World) error {
+			machine, starts = sandbox(w, second).Machine(), 0
+			w.Kube.Lose(machine)
+			w.Line.RunFor(10 * time.Second)
+			watchStarts(w, func(s *pod.Sandbox) {
+				if s.Name() == second {
+					starts++
+				}
+			})
+			w.Kube.Return(machine, true)
+			return nil
+		}, Until: grown, Within: time.Hour},
+		unharmed(func(*world.World) []string {
+			if starts > 1 {
+				return []string{fmt.Sprintf("node %s was started %d times beside its own earlier try, in vain", second, starts-1)}
+			}
+			return nil
+		}))
+}
+
 func rareCases() []agentCase {
 	var r rollback
 	var d deafness
@@ -360,6 +406,7 @@ func rareCases() []agentCase {
 	return []agentCase{
 		{"member_never_joins_again", r.scenario(), nil, r.records(true), together(r.records(false), strangers()), "I11: node " + first + " starts without streaming"},
 		{"joins_no_longer_than_deletions_are_kept", interrupted(), nil, begunLongAgo(), world.Wrap{}, "and the row is back"},
+		{"earlier_try_is_forgotten", moved(), nil, world.Wrap{}, elsewhere(), "beside its own earlier try, in vain"},
 		{"no_peer_sees_it_up", d.scenario(), nil, d.wrap(), together(d.wrap(), strangers()), "which served clients, was ended"},
 		{"tokens_are_those_of_the_ticket", s.scenario(), nil, s.wrap(), together(s.wrap(), s.asGiven()), "which nobody has planned"},
 		{"every_member_is_normal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},

@@ -1,0 +1,230 @@
+package safeguard
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// excuse is why guards have no story here.
+type excuse struct {
+	why    string
+	guards []string
+}
+
+// excused guards, by the package that declares them.
+var excused = map[string][]excuse{
+	"guard": {
+		{"rings of two releases come with upgrades", []string{"one_release"}},
+	},
+	"node": {
+		{"nodes that are taken down while the ring serves come with rolling changes", []string{"jvm_answers", "no_other_topology_change", "every_protectable_range_keeps_its_consistency"}},
+		{"nodes that are replaced or leave come with these operations", []string{"host_id_is_not_replaced", "in_contact_with_the_cluster", "disk_has_not_left", "decommission_is_supported"}},
+		{"nobody writes what a later release may: it comes with the operations of that", []string{"ticket_mode_is_supported", "operation_is_known"}},
+		{"internal/simulate/pod takes it away, where an agent joins a ring that serves without an operator's help", []string{"a_seed_answers_as_a_member", "no_range_is_pending"}},
+		{"it is what is left when no_jvm_runs_before_the_ticket is taken away, whose story shows the ticket that it refuses", []string{"disk_is_of_this_ticket"}},
+		{"the adoption's guard, and Cassandra itself, refuse the same: every_disk_is_of_the_adopted_cluster", []string{"cluster_name_is_kept"}},
+		{"no fault of the simulator has disk and journal contradict each other", []string{"disk_agrees_with_the_journal"}},
+		{"without it there is nobody who could be asked, or nothing to start with: what it holds back fails by itself", []string{
+			"node_is_normal", "native_transport_is_open", "configuration_can_be_rendered", "pod_is_complete",
+		}},
+		{"it says that something has failed and will be tried again", []string{"action_succeeds"}},
+		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: TestRecordsByUIDAndVersion", []string{"record_is_of_this_cluster"}},
+	},
+	"cluster": {
+		{"it holds nothing back: it says why something waits that Kubernetes, Cassandra or an agent does not do", []string{
+			"a_failed_pod_has_had_its_pause", "a_pod_has_an_address_of_its_own", "every_node_comes_up", "system_keyspaces_are_set", "the_joining_node_comes_up", "the_machine_of_a_disk_is_there",
+			"the_node_is_up", "the_operation_succeeds", "the_pod_can_be_rendered",
+		}},
+		{"it is a part of a decision, where no test can stand between: the mutants of internal/core/cluster are its test", []string{
+			"earlier_tries_are_forgotten", "no_member_starts_on_another_disk", "no_view_has_the_latecomer_in_the_ring", "the_agent_says_that_the_node_is_not_up",
+			"the_certificate_authority_is_as_it_was_made", "the_certificate_authority_is_there", "the_pod_of_a_join_that_is_given_up_is_gone", "the_spec_describes_what_there_is",
+		}},
+	},
+}
+
+// told are the guards that have a story, by the package that declares them.
+func told() map[string]map[string]bool {
+	out := map[string]map[string]bool{"guard": {}, "node": {}, "cluster": {}}
+	for _, c := range slices.Concat(growthCases(), formationCases(), adoptionCases()) {
+		out["guard"][c.guard] = true
+	}
+	for _, c := range slices.Concat(agentCases(), rareCases()) {
+		out["node"][c.guard] = true
+	}
+	for name, alone := range map[string]struct {
+		of   string
+		test func(*testing.T)
+	}{
+		"the_joining_node_answers_from_its_present_pod":   {"guard", TestWhoJoinsHasToAnswer},
+		"every_initial_node_answers_from_its_present_pod": {"guard", TestWhoIsAdoptedHasToAnswer},
+		"nothing_answers_from_a_machine_that_is_gone":     {"cluster", TestAMachineFromWhichAnAgentAnswersIsNotGone},
+		"a_silent_machine_is_proven_gone":                 {"cluster", TestMachinesAreLookedAtLiveBeforeForce},
+		"every_node_has_said_what_its_disk_holds":         {"cluster", TestALostLedgerIsRebuiltFromAllDisks},
+	} {
+		out[alone.of][name] = alone.test != nil
+	}
+	return out
+}
+
+// calls that name a guard, with the place of the name among their arguments.
+var calls = map[string]map[string]int{
+	"node":    {"blocked": 1, "report": 0, "refuse": 0},
+	"cluster": {"block": 1},
+}
+
+// declared are the guards that a package of internal/core has, by its source.
+func declared(t *testing.T, name string) map[string]bool {
+	t.Helper()
+	files := token.NewFileSet()
+	packages, err := parser.ParseDir(files, "../../core/"+name, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0) //nolint:staticcheck // one directory without build tags
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := declarations{t: t, files: files, calls: calls[name], found: map[string]bool{}}
+	for _, p := range packages {
+		for _, f := range p.Files {
+			d.look(f)
+		}
+	}
+	if len(d.found) == 0 {
+		t.Fatalf("no guard of core/%s was found in its source", name)
+	}
+	return d.found
+}
+
+type declarations struct {
+	t     *testing.T
+	files *token.FileSet
+	calls map[string]int
+	found map[string]bool
+	// constants of a file by their names, those inside functions among them.
+	constants map[string]ast.Expr
+	// passed are the names of parameters: who calls with them names the guard.
+	passed map[string]bool
+}
+
+func (d *declarations) look(f *ast.File) {
+	d.constants, d.passed = map[string]ast.Expr{}, map[string]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ValueSpec:
+			for i, v := range n.Values {
+				d.constants[n.Names[i].Name] = v
+			}
+		case *ast.FuncType:
+			for _, field := range n.Params.List {
+				for _, p := range field.Names {
+					d.passed[p.Name] = true
+				}
+			}
+		}
+		return true
+	})
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if at, names := d.calls[called(n)]; names {
+				d.name(n.Args[at])
+			}
+		case *ast.CompositeLit:
+			if listOfGuards(n.Type) {
+				for _, e := range n.Elts {
+					d.name(e.(*ast.CompositeLit).Elts[0])
+				}
+			}
+		}
+		return true
+	})
+}
+
+// called is the name of a function or method.
+func called(c *ast.CallExpr) string {
+	switch f := c.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	default:
+		return ""
+	}
+}
+
+// listOfGuards says that a type is []Guard[T].
+func listOfGuards(e ast.Expr) bool {
+	list, ok := e.(*ast.ArrayType)
+	if !ok {
+		return false
+	}
+	of, ok := list.Elt.(*ast.IndexExpr)
+	if !ok {
+		return false
+	}
+	name, ok := of.X.(*ast.Ident)
+	return ok && name.Name == "Guard"
+}
+
+// name takes the name of a guard in: a text, a constant, or what was named before it got here.
+func (d *declarations) name(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		d.found[text] = true
+		return
+	case *ast.Ident:
+		if value, constant := d.constants[e.Name].(*ast.BasicLit); constant {
+			d.name(value)
+			return
+		}
+		if d.passed[e.Name] {
+			return
+		}
+	case *ast.SelectorExpr:
+		if name := strings.ToLower(e.Sel.Name); name == "guard" {
+			return
+		}
+	}
+	d.t.Errorf("%s: the name of a guard is neither a text nor a constant of this file", d.files.Position(e.Pos()))
+}
+
+// TestEveryGuardHasAStory holds what the sources declare against what is told here, so that no guard can be forgotten.
+func TestEveryGuardHasAStory(t *testing.T) {
+	stories := told()
+	for _, of := range slices.Sorted(maps.Keys(stories)) {
+		t.Run(of, func(t *testing.T) {
+			guards, why := declared(t, of), map[string]string{}
+			for _, e := range excused[of] {
+				for _, name := range e.guards {
+					why[name] = e.why
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(guards)) {
+				switch {
+				case !stories[of][name] && why[name] == "":
+					t.Errorf("%s is neither taken away by a test of this package nor excused", name)
+				case stories[of][name] && why[name] != "":
+					t.Errorf("%s is excused (%s) and has a story", name, why[name])
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(why)) {
+				if !guards[name] {
+					t.Errorf("%s is excused and declared nowhere", name)
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(stories[of])) {
+				if !guards[name] {
+					t.Errorf("%s has a story and is declared nowhere", name)
+				}
+			}
+		})
+	}
+}
