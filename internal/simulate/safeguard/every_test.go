@@ -27,7 +27,7 @@ var excused = map[string][]excuse{
 		{"nodes that are taken down while the ring serves come with rolling changes", []string{"jvm_answers", "no_other_topology_change", "every_protectable_range_keeps_its_consistency"}},
 		{"nodes that are replaced or leave come with these operations", []string{"host_id_is_not_replaced", "in_contact_with_the_cluster", "disk_has_not_left", "decommission_is_supported"}},
 		{"nobody writes what a later release may: it comes with the operations of that", []string{"ticket_mode_is_supported", "operation_is_known"}},
-		{"internal/simulate/pod takes it away, where an agent joins a ring that serves without an operator's help", []string{"a_seed_answers_as_a_member", "no_range_is_pending"}},
+		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a cleanup, whose stories are told, and Cassandra refuse the same", []string{"no_range_is_pending"}},
 		{"it is what is left when no_jvm_runs_before_the_ticket is taken away, whose story shows the ticket that it refuses", []string{"disk_is_of_this_ticket"}},
 		{"the adoption's guard, and Cassandra itself, refuse the same: every_disk_is_of_the_adopted_cluster", []string{"cluster_name_is_kept"}},
 		{"no fault of the simulator has disk and journal contradict each other", []string{"disk_agrees_with_the_journal"}},

@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/trial"
@@ -399,14 +400,80 @@ func moved() *trial.Scenario {
 		}))
 }
 
+// alone is the story of a node that gets its ticket to join when it reaches none of the others.
+type alone struct {
+	cut    bool
+	starts int
+}
+
+func (a *alone) scenario() *trial.Scenario {
+	const by = "a_seed_answers_as_a_member"
+	return growing("grow-alone", "a node that is to join reaches none of the others",
+		trial.Act{Name: "cut off whoever gets a ticket", Do: func(w *world.World) error {
+			a.cut, a.starts = false, 0
+			watchStarts(w, func(s *pod.Sandbox) {
+				if s.Name() == second && a.cut {
+					a.starts++
+				}
+			})
+			w.Watch(func(e apiserver.Event) {
+				if n, ok := e.New.(*v1alpha1.CassandraNode); ok && n.Name == second && n.Spec.Join != nil && !a.cut {
+					a.cut = true
+					w.Network.Isolate(sandbox(w, second).Address())
+				}
+			})
+			return nil
+		}},
+		respec("grow", func(w *world.World) bool { return heldBy(w, second, by) || a.starts > 1 }, firstRackMore),
+		waiting(5*time.Minute),
+		unharmed(func(*world.World) []string {
+			if a.starts > 0 {
+				return []string{fmt.Sprintf("node %s was started %d times without anybody to join, in vain", second, a.starts)}
+			}
+			return nil
+		}))
+}
+
+// wrap of what the agent of that node asks others. One that believes takes every seed for a member that answers.
+func (a *alone) wrap(believes bool) world.Wrap {
+	return host(func(s *pod.Sandbox, h *execute.Host) {
+		if s.Name() == second {
+			h.Peers = unreached{h.Peers, a, believes}
+		}
+	})
+}
+
+type unreached struct {
+	execute.Peers
+	of       *alone
+	believes bool
+}
+
+func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer, silent []string) {
+	answers, silent = u.Peers.Ask(ctx, addresses, address, hostID)
+	switch {
+	case !u.of.cut:
+		return answers, silent
+	case !u.believes:
+		return nil, addresses
+	}
+	answers = nil
+	for i, asked := range addresses {
+		answers = append(answers, node.Peer{Asked: asked, Node: fmt.Sprintf("believed-%d", i), HostID: asked, Ring: true})
+	}
+	return answers, nil
+}
+
 func rareCases() []agentCase {
 	var r rollback
 	var d deafness
 	var s strayed
+	var a alone
 	return []agentCase{
 		{"member_never_joins_again", r.scenario(), nil, r.records(true), together(r.records(false), strangers()), "I11: node " + first + " starts without streaming"},
 		{"joins_no_longer_than_deletions_are_kept", interrupted(), nil, begunLongAgo(), world.Wrap{}, "and the row is back"},
 		{"earlier_try_is_forgotten", moved(), nil, world.Wrap{}, elsewhere(), "beside its own earlier try, in vain"},
+		{"a_seed_answers_as_a_member", a.scenario(), nil, a.wrap(false), a.wrap(true), "without anybody to join, in vain"},
 		{"no_peer_sees_it_up", d.scenario(), nil, d.wrap(), together(d.wrap(), strangers()), "which served clients, was ended"},
 		{"tokens_are_those_of_the_ticket", s.scenario(), nil, s.wrap(), together(s.wrap(), s.asGiven()), "which nobody has planned"},
 		{"every_member_is_normal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
