@@ -36,8 +36,8 @@ func recordAt(w *world.World, name string) *v1alpha1.CassandraNode {
 	return n
 }
 
-// together are wraps of what agents touch, one after the other.
-func together(wraps ...world.Wrap) world.Wrap {
+// inTurn are wraps of what agents touch, one after the other.
+func inTurn(wraps ...world.Wrap) world.Wrap {
 	return world.Wrap{Host: func(s *pod.Sandbox, h execute.Host) execute.Host {
 		for _, w := range wraps {
 			h = w.Host(s, h)
@@ -48,16 +48,16 @@ func together(wraps ...world.Wrap) world.Wrap {
 
 // looks changes what agents see of their rings.
 func looks(change func(name string, view *facts.Ring)) world.Wrap {
-	return host(func(s *pod.Sandbox, h *execute.Host) { h.JVM = seeing{h.JVM, s.Name(), change} })
+	return host(func(s *pod.Sandbox, h *execute.Host) { h.JVM = looking{h.JVM, s.Name(), change} })
 }
 
-type seeing struct {
+type looking struct {
 	execute.JVM
 	name   string
 	change func(string, *facts.Ring)
 }
 
-func (j seeing) Look(ctx context.Context) (*facts.Ring, error) {
+func (j looking) Look(ctx context.Context) (*facts.Ring, error) {
 	view, err := j.JVM.Look(ctx)
 	if err != nil || view == nil {
 		return view, err
@@ -470,12 +470,12 @@ func rareCases() []agentCase {
 	var s strayed
 	var a alone
 	return []agentCase{
-		{"member_never_joins_again", r.scenario(), nil, r.records(true), together(r.records(false), strangers()), "I11: node " + first + " starts without streaming"},
+		{"member_never_joins_again", r.scenario(), nil, r.records(true), inTurn(r.records(false), strangers()), "I11: node " + first + " starts without streaming"},
 		{"joins_no_longer_than_deletions_are_kept", interrupted(), nil, begunLongAgo(), world.Wrap{}, "and the row is back"},
 		{"earlier_try_is_forgotten", moved(), nil, world.Wrap{}, elsewhere(), "beside its own earlier try, in vain"},
 		{"a_seed_answers_as_a_member", a.scenario(), nil, a.wrap(false), a.wrap(true), "without anybody to join, in vain"},
-		{"no_peer_sees_it_up", d.scenario(), nil, d.wrap(), together(d.wrap(), strangers()), "which served clients, was ended"},
-		{"tokens_are_those_of_the_ticket", s.scenario(), nil, s.wrap(), together(s.wrap(), s.asGiven()), "which nobody has planned"},
+		{"no_peer_sees_it_up", d.scenario(), nil, d.wrap(), inTurn(d.wrap(), strangers()), "which served clients, was ended"},
+		{"tokens_are_those_of_the_ticket", s.scenario(), nil, s.wrap(), inTurn(s.wrap(), s.asGiven()), "which nobody has planned"},
 		{"every_member_is_normal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
 	}
 }
