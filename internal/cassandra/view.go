@@ -35,7 +35,8 @@ type State struct {
 	HostID         string
 	ReleaseVersion string
 	SchemaVersion  string
-	// Joined: it owns tokens and serves its ranges. Starting: it has not begun to join yet. Initialized: gossip ran at least once.
+	// Joined: it owns tokens, as a member does that only starts yet: its disk says so. Starting: it has not begun to join yet. Initialized: gossip ran at
+	// least once.
 	Joined, Initialized, Starting bool
 	// Drained: it was flushed and takes no more requests; only a restart of the JVM brings it back.
 	Draining, Drained      bool

@@ -82,7 +82,7 @@ func init() {
 		}
 		return p.removal
 	})
-	flag("Joined", func(p *Process) bool { return p.joined })
+	flag("Joined", func(p *Process) bool { return p.metadata.isMember(p.address) })
 	flag("Initialized", func(p *Process) bool { return p.inited })
 	flag("Starting", func(p *Process) bool { return p.mode == modeStarting })
 	flag("Draining", func(p *Process) bool { return p.draining })

@@ -137,6 +137,9 @@ func (p *Process) readDisk() {
 		p.metadata.setNormal(a, saved.tokens)
 		p.metadata.setHost(saved.hostID, a)
 	}
+	if l := d.log; !p.shouldBootstrap() && len(l.tokens) > 0 {
+		p.metadata.setNormal(p.address, l.tokens) // StorageService#populateTokenMetadata: it owns them from here on, long before it is NORMAL
+	}
 }
 
 func (d *Disk) peerAddresses() []netip.Addr {
@@ -199,7 +202,6 @@ func (p *Process) prepareToJoin() *refusal {
 		return refused
 	}
 	if d.word() == disk.Completed && len(d.log.tokens) > 0 {
-		p.metadata.setNormal(p.address, d.log.tokens)
 		own.tokens = d.log.tokens
 	}
 	p.startGossip(own)
