@@ -156,6 +156,9 @@ func TestCorrectedThenDeletedLeavesNothing(t *testing.T) {
 	})
 	wantRingSeen(t, ring)
 	wantShell(t, ring)
+	if jvmsAreReached(ring) {
+		wantConformance(t, ring, ring.NodeNames(t.Context())[0], false)
+	}
 	left, err := ring.Leftovers(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -52,9 +52,9 @@ func TestPodDeleted(t *testing.T) {
 	lost := ring.NodeNames(t.Context())[1]
 	logs := followLogs(t, ring, lost)
 	var deleted time.Time
-	while(t, ring, gapsAreShort, "a pod is deleted and another reports", func() error {
-		deleted = time.Now()
-		return deletePods(t.Context(), ring, lost)
+	while(t, ring, gapsAreShort, "a pod is deleted and another reports", func() (err error) {
+		deleted, err = movePod(t, ring, lost)
+		return err
 	})
 	wantStoppedInOrder(t, logs)
 	sayParts(t, ring, lost, ring.NodeNames(t.Context())[0], deleted, comingBack...)
