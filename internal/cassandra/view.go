@@ -62,11 +62,11 @@ type View struct {
 	// HostIDs are the nodes that have a host id in the ring: the members, those that bootstrap, and the node itself from early in its start. A leaving
 	// node is gone from it when its data is streamed; a node that replaces another at a new address comes into it only at the end.
 	HostIDs map[netip.AddrPort]string
-	// Live and Unreachable also hold nodes that are no members: a node that left stays unreachable for three days. Intersect with
-	// HostIDs before calling a member down.
+	// Live and Unreachable also hold nodes that are no members: a node that left is in neither for a minute or so, and unreachable for three days
+	// then. Intersect with HostIDs before calling a member down.
 	Live, Unreachable        []netip.AddrPort
 	Joining, Leaving, Moving []netip.AddrPort
-	// Tokens are in ring order. Who owns one is a member.
+	// Tokens are in ring order. Who owns one is a member, or is in Joining and will own it.
 	Tokens []TokenOwner
 	// Gossip is in the order of the endpoints.
 	Gossip []GossipState

@@ -374,7 +374,7 @@ func (w *watch) hasPending(peer string, keyspaces []string, to netip.AddrPort) b
 }
 
 // NodeLeaves has a node of four or more leave. Its peers list it as leaving for the ring delay or longer and keep it as a member; then it owns nothing and is remembered
-// as one that has left, and after another ring delay it neither gossips nor serves.
+// as one that has left, in neither list. After another ring delay it neither gossips nor serves, and when its quarantine is over all count it as unreachable.
 func NodeLeaves(t *testing.T, r Ring, name string) {
 	t.Helper()
 	w, before := begin(t, r)
@@ -383,23 +383,10 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 	ended, err := r.Leave(w.context, name)
 	began := w.begun(err)
 
-	var left time.Duration
 	pending := false
 	w.until("every peer has it as one that has left", ringDelay+startTime, func() {
 		for _, p := range w.peers(name) {
-			l := w.looks[p]
-			g, _ := l.gossip(of.endpoint)
-			if g.Status == cassandra.StatusLeft {
-				w.isLeft(p, of)
-				continue
-			}
-			w.keepsMember(p, of)
-			w.claim(p, g.Status == cassandra.StatusLeaving && l.sees(of.endpoint) == "[live leaving]" || r.Now().Sub(began) < news, "a node that leaves is in %s, gossip %+v", l.sees(of.endpoint), g)
-			if g.Status == cassandra.StatusLeaving && !pending {
-				ranges, err := l.node.PendingRanges(w.context, keyspaces)
-				w.claim(p, err == nil, "its pending ranges cannot be read: %v", err)
-				pending = len(ranges) > 0
-			}
+			pending = w.seesLeave(p, of, began, keyspaces) || pending
 		}
 	}, func() string {
 		return w.everyPeer(name, of.endpoint, func(l *look) bool {
@@ -407,15 +394,23 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 			return g.Status == cassandra.StatusLeft
 		})
 	})
-	left = r.Now().Sub(began)
-	if !pending || left < ringDelay-2*gossipRound {
-		t.Errorf("it had left after %s, and ranges were on their way: %v", left, pending)
+	left := r.Now()
+	if took := left.Sub(began); !pending || took < ringDelay-2*gossipRound {
+		t.Errorf("it had left after %s, want the ring delay, %s, and ranges were on their way: %v", took, ringDelay, pending)
 	}
-	w.until("the leave has ended", ringDelay+startTime, func() {
+	heartbeats := map[string]int64{}
+	for _, p := range w.peers(name) {
+		g, _ := w.looks[p].gossip(of.endpoint)
+		heartbeats[p] = g.Heartbeat
+	}
+	hasLeft := func() {
 		for _, p := range w.peers(name) {
-			w.isLeft(p, of)
+			w.hasLeft(p, of)
+			g, _ := w.looks[p].gossip(of.endpoint)
+			w.claim(p, g.Heartbeat == heartbeats[p] || r.Now().Sub(left) > forgottenAfter, "the heartbeat of one that has left goes from %d to %d in its quarantine", heartbeats[p], g.Heartbeat)
 		}
-	}, func() string {
+	}
+	w.until("the leave has ended", ringDelay+startTime, hasLeft, func() string {
 		over, err := ended()
 		if err != nil {
 			t.Fatalf("leave: %v", err)
@@ -425,19 +420,17 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 		}
 		return ""
 	})
-	if took := r.Now().Sub(began); took-left < ringDelay-2*gossipRound-news {
-		t.Errorf("it ended %s after it had left, want the ring delay, %s", took-left, ringDelay)
+	if took := r.Now().Sub(left); took < ringDelay-2*gossipRound-news {
+		t.Errorf("it ended %s after it had left, want the ring delay, %s", took, ringDelay)
 	}
-	state, err := leaver.State(w.context)
-	if err != nil || state.Mode != cassandra.ModeDecommissioned || state.Joined || state.GossipRunning || state.NativeTransportRunning || state.HostID != of.hostID {
-		t.Errorf("state of one that has left is %+v, error %v", state, err)
-	}
-	if state.Bootstrap != nil && *state.Bootstrap != (cassandra.Bootstrap{State: "DECOMMISSIONED"}) {
-		t.Errorf("the bootstrap of one that has left is %+v", *state.Bootstrap)
-	}
-	w.until("every peer has it as unreachable", convictsBefore, func() {
+	w.isDecommissioned(leaver, of)
+	unreachableAt := map[string]time.Duration{}
+	w.until("every peer has it as unreachable", 2*ringDelay+convictsBefore, func() {
+		hasLeft()
 		for _, p := range w.peers(name) {
-			w.isLeft(p, of)
+			if _, known := unreachableAt[p]; !known && w.looks[p].sees(of.endpoint) == unreachable {
+				unreachableAt[p] = r.Now().Sub(left)
+			}
 		}
 	}, func() string {
 		return w.everyPeer(name, of.endpoint, func(l *look) bool {
@@ -445,22 +438,54 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 			return l.sees(of.endpoint) == unreachable && !g.Alive
 		})
 	})
+	t.Logf("after it had left it was unreachable to %v", unreachableAt)
 	delete(before, name)
 	if after := w.agree(); !maps.Equal(after, before) {
 		t.Errorf("the members are %+v, and were %+v", after, before)
 	}
 }
 
-// isLeft claims what a peer has of a member that has left: no member, and a word that expires.
-func (w *watch) isLeft(peer string, of member) {
+// seesLeave claims what a peer has of a member that leaves, and says whether ranges are on their way because of it.
+func (w *watch) seesLeave(peer string, of member, began time.Time, keyspaces []string) bool {
+	w.t.Helper()
+	l := w.looks[peer]
+	g, _ := l.gossip(of.endpoint)
+	if g.Status == cassandra.StatusLeft {
+		w.hasLeft(peer, of)
+		return false
+	}
+	w.keepsMember(peer, of)
+	w.claim(peer, g.Status == cassandra.StatusLeaving && l.sees(of.endpoint) == "[live leaving]" || w.ring.Now().Sub(began) < news, "a node that leaves is in %s, gossip %+v", l.sees(of.endpoint), g)
+	if g.Status != cassandra.StatusLeaving {
+		return false
+	}
+	pending, err := l.node.PendingRanges(w.context, keyspaces)
+	w.claim(peer, err == nil, "its pending ranges cannot be read: %v", err)
+	return len(pending) > 0
+}
+
+// hasLeft claims what a peer has of a member that has left: no member, and a word that expires.
+func (w *watch) hasLeft(peer string, of member) {
 	w.t.Helper()
 	l := w.looks[peer]
 	g, known := l.gossip(of.endpoint)
 	w.claim(peer, l.view.HostIDs[of.endpoint] == "" && l.tokens(of.endpoint) == none, "one that has left is %v in its map, with the tokens %s", l.view.HostIDs, l.tokens(of.endpoint))
-	// It counts as unreachable when it gossips no more.
+	// It counts as unreachable when nothing is heard of it any more.
 	w.claim(peer, known && (l.sees(of.endpoint) == unreachable || l.sees(of.endpoint) == nowhere), "one that has left is in %s, gossip %+v", l.sees(of.endpoint), g)
-	days := g.StatusExpires.Sub(w.ring.Now())
-	w.claim(peer, days > leftFor-startTime && days <= leftFor+gossipRound, "what it has of one that has left expires in %s", days)
+	left := g.StatusExpires.Sub(w.ring.Now())
+	w.claim(peer, left > leftFor-startTime && left <= leftFor+gossipRound, "what it has of one that has left expires in %s", left)
+}
+
+// isDecommissioned fails if a node that has left does not say so.
+func (w *watch) isDecommissioned(node *cassandra.Node, of member) {
+	w.t.Helper()
+	state, err := node.State(w.context)
+	if err != nil || state.Mode != cassandra.ModeDecommissioned || state.Joined || state.GossipRunning || state.NativeTransportRunning || state.HostID != of.hostID {
+		w.t.Errorf("state of one that has left is %+v, error %v", state, err)
+	}
+	if state.Bootstrap != nil && *state.Bootstrap != (cassandra.Bootstrap{State: "DECOMMISSIONED"}) {
+		w.t.Errorf("the bootstrap of one that has left is %+v", *state.Bootstrap)
+	}
 }
 
 // keyspaces are those that the ring replicates.

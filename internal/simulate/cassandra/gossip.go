@@ -188,10 +188,30 @@ func (p *Process) convict(e *entry) {
 	if !p.gossips() || p.gossip.find(e.address) != e || e.flows {
 		return // also for one that gossips no more: its picture stays as it was
 	}
+	if until := p.remindedUntil(e); e.alive && !until.IsZero() {
+		e.timer = p.line.At(until.Add(p.net.within(p.net.options.ConvictMin, p.net.options.ConvictMax)), "convict", func() { p.convict(e) })
+		return
+	}
 	if e.alive {
 		p.markDead(e)
 	}
 	p.watchFatClient(e)
+}
+
+// remindedUntil is for how long others go on telling of a later heartbeat than this node takes in: until its quarantine of the endpoint is over. Each time that counts as a sign
+// of life, which Gossiper#notifyFailureDetector sees before anybody looks at the quarantine.
+func (p *Process) remindedUntil(e *entry) time.Time {
+	now := p.line.Now()
+	if !p.gossip.inQuarantine(e.address, now) {
+		return time.Time{}
+	}
+	for _, other := range p.net.running {
+		x := other.gossip.find(e.address)
+		if p.hears[other] && x != nil && x.state.generation == e.state.generation && other.heartbeatOf(x, now) > p.heartbeatOf(e, now) {
+			return p.gossip.quarantined[e.address]
+		}
+	}
+	return time.Time{}
 }
 
 // gossipOnly is isGossipOnlyMember: known by gossip, and no member of the ring.

@@ -30,12 +30,17 @@ func (p *Process) appendGossip(out []byte) []byte {
 
 // heartbeatOf is the last heartbeat of an endpoint that came in: they arrive for as long as they flow, a moment late.
 func (p *Process) heartbeatOf(e *entry, now time.Time) int64 {
+	const late = time.Second
 	switch {
 	case e.address == p.address && p.gossip.active:
 	case e.flows:
-		now = now.Add(-time.Second)
+		now = now.Add(-late)
 	default:
 		now = e.silentSince
+	}
+	// What comes in a quarantine is not taken in.
+	if until, found := p.gossip.quarantined[e.address]; found && now.After(until.Add(-quarantineDelay-late)) {
+		now = until.Add(-quarantineDelay - late)
 	}
 	return max(e.state.heartbeat(now), 0)
 }
