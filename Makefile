@@ -70,7 +70,7 @@ $(BIN)/images:
 
 ## Test
 .PHONY: test test-unit test-api compare test-cluster e2e e2e-full bench scale sweep sweep-full mutants lint verify
-test: lint verify test-unit test-api test-cluster e2e ## Everything that must hold; needs root
+test: lint verify test-unit test-api sweep test-cluster e2e ## Everything that must hold; needs root
 	@$(BIN)/localkube down
 
 test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector where threads run
