@@ -44,7 +44,7 @@ func (k *Cluster) reviewBudget(b *policyv1.PodDisruptionBudget) {
 			continue
 		}
 		expected++
-		if podReady(p.seen) {
+		if PodReady(p.seen) {
 			healthy++
 		}
 	}
@@ -64,7 +64,8 @@ func (k *Cluster) reviewBudget(b *policyv1.PodDisruptionBudget) {
 	})
 }
 
-func podReady(o *corev1.Pod) bool {
+// PodReady says that a pod passes its probes, by its conditions.
+func PodReady(o *corev1.Pod) bool {
 	return slices.ContainsFunc(o.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})

@@ -117,7 +117,7 @@ func editsOf(w *world.World, kind string) []string {
 	return out
 }
 
-// edit does one thing to all objects of a kind that it can be done to.
+// editChildren does one thing to all objects of a kind that it can be done to.
 func editChildren(w *world.World, kind, name string) error {
 	var errs []error
 	for _, o := range children(w, kind) {
@@ -133,15 +133,27 @@ func editChildren(w *world.World, kind, name string) error {
 
 // childScenarios are what people do to the objects of a cluster.
 func childScenarios() []*Scenario {
-	deleted := scenario("children-deleted", "somebody deletes the objects of a ring, one kind after the other, and they are made anew", threeRacks,
-		Act{Name: "look at them", Do: keepEnd})
-	edited := scenario("children-edited", "somebody edits the objects of a ring, in one way after the other, and they are put right", threeRacks,
+	scenarios := []*Scenario{childrenDeleted(), childrenEdited(), authorityDeleted(), authorityRenewed(), authorityEdited(), ledgerSpoiled()}
+	for _, s := range scenarios {
+		s.Keeps = true
+	}
+	return scenarios
+}
+
+func childrenDeleted() *Scenario {
+	s := scenario("children-deleted", "somebody deletes the objects of a ring, one kind after the other, and they are made anew", threeRacks,
 		Act{Name: "look at them", Do: keepEnd})
 	for _, kind := range childKinds {
-		deleted.Acts = append(deleted.Acts, Act{Name: "delete every " + kind, Do: deleteChildren(kind), Until: all(again, asKept), Within: 30 * time.Minute})
+		s.Acts = append(s.Acts, Act{Name: "delete every " + kind, Do: deleteChildren(kind), Until: all(again, asKept), Within: 30 * time.Minute})
 	}
+	return s
+}
+
+func childrenEdited() *Scenario {
+	s := scenario("children-edited", "somebody edits the objects of a ring, in one way after the other, and they are put right", threeRacks,
+		Act{Name: "look at them", Do: keepEnd})
 	for _, kind := range append(slices.Clone(childKinds), "Pod", "PersistentVolumeClaim") {
-		edited.Acts = append(edited.Acts, Act{Name: "edit every " + kind, Do: func(w *world.World) error {
+		s.Acts = append(s.Acts, Act{Name: "edit every " + kind, Do: func(w *world.World) error {
 			for _, name := range editsOf(w, kind) {
 				if err := editChildren(w, kind, name); err != nil {
 					return err
@@ -153,17 +165,27 @@ func childScenarios() []*Scenario {
 			return nil
 		}, Until: all(again, asKept), Within: 30 * time.Minute})
 	}
-	authority := scenario("authority-deleted", "somebody deletes the certificate authority of a ring, and puts it back", threeRacks,
+	return s
+}
+
+func authorityDeleted() *Scenario {
+	return scenario("authority-deleted", "somebody deletes the certificate authority of a ring, and puts it back", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("the_certificate_authority_is_there", v1alpha1.AuthorityName(clusterName), "from a backup", "kubectl delete secrets"), Within: 30 * time.Minute},
 		Act{Name: "restart the operator", Do: restartOperator},
 		anHour(blockedWith("the_certificate_authority_is_there"), serves(3)),
 		Act{Name: "put it back", Do: restoreAuthority, Until: all(again, asKept), Within: 30 * time.Minute})
-	renewed := scenario("authority-renewed", "somebody deletes the certificate authority of a ring, and then all certificates", threeRacks,
+}
+
+func authorityRenewed() *Scenario {
+	return scenario("authority-renewed", "somebody deletes the certificate authority of a ring, and then all certificates", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("the_certificate_authority_is_there"), Within: 30 * time.Minute},
 		Act{Name: "delete the certificates", Do: deleteChildren("Secret"), Until: all(again, asKept), Within: 30 * time.Minute})
-	changed := scenario("authority-edited", "somebody edits the certificate authority of a ring, and puts its content back", threeRacks,
+}
+
+func authorityEdited() *Scenario {
+	return scenario("authority-edited", "somebody edits the certificate authority of a ring, and puts its content back", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "edit it", Do: editAuthority(func(s *corev1.Secret) {
 			s.Data[corev1.TLSPrivateKeyKey] = append([]byte("x"), s.Data[corev1.TLSPrivateKeyKey]...)
@@ -171,17 +193,15 @@ func childScenarios() []*Scenario {
 			Until: blockedWith("the_certificate_authority_is_as_it_was_made"), Within: 30 * time.Minute},
 		Act{Name: "put it back", Do: editAuthority(func(s *corev1.Secret) { s.Data[corev1.TLSPrivateKeyKey] = s.Data[corev1.TLSPrivateKeyKey][1:] }), Until: all(again, asKept), Within: 30 * time.Minute},
 		Act{Name: "take its labels away", Do: editAuthority(func(s *corev1.Secret) { s.Labels = nil }), Until: all(again, asKept), Within: 30 * time.Minute})
-	spoiled := scenario("ledger-spoiled", "somebody spoils the ledger of a ring, and deletes it", threeRacks,
+}
+
+func ledgerSpoiled() *Scenario {
+	return scenario("ledger-spoiled", "somebody spoils the ledger of a ring, and deletes it", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "spoil it", Do: spoilLedger, Until: stalledWith(v1alpha1.ReasonNameTaken, "delete it", "rebuilt"), Within: 30 * time.Minute},
 		Act{Name: "delete it", Do: func(w *world.World) error {
 			return w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
 		}, Until: all(again, asKept), Within: 30 * time.Minute})
-	scenarios := []*Scenario{deleted, edited, authority, renewed, changed, spoiled}
-	for _, s := range scenarios {
-		s.Keeps = true
-	}
-	return scenarios
 }
 
 func authority(w *world.World) *corev1.Secret {

@@ -12,7 +12,7 @@ import (
 
 // Moment is a place in a run where a fault can strike: the nth time that a program does one thing.
 type Moment struct {
-	// Who does it: operator, or agent.
+	// Who does it: operator or agent, or the disk of an agent.
 	Who string
 	// Does is the verb of a request, with its subresource, or the durable step of an agent.
 	Does string

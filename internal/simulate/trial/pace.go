@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/kube"
 )
 
 // pace watches how soon a pod follows one that has failed. Machines that refuse pods, or evict them, must not be flooded with more.
@@ -56,7 +57,7 @@ func (p *pace) changed(e apiserver.Event, pod *corev1.Pod, byOperator bool) {
 			}
 			f.times++
 			f.last, f.pod, f.template, f.free = p.w.Line.Now(), pod.UID, template, false
-		case readyPod(pod):
+		case kube.PodReady(pod):
 			*f = failing{}
 		}
 	case apiserver.Deleted:
@@ -79,12 +80,3 @@ func (p *pace) made(f *failing, pod *corev1.Pod) {
 
 // forget begins anew for a node whose record is gone: it is where the failures are counted.
 func (p *pace) forget(node string) { delete(p.nodes, node) }
-
-func readyPod(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}

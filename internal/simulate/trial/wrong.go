@@ -44,14 +44,20 @@ const (
 
 // wrongScenarios are specs under which nodes do not come, and their corrections.
 func wrongScenarios() []*Scenario {
-	forming := &Scenario{
+	return []*Scenario{wrongForming(), wrongDatacenter(), datacenterGivenUp()}
+}
+
+// right is how the nodes of a cluster are described where nothing is wrong.
+func right() *v1alpha1.NodeTemplate { return threeRacks.cluster().Spec.Node }
+
+func wrongForming() *Scenario {
+	s := &Scenario{
 		Name: "wrong-forming", About: "a ring cannot form for one mistake in its spec after the other, and forms when the last one is corrected",
 		Zones: threeRacks.zones(), MachinesPerZone: threeRacks.perZone(),
 	}
-	right := threeRacks.cluster().Spec.Node
 	for i, m := range mistakes {
 		a := Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc1-")...), not(blockedSaying(m.not))), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
-			s.Node = right.DeepCopy()
+			s.Node = right()
 			// The zone of a rack would stand above that of the cluster.
 			s.Datacenters[0].Racks[0].Node = nil
 			m.do(s.Node)
@@ -61,9 +67,9 @@ func wrongScenarios() []*Scenario {
 				return w.Person().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) { m.do(c.Spec.Node) }))
 			}
 		}
-		forming.Acts = append(forming.Acts, a)
+		s.Acts = append(s.Acts, a)
 	}
-	forming.Acts = append(forming.Acts,
+	s.Acts = append(s.Acts,
 		Act{Name: "an image that does not exist", Until: blockedSaying(missingImage, "see image"), Within: 30 * time.Minute, Do: func(w *world.World) error {
 			w.Kube.Break(missingImage)
 			return respec(func(s *v1alpha1.CassandraClusterSpec) {
@@ -90,8 +96,11 @@ func wrongScenarios() []*Scenario {
 		}},
 		Act{Name: "correct it", Until: ready, Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM.Options = nil })},
 	)
-	forming.Tries = true
+	s.Tries = true
+	return s
+}
 
+func wrongDatacenter() *Scenario {
 	var acts []Act
 	for i, m := range mistakes {
 		acts = append(acts, Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc2-")...), not(blockedSaying(m.not)), serves(3)), Within: 30 * time.Minute,
@@ -99,7 +108,7 @@ func wrongScenarios() []*Scenario {
 				if i == 0 {
 					secondDatacenter(s)
 				}
-				s.Datacenters[1].Node = right.DeepCopy()
+				s.Datacenters[1].Node = right()
 				for r := range s.Datacenters[1].Racks {
 					s.Datacenters[1].Racks[r].Node = nil
 				}
@@ -108,26 +117,30 @@ func wrongScenarios() []*Scenario {
 	}
 	acts = append(acts,
 		Act{Name: "an option that no JVM takes", Until: all(blockedSaying("ThereIsNoSuchOption", "see node.jvm", clusterName+"-dc2-"), serves(3)), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters[1].Node = right.DeepCopy()
+			s.Datacenters[1].Node = right()
 			s.Datacenters[1].Node.JVM.Options = []string{refusedOption}
 		})},
 		Act{Name: "correct it", Until: grown, Within: time.Hour, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil })},
 	)
+	s := scenario("wrong-datacenter", "a datacenter is added with one mistake after the other, and joins when the last one is corrected", threeRacks.growing(2), acts...)
+	s.Grows, s.Tries = true, true
+	return s
+}
+
+func datacenterGivenUp() *Scenario {
 	mistaken := Act{Name: "add one with an option that no JVM takes", Until: all(blockedSaying("ThereIsNoSuchOption", "see node.jvm", clusterName+"-dc2-"), serves(3)), Within: 30 * time.Minute,
 		Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 			secondDatacenter(s)
-			s.Datacenters[1].Node = right.DeepCopy()
+			s.Datacenters[1].Node = right()
 			s.Datacenters[1].Node.JVM.Options = []string{refusedOption}
 		})}
-	givenUp := scenario("datacenter-given-up", "a datacenter is added whose nodes do not start, is taken out of the spec again, and is added once more without the mistake", threeRacks.growing(2),
+	s := scenario("datacenter-given-up", "a datacenter is added whose nodes do not start, is taken out of the spec again, and is added once more without the mistake", threeRacks.growing(2),
 		mistaken,
 		Act{Name: "take it back", Until: all(ready, recordsAre(3)), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] })},
 		Act{Name: "add it once more", Until: grown, Within: time.Hour, Do: respec(secondDatacenter)},
 	)
-	givenUp.Grows, givenUp.Tries = true, true
-	growing := scenario("wrong-datacenter", "a datacenter is added with one mistake after the other, and joins when the last one is corrected", threeRacks.growing(2), acts...)
-	growing.Grows, growing.Tries = true, true
-	return []*Scenario{forming, growing, givenUp}
+	s.Grows, s.Tries = true, true
+	return s
 }
 
 // podsName says that every pod of the cluster names a Secret to pull its images with.
