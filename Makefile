@@ -111,9 +111,9 @@ sweep: ## Break Helenus in a simulated world: a share of all moments and faults,
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
 
 # Views can be stale in more ways than all other faults together can strike, and the time is bounded.
-SWEEP_QUOTAS := crash=2000,error=3600,agent=800,stale=24000,world=1500,person=1000
+SWEEP_QUOTAS := crash=2000,error=3150,read=300,agent=600,stale=24000,world=1500,person=1000
 # What must have struck for a sample to count, and of crashes and errors one of each with each verb on each kind.
-SWEEP_LEAST  := crash=1900,error=3100,agent=500,stale=20000
+SWEEP_LEAST  := crash=1950,error=3050,agent=500,stale=20000
 SEED         ?= 1
 
 sweep-full: ## A sample of all moments and faults, and every property of the spec: takes an hour (SEED=2 takes another sample)

@@ -42,10 +42,10 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 		}
 	}
 	report := Run(Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Workers: 2, Quotas: map[trial.Class]int{
-		trial.ClassCrash: 8, trial.ClassError: 8, trial.ClassAgent: 8, trial.ClassStale: 8, trial.ClassWorld: 8, trial.ClassHuman: 8,
+		trial.ClassCrash: 8, trial.ClassError: 8, trial.ClassRead: 8, trial.ClassAgent: 8, trial.ClassStale: 8, trial.ClassWorld: 8, trial.ClassHuman: 8,
 	}})
-	if report.Run != 48 || report.Planned != 48 {
-		t.Errorf("%d of %d points run, want 48", report.Run, report.Planned)
+	if report.Run != 56 || report.Planned != 56 {
+		t.Errorf("%d of %d points run, want 56", report.Run, report.Planned)
 	}
 	for _, f := range report.Failures {
 		t.Errorf("%s: %v", f.Trial, f.Violations)

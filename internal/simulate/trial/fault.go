@@ -85,7 +85,8 @@ type Class string
 // The classes.
 const (
 	ClassCrash Class = "crash"  // a program is killed at a moment
-	ClassError Class = "error"  // a request is answered by an error
+	ClassError Class = "error"  // a request that writes is answered by an error
+	ClassRead  Class = "read"   // one that reads is
 	ClassAgent Class = "agent"  // an agent is killed at a durable step
 	ClassStale Class = "stale"  // an operator sees what was
 	ClassWorld Class = "world"  // pods, JVMs, machines, disks, objects
@@ -94,7 +95,7 @@ const (
 
 // Classes in the order of a table.
 func Classes() []Class {
-	return []Class{ClassCrash, ClassError, ClassAgent, ClassStale, ClassWorld, ClassHuman}
+	return []Class{ClassCrash, ClassError, ClassRead, ClassAgent, ClassStale, ClassWorld, ClassHuman}
 }
 
 // allowance is what a fault may change in the end, and why.

@@ -65,7 +65,12 @@ func (seen *Result) changesAfter(view string, m Moment) int {
 }
 
 // ClassOf a fault.
-func ClassOf(f Fault) Class { return kinds[f.Kind].class }
+func ClassOf(f Fault) Class {
+	if class := kinds[f.Kind].class; class != ClassError || f.At.writes() {
+		return class
+	}
+	return ClassRead
+}
 
 // About says in words what a kind of fault does.
 func About(kind string) string { return kinds[kind].about }
