@@ -45,21 +45,27 @@ func TestAClaimThatHasGotAVolumeSinceIsAChange(t *testing.T) {
 			c.seen(seen)
 		}
 		r := reader(t, record("record-1"), seen)
-		s, err := r.Cluster(t.Context(), orders, &consistency.Store{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		live := r.Live.(client.Client)
-		if err := live.Get(t.Context(), client.ObjectKeyFromObject(seen), seen); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.since(t.Context(), live, seen); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Confirm(t.Context(), s); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
+		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
 		}
 	}
+}
+
+// confirmedSince looks at the cluster, has something happen to an object of it, and returns what Confirm says then.
+func confirmedSince[T client.Object](t *testing.T, r *Reader, seen T, since func(context.Context, client.Client, T) error) error {
+	t.Helper()
+	s, err := r.Cluster(t.Context(), orders, &consistency.Store{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := r.Live.(client.Client)
+	if err := live.Get(t.Context(), client.ObjectKeyFromObject(seen), seen); err != nil {
+		t.Fatal(err)
+	}
+	if err := since(t.Context(), live, seen); err != nil {
+		t.Fatal(err)
+	}
+	return r.Confirm(t.Context(), s)
 }
 
 // What is decided on is the ledger as it was seen.
@@ -82,18 +88,7 @@ func TestALedgerThatIsAnotherSinceIsAChange(t *testing.T) {
 		seen := ledger(t)
 		seen.UID = "ledger-1"
 		r := reader(t, record("record-1"), claim(), seen)
-		s, err := r.Cluster(t.Context(), orders, &consistency.Store{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		live := r.Live.(client.Client)
-		if err := live.Get(t.Context(), client.ObjectKeyFromObject(seen), seen); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.since(t.Context(), live, seen); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Confirm(t.Context(), s); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
+		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
 		}
 	}

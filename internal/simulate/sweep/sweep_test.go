@@ -3,11 +3,13 @@ package sweep
 import (
 	"testing"
 
+	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/trial"
 )
 
-// A sweep of two workers, which share what was worked out for their worlds, tries every fault with every verb on every kind of object before any comes twice.
-func TestASampleHasEveryCombinationFirst(t *testing.T) {
+// smallest is the scenario that is swept here.
+func smallest(t *testing.T) (*apiserver.Kinds, *trial.Scenario) {
+	t.Helper()
 	kinds, err := trial.CompileKinds("../../../config/crd")
 	if err != nil {
 		t.Fatal(err)
@@ -16,6 +18,12 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return kinds, one
+}
+
+// A sweep of two workers, which share what was worked out for their worlds, tries every fault with every verb on every kind of object before any comes twice.
+func TestASampleHasEveryCombinationFirst(t *testing.T) {
+	kinds, one := smallest(t)
 	whole := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Faults: []string{"conflict", "kill-after", "stale-1"}}, report: newReport()}
 	all := map[trial.Class]map[Combination]bool{}
 	for _, j := range whole.plan() {
@@ -54,14 +62,7 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 
 // Each point belongs to one share, whichever way the shares are cut.
 func TestSharesAreTheWhole(t *testing.T) {
-	kinds, err := trial.CompileKinds("../../../config/crd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := trial.Find("create-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kinds, one := smallest(t)
 	share := func(part, parts int) map[string]bool {
 		s := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Faults: []string{"conflict", "kill-after"}, Part: part, Parts: parts}, report: newReport()}
 		out := map[string]bool{}
