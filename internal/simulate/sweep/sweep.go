@@ -93,11 +93,15 @@ type sweeper struct {
 
 // plan runs every scenario without a fault, and lists what can strike where.
 func (s *sweeper) plan() []job {
+	undisturbed := make([]trial.Result, len(s.Scenarios))
+	s.parallel(len(s.Scenarios), func(i int) {
+		t := trial.Undisturbed(s.Scenarios[i], s.Seed)
+		undisturbed[i] = t.Run(s.Kinds, nil)
+		s.count(job{trial: t}, undisturbed[i])
+	})
 	var jobs []job
-	for _, scenario := range s.Scenarios {
-		t := trial.Undisturbed(scenario, s.Seed)
-		result := t.Run(s.Kinds, nil)
-		s.count(job{trial: t}, result)
+	for i, scenario := range s.Scenarios {
+		result := undisturbed[i]
 		if len(result.Violations) > 0 {
 			continue // its end is no measure for others
 		}
@@ -165,27 +169,33 @@ func Points(seen trial.Result) []trial.Fault {
 }
 
 func (s *sweeper) work(jobs []job) {
+	if s.Limit > 0 { // what there is no time for is some of everything, not all of the last scenarios
+		slices.SortFunc(jobs, func(a, b job) int { return cmp.Compare(a.hash, b.hash) })
+	}
+	s.parallel(len(jobs), func(i int) {
+		if s.Limit == 0 || time.Since(s.report.Began) <= s.Limit {
+			s.count(jobs[i], jobs[i].trial.Run(s.Kinds, jobs[i].expected))
+		}
+	})
+}
+
+// parallel does something n times, as many at a time as there are workers.
+func (s *sweeper) parallel(n int, do func(i int)) {
 	workers := s.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	if s.Limit > 0 { // what there is no time for is some of everything, not all of the last scenarios
-		slices.SortFunc(jobs, func(a, b job) int { return cmp.Compare(a.hash, b.hash) })
-	}
-	queue := make(chan job)
+	queue := make(chan int)
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
-			for j := range queue {
-				s.count(j, j.trial.Run(s.Kinds, j.expected))
+			for i := range queue {
+				do(i)
 			}
 		})
 	}
-	for _, j := range jobs {
-		if s.Limit > 0 && time.Since(s.report.Began) > s.Limit {
-			break
-		}
-		queue <- j
+	for i := range n {
+		queue <- i
 	}
 	close(queue)
 	group.Wait()
