@@ -40,8 +40,9 @@ type oracle struct {
 	hostIDs map[string]string
 	// authorities are the credentials of each cluster.
 	authorities map[types.UID]string
-	// lastLedger is the last that was written.
+	// lastLedger is the last that was written, and grown says that a ring was once to get a node more.
 	lastLedger *facts.Ledger
+	grown      bool
 	// owners are the clusters of which each host id was a member first.
 	owners map[string]types.UID
 	// served are the datacenters, by the uid of their cluster and their name, that have let clients in.
@@ -244,6 +245,7 @@ func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	}
 	if now.Step != nil && (old.Step == nil || old.Step.ID != now.Step.ID) {
 		o.topology.opened(now.Step, now.Members)
+		o.grown = o.grown || now.Step.Kind == facts.StepJoinNode
 	}
 	if old.Step == nil && now.Step != nil && now.Step.Kind == facts.StepFormRing && o.servedAny(now.ClusterUID) {
 		o.violated("I11: a ring is formed anew after clients were let in")
