@@ -180,7 +180,7 @@ func (p *pass) restoreRecords() {
 func (p *pass) isOpen(datacenter string) bool {
 	s := p.Ledger.Step
 	switch {
-	case s == nil:
+	case s == nil, s.Stage == facts.StageOpen: // in that stage clients are let in, and some have been
 		return true
 	case s.Kind == facts.StepAddDatacenter:
 		return !p.Ledger.Adds(datacenter)

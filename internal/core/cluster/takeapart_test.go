@@ -193,6 +193,11 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 		"a member of a datacenter that is added": {formed, func(w *world) {
 			w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepAddDatacenter, Stage: facts.StageRebuild, Datacenters: []string{"dc1"}}
 		}, "Running; traffic Closed; 1 claims pinned; member host-" + second},
+		"a member while clients are let in": {func(t *testing.T) *world { return inStage(t, facts.StageOpen) }, func(*world) {},
+			"Running; traffic Open; 1 claims pinned; member host-" + second},
+		"a member of a datacenter into which clients are let": {formed, func(w *world) {
+			w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepAddDatacenter, Stage: facts.StageOpen, Datacenters: []string{"dc1"}}
+		}, "Running; traffic Open; 1 claims pinned; member host-" + second},
 		"one with a ticket": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) }, func(*world) {},
 			"Running; traffic Closed; 1 claims pinned; ticket cluster--1/join/" + second + " New of 4 tokens, system_auth 3"},
 		"one whose ticket was withdrawn": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
