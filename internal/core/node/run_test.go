@@ -216,11 +216,15 @@ func TestWhenClientsAreLetIn(t *testing.T) {
 		"to be opened for administration":    {traffic(v1alpha1.TrafficAdministrative, false), OpenTraffic},
 		"open for administration, as wanted": {traffic(v1alpha1.TrafficAdministrative, true), ""},
 		"to be closed":                       {traffic(v1alpha1.TrafficClosed, true), CloseTraffic},
-		"to be closed, wherever it is":       {with1(traffic(v1alpha1.TrafficClosed, true), func(f *Facts) { f.JVM.Ring.Mode = facts.ModeJoining }), CloseTraffic},
-		"not before it is NORMAL":            {with1(traffic(v1alpha1.TrafficOpen, false), func(f *Facts) { f.JVM.Ring.Mode = facts.ModeJoining }), ""},
-		"not before it is a member":          {with1(traffic(v1alpha1.TrafficOpen, false), func(f *Facts) { f.Memory.Member = nil; f.JVM.Ring.Endpoints[0].Tokens = nil }), ""},
-		"not while it is silent":             {with1(traffic(v1alpha1.TrafficOpen, false), func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), ""},
-		"not when it is to leave":            {with1(traffic(v1alpha1.TrafficOpen, false), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateDecommissioned }), ""},
+		"not to be closed by a record that was made anew and does not know the member": {
+			with1(traffic(v1alpha1.TrafficClosed, true), func(f *Facts) { f.Record.Spec.Member = nil }), ""},
+		"to be closed where clients have never been let in": {
+			with1(traffic(v1alpha1.TrafficClosed, true), func(f *Facts) { f.Record.Spec.Member, f.Memory.TrafficOpenedAt = nil, nil }), CloseTraffic},
+		"to be closed, wherever it is": {with1(traffic(v1alpha1.TrafficClosed, true), func(f *Facts) { f.JVM.Ring.Mode = facts.ModeJoining }), CloseTraffic},
+		"not before it is NORMAL":      {with1(traffic(v1alpha1.TrafficOpen, false), func(f *Facts) { f.JVM.Ring.Mode = facts.ModeJoining }), ""},
+		"not before it is a member":    {with1(traffic(v1alpha1.TrafficOpen, false), func(f *Facts) { f.Memory.Member = nil; f.JVM.Ring.Endpoints[0].Tokens = nil }), ""},
+		"not while it is silent":       {with1(traffic(v1alpha1.TrafficOpen, false), func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), ""},
+		"not when it is to leave":      {with1(traffic(v1alpha1.TrafficOpen, false), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateDecommissioned }), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := next(c.facts); got != c.want {

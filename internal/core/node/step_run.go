@@ -159,7 +159,11 @@ func setTraffic(p *pass) outcome {
 	}
 	view, wanted := p.JVM.Ring, p.Record.Spec.ClientTraffic
 	open := wanted == v1alpha1.TrafficOpen || wanted == v1alpha1.TrafficAdministrative
+	// Where ledger and records were lost together, the new record says nothing of the ring until the ledger is rebuilt, and its Closed is nobody's wish.
+	unaware := p.Record.Spec.Member == nil && p.Memory.TrafficOpenedAt != nil
 	switch {
+	case !open && unaware:
+		return done
 	case !open && view.NativeRunning:
 		return act(Action{Kind: CloseTraffic, Why: "the record closes client traffic"})
 	case open && !view.NativeRunning && view.Mode == facts.ModeNormal && p.Memory.Member != nil:
