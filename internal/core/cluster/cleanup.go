@@ -112,7 +112,7 @@ func (p *pass) dropAbsent(s *facts.OpenStep) bool {
 		}
 		if left > 0 {
 			p.wakeIn(left)
-			continue
+			return false
 		}
 		p.putLedger(true, "node "+name+" is down", func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, name) })
 		p.clearOperations([]string{name})

@@ -93,6 +93,28 @@ func TestWhoIsWaitedForInACleanUp(t *testing.T) {
 	}
 }
 
+// One that is away is left for later whoever else is in the rack.
+func TestWhoIsAwayDoesNotHideBehindOthers(t *testing.T) {
+	for name, other := range map[string]func(*facts.Node){
+		"one is up":         func(*facts.Node) {},
+		"one has no record": func(n *facts.Node) { n.Record = nil },
+		"one that is away, too, and has begun": func(n *facts.Node) {
+			n.Agent, n.Record.Status.Operation = nil, &v1alpha1.OperationStatus{ID: n.Record.Spec.Operation.ID, Phase: v1alpha1.OperationRunning}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := toCleanUp(t, firstOfRack, secondOfRack)
+			other(w.snapshot.Nodes[firstOfRack])
+			w.snapshot.Nodes[secondOfRack].Agent = nil
+			w.now = w.now.Add(operationPatience + time.Second)
+			p := passOver(w)
+			if !p.dropAbsent(p.Ledger.Step) || !slices.Equal(p.Ledger.Step.Withdrawn, []string{secondOfRack}) {
+				t.Errorf("left for later: %v, want %s", p.Ledger.Step.Withdrawn, secondOfRack)
+			}
+		})
+	}
+}
+
 // Racks of two datacenters may have the same name.
 func TestARackIsOfItsDatacenter(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 2, 1), datacenter("dc2", 1))

@@ -42,6 +42,15 @@ func TestOperationsAreBegunTogether(t *testing.T) {
 	}
 }
 
+func TestAnOperationIsBegunBesideANodeWithoutARecord(t *testing.T) {
+	w, s := repairing(t)
+	w.snapshot.Nodes[second].Record = nil
+	p := passOver(w)
+	if o := p.operate(s, "repair", []string{second, third}, v1alpha1.OperationRepair, nil); o.writes != 1 || !slices.Equal(o.waiting, []string{second + ": its record is made again", third}) {
+		t.Errorf("%d writes, waiting for %q", o.writes, o.waiting)
+	}
+}
+
 // What an operation has come to is what the record says of the intent that counts.
 func TestWhatAnOperationHasComeTo(t *testing.T) {
 	status := func(phase v1alpha1.OperationPhase) func(*world, *facts.Node) {
