@@ -343,6 +343,33 @@ func TestDecommissionTakesTwoRingDelays(t *testing.T) {
 	}
 }
 
+// TestWhoHasLeftIsKeptAliveByWhatOthersTell: on real rings some peers had it as unreachable once the failure detector had waited, others not before their quarantine of it was over.
+func TestWhoHasLeftIsKeptAliveByWhatOthersTell(t *testing.T) {
+	soon, late := 0, 0
+	for seed := uint64(1); seed <= 5; seed++ {
+		l, _, p := filled(t, seed, 4)
+		result := l.exec(p[3], "decommission(boolean)", true)
+		l.await("the answer", 2*time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
+		l.line.RunFor(l.net.options.ConvictMax + time.Second)
+		for _, peer := range p[:3] {
+			if unreachable(l, peer, address(4)) {
+				soon++
+			} else {
+				late++
+			}
+		}
+		l.line.RunFor(quarantineDelay)
+		for _, peer := range p[:3] {
+			if !unreachable(l, peer, address(4)) {
+				t.Errorf("seed %d: %s has it alive after its quarantine", seed, peer.Address())
+			}
+		}
+	}
+	if soon == 0 || late == 0 {
+		t.Errorf("unreachable to %d soon, to %d late", soon, late)
+	}
+}
+
 // TestADecommissionKilledBeforeAndAfterTheStream is 2b and 2c of the measurements.
 func TestADecommissionKilledBeforeAndAfterTheStream(t *testing.T) {
 	l, nodes, p := filled(t, 1, 4)
