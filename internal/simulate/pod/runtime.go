@@ -109,6 +109,12 @@ func environment(pod *corev1.Pod, name string) string {
 // Name of the node.
 func (s *Sandbox) Name() string { return s.pod.Name }
 
+// ClusterUID is the uid of its cluster.
+func (s *Sandbox) ClusterUID() types.UID { return s.uid }
+
+// Datacenter of the node.
+func (s *Sandbox) Datacenter() string { return s.pod.Labels[v1alpha1.LabelDatacenter] }
+
 // Machine it is on.
 func (s *Sandbox) Machine() string { return s.machine }
 
@@ -120,6 +126,9 @@ func (s *Sandbox) PodUID() types.UID { return s.pod.UID }
 
 // JVM is Cassandra; nil while it does not run.
 func (s *Sandbox) JVM() *cassandra.Process { return s.jvm }
+
+// Ending says that the container of Cassandra is to end.
+func (s *Sandbox) Ending() bool { return s.init != nil && s.init.state.Stopping != nil }
 
 // Agent is the real agent; nil while it does not run.
 func (s *Sandbox) Agent() *execute.Agent { return s.agent }

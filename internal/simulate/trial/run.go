@@ -141,6 +141,7 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Misled: r.misled, Blinded: r.fired, Skip: r.skips, Merge: r.merges}
 	r.w.Pods.Hook = r.step
 	r.w.Pods.Start = r.oracle.jvmStarts
+	r.w.Pods.Host = r.oracle.below(r.w.Pods.Host)
 	r.w.StartOperator(world.Install)
 	r.acts()
 	r.quiet()

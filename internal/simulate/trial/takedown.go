@@ -1,0 +1,64 @@
+package trial
+
+import (
+	"context"
+
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/simulate/pod"
+)
+
+// host is what an agent touches, as a test may wrap it.
+type host func(*pod.Sandbox, execute.Host) execute.Host
+
+// below has the oracle see what really comes to a JVM, whatever a test has put around that.
+func (o *oracle) below(wrap host) host {
+	return func(s *pod.Sandbox, h execute.Host) execute.Host {
+		h.Init, h.JVM = watchedInit{h.Init, o, s}, watchedJVM{h.JVM, o, s}
+		if wrap == nil {
+			return h
+		}
+		return wrap(s, h)
+	}
+}
+
+// takenDown judges an agent that takes a node from its clients, once they were let into its datacenter: nobody asks for that but kubelet, when the container is to end, and who
+// deletes the cluster.
+func (o *oracle) takenDown(s *pod.Sandbox, how string) {
+	c := get(o.w)
+	if c == nil || c.DeletionTimestamp != nil || c.UID != s.ClusterUID() || !o.served[string(c.UID)+"/"+s.Datacenter()] {
+		return
+	}
+	if jvm := s.JVM(); jvm != nil && jvm.NativeOpen() && !s.Ending() {
+		o.violated("I1: the agent of node %s %s, which serves clients", s.Name(), how)
+	}
+}
+
+type watchedInit struct {
+	execute.Init
+	o *oracle
+	s *pod.Sandbox
+}
+
+func (i watchedInit) Signal(ctx context.Context, seen initd.State, p initd.Process, signal initd.Signal) (initd.State, error) {
+	if signal != initd.SignalThreadDump {
+		i.o.takenDown(i.s, "ends the JVM")
+	}
+	return i.Init.Signal(ctx, seen, p, signal)
+}
+
+type watchedJVM struct {
+	execute.JVM
+	o *oracle
+	s *pod.Sandbox
+}
+
+func (j watchedJVM) CloseNative(ctx context.Context) error {
+	j.o.takenDown(j.s, "closes the JVM to clients")
+	return j.JVM.CloseNative(ctx)
+}
+
+func (j watchedJVM) Drain(ctx context.Context) error {
+	j.o.takenDown(j.s, "drains the JVM")
+	return j.JVM.Drain(ctx)
+}
