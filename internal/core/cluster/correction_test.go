@@ -321,15 +321,22 @@ func TestANodeThatWasLeftOutFollowsTheSpec(t *testing.T) {
 // A left-out node is no growth, even if its record is lost with all others: the members' records come back, and it waits as before.
 func TestLostRecordsComeBackBesideALeftOutNode(t *testing.T) {
 	late := "orders-dc1-r2-0"
-	for name, ledgerToo := range map[string]bool{"with the ledger": false, "with a rebuilt ledger": true} {
+	for name, until := range map[string]func(*world){
+		"with the ledger":       func(w *world) { w.settle() },
+		"with a rebuilt ledger": func(w *world) { w.settle(); w.snapshot.Ledger = nil; w.settle() },
+		"while it still forms": func(w *world) {
+			for range 100 {
+				if w.pass(); w.snapshot.Ledger.Step.Stage == facts.StageFormed {
+					return
+				}
+			}
+			t.Error("the others do not form the ring")
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, v1alpha1.DiskJoining, late)
 			w.now = w.now.Add(latecomerPatience + time.Minute)
-			w.settle()
-			if ledgerToo {
-				w.snapshot.Ledger = nil
-				w.settle()
-			}
+			until(w)
 			before := w.snapshot.Ledger.Members
 			for _, n := range w.snapshot.Nodes {
 				n.Record = nil

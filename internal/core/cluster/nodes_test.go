@@ -384,6 +384,9 @@ func TestWhoBelongsToARing(t *testing.T) {
 		"a member":         {func(p *pass) { p.Ledger.Members[name] = "id" }, true},
 		"who was left out": {func(p *pass) { p.Ledger.LeftBehind = []string{name} }, true},
 		"who has a ticket": {func(p *pass) { p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{name: {}}} }, true},
+		"whose ticket was withdrawn": {func(p *pass) {
+			p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{name: {}}, Withdrawn: []string{name}}
+		}, true},
 		"who has a record": {func(p *pass) { p.Nodes[name] = &facts.Node{Record: &v1alpha1.CassandraNode{}} }, true},
 		"who has a pod":    {func(p *pass) { p.Nodes[name] = &facts.Node{} }, false},
 	} {

@@ -148,11 +148,7 @@ func (p *pass) restoreRecords() {
 			continue
 		}
 		hostID, member := p.Ledger.Members[w.Name]
-		inWave := false
-		if p.Ledger.Step != nil {
-			_, inWave = p.Ledger.Step.Tickets[w.Name]
-		}
-		newcomer := p.settled()
+		inWave, newcomer := p.ticketed(w.Name), p.settled()
 		if !member && !inWave && !newcomer && !slices.Contains(p.Ledger.LeftBehind, w.Name) {
 			continue
 		}

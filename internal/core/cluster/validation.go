@@ -214,12 +214,7 @@ func (p *pass) settled() bool {
 
 // outside says that a node has no part in the ring: no ticket that counts, and nobody's word that it has joined.
 func (p *pass) outside(n *facts.Node) bool {
-	if s := p.Ledger.Step; s != nil {
-		if _, ticket := s.Tickets[n.Name]; ticket {
-			return false
-		}
-	}
-	return !p.joined(n) && (n.Record.Spec.Join == nil || gaveBack(n) || n.Record.Spec.Join.Withdraw != nil)
+	return !p.ticketed(n.Name) && !p.joined(n) && (n.Record.Spec.Join == nil || gaveBack(n) || n.Record.Spec.Join.Withdraw != nil)
 }
 
 // givesUp says that the ticket of a node is being taken back, or that its join goes on because it has joined already.
@@ -228,7 +223,15 @@ func (p *pass) givesUp(name string) bool {
 	if s == nil || s.Kind != facts.StepJoinNode && s.Kind != facts.StepAddDatacenter || s.Stage != facts.StageTickets {
 		return false
 	}
-	_, ticket := s.Tickets[name]
+	return p.ticketed(name)
+}
+
+// ticketed says that the open step has a ticket for a node, or had: one that was withdrawn is left behind, which is written down only at the step's end.
+func (p *pass) ticketed(name string) bool {
+	if p.Ledger.Step == nil {
+		return false
+	}
+	_, ticket := p.Ledger.Step.Tickets[name]
 	return ticket
 }
 
@@ -240,7 +243,7 @@ func (p *pass) belongs(name string) bool {
 	if _, member := p.Ledger.Members[name]; member || slices.Contains(p.Ledger.LeftBehind, name) {
 		return true
 	}
-	return slices.Contains(p.Ledger.Step.Wave(), name)
+	return p.ticketed(name)
 }
 
 // formed says that the cluster has a ring.
