@@ -36,10 +36,9 @@ func sharedObjects(p *pass) result {
 // budget puts a disruption budget right. Before that of a ring is opened the API server itself is looked at: a view that stood still does not show the step for
 // which it was closed.
 func (p *pass) budget(want *policyv1.PodDisruptionBudget) {
-	before := len(p.plan.Writes)
 	ensure(p, p.Shared.Budgets, want, rightBudget, edited)
-	if have := p.Shared.Budgets[want.Name]; have != nil && len(p.plan.Writes) > before && len(p.Ledger.Members) > 0 && opens(have, want) {
-		p.plan.Writes[before].Live = true
+	if have := p.Shared.Budgets[want.Name]; have != nil && len(p.Ledger.Members) > 0 && opens(have, want) {
+		p.plan.Writes[len(p.plan.Writes)-1].Live = true // one that opens differs, and is always changed
 	}
 }
 
