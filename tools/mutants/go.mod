@@ -6,7 +6,10 @@ go 1.26.0
 
 tool github.com/go-gremlins/gremlins/cmd/gremlins
 
-require sigs.k8s.io/yaml v1.6.0
+require (
+	golang.org/x/sync v0.22.0
+	sigs.k8s.io/yaml v1.6.0
+)
 
 require (
 	github.com/MakeNowJust/heredoc v1.0.0 // indirect

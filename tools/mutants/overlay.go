@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // mayNotCompile are the kinds of mutation that can make code which the compiler refuses, such as the difference of two strings.
@@ -30,29 +32,36 @@ func (g gremlins) finish(ctx context.Context, pkg string, mutants []mutant, read
 	if open > 0 {
 		fmt.Fprintf(reader, "%s: trying %d mutants to which no test seems to come\n", pkg, open)
 	}
+	tries, ctx := errgroup.WithContext(ctx)
+	tries.SetLimit(max(g.workers, 1))
 	for i := range mutants {
-		m := &mutants[i]
-		if m.status == statusNotCovered {
-			failure, err := g.with(ctx, m, "test", "-failfast", "-timeout", overlayTimeout, "./"+pkg)
-			switch {
-			case err != nil:
-				return err
-			case failure == "":
-				continue
-			case strings.Contains(failure, "panic: test timed out"):
-				m.status = statusTimedOut
-			default:
-				m.status = statusKilled
-			}
+		tries.Go(func() error { return g.try(ctx, pkg, &mutants[i]) })
+	}
+	return tries.Wait()
+}
+
+// try finds out what became of one mutant, if that is not known.
+func (g gremlins) try(ctx context.Context, pkg string, m *mutant) error {
+	if m.status == statusNotCovered {
+		failure, err := g.with(ctx, m, "test", "-failfast", "-timeout", overlayTimeout, "./"+pkg)
+		switch {
+		case err != nil:
+			return err
+		case failure == "":
+			return nil
+		case strings.Contains(failure, "panic: test timed out"):
+			m.status = statusTimedOut
+		default:
+			m.status = statusKilled
 		}
-		if m.status == statusKilled && mayNotCompile[m.operator] {
-			failure, err := g.with(ctx, m, "build", "./"+pkg)
-			if err != nil {
-				return err
-			}
-			if failure != "" {
-				m.status = statusNotViable
-			}
+	}
+	if m.status == statusKilled && mayNotCompile[m.operator] {
+		failure, err := g.with(ctx, m, "build", "./"+pkg)
+		if err != nil {
+			return err
+		}
+		if failure != "" {
+			m.status = statusNotViable
 		}
 	}
 	return nil
@@ -63,7 +72,12 @@ const overlayTimeout = "60s"
 
 // with runs go as if the mutant stood in the module, and returns what go said if it failed.
 func (g gremlins) with(ctx context.Context, m *mutant, command string, args ...string) (failure string, err error) {
-	changed, overlay := filepath.Join(g.module, "mutant.go.txt"), filepath.Join(g.module, "overlay.json")
+	folder, err := os.MkdirTemp("", "mutant-*")
+	if err != nil {
+		return "", fmt.Errorf("make folder for a mutant: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	changed, overlay := filepath.Join(folder, "mutant.go.txt"), filepath.Join(folder, "overlay.json")
 	content, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(g.module, m.File): changed}})
 	if err != nil {
 		return "", fmt.Errorf("encode overlay: %w", err)
