@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -367,5 +368,120 @@ func TestWhoNeverAnswers(t *testing.T) {
 		if got := neverAnswers(n); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// What a node is given up for is what its ticket was taken back for, if the record or its agent knows.
+func TestWhyANodeIsGivenUp(t *testing.T) {
+	const why = "it did not come"
+	gaveItBack := func(n *facts.Node, message string) {
+		n.Record.Status.Join = &v1alpha1.IntentStatus{ID: n.Record.Spec.Join.ID, WithdrawnAt: &metav1.Time{}, Message: message}
+	}
+	for name, c := range map[string]struct {
+		change func(*facts.Node)
+		want   string
+	}{
+		"nobody wants it":           {func(*facts.Node) {}, noLonger},
+		"it has no record":          {func(n *facts.Node) { n.Record = nil }, noLonger},
+		"its record knows":          {func(n *facts.Node) { n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why} }, why},
+		"its agent alone knows":     {func(n *facts.Node) { gaveItBack(n, why) }, why},
+		"its agent knows no reason": {func(n *facts.Node) { gaveItBack(n, "") }, noLonger},
+		"its agent says something else": {func(n *facts.Node) {
+			n.Record.Status.Join = &v1alpha1.IntentStatus{ID: n.Record.Spec.Join.ID, Message: why}
+		}, noLonger},
+	} {
+		n := joining(t).snapshot.Nodes[newcomer]
+		c.change(n)
+		if got := whyGivenUp(n); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// The pod of a node goes whose agent cannot say that it knows of the withdrawal; another one is waited for.
+func TestWhosePodGoesWithItsTicket(t *testing.T) {
+	stuck := func(n *facts.Node) {
+		n.Agent.Process, n.Pod.Status.ContainerStatuses = facts.ProcessUnknown, waitingContainers()
+	}
+	for name, c := range map[string]struct {
+		change  func(*facts.Node)
+		deletes bool
+	}{
+		"it answers":                 {func(*facts.Node) {}, false},
+		"it never answers":           {stuck, true},
+		"it never answers, and goes": {func(n *facts.Node) { stuck(n); n.Pod.DeletionTimestamp = &metav1.Time{} }, false},
+		"its pod is gone, and nobody knows it yet": {func(n *facts.Node) {
+			n.Pod, n.Record.Status.PodUID, n.Record.Spec.Join.Withdraw.PodGone = nil, "", podForgotten
+			n.Record.Status.Join = nil
+		}, false},
+	} {
+		w := joining(t)
+		n := w.snapshot.Nodes[newcomer]
+		n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: noLonger}
+		c.change(n)
+		p := passOver(w)
+		over, r := p.takeBack(w.snapshot.Ledger.Step, newcomer)
+		if deletes := len(p.plan.Writes) == 1 && p.plan.Writes[0].Verb == Delete && p.plan.Writes[0].Live; deletes != c.deletes || deletes != (r.outcome == Act) || deletes && over {
+			t.Errorf("%s: over %v, %s: %s", name, over, r.message, p.plan)
+		}
+	}
+}
+
+// While a withdrawal is being written nothing else is: whoever else is given up is looked at after that.
+func TestWithdrawalsAreWrittenOneByOne(t *testing.T) {
+	w := joining(t)
+	p := passOver(w)
+	p.wanted = nil
+	if r := p.giveUpWave(w.snapshot.Ledger.Step); r.outcome != Act || len(p.plan.Writes) != 1 {
+		t.Errorf("%v, %s: %s", r.outcome, r.message, p.plan)
+	}
+}
+
+// A record that is being deleted, or is gone, is made again before its node's join goes on.
+func TestAJoinWaitsForItsRecord(t *testing.T) {
+	for name, change := range map[string]func(*facts.Node){"it is being deleted": deleting, "it is gone": func(n *facts.Node) { n.Record = nil }} {
+		w := joining(t)
+		change(w.snapshot.Nodes[newcomer])
+		p := passOver(w)
+		p.wanted = wantedOf(w)
+		if r := p.joinNode(w.snapshot.Ledger.Step); r.outcome != Wait || !strings.Contains(r.message, "which is made again") || len(p.plan.Writes) > 0 {
+			t.Errorf("%s: %v, %s: %s", name, r.outcome, r.message, p.plan)
+		}
+	}
+}
+
+// Who was left out of the formation and has joined is left out no more; others are.
+func TestWhoHasJoinedIsNotLeftBehind(t *testing.T) {
+	w := joining(t)
+	w.snapshot.Ledger.LeftBehind = []string{newcomer, "another"}
+	n := w.snapshot.Nodes[newcomer]
+	w.comes(n)
+	n.Record.Status.Join.FinishedAt = new(metav1.NewTime(w.now))
+	w.settle()
+	if l := w.snapshot.Ledger; l.Members[newcomer] == "" || !slices.Equal(l.LeftBehind, []string{"another"}) {
+		t.Errorf("members %v, left behind %v", l.Members, l.LeftBehind)
+	}
+	formation := newWorld(t, datacenter("dc1", 1, 1, 1))
+	for range 100 {
+		if formation.pass(); formation.snapshot.Ledger != nil && formation.snapshot.Ledger.Step != nil {
+			break
+		}
+	}
+	formation.snapshot.Ledger.LeftBehind = []string{first, "another"}
+	formation.settle()
+	if l := formation.snapshot.Ledger; !slices.Equal(l.LeftBehind, []string{"another"}) {
+		t.Errorf("formed without %v", l.LeftBehind)
+	}
+}
+
+// Members outside of the wave are asked for whoever is in it.
+func TestAMemberInTheWaveDoesNotHideOthers(t *testing.T) {
+	w := joining(t)
+	w.comes(w.snapshot.Nodes[newcomer])
+	w.snapshot.Ledger.Step.Tickets[first] = facts.Ticket{}
+	w.snapshot.Nodes[second].Agent = nil
+	doubts := passOver(w).viewsOf(w.snapshot.Ledger.Step).doubts
+	if text := fmt.Sprint(doubts); !strings.Contains(text, second+" lives and does not say what it sees") {
+		t.Errorf("doubts %s", text)
 	}
 }

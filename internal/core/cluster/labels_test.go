@@ -114,3 +114,16 @@ func TestADeletedClusterTakesWithItWhatHasLostItsOwner(t *testing.T) {
 		t.Errorf("%d objects were left out: %v", len(uids), uids)
 	}
 }
+
+// What a plan writes already is known by its uid; what is being made has none.
+func TestWhatAPlanWritesAlready(t *testing.T) {
+	p := passOver(formed(t))
+	p.plan.Writes = []Write{{Verb: Create, Object: &v1alpha1.CassandraNode{}}, {Verb: Apply, UID: "a"}}
+	for uid, want := range map[types.UID]bool{"a": true, "b": false, "": false} {
+		record := &v1alpha1.CassandraNode{}
+		record.UID = uid
+		if p.writes(record) != want {
+			t.Errorf("the uid %q: %v", uid, !want)
+		}
+	}
+}

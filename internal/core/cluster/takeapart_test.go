@@ -226,6 +226,17 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 			}
 		})
 	}
+	// One that is unknown while the ring forms is left alone, and does not hide others.
+	forms := inStage(t, facts.StageFormed)
+	delete(forms.snapshot.Ledger.Members, first)
+	delete(forms.snapshot.Ledger.Step.Tickets, first)
+	forms.snapshot.Nodes[first].Record, forms.snapshot.Nodes[second].Record = nil, nil
+	q := passOver(forms)
+	q.wanted = wantedOf(forms)
+	q.restoreRecords()
+	if len(q.plan.Writes) != 1 || q.plan.Writes[0].Object.GetName() != second {
+		t.Errorf("want the record of %s to be made:\n%s", second, q.plan)
+	}
 	// One that has no part in the ring is made without one: it is to join.
 	w := formed(t)
 	delete(w.snapshot.Ledger.Members, first)
