@@ -19,6 +19,7 @@
 //   - Services with node ports, load balancers, external names, two families of addresses or an address that is asked for, and making a service by writing
 //     its status. Addresses are given in their order, those of the real server at random.
 //   - Mounted tokens of service accounts, classes of priority, quotas and ranges of limits: pods of Helenus turn the first off, and name the others at most.
+//   - Events of the real server's own: it writes one beside a service whose address it does not know yet.
 //   - The end of a namespace: it is marked and closed, but nobody empties it.
 //   - Lists in pieces and lists of the past: Helenus always asks for all there is now.
 //   - Names that the server makes up, and whether nothing or something empty is left where everything is taken away; the latter shows in immutable objects

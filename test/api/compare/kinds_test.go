@@ -73,9 +73,12 @@ func owner(kind, name, uid string) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": kind, "name": name, "uid": uid}
 }
 
-// loadSubjects makes the bodies: the operator's own rendering of clusters that a server has filled the defaults in of.
+// loadSubjects makes the bodies, once for all tests: the operator's own rendering of clusters that a server has filled the defaults in of.
 func loadSubjects(t *testing.T) {
 	t.Helper()
+	if len(subjects) > 0 {
+		return
+	}
 	c, err := client.New(server, client.Options{Scheme: scheme})
 	must(t, err)
 	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "rendered"}}))
