@@ -105,6 +105,35 @@ func TestPeersAreAskedBeforeAStartAndTheirAnswersAgeFast(t *testing.T) {
 	}
 }
 
+func TestWhatPeersSaidHoldsWhileTheyAreAskedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		holds  bool
+	}{
+		"five seconds old":                  {func(*Facts) {}, true},
+		"about another address":             {func(f *Facts) { f.Peers.Address = "10.0.0.9" }, false},
+		"about another host id":             {func(f *Facts) { f.Peers.HostID = hostB }, false},
+		"about another address and host id": {func(f *Facts) { f.Peers.Address, f.Peers.HostID = "10.0.0.9", hostB }, false},
+		"never asked":                       {func(f *Facts) { f.Peers.AskedAt = time.Time{} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			says := peer("10.0.0.2", "b", hostB)
+			says.Replaced = []string{hostA}
+			f := neighboured()
+			answered(&f, hostA, says, peer("10.0.0.3", "c", hostC))
+			f.Peers.AskedAt = at(-5 * time.Second)
+			c.change(&f)
+			d := Next(f, epoch)
+			if d.Action == nil || d.Action.Kind != AskPeers {
+				t.Fatalf("action %v, want %s", d.Action, AskPeers)
+			}
+			if held := d.Status.Blocked != nil && d.Status.Blocked.Guard == "host_id_is_not_replaced"; held != c.holds {
+				t.Errorf("held %v (%s), want %v", held, d.Status.Message, c.holds)
+			}
+		})
+	}
+}
+
 func TestAMemberThatNobodyHasSpokenToForLongDoesNotStart(t *testing.T) {
 	const cutOff = "in_contact_with_the_cluster"
 	for name, c := range map[string]struct {
