@@ -157,6 +157,44 @@ func TestALostLedgerAndLostRecordsComeBackFromTheDisks(t *testing.T) {
 	}
 }
 
+// What serves clients goes on while everything that was known of it is found out anew.
+func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		kept []string
+		// silent says that no agent answers while the records learn who is a member.
+		silent bool
+	}{"all records are lost": {nil, false}, "all but one": {[]string{second}, false}, "all, and the agents are silent then": {nil, true}} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.snapshot.Ledger = nil
+			for _, name := range three {
+				if !slices.Contains(c.kept, name) {
+					w.snapshot.Nodes[name].Record = nil
+				}
+			}
+			for range 50 {
+				learning := w.snapshot.Ledger != nil && w.snapshot.Ledger.Step != nil && w.snapshot.Ledger.Step.Stage == facts.StageFormed
+				for _, name := range three {
+					w.absent[name] = c.silent && learning
+					if w.absent[name] {
+						w.snapshot.Nodes[name].Agent = nil
+					}
+				}
+				plan := w.pass()
+				for _, write := range plan.Writes {
+					if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && n.Spec.Member != nil && n.Spec.ClientTraffic == v1alpha1.TrafficClosed {
+						t.Fatalf("node %s is closed to clients:\n%s", n.Name, plan)
+					}
+				}
+				if l := w.snapshot.Ledger; l != nil && l.Step == nil && plan.Idle() {
+					break
+				}
+			}
+			w.wantOpen()
+		})
+	}
+}
+
 // Until an adoption has begun the disks of the earlier cluster are nobody's members, and the guards of the adoption are asked as if nothing had been lost.
 func TestDisksThatAreStillToBeTakenOverAreNoMembers(t *testing.T) {
 	for name, c := range map[string]struct {

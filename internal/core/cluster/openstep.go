@@ -215,6 +215,10 @@ func (p *pass) recordMembers(s *facts.OpenStep) result {
 		record := render.ForApply(p.owner(), n.Record)
 		record.Spec.Member = &v1alpha1.Member{HostID: p.Ledger.Members[name]}
 		record.Spec.Join = nil
+		if serves(n) && record.Spec.ClientTraffic == v1alpha1.TrafficClosed {
+			// Ledger and record were lost. This keeps its connections, and sends it nobody before the step lets clients in.
+			record.Spec.ClientTraffic = v1alpha1.TrafficAdministrative
+		}
 		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "it is a member"})
 		written++
 	}
@@ -234,6 +238,13 @@ func (p *pass) recordMembers(s *facts.OpenStep) result {
 		advance(l.Step, next, p.now)
 	})
 	return act("every record knows its member")
+}
+
+// serves says that the native transport of a node is open to anybody, as far as its agent or its record knows.
+func serves(n *facts.Node) bool {
+	open := []v1alpha1.ClientTraffic{v1alpha1.TrafficOpen, v1alpha1.TrafficAdministrative}
+	agent := n.CurrentAgent()
+	return agent != nil && slices.Contains(open, agent.Traffic) || n.StatusIsCurrent() && slices.Contains(open, n.Record.Status.ClientTraffic)
 }
 
 // setSystemKeyspaces lets one node be administered and has it set the replication of the system keyspaces, before any client is let in.

@@ -425,7 +425,10 @@ func (w *world) agent(n *facts.Node) {
 		status.Phase, status.Tokens = v1alpha1.PhaseNormal, w.tokens[n.Name]
 	}
 	status.Disk, status.Address = n.Agent.Disk, n.Agent.Address
-	status.ClientTraffic = spec.ClientTraffic
+	if unaware := spec.Member == nil && n.Agent.TrafficOpened; !unaware || spec.ClientTraffic != v1alpha1.TrafficClosed {
+		n.Agent.Traffic = spec.ClientTraffic
+	}
+	status.ClientTraffic = n.Agent.Traffic
 	status.Ready = n.Agent.Ring != nil && spec.ClientTraffic == v1alpha1.TrafficOpen
 	n.Agent.TrafficOpened = n.Agent.TrafficOpened || spec.ClientTraffic != v1alpha1.TrafficClosed
 }
