@@ -409,8 +409,23 @@ func TestWhatKeepsADatacenterOut(t *testing.T) {
 	}
 }
 
-// A ledger that is lost while a ring grows is rebuilt so that what was begun goes on, by the same tickets.
+// A ledger that is lost while a ring grows is rebuilt so that what was begun goes on, by the same tickets as far as the records have them.
 func TestALostLedgerDoesNotEndWhatWasBegun(t *testing.T) {
+	for name, lose := range map[string]func(*world){
+		"the ledger": func(w *world) { w.snapshot.Ledger = nil },
+		"ledger and records": func(w *world) {
+			w.snapshot.Ledger = nil
+			for _, n := range w.snapshot.Nodes {
+				n.Record = nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { whatWasBegunGoesOn(t, lose) })
+	}
+}
+
+func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.CassandraClusterSpec)
 		until  func(*facts.OpenStep) bool
@@ -439,7 +454,7 @@ func TestALostLedgerDoesNotEndWhatWasBegun(t *testing.T) {
 					tickets[n.Name] = n.Record.Spec.Join.ID
 				}
 			}
-			w.snapshot.Ledger = nil
+			lose(w)
 			rebuilds := 0
 			for range 200 {
 				plan := w.pass()

@@ -97,8 +97,9 @@ func (p *pass) unrecorded() []render.Wanted {
 }
 
 // rebuildLedger makes a ledger from records and disks. A datacenter is formed if any of its nodes is a member by its record or its disk, or let clients
-// in. Tickets that are out, and members that no client was let to, are a formation that goes on. Members by their disks alone are written down as such and
-// open to clients again. Nodes of which nothing is known are returned: an empty disk must have said so itself, unless there never was one.
+// in. Tickets that are out, and members that no client was let to, are a formation that goes on. Members by their disks alone are written down as such; their
+// datacenter serves clients if each of them has let some in, and is otherwise one that is formed, or added to those that serve. Nodes of which nothing is known
+// are returned: an empty disk must have said so itself, unless there never was one.
 func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
 	l := &facts.Ledger{ClusterUID: p.Cluster.UID, Steps: p.now.Unix(), Members: map[string]string{}}
@@ -109,7 +110,8 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	formed, datacenters := map[string]bool{}, map[string]bool{}
 	var missing []string
 	var joining *facts.OpenStep
-	forming, unpinned, adopted := false, false, p.adoptionBegun()
+	forming, adopted := false, p.adoptionBegun()
+	byDisk := map[string][]*facts.Agent{} // of each datacenter, members that no record knows
 	for _, n := range p.Records() {
 		agent, spec := n.CurrentAgent(), n.Record.Spec
 		l.Adopted = orElse(l.Adopted, spec.Cluster.AdoptedUID)
@@ -147,7 +149,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 			l.Members[n.Name] = agent.HostID
 			formed[spec.Datacenter] = true
 			l.TrafficAllowed = l.TrafficAllowed || agent.TrafficOpened
-			unpinned = true
+			byDisk[spec.Datacenter] = append(byDisk[spec.Datacenter], agent)
 		default:
 			continue
 		}
@@ -156,11 +158,18 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	}
 	l.Formed = slices.Sorted(maps.Keys(formed))
 	open := p.openDatacenters()
+	for dc, agents := range byDisk {
+		// One alone may be that which sets the system keyspaces before clients are let in.
+		if !slices.ContainsFunc(agents, func(a *facts.Agent) bool { return !a.TrafficOpened }) {
+			open[dc] = true
+		}
+		forming = forming || !open[dc]
+	}
 	closed := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
 	switch {
 	case len(open) > 0 && forming && len(closed) == 1:
 		p.rebuildAddition(l, step, closed[0])
-	case forming || unpinned:
+	case forming:
 		if len(open) > 0 {
 			step.Kind = facts.StepAdoptRing // the system keyspaces are set before the first node opens
 		}
@@ -218,14 +227,13 @@ func (p *pass) openDatacenters() map[string]bool {
 // extended or rebuilt already is done again, which changes nothing.
 func (p *pass) rebuildAddition(l *facts.Ledger, step *facts.OpenStep, datacenter string) {
 	step.Kind, step.Stage, step.Datacenters = facts.StepAddDatacenter, facts.StageKeyspaces, []string{datacenter}
-	for name := range step.Tickets {
-		record := p.Nodes[name].Record
-		switch {
-		case record.Spec.Datacenter != datacenter:
-			delete(step.Tickets, name)
-		case record.Spec.Member == nil:
-			step.Stage = facts.StageTickets
-		}
+	maps.DeleteFunc(step.Tickets, func(name string, _ facts.Ticket) bool { return p.Nodes[name].Record.Spec.Datacenter != datacenter })
+	wave := step.Wave()
+	switch {
+	case slices.ContainsFunc(wave, func(name string) bool { return l.Members[name] == "" }):
+		step.Stage = facts.StageTickets
+	case slices.ContainsFunc(wave, func(name string) bool { return p.Nodes[name].Record.Spec.Member == nil }):
+		step.Stage = facts.StageFormed
 	}
 	if step.Stage == facts.StageTickets {
 		l.Formed = slices.DeleteFunc(l.Formed, func(dc string) bool { return dc == datacenter })

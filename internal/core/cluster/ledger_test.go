@@ -161,15 +161,28 @@ func TestALostLedgerAndLostRecordsComeBackFromTheDisks(t *testing.T) {
 func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept []string
+		// closed are nodes that no client was let to yet: the ring is formed once more.
+		closed []string
 		// silent says that no agent answers while the records learn who is a member.
 		silent bool
-	}{"all records are lost": {nil, false}, "all but one": {[]string{second}, false}, "all, and the agents are silent then": {nil, true}} {
+	}{
+		"all records are lost":                          {nil, nil, false},
+		"all but one":                                   {[]string{second}, nil, false},
+		"all, and a node is still closed":               {nil, []string{third}, false},
+		"all, and a node is closed, and agents silent":  {nil, []string{third}, true},
+		"some, and a node is closed, and agents silent": {[]string{first}, []string{third}, true},
+		"some, and the others are closed":               {[]string{first}, []string{second, third}, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			w.snapshot.Ledger = nil
 			for _, name := range three {
+				n := w.snapshot.Nodes[name]
+				if slices.Contains(c.closed, name) {
+					n.Agent.Traffic, n.Agent.TrafficOpened = v1alpha1.TrafficClosed, false
+				}
 				if !slices.Contains(c.kept, name) {
-					w.snapshot.Nodes[name].Record = nil
+					n.Record = nil
 				}
 			}
 			for range 50 {
@@ -182,7 +195,8 @@ func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 				}
 				plan := w.pass()
 				for _, write := range plan.Writes {
-					if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && n.Spec.Member != nil && n.Spec.ClientTraffic == v1alpha1.TrafficClosed {
+					n, ok := write.Object.(*v1alpha1.CassandraNode)
+					if ok && n.Spec.Member != nil && n.Spec.ClientTraffic == v1alpha1.TrafficClosed && !slices.Contains(c.closed, n.Name) {
 						t.Fatalf("node %s is closed to clients:\n%s", n.Name, plan)
 					}
 				}
@@ -191,6 +205,77 @@ func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 				}
 			}
 			w.wantOpen()
+		})
+	}
+}
+
+// Members by their disks alone are a ring that serves if each of them has let clients in. One that has, among others, may only have set the system keyspaces.
+func TestARingOfDisksServesIfAllOfThemLetClientsIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		closed []string
+		kind   facts.StepKind
+	}{
+		"all":           {nil, ""},
+		"not the first": {[]string{first}, facts.StepFormRing},
+		"not the last":  {[]string{third}, facts.StepFormRing},
+		"only one":      {[]string{first, third}, facts.StepFormRing},
+		"none":          {three, facts.StepFormRing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.snapshot.Ledger = nil
+			for _, name := range three {
+				n := w.snapshot.Nodes[name]
+				n.Record.Spec.Member, n.Record.Spec.ClientTraffic = nil, v1alpha1.TrafficClosed
+				n.Agent.TrafficOpened = !slices.Contains(c.closed, name)
+			}
+			l, missing := passOver(w).rebuildLedger()
+			if len(missing) > 0 || len(l.Members) != 3 || !slices.Equal(l.Formed, []string{"dc1"}) || l.TrafficAllowed != (len(c.closed) < 3) {
+				t.Errorf("%s, missing %v", ledgerInWords(l), missing)
+			}
+			if c.kind == "" && l.Step != nil || c.kind != "" && (l.Step == nil || l.Step.Kind != c.kind || l.Step.Stage != facts.StageFormed) {
+				t.Errorf("%s; want a step %q", ledgerInWords(l), c.kind)
+			}
+			if again := c.kind == ""; l.SystemKeyspaces != again || (len(l.Cleanup) > 0) != again {
+				t.Errorf("%s", ledgerInWords(l))
+			}
+		})
+	}
+}
+
+// One node that is still to join keeps a datacenter in its first stage, whatever is known of the others.
+func TestHowFarALostDatacenterWasAdded(t *testing.T) {
+	const one, other = "orders-dc2-r1-0", "orders-dc2-r2-0"
+	unknown := func(n *facts.Node) { n.Record.Spec.Member, n.Record.Spec.Join, n.Agent.TrafficOpened = nil, nil, false }
+	joins := func(n *facts.Node) {
+		n.Record.Spec.Member, n.Agent.Disk = nil, v1alpha1.DiskJoining
+		n.Record.Spec.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "step/join/" + n.Name}, Mode: v1alpha1.JoinNew, Tokens: []string{"1"}}
+	}
+	for name, c := range map[string]struct {
+		change map[string]func(*facts.Node)
+		stage  facts.Stage
+	}{
+		"all are members":            {nil, facts.StageKeyspaces},
+		"one is unknown":             {map[string]func(*facts.Node){one: unknown}, facts.StageFormed},
+		"the other is":               {map[string]func(*facts.Node){other: unknown}, facts.StageFormed},
+		"one is unknown, one joins":  {map[string]func(*facts.Node){one: unknown, other: joins}, facts.StageTickets},
+		"one joins, one is unknown":  {map[string]func(*facts.Node){one: joins, other: unknown}, facts.StageTickets},
+		"one is a member, one joins": {map[string]func(*facts.Node){other: joins}, facts.StageTickets},
+		"both join":                  {map[string]func(*facts.Node){one: joins, other: joins}, facts.StageTickets},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+			w.until(func(s *facts.OpenStep) bool { return s.Stage == facts.StageKeyspaces })
+			w.snapshot.Ledger = nil
+			for name, change := range c.change {
+				change(w.snapshot.Nodes[name])
+			}
+			l, _ := passOver(w).rebuildLedger()
+			if l.Step == nil || l.Step.Kind != facts.StepAddDatacenter || l.Step.Stage != c.stage || !slices.Equal(l.Step.Wave(), []string{one, other}) ||
+				l.IsFormed("dc2") == (c.stage == facts.StageTickets) || !l.IsFormed("dc1") {
+				t.Errorf("%s; want stage %s", ledgerInWords(l), c.stage)
+			}
 		})
 	}
 }
@@ -324,7 +409,7 @@ func TestAJoinerIsNoMemberOfALostLedger(t *testing.T) {
 	w.snapshot.Ledger = nil
 	w.snapshot.Nodes[first].Record.Spec.Member = nil
 	l, missing := passOver(w).rebuildLedger()
-	if len(l.Members) != 3 || l.Members[newcomer] != "" || l.Step == nil || slices.Contains(l.Step.Wave(), newcomer) || len(missing) > 0 {
+	if len(l.Members) != 3 || l.Members[newcomer] != "" || l.Step == nil || l.Step.Kind != facts.StepJoinNode || !slices.Equal(l.Step.Wave(), []string{newcomer}) || len(missing) > 0 {
 		t.Errorf("%s, missing %v", ledgerInWords(l), missing)
 	}
 }

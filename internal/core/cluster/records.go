@@ -144,11 +144,17 @@ func (p *pass) mayUse(claim *corev1.PersistentVolumeClaim) bool {
 func (p *pass) restoreRecords() {
 	for _, w := range p.wanted {
 		n := p.Nodes[w.Name]
-		if recordOf(n) != nil {
-			continue
-		}
 		hostID, member := p.Ledger.Members[w.Name]
 		inWave, newcomer := p.ticketed(w.Name), p.settled()
+		if record := recordOf(n); record != nil {
+			if member && !inWave && record.Spec.Member == nil && record.DeletionTimestamp == nil {
+				// It was made so that its disk could say what it holds, when the ledger was lost with it.
+				known := render.ForApply(p.owner(), record)
+				p.makeMember(known, hostID)
+				p.write(Write{Verb: Apply, Object: known, UID: record.UID, ResourceVersion: record.ResourceVersion, Why: "it is a member"})
+			}
+			continue
+		}
 		if !member && !inWave && !newcomer && !slices.Contains(p.Ledger.LeftBehind, w.Name) {
 			continue
 		}
@@ -159,16 +165,21 @@ func (p *pass) restoreRecords() {
 			record.Spec.Join = p.ticket(s, w.Name)
 		}
 		if member {
-			record.Spec.Member = &v1alpha1.Member{HostID: hostID}
-			if p.isOpen(w.Datacenter) {
-				record.Spec.ClientTraffic = v1alpha1.TrafficOpen
-			}
+			p.makeMember(record, hostID)
 		}
 		why := "its record was deleted"
 		if newcomer && !member && !inWave {
 			why = "the spec has this node"
 		}
 		p.write(Write{Verb: Create, Object: record, Why: why})
+	}
+}
+
+// makeMember has a record say what the ledger remembers of a member.
+func (p *pass) makeMember(record *v1alpha1.CassandraNode, hostID string) {
+	record.Spec.Member = &v1alpha1.Member{HostID: hostID}
+	if p.isOpen(record.Spec.Datacenter) {
+		record.Spec.ClientTraffic = v1alpha1.TrafficOpen
 	}
 }
 

@@ -73,6 +73,7 @@ func Catalogue() []*Scenario {
 			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: zones[3]}}})
 		}),
 		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied", secondDatacenter),
+		forgottenWhileGrowing(),
 
 		scenario("all-down", "all machines are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyMachine((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},

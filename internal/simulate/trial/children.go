@@ -133,7 +133,7 @@ func editChildren(w *world.World, kind, name string) error {
 
 // childScenarios are what people do to the objects of a cluster.
 func childScenarios() []*Scenario {
-	scenarios := []*Scenario{childrenDeleted(), childrenEdited(), authorityDeleted(), authorityRenewed(), authorityEdited(), ledgerSpoiled()}
+	scenarios := []*Scenario{childrenDeleted(), childrenEdited(), authorityDeleted(), authorityRenewed(), authorityEdited(), ledgerSpoiled(), forgotten()}
 	for _, s := range scenarios {
 		s.Keeps = true
 	}
@@ -199,9 +199,44 @@ func ledgerSpoiled() *Scenario {
 	return scenario("ledger-spoiled", "somebody spoils the ledger of a ring, and deletes it", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "spoil it", Do: spoilLedger, Until: stalledWith(v1alpha1.ReasonNameTaken, "delete it", "rebuilt"), Within: 30 * time.Minute},
-		Act{Name: "delete it", Do: func(w *world.World) error {
-			return w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
-		}, Until: all(again, asKept), Within: 30 * time.Minute})
+		Act{Name: "delete it", Do: deleteLedger, Until: all(again, asKept), Within: 30 * time.Minute})
+}
+
+func deleteLedger(w *world.World) error {
+	return w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
+}
+
+func forgotten() *Scenario {
+	return scenario("forgotten", "somebody deletes all records of a ring, and the ledger before they are made anew: who is who, the disks alone know", threeRacks,
+		append([]Act{{Name: "look at it", Do: keepEnd}}, forgetting(all(again, asKept), 30*time.Minute)...)...)
+}
+
+// forgetting takes from the operator all that it wrote down. It writes down anew who is a member before it lets go of a record, so both are gone together only
+// if the ledger goes after that.
+func forgetting(until func(*world.World) bool, within time.Duration) []Act {
+	const had = "records"
+	return []Act{
+		{Name: "delete every record", Until: lettingGo(had), Within: 10 * time.Minute, Do: func(w *world.World) error {
+			w.Notes[had] = strings.Join(recordUIDs(w), " ")
+			return deleteChildren(v1alpha1.CassandraNodeKind)(w)
+		}},
+		{Name: "delete the ledger", Do: func(w *world.World) error { return client.IgnoreNotFound(deleteLedger(w)) }, Until: until, Within: within},
+	}
+}
+
+// lettingGo says that none of the records that are noted is there any more.
+func lettingGo(noted string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return !slices.ContainsFunc(recordUIDs(w), func(uid string) bool { return slices.Contains(strings.Fields(w.Notes[noted]), uid) })
+	}
+}
+
+func recordUIDs(w *world.World) []string {
+	var out []string
+	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		out = append(out, string(o.GetUID()))
+	}
+	return out
 }
 
 func authority(w *world.World) *corev1.Secret {

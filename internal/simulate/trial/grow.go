@@ -3,7 +3,10 @@ package trial
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/world"
@@ -59,6 +62,22 @@ func secondDatacenter(s *v1alpha1.CassandraClusterSpec) {
 	dc.Name = "dc2"
 	dc.Extend = &v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true}
 	s.Datacenters = append(s.Datacenters, *dc)
+}
+
+// forgottenWhileGrowing is a datacenter that is added, which must not let clients in before it has the data, whatever the operator remembers.
+func forgottenWhileGrowing() *Scenario {
+	s := threeRacks.growing(2).scenario("grow-forgotten", "while a datacenter gets its data somebody deletes all records, and the ledger before they are made anew", secondDatacenter)
+	s.Acts[len(s.Acts)-1].Until = rebuilding
+	s.Acts = append(s.Acts, forgetting(grown, time.Hour)...)
+	return s
+}
+
+// rebuilding says that a node copies data from another datacenter.
+func rebuilding(w *world.World) bool {
+	return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+		operation := o.(*v1alpha1.CassandraNode).Spec.Operation
+		return operation != nil && operation.Type == v1alpha1.OperationRebuild
+	})
 }
 
 // grown says that every node of the spec serves, and that nothing is left to do.

@@ -213,7 +213,7 @@ func (r *run) partition() bool {
 }
 
 func (r *run) deleteLedger() bool {
-	return r.w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}}) == nil
+	return deleteLedger(r.w) == nil
 }
 
 func (r *run) deleteRecords() bool {
