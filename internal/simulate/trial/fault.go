@@ -253,7 +253,9 @@ func init() {
 				// What is made anew then follows the spec.
 				return t.refusesBack("concurrent_reads") || t.Scenario.Keeps && t.formedByEdit("concurrent_reads", "needs a restart of its JVM")
 			},
-			differs: func(t *run) bool { return t.formedByEdit("concurrent_reads") },
+			differs: func(t *run) bool {
+				return t.formedByEdit("concurrent_reads") || t.Scenario.Forgets && t.formedByEdit("needs a restart of its JVM")
+			},
 		},
 		"edit-at-once": {
 			about: "the user changes a setting, and takes it back at once", class: ClassHuman, fits: anyWrite,

@@ -69,6 +69,7 @@ func forgottenWhileGrowing() *Scenario {
 	s := threeRacks.growing(2).scenario("grow-forgotten", "while a datacenter gets its data somebody deletes all records, and the ledger before they are made anew", secondDatacenter)
 	s.Acts[len(s.Acts)-1].Until = rebuilding
 	s.Acts = append(s.Acts, forgetting(grown, time.Hour)...)
+	s.Forgets = true
 	return s
 }
 

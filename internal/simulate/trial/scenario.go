@@ -30,6 +30,8 @@ type Scenario struct {
 	Grows bool
 	// Keeps says that its acts end when all is as it was kept.
 	Keeps bool
+	// Forgets says that records are made anew from the spec after the JVMs were started.
+	Forgets bool
 	// Tries says that how many pods it takes depends on when things happen in it.
 	Tries bool
 	// InVain is how many JVMs may start in vain in it, when a fault changes the order in which nodes come back.
