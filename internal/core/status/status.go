@@ -250,8 +250,9 @@ func wantedCount(s *facts.Snapshot) int32 {
 
 // pending says what keeps the nodes from being what the spec describes.
 func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
-	records := map[string]*facts.Node{}
-	for _, n := range s.Records() {
+	all := s.Records()
+	records := make(map[string]*facts.Node, len(all))
+	for _, n := range all {
 		records[n.Name] = n
 	}
 	var compared render.Comparison
@@ -270,8 +271,10 @@ func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
 			return v1alpha1.ReasonRestartNeeded, fmt.Sprintf("node %s needs a restart of its JVM", w.Name)
 		}
 	}
-	for name := range records {
-		return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s is not in the spec", name)
+	for _, n := range all { // in the same order each time: every word that changes is a write
+		if records[n.Name] != nil {
+			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s is not in the spec", n.Name)
+		}
 	}
 	if plan.Stalled != nil && plan.Stalled.Reason == v1alpha1.ReasonUnsupportedChange {
 		return v1alpha1.ReasonChangePending, plan.Stalled.Message
