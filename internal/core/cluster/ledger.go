@@ -157,12 +157,8 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		datacenters[spec.Datacenter] = true
 	}
 	l.Formed = slices.Sorted(maps.Keys(formed))
-	open := p.openDatacenters()
-	for dc, agents := range byDisk {
-		// One alone may be that which sets the system keyspaces before clients are let in.
-		if !slices.ContainsFunc(agents, func(a *facts.Agent) bool { return !a.TrafficOpened }) {
-			open[dc] = true
-		}
+	open := p.openDatacenters(byDisk)
+	for dc := range byDisk {
 		forming = forming || !open[dc]
 	}
 	closed := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
@@ -212,12 +208,18 @@ func (p *pass) adoptionBegun() bool {
 	return slices.ContainsFunc(p.Records(), func(n *facts.Node) bool { return n.Record.Spec.Member != nil })
 }
 
-// openDatacenters are those of which the record of any node lets clients in.
-func (p *pass) openDatacenters() map[string]bool {
+// openDatacenters are those of which the record of any node lets clients in, or of which all members that no record knows have let some in: one of them alone
+// may be that which sets the system keyspaces before clients come.
+func (p *pass) openDatacenters(byDisk map[string][]*facts.Agent) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range p.Records() {
 		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen {
 			out[n.Record.Spec.Datacenter] = true
+		}
+	}
+	for dc, agents := range byDisk {
+		if !slices.ContainsFunc(agents, func(a *facts.Agent) bool { return !a.TrafficOpened }) {
+			out[dc] = true
 		}
 	}
 	return out
@@ -232,12 +234,10 @@ func (p *pass) rebuildAddition(l *facts.Ledger, step *facts.OpenStep, datacenter
 	switch {
 	case slices.ContainsFunc(wave, func(name string) bool { return l.Members[name] == "" }):
 		step.Stage = facts.StageTickets
+		l.Formed = slices.DeleteFunc(l.Formed, func(dc string) bool { return dc == datacenter })
+		step.Seeds = p.chooseSeeds(slices.Concat(sortedKeys(l.Members), wave), p.presentSeeds())
 	case slices.ContainsFunc(wave, func(name string) bool { return p.Nodes[name].Record.Spec.Member == nil }):
 		step.Stage = facts.StageFormed
-	}
-	if step.Stage == facts.StageTickets {
-		l.Formed = slices.DeleteFunc(l.Formed, func(dc string) bool { return dc == datacenter })
-		step.Seeds = p.chooseSeeds(slices.Concat(sortedKeys(l.Members), step.Wave()), p.presentSeeds())
 	}
 	l.Step = step
 }
