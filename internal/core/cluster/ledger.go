@@ -98,7 +98,7 @@ func (p *pass) unrecorded() []render.Wanted {
 
 // rebuildLedger makes a ledger from records and disks. A datacenter is formed if any of its nodes is a member by its record or its disk, or let clients
 // in. Tickets that are out, and members that no client was let to, are a formation that goes on. Members by their disks alone are written down as such; their
-// datacenter serves clients if each of them has let some in, and is otherwise one that is formed, or added to those that serve. Nodes of which nothing is known
+// datacenter serves clients as openDatacenters says, and is otherwise one that is formed, or added to those that serve. Nodes of which nothing is known
 // are returned: an empty disk must have said so itself, unless there never was one.
 func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
@@ -208,8 +208,8 @@ func (p *pass) adoptionBegun() bool {
 	return slices.ContainsFunc(p.Records(), func(n *facts.Node) bool { return n.Record.Spec.Member != nil })
 }
 
-// openDatacenters are those of which the record of any node lets clients in, or of which all members that no record knows have let some in: one of them alone
-// may be that which sets the system keyspaces before clients come.
+// openDatacenters are those of which the record of any node lets clients in, or of which two members that no record knows, or the only one, have let some in: one
+// of several may be that which sets the system keyspaces before clients come.
 func (p *pass) openDatacenters(byDisk map[string][]*facts.Agent) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range p.Records() {
@@ -218,7 +218,13 @@ func (p *pass) openDatacenters(byDisk map[string][]*facts.Agent) map[string]bool
 		}
 	}
 	for dc, agents := range byDisk {
-		if !slices.ContainsFunc(agents, func(a *facts.Agent) bool { return !a.TrafficOpened }) {
+		opened := 0
+		for _, a := range agents {
+			if a.TrafficOpened {
+				opened++
+			}
+		}
+		if opened >= min(2, len(agents)) {
 			out[dc] = true
 		}
 	}
