@@ -19,10 +19,19 @@ type operated struct {
 	writes            int
 }
 
+// tooEarly is why an operation would be begun, or tried again, in vain for now: a repair needs the whole ring.
+func (p *pass) tooEarly(kind v1alpha1.OperationType) []guard.Refusal {
+	if kind != v1alpha1.OperationRepair {
+		return nil
+	}
+	return guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: p.members()}, guard.Repair...)
+}
+
 // operate has nodes of a step carry out one operation each: all of the given ones at once. What an operation came to is read from the records, so that it is
 // resumed after any crash; one that failed, or that ended with its JVM, is tried again with an id of its own.
 func (p *pass) operate(s *facts.OpenStep, purpose string, names []string, kind v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) operated {
 	var o operated
+	refusals, held := p.tooEarly(kind), false
 	for _, name := range names {
 		n := p.Nodes[name]
 		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil {
@@ -33,10 +42,14 @@ func (p *pass) operate(s *facts.OpenStep, purpose string, names []string, kind v
 		status := n.Record.Status.Operation
 		begun := status != nil && status.ID == id
 		intent := n.Record.Spec.Operation
+		ended := begun && (status.Phase == v1alpha1.OperationFailed || status.Phase == v1alpha1.OperationInterrupted || status.Phase == v1alpha1.OperationWithdrawn)
 		switch {
 		case begun && status.Phase == v1alpha1.OperationSucceeded:
 			o.finished = append(o.finished, name)
-		case begun && (status.Phase == v1alpha1.OperationFailed || status.Phase == v1alpha1.OperationInterrupted || status.Phase == v1alpha1.OperationWithdrawn):
+		case len(refusals) > 0 && (ended || !begun && (intent == nil || intent.ID != id)):
+			o.waiting = append(o.waiting, name+": "+refusals[0].Message)
+			held = true
+		case ended:
 			o.waiting = append(o.waiting, name+": "+orElse(status.Message, string(status.Phase)))
 			p.block(string(s.Kind), "the_operation_succeeds", []string{name}, "%s on node %s: %s; it is tried again", kind, name, orElse(status.Message, string(status.Phase)))
 			p.tryAgain(s, n, status)
@@ -55,6 +68,9 @@ func (p *pass) operate(s *facts.OpenStep, purpose string, names []string, kind v
 		default:
 			o.waiting = append(o.waiting, name+": it has not begun")
 		}
+	}
+	if held {
+		p.refused(string(s.Kind), refusals)
 	}
 	return o
 }

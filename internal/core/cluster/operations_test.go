@@ -82,7 +82,7 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 		}, false, "no route", "the_node_is_up", false},
 		"its node is away, and it has succeeded": {func(w *world, n *facts.Node) { status(v1alpha1.OperationSucceeded)(w, n); n.Agent = nil }, true, "", "", false},
 		"the node does another one":              {func(_ *world, n *facts.Node) { n.Record.Spec.Operation.ID = "other" }, false, second, "", true},
-		"its node is away, without an intent":    {func(_ *world, n *facts.Node) { n.Agent, n.Record.Spec.Operation = nil, nil }, false, second, "", true},
+		"its node is away, without an intent":    {func(_ *world, n *facts.Node) { n.Agent, n.Record.Spec.Operation = nil, nil }, false, "is not up", "every_member_is_up", false},
 		"its record is away":                     {func(_ *world, n *facts.Node) { n.Record = nil }, false, "its record is made again", "", false},
 		"its record is deleted":                  {func(_ *world, n *facts.Node) { deleting(n) }, false, "its record is made again", "", false},
 	} {
@@ -100,6 +100,60 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 				t.Errorf("begins %v:\n%s", begins, p.plan)
 			}
 			if blocked := p.plan.Blocked; (len(blocked) > 0) != (c.guard != "") || c.guard != "" && (blocked[0].Guard != c.guard || !slices.Equal(blocked[0].Nodes, []string{second})) {
+				t.Errorf("blocked %+v, want %q", blocked, c.guard)
+			}
+		})
+	}
+}
+
+// A repair is not begun, or tried again, as long as it cannot but fail, and nobody is asked to wait for one that runs. Other operations ask no other node.
+func TestARepairWaitsForAllMembers(t *testing.T) {
+	failed := func(n *facts.Node, finishedAt time.Time) {
+		n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: n.Record.Spec.Operation.ID, Phase: v1alpha1.OperationFailed, FinishedAt: new(metav1.NewTime(finishedAt))}
+	}
+	away := func(w *world) { w.snapshot.Nodes[third].Agent, w.snapshot.Nodes[third].Unreachable = nil, "no route" }
+	otherSchema := func(w *world) { w.snapshot.Nodes[third].Agent.Ring.SchemaVersion = "other" }
+	for name, c := range map[string]struct {
+		kind    v1alpha1.OperationType
+		begun   bool
+		failed  bool
+		change  func(*world)
+		guard   string
+		goesOn  bool
+		waiting string
+	}{
+		"all are up":             {v1alpha1.OperationRepair, false, false, func(*world) {}, "", true, second},
+		"one is away":            {v1alpha1.OperationRepair, false, false, away, "every_member_is_up", false, "node " + third + " is not up: its agent does not answer: no route; a repair compares all replicas"},
+		"one has another schema": {v1alpha1.OperationRepair, false, false, otherSchema, "one_schema_version", false, "schema"},
+		"one is there that nobody knows": {v1alpha1.OperationRepair, false, false, func(w *world) {
+			delete(w.snapshot.Ledger.Members, third)
+		}, "every_host_id_of_the_ring_is_known", false, "that no CassandraNode is of"},
+		"it has failed":                          {v1alpha1.OperationRepair, true, true, func(*world) {}, "the_operation_succeeds", true, "Failed"},
+		"it has failed, and one is away":         {v1alpha1.OperationRepair, true, true, away, "every_member_is_up", false, "no route"},
+		"it was begun, and one is away":          {v1alpha1.OperationRepair, true, false, away, "", false, "it has not begun"},
+		"a rebuild, and one is away":             {v1alpha1.OperationRebuild, false, false, away, "", true, second},
+		"a rebuild has failed, and one is away":  {v1alpha1.OperationRebuild, true, true, away, "the_operation_succeeds", true, "Failed"},
+		"a clean-up, and one has another schema": {v1alpha1.OperationCleanup, false, false, otherSchema, "", true, second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, s := repairing(t)
+			n := w.snapshot.Nodes[second]
+			if c.begun {
+				n.Record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: s.IntentID("repair", second)}, Type: c.kind}
+			}
+			if c.failed {
+				failed(n, w.now.Add(-time.Hour))
+			}
+			c.change(w)
+			p := passOver(w)
+			o := p.operate(s, "repair", []string{second}, c.kind, nil)
+			if goesOn := o.writes > 0 || p.Ledger.Step.Tries[second] > 0; goesOn != c.goesOn || len(p.plan.Writes) > 0 != c.goesOn {
+				t.Errorf("goes on %v:\n%s", goesOn, p.plan)
+			}
+			if len(o.waiting) != 1 || !strings.Contains(o.waiting[0], c.waiting) {
+				t.Errorf("waits for %q", o.waiting)
+			}
+			if blocked := p.plan.Blocked; (len(blocked) > 0) != (c.guard != "") || c.guard != "" && (blocked[0].Guard != c.guard || blocked[0].Step != string(s.Kind)) {
 				t.Errorf("blocked %+v, want %q", blocked, c.guard)
 			}
 		})

@@ -22,7 +22,7 @@ var Newcomer = []Guard[Nodes]{
 
 // Join are the guards on the ring that a node is to join: the given nodes are its members.
 var Join = []Guard[Nodes]{
-	{"every_member_is_up", everyMemberIsUp},
+	{"every_member_is_up", everyMemberIsUp("a node that joins streams from every member")},
 	{"no_other_topology_change", noTopologyChange},
 	{"every_view_is_the_same", everyViewIsTheSame},
 	{"every_host_id_of_the_ring_is_known", everyHostIDIsKnown},
@@ -34,6 +34,14 @@ var Join = []Guard[Nodes]{
 var Cleanup = []Guard[Nodes]{
 	{"no_other_topology_change", noTopologyChange},
 	{"every_view_is_the_same", everyViewIsTheSame},
+}
+
+// Repair are the guards on the ring before a node is repaired: Cassandra fails it as soon as one of the replicas that it compares is down
+// (ActiveRepairService#prepareForRepair), also one that no record is of, and what members write by an older schema meanwhile goes to the replicas of that.
+var Repair = []Guard[Nodes]{
+	{"every_member_is_up", everyMemberIsUp("a repair compares all replicas")},
+	{"every_host_id_of_the_ring_is_known", everyHostIDIsKnown},
+	{"one_schema_version", oneSchema},
 }
 
 // Joining is a node that is to join next, with its tokens.
@@ -87,28 +95,30 @@ func noJVMRuns(of Nodes) []Finding {
 }
 
 // everyMemberIsUp: a node that joins streams each of its ranges from the replica that gives it up, and Cassandra refuses if that one is down
-// (cassandra.consistent.rangemovement). One that is down would also not learn of the newcomer.
-func everyMemberIsUp(of Nodes) []Finding {
-	if len(of.Names) == 0 {
-		return []Finding{{Message: "the ledger knows of no member of the ring that nodes are to join"}}
-	}
-	var out []Finding
-	for _, name := range of.Names {
-		agent := of.Nodes[name].CurrentAgent()
-		var why string
-		switch {
-		case agent == nil:
-			why = WhyNoAnswer(of.Nodes[name])
-		case agent.Ring == nil:
-			why = "its JVM does not answer"
-		case agent.Ring.Mode != facts.ModeNormal:
-			why = "it is " + string(agent.Ring.Mode)
-		default:
-			continue
+// (cassandra.consistent.rangemovement). One that is down would also not learn of the newcomer. The reason is said with each member that is not up.
+func everyMemberIsUp(reason string) func(Nodes) []Finding {
+	return func(of Nodes) []Finding {
+		if len(of.Names) == 0 {
+			return []Finding{{Message: "the ledger knows of no member of the ring; " + reason}}
 		}
-		out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not up: %s; a node that joins streams from every member", name, why)})
+		var out []Finding
+		for _, name := range of.Names {
+			agent := of.Nodes[name].CurrentAgent()
+			var why string
+			switch {
+			case agent == nil:
+				why = WhyNoAnswer(of.Nodes[name])
+			case agent.Ring == nil:
+				why = "its JVM does not answer"
+			case agent.Ring.Mode != facts.ModeNormal:
+				why = "it is " + string(agent.Ring.Mode)
+			default:
+				continue
+			}
+			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not up: %s; %s", name, why, reason)})
+		}
+		return out
 	}
-	return out
 }
 
 // views are the rings that these members see, with the names of those that see them, in the order of the names.

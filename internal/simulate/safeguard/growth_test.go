@@ -3,12 +3,14 @@ package safeguard
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -356,6 +358,36 @@ func simple(name string) func(*world.World) error {
 	}
 }
 
+// operates says that a node is told to carry an operation out.
+func operates(kind v1alpha1.OperationType) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+			operation := o.(*v1alpha1.CassandraNode).Spec.Operation
+			return operation != nil && operation.Type == kind
+		})
+	}
+}
+
+// extended is a datacenter that gets the keyspace of the clients.
+func extended() func(*v1alpha1.CassandraClusterSpec) {
+	return datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true})
+}
+
+// unrepaired is the story of a datacenter that cannot be repaired, because a member of another has lost its disk meanwhile.
+func unrepaired() *trial.Scenario {
+	var f failures
+	return growing("grow-disk-lost", "a machine loses its disk while a datacenter is added",
+		respec("grow", operates(v1alpha1.OperationRebuild), extended()),
+		trial.Act{Name: "lose a disk", Do: func(w *world.World) error {
+			machine := sandbox(w, first).Machine()
+			w.Kube.Lose(machine)
+			w.Line.RunFor(time.Minute)
+			w.Kube.Return(machine, false)
+			return nil
+		}, Until: phase(first, v1alpha1.PhaseDataLost), Within: 15 * time.Minute},
+		f.watch(), waiting(time.Hour), unharmed(f.found))
+}
+
 // guardCase is the story of a guard of the operator.
 type guardCase struct {
 	guard    string
@@ -394,6 +426,7 @@ func growthCases() []guardCase {
 		{"every_host_id_of_the_ring_is_known", setBack(), nil, opened},
 		{"no_other_topology_change", cleanUpBeside(), nil, "I2: Cleanup is opened"},
 		{"every_view_is_the_same", cleanUpApart(), nil, "I2: Cleanup is opened"},
+		{"every_member_is_up", unrepaired(), nil, "an operation of node"},
 		{"racks_are_balanced", lopsided("racks_are_balanced"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
 		{"joining_node_fits", narrow("joining_node_fits"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
 		{"clients_stay_in_their_datacenter", anywhere("clients_stay_in_their_datacenter"), nil, "reads nothing at ONE"},

@@ -30,7 +30,7 @@ import (
 func judged(t *testing.T, allow ...string) map[string]int {
 	t.Helper()
 	refused := map[string]int{}
-	for _, list := range []*[]guard.Guard[guard.Nodes]{&guard.Formation, &guard.Adoption, &guard.Newcomer, &guard.Join, &guard.Cleanup, &guard.NewDatacenter} {
+	for _, list := range []*[]guard.Guard[guard.Nodes]{&guard.Formation, &guard.Adoption, &guard.Newcomer, &guard.Join, &guard.Cleanup, &guard.Repair, &guard.NewDatacenter} {
 		judge(t, list, refused, allow)
 	}
 	judge(t, &guard.Joiner, refused, allow)

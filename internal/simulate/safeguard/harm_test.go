@@ -63,17 +63,22 @@ type failures struct{ seen []string }
 func (f *failures) watch() trial.Act {
 	return trial.Act{Name: "watch operations", Do: func(w *world.World) error {
 		f.seen = nil
-		var known []string
-		w.Watch(func(e apiserver.Event) {
-			n, ok := e.New.(*v1alpha1.CassandraNode)
-			if !ok || n.Status.Operation == nil || n.Status.Operation.Phase != v1alpha1.OperationFailed || slices.Contains(known, n.Status.Operation.ID) {
-				return
-			}
-			known = append(known, n.Status.Operation.ID)
+		ended(w, v1alpha1.OperationFailed, func(n *v1alpha1.CassandraNode) {
 			f.seen = append(f.seen, fmt.Sprintf("an operation of node %s failed: %s", n.Name, n.Status.Operation.Message))
 		})
 		return nil
 	}}
+}
+
+// ended tells of each operation that comes to such an end, once.
+func ended(w *world.World, phase v1alpha1.OperationPhase, tell func(*v1alpha1.CassandraNode)) {
+	known := map[string]bool{}
+	w.Watch(func(e apiserver.Event) {
+		if n, ok := e.New.(*v1alpha1.CassandraNode); ok && n.Status.Operation != nil && n.Status.Operation.Phase == phase && !known[n.Status.Operation.ID] {
+			known[n.Status.Operation.ID] = true
+			tell(n)
+		}
+	})
 }
 
 func (f *failures) found(*world.World) []string { return f.seen }

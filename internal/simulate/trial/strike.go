@@ -131,7 +131,8 @@ func (r *run) loseZone() bool {
 }
 
 // tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty; or that a person has to clear the disk of a node that
-// could not use its ticket on another disk, because those that formed the ring with it remember the first.
+// could not use its ticket on another disk, because those that formed the ring with it remember the first; or that the ring has a member that no record is of: with the disk
+// everything that knew of it was lost.
 func (r *run) tellsOfLostDisk() bool {
 	for _, o := range r.w.Server.Objects(v1alpha1.CassandraNodeKind) {
 		if o.(*v1alpha1.CassandraNode).Status.Phase == v1alpha1.PhaseDataLost {
@@ -139,8 +140,11 @@ func (r *run) tellsOfLostDisk() bool {
 		}
 	}
 	c := get(r.w)
-	if c == nil || blockedWith("the_joining_disk_is_empty", "delete its claim")(r.w) {
-		return c != nil
+	if c == nil {
+		return false
+	}
+	if blockedWith("the_joining_disk_is_empty", "delete its claim")(r.w) || blockedWith("every_host_id_of_the_ring_is_known", "find its disk")(r.w) {
+		return true
 	}
 	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
 	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
