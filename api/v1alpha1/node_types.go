@@ -363,7 +363,7 @@ type RestartIntent struct {
 //
 // +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is for Cleanup, Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Cleanup' || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup alone`
@@ -390,17 +390,19 @@ type OperationArguments struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
 	Replication map[string]int32 `json:"replication,omitempty"`
 
-	// KeyspaceReplication is what each keyspace is to have at least. Used by AlterKeyspaces.
+	// KeyspaceReplication is what each keyspace is to have at least. AlterKeyspaces sees to it; Rebuild and Repair do not begin before the node knows of it, whose
+	// schema may be older than the ring's.
 	// +optional
 	// +listType=map
 	// +listMapKey=keyspace
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=67
 	KeyspaceReplication []KeyspaceReplication `json:"keyspaceReplication,omitempty"`
 
-	// Keyspaces that Cleanup, Rebuild and Repair are limited to. Empty: all that the ring replicates; those that are local to a node never.
+	// Keyspaces that Cleanup, Rebuild and Repair are limited to. Empty: all that the ring replicates; those that are local to a node never. At most
+	// those that a datacenter can be extended by, and the three system keyspaces that always are.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=67
 	// +kubebuilder:validation:items:MaxLength=48
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
 	Keyspaces []string `json:"keyspaces,omitempty"`

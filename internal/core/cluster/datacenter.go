@@ -156,16 +156,25 @@ func (p *pass) extendAgain(s *facts.OpenStep) result {
 
 // extendKeyspaces gives those of the user that are to come to the datacenter replicas there.
 func (p *pass) extendKeyspaces(s *facts.OpenStep) result {
-	arguments := &v1alpha1.OperationArguments{}
-	for _, keyspace := range s.Extension.Keyspaces {
-		arguments.KeyspaceReplication = append(arguments.KeyspaceReplication, v1alpha1.KeyspaceReplication{
-			Keyspace: keyspace, Replication: map[string]int32{s.Extension.Datacenter: replicasOf(s)},
-		})
-	}
+	arguments := &v1alpha1.OperationArguments{KeyspaceReplication: extensionOf(s, s.Extension.Keyspaces)}
 	return p.alter(s, p.membersOutside(s), alteration{
 		purpose: "keyspaces", kind: v1alpha1.OperationAlterKeyspaces, arguments: arguments,
 		next: facts.StageRebuild, words: "extends keyspaces to datacenter " + s.Datacenters[0],
 	})
+}
+
+// extensionOf is what keyspaces have at least once they are extended to the datacenter that a step adds.
+func extensionOf(s *facts.OpenStep, keyspaces []string) []v1alpha1.KeyspaceReplication {
+	out := make([]v1alpha1.KeyspaceReplication, len(keyspaces))
+	for i, keyspace := range keyspaces {
+		out[i] = v1alpha1.KeyspaceReplication{Keyspace: keyspace, Replication: map[string]int32{s.Extension.Datacenter: replicasOf(s)}}
+	}
+	return out
+}
+
+// extendedKeyspaces are all that the datacenter which a step adds gets replicas of, sorted. The user may have named system keyspaces too.
+func extendedKeyspaces(s *facts.OpenStep) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Extension.Keyspaces, distributedSystemKeyspaces))))
 }
 
 // replicasOf is how many replicas a keyspace gets in the datacenter that a step adds: never more than it has nodes.
@@ -178,9 +187,9 @@ func (p *pass) membersOutside(s *facts.OpenStep) []string {
 	return slices.DeleteFunc(slices.Clone(p.members()), func(name string) bool { return slices.Contains(s.Datacenters, p.datacenterOf(name)) })
 }
 
-// rebuild has each node of the datacenter copy what it is to hold: one node of each rack at a time.
+// rebuild has each node of the datacenter copy what it is to hold, once it knows what that is: one node of each rack at a time.
 func (p *pass) rebuild(s *facts.OpenStep) result {
-	arguments := &v1alpha1.OperationArguments{SourceDatacenter: s.Extension.Source}
+	arguments := &v1alpha1.OperationArguments{SourceDatacenter: s.Extension.Source, KeyspaceReplication: extensionOf(s, extendedKeyspaces(s))}
 	words := "datacenter " + s.Datacenters[0] + " is rebuilt"
 	if r, over := p.inTurn(s, "rebuild", p.rows(s.Wave()), v1alpha1.OperationRebuild, arguments, words); !over {
 		return r
@@ -191,7 +200,8 @@ func (p *pass) rebuild(s *facts.OpenStep) result {
 
 // repairExtended repairs what was extended, one node of each rack at a time: writes that were lost while the nodes were rebuilt come to them before clients do.
 func (p *pass) repairExtended(s *facts.OpenStep) result {
-	arguments := &v1alpha1.OperationArguments{Keyspaces: slices.Concat(s.Extension.Keyspaces, distributedSystemKeyspaces), Full: true}
+	keyspaces := extendedKeyspaces(s)
+	arguments := &v1alpha1.OperationArguments{Keyspaces: keyspaces, KeyspaceReplication: extensionOf(s, keyspaces), Full: true}
 	words := "what was extended to datacenter " + s.Datacenters[0] + " is repaired"
 	if r, over := p.inTurn(s, "repair", p.rows(s.Wave()), v1alpha1.OperationRepair, arguments, words); !over {
 		return r

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -357,6 +358,9 @@ func TestADatacenterIsAdded(t *testing.T) {
 			if o.Type == v1alpha1.OperationAlterKeyspaces && (len(o.Arguments.KeyspaceReplication) != 1 || o.Arguments.KeyspaceReplication[0].Replication["dc2"] != 3) {
 				t.Errorf("extends %+v", o.Arguments.KeyspaceReplication)
 			}
+			if inside := n.Spec.Datacenter == "dc2"; inside && !extendedEverywhere(o.Arguments.KeyspaceReplication, 3, "shop", "system_auth", "system_distributed", "system_traces") {
+				t.Errorf("%s by a schema that has at least %+v", o.Type, o.Arguments.KeyspaceReplication)
+			}
 		}
 		if s := w.snapshot.Ledger.Step; s != nil && s.Stage != facts.StageOpen {
 			for _, n := range w.snapshot.Records() {
@@ -376,6 +380,13 @@ func TestADatacenterIsAdded(t *testing.T) {
 	if l := w.snapshot.Ledger; len(l.Members) != 8 || !l.IsFormed("dc2") || l.Replication["dc2"] != 3 {
 		t.Errorf("%s", ledgerInWords(l))
 	}
+}
+
+// extendedEverywhere says that exactly these keyspaces have so many replicas in dc2, at least.
+func extendedEverywhere(least []v1alpha1.KeyspaceReplication, replicas int32, keyspaces ...string) bool {
+	return slices.EqualFunc(least, keyspaces, func(k v1alpha1.KeyspaceReplication, keyspace string) bool {
+		return k.Keyspace == keyspace && maps.Equal(k.Replication, map[string]int32{"dc2": replicas})
+	})
 }
 
 func TestWhatKeepsADatacenterOut(t *testing.T) {
@@ -411,13 +422,18 @@ func TestWhatKeepsADatacenterOut(t *testing.T) {
 
 // A ledger that is lost while a ring grows is rebuilt so that what was begun goes on, by the same tickets as far as the records have them.
 func TestALostLedgerDoesNotEndWhatWasBegun(t *testing.T) {
+	both := func(w *world) {
+		w.snapshot.Ledger = nil
+		for _, n := range w.snapshot.Nodes {
+			n.Record = nil
+		}
+	}
 	for name, lose := range map[string]func(*world){
-		"the ledger": func(w *world) { w.snapshot.Ledger = nil },
-		"ledger and records": func(w *world) {
-			w.snapshot.Ledger = nil
-			for _, n := range w.snapshot.Nodes {
-				n.Record = nil
-			}
+		"the ledger":         func(w *world) { w.snapshot.Ledger = nil },
+		"ledger and records": both,
+		"both, and a member has never let clients in": func(w *world) {
+			both(w)
+			w.snapshot.Nodes[third].Agent.Traffic, w.snapshot.Nodes[third].Agent.TrafficOpened = v1alpha1.TrafficClosed, false
 		},
 	} {
 		t.Run(name, func(t *testing.T) { whatWasBegunGoesOn(t, lose) })

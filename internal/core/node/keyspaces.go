@@ -56,6 +56,29 @@ func KeyspacesOf(o *v1alpha1.OperationIntent, view *facts.Ring) ([]string, error
 	return out, nil
 }
 
+// replicationUnknown says which replicas that a keyspace is to have at least are not in the view of the node, whose schema may be older than the ring's; empty if all are.
+func replicationUnknown(arguments *v1alpha1.OperationArguments, view *facts.Ring) string {
+	if arguments == nil {
+		return ""
+	}
+	for _, least := range arguments.KeyspaceReplication {
+		text, found := view.Keyspaces[least.Keyspace]
+		if !found {
+			return fmt.Sprintf("keyspace %s is not there, as far as this node knows", least.Keyspace)
+		}
+		replication, err := ring.ParseReplication(text)
+		if err != nil {
+			return fmt.Sprintf("keyspace %s: %s", least.Keyspace, err)
+		}
+		for _, datacenter := range slices.Sorted(maps.Keys(least.Replication)) {
+			if wanted := least.Replication[datacenter]; replication.Factor(datacenter) < int(wanted) {
+				return fmt.Sprintf("keyspace %s is to have %d replicas in datacenter %s and has, as far as this node knows, %s", least.Keyspace, wanted, datacenter, text)
+			}
+		}
+	}
+	return ""
+}
+
 // unfit says why an operation has nothing to do with a keyspace of a replication; empty if it has.
 func unfit(t v1alpha1.OperationType, text, source, own string) (string, error) {
 	replication, err := ring.ParseReplication(text)

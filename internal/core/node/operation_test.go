@@ -73,6 +73,14 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 		return with1(f, change)
 	}
 	status := func(s facts.GossipStatus) func(*Facts) { return func(f *Facts) { f.JVM.Ring.Endpoints[1].Status = s } }
+	least := func(text string) func(*Facts) {
+		return func(f *Facts) {
+			f.JVM.Ring.Keyspaces = map[string]string{"users": "SimpleStrategy {replication_factor=3}", "shop": text}
+			f.Record.Spec.Operation.Arguments = &v1alpha1.OperationArguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{
+				{Keyspace: "shop", Replication: map[string]int32{"dc1": 1, "dc2": 2}},
+			}}
+		}
+	}
 	closed := func(f *Facts) { f.JVM.Ring.NativeRunning, f.Record.Spec.ClientTraffic = false, v1alpha1.TrafficClosed }
 	for name, c := range map[string]struct {
 		facts Facts
@@ -93,6 +101,13 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 		"keyspaces altered, a node has left":     {of(v1alpha1.OperationAlterKeyspaces, func(f *Facts) { status(facts.StatusLeft)(f); f.Memory.Neighbours = []string{"10.0.0.3"} }), "", ""},
 		"a rebuild while the node leaves":        {of(v1alpha1.OperationRebuild, func(f *Facts) { f.JVM.Ring.Mode = facts.ModeLeaving }), "node_is_normal", "not NORMAL"},
 		"a repair while the JVM is silent":       {of(v1alpha1.OperationRepair, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), "node_is_normal", "not NORMAL"},
+		"a rebuild of a keyspace not known yet":  {of(v1alpha1.OperationRebuild, func(f *Facts) { least("")(f); delete(f.JVM.Ring.Keyspaces, "shop") }), "replication_is_known", "keyspace shop"},
+		"a rebuild by an older schema":           {of(v1alpha1.OperationRebuild, least("NetworkTopologyStrategy {dc1=3}")), "replication_is_known", "shop is to have 2 replicas in datacenter dc2 and has, as far as this node knows, NetworkTopologyStrategy {dc1=3}"},
+		"a repair by an older schema":            {of(v1alpha1.OperationRepair, least("NetworkTopologyStrategy {dc1=3, dc2=1}")), "replication_is_known", "2 replicas in datacenter dc2"},
+		"a repair by one that cannot be read":    {of(v1alpha1.OperationRepair, least("odd")), "replication_is_known", "odd"},
+		"a repair by a schema that is enough":    {of(v1alpha1.OperationRepair, least("NetworkTopologyStrategy {dc1=3, dc2=2}")), "", ""},
+		"a rebuild by a schema that is enough":   {of(v1alpha1.OperationRebuild, least("NetworkTopologyStrategy {dc1=1, dc2=3}")), "", ""},
+		"an alteration, whose purpose that is":   {of(v1alpha1.OperationAlterKeyspaces, least("NetworkTopologyStrategy {dc1=3}")), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Next(c.facts, epoch)

@@ -83,6 +83,11 @@ func runOperation(p *pass) outcome {
 		if why := CleanupRefused(view); why != "" {
 			return refuse("no_range_is_pending", "%s", why)
 		}
+	case v1alpha1.OperationRebuild, v1alpha1.OperationRepair:
+		// A node that was away when a keyspace was extended would find nothing to do.
+		if why := replicationUnknown(intent.Arguments, view); why != "" {
+			return refuse("replication_is_known", "%s", why)
+		}
 	default:
 	}
 	return act(Action{Kind: RunOperation, ID: intent.ID, Operation: intent.DeepCopy(), Why: string(intent.Type)})

@@ -48,25 +48,50 @@ func (n *Network) Forget(cluster string) {
 // counts by its disk. A later write to the same key stands in for an earlier one. A deletion is missed where a read may ask replicas of which none knows of it and one has
 // the row; what is on the disk of a node that is down is in no answer.
 func (n *Network) Audit() []Lost {
-	type row struct{ cluster, keyspace, key string }
-	latest := map[row]*Written{}
-	var order []row
-	for _, w := range n.writes {
-		r := row{w.Cluster, w.Keyspace, w.Key}
-		if _, known := latest[r]; !known {
-			order = append(order, r)
-		}
-		latest[r] = w
-	}
 	var lost []Lost
-	for _, r := range order {
-		if w := latest[r]; w.Deleted {
+	for _, w := range n.latest() {
+		if w.Deleted {
 			lost = append(lost, n.auditDeletion(w)...)
 		} else {
 			lost = append(lost, n.auditWrite(w)...)
 		}
 	}
 	return lost
+}
+
+// AuditWithin returns every acknowledged write of a cluster that a read at LOCAL_QUORUM may miss in one of its datacenters, by the view of every member there that
+// gossips. A replica that is down counts by its disk. Deletions are not asked for.
+func (n *Network) AuditWithin(cluster, datacenter string) []Lost {
+	var lost []Lost
+	for _, w := range n.latest() {
+		if w.Cluster != cluster || w.Deleted {
+			continue
+		}
+		within := *w
+		within.Level, within.Datacenter = ring.LocalQuorum, datacenter
+		for _, l := range n.auditWrite(&within) {
+			l.Level, l.Datacenter = w.Level, w.Datacenter
+			lost = append(lost, l)
+		}
+	}
+	return lost
+}
+
+// latest are the acknowledged writes without those that a later one to the same key stands in for, in the order of the first to each key.
+func (n *Network) latest() []*Written {
+	type row struct{ cluster, keyspace, key string }
+	at := map[row]int{}
+	var out []*Written
+	for _, w := range n.writes {
+		r := row{w.Cluster, w.Keyspace, w.Key}
+		if i, known := at[r]; known {
+			out[i] = w
+			continue
+		}
+		at[r] = len(out)
+		out = append(out, w)
+	}
+	return out
 }
 
 func (n *Network) auditWrite(w *Written) []Lost {

@@ -231,6 +231,12 @@ func TestANewDatacenterHasDataAfterARebuild(t *testing.T) {
 	if value, err := far[0].Read("shop", "key 5", ring.LocalOne); err != nil || value != "" {
 		t.Errorf("before the rebuild: %q, error %v", value, err)
 	}
+	if lost := l.net.AuditWithin(p[0].settings.clusterName, "dc2"); len(lost) != 2*100 {
+		t.Errorf("before the rebuild %d losses within the datacenter, want the 100 rows for each of 2 coordinators", len(lost))
+	}
+	if lost := l.net.AuditWithin(p[0].settings.clusterName, "dc1"); len(lost) > 0 {
+		t.Errorf("within the first datacenter: %v", lost)
+	}
 	for _, x := range far {
 		if err := cassandra.NewNode(l.client(x)).Rebuild(context.Background(), "dc1", "shop"); err != nil {
 			t.Fatal(err)
@@ -238,6 +244,9 @@ func TestANewDatacenterHasDataAfterARebuild(t *testing.T) {
 	}
 	if value, err := far[0].Read("shop", "key 5", ring.LocalQuorum); err != nil || value != "5" {
 		t.Errorf("after the rebuild: %q, error %v", value, err)
+	}
+	if lost := l.net.AuditWithin(p[0].settings.clusterName, "dc2"); len(lost) > 0 {
+		t.Errorf("after the rebuild: %v", lost)
 	}
 }
 

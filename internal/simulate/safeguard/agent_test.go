@@ -3,6 +3,7 @@ package safeguard
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,6 +216,52 @@ func damaged() *trial.Scenario {
 		}, Until: phase(first, v1alpha1.PhaseFailed), Within: 15 * time.Minute})
 }
 
+// behind is the story of a node of a new datacenter that is cut off while keyspaces are extended to that, and is told to copy them before it has heard of it.
+func behind() *trial.Scenario {
+	const newest = clusterName + "-dc2-r3-0"
+	var idle []string
+	return growing("grow-behind", "a machine is cut off while keyspaces are extended to the datacenter that is added",
+		trial.Act{Name: "watch rebuilds", Do: func(w *world.World) error {
+			idle = nil
+			ended(w, v1alpha1.OperationSucceeded, func(n *v1alpha1.CassandraNode) {
+				if o := n.Status.Operation; strings.Contains(o.ID, "/rebuild") && !strings.Contains(o.Message, world.Keyspace) {
+					idle = append(idle, fmt.Sprintf("node %s counts as rebuilt without keyspace %s: %s", n.Name, world.Keyspace, o.Message))
+				}
+			})
+			return nil
+		}},
+		respec("grow", operates(v1alpha1.OperationAlterSystemKeyspaces), extended()),
+		trial.Act{Name: "cut off", Do: func(w *world.World) error {
+			w.Partition(sandbox(w, newest).Machine(), true)
+			return nil
+		}, Until: func(w *world.World) bool {
+			o := recordAt(w, newest).Spec.Operation
+			return o != nil && o.Type == v1alpha1.OperationRebuild
+		}, Within: 10 * time.Minute},
+		trial.Act{Name: "heal", Do: func(w *world.World) error {
+			w.Heal(sandbox(w, newest).Machine())
+			return nil
+		}, Until: trial.Serves, Within: 30 * time.Minute},
+		unharmed(func(*world.World) []string { return idle }))
+}
+
+// unconditional operations are begun whatever the schema of their node is.
+func unconditional() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Record = unasked{h.Record} })
+}
+
+type unasked struct{ recordOf }
+
+func (u unasked) Record() (*v1alpha1.CassandraNode, bool) {
+	record, known := u.recordOf.Record()
+	if record == nil || record.Spec.Operation == nil || record.Spec.Operation.Type == v1alpha1.OperationAlterKeyspaces || record.Spec.Operation.Arguments == nil {
+		return record, known
+	}
+	record = record.DeepCopy()
+	record.Spec.Operation.Arguments.KeyspaceReplication = nil
+	return record, known
+}
+
 // agentCase is the story of a guard of the agents.
 type agentCase struct {
 	guard    string
@@ -254,6 +301,7 @@ func agentCases() []agentCase {
 		{"away_no_longer_than_deletions_are_kept", longAway(), nil, world.Wrap{}, deletionsForgotten(), back},
 		{"address_is_free", crossed(), nil, world.Wrap{}, strangers(), "at the address of another member, in vain"},
 		{"no_client_was_served", allRestored(), []string{"every_initial_disk_is_empty", "no_initial_node_ever_served_clients"}, world.Wrap{}, strangers(), "DataLost"},
+		{"replication_is_known", behind(), nil, world.Wrap{}, unconditional(), "counts as rebuilt without keyspace"},
 		{"disk_is_readable", damaged(), nil, world.Wrap{}, pretending(), "I10"},
 	}
 }

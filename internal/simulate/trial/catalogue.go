@@ -146,7 +146,7 @@ func deleteClaims(c *v1alpha1.CassandraCluster) {
 
 // removeData deletes a cluster with its data, as its user wants.
 func removeData(w *world.World) error {
-	w.Network.Forget(world.Namespace + "." + clusterName)
+	w.Network.Forget(ringName)
 	return remove(w)
 }
 

@@ -296,6 +296,7 @@ func (o *oracle) certificates() int {
 // record: tickets, host ids, intents.
 func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator bool) {
 	if n.Spec.ClientTraffic == v1alpha1.TrafficOpen {
+		o.letIn(n)
 		o.served[string(n.Spec.Cluster.UID)+"/"+n.Spec.Datacenter] = true
 	}
 	if e.Type == apiserver.Deleted {
@@ -326,6 +327,16 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 	}
 	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID && old.Spec.Member.HostID != m.HostID {
 		o.violated("the record of node %s changes its member from %s to %s", n.Name, old.Spec.Member.HostID, m.HostID)
+	}
+}
+
+// letIn: clients that come into a datacenter which was added to one that they use find there what they have written.
+func (o *oracle) letIn(n *v1alpha1.CassandraNode) {
+	if o.served[string(n.Spec.Cluster.UID)+"/"+n.Spec.Datacenter] || !o.servedAny(n.Spec.Cluster.UID) {
+		return
+	}
+	if missed := o.w.AuditWithin(ringName, n.Spec.Configuration.DatacenterName); len(missed) > 0 {
+		o.violated("I11: clients are let into datacenter %s, where reads at LOCAL_QUORUM may miss %d acknowledged writes: %s", n.Spec.Datacenter, len(missed), missed[0])
 	}
 }
 

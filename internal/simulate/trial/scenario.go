@@ -53,8 +53,11 @@ type Act struct {
 	Despite bool
 }
 
-// clusterName of all scenarios.
-const clusterName = "orders"
+// clusterName of the cluster in all scenarios, and ringName in Cassandra.
+const (
+	clusterName = "orders"
+	ringName    = world.Namespace + "." + clusterName
+)
 
 // shape of a cluster: nodes of each rack of each datacenter.
 type shape struct {

@@ -96,10 +96,17 @@ func (w *World) WriteOn(rounds int) {
 
 // Audit names every write of the client that was acknowledged and that a reader may miss. What WriteOn wrote does not count where a machine was lost: a node syncs its
 // commit log every ten seconds, and a write that was taken while one replica was away is on no more than two.
-func (w *World) Audit() []string {
+func (w *World) Audit() []string { return w.missed(w.Network.Audit()) }
+
+// AuditWithin is Audit for a reader in one datacenter of a cluster, at LOCAL_QUORUM.
+func (w *World) AuditWithin(cluster, datacenter string) []string {
+	return w.missed(w.Network.AuditWithin(cluster, datacenter))
+}
+
+func (w *World) missed(all []cassandra.Lost) []string {
 	crashed := slices.ContainsFunc(w.Kube.Machines(), w.Kube.WasLost)
 	var out []string
-	for _, lost := range w.Network.Audit() {
+	for _, lost := range all {
 		if !crashed || !strings.HasPrefix(lost.Key, meanwhile) {
 			out = append(out, lost.String())
 		}
