@@ -382,6 +382,16 @@ func TestADatacenterIsAdded(t *testing.T) {
 	}
 }
 
+// The system keyspaces come to a datacenter whether the user names them or not, and once.
+func TestEachKeyspaceIsExtendedOnce(t *testing.T) {
+	for name, named := range map[string][]string{"none": nil, "one of the system": {"system_auth", "zoo"}, "one of the user": {"zoo"}} {
+		want := append(slices.Clone(distributedSystemKeyspaces), "zoo")[:3+min(len(named), 1)]
+		if got := extendedKeyspaces(&facts.OpenStep{Extension: &facts.Extension{Keyspaces: named}}); !slices.Equal(got, want) {
+			t.Errorf("%s is named: %v, want %v", name, got, want)
+		}
+	}
+}
+
 // extendedEverywhere says that exactly these keyspaces have so many replicas in dc2, at least.
 func extendedEverywhere(least []v1alpha1.KeyspaceReplication, replicas int32, keyspaces ...string) bool {
 	return slices.EqualFunc(least, keyspaces, func(k v1alpha1.KeyspaceReplication, keyspace string) bool {

@@ -243,6 +243,29 @@ func TestARingOfDisksServesIfTwoOfThemLetClientsIn(t *testing.T) {
 	}
 }
 
+// How many members that no record knows there are, and how many of them have let clients in, says whether their datacenter serves.
+func TestWhichDatacentersServeByTheirDisks(t *testing.T) {
+	w := formed(t)
+	for _, name := range three {
+		w.snapshot.Nodes[name].Record.Spec.ClientTraffic = v1alpha1.TrafficClosed
+	}
+	for members, serves := range map[int][]bool{1: {false, true}, 2: {false, false, true}, 3: {false, false, true, true}} {
+		for opened, want := range serves {
+			agents := make([]*facts.Agent, members)
+			for i := range agents {
+				agents[i] = &facts.Agent{TrafficOpened: i >= members-opened}
+			}
+			if got := passOver(w).openDatacenters(map[string][]*facts.Agent{"dc1": agents}); got["dc1"] != want {
+				t.Errorf("%d of %d have let clients in: serves %v, want %v", opened, members, got["dc1"], want)
+			}
+		}
+	}
+	w.snapshot.Nodes[third].Record.Spec.ClientTraffic = v1alpha1.TrafficOpen
+	if got := passOver(w).openDatacenters(map[string][]*facts.Agent{"dc1": {{}, {}}}); !got["dc1"] {
+		t.Error("it does not serve, though a record lets clients in")
+	}
+}
+
 // One node that is still to join keeps a datacenter in its first stage, whatever is known of the others.
 func TestHowFarALostDatacenterWasAdded(t *testing.T) {
 	const one, other = "orders-dc2-r1-0", "orders-dc2-r2-0"
