@@ -41,25 +41,25 @@ func (p *pass) operate(s *facts.OpenStep, purpose string, names []string, kind v
 		id := s.IntentID(attempt(purpose, s.Tries[name]), name)
 		status := n.Record.Status.Operation
 		begun := status != nil && status.ID == id
-		intent := n.Record.Spec.Operation
+		asked := begun || n.Record.Spec.Operation != nil && n.Record.Spec.Operation.ID == id
 		ended := begun && (status.Phase == v1alpha1.OperationFailed || status.Phase == v1alpha1.OperationInterrupted || status.Phase == v1alpha1.OperationWithdrawn)
 		switch {
 		case begun && status.Phase == v1alpha1.OperationSucceeded:
 			o.finished = append(o.finished, name)
-		case len(refusals) > 0 && (ended || !begun && (intent == nil || intent.ID != id)):
+		case len(refusals) > 0 && (ended || !asked):
 			o.waiting = append(o.waiting, name+": "+refusals[0].Message)
 			held = true
 		case ended:
 			o.waiting = append(o.waiting, name+": "+orElse(status.Message, string(status.Phase)))
 			p.block(string(s.Kind), "the_operation_succeeds", []string{name}, "%s on node %s: %s; it is tried again", kind, name, orElse(status.Message, string(status.Phase)))
 			p.tryAgain(s, n, status)
-		case n.CurrentAgent() == nil && (begun || intent != nil && intent.ID == id):
+		case n.CurrentAgent() == nil && asked:
 			why := guard.WhyNoAnswer(n)
 			o.waiting = append(o.waiting, name+": "+why)
 			p.block(string(s.Kind), "the_node_is_up", []string{name}, "%s on node %s goes on when it is back: %s", kind, name, why)
 		case begun:
 			o.waiting = append(o.waiting, name+": "+orElse(status.Message, "begun"))
-		case intent == nil || intent.ID != id:
+		case !asked:
 			record := render.ForApply(p.owner(), n.Record)
 			record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: kind, Arguments: arguments}
 			p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: o.writes == 0, Why: "operation " + string(kind)})

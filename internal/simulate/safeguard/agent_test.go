@@ -230,7 +230,7 @@ func behind() *trial.Scenario {
 			})
 			return nil
 		}},
-		respec("grow", operates(v1alpha1.OperationAlterSystemKeyspaces), extended()),
+		respec("grow", trial.Operates(v1alpha1.OperationAlterSystemKeyspaces), extended()),
 		trial.Act{Name: "cut off", Do: func(w *world.World) error {
 			w.Partition(sandbox(w, newest).Machine(), true)
 			return nil

@@ -3,14 +3,12 @@ package safeguard
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -343,7 +341,7 @@ func placed(name string, create func(*world.World) error, write, read ring.Consi
 	a := asking{keyspace: "placed", write: write, read: read}
 	return growing(name, "a datacenter is added in which a keyspace has replicas already",
 		waiting(2*time.Minute), trial.Act{Name: "place", Do: create}, waiting(time.Minute), a.reading(20*time.Minute),
-		respec("grow", until(by, facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true})), over(by), waiting(time.Minute),
+		respec("grow", until(by, facts.StepAddDatacenter), extended()), over(by), waiting(time.Minute),
 		unharmed(a.found))
 }
 
@@ -358,16 +356,6 @@ func simple(name string) func(*world.World) error {
 	}
 }
 
-// operates says that a node is told to carry an operation out.
-func operates(kind v1alpha1.OperationType) func(*world.World) bool {
-	return func(w *world.World) bool {
-		return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
-			operation := o.(*v1alpha1.CassandraNode).Spec.Operation
-			return operation != nil && operation.Type == kind
-		})
-	}
-}
-
 // extended is a datacenter that gets the keyspace of the clients.
 func extended() func(*v1alpha1.CassandraClusterSpec) {
 	return datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true})
@@ -377,7 +365,7 @@ func extended() func(*v1alpha1.CassandraClusterSpec) {
 func unrepaired() *trial.Scenario {
 	var f failures
 	return growing("grow-disk-lost", "a machine loses its disk while a datacenter is added",
-		respec("grow", operates(v1alpha1.OperationRebuild), extended()),
+		respec("grow", trial.Operates(v1alpha1.OperationRebuild), extended()),
 		trial.Act{Name: "lose a disk", Do: func(w *world.World) error {
 			machine := sandbox(w, first).Machine()
 			w.Kube.Lose(machine)

@@ -67,18 +67,20 @@ func secondDatacenter(s *v1alpha1.CassandraClusterSpec) {
 // forgottenWhileGrowing is a datacenter that is added, which must not let clients in before it has the data, whatever the operator remembers.
 func forgottenWhileGrowing() *Scenario {
 	s := threeRacks.growing(2).scenario("grow-forgotten", "while a datacenter gets its data somebody deletes all records, and the ledger before they are made anew", secondDatacenter)
-	s.Acts[len(s.Acts)-1].Until = rebuilding
+	s.Acts[len(s.Acts)-1].Until = Operates(v1alpha1.OperationRebuild)
 	s.Acts = append(s.Acts, forgetting(grown, time.Hour)...)
 	s.Forgets = true
 	return s
 }
 
-// rebuilding says that a node copies data from another datacenter.
-func rebuilding(w *world.World) bool {
-	return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
-		operation := o.(*v1alpha1.CassandraNode).Spec.Operation
-		return operation != nil && operation.Type == v1alpha1.OperationRebuild
-	})
+// Operates says that a node is told to carry an operation out.
+func Operates(kind v1alpha1.OperationType) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+			operation := o.(*v1alpha1.CassandraNode).Spec.Operation
+			return operation != nil && operation.Type == kind
+		})
+	}
 }
 
 // grown says that every node of the spec serves, and that nothing is left to do.

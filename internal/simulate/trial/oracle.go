@@ -296,8 +296,11 @@ func (o *oracle) certificates() int {
 // record: tickets, host ids, intents.
 func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator bool) {
 	if n.Spec.ClientTraffic == v1alpha1.TrafficOpen {
-		o.letIn(n)
-		o.served[string(n.Spec.Cluster.UID)+"/"+n.Spec.Datacenter] = true
+		datacenter := string(n.Spec.Cluster.UID) + "/" + n.Spec.Datacenter
+		if !o.served[datacenter] && o.servedAny(n.Spec.Cluster.UID) {
+			o.letIn(n)
+		}
+		o.served[datacenter] = true
 	}
 	if e.Type == apiserver.Deleted {
 		o.pace.forget(n.Name)
@@ -332,9 +335,6 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 
 // letIn: clients that come into a datacenter which was added to one that they use find there what they have written.
 func (o *oracle) letIn(n *v1alpha1.CassandraNode) {
-	if o.served[string(n.Spec.Cluster.UID)+"/"+n.Spec.Datacenter] || !o.servedAny(n.Spec.Cluster.UID) {
-		return
-	}
 	if missed := o.w.AuditWithin(ringName, n.Spec.Configuration.DatacenterName); len(missed) > 0 {
 		o.violated("I11: clients are let into datacenter %s, where reads at LOCAL_QUORUM may miss %d acknowledged writes: %s", n.Spec.Datacenter, len(missed), missed[0])
 	}
