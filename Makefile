@@ -89,17 +89,17 @@ test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned
 	cd dev/localkube && go test -tags cluster -timeout 30m ./cluster/...
 	@$(MAKE) cluster CASSANDRA_VERSIONS=5.0.9 # the other releases run in the end-to-end tests
 
-# What a failed test leaves to look into stands under bin/_artifacts.
-E2E := go test -tags e2e -count 1 -v -artifacts -outputdir $(BIN)
+# What a failed test leaves to look into stands under bin/_artifacts; what it said is said again at the end.
+E2E := $(TOOLS)/gotestsum --format standard-verbose --hide-summary skipped -- -tags e2e -count 1 -artifacts -outputdir $(BIN)
 
-e2e: local-tools ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
+e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && $(E2E) -timeout 60m $(if $(RUN),-run '$(RUN)') .
 
 # The tests of one of several shards, by turns: the machine that runs the second of three has SHARD=2/3.
 SHARD    := 1/1
 ALL_E2E   = go test -tags e2e -list . . | awk -v shard=$(SHARD) 'BEGIN { split(shard, s, "/") } /^Test/ && n++ % s[2] == s[1] - 1 { printf "%s%s$$", sep, $$1; sep = "|" }'
 
-e2e-full: local-tools ## All end-to-end tests, also those that take too long for every change, and a report of what clients saw (RUN=name runs some; SHARD=2/3 a third of them)
+e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those that take too long for every change, and a report of what clients saw (RUN=name runs some; SHARD=2/3 a third of them)
 	cd test/e2e && $(E2E) -timeout 180m -run "^($(if $(RUN),$(RUN),$$($(ALL_E2E))))" . \
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
