@@ -161,7 +161,7 @@ func TestALostLedgerAndLostRecordsComeBackFromTheDisks(t *testing.T) {
 func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept []string
-		// closed are nodes that no client was let to yet: the ring is formed once more.
+		// closed are nodes that no client was let to yet: with one that is open and no record that says so, the ring is formed once more.
 		closed []string
 		// silent says that no agent answers while the records learn who is a member.
 		silent bool
@@ -169,7 +169,8 @@ func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 		"all records are lost":                          {nil, nil, false},
 		"all but one":                                   {[]string{second}, nil, false},
 		"all, and a node is still closed":               {nil, []string{third}, false},
-		"all, and a node is closed, and agents silent":  {nil, []string{third}, true},
+		"all, and one node is open":                     {nil, []string{second, third}, false},
+		"all, and one node is open, and agents silent":  {nil, []string{second, third}, true},
 		"some, and a node is closed, and agents silent": {[]string{first}, []string{third}, true},
 		"some, and the others are closed":               {[]string{first}, []string{second, third}, false},
 	} {
@@ -428,12 +429,28 @@ func TestWhichNodesGetARecordBack(t *testing.T) {
 
 // A node that is on its way into a ring which serves is no member of it, although a disk has to say for another one that it is.
 func TestAJoinerIsNoMemberOfALostLedger(t *testing.T) {
-	w := joining(t)
-	w.snapshot.Ledger = nil
-	w.snapshot.Nodes[first].Record.Spec.Member = nil
-	l, missing := passOver(w).rebuildLedger()
-	if len(l.Members) != 3 || l.Members[newcomer] != "" || l.Step == nil || l.Step.Kind != facts.StepJoinNode || !slices.Equal(l.Step.Wave(), []string{newcomer}) || len(missing) > 0 {
-		t.Errorf("%s, missing %v", ledgerInWords(l), missing)
+	for name, c := range map[string]struct {
+		served bool
+		kind   facts.StepKind
+		wave   []string
+	}{
+		"the ring serves":         {true, facts.StepJoinNode, []string{newcomer}},
+		"the ring is formed anew": {false, facts.StepFormRing, three},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := joining(t)
+			w.snapshot.Ledger = nil
+			w.snapshot.Nodes[first].Record.Spec.Member = nil
+			for _, name := range three {
+				if n := w.snapshot.Nodes[name]; !c.served {
+					n.Record.Spec.ClientTraffic, n.Agent.TrafficOpened = v1alpha1.TrafficClosed, false
+				}
+			}
+			l, missing := passOver(w).rebuildLedger()
+			if len(l.Members) != 3 || l.Members[newcomer] != "" || l.Step == nil || l.Step.Kind != c.kind || !slices.Equal(l.Step.Wave(), c.wave) || len(missing) > 0 {
+				t.Errorf("%s, missing %v", ledgerInWords(l), missing)
+			}
+		})
 	}
 }
 
