@@ -13,16 +13,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// timeoutCoefficient times the duration of the first test run is how long a mutant may take. It is generous: only an endless loop shall meet it.
+// timeoutCoefficient times the duration of the tests without any mutation is how long a mutant may take. It is generous, yet a busy machine meets it: in
+// gremlins' time the mutant is compiled, too.
 const timeoutCoefficient = 20
+
+// shortestLimit is the least that the tests alone of a mutant may take, where it is tried through an overlay. Only an endless loop shall meet it.
+const shortestLimit = time.Minute
 
 // gremlins runs the mutation tool.
 type gremlins struct {
 	// program and logs are absolute, since the tool runs in the module.
 	program, module, logs string
 	workers               int
+	// limit ends the tests of a mutant that is tried through an overlay.
+	limit time.Duration
 }
 
 // report is the part of gremlins' result that is used.
@@ -40,9 +47,15 @@ type report struct {
 
 // unleash tries every mutant of a package, and says on the way which have survived.
 func (g gremlins) unleash(ctx context.Context, pkg string) ([]mutant, error) {
+	// What is compiled once for all mutants does not belong to the duration of the tests.
+	if err := goCommand(ctx, g.module, "test", "-run", "^$", "./"+pkg); err != nil {
+		return nil, fmt.Errorf("the tests do not begin without any mutation: %w", err)
+	}
+	begun := time.Now()
 	if err := goCommand(ctx, g.module, "test", "./"+pkg); err != nil {
 		return nil, fmt.Errorf("the tests fail without any mutation: %w", err)
 	}
+	g.limit = max(timeoutCoefficient*time.Since(begun), shortestLimit)
 	base := filepath.Join(g.logs, path.Base(pkg))
 	result := base + ".json"
 	if err := os.Remove(result); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -22,6 +22,9 @@ const (
 	statusNotViable  = "NOT VIABLE"
 )
 
+// statusHangs is a mutant that timed out when it was tried alone, too.
+const statusHangs = "HANGS"
+
 // mutant is one changed operator.
 type mutant struct {
 	key

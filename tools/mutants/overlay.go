@@ -21,35 +21,58 @@ var mayNotCompile = map[string]bool{
 }
 
 // finish does for the mutants what gremlins leaves undone. It does not try those to which no test comes by Go's coverage, which knows neither conditions
-// of a case nor package variables. And what does not compile counts for it as killed, although no test has killed it.
+// of a case nor package variables. What does not compile counts for it as killed, although no test has killed it. And a mutant that timed out beside
+// others may be one that loops or one of a slow machine, so that it is tried again alone.
 func (g gremlins) finish(ctx context.Context, pkg string, mutants []mutant, reader io.Writer) error {
-	open := 0
-	for _, m := range mutants {
-		if m.status == statusNotCovered {
-			open++
-		}
-	}
-	if open > 0 {
+	if open := count(mutants, statusNotCovered); open > 0 {
 		fmt.Fprintf(reader, "%s: trying %d mutants to which no test seems to come\n", pkg, open)
 	}
-	tries, ctx := errgroup.WithContext(ctx)
+	tries, together := errgroup.WithContext(ctx)
 	tries.SetLimit(max(g.workers, 1))
 	for i := range mutants {
-		tries.Go(func() error { return g.try(ctx, pkg, &mutants[i]) })
+		if mutants[i].status != statusTimedOut {
+			tries.Go(func() error { return g.try(together, pkg, &mutants[i]) })
+		}
 	}
-	return tries.Wait()
+	if err := tries.Wait(); err != nil {
+		return err
+	}
+	if late := count(mutants, statusTimedOut); late > 0 {
+		fmt.Fprintf(reader, "%s: trying %d mutants alone that timed out\n", pkg, late)
+	}
+	for i := range mutants {
+		if mutants[i].status == statusTimedOut {
+			if err := g.try(ctx, pkg, &mutants[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func count(mutants []mutant, status string) (n int) {
+	for _, m := range mutants {
+		if m.status == status {
+			n++
+		}
+	}
+	return n
 }
 
 // try finds out what became of one mutant, if that is not known.
 func (g gremlins) try(ctx context.Context, pkg string, m *mutant) error {
-	if m.status == statusNotCovered {
-		failure, err := g.with(ctx, m, "test", "-failfast", "-timeout", overlayTimeout, "./"+pkg)
+	if again := m.status == statusTimedOut; again || m.status == statusNotCovered {
+		failure, err := g.with(ctx, m, "test", "-failfast", "-timeout", g.limit.String(), "./"+pkg)
+		hung := strings.Contains(failure, "panic: test timed out")
 		switch {
 		case err != nil:
 			return err
+		case failure == "" && again:
+			m.status = statusLived
 		case failure == "":
-			return nil
-		case strings.Contains(failure, "panic: test timed out"):
+		case hung && again:
+			m.status = statusHangs
+		case hung:
 			m.status = statusTimedOut
 		default:
 			m.status = statusKilled
@@ -66,9 +89,6 @@ func (g gremlins) try(ctx context.Context, pkg string, m *mutant) error {
 	}
 	return nil
 }
-
-// overlayTimeout ends the tests of a mutant that loops.
-const overlayTimeout = "60s"
 
 // with runs go as if the mutant stood in the module, and returns what go said if it failed.
 func (g gremlins) with(ctx context.Context, m *mutant, command string, args ...string) (failure string, err error) {

@@ -5,16 +5,20 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
-// What gremlins leaves undone is tried on a module of one function.
-func TestMutantsThatGremlinsDidNotTry(t *testing.T) {
-	g := gremlins{module: t.TempDir()}
-	for name, content := range map[string]string{
-		"go.mod":      "module example.org/m\n\ngo 1.26.0\n",
-		"p/p.go":      "package p\n\nfunc Sign(n int, s string) string {\n\tswitch {\n\tcase n < 0:\n\t\treturn \"-\" + s\n\tcase n > 99:\n\t\treturn s\n\t}\n\treturn s\n}\n",
-		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestSign(t *testing.T) {\n\tif Sign(-1, \"1\") != \"-1\" || Sign(0, \"0\") != \"0\" {\n\t\tt.Fatal()\n\t}\n}\n",
-	} {
+// try is a mutant and what is known of it.
+type try struct {
+	line, column     int
+	operator, status string
+}
+
+// finished says what becomes of mutants of a module of one package.
+func finished(t *testing.T, g gremlins, code, test string, tries ...try) []mutant {
+	t.Helper()
+	g.module = t.TempDir()
+	for name, content := range map[string]string{"go.mod": "module example.org/m\n\ngo 1.26.0\n", "p/p.go": code, "p/p_test.go": test} {
 		file := filepath.Join(g.module, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
@@ -28,17 +32,7 @@ func TestMutantsThatGremlinsDidNotTry(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mutants []mutant
-	for _, c := range []struct {
-		line, column int
-		operator     string
-		status       string
-	}{
-		{5, 9, "CONDITIONALS_BOUNDARY", statusNotCovered},
-		{7, 9, "CONDITIONALS_BOUNDARY", statusNotCovered},
-		{6, 14, "ARITHMETIC_BASE", statusKilled},
-		{6, 14, "ARITHMETIC_BASE", statusNotCovered},
-		{5, 9, "CONDITIONALS_NEGATION", statusKilled},
-	} {
+	for _, c := range tries {
 		m, err := s.mutant(c.line, c.column, c.operator, c.status)
 		if err != nil {
 			t.Fatal(err)
@@ -48,9 +42,60 @@ func TestMutantsThatGremlinsDidNotTry(t *testing.T) {
 	if err := g.finish(t.Context(), "p", mutants, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{statusKilled, statusNotCovered, statusNotViable, statusNotViable, statusKilled} {
+	return mutants
+}
+
+// What gremlins leaves undone is tried on a module of one function.
+func TestMutantsThatGremlinsDidNotTry(t *testing.T) {
+	mutants := finished(t, gremlins{limit: time.Minute},
+		"package p\n\nfunc Sign(n int, s string) string {\n\tswitch {\n\tcase n < 0:\n\t\treturn \"-\" + s\n\tcase n > 99:\n\t\treturn s\n\t}\n\treturn s\n}\n",
+		"package p\n\nimport \"testing\"\n\nfunc TestSign(t *testing.T) {\n\tif Sign(-1, \"1\") != \"-1\" || Sign(0, \"0\") != \"0\" {\n\t\tt.Fatal()\n\t}\n}\n",
+		try{5, 9, "CONDITIONALS_BOUNDARY", statusNotCovered},
+		try{7, 9, "CONDITIONALS_BOUNDARY", statusNotCovered},
+		try{6, 14, "ARITHMETIC_BASE", statusKilled},
+		try{6, 14, "ARITHMETIC_BASE", statusNotCovered},
+		try{5, 9, "CONDITIONALS_NEGATION", statusKilled},
+		try{5, 9, "CONDITIONALS_BOUNDARY", statusTimedOut},
+		try{7, 9, "CONDITIONALS_BOUNDARY", statusTimedOut},
+		try{6, 14, "ARITHMETIC_BASE", statusTimedOut},
+	)
+	for i, want := range []string{
+		statusKilled, statusNotCovered, statusNotViable, statusNotViable, statusKilled,
+		statusKilled, statusLived, statusNotViable,
+	} {
 		if mutants[i].status != want {
-			t.Errorf("%s: %s, want %s", mutants[i].Mutant, mutants[i].status, want)
+			t.Errorf("%d, %s: %s, want %s", i, mutants[i].Mutant, mutants[i].status, want)
+		}
+	}
+}
+
+func TestOnlyAMutantThatTimesOutAloneHangs(t *testing.T) {
+	mutants := finished(t, gremlins{workers: 2, limit: time.Second},
+		"package p\n\nfunc Half(n int) (h int) {\n\tfor ; n > 1; n -= 2 {\n\t\th++\n\t}\n\treturn h\n}\n",
+		"package p\n\nimport \"testing\"\n\nfunc TestHalf(t *testing.T) {\n\tif Half(5) != 2 {\n\t\tt.Fatal()\n\t}\n}\n",
+		try{4, 17, "REMOVE_SELF_ASSIGNMENTS", statusTimedOut},
+		try{4, 17, "REMOVE_SELF_ASSIGNMENTS", statusNotCovered},
+	)
+	for i, m := range mutants {
+		if m.status != statusHangs {
+			t.Errorf("%d, %s: %s, want %s", i, m.Mutant, m.status, statusHangs)
+		}
+	}
+}
+
+// The test of the module fails where another one runs at the same time.
+func TestMutantsThatTimedOutAreTriedAlone(t *testing.T) {
+	mutants := finished(t, gremlins{workers: 4, limit: time.Minute},
+		"package p\n\nfunc Is(n int) bool {\n\treturn n > 0 && n > 1 && n > 2\n}\n",
+		"package p\n\nimport (\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nfunc TestIs(t *testing.T) {\n\tif err := os.Mkdir(\"busy\", 0o755); err != nil {\n\t\tt.Fatal(err)\n\t}\n"+
+			"\ttime.Sleep(200 * time.Millisecond)\n\tif err := os.Remove(\"busy\"); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n",
+		try{4, 11, "CONDITIONALS_BOUNDARY", statusTimedOut},
+		try{4, 20, "CONDITIONALS_BOUNDARY", statusTimedOut},
+		try{4, 29, "CONDITIONALS_BOUNDARY", statusTimedOut},
+	)
+	for i, m := range mutants {
+		if m.status != statusLived {
+			t.Errorf("%d, %s: %s, want %s", i, m.Mutant, m.status, statusLived)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // verdict is what came of the mutants of a package.
 type verdict struct {
-	pkg                        string
-	killed, timedOut, unviable int
+	pkg                     string
+	killed, hangs, unviable int
 	// listed survived and may; unlisted survived and may not.
 	listed, unlisted []mutant
 	// stale are in the list and were killed, gone are in the list and not in the code.
@@ -29,8 +29,8 @@ func judge(pkg string, mutants []mutant, allowed []survivor) verdict {
 		switch {
 		case m.status == statusKilled:
 			v.killed++
-		case m.status == statusTimedOut:
-			v.timedOut++
+		case m.status == statusHangs:
+			v.hangs++
 		case m.status == statusNotViable:
 			v.unviable++
 		case may[m.key]:
@@ -54,7 +54,7 @@ func judge(pkg string, mutants []mutant, allowed []survivor) verdict {
 
 // score is the share of mutants in percent that made the tests fail or hang.
 func (v verdict) score() float64 {
-	noticed := v.killed + v.timedOut
+	noticed := v.killed + v.hangs
 	all := noticed + len(v.listed) + len(v.unlisted)
 	if all == 0 {
 		return 0
@@ -80,8 +80,8 @@ func (v verdict) print(w io.Writer, took time.Duration) {
 		fmt.Fprintf(w, "%s: in the list, but a test kills it now; it can be taken out:\n", s.File)
 		s.print(w)
 	}
-	fmt.Fprintf(w, "%s: %.1f %% of %d mutants killed (%d by timeout), %d listed survivors, %d unlisted; %d did not compile; %s\n",
-		v.pkg, v.score(), v.killed+v.timedOut+len(v.listed)+len(v.unlisted), v.timedOut, len(v.listed), len(v.unlisted), v.unviable, took.Round(time.Second))
+	fmt.Fprintf(w, "%s: %.1f %% of %d mutants killed (%d hang), %d listed survivors, %d unlisted; %d did not compile; %s\n",
+		v.pkg, v.score(), v.killed+v.hangs+len(v.listed)+len(v.unlisted), v.hangs, len(v.listed), len(v.unlisted), v.unviable, took.Round(time.Second))
 	if v.score() < minScore {
 		fmt.Fprintf(w, "%s: at least %d %% must be killed\n", v.pkg, minScore)
 	}
@@ -92,8 +92,12 @@ func (k key) print(w io.Writer) {
 }
 
 func (m mutant) fate() string {
-	if m.status == statusNotCovered {
+	switch m.status {
+	case statusNotCovered:
 		return "survived, and no test seems to come here"
+	case statusTimedOut:
+		return "timed out beside others, which says nothing"
+	default:
+		return "survived"
 	}
-	return "survived"
 }
