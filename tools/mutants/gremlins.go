@@ -52,7 +52,7 @@ func (g gremlins) unleash(ctx context.Context, pkg string) ([]mutant, error) {
 		return nil, fmt.Errorf("the tests do not begin without any mutation: %w", err)
 	}
 	begun := time.Now()
-	if err := goCommand(ctx, g.module, "test", "./"+pkg); err != nil {
+	if err := goCommand(ctx, g.module, "test", "-count", "1", "./"+pkg); err != nil {
 		return nil, fmt.Errorf("the tests fail without any mutation: %w", err)
 	}
 	g.limit = max(timeoutCoefficient*time.Since(begun), shortestLimit)
