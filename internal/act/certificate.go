@@ -24,12 +24,16 @@ func (p *pass) fillAuthority(_ context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// fillCertificate signs a certificate for the node that the Secret is labelled with.
+// fillCertificate signs a certificate for the node that the Secret is labelled with. What was decided on is minutes old: an authority that somebody has edited
+// since signs nothing either.
 func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error {
 	authority := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: p.owner.Namespace, Name: v1alpha1.AuthorityName(p.owner.Name)}
 	if err := p.Live.Get(ctx, key, authority); err != nil {
 		return fmt.Errorf("read certificate authority: %w", err)
+	}
+	if render.Edited(authority) {
+		return fmt.Errorf("sign certificate: somebody edited Secret %s, the certificate authority of this cluster", key.Name)
 	}
 	signer, err := pki.ParseAuthority(pki.Pair{Certificate: authority.Data[pki.KeyCertificate], Key: authority.Data[pki.KeyPrivateKey]})
 	if err != nil {

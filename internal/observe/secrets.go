@@ -92,7 +92,7 @@ func (s *secrets) get(
 		return known{}, fmt.Errorf("get Secret %s: %w", name, err)
 	default:
 		// A pass decides on its being there, on its labels, and on whether it is as we left it; never on what is in it.
-		k.secret, k.edited = secret, secret.Annotations[v1alpha1.AnnotationContent] != render.ContentHash(secret)
+		k.secret, k.edited = secret, render.Edited(secret)
 		secret.Data = nil
 	}
 	s.mutex.Lock()

@@ -141,6 +141,11 @@ func ContentHash(secret *corev1.Secret) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
+// Edited says that what is in a Secret of ours is not what we left there.
+func Edited(secret *corev1.Secret) bool {
+	return secret.Annotations[v1alpha1.AnnotationContent] != ContentHash(secret)
+}
+
 // Ledger is the ConfigMap of a cluster's ledger. It has no owner: nothing but the operator takes it away.
 func Ledger(owner Owner, data map[string]string) *corev1.ConfigMap {
 	meta := owner.meta(v1alpha1.LedgerName(owner.Name), v1alpha1.ComponentLedger)
