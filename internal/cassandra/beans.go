@@ -7,5 +7,6 @@ const (
 	beanGuardrails      = "org.apache.cassandra.db:type=Guardrails"
 	beanFailureDetector = "org.apache.cassandra.net:type=FailureDetector"
 	beanGossiper        = "org.apache.cassandra.net:type=Gossiper"
+	beanSnitch          = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 	beanStreamManager   = "org.apache.cassandra.net:type=StreamManager"
 )

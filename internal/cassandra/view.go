@@ -70,11 +70,17 @@ type View struct {
 	Tokens []TokenOwner
 	// Gossip is in the order of the endpoints.
 	Gossip []GossipState
+	// Remembered is where the other nodes are of which gossip does not say it: a node that has started knows the members that were away all the while from
+	// its disk alone, with their tokens and host ids. Where a member is decides who has its rows.
+	Remembered map[netip.AddrPort]Place
 	// Seeds are those in use, without the node itself even if it is one.
 	Seeds []netip.AddrPort
 	// HintsInProgress is the number of hints that this node is writing just now.
 	HintsInProgress int
 }
+
+// Place of a node in its cluster.
+type Place struct{ Datacenter, Rack string }
 
 // TokenOwner says which member owns a token of the Murmur3 partitioner.
 type TokenOwner struct {
@@ -107,7 +113,7 @@ func (n *Node) State(ctx context.Context) (State, error) {
 	return decodeState(answers)
 }
 
-// View asks the node how it sees itself and the ring, in one exchange. The schema versions of the peers, keyspaces and pending ranges
+// View asks the node how it sees itself and the ring, in one exchange, and in a second one about those that it knows from its disk alone. The schema versions of the peers, keyspaces and pending ranges
 // cost more and have methods of their own. If only the part about the ring is unreadable, State is set beside the error: 4.1 registers the bean of
 // the node seconds before that of the requests that it coordinates.
 func (n *Node) View(ctx context.Context) (View, error) {
@@ -124,7 +130,52 @@ func (n *Node) View(ctx context.Context) (View, error) {
 		return View{State: state}, fmt.Errorf("read ring: %w", whileStarting(err))
 	}
 	view.State = state
+	if view.Remembered, err = n.remembered(ctx, &view); err != nil {
+		return View{State: state}, fmt.Errorf("read where members are: %w", whileStarting(err))
+	}
 	return view, nil
+}
+
+// unknownDatacenter is the word of a snitch that neither gossip nor the disk has told where a node is (GossipingPropertyFileSnitch, 4.1 and 5.0).
+const unknownDatacenter = "UNKNOWN_DC"
+
+// remembered asks the snitch, which knows of a node what gossip says, or else what the disk does.
+func (n *Node) remembered(ctx context.Context, v *View) (map[netip.AddrPort]Place, error) {
+	gossiped := make(map[netip.AddrPort]bool, len(v.Gossip))
+	for i := range v.Gossip {
+		gossiped[v.Gossip[i].Endpoint] = v.Gossip[i].Datacenter != ""
+	}
+	var endpoints []netip.AddrPort
+	var requests []jolokia.Request
+	for endpoint, hostID := range v.HostIDs {
+		if !gossiped[endpoint] && hostID != v.HostID {
+			endpoints = append(endpoints, endpoint)
+		}
+	}
+	if len(endpoints) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(endpoints, netip.AddrPort.Compare)
+	for _, endpoint := range endpoints {
+		for _, operation := range []string{"getDatacenter(java.lang.String)", "getRack(java.lang.String)"} {
+			requests = append(requests, jolokia.Exec(beanSnitch, operation, endpoint.Addr().String()))
+		}
+	}
+	answers, err := n.jmx.Do(ctx, requests...)
+	if err != nil {
+		return nil, err
+	}
+	places := make(map[netip.AddrPort]Place, len(endpoints))
+	for i, endpoint := range endpoints {
+		var p Place
+		if err := errors.Join(answers[2*i].Decode(&p.Datacenter), answers[2*i+1].Decode(&p.Rack)); err != nil {
+			return nil, err
+		}
+		if p.Datacenter != unknownDatacenter {
+			places[endpoint] = p
+		}
+	}
+	return places, nil
 }
 
 func decodeState(answers []jolokia.Answer) (State, error) {

@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/netip"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,5 +171,49 @@ func TestStateAsksTwoRequests(t *testing.T) {
 	}
 	if strings.Contains((*requests)[0], "AllEndpointStates") {
 		t.Errorf("the state was asked with the ring: %s", (*requests)[0])
+	}
+}
+
+// TestPlacesThatGossipDoesNotSay: members that a node knows from its disk alone are where its snitch says. It is not asked about the node itself, nor about one that
+// is no member, and what it does not know either is nowhere.
+func TestPlacesThatGossipDoesNotSay(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "view", "5.0.6-normal.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded exchange
+	if err := json.Unmarshal(data, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	silent := regexp.MustCompile(`\\n  (DC|RACK):[0-9]+:[a-z0-9]+`).ReplaceAll(recorded.Response, nil)
+	node, requests := scripted(t, string(silent), `[{"status":200,"value":"dc1"},{"status":200,"value":"r3"},{"status":200,"value":"UNKNOWN_DC"},{"status":200,"value":"UNKNOWN_RACK"},`+
+		`{"status":200,"value":"dc2"},{"status":200,"value":"r1"}]`)
+	view, err := node.View(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[netip.AddrPort]Place{
+		netip.MustParseAddrPort("127.0.50.3:7000"): {Datacenter: "dc1", Rack: "r3"},
+		netip.MustParseAddrPort("127.0.50.5:7000"): {Datacenter: "dc2", Rack: "r1"},
+	}
+	if !maps.Equal(view.Remembered, want) {
+		t.Errorf("remembered are %v, want %v", view.Remembered, want)
+	}
+	var asked []struct {
+		MBean, Operation string
+		Arguments        []string
+	}
+	if err := json.Unmarshal([]byte((*requests)[1]), &asked); err != nil {
+		t.Fatal(err)
+	}
+	for i, address := range []string{"127.0.50.3", "127.0.50.4", "127.0.50.5"} {
+		for j, operation := range []string{"getDatacenter(java.lang.String)", "getRack(java.lang.String)"} {
+			if got := asked[2*i+j]; got.MBean != "org.apache.cassandra.db:type=EndpointSnitchInfo" || got.Operation != operation || !slices.Equal(got.Arguments, []string{address}) {
+				t.Errorf("request %d is %+v, want %s of %s", 2*i+j, got, operation, address)
+			}
+		}
+	}
+	if len(asked) != 6 {
+		t.Errorf("%d requests, want 6", len(asked))
 	}
 }

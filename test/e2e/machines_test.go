@@ -12,9 +12,11 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
 	"helenus.io/helenus/test/e2e/scene"
 )
@@ -63,8 +65,8 @@ func TestMachineLost(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestAllPodsDeletedAndAMachineLost: a machine is lost, and all pods are deleted. The two nodes that are left find each other at new addresses and serve; when the
-// machine comes back, so does the third.
+// TestAllPodsDeletedAndAMachineLost: a machine is lost, and all pods are deleted. The two nodes that are left find each other at new addresses and serve, and the
+// ring is Available, although they know the third from their disks alone; when the machine comes back, so does that one.
 func TestAllPodsDeletedAndAMachineLost(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onMachines(t, "e2e-all-but-one")
@@ -81,6 +83,9 @@ func TestAllPodsDeletedAndAMachineLost(t *testing.T) {
 		}
 		if err == nil {
 			err = ring.Until(t.Context(), 4*time.Minute, "the two others serve", func(now follow.Sight) error { return serve(now, ring, others) })
+		}
+		if err == nil {
+			err = ring.Until(t.Context(), time.Minute, "the ring is Available", func(now follow.Sight) error { return available(now, ring) })
 		}
 		return errors.Join(err, ring.ReturnMachine(context.WithoutCancel(t.Context()), machine))
 	})
@@ -100,6 +105,19 @@ func serve(now follow.Sight, ring *scene.Ring, names []string) error {
 		if slices.Contains(names, n.Name) && !n.Status.Ready {
 			return fmt.Errorf("node %s does not: %s", n.Name, follow.Phase(&n))
 		}
+	}
+	return nil
+}
+
+// available holds when every range is served at the consistency of the cluster.
+func available(now follow.Sight, ring *scene.Ring) error {
+	cluster, found := now.Cluster(ring.Name)
+	if !found {
+		return follow.Never(errors.New("the cluster is gone"))
+	}
+	c := meta.FindStatusCondition(cluster.Status.Conditions, v1alpha1.ConditionAvailable)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return fmt.Errorf("it is not: %+v", c)
 	}
 	return nil
 }

@@ -138,6 +138,10 @@ func ringOf(v *cassandra.View) *facts.Ring {
 		e.Status = facts.GossipStatus(strings.ToUpper(string(g.Status)))
 		e.Release, e.SchemaVersion, e.Load = g.ReleaseVersion, g.SchemaVersion, g.LoadBytes
 	}
+	for endpoint, place := range v.Remembered {
+		e := at(endpoint)
+		e.Datacenter, e.Rack = place.Datacenter, place.Rack
+	}
 	for endpoint, hostID := range v.HostIDs {
 		if e := at(endpoint); e.HostID == "" {
 			e.HostID = hostID

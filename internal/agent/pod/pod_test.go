@@ -259,6 +259,7 @@ func TestRingOfAView(t *testing.T) {
 			{Endpoint: a, HostID: "A", Alive: true, Status: cassandra.StatusNormal, Datacenter: "dc1", Rack: "r1", LoadBytes: 7},
 			{Endpoint: netip.MustParseAddrPort("10.0.0.3:7000"), HostID: "C", Status: cassandra.StatusShutdown},
 		},
+		Remembered: map[netip.AddrPort]cassandra.Place{b: {Datacenter: "dc1", Rack: "r2"}},
 	}
 	ring := ringOf(&view)
 	if len(ring.Endpoints) != 3 || ring.Mode != facts.ModeNormal || !ring.NativeRunning {
@@ -268,8 +269,8 @@ func TestRingOfAView(t *testing.T) {
 	if one.Address != "10.0.0.1" || !one.Live || one.Load != 7 || len(one.Tokens) != 2 || one.Tokens[0] != -5 {
 		t.Errorf("first %+v", one)
 	}
-	if two.HostID != "B" || two.Live || !two.Member() {
-		t.Errorf("second, known from tokens only: %+v", two)
+	if two.HostID != "B" || two.Live || !two.Member() || two.Datacenter != "dc1" || two.Rack != "r2" {
+		t.Errorf("second, known from the disk only: %+v", two)
 	}
 	if three.Status != facts.StatusShutdown || three.Member() {
 		t.Errorf("third, without tokens: %+v", three)

@@ -131,6 +131,11 @@ func (w *watch) startsAgain(name string, before map[string]member) stage {
 		g, known := l.gossip(m.endpoint)
 		w.claim(name, known && (g.Generation == m.generation || g.Generation == 0 && !g.Alive && l.sees(m.endpoint) == unreachable),
 			"in mode %s a member is in %s, gossip %+v: neither heard of nor known from disk alone", v.Mode, l.sees(m.endpoint), g)
+		place := cassandra.Place{Datacenter: g.Datacenter, Rack: g.Rack}
+		if place == (cassandra.Place{}) {
+			place = v.Remembered[m.endpoint]
+		}
+		w.claim(name, place == m.place, "in mode %s a member is in %+v, and was in %+v", v.Mode, place, m.place)
 	}
 	return is
 }

@@ -114,6 +114,7 @@ type member struct {
 	endpoint   netip.AddrPort
 	tokens     string
 	generation int64
+	place      cassandra.Place
 }
 
 // watch asks all nodes of a ring again and again while a story goes on.
@@ -247,7 +248,7 @@ func (w *watch) agree() map[string]member {
 			}
 			own := l.at(l.view.HostID)
 			g, _ := l.gossip(own)
-			members[name] = member{l.view.HostID, own, l.tokens(own), g.Generation}
+			members[name] = member{l.view.HostID, own, l.tokens(own), g.Generation, cassandra.Place{Datacenter: g.Datacenter, Rack: g.Rack}}
 		}
 		return ""
 	})

@@ -15,6 +15,7 @@ const (
 	beanStorageProxy    = "org.apache.cassandra.db:type=StorageProxy"
 	beanGuardrails      = "org.apache.cassandra.db:type=Guardrails"
 	beanFailureDetector = "org.apache.cassandra.net:type=FailureDetector"
+	beanSnitch          = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 	beanGossiper        = "org.apache.cassandra.net:type=Gossiper"
 	beanStreamManager   = "org.apache.cassandra.net:type=StreamManager"
 )
@@ -22,7 +23,7 @@ const (
 // registered says whether a bean is there by now.
 func (p *Process) registered(bean string) bool {
 	switch bean {
-	case beanStorageService, beanFailureDetector, beanGossiper, beanStreamManager, beanGuardrails:
+	case beanStorageService, beanFailureDetector, beanGossiper, beanStreamManager, beanGuardrails, beanSnitch:
 		return p.beans
 	case beanStorageProxy:
 		return p.proxy

@@ -215,13 +215,9 @@ func (p *Process) restoringPieces(gone netip.Addr) []piece {
 
 // assassinate says that an endpoint has left, in its name: Gossiper#assassinateEndpoint. Of one that is known it waits first whether it speaks.
 func (p *Process) assassinate(arguments []json.RawMessage) (json.RawMessage, *javaError) {
-	text, failed := argument[string](arguments, 0)
+	address, failed := addressArgument(arguments)
 	if failed != nil {
 		return nil, failed
-	}
-	address, err := netip.ParseAddr(text)
-	if err != nil {
-		return nil, exception("java.net.UnknownHostException", "%s: Name or service not known", text)
 	}
 	expires := p.now().Add(leftFor)
 	left := func(s *state) {

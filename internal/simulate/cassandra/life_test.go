@@ -185,6 +185,25 @@ func TestAllNodesOnNewAddresses(t *testing.T) {
 	}
 }
 
+// TestAMemberThatIsAwayIsWhereTheDiskSays: two nodes that start without the third hear nothing of it by gossip, and know all the same where it is.
+func TestAMemberThatIsAwayIsWhereTheDiskSays(t *testing.T) {
+	l := newLab(t, 1)
+	nodes, p := l.form(3)
+	away := p[2].HostID()
+	for _, x := range p {
+		x.Kill()
+	}
+	p[0], p[1] = l.start(nodes[0]), l.start(nodes[1])
+	l.awaitFormed(p[:2]...)
+	for _, x := range p[:2] {
+		view := l.view(x)
+		endpoint := netip.AddrPortFrom(address(3), 7000)
+		if got := view.Remembered; len(got) != 1 || got[endpoint] != (cassandra.Place{Datacenter: "dc1", Rack: "r3"}) || view.HostIDs[endpoint] != away {
+			t.Errorf("node %s remembers %v, and has the members %v", x.Address(), got, view.HostIDs)
+		}
+	}
+}
+
 func TestAFrozenJVMAnswersNobody(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(3)

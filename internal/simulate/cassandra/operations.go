@@ -44,6 +44,10 @@ func init() {
 	}
 	operations = map[string][]operation{
 		beanStorageService: ss,
+		beanSnitch: {
+			{name: "getDatacenter", signature: "(java.lang.String)", call: placed(func(dc, _ string) string { return dc })},
+			{name: "getRack", signature: "(java.lang.String)", call: placed(func(_, rack string) string { return rack })},
+		},
 		beanGossiper: {
 			{name: "reloadSeeds", signature: "()", call: (*Process).reloadSeeds},
 			{name: "assassinateEndpoint", signature: "(java.lang.String)", blocks: true, call: (*Process).assassinate},
@@ -54,6 +58,30 @@ func init() {
 // plain is an operation without arguments and result.
 func plain(f func(p *Process) *javaError) func(*Process, []json.RawMessage) (json.RawMessage, *javaError) {
 	return func(p *Process, _ []json.RawMessage) (json.RawMessage, *javaError) { return jsonNull, f(p) }
+}
+
+// placed answers for the snitch.
+func placed(part func(dc, rack string) string) func(*Process, []json.RawMessage) (json.RawMessage, *javaError) {
+	return func(p *Process, arguments []json.RawMessage) (json.RawMessage, *javaError) {
+		address, failed := addressArgument(arguments)
+		if failed != nil {
+			return nil, failed
+		}
+		return strconv.AppendQuote(nil, part(p.locationOf(address))), nil
+	}
+}
+
+// addressArgument is the first argument, an address without its port.
+func addressArgument(arguments []json.RawMessage) (netip.Addr, *javaError) {
+	text, failed := argument[string](arguments, 0)
+	if failed != nil {
+		return netip.Addr{}, failed
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}, exception("java.net.UnknownHostException", "%s: Name or service not known", text)
+	}
+	return address, nil
 }
 
 // stopNative closes CQL. That is not gossiped.
