@@ -30,7 +30,6 @@ var excused = map[string][]excuse{
 		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a cleanup, whose stories are told, and Cassandra refuse the same", []string{"no_range_is_pending"}},
 		{"it is what is left when no_jvm_runs_before_the_ticket is taken away, whose story shows the ticket that it refuses", []string{"disk_is_of_this_ticket"}},
 		{"the adoption's guard, and Cassandra itself, refuse the same: every_disk_is_of_the_adopted_cluster", []string{"cluster_name_is_kept"}},
-		{"no fault of the simulator has disk and journal contradict each other", []string{"disk_agrees_with_the_journal"}},
 		{"without it there is nobody who could be asked, or nothing to start with: what it holds back fails by itself", []string{
 			"node_is_normal", "native_transport_is_open", "configuration_can_be_rendered", "pod_is_complete",
 		}},

@@ -458,6 +458,45 @@ func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID 
 	return answers, nil
 }
 
+// givenUpAndCopied is the story of a join that was taken back before it had streamed anything, and of a person who puts the data of a member on its disk.
+func givenUpAndCopied() *trial.Scenario {
+	const by = "disk_agrees_with_the_journal"
+	back := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }
+	return growing("grow-copied", "a join is taken back, and somebody copies the data of a member to its disk",
+		respec("grow", func(w *world.World) bool {
+			s := sandbox(w, second)
+			return s != nil && s.JVM() != nil && !s.Content(v1alpha1.VolumeData).Data.Report().Empty()
+		}, firstRackMore),
+		respec("take it back", func(w *world.World) bool {
+			n := recordAt(w, second)
+			return n.Spec.Join != nil && n.Spec.Join.Withdraw != nil
+		}, back),
+		respec("describe it again", func(w *world.World) bool { return blockedBy(w, "the_joining_disk_is_empty") }, firstRackMore),
+		trial.Act{Name: "copy", Do: func(w *world.World) error {
+			from, to := sandbox(w, first).Content(v1alpha1.VolumeData), sandbox(w, second).Content(v1alpha1.VolumeData)
+			*to = pod.Content{Files: to.Files, Data: from.Data.Clone()}
+			return deletePod(w, second)
+		}, Until: func(w *world.World) bool { return heldBy(w, second, by) || len(twins(w)) > 0 }, Within: 10 * time.Minute},
+		waiting(time.Minute), unharmed(twins))
+}
+
+// withoutBeginning is a journal that does not say of a ticket which was taken back that it was ever gone by.
+func withoutBeginning() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Journal = unbegun{h.Journal} })
+}
+
+type unbegun struct{ execute.Journal }
+
+func (u unbegun) Load() (node.Memory, error) {
+	m, err := u.Journal.Load()
+	if m.Join != nil && m.Join.WithdrawnAt != nil {
+		join := *m.Join
+		join.BegunAt = nil
+		m.Join = &join
+	}
+	return m, err
+}
+
 func rareCases() []agentCase {
 	var r rollback
 	var d deafness
@@ -470,6 +509,7 @@ func rareCases() []agentCase {
 		{"a_seed_answers_as_a_member", a.scenario(), nil, a.wrap(false), a.wrap(true), "without anybody to join, in vain"},
 		{"no_peer_sees_it_up", d.scenario(), nil, d.wrap(), inTurn(d.wrap(), strangers()), "I1: the agent of node " + first + " ends the JVM, which serves clients"},
 		{"tokens_are_those_of_the_ticket", s.scenario(), nil, s.wrap(), inTurn(s.wrap(), s.asGiven()), "which nobody has planned"},
+		{"disk_agrees_with_the_journal", givenUpAndCopied(), nil, world.Wrap{}, withoutBeginning(), "run with one host id"},
 		{"every_member_is_normal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
 	}
 }
