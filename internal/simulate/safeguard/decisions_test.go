@@ -1,0 +1,512 @@
+package safeguard
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/agentapi"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/observe"
+	"helenus.io/helenus/internal/pki"
+	"helenus.io/helenus/internal/simulate/apiserver"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// Stories of what the operator holds back inside of its decisions. No test can stand between there, so the operator is shown other facts: those by which it would
+// go on.
+
+// decisionCase is the story of such a guard.
+type decisionCase struct {
+	guard    string
+	scenario *trial.Scenario
+	// doubled are other guards of the operator that refuse the same, and agent is one of an agent that does; empty if there is none.
+	doubled []string
+	agent   string
+	// world is what the story takes place in, misled that in which the operator is shown other facts, and away that without the agent's guard, too.
+	world, misled, away world.Wrap
+	// by is what is said without it.
+	by string
+}
+
+// try wants the guard to refuse, each that doubles it to refuse without it, and the harm to be caught without all of them.
+func (c decisionCase) try(t *testing.T) {
+	t.Helper()
+	t.Run(c.guard, func(t *testing.T) {
+		refuses(t, holds(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: c.world, Tell: true}), c.guard)
+		if c.agent != "" || c.doubled != nil {
+			refused := judged(t)
+			result := run(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: c.misled, Tell: true})
+			if saysAll(result.Violations, c.by) {
+				t.Errorf("with what doubles it: %q", result.Violations)
+			}
+			refuses(t, result, c.agent) // no words are in every line
+			for _, by := range c.doubled {
+				if refused[by] == 0 {
+					t.Errorf("%s has refused nothing: %v", by, refused)
+				}
+			}
+			judged(t, c.doubled...)
+		}
+		away := c.away
+		if c.agent == "" {
+			away = c.misled
+		}
+		caught(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: away}, c.by)
+	})
+}
+
+// with is a wrap of what operators see, and that of what agents touch.
+func with(operators, agents world.Wrap) world.Wrap {
+	operators.Host = agents.Host
+	return operators
+}
+
+// lists are what an operator reads, with lists changed before it sees them.
+type lists struct {
+	client.Reader
+	change func(from client.Reader, list client.ObjectList)
+}
+
+func (l lists) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := l.Reader.List(ctx, list, options...); err != nil {
+		return err
+	}
+	l.change(l.Reader, list)
+	return nil
+}
+
+// listing has operators see lists changed, wherever they come from.
+func listing(change func(from client.Reader, list client.ObjectList)) world.Wrap {
+	return seeing(func(_ *world.Operator, cache, live client.Reader) (client.Reader, client.Reader) {
+		return lists{cache, change}, lists{live, change}
+	})
+}
+
+// retelling changes what operators hear of agents.
+func retelling(change func(t observe.Target, answer *facts.Agent)) world.Wrap {
+	return world.Wrap{Asker: func(_ *world.Operator, t observe.Target, a observe.Asker) observe.Asker {
+		return &retold{Asker: a, target: t, change: change}
+	}}
+}
+
+type retold struct {
+	observe.Asker
+	target observe.Target
+	change func(observe.Target, *facts.Agent)
+	// said and told are the digests of the last answer as it was, and as it was passed on: whoever waits for another one goes by the latter.
+	said, told string
+}
+
+func (r *retold) Facts(ctx context.Context) (*facts.Agent, error) { return r.or(r.Asker.Facts(ctx)) }
+
+func (r *retold) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
+	if digest == r.told {
+		digest = r.said
+	}
+	return r.or(r.Asker.WaitFacts(ctx, digest, limit))
+}
+
+func (r *retold) or(answer *facts.Agent, err error) (*facts.Agent, error) {
+	if err != nil || answer == nil {
+		return answer, err
+	}
+	other := *answer
+	if answer.Ring != nil {
+		view := *answer.Ring
+		view.Endpoints = slices.Clone(view.Endpoints)
+		other.Ring = &view
+	}
+	r.change(r.target, &other)
+	r.said, r.told = agentapi.Digest(answer), agentapi.Digest(&other)
+	return &other, nil
+}
+
+// joins says that the JVM of a node has begun to join, and that another sees it.
+func joins(name string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		s := sandbox(w, name)
+		return s != nil && s.JVM() != nil && slices.Contains(sandbox(w, first).JVM().Sight().Changing, s.JVM().Sight().Name)
+	}
+}
+
+// steps says that such a step is open.
+func steps(kind facts.StepKind) func(*world.World) bool {
+	return func(w *world.World) bool {
+		s := trial.Cluster(w).Status.Step
+		return s != nil && s.Name == string(kind)
+	}
+}
+
+// unknown are the members of the ring, by what its nodes see, of which the ledger does not know although nothing is under way.
+func unknown(w *world.World) []string {
+	l := ledgerOf(w)
+	if l == nil || l.Step != nil {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, id := range l.Members {
+		known[id] = true
+	}
+	var out []string
+	for _, s := range w.Pods.Sandboxes() {
+		if s.JVM() == nil {
+			continue
+		}
+		for _, id := range s.JVM().Sight().Members {
+			if !known[id] {
+				out = append(out, fmt.Sprintf("node %s sees the member %s, of which the ledger does not know", s.Name(), id))
+			}
+		}
+	}
+	return out
+}
+
+// claimReplaced is the story of a member whose claim somebody deletes, and makes again by the same name: its disk is another one then.
+func claimReplaced() *trial.Scenario {
+	name := keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, first))
+	return trial.Named("claim-replaced", "the claim of a member is deleted, and somebody makes another of its name", true, nil,
+		trial.Act{Name: "replace the claim", Do: func(w *world.World) error {
+			w.Watch(func(e apiserver.Event) {
+				if e.Kind != "PersistentVolumeClaim" || e.Type != apiserver.Deleted || e.Key != name {
+					return
+				}
+				again := e.New.(*corev1.PersistentVolumeClaim).DeepCopy()
+				again.ObjectMeta = metav1.ObjectMeta{Namespace: again.Namespace, Name: again.Name, Labels: again.Labels}
+				again.Spec.VolumeName, again.Status = "", corev1.PersistentVolumeClaimStatus{}
+				w.Line.After(time.Second, "a person makes the claim again", func() {
+					if err := w.Person().Create(context.Background(), again); err != nil {
+						panic(fmt.Sprintf("make the claim again: %v", err)) // the story would be another one
+					}
+				})
+			})
+			if err := w.Person().Delete(context.Background(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}); err != nil {
+				return err
+			}
+			return deletePod(w, first)
+		}, Until: func(w *world.World) bool {
+			s := sandbox(w, first)
+			return blockedBy(w, "no_member_starts_on_another_disk") || s != nil && s.Content(v1alpha1.VolumeData).Data.Report().Empty()
+		}, Within: 10 * time.Minute},
+		waiting(10*time.Minute))
+}
+
+// claimsByName are operators to which the claim of a node is any of its name: each is shown as the first one.
+func claimsByName() world.Wrap {
+	uids := map[string]types.UID{}
+	return listing(func(_ client.Reader, list client.ObjectList) {
+		l, is := list.(*corev1.PersistentVolumeClaimList)
+		if !is {
+			return
+		}
+		for i := range l.Items {
+			c := &l.Items[i]
+			if uids[c.Name] == "" {
+				uids[c.Name] = c.UID
+			}
+			c.UID, c.DeletionTimestamp = uids[c.Name], nil
+		}
+	})
+}
+
+// unseen is the story of a formation in which the last node joins while neither operator nor API server hear of it, and whose machine is lost then.
+func unseen() *trial.Scenario {
+	const by = "no_view_has_the_latecomer_in_the_ring"
+	var machine string
+	s := trial.Named("create-unseen", "a node joins while its machine is cut off from the API server, and is lost before it was heard", false, nil)
+	s.Acts[0].Until = func(w *world.World) bool { return sandbox(w, last) != nil && sandbox(w, last).JVM() != nil }
+	return s.With(s.Name, "",
+		trial.Act{Name: "cut off", Do: func(w *world.World) error {
+			machine = sandbox(w, last).Machine()
+			w.Partition(machine, false)
+			return nil
+		}, Until: func(w *world.World) bool {
+			return len(sandbox(w, first).JVM().Sight().Members) == 3
+		}, Within: 10 * time.Minute},
+		trial.Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(machine); return nil }},
+		waiting(time.Minute),
+		trial.Act{Name: "say that it is lost", Do: func(w *world.World) error {
+			return w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: last}}, client.GracePeriodSeconds(0))
+		}, Until: func(w *world.World) bool {
+			return blockedBy(w, by) || !steps(facts.StepFormRing)(w)
+		}, Within: time.Hour},
+		waiting(time.Minute), unharmed(unknown),
+		trial.Act{Name: "return", Do: func(w *world.World) error {
+			w.Heal(machine)
+			w.Kube.Return(machine, true)
+			return nil
+		}, Until: trial.Serves, Within: 20 * time.Minute})
+}
+
+// unmentioned is a wrap in which nobody tells an operator of the last node but that node itself.
+func unmentioned() world.Wrap {
+	return retelling(func(t observe.Target, answer *facts.Agent) {
+		if t.Node == last || answer.Ring == nil {
+			return
+		}
+		answer.Ring.Endpoints = slices.DeleteFunc(answer.Ring.Endpoints, func(e facts.Endpoint) bool { return e.Rack == "r3" })
+	})
+}
+
+// orphaned is the story of a join that the user takes back, together with the record of the node.
+func orphaned() *trial.Scenario {
+	const by = "the_pod_of_a_join_that_is_given_up_is_gone"
+	return growing("grow-orphaned", "a join is taken back while it runs, and the record of its node deleted at once",
+		respec("grow", joins(second), firstRackMore),
+		trial.Act{Name: "take it back and delete the record", Do: func(w *world.World) error {
+			c := trial.Cluster(w).DeepCopy()
+			c.Spec.Datacenters[0].Racks[0].Nodes = nil
+			if err := w.Person().Update(context.Background(), c); err != nil {
+				return err
+			}
+			return w.Person().Delete(context.Background(), recordAt(w, second).DeepCopy())
+		}, Until: func(w *world.World) bool { return blockedBy(w, by) || !steps(facts.StepJoinNode)(w) }, Within: 10 * time.Minute},
+		waiting(5*time.Minute), unharmed(unknown),
+		respec("describe it again", grown, firstRackMore))
+}
+
+// recordless pods are not shown to operators, once they have seen that they took such a pod from its record: they wait for what they wrote.
+func recordless() world.Wrap {
+	taken := map[types.UID]bool{}
+	hidden := func(from client.Reader, p client.Object) bool {
+		was := taken[p.GetUID()]
+		taken[p.GetUID()] = metav1.GetControllerOf(p) == nil
+		return was && apierrors.IsNotFound(from.Get(context.Background(), keyOf(p.GetName()), &v1alpha1.CassandraNode{}))
+	}
+	return listing(func(from client.Reader, list client.ObjectList) {
+		switch l := list.(type) {
+		case *corev1.PodList:
+			l.Items = slices.DeleteFunc(l.Items, func(p corev1.Pod) bool { return hidden(from, &p) })
+		case *metav1.PartialObjectMetadataList: // as operators list pods in order to be sure
+			l.Items = slices.DeleteFunc(l.Items, func(p metav1.PartialObjectMetadata) bool { return hidden(from, &p) })
+		}
+	})
+}
+
+// correctedUnheard is the story of a ring of one node that forms while neither operator nor API server hear of it, and whose spec is corrected meanwhile.
+func correctedUnheard() *trial.Scenario {
+	const by = "the_agent_says_that_the_node_is_not_up"
+	var machine, image string
+	s := trial.Named("create-corrected-unheard", "the spec of a single node is corrected while its machine is cut off from the API server and it joins", false, func(c *v1alpha1.CassandraCluster) {
+		dc := &c.Spec.Datacenters[0]
+		dc.Racks, dc.ReplicationFactor = dc.Racks[:1], 1
+	})
+	s.Acts[0].Until = func(w *world.World) bool { return sandbox(w, first) != nil && sandbox(w, first).JVM() != nil }
+	return s.With(s.Name, "",
+		trial.Act{Name: "cut off", Do: func(w *world.World) error {
+			machine = sandbox(w, first).Machine()
+			w.Partition(machine, false)
+			return nil
+		}, Until: func(w *world.World) bool { return sandbox(w, first).JVM().Mode() == string(facts.ModeNormal) }, Within: 10 * time.Minute},
+		respec("correct", func(w *world.World) bool {
+			return blockedBy(w, by) || w.Server.Object("Pod", keyOf(first)).GetDeletionTimestamp() != nil
+		}, func(s *v1alpha1.CassandraClusterSpec) { image, s.Image = s.Image, "cassandra:5.0.6-other" }),
+		waiting(time.Minute),
+		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(machine); return nil }},
+		respec("take it back", trial.Serves, func(s *v1alpha1.CassandraClusterSpec) { s.Image = image }))
+}
+
+// authorityDeleted is the story of an authority that somebody deletes, and puts back.
+func authorityDeleted() *trial.Scenario {
+	s, err := trial.Find("authority-deleted")
+	if err != nil {
+		panic(err) // it is one of the catalogue
+	}
+	return s
+}
+
+// secrets changes what operators read of Secrets; no content means that there is none.
+type secrets struct {
+	client.Reader
+	change func(from client.Reader, secret *corev1.Secret) (found bool)
+}
+
+func (s secrets) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if err := s.Reader.Get(ctx, key, object, options...); err != nil {
+		return err
+	}
+	if secret, is := object.(*corev1.Secret); is && !s.change(s.Reader, secret) {
+		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	}
+	return nil
+}
+
+func secretly(change func(from client.Reader, secret *corev1.Secret) bool) world.Wrap {
+	return seeing(func(_ *world.Operator, cache, live client.Reader) (client.Reader, client.Reader) {
+		return cache, secrets{live, change}
+	})
+}
+
+var authorityKey = keyOf(v1alpha1.AuthorityName(clusterName))
+
+// baseless certificates, those of an authority that is gone, are not shown to operators.
+func baseless() world.Wrap {
+	return secretly(func(from client.Reader, s *corev1.Secret) bool {
+		return s.Name == authorityKey.Name || from.Get(context.Background(), authorityKey, &corev1.Secret{}) == nil
+	})
+}
+
+// authorityExchanged is the story of an authority for which somebody puts another one, and of a certificate that is lost meanwhile.
+func authorityExchanged() *trial.Scenario {
+	var own map[string][]byte
+	put := func(w *world.World, data map[string][]byte) error {
+		s := w.Server.Object("Secret", authorityKey).(*corev1.Secret).DeepCopy()
+		s.Data = data
+		return w.Person().Update(context.Background(), s)
+	}
+	certificate := keyOf(v1alpha1.CertificateName(first))
+	there := func(w *world.World) bool { return w.Server.Object("Secret", certificate) != nil }
+	return trial.Named("authority-exchanged", "somebody puts another authority in the place of a ring's, a certificate is lost, and the authority is put back", true, nil,
+		trial.Act{Name: "exchange it", Do: func(w *world.World) error {
+			own = w.Server.Object("Secret", authorityKey).(*corev1.Secret).DeepCopy().Data
+			pair, err := pki.NewAuthority("somebody else's", w.Line.Now())
+			if err != nil {
+				return err
+			}
+			return put(w, map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: pair.Certificate})
+		}},
+		waiting(2*observe.SecretsFor), // until it is looked at again
+		trial.Act{Name: "lose a certificate", Do: func(w *world.World) error {
+			return w.Person().Delete(context.Background(), w.Server.Object("Secret", certificate).DeepCopyObject().(client.Object))
+		}},
+		waiting(2*observe.SecretsFor),
+		trial.Act{Name: "put it back", Do: func(w *world.World) error { return put(w, own) }, Until: there, Within: 30 * time.Minute},
+		unharmed(func(w *world.World) []string { return strange(w, own[pki.KeyCertificate]) }))
+}
+
+// strange are the certificates of nodes that another than this authority has signed.
+func strange(w *world.World, authority []byte) []string {
+	by, err := pki.ParseCertificates(authority)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var out []string
+	for _, o := range w.Server.Objects("Secret") {
+		if o.GetLabels()[v1alpha1.LabelNode] == "" {
+			continue
+		}
+		var leaf []*x509.Certificate
+		if leaf, err = pki.ParseCertificates(o.(*corev1.Secret).Data[pki.KeyCertificate]); err == nil {
+			err = leaf[0].CheckSignatureFrom(by[0])
+		}
+		if err != nil {
+			out = append(out, fmt.Sprintf("the certificate of node %s is not signed by the authority of the cluster: %v", o.GetLabels()[v1alpha1.LabelNode], err))
+		}
+	}
+	return out
+}
+
+// unedited is how the authority seems to operators, whatever is in it.
+func unedited() world.Wrap {
+	return secretly(func(_ client.Reader, s *corev1.Secret) bool {
+		if s.Name == authorityKey.Name {
+			s.Annotations[v1alpha1.AnnotationContent] = render.ContentHash(s)
+		}
+		return true
+	})
+}
+
+// remembered is the story of a join that is over and of which members tell each other again and again, since one of them was started before the others had forgotten
+// it; and of a node that is to join meanwhile.
+type remembered struct {
+	// inVain is whatever members do about it; address is where the node was that began to join.
+	inVain  bool
+	address string
+}
+
+const third = clusterName + "-dc1-r2-1"
+
+func (r *remembered) scenario() *trial.Scenario {
+	return growing("grow-remembered", "a join is cut off and given up, and members tell each other of it again and again",
+		trial.Act{Name: "what is to be forgotten stays", Do: func(*world.World) error { r.inVain, r.address = true, ""; return nil }},
+		respec("grow", joins(second), firstRackMore),
+		trial.Act{Name: "lose the machine, and start a member meanwhile", Do: func(w *world.World) error {
+			machine := sandbox(w, second).Machine()
+			r.address = sandbox(w, second).Address().String()
+			w.Kube.Lose(machine)
+			w.Line.RunFor(150 * time.Second)
+			sandbox(w, last).JVM().Kill()
+			w.Kube.Return(machine, true)
+			return nil
+		}, Until: func(w *world.World) bool { return serving(w) == 3 }, Within: 10 * time.Minute},
+		// Nobody is given up who is seen to join, so that must happen while the one that remembers it is not heard.
+		trial.Act{Name: "do not hear that one", Do: func(w *world.World) error { w.Partition(sandbox(w, last).Machine(), false); return nil }},
+		respec("take it back", func(w *world.World) bool {
+			n := recordAt(w, second)
+			return n.Spec.Join != nil && n.Spec.Join.Withdraw != nil
+		}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }),
+		respec("describe it again", func(w *world.World) bool { return !steps(facts.StepJoinNode)(w) }, firstRackMore),
+		trial.Act{Name: "hear it again", Do: func(w *world.World) error { w.Heal(sandbox(w, last).Machine()); return nil }},
+		respec("grow elsewhere", nil, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].Nodes = new(int32(2)) }),
+		waiting(5*time.Minute),
+		trial.Act{Name: "what is to be forgotten goes", Do: func(*world.World) error { r.inVain = false; return nil }, Until: func(w *world.World) bool {
+			n := recordAt(w, third)
+			return n != nil && n.Spec.Member != nil
+		}, Within: 20 * time.Minute})
+}
+
+// wrap in which no member has any effect on what others remember, while that is so.
+func (r *remembered) wrap() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.JVM = powerless{h.JVM, r} })
+}
+
+type powerless struct {
+	execute.JVM
+	of *remembered
+}
+
+func (p powerless) Assassinate(ctx context.Context, endpoint string) error {
+	if p.of.inVain {
+		return nil
+	}
+	return p.JVM.Assassinate(ctx, endpoint)
+}
+
+// stillThere is a wrap in which the agent of the node that was to join seems to be at its former address: what is there is not to be forgotten.
+func (r *remembered) stillThere() world.Wrap {
+	return retelling(func(t observe.Target, answer *facts.Agent) {
+		if t.Node == second && r.address != "" {
+			answer.Address = r.address
+		}
+	})
+}
+
+func decisionCases() []decisionCase {
+	var r remembered
+	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
+	return []decisionCase{
+		{
+			guard: "no_member_starts_on_another_disk", scenario: claimReplaced(), agent: "member_has_its_disk",
+			misled: claimsByName(), away: with(claimsByName(), pretending()), by: "DataLost",
+		},
+		{guard: "no_view_has_the_latecomer_in_the_ring", scenario: unseen(), misled: unmentioned(), by: "of which the ledger does not know"},
+		{guard: "the_pod_of_a_join_that_is_given_up_is_gone", scenario: orphaned(), misled: recordless(), by: "of which the ledger does not know"},
+		{guard: "the_agent_says_that_the_node_is_not_up", scenario: correctedUnheard(), misled: l.wrap(true), by: "I1: the operator deletes pod " + first},
+		{guard: "the_certificate_authority_is_there", scenario: authorityDeleted(), misled: baseless(), by: "I7"},
+		{guard: "the_certificate_authority_is_as_it_was_made", scenario: authorityExchanged(), misled: unedited(), by: "is not signed by the authority of the cluster"},
+		{
+			guard: "earlier_tries_are_forgotten", scenario: r.scenario(), doubled: []string{"no_other_topology_change", "every_view_is_the_same", "every_host_id_of_the_ring_is_known"},
+			world: r.wrap(), misled: with(r.stillThere(), r.wrap()), by: "I2: JoinNode is opened",
+		},
+	}
+}
+
+func TestGuardsInsideOfDecisions(t *testing.T) {
+	for _, c := range decisionCases() {
+		c.try(t)
+	}
+}
