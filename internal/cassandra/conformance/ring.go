@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/jolokia"
 )
 
 // ringChecks hold the node's view of itself and of the ring to be of one piece.
@@ -84,6 +85,22 @@ var ringChecks = []Check{
 		for endpoint := range s.View.HostIDs {
 			if !slices.Contains(s.View.Live, endpoint) && !slices.Contains(s.View.Unreachable, endpoint) {
 				t.Errorf("member %s is neither", endpoint)
+			}
+		}
+	}},
+	{Name: "the snitch says of every member where gossip has it", Run: func(t *testing.T, s *Subject) {
+		for endpoint := range s.View.HostIDs {
+			i := slices.IndexFunc(s.View.Gossip, func(g cassandra.GossipState) bool { return g.Endpoint == endpoint })
+			if i < 0 {
+				t.Errorf("member %s is not in gossip", endpoint)
+				continue
+			}
+			for operation, want := range map[string]string{"getDatacenter": s.View.Gossip[i].Datacenter, "getRack": s.View.Gossip[i].Rack} {
+				var got string
+				answer := s.do(t, jolokia.Exec("org.apache.cassandra.db:type=EndpointSnitchInfo", operation+"(java.lang.String)", endpoint.Addr().String()))[0]
+				if err := answer.Decode(&got); err != nil || got != want || got == "" {
+					t.Errorf("%s of %s is %q, error %v; want %q", operation, endpoint, got, err, want)
+				}
 			}
 		}
 	}},
