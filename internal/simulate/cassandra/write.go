@@ -63,6 +63,22 @@ func (p *Process) Delete(name, table, key string, level ring.Consistency) error 
 	return p.mutate(name, k, key, cell{deleted: true, until: p.line.Now().Add(time.Duration(grace) * time.Second)}, level)
 }
 
+// Spare is how many replicas of a row may be away for a write at a level to be acknowledged, as the node sees the ring: less than 0 where there are too few, and 0, too,
+// where it cannot be written at all.
+func (p *Process) Spare(name, key string, level ring.Consistency) int {
+	k, err := p.clientKeyspace(name)
+	if err != nil {
+		return 0
+	}
+	counted, replicas := p.counted(level), 0
+	for _, a := range p.natural(k.replication, tokenOf(key)) {
+		if counted(a) {
+			replicas++
+		}
+	}
+	return replicas - p.blockFor(k.replication, level)
+}
+
 // mutate writes or deletes a row.
 func (p *Process) mutate(name string, k keyspace, key string, c cell, level ring.Consistency) error {
 	n := p.net

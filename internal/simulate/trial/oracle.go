@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -16,7 +15,6 @@ import (
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
-	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/initd"
 	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/apiserver"
@@ -426,43 +424,6 @@ func (o *oracle) jvmStarts(s *pod.Sandbox, command initd.Command) *cassandra.Exi
 func isMember(s *pod.Sandbox) bool {
 	local := s.Content(v1alpha1.VolumeData).Data.Report().Local
 	return local != nil && local.Bootstrapped == disk.Completed
-}
-
-// atTheEnd compares what is said with what is.
-func (o *oracle) atTheEnd() {
-	c := get(o.w)
-	if c == nil || len(o.result.Violations) > 0 {
-		return
-	}
-	wanted := 0
-	administered := map[string]bool{} // its port is open, and to nobody but its agent
-	for _, object := range o.w.Server.Objects(v1alpha1.CassandraNodeKind) {
-		if n := object.(*v1alpha1.CassandraNode); n.Labels[v1alpha1.LabelClusterUID] == string(c.UID) {
-			wanted++
-			administered[n.Name] = n.Spec.ClientTraffic == v1alpha1.TrafficAdministrative
-		}
-	}
-	serving := 0
-	for _, s := range o.w.Pods.Sandboxes() {
-		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) && j.NativeOpen() && !administered[s.Name()] {
-			serving++
-		}
-	}
-	says := meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady)
-	described := len(render.WantedNodes(c, world.Install))
-	stalled := meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled) // and may doubt what serves
-	if is := serving == wanted && wanted == described; says && !is || is && !says && !stalled {
-		o.violated("the condition Ready is %v, and %d of %d nodes serve clients, where the spec has %d", says, serving, wanted, described)
-	}
-	if int(c.Status.ReadyNodes) != serving {
-		o.violated("status.readyNodes is %d, and %d nodes serve clients", c.Status.ReadyNodes, serving)
-	}
-	if o.may().writes || o.Fault != nil && o.Scenario.LosesDisk {
-		return
-	}
-	for _, m := range o.w.Audit() {
-		o.violated("a write that was acknowledged is lost: %s", m)
-	}
 }
 
 // why says how the cluster stands, for an act that does not end.

@@ -1,0 +1,110 @@
+package trial
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// truth is how a cluster stands by the word of the world alone, which its status is held to.
+type truth struct {
+	// recorded nodes, and those of the spec.
+	recorded, described int
+	// normal are those whose JVM is NORMAL, and serving those of them that let clients in.
+	normal, serving int
+	// upToDate says that each node of the spec has a record with the settings of the spec, and no other has one, and that each pod has the image of the spec.
+	upToDate bool
+}
+
+func (o *oracle) truth(c *v1alpha1.CassandraCluster) truth {
+	wanted := render.WantedNodes(c, world.Install)
+	is := truth{described: len(wanted), upToDate: true}
+	administered := map[string]bool{} // its port is open, and to nobody but its agent
+	settings := map[string]v1alpha1.Settings{}
+	for _, object := range o.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		if n := object.(*v1alpha1.CassandraNode); n.Labels[v1alpha1.LabelClusterUID] == string(c.UID) {
+			is.recorded++
+			settings[n.Name] = n.Spec.Configuration.CassandraYaml
+			administered[n.Name] = n.Spec.ClientTraffic == v1alpha1.TrafficAdministrative
+		}
+	}
+	for _, s := range o.w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) {
+			is.normal++
+			if j.NativeOpen() && !administered[s.Name()] {
+				is.serving++
+			}
+		}
+	}
+	images := map[string]string{}
+	for _, object := range o.w.Server.Objects("Pod") {
+		p := object.(*corev1.Pod)
+		if i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == layout.CassandraContainer }); i >= 0 {
+			images[p.Name] = p.Spec.Containers[i].Image
+		}
+	}
+	for _, w := range wanted {
+		has, recorded := settings[w.Name]
+		image, runs := images[w.Name]
+		is.upToDate = is.upToDate && recorded && (!runs || image == w.Pod.Image) && equality.Semantic.DeepEqual(has, w.Configuration.CassandraYaml)
+		delete(images, w.Name)
+	}
+	is.upToDate = is.upToDate && len(images) == 0 && is.recorded == is.described
+	return is
+}
+
+// atTheEnd compares what is said with what is.
+func (o *oracle) atTheEnd() {
+	c := get(o.w)
+	if c == nil || len(o.result.Violations) > 0 {
+		return
+	}
+	is := o.truth(c)
+	if int(c.Status.ReadyNodes) != is.serving {
+		o.violated("status.readyNodes is %d, and %d nodes serve clients", c.Status.ReadyNodes, is.serving)
+	}
+	if c.DeletionTimestamp == nil {
+		o.conditions(c, is)
+	}
+	if o.may().writes || o.Scenario.LosesDisk && o.Fault != nil && kindOf(o.Fault).class == ClassWorld {
+		return // what the world loses beside a disk may be the second copy
+	}
+	for _, m := range o.w.Audit() {
+		o.violated("a write that was acknowledged is lost: %s", m)
+	}
+}
+
+// conditions: each agrees with the world.
+func (o *oracle) conditions(c *v1alpha1.CassandraCluster, is truth) {
+	says := func(kind string) bool { return meta.IsStatusConditionTrue(c.Status.Conditions, kind) }
+	// A condition that is missing is a defect, and a panic here.
+	because := func(kind string) string { return meta.FindStatusCondition(c.Status.Conditions, kind).Message }
+	stalled := says(v1alpha1.ConditionStalled) // and may doubt what serves
+	whole := is.serving == is.recorded && is.recorded == is.described
+	if ready := says(v1alpha1.ConditionReady); ready && !whole || whole && !ready && !stalled {
+		o.violated("the condition Ready is %v, and %d of %d nodes serve clients, where the spec has %d", ready, is.serving, is.recorded, is.described)
+	}
+	if healthy := says(v1alpha1.ConditionHealthy); healthy != (is.normal == is.recorded) {
+		o.violated("the condition Healthy is %v (%s), and %d of %d nodes are NORMAL", healthy, because(v1alpha1.ConditionHealthy), is.normal, is.recorded)
+	}
+	if says(v1alpha1.ConditionUpToDate) && !is.upToDate {
+		o.violated("the condition UpToDate is true, and the records and pods are not those that the spec describes")
+	}
+	if whole && !stalled && says(v1alpha1.ConditionReconciling) {
+		o.violated("the condition Reconciling is true (%s), and all %d nodes serve clients", because(v1alpha1.ConditionReconciling), is.serving)
+	}
+	acknowledged, asked := o.w.Probe()
+	available, served := says(v1alpha1.ConditionAvailable), asked > 0 && acknowledged == asked
+	if is.serving == 0 && available || asked > 0 && available && !served || served && !available && !stalled {
+		o.violated("the condition Available is %v (%s), and %d of %d writes through %d nodes are acknowledged at LOCAL_QUORUM", available,
+			because(v1alpha1.ConditionAvailable), acknowledged, asked, is.serving)
+	}
+}
