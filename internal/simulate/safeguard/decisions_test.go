@@ -34,10 +34,12 @@ import (
 type decisionCase struct {
 	guard    string
 	scenario *trial.Scenario
-	// doubled are other guards of the operator that refuse the same, and agent is one of an agent that does; empty if there is none.
-	doubled []string
-	agent   string
-	// world is what the story takes place in, misled that in which the operator is shown other facts, and away that without the agent's guard, too.
+	// doubled are other guards of the operator that refuse the same, and elsewhere are the words in which an agent does, or whoever carries the decision out;
+	// empty if there is none.
+	doubled   []string
+	elsewhere string
+	// world is what the story takes place in, misled that in which the operator is shown other facts, and away that in which
+	// nobody elsewhere refuses either.
 	world, misled, away world.Wrap
 	// by is what is said without it.
 	by string
@@ -48,13 +50,13 @@ func (c decisionCase) try(t *testing.T) {
 	t.Helper()
 	t.Run(c.guard, func(t *testing.T) {
 		refuses(t, holds(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: c.world, Tell: true}), c.guard)
-		if c.agent != "" || c.doubled != nil {
+		if c.elsewhere != "" || c.doubled != nil {
 			refused := judged(t)
 			result := run(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: c.misled, Tell: true})
 			if saysAll(result.Violations, c.by) {
 				t.Errorf("with what doubles it: %q", result.Violations)
 			}
-			refuses(t, result, c.agent) // no words are in every line
+			refuses(t, result, c.elsewhere) // no words are in every line
 			for _, by := range c.doubled {
 				if refused[by] == 0 {
 					t.Errorf("%s has refused nothing: %v", by, refused)
@@ -63,7 +65,7 @@ func (c decisionCase) try(t *testing.T) {
 			judged(t, c.doubled...)
 		}
 		away := c.away
-		if c.agent == "" {
+		if c.elsewhere == "" {
 			away = c.misled
 		}
 		caught(t, trial.Trial{Scenario: c.scenario, Seed: 1, Wrap: away}, c.by)
@@ -410,14 +412,18 @@ func strange(w *world.World, authority []byte) []string {
 	return out
 }
 
-// unedited is how the authority seems to operators, whatever is in it.
-func unedited() world.Wrap {
-	return secretly(func(_ client.Reader, s *corev1.Secret) bool {
+// unedited is how the authority seems to operators that decide, whatever is in it; and to those that sign, too, if all is set.
+func unedited(all bool) world.Wrap {
+	change := func(_ client.Reader, s *corev1.Secret) bool {
 		if s.Name == authorityKey.Name {
 			s.Annotations[v1alpha1.AnnotationContent] = render.ContentHash(s)
 		}
 		return true
-	})
+	}
+	if all {
+		return world.Wrap{Live: func(_ *world.Operator, live, _ client.Reader) client.Reader { return secrets{live, change} }}
+	}
+	return secretly(change)
 }
 
 // remembered is the story of a join that is over and of which members tell each other again and again, since one of them was started before the others had forgotten
@@ -490,14 +496,17 @@ func decisionCases() []decisionCase {
 	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
 	return []decisionCase{
 		{
-			guard: "no_member_starts_on_another_disk", scenario: claimReplaced(), agent: "member_has_its_disk",
+			guard: "no_member_starts_on_another_disk", scenario: claimReplaced(), elsewhere: "member_has_its_disk",
 			misled: claimsByName(), away: with(claimsByName(), pretending()), by: "DataLost",
 		},
 		{guard: "no_view_has_the_latecomer_in_the_ring", scenario: unseen(), misled: unmentioned(), by: "of which the ledger does not know"},
 		{guard: "the_pod_of_a_join_that_is_given_up_is_gone", scenario: orphaned(), misled: recordless(), by: "of which the ledger does not know"},
 		{guard: "the_agent_says_that_the_node_is_not_up", scenario: correctedUnheard(), misled: l.wrap(true), by: "I1: the operator deletes pod " + first},
 		{guard: "the_certificate_authority_is_there", scenario: authorityDeleted(), misled: baseless(), by: "I7"},
-		{guard: "the_certificate_authority_is_as_it_was_made", scenario: authorityExchanged(), misled: unedited(), by: "is not signed by the authority of the cluster"},
+		{
+			guard: "the_certificate_authority_is_as_it_was_made", scenario: authorityExchanged(), elsewhere: "sign certificate: somebody edited Secret",
+			misled: unedited(false), away: unedited(true), by: "is not signed by the authority of the cluster",
+		},
 		{
 			guard: "earlier_tries_are_forgotten", scenario: r.scenario(), doubled: []string{"no_other_topology_change", "every_view_is_the_same", "every_host_id_of_the_ring_is_known"},
 			world: r.wrap(), misled: with(r.stillThere(), r.wrap()), by: "I2: JoinNode is opened",
