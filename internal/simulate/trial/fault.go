@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 	"time"
@@ -75,8 +76,9 @@ type kind struct {
 	// instead is another end of any act that is right after this fault, and differs says that the end may be another though every act came to its own; nil
 	// for neither.
 	instead, differs func(t *run) bool
-	// unlike names the objects that may end otherwise after this fault; nil for none.
+	// unlike names the objects that may end otherwise after this fault, and stays is what the text of any object is compared without; nil for none.
 	unlike func(t *run) []string
+	stays  *regexp.Regexp
 }
 
 // Class of a fault.
@@ -257,6 +259,16 @@ func init() {
 				return t.formedByEdit("concurrent_reads") || t.Scenario.Forgets && t.formedByEdit("needs a restart of its JVM")
 			},
 		},
+		"edit-kept": {
+			about: "the user changes a setting, and leaves it so", class: ClassHuman, fits: anyWrite,
+			world: func(t *run) bool { return t.editForGood(setReads) },
+			may:   edited,
+			instead: func(t *run) bool {
+				s := t.Scenario // one that waits until the cluster is as its spec again
+				return (s.Grows || s.Keeps || s.Forgets) && (t.refuses("concurrent_reads") || t.formedByEdit("needs a restart of its JVM"))
+			},
+			unlike: (*run).saysThatItDiffers, stays: reads,
+		},
 		"edit-at-once": {
 			about: "the user changes a setting, and takes it back at once", class: ClassHuman, fits: anyWrite,
 			world: func(t *run) bool { return t.edit(50*time.Millisecond, setReads) },
@@ -267,7 +279,6 @@ func init() {
 			world:   func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
 			may:     edited,
 			instead: func(t *run) bool { return t.refusesBack("shrinking a ring is not supported yet") || t.hasGivenUp() },
-			differs: func(t *run) bool { return t.Scenario.Grows }, // who joins in which order decides who has which tokens
 		},
 		"edit-image": {
 			about: "the user names an image that cannot be pulled, and takes it back two minutes later", class: ClassHuman, fits: anyWrite,

@@ -56,12 +56,12 @@ func replicationFactor(n int32) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = n }
 }
 
-// secondDatacenter is in the zones of the first.
+// secondDatacenter is in the zones of the first, and as the first was before anybody edited it.
 func secondDatacenter(s *v1alpha1.CassandraClusterSpec) {
-	dc := s.Datacenters[0].DeepCopy()
+	dc := threeRacks.cluster().Spec.Datacenters[0]
 	dc.Name = "dc2"
 	dc.Extend = &v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true}
-	s.Datacenters = append(s.Datacenters, *dc)
+	s.Datacenters = append(s.Datacenters, dc)
 }
 
 // forgottenWhileGrowing is a datacenter that is added, which must not let clients in before it has the data, whatever the operator remembers.

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,12 @@ func (r *run) edit(d time.Duration, changes ...change) bool {
 	return written
 }
 
+// editForGood has the user change the spec of the cluster that is there.
+func (r *run) editForGood(c change) bool {
+	is := get(r.w)
+	return is != nil && is.DeletionTimestamp == nil && r.write(is.UID, c.do)
+}
+
 // write has the user write a spec, as long as the cluster is the one that they mean. What the API server refuses, they leave.
 func (r *run) write(uid types.UID, change func(*v1alpha1.CassandraClusterSpec)) bool {
 	for {
@@ -74,10 +81,24 @@ func (r *run) formedByEdit(what ...string) bool {
 	return upToDate != nil && upToDate.Status == metav1.ConditionFalse && slices.ContainsFunc(what, func(words string) bool { return strings.Contains(upToDate.Message, words) })
 }
 
+// reads is setReads in the text of a cluster or a record, and the hashes of what follows from it.
+var reads = regexp.MustCompile(`"cassandraYaml":\{"concurrent_reads":16\},?|"[0-9a-f]{64}"`)
+
+// saysThatItDiffers names the cluster where its ring was formed before the edit, which is not carried out then.
+func (r *run) saysThatItDiffers() []string {
+	if c := get(r.w); c != nil && !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionUpToDate) {
+		return []string{v1alpha1.CassandraClusterKind + "/" + c.Name}
+	}
+	return nil
+}
+
 // refusesBack says that a ring which can grow took an edit over before it was taken back, which is refused now.
-func (r *run) refusesBack(words string) bool {
+func (r *run) refusesBack(words string) bool { return r.Scenario.Grows && r.refuses(words) }
+
+// refuses says that the cluster refuses its spec in these words.
+func (r *run) refuses(words string) bool {
 	c := get(r.w)
-	if !r.Scenario.Grows || c == nil {
+	if c == nil {
 		return false
 	}
 	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
@@ -108,9 +129,16 @@ var setReads = change{
 	undo: func(s, before *v1alpha1.CassandraClusterSpec) { s.Node.CassandraYaml = before.Node.CassandraYaml },
 }
 
+// more nodes in each rack than any story asks for, so that one which is to be taken back is known from one that the story wrote meanwhile.
+const more = 3
+
 var moreNodes = change{
-	do:   func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack++ },
-	undo: func(s, _ *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack-- },
+	do: func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack += more },
+	undo: func(s, before *v1alpha1.CassandraClusterSpec) {
+		if was := before.Datacenters[0].NodesPerRack; s.Datacenters[0].NodesPerRack == was+more {
+			s.Datacenters[0].NodesPerRack = was
+		}
+	},
 }
 
 var fewerRacks = change{

@@ -20,7 +20,8 @@ type Trial struct {
 	Seed     uint64
 	// Fault is nil for none.
 	Fault *Fault
-	// Quiet is how long nothing may be written at the end; 0 for an hour after one of twenty faults, and for a few minutes otherwise.
+	// Quiet is how long nothing may be written at the end; 0 for an hour after what happens to the world, and after one of
+	// twenty other faults, and for a few minutes otherwise.
 	Quiet time.Duration
 	// Tell keeps the story.
 	Tell bool
@@ -53,6 +54,8 @@ func (t Trial) quiet() time.Duration {
 	switch {
 	case t.Quiet > 0:
 		return t.Quiet
+	case t.Fault != nil && kindOf(t.Fault).class == ClassWorld: // of what else goes wrong programs only hear
+		return hour
 	case t.Fault != nil && t.Hash()>>32%oneOf == 0: // by other bits than those that make shares of a sweep
 		return hour
 	}
@@ -157,6 +160,9 @@ func (r *run) tell(who, line string) {
 	r.result.Story = append(r.result.Story, fmt.Sprintf("%9.3fs %-12s %s", r.w.Line.Now().Sub(world.Began).Seconds(), who, line))
 }
 
+// Violation is who speaks, in a story, where something was violated.
+const Violation = "VIOLATION"
+
 func (r *run) violated(format string, args ...any) {
 	text := fmt.Sprintf("%.3fs: ", r.w.Line.Now().Sub(world.Began).Seconds()) + fmt.Sprintf(format, args...)
 	for _, v := range r.result.Violations {
@@ -166,7 +172,7 @@ func (r *run) violated(format string, args ...any) {
 	}
 	r.result.Violations = append(r.result.Violations, text)
 	if r.Tell {
-		r.tell("VIOLATION", text)
+		r.tell(Violation, text)
 	}
 }
 

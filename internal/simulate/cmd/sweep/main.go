@@ -247,19 +247,31 @@ func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 	return fmt.Errorf("%d trials failed", len(r.Failures))
 }
 
-// tell shows how the story of a trial ends.
+// tell shows the story of a trial around what it violated first.
 func tell(out io.Writer, kinds *apiserver.Kinds, t trial.Trial) {
-	const most = 100
 	t.Tell = true
-	story := sweep.Again(kinds, t).Story
+	story, before, after := excerpt(sweep.Again(kinds, t).Story)
 	fmt.Fprintf(out, "\nThe story of the first:\n")
-	if more := len(story) - most; more > 0 {
-		fmt.Fprintf(out, "  … %d lines before these\n", more)
-		story = story[more:]
+	if before > 0 {
+		fmt.Fprintf(out, "  … %d lines before these\n", before)
 	}
 	for _, line := range story {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
+	if after > 0 {
+		fmt.Fprintf(out, "  … %d lines after these\n", after)
+	}
+}
+
+// excerpt of a story ends soon after the first violation, or where the story does, and says how many lines it leaves out on either side.
+func excerpt(story []string) (lines []string, before, after int) {
+	const most, behind = 100, 10
+	end := len(story)
+	if i := slices.IndexFunc(story, func(line string) bool { return strings.Contains(line, " "+trial.Violation+" ") }); i >= 0 {
+		end = min(end, i+behind)
+	}
+	begin := max(0, end-most)
+	return story[begin:end], begin, len(story) - end
 }
 
 // enough says whether as much has struck as is asked for, and something at each verb of each program on each kind of thing; but for views, which at some of them hide nothing.
