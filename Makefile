@@ -104,10 +104,10 @@ e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those tha
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
 # Each commit does the next share of a sweep, so that they all come round.
-SWEEP_PARTS := 400
+SWEEP_PARTS := 500
 SWEEP_PART  ?= $(shell echo $$(($$(git rev-list --count HEAD 2>/dev/null || echo 0) % $(SWEEP_PARTS) + 1)))
 
-sweep: ## Break Helenus in a simulated world: a share of all moments and faults, the next for each commit (SWEEP_PART=7 is one of its 400)
+sweep: ## Break Helenus in a simulated world: a share of all moments and faults, the next for each commit (SWEEP_PART=7 is one of its 500)
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
 
 # Views can be stale in more ways than all other faults together can strike, and the time is bounded.
