@@ -4,7 +4,7 @@ package v1alpha1
 const (
 	// ConditionReady – every wanted node serves clients. True means that applications can use the cluster as it is described.
 	ConditionReady = "Ready"
-	// ConditionAvailable – every protectable range is available at the configured consistency level.
+	// ConditionAvailable – a node serves clients, and every protectable range is available at the configured consistency level.
 	ConditionAvailable = "Available"
 	// ConditionHealthy – no node is down, in doubt or waiting for a person.
 	ConditionHealthy = "Healthy"

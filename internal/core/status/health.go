@@ -50,7 +50,7 @@ func needsPerson(phase v1alpha1.NodePhase) bool {
 	return slices.Contains([]v1alpha1.NodePhase{v1alpha1.PhaseFailed, v1alpha1.PhaseDataLost, v1alpha1.PhaseDownTooLong, v1alpha1.PhaseAddressTaken}, phase)
 }
 
-// setAvailable: every range that can be protected is served at the configured consistency by the nodes that are up.
+// setAvailable: there is a node that serves clients, and every range that can be protected is served at the configured consistency by the nodes that are up.
 func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	if !formed {
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonForming, "the ring is being formed")
@@ -58,6 +58,8 @@ func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	}
 	risk, err := atRisk(s)
 	switch {
+	case !slices.ContainsFunc(s.Records(), serves): // where no range can be protected, none is at risk
+		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonNodesNotReady, "no node serves clients")
 	case err != nil:
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonRingUnknown, "%s", err)
 	case risk != "":
