@@ -76,7 +76,7 @@ func (g gremlins) unleash(ctx context.Context, pkg string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutants, g.finish(ctx, pkg, mutants, os.Stdout)
+	return mutants, g.finish(ctx, pkg, mutants, os.Stdout, g.try)
 }
 
 func (g gremlins) execute(ctx context.Context, pkg, result, log string) error {

@@ -23,31 +23,30 @@ var mayNotCompile = map[string]bool{
 // finish does for the mutants what gremlins leaves undone. It does not try those to which no test comes by Go's coverage, which knows neither conditions
 // of a case nor package variables. What does not compile counts for it as killed, although no test has killed it. And a mutant that timed out beside
 // others may be one that loops or one of a slow machine, so that it is tried again alone.
-func (g gremlins) finish(ctx context.Context, pkg string, mutants []mutant, reader io.Writer) error {
+func (g gremlins) finish(ctx context.Context, pkg string, mutants []mutant, reader io.Writer, try func(context.Context, string, *mutant) error) error {
 	if open := count(mutants, statusNotCovered); open > 0 {
 		fmt.Fprintf(reader, "%s: trying %d mutants to which no test seems to come\n", pkg, open)
 	}
-	tries, together := errgroup.WithContext(ctx)
-	tries.SetLimit(max(g.workers, 1))
-	for i := range mutants {
-		if mutants[i].status != statusTimedOut {
-			tries.Go(func() error { return g.try(together, pkg, &mutants[i]) })
-		}
-	}
-	if err := tries.Wait(); err != nil {
+	once := func(ctx context.Context, m *mutant) error { return try(ctx, pkg, m) }
+	if err := each(ctx, mutants, max(g.workers, 1), func(m mutant) bool { return m.status != statusTimedOut }, once); err != nil {
 		return err
 	}
 	if late := count(mutants, statusTimedOut); late > 0 {
 		fmt.Fprintf(reader, "%s: trying %d mutants alone that timed out\n", pkg, late)
 	}
+	return each(ctx, mutants, 1, func(m mutant) bool { return m.status == statusTimedOut }, once)
+}
+
+// each tries those mutants, at most so many at a time.
+func each(ctx context.Context, mutants []mutant, atOnce int, which func(mutant) bool, try func(context.Context, *mutant) error) error {
+	tries, ctx := errgroup.WithContext(ctx)
+	tries.SetLimit(atOnce)
 	for i := range mutants {
-		if mutants[i].status == statusTimedOut {
-			if err := g.try(ctx, pkg, &mutants[i]); err != nil {
-				return err
-			}
+		if which(mutants[i]) {
+			tries.Go(func() error { return try(ctx, &mutants[i]) })
 		}
 	}
-	return nil
+	return tries.Wait()
 }
 
 func count(mutants []mutant, status string) (n int) {

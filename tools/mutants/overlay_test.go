@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -39,7 +42,7 @@ func finished(t *testing.T, g gremlins, code, test string, tries ...try) []mutan
 		}
 		mutants = append(mutants, m)
 	}
-	if err := g.finish(t.Context(), "p", mutants, io.Discard); err != nil {
+	if err := g.finish(t.Context(), "p", mutants, io.Discard, g.try); err != nil {
 		t.Fatal(err)
 	}
 	return mutants
@@ -83,19 +86,30 @@ func TestOnlyAMutantThatTimesOutAloneHangs(t *testing.T) {
 	}
 }
 
-// The test of the module fails where another one runs at the same time.
-func TestMutantsThatTimedOutAreTriedAlone(t *testing.T) {
-	mutants := finished(t, gremlins{workers: 4, limit: time.Minute},
-		"package p\n\nfunc Is(n int) bool {\n\treturn n > 0 && n > 1 && n > 2\n}\n",
-		"package p\n\nimport (\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nfunc TestIs(t *testing.T) {\n\tif err := os.Mkdir(\"busy\", 0o755); err != nil {\n\t\tt.Fatal(err)\n\t}\n"+
-			"\ttime.Sleep(200 * time.Millisecond)\n\tif err := os.Remove(\"busy\"); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n",
-		try{4, 11, "CONDITIONALS_BOUNDARY", statusTimedOut},
-		try{4, 20, "CONDITIONALS_BOUNDARY", statusTimedOut},
-		try{4, 29, "CONDITIONALS_BOUNDARY", statusTimedOut},
-	)
-	for i, m := range mutants {
-		if m.status != statusLived {
-			t.Errorf("%d, %s: %s, want %s", i, m.Mutant, m.status, statusLived)
+// Those that time out beside others are among them. All that may run at once do, before one of them ends.
+func TestMutantsThatTimedOutAreTriedAgainOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mutants := []mutant{{status: statusNotCovered}, {status: statusTimedOut}, {status: statusNotCovered}, {status: statusTimedOut}}
+		begun, release, ended := atomic.Int32{}, make(chan struct{}), make(chan error, 1)
+		try := func(_ context.Context, _ string, m *mutant) error {
+			begun.Add(1)
+			<-release
+			m.status = map[string]string{statusNotCovered: statusTimedOut, statusTimedOut: statusHangs}[m.status]
+			return nil
 		}
-	}
+		go func() { ended <- gremlins{workers: 4}.finish(t.Context(), "p", mutants, io.Discard, try) }()
+		for _, want := range []int{2, 2, 3, 4, 5, 6} { // two together, and all four alone
+			synctest.Wait()
+			if n := int(begun.Load()); n != want {
+				t.Errorf("%d tries have begun, want %d", n, want)
+			}
+			release <- struct{}{}
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if n := count(mutants, statusHangs); n != 4 {
+			t.Errorf("%d mutants hang, want 4: %v", n, mutants)
+		}
+	})
 }
