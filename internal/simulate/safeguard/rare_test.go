@@ -186,19 +186,31 @@ func interrupted() *trial.Scenario {
 // begunLongAgo is a journal by which a join began ten days before it did: a trial has no time for them, and its table keeps deletions for so much less. By the journal as
 // it is the agent has no reason to refuse.
 func begunLongAgo() world.Wrap {
-	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Journal = old{h.Journal} })
+	return misremembering(func(j *node.JoinMemory) {
+		if j.BegunAt != nil {
+			j.BegunAt = new(j.BegunAt.Add(-10 * 24 * time.Hour))
+		}
+	})
 }
 
-type old struct{ execute.Journal }
+// misremembering is a wrap of agents that read something else of a join in their journals than they wrote.
+func misremembering(change func(*node.JoinMemory)) world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Journal = misremembered{h.Journal, change} })
+}
 
-func (o old) Load() (node.Memory, error) {
-	m, err := o.Journal.Load()
-	if m.Join != nil && m.Join.BegunAt != nil {
-		join := *m.Join
-		join.BegunAt = new(join.BegunAt.Add(-10 * 24 * time.Hour))
-		m.Join = &join
+type misremembered struct {
+	execute.Journal
+	change func(*node.JoinMemory)
+}
+
+func (m misremembered) Load() (node.Memory, error) {
+	memory, err := m.Journal.Load()
+	if memory.Join != nil {
+		join := *memory.Join
+		m.change(&join)
+		memory.Join = &join
 	}
-	return m, err
+	return memory, err
 }
 
 // deafness is that of an agent to its JVM, which serves: it gets no answer, and sees no processor time pass.
@@ -482,19 +494,11 @@ func givenUpAndCopied() *trial.Scenario {
 
 // withoutBeginning is a journal that does not say of a ticket which was taken back that it was ever gone by.
 func withoutBeginning() world.Wrap {
-	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Journal = unbegun{h.Journal} })
-}
-
-type unbegun struct{ execute.Journal }
-
-func (u unbegun) Load() (node.Memory, error) {
-	m, err := u.Journal.Load()
-	if m.Join != nil && m.Join.WithdrawnAt != nil {
-		join := *m.Join
-		join.BegunAt = nil
-		m.Join = &join
-	}
-	return m, err
+	return misremembering(func(j *node.JoinMemory) {
+		if j.WithdrawnAt != nil {
+			j.BegunAt = nil
+		}
+	})
 }
 
 func rareCases() []agentCase {

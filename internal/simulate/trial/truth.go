@@ -84,8 +84,13 @@ func (o *oracle) atTheEnd() {
 
 // conditions: each agrees with the world.
 func (o *oracle) conditions(c *v1alpha1.CassandraCluster, is truth) {
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionHealthy, v1alpha1.ConditionAvailable, v1alpha1.ConditionUpToDate} {
+		if meta.FindStatusCondition(c.Status.Conditions, kind) == nil { // the others are missing where they are not true
+			o.violated("the condition %s is missing", kind)
+			return
+		}
+	}
 	says := func(kind string) bool { return meta.IsStatusConditionTrue(c.Status.Conditions, kind) }
-	// A condition that is missing is a defect, and a panic here.
 	because := func(kind string) string { return meta.FindStatusCondition(c.Status.Conditions, kind).Message }
 	stalled := says(v1alpha1.ConditionStalled) // and may doubt what serves
 	whole := is.serving == is.recorded && is.recorded == is.described
@@ -95,7 +100,7 @@ func (o *oracle) conditions(c *v1alpha1.CassandraCluster, is truth) {
 	if healthy := says(v1alpha1.ConditionHealthy); healthy != (is.normal == is.recorded) {
 		o.violated("the condition Healthy is %v (%s), and %d of %d nodes are NORMAL", healthy, because(v1alpha1.ConditionHealthy), is.normal, is.recorded)
 	}
-	if says(v1alpha1.ConditionUpToDate) && !is.upToDate {
+	if says(v1alpha1.ConditionUpToDate) && !is.upToDate { // false may be right there, too: whether a JVM needs a restart is not known here
 		o.violated("the condition UpToDate is true, and the records and pods are not those that the spec describes")
 	}
 	if whole && !stalled && says(v1alpha1.ConditionReconciling) {
