@@ -36,6 +36,7 @@ type Init struct {
 	changed chan struct{} // closed and made anew at each change of state
 	alone   *time.Timer   // fires when the stop is init's own
 	words   *words        // of the JVM that was started last
+	replies sync.RWMutex  // read-locked from a request's effect to its reply
 }
 
 // Run is PID 1: it returns the exit status of the container, after SIGTERM or SIGINT and the end of Cassandra.
@@ -71,6 +72,7 @@ func Run(cfg Config) (int, error) {
 		}
 		if status, over := i.over(); over {
 			i.logf("exit with status %d", status)
+			i.replies.Lock() // a request that ended the container is answered before it ends; ioTimeout bounds it
 			return status, nil
 		}
 	}
@@ -186,6 +188,8 @@ func (i *Init) serve(conn net.Conn) {
 		i.wait(r, conn)
 		_ = conn.SetDeadline(time.Now().Add(ioTimeout))
 	}
+	i.replies.RLock()
+	defer i.replies.RUnlock()
 	_ = out.Encode(i.answer(r))
 }
 
