@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -56,7 +56,7 @@ type Result struct {
 
 // Do carries out the writes of a plan for a cluster, in order, and notes each in the store. A write whose precondition no longer holds ends the pass
 // without harm: the next one looks again.
-func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, confirm Confirm, store *consistency.Store) Result {
+func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan plan.Plan, confirm Confirm, store *consistency.Store) Result {
 	pass := &pass{Writer: w, snapshot: s, store: store, owner: render.OwnerOf(s.Cluster)}
 	var rejected []error
 	for i, write := range plan.Writes {
@@ -77,10 +77,10 @@ func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, c
 }
 
 // rejection says that the API server does not want a pod or claim as it is.
-func rejection(w cluster.Write, err error) bool {
+func rejection(w plan.Write, err error) bool {
 	switch w.Object.(type) {
 	case *corev1.Pod, *corev1.PersistentVolumeClaim:
-		return w.Verb == cluster.Create && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err))
+		return w.Verb == plan.Create && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err))
 	default:
 		return false
 	}
@@ -93,27 +93,27 @@ type pass struct {
 	owner    render.Owner
 }
 
-func (p *pass) do(ctx context.Context, w cluster.Write) error {
+func (p *pass) do(ctx context.Context, w plan.Write) error {
 	switch w.Verb {
-	case cluster.Create:
+	case plan.Create:
 		return p.create(ctx, w.Object)
-	case cluster.Apply:
+	case plan.Apply:
 		return p.apply(ctx, w)
-	case cluster.Change:
+	case plan.Change:
 		return p.change(ctx, w)
-	case cluster.Delete:
+	case plan.Delete:
 		return p.delete(ctx, w)
-	case cluster.DeleteByForce:
+	case plan.DeleteByForce:
 		return p.deleteByForce(ctx, w)
-	case cluster.Hold, cluster.Release:
+	case plan.Hold, plan.Release:
 		return p.finalizer(ctx, w)
-	case cluster.SetOwners:
+	case plan.SetOwners:
 		return p.setOwners(ctx, w)
-	case cluster.PutLedger:
+	case plan.PutLedger:
 		return p.putLedger(ctx, w.Ledger)
-	case cluster.IssueAuthority, cluster.IssueCertificate:
+	case plan.IssueAuthority, plan.IssueCertificate:
 		return p.certificate(ctx, w)
-	case cluster.Event:
+	case plan.Event:
 		p.Recorder.Eventf(p.snapshot.Cluster, nil, w.EventType, w.Reason, "Reconcile", "%s", w.Why)
 		return nil
 	default:
@@ -121,7 +121,7 @@ func (p *pass) do(ctx context.Context, w cluster.Write) error {
 	}
 }
 
-func (p *pass) create(ctx context.Context, object cluster.Object) error {
+func (p *pass) create(ctx context.Context, object plan.Object) error {
 	created := object.DeepCopyObject().(client.Object)
 	if err := p.Client.Create(ctx, created, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (p *pass) create(ctx context.Context, object cluster.Object) error {
 }
 
 // apply is server-side apply of an object that must exist: with its uid in it the API server refuses to make another, or to change one of another uid.
-func (p *pass) apply(ctx context.Context, w cluster.Write) error {
+func (p *pass) apply(ctx context.Context, w plan.Write) error {
 	if w.UID == "" {
 		return errors.New("apply without the uid of what was seen")
 	}
@@ -154,7 +154,7 @@ func (p *pass) apply(ctx context.Context, w cluster.Write) error {
 
 // change is a merge patch from what was seen to what is to be, of the uid that was seen. Whatever else the object has stays, such as fields that this release
 // does not know.
-func (p *pass) change(ctx context.Context, w cluster.Write) error {
+func (p *pass) change(ctx context.Context, w plan.Write) error {
 	if w.UID == "" || w.Seen == nil {
 		return errors.New("change without the uid of what was seen")
 	}
@@ -169,7 +169,7 @@ func (p *pass) change(ctx context.Context, w cluster.Write) error {
 
 // changeRecord makes a record what it is to be, from the version that was seen. It is a merge patch: what the creation of an object has set is never taken
 // away by an apply that leaves it out, since to the API server the two are different managers of a field, and a ticket or a setting must be able to go.
-func (p *pass) changeRecord(ctx context.Context, w cluster.Write, wanted *v1alpha1.CassandraNode) error {
+func (p *pass) changeRecord(ctx context.Context, w plan.Write, wanted *v1alpha1.CassandraNode) error {
 	n := p.snapshot.Nodes[wanted.Name]
 	if n == nil || n.Record == nil || n.Record.UID != w.UID || n.Record.ResourceVersion != w.ResourceVersion {
 		return errors.New("change of a record that was not seen")
@@ -192,7 +192,7 @@ func (p *pass) changeRecord(ctx context.Context, w cluster.Write, wanted *v1alph
 }
 
 // delete removes exactly the object that was seen. One that is gone already, or has given way to another, is what was wanted.
-func (p *pass) delete(ctx context.Context, w cluster.Write, how ...client.DeleteOption) error {
+func (p *pass) delete(ctx context.Context, w plan.Write, how ...client.DeleteOption) error {
 	if w.UID == "" {
 		return errors.New("delete without the uid of what was seen")
 	}
@@ -214,7 +214,7 @@ func (p *pass) delete(ctx context.Context, w cluster.Write, how ...client.Delete
 }
 
 // finalizer puts our finalizer on an object or takes it off, by uid. An object that is gone needs none.
-func (p *pass) finalizer(ctx context.Context, w cluster.Write) error {
+func (p *pass) finalizer(ctx context.Context, w plan.Write) error {
 	current := w.Object.DeepCopyObject().(client.Object)
 	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
 		return client.IgnoreNotFound(err)
@@ -223,7 +223,7 @@ func (p *pass) finalizer(ctx context.Context, w cluster.Write) error {
 		return nil
 	}
 	finalizers := without(current.GetFinalizers(), w.Finalizer)
-	if w.Verb == cluster.Hold {
+	if w.Verb == plan.Hold {
 		finalizers = append(finalizers, w.Finalizer)
 	}
 	if len(finalizers) == len(current.GetFinalizers()) {
@@ -232,7 +232,7 @@ func (p *pass) finalizer(ctx context.Context, w cluster.Write) error {
 	return client.IgnoreNotFound(p.patchMeta(ctx, current, w.UID, current.GetResourceVersion(), map[string]any{"finalizers": finalizers}))
 }
 
-func (p *pass) setOwners(ctx context.Context, w cluster.Write) error {
+func (p *pass) setOwners(ctx context.Context, w plan.Write) error {
 	owners := w.Object.GetOwnerReferences()
 	if owners == nil {
 		owners = []metav1.OwnerReference{}
@@ -270,10 +270,10 @@ func (p *pass) putLedger(ctx context.Context, l *facts.Ledger) error {
 	return p.wrote(object)
 }
 
-func (p *pass) certificate(ctx context.Context, w cluster.Write) error {
+func (p *pass) certificate(ctx context.Context, w plan.Write) error {
 	secret := w.Object.DeepCopyObject().(*corev1.Secret)
 	fill := p.fillAuthority
-	if w.Verb == cluster.IssueCertificate {
+	if w.Verb == plan.IssueCertificate {
 		fill = p.fillCertificate
 	}
 	if err := fill(ctx, secret); err != nil {
@@ -282,7 +282,7 @@ func (p *pass) certificate(ctx context.Context, w cluster.Write) error {
 	if w.UID == "" {
 		return p.create(ctx, secret)
 	}
-	return p.apply(ctx, cluster.Write{Object: secret, UID: w.UID})
+	return p.apply(ctx, plan.Write{Object: secret, UID: w.UID})
 }
 
 // wrote notes the version that an object has after a write.

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 func writer(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *Writer {
@@ -51,7 +51,7 @@ func confirmed(context.Context) error { return nil }
 // An object that was decoded does not carry its kind: the store must know the write under the kind that views have.
 func TestAWriteIsNotedUnderItsKind(t *testing.T) {
 	w, store := writer(t, interceptor.Funcs{}), &consistency.Store{}
-	plan := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.Create, Object: service("orders")}}}
+	plan := plan.Plan{Writes: []plan.Write{{Verb: plan.Create, Object: service("orders")}}}
 	if done := w.Do(t.Context(), snapshot(), plan, confirmed, store); done.Err != nil || done.Done != 1 {
 		t.Fatalf("done %+v", done)
 	}
@@ -71,9 +71,9 @@ func TestAFailedWriteEndsThePassAndARejectedPodDoesNot(t *testing.T) {
 		return c.Create(ctx, object, opts...)
 	}}
 	w := writer(t, refuse)
-	plan := cluster.Plan{Writes: []cluster.Write{
-		{Verb: cluster.Create, Object: pod("rejected")}, {Verb: cluster.Create, Object: pod("accepted")},
-		{Verb: cluster.Create, Object: service("broken")}, {Verb: cluster.Create, Object: service("never")},
+	plan := plan.Plan{Writes: []plan.Write{
+		{Verb: plan.Create, Object: pod("rejected")}, {Verb: plan.Create, Object: pod("accepted")},
+		{Verb: plan.Create, Object: service("broken")}, {Verb: plan.Create, Object: service("never")},
 	}}
 	done := w.Do(t.Context(), snapshot(), plan, confirmed, &consistency.Store{})
 	if done.Done != 2 || done.Err == nil || !apierrors.IsForbidden(errors.Unwrap(firstOf(done.Rejected))) {
@@ -93,7 +93,7 @@ func firstOf(joined error) error {
 
 func TestNothingIsWrittenLiveThatWasNotConfirmed(t *testing.T) {
 	w := writer(t, interceptor.Funcs{})
-	plan := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.Create, Object: service("orders"), Live: true}}}
+	plan := plan.Plan{Writes: []plan.Write{{Verb: plan.Create, Object: service("orders"), Live: true}}}
 	changed := errors.New("changed")
 	done := w.Do(t.Context(), snapshot(), plan, func(context.Context) error { return changed }, &consistency.Store{})
 	if done.Done != 0 || !errors.Is(done.Err, changed) {
@@ -102,9 +102,9 @@ func TestNothingIsWrittenLiveThatWasNotConfirmed(t *testing.T) {
 }
 
 func TestADeletionAndAnApplyNeedAUID(t *testing.T) {
-	for _, verb := range []cluster.Verb{cluster.Delete, cluster.Apply} {
+	for _, verb := range []plan.Verb{plan.Delete, plan.Apply} {
 		w := writer(t, interceptor.Funcs{}, pod("orders-dc1-r1-0"))
-		done := w.Do(t.Context(), snapshot(), cluster.Plan{Writes: []cluster.Write{{Verb: verb, Object: pod("orders-dc1-r1-0")}}}, confirmed, &consistency.Store{})
+		done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: verb, Object: pod("orders-dc1-r1-0")}}}, confirmed, &consistency.Store{})
 		if done.Err == nil {
 			t.Errorf("%s without a uid was carried out", verb)
 		}
@@ -118,7 +118,7 @@ func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
 		Spec:       v1alpha1.CassandraNodeSpec{Join: &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "1/join"}}, Rack: "r1"},
 	}
 	w, store, s := writer(t, interceptor.Funcs{}), &consistency.Store{}, snapshot()
-	create := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.Create, Object: record}}}
+	create := plan.Plan{Writes: []plan.Write{{Verb: plan.Create, Object: record}}}
 	if done := w.Do(t.Context(), s, create, confirmed, store); done.Err != nil {
 		t.Fatal(done.Err)
 	}
@@ -132,7 +132,7 @@ func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: record.Name, Labels: map[string]string{"ours": "yes"}, Finalizers: []string{v1alpha1.FinalizerNode}},
 		Spec:       v1alpha1.CassandraNodeSpec{Member: &v1alpha1.Member{HostID: "host"}, Rack: "r1"},
 	}
-	change := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.Apply, Object: wanted, UID: seen.UID, ResourceVersion: seen.ResourceVersion}}}
+	change := plan.Plan{Writes: []plan.Write{{Verb: plan.Apply, Object: wanted, UID: seen.UID, ResourceVersion: seen.ResourceVersion}}}
 	if done := w.Do(t.Context(), s, change, confirmed, store); done.Err != nil {
 		t.Fatal(done.Err)
 	}
@@ -161,10 +161,10 @@ func TestAChangeLeavesTheRest(t *testing.T) {
 	now := seen.DeepCopy()
 	now.Labels = map[string]string{"team": "shop", "app": "cassandra"}
 	now.Spec.Ports = now.Spec.Ports[:1]
-	do := func(write cluster.Write) error {
-		return w.Do(t.Context(), snapshot(), cluster.Plan{Writes: []cluster.Write{write}}, confirmed, &consistency.Store{}).Err
+	do := func(write plan.Write) error {
+		return w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{write}}, confirmed, &consistency.Store{}).Err
 	}
-	if err := do(cluster.Write{Verb: cluster.Change, Object: now, Seen: seen, UID: "seen"}); err != nil {
+	if err := do(plan.Write{Verb: plan.Change, Object: now, Seen: seen, UID: "seen"}); err != nil {
 		t.Fatal(err)
 	}
 	got := &corev1.Service{}
@@ -174,9 +174,9 @@ func TestAChangeLeavesTheRest(t *testing.T) {
 	if len(got.Spec.Ports) != 1 || got.Labels["app"] != "cassandra" || got.Labels["team"] != "shop" || got.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
 		t.Errorf("%+v %+v", got.ObjectMeta, got.Spec)
 	}
-	for name, write := range map[string]cluster.Write{
-		"without a uid":         {Verb: cluster.Change, Object: now, Seen: seen},
-		"without what was seen": {Verb: cluster.Change, Object: now, UID: "seen"},
+	for name, write := range map[string]plan.Write{
+		"without a uid":         {Verb: plan.Change, Object: now, Seen: seen},
+		"without what was seen": {Verb: plan.Change, Object: now, UID: "seen"},
 	} {
 		if do(write) == nil {
 			t.Errorf("%s: the object was changed", name)
@@ -196,8 +196,8 @@ func TestAnnotationsOfARecordComeAndGo(t *testing.T) {
 		changed.Annotations = want
 		s := snapshot()
 		s.Nodes = map[string]*facts.Node{record.Name: {Name: record.Name, Record: have}}
-		write := cluster.Write{Verb: cluster.Apply, Object: changed, UID: have.UID, ResourceVersion: have.ResourceVersion}
-		if done := w.Do(t.Context(), s, cluster.Plan{Writes: []cluster.Write{write}}, confirmed, &consistency.Store{}); done.Err != nil {
+		write := plan.Write{Verb: plan.Apply, Object: changed, UID: have.UID, ResourceVersion: have.ResourceVersion}
+		if done := w.Do(t.Context(), s, plan.Plan{Writes: []plan.Write{write}}, confirmed, &consistency.Store{}); done.Err != nil {
 			t.Fatal(done.Err)
 		}
 		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(record), have); err != nil {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/pki"
 )
 
@@ -21,9 +21,9 @@ func TestNoCertificateIsSignedByAnAuthorityThatWasEditedMeanwhile(t *testing.T) 
 	authority := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: v1alpha1.AuthorityName("orders")}}
 	issue := func(name string) Result {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha1.LabelNode: "orders-dc1-r1-0"}}}
-		return w.Do(t.Context(), snapshot(), cluster.Plan{Writes: []cluster.Write{{Verb: cluster.IssueCertificate, Object: secret}}}, confirmed, &consistency.Store{})
+		return w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: plan.IssueCertificate, Object: secret}}}, confirmed, &consistency.Store{})
 	}
-	if done := w.Do(t.Context(), snapshot(), cluster.Plan{Writes: []cluster.Write{{Verb: cluster.IssueAuthority, Object: authority}}}, confirmed, &consistency.Store{}); done.Err != nil {
+	if done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: plan.IssueAuthority, Object: authority}}}, confirmed, &consistency.Store{}); done.Err != nil {
 		t.Fatal(done.Err)
 	}
 	if done := issue("orders-dc1-r1-0-tls"); done.Err != nil {

@@ -9,13 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // deleteByForce removes a pod from the API server without a word of kubelet, which would have stopped what runs in it. So it looks once more, at the API
 // server itself: the machine must be gone for certain, and the pod must be the one that was seen, on that machine. What is otherwise by now is a conflict.
-func (p *pass) deleteByForce(ctx context.Context, w cluster.Write) error {
+func (p *pass) deleteByForce(ctx context.Context, w plan.Write) error {
 	if w.UID == "" || w.Machine == "" {
 		return errors.New("delete by force without the uid and the machine of what was seen")
 	}

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 func TestAPodIsDeletedByForceOnlyFromAMachineThatIsGone(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAPodIsDeletedByForceOnlyFromAMachineThatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := writer(t, interceptor.Funcs{}, c.objects...)
-			plan := cluster.Plan{Writes: []cluster.Write{{Verb: cluster.DeleteByForce, Object: pod("orders-0"), UID: "seen", Machine: "m"}}}
+			plan := plan.Plan{Writes: []plan.Write{{Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen", Machine: "m"}}}
 			done := w.Do(t.Context(), snapshot(), plan, confirmed, &consistency.Store{})
 			err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "orders-0"}, &corev1.Pod{})
 			switch {
@@ -55,12 +55,12 @@ func TestAPodIsDeletedByForceOnlyFromAMachineThatIsGone(t *testing.T) {
 			}
 		})
 	}
-	for name, write := range map[string]cluster.Write{
-		"without a uid":     {Verb: cluster.DeleteByForce, Object: pod("orders-0"), Machine: "m"},
-		"without a machine": {Verb: cluster.DeleteByForce, Object: pod("orders-0"), UID: "seen"},
+	for name, write := range map[string]plan.Write{
+		"without a uid":     {Verb: plan.DeleteByForce, Object: pod("orders-0"), Machine: "m"},
+		"without a machine": {Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen"},
 	} {
 		w := writer(t, interceptor.Funcs{}, on("m"))
-		if done := w.Do(t.Context(), snapshot(), cluster.Plan{Writes: []cluster.Write{write}}, confirmed, &consistency.Store{}); done.Err == nil {
+		if done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{write}}, confirmed, &consistency.Store{}); done.Err == nil {
 			t.Errorf("%s: the pod was deleted", name)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // Inspection is what the operator knows about a cluster at one moment, and what it decides on that.
@@ -94,13 +94,13 @@ type Step struct {
 	Nodes      []string       `json:"nodes,omitempty"`
 }
 
-// Plan is a cluster.Plan whose writes are named, not shown.
+// Plan is a plan.Plan whose writes are named, not shown.
 type Plan struct {
 	// Steps that were reached, in order.
-	Steps []cluster.Report `json:"steps"`
+	Steps []plan.Report `json:"steps"`
 	// Writes that the operator would do now, in order.
 	Writes  []Write                `json:"writes,omitempty"`
-	Stalled *cluster.Stall         `json:"stalled,omitempty"`
+	Stalled *plan.Stall         `json:"stalled,omitempty"`
 	Blocked []v1alpha1.BlockedStep `json:"blocked,omitempty"`
 	Current *v1alpha1.StepStatus   `json:"current,omitempty"`
 	// WakeSeconds is when the operator looks again even if nothing happens; 0 if only an event can change the plan.
@@ -109,7 +109,7 @@ type Plan struct {
 
 // Write is one write in brief.
 type Write struct {
-	Verb cluster.Verb `json:"verb"`
+	Verb plan.Verb `json:"verb"`
 	// Kind and Name of the object; empty where the verb says it all.
 	Kind string    `json:"kind,omitempty"`
 	Name string    `json:"name,omitempty"`
@@ -121,7 +121,7 @@ type Write struct {
 }
 
 // Of puts an observation and the plan that follows from it in brief.
-func Of(s *facts.Snapshot, p cluster.Plan, by Operator, now time.Time) *Inspection {
+func Of(s *facts.Snapshot, p plan.Plan, by Operator, now time.Time) *Inspection {
 	return &Inspection{Operator: by, ObservedAt: metav1.NewTime(now.UTC()).Rfc3339Copy(), Snapshot: snapshotOf(s), Plan: planOf(p)}
 }
 
@@ -198,7 +198,7 @@ func nodeOf(n *facts.Node) Node {
 	return out
 }
 
-func planOf(p cluster.Plan) Plan {
+func planOf(p plan.Plan) Plan {
 	out := Plan{Steps: p.Steps, Stalled: p.Stalled, Blocked: p.Blocked, Current: p.Current, WakeSeconds: p.Wake.Seconds()}
 	for _, w := range p.Writes {
 		brief := Write{Verb: w.Verb, Name: w.Node, UID: w.UID, Live: w.Live, Text: w.String()}

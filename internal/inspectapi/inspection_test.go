@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 var now = time.Date(2026, 3, 1, 13, 0, 0, 5, time.FixedZone("CET", 3600))
@@ -49,17 +49,17 @@ func TestOf(t *testing.T) {
 		Predecessor: []facts.ObjectName{{Kind: "ConfigMap", Name: "orders-ledger"}},
 	}
 	service := &corev1.Service{TypeMeta: metav1.TypeMeta{Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{Name: "orders"}, Spec: corev1.ServiceSpec{ExternalName: "content"}}
-	plan := cluster.Plan{
-		Steps: []cluster.Report{{Step: "SharedObjects", Outcome: cluster.Act, Message: "makes 1 object"}},
-		Writes: []cluster.Write{
-			{Verb: cluster.Create, Object: service, Why: "it is missing"},
-			{Verb: cluster.PutLedger, Ledger: s.Ledger, Live: true},
-			{Verb: cluster.IssueCertificate, Node: "orders-dc1-r1-0"},
+	made := plan.Plan{
+		Steps: []plan.Report{{Step: "SharedObjects", Outcome: plan.Act, Message: "makes 1 object"}},
+		Writes: []plan.Write{
+			{Verb: plan.Create, Object: service, Why: "it is missing"},
+			{Verb: plan.PutLedger, Ledger: s.Ledger, Live: true},
+			{Verb: plan.IssueCertificate, Node: "orders-dc1-r1-0"},
 		},
-		Stalled: &cluster.Stall{Reason: "NameTaken", Message: "Service/orders"},
+		Stalled: &plan.Stall{Reason: "NameTaken", Message: "Service/orders"},
 		Wake:    1500 * time.Millisecond,
 	}
-	got := Of(s, plan, Operator{Pod: "helenus-a", Version: "v1"}, now)
+	got := Of(s, made, Operator{Pod: "helenus-a", Version: "v1"}, now)
 
 	utc := metav1.NewTime(now.UTC())
 	want := &Inspection{
@@ -82,13 +82,13 @@ func TestOf(t *testing.T) {
 			Predecessor: []string{"ConfigMap/orders-ledger"},
 		},
 		Plan: Plan{
-			Steps: plan.Steps,
+			Steps: made.Steps,
 			Writes: []Write{
-				{Verb: cluster.Create, Kind: "Service", Name: "orders", Text: "Create Service orders: it is missing"},
-				{Verb: cluster.PutLedger, Live: true, Text: "PutLedger ledger"},
-				{Verb: cluster.IssueCertificate, Name: "orders-dc1-r1-0", Text: "IssueCertificate orders-dc1-r1-0"},
+				{Verb: plan.Create, Kind: "Service", Name: "orders", Text: "Create Service orders: it is missing"},
+				{Verb: plan.PutLedger, Live: true, Text: "PutLedger ledger"},
+				{Verb: plan.IssueCertificate, Name: "orders-dc1-r1-0", Text: "IssueCertificate orders-dc1-r1-0"},
 			},
-			Stalled:     plan.Stalled,
+			Stalled:     made.Stalled,
 			WakeSeconds: 1.5,
 		},
 	}

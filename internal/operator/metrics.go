@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/internal/act"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // Metrics of the operator, beside those of controller-runtime.
@@ -44,7 +44,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 }
 
 // Observe takes the figures of a pass.
-func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan cluster.Plan, done act.Result, took time.Duration) {
+func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan plan.Plan, done act.Result, took time.Duration) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
 	ready := 0
 	for _, n := range s.Records() {

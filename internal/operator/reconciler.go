@@ -20,6 +20,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/status"
 	"helenus.io/helenus/internal/observe"
 )
@@ -170,7 +171,7 @@ func otherObject(err error) bool {
 }
 
 // publish writes the status if it differs from the one that is there.
-func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan cluster.Plan, done act.Result, now time.Time, store *consistency.Store) error {
+func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan plan.Plan, done act.Result, now time.Time, store *consistency.Store) error {
 	failure, rejected := done.Err, done.Rejected
 	if failure != nil && lostRace(failure) {
 		failure = nil // the next pass, a moment later, knows better
@@ -204,7 +205,7 @@ func released(s *facts.Snapshot) bool {
 }
 
 // log writes one line for a pass, with the result of every step, if it did something or came to another result than the pass before.
-func (m *memory) log(log logr.Logger, plan cluster.Plan, done act.Result, again time.Duration, raced, failed error) {
+func (m *memory) log(log logr.Logger, plan plan.Plan, done act.Result, again time.Duration, raced, failed error) {
 	steps := make([]any, 0, 2*len(plan.Steps))
 	line := ""
 	for _, step := range plan.Steps {

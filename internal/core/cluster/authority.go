@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -33,7 +34,7 @@ func (p *pass) authority() {
 	case have != nil:
 		ensure(p, p.Shared.Secrets, want, func(*corev1.Secret, *corev1.Secret) bool { return true }, edited)
 	case len(signed) == 0:
-		p.write(Write{Verb: IssueAuthority, Object: want})
+		p.write(plan.Write{Verb: plan.IssueAuthority, Object: want})
 		if p.begun() {
 			p.event(corev1.EventTypeWarning, "AuthorityRenewed", "the certificate authority and all certificates were deleted; they are made anew")
 		}

@@ -3,6 +3,8 @@ package cluster
 import (
 	"slices"
 	"testing"
+
+	"helenus.io/helenus/internal/core/plan"
 )
 
 func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
@@ -12,18 +14,18 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	lost := w.snapshot.Shared.Secrets[name]
 	delete(w.snapshot.Shared.Secrets, name)
 	w.snapshot.Nodes[second].Secret = nil // and one certificate, which nobody can sign now
-	plan := w.pass()
-	if !plan.Idle() || plan.Wake != secretsAgain {
-		t.Errorf("wakes in %s:\n%s", plan.Wake, plan)
+	made := w.pass()
+	if !made.Idle() || made.Wake != secretsAgain {
+		t.Errorf("wakes in %s:\n%s", made.Wake, made)
 	}
-	guard := func(p Plan) string {
+	guard := func(p plan.Plan) string {
 		if len(p.Blocked) != 1 {
 			return ""
 		}
 		return p.Blocked[0].Guard
 	}
-	if guard(plan) != "the_certificate_authority_is_there" {
-		t.Errorf("blocked %+v", plan.Blocked)
+	if guard(made) != "the_certificate_authority_is_there" {
+		t.Errorf("blocked %+v", made.Blocked)
 	}
 	// Put back, it signs again.
 	w.snapshot.Shared.Secrets[name] = lost
@@ -31,8 +33,8 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	// One that somebody edited signs nothing, and is not overwritten.
 	w.snapshot.AuthorityEdited = true
 	w.snapshot.Nodes[second].SecretEdited = true
-	if plan := w.pass(); !plan.Idle() || guard(plan) != "the_certificate_authority_is_as_it_was_made" {
-		t.Errorf("blocked %+v:\n%s", plan.Blocked, plan)
+	if made := w.pass(); !made.Idle() || guard(made) != "the_certificate_authority_is_as_it_was_made" {
+		t.Errorf("blocked %+v:\n%s", made.Blocked, made)
 	}
 	// Without any certificate nothing rests on it.
 	w.snapshot.AuthorityEdited = false
@@ -40,10 +42,10 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	for _, node := range three {
 		w.snapshot.Nodes[node].Secret, w.snapshot.Nodes[node].SecretEdited = nil, false
 	}
-	plan = w.pass()
-	wantWrites(t, plan, name, "IssueAuthority Secret")
+	made = w.pass()
+	wantWrites(t, made, name, "IssueAuthority Secret")
 	for _, node := range three {
-		wantWrites(t, plan, node+"-tls", "IssueCertificate Secret")
+		wantWrites(t, made, node+"-tls", "IssueCertificate Secret")
 	}
 	if !slices.Contains(w.events, "AuthorityRenewed") {
 		t.Errorf("events %v", w.events)

@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // BenchmarkNextWhileANodeJoins is one decision while nodes join a ring of 16 tokens a node, with 20 keyspaces, one after the other. A join begins: all guards are
@@ -21,8 +22,8 @@ func BenchmarkNextWhileANodeJoins(b *testing.B) {
 			b.Run(fmt.Sprintf("%d/%s", nodes+1, moment), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if plan := Next(snapshot, w.now); plan.Current == nil || !strings.Contains(plan.Current.Message, message) {
-						b.Fatalf("it does not say %q:\n%s", message, plan)
+					if made := Next(snapshot, w.now); made.Current == nil || !strings.Contains(made.Current.Message, message) {
+						b.Fatalf("it does not say %q:\n%s", message, made)
 					}
 				}
 			})
@@ -58,7 +59,7 @@ func growing(b *testing.B, perRack int32) *world {
 
 // begins says that the next pass gives a node its ticket.
 func begins(w *world) bool {
-	return slices.ContainsFunc(Next(w.snapshot, w.now).Writes, func(write Write) bool { return write.Verb == PutLedger && write.Ledger.Step != nil })
+	return slices.ContainsFunc(Next(w.snapshot, w.now).Writes, func(write plan.Write) bool { return write.Verb == plan.PutLedger && write.Ledger.Step != nil })
 }
 
 // disagreeing is what a world knows of which three members each see another one down.

@@ -40,9 +40,9 @@ func TestANodeThatIsDownIsCleanedUpWhenItIsBack(t *testing.T) {
 	w.absent[secondOfRack] = true
 	w.agents()
 	began := w.now
-	plan := w.settle()
-	if s := w.snapshot.Ledger.Step; s == nil || !slices.Equal(s.Wave(), []string{firstOfRack, secondOfRack}) || plan.Wake > operationPatience {
-		t.Fatalf("not waited for, or for too long: %+v\n%s", s, plan)
+	made := w.settle()
+	if s := w.snapshot.Ledger.Step; s == nil || !slices.Equal(s.Wave(), []string{firstOfRack, secondOfRack}) || made.Wake > operationPatience {
+		t.Fatalf("not waited for, or for too long: %+v\n%s", s, made)
 	}
 	w.now = began.Add(operationPatience)
 	w.settle()

@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -30,8 +31,8 @@ func (p *pass) correct() {
 	for i, c := range p.corrections {
 		record := render.ForApply(p.owner(), c.node.Record)
 		record.Spec.Configuration, record.Spec.Pod = c.wanted.Configuration, c.wanted.Pod
-		p.write(Write{
-			Verb: Apply, Object: record, UID: c.node.Record.UID, ResourceVersion: c.node.Record.ResourceVersion,
+		p.write(plan.Write{
+			Verb: plan.Apply, Object: record, UID: c.node.Record.UID, ResourceVersion: c.node.Record.ResourceVersion,
 			Live: i == 0,
 			Why:  "the spec has changed, and the node is not up: " + list(render.Differences(c.node.Record, c.wanted), 3),
 		})

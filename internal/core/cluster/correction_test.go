@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -62,8 +63,8 @@ func TestAnImageIsTakenBackWhileTheRingForms(t *testing.T) {
 	before := w.snapshot.Nodes[three[0]].Record.Spec.Pod.Image
 	for _, image := range []string{"elsewhere/cassandra:5.0.6", ""} {
 		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = image })
-		if plan := w.settle(); plan.Stalled != nil {
-			t.Fatalf("image %q refused:\n%s", image, plan)
+		if made := w.settle(); made.Stalled != nil {
+			t.Fatalf("image %q refused:\n%s", image, made)
 		}
 		want := image
 		if want == "" {
@@ -100,8 +101,8 @@ func TestACorrectedSpecReachesAFormationThatCannotSucceed(t *testing.T) {
 			w := forming(t, c.disk, three...)
 			before, pods := w.snapshot.Ledger.Copy(), w.pods()
 			w.change(c.change)
-			if plan := w.settle(); plan.Stalled != nil {
-				t.Fatalf("refused:\n%s", plan)
+			if made := w.settle(); made.Stalled != nil {
+				t.Fatalf("refused:\n%s", made)
 			}
 			for name, uid := range w.pods() {
 				if (uid != pods[name]) != c.newPods {
@@ -117,8 +118,8 @@ func TestACorrectedSpecReachesAFormationThatCannotSucceed(t *testing.T) {
 					t.Errorf("node %s has tokens %v, its ticket said %v", name, got, ticket.Tokens)
 				}
 			}
-			if plan := w.settle(); plan.Stalled != nil {
-				t.Errorf("stalled in the end:\n%s", plan)
+			if made := w.settle(); made.Stalled != nil {
+				t.Errorf("stalled in the end:\n%s", made)
 			}
 		})
 	}
@@ -142,10 +143,10 @@ func TestWhatATicketRestsOnIsNotCorrected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, c.disk, three...)
 			w.change(c.change)
-			plan := w.pass()
-			wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, c.words)
-			if !plan.Idle() {
-				t.Errorf("want no write:\n%s", plan)
+			made := w.pass()
+			wantStalled(t, made, v1alpha1.ReasonUnsupportedChange, c.words)
+			if !made.Idle() {
+				t.Errorf("want no write:\n%s", made)
 			}
 		})
 	}
@@ -166,10 +167,10 @@ func TestACorrectionLeavesNodesThatHaveJoinedAlone(t *testing.T) {
 			pods := w.pods()
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" })
 			show(joined)
-			plan := Next(w.snapshot, w.now)
-			wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, "image: ", "orders-dc1-r1-0", "orders-dc1-r3-0")
-			if strings.Contains(plan.Stalled.Message, late) {
-				t.Errorf("the node that is not in the ring is refused the change: %s", plan.Stalled.Message)
+			made := Next(w.snapshot, w.now)
+			wantStalled(t, made, v1alpha1.ReasonUnsupportedChange, "image: ", "orders-dc1-r1-0", "orders-dc1-r3-0")
+			if strings.Contains(made.Stalled.Message, late) {
+				t.Errorf("the node that is not in the ring is refused the change: %s", made.Stalled.Message)
 			}
 			w.settle()
 			for _, name := range three {
@@ -220,9 +221,9 @@ func TestARecordFollowsTheSpecThatItsNodeRunsBy(t *testing.T) {
 				n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] = render.PodHash(n.Record.Spec.Pod)
 			}
 			pods := w.pods()
-			plan := w.settle()
-			if (plan.Stalled == nil) != c.follows || (n.Record.Spec.Pod.Image == before) != c.follows {
-				t.Errorf("record has image %s; want it to follow: %v\n%s", n.Record.Spec.Pod.Image, c.follows, plan)
+			made := w.settle()
+			if (made.Stalled == nil) != c.follows || (n.Record.Spec.Pod.Image == before) != c.follows {
+				t.Errorf("record has image %s; want it to follow: %v\n%s", n.Record.Spec.Pod.Image, c.follows, made)
 			}
 			if !maps.Equal(w.pods(), pods) {
 				t.Error("a pod was made anew")
@@ -269,10 +270,10 @@ func TestANodeOnItsWayIsLeftAlone(t *testing.T) {
 			w := forming(t, v1alpha1.DiskJoining, late)
 			c.change(w.snapshot.Nodes[late])
 			w.change(setting("concurrent_reads", "16"))
-			plan := Next(w.snapshot, w.now)
-			follows := slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == Apply && w.Object.GetName() == late && w.Live })
+			made := Next(w.snapshot, w.now)
+			follows := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.Apply && w.Object.GetName() == late && w.Live })
 			if follows != c.follow {
-				t.Errorf("follows %v, want %v:\n%s", follows, c.follow, plan)
+				t.Errorf("follows %v, want %v:\n%s", follows, c.follow, made)
 			}
 		})
 	}
@@ -286,12 +287,12 @@ func TestAPodOfWhichNothingIsKnownIsNotMadeAnew(t *testing.T) {
 	w.absent[late] = true
 	w.agents()
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" })
-	plan := w.settle()
+	made := w.settle()
 	if n.Pod.UID != pod {
 		t.Fatal("the pod was deleted although its agent did not say that the node is not up")
 	}
-	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "the_agent_says_that_the_node_is_not_up" {
-		t.Errorf("blocked %+v", plan.Blocked)
+	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "the_agent_says_that_the_node_is_not_up" {
+		t.Errorf("blocked %+v", made.Blocked)
 	}
 	// A pod in which nothing runs cannot be a member's.
 	n.Pod.Status.Phase = corev1.PodPending
@@ -312,9 +313,9 @@ func TestANodeThatWasLeftOutFollowsTheSpec(t *testing.T) {
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{CassandraYaml: v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}}
 	})
-	plan := w.settle()
-	if plan.Stalled != nil || string(w.snapshot.Nodes[late].Record.Spec.Configuration.CassandraYaml["concurrent_reads"].Raw) != "16" {
-		t.Errorf("the node outside of the ring does not follow the spec:\n%s", plan)
+	made := w.settle()
+	if made.Stalled != nil || string(w.snapshot.Nodes[late].Record.Spec.Configuration.CassandraYaml["concurrent_reads"].Raw) != "16" {
+		t.Errorf("the node outside of the ring does not follow the spec:\n%s", made)
 	}
 }
 
@@ -341,9 +342,9 @@ func TestLostRecordsComeBackBesideALeftOutNode(t *testing.T) {
 			for _, n := range w.snapshot.Nodes {
 				n.Record = nil
 			}
-			plan := w.settle()
-			if plan.Stalled != nil {
-				t.Fatalf("stalled:\n%s", plan)
+			made := w.settle()
+			if made.Stalled != nil {
+				t.Fatalf("stalled:\n%s", made)
 			}
 			for _, name := range three {
 				record := w.snapshot.Nodes[name].Record
@@ -382,9 +383,9 @@ func TestALatecomerThatIsInTheRingIsNotLeftOut(t *testing.T) {
 	w.snapshot.Nodes["orders-dc1-r1-0"].Agent.Ring.Endpoints = append(w.endpoints(), facts.Endpoint{
 		Address: n.Agent.Address, HostID: hostID(late), Status: facts.StatusNormal, Tokens: []int64{1},
 	})
-	plan := Next(w.snapshot, w.now)
-	if !plan.Idle() || len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "no_view_has_the_latecomer_in_the_ring" {
-		t.Errorf("want it blocked:\n%s", plan)
+	made := Next(w.snapshot, w.now)
+	if !made.Idle() || len(made.Blocked) != 1 || made.Blocked[0].Guard != "no_view_has_the_latecomer_in_the_ring" {
+		t.Errorf("want it blocked:\n%s", made)
 	}
 }
 
@@ -437,14 +438,14 @@ func TestAnAdoptedNodeThatDoesNotStartIsCorrected(t *testing.T) {
 	up := w.snapshot.Nodes["orders-dc1-r1-0"]
 	up.Agent.Ring, up.Agent.Process = &facts.Ring{Mode: facts.ModeNormal}, facts.ProcessRunning
 	w.change(setting("concurrent_reads", "16"))
-	plan := Next(w.snapshot, w.now)
-	wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, up.Name)
+	made := Next(w.snapshot, w.now)
+	wantStalled(t, made, v1alpha1.ReasonUnsupportedChange, up.Name)
 	var corrected []string
-	for _, write := range plan.Writes {
+	for _, write := range made.Writes {
 		corrected = append(corrected, write.Object.GetName())
 	}
 	if !slices.Equal(corrected, []string{"orders-dc1-r2-0", "orders-dc1-r3-0"}) {
-		t.Errorf("corrected %v, want those that do not run:\n%s", corrected, plan)
+		t.Errorf("corrected %v, want those that do not run:\n%s", corrected, made)
 	}
 }
 
@@ -486,8 +487,8 @@ func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 			}
 			pod, claim := n.Pod.UID, n.Claims[v1alpha1.VolumeData].Claim.UID
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil })
-			if plan := w.settle(); plan.Stalled != nil {
-				t.Fatalf("refused:\n%s", plan)
+			if made := w.settle(); made.Stalled != nil {
+				t.Fatalf("refused:\n%s", made)
 			}
 			if anew := n.Claims[v1alpha1.VolumeData].Claim.UID != claim; anew != c.newClaim {
 				t.Errorf("its claim was made anew: %v", anew)
@@ -538,9 +539,9 @@ func TestAVolumeOfANewcomerIsNotTakenAway(t *testing.T) {
 			n := w.snapshot.Nodes[newcomer]
 			claims, record := len(n.Claims), n.Record.Generation
 			w.change(as(other))
-			plan := w.settle()
-			if plan.Stalled == nil || !strings.Contains(plan.Stalled.Message, "is bound to a volume") || !strings.Contains(plan.Stalled.Message, newcomer) {
-				t.Errorf("not refused in words:\n%s", plan)
+			made := w.settle()
+			if made.Stalled == nil || !strings.Contains(made.Stalled.Message, "is bound to a volume") || !strings.Contains(made.Stalled.Message, newcomer) {
+				t.Errorf("not refused in words:\n%s", made)
 			}
 			if len(n.Claims) != claims || n.Record.Generation != record {
 				t.Error("something was changed all the same")

@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -31,7 +32,7 @@ func deletion(p *pass) result {
 			record := render.ForApply(p.owner(), n.Record)
 			record.Spec.State = v1alpha1.StateStopped
 			record.Spec.ClientTraffic = v1alpha1.TrafficClosed
-			p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "the cluster is being deleted"})
+			p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "the cluster is being deleted"})
 			stopping++
 		}
 	}
@@ -62,10 +63,10 @@ func deletion(p *pass) result {
 		return act("removing %d records", len(records))
 	}
 	if p.Ledger != nil && p.Ledger.UID != "" {
-		p.write(Write{Verb: Delete, Object: render.Ledger(p.owner(), nil), UID: p.Ledger.UID, Why: "the cluster is being deleted"})
+		p.write(plan.Write{Verb: plan.Delete, Object: render.Ledger(p.owner(), nil), UID: p.Ledger.UID, Why: "the cluster is being deleted"})
 	}
 	p.deleteSecret(p.Shared.Secrets[v1alpha1.AuthorityName(p.Cluster.Name)], "the cluster is being deleted")
-	p.write(Write{Verb: Release, Object: p.Cluster, UID: p.Cluster.UID, Finalizer: v1alpha1.FinalizerCluster})
+	p.write(plan.Write{Verb: plan.Release, Object: p.Cluster, UID: p.Cluster.UID, Finalizer: v1alpha1.FinalizerCluster})
 	return act("releasing the cluster")
 }
 
@@ -86,25 +87,25 @@ func (p *pass) ownAll() {
 // stayed behind would be a key.
 func (p *pass) deleteSecret(secret *corev1.Secret, why string) {
 	if secret != nil && secret.DeletionTimestamp == nil {
-		p.write(Write{Verb: Delete, Object: named(secret), UID: secret.UID, Why: why})
+		p.write(plan.Write{Verb: plan.Delete, Object: named(secret), UID: secret.UID, Why: why})
 	}
 }
 
 // ownEach makes the cluster the owner of objects of a kind.
-func ownEach[P Object](p *pass, objects map[string]P) {
+func ownEach[P plan.Object](p *pass, objects map[string]P) {
 	for _, name := range sortedKeys(objects) {
 		p.own(objects[name], render.AgentServiceAccount(p.owner()))
 	}
 }
 
 // own gives an object the owner of another.
-func (p *pass) own(have, like Object) {
+func (p *pass) own(have, like plan.Object) {
 	if metav1.GetControllerOf(have) != nil || have.GetDeletionTimestamp() != nil {
 		return
 	}
-	now := have.DeepCopyObject().(Object)
+	now := have.DeepCopyObject().(plan.Object)
 	now.SetOwnerReferences(like.GetOwnerReferences())
-	p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: "so that it goes with its owner"})
+	p.write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: "so that it goes with its owner"})
 }
 
 // mayDeletePod says whether the pod of a node that is to be stopped can go: its agent has stopped the JVM in order, or never started one.
@@ -134,7 +135,7 @@ func (p *pass) deleteClaims() int {
 			}
 			left++
 			if claim.DeletionTimestamp == nil {
-				p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, Why: "volumes.onClusterDeletion is Delete"})
+				p.write(plan.Write{Verb: plan.Delete, Object: named(claim), UID: claim.UID, Why: "volumes.onClusterDeletion is Delete"})
 			}
 		}
 	}
@@ -166,18 +167,18 @@ func (p *pass) removeRecord(n *facts.Node, why string) {
 	switch {
 	case n.Record.DeletionTimestamp == nil:
 		p.deleteSecret(n.Secret, why)
-		p.write(Write{Verb: Delete, Object: named(n.Record), UID: n.Record.UID, Why: why})
+		p.write(plan.Write{Verb: plan.Delete, Object: named(n.Record), UID: n.Record.UID, Why: why})
 	case hasFinalizer(n.Record, v1alpha1.FinalizerNode):
-		p.write(Write{Verb: Release, Object: named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
+		p.write(plan.Write{Verb: plan.Release, Object: named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
 	}
 }
 
-func deletePod(pod *corev1.Pod, why string) Write {
-	return Write{Verb: Delete, Object: named(pod), UID: pod.UID, Why: why}
+func deletePod(pod *corev1.Pod, why string) plan.Write {
+	return plan.Write{Verb: plan.Delete, Object: named(pod), UID: pod.UID, Why: why}
 }
 
 // named is an object with nothing but its type and name: all that a deletion needs.
-func named(object Object) Object {
+func named(object plan.Object) plan.Object {
 	meta := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace()}
 	switch object.(type) {
 	case *corev1.Pod:

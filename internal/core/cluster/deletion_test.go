@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 func (w *world) deleteCluster() {
@@ -34,8 +35,8 @@ func TestADeletedClusterStopsInOrderAndKeepsItsClaimsUnlessTold(t *testing.T) {
 			w.settle()
 			w.deleteCluster()
 			for range 30 {
-				plan := Next(w.snapshot, w.now)
-				for _, write := range plan.Writes {
+				made := Next(w.snapshot, w.now)
+				for _, write := range made.Writes {
 					w.checkDeletion(write)
 				}
 				w.pass()
@@ -58,9 +59,9 @@ func TestADeletedClusterStopsInOrderAndKeepsItsClaimsUnlessTold(t *testing.T) {
 }
 
 // checkDeletion: a pod goes only when its node is stopped, a claim only when no pod is left.
-func (w *world) checkDeletion(write Write) {
+func (w *world) checkDeletion(write plan.Write) {
 	w.t.Helper()
-	if write.Verb != Delete {
+	if write.Verb != plan.Delete {
 		return
 	}
 	switch o := write.Object.(type) {
@@ -135,8 +136,8 @@ func retained(t *testing.T) *world {
 
 func TestRetainedClaimsAreNotUsedUnlessAdopted(t *testing.T) {
 	w := asSuccessor(t, retained(t), "")
-	plan := w.settle()
-	wantStalled(t, plan, v1alpha1.ReasonForeignDisks, "cluster-uid", "volumes.adopt")
+	made := w.settle()
+	wantStalled(t, made, v1alpha1.ReasonForeignDisks, "cluster-uid", "volumes.adopt")
 	w.wantNames()
 }
 
@@ -175,9 +176,9 @@ func TestAnEarlierClusterIsAdopted(t *testing.T) {
 			break
 		}
 	}
-	plan := w.settle()
-	if plan.Stalled != nil {
-		t.Fatalf("not adopted:\n%s", plan)
+	made := w.settle()
+	if made.Stalled != nil {
+		t.Fatalf("not adopted:\n%s", made)
 	}
 	w.wantOpen()
 	for _, n := range w.snapshot.Records() {
@@ -204,21 +205,21 @@ func TestAnAdoptionWithADiskMissingStartsNothing(t *testing.T) {
 		old := retained(t)
 		delete(old.snapshot.Nodes, "orders-dc1-r2-0")
 		w := asSuccessor(t, old, "cluster-uid")
-		plan := w.settle()
-		wantStalled(t, plan, v1alpha1.ReasonAdoptionIncomplete, "data-orders-dc1-r2-0")
+		made := w.settle()
+		wantStalled(t, made, v1alpha1.ReasonAdoptionIncomplete, "data-orders-dc1-r2-0")
 		w.wantNames()
 	})
 	t.Run("disk empty", func(t *testing.T) {
 		w := asSuccessor(t, retained(t), "cluster-uid")
-		var plan Plan
+		var made plan.Plan
 		for range 20 {
-			plan = w.pass()
+			made = w.pass()
 			w.disks()
 			if n := w.snapshot.Nodes["orders-dc1-r3-0"]; n.Agent != nil {
 				n.Agent.Disk, n.Agent.Owner, n.Agent.HostID = v1alpha1.DiskEmpty, nil, ""
 			}
 		}
-		wantStalled(t, plan, v1alpha1.ReasonAdoptionIncomplete, "orders-dc1-r3-0")
+		wantStalled(t, made, v1alpha1.ReasonAdoptionIncomplete, "orders-dc1-r3-0")
 		for _, n := range w.snapshot.Records() {
 			if n.Record.Spec.Member != nil {
 				t.Errorf("node %s became a member", n.Name)
@@ -228,8 +229,8 @@ func TestAnAdoptionWithADiskMissingStartsNothing(t *testing.T) {
 	t.Run("spec too small", func(t *testing.T) {
 		w := asSuccessor(t, retained(t), "cluster-uid")
 		w.snapshot.Cluster.Spec.Datacenters[0].Racks = w.snapshot.Cluster.Spec.Datacenters[0].Racks[:2]
-		plan := w.settle()
-		wantStalled(t, plan, v1alpha1.ReasonAdoptionIncomplete, "data-orders-dc1-r3-0")
+		made := w.settle()
+		wantStalled(t, made, v1alpha1.ReasonAdoptionIncomplete, "data-orders-dc1-r3-0")
 		w.wantNames()
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -83,7 +84,7 @@ func (p *pass) forgetFailures(n *facts.Node) {
 // noteFailures writes the failures into a node's record; nil for none.
 func (p *pass) noteFailures(n *facts.Node, f *podFailures) {
 	record := render.ForApply(p.owner(), n.Record)
-	w := Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its pod is ready again"}
+	w := plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its pod is ready again"}
 	delete(record.Annotations, v1alpha1.AnnotationPodFailures)
 	if f != nil {
 		text, err := json.Marshal(f)

@@ -51,10 +51,10 @@ func TestPodsThatFailInARowAreMadeSlowerAndSlower(t *testing.T) {
 		w.ready(second, corev1.ConditionFalse)
 	}
 	w.ready(second, corev1.ConditionTrue)
-	plan := w.pass()
-	wantWrites(t, plan, second, "Apply CassandraNode")
-	if plan := w.pass(); !plan.Idle() {
-		t.Errorf("nothing has failed since:\n%s", plan)
+	made := w.pass()
+	wantWrites(t, made, second, "Apply CassandraNode")
+	if made := w.pass(); !made.Idle() {
+		t.Errorf("nothing has failed since:\n%s", made)
 	}
 	if took := w.failAndReplace(t, second); took > 13*time.Second {
 		t.Errorf("after it was ready: another pod after %s", took)
@@ -64,19 +64,19 @@ func TestPodsThatFailInARowAreMadeSlowerAndSlower(t *testing.T) {
 func TestAPodThatHasFailedIsSpokenOf(t *testing.T) {
 	w := formed(t)
 	w.fail(second, "Evicted", "The node was low on resource: memory.")
-	plan := w.pass()
-	wantWrites(t, plan, second, "Apply CassandraNode")
+	made := w.pass()
+	wantWrites(t, made, second, "Apply CassandraNode")
 	if want := "PodFailed"; !slices.Contains(w.events, want) {
 		t.Errorf("events %v, want %s", w.events, want)
 	}
 	due := w.now.Add(-time.Second + firstPodPause).Format(time.RFC3339)
-	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "a_failed_pod_has_had_its_pause" || plan.Blocked[0].Message != "pod "+second+
+	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "a_failed_pod_has_had_its_pause" || made.Blocked[0].Message != "pod "+second+
 		" has failed, for the first time since its node was last ready: Evicted: The node was low on resource: memory.; another is made after "+due {
-		t.Errorf("blocked %+v", plan.Blocked)
+		t.Errorf("blocked %+v", made.Blocked)
 	}
 	// It says the same until then, and writes nothing.
 	again := w.pass()
-	if !again.Idle() || again.Blocked[0].Message != plan.Blocked[0].Message || again.Wake != firstPodPause-time.Second {
+	if !again.Idle() || again.Blocked[0].Message != made.Blocked[0].Message || again.Wake != firstPodPause-time.Second {
 		t.Errorf("blocked %+v, wakes in %s:\n%s", again.Blocked, again.Wake, again)
 	}
 }
@@ -111,10 +111,10 @@ func TestWhatAFailedPodWaitsFor(t *testing.T) {
 			w := formed(t)
 			w.fail(second, "OutOfmemory", "")
 			c.change(w)
-			plan := next(w)
-			wantWrites(t, plan, second, c.want...)
-			if plan.Wake != c.wake {
-				t.Errorf("wakes in %s, want %s", plan.Wake, c.wake)
+			made := next(w)
+			wantWrites(t, made, second, c.want...)
+			if made.Wake != c.wake {
+				t.Errorf("wakes in %s, want %s", made.Wake, c.wake)
 			}
 		})
 	}

@@ -147,8 +147,8 @@ func TestAnEmptyObjectIsNoChange(t *testing.T) {
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata, s.Node.JVM = &v1alpha1.PodMetadata{}, &v1alpha1.JVM{}
 	})
-	if plan := w.settle(); plan.Stalled != nil || !plan.Idle() {
-		t.Errorf("want nothing:\n%s", plan)
+	if made := w.settle(); made.Stalled != nil || !made.Idle() {
+		t.Errorf("want nothing:\n%s", made)
 	}
 }
 
@@ -159,25 +159,25 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			w.change(field.change)
-			plan := w.pass()
-			if plan.Idle() == (field.want == grows) {
-				t.Errorf("writes: %v\n%s", !plan.Idle(), plan)
+			made := w.pass()
+			if made.Idle() == (field.want == grows) {
+				t.Errorf("writes: %v\n%s", !made.Idle(), made)
 			}
 			switch field.want {
 			case schema: // held to in test/api
 			case grows:
-				if plan.Stalled != nil {
-					t.Errorf("refused:\n%s", plan)
+				if made.Stalled != nil {
+					t.Errorf("refused:\n%s", made)
 				}
 			case applies, noEffect:
-				if plan.Stalled != nil || len(plan.Blocked) > 0 {
-					t.Errorf("refused:\n%s", plan)
+				if made.Stalled != nil || len(made.Blocked) > 0 {
+					t.Errorf("refused:\n%s", made)
 				}
 			default:
-				if plan.Stalled == nil || !strings.Contains(plan.Stalled.Message, field.want) {
-					t.Errorf("want it refused with %q:\n%s", field.want, plan)
+				if made.Stalled == nil || !strings.Contains(made.Stalled.Message, field.want) {
+					t.Errorf("want it refused with %q:\n%s", field.want, made)
 				}
-				if reason := plan.Stalled.Reason; reason != v1alpha1.ReasonUnsupportedChange && name != "node.storage.ephemeral" {
+				if reason := made.Stalled.Reason; reason != v1alpha1.ReasonUnsupportedChange && name != "node.storage.ephemeral" {
 					t.Errorf("reason %s", reason)
 				}
 			}
@@ -294,10 +294,10 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 			}
 			before := w.snapshot.Nodes["orders-dc1-r1-0"].Claims["data"].Claim.UID
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { c.change(s.Node.Storage) })
-			plan := w.settle()
+			made := w.settle()
 			claim := w.snapshot.Nodes["orders-dc1-r1-0"].Claims["data"].Claim
 			if c.refused != "" {
-				wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, c.refused)
+				wantStalled(t, made, v1alpha1.ReasonUnsupportedChange, c.refused)
 				if claim.UID != before {
 					t.Error("a bound claim was made anew")
 				}
@@ -308,8 +308,8 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 				}
 				return
 			}
-			if plan.Stalled != nil || claim.UID == before {
-				t.Errorf("the claim was not made anew:\n%s", plan)
+			if made.Stalled != nil || claim.UID == before {
+				t.Errorf("the claim was not made anew:\n%s", made)
 			}
 			clear(w.absent)
 			w.agents()

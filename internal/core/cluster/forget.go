@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -165,7 +166,7 @@ func (p *pass) forget(s *facts.OpenStep) (result, bool) {
 		record.Spec.Operation = &v1alpha1.OperationIntent{
 			Intent: v1alpha1.Intent{ID: id}, Type: v1alpha1.OperationAssassinate, Arguments: &v1alpha1.OperationArguments{Endpoint: o.address},
 		}
-		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "operation " + string(v1alpha1.OperationAssassinate)})
+		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "operation " + string(v1alpha1.OperationAssassinate)})
 		p.event(corev1.EventTypeNormal, "ForgettingJoin", "members are to forget an earlier try of node %s to join, at %s, of which they tell each other again and again", o.node, o.address)
 		return act("node %s has the members forget an earlier try of %s at %s", name, o.node, o.address), true
 	}

@@ -163,8 +163,8 @@ func TestNothingIsForgottenWhileAClusterIsPaused(t *testing.T) {
 	names := w.snapshot.Names()
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true })
 	w.remember(overdueOf(names[0]), names[1])
-	if plan := w.settle(); len(w.assassins()) > 0 || w.snapshot.Ledger.Step != nil || !strings.Contains(plan.String(), "spec.paused is true; members are to forget a join of node "+names[0]) {
-		t.Errorf("operations of %v\n%s", w.assassins(), plan)
+	if made := w.settle(); len(w.assassins()) > 0 || w.snapshot.Ledger.Step != nil || !strings.Contains(made.String(), "spec.paused is true; members are to forget a join of node "+names[0]) {
+		t.Errorf("operations of %v\n%s", w.assassins(), made)
 	}
 }
 
@@ -244,12 +244,12 @@ func TestEachMemberHasOneTry(t *testing.T) {
 	if len(tried) != 3 || len(w.assassins()) > 0 {
 		t.Errorf("tried by %v, and by %v now", tried, w.assassins())
 	}
-	plan := w.pass()
-	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "earlier_tries_are_forgotten" || !strings.Contains(plan.Blocked[0].Message, "nodetool assassinate "+deserted) {
-		t.Errorf("blocked %+v", plan.Blocked)
+	made := w.pass()
+	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "earlier_tries_are_forgotten" || !strings.Contains(made.Blocked[0].Message, "nodetool assassinate "+deserted) {
+		t.Errorf("blocked %+v", made.Blocked)
 	}
-	if !plan.Idle() {
-		t.Errorf("not idle:\n%s", plan)
+	if !made.Idle() {
+		t.Errorf("not idle:\n%s", made)
 	}
 	w.undying = false
 	w.remember(facts.Endpoint{}, []string{}...)
@@ -268,8 +268,8 @@ func TestTheOperationOfAJoinThatIsGivenUpIsOver(t *testing.T) {
 		Intent: v1alpha1.Intent{ID: "another/forget-" + deserted + "/" + name}, Type: v1alpha1.OperationAssassinate, Arguments: &v1alpha1.OperationArguments{Endpoint: deserted},
 	}
 	w.absent[name] = true
-	if plan := w.settle(); len(w.assassins()) != 1 || w.snapshot.Ledger.Step != nil {
-		t.Fatalf("taken away before it is over:\n%s", plan)
+	if made := w.settle(); len(w.assassins()) != 1 || w.snapshot.Ledger.Step != nil {
+		t.Fatalf("taken away before it is over:\n%s", made)
 	}
 	delete(w.absent, name)
 	w.agents()
@@ -292,10 +292,10 @@ func TestWhoIsToHaveAJoinForgottenIsWaitedFor(t *testing.T) {
 	w.absent[at[0]] = true
 	w.snapshot.Nodes[at[0]].Record.Status.Operation = nil
 	w.agents()
-	plan := Next(w.snapshot, w.now)
-	if !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool {
+	made := Next(w.snapshot, w.now)
+	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
 		return b.Guard == "the_node_is_up" && slices.Contains(b.Nodes, at[0])
 	}) {
-		t.Errorf("blocked %+v", plan.Blocked)
+		t.Errorf("blocked %+v", made.Blocked)
 	}
 }

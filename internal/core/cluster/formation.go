@@ -10,6 +10,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/core/ring/tokens"
@@ -143,7 +144,7 @@ func (p *pass) usedReplication() map[string]int32 {
 func (p *pass) issueTicket(s *facts.OpenStep, n *facts.Node) {
 	record := render.ForApply(p.owner(), n.Record)
 	record.Spec.Join = p.ticket(s, n.Name)
-	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its ticket to join"})
+	p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its ticket to join"})
 }
 
 // ticket of a node to form the ring, or to join it.
@@ -160,7 +161,7 @@ func (p *pass) ticket(s *facts.OpenStep, name string) *v1alpha1.JoinTicket {
 }
 
 func (p *pass) event(kind, reason, format string, args ...any) {
-	p.write(Write{Verb: Event, EventType: kind, Reason: reason, Why: fmt.Sprintf(format, args...)})
+	p.write(plan.Write{Verb: plan.Event, EventType: kind, Reason: reason, Why: fmt.Sprintf(format, args...)})
 }
 
 func wantedNames(wanted []render.Wanted) []string {

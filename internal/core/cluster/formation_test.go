@@ -20,9 +20,9 @@ func TestARingFormsAndOpens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, datacenters...)
-			plan := w.settle()
-			if plan.Stalled != nil || len(plan.Blocked) != 0 {
-				t.Errorf("after formation: %s", plan)
+			made := w.settle()
+			if made.Stalled != nil || len(made.Blocked) != 0 {
+				t.Errorf("after formation: %s", made)
 			}
 			w.wantOpen()
 			for _, dc := range datacenters {
@@ -74,12 +74,12 @@ func TestNoClientComesInBeforeTheRingStands(t *testing.T) {
 func TestNoTicketBeforeEveryAgentHasAnswered(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	w.absent["orders-dc1-r2-0"] = true
-	plan := w.settle()
+	made := w.settle()
 	if w.snapshot.Ledger.Step != nil {
-		t.Fatalf("a step is open although one disk is unknown:\n%s", plan)
+		t.Fatalf("a step is open although one disk is unknown:\n%s", made)
 	}
-	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "every_initial_node_answers_from_its_present_pod" || !slices.Equal(plan.Blocked[0].Nodes, []string{"orders-dc1-r2-0"}) {
-		t.Errorf("blocked %+v, want the node that did not answer", plan.Blocked)
+	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "every_initial_node_answers_from_its_present_pod" || !slices.Equal(made.Blocked[0].Nodes, []string{"orders-dc1-r2-0"}) {
+		t.Errorf("blocked %+v, want the node that did not answer", made.Blocked)
 	}
 	// The user may lower the size instead.
 	w.snapshot.Cluster.Spec.Datacenters[0].Racks = slices.Delete(w.snapshot.Cluster.Spec.Datacenters[0].Racks, 1, 2)
@@ -102,8 +102,8 @@ func TestADiskThatIsNotEmptyIsNeitherUsedNorWiped(t *testing.T) {
 					break
 				}
 			}
-			plan := Next(w.snapshot, w.now)
-			wantStalled(t, plan, v1alpha1.ReasonForeignDisks, "orders-dc1-r1-0", string(disk))
+			made := Next(w.snapshot, w.now)
+			wantStalled(t, made, v1alpha1.ReasonForeignDisks, "orders-dc1-r1-0", string(disk))
 			if w.snapshot.Ledger.Step != nil {
 				t.Error("a step was opened all the same")
 			}
@@ -115,21 +115,21 @@ func TestALatecomerIsWithdrawnAndWaitsOutside(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	late := "orders-dc1-r2-0"
 	w.late[late] = true
-	plan := w.settle()
-	if w.snapshot.Ledger.Step == nil || plan.Wake > lookAgain {
-		t.Fatalf("the formation should wait for the latecomer, and look again in time:\n%s", plan)
+	made := w.settle()
+	if w.snapshot.Ledger.Step == nil || made.Wake > lookAgain {
+		t.Fatalf("the formation should wait for the latecomer, and look again in time:\n%s", made)
 	}
 	w.now = w.now.Add(latecomerPatience - 30*time.Second)
-	if plan := w.settle(); w.snapshot.Nodes[late].Record.Spec.Join.Withdraw != nil {
-		t.Fatalf("withdrawn before its time:\n%s", plan)
+	if made := w.settle(); w.snapshot.Nodes[late].Record.Spec.Join.Withdraw != nil {
+		t.Fatalf("withdrawn before its time:\n%s", made)
 	}
 	w.now = w.now.Add(time.Minute)
-	plan = w.settle()
+	made = w.settle()
 	if w.snapshot.Ledger.Step != nil {
-		t.Fatalf("the formation did not go on without the latecomer:\n%s", plan)
+		t.Fatalf("the formation did not go on without the latecomer:\n%s", made)
 	}
-	if len(plan.Blocked) != 1 || !slices.Equal(plan.Blocked[0].Nodes, []string{late}) {
-		t.Errorf("blocked %+v, want the latecomer", plan.Blocked)
+	if len(made.Blocked) != 1 || !slices.Equal(made.Blocked[0].Nodes, []string{late}) {
+		t.Errorf("blocked %+v, want the latecomer", made.Blocked)
 	}
 	for _, n := range w.snapshot.Records() {
 		want := v1alpha1.TrafficOpen
@@ -152,8 +152,8 @@ func TestNobodyIsWithdrawnWhileTheOthersDisagree(t *testing.T) {
 	w.settle()
 	w.now = w.now.Add(2 * latecomerPatience)
 	w.snapshot.Nodes["orders-dc1-r1-0"].Agent.Ring.SchemaVersion = "another"
-	if plan := Next(w.snapshot, w.now); len(plan.Writes) != 0 {
-		t.Fatalf("want no write:\n%s", plan)
+	if made := Next(w.snapshot, w.now); len(made.Writes) != 0 {
+		t.Fatalf("want no write:\n%s", made)
 	}
 }
 
@@ -212,8 +212,8 @@ func TestALostLedgerIsRebuilt(t *testing.T) {
 			w.absent["orders-dc1-r2-0"] = true
 			w.agents()
 			if n := w.snapshot.Nodes["orders-dc1-r2-0"]; n.Record.Spec.Member == nil {
-				if plan := w.settle(); w.snapshot.Ledger != nil {
-					t.Fatalf("rebuilt although one disk is unknown:\n%s", plan)
+				if made := w.settle(); w.snapshot.Ledger != nil {
+					t.Fatalf("rebuilt although one disk is unknown:\n%s", made)
 				}
 			}
 			delete(w.absent, "orders-dc1-r2-0")
@@ -281,9 +281,9 @@ func TestAPinnedClaimIsNotMadeAgainWhileTheLedgerIsLost(t *testing.T) {
 	n.Pod, n.Agent = nil, nil
 	delete(n.Claims, v1alpha1.VolumeData)
 	w.snapshot.Ledger = nil
-	plan := w.settle()
+	made := w.settle()
 	if n.Pod != nil || len(n.Claims) != 0 || w.snapshot.Ledger != nil {
-		t.Errorf("pod %v, claims %v, ledger %v; want none:\n%s", n.Pod, n.Claims, w.snapshot.Ledger, plan)
+		t.Errorf("pod %v, claims %v, ledger %v; want none:\n%s", n.Pod, n.Claims, w.snapshot.Ledger, made)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -60,7 +61,7 @@ func (p *pass) giveUpWave(s *facts.OpenStep) result {
 		switch {
 		case over:
 			out = append(out, name)
-		case r.outcome == Act:
+		case r.outcome == plan.Act:
 			p.describe(s, 0, "%s", r.message)
 			return r // the next one is looked at when this is written
 		default:
@@ -99,7 +100,7 @@ func (p *pass) takeBack(s *facts.OpenStep, name string) (bool, result) {
 		record := render.ForApply(p.owner(), n.Record)
 		record.Spec.Join = p.ticket(s, name)
 		record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why, PodGone: podGone(n)}
-		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
+		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
 	case withdrawn(n, s):
 		return true, done()
 	case p.withdrawTicket(n, why):
@@ -132,7 +133,7 @@ func (p *pass) withdrawTicket(n *facts.Node, why string) bool {
 	}
 	record := render.ForApply(p.owner(), n.Record)
 	record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why, PodGone: gone}
-	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
+	p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: why})
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 func nodesPerRack(n int32) func(*v1alpha1.CassandraClusterSpec) {
@@ -36,9 +37,9 @@ func TestARingGrowsByOneNodeAtATime(t *testing.T) {
 	w.change(nodesPerRack(2))
 	open, opened := "", 0
 	for range 100 {
-		plan := w.pass()
-		if plan.Stalled != nil {
-			t.Fatalf("stalled:\n%s", plan)
+		made := w.pass()
+		if made.Stalled != nil {
+			t.Fatalf("stalled:\n%s", made)
 		}
 		joining := 0
 		for _, n := range w.snapshot.Records() {
@@ -58,7 +59,7 @@ func TestARingGrowsByOneNodeAtATime(t *testing.T) {
 				t.Errorf("a node joins while %s pods of 6 have to stay", budget.Spec.MinAvailable)
 			}
 		}
-		if plan.Idle() {
+		if made.Idle() {
 			break
 		}
 	}
@@ -97,9 +98,9 @@ func TestWhatKeepsANodeFromJoining(t *testing.T) {
 			c.change(w)
 			w.agents()
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
-			plan := w.settle()
-			if !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == c.guard }) {
-				t.Errorf("want %s:\n%s", c.guard, plan)
+			made := w.settle()
+			if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == c.guard }) {
+				t.Errorf("want %s:\n%s", c.guard, made)
 			}
 			if w.snapshot.Ledger.Step != nil || len(w.snapshot.Ledger.Members) != 3 {
 				t.Errorf("step %+v, members %v", w.snapshot.Ledger.Step, w.snapshot.Ledger.Members)
@@ -117,12 +118,12 @@ func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
 			w := formed(t)
 			w.late[newcomer], w.absent[newcomer] = late, !late
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
-			plan := w.settle()
+			made := w.settle()
 			if s := w.snapshot.Ledger.Step; late != (s != nil) {
-				t.Fatalf("step %+v:\n%s", s, plan)
+				t.Fatalf("step %+v:\n%s", s, made)
 			}
-			if late && !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_joining_node_comes_up" }) {
-				t.Errorf("nobody says that the node does not come:\n%s", plan)
+			if late && !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_joining_node_comes_up" }) {
+				t.Errorf("nobody says that the node does not come:\n%s", made)
 			}
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) })
 			w.settle()
@@ -156,21 +157,21 @@ func TestADatacenterIsGivenUp(t *testing.T) {
 				w.late[node] = true
 			}
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
-			plan := w.settle()
+			made := w.settle()
 			if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageTickets {
-				t.Fatalf("step %+v:\n%s", s, plan)
+				t.Fatalf("step %+v:\n%s", s, made)
 			}
 			w.change(c.change)
-			plan = w.settle()
+			made = w.settle()
 			if c.stall == "" {
 				w.wantNames(c.left...)
 				w.wantOpen()
 			} else {
-				wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, c.stall)
+				wantStalled(t, made, v1alpha1.ReasonUnsupportedChange, c.stall)
 			}
 			l := w.snapshot.Ledger
 			if l.IsFormed("dc2") != c.formed || len(l.Members) != len(c.left) || l.Step != nil {
-				t.Errorf("%s\n%s", ledgerInWords(l), plan)
+				t.Errorf("%s\n%s", ledgerInWords(l), made)
 			}
 		})
 	}
@@ -227,9 +228,9 @@ func TestAJoinIsGivenUpWhoseContainerNeverStarts(t *testing.T) {
 				}
 				w.agents()
 				w.change(c.shrink)
-				plan := w.settle()
+				made := w.settle()
 				if w.snapshot.Ledger.Step != nil {
-					t.Errorf("the step goes on:\n%s", plan)
+					t.Errorf("the step goes on:\n%s", made)
 				}
 				w.wantNames(three...)
 				w.wantOpen()
@@ -254,9 +255,9 @@ func TestALedgerLostWhileRecordsAreLetGoIsRebuilt(t *testing.T) {
 		w.pass()
 	}
 	w.snapshot.Ledger = nil
-	plan := w.settle()
+	made := w.settle()
 	if w.snapshot.Ledger == nil {
-		t.Fatalf("not rebuilt:\n%s", plan)
+		t.Fatalf("not rebuilt:\n%s", made)
 	}
 	w.wantNames(three...)
 	w.wantOpen()
@@ -275,8 +276,8 @@ func TestARackThatWouldHoldTooMuchIsRefused(t *testing.T) {
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r3", Nodes: ptr(int32(1))})
 	})
-	plan := w.settle()
-	wantStalled(t, plan, v1alpha1.ReasonInvalidSpec, "rack r3", "1 of 7 nodes")
+	made := w.settle()
+	wantStalled(t, made, v1alpha1.ReasonInvalidSpec, "rack r3", "1 of 7 nodes")
 }
 
 func TestANodeThatDoesNotFitIsRefused(t *testing.T) {
@@ -285,8 +286,8 @@ func TestANodeThatDoesNotFitIsRefused(t *testing.T) {
 	w.load = 18 << 30
 	w.agents()
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
-	plan := w.settle()
-	wantStalled(t, plan, v1alpha1.ReasonInvalidSpec, "orders-dc1-r1-1", "data volume of 10Gi")
+	made := w.settle()
+	wantStalled(t, made, v1alpha1.ReasonInvalidSpec, "orders-dc1-r1-1", "data volume of 10Gi")
 }
 
 func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
@@ -296,16 +297,16 @@ func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
 	w.change(nodesPerRack(3))
 	var kinds []v1alpha1.OperationType
 	for range 200 {
-		plan := w.pass()
-		for _, write := range plan.Writes {
-			if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == Apply && n.Spec.Operation != nil && strings.Contains(write.Why, "operation ") {
+		made := w.pass()
+		for _, write := range made.Writes {
+			if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == plan.Apply && n.Spec.Operation != nil && strings.Contains(write.Why, "operation ") {
 				kinds = append(kinds, n.Spec.Operation.Type)
 				if r := n.Spec.Operation.Arguments; r != nil && r.Replication != nil {
 					w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"})
 				}
 			}
 		}
-		if plan.Idle() {
+		if made.Idle() {
 			break
 		}
 		w.now = w.now.Add(time.Second)
@@ -334,14 +335,14 @@ func TestADatacenterIsAdded(t *testing.T) {
 	})
 	var did []string
 	for range 100 {
-		plan := w.pass()
-		if plan.Stalled != nil {
-			t.Fatalf("stalled:\n%s", plan)
+		made := w.pass()
+		if made.Stalled != nil {
+			t.Fatalf("stalled:\n%s", made)
 		}
 		working := map[v1alpha1.OperationType]map[string]int{}
-		for _, write := range plan.Writes {
+		for _, write := range made.Writes {
 			n, ok := write.Object.(*v1alpha1.CassandraNode)
-			if !ok || write.Verb != Apply || n.Spec.Operation == nil || !strings.Contains(write.Why, "operation ") {
+			if !ok || write.Verb != plan.Apply || n.Spec.Operation == nil || !strings.Contains(write.Why, "operation ") {
 				continue
 			}
 			o := n.Spec.Operation
@@ -369,7 +370,7 @@ func TestADatacenterIsAdded(t *testing.T) {
 				}
 			}
 		}
-		if plan.Idle() {
+		if made.Idle() {
 			break
 		}
 	}
@@ -483,10 +484,10 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 			lose(w)
 			rebuilds := 0
 			for range 200 {
-				plan := w.pass()
-				for _, write := range plan.Writes {
+				made := w.pass()
+				for _, write := range made.Writes {
 					n, ok := write.Object.(*v1alpha1.CassandraNode)
-					if !ok || write.Verb != Apply {
+					if !ok || write.Verb != plan.Apply {
 						continue
 					}
 					if n.Spec.Join != nil && tickets[n.Name] != "" && n.Spec.Join.ID != tickets[n.Name] {
@@ -499,7 +500,7 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 						t.Fatalf("node %s opens before all nodes of its datacenter are rebuilt", n.Name)
 					}
 				}
-				if plan.Idle() {
+				if made.Idle() {
 					break
 				}
 			}
@@ -592,12 +593,12 @@ func TestAJoinWhoseRecordIsGoneIsGivenUp(t *testing.T) {
 				n.Pod, n.Agent = nil, nil
 			}
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) })
-			plan := w.settle()
+			made := w.settle()
 			if over := w.snapshot.Ledger.Step == nil; over == pod {
-				t.Errorf("the step is over: %v\n%s", over, plan)
+				t.Errorf("the step is over: %v\n%s", over, made)
 			}
-			if pod && !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_pod_of_a_join_that_is_given_up_is_gone" }) {
-				t.Errorf("nobody says what is waited for:\n%s", plan)
+			if pod && !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_pod_of_a_join_that_is_given_up_is_gone" }) {
+				t.Errorf("nobody says what is waited for:\n%s", made)
 			}
 		})
 	}
@@ -622,14 +623,14 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 			w.change(edit)
 			repaired := 0
 			for range 50 {
-				plan := w.pass()
-				for _, write := range plan.Writes {
+				made := w.pass()
+				for _, write := range made.Writes {
 					n, ok := write.Object.(*v1alpha1.CassandraNode)
 					if ok && n.Spec.Operation != nil && n.Spec.Operation.Type == v1alpha1.OperationRepair && slices.Contains(n.Spec.Operation.Arguments.Keyspaces, "shop") {
 						repaired++
 					}
 				}
-				if plan.Idle() {
+				if made.Idle() {
 					break
 				}
 			}
@@ -649,14 +650,14 @@ func TestWhoKeepsAnOperationWaitingIsSaid(t *testing.T) {
 	lost := w.snapshot.Ledger.Step.Wave()[1]
 	w.absent[lost] = true
 	w.agents()
-	plan := w.settle()
+	made := w.settle()
 	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageRebuild {
 		t.Fatalf("goes on without node %s: %+v", lost, s)
 	}
-	if !slices.ContainsFunc(plan.Blocked, func(b v1alpha1.BlockedStep) bool {
+	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
 		return b.Step == string(facts.StepAddDatacenter) && b.Guard == "the_node_is_up" && slices.Equal(b.Nodes, []string{lost})
 	}) {
-		t.Errorf("nobody says that node %s is waited for:\n%s", lost, plan)
+		t.Errorf("nobody says that node %s is waited for:\n%s", lost, made)
 	}
 	delete(w.absent, lost)
 	w.agents()

@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/core/ring/tokens"
@@ -136,7 +137,7 @@ func (p *pass) ringRefuses() []guard.Refusal {
 
 // preparing says that objects are being written just now: what follows would rest on them.
 func (p *pass) preparing() bool {
-	return slices.ContainsFunc(p.plan.Writes, func(w Write) bool { return w.Verb != PutLedger && w.Verb != Event })
+	return slices.ContainsFunc(p.plan.Writes, func(w plan.Write) bool { return w.Verb != plan.PutLedger && w.Verb != plan.Event })
 }
 
 // anyView is the ring as a member sees it. The guards have seen to it that all see the same.

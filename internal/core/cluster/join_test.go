@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -203,20 +204,20 @@ func TestAJoinGoesOnWithItsTicket(t *testing.T) {
 	n := w.snapshot.Nodes[newcomer]
 	tokens := n.Record.Spec.Join.Tokens
 	n.Record.Spec.Join = nil
-	goOn := func() (Plan, result) {
+	goOn := func() (plan.Plan, result) {
 		p := passOver(w)
 		p.wanted = wantedOf(w)
 		r := p.stage(w.snapshot.Ledger.Step)
 		return p.plan, r
 	}
-	plan, r := goOn()
-	want(t, plan, r, Act, "gets its ticket to join", newcomer)
-	if j := plan.Writes[len(plan.Writes)-1].Object.(*v1alpha1.CassandraNode).Spec.Join; j == nil || !slices.Equal(j.Tokens, tokens) {
+	made, r := goOn()
+	want(t, made, r, plan.Act, "gets its ticket to join", newcomer)
+	if j := made.Writes[len(made.Writes)-1].Object.(*v1alpha1.CassandraNode).Spec.Join; j == nil || !slices.Equal(j.Tokens, tokens) {
 		t.Errorf("ticket %+v, want tokens %v", j, tokens)
 	}
 	n.Record.Spec.Member = &v1alpha1.Member{HostID: hostID(newcomer)}
-	plan, r = goOn()
-	want(t, plan, r, Wait, "waiting for")
+	made, r = goOn()
+	want(t, made, r, plan.Wait, "waiting for")
 }
 
 // A join is over when the record says all that a member's says.
@@ -239,7 +240,7 @@ func TestWhenAJoinIsOver(t *testing.T) {
 		c.change(&n.Record.Spec)
 		p := passOver(w)
 		r := p.endJoin(step, n)
-		if over := r.outcome == Done && p.Ledger.Step == nil; over != c.over {
+		if over := r.outcome == plan.Done && p.Ledger.Step == nil; over != c.over {
 			t.Errorf("%s: over %v, %s", name, over, r.message)
 		}
 		if admitted := applied(p.plan); c.over == slices.Contains(admitted, newcomer) {
@@ -421,7 +422,7 @@ func TestWhosePodGoesWithItsTicket(t *testing.T) {
 		c.change(n)
 		p := passOver(w)
 		over, r := p.takeBack(w.snapshot.Ledger.Step, newcomer)
-		if deletes := len(p.plan.Writes) == 1 && p.plan.Writes[0].Verb == Delete && p.plan.Writes[0].Live; deletes != c.deletes || deletes != (r.outcome == Act) || deletes && over {
+		if deletes := len(p.plan.Writes) == 1 && p.plan.Writes[0].Verb == plan.Delete && p.plan.Writes[0].Live; deletes != c.deletes || deletes != (r.outcome == plan.Act) || deletes && over {
 			t.Errorf("%s: over %v, %s: %s", name, over, r.message, p.plan)
 		}
 	}
@@ -432,7 +433,7 @@ func TestWithdrawalsAreWrittenOneByOne(t *testing.T) {
 	w := joining(t)
 	p := passOver(w)
 	p.wanted = nil
-	if r := p.giveUpWave(w.snapshot.Ledger.Step); r.outcome != Act || len(p.plan.Writes) != 1 {
+	if r := p.giveUpWave(w.snapshot.Ledger.Step); r.outcome != plan.Act || len(p.plan.Writes) != 1 {
 		t.Errorf("%v, %s: %s", r.outcome, r.message, p.plan)
 	}
 }
@@ -444,7 +445,7 @@ func TestAJoinWaitsForItsRecord(t *testing.T) {
 		change(w.snapshot.Nodes[newcomer])
 		p := passOver(w)
 		p.wanted = wantedOf(w)
-		if r := p.joinNode(w.snapshot.Ledger.Step); r.outcome != Wait || !strings.Contains(r.message, "which is made again") || len(p.plan.Writes) > 0 {
+		if r := p.joinNode(w.snapshot.Ledger.Step); r.outcome != plan.Wait || !strings.Contains(r.message, "which is made again") || len(p.plan.Writes) > 0 {
 			t.Errorf("%s: %v, %s: %s", name, r.outcome, r.message, p.plan)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -124,7 +125,7 @@ func TestWhichMembersFollowACorrection(t *testing.T) {
 			if !p.joined(n) {
 				t.Fatal("it counts as no member")
 			}
-			follows := slices.ContainsFunc(Next(w.snapshot, w.now).Writes, func(w Write) bool { return w.Verb == Apply && w.Object.GetName() == name })
+			follows := slices.ContainsFunc(Next(w.snapshot, w.now).Writes, func(w plan.Write) bool { return w.Verb == plan.Apply && w.Object.GetName() == name })
 			if follows != c.follow {
 				t.Errorf("follows %v, want %v", follows, c.follow)
 			}
@@ -146,10 +147,10 @@ func TestThePodOfAMemberThatDoesNotComeIsMadeAsItsRecordSays(t *testing.T) {
 					Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
 				}}
 			}
-			plan := Next(w.snapshot, w.now)
-			deleted := slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == Delete && w.Live && w.UID == n.Pod.UID })
+			made := Next(w.snapshot, w.now)
+			deleted := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live && w.UID == n.Pod.UID })
 			if deleted == up {
-				t.Errorf("pod deleted: %v\n%s", deleted, plan)
+				t.Errorf("pod deleted: %v\n%s", deleted, made)
 			}
 		})
 	}

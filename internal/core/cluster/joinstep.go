@@ -7,6 +7,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -59,7 +60,7 @@ func (p *pass) admit(n *facts.Node) {
 	record.Spec.Member = &v1alpha1.Member{HostID: p.Ledger.Members[n.Name]}
 	record.Spec.Join = nil
 	record.Spec.ClientTraffic = v1alpha1.TrafficOpen
-	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "it has joined"})
+	p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "it has joined"})
 }
 
 // endJoin closes the step once the record says who has joined. The next join may begin in the same pass.

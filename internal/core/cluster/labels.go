@@ -7,6 +7,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -20,8 +21,8 @@ func (p *pass) rightRecords() {
 		if right || n.Record.DeletionTimestamp != nil || p.writes(n.Record) {
 			continue
 		}
-		p.write(Write{
-			Verb: Apply, Object: render.ForApply(owner, n.Record), UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata",
+		p.write(plan.Write{
+			Verb: plan.Apply, Object: render.ForApply(owner, n.Record), UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata",
 		})
 	}
 }
@@ -48,16 +49,16 @@ func (p *pass) rightClaim(n *facts.Node, v render.Volume, claim *corev1.Persiste
 	p.relabel(claim, want, why)
 }
 
-func (p *pass) relabel(have Object, want map[string]string, why string) {
+func (p *pass) relabel(have plan.Object, want map[string]string, why string) {
 	if hasLabels(have, want) {
 		return
 	}
-	now := have.DeepCopyObject().(Object)
+	now := have.DeepCopyObject().(plan.Object)
 	addLabels(now, want)
-	p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
+	p.write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
 }
 
-func hasLabels(have Object, want map[string]string) bool {
+func hasLabels(have plan.Object, want map[string]string) bool {
 	for key, value := range want {
 		if have.GetLabels()[key] != value {
 			return false
@@ -67,6 +68,6 @@ func hasLabels(have Object, want map[string]string) bool {
 }
 
 // writes says that the plan writes an object already.
-func (p *pass) writes(object Object) bool {
-	return slices.ContainsFunc(p.plan.Writes, func(w Write) bool { return w.UID != "" && w.UID == object.GetUID() })
+func (p *pass) writes(object plan.Object) bool {
+	return slices.ContainsFunc(p.plan.Writes, func(w plan.Write) bool { return w.UID != "" && w.UID == object.GetUID() })
 }

@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
@@ -44,12 +45,12 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 			w := formed(t)
 			w.settle()
 			c.edit(w.snapshot.Nodes[second])
-			plan := next(w)
+			made := next(w)
 			if c.want == "" {
-				wantWrites(t, plan, c.of)
+				wantWrites(t, made, c.of)
 				return
 			}
-			wantWrites(t, plan, c.of, c.want)
+			wantWrites(t, made, c.of, c.want)
 		})
 	}
 }
@@ -80,9 +81,9 @@ func TestTheLedgerGetsItsLabelsBack(t *testing.T) {
 	w := formed(t)
 	w.settle()
 	w.snapshot.Shared.ConfigMaps["orders-ledger"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "orders-ledger"}}
-	plan := next(w)
-	if len(plan.Writes) != 1 || plan.Writes[0].Verb != PutLedger || plan.Writes[0].Ledger.Steps != w.snapshot.Ledger.Steps {
-		t.Errorf("want the same ledger to be written:\n%s", plan)
+	made := next(w)
+	if len(made.Writes) != 1 || made.Writes[0].Verb != plan.PutLedger || made.Writes[0].Ledger.Steps != w.snapshot.Ledger.Steps {
+		t.Errorf("want the same ledger to be written:\n%s", made)
 	}
 }
 
@@ -93,7 +94,7 @@ func TestADeletedClusterTakesWithItWhatHasLostItsOwner(t *testing.T) {
 	now := metav1.NewTime(w.now)
 	w.snapshot.Cluster.DeletionTimestamp = &now
 	s := w.snapshot.Shared
-	objects := []Object{
+	objects := []plan.Object{
 		s.Services["orders"], s.Budgets["orders-dc1"], s.ServiceAccounts["orders-helenus-agent"], s.Roles["orders-helenus-agent"], s.RoleBindings["orders-helenus-agent"],
 		s.ConfigMaps["orders-seeds"],
 	}
@@ -103,7 +104,7 @@ func TestADeletedClusterTakesWithItWhatHasLostItsOwner(t *testing.T) {
 		uids[o.GetUID()] = true
 	}
 	for _, write := range w.pass().Writes {
-		if write.Verb == Change {
+		if write.Verb == plan.Change {
 			if metav1.GetControllerOf(write.Object) == nil {
 				t.Errorf("%s: still without an owner", write)
 			}
@@ -118,7 +119,7 @@ func TestADeletedClusterTakesWithItWhatHasLostItsOwner(t *testing.T) {
 // What a plan writes already is known by its uid; what is being made has none.
 func TestWhatAPlanWritesAlready(t *testing.T) {
 	p := passOver(formed(t))
-	p.plan.Writes = []Write{{Verb: Create, Object: &v1alpha1.CassandraNode{}}, {Verb: Apply, UID: "a"}}
+	p.plan.Writes = []plan.Write{{Verb: plan.Create, Object: &v1alpha1.CassandraNode{}}, {Verb: plan.Apply, UID: "a"}}
 	for uid, want := range map[types.UID]bool{"a": true, "b": false, "": false} {
 		record := &v1alpha1.CassandraNode{}
 		record.UID = uid

@@ -6,6 +6,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -26,7 +27,7 @@ func ledger(p *pass) result {
 	fresh := &facts.Ledger{ClusterUID: p.Cluster.UID}
 	if !p.anyNodeObject() {
 		p.Snapshot = withLedger(p.Snapshot, fresh)
-		p.write(Write{Verb: PutLedger, Ledger: fresh, Why: "the cluster is new"})
+		p.write(plan.Write{Verb: plan.PutLedger, Ledger: fresh, Why: "the cluster is new"})
 		return done()
 	}
 	rebuilt, missing := p.rebuildLedger()
@@ -40,8 +41,8 @@ func ledger(p *pass) result {
 		p.block("Ledger", "every_node_has_said_what_its_disk_holds", missing, "the ledger is lost and is rebuilt when all nodes have answered; missing: %s", list(missing, 5))
 		return wait("the ledger is lost; waiting for what the disks of %s say", plural(len(missing), "node"))
 	}
-	p.write(Write{Verb: PutLedger, Ledger: rebuilt, Live: true, Why: "the ledger was lost"},
-		Write{Verb: Event, EventType: "Warning", Reason: v1alpha1.ReasonLedgerLost, Why: "the ledger was lost; it was rebuilt from the records and the disks"})
+	p.write(plan.Write{Verb: plan.PutLedger, Ledger: rebuilt, Live: true, Why: "the ledger was lost"},
+		plan.Write{Verb: plan.Event, EventType: "Warning", Reason: v1alpha1.ReasonLedgerLost, Why: "the ledger was lost; it was rebuilt from the records and the disks"})
 	return act("rebuilding the ledger")
 }
 
@@ -57,7 +58,7 @@ func (p *pass) letDisksSpeak(unrecorded []render.Wanted) {
 			}
 		}
 		for _, w := range unrecorded {
-			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.Volumes.Adopt), Why: "its disk is to say what it holds"})
+			p.write(plan.Write{Verb: plan.Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.Volumes.Adopt), Why: "its disk is to say what it holds"})
 		}
 	}
 	volumesAndPods(p)
@@ -275,10 +276,10 @@ func (p *pass) putLedger(live bool, why string, change func(*facts.Ledger)) {
 	change(l)
 	p.Ledger = l
 	for i := range p.plan.Writes {
-		if w := &p.plan.Writes[i]; w.Verb == PutLedger {
+		if w := &p.plan.Writes[i]; w.Verb == plan.PutLedger {
 			w.Ledger, w.Live, w.Why = l, w.Live || live, w.Why+"; "+why
 			return
 		}
 	}
-	p.write(Write{Verb: PutLedger, Ledger: l, Live: live, Why: why})
+	p.write(plan.Write{Verb: plan.PutLedger, Ledger: l, Live: live, Why: why})
 }

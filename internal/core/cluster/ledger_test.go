@@ -11,6 +11,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -142,10 +143,10 @@ func TestALostLedgerAndLostRecordsComeBackFromTheDisks(t *testing.T) {
 			if refused {
 				w.change(setting("no_such_setting", "1"))
 			}
-			plan := w.settle()
+			made := w.settle()
 			if refused {
-				if w.snapshot.Ledger != nil || len(w.snapshot.Records()) > 0 || len(plan.Blocked) != 1 || len(plan.Blocked[0].Nodes) != 3 {
-					t.Errorf("something was made by a spec that is refused:\n%s", plan)
+				if w.snapshot.Ledger != nil || len(w.snapshot.Records()) > 0 || len(made.Blocked) != 1 || len(made.Blocked[0].Nodes) != 3 {
+					t.Errorf("something was made by a spec that is refused:\n%s", made)
 				}
 				return
 			}
@@ -194,14 +195,14 @@ func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 						w.snapshot.Nodes[name].Agent = nil
 					}
 				}
-				plan := w.pass()
-				for _, write := range plan.Writes {
+				made := w.pass()
+				for _, write := range made.Writes {
 					n, ok := write.Object.(*v1alpha1.CassandraNode)
 					if ok && n.Spec.Member != nil && n.Spec.ClientTraffic == v1alpha1.TrafficClosed && !slices.Contains(c.closed, n.Name) {
-						t.Fatalf("node %s is closed to clients:\n%s", n.Name, plan)
+						t.Fatalf("node %s is closed to clients:\n%s", n.Name, made)
 					}
 				}
-				if l := w.snapshot.Ledger; l != nil && l.Step == nil && plan.Idle() {
+				if l := w.snapshot.Ledger; l != nil && l.Step == nil && made.Idle() {
 					break
 				}
 			}
@@ -337,13 +338,13 @@ func TestDisksThatAreStillToBeTakenOverAreNoMembers(t *testing.T) {
 func TestChangesOfTheLedgerAreOneWrite(t *testing.T) {
 	for _, live := range [][2]bool{{true, false}, {false, true}, {false, false}} {
 		p := passOver(inStage(t, facts.StageOpen))
-		p.write(Write{Verb: Event})
+		p.write(plan.Write{Verb: plan.Event})
 		p.putLedger(live[0], "one", func(l *facts.Ledger) { l.Steps++ })
 		p.putLedger(live[1], "two", func(l *facts.Ledger) { l.Steps++ })
 		if len(p.plan.Writes) != 2 {
 			t.Fatalf("writes %v", p.plan.Writes)
 		}
-		if w := p.plan.Writes[1]; w.Verb != PutLedger || w.Live != (live[0] || live[1]) || w.Why != "one; two" || w.Ledger.Steps != 3 || p.Ledger.Steps != 3 {
+		if w := p.plan.Writes[1]; w.Verb != plan.PutLedger || w.Live != (live[0] || live[1]) || w.Why != "one; two" || w.Ledger.Steps != 3 || p.Ledger.Steps != 3 {
 			t.Errorf("write %+v with %d steps", w, w.Ledger.Steps)
 		}
 	}
@@ -371,10 +372,10 @@ func TestALostLedgerDoesNotWaitForDisksThatNeverWere(t *testing.T) {
 			n.Claims[v1alpha1.VolumeData].Claim.Status.Phase = corev1.ClaimPending
 			c.change(n)
 			w.snapshot.Ledger = nil
-			plan := next(w)
-			rebuilt := slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == PutLedger && w.Live })
+			made := next(w)
+			rebuilt := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.PutLedger && w.Live })
 			if rebuilt != c.rebuilt {
-				t.Errorf("rebuilt %v, want %v:\n%s", rebuilt, c.rebuilt, plan)
+				t.Errorf("rebuilt %v, want %v:\n%s", rebuilt, c.rebuilt, made)
 			}
 		})
 	}

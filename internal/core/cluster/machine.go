@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // leaveMachines deletes by force the pods of machines that are gone for certain, and says of machines that are merely silent what would make it so. A pod that
@@ -32,7 +33,7 @@ func (p *pass) leaveMachines(step string) {
 			p.block(step, "nothing_answers_from_a_machine_that_is_gone", []string{n.Name},
 				"machine %s %s, but the agent of node %s answers from there: its pod is left as it is", machine, why, n.Name)
 		case p.leaves(n):
-			p.write(Write{Verb: DeleteByForce, Object: named(n.Pod), UID: n.Pod.UID, Machine: machine, Why: fmt.Sprintf("machine %s %s", machine, why)})
+			p.write(plan.Write{Verb: plan.DeleteByForce, Object: named(n.Pod), UID: n.Pod.UID, Machine: machine, Why: fmt.Sprintf("machine %s %s", machine, why)})
 		}
 	}
 	for _, machine := range sortedKeys(silent) {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // lost is a world of three machines, the second of which has fallen silent with its agent.
@@ -108,39 +109,39 @@ func TestAPodOnALostMachine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := lost(t)
 			c.change(w)
-			plan := next(w)
-			i := slices.IndexFunc(plan.Writes, func(w Write) bool { return w.Verb == DeleteByForce })
+			made := next(w)
+			i := slices.IndexFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.DeleteByForce })
 			if (i >= 0) != c.forced {
-				t.Fatalf("forced %v, want %v:\n%s", i >= 0, c.forced, plan)
+				t.Fatalf("forced %v, want %v:\n%s", i >= 0, c.forced, made)
 			}
 			if c.forced {
-				if write := plan.Writes[i]; write.Machine != node(w) || write.UID != w.snapshot.Nodes[second].Pod.UID || write.Object.GetName() != second {
+				if write := made.Writes[i]; write.Machine != node(w) || write.UID != w.snapshot.Nodes[second].Pod.UID || write.Object.GetName() != second {
 					t.Errorf("%+v", write)
 				}
 			}
-			if slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == Delete }) {
-				t.Errorf("a pod is told to stop:\n%s", plan)
+			if slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete }) {
+				t.Errorf("a pod is told to stop:\n%s", made)
 			}
-			wantBlocked(t, plan, c.guard, c.words...)
+			wantBlocked(t, made, c.guard, c.words...)
 		})
 	}
 }
 
 // wantBlocked wants one guard at most to hold something of the second node back, with these words.
-func wantBlocked(t *testing.T, plan Plan, guard string, words ...string) {
+func wantBlocked(t *testing.T, made plan.Plan, guard string, words ...string) {
 	t.Helper()
 	if guard == "" {
-		if len(plan.Blocked) > 0 {
-			t.Errorf("blocked %+v", plan.Blocked)
+		if len(made.Blocked) > 0 {
+			t.Errorf("blocked %+v", made.Blocked)
 		}
 		return
 	}
-	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != guard || !slices.Equal(plan.Blocked[0].Nodes, []string{second}) {
-		t.Fatalf("blocked %+v, want %s of %s", plan.Blocked, guard, second)
+	if len(made.Blocked) != 1 || made.Blocked[0].Guard != guard || !slices.Equal(made.Blocked[0].Nodes, []string{second}) {
+		t.Fatalf("blocked %+v, want %s of %s", made.Blocked, guard, second)
 	}
 	for _, word := range words {
-		if !strings.Contains(plan.Blocked[0].Message, word) {
-			t.Errorf("message %q does not say %q", plan.Blocked[0].Message, word)
+		if !strings.Contains(made.Blocked[0].Message, word) {
+			t.Errorf("message %q does not say %q", made.Blocked[0].Message, word)
 		}
 	}
 }
@@ -182,10 +183,10 @@ func TestADeletedClusterLeavesLostMachines(t *testing.T) {
 	w := lost(t)
 	now := metav1.NewTime(w.now)
 	w.snapshot.Cluster.DeletionTimestamp = &now
-	plan := next(w)
-	wantBlocked(t, plan, "a_silent_machine_is_proven_gone", "of-"+second)
-	if plan.Blocked[0].Step != "Deletion" {
-		t.Errorf("blocked %+v", plan.Blocked)
+	made := next(w)
+	wantBlocked(t, made, "a_silent_machine_is_proven_gone", "of-"+second)
+	if made.Blocked[0].Step != "Deletion" {
+		t.Errorf("blocked %+v", made.Blocked)
 	}
 	delete(w.snapshot.Machines, "of-"+second)
 	wantWrites(t, next(w), second, "Apply CassandraNode", "DeleteByForce Pod")

@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // preparing is a world whose second node's agent never answers, so that no ticket is out.
@@ -28,24 +29,24 @@ func preparing(t *testing.T) *world {
 }
 
 // writesOf are the writes of a plan on an object, in words: verb and kind.
-func writesOf(p Plan, name string) []string {
+func writesOf(p plan.Plan, name string) []string {
 	var out []string
 	for _, w := range p.Writes {
 		if w.Object != nil && w.Object.GetName() == name {
-			out = append(out, string(w.Verb)+" "+kindOf(w.Object))
+			out = append(out, string(w.Verb)+" "+plan.KindOf(w.Object))
 		}
 	}
 	return out
 }
 
-func wantWrites(t *testing.T, p Plan, name string, want ...string) {
+func wantWrites(t *testing.T, p plan.Plan, name string, want ...string) {
 	t.Helper()
 	if got := writesOf(p, name); !slices.Equal(got, want) {
 		t.Errorf("on %s: %v, want %v:\n%s", name, got, want, p)
 	}
 }
 
-func next(w *world) Plan { return Next(w.snapshot, w.now) }
+func next(w *world) plan.Plan { return Next(w.snapshot, w.now) }
 
 func TestANodeWithoutItsDiskDoesNotHoldUpTheOthers(t *testing.T) {
 	w := formed(t)
@@ -53,13 +54,13 @@ func TestANodeWithoutItsDiskDoesNotHoldUpTheOthers(t *testing.T) {
 		w.snapshot.Nodes[name].Pod, w.snapshot.Nodes[name].Agent = nil, nil
 	}
 	delete(w.snapshot.Nodes[first].Claims, v1alpha1.VolumeData)
-	plan := next(w)
-	wantWrites(t, plan, first)
-	wantWrites(t, plan, second, "Create Pod")
+	made := next(w)
+	wantWrites(t, made, first)
+	wantWrites(t, made, second, "Create Pod")
 	w.settle()
-	plan = next(w)
-	for _, r := range plan.Steps {
-		if r.Step == "VolumesAndPods" && (r.Outcome != Wait || r.Message != "1 node without all volumes") {
+	made = next(w)
+	for _, r := range made.Steps {
+		if r.Step == "VolumesAndPods" && (r.Outcome != plan.Wait || r.Message != "1 node without all volumes") {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -77,9 +78,9 @@ func TestADeletedRecordHoldsUpItsOwnNodeAlone(t *testing.T) {
 		w.snapshot.Nodes[name].Pod, w.snapshot.Nodes[name].Agent = nil, nil
 	}
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }) // refused, so that the record stays
-	plan := next(w)
-	wantWrites(t, plan, first)
-	wantWrites(t, plan, second, "Create Pod")
+	made := next(w)
+	wantWrites(t, made, first)
+	wantWrites(t, made, second, "Create Pod")
 }
 
 // A record that was made anew pins nothing. Whatever its claims are by then, no new one is a member's.
@@ -88,11 +89,11 @@ func TestAMembersClaimIsNeverMadeAgain(t *testing.T) {
 	n := w.snapshot.Nodes[second]
 	n.Pod, n.Agent, n.Record.Spec.Claims = nil, nil, nil
 	delete(n.Claims, v1alpha1.VolumeData)
-	plan := next(w)
-	wantWrites(t, plan, second)
-	wantWrites(t, plan, "data-"+second)
-	if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "no_member_starts_on_another_disk" || !strings.Contains(plan.Blocked[0].Message, "data-"+second) {
-		t.Errorf("blocked %+v", plan.Blocked)
+	made := next(w)
+	wantWrites(t, made, second)
+	wantWrites(t, made, "data-"+second)
+	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "no_member_starts_on_another_disk" || !strings.Contains(made.Blocked[0].Message, "data-"+second) {
+		t.Errorf("blocked %+v", made.Blocked)
 	}
 }
 
@@ -209,7 +210,7 @@ func TestARecordDoesNotPinAClaimThatIsDeleted(t *testing.T) {
 			w.change(change)
 			for range 20 {
 				for _, write := range next(w).Writes {
-					if write.Verb == Delete && write.UID == uid && len(n.Record.Spec.Claims) > 0 {
+					if write.Verb == plan.Delete && write.UID == uid && len(n.Record.Spec.Claims) > 0 {
 						t.Fatalf("the record pins %v when the claim is deleted", n.Record.Spec.Claims)
 					}
 					w.do(write)
@@ -274,13 +275,13 @@ func TestWhenACertificateIsIssuedAgain(t *testing.T) {
 			w := formed(t)
 			n := w.snapshot.Nodes[second]
 			c.change(w, n)
-			plan := next(w)
-			issued := slices.IndexFunc(plan.Writes, func(w Write) bool { return w.Verb == IssueCertificate && w.Node == second })
-			if (issued >= 0) != c.issued || plan.Wake != c.wake {
-				t.Fatalf("issued: %v, wakes in %s; want %v, %s", issued >= 0, plan.Wake, c.issued, c.wake)
+			made := next(w)
+			issued := slices.IndexFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.IssueCertificate && w.Node == second })
+			if (issued >= 0) != c.issued || made.Wake != c.wake {
+				t.Fatalf("issued: %v, wakes in %s; want %v, %s", issued >= 0, made.Wake, c.issued, c.wake)
 			}
-			if c.issued && (n.Secret == nil) != (plan.Writes[issued].UID == "") {
-				t.Errorf("issued on uid %q", plan.Writes[issued].UID)
+			if c.issued && (n.Secret == nil) != (made.Writes[issued].UID == "") {
+				t.Errorf("issued on uid %q", made.Writes[issued].UID)
 			}
 		})
 	}
@@ -294,22 +295,22 @@ func TestPodsOfAnotherSpecAreMadeAnew(t *testing.T) {
 	w := forming(t, v1alpha1.DiskJoining, three...)
 	w.change(image("one"))
 	w.pass()
-	plan := next(w)
-	wantWrites(t, plan, first, "Delete Pod")
-	wantWrites(t, plan, second)
+	made := next(w)
+	wantWrites(t, made, first, "Delete Pod")
+	wantWrites(t, made, second)
 	w.change(image("two")) // the records follow once more, the first of them live
-	plan = next(w)
-	wantWrites(t, plan, first, "Apply CassandraNode", "Delete Pod")
-	wantWrites(t, plan, second, "Apply CassandraNode")
+	made = next(w)
+	wantWrites(t, made, first, "Apply CassandraNode", "Delete Pod")
+	wantWrites(t, made, second, "Apply CassandraNode")
 
 	w = preparing(t)
 	w.change(image("one"))
 	w.pass()
-	plan = next(w)
+	made = next(w)
 	for _, name := range three {
-		wantWrites(t, plan, name, "Delete Pod")
+		wantWrites(t, made, name, "Delete Pod")
 	}
-	for _, write := range plan.Writes {
+	for _, write := range made.Writes {
 		if write.Live {
 			t.Errorf("live: %s", write)
 		}
@@ -351,19 +352,19 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, datacenter("dc1", 2, 1))
 			w.change(c.change)
-			plan := w.settle()
-			wantStalled(t, plan, c.reason, c.words...)
+			made := w.settle()
+			wantStalled(t, made, c.reason, c.words...)
 			w.wantNames()
-			if len(plan.Blocked) > 0 {
-				t.Errorf("blocked %+v", plan.Blocked)
+			if len(made.Blocked) > 0 {
+				t.Errorf("blocked %+v", made.Blocked)
 			}
 		})
 	}
 	// A spec that is refused before the ring forms leaves nobody behind.
 	w := preparing(t)
 	w.change(setting("concurent_reads", "16"))
-	if plan := w.settle(); plan.Stalled == nil || len(plan.Blocked) > 0 {
-		t.Errorf("want it stalled and nobody blocked:\n%s", plan)
+	if made := w.settle(); made.Stalled == nil || len(made.Blocked) > 0 {
+		t.Errorf("want it stalled and nobody blocked:\n%s", made)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -32,7 +33,7 @@ func openStep(p *pass) result {
 	result := p.stage(s)
 	if next := p.Ledger.Step; next != nil && next.Stage != s.Stage {
 		// The next stage begins in the same pass: its writes follow the ledger's and are not made if that fails.
-		if following := p.stage(next); following.outcome == Act {
+		if following := p.stage(next); following.outcome == plan.Act {
 			result.message += "; " + following.message
 		}
 	}
@@ -219,7 +220,7 @@ func (p *pass) recordMembers(s *facts.OpenStep) result {
 			// Ledger and record were lost. This keeps its connections, and sends it nobody before the step lets clients in.
 			record.Spec.ClientTraffic = v1alpha1.TrafficAdministrative
 		}
-		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "it is a member"})
+		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "it is a member"})
 		written++
 	}
 	p.describe(s, len(s.Wave())-written-len(waiting), "the records learn who is a member")
@@ -266,7 +267,7 @@ func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
 			Type:      v1alpha1.OperationAlterSystemKeyspaces,
 			Arguments: &v1alpha1.OperationArguments{Replication: p.systemReplication()},
 		}
-		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "it sets the system keyspaces"})
+		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "it sets the system keyspaces"})
 		return act("node %s sets the system keyspaces", n.Name)
 	}
 	if !begun {
@@ -323,7 +324,7 @@ func (p *pass) letClientsIn(s *facts.OpenStep) result {
 		record := render.ForApply(p.owner(), n.Record)
 		record.Spec.ClientTraffic = v1alpha1.TrafficOpen
 		record.Spec.Operation = nil
-		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "clients may come in"})
+		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "clients may come in"})
 		written++
 	}
 	p.describe(s, len(s.Wave())-written, "clients are let in")

@@ -10,6 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 const (
@@ -37,10 +38,10 @@ func deleting(n *facts.Node) {
 }
 
 // applied are the names of the records that a plan changes.
-func applied(p Plan) []string {
+func applied(p plan.Plan) []string {
 	var out []string
 	for _, w := range p.Writes {
-		if _, ok := w.Object.(*v1alpha1.CassandraNode); ok && w.Verb == Apply {
+		if _, ok := w.Object.(*v1alpha1.CassandraNode); ok && w.Verb == plan.Apply {
 			out = append(out, w.Object.GetName())
 		}
 	}
@@ -48,15 +49,15 @@ func applied(p Plan) []string {
 }
 
 // run is one stage of the open step, alone.
-func run(w *world) (Plan, result) {
+func run(w *world) (plan.Plan, result) {
 	p := passOver(w)
 	r := p.stage(w.snapshot.Ledger.Step)
 	return p.plan, r
 }
 
-func want(t *testing.T, plan Plan, r result, outcome Outcome, words string, names ...string) {
+func want(t *testing.T, made plan.Plan, r result, outcome plan.Outcome, words string, names ...string) {
 	t.Helper()
-	if got := applied(plan); r.outcome != outcome || !strings.Contains(r.message, words) || !slices.Equal(got, names) {
+	if got := applied(made); r.outcome != outcome || !strings.Contains(r.message, words) || !slices.Equal(got, names) {
 		t.Errorf("%s: %q, changes %v; want %s: %q, changes %v", r.outcome, r.message, got, outcome, words, names)
 	}
 }
@@ -81,10 +82,10 @@ func TestATicketThatARecordLacksIsIssued(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, v1alpha1.DiskJoining, three...)
 			c.change(w)
-			plan, r := run(w)
+			made, r := run(w)
 			if len(c.issued) > 0 {
-				want(t, plan, r, Act, plural(len(c.issued), "node")+" get their tickets", c.issued...)
-			} else if got := applied(plan); r.outcome != Wait || len(got) != 0 {
+				want(t, made, r, plan.Act, plural(len(c.issued), "node")+" get their tickets", c.issued...)
+			} else if got := applied(made); r.outcome != plan.Wait || len(got) != 0 {
 				t.Errorf("%s, changes %v; want no ticket", r.outcome, got)
 			}
 		})
@@ -108,12 +109,12 @@ func TestLatecomersAreWithdrawnOneByOne(t *testing.T) {
 	}
 	t.Run("at the end of the patience", func(t *testing.T) {
 		w := overdue(t, first, second)
-		plan, r := run(w)
-		want(t, plan, r, Act, "withdrawing the ticket of "+first, first)
+		made, r := run(w)
+		want(t, made, r, plan.Act, "withdrawing the ticket of "+first, first)
 		w.now = w.now.Add(-1)
 		p := passOver(w)
 		p.plan.Wake = time.Hour
-		if r := p.stage(w.snapshot.Ledger.Step); r.outcome != Wait || len(p.plan.Writes) > 0 || p.plan.Wake != 1 {
+		if r := p.stage(w.snapshot.Ledger.Step); r.outcome != plan.Wait || len(p.plan.Writes) > 0 || p.plan.Wake != 1 {
 			t.Errorf("%s, writes %v, wakes in %s; want to look again at the end of the patience", r.outcome, p.plan.Writes, p.plan.Wake)
 		}
 	})
@@ -124,8 +125,8 @@ func TestLatecomersAreWithdrawnOneByOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := overdue(t, first, second)
 			change(w)
-			plan, r := run(w)
-			want(t, plan, r, Act, "withdrawing the ticket of "+second, second)
+			made, r := run(w)
+			want(t, made, r, plan.Act, "withdrawing the ticket of "+second, second)
 		})
 	}
 	t.Run("the first has no ticket, but it cannot get one either", func(t *testing.T) {
@@ -133,8 +134,8 @@ func TestLatecomersAreWithdrawnOneByOne(t *testing.T) {
 		n := w.snapshot.Nodes[first]
 		n.Record.Spec.Join = nil
 		deleting(n)
-		plan, r := run(w)
-		want(t, plan, r, Act, "withdrawing the ticket of "+second, second)
+		made, r := run(w)
+		want(t, made, r, plan.Act, "withdrawing the ticket of "+second, second)
 	})
 	t.Run("again when the pod that had the ticket is gone", func(t *testing.T) {
 		for before, c := range map[string]struct {
@@ -150,11 +151,11 @@ func TestLatecomersAreWithdrawnOneByOne(t *testing.T) {
 			n := w.snapshot.Nodes[first]
 			n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{PodGone: uidOrNone(before)}
 			n.Record.Status.PodUID = uidOrNone(c.spoke)
-			plan, r := run(w)
-			if got := applied(plan); (len(got) > 0) != c.writes {
+			made, r := run(w)
+			if got := applied(made); (len(got) > 0) != c.writes {
 				t.Errorf("withdrawn for pod %q, %q has spoken: changes %v, %s", before, c.spoke, got, r.message)
 			}
-			if r.outcome != Act && !strings.Contains(r.message, "waiting for 1 node to acknowledge") {
+			if r.outcome != plan.Act && !strings.Contains(r.message, "waiting for 1 node to acknowledge") {
 				t.Errorf("says %q", r.message)
 			}
 		}
@@ -176,39 +177,39 @@ func TestEveryRecordLearnsWhoIsAMember(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change  func(*world)
-		outcome Outcome
+		outcome plan.Outcome
 		words   string
 		written []string
 		percent int32
 	}{
-		"all are to learn it":             {func(w *world) { ticket(w, three...) }, Act, "3 nodes become members", three, 0},
-		"one knows it already":            {func(w *world) { ticket(w, second, third) }, Act, "2 nodes become members", []string{second, third}, 33},
-		"one has no record":               {func(w *world) { ticket(w, second, third); w.snapshot.Nodes[first].Record = nil }, Act, "2 nodes", []string{second, third}, 0},
-		"nothing of one is there":         {func(w *world) { ticket(w, second, third); delete(w.snapshot.Nodes, first) }, Act, "2 nodes", []string{second, third}, 0},
-		"one is being deleted":            {func(w *world) { ticket(w, three...); deleting(w.snapshot.Nodes[first]) }, Act, "2 nodes", []string{second, third}, 0},
-		"one has not finished its join":   {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil }, Act, "2 nodes", []string{second, third}, 0},
-		"one has not said anything":       {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join = nil }, Act, "2 nodes", []string{second, third}, 0},
-		"one has said it of another":      {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join.ID = "x" }, Act, "2 nodes", []string{second, third}, 0},
-		"one was made anew, as no member": {func(w *world) { r := w.snapshot.Nodes[first].Record; r.Spec.Member, r.Spec.Join = nil, nil }, Act, "1 node", []string{first}, 66},
+		"all are to learn it":             {func(w *world) { ticket(w, three...) }, plan.Act, "3 nodes become members", three, 0},
+		"one knows it already":            {func(w *world) { ticket(w, second, third) }, plan.Act, "2 nodes become members", []string{second, third}, 33},
+		"one has no record":               {func(w *world) { ticket(w, second, third); w.snapshot.Nodes[first].Record = nil }, plan.Act, "2 nodes", []string{second, third}, 0},
+		"nothing of one is there":         {func(w *world) { ticket(w, second, third); delete(w.snapshot.Nodes, first) }, plan.Act, "2 nodes", []string{second, third}, 0},
+		"one is being deleted":            {func(w *world) { ticket(w, three...); deleting(w.snapshot.Nodes[first]) }, plan.Act, "2 nodes", []string{second, third}, 0},
+		"one has not finished its join":   {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil }, plan.Act, "2 nodes", []string{second, third}, 0},
+		"one has not said anything":       {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join = nil }, plan.Act, "2 nodes", []string{second, third}, 0},
+		"one has said it of another":      {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join.ID = "x" }, plan.Act, "2 nodes", []string{second, third}, 0},
+		"one was made anew, as no member": {func(w *world) { r := w.snapshot.Nodes[first].Record; r.Spec.Member, r.Spec.Join = nil, nil }, plan.Act, "1 node", []string{first}, 66},
 		"one member still has its ticket": {func(w *world) {
 			r := w.snapshot.Nodes[first].Record
 			ticket(w, first)
 			r.Spec.Member = &v1alpha1.Member{}
-		}, Act, "1 node", []string{first}, 66},
-		"all but one, which is missing":       {func(w *world) { w.snapshot.Nodes[third].Record = nil }, Wait, "waiting for " + third, nil, 66},
-		"all but one, which has not finished": {func(w *world) { ticket(w, first); w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil }, Wait, "waiting for " + first, nil, 66},
-		"all":                                 {func(*world) {}, Act, "every record knows its member", nil, 100},
+		}, plan.Act, "1 node", []string{first}, 66},
+		"all but one, which is missing":       {func(w *world) { w.snapshot.Nodes[third].Record = nil }, plan.Wait, "waiting for " + third, nil, 66},
+		"all but one, which has not finished": {func(w *world) { ticket(w, first); w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil }, plan.Wait, "waiting for " + first, nil, 66},
+		"all":                                 {func(*world) {}, plan.Act, "every record knows its member", nil, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inStage(t, facts.StageFormed)
 			member(w, three...)
 			c.change(w)
-			plan, r := run(w)
-			want(t, plan, r, c.outcome, c.words, c.written...)
-			if got := *plan.Current.Progress; got != c.percent {
+			made, r := run(w)
+			want(t, made, r, c.outcome, c.words, c.written...)
+			if got := *made.Current.Progress; got != c.percent {
 				t.Errorf("progress %d %%, want %d %%", got, c.percent)
 			}
-			if moved := slices.ContainsFunc(plan.Writes, func(w Write) bool { return w.Verb == PutLedger }); moved != (name == "all") {
+			if moved := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.PutLedger }); moved != (name == "all") {
 				t.Errorf("the step goes on: %v", moved)
 			}
 		})
@@ -329,26 +330,26 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change  func(*world)
-		outcome Outcome
+		outcome plan.Outcome
 		words   string
 		written []string
 	}{
-		"all are closed":                {func(w *world) { closed(w, three...) }, Act, "3 nodes open", three},
-		"one is open":                   {func(w *world) { closed(w, second, third) }, Act, "2 nodes open", []string{second, third}},
-		"one still has its operation":   {func(w *world) { w.snapshot.Nodes[first].Record.Spec.Operation = &v1alpha1.OperationIntent{} }, Act, "1 node open", []string{first}},
-		"the first has no record":       {func(w *world) { closed(w, three...); w.snapshot.Nodes[first].Record = nil }, Wait, "record of " + first, nil},
-		"nothing of the first is there": {func(w *world) { closed(w, three...); delete(w.snapshot.Nodes, first) }, Wait, "record of " + first, nil},
-		"the first is being deleted":    {func(w *world) { closed(w, three...); deleting(w.snapshot.Nodes[first]) }, Wait, "record of " + first, nil},
-		"all are open":                  {func(*world) {}, Done, "", nil},
+		"all are closed":                {func(w *world) { closed(w, three...) }, plan.Act, "3 nodes open", three},
+		"one is open":                   {func(w *world) { closed(w, second, third) }, plan.Act, "2 nodes open", []string{second, third}},
+		"one still has its operation":   {func(w *world) { w.snapshot.Nodes[first].Record.Spec.Operation = &v1alpha1.OperationIntent{} }, plan.Act, "1 node open", []string{first}},
+		"the first has no record":       {func(w *world) { closed(w, three...); w.snapshot.Nodes[first].Record = nil }, plan.Wait, "record of " + first, nil},
+		"nothing of the first is there": {func(w *world) { closed(w, three...); delete(w.snapshot.Nodes, first) }, plan.Wait, "record of " + first, nil},
+		"the first is being deleted":    {func(w *world) { closed(w, three...); deleting(w.snapshot.Nodes[first]) }, plan.Wait, "record of " + first, nil},
+		"all are open":                  {func(*world) {}, plan.Done, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inStage(t, facts.StageOpen)
 			open(w, three...)
 			c.change(w)
-			plan, r := run(w)
-			want(t, plan, r, c.outcome, c.words, c.written...)
-			if over := len(plan.Finished) > 0; over != (name == "all are open") {
-				t.Errorf("finished %+v", plan.Finished)
+			made, r := run(w)
+			want(t, made, r, c.outcome, c.words, c.written...)
+			if over := len(made.Finished) > 0; over != (name == "all are open") {
+				t.Errorf("finished %+v", made.Finished)
 			}
 		})
 	}
@@ -357,6 +358,6 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 func TestAStageThatIsNotKnownIsLeftToTheReleaseThatBeganIt(t *testing.T) {
 	w := inStage(t, facts.StageOpen)
 	w.snapshot.Ledger.Step.Stage = "Dancing"
-	plan := w.pass()
-	wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange, "Dancing", "cluster--1")
+	made := w.pass()
+	wantStalled(t, made, v1alpha1.ReasonUnsupportedChange, "Dancing", "cluster--1")
 }

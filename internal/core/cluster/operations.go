@@ -7,6 +7,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -62,7 +63,7 @@ func (p *pass) operate(s *facts.OpenStep, purpose string, names []string, kind v
 		case !asked:
 			record := render.ForApply(p.owner(), n.Record)
 			record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: kind, Arguments: arguments}
-			p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: o.writes == 0, Why: "operation " + string(kind)})
+			p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: o.writes == 0, Why: "operation " + string(kind)})
 			o.writes++
 			o.waiting = append(o.waiting, name)
 		default:
@@ -102,7 +103,7 @@ func (p *pass) clearOperations(names []string) bool {
 		}
 		record := render.ForApply(p.owner(), n.Record)
 		record.Spec.Operation = nil
-		p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its operation is over"})
+		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its operation is over"})
 		written = true
 	}
 	return written

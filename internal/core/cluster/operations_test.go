@@ -10,6 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // repairing is a ring of three nodes, and a step that is to repair them.
@@ -26,7 +27,7 @@ func TestOperationsAreBegunTogether(t *testing.T) {
 	w, s := repairing(t)
 	p := passOver(w)
 	o := p.operate(s, "repair", []string{second, third}, v1alpha1.OperationRepair, nil)
-	if r := ifWritten(o, "%d", o.writes); r.outcome != Act || r.message != "2" || len(o.finished) > 0 || len(o.waiting) != 2 {
+	if r := ifWritten(o, "%d", o.writes); r.outcome != plan.Act || r.message != "2" || len(o.finished) > 0 || len(o.waiting) != 2 {
 		t.Errorf("%+v: %+v", o, r)
 	}
 	if got := p.plan.Writes; len(got) != 2 || !got[0].Live || got[1].Live {
@@ -37,7 +38,7 @@ func TestOperationsAreBegunTogether(t *testing.T) {
 	}
 	p = passOver(w)
 	o = p.operate(s, "repair", []string{second, third}, v1alpha1.OperationRepair, nil)
-	if r := ifWritten(o, "written"); r.outcome != Wait || !strings.Contains(r.message, third+": it has not begun") || len(p.plan.Writes) > 0 {
+	if r := ifWritten(o, "written"); r.outcome != plan.Wait || !strings.Contains(r.message, third+": it has not begun") || len(p.plan.Writes) > 0 {
 		t.Errorf("%+v: %+v", o, r)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // strangersAgain is when to look again for objects that are in the way. They are not ours, so nothing tells when they go.
@@ -22,7 +23,7 @@ func ownership(p *pass) result {
 		return stuck("objects of others have names that this cluster needs")
 	}
 	if !hasFinalizer(p.Cluster, v1alpha1.FinalizerCluster) {
-		p.write(Write{Verb: Hold, Object: p.Cluster, UID: p.Cluster.UID, Finalizer: v1alpha1.FinalizerCluster})
+		p.write(plan.Write{Verb: plan.Hold, Object: p.Cluster, UID: p.Cluster.UID, Finalizer: v1alpha1.FinalizerCluster})
 	}
 	return done()
 }

@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -117,7 +118,7 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 				delete(pins, v.Name)
 				changed = true
 			case claim.DeletionTimestamp == nil:
-				p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
+				p.write(plan.Write{Verb: plan.Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
 			}
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
 			p.rightClaim(n, v, claim)
@@ -142,7 +143,7 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		return n.Pod != nil
 	}
 	for _, v := range missing {
-		p.write(Write{Verb: Create, Object: render.Claim(p.owner(), n.Record, v)})
+		p.write(plan.Write{Verb: plan.Create, Object: render.Claim(p.owner(), n.Record, v)})
 	}
 	if changed {
 		p.pin(n, pins, "pinning its claims")
@@ -159,7 +160,7 @@ func (p *pass) pin(n *facts.Node, pins map[string]v1alpha1.ClaimReference, why s
 			record.Spec.Claims = append(record.Spec.Claims, pin)
 		}
 	}
-	p.write(Write{Verb: Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: why})
+	p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: why})
 }
 
 // dropVolumes takes away what a node that never had a ticket has of volumes that the spec no longer describes: first the pins, of which it says whether there
@@ -234,7 +235,7 @@ func (p *pass) certificate(n *facts.Node) {
 			return
 		}
 	}
-	w := Write{Verb: IssueCertificate, Object: render.CertificateSecret(p.owner(), n.Record), Node: n.Name}
+	w := plan.Write{Verb: plan.IssueCertificate, Object: render.CertificateSecret(p.owner(), n.Record), Node: n.Name}
 	if n.Secret != nil {
 		w.UID = n.Secret.UID
 		w.Why = "two thirds of its life are over, its record was made anew, or somebody edited it"
@@ -254,7 +255,7 @@ func (p *pass) pod(n *facts.Node) {
 			p.block("VolumesAndPods", "the_pod_can_be_rendered", []string{n.Name}, "%s", err)
 			return
 		}
-		p.write(Write{Verb: Create, Object: pod})
+		p.write(plan.Write{Verb: plan.Create, Object: pod})
 		return
 	}
 	if n.Pod.DeletionTimestamp != nil || p.leaves(n) {
@@ -264,7 +265,7 @@ func (p *pass) pod(n *facts.Node) {
 	if metav1.GetControllerOfNoCopy(n.Pod) == nil {
 		pod := named(n.Pod)
 		pod.SetOwnerReferences(render.RecordReference(n.Record))
-		p.write(Write{Verb: SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record was made anew"})
+		p.write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record was made anew"})
 		return
 	}
 	switch n.Pod.Status.Phase {
@@ -294,7 +295,7 @@ func (p *pass) replacePod(n *facts.Node) {
 	case !p.started(n):
 		p.write(w)
 	case p.podMayGo(n):
-		if w.Live = true; !slices.ContainsFunc(p.plan.Writes, func(w Write) bool { return w.Verb == Delete && w.Live }) {
+		if w.Live = true; !slices.ContainsFunc(p.plan.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
 			p.write(w)
 		}
 	case !p.joined(n):

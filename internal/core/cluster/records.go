@@ -7,6 +7,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -31,7 +32,7 @@ func nodeRecords(p *pass) result {
 			p.letGo(p.Nodes[name], "the spec no longer has this node, which has not joined")
 		}
 	} else {
-		if r := p.adoptableClaims(); r.outcome != Done {
+		if r := p.adoptableClaims(); r.outcome != plan.Done {
 			return r
 		}
 		p.followSpec()
@@ -47,10 +48,10 @@ func nodeRecords(p *pass) result {
 func (p *pass) releaseRecord(n *facts.Node) {
 	if n.Pod != nil && facts.Owned(n.Pod, string(n.Record.UID)) {
 		pod := named(n.Pod)
-		p.write(Write{Verb: SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record is being deleted"})
+		p.write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record is being deleted"})
 	}
 	if hasFinalizer(n.Record, v1alpha1.FinalizerNode) {
-		p.write(Write{Verb: Release, Object: named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
+		p.write(plan.Write{Verb: plan.Release, Object: named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
 	}
 }
 
@@ -62,11 +63,11 @@ func (p *pass) followSpec() {
 		n := p.Nodes[w.Name]
 		switch record := recordOf(n); {
 		case record == nil:
-			p.write(Write{Verb: Create, Object: render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)})
+			p.write(plan.Write{Verb: plan.Create, Object: render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)})
 		case record.DeletionTimestamp == nil && !p.compared.Same(n, w):
 			changed := render.ForApply(p.owner(), record)
 			changed.Spec.Configuration, changed.Spec.Pod = w.Configuration, w.Pod
-			p.write(Write{Verb: Apply, Object: changed, UID: record.UID, ResourceVersion: record.ResourceVersion, Why: "the spec has changed"})
+			p.write(plan.Write{Verb: plan.Apply, Object: changed, UID: record.UID, ResourceVersion: record.ResourceVersion, Why: "the spec has changed"})
 		}
 	}
 	for _, n := range p.Records() {
@@ -113,7 +114,7 @@ func (p *pass) deleteUnbound(n *facts.Node, except map[string]bool, why string) 
 		if except[volume] || !c.Unbound() || claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(p.Cluster.UID) {
 			continue
 		}
-		p.write(Write{Verb: Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and " + why})
+		p.write(plan.Write{Verb: plan.Delete, Object: named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and " + why})
 	}
 }
 
@@ -151,7 +152,7 @@ func (p *pass) restoreRecords() {
 				// It was made so that its disk could say what it holds, when the ledger was lost with it.
 				known := render.ForApply(p.owner(), record)
 				p.makeMember(known, hostID)
-				p.write(Write{Verb: Apply, Object: known, UID: record.UID, ResourceVersion: record.ResourceVersion, Why: "it is a member"})
+				p.write(plan.Write{Verb: plan.Apply, Object: known, UID: record.UID, ResourceVersion: record.ResourceVersion, Why: "it is a member"})
 			}
 			continue
 		}
@@ -171,7 +172,7 @@ func (p *pass) restoreRecords() {
 		if newcomer && !member && !inWave {
 			why = "the spec has this node"
 		}
-		p.write(Write{Verb: Create, Object: record, Why: why})
+		p.write(plan.Write{Verb: plan.Create, Object: record, Why: why})
 	}
 }
 

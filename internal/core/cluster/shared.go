@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -28,7 +29,7 @@ func sharedObjects(p *pass) result {
 		p.budget(render.Budget(o, dc, p.minAvailable(dc)))
 	}
 	if n := len(p.plan.Writes) - before; n > 0 {
-		return result{outcome: Done, message: plural(n, "object") + " to put right"}
+		return result{outcome: plan.Done, message: plural(n, "object") + " to put right"}
 	}
 	return done()
 }
@@ -54,24 +55,24 @@ const edited = "it is not what it should be"
 // not to lists and maps that are ours as a whole. If right says that the object cannot be changed to what it is to be, it is made anew.
 func ensure[T any, P interface {
 	*T
-	Object
+	plan.Object
 }](p *pass, existing map[string]P, want P, right func(now, want P) bool, why string) {
 	have, ok := existing[want.GetName()]
 	if !ok {
-		p.write(Write{Verb: Create, Object: want})
+		p.write(plan.Write{Verb: plan.Create, Object: want})
 		return
 	}
 	switch now, possible := righted(have, want, right); {
 	case isRight(have, want, right):
 	case possible:
-		p.write(Write{Verb: Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
+		p.write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
 	case have.GetDeletionTimestamp() == nil:
-		p.write(Write{Verb: Delete, Object: named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is made anew"})
+		p.write(plan.Write{Verb: plan.Delete, Object: named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is made anew"})
 	}
 }
 
 // righted is what an object is to be, and says whether it can be changed to that.
-func righted[P Object](have, want P, right func(now, want P) bool) (P, bool) {
+func righted[P plan.Object](have, want P, right func(now, want P) bool) (P, bool) {
 	now := have.DeepCopyObject().(P)
 	possible := right(now, want)
 	putMetaRight(now, want)
@@ -79,19 +80,19 @@ func righted[P Object](have, want P, right func(now, want P) bool) (P, bool) {
 }
 
 // isRight says that an object is what it is to be.
-func isRight[P Object](have, want P, right func(now, want P) bool) bool {
+func isRight[P plan.Object](have, want P, right func(now, want P) bool) bool {
 	now, possible := righted(have, want, right)
 	return possible && equality.Semantic.DeepEqual(have, now)
 }
 
 // putMetaRight gives an object our labels, beside those of others, and no owner but ours.
-func putMetaRight(now, want Object) {
+func putMetaRight(now, want plan.Object) {
 	addLabels(now, want.GetLabels())
 	now.SetOwnerReferences(want.GetOwnerReferences())
 }
 
 // addLabels does not touch what is shared with others: a copy of an object has labels of its own.
-func addLabels(now Object, want map[string]string) {
+func addLabels(now plan.Object, want map[string]string) {
 	labels := map[string]string{}
 	maps.Copy(labels, now.GetLabels())
 	maps.Copy(labels, want)

@@ -12,6 +12,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -50,19 +51,19 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 			w := formed(t)
 			w.settle()
 			c.edit(&w.snapshot.Shared)
-			plan := next(w)
+			made := next(w)
 			if c.want == "" {
-				if !plan.Idle() {
-					t.Errorf("want no write:\n%s", plan)
+				if !made.Idle() {
+					t.Errorf("want no write:\n%s", made)
 				}
 				return
 			}
-			if len(plan.Writes) != 1 || plan.Writes[0].Verb != Change || plan.Writes[0].Object.GetName() != c.want || plan.Writes[0].UID == "" {
-				t.Errorf("want %s to be applied:\n%s", c.want, plan)
+			if len(made.Writes) != 1 || made.Writes[0].Verb != plan.Change || made.Writes[0].Object.GetName() != c.want || made.Writes[0].UID == "" {
+				t.Errorf("want %s to be applied:\n%s", c.want, made)
 			}
 			w.settle()
-			if plan := next(w); !plan.Idle() {
-				t.Errorf("still not right:\n%s", plan)
+			if made := next(w); !made.Idle() {
+				t.Errorf("still not right:\n%s", made)
 			}
 		})
 	}
@@ -121,8 +122,8 @@ func TestWhatCannotBePutRightIsMadeAnew(t *testing.T) {
 			c.edit(&w.snapshot.Shared)
 			wantWrites(t, w.pass(), c.of, "Delete "+c.kind)
 			wantWrites(t, w.pass(), c.of, "Create "+c.kind)
-			if plan := next(w); !plan.Idle() {
-				t.Errorf("still not right:\n%s", plan)
+			if made := next(w); !made.Idle() {
+				t.Errorf("still not right:\n%s", made)
 			}
 		})
 	}
@@ -301,25 +302,8 @@ func TestWordsForManyThings(t *testing.T) {
 	}
 }
 
-func TestAPlanInWords(t *testing.T) {
-	plan := Plan{
-		Steps:   []Report{{"Ledger", Done, ""}, {"OpenStep", Wait, "waiting"}},
-		Writes:  []Write{{Verb: Event, Reason: "RingFormed", Why: "it stands"}, {Verb: PutLedger, Ledger: &facts.Ledger{}}, {Verb: IssueCertificate, Node: "n"}},
-		Stalled: &Stall{"InvalidSpec", "no size"},
-		Blocked: []v1alpha1.BlockedStep{{Step: "Join", Guard: "it_is_so", Message: "it is not"}},
-	}
-	const want = "Ledger    Done  \nOpenStep  Wait  waiting\n  → Event RingFormed: it stands\n  → PutLedger ledger\n  → IssueCertificate n\n" +
-		"stalled: InvalidSpec: no size\nblocked: Join: it_is_so: it is not\n"
-	if got := plan.String(); got != want {
-		t.Errorf("%q\nwant %q", got, want)
-	}
-	if got := (Plan{}).String(); got != "" {
-		t.Errorf("%q of nothing", got)
-	}
-}
-
 func TestAPlanWakesAtTheEarliestTime(t *testing.T) {
-	p := &pass{plan: Plan{Wake: lookAgain}}
+	p := &pass{plan: plan.Plan{Wake: lookAgain}}
 	for _, c := range []struct{ in, want time.Duration }{
 		{time.Hour, 10 * time.Minute}, {time.Minute, time.Minute}, {2 * time.Minute, time.Minute}, {0, time.Second}, {time.Millisecond, time.Millisecond}, {-time.Hour, time.Millisecond},
 	} {

@@ -6,6 +6,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -37,44 +38,44 @@ type step struct {
 }
 
 type result struct {
-	outcome Outcome
+	outcome plan.Outcome
 	message string
 }
 
-func done() result { return result{outcome: Done} }
+func done() result { return result{outcome: plan.Done} }
 
 func act(format string, args ...any) result {
-	return result{outcome: Act, message: fmt.Sprintf(format, args...)}
+	return result{outcome: plan.Act, message: fmt.Sprintf(format, args...)}
 }
 
 func wait(format string, args ...any) result {
-	return result{outcome: Wait, message: fmt.Sprintf(format, args...)}
+	return result{outcome: plan.Wait, message: fmt.Sprintf(format, args...)}
 }
 
 func stuck(format string, args ...any) result {
-	return result{outcome: Stuck, message: fmt.Sprintf(format, args...)}
+	return result{outcome: plan.Stuck, message: fmt.Sprintf(format, args...)}
 }
 
 // retry waits for time to pass, after which another look brings the step on.
 func (p *pass) retry(after time.Duration, format string, args ...any) result {
 	p.wakeIn(after)
-	return result{outcome: Retry, message: fmt.Sprintf(format, args...)}
+	return result{outcome: plan.Retry, message: fmt.Sprintf(format, args...)}
 }
 
 // lookAgain is when a cluster is looked at again if nothing happens at all: for what sends no events, such as a Secret that somebody deleted.
 const lookAgain = 10 * time.Minute
 
 // Next decides what to do about a cluster now. It reads nothing but its arguments and changes neither.
-func Next(snapshot *facts.Snapshot, now time.Time) Plan {
+func Next(snapshot *facts.Snapshot, now time.Time) plan.Plan {
 	seen := *snapshot // a pass goes on from the ledger that it writes
-	p := &pass{Snapshot: &seen, now: now, wanted: render.WantedNodes(snapshot.Cluster, snapshot.Install), plan: Plan{Wake: lookAgain}}
+	p := &pass{Snapshot: &seen, now: now, wanted: render.WantedNodes(snapshot.Cluster, snapshot.Install), plan: plan.Plan{Wake: lookAgain}}
 	for _, s := range steps {
 		r := s.run(p)
-		p.plan.Steps = append(p.plan.Steps, Report{Step: s.name, Outcome: r.outcome, Message: r.message})
-		if r.outcome != Done && p.plan.Current == nil {
+		p.plan.Steps = append(p.plan.Steps, plan.Report{Step: s.name, Outcome: r.outcome, Message: r.message})
+		if r.outcome != plan.Done && p.plan.Current == nil {
 			p.plan.Current = &v1alpha1.StepStatus{Name: s.name, Message: r.message}
 		}
-		if s.gate && r.outcome != Done {
+		if s.gate && r.outcome != plan.Done {
 			break
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -70,38 +71,38 @@ func (s *story) say(format string, args ...any) { fmt.Fprintf(s, format+"\n", ar
 func (s *story) goesOn(w *world, stop func() bool) {
 	w.t.Helper()
 	for range 60 {
-		plan := w.pass()
-		s.pass(w, plan)
-		if plan.Idle() || stop != nil && stop() {
+		made := w.pass()
+		s.pass(w, made)
+		if made.Idle() || stop != nil && stop() {
 			return
 		}
 	}
 	w.t.Fatal("the story has no end")
 }
 
-func (s *story) pass(w *world, plan Plan) {
+func (s *story) pass(w *world, made plan.Plan) {
 	s.say("--- %s", w.now.Add(-time.Second).Format("15:04:05"))
-	for _, r := range plan.Steps {
-		if r.Outcome != Done || r.Message != "" {
+	for _, r := range made.Steps {
+		if r.Outcome != plan.Done || r.Message != "" {
 			s.say("%s: %s: %s", r.Step, r.Outcome, r.Message)
 		}
 	}
-	for _, write := range plan.Writes {
+	for _, write := range made.Writes {
 		s.write(write)
 	}
-	if c := plan.Current; c != nil {
+	if c := made.Current; c != nil {
 		s.say("  now: %s: %s%s", c.Name, c.Message, progress(c))
 	}
-	if p := plan.Stalled; p != nil {
+	if p := made.Stalled; p != nil {
 		s.say("  stalled: %s: %s", p.Reason, p.Message)
 	}
-	for _, b := range plan.Blocked {
+	for _, b := range made.Blocked {
 		s.say("  blocked: %s by %s (%s): %s", b.Step, b.Guard, strings.Join(b.Nodes, ", "), b.Message)
 	}
-	for _, f := range plan.Finished {
+	for _, f := range made.Finished {
 		s.say("  finished: %s %s with %s, %s to %s", f.Step, f.Result, f.Message, f.StartedAt.UTC().Format("15:04:05"), f.FinishedAt.UTC().Format("15:04:05"))
 	}
-	s.say("  seeds %v, wakes in %s", plan.Seeds, plan.Wake)
+	s.say("  seeds %v, wakes in %s", made.Seeds, made.Wake)
 }
 
 func progress(c *v1alpha1.StepStatus) string {
@@ -111,7 +112,7 @@ func progress(c *v1alpha1.StepStatus) string {
 	return fmt.Sprintf(" (%d %% of %s since %s)", *c.Progress, strings.Join(c.Nodes, ", "), c.Since.UTC().Format("15:04:05"))
 }
 
-func (s *story) write(w Write) {
+func (s *story) write(w plan.Write) {
 	var marks []string
 	if w.Live {
 		marks = append(marks, "live")
@@ -125,7 +126,7 @@ func (s *story) write(w Write) {
 	s.say("  → %s [%s]", w, strings.Join(marks, " "))
 	switch o := w.Object.(type) {
 	case *v1alpha1.CassandraNode:
-		if w.Verb == Create || w.Verb == Apply {
+		if w.Verb == plan.Create || w.Verb == plan.Apply {
 			s.say("      %s", recordInWords(o))
 		}
 	case *corev1.ConfigMap:
@@ -243,10 +244,10 @@ func tellFailingKeyspaces(t *testing.T, s *story) {
 func tellAdoption(t *testing.T, s *story) {
 	w := asSuccessor(t, retained(t), "cluster-uid")
 	for range 20 {
-		plan := w.pass()
-		s.pass(w, plan)
+		made := w.pass()
+		s.pass(w, made)
 		w.disks()
-		if plan.Idle() {
+		if made.Idle() {
 			return
 		}
 	}

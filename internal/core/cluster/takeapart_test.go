@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // deleted is a cluster that was formed and is being deleted, whose claims go with it.
@@ -56,12 +57,12 @@ func TestWhenAPodOfADeletedClusterGoes(t *testing.T) {
 			// A node before it that has no pod holds nothing up.
 			w.snapshot.Nodes[first].Pod = nil
 			c.change(w, w.snapshot.Nodes[second])
-			plan := next(w)
-			if goes := slices.Contains(writesOf(plan, second), "Delete Pod"); goes != c.goes {
-				t.Errorf("goes: %v, want %v:\n%s", goes, c.goes, plan)
+			made := next(w)
+			if goes := slices.Contains(writesOf(made, second), "Delete Pod"); goes != c.goes {
+				t.Errorf("goes: %v, want %v:\n%s", goes, c.goes, made)
 			}
-			if name == "the patience is all but over" && plan.Wake != 1 {
-				t.Errorf("wakes in %s", plan.Wake)
+			if name == "the patience is all but over" && made.Wake != 1 {
+				t.Errorf("wakes in %s", made.Wake)
 			}
 		})
 	}
@@ -72,13 +73,13 @@ func TestNodesAreStoppedBeforeAnythingOfADeletedClusterGoes(t *testing.T) {
 	for _, name := range three {
 		w.snapshot.Nodes[name].Pod = nil
 	}
-	plan := next(w)
+	made := next(w)
 	for _, name := range three {
-		wantWrites(t, plan, name, "Apply CassandraNode")
-		wantWrites(t, plan, "data-"+name)
+		wantWrites(t, made, name, "Apply CassandraNode")
+		wantWrites(t, made, "data-"+name)
 	}
-	if plan.Current == nil || plan.Current.Message != "stopping the nodes: 0 pods left" {
-		t.Errorf("current %+v", plan.Current)
+	if made.Current == nil || made.Current.Message != "stopping the nodes: 0 pods left" {
+		t.Errorf("current %+v", made.Current)
 	}
 }
 
@@ -93,14 +94,14 @@ func TestWhichClaimsGoWithACluster(t *testing.T) {
 	now := metav1.Now()
 	n.Claims["d"].Claim.DeletionTimestamp = &now
 	n.Record.Spec.Claims = append(n.Record.Spec.Claims, v1alpha1.ClaimReference{Volume: "c", Name: "pinned", UID: "pinned"})
-	plan := next(w)
+	made := next(w)
 	for name, goes := range map[string]bool{"data-" + first: true, "data-" + second: true, "pinned": true, "other": false, "going": false} {
-		if got := len(writesOf(plan, name)) > 0; got != goes {
-			t.Errorf("claim %s goes: %v, want %v:\n%s", name, got, goes, plan)
+		if got := len(writesOf(made, name)) > 0; got != goes {
+			t.Errorf("claim %s goes: %v, want %v:\n%s", name, got, goes, made)
 		}
 	}
-	if plan.Current.Message != "deleting the claims: 5 left" {
-		t.Errorf("current %+v", plan.Current)
+	if made.Current.Message != "deleting the claims: 5 left" {
+		t.Errorf("current %+v", made.Current)
 	}
 	// A claim of another cluster under the name of a node without a record is nobody's to delete.
 	n.Record, n.Claims = nil, map[string]*facts.Claim{"data": claimOf("other", "other")}
@@ -113,8 +114,8 @@ func TestAClusterGoesWithoutALedgerToo(t *testing.T) {
 		w.snapshot.Cluster.Finalizers = []string{v1alpha1.FinalizerCluster}
 		w.snapshot.Ledger = ledger
 		w.deleteCluster()
-		if plan := next(w); len(plan.Writes) != 1 || plan.Writes[0].Verb != Release {
-			t.Errorf("%s: want the cluster released:\n%s", name, plan)
+		if made := next(w); len(made.Writes) != 1 || made.Writes[0].Verb != plan.Release {
+			t.Errorf("%s: want the cluster released:\n%s", name, made)
 		}
 	}
 }
@@ -154,15 +155,15 @@ func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := with(c.adopt, c.claims, one)
-			plan := next(w)
+			made := next(w)
 			if c.reason == "" {
-				if plan.Stalled != nil || !slices.Contains(writesOf(plan, first), "Create CassandraNode") {
-					t.Errorf("want the record to be made:\n%s", plan)
+				if made.Stalled != nil || !slices.Contains(writesOf(made, first), "Create CassandraNode") {
+					t.Errorf("want the record to be made:\n%s", made)
 				}
 				return
 			}
-			wantStalled(t, plan, c.reason, c.words)
-			wantWrites(t, plan, first)
+			wantStalled(t, made, c.reason, c.words)
+			wantWrites(t, made, first)
 		})
 	}
 	// A claim that goes cannot be adopted.
@@ -173,8 +174,8 @@ func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 	// A volume without its claim is no claim of anybody.
 	w = with("", nil, one)
 	w.node(first).Claims["data"] = &facts.Claim{}
-	if plan := next(w); plan.Stalled != nil {
-		t.Errorf("stalled %+v", plan.Stalled)
+	if made := next(w); made.Stalled != nil {
+		t.Errorf("stalled %+v", made.Stalled)
 	}
 }
 
@@ -284,7 +285,7 @@ func TestNothingIsMadeForANodeThatTheSpecNoLongerHas(t *testing.T) {
 	for range 10 {
 		for _, write := range w.pass().Writes {
 			if write.Object != nil && strings.Contains(write.Object.GetName(), first) {
-				made[string(write.Verb)+" "+kindOf(write.Object)]++
+				made[string(write.Verb)+" "+plan.KindOf(write.Object)]++
 			}
 		}
 	}
@@ -348,13 +349,13 @@ func TestWhatARefusalOfGuardsComesTo(t *testing.T) {
 	for _, name := range []string{first, third} {
 		w.snapshot.Nodes[name].Agent.Disk = v1alpha1.DiskForeign
 	}
-	plan := next(w)
-	wantStalled(t, plan, v1alpha1.ReasonForeignDisks, first)
-	if len(plan.Blocked) != 2 || !slices.Equal(plan.Blocked[0].Nodes, []string{second}) || !slices.Equal(plan.Blocked[1].Nodes, []string{first, third}) {
-		t.Errorf("blocked %+v", plan.Blocked)
+	made := next(w)
+	wantStalled(t, made, v1alpha1.ReasonForeignDisks, first)
+	if len(made.Blocked) != 2 || !slices.Equal(made.Blocked[0].Nodes, []string{second}) || !slices.Equal(made.Blocked[1].Nodes, []string{first, third}) {
+		t.Errorf("blocked %+v", made.Blocked)
 	}
 	// The first refusal is what the step waits for; a refusal that only the user can resolve makes it stuck.
-	if r := plan.Steps[len(plan.Steps)-1]; r.Outcome != Wait || !strings.Contains(r.Message, second) {
+	if r := made.Steps[len(made.Steps)-1]; r.Outcome != plan.Wait || !strings.Contains(r.Message, second) {
 		t.Errorf("%+v", r)
 	}
 	delete(w.absent, second)
@@ -362,8 +363,8 @@ func TestWhatARefusalOfGuardsComesTo(t *testing.T) {
 	for _, name := range []string{first, third} {
 		w.snapshot.Nodes[name].Agent.Disk = v1alpha1.DiskForeign
 	}
-	plan = next(w)
-	if r := plan.Steps[len(plan.Steps)-1]; r.Outcome != Stuck || !strings.Contains(r.Message, first) {
+	made = next(w)
+	if r := made.Steps[len(made.Steps)-1]; r.Outcome != plan.Stuck || !strings.Contains(r.Message, first) {
 		t.Errorf("%+v", r)
 	}
 }

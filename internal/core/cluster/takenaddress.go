@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // freshAddresses is how many pods in a row are made anew because of their addresses. A pool of addresses that has only taken ones is a person's matter.
@@ -43,7 +44,7 @@ func (p *pass) takenAddress(n *facts.Node) {
 			"pod %s has an address of another member: %s. Cassandra is not started in it; another pod is made after %s", n.Name, why, f.due().Format(time.RFC3339))
 		return
 	}
-	if !slices.ContainsFunc(p.plan.Writes, func(w Write) bool { return w.Verb == Delete && w.Live }) {
+	if !slices.ContainsFunc(p.plan.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
 		w := deletePod(n.Pod, fmt.Sprintf("it has an address of another member: %s", why))
 		w.Live = true
 		p.write(w)

@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // takes has the pods of nodes get addresses that are taken, whenever they are made.
@@ -30,31 +31,31 @@ func TestAPodWithATakenAddressGivesWay(t *testing.T) {
 	w := formed(t)
 	pods := map[string]bool{}
 	begun := w.now
-	var made []time.Duration
+	var times []time.Duration
 	for range 200 {
 		w.takes(second)
-		plan := w.pass()
+		made := w.pass()
 		if n := w.snapshot.Nodes[second]; n.Pod != nil && !pods[string(n.Pod.UID)] {
 			pods[string(n.Pod.UID)] = true
-			made = append(made, w.now.Sub(begun))
+			times = append(times, w.now.Sub(begun))
 		}
-		for _, write := range plan.Writes {
-			if write.Verb == Delete && !write.Live {
+		for _, write := range made.Writes {
+			if write.Verb == plan.Delete && !write.Live {
 				t.Fatalf("not looked at live: %s", write)
 			}
 		}
 	}
-	if len(made) != 1+freshAddresses {
-		t.Fatalf("%d pods, at %v; want one and %d tries", len(made), made, freshAddresses)
+	if len(times) != 1+freshAddresses {
+		t.Fatalf("%d pods, at %v; want one and %d tries", len(times), times, freshAddresses)
 	}
 	for i, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
-		if took := made[i+1] - made[i]; took < want || took > want+4*time.Second {
+		if took := times[i+1] - times[i]; took < want || took > want+4*time.Second {
 			t.Errorf("try %d after %s, want %s", i+1, took, want)
 		}
 	}
 	w.takes(second)
-	plan := w.pass()
-	wantBlocked(t, plan, "a_pod_has_an_address_of_its_own", "as the 4th one in a row", "knows the address 10.0.0.9", "delete the pod to have another")
+	made := w.pass()
+	wantBlocked(t, made, "a_pod_has_an_address_of_its_own", "as the 4th one in a row", "knows the address 10.0.0.9", "delete the pod to have another")
 	if !slices.Contains(w.events, "AddressTaken") {
 		t.Errorf("events %v", w.events)
 	}
@@ -71,29 +72,29 @@ func TestAPodWithATakenAddressGivesWay(t *testing.T) {
 func TestOfSeveralPodsWithTakenAddressesOneGoesAtATime(t *testing.T) {
 	w := formed(t)
 	w.takes(first, second)
-	plan := w.pass()
+	made := w.pass()
 	for _, name := range []string{first, second} {
-		wantWrites(t, plan, name, "Apply CassandraNode")
+		wantWrites(t, made, name, "Apply CassandraNode")
 	}
 	w.now = w.now.Add(firstPodPause)
 	w.takes(first, second)
-	plan = next(w)
-	wantWrites(t, plan, first, "Delete Pod")
-	wantWrites(t, plan, second)
+	made = next(w)
+	wantWrites(t, made, first, "Delete Pod")
+	wantWrites(t, made, second)
 }
 
 // The pause is over when it is over, and only another pod that goes at the same time, looked at live, is waited for.
 func TestWhatAPodWithATakenAddressWaitsFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		early  time.Duration
-		others []Write
+		others []plan.Write
 		goes   bool
 	}{
 		"nothing":                     {0, nil, true},
 		"its pause":                   {time.Second, nil, false},
-		"another pod that goes":       {0, []Write{{Verb: Delete, Live: true}}, false},
-		"no object that nobody needs": {0, []Write{{Verb: Delete}}, true},
-		"no record":                   {0, []Write{{Verb: Apply, Live: true}}, true},
+		"another pod that goes":       {0, []plan.Write{{Verb: plan.Delete, Live: true}}, false},
+		"no object that nobody needs": {0, []plan.Write{{Verb: plan.Delete}}, true},
+		"no record":                   {0, []plan.Write{{Verb: plan.Apply, Live: true}}, true},
 	} {
 		w := formed(t)
 		w.takes(second)

@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 func formed(t *testing.T) *world {
@@ -23,9 +24,9 @@ func TestAMissingPodIsMadeAgainOnItsClaim(t *testing.T) {
 	n := w.snapshot.Nodes["orders-dc1-r2-0"]
 	claim := n.Claims["data"].Claim.UID
 	n.Pod, n.Agent = nil, nil
-	plan := w.pass()
+	made := w.pass()
 	if n.Pod == nil {
-		t.Fatalf("no pod was made:\n%s", plan)
+		t.Fatalf("no pod was made:\n%s", made)
 	}
 	if n.Claims["data"].Claim.UID != claim || n.Record.Spec.Claims[0].UID != claim {
 		t.Error("the pod has another claim")
@@ -42,12 +43,12 @@ func TestAMemberNeverStartsOnAnotherDisk(t *testing.T) {
 			n := w.snapshot.Nodes["orders-dc1-r2-0"]
 			n.Pod, n.Agent = nil, nil
 			lose(n)
-			plan := w.settle()
+			made := w.settle()
 			if n.Pod != nil {
-				t.Fatalf("a pod was made on another disk:\n%s", plan)
+				t.Fatalf("a pod was made on another disk:\n%s", made)
 			}
-			if len(plan.Blocked) != 1 || plan.Blocked[0].Guard != "no_member_starts_on_another_disk" {
-				t.Errorf("blocked %+v", plan.Blocked)
+			if len(made.Blocked) != 1 || made.Blocked[0].Guard != "no_member_starts_on_another_disk" {
+				t.Errorf("blocked %+v", made.Blocked)
 			}
 			if len(n.Claims) > 0 && n.Claims["data"].Claim.UID != "another" {
 				t.Error("a claim was made")
@@ -64,10 +65,10 @@ func TestADeletedRecordIsMadeAnewAndItsPodRunsOn(t *testing.T) {
 	n.Record.DeletionTimestamp = &when
 	old := n.Record.UID
 	for range 5 {
-		plan := Next(w.snapshot, w.now)
-		for _, write := range plan.Writes {
-			if write.Verb == Release && n.Pod != nil && facts.Owned(n.Pod, string(old)) && plan.Writes[0].Verb != SetOwners {
-				t.Fatalf("the record was released while it owned the pod:\n%s", plan)
+		made := Next(w.snapshot, w.now)
+		for _, write := range made.Writes {
+			if write.Verb == plan.Release && n.Pod != nil && facts.Owned(n.Pod, string(old)) && made.Writes[0].Verb != plan.SetOwners {
+				t.Fatalf("the record was released while it owned the pod:\n%s", made)
 			}
 		}
 		w.pass()
@@ -98,7 +99,7 @@ func TestARecordThatIsMadeAnewWhileTheRingFormsHasItsTicketAtOnce(t *testing.T) 
 	had := n.Record.Spec.Join
 	n.Record = nil
 	for _, write := range Next(w.snapshot, w.now).Writes {
-		if record, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == Create {
+		if record, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == plan.Create {
 			if got := record.Spec.Join; got == nil || got.ID != had.ID || !slices.Equal(got.Tokens, had.Tokens) {
 				t.Errorf("the new record has the ticket %+v, want %+v", got, had)
 			}
@@ -136,7 +137,7 @@ func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
 	n := w.snapshot.Nodes["orders-dc1-r2-0"]
 	n.Record.UID = "another"
 	for _, write := range Next(w.snapshot, w.now).Writes {
-		if write.Verb == IssueCertificate && write.Node == n.Name && write.UID == n.Secret.UID && facts.Owned(write.Object, "another") {
+		if write.Verb == plan.IssueCertificate && write.Node == n.Name && write.UID == n.Secret.UID && facts.Owned(write.Object, "another") {
 			return
 		}
 	}
@@ -156,10 +157,10 @@ func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
 			w := formed(t)
 			change(&w.snapshot.Cluster.Spec)
 			w.snapshot.Cluster.Generation++
-			plan := w.pass()
-			wantStalled(t, plan, v1alpha1.ReasonUnsupportedChange)
-			if len(plan.Writes) != 0 {
-				t.Errorf("want no write:\n%s", plan)
+			made := w.pass()
+			wantStalled(t, made, v1alpha1.ReasonUnsupportedChange)
+			if len(made.Writes) != 0 {
+				t.Errorf("want no write:\n%s", made)
 			}
 			// What exists is kept going all the same.
 			n := w.snapshot.Nodes["orders-dc1-r2-0"]
@@ -177,8 +178,8 @@ func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
 func TestAnotherInstallationChangesNothing(t *testing.T) {
 	w := formed(t)
 	w.snapshot.Install = facts.Install{Version: "next", ImageRepository: "mirror/cassandra", AgentImage: "helenus-agent:next"}
-	if plan := w.pass(); !plan.Idle() || plan.Stalled != nil {
-		t.Errorf("want no write:\n%s", plan)
+	if made := w.pass(); !made.Idle() || made.Stalled != nil {
+		t.Errorf("want no write:\n%s", made)
 	}
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" })
 	wantStalled(t, w.pass(), v1alpha1.ReasonUnsupportedChange, `image: "cassandra:5.0.6" → "mirror/cassandra:5.0.9"`, `version: "5.0.6" → "5.0.9"`)
@@ -187,16 +188,16 @@ func TestAnotherInstallationChangesNothing(t *testing.T) {
 func TestAnUnknownSettingIsRefusedBeforeAnythingIsMade(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	w.snapshot.Cluster.Spec.Node.CassandraYaml = v1alpha1.Settings{"concurent_reads": {Raw: []byte("16")}}
-	plan := w.settle()
-	wantStalled(t, plan, v1alpha1.ReasonUnknownSetting, "concurent_reads", "concurrent_reads")
+	made := w.settle()
+	wantStalled(t, made, v1alpha1.ReasonUnknownSetting, "concurent_reads", "concurrent_reads")
 	w.wantNames()
 }
 
 func TestAnIdleClusterIsLeftAlone(t *testing.T) {
 	w := formed(t)
 	for range 3 {
-		if plan := w.pass(); !plan.Idle() {
-			t.Fatalf("want no write:\n%s", plan)
+		if made := w.pass(); !made.Idle() {
+			t.Fatalf("want no write:\n%s", made)
 		}
 	}
 }
@@ -235,10 +236,10 @@ func TestAPausedClusterBeginsNothing(t *testing.T) {
 func TestForeignObjectsUnderOurNamesStall(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1))
 	w.snapshot.Foreign = []facts.ObjectName{{Kind: "Service", Name: "orders"}}
-	plan := w.settle()
-	wantStalled(t, plan, v1alpha1.ReasonNameTaken, "Service/orders")
-	if plan.Wake > strangersAgain {
-		t.Errorf("looks again after %s; nothing else tells that the object is gone", plan.Wake)
+	made := w.settle()
+	wantStalled(t, made, v1alpha1.ReasonNameTaken, "Service/orders")
+	if made.Wake > strangersAgain {
+		t.Errorf("looks again after %s; nothing else tells that the object is gone", made.Wake)
 	}
 	w.wantNames()
 }
@@ -246,10 +247,10 @@ func TestForeignObjectsUnderOurNamesStall(t *testing.T) {
 func TestAnEarlierClusterOfTheNameIsWaitedFor(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1))
 	w.snapshot.Predecessor = []facts.ObjectName{{Kind: "Pod", Name: "orders-dc1-r1-0"}}
-	if plan := w.settle(); len(plan.Steps) == 0 || plan.Steps[len(plan.Steps)-1].Step != "Ownership" {
-		t.Errorf("want the pass to end at Ownership:\n%s", plan)
-	} else if plan.Wake > strangersAgain {
-		t.Errorf("looks again after %s; nothing else tells that the object is gone", plan.Wake)
+	if made := w.settle(); len(made.Steps) == 0 || made.Steps[len(made.Steps)-1].Step != "Ownership" {
+		t.Errorf("want the pass to end at Ownership:\n%s", made)
+	} else if made.Wake > strangersAgain {
+		t.Errorf("looks again after %s; nothing else tells that the object is gone", made.Wake)
 	}
 	w.snapshot.Predecessor = nil
 	w.settle()
@@ -268,9 +269,9 @@ func TestARecordIsNotMadeAgainFromASpecThatIsRefused(t *testing.T) {
 		t.Fatal("the record was let go although the spec from which it would be made again is refused")
 	}
 	n.Record = nil // somebody took its finalizer
-	plan := w.settle()
+	made := w.settle()
 	if n.Record != nil {
-		t.Fatalf("the record was made again from a refused spec:\n%s", plan)
+		t.Fatalf("the record was made again from a refused spec:\n%s", made)
 	}
 	w.snapshot.Cluster.Spec.Version = "5.0.6"
 	w.settle()

@@ -20,6 +20,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -124,20 +125,20 @@ func (w *world) node(name string) *facts.Node {
 }
 
 // pass makes one pass: decide, write, and let the agents work.
-func (w *world) pass() Plan {
+func (w *world) pass() plan.Plan {
 	w.t.Helper()
-	plan := Next(w.snapshot, w.now)
+	made := Next(w.snapshot, w.now)
 	if !w.observed {
-		if again := Next(asObserved(w.snapshot), w.now); !reflect.DeepEqual(again, plan) {
-			w.t.Fatalf("with what is worked out when a cluster is observed another plan is made:\n%s\ninstead of\n%s", again, plan)
+		if again := Next(asObserved(w.snapshot), w.now); !reflect.DeepEqual(again, made) {
+			w.t.Fatalf("with what is worked out when a cluster is observed another plan is made:\n%s\ninstead of\n%s", again, made)
 		}
 	}
-	for _, write := range plan.Writes {
+	for _, write := range made.Writes {
 		w.do(write)
 	}
 	w.now = w.now.Add(time.Second)
 	w.agents()
-	return plan
+	return made
 }
 
 // asObserved is a snapshot with what the operator works out when it observes.
@@ -160,21 +161,21 @@ func asObserved(s *facts.Snapshot) *facts.Snapshot {
 }
 
 // settle passes until nothing is written, and returns the last plan.
-func (w *world) settle() Plan {
+func (w *world) settle() plan.Plan {
 	w.t.Helper()
 	for range 200 {
-		if plan := w.pass(); plan.Idle() {
-			return plan
+		if made := w.pass(); made.Idle() {
+			return made
 		}
 	}
 	w.t.Fatalf("not quiet after 200 passes; the last plan:\n%s", Next(w.snapshot, w.now))
-	return Plan{}
+	return plan.Plan{}
 }
 
-func (w *world) do(write Write) {
+func (w *world) do(write plan.Write) {
 	w.t.Helper()
 	switch write.Verb {
-	case Create, IssueAuthority, IssueCertificate:
+	case plan.Create, plan.IssueAuthority, plan.IssueCertificate:
 		if write.UID == "" {
 			write.Object.SetUID(w.uid("object"))
 		}
@@ -183,9 +184,9 @@ func (w *world) do(write Write) {
 			secret.Annotations = map[string]string{v1alpha1.AnnotationRenewAfter: w.now.Add(1000 * time.Hour).Format(time.RFC3339)}
 		}
 		w.put(write.Object)
-	case Apply:
+	case plan.Apply:
 		w.apply(write)
-	case Change:
+	case plan.Change:
 		if write.Seen.GetUID() != write.UID {
 			w.t.Fatalf("%s: of another object than was seen", write)
 		}
@@ -194,9 +195,9 @@ func (w *world) do(write Write) {
 			return
 		}
 		w.put(write.Object)
-	case Delete, DeleteByForce:
+	case plan.Delete, plan.DeleteByForce:
 		w.remove(write)
-	case PutLedger:
+	case plan.PutLedger:
 		l := write.Ledger.Copy()
 		if have := w.snapshot.Ledger; have != nil && have.UID != "" && (l.UID != have.UID || l.ResourceVersion != have.ResourceVersion) {
 			w.t.Fatalf("ledger written on version %q, it has %q", l.ResourceVersion, have.ResourceVersion)
@@ -206,18 +207,18 @@ func (w *world) do(write Write) {
 		}
 		l.ResourceVersion = w.version()
 		w.snapshot.Ledger = l
-	case Hold:
+	case plan.Hold:
 		write.Object.SetFinalizers(append(write.Object.GetFinalizers(), write.Finalizer))
-	case Release:
+	case plan.Release:
 		w.release(write)
-	case SetOwners:
+	case plan.SetOwners:
 		w.snapshot.Nodes[write.Object.GetName()].Pod.OwnerReferences = write.Object.GetOwnerReferences()
-	case Event:
+	case plan.Event:
 		w.events = append(w.events, write.Reason)
 	}
 }
 
-func (w *world) put(object Object) {
+func (w *world) put(object plan.Object) {
 	s := &w.snapshot.Shared
 	switch o := object.(type) {
 	case *corev1.Service:
@@ -254,7 +255,7 @@ func (w *world) put(object Object) {
 	}
 }
 
-func (w *world) apply(write Write) {
+func (w *world) apply(write plan.Write) {
 	w.t.Helper()
 	if write.UID == "" {
 		w.t.Fatalf("%s: no uid", write)
@@ -278,7 +279,7 @@ func (w *world) apply(write Write) {
 	have.ResourceVersion = w.version()
 }
 
-func (w *world) remove(write Write) {
+func (w *world) remove(write plan.Write) {
 	w.t.Helper()
 	switch o := write.Object.(type) {
 	case *corev1.Pod:
@@ -322,7 +323,7 @@ func (w *world) remove(write Write) {
 	}
 }
 
-func (w *world) release(write Write) {
+func (w *world) release(write plan.Write) {
 	if c, ok := write.Object.(*v1alpha1.CassandraCluster); ok {
 		c.Finalizers = nil
 		return
@@ -491,14 +492,14 @@ func (w *world) wantOpen() {
 	}
 }
 
-func wantStalled(t *testing.T, plan Plan, reason string, words ...string) {
+func wantStalled(t *testing.T, made plan.Plan, reason string, words ...string) {
 	t.Helper()
-	if plan.Stalled == nil || plan.Stalled.Reason != reason {
-		t.Fatalf("stalled %+v, want reason %s; the plan:\n%s", plan.Stalled, reason, plan)
+	if made.Stalled == nil || made.Stalled.Reason != reason {
+		t.Fatalf("stalled %+v, want reason %s; the plan:\n%s", made.Stalled, reason, made)
 	}
 	for _, word := range words {
-		if !strings.Contains(plan.Stalled.Message, word) {
-			t.Errorf("stalled message %q does not say %q", plan.Stalled.Message, word)
+		if !strings.Contains(made.Stalled.Message, word) {
+			t.Errorf("stalled message %q does not say %q", made.Stalled.Message, word)
 		}
 	}
 }

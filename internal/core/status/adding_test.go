@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/status"
 )
 
@@ -64,7 +64,7 @@ func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 				}},
 				Ledger: &facts.Ledger{Formed: c.formed, Members: members, Step: c.step},
 				Nodes:  map[string]*facts.Node{"n1": node("n1", "h1", "dc1", true), "n2": node("n2", "h2", "dc2", false), "n3": node("n3", "h3", "dc2", false)},
-			}, cluster.Plan{}, nil, nil, time.Unix(0, 0))
+			}, plan.Plan{}, nil, nil, time.Unix(0, 0))
 			if is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAvailable); is == nil || is.Status != c.available {
 				t.Errorf("Available is %+v, want %s", is, c.available)
 			}

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -28,27 +28,27 @@ const (
 
 // Of is the status of a cluster after a pass. Failure is the write that failed, if one did, and rejected is why the API server does not want pods or
 // claims as they are. A status that equals the present one is not written, so nothing in it may change by itself.
-func Of(s *facts.Snapshot, plan cluster.Plan, failure, rejected error, now time.Time) v1alpha1.CassandraClusterStatus {
-	if rejected != nil && plan.Stalled == nil {
-		plan.Stalled = &cluster.Stall{Reason: v1alpha1.ReasonPodRejected, Message: rejected.Error()}
+func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.Time) v1alpha1.CassandraClusterStatus {
+	if rejected != nil && decided.Stalled == nil {
+		decided.Stalled = &plan.Stall{Reason: v1alpha1.ReasonPodRejected, Message: rejected.Error()}
 	}
 	previous := s.Cluster.Status
 	out := v1alpha1.CassandraClusterStatus{
 		ObservedGeneration: s.Cluster.Generation,
 		Conditions:         slices.Clone(previous.Conditions),
-		Blocked:            blocked(plan.Blocked),
-		History:            history(previous.History, plan.Finished, failure),
+		Blocked:            blocked(decided.Blocked),
+		History:            history(previous.History, decided.Finished, failure),
 		Datacenters:        datacenters(s),
 		Version:            versions(s),
-		Seeds:              plan.Seeds,
-		Recommended:        recommended(plan.Recommended),
+		Seeds:              decided.Seeds,
+		Recommended:        recommended(decided.Recommended),
 	}
 	for _, dc := range out.Datacenters {
 		out.Nodes += dc.Nodes
 		out.ReadyNodes += dc.Ready
 	}
-	out.Step = step(plan, previous.Step, now)
-	setConditions(&out, s, plan, failure, now)
+	out.Step = step(decided, previous.Step, now)
+	setConditions(&out, s, decided, failure, now)
 	return out
 }
 
@@ -84,7 +84,7 @@ func history(old, finished []v1alpha1.StepRecord, failure error) []v1alpha1.Step
 }
 
 // step is the current one. Since is kept while the step stays the same.
-func step(plan cluster.Plan, previous *v1alpha1.StepStatus, now time.Time) *v1alpha1.StepStatus {
+func step(plan plan.Plan, previous *v1alpha1.StepStatus, now time.Time) *v1alpha1.StepStatus {
 	if plan.Current == nil {
 		return nil
 	}
@@ -189,7 +189,7 @@ func compareReleases(a, b string) int {
 	return cmp.Or(slices.Compare(numbers(a), numbers(b)), strings.Compare(a, b))
 }
 
-func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan cluster.Plan, failure error, now time.Time) {
+func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan plan.Plan, failure error, now time.Time) {
 	set := func(kind string, yes bool, reason, format string, args ...any) {
 		value := metav1.ConditionFalse
 		if yes {
@@ -249,7 +249,7 @@ func wantedCount(s *facts.Snapshot) int32 {
 }
 
 // pending says what keeps the nodes from being what the spec describes.
-func pending(s *facts.Snapshot, plan cluster.Plan) (reason, message string) {
+func pending(s *facts.Snapshot, plan plan.Plan) (reason, message string) {
 	all := s.Records()
 	records := make(map[string]*facts.Node, len(all))
 	for _, n := range all {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/status"
 )
 
@@ -38,7 +38,7 @@ func TestConditionsStayWhileAgentsAreFirstAsked(t *testing.T) {
 			Ledger: &facts.Ledger{Formed: []string{"dc1"}, Members: map[string]string{"n": "h"}},
 			Nodes:  map[string]*facts.Node{"n": {Name: "n", Record: record, Asking: c.asking}},
 		}
-		got := status.Of(s, cluster.Plan{}, nil, nil, time.Unix(0, 0))
+		got := status.Of(s, plan.Plan{}, nil, nil, time.Unix(0, 0))
 		for _, kind := range []string{v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy} {
 			if condition := meta.FindStatusCondition(got.Conditions, kind); condition == nil || condition.Status != c.want {
 				t.Errorf("%s: %s is %+v, want %s", name, kind, condition, c.want)

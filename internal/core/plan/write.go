@@ -1,4 +1,4 @@
-package cluster
+package plan
 
 import (
 	"fmt"
@@ -83,7 +83,7 @@ func (w Write) String() string {
 	target := w.Node
 	switch {
 	case w.Object != nil:
-		target = fmt.Sprintf("%s %s", kindOf(w.Object), w.Object.GetName())
+		target = fmt.Sprintf("%s %s", KindOf(w.Object), w.Object.GetName())
 	case w.Ledger != nil:
 		target = "ledger"
 	case w.Verb == Event:
@@ -95,8 +95,8 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s %s: %s", w.Verb, target, w.Why)
 }
 
-// kindOf an object. One that was decoded does not carry it, but its type has the same name.
-func kindOf(o Object) string {
+// KindOf an object. One that was decoded does not carry it, but its type has the same name.
+func KindOf(o Object) string {
 	if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" {
 		return kind
 	}

@@ -1,0 +1,25 @@
+package plan
+
+import (
+	"testing"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+func TestAPlanInWords(t *testing.T) {
+	made := Plan{
+		Steps:   []Report{{Step: "Ledger", Outcome: Done}, {Step: "OpenStep", Outcome: Wait, Message: "waiting"}},
+		Writes:  []Write{{Verb: Event, Reason: "RingFormed", Why: "it stands"}, {Verb: PutLedger, Ledger: &facts.Ledger{}}, {Verb: IssueCertificate, Node: "n"}},
+		Stalled: &Stall{Reason: "InvalidSpec", Message: "no size"},
+		Blocked: []v1alpha1.BlockedStep{{Step: "Join", Guard: "it_is_so", Message: "it is not"}},
+	}
+	const want = "Ledger    Done  \nOpenStep  Wait  waiting\n  → Event RingFormed: it stands\n  → PutLedger ledger\n  → IssueCertificate n\n" +
+		"stalled: InvalidSpec: no size\nblocked: Join: it_is_so: it is not\n"
+	if got := made.String(); got != want {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	if got := (Plan{}).String(); got != "" {
+		t.Errorf("%q of nothing", got)
+	}
+}
