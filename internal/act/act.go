@@ -19,6 +19,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -254,8 +255,8 @@ func (p *pass) patchMeta(ctx context.Context, object client.Object, uid types.UI
 }
 
 // putLedger is a compare-and-swap: an update of the version that was read, or a creation if none was.
-func (p *pass) putLedger(ctx context.Context, l *facts.Ledger) error {
-	data, err := facts.EncodeLedger(l)
+func (p *pass) putLedger(ctx context.Context, l *ledger.Ledger) error {
+	data, err := ledger.Encode(l)
 	if err != nil {
 		return err
 	}

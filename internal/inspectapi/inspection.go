@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -87,11 +88,11 @@ type Ledger struct {
 
 // Step is the open step.
 type Step struct {
-	ID         string         `json:"id"`
-	Kind       facts.StepKind `json:"kind"`
-	Stage      facts.Stage    `json:"stage"`
-	StageSince metav1.Time    `json:"stageSince"`
-	Nodes      []string       `json:"nodes,omitempty"`
+	ID         string       `json:"id"`
+	Kind       ledger.Kind  `json:"kind"`
+	Stage      ledger.Stage `json:"stage"`
+	StageSince metav1.Time  `json:"stageSince"`
+	Nodes      []string     `json:"nodes,omitempty"`
 }
 
 // Plan is a plan.Plan whose writes are named, not shown.
@@ -100,7 +101,7 @@ type Plan struct {
 	Steps []plan.Report `json:"steps"`
 	// Writes that the operator would do now, in order.
 	Writes  []Write                `json:"writes,omitempty"`
-	Stalled *plan.Stall         `json:"stalled,omitempty"`
+	Stalled *plan.Stall            `json:"stalled,omitempty"`
 	Blocked []v1alpha1.BlockedStep `json:"blocked,omitempty"`
 	Current *v1alpha1.StepStatus   `json:"current,omitempty"`
 	// WakeSeconds is when the operator looks again even if nothing happens; 0 if only an event can change the plan.

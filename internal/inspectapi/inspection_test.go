@@ -14,6 +14,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -41,9 +42,9 @@ func TestOf(t *testing.T) {
 			"orders-dc1-r3-1": {Name: "orders-dc1-r3-1", Pod: pod("p-1", ""), Unreachable: "it was not asked yet"},
 			"orders-dc1-r3-2": {Name: "orders-dc1-r3-2", Pod: pod("p-1", "")},
 		},
-		Ledger: &facts.Ledger{
+		Ledger: &ledger.Ledger{
 			Formed: []string{"dc1"}, Members: map[string]string{"a": "1", "b": "2"},
-			Step: &facts.OpenStep{ID: "s2", Kind: facts.StepFormRing, Stage: facts.StageTickets, StageSince: now, Tickets: map[string]facts.Ticket{"b": {}, "a": {}, "c": {}}, Withdrawn: []string{"c"}},
+			Step: &ledger.Step{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: now, Tickets: map[string]ledger.Ticket{"b": {}, "a": {}, "c": {}}, Withdrawn: []string{"c"}},
 		},
 		Foreign:     []facts.ObjectName{{Kind: "Service", Name: "orders"}},
 		Predecessor: []facts.ObjectName{{Kind: "ConfigMap", Name: "orders-ledger"}},
@@ -77,7 +78,7 @@ func TestOf(t *testing.T) {
 				{Name: "orders-dc1-r3-1", Pod: true, Unreachable: "it was not asked yet"},
 				{Name: "orders-dc1-r3-2", Pod: true, Unreachable: "the pod has no address yet"},
 			},
-			Ledger:      &Ledger{Formed: []string{"dc1"}, Members: 2, Step: &Step{ID: "s2", Kind: facts.StepFormRing, Stage: facts.StageTickets, StageSince: utc, Nodes: []string{"a", "b"}}},
+			Ledger:      &Ledger{Formed: []string{"dc1"}, Members: 2, Step: &Step{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: utc, Nodes: []string{"a", "b"}}},
 			Foreign:     []string{"Service/orders"},
 			Predecessor: []string{"ConfigMap/orders-ledger"},
 		},

@@ -85,7 +85,7 @@ func TestALedgerThatIsAnotherSinceIsAChange(t *testing.T) {
 			return live.Update(ctx, m)
 		}, true},
 	} {
-		seen := ledger(t)
+		seen := withLedger(t)
 		seen.UID = "ledger-1"
 		r := reader(t, record("record-1"), claim(), seen)
 		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {

@@ -18,6 +18,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 // ErrBehind says that the cache does not show our own last writes yet. Nothing may be decided on it; an event will come.
@@ -152,7 +153,7 @@ func (o *objects) shared(s *facts.Snapshot) {
 }
 
 func readLedger(s *facts.Snapshot, m *corev1.ConfigMap) {
-	l, err := facts.DecodeLedger(m.Data, s.Cluster.UID)
+	l, err := ledger.Decode(m.Data, s.Cluster.UID)
 	if err != nil {
 		s.LedgerProblem = err.Error()
 		return

@@ -14,6 +14,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -131,7 +132,7 @@ func ofLedger(s *facts.Snapshot, object client.Object) bool {
 	if !config || m.Name != v1alpha1.LedgerName(s.Cluster.Name) {
 		return false
 	}
-	_, err := facts.DecodeLedger(m.Data, s.Cluster.UID)
+	_, err := ledger.Decode(m.Data, s.Cluster.UID)
 	return err == nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/threads"
 )
@@ -79,9 +80,9 @@ func podOf(record *v1alpha1.CassandraNode) *corev1.Pod {
 	}}
 }
 
-func ledger(t *testing.T) *corev1.ConfigMap {
+func withLedger(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
-	data, err := facts.EncodeLedger(&facts.Ledger{ClusterUID: "now", Steps: 7})
+	data, err := ledger.Encode(&ledger.Ledger{ClusterUID: "now", Steps: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,9 +137,9 @@ func TestWhatIsOursWhateverItsLabelsSay(t *testing.T) {
 		"an authority without labels":           {[]client.Object{without(authority())}, hasAuthority, "", ""},
 		"an authority that is not owned":        {[]client.Object{disowned(authority())}, hasAuthority, "", ""},
 		"an authority of nobody":                {[]client.Object{disowned(without(authority()))}, nil, "Secret/orders-ca", ""},
-		"a ledger":                              {[]client.Object{ledger(t)}, hasLedger, "", ""},
-		"a ledger without labels":               {[]client.Object{without(ledger(t))}, hasLedger, "", ""},
-		"a ledger of no cluster by uid":         {[]client.Object{without(ledger(t), uid)}, hasLedger, "", ""},
+		"a ledger":                              {[]client.Object{withLedger(t)}, hasLedger, "", ""},
+		"a ledger without labels":               {[]client.Object{without(withLedger(t))}, hasLedger, "", ""},
+		"a ledger of no cluster by uid":         {[]client.Object{without(withLedger(t), uid)}, hasLedger, "", ""},
 		"a record without labels":               {[]client.Object{without(record("record-1"))}, hasRecord, "", ""},
 		"a record that is not owned either":     {[]client.Object{disowned(without(record("record-1")))}, hasRecord, "", ""},
 		"a record of no cluster by uid":         {[]client.Object{without(record("record-1"), uid)}, hasRecord, "", ""},

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -27,11 +27,11 @@ func adoption(p *pass) result {
 	if refusals := guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: names}, guard.Adoption...); len(refusals) > 0 {
 		return p.refused("AdoptRing", refusals)
 	}
-	tickets := map[string]facts.Ticket{}
+	tickets := map[string]ledger.Ticket{}
 	for _, name := range names {
-		tickets[name] = facts.Ticket{HostID: p.Nodes[name].Agent.HostID}
+		tickets[name] = ledger.Ticket{HostID: p.Nodes[name].Agent.HostID}
 	}
-	p.open(facts.StepAdoptRing, facts.StageFormed, "all disks are there", func(l *facts.Ledger) {
+	p.open(ledger.AdoptRing, ledger.StageFormed, "all disks are there", func(l *ledger.Ledger) {
 		l.Formed = datacentersOf(p.wanted)
 		l.Members = map[string]string{}
 		for name, t := range tickets {

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -30,24 +30,24 @@ func cleanup(p *pass) result {
 	}
 	names := p.firstRack(p.upAmong(due))
 	if len(names) == 0 {
-		p.block(string(facts.StepCleanup), "the_node_is_up", due, "node %s holds data that it no longer owns, and is not up", list(due, 3))
+		p.block(string(ledger.Cleanup), "the_node_is_up", due, "node %s holds data that it no longer owns, and is not up", list(due, 3))
 		return wait("no node that is to be cleaned up is up")
 	}
 	if refusals := guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: p.upAmong(p.members())}, guard.Cleanup...); len(refusals) > 0 {
-		return p.refused(string(facts.StepCleanup), refusals)
+		return p.refused(string(ledger.Cleanup), refusals)
 	}
 	if p.preparing() {
 		return wait("the nodes are being prepared")
 	}
-	return p.openOperations(facts.StepCleanup, facts.StageOperations, names, "%s drop what they no longer own")
+	return p.openOperations(ledger.Cleanup, ledger.StageOperations, names, "%s drop what they no longer own")
 }
 
 // openOperations writes a step down in which nodes carry out operations, and begins it.
-func (p *pass) openOperations(kind facts.StepKind, stage facts.Stage, names []string, words string) result {
-	p.open(kind, stage, string(kind), func(l *facts.Ledger) {
-		l.Step.Tickets = map[string]facts.Ticket{}
+func (p *pass) openOperations(kind ledger.Kind, stage ledger.Stage, names []string, words string) result {
+	p.open(kind, stage, string(kind), func(l *ledger.Ledger) {
+		l.Step.Tickets = map[string]ledger.Ticket{}
 		for _, name := range names {
-			l.Step.Tickets[name] = facts.Ticket{}
+			l.Step.Tickets[name] = ledger.Ticket{}
 		}
 	})
 	p.event(corev1.EventTypeNormal, string(kind), words, plural(len(names), "node"))
@@ -74,7 +74,7 @@ func (p *pass) inRack(name string, w render.Wanted) bool {
 const operationPatience = 10 * time.Minute
 
 // cleanUp continues the clean-up of a rack.
-func (p *pass) cleanUp(s *facts.OpenStep) result {
+func (p *pass) cleanUp(s *ledger.Step) result {
 	if p.dropAbsent(s) {
 		return act("a node that is down is left for later")
 	}
@@ -87,7 +87,7 @@ func (p *pass) cleanUp(s *facts.OpenStep) result {
 	if p.clearOperations(names) {
 		return act("the operations are over")
 	}
-	p.putLedger(false, "they have dropped what they no longer own", func(l *facts.Ledger) {
+	p.putLedger(false, "they have dropped what they no longer own", func(l *ledger.Ledger) {
 		l.Cleanup = slices.DeleteFunc(l.Cleanup, func(name string) bool { return slices.Contains(names, name) })
 	})
 	if len(names) == 0 {
@@ -100,7 +100,7 @@ func (p *pass) cleanUp(s *facts.OpenStep) result {
 
 // dropAbsent takes a node out of a step's wave that was down for long and whose operation has not begun: others are not to wait for it. It is cleaned up when it
 // is back.
-func (p *pass) dropAbsent(s *facts.OpenStep) bool {
+func (p *pass) dropAbsent(s *ledger.Step) bool {
 	left := s.StageSince.Add(operationPatience).Sub(p.now)
 	for _, name := range s.Wave() {
 		n := p.Nodes[name]
@@ -114,7 +114,7 @@ func (p *pass) dropAbsent(s *facts.OpenStep) bool {
 			p.wakeIn(left)
 			return false
 		}
-		p.putLedger(true, "node "+name+" is down", func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, name) })
+		p.putLedger(true, "node "+name+" is down", func(l *ledger.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, name) })
 		p.clearOperations([]string{name})
 		return true
 	}

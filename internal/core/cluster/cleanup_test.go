@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 // toCleanUp is a ring with two nodes in its first rack, in which the operations of the first rack's clean-up are written and nobody has begun them.
@@ -20,7 +21,7 @@ func toCleanUp(t *testing.T, due ...string) *world {
 	for _, write := range Next(w.snapshot, w.now).Writes {
 		w.do(write)
 	}
-	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != facts.StepCleanup {
+	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != ledger.Cleanup {
 		t.Fatalf("step %+v", s)
 	}
 	return w

@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -30,7 +31,7 @@ func forming(t *testing.T, disk v1alpha1.DiskState, late ...string) *world {
 		w.late[name] = true
 	}
 	w.settle()
-	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageTickets {
+	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageTickets {
 		t.Fatalf("want a formation that waits, have %+v", s)
 	}
 	return w
@@ -327,7 +328,7 @@ func TestLostRecordsComeBackBesideALeftOutNode(t *testing.T) {
 		"with a rebuilt ledger": func(w *world) { w.settle(); w.snapshot.Ledger = nil; w.settle() },
 		"while it still forms": func(w *world) {
 			for range 100 {
-				if w.pass(); w.snapshot.Ledger.Step.Stage == facts.StageFormed {
+				if w.pass(); w.snapshot.Ledger.Step.Stage == ledger.StageFormed {
 					return
 				}
 			}
@@ -431,7 +432,7 @@ func TestAPodThatIsGoneProvesNothingWhileAnotherRuns(t *testing.T) {
 func TestAnAdoptedNodeThatDoesNotStartIsCorrected(t *testing.T) {
 	w := forming(t, v1alpha1.DiskJoining, three...) // with a JVM that has ended
 	l := w.snapshot.Ledger
-	l.Formed, l.Members, l.Step.Kind, l.Step.Stage = []string{"dc1"}, map[string]string{}, facts.StepAdoptRing, facts.StageFormed
+	l.Formed, l.Members, l.Step.Kind, l.Step.Stage = []string{"dc1"}, map[string]string{}, ledger.AdoptRing, ledger.StageFormed
 	for _, name := range three {
 		l.Members[name] = hostID(name)
 	}

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/core/ring/tokens"
@@ -27,7 +27,7 @@ func datacenters(p *pass) result {
 		return wait("spec.paused is true; datacenter %s is to be added", dc.Name)
 	}
 	if _, refusals := p.nextDatacenter(); len(refusals) > 0 {
-		return p.refused(string(facts.StepAddDatacenter), refusals)
+		return p.refused(string(ledger.AddDatacenter), refusals)
 	}
 	if p.preparing() {
 		return wait("the nodes are being prepared")
@@ -97,8 +97,8 @@ func (p *pass) judgeDatacenter(dc *v1alpha1.Datacenter, keyspaces []ring.Keyspac
 	return guard.Check(adding, guard.AddedDatacenter...)
 }
 
-func (p *pass) openDatacenter(dc *v1alpha1.Datacenter, names []string, tickets map[string]facts.Ticket) {
-	step := p.open(facts.StepAddDatacenter, facts.StageTickets, "datacenter "+dc.Name+" is added", func(l *facts.Ledger) {
+func (p *pass) openDatacenter(dc *v1alpha1.Datacenter, names []string, tickets map[string]ledger.Ticket) {
+	step := p.open(ledger.AddDatacenter, ledger.StageTickets, "datacenter "+dc.Name+" is added", func(l *ledger.Ledger) {
 		l.Step.Datacenters, l.Step.Tickets, l.Step.Extension = []string{dc.Name}, tickets, p.extension(dc)
 		l.Step.Seeds = p.chooseSeeds(slices.Concat(sortedKeys(l.Members), names), p.presentSeeds())
 	})
@@ -110,7 +110,7 @@ func (p *pass) openDatacenter(dc *v1alpha1.Datacenter, names []string, tickets m
 }
 
 // extension is what a datacenter gets by the spec as it is now; nil if the spec does not describe it, or nothing that it could be rebuilt from.
-func (p *pass) extension(dc *v1alpha1.Datacenter) *facts.Extension {
+func (p *pass) extension(dc *v1alpha1.Datacenter) *ledger.Extension {
 	if dc == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (p *pass) extension(dc *v1alpha1.Datacenter) *facts.Extension {
 	if from == nil {
 		return nil
 	}
-	out := &facts.Extension{Datacenter: render.DatacenterRingName(dc), Source: render.DatacenterRingName(from), Replicas: dc.ReplicationFactor}
+	out := &ledger.Extension{Datacenter: render.DatacenterRingName(dc), Source: render.DatacenterRingName(from), Replicas: dc.ReplicationFactor}
 	if dc.Extend != nil {
 		out.Keyspaces = slices.Sorted(slices.Values(dc.Extend.Keyspaces))
 	}
@@ -126,14 +126,14 @@ func (p *pass) extension(dc *v1alpha1.Datacenter) *facts.Extension {
 }
 
 // extendSystemKeyspaces gives the system keyspaces replicas in the datacenter.
-func (p *pass) extendSystemKeyspaces(s *facts.OpenStep) result {
+func (p *pass) extendSystemKeyspaces(s *ledger.Step) result {
 	x := s.Extension
 	if x == nil {
 		return p.extendAgain(s)
 	}
-	next := facts.StageExtend
+	next := ledger.StageExtend
 	if len(x.Keyspaces) == 0 {
-		next = facts.StageRebuild
+		next = ledger.StageRebuild
 	}
 	replication := p.systemReplication()
 	replication[x.Datacenter] = replicasOf(s)
@@ -144,27 +144,27 @@ func (p *pass) extendSystemKeyspaces(s *facts.OpenStep) result {
 }
 
 // extendAgain decides once more what the datacenter gets: the ledger in which it was written was lost.
-func (p *pass) extendAgain(s *facts.OpenStep) result {
+func (p *pass) extendAgain(s *ledger.Step) result {
 	x := p.extension(p.describes(s.Datacenters[0]))
 	if x == nil {
 		p.describe(s, 0, "datacenter %s is being added", s.Datacenters[0])
 		return wait("until the spec has datacenter %s, and one that it can be rebuilt from, again", s.Datacenters[0])
 	}
-	p.putLedger(true, "what the datacenter gets", func(l *facts.Ledger) { l.Step.Extension = x })
+	p.putLedger(true, "what the datacenter gets", func(l *ledger.Ledger) { l.Step.Extension = x })
 	return act("what datacenter %s gets is decided again: its ledger was lost", s.Datacenters[0])
 }
 
 // extendKeyspaces gives those of the user that are to come to the datacenter replicas there.
-func (p *pass) extendKeyspaces(s *facts.OpenStep) result {
+func (p *pass) extendKeyspaces(s *ledger.Step) result {
 	arguments := &v1alpha1.OperationArguments{KeyspaceReplication: extensionOf(s, s.Extension.Keyspaces)}
 	return p.alter(s, p.membersOutside(s), alteration{
 		purpose: "keyspaces", kind: v1alpha1.OperationAlterKeyspaces, arguments: arguments,
-		next: facts.StageRebuild, words: "extends keyspaces to datacenter " + s.Datacenters[0],
+		next: ledger.StageRebuild, words: "extends keyspaces to datacenter " + s.Datacenters[0],
 	})
 }
 
 // extensionOf is what keyspaces have at least once they are extended to the datacenter that a step adds.
-func extensionOf(s *facts.OpenStep, keyspaces []string) []v1alpha1.KeyspaceReplication {
+func extensionOf(s *ledger.Step, keyspaces []string) []v1alpha1.KeyspaceReplication {
 	out := make([]v1alpha1.KeyspaceReplication, len(keyspaces))
 	for i, keyspace := range keyspaces {
 		out[i] = v1alpha1.KeyspaceReplication{Keyspace: keyspace, Replication: map[string]int32{s.Extension.Datacenter: replicasOf(s)}}
@@ -173,42 +173,42 @@ func extensionOf(s *facts.OpenStep, keyspaces []string) []v1alpha1.KeyspaceRepli
 }
 
 // extendedKeyspaces are all that the datacenter which a step adds gets replicas of, sorted. The user may have named system keyspaces too.
-func extendedKeyspaces(s *facts.OpenStep) []string {
+func extendedKeyspaces(s *ledger.Step) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Extension.Keyspaces, distributedSystemKeyspaces))))
 }
 
 // replicasOf is how many replicas a keyspace gets in the datacenter that a step adds: never more than it has nodes.
-func replicasOf(s *facts.OpenStep) int32 {
+func replicasOf(s *ledger.Step) int32 {
 	return min(s.Extension.Replicas, int32(len(s.Wave()))) //nolint:gosec // at most thousands
 }
 
 // membersOutside are the members outside of the datacenter that is being added.
-func (p *pass) membersOutside(s *facts.OpenStep) []string {
+func (p *pass) membersOutside(s *ledger.Step) []string {
 	return slices.DeleteFunc(slices.Clone(p.members()), func(name string) bool { return slices.Contains(s.Datacenters, p.datacenterOf(name)) })
 }
 
 // rebuild has each node of the datacenter copy what it is to hold, once it knows what that is: one node of each rack at a time.
-func (p *pass) rebuild(s *facts.OpenStep) result {
+func (p *pass) rebuild(s *ledger.Step) result {
 	arguments := &v1alpha1.OperationArguments{SourceDatacenter: s.Extension.Source, KeyspaceReplication: extensionOf(s, extendedKeyspaces(s))}
 	words := "datacenter " + s.Datacenters[0] + " is rebuilt"
 	if r, over := p.inTurn(s, "rebuild", p.rows(s.Wave()), v1alpha1.OperationRebuild, arguments, words); !over {
 		return r
 	}
-	p.putLedger(false, words, func(l *facts.Ledger) { advance(l.Step, facts.StageOperations, p.now) })
+	p.putLedger(false, words, func(l *ledger.Ledger) { advance(l.Step, ledger.StageOperations, p.now) })
 	return act("%s", words)
 }
 
 // repairExtended repairs what was extended, one node of each rack at a time: writes that were lost while the nodes were rebuilt come to them before clients do.
-func (p *pass) repairExtended(s *facts.OpenStep) result {
+func (p *pass) repairExtended(s *ledger.Step) result {
 	keyspaces := extendedKeyspaces(s)
 	arguments := &v1alpha1.OperationArguments{Keyspaces: keyspaces, KeyspaceReplication: extensionOf(s, keyspaces), Full: true}
 	words := "what was extended to datacenter " + s.Datacenters[0] + " is repaired"
 	if r, over := p.inTurn(s, "repair", p.rows(s.Wave()), v1alpha1.OperationRepair, arguments, words); !over {
 		return r
 	}
-	p.putLedger(false, words, func(l *facts.Ledger) {
+	p.putLedger(false, words, func(l *ledger.Ledger) {
 		l.Replication = p.usedReplication()
-		advance(l.Step, facts.StageOpen, p.now)
+		advance(l.Step, ledger.StageOpen, p.now)
 	})
 	return act("%s", words)
 }

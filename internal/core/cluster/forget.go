@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -113,12 +114,12 @@ func forgetJoin(p *pass) result {
 	if p.preparing() {
 		return wait("the nodes are being prepared")
 	}
-	s := p.open(facts.StepForgetJoin, facts.StageOperations, "a join is over that is never forgotten", func(*facts.Ledger) {})
+	s := p.open(ledger.ForgetJoin, ledger.StageOperations, "a join is over that is never forgotten", func(*ledger.Ledger) {})
 	return p.forgetJoin(s)
 }
 
 // forgetJoin continues that.
-func (p *pass) forgetJoin(s *facts.OpenStep) result {
+func (p *pass) forgetJoin(s *ledger.Step) result {
 	if r, forgets := p.forget(s); forgets {
 		p.describe(s, 0, "%s", r.message)
 		return r
@@ -140,7 +141,7 @@ func (p *pass) assassins(over bool) []string {
 }
 
 // forget has a member say that a join which is over has left, and says whether there is anything to do. Each member has one try.
-func (p *pass) forget(s *facts.OpenStep) (result, bool) {
+func (p *pass) forget(s *ledger.Step) (result, bool) {
 	if over := p.assassins(true); p.clearOperations(over) {
 		status := p.Nodes[over[0]].Record.Status.Operation
 		return act("node %s: %s", over[0], orElse(status.Message, string(status.Phase))), true

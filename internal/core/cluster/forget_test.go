@@ -10,6 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 const deserted = "10.9.9.9"
@@ -48,7 +49,7 @@ func TestAJoinThatIsNeverForgottenIsPutRight(t *testing.T) {
 	names := w.snapshot.Names()
 	w.remember(overdueOf(names[0]), names[0], names[1])
 	w.pass()
-	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != facts.StepForgetJoin || s.Kind.MovesRanges() {
+	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != ledger.ForgetJoin || s.Kind.MovesRanges() {
 		t.Fatalf("step %+v", s)
 	}
 	if got := w.assassins(); len(got) != 1 {
@@ -191,7 +192,7 @@ func TestWhoHasAJoinForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			w.remember(overdueOf(names[2]), names[1])
-			step := &facts.OpenStep{ID: "step", Kind: facts.StepForgetJoin, Stage: facts.StageOperations}
+			step := &ledger.Step{ID: "step", Kind: ledger.ForgetJoin, Stage: ledger.StageOperations}
 			w.snapshot.Ledger.Step = step
 			c.change(w, w.snapshot.Nodes[names[0]], step.IntentID("forget-"+deserted, names[0]))
 			p := passOver(w)
@@ -210,7 +211,7 @@ func TestTheStepOfAJoinHasAnEarlierTryForgotten(t *testing.T) {
 	joiner := "orders-dc1-r1-1"
 	w.late[joiner] = true
 	w.change(nodesPerRack(2))
-	w.until(func(s *facts.OpenStep) bool { return s.Kind == facts.StepJoinNode })
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.JoinNode })
 	for w.snapshot.Nodes[joiner].Record.Spec.Join == nil {
 		w.pass()
 	}

@@ -10,6 +10,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
@@ -44,7 +45,7 @@ func formation(p *pass) result {
 		p.stall(v1alpha1.ReasonInvalidSpec, "tokens cannot be chosen: %s", err)
 		return stuck("no tokens")
 	}
-	open := p.open(facts.StepFormRing, facts.StageTickets, "all tickets at once", func(l *facts.Ledger) {
+	open := p.open(ledger.FormRing, ledger.StageTickets, "all tickets at once", func(l *ledger.Ledger) {
 		l.Step.Datacenters, l.Step.Tickets, l.Step.Seeds = datacentersOf(p.wanted), tickets, p.chooseSeeds(names, nil)
 		l.Replication = p.replication()
 	})
@@ -84,14 +85,14 @@ func (p *pass) refused(step string, refusals []guard.Refusal) result {
 }
 
 // chooseTokens for all nodes of datacenters that are formed beside the members that the ring has already.
-func chooseTokens(formations []tokens.Formation, members []ring.Node) (map[string]facts.Ticket, error) {
+func chooseTokens(formations []tokens.Formation, members []ring.Node) (map[string]ledger.Ticket, error) {
 	nodes, err := tokens.Form(formations, members)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]facts.Ticket, len(nodes))
+	out := make(map[string]ledger.Ticket, len(nodes))
 	for _, n := range nodes {
-		out[n.ID] = facts.Ticket{Tokens: formatTokens(n.Tokens)}
+		out[n.ID] = ledger.Ticket{Tokens: formatTokens(n.Tokens)}
 	}
 	return out, nil
 }
@@ -141,15 +142,15 @@ func (p *pass) usedReplication() map[string]int32 {
 }
 
 // issueTicket writes the ticket of one node into its record.
-func (p *pass) issueTicket(s *facts.OpenStep, n *facts.Node) {
+func (p *pass) issueTicket(s *ledger.Step, n *facts.Node) {
 	record := render.ForApply(p.owner(), n.Record)
 	record.Spec.Join = p.ticket(s, n.Name)
 	p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its ticket to join"})
 }
 
 // ticket of a node to form the ring, or to join it.
-func (p *pass) ticket(s *facts.OpenStep, name string) *v1alpha1.JoinTicket {
-	if s.Kind == facts.StepJoinNode {
+func (p *pass) ticket(s *ledger.Step, name string) *v1alpha1.JoinTicket {
+	if s.Kind == ledger.JoinNode {
 		return &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: s.IntentID("join", name)}, Mode: v1alpha1.JoinBootstrap, Tokens: s.Tickets[name].Tokens}
 	}
 	return &v1alpha1.JoinTicket{

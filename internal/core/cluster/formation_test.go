@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 func TestARingFormsAndOpens(t *testing.T) {
@@ -195,7 +196,7 @@ func TestTheOpenStepIsContinuedWhateverTheSpecSaysNow(t *testing.T) {
 }
 
 func TestALostLedgerIsRebuilt(t *testing.T) {
-	for _, stage := range []facts.Stage{facts.StageTickets, facts.StageFormed, facts.StageKeyspaces, facts.StageOpen, ""} {
+	for _, stage := range []ledger.Stage{ledger.StageTickets, ledger.StageFormed, ledger.StageKeyspaces, ledger.StageOpen, ""} {
 		t.Run("stage "+string(stage), func(t *testing.T) {
 			w := newWorld(t, datacenter("dc1", 1, 1, 1))
 			for range 100 {

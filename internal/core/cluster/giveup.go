@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -51,7 +52,7 @@ func whyGivenUp(n *facts.Node) string {
 }
 
 // giveUpWave takes the tickets back of the nodes that are given up, and goes on without them. Without anybody the step is over.
-func (p *pass) giveUpWave(s *facts.OpenStep) result {
+func (p *pass) giveUpWave(s *ledger.Step) result {
 	var out, waiting []string
 	for _, name := range s.Wave() {
 		if !p.isGivenUp(name) {
@@ -80,12 +81,12 @@ func (p *pass) giveUpWave(s *facts.OpenStep) result {
 		p.closeStep(s, true, v1alpha1.StepWithdrawn, plural(len(out), "node")+" ("+list(out, 3)+"): "+why)
 		return act("the join of %s is given up", list(out, 3))
 	}
-	p.putLedger(true, why, func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, out...) })
+	p.putLedger(true, why, func(l *ledger.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, out...) })
 	return act("goes on without %s", list(out, 3))
 }
 
 // takeBack takes the ticket of a node back that has not joined, and says whether nobody can go by it any more.
-func (p *pass) takeBack(s *facts.OpenStep, name string) (bool, result) {
+func (p *pass) takeBack(s *ledger.Step, name string) (bool, result) {
 	n := p.Nodes[name]
 	why := whyGivenUp(n)
 	switch {
@@ -139,7 +140,7 @@ func (p *pass) withdrawTicket(n *facts.Node, why string) bool {
 
 // withdrawn says that a node's ticket has no effect any more: its agent has acknowledged it, or the pod that had the ticket is gone and none has run since
 // that could take it up. An agent that starts later reads the record before it goes by a ticket.
-func withdrawn(n *facts.Node, s *facts.OpenStep) bool {
+func withdrawn(n *facts.Node, s *ledger.Step) bool {
 	if status := joinStatus(n, s); status != nil && status.WithdrawnAt != nil {
 		return true
 	}

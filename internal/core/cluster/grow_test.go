@@ -13,6 +13,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -53,7 +54,7 @@ func TestARingGrowsByOneNodeAtATime(t *testing.T) {
 		if joining > 1 {
 			t.Fatalf("%d nodes have a ticket at the same time", joining)
 		}
-		if s := w.snapshot.Ledger.Step; s != nil && s.Kind == facts.StepJoinNode && s.ID != open {
+		if s := w.snapshot.Ledger.Step; s != nil && s.Kind == ledger.JoinNode && s.ID != open {
 			open, opened = s.ID, opened+1
 			if budget := w.snapshot.Shared.Budgets["orders-dc1"]; budget.Spec.MinAvailable.IntValue() != 6 {
 				t.Errorf("a node joins while %s pods of 6 have to stay", budget.Spec.MinAvailable)
@@ -158,7 +159,7 @@ func TestADatacenterIsGivenUp(t *testing.T) {
 			}
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
 			made := w.settle()
-			if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageTickets {
+			if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageTickets {
 				t.Fatalf("step %+v:\n%s", s, made)
 			}
 			w.change(c.change)
@@ -363,7 +364,7 @@ func TestADatacenterIsAdded(t *testing.T) {
 				t.Errorf("%s by a schema that has at least %+v", o.Type, o.Arguments.KeyspaceReplication)
 			}
 		}
-		if s := w.snapshot.Ledger.Step; s != nil && s.Stage != facts.StageOpen {
+		if s := w.snapshot.Ledger.Step; s != nil && s.Stage != ledger.StageOpen {
 			for _, n := range w.snapshot.Records() {
 				if n.Record.Spec.Datacenter == "dc2" && n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen {
 					t.Fatalf("node %s is open in stage %s", n.Name, s.Stage)
@@ -387,7 +388,7 @@ func TestADatacenterIsAdded(t *testing.T) {
 func TestEachKeyspaceIsExtendedOnce(t *testing.T) {
 	for name, named := range map[string][]string{"none": nil, "one of the system": {"system_auth", "zoo"}, "one of the user": {"zoo"}} {
 		want := append(slices.Clone(distributedSystemKeyspaces), "zoo")[:3+min(len(named), 1)]
-		if got := extendedKeyspaces(&facts.OpenStep{Extension: &facts.Extension{Keyspaces: named}}); !slices.Equal(got, want) {
+		if got := extendedKeyspaces(&ledger.Step{Extension: &ledger.Extension{Keyspaces: named}}); !slices.Equal(got, want) {
 			t.Errorf("%s is named: %v, want %v", name, got, want)
 		}
 	}
@@ -455,16 +456,16 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 	t.Helper()
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.CassandraClusterSpec)
-		until  func(*facts.OpenStep) bool
+		until  func(*ledger.Step) bool
 	}{
-		"a join": {nodesPerRack(2), func(s *facts.OpenStep) bool { return s.Kind == facts.StepJoinNode && s.Stage == facts.StageTickets }},
+		"a join": {nodesPerRack(2), func(s *ledger.Step) bool { return s.Kind == ledger.JoinNode && s.Stage == ledger.StageTickets }},
 		"tickets of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
-			func(s *facts.OpenStep) bool { return s.Stage == facts.StageTickets }},
+			func(s *ledger.Step) bool { return s.Stage == ledger.StageTickets }},
 		"records of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
-			func(s *facts.OpenStep) bool { return s.Stage == facts.StageFormed }},
+			func(s *ledger.Step) bool { return s.Stage == ledger.StageFormed }},
 		"a datacenter that is rebuilt": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
-			func(s *facts.OpenStep) bool { return s.Stage == facts.StageRebuild }},
-		"a clean-up": {nodesPerRack(2), func(s *facts.OpenStep) bool { return s.Kind == facts.StepCleanup }},
+			func(s *ledger.Step) bool { return s.Stage == ledger.StageRebuild }},
+		"a clean-up": {nodesPerRack(2), func(s *ledger.Step) bool { return s.Kind == ledger.Cleanup }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -513,7 +514,7 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 }
 
 // until makes passes until the open step says so.
-func (w *world) until(done func(*facts.OpenStep) bool) {
+func (w *world) until(done func(*ledger.Step) bool) {
 	w.t.Helper()
 	for range 100 {
 		if s := w.snapshot.Ledger.Step; s != nil && done(s) {
@@ -524,7 +525,7 @@ func (w *world) until(done func(*facts.OpenStep) bool) {
 	w.t.Fatalf("the step did not come, the last is %+v", w.snapshot.Ledger.Step)
 }
 
-func inRebuild(s *facts.OpenStep) bool { return s.Stage == facts.StageRebuild }
+func inRebuild(s *ledger.Step) bool { return s.Stage == ledger.StageRebuild }
 
 // A node whose record is away counts as one that is not rebuilt: its datacenter is not opened without it.
 func TestNoNodeOfADatacenterIsForgottenWhileItsRecordIsAway(t *testing.T) {
@@ -543,7 +544,7 @@ func TestNoNodeOfADatacenterIsForgottenWhileItsRecordIsAway(t *testing.T) {
 		}
 		w.agents()
 	}
-	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageRebuild {
+	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageRebuild {
 		t.Fatalf("goes on without node %s: %+v", lost, s)
 	}
 	n.Record = record
@@ -646,16 +647,16 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 func TestWhoKeepsAnOperationWaitingIsSaid(t *testing.T) {
 	w := formed(t)
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
-	w.until(func(s *facts.OpenStep) bool { return s.Stage == facts.StageKeyspaces })
+	w.until(func(s *ledger.Step) bool { return s.Stage == ledger.StageKeyspaces })
 	lost := w.snapshot.Ledger.Step.Wave()[1]
 	w.absent[lost] = true
 	w.agents()
 	made := w.settle()
-	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != facts.StageRebuild {
+	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageRebuild {
 		t.Fatalf("goes on without node %s: %+v", lost, s)
 	}
 	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
-		return b.Step == string(facts.StepAddDatacenter) && b.Guard == "the_node_is_up" && slices.Equal(b.Nodes, []string{lost})
+		return b.Step == string(ledger.AddDatacenter) && b.Guard == "the_node_is_up" && slices.Equal(b.Nodes, []string{lost})
 	}) {
 		t.Errorf("nobody says that node %s is waited for:\n%s", lost, made)
 	}

@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
@@ -34,12 +35,12 @@ func join(p *pass) result {
 		return wait("spec.paused is true; %s to join", plural(len(newcomers), "node"))
 	}
 	if s := p.joinWithoutStep(newcomers); s != nil {
-		p.putLedger(true, "a node joins of which the ledger knew nothing", func(l *facts.Ledger) { l.Step = s })
+		p.putLedger(true, "a node joins of which the ledger knew nothing", func(l *ledger.Ledger) { l.Step = s })
 		return act("the join of %s goes on", list(s.Wave(), 1))
 	}
 	next := p.nextToJoin()
 	if len(next.refusals) > 0 {
-		if waiting := p.refused(string(facts.StepJoinNode), next.refusals); next.node == nil {
+		if waiting := p.refused(string(ledger.JoinNode), next.refusals); next.node == nil {
 			return waiting
 		}
 	}
@@ -53,7 +54,7 @@ func join(p *pass) result {
 		return stuck("no tokens")
 	}
 	if refusals := p.judgeJoin(*next.node, view, before, joiner); len(refusals) > 0 {
-		return p.refused(string(facts.StepJoinNode), refusals)
+		return p.refused(string(ledger.JoinNode), refusals)
 	}
 	if open := p.openBudgets(); len(open) > 0 {
 		return wait("until evictions are refused: PodDisruptionBudget %s", list(open, 3))
@@ -63,7 +64,7 @@ func join(p *pass) result {
 }
 
 // joinWithoutStep is the step of a node that has a ticket although none is open: the ledger that had it was lost, together with the record of a member.
-func (p *pass) joinWithoutStep(newcomers []render.Wanted) *facts.OpenStep {
+func (p *pass) joinWithoutStep(newcomers []render.Wanted) *ledger.Step {
 	for _, w := range newcomers {
 		n := p.Nodes[w.Name]
 		if recordOf(n) != nil && n.Record.Spec.Join != nil && n.Record.Spec.Join.Mode == v1alpha1.JoinBootstrap && n.Record.Spec.Join.Withdraw == nil {
@@ -237,8 +238,8 @@ func (p *pass) openBudgets() []string {
 
 // openJoin writes the step down and issues the ticket.
 func (p *pass) openJoin(w render.Wanted, joiner ring.Node) {
-	step := p.open(facts.StepJoinNode, facts.StageTickets, "node "+w.Name+" is to join", func(l *facts.Ledger) {
-		l.Step.Datacenters, l.Step.Tickets = []string{w.Datacenter}, map[string]facts.Ticket{w.Name: {Tokens: formatTokens(joiner.Tokens)}}
+	step := p.open(ledger.JoinNode, ledger.StageTickets, "node "+w.Name+" is to join", func(l *ledger.Ledger) {
+		l.Step.Datacenters, l.Step.Tickets = []string{w.Datacenter}, map[string]ledger.Ticket{w.Name: {Tokens: formatTokens(joiner.Tokens)}}
 	})
 	p.issueTicket(step, p.Nodes[w.Name])
 	p.describe(step, 0, "node %s joins", w.Name)

@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -28,7 +29,7 @@ func joining(t *testing.T) *world {
 	w.late[newcomer] = true
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
 	w.settle()
-	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != facts.StepJoinNode || w.snapshot.Nodes[newcomer].Record.Spec.Join == nil {
+	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != ledger.JoinNode || w.snapshot.Nodes[newcomer].Record.Spec.Join == nil {
 		t.Fatalf("step %+v", s)
 	}
 	return w
@@ -100,7 +101,7 @@ func TestWhenARingCanChange(t *testing.T) {
 		"it stands":           {func(*pass) {}, true},
 		"it is being formed":  {func(p *pass) { p.Ledger.Formed = nil }, false},
 		"its spec is refused": {func(p *pass) { p.held = true }, false},
-		"a step is open":      {func(p *pass) { p.Ledger.Step = &facts.OpenStep{} }, false},
+		"a step is open":      {func(p *pass) { p.Ledger.Step = &ledger.Step{} }, false},
 	} {
 		p := passOver(formed(t))
 		if c.change(p); p.canChange() != c.want {
@@ -234,7 +235,7 @@ func TestWhenAJoinIsOver(t *testing.T) {
 	} {
 		w := joining(t)
 		step := w.snapshot.Ledger.Step
-		step.Stage = facts.StageOpen
+		step.Stage = ledger.StageOpen
 		n := w.snapshot.Nodes[newcomer]
 		n.Record.Spec.Member, n.Record.Spec.Join, n.Record.Spec.ClientTraffic = &v1alpha1.Member{HostID: hostID(newcomer)}, nil, v1alpha1.TrafficOpen
 		c.change(&n.Record.Spec)
@@ -479,7 +480,7 @@ func TestWhoHasJoinedIsNotLeftBehind(t *testing.T) {
 func TestAMemberInTheWaveDoesNotHideOthers(t *testing.T) {
 	w := joining(t)
 	w.comes(w.snapshot.Nodes[newcomer])
-	w.snapshot.Ledger.Step.Tickets[first] = facts.Ticket{}
+	w.snapshot.Ledger.Step.Tickets[first] = ledger.Ticket{}
 	w.snapshot.Nodes[second].Agent = nil
 	doubts := passOver(w).viewsOf(w.snapshot.Ledger.Step).doubts
 	if text := fmt.Sprint(doubts); !strings.Contains(text, second+" lives and does not say what it sees") {

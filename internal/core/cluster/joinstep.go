@@ -7,21 +7,22 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
 // joinNode continues the join of one node.
-func (p *pass) joinNode(s *facts.OpenStep) result {
+func (p *pass) joinNode(s *ledger.Step) result {
 	name := sortedKeys(s.Tickets)[0]
 	n := p.Nodes[name]
 	switch {
-	case s.Stage == facts.StageTickets && p.isGivenUp(name):
+	case s.Stage == ledger.StageTickets && p.isGivenUp(name):
 		return p.giveUpWave(s)
 	case recordOf(n) == nil || n.Record.DeletionTimestamp != nil:
 		p.describe(s, 0, "node %s joins", name)
 		return wait("waiting for the record of %s, which is made again", name)
-	case s.Stage == facts.StageOpen:
+	case s.Stage == ledger.StageOpen:
 		return p.endJoin(s, n)
 	}
 	if n.Record.Spec.Join == nil && n.Record.Spec.Member == nil {
@@ -40,7 +41,7 @@ func (p *pass) joinNode(s *facts.OpenStep) result {
 		return wait("waiting for %s", list(doubts, 3))
 	}
 	view := n.CurrentAgent().Ring
-	p.putLedger(true, "node "+name+" has joined", func(l *facts.Ledger) {
+	p.putLedger(true, "node "+name+" has joined", func(l *ledger.Ledger) {
 		if l.Members == nil {
 			l.Members = map[string]string{}
 		}
@@ -48,7 +49,7 @@ func (p *pass) joinNode(s *facts.OpenStep) result {
 		l.LeftBehind = slices.DeleteFunc(l.LeftBehind, func(other string) bool { return other == name })
 		l.Cleanup = slices.Compact(slices.Sorted(slices.Values(append(l.Cleanup, p.shrunk(view, view.HostID)...))))
 		l.SystemKeyspaces = true
-		advance(l.Step, facts.StageOpen, p.now)
+		advance(l.Step, ledger.StageOpen, p.now)
 	})
 	p.event(corev1.EventTypeNormal, "NodeJoined", "node %s has joined with host id %s", name, view.HostID)
 	return act("node %s has joined", name)
@@ -64,7 +65,7 @@ func (p *pass) admit(n *facts.Node) {
 }
 
 // endJoin closes the step once the record says who has joined. The next join may begin in the same pass.
-func (p *pass) endJoin(s *facts.OpenStep, n *facts.Node) result {
+func (p *pass) endJoin(s *ledger.Step, n *facts.Node) result {
 	if n.Record.Spec.Member == nil || n.Record.Spec.Join != nil || n.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen {
 		p.admit(n)
 		p.describe(s, 1, "node %s has joined", n.Name)
@@ -75,7 +76,7 @@ func (p *pass) endJoin(s *facts.OpenStep, n *facts.Node) result {
 }
 
 // joinDoubts are the reasons why a node does not count as joined yet: it is NORMAL with the tokens of its ticket, and every member that lives sees it so.
-func (p *pass) joinDoubts(s *facts.OpenStep, n *facts.Node) []string {
+func (p *pass) joinDoubts(s *ledger.Step, n *facts.Node) []string {
 	v := p.viewsOf(s)
 	if status := joinStatus(n, s); len(v.normal) > 0 && n.Record.Spec.Join != nil && (status == nil || status.FinishedAt == nil) {
 		v.doubt(n.Name, n.Name, "%s has not reported that the join has finished", n.Name)

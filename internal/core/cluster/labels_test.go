@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -61,7 +62,7 @@ func TestAClaimThatIsBeingAdoptedKeepsItsOwner(t *testing.T) {
 	w.settle()
 	claim := w.snapshot.Nodes[second].Claims["data"].Claim
 	claim.Labels = map[string]string{v1alpha1.LabelClusterUID: "old"}
-	w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepAdoptRing, Stage: facts.StageOpen}
+	w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AdoptRing, Stage: ledger.StageOpen}
 	for _, write := range next(w).Writes {
 		if write.UID == claim.UID && (write.Object.GetLabels()[v1alpha1.LabelClusterUID] != "old" || write.Object.GetLabels()[v1alpha1.LabelNode] != second) {
 			t.Errorf("labels %v", write.Object.GetLabels())

@@ -6,13 +6,14 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
-// ledger sees to it that there is one. A cluster without any object gets an empty one. Where it is gone although the cluster has objects it was lost, and
+// keepLedger sees to it that there is one. A cluster without any object gets an empty one. Where it is gone although the cluster has objects it was lost, and
 // with it the knowledge of what was begun: nothing is decided until it is rebuilt from the records and from what the disks say.
-func ledger(p *pass) result {
+func keepLedger(p *pass) result {
 	if p.LedgerProblem != "" {
 		p.stall(v1alpha1.ReasonNameTaken, "ConfigMap %s cannot be used as the ledger of this cluster: %s. Put its content back from a backup; or delete it, and it is rebuilt from the "+
 			"records and from what the disks say", v1alpha1.LedgerName(p.Cluster.Name), p.LedgerProblem)
@@ -20,11 +21,11 @@ func ledger(p *pass) result {
 	}
 	if p.Ledger != nil {
 		if m := p.Shared.ConfigMaps[v1alpha1.LedgerName(p.Cluster.Name)]; m != nil && !hasLabels(m, render.Ledger(p.owner(), nil).Labels) {
-			p.putLedger(false, "somebody edited its labels", func(*facts.Ledger) {})
+			p.putLedger(false, "somebody edited its labels", func(*ledger.Ledger) {})
 		}
 		return done()
 	}
-	fresh := &facts.Ledger{ClusterUID: p.Cluster.UID}
+	fresh := &ledger.Ledger{ClusterUID: p.Cluster.UID}
 	if !p.anyNodeObject() {
 		p.Snapshot = withLedger(p.Snapshot, fresh)
 		p.write(plan.Write{Verb: plan.PutLedger, Ledger: fresh, Why: "the cluster is new"})
@@ -101,16 +102,16 @@ func (p *pass) unrecorded() []render.Wanted {
 // in. Tickets that are out, and members that no client was let to, are a formation that goes on. Members by their disks alone are written down as such; their
 // datacenter serves clients as openDatacenters says, and is otherwise one that is formed, or added to those that serve. Nodes of which nothing is known
 // are returned: an empty disk must have said so itself, unless there never was one.
-func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
+func (p *pass) rebuildLedger() (*ledger.Ledger, []string) {
 	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
-	l := &facts.Ledger{ClusterUID: p.Cluster.UID, Steps: p.now.Unix(), Members: map[string]string{}}
-	step := &facts.OpenStep{
-		ID: p.stepID(l.Steps), Kind: facts.StepFormRing, Stage: facts.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
-		Tickets: map[string]facts.Ticket{},
+	l := &ledger.Ledger{ClusterUID: p.Cluster.UID, Steps: p.now.Unix(), Members: map[string]string{}}
+	step := &ledger.Step{
+		ID: p.stepID(l.Steps), Kind: ledger.FormRing, Stage: ledger.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
+		Tickets: map[string]ledger.Ticket{},
 	}
 	formed, datacenters := map[string]bool{}, map[string]bool{}
 	var missing []string
-	var joining *facts.OpenStep
+	var joining *ledger.Step
 	forming, adopted := false, p.adoptionBegun()
 	byDisk := map[string][]*facts.Agent{} // of each datacenter, members that no record knows
 	for _, n := range p.Records() {
@@ -142,7 +143,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 			continue
 		case spec.Join != nil:
 			step.ID = stepOfIntent(spec.Join.ID)
-			step.Tickets[n.Name] = facts.Ticket{Tokens: spec.Join.Tokens}
+			step.Tickets[n.Name] = ledger.Ticket{Tokens: spec.Join.Tokens}
 			datacenters[spec.Datacenter] = true
 			forming = true
 			continue
@@ -154,7 +155,7 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		default:
 			continue
 		}
-		step.Tickets[n.Name] = facts.Ticket{}
+		step.Tickets[n.Name] = ledger.Ticket{}
 		datacenters[spec.Datacenter] = true
 	}
 	l.Formed = slices.Sorted(maps.Keys(formed))
@@ -168,12 +169,12 @@ func (p *pass) rebuildLedger() (*facts.Ledger, []string) {
 		p.rebuildAddition(l, step, closed[0])
 	case forming:
 		if len(open) > 0 {
-			step.Kind = facts.StepAdoptRing // the system keyspaces are set before the first node opens
+			step.Kind = ledger.AdoptRing // the system keyspaces are set before the first node opens
 		}
 		step.Datacenters = slices.Sorted(maps.Keys(datacenters))
 		step.Seeds = p.chooseSeeds(step.Wave(), nil)
 		if len(formed) > 0 {
-			step.Stage = facts.StageFormed
+			step.Stage = ledger.StageFormed
 			for name := range step.Tickets {
 				if l.Members[name] == "" {
 					l.Members[name] = p.Nodes[name].Agent.HostID
@@ -234,27 +235,27 @@ func (p *pass) openDatacenters(byDisk map[string][]*facts.Agent) map[string]bool
 
 // rebuildAddition makes the step out of what is found of a datacenter that is being added: none of its nodes lets clients in, and those of others do. What was
 // extended or rebuilt already is done again, which changes nothing.
-func (p *pass) rebuildAddition(l *facts.Ledger, step *facts.OpenStep, datacenter string) {
-	step.Kind, step.Stage, step.Datacenters = facts.StepAddDatacenter, facts.StageKeyspaces, []string{datacenter}
-	maps.DeleteFunc(step.Tickets, func(name string, _ facts.Ticket) bool { return p.Nodes[name].Record.Spec.Datacenter != datacenter })
+func (p *pass) rebuildAddition(l *ledger.Ledger, step *ledger.Step, datacenter string) {
+	step.Kind, step.Stage, step.Datacenters = ledger.AddDatacenter, ledger.StageKeyspaces, []string{datacenter}
+	maps.DeleteFunc(step.Tickets, func(name string, _ ledger.Ticket) bool { return p.Nodes[name].Record.Spec.Datacenter != datacenter })
 	wave := step.Wave()
 	switch {
 	case slices.ContainsFunc(wave, func(name string) bool { return l.Members[name] == "" }):
-		step.Stage = facts.StageTickets
+		step.Stage = ledger.StageTickets
 		l.Formed = slices.DeleteFunc(l.Formed, func(dc string) bool { return dc == datacenter })
 		step.Seeds = p.chooseSeeds(slices.Concat(sortedKeys(l.Members), wave), p.presentSeeds())
 	case slices.ContainsFunc(wave, func(name string) bool { return p.Nodes[name].Record.Spec.Member == nil }):
-		step.Stage = facts.StageFormed
+		step.Stage = ledger.StageFormed
 	}
 	l.Step = step
 }
 
 // joinOf is the step of a node that has a ticket to join a ring which serves clients.
-func (p *pass) joinOf(n *facts.Node) *facts.OpenStep {
+func (p *pass) joinOf(n *facts.Node) *ledger.Step {
 	ticket := n.Record.Spec.Join
-	return &facts.OpenStep{
-		ID: stepOfIntent(ticket.ID), Kind: facts.StepJoinNode, Stage: facts.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
-		Datacenters: []string{n.Record.Spec.Datacenter}, Tickets: map[string]facts.Ticket{n.Name: {Tokens: ticket.Tokens}},
+	return &ledger.Step{
+		ID: stepOfIntent(ticket.ID), Kind: ledger.JoinNode, Stage: ledger.StageTickets, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now,
+		Datacenters: []string{n.Record.Spec.Datacenter}, Tickets: map[string]ledger.Ticket{n.Name: {Tokens: ticket.Tokens}},
 	}
 }
 
@@ -264,14 +265,14 @@ func gaveBack(n *facts.Node) bool {
 	return ticket != nil && status != nil && status.ID == ticket.ID && status.WithdrawnAt != nil
 }
 
-func withLedger(s *facts.Snapshot, l *facts.Ledger) *facts.Snapshot {
+func withLedger(s *facts.Snapshot, l *ledger.Ledger) *facts.Snapshot {
 	out := *s
 	out.Ledger = l
 	return &out
 }
 
 // putLedger writes a changed ledger.
-func (p *pass) putLedger(live bool, why string, change func(*facts.Ledger)) {
+func (p *pass) putLedger(live bool, why string, change func(*ledger.Ledger)) {
 	l := p.Ledger.Copy()
 	change(l)
 	p.Ledger = l

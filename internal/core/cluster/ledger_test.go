@@ -11,6 +11,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -62,44 +63,44 @@ func TestWhatALostLedgerIsRebuiltFrom(t *testing.T) {
 		formed  bool
 		members map[string]string
 		traffic bool
-		stage   facts.Stage
+		stage   ledger.Stage
 		// tickets and how many tokens each has.
 		tickets map[string]int
 		missing int
 	}{
-		"tickets that are out":    {func(*world) {}, false, nil, false, facts.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
-		"one that was given back": {node(givenBack), false, nil, false, facts.StageTickets, map[string]int{first: 4, third: 4}, 0},
+		"tickets that are out":    {func(*world) {}, false, nil, false, ledger.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
+		"one that was given back": {node(givenBack), false, nil, false, ledger.StageTickets, map[string]int{first: 4, third: 4}, 0},
 		"one that was given back too late": {node(func(n *facts.Node) { givenBack(n); n.Agent.Disk = v1alpha1.DiskMember }), false, nil, false,
-			facts.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
+			ledger.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
 		"one that another withdrawal was of": {node(func(n *facts.Node) { givenBack(n); n.Record.Status.Join.ID = "x" }), false, nil, false,
-			facts.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
+			ledger.StageTickets, map[string]int{first: 4, second: 4, third: 4}, 0},
 		"one that never got a ticket": {node(func(n *facts.Node) { n.Record.Spec.Join, n.Agent.Disk = nil, v1alpha1.DiskEmpty }), false, nil, false,
-			facts.StageTickets, map[string]int{first: 4, third: 4}, 0},
+			ledger.StageTickets, map[string]int{first: 4, third: 4}, 0},
 		"one that never had a disk": {node(func(n *facts.Node) {
 			n.Agent, n.Record.Spec.Join, n.Record.Status.HostID = nil, nil, ""
 			for _, c := range n.Claims {
 				c.Claim.Status.Phase = corev1.ClaimPending
 			}
-		}), false, nil, false, facts.StageTickets, map[string]int{first: 4, third: 4}, 0},
-		"one that is silent": {node(func(n *facts.Node) { n.Agent = nil }), false, nil, false, facts.StageTickets, map[string]int{first: 4, third: 4}, 1},
+		}), false, nil, false, ledger.StageTickets, map[string]int{first: 4, third: 4}, 0},
+		"one that is silent": {node(func(n *facts.Node) { n.Agent = nil }), false, nil, false, ledger.StageTickets, map[string]int{first: 4, third: 4}, 1},
 		"a disk that has joined": {node(func(n *facts.Node) { n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID = nil, v1alpha1.DiskMember, "h" }), true,
-			map[string]string{first: "", second: "h", third: ""}, false, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
+			map[string]string{first: "", second: "h", third: ""}, false, ledger.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
 		"a node that let clients in": {node(func(n *facts.Node) {
 			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID, n.Agent.TrafficOpened = nil, v1alpha1.DiskEmpty, "h", true
 		}), true,
-			map[string]string{first: "", second: "h", third: ""}, true, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
+			map[string]string{first: "", second: "h", third: ""}, true, ledger.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
 		"a member by its record, whatever its agent says": {node(func(n *facts.Node) { n.Record.Spec.Member, n.Agent.HostID = &v1alpha1.Member{HostID: "r"}, "h" }), true,
-			map[string]string{first: "a", second: "r", third: ""}, false, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
+			map[string]string{first: "a", second: "r", third: ""}, false, ledger.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
 		"a member that is open": {node(func(n *facts.Node) {
 			n.Record.Spec.Member, n.Record.Spec.ClientTraffic = &v1alpha1.Member{HostID: "r"}, v1alpha1.TrafficOpen
 		}), true,
-			map[string]string{first: "a", second: "r", third: ""}, true, facts.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
+			map[string]string{first: "a", second: "r", third: ""}, true, ledger.StageFormed, map[string]int{first: 4, second: 0, third: 4}, 0},
 		"clients let in before, by another": {func(w *world) {
 			n := w.snapshot.Nodes[first]
 			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID, n.Agent.TrafficOpened = nil, v1alpha1.DiskMember, "a", true
 			n = w.snapshot.Nodes[second]
 			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID = nil, v1alpha1.DiskMember, "h"
-		}, true, map[string]string{first: "a", second: "h", third: ""}, true, facts.StageFormed, map[string]int{first: 0, second: 0, third: 4}, 0},
+		}, true, map[string]string{first: "a", second: "h", third: ""}, true, ledger.StageFormed, map[string]int{first: 0, second: 0, third: 4}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, v1alpha1.DiskJoining, three...)
@@ -188,7 +189,7 @@ func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 				}
 			}
 			for range 50 {
-				learning := w.snapshot.Ledger != nil && w.snapshot.Ledger.Step != nil && w.snapshot.Ledger.Step.Stage == facts.StageFormed
+				learning := w.snapshot.Ledger != nil && w.snapshot.Ledger.Step != nil && w.snapshot.Ledger.Step.Stage == ledger.StageFormed
 				for _, name := range three {
 					w.absent[name] = c.silent && learning
 					if w.absent[name] {
@@ -215,13 +216,13 @@ func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 func TestARingOfDisksServesIfTwoOfThemLetClientsIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		closed []string
-		kind   facts.StepKind
+		kind   ledger.Kind
 	}{
 		"all":           {nil, ""},
 		"not the first": {[]string{first}, ""},
 		"not the last":  {[]string{third}, ""},
-		"only one":      {[]string{first, third}, facts.StepFormRing},
-		"none":          {three, facts.StepFormRing},
+		"only one":      {[]string{first, third}, ledger.FormRing},
+		"none":          {three, ledger.FormRing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -235,7 +236,7 @@ func TestARingOfDisksServesIfTwoOfThemLetClientsIn(t *testing.T) {
 			if len(missing) > 0 || len(l.Members) != 3 || !slices.Equal(l.Formed, []string{"dc1"}) || l.TrafficAllowed != (len(c.closed) < 3) {
 				t.Errorf("%s, missing %v", ledgerInWords(l), missing)
 			}
-			if c.kind == "" && l.Step != nil || c.kind != "" && (l.Step == nil || l.Step.Kind != c.kind || l.Step.Stage != facts.StageFormed) {
+			if c.kind == "" && l.Step != nil || c.kind != "" && (l.Step == nil || l.Step.Kind != c.kind || l.Step.Stage != ledger.StageFormed) {
 				t.Errorf("%s; want a step %q", ledgerInWords(l), c.kind)
 			}
 			if again := c.kind == ""; l.SystemKeyspaces != again || (len(l.Cleanup) > 0) != again {
@@ -278,27 +279,27 @@ func TestHowFarALostDatacenterWasAdded(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change map[string]func(*facts.Node)
-		stage  facts.Stage
+		stage  ledger.Stage
 	}{
-		"all are members":            {nil, facts.StageKeyspaces},
-		"one is unknown":             {map[string]func(*facts.Node){one: unknown}, facts.StageFormed},
-		"the other is":               {map[string]func(*facts.Node){other: unknown}, facts.StageFormed},
-		"one is unknown, one joins":  {map[string]func(*facts.Node){one: unknown, other: joins}, facts.StageTickets},
-		"one joins, one is unknown":  {map[string]func(*facts.Node){one: joins, other: unknown}, facts.StageTickets},
-		"one is a member, one joins": {map[string]func(*facts.Node){other: joins}, facts.StageTickets},
-		"both join":                  {map[string]func(*facts.Node){one: joins, other: joins}, facts.StageTickets},
+		"all are members":            {nil, ledger.StageKeyspaces},
+		"one is unknown":             {map[string]func(*facts.Node){one: unknown}, ledger.StageFormed},
+		"the other is":               {map[string]func(*facts.Node){other: unknown}, ledger.StageFormed},
+		"one is unknown, one joins":  {map[string]func(*facts.Node){one: unknown, other: joins}, ledger.StageTickets},
+		"one joins, one is unknown":  {map[string]func(*facts.Node){one: joins, other: unknown}, ledger.StageTickets},
+		"one is a member, one joins": {map[string]func(*facts.Node){other: joins}, ledger.StageTickets},
+		"both join":                  {map[string]func(*facts.Node){one: joins, other: joins}, ledger.StageTickets},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
-			w.until(func(s *facts.OpenStep) bool { return s.Stage == facts.StageKeyspaces })
+			w.until(func(s *ledger.Step) bool { return s.Stage == ledger.StageKeyspaces })
 			w.snapshot.Ledger = nil
 			for name, change := range c.change {
 				change(w.snapshot.Nodes[name])
 			}
 			l, _ := passOver(w).rebuildLedger()
-			if l.Step == nil || l.Step.Kind != facts.StepAddDatacenter || l.Step.Stage != c.stage || !slices.Equal(l.Step.Wave(), []string{one, other}) ||
-				l.IsFormed("dc2") == (c.stage == facts.StageTickets) || !l.IsFormed("dc1") {
+			if l.Step == nil || l.Step.Kind != ledger.AddDatacenter || l.Step.Stage != c.stage || !slices.Equal(l.Step.Wave(), []string{one, other}) ||
+				l.IsFormed("dc2") == (c.stage == ledger.StageTickets) || !l.IsFormed("dc1") {
 				t.Errorf("%s; want stage %s", ledgerInWords(l), c.stage)
 			}
 		})
@@ -337,10 +338,10 @@ func TestDisksThatAreStillToBeTakenOverAreNoMembers(t *testing.T) {
 // A pass writes the ledger once, and looks at everything live before it if any of the reasons asks for that.
 func TestChangesOfTheLedgerAreOneWrite(t *testing.T) {
 	for _, live := range [][2]bool{{true, false}, {false, true}, {false, false}} {
-		p := passOver(inStage(t, facts.StageOpen))
+		p := passOver(inStage(t, ledger.StageOpen))
 		p.write(plan.Write{Verb: plan.Event})
-		p.putLedger(live[0], "one", func(l *facts.Ledger) { l.Steps++ })
-		p.putLedger(live[1], "two", func(l *facts.Ledger) { l.Steps++ })
+		p.putLedger(live[0], "one", func(l *ledger.Ledger) { l.Steps++ })
+		p.putLedger(live[1], "two", func(l *ledger.Ledger) { l.Steps++ })
 		if len(p.plan.Writes) != 2 {
 			t.Fatalf("writes %v", p.plan.Writes)
 		}
@@ -432,11 +433,11 @@ func TestWhichNodesGetARecordBack(t *testing.T) {
 func TestAJoinerIsNoMemberOfALostLedger(t *testing.T) {
 	for name, c := range map[string]struct {
 		served bool
-		kind   facts.StepKind
+		kind   ledger.Kind
 		wave   []string
 	}{
-		"the ring serves":         {true, facts.StepJoinNode, []string{newcomer}},
-		"the ring is formed anew": {false, facts.StepFormRing, three},
+		"the ring serves":         {true, ledger.JoinNode, []string{newcomer}},
+		"the ring is formed anew": {false, ledger.FormRing, three},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := joining(t)
@@ -469,13 +470,13 @@ func TestWhatIsDoneOnceMoreForALostLedger(t *testing.T) {
 
 // A datacenter that is being added has its seeds while its nodes join, and stands when they have.
 func TestALostLedgerOfADatacenterThatIsAdded(t *testing.T) {
-	for stage, c := range map[facts.Stage]struct {
-		found facts.Stage
+	for stage, c := range map[ledger.Stage]struct {
+		found ledger.Stage
 		joins bool
-	}{facts.StageTickets: {facts.StageTickets, true}, facts.StageRebuild: {facts.StageKeyspaces, false}} {
+	}{ledger.StageTickets: {ledger.StageTickets, true}, ledger.StageRebuild: {ledger.StageKeyspaces, false}} {
 		w := formed(t)
 		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
-		w.until(func(s *facts.OpenStep) bool { return s.Stage == stage })
+		w.until(func(s *ledger.Step) bool { return s.Stage == stage })
 		w.snapshot.Ledger = nil
 		l, _ := passOver(w).rebuildLedger()
 		if l.Step == nil || l.Step.Stage != c.found || l.IsFormed("dc2") == c.joins || (len(l.Step.Seeds) > 0) != c.joins || len(l.Step.Tickets) != 2 {

@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -107,10 +108,10 @@ func TestANodeHasStarted(t *testing.T) {
 		"a member":               {func(_ *pass, n *facts.Node) { n.Record.Spec.Member = &v1alpha1.Member{} }, true},
 		"a member by the ledger": {func(p *pass, _ *facts.Node) { p.Ledger.Members = map[string]string{second: "x"} }, true},
 		"with a ticket by the ledger": {func(p *pass, _ *facts.Node) {
-			p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{second: {}}}
+			p.Ledger.Step = &ledger.Step{Tickets: map[string]ledger.Ticket{second: {}}}
 		}, true},
 		"while others have tickets": {func(p *pass, _ *facts.Node) {
-			p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{first: {}}}
+			p.Ledger.Step = &ledger.Step{Tickets: map[string]ledger.Ticket{first: {}}}
 		}, false},
 		"while the ledger is lost":                  {func(p *pass, _ *facts.Node) { p.lost = true }, true},
 		"while the ledger is lost, without a claim": {func(p *pass, n *facts.Node) { p.lost, n.Record.Spec.Claims = true, nil }, false},
@@ -384,9 +385,9 @@ func TestWhoBelongsToARing(t *testing.T) {
 		"nobody":           {func(*pass) {}, false},
 		"a member":         {func(p *pass) { p.Ledger.Members[name] = "id" }, true},
 		"who was left out": {func(p *pass) { p.Ledger.LeftBehind = []string{name} }, true},
-		"who has a ticket": {func(p *pass) { p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{name: {}}} }, true},
+		"who has a ticket": {func(p *pass) { p.Ledger.Step = &ledger.Step{Tickets: map[string]ledger.Ticket{name: {}}} }, true},
 		"whose ticket was withdrawn": {func(p *pass) {
-			p.Ledger.Step = &facts.OpenStep{Tickets: map[string]facts.Ticket{name: {}}, Withdrawn: []string{name}}
+			p.Ledger.Step = &ledger.Step{Tickets: map[string]ledger.Ticket{name: {}}, Withdrawn: []string{name}}
 		}, true},
 		"who has a record": {func(p *pass) { p.Nodes[name] = &facts.Node{Record: &v1alpha1.CassandraNode{}} }, true},
 		"who has a pod":    {func(p *pass) { p.Nodes[name] = &facts.Node{} }, false},

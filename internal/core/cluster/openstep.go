@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -41,19 +42,19 @@ func openStep(p *pass) result {
 }
 
 // stage continues the stage that a step is in.
-func (p *pass) stage(s *facts.OpenStep) result {
-	type stages = map[facts.Stage]func(*facts.OpenStep) result
-	ring := stages{facts.StageTickets: p.awaitRing, facts.StageFormed: p.recordMembers, facts.StageKeyspaces: p.setSystemKeyspaces, facts.StageOpen: p.letClientsIn}
-	kinds := map[facts.StepKind]stages{
-		facts.StepFormRing:             ring,
-		facts.StepAdoptRing:            ring,
-		facts.StepJoinNode:             {facts.StageTickets: p.joinNode, facts.StageOpen: p.joinNode},
-		facts.StepRaiseSystemKeyspaces: {facts.StageKeyspaces: p.raiseSystemKeyspaces, facts.StageOperations: p.repairSystemKeyspaces},
-		facts.StepCleanup:              {facts.StageOperations: p.cleanUp},
-		facts.StepForgetJoin:           {facts.StageOperations: p.forgetJoin},
-		facts.StepAddDatacenter: {
-			facts.StageTickets: p.awaitRing, facts.StageFormed: p.recordMembers, facts.StageKeyspaces: p.extendSystemKeyspaces, facts.StageExtend: p.extendKeyspaces,
-			facts.StageRebuild: p.rebuild, facts.StageOperations: p.repairExtended, facts.StageOpen: p.letClientsIn,
+func (p *pass) stage(s *ledger.Step) result {
+	type stages = map[ledger.Stage]func(*ledger.Step) result
+	ring := stages{ledger.StageTickets: p.awaitRing, ledger.StageFormed: p.recordMembers, ledger.StageKeyspaces: p.setSystemKeyspaces, ledger.StageOpen: p.letClientsIn}
+	kinds := map[ledger.Kind]stages{
+		ledger.FormRing:             ring,
+		ledger.AdoptRing:            ring,
+		ledger.JoinNode:             {ledger.StageTickets: p.joinNode, ledger.StageOpen: p.joinNode},
+		ledger.RaiseSystemKeyspaces: {ledger.StageKeyspaces: p.raiseSystemKeyspaces, ledger.StageOperations: p.repairSystemKeyspaces},
+		ledger.Cleanup:              {ledger.StageOperations: p.cleanUp},
+		ledger.ForgetJoin:           {ledger.StageOperations: p.forgetJoin},
+		ledger.AddDatacenter: {
+			ledger.StageTickets: p.awaitRing, ledger.StageFormed: p.recordMembers, ledger.StageKeyspaces: p.extendSystemKeyspaces, ledger.StageExtend: p.extendKeyspaces,
+			ledger.StageRebuild: p.rebuild, ledger.StageOperations: p.repairExtended, ledger.StageOpen: p.letClientsIn,
 		},
 	}
 	if do, known := kinds[s.Kind][s.Stage]; known {
@@ -63,31 +64,31 @@ func (p *pass) stage(s *facts.OpenStep) result {
 }
 
 // open writes a step down as begun, counts it, and returns it. The change adds to the ledger what belongs to its kind.
-func (p *pass) open(kind facts.StepKind, stage facts.Stage, why string, change func(*facts.Ledger)) *facts.OpenStep {
-	p.putLedger(true, why, func(l *facts.Ledger) {
+func (p *pass) open(kind ledger.Kind, stage ledger.Stage, why string, change func(*ledger.Ledger)) *ledger.Step {
+	p.putLedger(true, why, func(l *ledger.Ledger) {
 		l.Steps++
-		l.Step = &facts.OpenStep{ID: p.stepID(l.Steps), Kind: kind, Stage: stage, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now}
+		l.Step = &ledger.Step{ID: p.stepID(l.Steps), Kind: kind, Stage: stage, Generation: p.Cluster.Generation, OpenedAt: p.now, StageSince: p.now}
 		change(l)
 	})
 	return p.Ledger.Step
 }
 
 // closeStep writes down that a step is over, and how it came out.
-func (p *pass) closeStep(s *facts.OpenStep, live bool, came v1alpha1.StepResult, message string) {
+func (p *pass) closeStep(s *ledger.Step, live bool, came v1alpha1.StepResult, message string) {
 	p.plan.Current = nil
-	p.putLedger(live, "the step is over", func(l *facts.Ledger) { l.Step = nil })
+	p.putLedger(live, "the step is over", func(l *ledger.Ledger) { l.Step = nil })
 	p.plan.Finished = append(p.plan.Finished, v1alpha1.StepRecord{
 		Step: string(s.Kind), Result: came, Message: message, StartedAt: metav1.NewTime(s.OpenedAt), FinishedAt: metav1.NewTime(p.now),
 	})
 }
 
-func (p *pass) unknownStage(s *facts.OpenStep) result {
+func (p *pass) unknownStage(s *ledger.Step) result {
 	p.stall(v1alpha1.ReasonUnsupportedChange, "the open step %s is in stage %q, which this release of Helenus does not know: run the release that began it", s.ID, s.Stage)
 	return stuck("unknown stage %q", s.Stage)
 }
 
 // describe says in the status what the open step does.
-func (p *pass) describe(s *facts.OpenStep, doneNodes int, format string, args ...any) {
+func (p *pass) describe(s *ledger.Step, doneNodes int, format string, args ...any) {
 	wave := s.Wave()
 	r := wait(format, args...)
 	since := metav1.NewTime(s.OpenedAt)
@@ -100,8 +101,8 @@ func (p *pass) describe(s *facts.OpenStep, doneNodes int, format string, args ..
 
 // awaitRing waits until every node of the wave is NORMAL in the view of every other, with the tokens it was given and one schema. It issues tickets that
 // were not written yet, and takes a latecomer out.
-func (p *pass) awaitRing(s *facts.OpenStep) result {
-	if s.Kind == facts.StepAddDatacenter && slices.ContainsFunc(s.Wave(), p.isGivenUp) {
+func (p *pass) awaitRing(s *ledger.Step) result {
+	if s.Kind == ledger.AddDatacenter && slices.ContainsFunc(s.Wave(), p.isGivenUp) {
 		return p.giveUpWave(s)
 	}
 	issued := 0
@@ -117,7 +118,7 @@ func (p *pass) awaitRing(s *facts.OpenStep) result {
 	}
 	views := p.viewsOf(s)
 	if len(views.doubts) == 0 {
-		p.putLedger(true, "the ring stands", func(l *facts.Ledger) {
+		p.putLedger(true, "the ring stands", func(l *ledger.Ledger) {
 			l.Formed = slices.Compact(slices.Sorted(slices.Values(append(l.Formed, s.Datacenters...))))
 			if l.Members == nil {
 				l.Members = map[string]string{}
@@ -126,7 +127,7 @@ func (p *pass) awaitRing(s *facts.OpenStep) result {
 				l.Members[name] = id
 			}
 			l.LeftBehind = slices.DeleteFunc(l.LeftBehind, func(name string) bool { return l.Members[name] != "" })
-			advance(l.Step, facts.StageFormed, p.now)
+			advance(l.Step, ledger.StageFormed, p.now)
 		})
 		p.event(corev1.EventTypeNormal, "RingFormed", "%s have formed the ring", plural(len(views.hostIDs), "node"))
 		return act("the ring stands: %s", plural(len(views.hostIDs), "node"))
@@ -138,13 +139,13 @@ func (p *pass) awaitRing(s *facts.OpenStep) result {
 	return wait("waiting for the ring: %s", list(views.doubts, 3))
 }
 
-func advance(s *facts.OpenStep, to facts.Stage, now time.Time) {
+func advance(s *ledger.Step, to ledger.Stage, now time.Time) {
 	s.Stage, s.StageSince, s.Attempt, s.Tries = to, now, 0, nil
 }
 
 // withdrawLatecomers takes nodes out of the wave that did not come within the patience after all others had. Each is taken out with its agent's
 // acknowledgement, or with the proof that the pod which had the ticket is gone.
-func (p *pass) withdrawLatecomers(s *facts.OpenStep, v views) (result, bool) {
+func (p *pass) withdrawLatecomers(s *ledger.Step, v views) (result, bool) {
 	var late []*facts.Node
 	var last time.Time
 	for _, name := range s.Wave() {
@@ -177,7 +178,7 @@ func (p *pass) withdrawLatecomers(s *facts.OpenStep, v views) (result, bool) {
 		}
 		if withdrawn(n, s) {
 			name := n.Name
-			p.putLedger(true, "it did not come", func(l *facts.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, name) })
+			p.putLedger(true, "it did not come", func(l *ledger.Ledger) { l.Step.Withdrawn = append(l.Step.Withdrawn, name) })
 			p.event(corev1.EventTypeWarning, "NodeWithdrawn", "node %s did not join within %s of the others and is left out of the formation", name, latecomerPatience)
 			return act("%s is left out", name), true
 		}
@@ -189,7 +190,7 @@ func (p *pass) withdrawLatecomers(s *facts.OpenStep, v views) (result, bool) {
 }
 
 // joinStatus is what the record says of the step's ticket.
-func joinStatus(n *facts.Node, s *facts.OpenStep) *v1alpha1.IntentStatus {
+func joinStatus(n *facts.Node, s *ledger.Step) *v1alpha1.IntentStatus {
 	if n == nil || n.Record == nil || n.Record.Status.Join == nil || n.Record.Status.Join.ID != s.IntentID("join", n.Name) {
 		return nil
 	}
@@ -197,7 +198,7 @@ func joinStatus(n *facts.Node, s *facts.OpenStep) *v1alpha1.IntentStatus {
 }
 
 // recordMembers writes into every record who the node is, and takes its ticket away.
-func (p *pass) recordMembers(s *facts.OpenStep) result {
+func (p *pass) recordMembers(s *ledger.Step) result {
 	written := 0
 	var waiting []string
 	for _, name := range s.Wave() {
@@ -230,11 +231,11 @@ func (p *pass) recordMembers(s *facts.OpenStep) result {
 	case len(waiting) > 0:
 		return wait("waiting for %s to report that the join has finished", list(waiting, 3))
 	}
-	next := facts.StageKeyspaces
-	if s.Kind == facts.StepAdoptRing {
-		next = facts.StageOpen
+	next := ledger.StageKeyspaces
+	if s.Kind == ledger.AdoptRing {
+		next = ledger.StageOpen
 	}
-	p.putLedger(true, "every record knows its member", func(l *facts.Ledger) {
+	p.putLedger(true, "every record knows its member", func(l *ledger.Ledger) {
 		l.TrafficAllowed = true
 		advance(l.Step, next, p.now)
 	})
@@ -249,7 +250,7 @@ func serves(n *facts.Node) bool {
 }
 
 // setSystemKeyspaces lets one node be administered and has it set the replication of the system keyspaces, before any client is let in.
-func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
+func (p *pass) setSystemKeyspaces(s *ledger.Step) result {
 	n := p.administrator(s)
 	if n == nil {
 		return wait("waiting for a node that can be administered")
@@ -276,7 +277,7 @@ func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
 	switch status.Phase {
 	case v1alpha1.OperationSucceeded:
 		// What an operation has come to never changes, so nothing has to be asked again: by the altered schema every node's facts change just now.
-		p.putLedger(false, "the system keyspaces are set", func(l *facts.Ledger) { advance(l.Step, facts.StageOpen, p.now) })
+		p.putLedger(false, "the system keyspaces are set", func(l *ledger.Ledger) { advance(l.Step, ledger.StageOpen, p.now) })
 		return act("the system keyspaces are set")
 	case v1alpha1.OperationFailed, v1alpha1.OperationInterrupted, v1alpha1.OperationWithdrawn:
 		p.block(string(s.Kind), "system_keyspaces_are_set", []string{n.Name}, "node %s could not set the system keyspaces: %s", n.Name, status.Message)
@@ -285,7 +286,7 @@ func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
 				return p.retry(left, "trying again: %s", status.Message)
 			}
 		}
-		p.putLedger(true, "another try", func(l *facts.Ledger) { l.Step.Attempt++ })
+		p.putLedger(true, "another try", func(l *ledger.Ledger) { l.Step.Attempt++ })
 		return act("trying again: %s", status.Message)
 	case v1alpha1.OperationRunning:
 	}
@@ -293,7 +294,7 @@ func (p *pass) setSystemKeyspaces(s *facts.OpenStep) result {
 }
 
 // administrator is the node that is administered: the one that has the intent already, else the first that serves the ring.
-func (p *pass) administrator(s *facts.OpenStep) *facts.Node {
+func (p *pass) administrator(s *ledger.Step) *facts.Node {
 	var first *facts.Node
 	for _, name := range s.Wave() {
 		n := p.Nodes[name]
@@ -311,7 +312,7 @@ func (p *pass) administrator(s *facts.OpenStep) *facts.Node {
 }
 
 // letClientsIn opens every node for clients and closes the step.
-func (p *pass) letClientsIn(s *facts.OpenStep) result {
+func (p *pass) letClientsIn(s *ledger.Step) result {
 	written := 0
 	for _, name := range s.Wave() {
 		n := p.Nodes[name]
@@ -332,12 +333,12 @@ func (p *pass) letClientsIn(s *facts.OpenStep) result {
 		return act("%s open for clients", plural(written, "node"))
 	}
 	nodes := plural(len(s.Wave()), "node")
-	p.putLedger(false, "clients are let in", func(l *facts.Ledger) { l.LeftBehind = append(l.LeftBehind, s.Withdrawn...) })
+	p.putLedger(false, "clients are let in", func(l *ledger.Ledger) { l.LeftBehind = append(l.LeftBehind, s.Withdrawn...) })
 	p.closeStep(s, false, v1alpha1.StepSucceeded, nodes)
 	switch s.Kind {
-	case facts.StepAdoptRing:
+	case ledger.AdoptRing:
 		p.event(corev1.EventTypeNormal, "RingAdopted", "%s start on their disks and are open to clients", nodes)
-	case facts.StepAddDatacenter:
+	case ledger.AddDatacenter:
 		p.event(corev1.EventTypeNormal, "DatacenterAdded", "%s of datacenter %s serve clients", nodes, list(s.Datacenters, 1))
 	default:
 		p.event(corev1.EventTypeNormal, "ClusterFormed", "%s serve clients", nodes)

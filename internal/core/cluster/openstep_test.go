@@ -10,6 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -18,7 +19,7 @@ const (
 )
 
 // inStage is a world of three nodes whose first step has just come to a stage.
-func inStage(t *testing.T, stage facts.Stage) *world {
+func inStage(t *testing.T, stage ledger.Stage) *world {
 	t.Helper()
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	for range 100 {
@@ -93,8 +94,8 @@ func TestATicketThatARecordLacksIsIssued(t *testing.T) {
 }
 
 func TestAStepAboutNobodyHasNoProgress(t *testing.T) {
-	p := passOver(inStage(t, facts.StageTickets))
-	p.describe(&facts.OpenStep{}, 0, "waiting")
+	p := passOver(inStage(t, ledger.StageTickets))
+	p.describe(&ledger.Step{}, 0, "waiting")
 	if c := p.plan.Current; c.Progress != nil || c.Message != "waiting" {
 		t.Errorf("current %+v", c)
 	}
@@ -201,7 +202,7 @@ func TestEveryRecordLearnsWhoIsAMember(t *testing.T) {
 		"all":                                 {func(*world) {}, plan.Act, "every record knows its member", nil, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := inStage(t, facts.StageFormed)
+			w := inStage(t, ledger.StageFormed)
 			member(w, three...)
 			c.change(w)
 			made, r := run(w)
@@ -241,7 +242,7 @@ func TestWhoSetsTheSystemKeyspaces(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := inStage(t, facts.StageKeyspaces)
+			w := inStage(t, ledger.StageKeyspaces)
 			for _, name := range three {
 				w.snapshot.Nodes[name].Record.Spec.Operation, w.snapshot.Nodes[name].Record.Status.Operation = nil, nil
 			}
@@ -280,7 +281,7 @@ func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
 		"by the name that the ring knows": {func(w *world) { w.snapshot.Cluster.Spec.Datacenters[0].RingName = "DC One" }, map[string]int32{"DC One": 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := inStage(t, facts.StageKeyspaces)
+			w := inStage(t, ledger.StageKeyspaces)
 			c.change(w)
 			got := passOver(w).systemReplication()
 			if len(got) != len(c.want) {
@@ -343,7 +344,7 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 		"all are open":                  {func(*world) {}, plan.Done, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := inStage(t, facts.StageOpen)
+			w := inStage(t, ledger.StageOpen)
 			open(w, three...)
 			c.change(w)
 			made, r := run(w)
@@ -356,7 +357,7 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 }
 
 func TestAStageThatIsNotKnownIsLeftToTheReleaseThatBeganIt(t *testing.T) {
-	w := inStage(t, facts.StageOpen)
+	w := inStage(t, ledger.StageOpen)
 	w.snapshot.Ledger.Step.Stage = "Dancing"
 	made := w.pass()
 	wantStalled(t, made, v1alpha1.ReasonUnsupportedChange, "Dancing", "cluster--1")

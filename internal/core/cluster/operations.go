@@ -7,6 +7,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -30,7 +31,7 @@ func (p *pass) tooEarly(kind v1alpha1.OperationType) []guard.Refusal {
 
 // operate has nodes of a step carry out one operation each: all of the given ones at once. What an operation came to is read from the records, so that it is
 // resumed after any crash; one that failed, or that ended with its JVM, is tried again with an id of its own.
-func (p *pass) operate(s *facts.OpenStep, purpose string, names []string, kind v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) operated {
+func (p *pass) operate(s *ledger.Step, purpose string, names []string, kind v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) operated {
 	var o operated
 	refusals, held := p.tooEarly(kind), false
 	for _, name := range names {
@@ -77,7 +78,7 @@ func (p *pass) operate(s *facts.OpenStep, purpose string, names []string, kind v
 }
 
 // tryAgain counts a try that failed once its pause is over: twice as long after each.
-func (p *pass) tryAgain(s *facts.OpenStep, n *facts.Node, status *v1alpha1.OperationStatus) {
+func (p *pass) tryAgain(s *ledger.Step, n *facts.Node, status *v1alpha1.OperationStatus) {
 	pause := min(operationPause<<min(s.Tries[n.Name], 10), longestOperationPause)
 	if status.FinishedAt != nil {
 		if left := status.FinishedAt.Add(pause).Sub(p.now); left > 0 {
@@ -85,7 +86,7 @@ func (p *pass) tryAgain(s *facts.OpenStep, n *facts.Node, status *v1alpha1.Opera
 			return
 		}
 	}
-	p.putLedger(true, "another try of node "+n.Name, func(l *facts.Ledger) {
+	p.putLedger(true, "another try of node "+n.Name, func(l *ledger.Ledger) {
 		if l.Step.Tries == nil {
 			l.Step.Tries = map[string]int{}
 		}
@@ -126,7 +127,7 @@ func ifWritten(o operated, format string, args ...any) result {
 }
 
 // inTurn has rows of nodes carry out an operation, one row after the other, and says whether all have.
-func (p *pass) inTurn(s *facts.OpenStep, purpose string, rows [][]string, kind v1alpha1.OperationType, arguments *v1alpha1.OperationArguments, words string) (result, bool) {
+func (p *pass) inTurn(s *ledger.Step, purpose string, rows [][]string, kind v1alpha1.OperationType, arguments *v1alpha1.OperationArguments, words string) (result, bool) {
 	finished := 0
 	for _, row := range rows {
 		o := p.operate(s, purpose, row, kind, arguments)
@@ -155,12 +156,12 @@ type alteration struct {
 	kind      v1alpha1.OperationType
 	arguments *v1alpha1.OperationArguments
 	// next is the stage that follows, and words say of the node what it does.
-	next  facts.Stage
+	next  ledger.Stage
 	words string
 }
 
 // alter has one of the nodes alter keyspaces, and goes on to the next stage: the node that has an operation of the step already, else the first that is up.
-func (p *pass) alter(s *facts.OpenStep, among []string, a alteration) result {
+func (p *pass) alter(s *ledger.Step, among []string, a alteration) result {
 	name := p.administered(s, among)
 	if name == "" {
 		p.describe(s, 0, "a node %s", a.words)
@@ -174,12 +175,12 @@ func (p *pass) alter(s *facts.OpenStep, among []string, a alteration) result {
 	if p.clearOperations([]string{name}) {
 		return act("node %s is done: it %s", name, a.words)
 	}
-	p.putLedger(false, "a node "+a.words, func(l *facts.Ledger) { advance(l.Step, a.next, p.now) })
+	p.putLedger(false, "a node "+a.words, func(l *ledger.Ledger) { advance(l.Step, a.next, p.now) })
 	return act("node %s %s: done", name, a.words)
 }
 
 // administered is the node that has an operation of the step, else the first that is up; empty if none is.
-func (p *pass) administered(s *facts.OpenStep, among []string) string {
+func (p *pass) administered(s *ledger.Step, among []string) string {
 	for _, name := range among {
 		if n := p.Nodes[name]; recordOf(n) != nil && n.Record.Spec.Operation != nil && stepOfIntent(n.Record.Spec.Operation.ID) == s.ID {
 			return name

@@ -10,14 +10,15 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
 // repairing is a ring of three nodes, and a step that is to repair them.
-func repairing(t *testing.T) (*world, *facts.OpenStep) {
+func repairing(t *testing.T) (*world, *ledger.Step) {
 	t.Helper()
 	w := formed(t)
-	s := &facts.OpenStep{ID: "step", Kind: facts.StepAddDatacenter, Stage: facts.StageOperations, Tickets: map[string]facts.Ticket{first: {}, second: {}, third: {}}, StageSince: w.now}
+	s := &ledger.Step{ID: "step", Kind: ledger.AddDatacenter, Stage: ledger.StageOperations, Tickets: map[string]ledger.Ticket{first: {}, second: {}, third: {}}, StageSince: w.now}
 	w.snapshot.Ledger.Step = s
 	return w, s
 }
@@ -256,7 +257,7 @@ func TestMembersAreThoseOfThePresentLedger(t *testing.T) {
 	if got := p.members(); !slices.Equal(got, three) {
 		t.Fatalf("members %v", got)
 	}
-	p.putLedger(false, "another", func(l *facts.Ledger) { l.Members[newcomer] = "id" })
+	p.putLedger(false, "another", func(l *ledger.Ledger) { l.Members[newcomer] = "id" })
 	if got := p.members(); !slices.Equal(got, []string{first, newcomer, second, third}) {
 		t.Errorf("members %v", got)
 	}
@@ -274,11 +275,11 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 	failed := func(phase v1alpha1.NodePhase, message string) func(*pass, *facts.Node) {
 		return func(_ *pass, n *facts.Node) { n.Agent.Phase, n.Agent.Message = phase, message }
 	}
-	inStep := func(kind facts.StepKind) func(*pass, *facts.Node) {
+	inStep := func(kind ledger.Kind) func(*pass, *facts.Node) {
 		return func(p *pass, n *facts.Node) {
 			trouble(n)
 			p.Ledger = p.Ledger.Copy()
-			p.Ledger.Step = &facts.OpenStep{Kind: kind, Tickets: map[string]facts.Ticket{n.Name: {}}}
+			p.Ledger.Step = &ledger.Step{Kind: kind, Tickets: map[string]ledger.Ticket{n.Name: {}}}
 		}
 	}
 	for name, c := range map[string]struct {
@@ -302,8 +303,8 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 			p.Ledger = p.Ledger.Copy()
 			delete(p.Ledger.Members, n.Name)
 		}, ""},
-		"it joins, and its step says so": {inStep(facts.StepJoinNode), ""},
-		"it forms a ring":                {inStep(facts.StepFormRing), "ErrImagePull"},
+		"it joins, and its step says so": {inStep(ledger.JoinNode), ""},
+		"it forms a ring":                {inStep(ledger.FormRing), "ErrImagePull"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)

@@ -7,6 +7,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -34,7 +35,7 @@ type pass struct {
 	compared render.Comparison
 	// memberNames are those of the ledger membersOf.
 	memberNames []string
-	membersOf   *facts.Ledger
+	membersOf   *ledger.Ledger
 	// corrections are nodes outside the ring that follow the spec although tickets are out.
 	corrections []correction
 	// unsigned says that there is no authority that could sign certificates.

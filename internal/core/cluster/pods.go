@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -52,7 +53,7 @@ func volumesAndPods(p *pass) result {
 func (p *pass) sayWhoDoesNotCome() {
 	var names, why []string
 	var joining []string
-	if s := p.Ledger.Step; s != nil && s.Kind == facts.StepJoinNode {
+	if s := p.Ledger.Step; s != nil && s.Kind == ledger.JoinNode {
 		joining = s.Wave()
 	}
 	for _, n := range p.Records() {

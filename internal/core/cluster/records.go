@@ -7,6 +7,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -160,7 +161,7 @@ func (p *pass) restoreRecords() {
 			continue
 		}
 		record := render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)
-		if s := p.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) && s.Kind != facts.StepAdoptRing && s.Stage == facts.StageTickets {
+		if s := p.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) && s.Kind != ledger.AdoptRing && s.Stage == ledger.StageTickets {
 			// The agent may have begun by this ticket. A new record must have it from the first moment: once the status shows an id as used, nobody can
 			// write it any more.
 			record.Spec.Join = p.ticket(s, w.Name)
@@ -188,9 +189,9 @@ func (p *pass) makeMember(record *v1alpha1.CassandraNode, hostID string) {
 func (p *pass) isOpen(datacenter string) bool {
 	s := p.Ledger.Step
 	switch {
-	case s == nil, s.Stage == facts.StageOpen: // in that stage clients are let in, and some have been
+	case s == nil, s.Stage == ledger.StageOpen: // in that stage clients are let in, and some have been
 		return true
-	case s.Kind == facts.StepAddDatacenter:
+	case s.Kind == ledger.AddDatacenter:
 		return !p.Ledger.Adds(datacenter)
 	default:
 		return p.settled()

@@ -6,6 +6,7 @@ import (
 
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
 )
@@ -44,7 +45,7 @@ func (p *pass) publishedSeeds() []string {
 
 // seedNodes are the names of the nodes that are seeds now.
 func (p *pass) seedNodes() []string {
-	if s := p.Ledger.Step; s != nil && len(s.Seeds) > 0 && s.Stage == facts.StageTickets {
+	if s := p.Ledger.Step; s != nil && len(s.Seeds) > 0 && s.Stage == ledger.StageTickets {
 		return slices.DeleteFunc(slices.Clone(s.Seeds), func(name string) bool { return slices.Contains(s.Withdrawn, name) })
 	}
 	if len(p.Ledger.Members) == 0 {

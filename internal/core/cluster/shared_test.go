@@ -12,6 +12,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -144,7 +145,7 @@ func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 		want   int
 	}{
 		"all but one of a ring":                                                    {formed, func(*pass) {}, 2},
-		"all while a step is open":                                                 {formed, func(p *pass) { p.Ledger.Step = &facts.OpenStep{Kind: facts.StepFormRing} }, 3},
+		"all while a step is open":                                                 {formed, func(p *pass) { p.Ledger.Step = &ledger.Step{Kind: ledger.FormRing} }, 3},
 		"all while the ledger is lost":                                             {formed, func(p *pass) { p.lost = true }, 3},
 		"all but one member, if others are no members":                             {formed, func(p *pass) { delete(p.Ledger.Members, first) }, 1},
 		"all but one of a ring, with a record missing":                             {formed, func(p *pass) { p.Nodes[second].Record = nil }, 2},
@@ -155,10 +156,10 @@ func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 			p.Nodes[first].Record.Spec.Datacenter = "dc2"
 			p.Nodes[second].Record, p.Nodes[second].Pod.Labels[v1alpha1.LabelDatacenter] = nil, "dc2"
 		}, 0},
-		"all while a step is open, with a record missing": {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Record = &facts.OpenStep{Kind: facts.StepFormRing}, nil }, 3},
-		"all while a step is open, with a pod missing":    {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Pod = &facts.OpenStep{Kind: facts.StepFormRing}, nil }, 3},
+		"all while a step is open, with a record missing": {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Record = &ledger.Step{Kind: ledger.FormRing}, nil }, 3},
+		"all while a step is open, with a pod missing":    {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Pod = &ledger.Step{Kind: ledger.FormRing}, nil }, 3},
 		"all that are there while a step is open": {formed, func(p *pass) {
-			p.Ledger.Step, p.Nodes[second].Record, p.Nodes[second].Pod = &facts.OpenStep{Kind: facts.StepFormRing}, nil, nil
+			p.Ledger.Step, p.Nodes[second].Record, p.Nodes[second].Pod = &ledger.Step{Kind: ledger.FormRing}, nil, nil
 		}, 2},
 		"all that are wanted, before the ring forms": {preparing, func(p *pass) { p.wanted = append(p.wanted, p.wanted[0]); p.wanted[3].Name = "orders-dc1-r1-1" }, 4},
 		"none of another datacenter": {preparing, func(p *pass) {
@@ -200,9 +201,9 @@ func TestWhenRangesMove(t *testing.T) {
 		"a node is not ready":                       {nodeMore, func(p *pass) { p.Nodes[newcomer].Agent = nil }, false},
 		"a datacenter is ready":                     {datacenterMore, func(*pass) {}, true},
 		"a datacenter is not ready":                 {datacenterMore, func(p *pass) { p.Nodes["orders-dc2-r1-0"].Agent = nil }, false},
-		"a node joins":                              {nodeMore, func(p *pass) { p.Ledger.Step = &facts.OpenStep{Kind: facts.StepJoinNode} }, true},
-		"nodes drop what they do not own any more":  {nodeMore, func(p *pass) { p.Ledger.Step = &facts.OpenStep{Kind: facts.StepCleanup} }, facts.StepCleanup.MovesRanges()},
-		"the members have to forget a join instead": {nodeMore, func(p *pass) { p.Ledger.Step = &facts.OpenStep{Kind: facts.StepForgetJoin} }, false},
+		"a node joins":                              {nodeMore, func(p *pass) { p.Ledger.Step = &ledger.Step{Kind: ledger.JoinNode} }, true},
+		"nodes drop what they do not own any more":  {nodeMore, func(p *pass) { p.Ledger.Step = &ledger.Step{Kind: ledger.Cleanup} }, ledger.Cleanup.MovesRanges()},
+		"the members have to forget a join instead": {nodeMore, func(p *pass) { p.Ledger.Step = &ledger.Step{Kind: ledger.ForgetJoin} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)

@@ -15,7 +15,7 @@ import (
 var steps = []step{
 	{name: "Deletion", run: deletion, gate: true},
 	{name: "Ownership", run: ownership, gate: true},
-	{name: "Ledger", run: ledger, gate: true},
+	{name: "Ledger", run: keepLedger, gate: true},
 	{name: "Validation", run: validation},
 	{name: "SharedObjects", run: sharedObjects, gate: true},
 	{name: "NodeRecords", run: nodeRecords},

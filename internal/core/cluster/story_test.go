@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -163,7 +163,7 @@ func recordInWords(r *v1alpha1.CassandraNode) string {
 	return strings.Join(words, "; ")
 }
 
-func ledgerInWords(l *facts.Ledger) string {
+func ledgerInWords(l *ledger.Ledger) string {
 	words := []string{fmt.Sprintf("%d steps", l.Steps), fmt.Sprintf("formed %v", l.Formed), fmt.Sprintf("members %v", l.Members)}
 	if l.TrafficAllowed {
 		words = append(words, "traffic allowed")
@@ -297,7 +297,7 @@ func tellLostLedger(t *testing.T, s *story) {
 	s.say("\nThe others have joined.")
 	clear(w.late)
 	for range 100 {
-		if s := w.snapshot.Ledger.Step; s != nil && s.Stage == facts.StageFormed {
+		if s := w.snapshot.Ledger.Step; s != nil && s.Stage == ledger.StageFormed {
 			break
 		}
 		w.pass()

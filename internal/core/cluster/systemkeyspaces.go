@@ -5,6 +5,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
 )
@@ -23,7 +24,7 @@ func systemKeyspaces(p *pass) result {
 		return wait("for a member that answers")
 	}
 	if !tooFew(view, p.systemReplication()) {
-		p.putLedger(false, "the system keyspaces have enough replicas", func(l *facts.Ledger) { l.SystemKeyspaces = false; l.Replication = p.usedReplication() })
+		p.putLedger(false, "the system keyspaces have enough replicas", func(l *ledger.Ledger) { l.SystemKeyspaces = false; l.Replication = p.usedReplication() })
 		return done()
 	}
 	if p.Cluster.Spec.Paused {
@@ -36,7 +37,7 @@ func systemKeyspaces(p *pass) result {
 	if p.preparing() {
 		return wait("the nodes are being prepared")
 	}
-	return p.openOperations(facts.StepRaiseSystemKeyspaces, facts.StageKeyspaces, names, "the system keyspaces get more replicas on %s")
+	return p.openOperations(ledger.RaiseSystemKeyspaces, ledger.StageKeyspaces, names, "the system keyspaces get more replicas on %s")
 }
 
 // systemKeyspacesDue says that nodes have joined, or that the user wants more replicas, since the system keyspaces were set.
@@ -96,15 +97,15 @@ func tooFew(view *facts.Ring, wanted map[string]int32) bool {
 }
 
 // raiseSystemKeyspaces has one member alter them.
-func (p *pass) raiseSystemKeyspaces(s *facts.OpenStep) result {
+func (p *pass) raiseSystemKeyspaces(s *ledger.Step) result {
 	return p.alter(s, s.Wave(), alteration{
 		purpose: "keyspaces", kind: v1alpha1.OperationAlterSystemKeyspaces, arguments: &v1alpha1.OperationArguments{Replication: p.systemReplication()},
-		next: facts.StageOperations, words: "gives the system keyspaces more replicas",
+		next: ledger.StageOperations, words: "gives the system keyspaces more replicas",
 	})
 }
 
 // repairSystemKeyspaces repairs each member in turn, so that the new replicas hold what the old ones do.
-func (p *pass) repairSystemKeyspaces(s *facts.OpenStep) result {
+func (p *pass) repairSystemKeyspaces(s *ledger.Step) result {
 	names := s.Wave()
 	arguments := &v1alpha1.OperationArguments{Keyspaces: distributedSystemKeyspaces, Full: true}
 	if r, over := p.inTurn(s, "repair", inRows(names), v1alpha1.OperationRepair, arguments, "the system keyspaces are repaired"); !over {
@@ -113,7 +114,7 @@ func (p *pass) repairSystemKeyspaces(s *facts.OpenStep) result {
 	if p.clearOperations(names) {
 		return act("the operations are over")
 	}
-	p.putLedger(false, "the system keyspaces are repaired", func(l *facts.Ledger) { l.SystemKeyspaces = false; l.Replication = p.usedReplication() })
+	p.putLedger(false, "the system keyspaces are repaired", func(l *ledger.Ledger) { l.SystemKeyspaces = false; l.Replication = p.usedReplication() })
 	p.closeStep(s, false, v1alpha1.StepSucceeded, plural(len(names), "node"))
 	p.event(corev1.EventTypeNormal, "SystemKeyspacesRaised", "the system keyspaces have as many replicas as there are nodes for")
 	return done()

@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -109,7 +110,7 @@ func TestWhichClaimsGoWithACluster(t *testing.T) {
 }
 
 func TestAClusterGoesWithoutALedgerToo(t *testing.T) {
-	for name, ledger := range map[string]*facts.Ledger{"none": nil, "one that was never written": {}} {
+	for name, ledger := range map[string]*ledger.Ledger{"none": nil, "one that was never written": {}} {
 		w := newWorld(t)
 		w.snapshot.Cluster.Finalizers = []string{v1alpha1.FinalizerCluster}
 		w.snapshot.Ledger = ledger
@@ -124,7 +125,7 @@ func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 	with := func(adopt types.UID, claims map[string]types.UID, spec ...v1alpha1.Datacenter) *world {
 		w := newWorld(t, spec...)
 		w.snapshot.Cluster.UID, w.snapshot.Cluster.Spec.Volumes.Adopt = "second-uid", adopt
-		w.snapshot.Ledger = &facts.Ledger{ClusterUID: "second-uid"}
+		w.snapshot.Ledger = &ledger.Ledger{ClusterUID: "second-uid"}
 		for name, of := range claims {
 			volume, node, _ := strings.Cut(name, "-")
 			n := w.node(node)
@@ -186,27 +187,27 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 		want   string // the record; empty if it is not made
 	}{
 		"a member": {formed, func(*world) {}, "Running; traffic Open; 1 claims pinned; member host-" + second},
-		"a member while a step is open": {func(t *testing.T) *world { return inStage(t, facts.StageKeyspaces) }, func(*world) {},
+		"a member while a step is open": {func(t *testing.T) *world { return inStage(t, ledger.StageKeyspaces) }, func(*world) {},
 			"Running; traffic Closed; 1 claims pinned; member host-" + second},
 		"a member while another joins": {formed, func(w *world) {
-			w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepJoinNode, Stage: facts.StageTickets, Datacenters: []string{"dc1"}}
+			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.JoinNode, Stage: ledger.StageTickets, Datacenters: []string{"dc1"}}
 		}, "Running; traffic Open; 1 claims pinned; member host-" + second},
 		"a member of a datacenter that is added": {formed, func(w *world) {
-			w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepAddDatacenter, Stage: facts.StageRebuild, Datacenters: []string{"dc1"}}
+			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageRebuild, Datacenters: []string{"dc1"}}
 		}, "Running; traffic Closed; 1 claims pinned; member host-" + second},
-		"a member while clients are let in": {func(t *testing.T) *world { return inStage(t, facts.StageOpen) }, func(*world) {},
+		"a member while clients are let in": {func(t *testing.T) *world { return inStage(t, ledger.StageOpen) }, func(*world) {},
 			"Running; traffic Open; 1 claims pinned; member host-" + second},
 		"a member of a datacenter into which clients are let": {formed, func(w *world) {
-			w.snapshot.Ledger.Step = &facts.OpenStep{Kind: facts.StepAddDatacenter, Stage: facts.StageOpen, Datacenters: []string{"dc1"}}
+			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageOpen, Datacenters: []string{"dc1"}}
 		}, "Running; traffic Open; 1 claims pinned; member host-" + second},
 		"one with a ticket": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) }, func(*world) {},
 			"Running; traffic Closed; 1 claims pinned; ticket cluster--1/join/" + second + " New of 4 tokens, system_auth 3"},
 		"one whose ticket was withdrawn": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
 			func(w *world) { w.snapshot.Ledger.Step.Withdrawn = []string{second} }, "Running; traffic Closed; 1 claims pinned"},
 		"one of a ring that is adopted": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
-			func(w *world) { w.snapshot.Ledger.Step.Kind = facts.StepAdoptRing }, "Running; traffic Closed; 1 claims pinned"},
+			func(w *world) { w.snapshot.Ledger.Step.Kind = ledger.AdoptRing }, "Running; traffic Closed; 1 claims pinned"},
 		"one when the ring stands already": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
-			func(w *world) { w.snapshot.Ledger.Step.Stage = facts.StageFormed }, "Running; traffic Closed; 1 claims pinned"},
+			func(w *world) { w.snapshot.Ledger.Step.Stage = ledger.StageFormed }, "Running; traffic Closed; 1 claims pinned"},
 		"one whose claim is gone": {formed, func(w *world) { delete(w.snapshot.Nodes[second].Claims, "data") }, "Running; traffic Open; 0 claims pinned; member host-" + second},
 		"one whose claim is another's": {formed, func(w *world) { w.snapshot.Nodes[second].Claims["data"].Claim.Labels[v1alpha1.LabelClusterUID] = "x" },
 			"Running; traffic Open; 0 claims pinned; member host-" + second},
@@ -228,7 +229,7 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 		})
 	}
 	// One that is unknown while the ring forms is left alone, and does not hide others.
-	forms := inStage(t, facts.StageFormed)
+	forms := inStage(t, ledger.StageFormed)
 	delete(forms.snapshot.Ledger.Members, first)
 	delete(forms.snapshot.Ledger.Step.Tickets, first)
 	forms.snapshot.Nodes[first].Record, forms.snapshot.Nodes[second].Record = nil, nil

@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -114,7 +115,7 @@ func TestARecordThatIsMadeAnewAfterTheSystemKeyspacesWereSet(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	for range 100 {
 		w.pass()
-		if s := w.snapshot.Ledger.Step; s != nil && s.Stage == facts.StageKeyspaces {
+		if s := w.snapshot.Ledger.Step; s != nil && s.Stage == ledger.StageKeyspaces {
 			break
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -209,7 +210,7 @@ func (p *pass) begun() bool {
 // settled says that the ring stands and is not being formed any more: then it can grow.
 func (p *pass) settled() bool {
 	s := p.Ledger.Step
-	return p.formed() && (s == nil || s.Kind != facts.StepFormRing && s.Kind != facts.StepAdoptRing)
+	return p.formed() && (s == nil || s.Kind != ledger.FormRing && s.Kind != ledger.AdoptRing)
 }
 
 // outside says that a node has no part in the ring: no ticket that counts, and nobody's word that it has joined.
@@ -220,7 +221,7 @@ func (p *pass) outside(n *facts.Node) bool {
 // givesUp says that the ticket of a node is being taken back, or that its join goes on because it has joined already.
 func (p *pass) givesUp(name string) bool {
 	s := p.Ledger.Step
-	if s == nil || s.Kind != facts.StepJoinNode && s.Kind != facts.StepAddDatacenter || s.Stage != facts.StageTickets {
+	if s == nil || s.Kind != ledger.JoinNode && s.Kind != ledger.AddDatacenter || s.Stage != ledger.StageTickets {
 		return false
 	}
 	return p.ticketed(name)

@@ -7,6 +7,7 @@ import (
 
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 // views is what the nodes of a wave see of each other.
@@ -41,7 +42,7 @@ func (v *views) othersDoubt(nodes []*facts.Node) []string {
 }
 
 // viewsOf asks every node of the wave about itself and about every other, and every member about all of them: NORMAL, live, the tokens of its ticket, one schema.
-func (p *pass) viewsOf(s *facts.OpenStep) views {
+func (p *pass) viewsOf(s *ledger.Step) views {
 	v := views{hostIDs: map[string]string{}}
 	rings := map[string]*facts.Ring{}
 	for _, name := range s.Wave() {
@@ -71,7 +72,7 @@ func (p *pass) viewsOf(s *facts.OpenStep) views {
 
 // membersDoubt adds what speaks against the wave in the views of members outside of it: every one that lives, in the eyes of the wave, must see all of it, have
 // the same schema, and know of no range that is still on its way.
-func (p *pass) membersDoubt(v *views, s *facts.OpenStep, rings map[string]*facts.Ring, look *sights) {
+func (p *pass) membersDoubt(v *views, s *ledger.Step, rings map[string]*facts.Ring, look *sights) {
 	for _, member := range p.members() {
 		if _, inWave := s.Tickets[member]; inWave {
 			continue
@@ -100,7 +101,7 @@ func (p *pass) membersDoubt(v *views, s *facts.OpenStep, rings map[string]*facts
 
 // sights are what the nodes see, worked out once for those that see the same.
 type sights struct {
-	step  *facts.OpenStep
+	step  *ledger.Step
 	views *views
 	by    map[string]*sight
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 // The ring stands when every node is NORMAL and live in the view of every other, with the tokens that it was given, and all have one schema.
@@ -41,8 +42,8 @@ func TestDoubtsAboutTheRing(t *testing.T) {
 		"one does not see the tokens":   {func(w *world) { seen(w, third, first).Tokens = nil }, third + " does not see the tokens of " + first + " yet", 3},
 		"two schemas":                   {func(w *world) { ring(w, third).SchemaVersion = "zz" }, second + " and " + third + " have different schemas", 3},
 		"a schema of one that joins":    {func(w *world) { r := ring(w, first); r.Mode, r.SchemaVersion = facts.ModeJoining, "zz" }, first + " is JOINING", 2},
-		"a ticket that names no tokens": {func(w *world) { w.snapshot.Ledger.Step.Tickets[first] = facts.Ticket{} }, "", 3},
-		"a ticket of no number": {func(w *world) { w.snapshot.Ledger.Step.Tickets[first] = facts.Ticket{Tokens: []string{"many"}} },
+		"a ticket that names no tokens": {func(w *world) { w.snapshot.Ledger.Step.Tickets[first] = ledger.Ticket{} }, "", 3},
+		"a ticket of no number": {func(w *world) { w.snapshot.Ledger.Step.Tickets[first] = ledger.Ticket{Tokens: []string{"many"}} },
 			first + " does not have the tokens of its ticket", 2},
 		"the first joins, and the second does not know the third": {func(w *world) {
 			ring(w, first).Mode = facts.ModeJoining
@@ -54,7 +55,7 @@ func TestDoubtsAboutTheRing(t *testing.T) {
 		}, first + ": its pod is starting; " + second + " does not have the tokens of its ticket", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := inStage(t, facts.StageTickets)
+			w := inStage(t, ledger.StageTickets)
 			w.agents()
 			for _, name := range three { // a view of its own for each
 				r := ring(w, name)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 // Snapshot is everything known about one cluster at one moment. It is gathered once per pass and never changed afterwards. What could not be reached is
@@ -27,7 +28,7 @@ type Snapshot struct {
 	// AuthorityEdited says that somebody changed what is in the Secret of the certificate authority.
 	AuthorityEdited bool
 	// Ledger as it is; nil if there is none.
-	Ledger *Ledger
+	Ledger *ledger.Ledger
 	// LedgerProblem says why a ledger that is there could not be read. Empty if it could.
 	LedgerProblem string
 	// Machines are the Kubernetes nodes that pods of the cluster are on, and those where the volumes of its nodes without a place can be used, by name. One

@@ -13,12 +13,13 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/ring"
 )
 
 // ringOf is a ring of nodes that all see the same, each in a list of its own.
 func ringOf(names ...string) *facts.Snapshot {
-	s := &facts.Snapshot{Nodes: map[string]*facts.Node{}, Ledger: &facts.Ledger{Members: map[string]string{}}}
+	s := &facts.Snapshot{Nodes: map[string]*facts.Node{}, Ledger: &ledger.Ledger{Members: map[string]string{}}}
 	for _, name := range names {
 		r := &facts.Ring{Mode: facts.ModeNormal, HostID: "host-" + name, SchemaVersion: "schema", ReleaseVersion: "5.0.6"}
 		for i, of := range names {

@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 func TestAPlanInWords(t *testing.T) {
 	made := Plan{
 		Steps:   []Report{{Step: "Ledger", Outcome: Done}, {Step: "OpenStep", Outcome: Wait, Message: "waiting"}},
-		Writes:  []Write{{Verb: Event, Reason: "RingFormed", Why: "it stands"}, {Verb: PutLedger, Ledger: &facts.Ledger{}}, {Verb: IssueCertificate, Node: "n"}},
+		Writes:  []Write{{Verb: Event, Reason: "RingFormed", Why: "it stands"}, {Verb: PutLedger, Ledger: &ledger.Ledger{}}, {Verb: IssueCertificate, Node: "n"}},
 		Stalled: &Stall{Reason: "InvalidSpec", Message: "no size"},
 		Blocked: []v1alpha1.BlockedStep{{Step: "Join", Guard: "it_is_so", Message: "it is not"}},
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 // Object is a typed Kubernetes object.
@@ -65,7 +65,7 @@ type Write struct {
 	// Finalizer to hold or release.
 	Finalizer string `json:"finalizer,omitempty"`
 	// Ledger to put.
-	Ledger *facts.Ledger `json:"ledger,omitempty"`
+	Ledger *ledger.Ledger `json:"ledger,omitempty"`
 	// Machine that a pod is on which is deleted by force.
 	Machine string `json:"machine,omitempty"`
 	// Node whose certificate is issued.

@@ -11,6 +11,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/status"
 )
@@ -46,11 +47,11 @@ func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		formed    []string
-		step      *facts.OpenStep
+		step      *ledger.Step
 		available metav1.ConditionStatus
 	}{
-		"its nodes join":       {[]string{"dc1"}, &facts.OpenStep{Kind: facts.StepAddDatacenter, Stage: facts.StageTickets, Datacenters: []string{"dc2"}}, metav1.ConditionTrue},
-		"its nodes copy":       {[]string{"dc1", "dc2"}, &facts.OpenStep{Kind: facts.StepAddDatacenter, Stage: facts.StageRebuild, Datacenters: []string{"dc2"}}, metav1.ConditionTrue},
+		"its nodes join":       {[]string{"dc1"}, &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageTickets, Datacenters: []string{"dc2"}}, metav1.ConditionTrue},
+		"its nodes copy":       {[]string{"dc1", "dc2"}, &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageRebuild, Datacenters: []string{"dc2"}}, metav1.ConditionTrue},
 		"not when it is there": {[]string{"dc1", "dc2"}, nil, metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 				Cluster: &v1alpha1.CassandraCluster{Spec: v1alpha1.CassandraClusterSpec{
 					Datacenters: []v1alpha1.Datacenter{datacenter("dc1"), datacenter("dc2")}, Disruption: v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalOne},
 				}},
-				Ledger: &facts.Ledger{Formed: c.formed, Members: members, Step: c.step},
+				Ledger: &ledger.Ledger{Formed: c.formed, Members: members, Step: c.step},
 				Nodes:  map[string]*facts.Node{"n1": node("n1", "h1", "dc1", true), "n2": node("n2", "h2", "dc2", false), "n3": node("n3", "h3", "dc2", false)},
 			}, plan.Plan{}, nil, nil, time.Unix(0, 0))
 			if is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAvailable); is == nil || is.Status != c.available {

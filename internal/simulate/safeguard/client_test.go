@@ -196,7 +196,7 @@ func of(these func(client.Object) bool, what identity) func(client.Object) ident
 	}
 }
 
-func ledger(o client.Object) bool {
+func isLedger(o client.Object) bool {
 	_, config := o.(*corev1.ConfigMap)
 	return config && o.GetName() == v1alpha1.LedgerName(clusterName)
 }

@@ -18,6 +18,7 @@ import (
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/agentapi"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/pki"
@@ -147,7 +148,7 @@ func joins(name string) func(*world.World) bool {
 }
 
 // steps says that such a step is open.
-func steps(kind facts.StepKind) func(*world.World) bool {
+func steps(kind ledger.Kind) func(*world.World) bool {
 	return func(w *world.World) bool {
 		s := trial.Cluster(w).Status.Step
 		return s != nil && s.Name == string(kind)
@@ -244,7 +245,7 @@ func unseen() *trial.Scenario {
 		trial.Act{Name: "say that it is lost", Do: func(w *world.World) error {
 			return w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: last}}, client.GracePeriodSeconds(0))
 		}, Until: func(w *world.World) bool {
-			return blockedBy(w, by) || !steps(facts.StepFormRing)(w)
+			return blockedBy(w, by) || !steps(ledger.FormRing)(w)
 		}, Within: time.Hour},
 		waiting(time.Minute), unharmed(unknown),
 		trial.Act{Name: "return", Do: func(w *world.World) error {
@@ -276,7 +277,7 @@ func orphaned() *trial.Scenario {
 				return err
 			}
 			return w.Person().Delete(context.Background(), recordAt(w, second).DeepCopy())
-		}, Until: func(w *world.World) bool { return blockedBy(w, by) || !steps(facts.StepJoinNode)(w) }, Within: 10 * time.Minute},
+		}, Until: func(w *world.World) bool { return blockedBy(w, by) || !steps(ledger.JoinNode)(w) }, Within: 10 * time.Minute},
 		waiting(5*time.Minute), unharmed(unknown),
 		respec("describe it again", grown, firstRackMore))
 }
@@ -455,7 +456,7 @@ func (r *remembered) scenario() *trial.Scenario {
 			n := recordAt(w, second)
 			return n.Spec.Join != nil && n.Spec.Join.Withdraw != nil
 		}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }),
-		respec("describe it again", func(w *world.World) bool { return !steps(facts.StepJoinNode)(w) }, firstRackMore),
+		respec("describe it again", func(w *world.World) bool { return !steps(ledger.JoinNode)(w) }, firstRackMore),
 		trial.Act{Name: "hear it again", Do: func(w *world.World) error { w.Heal(sandbox(w, last).Machine()); return nil }},
 		respec("grow elsewhere", nil, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].Nodes = new(int32(2)) }),
 		waiting(5*time.Minute),

@@ -12,6 +12,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/internal/observe"
@@ -57,7 +58,7 @@ func datacenterMore(extend *v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec
 }
 
 // until a guard has spoken, or, where it is taken away, until the step begins that it is to hold back.
-func until(by string, step facts.StepKind) func(*world.World) bool {
+func until(by string, step ledger.Kind) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := trial.Cluster(w)
 		return c != nil && (blockedBy(w, by) || c.Status.Step != nil && c.Status.Step.Name == string(step))
@@ -104,7 +105,7 @@ func away() *trial.Scenario {
 			return nil
 		}},
 		waiting(time.Minute),
-		respec("grow", until("every_member_is_up", facts.StepJoinNode), paused(false)),
+		respec("grow", until("every_member_is_up", ledger.JoinNode), paused(false)),
 		trial.Act{Name: "return it", Do: func(w *world.World) error { w.Kube.Return(machine, true); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
 	)
 }
@@ -133,7 +134,7 @@ func beside() *trial.Scenario {
 	return growing("grow-beside", "a ring is to grow while a member is being decommissioned by hand",
 		respec("make ready", prepared(3), nodeMore, paused(true)),
 		leaving(last), waiting(6*time.Second),
-		respec("grow", until("no_other_topology_change", facts.StepJoinNode), paused(false)),
+		respec("grow", until("no_other_topology_change", ledger.JoinNode), paused(false)),
 		stays(last),
 	)
 }
@@ -143,7 +144,7 @@ func cleanUpBeside() *trial.Scenario {
 	return growing("clean-up-beside", "a ring that has grown is to be cleaned up while a member is being decommissioned by hand",
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
 		leaving(last), waiting(6*time.Second),
-		respec("clean up", until("no_other_topology_change", facts.StepCleanup), cleanup(v1alpha1.AutomationAutomatic)),
+		respec("clean up", until("no_other_topology_change", ledger.Cleanup), cleanup(v1alpha1.AutomationAutomatic)),
 		stays(last),
 	)
 }
@@ -154,7 +155,7 @@ func cleanUpApart() *trial.Scenario {
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
 		trial.Act{Name: "isolate", Do: func(w *world.World) error { w.Network.Isolate(sandbox(w, last).Address()); return nil }},
 		waiting(time.Minute),
-		respec("clean up", until("every_view_is_the_same", facts.StepCleanup), cleanup(v1alpha1.AutomationAutomatic)),
+		respec("clean up", until("every_view_is_the_same", ledger.Cleanup), cleanup(v1alpha1.AutomationAutomatic)),
 		waiting(10*time.Second),
 		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Network.Heal(sandbox(w, last).Address()); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
 	)
@@ -168,7 +169,7 @@ func apart(by string, meanwhile func(w *world.World) error) *trial.Scenario {
 		waiting(time.Minute),
 		trial.Act{Name: "meanwhile", Do: meanwhile},
 		waiting(time.Minute),
-		respec("grow", until(by, facts.StepJoinNode), paused(false)),
+		respec("grow", until(by, ledger.JoinNode), paused(false)),
 		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Network.Heal(sandbox(w, last).Address()); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
 	)
 }
@@ -198,7 +199,7 @@ func setBack() *trial.Scenario {
 			m.Data = before
 			return w.Person().Update(context.Background(), m)
 		}},
-		respec("grow further", until("every_host_id_of_the_ring_is_known", facts.StepJoinNode), nodeMore),
+		respec("grow further", until("every_host_id_of_the_ring_is_known", ledger.JoinNode), nodeMore),
 	)
 }
 
@@ -233,7 +234,7 @@ func lostWhileJoining() *trial.Scenario {
 			return s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeJoining)
 		}, firstRackMore),
 		trial.Act{Name: "lose both", Do: func(w *world.World) error { return loseLedgerAnd(w, w.Server.Object(v1alpha1.CassandraNodeKind, node)) },
-			Until: until("the_joining_disk_is_empty", facts.StepJoinNode), Within: 20 * time.Minute})
+			Until: until("the_joining_disk_is_empty", ledger.JoinNode), Within: 20 * time.Minute})
 }
 
 // line is an operator's to the node that is to join, and may be cut.
@@ -266,8 +267,8 @@ func TestWhoJoinsHasToAnswer(t *testing.T) {
 		}
 		return a
 	}}
-	s := dirtyGrowth("grow-unheard", trial.Act{Name: "cut the line", Do: func(*world.World) error { cut = true; return nil }}, respec("grow", until(by, facts.StepJoinNode), firstRackMore), waiting(time.Minute), trial.Act{
-		Name: "mend the line", Do: func(*world.World) error { cut = false; return nil }, Until: until("the_joining_disk_is_empty", facts.StepJoinNode), Within: 20 * time.Minute,
+	s := dirtyGrowth("grow-unheard", trial.Act{Name: "cut the line", Do: func(*world.World) error { cut = true; return nil }}, respec("grow", until(by, ledger.JoinNode), firstRackMore), waiting(time.Minute), trial.Act{
+		Name: "mend the line", Do: func(*world.World) error { cut = false; return nil }, Until: until("the_joining_disk_is_empty", ledger.JoinNode), Within: 20 * time.Minute,
 	})
 	refused := judged(t)
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap})
@@ -296,7 +297,7 @@ func narrow(by string) *trial.Scenario {
 		dc.Racks, dc.NodesPerRack, dc.ReplicationFactor = dc.Racks[:1], 3, 2
 	},
 		trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(rowsOnSmall*3/2, nil) }}, waiting(2*time.Minute),
-		respec("grow", until(by, facts.StepJoinNode), func(s *v1alpha1.CassandraClusterSpec) {
+		respec("grow", until(by, ledger.JoinNode), func(s *v1alpha1.CassandraClusterSpec) {
 			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, trial.ThreeRacks(nil).Spec.Datacenters[0].Racks[1])
 		}),
 		waiting(3*time.Minute), unharmed(fullDisks))
@@ -312,7 +313,7 @@ func narrow(by string) *trial.Scenario {
 // lopsided is the story of a ring of which one rack alone grows. Clients write as much as its nodes together have room for.
 func lopsided(by string) *trial.Scenario {
 	s := trial.Named("grow-lopsided", "one of three racks is to have five nodes, the others one", true, smallVolumes,
-		respec("grow", until(by, facts.StepJoinNode), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = new(int32(5)) }), over(by),
+		respec("grow", until(by, ledger.JoinNode), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = new(int32(5)) }), over(by),
 		trial.Act{Name: "write what there is room for", Do: func(w *world.World) error {
 			const replicas = 3
 			return w.WriteRows(serving(w)*rowsOnSmall/replicas, nil)
@@ -325,14 +326,14 @@ func lopsided(by string) *trial.Scenario {
 func anywhere(by string) *trial.Scenario {
 	a := asking{keyspace: world.Keyspace, write: ring.All, read: ring.One}
 	return growing("grow-anywhere", "a datacenter is added while clients read from any replica, whatever datacenter it is in",
-		a.reading(20*time.Minute), respec("grow", until(by, facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}})), over(by), waiting(time.Minute), unharmed(a.found))
+		a.reading(20*time.Minute), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}})), over(by), waiting(time.Minute), unharmed(a.found))
 }
 
 // missing is the story of a datacenter to which a keyspace is to be extended that nobody has made.
 func missing(by string) *trial.Scenario {
 	var f failures
 	return growing("grow-missing", "a datacenter is to get a keyspace that there is not",
-		f.watch(), respec("grow", until(by, facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{"missing"}, LocalConsistencyOnly: true})), waiting(10*time.Minute), unharmed(f.found))
+		f.watch(), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{"missing"}, LocalConsistencyOnly: true})), waiting(10*time.Minute), unharmed(f.found))
 }
 
 // placed is the story of a datacenter in which a keyspace has replicas before it is there, which clients made by create, write to and read from.
@@ -341,7 +342,7 @@ func placed(name string, create func(*world.World) error, write, read ring.Consi
 	a := asking{keyspace: "placed", write: write, read: read}
 	return growing(name, "a datacenter is added in which a keyspace has replicas already",
 		waiting(2*time.Minute), trial.Act{Name: "place", Do: create}, waiting(time.Minute), a.reading(20*time.Minute),
-		respec("grow", until(by, facts.StepAddDatacenter), extended()), over(by), waiting(time.Minute),
+		respec("grow", until(by, ledger.AddDatacenter), extended()), over(by), waiting(time.Minute),
 		unharmed(a.found))
 }
 
@@ -404,8 +405,8 @@ func growthCases() []guardCase {
 	const opened = "I2: JoinNode is opened"
 	nothing := func(*world.World) error { return nil }
 	return []guardCase{
-		{"the_joining_disk_is_empty", dirtyGrowth("grow-dirty", respec("grow", until("the_joining_disk_is_empty", facts.StepJoinNode), firstRackMore)), nil, foreignTicket},
-		{"every_initial_disk_is_empty", dirtyGrowth("datacenter-dirty", respec("grow", until("every_initial_disk_is_empty", facts.StepAddDatacenter), datacenterMore(&v1alpha1.Extend{LocalConsistencyOnly: true}))), nil, foreignTicket},
+		{"the_joining_disk_is_empty", dirtyGrowth("grow-dirty", respec("grow", until("the_joining_disk_is_empty", ledger.JoinNode), firstRackMore)), nil, foreignTicket},
+		{"every_initial_disk_is_empty", dirtyGrowth("datacenter-dirty", respec("grow", until("every_initial_disk_is_empty", ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{LocalConsistencyOnly: true}))), nil, foreignTicket},
 		{"no_jvm_runs_before_the_ticket", lostWhileJoining(), []string{"the_joining_disk_is_empty"}, "gets a ticket for a disk that is not empty"},
 		{"every_member_is_up", away(), []string{"every_view_is_the_same"}, opened},
 		{"no_other_topology_change", beside(), []string{"every_member_is_up"}, opened},

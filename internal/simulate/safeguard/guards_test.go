@@ -17,6 +17,7 @@ import (
 	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/kube"
@@ -78,7 +79,7 @@ func ledgerRestored() *trial.Scenario {
 
 // putBack gives the cluster the ledger that it began with.
 func putBack(w *world.World) error {
-	empty, err := facts.EncodeLedger(&facts.Ledger{ClusterUID: trial.Cluster(w).UID})
+	empty, err := ledger.Encode(&ledger.Ledger{ClusterUID: trial.Cluster(w).UID})
 	if err != nil {
 		return err
 	}
@@ -265,14 +266,14 @@ func oneRack(c *v1alpha1.CassandraCluster) {
 // exchanged is the story of an adoption for which two disks are exchanged, and put right when that is noticed.
 func exchanged(by string) *trial.Scenario {
 	var e earlier
-	return e.adopted("adopt-swapped", swapped, until(by, facts.StepAdoptRing), waiting(time.Minute), unharmed(e.misnamed),
+	return e.adopted("adopt-swapped", swapped, until(by, ledger.AdoptRing), waiting(time.Minute), unharmed(e.misnamed),
 		trial.Act{Name: "swap back", Do: swappedBack, Until: trial.Serves, Within: 20 * time.Minute})
 }
 
 // duplicated is the story of an adoption of a disk and its copy.
 func duplicated(by string) *trial.Scenario {
 	e := earlier{change: oneRack}
-	return e.adopted("adopt-copy", copied, until(by, facts.StepAdoptRing), waiting(5*time.Minute), unharmed(twins))
+	return e.adopted("adopt-copy", copied, until(by, ledger.AdoptRing), waiting(5*time.Minute), unharmed(twins))
 }
 
 func adoptionCases() []guardCase {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -47,12 +47,12 @@ func keyOf(name string) types.NamespacedName {
 }
 
 // ledgerOf is the ledger as it is at the API server; nil if there is none.
-func ledgerOf(w *world.World) *facts.Ledger {
+func ledgerOf(w *world.World) *ledger.Ledger {
 	m, _ := w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap)
 	if m == nil {
 		return nil
 	}
-	l, err := facts.DecodeLedger(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+	l, err := ledger.Decode(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
 	if err != nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func TestLiveReadAndLedger(t *testing.T) {
 	refused := refusals{}
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: notLive(stripping(nothing, refused))})
 	refused.want(t, refusal{theStandby, "update", "ConfigMap", byVersion})
-	noSwap := of(ledger, identity{version: true})
+	noSwap := of(isLedger, identity{version: true})
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(noSwap, refusals{})})
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: notLive(stripping(noSwap, refusals{}))}, "I11")
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/world"
@@ -260,7 +260,7 @@ type callsOnce struct {
 func (c callsOnce) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
 	err := c.Client.Update(ctx, object, options...)
 	if m, config := object.(*corev1.ConfigMap); err == nil && config && m.Name == ledgerKey.Name {
-		l, unread := facts.DecodeLedger(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+		l, unread := ledger.Decode(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
 		*c.opened = *c.opened || unread == nil && l.Step != nil
 	}
 	return err
@@ -322,7 +322,7 @@ func underWay(cache client.Reader) bool {
 	if cache.Get(context.Background(), ledgerKey, m) != nil {
 		return false
 	}
-	l, err := facts.DecodeLedger(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+	l, err := ledger.Decode(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
 	return err == nil && l.Step != nil
 }
 

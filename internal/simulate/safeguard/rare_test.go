@@ -13,6 +13,7 @@ import (
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
 	"helenus.io/helenus/internal/simulate/apiserver"
@@ -334,7 +335,7 @@ func stopped() *trial.Scenario {
 		f.watch(),
 		respec("grow", func(w *world.World) bool {
 			c := trial.Cluster(w)
-			return c.Status.Step != nil && c.Status.Step.Name == string(facts.StepAddDatacenter)
+			return c.Status.Step != nil && c.Status.Step.Name == string(ledger.AddDatacenter)
 		},
 			datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true})),
 		trial.Act{Name: "stop a member", Do: func(w *world.World) error {

@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
@@ -277,7 +278,7 @@ func ticketsOut(w *world.World) bool {
 func formedWithout(n int32) func(w *world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
-		return c != nil && (c.Status.Step == nil || c.Status.Step.Name != string(facts.StepFormRing)) && c.Status.ReadyNodes > 0 && c.Status.ReadyNodes == c.Status.Nodes-n
+		return c != nil && (c.Status.Step == nil || c.Status.Step.Name != string(ledger.FormRing)) && c.Status.ReadyNodes > 0 && c.Status.ReadyNodes == c.Status.Nodes-n
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -273,7 +273,7 @@ func editAuthority(change func(*corev1.Secret)) func(*world.World) error {
 
 func spoilLedger(w *world.World) error {
 	m := w.Server.Object("ConfigMap", keyOf(v1alpha1.LedgerName(clusterName))).(*corev1.ConfigMap).DeepCopy()
-	m.Data[facts.LedgerKey] = "{"
+	m.Data[ledger.Key] = "{"
 	return w.Person().Update(context.Background(), m)
 }
 

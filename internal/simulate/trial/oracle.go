@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/initd"
 	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/apiserver"
@@ -39,7 +40,7 @@ type oracle struct {
 	// authorities are the credentials of each cluster.
 	authorities map[types.UID]string
 	// lastLedger is the last that was written, and grown says that a ring was once to get a node more.
-	lastLedger *facts.Ledger
+	lastLedger *ledger.Ledger
 	grown      bool
 	// owners are the clusters of which each host id was a member first.
 	owners map[string]types.UID
@@ -208,7 +209,7 @@ func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	}
 	for _, address := range strings.Split(text, ",") {
 		if !slices.ContainsFunc(o.had[address], func(node string) bool {
-			return l.Members[node] != "" || l.Step != nil && l.Step.Kind != facts.StepJoinNode && slices.Contains(l.Step.Wave(), node)
+			return l.Members[node] != "" || l.Step != nil && l.Step.Kind != ledger.JoinNode && slices.Contains(l.Step.Wave(), node)
 		}) {
 			o.violated("I6: %s is a seed, and was never the address of a member or of a node that forms a ring, but of %v", address, o.had[address])
 		}
@@ -220,8 +221,8 @@ func (o *oracle) servedAny(cluster types.UID) bool {
 }
 
 // overBefore says that a step is in its last stage, so that the write which closes it can open the next.
-func overBefore(s *facts.OpenStep) bool {
-	return s.Stage == facts.StageOpen || s.Kind != facts.StepAddDatacenter && s.Stage == facts.StageOperations
+func overBefore(s *ledger.Step) bool {
+	return s.Stage == ledger.StageOpen || s.Kind != ledger.AddDatacenter && s.Stage == ledger.StageOperations
 }
 
 // ledger: I8. An open step is closed before the next one is opened, or with the same write. What a person makes of it is not the product's.
@@ -230,7 +231,7 @@ func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 		return
 	}
 	if user == world.UserPerson {
-		o.lastLedger, _ = facts.DecodeLedger(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+		o.lastLedger, _ = ledger.Decode(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
 		return
 	}
 	old, now := o.lastLedger, o.decode(m)
@@ -243,9 +244,9 @@ func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	}
 	if now.Step != nil && (old.Step == nil || old.Step.ID != now.Step.ID) {
 		o.topology.opened(now.Step, now.Members)
-		o.grown = o.grown || now.Step.Kind == facts.StepJoinNode
+		o.grown = o.grown || now.Step.Kind == ledger.JoinNode
 	}
-	if old.Step == nil && now.Step != nil && now.Step.Kind == facts.StepFormRing && o.servedAny(now.ClusterUID) {
+	if old.Step == nil && now.Step != nil && now.Step.Kind == ledger.FormRing && o.servedAny(now.ClusterUID) {
 		o.violated("I11: a ring is formed anew after clients were let in")
 	}
 	for name, id := range old.Members {
@@ -258,8 +259,8 @@ func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	}
 }
 
-func (o *oracle) decode(m *corev1.ConfigMap) *facts.Ledger {
-	l, err := facts.DecodeLedger(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+func (o *oracle) decode(m *corev1.ConfigMap) *ledger.Ledger {
+	l, err := ledger.Decode(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
 	if err != nil {
 		o.violated("the ledger cannot be read: %v", err)
 		return nil

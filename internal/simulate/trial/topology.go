@@ -10,6 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/cassandra"
 )
 
@@ -93,20 +94,20 @@ func (t *topology) members(of map[string]string) map[string]*cassandra.Process {
 }
 
 // opened judges a step that the operator begins.
-func (t *topology) opened(step *facts.OpenStep, members map[string]string) {
+func (t *topology) opened(step *ledger.Step, members map[string]string) {
 	beside := []string{notNormal, changing, down, unseen}
 	switch step.Kind {
-	case facts.StepJoinNode:
+	case ledger.JoinNode:
 		if slices.ContainsFunc(step.Wave(), t.hasTicket) {
 			return // it goes on: the ledger that had it was lost
 		}
-	case facts.StepAddDatacenter:
-	case facts.StepCleanup:
+	case ledger.AddDatacenter:
+	case ledger.Cleanup:
 		beside = []string{changing, unseen}
 	default:
 		return
 	}
-	if step.Kind != facts.StepCleanup {
+	if step.Kind != ledger.Cleanup {
 		known := slices.Collect(maps.Values(members))
 		for name, j := range t.members(members) {
 			for _, id := range j.Sight().Members {

@@ -13,8 +13,8 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
-	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 // Invariants watches the objects of a namespace for what must never happen, whatever else does:
@@ -190,7 +190,7 @@ func (v *Invariants) configMap(e follow.Event, m *corev1.ConfigMap) {
 	memory := v.cluster(uid)
 	switch m.Name {
 	case v1alpha1.LedgerName(m.Labels[v1alpha1.LabelCluster]):
-		ledger, err := facts.DecodeLedger(m.Data, uid)
+		ledger, err := ledger.Decode(m.Data, uid)
 		if err != nil {
 			v.violated("the ledger %s cannot be read: %s", m.Name, err)
 			return

@@ -57,7 +57,7 @@ func configMap(name, key, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels()}, Data: map[string]string{key: value}}
 }
 
-func ledger(formed string) *corev1.ConfigMap {
+func ledgerMap(formed string) *corev1.ConfigMap {
 	return configMap("orders-ledger", "ledger.json", `{"clusterUID":"u1","steps":1,"formed":[`+formed+`]}`)
 }
 
@@ -109,10 +109,10 @@ func TestInvariants(t *testing.T) {
 			ticket("2")(n)
 			n.Spec.Join.Mode = v1alpha1.JoinReplace
 		}))}},
-		{name: "no seeds while forming", events: []follow.Event{added(ledger("")), added(seeds(""))}},
-		{name: "no seeds once formed", events: []follow.Event{added(ledger(`"dc1"`)), added(seeds(""))}, violation: "is empty"},
-		{name: "seeds of a deleted cluster go", events: []follow.Event{added(ledger(`"dc1"`)), gone(seeds("10.0.0.1")), deleting(v1alpha1.ClaimRetain)}},
-		{name: "seeds go", events: []follow.Event{added(ledger(`"dc1"`)), gone(seeds("10.0.0.1"))}, violation: "were deleted"},
+		{name: "no seeds while forming", events: []follow.Event{added(ledgerMap("")), added(seeds(""))}},
+		{name: "no seeds once formed", events: []follow.Event{added(ledgerMap(`"dc1"`)), added(seeds(""))}, violation: "is empty"},
+		{name: "seeds of a deleted cluster go", events: []follow.Event{added(ledgerMap(`"dc1"`)), gone(seeds("10.0.0.1")), deleting(v1alpha1.ClaimRetain)}},
+		{name: "seeds go", events: []follow.Event{added(ledgerMap(`"dc1"`)), gone(seeds("10.0.0.1"))}, violation: "were deleted"},
 		{name: "seeds that report later", events: []follow.Event{added(seeds("10.0.0.1")), added(node("a", as))}},
 		{name: "a seed that nobody is", events: []follow.Event{added(seeds("10.0.0.1,10.0.0.2")), added(node("a", as))}, violation: "seed 10.0.0.2"},
 		{name: "a ledger that is broken", events: []follow.Event{added(configMap("orders-ledger", "ledger.json", "{"))}, violation: "cannot be read"},

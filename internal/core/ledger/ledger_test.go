@@ -1,4 +1,4 @@
-package facts
+package ledger
 
 import (
 	"encoding/json"

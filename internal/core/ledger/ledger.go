@@ -1,4 +1,4 @@
-package facts
+package ledger
 
 import (
 	"encoding/json"
@@ -39,32 +39,32 @@ type Ledger struct {
 	// SystemKeyspaces says that nodes have joined since the system keyspaces were set.
 	SystemKeyspaces bool `json:"systemKeyspaces,omitempty"`
 	// Step that is open; nil if none is.
-	Step *OpenStep `json:"step,omitempty"`
+	Step *Step `json:"step,omitempty"`
 }
 
-// StepKind names the kinds of steps that are written down before they begin.
-type StepKind string
+// Kind names the kinds of steps that are written down before they begin.
+type Kind string
 
 const (
-	// StepFormRing forms the ring of the first datacenters of a cluster.
-	StepFormRing StepKind = "FormRing"
-	// StepAdoptRing takes over the disks of an earlier cluster.
-	StepAdoptRing StepKind = "AdoptRing"
-	// StepJoinNode has one node join a ring that serves clients.
-	StepJoinNode StepKind = "JoinNode"
-	// StepRaiseSystemKeyspaces gives the system keyspaces as many replicas as there are nodes for, and fills them.
-	StepRaiseSystemKeyspaces StepKind = "RaiseSystemKeyspaces"
-	// StepAddDatacenter adds a datacenter to a ring that has data.
-	StepAddDatacenter StepKind = "AddDatacenter"
-	// StepForgetJoin has the members forget a join that is over and that they tell each other of again and again.
-	StepForgetJoin StepKind = "ForgetJoin"
-	// StepCleanup has the nodes of a rack drop what they no longer own.
-	StepCleanup StepKind = "Cleanup"
+	// FormRing forms the ring of the first datacenters of a cluster.
+	FormRing Kind = "FormRing"
+	// AdoptRing takes over the disks of an earlier cluster.
+	AdoptRing Kind = "AdoptRing"
+	// JoinNode has one node join a ring that serves clients.
+	JoinNode Kind = "JoinNode"
+	// RaiseSystemKeyspaces gives the system keyspaces as many replicas as there are nodes for, and fills them.
+	RaiseSystemKeyspaces Kind = "RaiseSystemKeyspaces"
+	// AddDatacenter adds a datacenter to a ring that has data.
+	AddDatacenter Kind = "AddDatacenter"
+	// ForgetJoin has the members forget a join that is over and that they tell each other of again and again.
+	ForgetJoin Kind = "ForgetJoin"
+	// Cleanup has the nodes of a rack drop what they no longer own.
+	Cleanup Kind = "Cleanup"
 )
 
 // MovesRanges says that a step of this kind changes who holds what: no pod is evicted meanwhile.
-func (k StepKind) MovesRanges() bool {
-	return k == StepFormRing || k == StepAdoptRing || k == StepJoinNode || k == StepAddDatacenter
+func (k Kind) MovesRanges() bool {
+	return k == FormRing || k == AdoptRing || k == JoinNode || k == AddDatacenter
 }
 
 // Stage of an open step. Stages only go forward, each by a write of the ledger.
@@ -89,11 +89,11 @@ const (
 	StageOperations Stage = "Operations"
 )
 
-// OpenStep is a step that was begun. It is continued, never computed anew.
-type OpenStep struct {
+// Step is a step that was begun. It is continued, never computed anew.
+type Step struct {
 	// ID is unique in the life of the cluster: the ids of its intents are <id>/<node>.
-	ID   string   `json:"id"`
-	Kind StepKind `json:"kind"`
+	ID   string `json:"id"`
+	Kind Kind   `json:"kind"`
 	// Stage it is in.
 	Stage Stage `json:"stage"`
 	// Generation of the cluster's spec that it was decided for.
@@ -136,7 +136,7 @@ type Ticket struct {
 }
 
 // Wave are the nodes the step works on, sorted: those with a ticket that were not withdrawn.
-func (s *OpenStep) Wave() []string {
+func (s *Step) Wave() []string {
 	if s == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (s *OpenStep) Wave() []string {
 }
 
 // IntentID is the id of the step's intent for one node. A step has at most one intent of a purpose for a node.
-func (s *OpenStep) IntentID(purpose, node string) string {
+func (s *Step) IntentID(purpose, node string) string {
 	return s.ID + "/" + purpose + "/" + node
 }
 
@@ -165,7 +165,7 @@ func (l *Ledger) HasRing() bool { return l != nil && len(l.Formed) > 0 }
 
 // Adds says that a datacenter is being added to the ring: no client is let into it yet.
 func (l *Ledger) Adds(datacenter string) bool {
-	return l != nil && l.Step != nil && l.Step.Kind == StepAddDatacenter && slices.Contains(l.Step.Datacenters, datacenter)
+	return l != nil && l.Step != nil && l.Step.Kind == AddDatacenter && slices.Contains(l.Step.Datacenters, datacenter)
 }
 
 // Copy is a deep copy.
@@ -180,7 +180,7 @@ func (l *Ledger) Copy() *Ledger {
 	return &out
 }
 
-func (s *OpenStep) copy() *OpenStep {
+func (s *Step) copy() *Step {
 	if s == nil {
 		return nil
 	}
@@ -199,23 +199,23 @@ func (s *OpenStep) copy() *OpenStep {
 	return &out
 }
 
-// LedgerKey is the key of the ledger's text in its ConfigMap.
-const LedgerKey = "ledger.json"
+// Key is the key of the ledger's text in its ConfigMap.
+const Key = "ledger.json"
 
-// EncodeLedger writes a ledger as the data of its ConfigMap.
-func EncodeLedger(l *Ledger) (map[string]string, error) {
+// Encode writes a ledger as the data of its ConfigMap.
+func Encode(l *Ledger) (map[string]string, error) {
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode ledger: %w", err)
 	}
-	return map[string]string{LedgerKey: string(text)}, nil
+	return map[string]string{Key: string(text)}, nil
 }
 
-// DecodeLedger reads the data of a ConfigMap. A ledger of another cluster, or one without text, is an error: it is never taken for an empty one.
-func DecodeLedger(data map[string]string, cluster types.UID) (*Ledger, error) {
-	text, ok := data[LedgerKey]
+// Decode reads the data of a ConfigMap. A ledger of another cluster, or one without text, is an error: it is never taken for an empty one.
+func Decode(data map[string]string, cluster types.UID) (*Ledger, error) {
+	text, ok := data[Key]
 	if !ok {
-		return nil, fmt.Errorf("read ledger: no key %q", LedgerKey)
+		return nil, fmt.Errorf("read ledger: no key %q", Key)
 	}
 	l := &Ledger{}
 	if err := json.Unmarshal([]byte(text), l); err != nil {
