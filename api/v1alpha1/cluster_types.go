@@ -24,7 +24,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule=`self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')`,messageExpression=`'metadata.name "' + self.metadata.name + '" must start with a lower-case letter and have only lower-case letters, digits and hyphens: services are named after it'`
 // +kubebuilder:validation:XValidation:rule=`self.spec.datacenters.all(d, d.racks.all(r, size(self.metadata.name) + size(d.name) + size(r.name) + 6 <= 63))`,messageExpression=`'metadata.name "' + self.metadata.name + '" is too long: <name>-<datacenter>-<rack>-<number> is the name of a pod and may have 63 characters, 3 of them for the number'`
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.datacenters) || self.spec.datacenters.all(d, oldSelf.status.datacenters.all(s, s.name != d.name || s.nodes == 0) || oldSelf.spec.datacenters.all(o, o.name != d.name || o.tokens == d.tokens))`,message=`datacenters[].tokens cannot be changed while the datacenter has nodes: Cassandra keeps the number of tokens for life; add a datacenter with the new number instead`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.datacenters) || self.spec.datacenters.all(d, oldSelf.status.datacenters.all(s, s.name != d.name || s.nodes == 0) || oldSelf.spec.datacenters.all(o, o.name != d.name || o.numTokens == d.numTokens))`,message=`datacenters[].numTokens cannot be changed while the datacenter has nodes: Cassandra keeps the number of tokens for life; add a datacenter with the new number instead`
 type CassandraCluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -51,7 +51,7 @@ type CassandraClusterList struct {
 //
 // +kubebuilder:validation:XValidation:rule=`(has(self.clusterName) ? self.clusterName : "") == (has(oldSelf.clusterName) ? oldSelf.clusterName : "")`,message=`clusterName cannot be changed: it is written on every disk`
 // +kubebuilder:validation:XValidation:rule=`has(self.node) && has(self.node.storage) && (has(self.node.storage.data) && has(self.node.storage.data.size) || has(self.node.storage.ephemeral) && self.node.storage.ephemeral) || self.datacenters.all(d, has(d.node) && has(d.node.storage) && (has(d.node.storage.data) && has(d.node.storage.data.size) || has(d.node.storage.ephemeral) && d.node.storage.ephemeral))`,message=`node.storage.data.size must be set, such as 200Gi, for the cluster or for each datacenter; or node.storage.ephemeral: true, which keeps the data in the pod`
-// +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.ringName) && o.ringName != "" ? o.ringName : o.name) == (has(d.ringName) && d.ringName != "" ? d.ringName : d.name)))`,message=`datacenters[].ringName must be unique: two datacenters have the same name inside Cassandra`
+// +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.datacenterName) && o.datacenterName != "" ? o.datacenterName : o.name) == (has(d.datacenterName) && d.datacenterName != "" ? d.datacenterName : d.name)))`,message=`datacenters[].datacenterName must be unique: two datacenters have the same name inside Cassandra`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, !has(d.extend) || !has(d.extend.from) || d.extend.from == "" || d.extend.from != d.name && self.datacenters.exists(o, o.name == d.extend.from))`,message=`datacenters[].extend.from must be the name of another datacenter of this cluster`
 type CassandraClusterSpec struct {
 	// Version is the Cassandra release, such as 5.0.6. It decides the image tag, the settings that are known, the JVM options and which upgrades are
@@ -127,22 +127,22 @@ type CassandraClusterSpec struct {
 
 // Datacenter is one datacenter of the ring.
 //
-// +kubebuilder:validation:XValidation:rule=`(has(self.ringName) && self.ringName != "" ? self.ringName : self.name) == (has(oldSelf.ringName) && oldSelf.ringName != "" ? oldSelf.ringName : oldSelf.name)`,messageExpression=`'ringName of datacenter ' + self.name + ' cannot be changed: keyspaces and disks refer to it'`
-// +kubebuilder:validation:XValidation:rule=`self.racks.all(r, self.racks.exists_one(o, (has(o.ringName) && o.ringName != "" ? o.ringName : o.name) == (has(r.ringName) && r.ringName != "" ? r.ringName : r.name)))`,messageExpression=`'racks[].ringName must be unique in datacenter ' + self.name`
+// +kubebuilder:validation:XValidation:rule=`(has(self.datacenterName) && self.datacenterName != "" ? self.datacenterName : self.name) == (has(oldSelf.datacenterName) && oldSelf.datacenterName != "" ? oldSelf.datacenterName : oldSelf.name)`,messageExpression=`'datacenterName of datacenter ' + self.name + ' cannot be changed: keyspaces and disks refer to it'`
+// +kubebuilder:validation:XValidation:rule=`self.racks.all(r, self.racks.exists_one(o, (has(o.rackName) && o.rackName != "" ? o.rackName : o.name) == (has(r.rackName) && r.rackName != "" ? r.rackName : r.name)))`,messageExpression=`'racks[].rackName must be unique in datacenter ' + self.name`
 type Datacenter struct {
 	// Name is part of the names of pods and services: a lower-case letter, then lower-case letters and digits, at most 20 in all. No hyphen, so that
 	// pod names stay unambiguous.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z][a-z0-9]*$')`,messageExpression=`'name "' + self + '" must be a lower-case letter followed by lower-case letters and digits; hyphens are not allowed, since names of pods would be ambiguous. Use ringName for the name inside Cassandra'`
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z][a-z0-9]*$')`,messageExpression=`'name "' + self + '" must be a lower-case letter followed by lower-case letters and digits; hyphens are not allowed, since names of pods would be ambiguous. Use datacenterName for the name inside Cassandra'`
 	Name string `json:"name"`
 
-	// RingName is the datacenter's name inside Cassandra, used in keyspace replication. Default: name. Immutable.
+	// DatacenterName is the datacenter's name inside Cassandra, used in keyspace replication. Default: name. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9_.-]+$')`,messageExpression=`'ringName "' + self + '" must have only letters, digits, underscores, dots and hyphens'`
-	RingName string `json:"ringName,omitempty"`
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9_.-]+$')`,messageExpression=`'datacenterName "' + self + '" must have only letters, digits, underscores, dots and hyphens'`
+	DatacenterName string `json:"datacenterName,omitempty"`
 
 	// NodesPerRack is the number of nodes of each rack that does not say otherwise. Default: 1.
 	// +optional
@@ -151,20 +151,21 @@ type Datacenter struct {
 	// +kubebuilder:validation:Maximum=100
 	NodesPerRack int32 `json:"nodesPerRack,omitempty"`
 
-	// Tokens is Cassandra's num_tokens for each node, 1 to 256. Default: 16. Immutable once the datacenter has nodes.
+	// NumTokens is Cassandra's num_tokens for each node, 1 to 256. Default: 16. Immutable once the datacenter has nodes.
 	// +optional
 	// +kubebuilder:default=16
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
-	Tokens int32 `json:"tokens,omitempty"`
+	NumTokens int32 `json:"numTokens,omitempty"`
 
-	// ReplicationFactor is the number of copies that keyspaces will have in this datacenter. It steers token allocation, the system keyspaces (with
-	// fewer nodes: their number) and what the guards advise. It changes no keyspace of the user. Default: 3.
+	// PlannedReplicationFactor is the number of copies that keyspaces will have in this
+	// datacenter. It steers token allocation, the system keyspaces (with fewer nodes: their number)
+	// and what the guards advise. It changes no keyspace of the user. Default: 3.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
-	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
+	PlannedReplicationFactor int32 `json:"plannedReplicationFactor,omitempty"`
 
 	// Extend says what is replicated to a datacenter that joins a cluster which already has data.
 	// +optional
@@ -207,20 +208,20 @@ type Extend struct {
 
 // Rack is one rack of a datacenter: the unit of placement, inheritance and rolling.
 //
-// +kubebuilder:validation:XValidation:rule=`(has(self.ringName) && self.ringName != "" ? self.ringName : self.name) == (has(oldSelf.ringName) && oldSelf.ringName != "" ? oldSelf.ringName : oldSelf.name)`,messageExpression=`'ringName of rack ' + self.name + ' cannot be changed: the disks of its nodes refer to it'`
+// +kubebuilder:validation:XValidation:rule=`(has(self.rackName) && self.rackName != "" ? self.rackName : self.name) == (has(oldSelf.rackName) && oldSelf.rackName != "" ? oldSelf.rackName : oldSelf.name)`,messageExpression=`'rackName of rack ' + self.name + ' cannot be changed: the disks of its nodes refer to it'`
 type Rack struct {
 	// Name is part of the names of pods. Same form as a datacenter's name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z][a-z0-9]*$')`,messageExpression=`'name "' + self + '" must be a lower-case letter followed by lower-case letters and digits; hyphens are not allowed, since names of pods would be ambiguous. Use ringName for the name inside Cassandra'`
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z][a-z0-9]*$')`,messageExpression=`'name "' + self + '" must be a lower-case letter followed by lower-case letters and digits; hyphens are not allowed, since names of pods would be ambiguous. Use rackName for the name inside Cassandra'`
 	Name string `json:"name"`
 
-	// RingName is the rack's name inside Cassandra. Default: name. Immutable.
+	// RackName is the rack's name inside Cassandra. Default: name. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9_.-]+$')`,messageExpression=`'ringName "' + self + '" must have only letters, digits, underscores, dots and hyphens'`
-	RingName string `json:"ringName,omitempty"`
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9_.-]+$')`,messageExpression=`'rackName "' + self + '" must have only letters, digits, underscores, dots and hyphens'`
+	RackName string `json:"rackName,omitempty"`
 
 	// Nodes overrides nodesPerRack of the datacenter.
 	// +optional

@@ -107,7 +107,7 @@ func LedgerName(cluster string) string { return cluster + "-ledger" }
 func SeedsName(cluster string) string { return cluster + "-seeds" }
 
 // AuthorityName is the Secret with the certificate authority of a cluster's agents.
-func AuthorityName(cluster string) string { return cluster + "-ca" }
+func AuthorityName(cluster string) string { return cluster + "-agent-ca" }
 
 // CertificateName is the Secret with the certificate of a node's agent.
-func CertificateName(node string) string { return node + "-tls" }
+func CertificateName(node string) string { return node + "-agent-tls" }

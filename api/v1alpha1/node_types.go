@@ -63,7 +63,7 @@ type CassandraNodeList struct {
 // +kubebuilder:validation:XValidation:rule=`!has(self.member) || !has(self.replaced) || self.replaced.all(r, r.hostID != self.member.hostID) || has(self.join) && self.join.mode == 'Replace'`,message=`member.hostID is in replaced: a replaced member must never start again`
 // +kubebuilder:validation:XValidation:rule=`!has(self.join) || !has(self.member) || self.join.mode == 'Replace'`,message=`join: a member can only be replaced; it never joins as a new node`
 // +kubebuilder:validation:XValidation:rule=`!has(self.join) || !has(self.join.replace) || has(self.replaced) && self.replaced.exists(r, r.hostID == self.join.replace.hostID)`,message=`join.replace.hostID must be in replaced, so that the old member never starts again`
-// +kubebuilder:validation:XValidation:rule=`!has(self.join) || !has(self.join.tokens) || size(self.join.tokens) == 0 || size(self.join.tokens) == self.configuration.tokens`,message=`join.tokens must be as many as configuration.tokens says`
+// +kubebuilder:validation:XValidation:rule=`!has(self.join) || !has(self.join.tokens) || size(self.join.tokens) == 0 || size(self.join.tokens) == self.configuration.numTokens`,message=`join.tokens must be as many as configuration.numTokens says`
 // +kubebuilder:validation:XValidation:rule=`!has(self.join) || self.clientTraffic == 'Closed'`,message=`clientTraffic must be Closed while the node has a ticket to join`
 // +kubebuilder:validation:XValidation:rule=`has(self.member) || self.clientTraffic == 'Closed'`,message=`clientTraffic must be Closed until the node is a member`
 type CassandraNodeSpec struct {
@@ -71,13 +71,13 @@ type CassandraNodeSpec struct {
 	// +required
 	Cluster ClusterReference `json:"cluster"`
 
-	// Datacenter is the name (not the ring name) of its datacenter. Immutable.
+	// Datacenter is the name (not the name inside Cassandra) of its datacenter. Immutable.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
 	Datacenter string `json:"datacenter"`
 
-	// Rack is the name (not the ring name) of its rack. Immutable.
+	// Rack is the name (not the name inside Cassandra) of its rack. Immutable.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
@@ -233,23 +233,23 @@ type NodeConfiguration struct {
 	// +kubebuilder:validation:MaxLength=128
 	ClusterName string `json:"clusterName"`
 
-	// DatacenterName is the ring name of the datacenter.
+	// DatacenterName is the datacenter's name inside Cassandra.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	DatacenterName string `json:"datacenterName"`
 
-	// RackName is the ring name of the rack.
+	// RackName is the rack's name inside Cassandra.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	RackName string `json:"rackName"`
 
-	// Tokens is num_tokens.
+	// NumTokens is num_tokens.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
-	Tokens int32 `json:"tokens"`
+	NumTokens int32 `json:"numTokens"`
 
 	// CassandraYaml are the user's settings of cassandra.yaml, without nulls.
 	// +optional
@@ -384,7 +384,7 @@ type OperationIntent struct {
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.datacenters) || size(self.datacenters) == 0 || has(self.full) && self.full`,message=`datacenters needs full: an incremental repair of some datacenters marks nothing as repaired`
 type OperationArguments struct {
-	// Replication is the number of replicas by ring name of the datacenter. Used by AlterSystemKeyspaces.
+	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by AlterSystemKeyspaces.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
@@ -413,7 +413,7 @@ type OperationArguments struct {
 	// +kubebuilder:validation:Maximum=64
 	Jobs int32 `json:"jobs,omitempty"`
 
-	// SourceDatacenter is the ring name of the datacenter that Rebuild streams from.
+	// SourceDatacenter is the name inside Cassandra of the datacenter that Rebuild streams from.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -423,7 +423,7 @@ type OperationArguments struct {
 	// +optional
 	Full bool `json:"full,omitempty"`
 
-	// Datacenters are the ring names of those whose replicas Repair is limited to; that of the node must be among them. Empty: all.
+	// Datacenters are the names inside Cassandra of those whose replicas Repair is limited to; that of the node must be among them. Empty: all.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=20
@@ -448,7 +448,7 @@ type KeyspaceReplication struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+$`
 	Keyspace string `json:"keyspace"`
 
-	// Replication is the number of replicas by ring name of the datacenter.
+	// Replication is the number of replicas by the datacenter's name inside Cassandra.
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=20

@@ -28,12 +28,12 @@ type OwnedSetting struct {
 func (o OwnedSetting) Message() string { return o.Key + " is set by Helenus: " + o.Instead }
 
 const (
-	insteadTokens   = "Helenus assigns every token; see datacenters[].tokens and replicationFactor"
+	insteadTokens   = "Helenus assigns every token; see datacenters[].numTokens and plannedReplicationFactor"
 	insteadSeeds    = "the seeds are chosen among the members of the ring"
 	insteadAddress  = "a node's address is that of its pod"
 	insteadPort     = "services and network policies rely on the standard ports"
 	insteadDirs     = "directories follow from node.storage"
-	insteadLocation = "the location is the datacenter and rack of the node; see ringName"
+	insteadLocation = "the location is the datacenter and rack of the node; see datacenterName and rackName"
 	insteadSecurity = "authentication and encryption cannot be configured yet"
 	insteadFailure  = "a disk error must end the JVM, so that the agent can see it and act"
 	insteadReady    = "a node is ready when the ring says so, not after a wait"
@@ -45,7 +45,7 @@ var OwnedSettings = []OwnedSetting{
 	{"cluster_name", SettingText, "set spec.clusterName"},
 	{"partitioner", SettingText, "tokens are computed for Murmur3Partitioner"},
 
-	{"num_tokens", SettingInteger, "set datacenters[].tokens"},
+	{"num_tokens", SettingInteger, "set datacenters[].numTokens"},
 	{"initial_token", SettingText, insteadTokens},
 	{"allocate_tokens_for_keyspace", SettingText, insteadTokens},
 	{"allocate_tokens_for_local_replication_factor", SettingInteger, insteadTokens},
@@ -116,7 +116,7 @@ var OwnedJVMOptions = []OwnedName{
 		"-Dcassandra.start_gossip", "-Dcassandra.start_native_transport", "-Dcassandra.reset_bootstrap_progress", "-Dcassandra.override_decommission",
 		"-Dcassandra.consistent.", "-Dcassandra.ignore_dc", "-Dcassandra.ignore_rack", "-Dcassandra.partitioner", "-Dcassandra.unsafesystem",
 	}},
-	{"the replication of system keyspaces follows from datacenters[].replicationFactor", []string{
+	{"the replication of system keyspaces follows from datacenters[].plannedReplicationFactor", []string{
 		"-Dcassandra.system_auth.", "-Dcassandra.system_distributed.", "-Dcassandra.system_traces.",
 	}},
 	{"how long a node waits for the ring is part of how Helenus forms and checks it", []string{

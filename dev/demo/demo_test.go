@@ -79,7 +79,7 @@ func TestTheSampleIsMadeToFitTheMachines(t *testing.T) {
 func TestTheKeyspaceHasTheCopiesThatTheClusterPlansFor(t *testing.T) {
 	c := sample(t)
 	c.Spec.Datacenters = append(c.Spec.Datacenters, v1alpha1.Datacenter{
-		Name: "dc2", RingName: "DC 2", ReplicationFactor: 3, NodesPerRack: 2, Racks: []v1alpha1.Rack{{Name: "r1"}},
+		Name: "dc2", DatacenterName: "DC 2", PlannedReplicationFactor: 3, NodesPerRack: 2, Racks: []v1alpha1.Rack{{Name: "r1"}},
 	})
 	want := "CREATE KEYSPACE IF NOT EXISTS demo WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3, 'DC 2': 2}"
 	if got := createKeyspace(c); got != want {

@@ -65,7 +65,7 @@ func createKeyspace(cluster *v1alpha1.CassandraCluster) string {
 	for i := range cluster.Spec.Datacenters {
 		dc := &cluster.Spec.Datacenters[i]
 		one := &v1alpha1.CassandraCluster{Spec: v1alpha1.CassandraClusterSpec{Datacenters: cluster.Spec.Datacenters[i : i+1]}}
-		replication = append(replication, fmt.Sprintf("'%s': %d", orElse(dc.RingName, dc.Name), min(int(dc.ReplicationFactor), nodesOf(one))))
+		replication = append(replication, fmt.Sprintf("'%s': %d", orElse(dc.DatacenterName, dc.Name), min(int(dc.PlannedReplicationFactor), nodesOf(one))))
 	}
 	return "CREATE KEYSPACE IF NOT EXISTS demo WITH replication = {" + strings.Join(replication, ", ") + "}"
 }

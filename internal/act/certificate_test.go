@@ -26,7 +26,7 @@ func TestNoCertificateIsSignedByAnAuthorityThatWasEditedMeanwhile(t *testing.T) 
 	if done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: plan.IssueAuthority, Object: authority}}}, confirmed, &consistency.Store{}); done.Err != nil {
 		t.Fatal(done.Err)
 	}
-	if done := issue("orders-dc1-r1-0-tls"); done.Err != nil {
+	if done := issue("orders-dc1-r1-0-agent-tls"); done.Err != nil {
 		t.Fatal(done.Err)
 	}
 
@@ -41,7 +41,7 @@ func TestNoCertificateIsSignedByAnAuthorityThatWasEditedMeanwhile(t *testing.T) 
 	if err := w.Client.Update(t.Context(), authority); err != nil {
 		t.Fatal(err)
 	}
-	if done := issue("orders-dc1-r2-0-tls"); done.Err == nil || !strings.Contains(done.Err.Error(), "somebody edited Secret orders-") {
+	if done := issue("orders-dc1-r2-0-agent-tls"); done.Err == nil || !strings.Contains(done.Err.Error(), "somebody edited Secret orders-") {
 		t.Errorf("a certificate by an authority that was edited: %v, want it refused", done.Err)
 	}
 }

@@ -40,7 +40,7 @@ func reader(t *testing.T, objects ...client.Object) *Reader {
 	cluster := &v1alpha1.CassandraCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: orders.Namespace, Name: orders.Name, UID: "now"},
 		Spec: v1alpha1.CassandraClusterSpec{Version: "5.0.6", Node: &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Data: &v1alpha1.VolumeClaim{Size: &size}}}, Datacenters: []v1alpha1.Datacenter{{
-			Name: "dc1", NodesPerRack: 1, ReplicationFactor: 1, Tokens: 4, Racks: []v1alpha1.Rack{{Name: "r1"}},
+			Name: "dc1", NodesPerRack: 1, PlannedReplicationFactor: 1, NumTokens: 4, Racks: []v1alpha1.Rack{{Name: "r1"}},
 		}}},
 	}
 	cached := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster.DeepCopy())
@@ -110,7 +110,7 @@ func TestWhatIsOursWhateverItsLabelsSay(t *testing.T) {
 	service := func() *corev1.Service { return render.NodesService(owner("now")) }
 	authority := func() *corev1.Secret { return render.CertificateSecret(owner("now"), nil) }
 	hasService := func(s *facts.Snapshot) bool { return s.Shared.Services["orders"] != nil }
-	hasAuthority := func(s *facts.Snapshot) bool { return s.Shared.Secrets["orders-ca"] != nil }
+	hasAuthority := func(s *facts.Snapshot) bool { return s.Shared.Secrets["orders-agent-ca"] != nil }
 	node := func(has func(*facts.Node) bool) func(*facts.Snapshot) bool {
 		return func(s *facts.Snapshot) bool { n := s.Nodes[first]; return n != nil && has(n) }
 	}
@@ -136,7 +136,7 @@ func TestWhatIsOursWhateverItsLabelsSay(t *testing.T) {
 		"one that an earlier cluster left":      {[]client.Object{disowned(before())}, nil, "Service/orders", ""},
 		"an authority without labels":           {[]client.Object{without(authority())}, hasAuthority, "", ""},
 		"an authority that is not owned":        {[]client.Object{disowned(authority())}, hasAuthority, "", ""},
-		"an authority of nobody":                {[]client.Object{disowned(without(authority()))}, nil, "Secret/orders-ca", ""},
+		"an authority of nobody":                {[]client.Object{disowned(without(authority()))}, nil, "Secret/orders-agent-ca", ""},
 		"a ledger":                              {[]client.Object{withLedger(t)}, hasLedger, "", ""},
 		"a ledger without labels":               {[]client.Object{without(withLedger(t))}, hasLedger, "", ""},
 		"a ledger of no cluster by uid":         {[]client.Object{without(withLedger(t), uid)}, hasLedger, "", ""},

@@ -125,8 +125,8 @@ func TestDefaults(t *testing.T) {
 version: 5.0.6
 node: {storage: {data: {size: 1Gi}}}
 datacenters:
-- {name: dc1, nodesPerRack: 1, tokens: 16, replicationFactor: 3, racks: [{name: r1}, {name: r2}]}
-- {name: dc2, nodesPerRack: 1, tokens: 16, replicationFactor: 3, racks: [{name: r1}]}
+- {name: dc1, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}, {name: r2}]}
+- {name: dc2, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}]}
 disruption: {consistency: LocalQuorum, maxUnavailable: 1, soak: 30s, unprotected: Proceed}
 replacement: {automatic: true, after: 10m}
 automation: {cleanup: Automatic, upgradeSSTables: Automatic}

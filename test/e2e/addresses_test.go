@@ -26,7 +26,7 @@ func TestCrossedAddresses(t *testing.T) {
 	onlyHere(t, s)
 	sample := sampleOf(t, "one-node.yaml")
 	sample.Spec.Node.Placement = &v1alpha1.Placement{Zone: "a", HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
-	sample.Spec.Datacenters[0].NodesPerRack, sample.Spec.Datacenters[0].ReplicationFactor = 3, 3
+	sample.Spec.Datacenters[0].NodesPerRack, sample.Spec.Datacenters[0].PlannedReplicationFactor = 3, 3
 	var ring *scene.Ring
 	took(t, "a ring of three nodes on one machine has formed", func() (err error) {
 		ring, err = s.Form(t.Context(), sample)

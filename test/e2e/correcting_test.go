@@ -95,7 +95,7 @@ func TestCorrecting(t *testing.T) {
 // oneMore is a datacenter of one node, to which the rows come.
 func oneMore(like v1alpha1.Datacenter) v1alpha1.Datacenter {
 	dc := *like.DeepCopy()
-	dc.Name, dc.ReplicationFactor, dc.Racks = "dc2", 1, []v1alpha1.Rack{{Name: "r1"}}
+	dc.Name, dc.PlannedReplicationFactor, dc.Racks = "dc2", 1, []v1alpha1.Rack{{Name: "r1"}}
 	dc.Extend = &v1alpha1.Extend{Keyspaces: []string{scene.Keyspace}, LocalConsistencyOnly: true}
 	return dc
 }

@@ -210,7 +210,7 @@ func TestOneToThree(t *testing.T) {
 	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.One) })
 	before := identities(t, ring)
 	grow(t, ring, "two nodes more", 3, func(s *v1alpha1.CassandraClusterSpec) {
-		s.Datacenters[0].NodesPerRack, s.Datacenters[0].ReplicationFactor = 3, 3
+		s.Datacenters[0].NodesPerRack, s.Datacenters[0].PlannedReplicationFactor = 3, 3
 	})
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)

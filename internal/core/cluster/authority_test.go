@@ -8,7 +8,7 @@ import (
 )
 
 func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
-	const name = "orders-ca"
+	const name = "orders-agent-ca"
 	w := formed(t)
 	w.settle()
 	lost := w.snapshot.Shared.Secrets[name]
@@ -29,7 +29,7 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	}
 	// Put back, it signs again.
 	w.snapshot.Shared.Secrets[name] = lost
-	wantWrites(t, w.pass(), second+"-tls", "IssueCertificate Secret")
+	wantWrites(t, w.pass(), second+"-agent-tls", "IssueCertificate Secret")
 	// One that somebody edited signs nothing, and is not overwritten.
 	w.snapshot.AuthorityEdited = true
 	w.snapshot.Nodes[second].SecretEdited = true
@@ -45,7 +45,7 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	made = w.pass()
 	wantWrites(t, made, name, "IssueAuthority Secret")
 	for _, node := range three {
-		wantWrites(t, made, node+"-tls", "IssueCertificate Secret")
+		wantWrites(t, made, node+"-agent-tls", "IssueCertificate Secret")
 	}
 	if !slices.Contains(w.events, "AuthorityRenewed") {
 		t.Errorf("events %v", w.events)

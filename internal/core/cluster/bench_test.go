@@ -42,7 +42,7 @@ func BenchmarkNextWhileANodeJoins(b *testing.B) {
 // growing is a ring of three racks, of which one is to have two nodes more.
 func growing(b *testing.B, perRack int32) *world {
 	dc := datacenter("dc1", perRack, perRack, perRack)
-	dc.Tokens = 16
+	dc.NumTokens = 16
 	w := newWorld(b, dc)
 	w.observed = true
 	w.settle()

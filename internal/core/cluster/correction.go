@@ -51,7 +51,7 @@ func (p *pass) correctable(n *facts.Node, w render.Wanted) bool {
 	if p.joined(n) && (!fails(n) || proven(n.Record)) {
 		return false
 	}
-	if have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName || have.RackName != want.RackName || have.Tokens != want.Tokens {
+	if have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName || have.RackName != want.RackName || have.NumTokens != want.NumTokens {
 		return false // what the ticket and the disks of others rest on
 	}
 	if !equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage) {

@@ -134,12 +134,12 @@ func TestWhatATicketRestsOnIsNotCorrected(t *testing.T) {
 		words  string
 	}{
 		"name":                        {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, v1alpha1.DiskEmpty, "clusterName"},
-		"name of the datacenter":      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].RingName = "other" }, v1alpha1.DiskEmpty, "ringName"},
-		"name of a rack":              {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].RingName = "other" }, v1alpha1.DiskEmpty, "ringName"},
-		"tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Tokens = 8 }, v1alpha1.DiskEmpty, "datacenters[].tokens: 4 → 8"},
+		"name of the datacenter":      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].DatacenterName = "other" }, v1alpha1.DiskEmpty, "datacenterName"},
+		"name of a rack":              {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].RackName = "other" }, v1alpha1.DiskEmpty, "rackName"},
+		"tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, v1alpha1.DiskEmpty, "datacenters[].numTokens: 4 → 8"},
 		"storage":                     {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{Size: &size} }, v1alpha1.DiskEmpty, `node.storage.data.size: "10Gi" → "20Gi"`},
 		"release on a disk with data": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, v1alpha1.DiskJoining, `version: "5.0.6" → "5.0.9"`},
-		"replication":                 {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 2 }, v1alpha1.DiskEmpty, "datacenters[dc1].replicationFactor: 3 → 2"},
+		"replication":                 {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 2 }, v1alpha1.DiskEmpty, "datacenters[dc1].plannedReplicationFactor: 3 → 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, c.disk, three...)

@@ -90,9 +90,9 @@ func (p *pass) source(dc *v1alpha1.Datacenter) *v1alpha1.Datacenter {
 }
 
 func (p *pass) judgeDatacenter(dc *v1alpha1.Datacenter, keyspaces []ring.Keyspace) []guard.Refusal {
-	adding := guard.Adding{Datacenter: dc, RingName: render.DatacenterRingName(dc), Keyspaces: keyspaces}
+	adding := guard.Adding{Datacenter: dc, DatacenterName: render.DatacenterName(dc), Keyspaces: keyspaces}
 	if from := p.source(dc); from != nil {
-		adding.SourceRingName = render.DatacenterRingName(from)
+		adding.SourceDatacenter = render.DatacenterName(from)
 	}
 	return guard.Check(adding, guard.AddedDatacenter...)
 }
@@ -118,7 +118,7 @@ func (p *pass) extension(dc *v1alpha1.Datacenter) *ledger.Extension {
 	if from == nil {
 		return nil
 	}
-	out := &ledger.Extension{Datacenter: render.DatacenterRingName(dc), Source: render.DatacenterRingName(from), Replicas: dc.ReplicationFactor}
+	out := &ledger.Extension{Datacenter: render.DatacenterName(dc), Source: render.DatacenterName(from), Replicas: dc.PlannedReplicationFactor}
 	if dc.Extend != nil {
 		out.Keyspaces = slices.Sorted(slices.Values(dc.Extend.Keyspaces))
 	}

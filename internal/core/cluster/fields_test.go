@@ -82,20 +82,20 @@ var fields = map[string]struct {
 		s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"dnsPolicy":"Default"}}`)}
 	}, "node.overlay: unset → "},
 
-	"datacenters":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1)) }, grows},
-	"datacenters[].name":     {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Name = "dc3" }, "shrinking a ring is not supported yet"},
-	"datacenters[].ringName": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].RingName = "X" }, schema},
+	"datacenters":                  {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1)) }, grows},
+	"datacenters[].name":           {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Name = "dc3" }, "shrinking a ring is not supported yet"},
+	"datacenters[].datacenterName": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].DatacenterName = "X" }, schema},
 	"datacenters[].nodesPerRack": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].NodesPerRack, s.Datacenters[0].Racks[0].Nodes = 2, nil
 	}, grows},
-	"datacenters[].tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Tokens = 8 }, "datacenters[].tokens: 4 → 8"},
-	"datacenters[].replicationFactor":           {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 5 }, applies},
+	"datacenters[].numTokens":                   {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, "datacenters[].numTokens: 4 → 8"},
+	"datacenters[].plannedReplicationFactor":    {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 5 }, applies},
 	"datacenters[].extend.keyspaces":            {extended(v1alpha1.Extend{Keyspaces: []string{"shop"}}), applies},
 	"datacenters[].extend.from":                 {extended(v1alpha1.Extend{From: "dc0"}), applies},
 	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
 	"datacenters[].racks":                       {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] }, "shrinking a ring is not supported yet"},
 	"datacenters[].racks[].name":                {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Name = "r9" }, "shrinking a ring is not supported yet"},
-	"datacenters[].racks[].ringName":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].RingName = "X" }, schema},
+	"datacenters[].racks[].rackName":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].RackName = "X" }, schema},
 	"datacenters[].racks[].nodes":               {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }, grows},
 	"datacenters[].racks[].node": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Node = &v1alpha1.NodeSettings{JVM: &v1alpha1.JVM{Heap: quantity("1Gi")}}
@@ -137,8 +137,8 @@ func extended(e v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {
 
 func TestAReplicationFactorIsNotLowered(t *testing.T) {
 	w := formed(t)
-	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = 2 })
-	wantStalled(t, w.settle(), v1alpha1.ReasonUnsupportedChange, "datacenters[dc1].replicationFactor: 3 → 2")
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 2 })
+	wantStalled(t, w.settle(), v1alpha1.ReasonUnsupportedChange, "datacenters[dc1].plannedReplicationFactor: 3 → 2")
 }
 
 // What is left when the last setting is taken out of an object says nothing.

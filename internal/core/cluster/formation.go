@@ -99,9 +99,9 @@ func chooseTokens(formations []tokens.Formation, members []ring.Node) (map[strin
 
 // formationOf a datacenter: its racks with the nodes that the spec describes.
 func (p *pass) formationOf(dc *v1alpha1.Datacenter) tokens.Formation {
-	f := tokens.Formation{Datacenter: render.DatacenterRingName(dc), Tokens: int(dc.Tokens), ReplicationFactor: int(dc.ReplicationFactor)}
+	f := tokens.Formation{Datacenter: render.DatacenterName(dc), Tokens: int(dc.NumTokens), ReplicationFactor: int(dc.PlannedReplicationFactor)}
 	for i := range dc.Racks {
-		rack := tokens.Rack{Name: render.RackRingName(&dc.Racks[i])}
+		rack := tokens.Rack{Name: render.RackName(&dc.Racks[i])}
 		for _, w := range p.wanted {
 			if w.Datacenter == dc.Name && w.Rack == dc.Racks[i].Name {
 				rack.Nodes = append(rack.Nodes, w.Name)
@@ -112,11 +112,11 @@ func (p *pass) formationOf(dc *v1alpha1.Datacenter) tokens.Formation {
 	return f
 }
 
-// replication is the replicationFactor by datacenter.
+// replication is the plannedReplicationFactor by datacenter.
 func (p *pass) replication() map[string]int32 {
 	out := map[string]int32{}
 	for i := range p.Cluster.Spec.Datacenters {
-		out[p.Cluster.Spec.Datacenters[i].Name] = p.Cluster.Spec.Datacenters[i].ReplicationFactor
+		out[p.Cluster.Spec.Datacenters[i].Name] = p.Cluster.Spec.Datacenters[i].PlannedReplicationFactor
 	}
 	return out
 }
@@ -129,7 +129,7 @@ func formatTokens(in []ring.Token) []string {
 	return out
 }
 
-// usedReplication is how much of the replicationFactor of each datacenter of the ring is made use of: what it was made for, and what its members allow since. A
+// usedReplication is how much of the plannedReplicationFactor of each datacenter of the ring is made use of: what it was made for, and what its members allow since. A
 // factor that was only written down can be taken back.
 func (p *pass) usedReplication() map[string]int32 {
 	members := p.membersByDatacenter()

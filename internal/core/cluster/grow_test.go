@@ -610,7 +610,7 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.CassandraClusterSpec){
 		"other keyspaces": func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Extend.Keyspaces = nil },
 		"no extension":    func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Extend = nil },
-		"another factor":  func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].ReplicationFactor = 5 },
+		"another factor":  func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].PlannedReplicationFactor = 5 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)

@@ -161,11 +161,11 @@ func keyspacesOf(view *facts.Ring) []ring.Keyspace {
 func (p *pass) joiner(w render.Wanted, members []ring.Node) (*ring.Ring, ring.Node, error) {
 	dc := p.describes(w.Datacenter)
 	j := tokens.Join{
-		ID: w.Name, Datacenter: w.Configuration.DatacenterName, Rack: w.Configuration.RackName, Tokens: int(w.Configuration.Tokens),
-		ReplicationFactor: int(dc.ReplicationFactor), Start: startToken(w.Name),
+		ID: w.Name, Datacenter: w.Configuration.DatacenterName, Rack: w.Configuration.RackName, Tokens: int(w.Configuration.NumTokens),
+		ReplicationFactor: int(dc.PlannedReplicationFactor), Start: startToken(w.Name),
 	}
 	for i := range dc.Racks {
-		j.Racks = append(j.Racks, render.RackRingName(&dc.Racks[i]))
+		j.Racks = append(j.Racks, render.RackName(&dc.Racks[i]))
 	}
 	before, err := ring.New(members)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *pass) judgeJoin(w render.Wanted, view *facts.Ring, before *ring.Ring, j
 		}
 	}
 	return guard.Check(guard.Joining{
-		Node: joiner, Datacenter: w.Datacenter, ReplicationFactor: int(p.describes(w.Datacenter).ReplicationFactor), Sizes: sizes,
+		Node: joiner, Datacenter: w.Datacenter, ReplicationFactor: int(p.describes(w.Datacenter).PlannedReplicationFactor), Sizes: sizes,
 		View: view, Before: before, Keyspaces: keyspacesOf(view), Volume: p.dataVolume(w),
 	}, guard.Joiner...)
 }

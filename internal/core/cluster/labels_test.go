@@ -37,9 +37,9 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 		"a label of a claim":          {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelNode, "") }, "data-" + second, "Change PersistentVolumeClaim"},
 		"whose claim it is":           {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelClusterUID, "") }, "data-" + second, "Change PersistentVolumeClaim"},
 		"another label of a claim":    {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, "team", "shop") }, "data-" + second, ""},
-		"a label of a certificate":    {func(n *facts.Node) { relabelled(n.Secret.Labels, v1alpha1.LabelNode, "") }, second + "-tls", "IssueCertificate Secret"},
-		"the owner of a certificate":  {func(n *facts.Node) { n.Secret.OwnerReferences = nil }, second + "-tls", "IssueCertificate Secret"},
-		"what is in a certificate":    {func(n *facts.Node) { n.SecretEdited = true }, second + "-tls", "IssueCertificate Secret"},
+		"a label of a certificate":    {func(n *facts.Node) { relabelled(n.Secret.Labels, v1alpha1.LabelNode, "") }, second + "-agent-tls", "IssueCertificate Secret"},
+		"the owner of a certificate":  {func(n *facts.Node) { n.Secret.OwnerReferences = nil }, second + "-agent-tls", "IssueCertificate Secret"},
+		"what is in a certificate":    {func(n *facts.Node) { n.SecretEdited = true }, second + "-agent-tls", "IssueCertificate Secret"},
 		"of a record that is deleted": {func(n *facts.Node) { deleting(n); n.Record.Labels = nil; n.Record.Finalizers = nil }, second, "SetOwners Pod"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func TestANodeWithoutItsDiskDoesNotHoldUpTheOthers(t *testing.T) {
 	w = formed(t)
 	delete(w.snapshot.Nodes[first].Claims, v1alpha1.VolumeData)
 	w.snapshot.Nodes[first].Secret = nil
-	wantWrites(t, next(w), first+"-tls", "IssueCertificate Secret")
+	wantWrites(t, next(w), first+"-agent-tls", "IssueCertificate Secret")
 }
 
 func TestADeletedRecordHoldsUpItsOwnNodeAlone(t *testing.T) {
@@ -330,8 +330,8 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 		}, v1alpha1.ReasonUnknownSetting, []string{"rack dc1/r2", "concurent_reads"}},
 		"two datacenters of one name": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Datacenters = append(s.Datacenters, datacenter("dc2", 1))
-			s.Datacenters[1].RingName = "dc1"
-		}, v1alpha1.ReasonInvalidSpec, []string{`datacenters dc1 and dc2 have the same ringName "dc1"`}},
+			s.Datacenters[1].DatacenterName = "dc1"
+		}, v1alpha1.ReasonInvalidSpec, []string{`datacenters dc1 and dc2 have the same datacenterName "dc1"`}},
 		"its own disks to adopt": {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.Adopt = "cluster-uid" }, v1alpha1.ReasonInvalidSpec, []string{"the uid of this cluster itself"}},
 		"no data volume":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set for datacenter dc1"}},
 		"no size of it":          {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set"}},

@@ -278,7 +278,7 @@ func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
 			w.snapshot.Cluster.Spec.Datacenters = append(w.snapshot.Cluster.Spec.Datacenters, datacenter("dc2", 1))
 			w.snapshot.Nodes[first].Record.Spec.Datacenter = "dc2"
 		}, map[string]int32{"dc1": 2}},
-		"by the name that the ring knows": {func(w *world) { w.snapshot.Cluster.Spec.Datacenters[0].RingName = "DC One" }, map[string]int32{"DC One": 3}},
+		"by the name that the ring knows": {func(w *world) { w.snapshot.Cluster.Spec.Datacenters[0].DatacenterName = "DC One" }, map[string]int32{"DC One": 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inStage(t, ledger.StageKeyspaces)

@@ -53,7 +53,7 @@ func (p *pass) systemKeyspacesDue() bool {
 	return false
 }
 
-// systemReplication is how many replicas the system keyspaces are to have, by ring name of the datacenter: as many as keyspaces of the user will have, with fewer
+// systemReplication is how many replicas the system keyspaces are to have, by the datacenter's name inside Cassandra: as many as keyspaces of the user will have, with fewer
 // members their number.
 func (p *pass) systemReplication() map[string]int32 {
 	members := p.membersByDatacenter()
@@ -61,7 +61,7 @@ func (p *pass) systemReplication() map[string]int32 {
 	for i := range p.Cluster.Spec.Datacenters {
 		dc := &p.Cluster.Spec.Datacenters[i]
 		if n := members[dc.Name]; n > 0 && p.Ledger.IsFormed(dc.Name) {
-			out[render.DatacenterRingName(dc)] = min(dc.ReplicationFactor, n)
+			out[render.DatacenterName(dc)] = min(dc.PlannedReplicationFactor, n)
 		}
 	}
 	return out

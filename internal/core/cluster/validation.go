@@ -65,9 +65,9 @@ func (p *pass) checkSpec() error {
 	rings := map[string]string{}
 	for i := range spec.Datacenters {
 		dc := &spec.Datacenters[i]
-		name := render.DatacenterRingName(dc)
+		name := render.DatacenterName(dc)
 		if other, taken := rings[name]; taken {
-			return fmt.Errorf("datacenters %s and %s have the same ringName %q", other, dc.Name, name)
+			return fmt.Errorf("datacenters %s and %s have the same datacenterName %q", other, dc.Name, name)
 		}
 		rings[name] = dc.Name
 	}
@@ -191,9 +191,9 @@ func (p *pass) checkLedger() error {
 	var errs []error
 	for i := range p.Cluster.Spec.Datacenters {
 		dc := &p.Cluster.Spec.Datacenters[i]
-		if have, known := p.Ledger.Replication[dc.Name]; known && (have > dc.ReplicationFactor || have != dc.ReplicationFactor && !p.settled()) {
-			errs = append(errs, fmt.Errorf("datacenters[%s].replicationFactor: %d → %d: the tokens and the system keyspaces were made for the old one, which can be raised once the ring "+
-				"has formed and is never lowered; take the change back. Keyspaces of your own can have any number of replicas", dc.Name, have, dc.ReplicationFactor))
+		if have, known := p.Ledger.Replication[dc.Name]; known && (have > dc.PlannedReplicationFactor || have != dc.PlannedReplicationFactor && !p.settled()) {
+			errs = append(errs, fmt.Errorf("datacenters[%s].plannedReplicationFactor: %d → %d: the tokens and the system keyspaces were made for the old one, which can be raised once the ring "+
+				"has formed and is never lowered; take the change back. Keyspaces of your own can have any number of replicas", dc.Name, have, dc.PlannedReplicationFactor))
 		}
 	}
 	if adopt := p.Cluster.Spec.Volumes.Adopt; adopt != p.Ledger.Adopted {

@@ -98,7 +98,7 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 
 // datacenter has as many racks as sizes are given.
 func datacenter(name string, sizes ...int32) v1alpha1.Datacenter {
-	dc := v1alpha1.Datacenter{Name: name, NodesPerRack: 1, Tokens: 4, ReplicationFactor: 3}
+	dc := v1alpha1.Datacenter{Name: name, NodesPerRack: 1, NumTokens: 4, PlannedReplicationFactor: 3}
 	for i, size := range sizes {
 		dc.Racks = append(dc.Racks, v1alpha1.Rack{Name: fmt.Sprintf("r%d", i+1), Nodes: &size})
 	}

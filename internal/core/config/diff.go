@@ -46,7 +46,7 @@ func Diff(old, wanted *v1alpha1.NodeConfiguration) (Changes, error) {
 		{"clusterName", old.ClusterName != wanted.ClusterName},
 		{"datacenterName", old.DatacenterName != wanted.DatacenterName},
 		{"rackName", old.RackName != wanted.RackName},
-		{"tokens", old.Tokens != wanted.Tokens},
+		{"numTokens", old.NumTokens != wanted.NumTokens},
 		{"jvm.heap", before.Heap != after.Heap},
 		{"jvm.options", !slices.Equal(before.Options, after.Options)},
 		{"jvm.gcLog", before.GCLog != after.GCLog},

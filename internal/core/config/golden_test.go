@@ -113,7 +113,7 @@ var releases = map[string]string{"4.1": "4.1.10", "5.0": "5.0.6"}
 func nodeOf(line string) Node {
 	return Node{
 		Configuration: v1alpha1.NodeConfiguration{
-			Revision: 1, Version: releases[line], ClusterName: "shop.orders", DatacenterName: "DC1", RackName: "r1", Tokens: 4,
+			Revision: 1, Version: releases[line], ClusterName: "shop.orders", DatacenterName: "DC1", RackName: "r1", NumTokens: 4,
 		},
 		Address: netip.MustParseAddr("10.1.0.7"),
 		Seeds:   []netip.Addr{netip.MustParseAddr("10.1.0.5"), netip.MustParseAddr("10.1.0.6")},

@@ -62,7 +62,7 @@ func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, erro
 	}
 	c, d := &node.Configuration, &node.Directories
 	changes.set("cluster_name", stringNode(c.ClusterName))
-	changes.set("num_tokens", intNode(int(c.Tokens)))
+	changes.set("num_tokens", intNode(int(c.NumTokens)))
 	changes.set("partitioner", stringNode("org.apache.cassandra.dht.Murmur3Partitioner"))
 	changes.set("endpoint_snitch", stringNode("GossipingPropertyFileSnitch"))
 	changes.set("seed_provider", seedProviderNode(node.Seeds))

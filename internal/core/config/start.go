@@ -118,8 +118,8 @@ func replaceProperty(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) 
 // tokenProperty checks that the tokens are as many as num_tokens, distinct, and of the range of Murmur3Partitioner: Cassandra gives up otherwise, or worse,
 // takes one token away from another node without a word.
 func tokenProperty(node *Node, tokens []string) ([]string, error) {
-	if len(tokens) != int(node.Configuration.Tokens) {
-		return nil, fmt.Errorf("the ticket has %d tokens, the node %d (num_tokens)", len(tokens), node.Configuration.Tokens)
+	if len(tokens) != int(node.Configuration.NumTokens) {
+		return nil, fmt.Errorf("the ticket has %d tokens, the node %d (num_tokens)", len(tokens), node.Configuration.NumTokens)
 	}
 	seen := map[int64]bool{}
 	for _, text := range tokens {

@@ -20,9 +20,9 @@ var NewDatacenter = []Guard[Nodes]{
 // Adding is a datacenter that is to be added to a ring that has data.
 type Adding struct {
 	Datacenter *v1alpha1.Datacenter
-	// RingName and SourceRingName are the names in Cassandra of the datacenter and of the one that it is to be rebuilt from; that is empty if there is none.
-	RingName       string
-	SourceRingName string
+	// DatacenterName and SourceDatacenter are the names in Cassandra of the datacenter and of the one that it is to be rebuilt from; that is empty if there is none.
+	DatacenterName   string
+	SourceDatacenter string
 	// Keyspaces that the ring has.
 	Keyspaces []ring.Keyspace
 }
@@ -52,7 +52,7 @@ func nothingIsPlacedThere(of Adding) []Finding {
 	for _, k := range of.Keyspaces {
 		switch k.Replication.Strategy() {
 		case ring.NetworkTopologyStrategy:
-			if k.Replication.Factor(of.RingName) > 0 {
+			if k.Replication.Factor(of.DatacenterName) > 0 {
 				named = append(named, k.Name)
 			}
 		case ring.SimpleStrategy, ring.EverywhereStrategy:
@@ -63,7 +63,7 @@ func nothingIsPlacedThere(of Adding) []Finding {
 	var out []Finding
 	if len(named) > 0 {
 		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
-			"keyspace %s already has replicas in datacenter %s, which has no nodes yet: take it out of the replication, and name the keyspace in extend.keyspaces", strings.Join(named, ", "), of.RingName)})
+			"keyspace %s already has replicas in datacenter %s, which has no nodes yet: take it out of the replication, and name the keyspace in extend.keyspaces", strings.Join(named, ", "), of.DatacenterName)})
 	}
 	if len(anywhere) > 0 {
 		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
@@ -78,7 +78,7 @@ func extensionIsPossible(of Adding) []Finding {
 	if dc.Extend == nil || len(dc.Extend.Keyspaces) == 0 && dc.Extend.From == "" {
 		return nil
 	}
-	if of.SourceRingName == "" {
+	if of.SourceDatacenter == "" {
 		return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.from is %q: want the name of a datacenter of the ring", dc.Name, dc.Extend.From)}}
 	}
 	var unknown, absent []string
@@ -87,7 +87,7 @@ func extensionIsPossible(of Adding) []Finding {
 		switch {
 		case i < 0:
 			unknown = append(unknown, name)
-		case of.Keyspaces[i].Replication.Factor(of.SourceRingName) == 0:
+		case of.Keyspaces[i].Replication.Factor(of.SourceDatacenter) == 0:
 			absent = append(absent, name)
 		}
 	}
@@ -97,7 +97,7 @@ func extensionIsPossible(of Adding) []Finding {
 	}
 	if len(absent) > 0 {
 		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
-			"datacenters[%s].extend: keyspace %s has no replicas in datacenter %s, from which it is to be copied", dc.Name, strings.Join(absent, ", "), of.SourceRingName)})
+			"datacenters[%s].extend: keyspace %s has no replicas in datacenter %s, from which it is to be copied", dc.Name, strings.Join(absent, ", "), of.SourceDatacenter)})
 	}
 	return out
 }

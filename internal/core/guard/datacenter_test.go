@@ -75,7 +75,7 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 		},
 	} {
 		refusals := Check(Adding{
-			Datacenter: &v1alpha1.Datacenter{Name: "dc2", Extend: c.extend}, RingName: "DC2", SourceRingName: c.source, Keyspaces: keyspacesOf(t, c.keyspaces),
+			Datacenter: &v1alpha1.Datacenter{Name: "dc2", Extend: c.extend}, DatacenterName: "DC2", SourceDatacenter: c.source, Keyspaces: keyspacesOf(t, c.keyspaces),
 		}, AddedDatacenter...)
 		var got []string
 		for _, r := range refusals {

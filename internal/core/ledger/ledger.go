@@ -26,7 +26,7 @@ type Ledger struct {
 	TrafficAllowed bool `json:"trafficAllowed,omitempty"`
 	// Members are the host ids by node name.
 	Members map[string]string `json:"members,omitempty"`
-	// Replication is the replicationFactor by datacenter that tokens and system keyspaces were made for; unknown in a ledger that was rebuilt.
+	// Replication is the plannedReplicationFactor by datacenter that tokens and system keyspaces were made for; unknown in a ledger that was rebuilt.
 	Replication map[string]int32 `json:"replication,omitempty"`
 	// Adopted is the uid of the cluster whose disks were taken over.
 	Adopted types.UID `json:"adopted,omitempty"`
@@ -119,7 +119,7 @@ type Step struct {
 
 // Extension is what a datacenter gets that is added to a ring, as the spec had it when the step was opened: an edit on the way changes nothing of it.
 type Extension struct {
-	// Datacenter that is added, and Source that it is rebuilt from, by their ring names.
+	// Datacenter that is added, and Source that it is rebuilt from, by their names inside Cassandra.
 	Datacenter string `json:"datacenter"`
 	Source     string `json:"source"`
 	// Keyspaces of the user that are extended, sorted, and the most replicas that they get.

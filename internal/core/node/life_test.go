@@ -60,7 +60,7 @@ type life struct {
 
 func newLife(t *rapid.T) *life {
 	f := fresh()
-	f.Record.Spec.Configuration.Tokens = 2
+	f.Record.Spec.Configuration.NumTokens = 2
 	return &life{
 		t: t, now: epoch, record: f.Record, disk: Disk{Volumes: []Volume{{Name: v1alpha1.VolumeData}}},
 		init: Init{Answers: true, Incarnation: "i1"}, failures: map[ActionKind]Failure{},

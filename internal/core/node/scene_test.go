@@ -36,7 +36,7 @@ func fresh() Facts {
 			ObjectMeta: metav1.ObjectMeta{Name: self, UID: "record-1", Generation: 1},
 			Spec: v1alpha1.CassandraNodeSpec{
 				Cluster: v1alpha1.ClusterReference{Name: "orders", UID: uid}, Datacenter: "dc1", Rack: "r1", State: v1alpha1.StateRunning,
-				ClientTraffic: v1alpha1.TrafficClosed, Configuration: v1alpha1.NodeConfiguration{Revision: 1, Version: "5.0.6", ClusterName: "shop.orders", Tokens: 2},
+				ClientTraffic: v1alpha1.TrafficClosed, Configuration: v1alpha1.NodeConfiguration{Revision: 1, Version: "5.0.6", ClusterName: "shop.orders", NumTokens: 2},
 			},
 		},
 		Seeds:         []string{address},

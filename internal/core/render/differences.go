@@ -45,9 +45,9 @@ func Fields(all []Difference) []string {
 var ofCluster = map[string]string{
 	"configuration.version":        "version",
 	"configuration.clusterName":    "clusterName",
-	"configuration.datacenterName": "datacenters[].ringName",
-	"configuration.rackName":       "datacenters[].racks[].ringName",
-	"configuration.tokens":         "datacenters[].tokens",
+	"configuration.datacenterName": "datacenters[].datacenterName",
+	"configuration.rackName":       "datacenters[].racks[].rackName",
+	"configuration.numTokens":      "datacenters[].numTokens",
 	"configuration.revision":       "the revision of Helenus' own rules of configuration",
 	"pod.revision":                 "the revision of Helenus' own rules of pods",
 	"pod.image":                    "image",

@@ -76,11 +76,11 @@ func Image(cluster *v1alpha1.CassandraCluster, install facts.Install) string {
 	return fmt.Sprintf("%s:%s", install.ImageRepository, cluster.Spec.Version)
 }
 
-// DatacenterRingName is a datacenter's name inside Cassandra.
-func DatacenterRingName(dc *v1alpha1.Datacenter) string { return orElse(dc.RingName, dc.Name) }
+// DatacenterName is a datacenter's name inside Cassandra.
+func DatacenterName(dc *v1alpha1.Datacenter) string { return orElse(dc.DatacenterName, dc.Name) }
 
-// RackRingName is a rack's name inside Cassandra.
-func RackRingName(rack *v1alpha1.Rack) string { return orElse(rack.RingName, rack.Name) }
+// RackName is a rack's name inside Cassandra.
+func RackName(rack *v1alpha1.Rack) string { return orElse(rack.RackName, rack.Name) }
 
 func orElse(value, fallback string) string {
 	if value != "" {
@@ -94,9 +94,9 @@ func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter
 		Revision:       config.NewestRevision(),
 		Version:        cluster.Spec.Version,
 		ClusterName:    ClusterName(cluster),
-		DatacenterName: DatacenterRingName(dc),
-		RackName:       RackRingName(rack),
-		Tokens:         dc.Tokens,
+		DatacenterName: DatacenterName(dc),
+		RackName:       RackName(rack),
+		NumTokens:      dc.NumTokens,
 		CassandraYaml:  withoutNulls(s.CassandraYaml),
 		JVM:            s.JVM,
 		Environment:    s.Environment,

@@ -76,7 +76,7 @@ const jolokiaPassword = "secret"
 func (l *lab) files(n *node) config.Files {
 	l.t.Helper()
 	configuration := v1alpha1.NodeConfiguration{
-		Revision: 1, Version: l.release, ClusterName: l.name, DatacenterName: n.dc, RackName: n.rack, Tokens: int32(l.tokens),
+		Revision: 1, Version: l.release, ClusterName: l.name, DatacenterName: n.dc, RackName: n.rack, NumTokens: int32(l.tokens),
 		JVM: &v1alpha1.JVM{},
 	}
 	rendered, err := config.Render(l.base, config.Node{

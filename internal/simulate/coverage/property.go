@@ -90,7 +90,7 @@ func set(object map[string]any, path string, value any) {
 
 // fixed says that there is no value which the property could be changed to: one that only Helenus sets, or one that is for life.
 func (p Property) fixed() bool {
-	return p.Path == "datacenters[].tokens" ||
+	return p.Path == "datacenters[].numTokens" ||
 		slices.ContainsFunc(p.Schema.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "false" })
 }
 

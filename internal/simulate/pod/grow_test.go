@@ -126,7 +126,7 @@ func (g *growth) add(ordinal int) string {
 	mine.Spec.VolumeName, mine.Annotations, mine.Status = "", nil, corev1.PersistentVolumeClaimStatus{}
 	g.must(g.c.Create(g.Context(), mine))
 	secret := &corev1.Secret{}
-	g.must(g.c.Get(g.Context(), client.ObjectKey{Namespace: world.Namespace, Name: first + "-tls"}, secret))
+	g.must(g.c.Get(g.Context(), client.ObjectKey{Namespace: world.Namespace, Name: first + "-agent-tls"}, secret))
 	g.must(g.c.Create(g.Context(), like(g, secret, name, &corev1.Secret{})))
 	record := like(g, g.record(first), name, &v1alpha1.CassandraNode{})
 	record.Spec.Ordinal, record.Spec.Member, record.Spec.ClientTraffic = int32(ordinal), nil, v1alpha1.TrafficClosed

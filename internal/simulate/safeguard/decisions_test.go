@@ -306,7 +306,7 @@ func correctedUnheard() *trial.Scenario {
 	var machine, image string
 	s := trial.Named("create-corrected-unheard", "the spec of a single node is corrected while its machine is cut off from the API server and it joins", false, func(c *v1alpha1.CassandraCluster) {
 		dc := &c.Spec.Datacenters[0]
-		dc.Racks, dc.ReplicationFactor = dc.Racks[:1], 1
+		dc.Racks, dc.PlannedReplicationFactor = dc.Racks[:1], 1
 	})
 	s.Acts[0].Until = func(w *world.World) bool { return sandbox(w, first) != nil && sandbox(w, first).JVM() != nil }
 	return s.With(s.Name, "",

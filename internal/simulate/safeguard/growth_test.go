@@ -294,7 +294,7 @@ func narrow(by string) *trial.Scenario {
 	s := trial.Named("grow-narrow", "a ring of one rack gets another, whose first node has no room for what it is to hold", true, func(c *v1alpha1.CassandraCluster) {
 		smallVolumes(c)
 		dc := &c.Spec.Datacenters[0]
-		dc.Racks, dc.NodesPerRack, dc.ReplicationFactor = dc.Racks[:1], 3, 2
+		dc.Racks, dc.NodesPerRack, dc.PlannedReplicationFactor = dc.Racks[:1], 3, 2
 	},
 		trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(rowsOnSmall*3/2, nil) }}, waiting(2*time.Minute),
 		respec("grow", until(by, ledger.JoinNode), func(s *v1alpha1.CassandraClusterSpec) {

@@ -227,7 +227,7 @@ func atLeast(w *world.World) int {
 func TestCassKop342(t *testing.T) {
 	nodes := func(n int32) func(*v1alpha1.CassandraCluster) {
 		return func(c *v1alpha1.CassandraCluster) {
-			c.Spec.Datacenters[0].NodesPerRack, c.Spec.Datacenters[0].ReplicationFactor = n, 3
+			c.Spec.Datacenters[0].NodesPerRack, c.Spec.Datacenters[0].PlannedReplicationFactor = n, 3
 		}
 	}
 	s := trial.Named("shrink-unseen", "a cluster that finds no machines shrinks in two steps, of which the operator sees the last", false, nil)
@@ -258,13 +258,13 @@ func TestCassKop342(t *testing.T) {
 // changes nothing in the end, since each is looked for by itself. One that takes the first for all leaves pods that never start.
 func TestK8SSAND1023(t *testing.T) {
 	var names []string
-	for _, secret := range []string{"orders-ca", "orders-dc1-r1-0-tls", "orders-dc1-r3-0-tls"} {
+	for _, secret := range []string{"orders-agent-ca", "orders-dc1-r1-0-agent-tls", "orders-dc1-r3-0-agent-tls"} {
 		for _, kind := range []string{"kill-before", "kill-after", "timeout-effect"} {
 			names = append(names, fmt.Sprintf("create-3/1/%s@operator:create:Secret/%s:1", kind, secret))
 		}
 	}
 	named(t, names...)
-	likeOther(t, parsed(t, "create-3/1/kill-after@operator:create:Secret/orders-ca:1"), func() world.Wrap {
+	likeOther(t, parsed(t, "create-3/1/kill-after@operator:create:Secret/orders-agent-ca:1"), func() world.Wrap {
 		return writing(func(c client.Client) client.Client { return together{c, new(bool)} })
 	}, "act create is not over")
 }

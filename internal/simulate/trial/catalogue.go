@@ -69,7 +69,7 @@ func Catalogue() []*Scenario {
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil }, Until: allBut(v1alpha1.PhaseDataLost), Within: 15 * time.Minute})),
 		threeRacks.growing(2).scenario("grow-3-6", "a ring of three grows by a node in each rack while clients write", nodesPerRack(2)),
-		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3), replicationFactor(3)),
+		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3), plannedReplicationFactor(3)),
 		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", func(s *v1alpha1.CassandraClusterSpec) {
 			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: zones[3]}}})
 		}),

@@ -52,8 +52,8 @@ func nodesPerRack(n int32) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack = n }
 }
 
-func replicationFactor(n int32) func(*v1alpha1.CassandraClusterSpec) {
-	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].ReplicationFactor = n }
+func plannedReplicationFactor(n int32) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = n }
 }
 
 // secondDatacenter is in the zones of the first, and as the first was before anybody edited it.

@@ -53,7 +53,7 @@ type Act struct {
 	Despite bool
 }
 
-// clusterName of the cluster in all scenarios, and ringName in Cassandra.
+// clusterName of the cluster in all scenarios, and ringName inside Cassandra.
 const (
 	clusterName = "orders"
 	ringName    = world.Namespace + "." + clusterName
@@ -78,7 +78,7 @@ spec:
   datacenters:
 `, world.Namespace, clusterName)
 	for d := range s.datacenters {
-		fmt.Fprintf(&text, "  - {name: dc%d, nodesPerRack: %d, replicationFactor: %d, racks: [", d+1, s.nodes, min(3, s.racks*s.nodes))
+		fmt.Fprintf(&text, "  - {name: dc%d, nodesPerRack: %d, plannedReplicationFactor: %d, racks: [", d+1, s.nodes, min(3, s.racks*s.nodes))
 		for r := range s.racks {
 			fmt.Fprintf(&text, "{name: r%d, node: {placement: {zone: %s}}}, ", r+1, zones[r])
 		}

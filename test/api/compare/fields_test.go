@@ -7,7 +7,7 @@ var changesOf = map[string][]change{
 	"CassandraCluster": {
 		{"spec.stopped", true}, {"spec.stopped", nil}, {"spec.paused", true},
 		{"spec.datacenters[0].nodesPerRack", int64(2)}, {"spec.datacenters[0].nodesPerRack", int64(-1)}, {"spec.datacenters[0].nodesPerRack", "two"},
-		{"spec.datacenters[0].tokens", int64(3)}, {"spec.datacenters[0].name", "not a name"}, {"spec.datacenters", nil},
+		{"spec.datacenters[0].numTokens", int64(3)}, {"spec.datacenters[0].name", "not a name"}, {"spec.datacenters", nil},
 		{"spec.version", "5.0.5"}, {"spec.version", "bogus"}, {"spec.version", nil},
 		{"spec.unknown", "x"}, {"spec.node.jvm.heap", "1Gi"}, {"spec.node.storage.data.size", "1Mi"},
 		{"spec.disruption.maxUnavailable", "20%"}, {"spec.disruption.maxUnavailable", "many"},
@@ -15,7 +15,7 @@ var changesOf = map[string][]change{
 	},
 	"CassandraNode": {
 		{"spec.state", "Stopped"}, {"spec.state", "Bogus"}, {"spec.state", nil}, {"spec.clientTraffic", "Open"},
-		{"spec.ordinal", int64(1)}, {"spec.configuration.tokens", int64(4)}, {"spec.configuration.version", "5.0.5"},
+		{"spec.ordinal", int64(1)}, {"spec.configuration.numTokens", int64(4)}, {"spec.configuration.version", "5.0.5"},
 		{"spec.pod.image", "cassandra:5.0.5"}, {"spec.pod.image", nil}, {"spec.unknown", int64(1)}, {"spec.datacenter", "dc9"},
 		{"status.ready", true},
 	},

@@ -42,7 +42,7 @@ func shaped(sample *v1alpha1.CassandraCluster, size int) *v1alpha1.CassandraClus
 	c.Spec.Node.Placement.HostAntiAffinity = v1alpha1.HostAntiAffinityPreferred
 	dc := &c.Spec.Datacenters[0]
 	if size == 1 {
-		dc.Racks, dc.ReplicationFactor = dc.Racks[:1], 1
+		dc.Racks, dc.PlannedReplicationFactor = dc.Racks[:1], 1
 		return c
 	}
 	dc.NodesPerRack = int32(size / len(dc.Racks)) //nolint:gosec // a few nodes

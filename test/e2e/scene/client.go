@@ -91,7 +91,7 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	config.Timeout, config.WriteTimeout, config.ConnectTimeout = clientTimeout, clientTimeout, clientTimeout
 	config.Consistency, config.DefaultIdempotence = gocql.LocalQuorum, true
 	config.RetryPolicy = &gocql.SimpleRetryPolicy{NumRetries: 1}
-	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.DCAwareRoundRobinPolicy(render.DatacenterRingName(&r.Spec.Datacenters[0])))
+	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.DCAwareRoundRobinPolicy(render.DatacenterName(&r.Spec.Datacenters[0])))
 	config.ReconnectInterval = time.Second
 	config.Logger = quiet{}
 	return config.CreateSession()

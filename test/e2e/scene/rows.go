@@ -25,10 +25,10 @@ func replication(spec v1alpha1.CassandraClusterSpec) string {
 	options := []string{"'class': 'NetworkTopologyStrategy'"}
 	for _, dc := range spec.Datacenters {
 		name := dc.Name
-		if dc.RingName != "" {
-			name = dc.RingName
+		if dc.DatacenterName != "" {
+			name = dc.DatacenterName
 		}
-		options = append(options, fmt.Sprintf("'%s': %d", name, dc.ReplicationFactor))
+		options = append(options, fmt.Sprintf("'%s': %d", name, dc.PlannedReplicationFactor))
 	}
 	return "{" + strings.Join(options, ", ") + "}"
 }
