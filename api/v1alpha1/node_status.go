@@ -92,9 +92,12 @@ type CassandraNodeStatus struct {
 	// +optional
 	Restart *IntentStatus `json:"restart,omitempty"`
 
-	// Operation is how far the wanted operation has come.
+	// Operations are how far operations have come: the wanted ones, and the last ones before them.
 	// +optional
-	Operation *OperationStatus `json:"operation,omitempty"`
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=8
+	Operations []OperationStatus `json:"operations,omitempty"`
 
 	// Restarts of the JVM in this pod that nobody asked for.
 	// +optional

@@ -27,8 +27,8 @@ import (
 // +kubebuilder:validation:XValidation:rule=`!has(self.spec.join) || has(oldSelf.spec.join) && oldSelf.spec.join.id == self.spec.join.id || !has(oldSelf.status) || !has(oldSelf.status.join) || oldSelf.status.join.id != self.spec.join.id`,message=`spec.join needs an id of its own: the status shows this id as used, and an id takes effect once`
 // +kubebuilder:validation:XValidation:rule=`!has(oldSelf.spec.restart) || has(self.spec.restart) && self.spec.restart.id == oldSelf.spec.restart.id || has(oldSelf.spec.restart.withdraw) && has(oldSelf.spec.restart.withdraw.podGone) || has(oldSelf.status) && has(oldSelf.status.restart) && oldSelf.status.restart.id == oldSelf.spec.restart.id && (has(oldSelf.status.restart.finishedAt) || has(oldSelf.status.restart.withdrawnAt))`,message=`spec.restart cannot be exchanged or taken away: the status does not show the old id finished or withdrawn`
 // +kubebuilder:validation:XValidation:rule=`!has(self.spec.restart) || has(oldSelf.spec.restart) && oldSelf.spec.restart.id == self.spec.restart.id || !has(oldSelf.status) || !has(oldSelf.status.restart) || oldSelf.status.restart.id != self.spec.restart.id`,message=`spec.restart needs an id of its own: the status shows this id as used, and an id takes effect once`
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.spec.operation) || has(self.spec.operation) && self.spec.operation.id == oldSelf.spec.operation.id || has(oldSelf.spec.operation.withdraw) && has(oldSelf.spec.operation.withdraw.podGone) || has(oldSelf.status) && has(oldSelf.status.operation) && oldSelf.status.operation.id == oldSelf.spec.operation.id && (oldSelf.status.operation.phase != 'Running')`,message=`spec.operation cannot be exchanged or taken away: the status does not show the old id finished or withdrawn`
-// +kubebuilder:validation:XValidation:rule=`!has(self.spec.operation) || has(oldSelf.spec.operation) && oldSelf.spec.operation.id == self.spec.operation.id || !has(oldSelf.status) || !has(oldSelf.status.operation) || oldSelf.status.operation.id != self.spec.operation.id`,message=`spec.operation needs an id of its own: the status shows this id as used, and an id takes effect once`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.spec.operations) || oldSelf.spec.operations.all(o, has(self.spec.operations) && self.spec.operations.exists(n, n.id == o.id) || has(o.withdraw) && has(o.withdraw.podGone) || has(oldSelf.status) && has(oldSelf.status.operations) && oldSelf.status.operations.exists(s, s.id == o.id && s.phase != 'Running'))`,message=`spec.operations: an operation cannot be taken away before the status shows its id finished or withdrawn`
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.operations) || !has(oldSelf.status) || !has(oldSelf.status.operations) || self.spec.operations.all(n, has(oldSelf.spec.operations) && oldSelf.spec.operations.exists(o, o.id == n.id) || oldSelf.status.operations.all(s, s.id != n.id))`,message=`spec.operations: a new operation needs an id of its own: the status shows this id as used, and an id takes effect once`
 // +kubebuilder:validation:XValidation:rule=`oldSelf.spec.state != 'Decommissioned' || self.spec.state == 'Decommissioned' || !has(oldSelf.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Leaving', 'Left'])`,message=`spec.state: the node is leaving the ring or has left it, which cannot be taken back`
 type CassandraNode struct {
 	metav1.TypeMeta `json:",inline"`
@@ -54,8 +54,9 @@ type CassandraNodeList struct {
 
 // CassandraNodeSpec is what a node is and what is wanted of it.
 //
-// Join, restart and operation are intents: each has an id, takes effect at most once per id, and may be exchanged for another (or taken away) only when
-// the status shows the old one finished or withdrawn.
+// Join, restart and operations are intents: each has an id, takes effect at most once per id, and
+// may be exchanged for another (or taken away) only when the status shows the old one finished or
+// withdrawn.
 //
 // +kubebuilder:validation:XValidation:rule=`self.cluster.name == oldSelf.cluster.name && self.cluster.uid == oldSelf.cluster.uid && self.datacenter == oldSelf.datacenter && self.rack == oldSelf.rack && self.ordinal == oldSelf.ordinal`,message=`cluster, datacenter, rack and ordinal cannot be changed: they are what the node is`
 // +kubebuilder:validation:XValidation:rule=`!has(oldSelf.member) || has(self.member) && self.member.hostID == oldSelf.member.hostID || has(self.member) && has(self.replaced) && self.replaced.exists(r, r.hostID == oldSelf.member.hostID)`,message=`member cannot be taken away, and its hostID can change only to that of a replacement, with the old one in replaced`
@@ -132,9 +133,13 @@ type CassandraNodeSpec struct {
 	// +optional
 	Restart *RestartIntent `json:"restart,omitempty"`
 
-	// Operation is the intent to run one operation.
+	// Operations to run, each once. The agent begins them in this order; those that do not conflict
+	// run side by side.
 	// +optional
-	Operation *OperationIntent `json:"operation,omitempty"`
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=4
+	Operations []OperationIntent `json:"operations,omitempty"`
 }
 
 // ClusterReference names a cluster as one object, not merely by its name.
@@ -361,7 +366,7 @@ type RestartIntent struct {
 
 // OperationIntent runs one operation.
 //
-// +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
+// +kubebuilder:validation:XValidation:rule=`self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`

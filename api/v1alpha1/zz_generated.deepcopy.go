@@ -312,10 +312,12 @@ func (in *CassandraNodeSpec) DeepCopyInto(out *CassandraNodeSpec) {
 		*out = new(RestartIntent)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.Operation != nil {
-		in, out := &in.Operation, &out.Operation
-		*out = new(OperationIntent)
-		(*in).DeepCopyInto(*out)
+	if in.Operations != nil {
+		in, out := &in.Operations, &out.Operations
+		*out = make([]OperationIntent, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
 	}
 }
 
@@ -367,10 +369,12 @@ func (in *CassandraNodeStatus) DeepCopyInto(out *CassandraNodeStatus) {
 		*out = new(IntentStatus)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.Operation != nil {
-		in, out := &in.Operation, &out.Operation
-		*out = new(OperationStatus)
-		(*in).DeepCopyInto(*out)
+	if in.Operations != nil {
+		in, out := &in.Operations, &out.Operations
+		*out = make([]OperationStatus, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
 	}
 	if in.Restarts != nil {
 		in, out := &in.Restarts, &out.Restarts

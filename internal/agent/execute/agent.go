@@ -32,8 +32,8 @@ type Agent struct {
 	jvm       node.JVM
 	peers     node.Peers
 	doing     *node.Doing
-	// job is the operation that runs, or the last one that did.
-	job *job
+	// jobs are the operations that run, or have ended and are not in the journal as ended yet.
+	jobs []*job
 	// space on the data volume when it was last looked at; nil if it is not known.
 	space *facts.Space
 	// streamsAt is when the streams were last asked for.

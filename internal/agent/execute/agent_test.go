@@ -278,13 +278,13 @@ func TestOperationsRunOnce(t *testing.T) {
 	a, stop := w.serve()
 	operation := func(id string) {
 		w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
-			s.Operation = &v1alpha1.OperationIntent{
+			s.Operations = []v1alpha1.OperationIntent{{
 				Intent: v1alpha1.Intent{ID: id}, Type: v1alpha1.OperationAlterSystemKeyspaces, Arguments: &v1alpha1.OperationArguments{},
-			}
+			}}
 		})
 	}
 	ended := func(phase v1alpha1.OperationPhase) func() bool {
-		return func() bool { o := w.lastStatus().Operation; return o != nil && o.Phase == phase }
+		return func() bool { o := w.lastOperation(); return o != nil && o.Phase == phase }
 	}
 	operation("op-1")
 	w.await("the first", ended(v1alpha1.OperationSucceeded))
@@ -300,8 +300,8 @@ func TestOperationsRunOnce(t *testing.T) {
 	w.await("the third to begin", func() bool { return w.called("alter") == 3 })
 	stop()
 	w.mu.Lock()
-	w.memory.Operation.Phase = v1alpha1.OperationRunning // as an agent that was killed leaves it
-	w.memory.Operation.FinishedAt = nil
+	third := w.memory.Operation("op-3")
+	third.Phase, third.FinishedAt = v1alpha1.OperationRunning, nil // as an agent that was killed leaves it
 	w.mu.Unlock()
 	a, _ = w.run()
 	w.await("word of the third", ended(v1alpha1.OperationInterrupted))
@@ -390,9 +390,9 @@ func TestAnOperationGivesWayToTheEndOfTheContainer(t *testing.T) {
 	a, _ := w.serve()
 	w.change(func() { w.block["alter"] = make(chan struct{}) }) // it never ends by itself
 	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
-		s.Operation = &v1alpha1.OperationIntent{
+		s.Operations = []v1alpha1.OperationIntent{{
 			Intent: v1alpha1.Intent{ID: "op-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces, Arguments: &v1alpha1.OperationArguments{},
-		}
+		}}
 	})
 	w.await("the operation to begin", func() bool { return w.called("alter") == 1 })
 	w.changeInit(func(s *initd.State) {
@@ -401,7 +401,7 @@ func TestAnOperationGivesWayToTheEndOfTheContainer(t *testing.T) {
 	w.await("the end of the JVM", func() bool { return w.state.Process == nil })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.memory.Operation.Phase == v1alpha1.OperationSucceeded {
-		t.Errorf("operation %+v", w.memory.Operation)
+	if o := w.memory.Operation("op-1"); o.Phase == v1alpha1.OperationSucceeded {
+		t.Errorf("operation %+v", o)
 	}
 }

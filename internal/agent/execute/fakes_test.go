@@ -154,6 +154,15 @@ func (w *world) lastStatus() v1alpha1.CassandraNodeStatus {
 	return w.writes[len(w.writes)-1]
 }
 
+// lastOperation is the one that the status says most recently; nil if it says none. The lock is held.
+func (w *world) lastOperation() *v1alpha1.OperationStatus {
+	operations := w.lastStatus().Operations
+	if len(operations) == 0 {
+		return nil
+	}
+	return &operations[len(operations)-1]
+}
+
 // The interfaces of Host.
 
 type fakeInit struct{ *world }

@@ -30,9 +30,8 @@ func (a *Agent) gather() node.Facts {
 			f.Seeds = own.Seeds
 		}
 	}
-	if a.job != nil {
-		running := a.job.Operation
-		f.Operation = &running
+	for _, j := range a.jobs {
+		f.Operations = append(f.Operations, j.Operation)
 	}
 	f.Memory = node.Own(a.memory, a.self, f.Record)
 	if f.Record != nil {

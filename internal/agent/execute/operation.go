@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +43,7 @@ func (a *Agent) startJob(ctx context.Context, f *node.Facts, action node.Action)
 	if p := f.Init.Process; p != nil {
 		j.Incarnation, j.StartID = f.Init.Incarnation, p.StartID
 	}
-	a.job = j
+	a.jobs = append(a.jobs, j)
 	a.host.Threads.Go(func() {
 		message, err := a.operate(bounded, j, action.Operation)
 		cut := err != nil && (bounded.Err() != nil || errors.Is(err, ErrCutOff))
@@ -59,15 +60,19 @@ func (a *Agent) startJob(ctx context.Context, f *node.Facts, action node.Action)
 	})
 }
 
-// cutJob ends the job whose JVM is gone. The lock is held.
-func (a *Agent) cutJob(f *node.Facts) {
-	j := a.job
-	if j == nil || j.Ended {
-		return
+// cutJobs ends the jobs whose JVM is gone. The lock is held.
+func (a *Agent) cutJobs(f *node.Facts) {
+	for _, j := range a.jobs {
+		p := f.Init.Process
+		if !j.Ended && (p == nil || f.Init.Incarnation != j.Incarnation || p.StartID != j.StartID) {
+			j.cancel()
+		}
 	}
-	if p := f.Init.Process; p == nil || f.Init.Incarnation != j.Incarnation || p.StartID != j.StartID {
-		j.cancel()
-	}
+}
+
+// dropJob forgets a job whose end is in the journal. The lock is held.
+func (a *Agent) dropJob(id string) {
+	a.jobs = slices.DeleteFunc(a.jobs, func(j *job) bool { return j.ID == id })
 }
 
 // say tells how far a job is: so many parts of all are done, and what it does now.

@@ -17,7 +17,7 @@ import (
 // asks has the record ask for an operation.
 func (w *world) asks(a *Agent, o v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) {
 	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
-		s.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "op-1"}, Type: o, Arguments: arguments}
+		s.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "op-1"}, Type: o, Arguments: arguments}}
 	})
 }
 
@@ -25,12 +25,12 @@ func (w *world) asks(a *Agent, o v1alpha1.OperationType, arguments *v1alpha1.Ope
 func (w *world) ended(phase v1alpha1.OperationPhase) *v1alpha1.OperationStatus {
 	w.t.Helper()
 	w.await("an operation that is "+string(phase), func() bool {
-		o := w.lastStatus().Operation
+		o := w.lastOperation()
 		return o != nil && o.Phase == phase
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lastStatus().Operation
+	return w.lastOperation()
 }
 
 func (w *world) keyspaces(names ...string) {
@@ -57,7 +57,7 @@ func TestACleanupGoesKeyspaceByKeyspace(t *testing.T) {
 	w.change(func() { w.block["cleanup shop 2"] = hold })
 	w.asks(a, v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Jobs: 2})
 	w.await("words on how far it is", func() bool {
-		o := w.lastStatus().Operation
+		o := w.lastOperation()
 		return o != nil && o.Phase == v1alpha1.OperationRunning && o.Message == "keyspace shop, 2 of 3" && o.Progress != nil && *o.Progress == 33
 	})
 	// Nothing else waits for it.
@@ -70,6 +70,38 @@ func TestACleanupGoesKeyspaceByKeyspace(t *testing.T) {
 	if got := fmt.Sprint(w.callsOf("cleanup")); got != "[cleanup accounts 2 cleanup shop 2 cleanup system_auth 2]" {
 		t.Errorf("calls %s", got)
 	}
+}
+
+func TestOperationsThatDoNotConflictRunSideBySide(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.keyspaces("shop")
+	hold := make(chan struct{})
+	w.change(func() { w.block["cleanup shop 0"] = hold })
+	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
+		for _, o := range []v1alpha1.OperationType{v1alpha1.OperationCleanup, v1alpha1.OperationRebuild, v1alpha1.OperationAssassinate} {
+			s.Operations = append(s.Operations, v1alpha1.OperationIntent{
+				Intent: v1alpha1.Intent{ID: string(o)}, Type: o, Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.77", SourceDatacenter: "dc1"},
+			})
+		}
+	})
+	phase := func(o v1alpha1.OperationType) v1alpha1.OperationPhase {
+		status := w.lastStatus()
+		if s := status.Operation(string(o)); s != nil {
+			return s.Phase
+		}
+		return ""
+	}
+	w.await("the end of the assassination", func() bool { return phase(v1alpha1.OperationAssassinate) == v1alpha1.OperationSucceeded })
+	w.mu.Lock()
+	if phase(v1alpha1.OperationCleanup) != v1alpha1.OperationRunning || phase(v1alpha1.OperationRebuild) != "" {
+		t.Errorf("cleanup %q, rebuild %q", phase(v1alpha1.OperationCleanup), phase(v1alpha1.OperationRebuild))
+	}
+	w.mu.Unlock()
+	close(hold)
+	w.await("the end of the others", func() bool {
+		return phase(v1alpha1.OperationCleanup) == v1alpha1.OperationSucceeded && phase(v1alpha1.OperationRebuild) == v1alpha1.OperationSucceeded
+	})
 }
 
 func TestACleanupStopsBeforeRangesThatAreOnTheirWay(t *testing.T) {
@@ -194,7 +226,7 @@ func TestAJoinThatIsOverIsAssassinatedWhereItIsForgotten(t *testing.T) {
 			w.asks(a, v1alpha1.OperationAssassinate, &v1alpha1.OperationArguments{Endpoint: endpoint})
 			if c.forget {
 				w.await("that it waits", func() bool {
-					o := w.lastStatus().Operation
+					o := w.lastOperation()
 					return o != nil && strings.Contains(o.Message, "waits until this member has forgotten")
 				})
 				if n := w.called("assassinate " + endpoint); n != 0 {
@@ -253,7 +285,7 @@ func TestManySmallKeyspacesAreFewWritesOfTheStatus(t *testing.T) {
 	}
 	said := map[string]bool{}
 	for _, s := range w.writes {
-		if o := s.Operation; o != nil && o.Phase == v1alpha1.OperationRunning {
+		if o := s.Operation("op-1"); o != nil && o.Phase == v1alpha1.OperationRunning {
 			said[o.Message] = true
 		}
 	}

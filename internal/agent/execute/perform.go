@@ -32,8 +32,12 @@ func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 		a.fail(action.Kind, err)
 		return
 	}
-	if action.Kind == node.RunOperation {
+	switch action.Kind {
+	case node.RunOperation:
 		a.startJob(ctx, f, action)
+	case node.FinishOperation, node.InterruptOperation:
+		a.dropJob(action.ID)
+	default:
 	}
 	effect := a.effectOf(f, action)
 	if effect == nil {
@@ -76,7 +80,7 @@ func interruptible(kind node.ActionKind) bool {
 
 // giveWay cuts the action under way off if it is in the way. The lock is held.
 func (a *Agent) giveWay(f *node.Facts) {
-	a.cutJob(f)
+	a.cutJobs(f)
 	if a.doing == nil || !interruptible(a.doing.Action.Kind) {
 		return
 	}

@@ -96,13 +96,15 @@ func (s *shop) close(what string) {
 func (w *world) operate(t *testing.T, p *pod, id string, o v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) *v1alpha1.OperationStatus {
 	t.Helper()
 	w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
-		s.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: o, Arguments: arguments}
+		s.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: id}, Type: o, Arguments: arguments}}
 	})
 	r := w.await(p.name, "operation "+id, 3*time.Minute, func(r *v1alpha1.CassandraNode) bool {
-		return r.Status.Operation != nil && r.Status.Operation.ID == id && r.Status.Operation.Phase != v1alpha1.OperationRunning
+		s := r.Status.Operation(id)
+		return s != nil && s.Phase.Final()
 	})
-	t.Logf("%s %s: %s", o, r.Status.Operation.Phase, r.Status.Operation.Message)
-	return r.Status.Operation
+	s := r.Status.Operation(id)
+	t.Logf("%s %s: %s", o, s.Phase, s.Message)
+	return s
 }
 
 // TestGrow has a ring of one node, which serves a client all the while, grow to three; one join is cut off in the middle.
@@ -133,15 +135,16 @@ func TestGrow(t *testing.T) {
 			}
 			pending = pods[0].ask(t).Ring.Pending
 		}
-		o := &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "early"}, Type: v1alpha1.OperationCleanup}
-		w.change(pods[0].name, func(s *v1alpha1.CassandraNodeSpec) { s.Operation = o })
+		o := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "early"}, Type: v1alpha1.OperationCleanup}
+		w.change(pods[0].name, func(s *v1alpha1.CassandraNodeSpec) { s.Operations = []v1alpha1.OperationIntent{o} })
 		w.await(pods[0].name, "no cleanup while ranges move", time.Minute, func(r *v1alpha1.CassandraNode) bool {
 			return r.Status.Blocked != nil && r.Status.Blocked.Guard == "no_range_is_pending"
 		})
 		w.member(pods[1], 4*time.Minute)
 		t.Logf("the join took %.1f s", time.Since(began).Seconds())
 		w.await(pods[0].name, "cleaned up in the end", time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Operation != nil && r.Status.Operation.ID == "early" && r.Status.Operation.Phase == v1alpha1.OperationSucceeded
+			s := r.Status.Operation("early")
+			return s != nil && s.Phase == v1alpha1.OperationSucceeded
 		})
 	})
 	w.part("a join that is cut off", func(t *testing.T) {

@@ -83,13 +83,14 @@ func TestOneNode(t *testing.T) {
 	})
 	w.part("operation", func(t *testing.T) {
 		w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
-			s.Operation = &v1alpha1.OperationIntent{
+			s.Operations = []v1alpha1.OperationIntent{{
 				Intent: v1alpha1.Intent{ID: "alter-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces,
 				Arguments: &v1alpha1.OperationArguments{Replication: map[string]int32{"dc1": 1}},
-			}
+			}}
 		})
 		w.await(p.name, "operation done", time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Operation != nil && r.Status.Operation.ID == "alter-1" && r.Status.Operation.Phase == v1alpha1.OperationSucceeded
+			o := r.Status.Operation("alter-1")
+			return o != nil && o.Phase == v1alpha1.OperationSucceeded
 		})
 	})
 	w.part("idle", func(t *testing.T) {

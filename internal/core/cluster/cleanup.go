@@ -107,7 +107,7 @@ func (p *pass) dropAbsent(s *ledger.Step) bool {
 		if n.CurrentAgent() != nil || recordOf(n) == nil || n.Record.DeletionTimestamp != nil {
 			continue
 		}
-		if status := n.Record.Status.Operation; status != nil && stepOfIntent(status.ID) == s.ID {
+		if slices.ContainsFunc(n.Record.Status.Operations, func(o v1alpha1.OperationStatus) bool { return stepOfIntent(o.ID) == s.ID }) {
 			continue // it has begun, and may go on
 		}
 		if left > 0 {

@@ -47,7 +47,7 @@ func TestANodeThatIsDownIsCleanedUpWhenItIsBack(t *testing.T) {
 	}
 	w.now = began.Add(operationPatience)
 	w.settle()
-	if l := w.snapshot.Ledger; l.Step != nil || !slices.Equal(l.Cleanup, []string{secondOfRack}) || w.snapshot.Nodes[secondOfRack].Record.Spec.Operation != nil {
+	if l := w.snapshot.Ledger; l.Step != nil || !slices.Equal(l.Cleanup, []string{secondOfRack}) || len(w.snapshot.Nodes[secondOfRack].Record.Spec.Operations) > 0 {
 		t.Errorf("the others wait for it: %s", ledgerInWords(l))
 	}
 	delete(w.absent, secondOfRack)
@@ -69,11 +69,11 @@ func TestWhoIsWaitedForInACleanUp(t *testing.T) {
 		"it is up":   {func(*world, *facts.Node) {}, false},
 		"it is away, and has begun": {func(w *world, n *facts.Node) {
 			away(w, n)
-			n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: n.Record.Spec.Operation.ID, Phase: v1alpha1.OperationRunning}
+			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: v1alpha1.OperationRunning}}
 		}, false},
 		"it is away, and has done another step's": {func(w *world, n *facts.Node) {
 			away(w, n)
-			n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: "former/cleanup/" + n.Name, Phase: v1alpha1.OperationSucceeded}
+			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: "former/cleanup/" + n.Name, Phase: v1alpha1.OperationSucceeded}}
 		}, true},
 		"its record is away": {func(w *world, n *facts.Node) { away(w, n); n.Record = nil }, false},
 		"its record is being deleted": {func(w *world, n *facts.Node) {
@@ -100,7 +100,7 @@ func TestWhoIsAwayDoesNotHideBehindOthers(t *testing.T) {
 		"one is up":         func(*facts.Node) {},
 		"one has no record": func(n *facts.Node) { n.Record = nil },
 		"one that is away, too, and has begun": func(n *facts.Node) {
-			n.Agent, n.Record.Status.Operation = nil, &v1alpha1.OperationStatus{ID: n.Record.Spec.Operation.ID, Phase: v1alpha1.OperationRunning}
+			n.Agent, n.Record.Status.Operations = nil, []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: v1alpha1.OperationRunning}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -132,18 +132,32 @@ func (p *pass) forgetJoin(s *ledger.Step) result {
 func (p *pass) assassins(over bool) []string {
 	return slices.DeleteFunc(slices.Clone(p.members()), func(name string) bool {
 		n := p.Nodes[name]
-		if recordOf(n) == nil || n.Record.Spec.Operation == nil || n.Record.Spec.Operation.Type != v1alpha1.OperationAssassinate {
+		o := assassination(n)
+		if o == nil {
 			return true
 		}
-		status := n.Record.Status.Operation
-		return over != (status != nil && status.ID == n.Record.Spec.Operation.ID && status.Phase != v1alpha1.OperationRunning)
+		status := n.Record.Status.Operation(o.ID)
+		return over != (status != nil && status.Phase.Final())
 	})
+}
+
+// assassination is the operation by which a member is to have an earlier try forgotten; nil if it has none.
+func assassination(n *facts.Node) *v1alpha1.OperationIntent {
+	if recordOf(n) == nil {
+		return nil
+	}
+	i := slices.IndexFunc(n.Record.Spec.Operations, func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationAssassinate })
+	if i < 0 {
+		return nil
+	}
+	return &n.Record.Spec.Operations[i]
 }
 
 // forget has a member say that a join which is over has left, and says whether there is anything to do. Each member has one try.
 func (p *pass) forget(s *ledger.Step) (result, bool) {
 	if over := p.assassins(true); p.clearOperations(over) {
-		status := p.Nodes[over[0]].Record.Status.Operation
+		n := p.Nodes[over[0]]
+		status := n.Record.Status.Operation(assassination(n).ID)
 		return act("node %s: %s", over[0], orElse(status.Message, string(status.Phase))), true
 	}
 	if at := p.assassins(false); len(at) > 0 {
@@ -151,7 +165,7 @@ func (p *pass) forget(s *ledger.Step) (result, bool) {
 		if n.CurrentAgent() == nil {
 			p.block(string(s.Kind), "the_node_is_up", at, "%s on node %s goes on when it is back: %s", v1alpha1.OperationAssassinate, n.Name, guard.WhyNoAnswer(n))
 		}
-		return wait("waiting for node %s to have the members forget an earlier try at %s", n.Name, n.Record.Spec.Operation.Arguments.Endpoint), true
+		return wait("waiting for node %s to have the members forget an earlier try at %s", n.Name, assassination(n).Arguments.Endpoint), true
 	}
 	o := p.overdueJoin()
 	if o == nil {
@@ -160,13 +174,13 @@ func (p *pass) forget(s *ledger.Step) (result, bool) {
 	for _, name := range p.members() {
 		n := p.Nodes[name]
 		id := s.IntentID("forget-"+strings.ReplaceAll(o.address, ":", "-"), name)
-		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil || n.Record.Spec.Operation != nil || n.Record.Status.Operation != nil && n.Record.Status.Operation.ID == id {
+		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil || len(n.Record.Spec.Operations) > 0 || n.Record.Status.Operation(id) != nil {
 			continue
 		}
 		record := render.ForApply(p.owner(), n.Record)
-		record.Spec.Operation = &v1alpha1.OperationIntent{
+		record.Spec.Operations = []v1alpha1.OperationIntent{{
 			Intent: v1alpha1.Intent{ID: id}, Type: v1alpha1.OperationAssassinate, Arguments: &v1alpha1.OperationArguments{Endpoint: o.address},
-		}
+		}}
 		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "operation " + string(v1alpha1.OperationAssassinate)})
 		p.event(corev1.EventTypeNormal, "ForgettingJoin", "members are to forget an earlier try of node %s to join, at %s, of which they tell each other again and again", o.node, o.address)
 		return act("node %s has the members forget an earlier try of %s at %s", name, o.node, o.address), true

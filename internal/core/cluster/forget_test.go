@@ -33,7 +33,7 @@ func (w *world) remember(e facts.Endpoint, by ...string) {
 func (w *world) assassins() []string {
 	var out []string
 	for _, n := range w.snapshot.Records() {
-		if o := n.Record.Spec.Operation; o != nil && o.Type == v1alpha1.OperationAssassinate {
+		if o := assassination(n); o != nil {
 			if o.Arguments == nil || o.Arguments.Endpoint != deserted {
 				w.t.Errorf("operation %+v", o)
 			}
@@ -180,13 +180,13 @@ func TestWhoHasAJoinForgotten(t *testing.T) {
 		"its record is away":    {func(_ *world, n *facts.Node, _ string) { n.Record = nil }, names[1]},
 		"its record is deleted": {func(_ *world, n *facts.Node, _ string) { deleting(n) }, names[1]},
 		"it has something else done": {func(_ *world, n *facts.Node, _ string) {
-			n.Record.Spec.Operation = &v1alpha1.OperationIntent{Type: v1alpha1.OperationRepair}
+			n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Type: v1alpha1.OperationRepair}}
 		}, names[1]},
 		"it has tried": {func(_ *world, n *facts.Node, id string) {
-			n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: id}
+			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: id}}
 		}, names[1]},
 		"it has done something else": {func(_ *world, n *facts.Node, _ string) {
-			n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: "other"}
+			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: "other"}}
 		}, names[0]},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -265,9 +265,9 @@ func TestTheOperationOfAJoinThatIsGivenUpIsOver(t *testing.T) {
 	w := formed(t)
 	name := w.snapshot.Names()[0]
 	record := w.snapshot.Nodes[name].Record
-	record.Spec.Operation = &v1alpha1.OperationIntent{
+	record.Spec.Operations = []v1alpha1.OperationIntent{{
 		Intent: v1alpha1.Intent{ID: "another/forget-" + deserted + "/" + name}, Type: v1alpha1.OperationAssassinate, Arguments: &v1alpha1.OperationArguments{Endpoint: deserted},
-	}
+	}}
 	w.absent[name] = true
 	if made := w.settle(); len(w.assassins()) != 1 || w.snapshot.Ledger.Step != nil {
 		t.Fatalf("taken away before it is over:\n%s", made)
@@ -291,7 +291,7 @@ func TestWhoIsToHaveAJoinForgottenIsWaitedFor(t *testing.T) {
 		t.Fatalf("operations of %v", at)
 	}
 	w.absent[at[0]] = true
-	w.snapshot.Nodes[at[0]].Record.Status.Operation = nil
+	w.snapshot.Nodes[at[0]].Record.Status.Operations = nil
 	w.agents()
 	made := Next(w.snapshot, w.now)
 	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {

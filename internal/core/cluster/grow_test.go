@@ -300,9 +300,9 @@ func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
 	for range 200 {
 		made := w.pass()
 		for _, write := range made.Writes {
-			if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == plan.Apply && n.Spec.Operation != nil && strings.Contains(write.Why, "operation ") {
-				kinds = append(kinds, n.Spec.Operation.Type)
-				if r := n.Spec.Operation.Arguments; r != nil && r.Replication != nil {
+			if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == plan.Apply && len(n.Spec.Operations) > 0 && strings.Contains(write.Why, "operation ") {
+				kinds = append(kinds, n.Spec.Operations[0].Type)
+				if r := n.Spec.Operations[0].Arguments; r != nil && r.Replication != nil {
 					w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"})
 				}
 			}
@@ -343,10 +343,10 @@ func TestADatacenterIsAdded(t *testing.T) {
 		working := map[v1alpha1.OperationType]map[string]int{}
 		for _, write := range made.Writes {
 			n, ok := write.Object.(*v1alpha1.CassandraNode)
-			if !ok || write.Verb != plan.Apply || n.Spec.Operation == nil || !strings.Contains(write.Why, "operation ") {
+			if !ok || write.Verb != plan.Apply || len(n.Spec.Operations) == 0 || !strings.Contains(write.Why, "operation ") {
 				continue
 			}
-			o := n.Spec.Operation
+			o := n.Spec.Operations[0]
 			if working[o.Type] == nil {
 				working[o.Type] = map[string]int{}
 				did = append(did, string(o.Type))
@@ -494,7 +494,7 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 					if n.Spec.Join != nil && tickets[n.Name] != "" && n.Spec.Join.ID != tickets[n.Name] {
 						t.Fatalf("node %s had ticket %s and gets %s", n.Name, tickets[n.Name], n.Spec.Join.ID)
 					}
-					if n.Spec.Operation != nil && n.Spec.Operation.Type == v1alpha1.OperationRebuild {
+					if len(n.Spec.Operations) > 0 && n.Spec.Operations[0].Type == v1alpha1.OperationRebuild {
 						rebuilds++
 					}
 					if n.Spec.Datacenter == "dc2" && n.Spec.ClientTraffic == v1alpha1.TrafficOpen && rebuilds < 2 {
@@ -627,7 +627,7 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 				made := w.pass()
 				for _, write := range made.Writes {
 					n, ok := write.Object.(*v1alpha1.CassandraNode)
-					if ok && n.Spec.Operation != nil && n.Spec.Operation.Type == v1alpha1.OperationRepair && slices.Contains(n.Spec.Operation.Arguments.Keyspaces, "shop") {
+					if ok && len(n.Spec.Operations) > 0 && n.Spec.Operations[0].Type == v1alpha1.OperationRepair && slices.Contains(n.Spec.Operations[0].Arguments.Keyspaces, "shop") {
 						repaired++
 					}
 				}

@@ -257,17 +257,17 @@ func (p *pass) setSystemKeyspaces(s *ledger.Step) result {
 	}
 	p.describe(s, 0, "node %s sets the system keyspaces", n.Name)
 	id := s.IntentID(attempt("keyspaces", s.Attempt), n.Name)
-	status := n.Record.Status.Operation
-	begun := status != nil && status.ID == id
+	status := n.Record.Status.Operation(id)
+	begun := status != nil
 	// A record that was made anew since has the word of the agent and not the intent, which nobody can write a second time.
-	if o := n.Record.Spec.Operation; !begun && (o == nil || o.ID != id) {
+	if !begun && n.Record.Spec.Operation(id) == nil {
 		record := render.ForApply(p.owner(), n.Record)
 		record.Spec.ClientTraffic = v1alpha1.TrafficAdministrative
-		record.Spec.Operation = &v1alpha1.OperationIntent{
+		record.Spec.Operations = []v1alpha1.OperationIntent{{
 			Intent:    v1alpha1.Intent{ID: id},
 			Type:      v1alpha1.OperationAlterSystemKeyspaces,
 			Arguments: &v1alpha1.OperationArguments{Replication: p.systemReplication()},
-		}
+		}}
 		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: true, Why: "it sets the system keyspaces"})
 		return act("node %s sets the system keyspaces", n.Name)
 	}
@@ -301,7 +301,7 @@ func (p *pass) administrator(s *ledger.Step) *facts.Node {
 		if n == nil || n.Record == nil || n.Record.DeletionTimestamp != nil {
 			continue
 		}
-		if o := n.Record.Spec.Operation; o != nil && o.ID == s.IntentID(attempt("keyspaces", s.Attempt), name) {
+		if n.Record.Spec.Operation(s.IntentID(attempt("keyspaces", s.Attempt), name)) != nil {
 			return n
 		}
 		if first == nil && n.Record.Status.Phase == v1alpha1.PhaseNormal && n.StatusIsCurrent() {
@@ -319,12 +319,12 @@ func (p *pass) letClientsIn(s *ledger.Step) result {
 		if n == nil || n.Record == nil || n.Record.DeletionTimestamp != nil {
 			return wait("waiting for the record of %s", name)
 		}
-		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && n.Record.Spec.Operation == nil {
+		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && len(n.Record.Spec.Operations) == 0 {
 			continue
 		}
 		record := render.ForApply(p.owner(), n.Record)
 		record.Spec.ClientTraffic = v1alpha1.TrafficOpen
-		record.Spec.Operation = nil
+		record.Spec.Operations = nil
 		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "clients may come in"})
 		written++
 	}

@@ -219,7 +219,7 @@ func TestEveryRecordLearnsWhoIsAMember(t *testing.T) {
 
 func TestWhoSetsTheSystemKeyspaces(t *testing.T) {
 	asked := func(w *world, name string, id string) {
-		w.snapshot.Nodes[name].Record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}}
+		w.snapshot.Nodes[name].Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: id}}}
 	}
 	for name, c := range map[string]struct {
 		change func(*world)
@@ -244,7 +244,7 @@ func TestWhoSetsTheSystemKeyspaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := inStage(t, ledger.StageKeyspaces)
 			for _, name := range three {
-				w.snapshot.Nodes[name].Record.Spec.Operation, w.snapshot.Nodes[name].Record.Status.Operation = nil, nil
+				w.snapshot.Nodes[name].Record.Spec.Operations, w.snapshot.Nodes[name].Record.Status.Operations = nil, nil
 			}
 			c.change(w)
 			p := passOver(w)
@@ -321,7 +321,7 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 	open := func(w *world, names ...string) {
 		for _, name := range names {
 			s := &w.snapshot.Nodes[name].Record.Spec
-			s.ClientTraffic, s.Operation = v1alpha1.TrafficOpen, nil
+			s.ClientTraffic, s.Operations = v1alpha1.TrafficOpen, nil
 		}
 	}
 	closed := func(w *world, names ...string) {
@@ -337,7 +337,7 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 	}{
 		"all are closed":                {func(w *world) { closed(w, three...) }, plan.Act, "3 nodes open", three},
 		"one is open":                   {func(w *world) { closed(w, second, third) }, plan.Act, "2 nodes open", []string{second, third}},
-		"one still has its operation":   {func(w *world) { w.snapshot.Nodes[first].Record.Spec.Operation = &v1alpha1.OperationIntent{} }, plan.Act, "1 node open", []string{first}},
+		"one still has its operation":   {func(w *world) { w.snapshot.Nodes[first].Record.Spec.Operations = []v1alpha1.OperationIntent{{}} }, plan.Act, "1 node open", []string{first}},
 		"the first has no record":       {func(w *world) { closed(w, three...); w.snapshot.Nodes[first].Record = nil }, plan.Wait, "record of " + first, nil},
 		"nothing of the first is there": {func(w *world) { closed(w, three...); delete(w.snapshot.Nodes, first) }, plan.Wait, "record of " + first, nil},
 		"the first is being deleted":    {func(w *world) { closed(w, three...); deleting(w.snapshot.Nodes[first]) }, plan.Wait, "record of " + first, nil},

@@ -41,9 +41,9 @@ func (p *pass) operate(s *ledger.Step, purpose string, names []string, kind v1al
 			continue
 		}
 		id := s.IntentID(attempt(purpose, s.Tries[name]), name)
-		status := n.Record.Status.Operation
-		begun := status != nil && status.ID == id
-		asked := begun || n.Record.Spec.Operation != nil && n.Record.Spec.Operation.ID == id
+		status := n.Record.Status.Operation(id)
+		begun := status != nil
+		asked := begun || n.Record.Spec.Operation(id) != nil
 		ended := begun && (status.Phase == v1alpha1.OperationFailed || status.Phase == v1alpha1.OperationInterrupted || status.Phase == v1alpha1.OperationWithdrawn)
 		switch {
 		case begun && status.Phase == v1alpha1.OperationSucceeded:
@@ -63,7 +63,7 @@ func (p *pass) operate(s *ledger.Step, purpose string, names []string, kind v1al
 			o.waiting = append(o.waiting, name+": "+orElse(status.Message, "begun"))
 		case !asked:
 			record := render.ForApply(p.owner(), n.Record)
-			record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: kind, Arguments: arguments}
+			record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: id}, Type: kind, Arguments: arguments}}
 			p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: o.writes == 0, Why: "operation " + string(kind)})
 			o.writes++
 			o.waiting = append(o.waiting, name)
@@ -99,11 +99,11 @@ func (p *pass) clearOperations(names []string) bool {
 	written := false
 	for _, name := range names {
 		n := p.Nodes[name]
-		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil || n.Record.Spec.Operation == nil {
+		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil || len(n.Record.Spec.Operations) == 0 {
 			continue
 		}
 		record := render.ForApply(p.owner(), n.Record)
-		record.Spec.Operation = nil
+		record.Spec.Operations = nil
 		p.write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its operation is over"})
 		written = true
 	}
@@ -182,7 +182,7 @@ func (p *pass) alter(s *ledger.Step, among []string, a alteration) result {
 // administered is the node that has an operation of the step, else the first that is up; empty if none is.
 func (p *pass) administered(s *ledger.Step, among []string) string {
 	for _, name := range among {
-		if n := p.Nodes[name]; recordOf(n) != nil && n.Record.Spec.Operation != nil && stepOfIntent(n.Record.Spec.Operation.ID) == s.ID {
+		if n := p.Nodes[name]; recordOf(n) != nil && slices.ContainsFunc(n.Record.Spec.Operations, func(o v1alpha1.OperationIntent) bool { return stepOfIntent(o.ID) == s.ID }) {
 			return name
 		}
 	}

@@ -57,7 +57,7 @@ func TestAnOperationIsBegunBesideANodeWithoutARecord(t *testing.T) {
 func TestWhatAnOperationHasComeTo(t *testing.T) {
 	status := func(phase v1alpha1.OperationPhase) func(*world, *facts.Node) {
 		return func(w *world, n *facts.Node) {
-			n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: n.Record.Spec.Operation.ID, Phase: phase, FinishedAt: new(metav1.NewTime(w.now))}
+			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: phase, FinishedAt: new(metav1.NewTime(w.now))}}
 		}
 	}
 	for name, c := range map[string]struct {
@@ -71,7 +71,7 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 		"it runs":          {status(v1alpha1.OperationRunning), false, "begun", "", false},
 		"it runs, and says how far": {func(w *world, n *facts.Node) {
 			status(v1alpha1.OperationRunning)(w, n)
-			n.Record.Status.Operation.Message = "range 3 of 7"
+			n.Record.Status.Operations[0].Message = "range 3 of 7"
 		}, false, "range 3 of 7", "", false},
 		"it has succeeded": {status(v1alpha1.OperationSucceeded), true, "", "", false},
 		"it has failed":    {status(v1alpha1.OperationFailed), false, "Failed", "the_operation_succeeds", false},
@@ -83,15 +83,15 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 			n.Agent, n.Unreachable = nil, "no route"
 		}, false, "no route", "the_node_is_up", false},
 		"its node is away, and it has succeeded": {func(w *world, n *facts.Node) { status(v1alpha1.OperationSucceeded)(w, n); n.Agent = nil }, true, "", "", false},
-		"the node does another one":              {func(_ *world, n *facts.Node) { n.Record.Spec.Operation.ID = "other" }, false, second, "", true},
-		"its node is away, without an intent":    {func(_ *world, n *facts.Node) { n.Agent, n.Record.Spec.Operation = nil, nil }, false, "is not up", "every_member_is_up", false},
+		"the node does another one":              {func(_ *world, n *facts.Node) { n.Record.Spec.Operations[0].ID = "other" }, false, second, "", true},
+		"its node is away, without an intent":    {func(_ *world, n *facts.Node) { n.Agent, n.Record.Spec.Operations = nil, nil }, false, "is not up", "every_member_is_up", false},
 		"its record is away":                     {func(_ *world, n *facts.Node) { n.Record = nil }, false, "its record is made again", "", false},
 		"its record is deleted":                  {func(_ *world, n *facts.Node) { deleting(n) }, false, "its record is made again", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, s := repairing(t)
 			n := w.snapshot.Nodes[second]
-			n.Record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: s.IntentID(attempt("repair", 0), second)}, Type: v1alpha1.OperationRepair}
+			n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: s.IntentID(attempt("repair", 0), second)}, Type: v1alpha1.OperationRepair}}
 			c.change(w, n)
 			p := passOver(w)
 			o := p.operate(s, "repair", []string{second}, v1alpha1.OperationRepair, nil)
@@ -111,7 +111,7 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 // A repair is not begun, or tried again, as long as it cannot but fail, and nobody is asked to wait for one that runs. Other operations ask no other node.
 func TestARepairWaitsForAllMembers(t *testing.T) {
 	failed := func(n *facts.Node, finishedAt time.Time) {
-		n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: n.Record.Spec.Operation.ID, Phase: v1alpha1.OperationFailed, FinishedAt: new(metav1.NewTime(finishedAt))}
+		n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: v1alpha1.OperationFailed, FinishedAt: new(metav1.NewTime(finishedAt))}}
 	}
 	away := func(w *world) { w.snapshot.Nodes[third].Agent, w.snapshot.Nodes[third].Unreachable = nil, "no route" }
 	otherSchema := func(w *world) { w.snapshot.Nodes[third].Agent.Ring.SchemaVersion = "other" }
@@ -141,7 +141,7 @@ func TestARepairWaitsForAllMembers(t *testing.T) {
 			w, s := repairing(t)
 			n := w.snapshot.Nodes[second]
 			if c.begun {
-				n.Record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: s.IntentID("repair", second)}, Type: c.kind}
+				n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: s.IntentID("repair", second)}, Type: c.kind}}
 			}
 			if c.failed {
 				failed(n, w.now.Add(-time.Hour))
@@ -193,12 +193,12 @@ func TestOperationsThatAreOverAreTakenOut(t *testing.T) {
 		t.Errorf("without operations:\n%s", p.plan)
 	}
 	for _, name := range three {
-		w.snapshot.Nodes[name].Record.Spec.Operation = &v1alpha1.OperationIntent{}
+		w.snapshot.Nodes[name].Record.Spec.Operations = []v1alpha1.OperationIntent{{}}
 	}
 	w.snapshot.Nodes[first].Record = nil
 	deleting(w.snapshot.Nodes[second])
 	p := passOver(w)
-	if !p.clearOperations(three) || !slices.Equal(applied(p.plan), []string{third}) || p.plan.Writes[0].Object.(*v1alpha1.CassandraNode).Spec.Operation != nil {
+	if !p.clearOperations(three) || !slices.Equal(applied(p.plan), []string{third}) || p.plan.Writes[0].Object.(*v1alpha1.CassandraNode).Spec.Operations != nil {
 		t.Errorf("%s", p.plan)
 	}
 }
@@ -211,7 +211,7 @@ func TestRowsWorkInTurn(t *testing.T) {
 	}{0: {first, 0}, 1: {second, 33}, 2: {third, 66}, 3: {"", 100}} {
 		w, s := repairing(t)
 		for _, name := range three[:done] {
-			w.snapshot.Nodes[name].Record.Status.Operation = &v1alpha1.OperationStatus{ID: s.IntentID(attempt("repair", 0), name), Phase: v1alpha1.OperationSucceeded}
+			w.snapshot.Nodes[name].Record.Status.Operations = []v1alpha1.OperationStatus{{ID: s.IntentID(attempt("repair", 0), name), Phase: v1alpha1.OperationSucceeded}}
 		}
 		p := passOver(w)
 		_, over := p.inTurn(s, "repair", inRows(three), v1alpha1.OperationRepair, nil, "it is repaired")
@@ -225,7 +225,7 @@ func TestRowsWorkInTurn(t *testing.T) {
 func TestWhoAltersKeyspaces(t *testing.T) {
 	begun := func(step string) func(*world) {
 		return func(w *world) {
-			w.snapshot.Nodes[third].Record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: step + "/keyspaces/" + third}}
+			w.snapshot.Nodes[third].Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: step + "/keyspaces/" + third}}}
 		}
 	}
 	for name, c := range map[string]struct {

@@ -150,7 +150,7 @@ func recordInWords(r *v1alpha1.CassandraNode) string {
 	if r.Spec.Member != nil {
 		words = append(words, "member "+r.Spec.Member.HostID)
 	}
-	if o := r.Spec.Operation; o != nil {
+	for _, o := range r.Spec.Operations {
 		arguments := ""
 		if o.Arguments != nil {
 			arguments = fmt.Sprintf(" %v", o.Arguments.Replication)
@@ -226,9 +226,9 @@ func tellFailingKeyspaces(t *testing.T, s *story) {
 	n := "orders-dc1-r1-0"
 	s.goesOn(w, func() bool {
 		r := w.snapshot.Nodes[n]
-		return r != nil && r.Record != nil && r.Record.Spec.Operation != nil
+		return r != nil && r.Record != nil && len(r.Record.Spec.Operations) > 0
 	})
-	o := w.snapshot.Nodes[n].Record.Status.Operation
+	o := &w.snapshot.Nodes[n].Record.Status.Operations[0]
 	o.Phase, o.Message, o.FinishedAt = v1alpha1.OperationRunning, "", nil
 	s.say("\nIt takes its time.")
 	s.pass(w, w.pass())

@@ -120,12 +120,12 @@ func TestARecordThatIsMadeAnewAfterTheSystemKeyspacesWereSet(t *testing.T) {
 		}
 	}
 	n := w.snapshot.Nodes["orders-dc1-r1-0"]
-	id := n.Record.Spec.Operation.ID
-	n.Record.Spec.Operation, n.Record.Spec.ClientTraffic = nil, v1alpha1.TrafficClosed
-	n.Record.Status.Operation = &v1alpha1.OperationStatus{ID: id, Phase: v1alpha1.OperationSucceeded}
+	id := n.Record.Spec.Operations[0].ID
+	n.Record.Spec.Operations, n.Record.Spec.ClientTraffic = nil, v1alpha1.TrafficClosed
+	n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: id, Phase: v1alpha1.OperationSucceeded}}
 	for _, write := range Next(w.snapshot, w.now).Writes {
-		if record, ok := write.Object.(*v1alpha1.CassandraNode); ok && record.Spec.Operation != nil {
-			t.Fatalf("the intent %s is written again, which the API refuses", record.Spec.Operation.ID)
+		if record, ok := write.Object.(*v1alpha1.CassandraNode); ok && len(record.Spec.Operations) > 0 {
+			t.Fatalf("the intent %s is written again, which the API refuses", record.Spec.Operations[0].ID)
 		}
 	}
 	w.settle()

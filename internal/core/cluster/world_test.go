@@ -412,12 +412,15 @@ func (w *world) agent(n *facts.Node) {
 	if m := spec.Member; m != nil && n.Agent.Ring == nil && n.Agent.Disk == v1alpha1.DiskMember {
 		w.serve(n, w.tokens[n.Name])
 	}
-	if o := spec.Operation; o != nil && (status.Operation == nil || status.Operation.ID != o.ID) {
-		status.Operation = &v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when, FinishedAt: &when}
+	for _, o := range spec.Operations {
+		if status.Operation(o.ID) != nil {
+			continue
+		}
+		status.Operations = []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when, FinishedAt: &when}}
 		switch {
 		case o.Type != v1alpha1.OperationAssassinate:
 		case w.undying:
-			status.Operation.Phase, status.Operation.Message = v1alpha1.OperationFailed, "it is known"
+			status.Operations[0].Phase, status.Operations[0].Message = v1alpha1.OperationFailed, "it is known"
 		default:
 			w.rumours = nil
 		}

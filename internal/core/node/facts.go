@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,8 +31,8 @@ type Facts struct {
 	Peers Peers
 	// Configuration is how the wanted configuration stands to the one that the running JVM was started with.
 	Configuration Configuration
-	// Operation that runs, or has ended and was not taken in yet; nil if this agent began none.
-	Operation *Operation
+	// Operations that this agent began: they run, or have ended.
+	Operations []Operation
 	// Doing is the action that is being carried out; nil if none is.
 	Doing *Doing
 	// Failures are actions that failed and when each may be tried again.
@@ -187,6 +188,15 @@ type Configuration struct {
 type Doing struct {
 	Action Action
 	Since  time.Time
+}
+
+// operation is the one with an id, as the agent runs it; nil if it began none.
+func (f *Facts) operation(id string) *Operation {
+	i := slices.IndexFunc(f.Operations, func(o Operation) bool { return o.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &f.Operations[i]
 }
 
 // self is the endpoint of this node in its own ring.

@@ -3,6 +3,7 @@ package node
 import (
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -286,27 +287,48 @@ func TestWhatIntentsLeaveInTheJournal(t *testing.T) {
 		t.Errorf("restart %+v", r)
 	}
 
-	o := written(serving(), Action{Kind: RunOperation, ID: "o-1"}).Operation
-	if o.ID != "o-1" || o.Phase != v1alpha1.OperationRunning || o.FinishedAt != nil {
+	operations := func(f Facts, a Action) []OperationMemory { return written(f, a).Operations }
+	o := &operations(serving(), Action{Kind: RunOperation, ID: "o-1", Operation: &v1alpha1.OperationIntent{Type: v1alpha1.OperationRepair}})[0]
+	if o.ID != "o-1" || o.Phase != v1alpha1.OperationRunning || o.FinishedAt != nil || o.Type != v1alpha1.OperationRepair {
 		t.Errorf("operation %+v", o)
 	}
-	f.Memory.Operation = o
-	cut := written(f, Action{Kind: InterruptOperation, ID: "o-1", Why: "the agent ended"}).Operation
+	f.Memory.Operations = []OperationMemory{*o}
+	cut := operations(f, Action{Kind: InterruptOperation, ID: "o-1", Why: "the agent ended"})[0]
 	if cut.Phase != v1alpha1.OperationInterrupted || cut.Message != "the agent ended" || cut.FinishedAt == nil || o.FinishedAt != nil {
 		t.Errorf("operation %+v, before %+v", cut, o)
 	}
-	o = written(f, Action{Kind: WithdrawOperation, ID: "o-2", Why: "too late"}).Operation
+	o = &operations(f, Action{Kind: WithdrawOperation, ID: "o-2", Why: "too late"})[1]
 	if o.ID != "o-2" || o.Phase != v1alpha1.OperationWithdrawn || o.Message != "too late" || o.FinishedAt == nil || o.BegunAt != nil {
 		t.Errorf("operation %+v", o)
 	}
 }
 
+func TestWhatIsRememberedOfOperations(t *testing.T) {
+	f := serving()
+	f.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "wanted"}}}
+	for _, id := range []string{"oldest", "wanted", "running", "a", "b", "c", "d", "e"} {
+		f.Memory.Operations = append(f.Memory.Operations, OperationMemory{ID: id, Phase: v1alpha1.OperationSucceeded})
+	}
+	f.Memory.Operation("running").Phase = v1alpha1.OperationRunning
+	for i, want := range []string{"wanted running a b c d e 0", "wanted running b c d e 0 1", "wanted running c d e 0 1 2"} {
+		f.Memory = written(f, Action{Kind: RunOperation, ID: strconv.Itoa(i), Operation: &v1alpha1.OperationIntent{}})
+		f.Memory = written(f, Action{Kind: FinishOperation, ID: strconv.Itoa(i)})
+		var ids []string
+		for _, o := range f.Memory.Operations {
+			ids = append(ids, o.ID)
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("remembered %s, want %s", got, want)
+		}
+	}
+}
+
 func TestTheResultOfAnOperation(t *testing.T) {
 	f := serving()
-	f.Memory.Operation = &OperationMemory{ID: "o-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}
+	f.Memory.Operations = []OperationMemory{{ID: "o-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}}
 	for failed, phase := range map[bool]v1alpha1.OperationPhase{false: v1alpha1.OperationSucceeded, true: v1alpha1.OperationFailed} {
-		o := written(f, Action{Kind: FinishOperation, ID: "o-1", Failed: failed, Why: "three keyspaces"}).Operation
-		if o.Phase != phase || o.Message != "three keyspaces" || o.BegunAt == nil || f.Memory.Operation.Phase != v1alpha1.OperationRunning {
+		o := written(f, Action{Kind: FinishOperation, ID: "o-1", Failed: failed, Why: "three keyspaces"}).Operations[0]
+		if o.Phase != phase || o.Message != "three keyspaces" || o.BegunAt == nil || f.Memory.Operations[0].Phase != v1alpha1.OperationRunning {
 			t.Errorf("failed %v: %+v", failed, o)
 		}
 		wantTime(t, string(phase), o.FinishedAt, ptr(0))

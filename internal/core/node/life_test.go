@@ -40,7 +40,7 @@ type life struct {
 	jvmSeen   JVM
 	peers     Peers
 	failures  map[ActionKind]Failure
-	running   *Operation
+	running   []Operation
 
 	init   Init
 	mode   facts.Mode // of the JVM that runs
@@ -53,7 +53,7 @@ type life struct {
 	members    map[string]bool            // tickets by which Cassandra wrote down that it had joined
 	began      string                     // ticket of the JVM that runs
 	restarts   map[string]map[string]bool // intent id → processes that were stopped for it
-	operations map[string]int
+	operations map[string]v1alpha1.OperationType
 	starts     map[string]bool
 	intents    int
 }
@@ -64,7 +64,7 @@ func newLife(t *rapid.T) *life {
 	return &life{
 		t: t, now: epoch, record: f.Record, disk: Disk{Volumes: []Volume{{Name: v1alpha1.VolumeData}}},
 		init: Init{Answers: true, Incarnation: "i1"}, failures: map[ActionKind]Failure{},
-		withdrawn: map[string]bool{}, members: map[string]bool{}, restarts: map[string]map[string]bool{}, operations: map[string]int{}, starts: map[string]bool{},
+		withdrawn: map[string]bool{}, members: map[string]bool{}, restarts: map[string]map[string]bool{}, operations: map[string]v1alpha1.OperationType{}, starts: map[string]bool{},
 	}
 }
 
@@ -73,7 +73,7 @@ func (l *life) facts() Facts {
 	f.Record = l.record.DeepCopy()
 	f.APISeenAt = l.now
 	f.Memory, f.Disk, f.Init, f.JVM, f.Peers, f.Failures = l.memory, Disk{}, l.init, l.jvmSeen, l.peers, l.failures
-	f.Operation = l.running
+	f.Operations = slices.Clone(l.running)
 	if l.diskKnown {
 		f.Disk = l.disk
 		f.Disk.Known = true
@@ -181,11 +181,17 @@ func (l *life) effect(f *Facts, a Action) {
 		}
 		l.die(143, "")
 	case RunOperation:
-		l.operations[a.ID]++
-		if l.operations[a.ID] > 1 {
+		if _, ran := l.operations[a.ID]; ran {
 			l.t.Fatalf("operation %s ran twice", a.ID)
 		}
-		l.running = &Operation{ID: a.ID, Incarnation: l.init.Incarnation, StartID: l.init.Process.StartID}
+		l.operations[a.ID] = a.Operation.Type
+		for _, o := range l.running {
+			alters := strings.HasPrefix(string(a.Operation.Type), "Alter")
+			if !o.Ended && alters == strings.HasPrefix(string(l.operations[o.ID]), "Alter") {
+				l.t.Fatalf("operation %s (%s) begins while %s (%s) runs", a.ID, a.Operation.Type, o.ID, l.operations[o.ID])
+			}
+		}
+		l.running = append(l.running, Operation{ID: a.ID, Incarnation: l.init.Incarnation, StartID: l.init.Process.StartID})
 	default:
 		_ = f
 	}
@@ -239,6 +245,14 @@ func (l *life) checkStatus(d Decision) {
 			l.t.Fatalf("a ticket was given back while a JVM runs: %+v", j)
 		}
 		l.withdrawn[j.ID] = true
+	}
+	if len(s.Operations) > v1alpha1.MaxOperationStatuses {
+		l.t.Fatalf("%d operations are reported", len(s.Operations))
+	}
+	for _, o := range l.record.Spec.Operations {
+		if _, ran := l.operations[o.ID]; ran && s.Operation(o.ID) == nil {
+			l.t.Fatalf("nothing is said of operation %s, which ran", o.ID)
+		}
 	}
 	if s.Phase == "" {
 		l.t.Fatalf("no phase: %v", d.Steps)
@@ -313,18 +327,28 @@ func TestLifeOfANode(t *testing.T) {
 				}
 			},
 			"operation": func() {
-				if m := l.memory.Operation; l.record.Spec.Operation == nil || m != nil && m.ID == l.record.Spec.Operation.ID && m.FinishedAt != nil {
-					l.edit(func(s *v1alpha1.CassandraNodeSpec) {
-						s.Operation = &v1alpha1.OperationIntent{Intent: id("operation"), Type: v1alpha1.OperationAlterSystemKeyspaces}
-					})
-				}
+				l.edit(func(s *v1alpha1.CassandraNodeSpec) {
+					over := func(o v1alpha1.OperationIntent) bool {
+						m := l.memory.Operation(o.ID)
+						return m != nil && m.Phase.Final()
+					}
+					if len(s.Operations) == v1alpha1.MaxOperations || rapid.Bool().Draw(t, "takes away") {
+						s.Operations = slices.DeleteFunc(slices.Clone(s.Operations), over)
+					}
+					if len(s.Operations) < v1alpha1.MaxOperations {
+						kind := rapid.SampledFrom([]v1alpha1.OperationType{
+							v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationRepair, v1alpha1.OperationRebuild,
+						}).Draw(t, "type")
+						s.Operations = append(slices.Clone(s.Operations), v1alpha1.OperationIntent{Intent: id("operation"), Type: kind})
+					}
+				})
 			},
 			"operation ends": func() {
-				if o := l.running; o != nil && !o.Ended {
-					ended := *o
-					ended.Ended, ended.Message = true, "done"
-					ended.Failure = rapid.SampledFrom([]string{"", "refused"}).Draw(t, "failure")
-					l.running = &ended
+				if len(l.running) > 0 {
+					o := &l.running[rapid.IntRange(0, len(l.running)-1).Draw(t, "which")]
+					if !o.Ended {
+						o.Ended, o.Message, o.Failure = true, "done", rapid.SampledFrom([]string{"", "refused"}).Draw(t, "failure")
+					}
 				}
 			},
 			"stop":           func() { l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.State = v1alpha1.StateStopped }) },
@@ -360,7 +384,7 @@ func (l *life) settles() {
 		return
 	}
 	l.edit(func(s *v1alpha1.CassandraNodeSpec) {
-		s.State, s.ClientTraffic, s.Operation = v1alpha1.StateRunning, v1alpha1.TrafficOpen, nil
+		s.State, s.ClientTraffic, s.Operations = v1alpha1.StateRunning, v1alpha1.TrafficOpen, nil
 	})
 	for range 30 {
 		l.now = l.now.Add(30 * time.Second)

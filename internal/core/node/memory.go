@@ -28,9 +28,11 @@ type Memory struct {
 	// TrafficOpenedAt is when the native transport was first about to be opened to anybody.
 	TrafficOpenedAt *time.Time `json:"trafficOpenedAt,omitempty"`
 
-	Join      *JoinMemory      `json:"join,omitempty"`
-	Restart   *RestartMemory   `json:"restart,omitempty"`
-	Operation *OperationMemory `json:"operation,omitempty"`
+	Join    *JoinMemory    `json:"join,omitempty"`
+	Restart *RestartMemory `json:"restart,omitempty"`
+	// Operations that were begun or withdrawn, in this order: those that run, those that the record
+	// wants, and the last ones before them.
+	Operations []OperationMemory `json:"operations,omitempty"`
 
 	// Start is the last start of a JVM on this disk.
 	Start *StartMemory `json:"start,omitempty"`
@@ -119,11 +121,42 @@ type RestartMemory struct {
 
 // OperationMemory is an operation that was begun.
 type OperationMemory struct {
-	ID         string                  `json:"id"`
+	ID string `json:"id"`
+	// Type decides what may not run beside it; empty for one that was withdrawn.
+	Type       v1alpha1.OperationType  `json:"type,omitempty"`
 	Phase      v1alpha1.OperationPhase `json:"phase"`
 	BegunAt    *time.Time              `json:"begunAt,omitempty"`
 	FinishedAt *time.Time              `json:"finishedAt,omitempty"`
 	Message    string                  `json:"message,omitempty"`
+}
+
+// Operation is what is remembered of the one with an id; nil for nothing.
+func (m *Memory) Operation(id string) *OperationMemory {
+	i := slices.IndexFunc(m.Operations, func(o OperationMemory) bool { return o.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &m.Operations[i]
+}
+
+// noteOperation remembers what has become of an operation. The oldest ones are dropped beyond what
+// a status can show, but never one that runs, nor one that the record wants: it would begin again.
+// At most four are of each of these two kinds, so there is always room.
+func (m *Memory) noteOperation(record *v1alpha1.CassandraNode, now OperationMemory) {
+	operations := slices.Clone(m.Operations)
+	if i := slices.IndexFunc(operations, func(o OperationMemory) bool { return o.ID == now.ID }); i >= 0 {
+		operations[i] = now
+	} else {
+		operations = append(operations, now)
+	}
+	for i := 0; len(operations) > v1alpha1.MaxOperationStatuses && i < len(operations); {
+		if o := operations[i]; o.Phase.Final() && (record == nil || record.Spec.Operation(o.ID) == nil) {
+			operations = slices.Delete(operations, i, i+1)
+		} else {
+			i++
+		}
+	}
+	m.Operations = operations
 }
 
 // StartMemory is a start of a JVM, written before it is asked of init.

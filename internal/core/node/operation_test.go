@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,14 +70,14 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 	of := func(o v1alpha1.OperationType, change func(*Facts)) Facts {
 		f := serving()
 		operation(&f)
-		f.Record.Spec.Operation.Type = o
+		f.Record.Spec.Operations[0].Type = o
 		return with1(f, change)
 	}
 	status := func(s facts.GossipStatus) func(*Facts) { return func(f *Facts) { f.JVM.Ring.Endpoints[1].Status = s } }
 	least := func(text string) func(*Facts) {
 		return func(f *Facts) {
 			f.JVM.Ring.Keyspaces = map[string]string{"users": "SimpleStrategy {replication_factor=3}", "shop": text}
-			f.Record.Spec.Operation.Arguments = &v1alpha1.OperationArguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{
+			f.Record.Spec.Operations[0].Arguments = &v1alpha1.OperationArguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{
 				{Keyspace: "shop", Replication: map[string]int32{"dc1": 1, "dc2": 2}},
 			}}
 		}
@@ -132,15 +133,69 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 	}
 }
 
+func TestOperationsSideBySide(t *testing.T) {
+	const (
+		system, alter, cleanup, rebuild, repair, assassinate = v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationCleanup,
+			v1alpha1.OperationRebuild, v1alpha1.OperationRepair, v1alpha1.OperationAssassinate
+	)
+	types := func(list ...v1alpha1.OperationType) []v1alpha1.OperationType { return list }
+	for name, c := range map[string]struct {
+		running []v1alpha1.OperationType // in the journal
+		wanted  []v1alpha1.OperationType
+		begins  int // which of the wanted ones; -1 for none
+		waits   string
+	}{
+		"one after the other":          {types(), types(repair, cleanup), 0, ""},
+		"repair and cleanup":           {types(repair), types(cleanup), -1, "run-0 (Repair) runs"},
+		"rebuild and repair":           {types(rebuild), types(repair), -1, "run-0 (Rebuild) runs"},
+		"cleanup and rebuild":          {types(cleanup), types(rebuild), -1, "run-0 (Cleanup) runs"},
+		"two repairs":                  {types(repair), types(repair), -1, "run-0 (Repair) runs"},
+		"repair and alteration":        {types(repair), types(alter), 0, ""},
+		"alteration and repair":        {types(system), types(repair), 0, ""},
+		"cleanup and alteration":       {types(cleanup), types(alter), -1, "run-0 (Cleanup) runs"},
+		"system ones and cleanup":      {types(system), types(cleanup), -1, "run-0 (AlterSystemKeyspaces) runs"},
+		"two alterations":              {types(system), types(alter), -1, "run-0 (AlterSystemKeyspaces) runs"},
+		"alteration and assassinate":   {types(alter), types(assassinate), -1, "run-0 (AlterKeyspaces) runs"},
+		"one waits, the next does not": {types(repair), types(cleanup, assassinate), 1, "run-0 (Repair) runs"},
+		"two run, the third waits":     {types(repair, alter), types(cleanup), -1, "run-0 (Repair) runs"},
+		"as many as a record can ask":  {types(repair, alter, "Later1", "Later2"), types(repair), -1, "run-0 (Repair) runs"},
+		"none of which conflicts":      {types("Later1", "Later2", "Later3", "Later4"), types(repair), -1, "run-3 (Later4) runs"},
+		"one less than that":           {types("Later1", "Later2", "Later3"), types(repair), 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serving()
+			for i, o := range c.running {
+				id := fmt.Sprintf("run-%d", i)
+				f.Memory.Operations = append(f.Memory.Operations, OperationMemory{ID: id, Type: o, Phase: v1alpha1.OperationRunning})
+				f.Operations = append(f.Operations, Operation{ID: id, Incarnation: "i1", StartID: 3})
+			}
+			for i, o := range c.wanted {
+				f.Record.Spec.Operations = append(f.Record.Spec.Operations, v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: fmt.Sprintf("op-%d", i)}, Type: o})
+			}
+			d := Next(f, epoch)
+			switch a := d.Action; {
+			case c.begins < 0 && a != nil, c.begins >= 0 && (a == nil || a.Kind != RunOperation || a.ID != fmt.Sprintf("op-%d", c.begins)):
+				t.Errorf("action %v", a)
+			}
+			switch b := d.Status.Blocked; {
+			case (b != nil) != (c.waits != ""):
+				t.Errorf("blocked %+v", b)
+			case b != nil && (b.Guard != "no_conflicting_operation_runs" || !strings.Contains(b.Message, c.waits)):
+				t.Errorf("blocked %+v, want %s", b, c.waits)
+			}
+		})
+	}
+}
+
 func TestHowAnOperationEnds(t *testing.T) {
 	percent := int32(40)
 	running := func(change func(*Operation)) Facts {
 		f := serving()
 		operation(&f)
-		f.Memory.Operation = &OperationMemory{ID: "op-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}
-		f.Operation = &Operation{ID: "op-1", Incarnation: "i1", StartID: 3, Progress: &percent, Message: "keyspace shop, 2 of 5"}
+		f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}}
+		f.Operations = []Operation{{ID: "op-1", Incarnation: "i1", StartID: 3, Progress: &percent, Message: "keyspace shop, 2 of 5"}}
 		if change != nil {
-			change(f.Operation)
+			change(&f.Operations[0])
 		}
 		return f
 	}
@@ -158,7 +213,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 		"it failed with its JVM":    {running(func(o *Operation) { o.Ended, o.Failure, o.StartID = true, "connection lost", 2 }), InterruptOperation, false, "JVM ended"},
 		"it was done before":        {running(func(o *Operation) { o.Ended, o.StartID = true, 2 }), FinishOperation, false, ""},
 		"it failed, no JVM runs":    {with1(running(func(o *Operation) { o.Ended, o.Failure = true, "lost" }), func(f *Facts) { f.Init.Process, f.Memory.Start.EndedAt = nil, ptr(0) }), InterruptOperation, false, "JVM ended"},
-		"the end was taken in":      {with1(running(func(o *Operation) { o.Ended = true }), func(f *Facts) { f.Memory.Operation.Phase = v1alpha1.OperationSucceeded }), "", false, ""},
+		"the end was taken in":      {with1(running(func(o *Operation) { o.Ended = true }), func(f *Facts) { f.Memory.Operations[0].Phase = v1alpha1.OperationSucceeded }), "", false, ""},
 		"init is away for a moment": {with1(running(nil), func(f *Facts) { f.Init = Init{} }), "", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,19 +228,19 @@ func TestHowAnOperationEnds(t *testing.T) {
 	}
 	f := running(nil)
 	f.JVM.Transfer = facts.Transfer{Plans: 1, Received: 3 << 29, ToReceive: 2 << 30}
-	if o := reported(f).Operation; o.Progress == nil || *o.Progress != 40 || o.Message != "keyspace shop, 2 of 5; streams: received 1.5 of 2.0 GiB" {
+	if o := reported(f).Operations[0]; o.Progress == nil || *o.Progress != 40 || o.Message != "keyspace shop, 2 of 5; streams: received 1.5 of 2.0 GiB" {
 		t.Errorf("operation %+v", o)
 	}
 	f.JVM.StartID = 2
-	if o := reported(f).Operation; o.Message != "keyspace shop, 2 of 5" {
+	if o := reported(f).Operations[0]; o.Message != "keyspace shop, 2 of 5" {
 		t.Errorf("operation %+v by the streams of another JVM", o)
 	}
 	f = running(nil)
-	if o := reported(f).Operation; o.Message != "keyspace shop, 2 of 5" {
+	if o := reported(f).Operations[0]; o.Message != "keyspace shop, 2 of 5" {
 		t.Errorf("operation %+v without streams", o)
 	}
-	f.Operation.ID = "op-0"
-	if o := reported(f).Operation; o.Progress != nil || o.Message != "" {
+	f.Operations[0].ID = "op-0"
+	if o := reported(f).Operations[0]; o.Progress != nil || o.Message != "" {
 		t.Errorf("operation %+v by the words of another", o)
 	}
 	// Nothing waits for it: another intent is taken up meanwhile.

@@ -35,7 +35,7 @@ func Before(f *Facts, a Action, now time.Time) Memory {
 	case WithdrawRestart:
 		m.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: a.ID, WithdrawnAt: &at, Message: a.Why}}
 	case WithdrawOperation:
-		m.Operation = &OperationMemory{ID: a.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at, Message: a.Why}
+		m.noteOperation(f.Record, OperationMemory{ID: a.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at, Message: a.Why})
 	case OpenTraffic:
 		if m.TrafficOpenedAt == nil {
 			m.TrafficOpenedAt = &at
@@ -58,18 +58,15 @@ func Before(f *Facts, a Action, now time.Time) Memory {
 	case FinishRestart:
 		m.Restart = with(m.Restart, func(r *RestartMemory) { r.FinishedAt = &at })
 	case RunOperation:
-		m.Operation = &OperationMemory{ID: a.ID, Phase: v1alpha1.OperationRunning, BegunAt: &at}
+		m.noteOperation(f.Record, OperationMemory{ID: a.ID, Type: a.Operation.Type, Phase: v1alpha1.OperationRunning, BegunAt: &at})
 	case FinishOperation:
-		m.Operation = with(m.Operation, func(o *OperationMemory) {
-			o.Phase, o.FinishedAt, o.Message = v1alpha1.OperationSucceeded, &at, a.Why
-			if a.Failed {
-				o.Phase = v1alpha1.OperationFailed
-			}
-		})
+		phase := v1alpha1.OperationSucceeded
+		if a.Failed {
+			phase = v1alpha1.OperationFailed
+		}
+		m.endOperation(f, a, phase, at)
 	case InterruptOperation:
-		m.Operation = with(m.Operation, func(o *OperationMemory) {
-			o.Phase, o.FinishedAt, o.Message = v1alpha1.OperationInterrupted, &at, a.Why
-		})
+		m.endOperation(f, a, v1alpha1.OperationInterrupted, at)
 	case InspectDisk, ClaimDisk, AskPeers, LookAtRing, SetSeeds, ApplySettings: // nothing to remember before
 	}
 	if m.ClusterUID == "" && f.diskIsNew() {
@@ -111,6 +108,14 @@ func After(f *Facts, a Action, now time.Time) Memory {
 	default:
 	}
 	return m
+}
+
+func (m *Memory) endOperation(f *Facts, a Action, phase v1alpha1.OperationPhase, at time.Time) {
+	if was := m.Operation(a.ID); was != nil {
+		now := *was
+		now.Phase, now.FinishedAt, now.Message = phase, &at, a.Why
+		m.noteOperation(f.Record, now)
+	}
 }
 
 func (m *Memory) beginStart(f *Facts, s *StartArguments, at time.Time) {

@@ -239,9 +239,11 @@ func TestWhenAnOperationRuns(t *testing.T) {
 		change func(*Facts)
 		want   ActionKind
 	}{
-		"on a NORMAL member":      {nil, RunOperation},
-		"after another one":       {func(f *Facts) { f.Memory.Operation = &OperationMemory{ID: "op-0", Phase: v1alpha1.OperationSucceeded} }, RunOperation},
-		"once":                    {func(f *Facts) { f.Memory.Operation = &OperationMemory{ID: "op-1", Phase: v1alpha1.OperationFailed} }, ""},
+		"on a NORMAL member": {nil, RunOperation},
+		"after another one": {func(f *Facts) {
+			f.Memory.Operations = []OperationMemory{{ID: "op-0", Phase: v1alpha1.OperationSucceeded}}
+		}, RunOperation},
+		"once":                    {func(f *Facts) { f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationFailed}} }, ""},
 		"not while CQL is closed": {func(f *Facts) { f.JVM.Ring.NativeRunning, f.Record.Spec.ClientTraffic = false, v1alpha1.TrafficClosed }, ""},
 		"not while it leaves":     {func(f *Facts) { f.JVM.Ring.Mode = facts.ModeLeaving }, ""},
 		"not while it is silent":  {func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }, ""},
@@ -267,7 +269,7 @@ func TestIntentsAreWithdrawnBeforeTheyBegin(t *testing.T) {
 		f.Record.Spec.Restart = &v1alpha1.RestartIntent{Intent: late}
 	}
 	alter := func(f *Facts) {
-		f.Record.Spec.Operation = &v1alpha1.OperationIntent{Intent: late, Type: v1alpha1.OperationAlterSystemKeyspaces}
+		f.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: late, Type: v1alpha1.OperationAlterSystemKeyspaces}}
 	}
 	for name, c := range map[string]struct {
 		facts Facts
@@ -289,11 +291,11 @@ func TestIntentsAreWithdrawnBeforeTheyBegin(t *testing.T) {
 		"an operation": {with1(serving(), alter), WithdrawOperation},
 		"an operation after another": {with1(serving(), func(f *Facts) {
 			alter(f)
-			f.Memory.Operation = &OperationMemory{ID: "i-0", Phase: v1alpha1.OperationFailed}
+			f.Memory.Operations = []OperationMemory{{ID: "i-0", Phase: v1alpha1.OperationFailed}}
 		}), WithdrawOperation},
 		"no operation that was begun": {with1(serving(), func(f *Facts) {
 			alter(f)
-			f.Memory.Operation = &OperationMemory{ID: "i-1", Phase: v1alpha1.OperationFailed}
+			f.Memory.Operations = []OperationMemory{{ID: "i-1", Phase: v1alpha1.OperationFailed}}
 		}), ""},
 		"a restart of a JVM that runs without a journal": {with1(serving(), func(f *Facts) { f.Disk, f.Memory = Disk{}, Memory{}; ask(f) }), WithdrawRestart},
 	} {

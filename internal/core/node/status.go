@@ -136,14 +136,15 @@ func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
 	if p.restartMessage != "" {
 		s.Restart = &v1alpha1.IntentStatus{ID: p.Record.Spec.Restart.ID, Message: cutText(p.restartMessage, 1024)}
 	}
-	if m := p.Memory.Operation; m != nil {
-		s.Operation = &v1alpha1.OperationStatus{
+	for _, m := range p.Memory.Operations {
+		now := v1alpha1.OperationStatus{
 			ID: m.ID, Phase: m.Phase, Message: cutText(m.Message, 4096), StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt),
 		}
-		if o := p.Operation; o != nil && o.ID == m.ID && m.Phase == v1alpha1.OperationRunning {
-			s.Operation.Progress = o.Progress
-			s.Operation.Message = cutText(join(o.Message, p.transfer()), 4096)
+		if o := p.operation(m.ID); o != nil && m.Phase == v1alpha1.OperationRunning {
+			now.Progress = o.Progress
+			now.Message = cutText(join(o.Message, p.transfer()), 4096)
 		}
+		s.Operations = append(s.Operations, now)
 	}
 }
 

@@ -117,20 +117,20 @@ func TestWhatTheJVMSaysOfItselfIsReported(t *testing.T) {
 func TestIntentsAreReportedAsTheyStand(t *testing.T) {
 	f := with1(serving(), func(f *Facts) {
 		f.Memory.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: "r-1", BegunAt: ptr(-time.Minute), FinishedAt: ptr(-time.Second), Message: "why"}}
-		f.Memory.Operation = &OperationMemory{ID: "o-1", Phase: v1alpha1.OperationFailed, BegunAt: ptr(-time.Minute), FinishedAt: ptr(0), Message: strings.Repeat("x", 5000)}
+		f.Memory.Operations = []OperationMemory{{ID: "o-1", Phase: v1alpha1.OperationFailed, BegunAt: ptr(-time.Minute), FinishedAt: ptr(0), Message: strings.Repeat("x", 5000)}}
 	})
 	s := reported(f)
 	if r := s.Restart; r.ID != "r-1" || !r.StartedAt.Time.Equal(at(-time.Minute)) || !r.FinishedAt.Time.Equal(at(-time.Second)) || r.WithdrawnAt != nil || r.Message != "why" {
 		t.Errorf("restart %+v", r)
 	}
-	if o := s.Operation; o.ID != "o-1" || o.Phase != v1alpha1.OperationFailed || !o.StartedAt.Time.Equal(at(-time.Minute)) || !o.FinishedAt.Time.Equal(epoch) || len(o.Message) != 4096 {
+	if o := s.Operations[0]; o.ID != "o-1" || o.Phase != v1alpha1.OperationFailed || !o.StartedAt.Time.Equal(at(-time.Minute)) || !o.FinishedAt.Time.Equal(epoch) || len(o.Message) != 4096 {
 		t.Errorf("operation %+v", o)
 	}
 	if j := s.Join; j.ID != "form/1" || j.FinishedAt == nil {
 		t.Errorf("join %+v", j)
 	}
-	if s := reported(fresh()); s.Join != nil || s.Restart != nil || s.Operation != nil {
-		t.Errorf("join %+v, restart %+v, operation %+v of a new node", s.Join, s.Restart, s.Operation)
+	if s := reported(fresh()); s.Join != nil || s.Restart != nil || s.Operations != nil {
+		t.Errorf("join %+v, restart %+v, operation %+v of a new node", s.Join, s.Restart, s.Operations)
 	}
 }
 

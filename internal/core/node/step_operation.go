@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,7 +10,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// Operation is the one that this agent runs beside everything else: it may take hours, and nothing waits for it.
+// Operation is one that this agent runs beside everything else: it may take hours, and nothing waits
+// for it.
 type Operation struct {
 	ID string
 	// Incarnation and StartID name the JVM that it runs on.
@@ -24,15 +26,24 @@ type Operation struct {
 	CutOff  bool
 }
 
-// noteOperation takes in how an operation ended. One that nobody runs any more was cut off: whether it took effect is not known.
+// noteOperation takes in how operations ended. One that nobody runs any more was cut off: whether it
+// took effect is not known.
 func noteOperation(p *pass) outcome {
-	m := p.Memory.Operation
-	if m == nil || m.Phase != v1alpha1.OperationRunning {
-		return done
+	for i := range p.Memory.Operations {
+		if m := &p.Memory.Operations[i]; m.Phase == v1alpha1.OperationRunning {
+			if o := p.noteEnd(m); o.verdict != Done {
+				return o
+			}
+		}
 	}
-	o := p.Operation
+	return done
+}
+
+// noteEnd is noteOperation for one that is remembered to run.
+func (p *pass) noteEnd(m *OperationMemory) outcome {
+	o := p.operation(m.ID)
 	switch {
-	case o == nil || o.ID != m.ID:
+	case o == nil:
 		return act(Action{Kind: InterruptOperation, ID: m.ID, Why: "the agent ended while the operation ran"})
 	case !o.Ended:
 		return done
@@ -47,12 +58,54 @@ func noteOperation(p *pass) outcome {
 	}
 }
 
-// runOperation begins the operation of the record, once per id, on a NORMAL member.
-func runOperation(p *pass) outcome {
-	intent := p.Record.Spec.Operation
-	if intent == nil || p.Memory.Operation != nil && p.Memory.Operation.ID == intent.ID {
-		return done
+// conflicting are the operations that do not run side by side on a node: those that rewrite or
+// stream its data, those that change the ring's schema or gossip, and a cleanup beside a change of
+// the replicas by which it judges what to remove.
+//
+//nolint:gochecknoglobals // a table
+var conflicting = [][]v1alpha1.OperationType{
+	{v1alpha1.OperationRepair, v1alpha1.OperationRebuild, v1alpha1.OperationCleanup},
+	{v1alpha1.OperationAssassinate, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAlterSystemKeyspaces},
+	{v1alpha1.OperationCleanup, v1alpha1.OperationAlterKeyspaces},
+	{v1alpha1.OperationCleanup, v1alpha1.OperationAlterSystemKeyspaces},
+}
+
+// conflict says that two operations do not run side by side on a node.
+func conflict(a, b v1alpha1.OperationType) bool {
+	return slices.ContainsFunc(conflicting, func(group []v1alpha1.OperationType) bool {
+		return slices.Contains(group, a) && slices.Contains(group, b)
+	})
+}
+
+// makeWay is the running operation that has to end before one of a type begins; nil if none has.
+func (p *pass) makeWay(t v1alpha1.OperationType) *OperationMemory {
+	running := 0
+	for i := range p.Memory.Operations {
+		m := &p.Memory.Operations[i]
+		if m.Phase.Final() {
+			continue
+		}
+		if running++; conflict(t, m.Type) || running == v1alpha1.MaxOperations {
+			return m
+		}
 	}
+	return nil
+}
+
+// runOperation begins the operations of the record in their order, each once per id, on a NORMAL
+// member, when none runs that conflicts. One that has to wait does not hold the others up.
+func runOperation(p *pass) outcome {
+	for i := range p.Record.Spec.Operations {
+		if intent := &p.Record.Spec.Operations[i]; p.Memory.Operation(intent.ID) == nil {
+			if o := p.beginOperation(intent); o.verdict != Done {
+				return o
+			}
+		}
+	}
+	return done
+}
+
+func (p *pass) beginOperation(intent *v1alpha1.OperationIntent) outcome {
 	refuse := func(guard, format string, args ...any) outcome {
 		p.report(guard, fmt.Sprintf("operation %s (%s) is not begun: ", intent.ID, intent.Type)+fmt.Sprintf(format, args...), p.now.Add(deferAgain))
 		return done
@@ -66,6 +119,9 @@ func runOperation(p *pass) outcome {
 	}
 	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal {
 		return refuse("node_is_normal", "the node is not NORMAL")
+	}
+	if running := p.makeWay(intent.Type); running != nil {
+		return refuse("no_conflicting_operation_runs", "operation %s (%s) runs", running.ID, running.Type)
 	}
 	view := p.JVM.Ring
 	switch intent.Type {

@@ -60,8 +60,9 @@ func giveBack(p *pass) outcome {
 			return act(Action{Kind: WithdrawRestart, ID: r.ID, Why: why})
 		}
 	}
-	if o := spec.Operation; o != nil && (p.Memory.Operation == nil || p.Memory.Operation.ID != o.ID) {
-		if why, over := p.outOfDate(&o.Intent); over {
+	for i := range spec.Operations {
+		o := &spec.Operations[i]
+		if why, over := p.outOfDate(&o.Intent); over && p.Memory.Operation(o.ID) == nil {
 			return act(Action{Kind: WithdrawOperation, ID: o.ID, Why: why})
 		}
 	}

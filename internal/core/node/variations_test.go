@@ -107,7 +107,7 @@ func restart(f *Facts) {
 }
 
 func operation(f *Facts) {
-	f.Record.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "op-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces}
+	f.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "op-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces}}
 }
 
 // stopping is on its way down.

@@ -130,7 +130,7 @@ func (g *growth) add(ordinal int) string {
 	g.must(g.c.Create(g.Context(), like(g, secret, name, &corev1.Secret{})))
 	record := like(g, g.record(first), name, &v1alpha1.CassandraNode{})
 	record.Spec.Ordinal, record.Spec.Member, record.Spec.ClientTraffic = int32(ordinal), nil, v1alpha1.TrafficClosed
-	record.Spec.Operation, record.Spec.Join, record.Status = nil, nil, v1alpha1.CassandraNodeStatus{}
+	record.Spec.Operations, record.Spec.Join, record.Status = nil, nil, v1alpha1.CassandraNodeStatus{}
 	record.Spec.Claims = []v1alpha1.ClaimReference{{Volume: v1alpha1.VolumeData, Name: mine.Name, UID: mine.UID}}
 	g.must(g.c.Create(g.Context(), record))
 	g.tickets[name] = nil

@@ -15,15 +15,15 @@ func (g *growth) operate(name, id string, o v1alpha1.OperationType, arguments *v
 	g.Helper()
 	g.ask(name, id, o, arguments)
 	g.await("the end of operation "+id, 10*time.Minute, func() bool {
-		s := g.record(name).Status.Operation
-		return s != nil && s.ID == id && s.Phase != v1alpha1.OperationRunning
+		s := g.record(name).Status.Operation(id)
+		return s != nil && s.Phase.Final()
 	})
-	return g.record(name).Status.Operation
+	return g.record(name).Status.Operation(id)
 }
 
 func (g *growth) ask(name, id string, o v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) {
 	g.change(name, func(n *v1alpha1.CassandraNode) {
-		n.Spec.Operation = &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: o, Arguments: arguments}
+		n.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: id}, Type: o, Arguments: arguments}}
 	})
 }
 
@@ -57,8 +57,8 @@ func TestOperationsOfARingThatHasGrown(t *testing.T) {
 	before := g.bytes(first)
 	g.await("a member", 5*time.Minute, g.joined(second))
 	g.await("the cleanup", 5*time.Minute, func() bool {
-		o := g.record(first).Status.Operation
-		return o != nil && o.ID == "early" && o.Phase == v1alpha1.OperationSucceeded
+		o := g.record(first).Status.Operation("early")
+		return o != nil && o.Phase == v1alpha1.OperationSucceeded
 	})
 	if after := g.bytes(first); after >= before {
 		t.Errorf("%d bytes after the cleanup, %d before", after, before)

@@ -3,6 +3,7 @@ package safeguard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,9 +224,9 @@ func behind() *trial.Scenario {
 	return growing("grow-behind", "a machine is cut off while keyspaces are extended to the datacenter that is added",
 		trial.Act{Name: "watch rebuilds", Do: func(w *world.World) error {
 			idle = nil
-			ended(w, v1alpha1.OperationSucceeded, func(n *v1alpha1.CassandraNode) {
-				if o := n.Status.Operation; strings.Contains(o.ID, "/rebuild") && !strings.Contains(o.Message, world.Keyspace) {
-					idle = append(idle, fmt.Sprintf("node %s counts as rebuilt without keyspace %s: %s", n.Name, world.Keyspace, o.Message))
+			ended(w, v1alpha1.OperationSucceeded, func(node string, o v1alpha1.OperationStatus) {
+				if strings.Contains(o.ID, "/rebuild") && !strings.Contains(o.Message, world.Keyspace) {
+					idle = append(idle, fmt.Sprintf("node %s counts as rebuilt without keyspace %s: %s", node, world.Keyspace, o.Message))
 				}
 			})
 			return nil
@@ -235,8 +236,7 @@ func behind() *trial.Scenario {
 			w.Partition(sandbox(w, newest).Machine(), true)
 			return nil
 		}, Until: func(w *world.World) bool {
-			o := recordAt(w, newest).Spec.Operation
-			return o != nil && o.Type == v1alpha1.OperationRebuild
+			return slices.ContainsFunc(recordAt(w, newest).Spec.Operations, func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRebuild })
 		}, Within: 10 * time.Minute},
 		trial.Act{Name: "heal", Do: func(w *world.World) error {
 			w.Heal(sandbox(w, newest).Machine())
@@ -254,11 +254,15 @@ type unasked struct{ recordOf }
 
 func (u unasked) Record() (*v1alpha1.CassandraNode, bool) {
 	record, known := u.recordOf.Record()
-	if record == nil || record.Spec.Operation == nil || record.Spec.Operation.Type == v1alpha1.OperationAlterKeyspaces || record.Spec.Operation.Arguments == nil {
-		return record, known
+	if record == nil {
+		return nil, known
 	}
 	record = record.DeepCopy()
-	record.Spec.Operation.Arguments.KeyspaceReplication = nil
+	for _, o := range record.Spec.Operations {
+		if o.Type != v1alpha1.OperationAlterKeyspaces && o.Arguments != nil {
+			o.Arguments.KeyspaceReplication = nil
+		}
+	}
 	return record, known
 }
 

@@ -34,6 +34,7 @@ var excused = map[string][]excuse{
 			"node_is_normal", "native_transport_is_open", "configuration_can_be_rendered", "pod_is_complete",
 		}},
 		{"it says that something has failed and will be tried again", []string{"action_succeeds"}},
+		{"the operator asks a node for one operation at a time; core/node's tests have it refuse", []string{"no_conflicting_operation_runs"}},
 		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: TestRecordsByUIDAndVersion", []string{"record_is_of_this_cluster"}},
 	},
 	"cluster": {

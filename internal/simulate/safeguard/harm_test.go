@@ -63,20 +63,31 @@ type failures struct{ seen []string }
 func (f *failures) watch() trial.Act {
 	return trial.Act{Name: "watch operations", Do: func(w *world.World) error {
 		f.seen = nil
-		ended(w, v1alpha1.OperationFailed, func(n *v1alpha1.CassandraNode) {
-			f.seen = append(f.seen, fmt.Sprintf("an operation of node %s failed: %s", n.Name, n.Status.Operation.Message))
+		ended(w, v1alpha1.OperationFailed, func(node string, o v1alpha1.OperationStatus) {
+			f.seen = append(f.seen, fmt.Sprintf("an operation of node %s failed: %s", node, o.Message))
 		})
 		return nil
 	}}
 }
 
 // ended tells of each operation that comes to such an end, once.
-func ended(w *world.World, phase v1alpha1.OperationPhase, tell func(*v1alpha1.CassandraNode)) {
+func ended(w *world.World, phase v1alpha1.OperationPhase, tell func(node string, o v1alpha1.OperationStatus)) {
 	known := map[string]bool{}
+	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		for _, o := range o.(*v1alpha1.CassandraNode).Status.Operations {
+			known[o.ID] = o.Phase.Final()
+		}
+	}
 	w.Watch(func(e apiserver.Event) {
-		if n, ok := e.New.(*v1alpha1.CassandraNode); ok && n.Status.Operation != nil && n.Status.Operation.Phase == phase && !known[n.Status.Operation.ID] {
-			known[n.Status.Operation.ID] = true
-			tell(n)
+		n, ok := e.New.(*v1alpha1.CassandraNode)
+		if !ok {
+			return
+		}
+		for _, o := range n.Status.Operations {
+			if o.Phase == phase && !known[o.ID] {
+				known[o.ID] = true
+				tell(n.Name, o)
+			}
 		}
 	})
 }

@@ -124,8 +124,14 @@ func normal(o client.Object) string {
 		if status, ok := content["status"].(map[string]any); ok {
 			// An operation that failed may be carried out by another node; what it did is in the ring. One that nobody knows the end of is another matter, as
 			// long as the operator still wants it.
-			if op := o.Status.Operation; op != nil && (op.Phase != v1alpha1.OperationInterrupted || o.Spec.Operation == nil) {
-				delete(status, "operation")
+			var unknown []any
+			for i, op := range o.Status.Operations {
+				if op.Phase == v1alpha1.OperationInterrupted && o.Spec.Operation(op.ID) != nil {
+					unknown = append(unknown, status["operations"].([]any)[i])
+				}
+			}
+			if delete(status, "operations"); unknown != nil {
+				status["operations"] = unknown
 			}
 			if status["disk"] == string(v1alpha1.DiskEmpty) {
 				delete(status, "hostID") // a status that was lost does not remember which member's disk it was

@@ -77,8 +77,7 @@ func forgottenWhileGrowing() *Scenario {
 func Operates(kind v1alpha1.OperationType) func(*world.World) bool {
 	return func(w *world.World) bool {
 		return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
-			operation := o.(*v1alpha1.CassandraNode).Spec.Operation
-			return operation != nil && operation.Type == kind
+			return slices.ContainsFunc(o.(*v1alpha1.CassandraNode).Spec.Operations, func(o v1alpha1.OperationIntent) bool { return o.Type == kind })
 		})
 	}
 }

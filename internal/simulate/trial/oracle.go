@@ -323,7 +323,7 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 			o.owners[id] = n.Spec.Cluster.UID
 		}
 	}
-	o.operation(n)
+	o.operations(n)
 	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && older(n.Spec.Configuration.Version, old.Spec.Configuration.Version) {
 		o.violated("I9: the record of member %s changes its version from %s to %s", n.Name, old.Spec.Configuration.Version, n.Spec.Configuration.Version)
 	}
@@ -339,18 +339,16 @@ func (o *oracle) letIn(n *v1alpha1.CassandraNode) {
 	}
 }
 
-// operation: I4. What has ended does not begin again by the same intent.
-func (o *oracle) operation(n *v1alpha1.CassandraNode) {
-	op := n.Status.Operation
-	if op == nil {
-		return
-	}
-	key := n.Name + "/" + op.ID
-	if ended := o.ended[key]; ended != "" && op.Phase == v1alpha1.OperationRunning {
-		o.violated("I4: operation %s runs on node %s, where it had ended as %s", op.ID, n.Name, ended)
-	}
-	if op.Phase != v1alpha1.OperationRunning {
-		o.ended[key] = op.Phase
+// operations: I4. What has ended does not begin again by the same intent.
+func (o *oracle) operations(n *v1alpha1.CassandraNode) {
+	for _, op := range n.Status.Operations {
+		key := n.Name + "/" + op.ID
+		if ended := o.ended[key]; ended != "" && op.Phase == v1alpha1.OperationRunning {
+			o.violated("I4: operation %s runs on node %s, where it had ended as %s", op.ID, n.Name, ended)
+		}
+		if op.Phase.Final() {
+			o.ended[key] = op.Phase
+		}
 	}
 }
 

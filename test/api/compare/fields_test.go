@@ -98,7 +98,7 @@ var statusChangesOf = map[string][]change{
 	"CassandraNode": {
 		{"status.observedGeneration", int64(3)}, {"status.phase", "Running"}, {"status.phase", "Bogus"}, {"status.ready", true}, {"status.ready", nil}, {"status.ready", "yes"}, {"status.unknown", "x"}, {"status", nil},
 		{"status.tokens", list("1", "2")}, {"status.hostID", "not an id"}, {"status.address", "10.0.0.1"}, {"status.conditions", list(condition("Ready", "True"))},
-		{"status.join", object("id", "x")}, {"status.operation", object("id", "x", "phase", "Bogus")}, {"spec.state", "Stopped"},
+		{"status.join", object("id", "x")}, {"status.operations", list(object("id", "x", "phase", "Running"))}, {"status.operations", list(object("id", "x", "phase", "Bogus"))}, {"spec.state", "Stopped"},
 	},
 	"Pod": {
 		{"status.phase", "Running"}, {"status.phase", "Failed"}, {"status.phase", "Succeeded"}, {"status.phase", "Pending"}, {"status.phase", "Bogus"}, {"status.podIP", "10.0.0.1"}, {"status.podIPs", list(object("ip", "10.0.0.1"))}, {"status.podIP", nil},

@@ -163,8 +163,10 @@ func (a *agent) Identity(string, string) agentapi.Identity {
 func (a *agent) follow(record *v1alpha1.CassandraNode) (*v1alpha1.CassandraNodeStatus, error) {
 	spec, status := record.Spec, record.Status.DeepCopy()
 	when := metav1.Now().Rfc3339Copy()
-	if o := spec.Operation; o != nil && (status.Operation == nil || status.Operation.ID != o.ID) {
-		status.Operation = &v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when, FinishedAt: &when}
+	for _, o := range spec.Operations {
+		if status.Operation(o.ID) == nil {
+			status.Operations = []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when, FinishedAt: &when}}
+		}
 	}
 	answer, _, _ := a.now()
 	joins := spec.Join != nil && (status.Join == nil || status.Join.ID != spec.Join.ID)
