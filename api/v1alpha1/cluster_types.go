@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // CassandraCluster is one Apache Cassandra cluster: its datacenters, racks, sizes, version and configuration. It is written by the user and never
@@ -50,7 +49,7 @@ type CassandraClusterList struct {
 // CassandraClusterSpec is the wanted state of a cluster.
 //
 // +kubebuilder:validation:XValidation:rule=`(has(self.clusterName) ? self.clusterName : "") == (has(oldSelf.clusterName) ? oldSelf.clusterName : "")`,message=`clusterName cannot be changed: it is written on every disk`
-// +kubebuilder:validation:XValidation:rule=`has(self.node) && has(self.node.storage) && (has(self.node.storage.data) && has(self.node.storage.data.size) || has(self.node.storage.ephemeral) && self.node.storage.ephemeral) || self.datacenters.all(d, has(d.node) && has(d.node.storage) && (has(d.node.storage.data) && has(d.node.storage.data.size) || has(d.node.storage.ephemeral) && d.node.storage.ephemeral))`,message=`node.storage.data.size must be set, such as 200Gi, for the cluster or for each datacenter; or node.storage.ephemeral: true, which keeps the data in the pod`
+// +kubebuilder:validation:XValidation:rule=`has(self.node) && has(self.node.storage) && has(self.node.storage.data) && has(self.node.storage.data.size) || self.datacenters.all(d, has(d.node) && has(d.node.storage) && has(d.node.storage.data) && has(d.node.storage.data.size))`,message=`node.storage.data.size must be set, such as 200Gi, for the cluster or for each datacenter`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.datacenterName) && o.datacenterName != "" ? o.datacenterName : o.name) == (has(d.datacenterName) && d.datacenterName != "" ? d.datacenterName : d.name)))`,message=`datacenters[].datacenterName must be unique: two datacenters have the same name inside Cassandra`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, !has(d.extend) || !has(d.extend.from) || d.extend.from == "" || d.extend.from != d.name && self.datacenters.exists(o, o.name == d.extend.from))`,message=`datacenters[].extend.from must be the name of another datacenter of this cluster`
 type CassandraClusterSpec struct {
@@ -88,10 +87,6 @@ type CassandraClusterSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// Stopped drains all JVMs and deletes the pods. Records and claims are kept; false starts the cluster again.
-	// +optional
-	Stopped bool `json:"stopped,omitempty"`
-
 	// Node is what every node is like. A datacenter and a rack override it field by field.
 	// +optional
 	Node *NodeTemplate `json:"node,omitempty"`
@@ -108,11 +103,6 @@ type CassandraClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Disruption DisruptionPolicy `json:"disruption,omitzero"`
-
-	// Replacement says when a lost node is replaced without being asked.
-	// +optional
-	// +kubebuilder:default={}
-	Replacement ReplacementPolicy `json:"replacement,omitzero"`
 
 	// Automation says which follow-up operations run without being asked.
 	// +optional
@@ -240,47 +230,6 @@ type DisruptionPolicy struct {
 	// +optional
 	// +kubebuilder:default=LocalQuorum
 	Consistency ConsistencyLevel `json:"consistency,omitempty"`
-
-	// MaxUnavailable is how many nodes of one rack may be down at once: a number from 1 to 100, or a percentage of the rack. Default: 1.
-	// It has no effect yet: no step of this release takes nodes down one by one.
-	// +optional
-	// +kubebuilder:default=1
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 && self <= 100 : self.matches('^([1-9][0-9]?|100)%$')`,messageExpression=`'maxUnavailable "' + string(self) + '" must be a number of nodes from 1 to 100, or a percentage of a rack from 1% to 100%'`
-	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-
-	// Soak is how long the first node of a change must serve before the others follow, 0s to 24h. Default: 30s.
-	// It has no effect yet: no step of this release takes nodes down one by one.
-	// +optional
-	// +kubebuilder:default="30s"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s|ms))+$') && duration(self) <= duration('24h')`,messageExpression=`'soak "' + self + '" must be a time from 0s to 24h, such as 30s or 5m'`
-	Soak *metav1.Duration `json:"soak,omitempty"`
-
-	// Unprotected says what happens to ranges that no schedule can keep available. Default: Proceed.
-	// It has no effect yet: no step of this release takes nodes down one by one.
-	// +optional
-	// +kubebuilder:default=Proceed
-	Unprotected UnprotectedPolicy `json:"unprotected,omitempty"`
-}
-
-// ReplacementPolicy says when a lost node is replaced without being asked.
-type ReplacementPolicy struct {
-	// Automatic replacement of nodes whose disk or machine is proven to be gone. Default: true.
-	// It has no effect yet: this release replaces no node.
-	// +optional
-	// +kubebuilder:default=true
-	Automatic *bool `json:"automatic,omitempty"`
-
-	// After is the time between the proof and the replacement, 0s to 168h. Default: 10m.
-	// It has no effect yet: this release replaces no node.
-	// +optional
-	// +kubebuilder:default="10m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s|ms))+$') && duration(self) <= duration('168h')`,messageExpression=`'after "' + self + '" must be a time from 0s to 168h, such as 10m or 1h30m'`
-	After *metav1.Duration `json:"after,omitempty"`
 }
 
 // AutomationPolicy says which follow-up operations run without being asked.
@@ -289,24 +238,12 @@ type AutomationPolicy struct {
 	// +optional
 	// +kubebuilder:default=Automatic
 	Cleanup Automation `json:"cleanup,omitempty"`
-
-	// UpgradeSSTables rewrites the files of an older format, after an upgrade. Default: Automatic.
-	// It has no effect yet: this release does not upgrade a ring.
-	// +optional
-	// +kubebuilder:default=Automatic
-	UpgradeSSTables Automation `json:"upgradeSSTables,omitempty"`
 }
 
 // VolumePolicy says what becomes of claims.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(oldSelf.adopt) || oldSelf.adopt == "" || has(self.adopt) && self.adopt == oldSelf.adopt`,message=`volumes.adopt cannot be changed once it is set: the disks were taken over by it`
 type VolumePolicy struct {
-	// OnScaleIn: claims of nodes that have left the ring. Default: Retain.
-	// It has no effect yet: this release does not shrink a ring.
-	// +optional
-	// +kubebuilder:default=Retain
-	OnScaleIn ClaimPolicy `json:"onScaleIn,omitempty"`
-
 	// OnClusterDeletion: claims of a deleted cluster. Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain

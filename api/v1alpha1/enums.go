@@ -14,23 +14,11 @@ const (
 	ConsistencyQuorum      ConsistencyLevel = "Quorum"
 	ConsistencyLocalQuorum ConsistencyLevel = "LocalQuorum"
 	ConsistencyEachQuorum  ConsistencyLevel = "EachQuorum"
-	// ConsistencyAll leaves no node that may be taken down: every range is unprotectable, and disruption.unprotected decides.
+	// ConsistencyAll leaves no node that may be taken down: every range is unprotectable.
 	ConsistencyAll ConsistencyLevel = "All"
 )
 
-// UnprotectedPolicy says what happens to a range that no schedule can keep available (replication factor 1, one node).
-//
-// +kubebuilder:validation:Enum=Proceed;Block
-type UnprotectedPolicy string
-
-const (
-	// UnprotectedProceed takes such nodes down one at a time and reports the step as unprotected.
-	UnprotectedProceed UnprotectedPolicy = "Proceed"
-	// UnprotectedBlock leaves the step undone and shows it in status.blocked.
-	UnprotectedBlock UnprotectedPolicy = "Block"
-)
-
-// Automation says who starts an operation that follows from a topology change or an upgrade.
+// Automation says who starts an operation that follows from a topology change.
 //
 // +kubebuilder:validation:Enum=Automatic;Recommend
 type Automation string

@@ -107,10 +107,8 @@ type EnvironmentVariable struct {
 	Value string `json:"value,omitempty"`
 }
 
-// Storage are the volumes of a node. Without ephemeral each is a persistent volume claim. Fields can be changed: a claim that is not bound yet is made
-// anew, a bound one that cannot follow is reported.
-//
-// +kubebuilder:validation:XValidation:rule=`!has(self.ephemeral) || !self.ephemeral || !has(self.data) && !has(self.commitlog) && !has(self.additional)`,message=`storage.ephemeral: true keeps everything in the pod: data, commitlog and additional cannot be set beside it`
+// Storage are the volumes of a node, each a persistent volume claim. Fields can be changed: a claim
+// that is not bound yet is made anew, a bound one that cannot follow is reported.
 type Storage struct {
 	// Data is the volume of the data directory, and of everything else that has no volume of its own.
 	// +optional
@@ -127,10 +125,6 @@ type Storage struct {
 	// +kubebuilder:validation:MaxItems=6
 	// +kubebuilder:validation:XValidation:rule=`self.all(v, self.exists_one(o, o.mountPath == v.mountPath))`,message=`additional volumes must have different mountPaths`
 	Additional []AdditionalVolume `json:"additional,omitempty"`
-
-	// Ephemeral keeps the data in the pod (emptyDir): each new pod is a node with an empty disk that must be replaced. For tests and caches.
-	// +optional
-	Ephemeral *bool `json:"ephemeral,omitempty"`
 }
 
 // VolumeClaim is the wanted persistent volume claim.

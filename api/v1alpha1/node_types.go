@@ -90,8 +90,7 @@ type CassandraNodeSpec struct {
 	// +kubebuilder:validation:Maximum=999
 	Ordinal int32 `json:"ordinal"`
 
-	// Claims are the persistent volume claims of the node, by uid. Another uid under the same name is a lost disk, not a new one. Empty with ephemeral
-	// storage.
+	// Claims are the persistent volume claims of the node, by uid. Another uid under the same name is a lost disk, not a new one.
 	// +optional
 	// +listType=map
 	// +listMapKey=volume

@@ -127,10 +127,9 @@ node: {storage: {data: {size: 1Gi}}}
 datacenters:
 - {name: dc1, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}, {name: r2}]}
 - {name: dc2, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}]}
-disruption: {consistency: LocalQuorum, maxUnavailable: 1, soak: 30s, unprotected: Proceed}
-replacement: {automatic: true, after: 10m}
-automation: {cleanup: Automatic, upgradeSSTables: Automatic}
-volumes: {onScaleIn: Retain, onClusterDeletion: Retain}
+disruption: {consistency: LocalQuorum}
+automation: {cleanup: Automatic}
+volumes: {onClusterDeletion: Retain}
 `), &want))
 	got, err := json.Marshal(spec)
 	must(t, err)

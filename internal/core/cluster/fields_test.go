@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,18 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/yaml"
 
 	"helenus.io/helenus/api/v1alpha1"
 )
 
 // What becomes of a change of a field once the ring is formed.
 const (
-	applies  = "applies"
-	grows    = "the ring grows, or what is in it is raised"
-	noEffect = "has no effect yet" // and its description says so
-	schema   = "refused by the schema"
+	applies = "applies"
+	grows   = "the ring grows, or what is in it is raised"
+	schema  = "refused by the schema"
 )
 
 // fields are all that a user can write, with a change of each. What a change comes to is one of the words above, or else the words by which it is refused.
@@ -36,7 +32,6 @@ var fields = map[string]struct {
 	}, `imagePullSecrets: unset → [{"name":"a"}]`},
 	"clusterName": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, schema},
 	"paused":      {func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }, applies},
-	"stopped":     {func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true }, "stopped: false → true"},
 
 	"node.resources.requests": {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Resources = resources(corev1.ResourceCPU, "3") }, `node.resources.requests.cpu: "1" → "3"`},
 	"node.resources.limits": {func(s *v1alpha1.CassandraClusterSpec) {
@@ -77,7 +72,6 @@ var fields = map[string]struct {
 	"node.storage.additional": {stored(func(s *v1alpha1.Storage) {
 		s.Additional = []v1alpha1.AdditionalVolume{{Name: "scratch", MountPath: "/scratch", VolumeClaim: v1alpha1.VolumeClaim{Size: quantity("1Gi")}}}
 	}), "node.storage.additional: unset → "},
-	"node.storage.ephemeral": {stored(func(s *v1alpha1.Storage) { *s = v1alpha1.Storage{Ephemeral: ptr(true)} }), "replacing them is not supported yet"},
 	"node.overlay": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"dnsPolicy":"Default"}}`)}
 	}, "node.overlay: unset → "},
@@ -104,17 +98,10 @@ var fields = map[string]struct {
 		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}}
 	}, "node.storage.commitlog.size: unset → "},
 
-	"disruption.consistency":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Consistency = v1alpha1.ConsistencyQuorum }, applies},
-	"disruption.maxUnavailable":  {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.MaxUnavailable = ptr(intstr.FromInt32(2)) }, noEffect},
-	"disruption.soak":            {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Soak = nil }, noEffect},
-	"disruption.unprotected":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Unprotected = v1alpha1.UnprotectedBlock }, noEffect},
-	"replacement.automatic":      {func(s *v1alpha1.CassandraClusterSpec) { s.Replacement.Automatic = ptr(false) }, noEffect},
-	"replacement.after":          {func(s *v1alpha1.CassandraClusterSpec) { s.Replacement.After = nil }, noEffect},
-	"automation.cleanup":         {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, applies},
-	"automation.upgradeSSTables": {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.UpgradeSSTables = v1alpha1.AutomationRecommend }, noEffect},
-	"volumes.onScaleIn":          {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnScaleIn = v1alpha1.ClaimDelete }, noEffect},
-	"volumes.onClusterDeletion":  {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete }, applies},
-	"volumes.adopt":              {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.Adopt = "earlier" }, `volumes.adopt: "" → "earlier"`},
+	"disruption.consistency":    {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Consistency = v1alpha1.ConsistencyQuorum }, applies},
+	"automation.cleanup":        {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, applies},
+	"volumes.onClusterDeletion": {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete }, applies},
+	"volumes.adopt":             {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.Adopt = "earlier" }, `volumes.adopt: "" → "earlier"`},
 }
 
 func quantity(text string) *resource.Quantity { return ptr(resource.MustParse(text)) }
@@ -152,8 +139,8 @@ func TestAnEmptyObjectIsNoChange(t *testing.T) {
 	}
 }
 
-// No change of a ring that exists is taken without a word: it applies, or is refused with field, old and new value and nothing is changed, or the field
-// says of itself that it has no effect yet.
+// No change of a ring that exists is taken without a word: it applies, or is refused with field, old and new
+// value and nothing is changed.
 func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 	for name, field := range fields {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +156,7 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 				if made.Stalled != nil {
 					t.Errorf("refused:\n%s", made)
 				}
-			case applies, noEffect:
+			case applies:
 				if made.Stalled != nil || len(made.Blocked) > 0 {
 					t.Errorf("refused:\n%s", made)
 				}
@@ -177,7 +164,7 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 				if made.Stalled == nil || !strings.Contains(made.Stalled.Message, field.want) {
 					t.Errorf("want it refused with %q:\n%s", field.want, made)
 				}
-				if reason := made.Stalled.Reason; reason != v1alpha1.ReasonUnsupportedChange && name != "node.storage.ephemeral" {
+				if reason := made.Stalled.Reason; reason != v1alpha1.ReasonUnsupportedChange {
 					t.Errorf("reason %s", reason)
 				}
 			}
@@ -216,7 +203,7 @@ func walk(in reflect.Type, path string, out *[]string) {
 		}
 		at := path + name
 		own := func(t reflect.Type) bool {
-			return t.Kind() == reflect.Struct && strings.Contains(t.PkgPath(), "helenus") && t.NumField() > 1
+			return t.Kind() == reflect.Struct && strings.Contains(t.PkgPath(), "helenus") && t != reflect.TypeFor[v1alpha1.Value]()
 		}
 		switch {
 		case strings.HasPrefix(at, "datacenters[]") && name == "node":
@@ -228,45 +215,6 @@ func walk(in reflect.Type, path string, out *[]string) {
 			walk(inner.Elem(), at+"[].", out)
 		default:
 			*out = append(*out, at)
-		}
-	}
-}
-
-// A field that has no effect yet says so where users read it, and no other field does.
-func TestFieldsWithoutEffectSaySo(t *testing.T) {
-	text, err := os.ReadFile("../../../config/crd/helenus.io_cassandraclusters.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var definition struct {
-		Spec struct {
-			Versions []struct {
-				Schema struct {
-					OpenAPIV3Schema map[string]any `json:"openAPIV3Schema"`
-				} `json:"schema"`
-			} `json:"versions"`
-		} `json:"spec"`
-	}
-	if err := yaml.Unmarshal(text, &definition); err != nil {
-		t.Fatal(err)
-	}
-	for name, field := range fields {
-		said := false
-		at := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
-		for part := range strings.SplitSeq("spec."+name, ".") {
-			part, list := strings.CutSuffix(part, "[]")
-			properties, _ := at["properties"].(map[string]any)
-			if at, _ = properties[part].(map[string]any); at == nil {
-				t.Fatalf("%s is not in the definition", name)
-			}
-			description, _ := at["description"].(string)
-			said = said || strings.Contains(description, "It has no effect yet: ")
-			if list {
-				at, _ = at["items"].(map[string]any)
-			}
-		}
-		if said != (field.want == noEffect) {
-			t.Errorf("%s: its description says that it has no effect yet: %v, want %v", name, said, field.want == noEffect)
 		}
 	}
 }

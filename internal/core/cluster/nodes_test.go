@@ -335,7 +335,6 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 		"its own disks to adopt": {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.Adopt = "cluster-uid" }, v1alpha1.ReasonInvalidSpec, []string{"the uid of this cluster itself"}},
 		"no data volume":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set for datacenter dc1"}},
 		"no size of it":          {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set"}},
-		"ephemeral data":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{Ephemeral: ptr(true)} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.ephemeral is true for datacenter dc1"}},
 		"an overlay on what is ours": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Overlay = ours
 		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},
@@ -348,7 +347,6 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 			other.Racks[0].Name, other.Node = s.Datacenters[0].Racks[1].Name, &v1alpha1.NodeTemplate{Overlay: ours}
 			s.Datacenters = append(s.Datacenters, other)
 		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},
-		"stopped": {func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true }, v1alpha1.ReasonUnsupportedChange, []string{"stopped: false → true"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, datacenter("dc1", 2, 1))

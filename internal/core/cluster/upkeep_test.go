@@ -149,7 +149,6 @@ func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
 		"version":     func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
 		"fewer racks": func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] },
-		"stopped":     func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true },
 		"setting": func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}
 		},

@@ -79,10 +79,6 @@ func (p *pass) checkSpec() error {
 			continue // the nodes of a rack differ in nothing but their names
 		}
 		storage := w.Pod.Storage
-		if render.Ephemeral(w.Pod) {
-			return fmt.Errorf("node.storage.ephemeral is true for datacenter %s: its nodes would lose their data with each new pod, and replacing them is not supported yet; "+
-				"set node.storage.data.size instead", w.Datacenter)
-		}
 		if storage.Data == nil {
 			return fmt.Errorf("node.storage.data.size is not set for datacenter %s: say how large the volume of each node is", w.Datacenter)
 		}
@@ -112,9 +108,6 @@ func volumeField(volume string) string {
 // checkChange refuses changes to a ring that exists. Before its first ticket a cluster follows every change of the spec, and a node that is not in the
 // ring follows corrections after that.
 func (p *pass) checkChange() error {
-	if p.Cluster.Spec.Stopped {
-		return errors.New("stopped: false → true: stopping a whole cluster is not supported yet; set it to false")
-	}
 	if !p.begun() {
 		return nil
 	}

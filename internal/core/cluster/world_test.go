@@ -73,7 +73,7 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 			Datacenters: datacenters,
 			Node:        &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Data: &v1alpha1.VolumeClaim{Size: &size}}},
 			Disruption:  v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalQuorum},
-			Volumes:     v1alpha1.VolumePolicy{OnScaleIn: v1alpha1.ClaimRetain, OnClusterDeletion: v1alpha1.ClaimRetain},
+			Volumes:     v1alpha1.VolumePolicy{OnClusterDeletion: v1alpha1.ClaimRetain},
 		},
 	}
 	return &world{

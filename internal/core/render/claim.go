@@ -18,12 +18,9 @@ type Volume struct {
 	Claim     v1alpha1.VolumeClaim
 }
 
-// Volumes are the persistent volumes that a node's pod has, data first. With ephemeral storage there are none.
+// Volumes are the persistent volumes that a node's pod has, data first.
 func Volumes(settings v1alpha1.PodSettings) []Volume {
 	s := settings.Storage
-	if Ephemeral(settings) {
-		return nil
-	}
 	var out []Volume
 	if s.Data != nil {
 		out = append(out, Volume{Name: v1alpha1.VolumeData, MountPath: layout.DataDir, Claim: *s.Data})
@@ -35,11 +32,6 @@ func Volumes(settings v1alpha1.PodSettings) []Volume {
 		out = append(out, Volume{Name: a.Name, MountPath: a.MountPath, Claim: a.VolumeClaim})
 	}
 	return out
-}
-
-// Ephemeral says that the node keeps its data in the pod.
-func Ephemeral(settings v1alpha1.PodSettings) bool {
-	return settings.Storage.Ephemeral != nil && *settings.Storage.Ephemeral
 }
 
 // Claim is the claim of a node for a volume. It has no owner: no deletion of a record, of the cluster or of its kinds ever collects a disk.

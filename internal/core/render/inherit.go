@@ -129,7 +129,6 @@ func mergeStorage(base, over *v1alpha1.Storage) *v1alpha1.Storage {
 		Data:       mergeVolume(base.Data, over.Data),
 		Commitlog:  mergeVolume(base.Commitlog, over.Commitlog),
 		Additional: mergeList(base.Additional, over.Additional),
-		Ephemeral:  first(over.Ephemeral, base.Ephemeral),
 	}
 }
 

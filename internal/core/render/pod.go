@@ -158,9 +158,6 @@ func sharedMounts(settings v1alpha1.PodSettings) []corev1.VolumeMount {
 		{Name: "helenus", MountPath: layout.SharedDir},
 		{Name: "logs", MountPath: layout.LogDir},
 	}
-	if Ephemeral(settings) {
-		return append(mounts, corev1.VolumeMount{Name: v1alpha1.VolumeData, MountPath: layout.DataDir})
-	}
 	for _, v := range Volumes(settings) {
 		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath})
 	}
@@ -169,9 +166,6 @@ func sharedMounts(settings v1alpha1.PodSettings) []corev1.VolumeMount {
 
 // volumeList names the volumes of a node with their paths, for the agent: each carries a marker that says whose it is.
 func volumeList(settings v1alpha1.PodSettings) string {
-	if Ephemeral(settings) {
-		return v1alpha1.VolumeData + "=" + layout.DataDir
-	}
 	var list []string
 	for _, v := range Volumes(settings) {
 		list = append(list, v.Name+"="+v.MountPath)
@@ -201,9 +195,6 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 				}}},
 			},
 		}}},
-	}
-	if Ephemeral(record.Spec.Pod) {
-		return append(volumes, emptyDir(v1alpha1.VolumeData))
 	}
 	for _, v := range Volumes(record.Spec.Pod) {
 		volumes = append(volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{
