@@ -49,6 +49,7 @@ type CassandraClusterList struct {
 // CassandraClusterSpec is the wanted state of a cluster.
 //
 // +kubebuilder:validation:XValidation:rule=`(has(self.clusterName) ? self.clusterName : "") == (has(oldSelf.clusterName) ? oldSelf.clusterName : "")`,message=`clusterName cannot be changed: it is written on every disk`
+// +kubebuilder:validation:XValidation:rule=`has(self.bootstrap) == has(oldSelf.bootstrap)`,message=`bootstrap cannot be added or taken away: how a cluster came to be is decided when it is created; delete it (with volumes.onClusterDeletion: Retain) and create it again`
 // +kubebuilder:validation:XValidation:rule=`has(self.node) && has(self.node.storage) && has(self.node.storage.data) && has(self.node.storage.data.size) || self.datacenters.all(d, has(d.node) && has(d.node.storage) && has(d.node.storage.data) && has(d.node.storage.data.size))`,message=`node.storage.data.size must be set, such as 200Gi, for the cluster or for each datacenter`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.datacenterName) && o.datacenterName != "" ? o.datacenterName : o.name) == (has(d.datacenterName) && d.datacenterName != "" ? d.datacenterName : d.name)))`,message=`datacenters[].datacenterName must be unique: two datacenters have the same name inside Cassandra`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, !has(d.extend) || !has(d.extend.from) || d.extend.from == "" || d.extend.from != d.name && self.datacenters.exists(o, o.name == d.extend.from))`,message=`datacenters[].extend.from must be the name of another datacenter of this cluster`
@@ -86,6 +87,11 @@ type CassandraClusterSpec struct {
 	// re-created.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
+
+	// Bootstrap says what the cluster begins with, if not with empty disks. Immutable: it can be
+	// neither changed, added nor taken away.
+	// +optional
+	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
 
 	// Node is what every node is like. A datacenter and a rack override it field by field.
 	// +optional
@@ -178,12 +184,16 @@ type Datacenter struct {
 type Extend struct {
 	// Keyspaces that get replicas here. The system keyspaces always do.
 	// +optional
-	// +listType=set
+	// +listType=map
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=48
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
-	Keyspaces []string `json:"keyspaces,omitempty"`
+	Keyspaces []ExtendedKeyspace `json:"keyspaces,omitempty"`
+
+	// All gives replicas here to every keyspace that has NetworkTopologyStrategy when the nodes of
+	// the datacenter begin to join, at most 64. Those named in keyspaces can have a replicationFactor
+	// of their own.
+	// +optional
+	All bool `json:"all,omitempty"`
 
 	// From is the name of the datacenter whose replicas are copied. Default: the first one.
 	// +optional
@@ -194,6 +204,23 @@ type Extend struct {
 	// not extended.
 	// +optional
 	LocalConsistencyOnly bool `json:"localConsistencyOnly,omitempty"`
+}
+
+// ExtendedKeyspace is a keyspace that gets replicas in a datacenter that joins.
+type ExtendedKeyspace struct {
+	// Name of the keyspace in Cassandra.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=48
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9_]+$')`,messageExpression=`'keyspace "' + self + '" must have only letters, digits and underscores'`
+	Name string `json:"name"`
+
+	// ReplicationFactor is the number of replicas that it gets in the datacenter, 1 to 9, and at
+	// most one on each node. Default: plannedReplicationFactor of the datacenter.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9
+	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
 }
 
 // Rack is one rack of a datacenter: the unit of placement, inheritance and rolling.
@@ -241,18 +268,38 @@ type AutomationPolicy struct {
 }
 
 // VolumePolicy says what becomes of claims.
-//
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.adopt) || oldSelf.adopt == "" || has(self.adopt) && self.adopt == oldSelf.adopt`,message=`volumes.adopt cannot be changed once it is set: the disks were taken over by it`
 type VolumePolicy struct {
 	// OnClusterDeletion: claims of a deleted cluster. Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain
 	OnClusterDeletion ClaimPolicy `json:"onClusterDeletion,omitempty"`
+}
 
-	// Adopt is the uid of an earlier cluster of the same name whose retained claims are to be used. Immutable once set.
+// Bootstrap is what a cluster begins with. Exactly one of its fields is set.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.adopt)`,message=`bootstrap must have exactly one field: adopt`
+// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`bootstrap cannot be changed: the disks were taken over by it; delete the cluster (with volumes.onClusterDeletion: Retain) and create it again`
+type Bootstrap struct {
+	// Adopt begins with the disks that an earlier cluster of the same name has left.
 	// +optional
+	Adopt *Adoption `json:"adopt,omitempty"`
+}
+
+// Adoption begins with the disks that an earlier cluster of the same name has left.
+type Adoption struct {
+	// ClusterUID is the metadata.uid of the earlier cluster, which its claims have as the label
+	// helenus.io/cluster-uid.
+	// +required
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'adopt "' + self + '" must be the metadata.uid of the earlier cluster'`
-	Adopt types.UID `json:"adopt,omitempty"`
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'clusterUID "' + self + '" must be the metadata.uid of the earlier cluster'`
+	ClusterUID types.UID `json:"clusterUID"`
+}
+
+// AdoptedUID is the uid of the earlier cluster whose disks are taken over, or empty.
+func (s *CassandraClusterSpec) AdoptedUID() types.UID {
+	if s.Bootstrap == nil || s.Bootstrap.Adopt == nil {
+		return ""
+	}
+	return s.Bootstrap.Adopt.ClusterUID
 }

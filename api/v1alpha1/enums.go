@@ -36,7 +36,7 @@ const (
 type ClaimPolicy string
 
 const (
-	// ClaimRetain keeps the claims; a later cluster can take them over with volumes.adopt.
+	// ClaimRetain keeps the claims; a later cluster can take them over with bootstrap.adopt.
 	ClaimRetain ClaimPolicy = "Retain"
 	// ClaimDelete deletes the claims, and with them the data.
 	ClaimDelete ClaimPolicy = "Delete"

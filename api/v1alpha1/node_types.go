@@ -156,7 +156,7 @@ type ClusterReference struct {
 	// +kubebuilder:validation:MaxLength=36
 	UID types.UID `json:"uid"`
 
-	// AdoptedUID is the uid of the earlier cluster whose disks this one takes over (volumes.adopt of the cluster). A marker of that cluster on the
+	// AdoptedUID is the uid of the earlier cluster whose disks this one takes over (bootstrap.adopt of the cluster). A marker of that cluster on the
 	// disk is rewritten instead of being taken as foreign.
 	// +optional
 	// +kubebuilder:validation:Type=string

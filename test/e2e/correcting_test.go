@@ -96,7 +96,7 @@ func TestCorrecting(t *testing.T) {
 func oneMore(like v1alpha1.Datacenter) v1alpha1.Datacenter {
 	dc := *like.DeepCopy()
 	dc.Name, dc.PlannedReplicationFactor, dc.Racks = "dc2", 1, []v1alpha1.Rack{{Name: "r1"}}
-	dc.Extend = &v1alpha1.Extend{Keyspaces: []string{scene.Keyspace}, LocalConsistencyOnly: true}
+	dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}}, LocalConsistencyOnly: true}
 	return dc
 }
 

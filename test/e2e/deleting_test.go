@@ -45,7 +45,7 @@ func TestDeletedAndAdopted(t *testing.T) {
 	took(t, "and goes", func() error { return forgetful.Delete(t.Context(), v1alpha1.ClaimDelete) })
 	wantClaims(t, old, 3)
 
-	sample.Spec.Volumes.Adopt = old.UID
+	sample.Spec.Bootstrap = &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: old.UID}}
 	var heir *scene.Ring
 	took(t, "a cluster that adopts them serves", func() (err error) {
 		heir, err = s.Form(t.Context(), sample)
@@ -59,7 +59,7 @@ func TestDeletedAndAdopted(t *testing.T) {
 		return removeClaim(t.Context(), s, v1alpha1.ClaimName(v1alpha1.VolumeData, "demo-dc1-r2-0"))
 	})
 	for _, adopt := range []*scene.Ring{heir, old} {
-		sample.Spec.Volumes.Adopt = adopt.UID
+		sample.Spec.Bootstrap = &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: adopt.UID}}
 		robbed, err := s.Create(t.Context(), sample)
 		if err != nil {
 			t.Fatal(err)

@@ -241,7 +241,7 @@ func TestDatacenterAdded(t *testing.T) {
 	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
 		dc := s.Datacenters[0].DeepCopy()
 		dc.Name = "dc2"
-		dc.Extend = &v1alpha1.Extend{Keyspaces: []string{scene.Keyspace}, LocalConsistencyOnly: true}
+		dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}}, LocalConsistencyOnly: true}
 		s.Datacenters = append(s.Datacenters, *dc)
 	})
 	wantAsBefore(t, before, identities(t, ring))

@@ -14,7 +14,7 @@ import (
 // adoption takes over the disks of an earlier cluster: when every node has reported, live, a disk of that cluster, each with a host id of its own, all
 // become members at once and start on what they have. With one disk missing nothing starts.
 func adoption(p *pass) result {
-	if p.Cluster.Spec.Volumes.Adopt == "" || p.begun() || p.held {
+	if p.Cluster.Spec.AdoptedUID() == "" || p.begun() || p.held {
 		return done()
 	}
 	if p.Cluster.Spec.Paused {
@@ -38,10 +38,10 @@ func adoption(p *pass) result {
 			l.Members[name] = t.HostID
 		}
 		l.TrafficAllowed = true
-		l.Adopted = p.Cluster.Spec.Volumes.Adopt
+		l.Adopted = p.Cluster.Spec.AdoptedUID()
 		l.Step.Datacenters, l.Step.Tickets = l.Formed, tickets
 	})
-	p.event(corev1.EventTypeNormal, "AdoptingRing", "%s of the cluster with uid %s are taken over", plural(len(tickets), "disk"), p.Cluster.Spec.Volumes.Adopt)
+	p.event(corev1.EventTypeNormal, "AdoptingRing", "%s of the cluster with uid %s are taken over", plural(len(tickets), "disk"), p.Cluster.Spec.AdoptedUID())
 	return act("%s are taken over", plural(len(tickets), "disk"))
 }
 
@@ -66,10 +66,10 @@ func (p *pass) claimsOfOthers() map[string][]claimOfOthers {
 	return out
 }
 
-// adoptableClaims says whether the claims that are there are just those that the spec needs: without volumes.adopt none of an earlier cluster, with it all
+// adoptableClaims says whether the claims that are there are just those that the spec needs: without bootstrap.adopt none of an earlier cluster, with it all
 // data volumes of that one and of no other. Nothing is made before that.
 func (p *pass) adoptableClaims() result {
-	adopt := string(p.Cluster.Spec.Volumes.Adopt)
+	adopt := string(p.Cluster.Spec.AdoptedUID())
 	others := p.claimsOfOthers()
 	for _, uid := range sortedKeys(others) {
 		if uid != "" && uid == adopt {
@@ -113,5 +113,5 @@ func foreignClaims(uid string, claims []claimOfOthers) string {
 	if uid == "" {
 		return fmt.Sprintf("claim %s was not made by Helenus: delete or rename it, or choose another name for the cluster", list(claims, 3))
 	}
-	return fmt.Sprintf("claim %s holds data of an earlier cluster with uid %s: set volumes.adopt to %s to use it, or delete the claims", list(claims, 3), uid, uid)
+	return fmt.Sprintf("claim %s holds data of an earlier cluster with uid %s: delete the claims; or create the cluster again with bootstrap.adopt.clusterUID: %s, which uses them", list(claims, 3), uid, uid)
 }

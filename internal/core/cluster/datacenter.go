@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
@@ -99,7 +100,7 @@ func (p *pass) judgeDatacenter(dc *v1alpha1.Datacenter, keyspaces []ring.Keyspac
 
 func (p *pass) openDatacenter(dc *v1alpha1.Datacenter, names []string, tickets map[string]ledger.Ticket) {
 	step := p.open(ledger.AddDatacenter, ledger.StageTickets, "datacenter "+dc.Name+" is added", func(l *ledger.Ledger) {
-		l.Step.Datacenters, l.Step.Tickets, l.Step.Extension = []string{dc.Name}, tickets, p.extension(dc)
+		l.Step.Datacenters, l.Step.Tickets, l.Step.Extension = []string{dc.Name}, tickets, p.extension(dc, p.anyView())
 		l.Step.Seeds = p.chooseSeeds(slices.Concat(sortedKeys(l.Members), names), p.presentSeeds())
 	})
 	for _, name := range names {
@@ -109,20 +110,20 @@ func (p *pass) openDatacenter(dc *v1alpha1.Datacenter, names []string, tickets m
 	p.event(corev1.EventTypeNormal, "AddingDatacenter", "%s of datacenter %s join at once", plural(len(names), "node"), dc.Name)
 }
 
-// extension is what a datacenter gets by the spec as it is now; nil if the spec does not describe it, or nothing that it could be rebuilt from.
-func (p *pass) extension(dc *v1alpha1.Datacenter) *ledger.Extension {
-	if dc == nil {
+// extension is what a datacenter gets by the spec and the ring as they are now; nil if no member
+// answers, the spec does not describe it, or nothing that it could be rebuilt from.
+func (p *pass) extension(dc *v1alpha1.Datacenter, view *facts.Ring) *ledger.Extension {
+	if dc == nil || view == nil {
 		return nil
 	}
 	from := p.source(dc)
 	if from == nil {
 		return nil
 	}
-	out := &ledger.Extension{Datacenter: render.DatacenterName(dc), Source: render.DatacenterName(from), Replicas: dc.PlannedReplicationFactor}
-	if dc.Extend != nil {
-		out.Keyspaces = slices.Sorted(slices.Values(dc.Extend.Keyspaces))
+	return &ledger.Extension{
+		Datacenter: render.DatacenterName(dc), Source: render.DatacenterName(from), Replicas: dc.PlannedReplicationFactor,
+		Keyspaces: guard.Extended(dc, keyspacesOf(view)),
 	}
-	return out
 }
 
 // extendSystemKeyspaces gives the system keyspaces replicas in the datacenter.
@@ -136,7 +137,7 @@ func (p *pass) extendSystemKeyspaces(s *ledger.Step) result {
 		next = ledger.StageRebuild
 	}
 	replication := p.systemReplication()
-	replication[x.Datacenter] = replicasOf(s)
+	replication[x.Datacenter] = replicasOf(s, "")
 	return p.alter(s, p.membersOutside(s), alteration{
 		purpose: "system-keyspaces", kind: v1alpha1.OperationAlterSystemKeyspaces, arguments: &v1alpha1.OperationArguments{Replication: replication},
 		next: next, words: "extends the system keyspaces to datacenter " + s.Datacenters[0],
@@ -145,10 +146,10 @@ func (p *pass) extendSystemKeyspaces(s *ledger.Step) result {
 
 // extendAgain decides once more what the datacenter gets: the ledger in which it was written was lost.
 func (p *pass) extendAgain(s *ledger.Step) result {
-	x := p.extension(p.describes(s.Datacenters[0]))
+	x := p.extension(p.describes(s.Datacenters[0]), p.anyView())
 	if x == nil {
 		p.describe(s, 0, "datacenter %s is being added", s.Datacenters[0])
-		return wait("until the spec has datacenter %s, and one that it can be rebuilt from, again", s.Datacenters[0])
+		return wait("until the spec has datacenter %s, and one that it can be rebuilt from, again, and a member answers", s.Datacenters[0])
 	}
 	p.putLedger(true, "what the datacenter gets", func(l *ledger.Ledger) { l.Step.Extension = x })
 	return act("what datacenter %s gets is decided again: its ledger was lost", s.Datacenters[0])
@@ -156,7 +157,7 @@ func (p *pass) extendAgain(s *ledger.Step) result {
 
 // extendKeyspaces gives those of the user that are to come to the datacenter replicas there.
 func (p *pass) extendKeyspaces(s *ledger.Step) result {
-	arguments := &v1alpha1.OperationArguments{KeyspaceReplication: extensionOf(s, s.Extension.Keyspaces)}
+	arguments := &v1alpha1.OperationArguments{KeyspaceReplication: extensionOf(s, sortedKeys(s.Extension.Keyspaces))}
 	return p.alter(s, p.membersOutside(s), alteration{
 		purpose: "keyspaces", kind: v1alpha1.OperationAlterKeyspaces, arguments: arguments,
 		next: ledger.StageRebuild, words: "extends keyspaces to datacenter " + s.Datacenters[0],
@@ -167,19 +168,23 @@ func (p *pass) extendKeyspaces(s *ledger.Step) result {
 func extensionOf(s *ledger.Step, keyspaces []string) []v1alpha1.KeyspaceReplication {
 	out := make([]v1alpha1.KeyspaceReplication, len(keyspaces))
 	for i, keyspace := range keyspaces {
-		out[i] = v1alpha1.KeyspaceReplication{Keyspace: keyspace, Replication: map[string]int32{s.Extension.Datacenter: replicasOf(s)}}
+		out[i] = v1alpha1.KeyspaceReplication{Keyspace: keyspace, Replication: map[string]int32{s.Extension.Datacenter: replicasOf(s, keyspace)}}
 	}
 	return out
 }
 
 // extendedKeyspaces are all that the datacenter which a step adds gets replicas of, sorted. The user may have named system keyspaces too.
 func extendedKeyspaces(s *ledger.Step) []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Extension.Keyspaces, distributedSystemKeyspaces))))
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(sortedKeys(s.Extension.Keyspaces), distributedSystemKeyspaces))))
 }
 
 // replicasOf is how many replicas a keyspace gets in the datacenter that a step adds: never more than it has nodes.
-func replicasOf(s *ledger.Step) int32 {
-	return min(s.Extension.Replicas, int32(len(s.Wave()))) //nolint:gosec // at most thousands
+func replicasOf(s *ledger.Step, keyspace string) int32 {
+	replicas, own := s.Extension.Keyspaces[keyspace]
+	if !own {
+		replicas = s.Extension.Replicas
+	}
+	return min(replicas, int32(len(s.Wave()))) //nolint:gosec // at most thousands
 }
 
 // membersOutside are the members outside of the datacenter that is being added.

@@ -99,13 +99,21 @@ func TestADeletedClusterWaitsForAnAgentOnlySoLong(t *testing.T) {
 	}
 }
 
+// adopting begins with the disks of an earlier cluster, if one is given.
+func adopting(uid types.UID) *v1alpha1.Bootstrap {
+	if uid == "" {
+		return nil
+	}
+	return &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: uid}}
+}
+
 // asSuccessor makes a world for another cluster of the same name, with the claims that an earlier one has left.
 func asSuccessor(t *testing.T, old *world, adopt types.UID) *world {
 	t.Helper()
 	w := newWorld(t, old.snapshot.Cluster.Spec.Datacenters...)
 	w.uids = 1000
 	w.snapshot.Cluster.UID = "second-uid"
-	w.snapshot.Cluster.Spec.Volumes.Adopt = adopt
+	w.snapshot.Cluster.Spec.Bootstrap = adopting(adopt)
 	for name, n := range old.snapshot.Nodes {
 		w.snapshot.Nodes[name] = &facts.Node{Name: name, Claims: n.Claims}
 	}
@@ -137,7 +145,7 @@ func retained(t *testing.T) *world {
 func TestRetainedClaimsAreNotUsedUnlessAdopted(t *testing.T) {
 	w := asSuccessor(t, retained(t), "")
 	made := w.settle()
-	wantStalled(t, made, v1alpha1.ReasonForeignDisks, "cluster-uid", "volumes.adopt")
+	wantStalled(t, made, v1alpha1.ReasonForeignDisks, "cluster-uid", "bootstrap.adopt")
 	w.wantNames()
 }
 

@@ -82,15 +82,18 @@ var fields = map[string]struct {
 	"datacenters[].nodesPerRack": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].NodesPerRack, s.Datacenters[0].Racks[0].Nodes = 2, nil
 	}, grows},
-	"datacenters[].numTokens":                   {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, "datacenters[].numTokens: 4 → 8"},
-	"datacenters[].plannedReplicationFactor":    {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 5 }, applies},
-	"datacenters[].extend.keyspaces":            {extended(v1alpha1.Extend{Keyspaces: []string{"shop"}}), applies},
-	"datacenters[].extend.from":                 {extended(v1alpha1.Extend{From: "dc0"}), applies},
-	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
-	"datacenters[].racks":                       {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] }, "shrinking a ring is not supported yet"},
-	"datacenters[].racks[].name":                {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Name = "r9" }, "shrinking a ring is not supported yet"},
-	"datacenters[].racks[].rackName":            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].RackName = "X" }, schema},
-	"datacenters[].racks[].nodes":               {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }, grows},
+	"datacenters[].numTokens":                            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, "datacenters[].numTokens: 4 → 8"},
+	"datacenters[].plannedReplicationFactor":             {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 5 }, applies},
+	"datacenters[].extend.keyspaces":                     {extended(v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop"}}}), applies},
+	"datacenters[].extend.keyspaces[].name":              {extended(v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "cart"}}}), applies},
+	"datacenters[].extend.keyspaces[].replicationFactor": {extended(v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop", ReplicationFactor: 2}}}), applies},
+	"datacenters[].extend.all":                           {extended(v1alpha1.Extend{All: true}), applies},
+	"datacenters[].extend.from":                          {extended(v1alpha1.Extend{From: "dc0"}), applies},
+	"datacenters[].extend.localConsistencyOnly":          {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
+	"datacenters[].racks":                                {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] }, "shrinking a ring is not supported yet"},
+	"datacenters[].racks[].name":                         {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Name = "r9" }, "shrinking a ring is not supported yet"},
+	"datacenters[].racks[].rackName":                     {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].RackName = "X" }, schema},
+	"datacenters[].racks[].nodes":                        {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }, grows},
 	"datacenters[].racks[].node": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Node = &v1alpha1.NodeSettings{JVM: &v1alpha1.JVM{Heap: quantity("1Gi")}}
 	}, `node.jvm.heap: unset → "1Gi" (node orders-dc1-r1-0)`},
@@ -98,10 +101,10 @@ var fields = map[string]struct {
 		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}}
 	}, "node.storage.commitlog.size: unset → "},
 
-	"disruption.consistency":    {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Consistency = v1alpha1.ConsistencyQuorum }, applies},
-	"automation.cleanup":        {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, applies},
-	"volumes.onClusterDeletion": {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete }, applies},
-	"volumes.adopt":             {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.Adopt = "earlier" }, `volumes.adopt: "" → "earlier"`},
+	"disruption.consistency":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Consistency = v1alpha1.ConsistencyQuorum }, applies},
+	"automation.cleanup":         {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, applies},
+	"volumes.onClusterDeletion":  {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete }, applies},
+	"bootstrap.adopt.clusterUID": {func(s *v1alpha1.CassandraClusterSpec) { s.Bootstrap = adopting("earlier") }, `bootstrap.adopt.clusterUID: "" → "earlier"`},
 }
 
 func quantity(text string) *resource.Quantity { return ptr(resource.MustParse(text)) }

@@ -23,7 +23,7 @@ const maxSystemAuthReplicas = 3
 // formation begins the ring of a new cluster: when every initial agent has answered, live, that its disk is empty, all get their tickets at once. Nothing
 // is begun while one is missing, since an empty disk that nobody has looked at may be a lost one.
 func formation(p *pass) result {
-	if p.begun() || p.held || p.Cluster.Spec.Volumes.Adopt != "" {
+	if p.begun() || p.held || p.Cluster.Spec.AdoptedUID() != "" {
 		return done()
 	}
 	if p.Cluster.Spec.Paused {

@@ -331,7 +331,7 @@ func TestADatacenterIsAdded(t *testing.T) {
 	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}"})
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		dc := added("dc2", 2, 2, 1)
-		dc.Extend.Keyspaces = []string{"shop"}
+		dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}}
 		s.Datacenters = append(s.Datacenters, dc)
 	})
 	var did []string
@@ -388,9 +388,70 @@ func TestADatacenterIsAdded(t *testing.T) {
 func TestEachKeyspaceIsExtendedOnce(t *testing.T) {
 	for name, named := range map[string][]string{"none": nil, "one of the system": {"system_auth", "zoo"}, "one of the user": {"zoo"}} {
 		want := append(slices.Clone(distributedSystemKeyspaces), "zoo")[:3+min(len(named), 1)]
-		if got := extendedKeyspaces(&ledger.Step{Extension: &ledger.Extension{Keyspaces: named}}); !slices.Equal(got, want) {
+		keyspaces := map[string]int32{}
+		for _, keyspace := range named {
+			keyspaces[keyspace] = 3
+		}
+		if got := extendedKeyspaces(&ledger.Step{Extension: &ledger.Extension{Keyspaces: keyspaces}}); !slices.Equal(got, want) {
 			t.Errorf("%s is named: %v, want %v", name, got, want)
 		}
+	}
+}
+
+// Each keyspace gets as many replicas as its entry says, or else as the datacenter plans; all of them
+// are those that exist when the step is opened.
+func TestKeyspacesAreExtendedByTheirOwnFactors(t *testing.T) {
+	for name, c := range map[string]struct {
+		extend v1alpha1.Extend
+		want   map[string]int32
+	}{
+		"none":           {v1alpha1.Extend{}, map[string]int32{}},
+		"by name":        {v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop"}, {Name: "carts", ReplicationFactor: 1}}}, map[string]int32{"shop": 2, "carts": 1}},
+		"all":            {v1alpha1.Extend{All: true}, map[string]int32{"shop": 2, "carts": 2}},
+		"all, one fewer": {v1alpha1.Extend{All: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "carts", ReplicationFactor: 1}}}, map[string]int32{"shop": 2, "carts": 1}},
+		"too many":       {v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop", ReplicationFactor: 9}}}, map[string]int32{"shop": 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.replicated(map[string]string{
+				"shop": "NetworkTopologyStrategy {dc1=3}", "carts": "NetworkTopologyStrategy {dc1=2}",
+				"local": "LocalStrategy {}", "system_auth": "NetworkTopologyStrategy {dc1=3}",
+			})
+			w.change(func(s *v1alpha1.CassandraClusterSpec) {
+				dc := added("dc2", 2, 2)
+				dc.PlannedReplicationFactor, c.extend.LocalConsistencyOnly = 2, true
+				dc.Extend = &c.extend
+				s.Datacenters = append(s.Datacenters, dc)
+			})
+			w.until(func(s *ledger.Step) bool { return s.Extension != nil })
+			w.replicated(map[string]string{
+				"shop": "NetworkTopologyStrategy {dc1=3}", "carts": "NetworkTopologyStrategy {dc1=2}",
+				"later": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}",
+			})
+			got := map[string]int32{}
+			for range 100 {
+				made := w.pass()
+				if made.Stalled != nil {
+					t.Fatalf("stalled:\n%s", made)
+				}
+				for _, write := range made.Writes {
+					n, ok := write.Object.(*v1alpha1.CassandraNode)
+					if !ok || len(n.Spec.Operations) == 0 || n.Spec.Operations[0].Type != v1alpha1.OperationAlterKeyspaces {
+						continue
+					}
+					for _, k := range n.Spec.Operations[0].Arguments.KeyspaceReplication {
+						got[k.Keyspace] = k.Replication["dc2"]
+					}
+				}
+				if made.Idle() {
+					break
+				}
+			}
+			w.wantOpen()
+			if !maps.Equal(got, c.want) {
+				t.Errorf("extends %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 
@@ -410,9 +471,11 @@ func TestWhatKeepsADatacenterOut(t *testing.T) {
 		"clients may read anywhere":     {nil, func(dc *v1alpha1.Datacenter) { dc.Extend = nil }, "extend.localConsistencyOnly"},
 		"a keyspace is there already":   {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3, dc2=1}"}, func(*v1alpha1.Datacenter) {}, "keyspace shop already has replicas"},
 		"a keyspace without datacenter": {map[string]string{"shop": "SimpleStrategy {replication_factor=1}"}, func(*v1alpha1.Datacenter) {}, "alter it to NetworkTopologyStrategy"},
-		"no such keyspace": {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []string{"x"} },
+		"no such keyspace": {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "x"}} },
 			"there is no keyspace x"},
-		"nothing to copy": {map[string]string{"shop": "NetworkTopologyStrategy {dc9=1}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []string{"shop"} },
+		"nothing to copy": {map[string]string{"shop": "NetworkTopologyStrategy {dc9=1}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}} },
+			"keyspace shop has no replicas in datacenter dc1"},
+		"nothing of one to copy, of all": {map[string]string{"shop": "NetworkTopologyStrategy {dc9=1}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.All = true },
 			"keyspace shop has no replicas in datacenter dc1"},
 		"no such source": {nil, func(dc *v1alpha1.Datacenter) { dc.Extend.From = "dc9" }, `extend.from is "dc9"`},
 	} {
@@ -617,7 +680,7 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
 			w.change(func(s *v1alpha1.CassandraClusterSpec) {
 				dc := added("dc2", 1, 1)
-				dc.Extend.Keyspaces = []string{"shop"}
+				dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}}
 				s.Datacenters = append(s.Datacenters, dc)
 			})
 			w.until(inRebuild)

@@ -59,7 +59,7 @@ func (p *pass) letDisksSpeak(unrecorded []render.Wanted) {
 			}
 		}
 		for _, w := range unrecorded {
-			p.write(plan.Write{Verb: plan.Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.Volumes.Adopt), Why: "its disk is to say what it holds"})
+			p.write(plan.Write{Verb: plan.Create, Object: render.Record(p.owner(), w, p.claimsOf(p.Nodes[w.Name], w), p.Cluster.Spec.AdoptedUID()), Why: "its disk is to say what it holds"})
 		}
 	}
 	volumesAndPods(p)

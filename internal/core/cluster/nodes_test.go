@@ -332,7 +332,7 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 			s.Datacenters = append(s.Datacenters, datacenter("dc2", 1))
 			s.Datacenters[1].DatacenterName = "dc1"
 		}, v1alpha1.ReasonInvalidSpec, []string{`datacenters dc1 and dc2 have the same datacenterName "dc1"`}},
-		"its own disks to adopt": {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.Adopt = "cluster-uid" }, v1alpha1.ReasonInvalidSpec, []string{"the uid of this cluster itself"}},
+		"its own disks to adopt": {func(s *v1alpha1.CassandraClusterSpec) { s.Bootstrap = adopting("cluster-uid") }, v1alpha1.ReasonInvalidSpec, []string{"the uid of this cluster itself"}},
 		"no data volume":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set for datacenter dc1"}},
 		"no size of it":          {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set"}},
 		"an overlay on what is ours": {func(s *v1alpha1.CassandraClusterSpec) {

@@ -64,7 +64,7 @@ func (p *pass) followSpec() {
 		n := p.Nodes[w.Name]
 		switch record := recordOf(n); {
 		case record == nil:
-			p.write(plan.Write{Verb: plan.Create, Object: render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)})
+			p.write(plan.Write{Verb: plan.Create, Object: render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.AdoptedUID())})
 		case record.DeletionTimestamp == nil && !p.compared.Same(n, w):
 			changed := render.ForApply(p.owner(), record)
 			changed.Spec.Configuration, changed.Spec.Pod = w.Configuration, w.Pod
@@ -139,7 +139,7 @@ func (p *pass) mayUse(claim *corev1.PersistentVolumeClaim) bool {
 		return false
 	}
 	of := claim.Labels[v1alpha1.LabelClusterUID]
-	return of == string(p.Cluster.UID) || (of != "" && of == string(p.Cluster.Spec.Volumes.Adopt))
+	return of == string(p.Cluster.UID) || (of != "" && of == string(p.Cluster.Spec.AdoptedUID()))
 }
 
 // restoreRecords makes records anew that belong to the ring and are gone, and those of nodes that are to join it.
@@ -160,7 +160,7 @@ func (p *pass) restoreRecords() {
 		if !member && !inWave && !newcomer && !slices.Contains(p.Ledger.LeftBehind, w.Name) {
 			continue
 		}
-		record := render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.Volumes.Adopt)
+		record := render.Record(p.owner(), w, p.claimsOf(n, w), p.Cluster.Spec.AdoptedUID())
 		if s := p.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) && s.Kind != ledger.AdoptRing && s.Stage == ledger.StageTickets {
 			// The agent may have begun by this ticket. A new record must have it from the first moment: once the status shows an id as used, nobody can
 			// write it any more.

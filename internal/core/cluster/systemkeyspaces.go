@@ -10,8 +10,8 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// distributedSystemKeyspaces are the system keyspaces that are replicated (SchemaConstants.REPLICATED_SYSTEM_KEYSPACE_NAMES).
-var distributedSystemKeyspaces = []string{"system_auth", "system_distributed", "system_traces"}
+// distributedSystemKeyspaces are the system keyspaces that are replicated.
+var distributedSystemKeyspaces = ring.SystemKeyspaces()
 
 // systemKeyspaces gives the system keyspaces more replicas where nodes have joined, as many as keyspaces of the user are to have: a role that has one replica
 // is lost with one node. Where they have as many already nothing is done.

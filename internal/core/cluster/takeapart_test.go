@@ -124,7 +124,7 @@ func TestAClusterGoesWithoutALedgerToo(t *testing.T) {
 func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 	with := func(adopt types.UID, claims map[string]types.UID, spec ...v1alpha1.Datacenter) *world {
 		w := newWorld(t, spec...)
-		w.snapshot.Cluster.UID, w.snapshot.Cluster.Spec.Volumes.Adopt = "second-uid", adopt
+		w.snapshot.Cluster.UID, w.snapshot.Cluster.Spec.Bootstrap = "second-uid", adopting(adopt)
 		w.snapshot.Ledger = &ledger.Ledger{ClusterUID: "second-uid"}
 		for name, of := range claims {
 			volume, node, _ := strings.Cut(name, "-")
@@ -144,7 +144,7 @@ func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 		"none":                              {"", nil, "", ""},
 		"its own":                           {"", map[string]types.UID{data: "second-uid"}, "", ""},
 		"one that Helenus did not make":     {"", map[string]types.UID{data: ""}, v1alpha1.ReasonForeignDisks, "claim " + data + " was not made by Helenus"},
-		"one of an earlier cluster":         {"", map[string]types.UID{data: "old"}, v1alpha1.ReasonForeignDisks, "claim " + data + " holds data of an earlier cluster with uid old: set volumes.adopt to old"},
+		"one of an earlier cluster":         {"", map[string]types.UID{data: "old"}, v1alpha1.ReasonForeignDisks, "claim " + data + " holds data of an earlier cluster with uid old: delete the claims; or create the cluster again with bootstrap.adopt.clusterUID: old"},
 		"one of another volume":             {"", map[string]types.UID{"commitlog-" + first: "second-uid", data: "old"}, v1alpha1.ReasonForeignDisks, data},
 		"the one to adopt":                  {"old", map[string]types.UID{data: "old"}, "", ""},
 		"the one to adopt, taken over":      {"old", map[string]types.UID{data: "second-uid"}, "", ""},

@@ -71,8 +71,8 @@ func (p *pass) checkSpec() error {
 		}
 		rings[name] = dc.Name
 	}
-	if spec.Volumes.Adopt != "" && spec.Volumes.Adopt == p.Cluster.UID {
-		return fmt.Errorf("volumes.adopt is %q, the uid of this cluster itself: it must be that of an earlier one", spec.Volumes.Adopt)
+	if spec.AdoptedUID() != "" && spec.AdoptedUID() == p.Cluster.UID {
+		return fmt.Errorf("bootstrap.adopt.clusterUID is %q, the uid of this cluster itself: it must be that of an earlier one", spec.AdoptedUID())
 	}
 	for i, w := range p.wanted {
 		if i > 0 && w.Datacenter == p.wanted[i-1].Datacenter && w.Rack == p.wanted[i-1].Rack {
@@ -189,8 +189,8 @@ func (p *pass) checkLedger() error {
 				"has formed and is never lowered; take the change back. Keyspaces of your own can have any number of replicas", dc.Name, have, dc.PlannedReplicationFactor))
 		}
 	}
-	if adopt := p.Cluster.Spec.Volumes.Adopt; adopt != p.Ledger.Adopted {
-		errs = append(errs, fmt.Errorf("volumes.adopt: %q → %q: a ring that exists cannot take over the disks of another cluster; take the change back", p.Ledger.Adopted, adopt))
+	if adopt := p.Cluster.Spec.AdoptedUID(); adopt != p.Ledger.Adopted {
+		errs = append(errs, fmt.Errorf("bootstrap.adopt.clusterUID: %q → %q: a ring that exists cannot take over the disks of another cluster; take the change back", p.Ledger.Adopted, adopt))
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,17 +73,45 @@ func nothingIsPlacedThere(of Adding) []Finding {
 	return out
 }
 
+// mostExtended is how many keyspaces a datacenter can be extended by: as many as an operation takes.
+const mostExtended = 64
+
+// Extended are the keyspaces that come to a datacenter, with the replicas that each gets there: those
+// that its spec names, and with all: true those that have NetworkTopologyStrategy.
+func Extended(dc *v1alpha1.Datacenter, keyspaces []ring.Keyspace) map[string]int32 {
+	if dc.Extend == nil {
+		return nil
+	}
+	out := map[string]int32{}
+	if dc.Extend.All {
+		for i := range keyspaces {
+			k := &keyspaces[i]
+			if k.Replication.Strategy() == ring.NetworkTopologyStrategy && !slices.Contains(ring.SystemKeyspaces(), k.Name) {
+				out[k.Name] = dc.PlannedReplicationFactor
+			}
+		}
+	}
+	for _, k := range dc.Extend.Keyspaces {
+		out[k.Name] = dc.PlannedReplicationFactor
+		if k.ReplicationFactor > 0 {
+			out[k.Name] = k.ReplicationFactor
+		}
+	}
+	return out
+}
+
 // extensionIsPossible wants the keyspaces that are to come to a new datacenter to exist, and the datacenter that they come from to have all of each.
 func extensionIsPossible(of Adding) []Finding {
 	dc := of.Datacenter
-	if dc.Extend == nil || len(dc.Extend.Keyspaces) == 0 && dc.Extend.From == "" {
+	extended := Extended(dc, of.Keyspaces)
+	if dc.Extend == nil || len(extended) == 0 && dc.Extend.From == "" {
 		return nil
 	}
 	if of.SourceDatacenter == "" {
 		return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.from is %q: want the name of a datacenter of the ring", dc.Name, dc.Extend.From)}}
 	}
 	var unknown, absent []string
-	for _, name := range dc.Extend.Keyspaces {
+	for _, name := range slices.Sorted(maps.Keys(extended)) {
 		i := slices.IndexFunc(of.Keyspaces, func(k ring.Keyspace) bool { return k.Name == name })
 		switch {
 		case i < 0:
@@ -92,6 +121,11 @@ func extensionIsPossible(of Adding) []Finding {
 		}
 	}
 	var out []Finding
+	if len(extended) > mostExtended {
+		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+			"datacenters[%s].extend.all: the ring has %d keyspaces to extend, and %d is the most: name those that come first in extend.keyspaces, "+
+				"and alter and rebuild the others afterwards", dc.Name, len(extended), mostExtended)})
+	}
 	if len(unknown) > 0 {
 		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.keyspaces: there is no keyspace %s", dc.Name, strings.Join(unknown, ", "))})
 	}

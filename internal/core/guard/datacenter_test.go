@@ -1,6 +1,9 @@
 package guard
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +14,7 @@ import (
 func keyspacesOf(t *testing.T, texts map[string]string) []ring.Keyspace {
 	t.Helper()
 	var out []ring.Keyspace
-	for _, name := range []string{"a", "b", "c", "d"} {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if texts[name] == "" {
 			continue
 		}
@@ -30,6 +33,10 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 		there = "NetworkTopologyStrategy {DC1=3, DC2=1}"
 		only  = "NetworkTopologyStrategy {DC2=1}"
 	)
+	many := map[string]string{}
+	for i := range 65 {
+		many[fmt.Sprintf("k%d", i)] = here
+	}
 	for name, c := range map[string]struct {
 		extend    *v1alpha1.Extend
 		source    string
@@ -38,8 +45,8 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 	}{
 		"nothing is extended":              {&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1", map[string]string{"a": here}, nil},
 		"nothing is extended from nowhere": {&v1alpha1.Extend{LocalConsistencyOnly: true}, "", map[string]string{"a": here}, nil},
-		"one is extended":                  {&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []string{"a"}}, "DC1", map[string]string{"a": here}, nil},
-		"one is extended from one by name": {&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []string{"a"}, From: "dc1"}, "DC1", map[string]string{"a": here}, nil},
+		"one is extended":                  {&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "DC1", map[string]string{"a": here}, nil},
+		"one is extended from one by name": {&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}, From: "dc1"}, "DC1", map[string]string{"a": here}, nil},
 		"a source, and nothing":            {&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc1"}, "DC1", nil, nil},
 		"no word of consistency":           {nil, "DC1", nil, []string{"clients_stay_in_their_datacenter: datacenter dc2 is added"}},
 		"clients may read anywhere":        {&v1alpha1.Extend{}, "DC1", nil, []string{"clients_stay_in_their_datacenter: datacenter dc2 is added"}},
@@ -59,18 +66,26 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 			&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc9"}, "", nil, []string{`what_is_to_be_extended_exists: datacenters[dc2].extend.from is "dc9"`},
 		},
 		"one to be extended from nowhere": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []string{"a"}}, "", map[string]string{"a": here},
+			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "", map[string]string{"a": here},
 			[]string{`what_is_to_be_extended_exists: datacenters[dc2].extend.from is ""`},
 		},
 		"unknown and absent": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []string{"x", "a", "b", "c"}}, "DC1", map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}", "c": "NetworkTopologyStrategy {DC3=2}"},
+			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "x"}, {Name: "a"}, {Name: "b"}, {Name: "c"}}}, "DC1", map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}", "c": "NetworkTopologyStrategy {DC3=2}"},
 			[]string{
 				"what_is_to_be_extended_exists: datacenters[dc2].extend.keyspaces: there is no keyspace x",
 				"what_is_to_be_extended_exists: datacenters[dc2].extend: keyspace b, c has no replicas in datacenter DC1",
 			},
 		},
+		"all are extended": {
+			&v1alpha1.Extend{LocalConsistencyOnly: true, All: true}, "DC1", map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}", "system_auth": "NetworkTopologyStrategy {DC3=1}", "l": "LocalStrategy {}"},
+			[]string{"what_is_to_be_extended_exists: datacenters[dc2].extend: keyspace b has no replicas in datacenter DC1"},
+		},
+		"more than can be extended": {
+			&v1alpha1.Extend{LocalConsistencyOnly: true, All: true}, "DC1", many,
+			[]string{"what_is_to_be_extended_exists: datacenters[dc2].extend.all: the ring has 65 keyspaces to extend, and 64 is the most"},
+		},
 		"one is only there": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []string{"a"}}, "DC1", map[string]string{"a": only},
+			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "DC1", map[string]string{"a": only},
 			[]string{"nothing_is_placed_there_yet: keyspace a already has", "what_is_to_be_extended_exists: datacenters[dc2].extend: keyspace a has no replicas in datacenter DC1"},
 		},
 	} {

@@ -74,7 +74,7 @@ func noneServedClients(of Nodes) []Finding {
 }
 
 func everyDiskIsAdopted(of Nodes) []Finding {
-	adopt, clusterName := of.Cluster.Spec.Volumes.Adopt, render.ClusterName(of.Cluster)
+	adopt, clusterName := of.Cluster.Spec.AdoptedUID(), render.ClusterName(of.Cluster)
 	var out []Finding
 	for _, name := range of.Names {
 		agent := of.Nodes[name].CurrentAgent()

@@ -32,7 +32,7 @@ func trio() *facts.Snapshot {
 // legacy is the same cluster on the disks of the cluster "old", which it is to adopt.
 func legacy() *facts.Snapshot {
 	s := trio()
-	s.Cluster.Spec.Volumes.Adopt = "old"
+	s.Cluster.Spec.Bootstrap = &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: "old"}}
 	for name, n := range s.Nodes {
 		n.Agent.Disk, n.Agent.HostID = v1alpha1.DiskMember, "host-"+name
 		n.Agent.Owner = &v1alpha1.DiskOwner{ClusterUID: "old", ClusterName: "shop.orders", Node: name}

@@ -122,9 +122,10 @@ type Extension struct {
 	// Datacenter that is added, and Source that it is rebuilt from, by their names inside Cassandra.
 	Datacenter string `json:"datacenter"`
 	Source     string `json:"source"`
-	// Keyspaces of the user that are extended, sorted, and the most replicas that they get.
-	Keyspaces []string `json:"keyspaces,omitempty"`
-	Replicas  int32    `json:"replicas"`
+	// Keyspaces that are extended, with the replicas that they get, and Replicas of the system
+	// keyspaces; of both at most one on each node.
+	Keyspaces map[string]int32 `json:"keyspaces,omitempty"`
+	Replicas  int32            `json:"replicas"`
 }
 
 // Ticket is what a step has for one node of its wave, and what must not be computed twice.
@@ -193,7 +194,7 @@ func (s *Step) copy() *Step {
 	}
 	if s.Extension != nil {
 		extension := *s.Extension
-		extension.Keyspaces = slices.Clone(s.Extension.Keyspaces)
+		extension.Keyspaces = maps.Clone(s.Extension.Keyspaces)
 		out.Extension = &extension
 	}
 	return &out

@@ -244,3 +244,9 @@ func (r Replication) String() string {
 	}
 	return string(r.strategy) + " {" + strings.Join(options, ", ") + "}"
 }
+
+// SystemKeyspaces are the names of the system keyspaces that are replicated, sorted
+// (SchemaConstants.REPLICATED_SYSTEM_KEYSPACE_NAMES).
+func SystemKeyspaces() []string {
+	return []string{"system_auth", "system_distributed", "system_traces"}
+}

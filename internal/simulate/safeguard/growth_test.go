@@ -326,14 +326,14 @@ func lopsided(by string) *trial.Scenario {
 func anywhere(by string) *trial.Scenario {
 	a := asking{keyspace: world.Keyspace, write: ring.All, read: ring.One}
 	return growing("grow-anywhere", "a datacenter is added while clients read from any replica, whatever datacenter it is in",
-		a.reading(20*time.Minute), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}})), over(by), waiting(time.Minute), unharmed(a.found))
+		a.reading(20*time.Minute), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}})), over(by), waiting(time.Minute), unharmed(a.found))
 }
 
 // missing is the story of a datacenter to which a keyspace is to be extended that nobody has made.
 func missing(by string) *trial.Scenario {
 	var f failures
 	return growing("grow-missing", "a datacenter is to get a keyspace that there is not",
-		f.watch(), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []string{"missing"}, LocalConsistencyOnly: true})), waiting(10*time.Minute), unharmed(f.found))
+		f.watch(), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "missing"}}, LocalConsistencyOnly: true})), waiting(10*time.Minute), unharmed(f.found))
 }
 
 // placed is the story of a datacenter in which a keyspace has replicas before it is there, which clients made by create, write to and read from.
@@ -359,7 +359,7 @@ func simple(name string) func(*world.World) error {
 
 // extended is a datacenter that gets the keyspace of the clients.
 func extended() func(*v1alpha1.CassandraClusterSpec) {
-	return datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true})
+	return datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}, LocalConsistencyOnly: true})
 }
 
 // unrepaired is the story of a datacenter that cannot be repaired, because a member of another has lost its disk meanwhile.

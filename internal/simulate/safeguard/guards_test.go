@@ -172,7 +172,7 @@ func (e *earlier) adopted(name string, before func(*world.World) error, until fu
 				if e.change != nil {
 					e.change(c)
 				}
-				c.Spec.Volumes.Adopt = e.uid
+				c.Spec.Bootstrap = &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: e.uid}}
 			}))
 		}, Until: until, Within: 10 * time.Minute},
 	}, after...)...)

@@ -337,7 +337,7 @@ func stopped() *trial.Scenario {
 			c := trial.Cluster(w)
 			return c.Status.Step != nil && c.Status.Step.Name == string(ledger.AddDatacenter)
 		},
-			datacenterMore(&v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true})),
+			datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}, LocalConsistencyOnly: true})),
 		trial.Act{Name: "stop a member", Do: func(w *world.World) error {
 			machine = sandbox(w, last).Machine()
 			w.Kube.Reject(machine, "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present")

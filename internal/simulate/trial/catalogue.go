@@ -173,7 +173,7 @@ func remember(do func(*world.World) error) func(*world.World) error {
 
 func adopt(w *world.World) error {
 	return w.Person().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) {
-		c.Spec.Volumes.Adopt = types.UID(w.Notes[former])
+		c.Spec.Bootstrap = &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: types.UID(w.Notes[former])}}
 	}))
 }
 

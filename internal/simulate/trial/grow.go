@@ -60,7 +60,7 @@ func plannedReplicationFactor(n int32) func(*v1alpha1.CassandraClusterSpec) {
 func secondDatacenter(s *v1alpha1.CassandraClusterSpec) {
 	dc := threeRacks.cluster().Spec.Datacenters[0]
 	dc.Name = "dc2"
-	dc.Extend = &v1alpha1.Extend{Keyspaces: []string{world.Keyspace}, LocalConsistencyOnly: true}
+	dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}, LocalConsistencyOnly: true}
 	s.Datacenters = append(s.Datacenters, dc)
 }
 

@@ -404,7 +404,7 @@ func (o *oracle) jvmStarts(s *pod.Sandbox, command initd.Command) *cassandra.Exi
 	if member && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {
 		o.violated("DataLost: node %s, which is the member %s, starts on an empty disk", s.Name(), before)
 	}
-	if disk := s.Content(v1alpha1.VolumeData).Data; o.foreign(disk, c.UID) && o.owners[disk.HostID()] != c.Spec.Volumes.Adopt {
+	if disk := s.Content(v1alpha1.VolumeData).Data; o.foreign(disk, c.UID) && o.owners[disk.HostID()] != c.Spec.AdoptedUID() {
 		o.violated("node %s starts on the disk of a member of another cluster", s.Name())
 	}
 	record, _ := o.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
