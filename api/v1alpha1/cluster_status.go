@@ -21,11 +21,18 @@ type CassandraClusterStatus struct {
 	// +optional
 	Step *StepStatus `json:"step,omitempty"`
 
-	// Blocked are steps that a guard holds back.
+	// Blocked are steps that the operator holds back, each with its reason.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Blocked []BlockedStep `json:"blocked,omitempty"`
+
+	// Notices are problems that hold no step back by a decision of the operator, such as an operation that failed and is
+	// retried.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Notices []Notice `json:"notices,omitempty"`
 
 	// Recommended are operations that a person should start.
 	// +optional
@@ -96,19 +103,18 @@ type StepStatus struct {
 	Progress *int32 `json:"progress,omitempty"`
 }
 
-// BlockedStep is a step that a guard holds back.
+// BlockedStep is a step that the operator holds back.
 type BlockedStep struct {
 	// Step is the name of the step.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Step string `json:"step"`
 
-	// Guard is the name of the predicate that is false.
+	// Reason names the problem.
 	// +required
-	// +kubebuilder:validation:MaxLength=128
-	Guard string `json:"guard"`
+	Reason Reason `json:"reason"`
 
-	// Message says why, and what would help.
+	// Message says what the step waits for, and what would help.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
@@ -119,6 +125,25 @@ type BlockedStep struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=63
 	Nodes []string `json:"nodes,omitempty"`
+}
+
+// Notice is a problem that the operator reports and works on, or waits for. It holds no step back.
+type Notice struct {
+	// Reason names the problem.
+	// +required
+	Reason Reason `json:"reason"`
+
+	// Nodes it is about.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=63
+	Nodes []string `json:"nodes,omitempty"`
+
+	// Message says what is wrong, and what would help.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
 }
 
 // Recommendation is an operation that a person should start.

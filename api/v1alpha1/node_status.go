@@ -308,10 +308,9 @@ type MemoryStatus struct {
 
 // NodeBlocked is what keeps an agent from doing what the spec asks.
 type NodeBlocked struct {
-	// Guard is the name of the predicate that is false.
+	// Reason names the problem.
 	// +required
-	// +kubebuilder:validation:MaxLength=128
-	Guard string `json:"guard"`
+	Reason Reason `json:"reason"`
 
 	// Message says why, and what would help.
 	// +required

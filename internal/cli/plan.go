@@ -13,7 +13,7 @@ import (
 )
 
 const planLong = `Shows what the operator would do next: every step it looked at with its outcome, the writes
-that would follow, what a guard blocks and what only you can resolve.
+that would follow, what is blocked and what only you can resolve.
 
 The plan is made by the operator that leads, from what it sees at this moment; nothing is
 written. It is reached by a port forwarded through the API server, with the credentials of

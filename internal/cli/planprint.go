@@ -22,11 +22,12 @@ func printPlan(w io.Writer, i *inspectapi.Inspection) {
 	if stalled := i.Plan.Stalled; stalled != nil {
 		fmt.Fprintf(w, "\nStalled, you have to act: %s: %s\n", stalled.Reason, oneLine(stalled.Message))
 	}
-	rows = [][]string{{"BLOCKED", "GUARD", "NODES", "MESSAGE"}}
+	rows = [][]string{{"BLOCKED", "REASON", "NODES", "MESSAGE"}}
 	for _, b := range i.Plan.Blocked {
-		rows = append(rows, []string{b.Step, b.Guard, orDash(strings.Join(b.Nodes, ",")), oneLine(b.Message)})
+		rows = append(rows, []string{b.Step, string(b.Reason), orDash(strings.Join(b.Nodes, ",")), oneLine(b.Message)})
 	}
 	section(w, rows)
+	section(w, noticeRows(i.Plan.Notices))
 	planWrites(w, i.Plan)
 	planUnheard(w, i.Snapshot.Nodes)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const statusLong = `Shows what a cluster is like: its conditions, the step that is open or next and how far it
-is, steps that a guard holds back, and every node.
+is, steps that are blocked, notices, and every node.
 
 All of it is read from the CassandraCluster, its CassandraNodes and their pods, which the
 operator and the agents keep up to date. It works while the operator is down, and says so.

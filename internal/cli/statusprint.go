@@ -32,6 +32,7 @@ func (v statusView) print(w io.Writer) {
 	v.conditions(w)
 	v.step(w)
 	v.blocked(w)
+	v.notices(w)
 	v.recommended(w)
 	v.nodeTable(w)
 	v.history(w)
@@ -137,16 +138,28 @@ func (v statusView) step(w io.Writer) {
 }
 
 func (v statusView) blocked(w io.Writer) {
-	rows := [][]string{{"BLOCKED", "GUARD", "NODES", "MESSAGE"}}
+	rows := [][]string{{"BLOCKED", "REASON", "NODES", "MESSAGE"}}
 	for _, b := range v.cluster.Status.Blocked {
-		rows = append(rows, []string{b.Step, b.Guard, orDash(strings.Join(b.Nodes, ",")), oneLine(b.Message)})
+		rows = append(rows, []string{b.Step, string(b.Reason), orDash(strings.Join(b.Nodes, ",")), oneLine(b.Message)})
 	}
 	for _, n := range v.nodes {
 		if b := n.Status.Blocked; b != nil {
-			rows = append(rows, []string{"(agent)", b.Guard, n.Name, oneLine(b.Message)})
+			rows = append(rows, []string{"(agent)", string(b.Reason), n.Name, oneLine(b.Message)})
 		}
 	}
 	section(w, rows)
+}
+
+func (v statusView) notices(w io.Writer) {
+	section(w, noticeRows(v.cluster.Status.Notices))
+}
+
+func noticeRows(notices []v1alpha1.Notice) [][]string {
+	rows := [][]string{{"NOTICE", "NODES", "MESSAGE"}}
+	for _, n := range notices {
+		rows = append(rows, []string{string(n.Reason), orDash(strings.Join(n.Nodes, ",")), oneLine(n.Message)})
+	}
+	return rows
 }
 
 func (v statusView) recommended(w io.Writer) {

@@ -103,6 +103,7 @@ type Plan struct {
 	Writes  []Write                `json:"writes,omitempty"`
 	Stalled *plan.Stall            `json:"stalled,omitempty"`
 	Blocked []v1alpha1.BlockedStep `json:"blocked,omitempty"`
+	Notices []v1alpha1.Notice      `json:"notices,omitempty"`
 	Current *v1alpha1.StepStatus   `json:"current,omitempty"`
 	// WakeSeconds is when the operator looks again even if nothing happens; 0 if only an event can change the plan.
 	WakeSeconds float64 `json:"wakeSeconds,omitempty"`
@@ -200,7 +201,10 @@ func nodeOf(n *facts.Node) Node {
 }
 
 func planOf(p plan.Plan) Plan {
-	out := Plan{Steps: p.Steps, Stalled: p.Stalled, Blocked: p.Blocked, Current: p.Current, WakeSeconds: p.Wake.Seconds()}
+	out := Plan{
+		Steps: p.Steps, Stalled: p.Stalled, Blocked: p.Blocked, Notices: p.Notices, Current: p.Current,
+		WakeSeconds: p.Wake.Seconds(),
+	}
 	for _, w := range p.Writes {
 		brief := Write{Verb: w.Verb, Name: w.Node, UID: w.UID, Live: w.Live, Text: w.String()}
 		if w.Object != nil {

@@ -16,6 +16,7 @@ type Metrics struct {
 	nodes   *prometheus.GaugeVec
 	ready   *prometheus.GaugeVec
 	blocked *prometheus.GaugeVec
+	notices *prometheus.GaugeVec
 	stalled *prometheus.GaugeVec
 	open    *prometheus.GaugeVec
 	writes  *prometheus.CounterVec
@@ -29,8 +30,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		nodes:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_nodes", Help: "Node records of a cluster."}, of),
 		ready:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_ready_nodes", Help: "Nodes of a cluster that serve clients."}, of),
-		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_blocked_steps", Help: "Steps of a cluster that a guard holds back."}, of),
-		stalled: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_stalled", Help: "1 while only the user can bring a cluster on."}, of),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_blocked_steps", Help: "Steps of a cluster that are held back."}, of),
+		notices: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_notices", Help: "Problems of a cluster that hold no step back."}, of),
+		stalled: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_stalled", Help: "1 while user action is required."}, of),
 		open:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_open_step", Help: "1 while a step of a cluster is open."}, of),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "helenus_writes_total", Help: "Writes to the API server by verb."},
 			[]string{"verb"}),
@@ -39,7 +41,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "helenus_pass_seconds", Help: "Duration of a pass over one cluster.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
 	}
-	registry.MustRegister(m.nodes, m.ready, m.blocked, m.stalled, m.open, m.writes, m.failed, m.pass)
+	registry.MustRegister(m.nodes, m.ready, m.blocked, m.notices, m.stalled, m.open, m.writes, m.failed, m.pass)
 	return m
 }
 
@@ -55,6 +57,7 @@ func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan plan
 	m.nodes.With(labels).Set(float64(len(s.Records())))
 	m.ready.With(labels).Set(float64(ready))
 	m.blocked.With(labels).Set(float64(len(plan.Blocked)))
+	m.notices.With(labels).Set(float64(len(plan.Notices)))
 	m.stalled.With(labels).Set(flag(plan.Stalled != nil))
 	m.open.With(labels).Set(flag(s.Ledger != nil && s.Ledger.Step != nil))
 	for _, w := range plan.Writes[:done.Done] {
@@ -71,7 +74,7 @@ func (m *Metrics) Failed(key types.NamespacedName) {
 // Forget drops the figures of a cluster that is gone.
 func (m *Metrics) Forget(key types.NamespacedName) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
-	for _, g := range []*prometheus.GaugeVec{m.nodes, m.ready, m.blocked, m.stalled, m.open} {
+	for _, g := range []*prometheus.GaugeVec{m.nodes, m.ready, m.blocked, m.notices, m.stalled, m.open} {
 		g.DeletePartialMatch(labels)
 	}
 	m.failed.DeletePartialMatch(labels)

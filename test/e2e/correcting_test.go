@@ -178,7 +178,7 @@ func blockedSaying(now follow.Sight, ring *scene.Ring, words []string) error {
 	if !found {
 		return errors.New("the cluster is not there")
 	}
-	for _, b := range c.Status.Blocked {
+	for _, b := range allReported(c) {
 		all := true
 		for _, word := range words {
 			all = all && strings.Contains(b.Message, word)
@@ -187,5 +187,5 @@ func blockedSaying(now follow.Sight, ring *scene.Ring, words []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it says %v", c.Status.Blocked)
+	return fmt.Errorf("it says %v", allReported(c))
 }

@@ -193,7 +193,7 @@ func waitsForDisk(ring *scene.Ring, pod *corev1.Pod) follow.Condition {
 		if _, err := another(now, pod); err != nil {
 			return err
 		}
-		return blockedBy(ring, "the_machine_of_a_disk_is_there", pod.Name)(now)
+		return blockedBy(ring, "VolumeHostUnavailable", pod.Name)(now)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestAuthorityDeleted(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
 	before := identities(t, ring)
-	const guard = "the_certificate_authority_is_there"
+	const guard = "CAMissing"
 	authority := &corev1.Secret{}
 	if err := kubernetes.Client.Get(t.Context(), client.ObjectKey{Namespace: ring.Namespace, Name: v1alpha1.AuthorityName(ring.Name)}, authority); err != nil {
 		t.Fatal(err)
@@ -193,14 +193,23 @@ func wantEvent(t *testing.T, ring *scene.Ring, reason string, words ...string) {
 	t.Errorf("no event %s has the words %q", reason, words)
 }
 
-// blockedBy holds when a guard holds a step of the ring back for the sake of a node, or of all if none is named.
-func blockedBy(ring *scene.Ring, guard, node string) follow.Condition {
+// allReported is what the status of a cluster reports: its blocked steps and its notices.
+func allReported(c *v1alpha1.CassandraCluster) []v1alpha1.Notice {
+	out := slices.Clone(c.Status.Notices)
+	for _, b := range c.Status.Blocked {
+		out = append(out, v1alpha1.Notice{Reason: b.Reason, Nodes: b.Nodes, Message: b.Message})
+	}
+	return out
+}
+
+// blockedBy holds when the ring reports a reason, as blocked or as a notice, for a node; for any if none is named.
+func blockedBy(ring *scene.Ring, reason v1alpha1.Reason, node string) follow.Condition {
 	return func(now follow.Sight) error {
 		c, _ := now.Cluster(ring.Name)
-		if !slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
-			return b.Guard == guard && (node == "" || slices.Contains(b.Nodes, node))
+		if !slices.ContainsFunc(allReported(c), func(b v1alpha1.Notice) bool {
+			return b.Reason == reason && (node == "" || slices.Contains(b.Nodes, node))
 		}) {
-			return fmt.Errorf("it is not said: %v", c.Status.Blocked)
+			return fmt.Errorf("it is not said: %v", allReported(c))
 		}
 		return nil
 	}

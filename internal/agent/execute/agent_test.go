@@ -185,7 +185,7 @@ func TestNothingHappensWithoutTheJournal(t *testing.T) {
 	w.await("word of the empty disk", func() bool { return w.lastStatus().Disk == v1alpha1.DiskEmpty })
 	w.change(func() { w.putErr = errors.New("disk full") })
 	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) { s.Join = ticket() })
-	w.await("word of it", func() bool { b := w.lastStatus().Blocked; return b != nil && b.Guard == "action_succeeds" })
+	w.await("word of it", func() bool { b := w.lastStatus().Blocked; return b != nil && b.Reason == "ActionFailing" })
 	w.mu.Lock()
 	if w.called("start") != 0 {
 		t.Error("started without a line in the journal")

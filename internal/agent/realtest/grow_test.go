@@ -138,7 +138,7 @@ func TestGrow(t *testing.T) {
 		o := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "early"}, Type: v1alpha1.OperationCleanup}
 		w.change(pods[0].name, func(s *v1alpha1.CassandraNodeSpec) { s.Operations = []v1alpha1.OperationIntent{o} })
 		w.await(pods[0].name, "no cleanup while ranges move", time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Blocked != nil && r.Status.Blocked.Guard == "no_range_is_pending"
+			return r.Status.Blocked != nil && r.Status.Blocked.Reason == "PendingRanges"
 		})
 		w.member(pods[1], 4*time.Minute)
 		t.Logf("the join took %.1f s", time.Since(began).Seconds())

@@ -29,8 +29,8 @@ func (p *pass) authority() {
 	case have != nil && p.AuthorityEdited:
 		p.unsigned = true
 		p.wakeIn(secretsAgain)
-		p.block("SharedObjects", "the_certificate_authority_is_as_it_was_made", nil, "somebody edited Secret %s, the certificate authority of this cluster: no certificate is signed by it. "+
-			"Put its content back; if that is lost, delete it, and see what is said then", want.Name)
+		p.block("SharedObjects", v1alpha1.BlockedCAModified, nil, "Secret %s, the certificate authority of this cluster, was edited: no certificate is signed by it. "+
+			"Waits until its content is restored. If the content is lost, delete the Secret and follow the next message", want.Name)
 	case have != nil:
 		ensure(p, p.Shared.Secrets, want, func(*corev1.Secret, *corev1.Secret) bool { return true }, edited)
 	case len(signed) == 0:
@@ -41,8 +41,8 @@ func (p *pass) authority() {
 	default:
 		p.unsigned = true
 		p.wakeIn(secretsAgain)
-		p.block("SharedObjects", "the_certificate_authority_is_there", nil, "Secret %s, the certificate authority of this cluster, is gone. Certificates that are there serve until they end, "+
-			"and no other is signed. Put it back from a backup; or, to have another one, delete the certificates too: kubectl delete secrets --namespace %s --selector %s=%s,%s=%s. "+
-			"Cassandra runs on meanwhile", want.Name, want.Namespace, v1alpha1.LabelCluster, p.Cluster.Name, v1alpha1.LabelComponent, v1alpha1.ComponentAgent)
+		p.block("SharedObjects", v1alpha1.BlockedCAMissing, nil, "Secret %s, the certificate authority of this cluster, is gone. Existing certificates stay valid until they expire, "+
+			"and no other is signed. Waits until it is restored from a backup. To get another one, delete the certificates too: kubectl delete secrets --namespace %s --selector %s=%s,%s=%s. "+
+			"Cassandra keeps running meanwhile", want.Name, want.Namespace, v1alpha1.LabelCluster, p.Cluster.Name, v1alpha1.LabelComponent, v1alpha1.ComponentAgent)
 	}
 }

@@ -22,9 +22,9 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 		if len(p.Blocked) != 1 {
 			return ""
 		}
-		return p.Blocked[0].Guard
+		return string(p.Blocked[0].Reason)
 	}
-	if guard(made) != "the_certificate_authority_is_there" {
+	if guard(made) != "CAMissing" {
 		t.Errorf("blocked %+v", made.Blocked)
 	}
 	// Put back, it signs again.
@@ -33,7 +33,7 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	// One that somebody edited signs nothing, and is not overwritten.
 	w.snapshot.AuthorityEdited = true
 	w.snapshot.Nodes[second].SecretEdited = true
-	if made := w.pass(); !made.Idle() || guard(made) != "the_certificate_authority_is_as_it_was_made" {
+	if made := w.pass(); !made.Idle() || guard(made) != "CAModified" {
 		t.Errorf("blocked %+v:\n%s", made.Blocked, made)
 	}
 	// Without any certificate nothing rests on it.

@@ -30,7 +30,7 @@ func cleanup(p *pass) result {
 	}
 	names := p.firstRack(p.upAmong(due))
 	if len(names) == 0 {
-		p.block(string(ledger.Cleanup), "the_node_is_up", due, "node %s holds data that it no longer owns, and is not up", list(due, 3))
+		p.notice(v1alpha1.NoticeNodeDown, due, "node %s holds data that it no longer owns, and is down: cleanup waits until it is up", list(due, 3))
 		return wait("no node that is to be cleaned up is up")
 	}
 	if refusals := guard.Check(guard.Nodes{Snapshot: p.Snapshot, Names: p.upAmong(p.members())}, guard.Cleanup...); len(refusals) > 0 {

@@ -292,7 +292,7 @@ func TestAPodOfWhichNothingIsKnownIsNotMadeAnew(t *testing.T) {
 	if n.Pod.UID != pod {
 		t.Fatal("the pod was deleted although its agent did not say that the node is not up")
 	}
-	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "the_agent_says_that_the_node_is_not_up" {
+	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "AgentUnreachable" {
 		t.Errorf("blocked %+v", made.Blocked)
 	}
 	// A pod in which nothing runs cannot be a member's.
@@ -385,7 +385,7 @@ func TestALatecomerThatIsInTheRingIsNotLeftOut(t *testing.T) {
 		Address: n.Agent.Address, HostID: hostID(late), Status: facts.StatusNormal, Tokens: []int64{1},
 	})
 	made := Next(w.snapshot, w.now)
-	if !made.Idle() || len(made.Blocked) != 1 || made.Blocked[0].Guard != "no_view_has_the_latecomer_in_the_ring" {
+	if !made.Idle() || len(made.Blocked) != 1 || made.Blocked[0].Reason != "StragglerInRing" {
 		t.Errorf("want it blocked:\n%s", made)
 	}
 }

@@ -70,7 +70,7 @@ func (p *pass) failedPod(n *facts.Node) {
 		return
 	}
 	p.wakeIn(left)
-	p.block("VolumesAndPods", "a_failed_pod_has_had_its_pause", []string{n.Name}, "pod %s has failed, for the %s time since its node was last ready: %s; another is made after %s",
+	p.notice(v1alpha1.NoticePodBackoff, []string{n.Name}, "pod %s has failed, for the %s time since its node was last ready: %s; it is recreated after %s",
 		n.Name, ordinal(f.Count), why, f.due().Format(time.RFC3339))
 }
 

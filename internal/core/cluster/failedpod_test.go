@@ -70,14 +70,14 @@ func TestAPodThatHasFailedIsSpokenOf(t *testing.T) {
 		t.Errorf("events %v, want %s", w.events, want)
 	}
 	due := w.now.Add(-time.Second + firstPodPause).Format(time.RFC3339)
-	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "a_failed_pod_has_had_its_pause" || made.Blocked[0].Message != "pod "+second+
-		" has failed, for the first time since its node was last ready: Evicted: The node was low on resource: memory.; another is made after "+due {
-		t.Errorf("blocked %+v", made.Blocked)
+	if len(made.Notices) != 1 || made.Notices[0].Reason != "PodBackoff" || made.Notices[0].Message != "pod "+second+
+		" has failed, for the first time since its node was last ready: Evicted: The node was low on resource: memory.; it is recreated after "+due {
+		t.Errorf("blocked %+v", made.Notices)
 	}
 	// It says the same until then, and writes nothing.
 	again := w.pass()
-	if !again.Idle() || again.Blocked[0].Message != made.Blocked[0].Message || again.Wake != firstPodPause-time.Second {
-		t.Errorf("blocked %+v, wakes in %s:\n%s", again.Blocked, again.Wake, again)
+	if !again.Idle() || again.Notices[0].Message != made.Notices[0].Message || again.Wake != firstPodPause-time.Second {
+		t.Errorf("blocked %+v, wakes in %s:\n%s", again.Notices, again.Wake, again)
 	}
 }
 

@@ -163,7 +163,7 @@ func (p *pass) forget(s *ledger.Step) (result, bool) {
 	if at := p.assassins(false); len(at) > 0 {
 		n := p.Nodes[at[0]]
 		if n.CurrentAgent() == nil {
-			p.block(string(s.Kind), "the_node_is_up", at, "%s on node %s goes on when it is back: %s", v1alpha1.OperationAssassinate, n.Name, guard.WhyNoAnswer(n))
+			p.notice(v1alpha1.NoticeNodeDown, at, "%s waits until node %s is up: %s", v1alpha1.OperationAssassinate, n.Name, guard.WhyNoAnswer(n))
 		}
 		return wait("waiting for node %s to have the members forget an earlier try at %s", n.Name, assassination(n).Arguments.Endpoint), true
 	}
@@ -185,8 +185,8 @@ func (p *pass) forget(s *ledger.Step) (result, bool) {
 		p.event(corev1.EventTypeNormal, "ForgettingJoin", "members are to forget an earlier try of node %s to join, at %s, of which they tell each other again and again", o.node, o.address)
 		return act("node %s has the members forget an earlier try of %s at %s", name, o.node, o.address), true
 	}
-	p.block(string(s.Kind), "earlier_tries_are_forgotten", []string{o.node},
-		"members tell each other again and again of an earlier try of node %s to join, at %s, and none could end that: run nodetool assassinate %s on a member whose nodetool gossipinfo does not list it just now",
+	p.block(string(s.Kind), v1alpha1.BlockedStaleEndpointRemains, []string{o.node},
+		"gossip still lists a failed join of node %s at %s, and automatic assassinate did not remove it: run nodetool assassinate %s on a member whose nodetool gossipinfo does not list that address now",
 		o.node, o.address, o.address)
 	return wait("until members have forgotten an earlier try of %s at %s", o.node, o.address), true
 }

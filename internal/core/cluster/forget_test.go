@@ -246,7 +246,7 @@ func TestEachMemberHasOneTry(t *testing.T) {
 		t.Errorf("tried by %v, and by %v now", tried, w.assassins())
 	}
 	made := w.pass()
-	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "earlier_tries_are_forgotten" || !strings.Contains(made.Blocked[0].Message, "nodetool assassinate "+deserted) {
+	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "StaleEndpointRemains" || !strings.Contains(made.Blocked[0].Message, "nodetool assassinate "+deserted) {
 		t.Errorf("blocked %+v", made.Blocked)
 	}
 	if !made.Idle() {
@@ -294,8 +294,8 @@ func TestWhoIsToHaveAJoinForgottenIsWaitedFor(t *testing.T) {
 	w.snapshot.Nodes[at[0]].Record.Status.Operations = nil
 	w.agents()
 	made := Next(w.snapshot, w.now)
-	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
-		return b.Guard == "the_node_is_up" && slices.Contains(b.Nodes, at[0])
+	if !slices.ContainsFunc(made.Notices, func(b v1alpha1.Notice) bool {
+		return b.Reason == "NodeDown" && slices.Contains(b.Nodes, at[0])
 	}) {
 		t.Errorf("blocked %+v", made.Blocked)
 	}

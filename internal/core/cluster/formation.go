@@ -61,24 +61,24 @@ func formation(p *pass) result {
 	return act("%s get their tickets", plural(len(tickets), "node"))
 }
 
-// refused turns refusals of guards into what the status shows, one entry for each guard: those that only the user can resolve stall, the rest block.
+// refused turns refusals of guards into what the status shows, one entry for each reason: those that only the user can resolve stall, the rest block.
 func (p *pass) refused(step string, refusals []guard.Refusal) result {
-	nodes, messages := map[string][]string{}, map[string][]string{}
+	nodes, messages := map[v1alpha1.Reason][]string{}, map[v1alpha1.Reason][]string{}
 	for _, r := range refusals {
-		nodes[r.Guard] = append(nodes[r.Guard], r.Nodes...)
-		messages[r.Guard] = append(messages[r.Guard], r.Message)
-		if r.Reason != "" {
-			p.stall(r.Reason, "%s", r.Message)
+		nodes[r.Reason] = append(nodes[r.Reason], r.Nodes...)
+		messages[r.Reason] = append(messages[r.Reason], r.Message)
+		if r.Stalled != "" {
+			p.stall(r.Stalled, "%s", r.Message)
 		}
 	}
 	for _, r := range refusals {
-		if said, ok := messages[r.Guard]; ok {
-			p.block(step, r.Guard, nodes[r.Guard], "%s", list(said, 3))
-			delete(messages, r.Guard)
+		if said, ok := messages[r.Reason]; ok {
+			p.block(step, r.Reason, nodes[r.Reason], "%s. Waits until %s", list(said, 3), r.Until)
+			delete(messages, r.Reason)
 		}
 	}
 	first := refusals[0]
-	if first.Reason != "" {
+	if first.Stalled != "" {
 		return stuck("%s", first.Message)
 	}
 	return wait("%s", first.Message)

@@ -79,7 +79,7 @@ func TestNoTicketBeforeEveryAgentHasAnswered(t *testing.T) {
 	if w.snapshot.Ledger.Step != nil {
 		t.Fatalf("a step is open although one disk is unknown:\n%s", made)
 	}
-	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "every_initial_node_answers_from_its_present_pod" || !slices.Equal(made.Blocked[0].Nodes, []string{"orders-dc1-r2-0"}) {
+	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "InitialNodeNotReady" || !slices.Equal(made.Blocked[0].Nodes, []string{"orders-dc1-r2-0"}) {
 		t.Errorf("blocked %+v, want the node that did not answer", made.Blocked)
 	}
 	// The user may lower the size instead.

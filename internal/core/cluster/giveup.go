@@ -93,8 +93,8 @@ func (p *pass) takeBack(s *ledger.Step, name string) (bool, result) {
 	case recordOf(n) == nil && (n == nil || n.Pod == nil):
 		return true, done() // its ticket was in the record
 	case recordOf(n) == nil:
-		p.block(string(s.Kind), "the_pod_of_a_join_that_is_given_up_is_gone", []string{name},
-			"node %s has no record any more and the spec does not describe it, but its pod may go on with the join: delete the pod, or describe the node again", name)
+		p.block(string(s.Kind), v1alpha1.BlockedAbandonedPodStillRunning, []string{name},
+			"node %s has no record and the spec does not describe it, but its pod may still be joining: waits until you delete the pod or describe the node again", name)
 		return false, wait("until pod %s is deleted, or the spec has the node again", name)
 	case n.Record.Spec.Join == nil:
 		// Another operator may be about to write the ticket: after this it cannot.

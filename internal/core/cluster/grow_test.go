@@ -80,18 +80,18 @@ func TestARingGrowsByOneNodeAtATime(t *testing.T) {
 func TestWhatKeepsANodeFromJoining(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*world)
-		guard  string
+		guard  v1alpha1.Reason
 	}{
-		"a member is away":      {func(w *world) { w.absent[first] = true }, "every_member_is_up"},
-		"the newcomer is away":  {func(w *world) { w.absent["orders-dc1-r1-1"] = true }, "the_joining_node_answers_from_its_present_pod"},
-		"its disk is not empty": {func(w *world) { w.held = map[string]v1alpha1.DiskState{"orders-dc1-r1-1": v1alpha1.DiskJoining} }, "the_joining_disk_is_empty"},
+		"a member is away":      {func(w *world) { w.absent[first] = true }, "MemberDown"},
+		"the newcomer is away":  {func(w *world) { w.absent["orders-dc1-r1-1"] = true }, "JoiningNodeNotReady"},
+		"its disk is not empty": {func(w *world) { w.held = map[string]v1alpha1.DiskState{"orders-dc1-r1-1": v1alpha1.DiskJoining} }, "JoiningDiskNotEmpty"},
 		"a member that is nobody": {func(w *world) {
 			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusNormal, Live: true, Tokens: []int64{77}}}
-		}, "every_host_id_of_the_ring_is_known"},
-		"ranges are on their way": {func(w *world) { w.pending = 7 }, "no_other_topology_change"},
+		}, "UnknownRingMember"},
+		"ranges are on their way": {func(w *world) { w.pending = 7 }, "TopologyChangeInProgress"},
 		"a change is under way": {func(w *world) {
 			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusBootstrap, Live: true}}
-		}, "no_other_topology_change"},
+		}, "TopologyChangeInProgress"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -100,7 +100,7 @@ func TestWhatKeepsANodeFromJoining(t *testing.T) {
 			w.agents()
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
 			made := w.settle()
-			if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == c.guard }) {
+			if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Reason == c.guard }) {
 				t.Errorf("want %s:\n%s", c.guard, made)
 			}
 			if w.snapshot.Ledger.Step != nil || len(w.snapshot.Ledger.Members) != 3 {
@@ -123,7 +123,7 @@ func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
 			if s := w.snapshot.Ledger.Step; late != (s != nil) {
 				t.Fatalf("step %+v:\n%s", s, made)
 			}
-			if late && !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_joining_node_comes_up" }) {
+			if late && !slices.ContainsFunc(made.Notices, func(b v1alpha1.Notice) bool { return b.Reason == "JoinFailed" }) {
 				t.Errorf("nobody says that the node does not come:\n%s", made)
 			}
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) })
@@ -661,7 +661,7 @@ func TestAJoinWhoseRecordIsGoneIsGivenUp(t *testing.T) {
 			if over := w.snapshot.Ledger.Step == nil; over == pod {
 				t.Errorf("the step is over: %v\n%s", over, made)
 			}
-			if pod && !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_pod_of_a_join_that_is_given_up_is_gone" }) {
+			if pod && !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Reason == "AbandonedPodStillRunning" }) {
 				t.Errorf("nobody says what is waited for:\n%s", made)
 			}
 		})
@@ -718,8 +718,8 @@ func TestWhoKeepsAnOperationWaitingIsSaid(t *testing.T) {
 	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageRebuild {
 		t.Fatalf("goes on without node %s: %+v", lost, s)
 	}
-	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
-		return b.Step == string(ledger.AddDatacenter) && b.Guard == "the_node_is_up" && slices.Equal(b.Nodes, []string{lost})
+	if !slices.ContainsFunc(made.Notices, func(b v1alpha1.Notice) bool {
+		return b.Reason == "NodeDown" && slices.Equal(b.Nodes, []string{lost})
 	}) {
 		t.Errorf("nobody says that node %s is waited for:\n%s", lost, made)
 	}

@@ -36,7 +36,7 @@ func (p *pass) joinNode(s *ledger.Step) result {
 	if doubts := p.joinDoubts(s, n); len(doubts) > 0 {
 		p.describe(s, 0, "node %s joins: %s", name, list(doubts, 3))
 		if doesNotCome(n) {
-			p.block(string(s.Kind), "the_joining_node_comes_up", []string{name}, "%s; it is tried again, and given up when the spec no longer has the node", doubts[0])
+			p.notice(v1alpha1.NoticeJoinFailed, []string{name}, "%s; the join is retried until the spec no longer describes the node", doubts[0])
 		}
 		return wait("waiting for %s", list(doubts, 3))
 	}

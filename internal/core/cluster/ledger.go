@@ -39,7 +39,7 @@ func keepLedger(p *pass) result {
 	if len(missing) > 0 {
 		p.Snapshot, p.lost = withLedger(p.Snapshot, rebuilt), true
 		p.letDisksSpeak(unrecorded)
-		p.block("Ledger", "every_node_has_said_what_its_disk_holds", missing, "the ledger is lost and is rebuilt when all nodes have answered; missing: %s", list(missing, 5))
+		p.block("Ledger", v1alpha1.BlockedDisksUnknown, missing, "the ledger is lost: waits until every node has reported its disk, then rebuilds it; missing: %s", list(missing, 5))
 		return wait("the ledger is lost; waiting for what the disks of %s say", plural(len(missing), "node"))
 	}
 	p.write(plan.Write{Verb: plan.PutLedger, Ledger: rebuilt, Live: true, Why: "the ledger was lost"},

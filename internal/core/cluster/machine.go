@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 )
@@ -30,8 +31,8 @@ func (p *pass) leaveMachines(step string) {
 			}
 		case n.Agent != nil:
 			// Whoever said so was wrong, or its agent is about to fall silent.
-			p.block(step, "nothing_answers_from_a_machine_that_is_gone", []string{n.Name},
-				"machine %s %s, but the agent of node %s answers from there: its pod is left as it is", machine, why, n.Name)
+			p.block(step, v1alpha1.BlockedRemovedHostStillAnswers, []string{n.Name},
+				"machine %s %s, but the agent of node %s answers from there: waits until it no longer answers, or the machine is registered again", machine, why, n.Name)
 		case p.leaves(n):
 			p.write(plan.Write{Verb: plan.DeleteByForce, Object: named(n.Pod), UID: n.Pod.UID, Machine: machine, Why: fmt.Sprintf("machine %s %s", machine, why)})
 		}
@@ -56,7 +57,7 @@ func (p *pass) sayWhatWouldProveIt(step string, machine *corev1.Node, nodes []*f
 	if slices.ContainsFunc(nodes, func(n *facts.Node) bool { return n.Pod.DeletionTimestamp != nil }) {
 		stay = ", told to stop or not"
 	}
-	p.block(step, "a_silent_machine_is_proven_gone", names, "machine %s %s. Nobody knows whether Cassandra still runs there, so nothing is done to pod %s%s. %s",
+	p.block(step, v1alpha1.BlockedHostUnreachable, names, "machine %s %s. Cassandra may still run there, so pod %s is kept%s. Waits until the machine is ready, or known to be gone. %s",
 		machine.Name, notReady(machine), list(names, 5), stay, proof(machine.Name))
 }
 
@@ -102,9 +103,9 @@ func (p *pass) sayWhereDiskIs(n *facts.Node, c *facts.Claim) {
 	}
 	volume := fmt.Sprintf("volume %s of claim %s, which node %s has its data on, can be used on machine %s alone", c.Volume.Name, c.Claim.Name, n.Name, list(facts.Places(c.Volume), 3))
 	if silent != nil {
-		p.block("VolumesAndPods", "the_machine_of_a_disk_is_there", []string{n.Name}, "%s, which %s; the node waits until it is back", volume, notReady(silent))
+		p.notice(v1alpha1.NoticeVolumeHostUnavailable, []string{n.Name}, "%s, which %s; the node waits until that machine is ready", volume, notReady(silent))
 		return
 	}
-	p.block("VolumesAndPods", "the_machine_of_a_disk_is_there", []string{n.Name},
-		"%s, which is gone; the node waits for a machine of that name with that disk. Replacing the node is not supported in this release", volume)
+	p.notice(v1alpha1.NoticeVolumeHostUnavailable, []string{n.Name},
+		"%s, which is gone; the node waits until there is a machine of that name with that disk. Replacing the node is not supported in this release", volume)
 }

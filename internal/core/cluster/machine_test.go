@@ -53,7 +53,7 @@ func TestALostMachineBesideANodeWithoutAPod(t *testing.T) {
 	w.snapshot.Nodes[first].Pod, w.snapshot.Nodes[first].Agent = nil, nil
 	p := passOver(w)
 	p.leaveMachines("step")
-	wantBlocked(t, p.plan, "a_silent_machine_is_proven_gone", second)
+	wantBlocked(t, p.plan, "HostUnreachable", second)
 }
 
 func TestAPodOnALostMachine(t *testing.T) {
@@ -61,21 +61,21 @@ func TestAPodOnALostMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(w *world)
 		forced bool
-		guard  string
+		guard  v1alpha1.Reason
 		words  []string
 	}{
 		"that is silent": {
-			func(*world) {}, false, "a_silent_machine_is_proven_gone",
-			[]string{"machine of-" + second + " has not been heard of since about 2026-11-20T11:00:00Z", "so nothing is done to pod " + second + ". If the machine is gone for good, say so",
+			func(*world) {}, false, "HostUnreachable",
+			[]string{"machine of-" + second + " has not been heard of since about 2026-11-20T11:00:00Z", "so pod " + second + " is kept. Waits until the machine is ready, or known to be gone. If the machine is gone for good, say so",
 				"delete its Node object", "kubectl taint node of-" + second + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"},
 		},
 		"that is silent, told to stop": {
 			func(w *world) { now := metav1.NewTime(w.now); w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now }, false,
-			"a_silent_machine_is_proven_gone", []string{"nothing is done to pod " + second + ", told to stop or not."},
+			"HostUnreachable", []string{"pod " + second + " is kept, told to stop or not."},
 		},
 		"that says that it is not ready": {
-			func(w *world) { w.machine(node(w), corev1.ConditionFalse) }, false, "a_silent_machine_is_proven_gone",
-			[]string{"is not ready since 2026-11-20T11:00:00Z: container runtime is down. Nobody knows"},
+			func(w *world) { w.machine(node(w), corev1.ConditionFalse) }, false, "HostUnreachable",
+			[]string{"is not ready since 2026-11-20T11:00:00Z: container runtime is down. Cassandra may still run there"},
 		},
 		"that is ready":                  {func(w *world) { w.machine(node(w), corev1.ConditionTrue) }, false, "", nil},
 		"that says nothing of itself":    {func(w *world) { w.snapshot.Machines[node(w)].Status.Conditions = nil }, false, "", nil},
@@ -83,7 +83,7 @@ func TestAPodOnALostMachine(t *testing.T) {
 		"that is out of service":         {func(w *world) { w.machine(node(w), corev1.ConditionUnknown, corev1.TaintNodeOutOfService) }, true, "", nil},
 		"that was tainted and is ready":  {func(w *world) { w.machine(node(w), corev1.ConditionTrue, corev1.TaintNodeOutOfService) }, false, "", nil},
 		"of which nobody has asked yet":  {func(w *world) { delete(w.snapshot.Machines, node(w)); w.snapshot.Nodes[second].Asking = true }, false, "", nil},
-		"that has none, without a place": {func(w *world) { w.snapshot.Nodes[second].Pod.Spec.NodeName = ""; delete(w.snapshot.Machines, node(w)) }, false, "the_machine_of_a_disk_is_there", nil},
+		"that has none, without a place": {func(w *world) { w.snapshot.Nodes[second].Pod.Spec.NodeName = ""; delete(w.snapshot.Machines, node(w)) }, false, "VolumeHostUnavailable", nil},
 		"that has none, told to stop": {
 			func(w *world) {
 				delete(w.snapshot.Machines, node(w))
@@ -103,7 +103,7 @@ func TestAPodOnALostMachine(t *testing.T) {
 				delete(w.snapshot.Machines, node(w))
 				w.snapshot.Nodes[second].Agent = w.running[w.snapshot.Nodes[second].Pod.UID]
 			}, false,
-			"nothing_answers_from_a_machine_that_is_gone", []string{"machine of-" + second + " is gone: it has no Node object, but the agent of node " + second + " answers from there"},
+			"RemovedHostStillAnswers", []string{"machine of-" + second + " is gone: it has no Node object, but the agent of node " + second + " answers from there"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,21 +127,22 @@ func TestAPodOnALostMachine(t *testing.T) {
 	}
 }
 
-// wantBlocked wants one guard at most to hold something of the second node back, with these words.
-func wantBlocked(t *testing.T, made plan.Plan, guard string, words ...string) {
+// wantBlocked wants a plan to report one thing at most, for this reason, of the second node and with these words.
+func wantBlocked(t *testing.T, made plan.Plan, reason v1alpha1.Reason, words ...string) {
 	t.Helper()
-	if guard == "" {
-		if len(made.Blocked) > 0 {
-			t.Errorf("blocked %+v", made.Blocked)
+	all := reported(made)
+	if reason == "" {
+		if len(all) > 0 {
+			t.Errorf("reported %+v", all)
 		}
 		return
 	}
-	if len(made.Blocked) != 1 || made.Blocked[0].Guard != guard || !slices.Equal(made.Blocked[0].Nodes, []string{second}) {
-		t.Fatalf("blocked %+v, want %s of %s", made.Blocked, guard, second)
+	if len(all) != 1 || all[0].Reason != reason || !slices.Equal(all[0].Nodes, []string{second}) {
+		t.Fatalf("reported %+v, want %s of %s", all, reason, second)
 	}
 	for _, word := range words {
-		if !strings.Contains(made.Blocked[0].Message, word) {
-			t.Errorf("message %q does not say %q", made.Blocked[0].Message, word)
+		if !strings.Contains(all[0].Message, word) {
+			t.Errorf("message %q does not say %q", all[0].Message, word)
 		}
 	}
 }
@@ -156,7 +157,7 @@ func TestTheMachineOfADisk(t *testing.T) {
 			[]string{"volume pv of claim data-" + second + ", which node " + second + " has its data on, can be used on machine of-" + second + " alone, which is gone; the node waits"},
 		},
 		"is out of service": {func(w *world) { w.machine("of-"+second, corev1.ConditionUnknown, corev1.TaintNodeOutOfService) }, []string{"alone, which is gone"}},
-		"is silent":         {func(*world) {}, []string{"alone, which has not been heard of since about 2026-11-20T11:00:00Z; the node waits until it is back"}},
+		"is silent":         {func(*world) {}, []string{"alone, which has not been heard of since about 2026-11-20T11:00:00Z; the node waits until that machine is ready"}},
 		"is there":          {func(w *world) { w.machine("of-"+second, corev1.ConditionTrue) }, nil},
 		"says nothing":      {func(w *world) { w.snapshot.Machines["of-"+second].Status.Conditions = nil }, nil},
 		"is any machine":    {func(w *world) { w.snapshot.Nodes[second].Claims[v1alpha1.VolumeData].Volume.Spec.NodeAffinity = nil }, nil},
@@ -169,7 +170,7 @@ func TestTheMachineOfADisk(t *testing.T) {
 					w.snapshot.Nodes[second].Pod = nil
 				}
 				c.change(w)
-				guard := "the_machine_of_a_disk_is_there"
+				guard := v1alpha1.NoticeVolumeHostUnavailable
 				if c.words == nil {
 					guard = ""
 				}
@@ -184,7 +185,7 @@ func TestADeletedClusterLeavesLostMachines(t *testing.T) {
 	now := metav1.NewTime(w.now)
 	w.snapshot.Cluster.DeletionTimestamp = &now
 	made := next(w)
-	wantBlocked(t, made, "a_silent_machine_is_proven_gone", "of-"+second)
+	wantBlocked(t, made, "HostUnreachable", "of-"+second)
 	if made.Blocked[0].Step != "Deletion" {
 		t.Errorf("blocked %+v", made.Blocked)
 	}

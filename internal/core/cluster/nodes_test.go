@@ -93,7 +93,7 @@ func TestAMembersClaimIsNeverMadeAgain(t *testing.T) {
 	made := next(w)
 	wantWrites(t, made, second)
 	wantWrites(t, made, "data-"+second)
-	if len(made.Blocked) != 1 || made.Blocked[0].Guard != "no_member_starts_on_another_disk" || !strings.Contains(made.Blocked[0].Message, "data-"+second) {
+	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "MemberClaimMissing" || !strings.Contains(made.Blocked[0].Message, "data-"+second) {
 		t.Errorf("blocked %+v", made.Blocked)
 	}
 }

@@ -172,8 +172,8 @@ func (p *pass) withdrawLatecomers(s *ledger.Step, v views) (result, bool) {
 			continue // its record is being made again
 		}
 		if p.joined(n) {
-			p.block(string(s.Kind), "no_view_has_the_latecomer_in_the_ring", []string{n.Name},
-				"node %s did not come, but is in the ring by the word of another node, or of its disk: it is not left out", n.Name)
+			p.block(string(s.Kind), v1alpha1.BlockedStragglerInRing, []string{n.Name},
+				"node %s did not report that it joined, but another node or its own disk says that it is in the ring: waits until its agent answers, and does not leave it out", n.Name)
 			continue
 		}
 		if withdrawn(n, s) {
@@ -280,7 +280,7 @@ func (p *pass) setSystemKeyspaces(s *ledger.Step) result {
 		p.putLedger(false, "the system keyspaces are set", func(l *ledger.Ledger) { advance(l.Step, ledger.StageOpen, p.now) })
 		return act("the system keyspaces are set")
 	case v1alpha1.OperationFailed, v1alpha1.OperationInterrupted, v1alpha1.OperationWithdrawn:
-		p.block(string(s.Kind), "system_keyspaces_are_set", []string{n.Name}, "node %s could not set the system keyspaces: %s", n.Name, status.Message)
+		p.notice(v1alpha1.NoticeSystemKeyspacesNotSet, []string{n.Name}, "node %s could not alter the system keyspaces: %s; it is retried", n.Name, status.Message)
 		if status.FinishedAt != nil {
 			if left := status.FinishedAt.Add(operationPause).Sub(p.now); left > 0 {
 				return p.retry(left, "trying again: %s", status.Message)

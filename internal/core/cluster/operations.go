@@ -53,12 +53,12 @@ func (p *pass) operate(s *ledger.Step, purpose string, names []string, kind v1al
 			held = true
 		case ended:
 			o.waiting = append(o.waiting, name+": "+orElse(status.Message, string(status.Phase)))
-			p.block(string(s.Kind), "the_operation_succeeds", []string{name}, "%s on node %s: %s; it is tried again", kind, name, orElse(status.Message, string(status.Phase)))
+			p.notice(v1alpha1.NoticeOperationFailed, []string{name}, "%s failed on node %s: %s; it is retried", kind, name, orElse(status.Message, string(status.Phase)))
 			p.tryAgain(s, n, status)
 		case n.CurrentAgent() == nil && asked:
 			why := guard.WhyNoAnswer(n)
 			o.waiting = append(o.waiting, name+": "+why)
-			p.block(string(s.Kind), "the_node_is_up", []string{name}, "%s on node %s goes on when it is back: %s", kind, name, why)
+			p.notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", kind, name, why)
 		case begun:
 			o.waiting = append(o.waiting, name+": "+orElse(status.Message, "begun"))
 		case !asked:

@@ -64,7 +64,7 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 		change   func(*world, *facts.Node)
 		finished bool
 		waiting  string
-		guard    string
+		guard    v1alpha1.Reason
 		begins   bool
 	}{
 		"nobody has begun": {func(*world, *facts.Node) {}, false, "it has not begun", "", false},
@@ -74,17 +74,17 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 			n.Record.Status.Operations[0].Message = "range 3 of 7"
 		}, false, "range 3 of 7", "", false},
 		"it has succeeded": {status(v1alpha1.OperationSucceeded), true, "", "", false},
-		"it has failed":    {status(v1alpha1.OperationFailed), false, "Failed", "the_operation_succeeds", false},
-		"it was cut off":   {status(v1alpha1.OperationInterrupted), false, "Interrupted", "the_operation_succeeds", false},
-		"it was withdrawn": {status(v1alpha1.OperationWithdrawn), false, "Withdrawn", "the_operation_succeeds", false},
-		"its node is away": {func(_ *world, n *facts.Node) { n.Agent, n.Unreachable = nil, "no route" }, false, "no route", "the_node_is_up", false},
+		"it has failed":    {status(v1alpha1.OperationFailed), false, "Failed", "OperationFailed", false},
+		"it was cut off":   {status(v1alpha1.OperationInterrupted), false, "Interrupted", "OperationFailed", false},
+		"it was withdrawn": {status(v1alpha1.OperationWithdrawn), false, "Withdrawn", "OperationFailed", false},
+		"its node is away": {func(_ *world, n *facts.Node) { n.Agent, n.Unreachable = nil, "no route" }, false, "no route", "NodeDown", false},
 		"its node is away, and it runs": {func(w *world, n *facts.Node) {
 			status(v1alpha1.OperationRunning)(w, n)
 			n.Agent, n.Unreachable = nil, "no route"
-		}, false, "no route", "the_node_is_up", false},
+		}, false, "no route", "NodeDown", false},
 		"its node is away, and it has succeeded": {func(w *world, n *facts.Node) { status(v1alpha1.OperationSucceeded)(w, n); n.Agent = nil }, true, "", "", false},
 		"the node does another one":              {func(_ *world, n *facts.Node) { n.Record.Spec.Operations[0].ID = "other" }, false, second, "", true},
-		"its node is away, without an intent":    {func(_ *world, n *facts.Node) { n.Agent, n.Record.Spec.Operations = nil, nil }, false, "is not up", "every_member_is_up", false},
+		"its node is away, without an intent":    {func(_ *world, n *facts.Node) { n.Agent, n.Record.Spec.Operations = nil, nil }, false, "is not up", "MemberDown", false},
 		"its record is away":                     {func(_ *world, n *facts.Node) { n.Record = nil }, false, "its record is made again", "", false},
 		"its record is deleted":                  {func(_ *world, n *facts.Node) { deleting(n) }, false, "its record is made again", "", false},
 	} {
@@ -101,7 +101,7 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 			if begins := slices.Equal(applied(p.plan), []string{second}); begins != c.begins || o.writes > 0 != c.begins {
 				t.Errorf("begins %v:\n%s", begins, p.plan)
 			}
-			if blocked := p.plan.Blocked; (len(blocked) > 0) != (c.guard != "") || c.guard != "" && (blocked[0].Guard != c.guard || !slices.Equal(blocked[0].Nodes, []string{second})) {
+			if blocked := reported(p.plan); (len(blocked) > 0) != (c.guard != "") || c.guard != "" && (blocked[0].Reason != c.guard || !slices.Equal(blocked[0].Nodes, []string{second})) {
 				t.Errorf("blocked %+v, want %q", blocked, c.guard)
 			}
 		})
@@ -120,21 +120,21 @@ func TestARepairWaitsForAllMembers(t *testing.T) {
 		begun   bool
 		failed  bool
 		change  func(*world)
-		guard   string
+		guard   v1alpha1.Reason
 		goesOn  bool
 		waiting string
 	}{
 		"all are up":             {v1alpha1.OperationRepair, false, false, func(*world) {}, "", true, second},
-		"one is away":            {v1alpha1.OperationRepair, false, false, away, "every_member_is_up", false, "node " + third + " is not up: its agent does not answer: no route; a repair compares all replicas"},
-		"one has another schema": {v1alpha1.OperationRepair, false, false, otherSchema, "one_schema_version", false, "schema"},
+		"one is away":            {v1alpha1.OperationRepair, false, false, away, "MemberDown", false, "node " + third + " is not up: its agent does not answer: no route; a repair compares all replicas"},
+		"one has another schema": {v1alpha1.OperationRepair, false, false, otherSchema, "SchemaVersionsDiffer", false, "schema"},
 		"one is there that nobody knows": {v1alpha1.OperationRepair, false, false, func(w *world) {
 			delete(w.snapshot.Ledger.Members, third)
-		}, "every_host_id_of_the_ring_is_known", false, "that no CassandraNode is of"},
-		"it has failed":                          {v1alpha1.OperationRepair, true, true, func(*world) {}, "the_operation_succeeds", true, "Failed"},
-		"it has failed, and one is away":         {v1alpha1.OperationRepair, true, true, away, "every_member_is_up", false, "no route"},
+		}, "UnknownRingMember", false, "that no CassandraNode is of"},
+		"it has failed":                          {v1alpha1.OperationRepair, true, true, func(*world) {}, "OperationFailed", true, "Failed"},
+		"it has failed, and one is away":         {v1alpha1.OperationRepair, true, true, away, "MemberDown", false, "no route"},
 		"it was begun, and one is away":          {v1alpha1.OperationRepair, true, false, away, "", false, "it has not begun"},
 		"a rebuild, and one is away":             {v1alpha1.OperationRebuild, false, false, away, "", true, second},
-		"a rebuild has failed, and one is away":  {v1alpha1.OperationRebuild, true, true, away, "the_operation_succeeds", true, "Failed"},
+		"a rebuild has failed, and one is away":  {v1alpha1.OperationRebuild, true, true, away, "OperationFailed", true, "Failed"},
 		"a clean-up, and one has another schema": {v1alpha1.OperationCleanup, false, false, otherSchema, "", true, second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestARepairWaitsForAllMembers(t *testing.T) {
 			if len(o.waiting) != 1 || !strings.Contains(o.waiting[0], c.waiting) {
 				t.Errorf("waits for %q", o.waiting)
 			}
-			if blocked := p.plan.Blocked; (len(blocked) > 0) != (c.guard != "") || c.guard != "" && (blocked[0].Guard != c.guard || blocked[0].Step != string(s.Kind)) {
+			if blocked := reported(p.plan); (len(blocked) > 0) != (c.guard != "") || c.guard != "" && blocked[0].Reason != c.guard {
 				t.Errorf("blocked %+v, want %q", blocked, c.guard)
 			}
 		})
@@ -272,6 +272,12 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 			p.plan.Blocked = []v1alpha1.BlockedStep{{Step: step, Nodes: []string{node}}}
 		}
 	}
+	noticed := func(node string) func(*pass, *facts.Node) {
+		return func(p *pass, n *facts.Node) {
+			trouble(n)
+			p.plan.Notices = []v1alpha1.Notice{{Nodes: []string{node}}}
+		}
+	}
 	failed := func(phase v1alpha1.NodePhase, message string) func(*pass, *facts.Node) {
 		return func(_ *pass, n *facts.Node) { n.Agent.Phase, n.Agent.Message = phase, message }
 	}
@@ -290,6 +296,8 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 		"its container does not start":  {func(_ *pass, n *facts.Node) { trouble(n) }, "ErrImagePull"},
 		"it was said already":           {blockedBy("VolumesAndPods", second), ""},
 		"it was said of another":        {blockedBy("VolumesAndPods", third), "ErrImagePull"},
+		"it was noticed already":        {noticed(second), ""},
+		"another was noticed":           {noticed(third), "ErrImagePull"},
 		"something else was said of it": {blockedBy("JoinNode", second), "ErrImagePull"},
 		"its agent says why":            {failed(v1alpha1.PhaseFailed, "no space left"), "no space left"},
 		"its agent does not say why":    {failed(v1alpha1.PhaseFailed, ""), ""},
@@ -310,9 +318,9 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 			w := formed(t)
 			p := passOver(w)
 			c.change(p, w.snapshot.Nodes[second])
-			before := len(p.plan.Blocked)
+			before := len(p.plan.Notices)
 			p.sayWhoDoesNotCome()
-			said := p.plan.Blocked[before:]
+			said := p.plan.Notices[before:]
 			if (len(said) > 0) != (c.words != "") || len(said) > 0 && (!slices.Equal(said[0].Nodes, []string{second}) || !strings.Contains(said[0].Message, c.words)) {
 				t.Errorf("said %+v, want %q", said, c.words)
 			}

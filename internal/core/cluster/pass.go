@@ -70,8 +70,17 @@ func (p *pass) stall(reason, format string, args ...any) {
 	}
 }
 
-func (p *pass) block(step, guard string, nodes []string, format string, args ...any) {
-	p.plan.Blocked = append(p.plan.Blocked, v1alpha1.BlockedStep{Step: step, Guard: guard, Nodes: nodes, Message: fmt.Sprintf(format, args...)})
+func (p *pass) block(step string, reason v1alpha1.Reason, nodes []string, format string, args ...any) {
+	p.plan.Blocked = append(p.plan.Blocked, v1alpha1.BlockedStep{
+		Step: step, Reason: reason, Nodes: nodes, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// notice reports a problem that holds no step back.
+func (p *pass) notice(reason v1alpha1.Reason, nodes []string, format string, args ...any) {
+	p.plan.Notices = append(p.plan.Notices, v1alpha1.Notice{
+		Reason: reason, Nodes: nodes, Message: fmt.Sprintf(format, args...),
+	})
 }
 
 // wakeIn asks for another look after d at the latest.

@@ -59,7 +59,7 @@ func (p *pass) sayWhoDoesNotCome() {
 	for _, n := range p.Records() {
 		said := slices.ContainsFunc(p.plan.Blocked, func(b v1alpha1.BlockedStep) bool {
 			return b.Step == "VolumesAndPods" && slices.Contains(b.Nodes, n.Name)
-		})
+		}) || slices.ContainsFunc(p.plan.Notices, func(o v1alpha1.Notice) bool { return slices.Contains(o.Nodes, n.Name) })
 		if said || !p.started(n) || n.Pod == nil || n.Pod.DeletionTimestamp != nil || slices.Contains(joining, n.Name) {
 			continue
 		}
@@ -72,7 +72,7 @@ func (p *pass) sayWhoDoesNotCome() {
 		}
 	}
 	if len(names) > 0 {
-		p.block("VolumesAndPods", "every_node_comes_up", names, "%s", list(why, 3))
+		p.notice(v1alpha1.NoticeNodeNotStarting, names, "%s", list(why, 3))
 	}
 }
 
@@ -139,8 +139,8 @@ func (p *pass) claimsReady(n *facts.Node) bool {
 		}
 	}
 	if len(lost) > 0 {
-		p.block("VolumesAndPods", "no_member_starts_on_another_disk", []string{n.Name},
-			"claim %s of node %s is gone, and with it its disk; no pod is made for it, since it would start empty", list(lost, 3), n.Name)
+		p.block("VolumesAndPods", v1alpha1.BlockedMemberClaimMissing, []string{n.Name},
+			"claim %s of node %s is gone: its pod is not created, since it would start with an empty disk. Waits until the claim is restored with the same volume", list(lost, 3), n.Name)
 		return n.Pod != nil
 	}
 	for _, v := range missing {
@@ -253,7 +253,7 @@ func (p *pass) pod(n *facts.Node) {
 		}
 		pod, err := render.Pod(p.owner(), n.Record, p.Install)
 		if err != nil {
-			p.block("VolumesAndPods", "the_pod_can_be_rendered", []string{n.Name}, "%s", err)
+			p.notice(v1alpha1.NoticePodRenderingFailed, []string{n.Name}, "%s", err)
 			return
 		}
 		p.write(plan.Write{Verb: plan.Create, Object: pod})
@@ -300,7 +300,7 @@ func (p *pass) replacePod(n *facts.Node) {
 			p.write(w)
 		}
 	case !p.joined(n):
-		p.block("VolumesAndPods", "the_agent_says_that_the_node_is_not_up", []string{n.Name},
-			"the spec of node %s was corrected and its pod is to be made anew, but its agent does not answer: %s", n.Name, orElse(n.Unreachable, "no answer yet"))
+		p.block("VolumesAndPods", v1alpha1.BlockedAgentUnreachable, []string{n.Name},
+			"the spec of node %s was corrected, but its agent does not answer: %s. Waits until the agent reports that the node is down, then recreates the pod; deleting the pod helps, too", n.Name, orElse(n.Unreachable, "no answer yet"))
 	}
 }

@@ -209,7 +209,7 @@ func (p *pass) reportMissingRecords() result {
 	if len(missing) == 0 {
 		return wait("the spec is refused")
 	}
-	p.block("NodeRecords", "the_spec_describes_what_there_is", missing, "the record of %s was deleted and is made again when the spec is accepted", list(missing, 3))
+	p.block("NodeRecords", v1alpha1.BlockedRecordMissing, missing, "the record of %s was deleted: waits until the spec is accepted, then recreates it", list(missing, 3))
 	return wait("%s without a record", plural(len(missing), "member"))
 }
 

@@ -97,7 +97,10 @@ func (s *story) pass(w *world, made plan.Plan) {
 		s.say("  stalled: %s: %s", p.Reason, p.Message)
 	}
 	for _, b := range made.Blocked {
-		s.say("  blocked: %s by %s (%s): %s", b.Step, b.Guard, strings.Join(b.Nodes, ", "), b.Message)
+		s.say("  blocked: %s by %s (%s): %s", b.Step, b.Reason, strings.Join(b.Nodes, ", "), b.Message)
+	}
+	for _, n := range made.Notices {
+		s.say("  notice: %s (%s): %s", n.Reason, strings.Join(n.Nodes, ", "), n.Message)
 	}
 	for _, f := range made.Finished {
 		s.say("  finished: %s %s with %s, %s to %s", f.Step, f.Result, f.Message, f.StartedAt.UTC().Format("15:04:05"), f.FinishedAt.UTC().Format("15:04:05"))

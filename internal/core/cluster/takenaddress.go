@@ -33,15 +33,15 @@ func (p *pass) takenAddress(n *facts.Node) {
 		p.event(corev1.EventTypeWarning, "AddressTaken", "pod %s has an address of another member: %s", n.Name, why)
 	}
 	if f.Count > freshAddresses {
-		p.block("VolumesAndPods", "a_pod_has_an_address_of_its_own", []string{n.Name},
-			"pod %s has an address of another member, as the %s one in a row: %s. Cassandra is not started in it; delete the pod to have another", n.Name, ordinal(f.Count), why)
+		p.notice(v1alpha1.NoticeAddressConflict, []string{n.Name},
+			"pod %s has an address of another member, as the %s one in a row: %s. Cassandra is not started in it; delete the pod to get another", n.Name, ordinal(f.Count), why)
 		return
 	}
 	left := min(f.due().Sub(p.now), f.pause())
 	if left > 0 {
 		p.wakeIn(left)
-		p.block("VolumesAndPods", "a_pod_has_an_address_of_its_own", []string{n.Name},
-			"pod %s has an address of another member: %s. Cassandra is not started in it; another pod is made after %s", n.Name, why, f.due().Format(time.RFC3339))
+		p.notice(v1alpha1.NoticeAddressConflict, []string{n.Name},
+			"pod %s has an address of another member: %s. Cassandra is not started in it; the pod is recreated after %s", n.Name, why, f.due().Format(time.RFC3339))
 		return
 	}
 	if !slices.ContainsFunc(p.plan.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {

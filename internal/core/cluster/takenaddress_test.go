@@ -55,7 +55,7 @@ func TestAPodWithATakenAddressGivesWay(t *testing.T) {
 	}
 	w.takes(second)
 	made := w.pass()
-	wantBlocked(t, made, "a_pod_has_an_address_of_its_own", "as the 4th one in a row", "knows the address 10.0.0.9", "delete the pod to have another")
+	wantBlocked(t, made, "AddressConflict", "as the 4th one in a row", "knows the address 10.0.0.9", "delete the pod to get another")
 	if !slices.Contains(w.events, "AddressTaken") {
 		t.Errorf("events %v", w.events)
 	}

@@ -48,7 +48,7 @@ func TestAMemberNeverStartsOnAnotherDisk(t *testing.T) {
 			if n.Pod != nil {
 				t.Fatalf("a pod was made on another disk:\n%s", made)
 			}
-			if len(made.Blocked) != 1 || made.Blocked[0].Guard != "no_member_starts_on_another_disk" {
+			if len(made.Blocked) != 1 || made.Blocked[0].Reason != "MemberClaimMissing" {
 				t.Errorf("blocked %+v", made.Blocked)
 			}
 			if len(n.Claims) > 0 && n.Claims["data"].Claim.UID != "another" {

@@ -495,6 +495,15 @@ func (w *world) wantOpen() {
 	}
 }
 
+// reported are the blocked steps of a plan, and its notices after them.
+func reported(p plan.Plan) []v1alpha1.BlockedStep {
+	out := slices.Clone(p.Blocked)
+	for _, n := range p.Notices {
+		out = append(out, v1alpha1.BlockedStep{Reason: n.Reason, Nodes: n.Nodes, Message: n.Message})
+	}
+	return out
+}
+
 func wantStalled(t *testing.T, made plan.Plan, reason string, words ...string) {
 	t.Helper()
 	if made.Stalled == nil || made.Stalled.Reason != reason {

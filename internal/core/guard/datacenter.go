@@ -12,10 +12,10 @@ import (
 
 // NewDatacenter are the guards on the nodes of a datacenter that is to be added: all of them get their tickets at once, as when a ring forms.
 var NewDatacenter = []Guard[Nodes]{
-	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
-	{"every_initial_disk_is_empty", everyDiskIsEmpty},
-	{"no_initial_node_ever_served_clients", noneServedClients},
-	{"no_jvm_runs_before_the_ticket", noJVMRuns},
+	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod", everyNodeAnswers},
+	{v1alpha1.BlockedDiskNotEmpty, "the disk of every initial node is empty", everyDiskIsEmpty},
+	{v1alpha1.BlockedClientTrafficAlreadyOpened, "no disk of an initial node has served clients before", noneServedClients},
+	{v1alpha1.BlockedJVMNotAbsent, "no JVM runs on a node without a ticket", noJVMRuns},
 }
 
 // Adding is a datacenter that is to be added to a ring that has data.
@@ -30,9 +30,9 @@ type Adding struct {
 
 // AddedDatacenter are the guards on a datacenter as it is described.
 var AddedDatacenter = []Guard[Adding]{
-	{"clients_stay_in_their_datacenter", clientsStayLocal},
-	{"nothing_is_placed_there_yet", nothingIsPlacedThere},
-	{"what_is_to_be_extended_exists", extensionIsPossible},
+	{v1alpha1.BlockedLocalConsistencyNotConfirmed, "extend.localConsistencyOnly is true", clientsStayLocal},
+	{v1alpha1.BlockedReplicasAlreadyPlaced, "no keyspace has replicas in the new datacenter", nothingIsPlacedThere},
+	{v1alpha1.BlockedExtensionSourceMissing, "every keyspace to be extended has replicas in the source datacenter", extensionIsPossible},
 }
 
 // clientsStayLocal refuses a new datacenter as long as nobody has said that clients use consistency levels that stay in their own datacenter: its nodes count as
@@ -42,7 +42,7 @@ func clientsStayLocal(of Adding) []Finding {
 	if dc.Extend != nil && dc.Extend.LocalConsistencyOnly {
 		return nil
 	}
-	return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+	return []Finding{{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 		"datacenter %s is added to a ring that has data: until that is copied, reads that count its replicas would miss it. Have all clients use LOCAL_* consistency levels "+
 			"and set datacenters[%s].extend.localConsistencyOnly to true", dc.Name, dc.Name)}}
 }
@@ -63,11 +63,11 @@ func nothingIsPlacedThere(of Adding) []Finding {
 	}
 	var out []Finding
 	if len(named) > 0 {
-		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+		out = append(out, Finding{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 			"keyspace %s already has replicas in datacenter %s, which has no nodes yet: take it out of the replication, and name the keyspace in extend.keyspaces", strings.Join(named, ", "), of.DatacenterName)})
 	}
 	if len(anywhere) > 0 {
-		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+		out = append(out, Finding{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 			"keyspace %s is replicated without regard to datacenters, and would have replicas on new nodes at once: alter it to NetworkTopologyStrategy first", strings.Join(anywhere, ", "))})
 	}
 	return out
@@ -108,7 +108,7 @@ func extensionIsPossible(of Adding) []Finding {
 		return nil
 	}
 	if of.SourceDatacenter == "" {
-		return []Finding{{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.from is %q: want the name of a datacenter of the ring", dc.Name, dc.Extend.From)}}
+		return []Finding{{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.from is %q: want the name of a datacenter of the ring", dc.Name, dc.Extend.From)}}
 	}
 	var unknown, absent []string
 	for _, name := range slices.Sorted(maps.Keys(extended)) {
@@ -122,15 +122,15 @@ func extensionIsPossible(of Adding) []Finding {
 	}
 	var out []Finding
 	if len(extended) > mostExtended {
-		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+		out = append(out, Finding{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 			"datacenters[%s].extend.all: the ring has %d keyspaces to extend, and %d is the most: name those that come first in extend.keyspaces, "+
 				"and alter and rebuild the others afterwards", dc.Name, len(extended), mostExtended)})
 	}
 	if len(unknown) > 0 {
-		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.keyspaces: there is no keyspace %s", dc.Name, strings.Join(unknown, ", "))})
+		out = append(out, Finding{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("datacenters[%s].extend.keyspaces: there is no keyspace %s", dc.Name, strings.Join(unknown, ", "))})
 	}
 	if len(absent) > 0 {
-		out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+		out = append(out, Finding{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 			"datacenters[%s].extend: keyspace %s has no replicas in datacenter %s, from which it is to be copied", dc.Name, strings.Join(absent, ", "), of.SourceDatacenter)})
 	}
 	return out

@@ -48,45 +48,45 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 		"one is extended":                  {&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "DC1", map[string]string{"a": here}, nil},
 		"one is extended from one by name": {&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}, From: "dc1"}, "DC1", map[string]string{"a": here}, nil},
 		"a source, and nothing":            {&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc1"}, "DC1", nil, nil},
-		"no word of consistency":           {nil, "DC1", nil, []string{"clients_stay_in_their_datacenter: datacenter dc2 is added"}},
-		"clients may read anywhere":        {&v1alpha1.Extend{}, "DC1", nil, []string{"clients_stay_in_their_datacenter: datacenter dc2 is added"}},
+		"no word of consistency":           {nil, "DC1", nil, []string{"LocalConsistencyNotConfirmed: datacenter dc2 is added"}},
+		"clients may read anywhere":        {&v1alpha1.Extend{}, "DC1", nil, []string{"LocalConsistencyNotConfirmed: datacenter dc2 is added"}},
 		"two are there already": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1", map[string]string{"a": there, "b": here, "c": there},
-			[]string{"nothing_is_placed_there_yet: keyspace a, c already has replicas in datacenter DC2"},
+			[]string{"ReplicasAlreadyPlaced: keyspace a, c already has replicas in datacenter DC2"},
 		},
 		"some have no datacenters": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1", map[string]string{"a": "SimpleStrategy {replication_factor=1}", "b": "EverywhereStrategy {}", "c": "LocalStrategy {}"},
-			[]string{"nothing_is_placed_there_yet: keyspace a, b is replicated without regard to datacenters"},
+			[]string{"ReplicasAlreadyPlaced: keyspace a, b is replicated without regard to datacenters"},
 		},
 		"both": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1", map[string]string{"a": "SimpleStrategy {replication_factor=1}", "b": there},
-			[]string{"nothing_is_placed_there_yet: keyspace b already has", "nothing_is_placed_there_yet: keyspace a is replicated"},
+			[]string{"ReplicasAlreadyPlaced: keyspace b already has", "ReplicasAlreadyPlaced: keyspace a is replicated"},
 		},
 		"from nowhere": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc9"}, "", nil, []string{`what_is_to_be_extended_exists: datacenters[dc2].extend.from is "dc9"`},
+			&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc9"}, "", nil, []string{`ExtensionSourceMissing: datacenters[dc2].extend.from is "dc9"`},
 		},
 		"one to be extended from nowhere": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "", map[string]string{"a": here},
-			[]string{`what_is_to_be_extended_exists: datacenters[dc2].extend.from is ""`},
+			[]string{`ExtensionSourceMissing: datacenters[dc2].extend.from is ""`},
 		},
 		"unknown and absent": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "x"}, {Name: "a"}, {Name: "b"}, {Name: "c"}}}, "DC1", map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}", "c": "NetworkTopologyStrategy {DC3=2}"},
 			[]string{
-				"what_is_to_be_extended_exists: datacenters[dc2].extend.keyspaces: there is no keyspace x",
-				"what_is_to_be_extended_exists: datacenters[dc2].extend: keyspace b, c has no replicas in datacenter DC1",
+				"ExtensionSourceMissing: datacenters[dc2].extend.keyspaces: there is no keyspace x",
+				"ExtensionSourceMissing: datacenters[dc2].extend: keyspace b, c has no replicas in datacenter DC1",
 			},
 		},
 		"all are extended": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true, All: true}, "DC1", map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}", "system_auth": "NetworkTopologyStrategy {DC3=1}", "l": "LocalStrategy {}"},
-			[]string{"what_is_to_be_extended_exists: datacenters[dc2].extend: keyspace b has no replicas in datacenter DC1"},
+			[]string{"ExtensionSourceMissing: datacenters[dc2].extend: keyspace b has no replicas in datacenter DC1"},
 		},
 		"more than can be extended": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true, All: true}, "DC1", many,
-			[]string{"what_is_to_be_extended_exists: datacenters[dc2].extend.all: the ring has 65 keyspaces to extend, and 64 is the most"},
+			[]string{"ExtensionSourceMissing: datacenters[dc2].extend.all: the ring has 65 keyspaces to extend, and 64 is the most"},
 		},
 		"one is only there": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "DC1", map[string]string{"a": only},
-			[]string{"nothing_is_placed_there_yet: keyspace a already has", "what_is_to_be_extended_exists: datacenters[dc2].extend: keyspace a has no replicas in datacenter DC1"},
+			[]string{"ReplicasAlreadyPlaced: keyspace a already has", "ExtensionSourceMissing: datacenters[dc2].extend: keyspace a has no replicas in datacenter DC1"},
 		},
 	} {
 		refusals := Check(Adding{
@@ -94,9 +94,9 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 		}, AddedDatacenter...)
 		var got []string
 		for _, r := range refusals {
-			got = append(got, r.Guard+": "+r.Message)
-			if r.Reason != v1alpha1.ReasonInvalidSpec {
-				t.Errorf("%s: %s is the user's to put right", name, r.Guard)
+			got = append(got, string(r.Reason)+": "+r.Message)
+			if r.Stalled != v1alpha1.ReasonInvalidSpec {
+				t.Errorf("%s: %s is the user's to put right", name, r.Reason)
 			}
 		}
 		if len(got) != len(c.want) {

@@ -10,16 +10,16 @@ import (
 
 // Formation are the guards before the first tickets of a cluster.
 var Formation = []Guard[Nodes]{
-	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
-	{"every_initial_disk_is_empty", everyDiskIsEmpty},
-	{"no_initial_node_ever_served_clients", noneServedClients},
+	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod", everyNodeAnswers},
+	{v1alpha1.BlockedDiskNotEmpty, "the disk of every initial node is empty", everyDiskIsEmpty},
+	{v1alpha1.BlockedClientTrafficAlreadyOpened, "no disk of an initial node has served clients before", noneServedClients},
 }
 
 // Adoption are the guards before the disks of an earlier cluster are taken over.
 var Adoption = []Guard[Nodes]{
-	{"every_initial_node_answers_from_its_present_pod", everyNodeAnswers},
-	{"every_disk_is_of_the_adopted_cluster", everyDiskIsAdopted},
-	{"every_host_id_is_there_once", everyHostIDOnce},
+	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod", everyNodeAnswers},
+	{v1alpha1.BlockedDiskNotAdoptable, "every disk is one of the adopted cluster", everyDiskIsAdopted},
+	{v1alpha1.BlockedDuplicateHostID, "no two disks have the same host id", everyHostIDOnce},
 }
 
 // everyNodeAnswers: an agent that was not heard is an unknown disk, and an unknown disk may hold anything.
@@ -47,7 +47,7 @@ func everyDiskIsEmpty(of Nodes) []Finding {
 			// Ledger and records were lost together. What the disk holds is this cluster's data.
 			advice = "it is a disk of this very cluster, so keep its claim; restore the ledger and the records of the nodes from a backup"
 		}
-		out = append(out, Finding{Nodes: []string{name}, Reason: v1alpha1.ReasonForeignDisks,
+		out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonForeignDisks,
 			Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; %s", name, diskInWords(agent), advice)})
 	}
 	return out
@@ -66,7 +66,7 @@ func noneServedClients(of Nodes) []Finding {
 	var out []Finding
 	for _, name := range of.Names {
 		if agent := of.Nodes[name].CurrentAgent(); agent != nil && agent.TrafficOpened {
-			out = append(out, Finding{Nodes: []string{name}, Reason: v1alpha1.ReasonForeignDisks,
+			out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonForeignDisks,
 				Message: fmt.Sprintf("node %s was open to clients before: its data may be the only copy of writes", name)})
 		}
 	}
@@ -93,7 +93,7 @@ func everyDiskIsAdopted(of Nodes) []Finding {
 			wrong = fmt.Sprintf("its cluster_name is %q, not %q: set spec.clusterName", agent.Owner.ClusterName, clusterName)
 		}
 		if wrong != "" {
-			out = append(out, Finding{Nodes: []string{name}, Reason: v1alpha1.ReasonAdoptionIncomplete,
+			out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonAdoptionIncomplete,
 				Message: fmt.Sprintf("the disk of node %s is not a disk of the cluster with uid %s that is to be adopted: %s; nothing is started", name, adopt, wrong)})
 		}
 	}
@@ -109,7 +109,7 @@ func everyHostIDOnce(of Nodes) []Finding {
 			continue
 		}
 		if other, twice := found[agent.HostID]; twice {
-			out = append(out, Finding{Nodes: []string{other, name}, Reason: v1alpha1.ReasonAdoptionIncomplete,
+			out = append(out, Finding{Nodes: []string{other, name}, Stalled: v1alpha1.ReasonAdoptionIncomplete,
 				Message: fmt.Sprintf("the disks of nodes %s and %s have the same host id %s: one is a copy of the other", other, name, agent.HostID)})
 		}
 		found[agent.HostID] = name

@@ -52,7 +52,7 @@ func wantFindings(t *testing.T, got []Refusal, want ...finding) {
 		t.Fatalf("refusals %+v, want %d", got, len(want))
 	}
 	for i, w := range want {
-		if got[i].Guard != w.guard || strings.Join(got[i].Nodes, ",") != w.nodes || got[i].Reason != w.reason {
+		if string(got[i].Reason) != w.guard || strings.Join(got[i].Nodes, ",") != w.nodes || got[i].Stalled != w.reason {
 			t.Errorf("refusal %+v, want %s of nodes %s with reason %q", got[i], w.guard, w.nodes, w.reason)
 		}
 		for _, word := range w.words {
@@ -64,11 +64,11 @@ func wantFindings(t *testing.T, got []Refusal, want ...finding) {
 }
 
 const (
-	answers = "every_initial_node_answers_from_its_present_pod"
-	empty   = "every_initial_disk_is_empty"
-	served  = "no_initial_node_ever_served_clients"
-	adopted = "every_disk_is_of_the_adopted_cluster"
-	once    = "every_host_id_is_there_once"
+	answers = "InitialNodeNotReady"
+	empty   = "DiskNotEmpty"
+	served  = "ClientTrafficAlreadyOpened"
+	adopted = "DiskNotAdoptable"
+	once    = "DuplicateHostID"
 )
 
 func TestFormationIsRefused(t *testing.T) {
@@ -251,7 +251,7 @@ func TestRefusalsComeInTheOrderOfTheGuards(t *testing.T) {
 	s.Nodes["b"].Agent.TrafficOpened = true
 	var got []string
 	for _, r := range Check(Nodes{s, []string{"a", "b", "c"}}, Formation...) {
-		got = append(got, r.Guard+" "+r.Nodes[0])
+		got = append(got, string(r.Reason)+" "+r.Nodes[0])
 	}
 	if want := []string{answers + " c", empty + " a", served + " b"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

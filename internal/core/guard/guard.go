@@ -1,14 +1,17 @@
 package guard
 
 import (
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 )
 
 // Guard is one predicate over something that is about to be done.
 type Guard[T any] struct {
-	// Name is a sentence that is true when the guard passes.
-	Name string
-	// Check returns what is wrong; nothing if the sentence is true.
+	// Reason names the problem that the guard looks for.
+	Reason v1alpha1.Reason
+	// Until is what a step waits for that the guard holds back: "waits until …".
+	Until string
+	// Check returns what is wrong; nothing if there is no such problem.
 	Check func(about T) []Finding
 }
 
@@ -23,13 +26,14 @@ type Finding struct {
 	Nodes []string
 	// Message says what is wrong, and what would help.
 	Message string
-	// Reason is set where only the user can put it right: one of the Stalled reasons of the API.
-	Reason string
+	// Stalled is set where only the user can resolve it: one of the reasons of ConditionStalled.
+	Stalled string
 }
 
-// Refusal is a guard's finding with its name.
+// Refusal is a finding with the reason of its guard, and what that waits for.
 type Refusal struct {
-	Guard string
+	Reason v1alpha1.Reason
+	Until  string
 	Finding
 }
 
@@ -38,7 +42,7 @@ func Check[T any](about T, guards ...Guard[T]) []Refusal {
 	var out []Refusal
 	for _, g := range guards {
 		for _, f := range g.Check(about) {
-			out = append(out, Refusal{Guard: g.Name, Finding: f})
+			out = append(out, Refusal{Reason: g.Reason, Until: g.Until, Finding: f})
 		}
 	}
 	return out

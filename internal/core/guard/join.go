@@ -15,33 +15,33 @@ import (
 
 // Newcomer are the guards that a node must pass before it is its turn to join a ring that serves clients.
 var Newcomer = []Guard[Nodes]{
-	{"the_joining_node_answers_from_its_present_pod", everyNodeAnswers},
-	{"the_joining_disk_is_empty", joiningDiskIsEmpty},
-	{"no_jvm_runs_before_the_ticket", noJVMRuns},
+	{v1alpha1.BlockedJoiningNodeNotReady, "the agent of the joining node answers from its present pod", everyNodeAnswers},
+	{v1alpha1.BlockedJoiningDiskNotEmpty, "the disk of the joining node is empty", joiningDiskIsEmpty},
+	{v1alpha1.BlockedJVMNotAbsent, "no JVM runs on a node without a ticket", noJVMRuns},
 }
 
 // Join are the guards on the ring that a node is to join: the given nodes are its members.
 var Join = []Guard[Nodes]{
-	{"every_member_is_up", everyMemberIsUp("a node that joins streams from every member")},
-	{"no_other_topology_change", noTopologyChange},
-	{"every_view_is_the_same", everyViewIsTheSame},
-	{"every_host_id_of_the_ring_is_known", everyHostIDIsKnown},
-	{"one_schema_version", oneSchema},
-	{"one_release", oneRelease},
+	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a node that joins streams from every member")},
+	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
+	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
+	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},
+	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
+	{v1alpha1.BlockedReleasesDiffer, "all members run the same release", oneRelease},
 }
 
 // Cleanup are the guards on the ring before members drop what they no longer own: while a range is on its way to another node, the old owner is its source.
 var Cleanup = []Guard[Nodes]{
-	{"no_other_topology_change", noTopologyChange},
-	{"every_view_is_the_same", everyViewIsTheSame},
+	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
+	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
 }
 
 // Repair are the guards on the ring before a node is repaired: Cassandra fails it as soon as one of the replicas that it compares is down
 // (ActiveRepairService#prepareForRepair), also one that no record is of, and what members write by an older schema meanwhile goes to the replicas of that.
 var Repair = []Guard[Nodes]{
-	{"every_member_is_up", everyMemberIsUp("a repair compares all replicas")},
-	{"every_host_id_of_the_ring_is_known", everyHostIDIsKnown},
-	{"one_schema_version", oneSchema},
+	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a repair compares all replicas")},
+	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},
+	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
 }
 
 // Joining is a node that is to join next, with its tokens.
@@ -63,8 +63,8 @@ type Joining struct {
 
 // Joiner are the guards on what the ring will be with the node.
 var Joiner = []Guard[Joining]{
-	{"racks_are_balanced", racksAreBalanced},
-	{"joining_node_fits", fits},
+	{v1alpha1.BlockedRacksUnbalanced, "the racks have about the same number of nodes", racksAreBalanced},
+	{v1alpha1.BlockedDataVolumeTooSmall, "the data fits on the volume of the joining node", fits},
 }
 
 // joiningDiskIsEmpty: what is on a disk is somebody's. A join that was broken off leaves one that is neither empty nor a member's.
@@ -281,7 +281,7 @@ func fits(of Joining) []Finding {
 	if expected <= room {
 		return nil
 	}
-	return []Finding{{Nodes: []string{of.Node.ID}, Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+	return []Finding{{Nodes: []string{of.Node.ID}, Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 		"node %s would hold about %s, which is more than %d %% of its data volume of %s: give it a larger volume, or add nodes to a rack that has some already",
 		of.Node.ID, bytes(expected), int(100*mostOfDisk), of.Volume.String())}}
 }
@@ -313,7 +313,7 @@ func racksAreBalanced(of Joining) []Finding {
 	var out []Finding
 	for _, rack := range slices.Sorted(maps.Keys(of.Sizes)) {
 		if n := of.Sizes[rack]; n > 0 && average/float64(n) > mostRackLoad {
-			out = append(out, Finding{Reason: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+			out = append(out, Finding{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 				"rack %s of datacenter %s would have %d of %d nodes in %d racks: with %d replicas each rack holds everything once, so each of its nodes would hold %.1f times the average; give the racks about the same number of nodes",
 				rack, of.Datacenter, n, total, racks, of.ReplicationFactor, average/float64(n))})
 		}

@@ -43,41 +43,41 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 	}{
 		"all see the same":      {func(func(string) *facts.Ring) {}, ""},
 		"all but the load":      {func(see func(string) *facts.Ring) { see("c").Endpoints[0].Load = 9 }, ""},
-		"one sees another down": {func(see func(string) *facts.Ring) { see("d").Endpoints[1].Live = false }, "every_view_is_the_same [d] d sees NORMAL and down of host-b, most see NORMAL"},
+		"one sees another down": {func(see func(string) *facts.Ring) { see("d").Endpoints[1].Live = false }, "RingViewsDiffer [d] d sees NORMAL and down of host-b, most see NORMAL"},
 		"one sees another leave": {
 			func(see func(string) *facts.Ring) { see("c").Endpoints[5].Status = facts.StatusLeaving },
-			"no_other_topology_change [c] node c sees 10.0.0.6 as LEAVING; every_view_is_the_same [c] c sees LEAVING of host-f, most see NORMAL",
+			"TopologyChangeInProgress [c] node c sees 10.0.0.6 as LEAVING; RingViewsDiffer [c] c sees LEAVING of host-f, most see NORMAL",
 		},
 		"two see other tokens, alike": {func(see func(string) *facts.Ring) {
 			for _, observer := range []string{"e", "b"} {
 				see(observer).Endpoints[0].Tokens = []int64{-7}
 			}
-		}, "every_view_is_the_same [b] b sees NORMAL with tokens -7 of host-a, most see NORMAL with tokens 0; " +
-			"every_view_is_the_same [e] e sees NORMAL with tokens -7 of host-a, most see NORMAL with tokens 0"},
+		}, "RingViewsDiffer [b] b sees NORMAL with tokens -7 of host-a, most see NORMAL with tokens 0; " +
+			"RingViewsDiffer [e] e sees NORMAL with tokens -7 of host-a, most see NORMAL with tokens 0"},
 		"two differ from each other, too": {func(see func(string) *facts.Ring) {
 			see("f").Endpoints = see("f").Endpoints[1:]
 			see("a").Endpoints[1].Tokens = nil
-		}, "every_view_is_the_same [a] a sees nothing of host-b, most see NORMAL; every_view_is_the_same [f] f sees nothing of host-a, most see NORMAL"},
+		}, "RingViewsDiffer [a] a sees nothing of host-b, most see NORMAL; RingViewsDiffer [f] f sees nothing of host-a, most see NORMAL"},
 		"all see the same in flight": {func(see func(string) *facts.Ring) {
 			for _, observer := range names {
 				see(observer).Endpoints[2].Status = facts.StatusMoving
 			}
-		}, "no_other_topology_change [a] node a sees 10.0.0.3 as MOVING; no_other_topology_change [b] node b sees 10.0.0.3 as MOVING; " +
-			"no_other_topology_change [c] node c sees 10.0.0.3 as MOVING; no_other_topology_change [d] node d sees 10.0.0.3 as MOVING; " +
-			"no_other_topology_change [e] node e sees 10.0.0.3 as MOVING; no_other_topology_change [f] node f sees 10.0.0.3 as MOVING"},
-		"one sees ranges on their way": {func(see func(string) *facts.Ring) { see("e").Pending = 2 }, "no_other_topology_change [e] node e sees 2 ranges on their way to new owners"},
+		}, "TopologyChangeInProgress [a] node a sees 10.0.0.3 as MOVING; TopologyChangeInProgress [b] node b sees 10.0.0.3 as MOVING; " +
+			"TopologyChangeInProgress [c] node c sees 10.0.0.3 as MOVING; TopologyChangeInProgress [d] node d sees 10.0.0.3 as MOVING; " +
+			"TopologyChangeInProgress [e] node e sees 10.0.0.3 as MOVING; TopologyChangeInProgress [f] node f sees 10.0.0.3 as MOVING"},
+		"one sees ranges on their way": {func(see func(string) *facts.Ring) { see("e").Pending = 2 }, "TopologyChangeInProgress [e] node e sees 2 ranges on their way to new owners"},
 		"one sees a stranger at another address, who has left": {func(see func(string) *facts.Ring) {
 			see("b").Endpoints = append(see("b").Endpoints, facts.Endpoint{Address: "10.0.0.9", HostID: "gone", Status: facts.StatusLeft, Tokens: []int64{9}})
 		}, ""},
 		"one has another schema": {
 			func(see func(string) *facts.Ring) { see("c").SchemaVersion = "other" },
-			"one_schema_version [] the members have different schema versions: schema (node a), other (node c)",
+			"SchemaVersionsDiffer [] the members have different schema versions: schema (node a), other (node c)",
 		},
-		"one is of another release":       {func(see func(string) *facts.Ring) { see("b").ReleaseVersion = "4.1.10" }, "one_release [] the members have different releases of Cassandra: 5.0 (node a), 4.1 (node b)"},
+		"one is of another release":       {func(see func(string) *facts.Ring) { see("b").ReleaseVersion = "4.1.10" }, "ReleasesDiffer [] the members have different releases of Cassandra: 5.0 (node a), 4.1 (node b)"},
 		"one is of another patch release": {func(see func(string) *facts.Ring) { see("b").ReleaseVersion = "5.0.2" }, ""},
 		"one sees a stranger": {func(see func(string) *facts.Ring) {
 			see("c").Endpoints = append(see("c").Endpoints, facts.Endpoint{Address: "10.0.0.9", HostID: "stranger", Status: facts.StatusNormal, Live: true, Tokens: []int64{9}})
-		}, "every_view_is_the_same [c] c sees NORMAL of stranger, most see nothing; every_host_id_of_the_ring_is_known [] the ring has a member with host id stranger at 10.0.0.9 that no " +
+		}, "RingViewsDiffer [c] c sees NORMAL of stranger, most see nothing; UnknownRingMember [] the ring has a member with host id stranger at 10.0.0.9 that no " +
 			"CassandraNode is of: find its disk, or remove it with nodetool removenode"},
 	} {
 		for _, kept := range []bool{false, true} {
@@ -91,7 +91,7 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 				}
 				var got []string
 				for _, r := range Check(Nodes{s, slices.Clone(names)}, Join...) {
-					got = append(got, fmt.Sprintf("%s %v %s", r.Guard, r.Nodes, r.Message))
+					got = append(got, fmt.Sprintf("%s %v %s", r.Reason, r.Nodes, r.Message))
 				}
 				if text := strings.Join(got, "; "); text != c.want {
 					t.Errorf("they say\n%s\nwant\n%s", text, c.want)
@@ -117,7 +117,7 @@ func TestWhoIsNotUpIsNamed(t *testing.T) {
 		s := ringOf("a", "b", "c")
 		c.change(s.Nodes["b"])
 		refusals := Check(Nodes{s, []string{"a", "b", "c"}}, Join...)
-		if len(refusals) != 1 || refusals[0].Guard != "every_member_is_up" || !slices.Equal(refusals[0].Nodes, []string{"b"}) || !strings.HasPrefix(refusals[0].Message, c.want) {
+		if len(refusals) != 1 || refusals[0].Reason != "MemberDown" || !slices.Equal(refusals[0].Nodes, []string{"b"}) || !strings.HasPrefix(refusals[0].Message, c.want) {
 			t.Errorf("%s: %+v, want %q", name, refusals, c.want)
 		}
 	}
@@ -209,7 +209,7 @@ func TestANodeThatWouldBeTooFullIsRefused(t *testing.T) {
 
 // A node that is to join is heard, has nothing on its disk, and runs nothing.
 func TestGuardsOfANewcomer(t *testing.T) {
-	const names, empty, absent = "the_joining_node_answers_from_its_present_pod", "the_joining_disk_is_empty", "no_jvm_runs_before_the_ticket"
+	const names, empty, absent = "JoiningNodeNotReady", "JoiningDiskNotEmpty", "JVMNotAbsent"
 	for name, c := range map[string]struct {
 		change func(*facts.Node)
 		want   []string
@@ -238,7 +238,7 @@ func TestGuardsOfANewcomer(t *testing.T) {
 		}
 		for i, want := range c.want {
 			guard, words, _ := strings.Cut(want, " ")
-			if r := refusals[i]; r.Guard != guard || !strings.Contains(r.Message, words) || !slices.Equal(r.Nodes, []string{"b"}) {
+			if r := refusals[i]; string(r.Reason) != guard || !strings.Contains(r.Message, words) || !slices.Equal(r.Nodes, []string{"b"}) {
 				t.Errorf("%s: %+v, want %q", name, r, want)
 			}
 		}

@@ -41,7 +41,7 @@ func TestAJoinThatGoesOnAfterDeletionsAreForgottenIsRefused(t *testing.T) {
 		want   string
 	}{
 		"ten days": {func(f *Facts) { f.Memory.Join.BegunAt = ptr(-10 * days) }, ""},
-		"longer":   {func(f *Facts) { f.Memory.Join.BegunAt = ptr(-10*days - 1) }, "joins_no_longer_than_deletions_are_kept"},
+		"longer":   {func(f *Facts) { f.Memory.Join.BegunAt = ptr(-10*days - 1) }, "JoinLongerThanGCGrace"},
 		"longer, and nothing is there": {func(f *Facts) {
 			f.Memory.Join.BegunAt = ptr(-11 * days)
 			f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID, f.Disk.Generation = false, WordNone, "", 0
@@ -58,7 +58,7 @@ func TestAJoinThatGoesOnAfterDeletionsAreForgottenIsRefused(t *testing.T) {
 }
 
 func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
-	alone := "a_seed_answers_as_a_member"
+	alone := "NoSeedAnswers"
 	seeds := func(peers ...Peer) func(*Facts) {
 		return func(f *Facts) { answered(f, "", peers...) }
 	}
@@ -83,10 +83,10 @@ func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 		"it answers itself":                   {func(f *Facts) { f.Seeds = []string{"10.0.0.2"}; keep(f); seeds(peer("10.0.0.2", self, hostB))(f) }, "", alone},
 		"a member that is no seed answers":    {func(f *Facts) { f.Memory.Neighbours = []string{"10.0.0.9"}; seeds(peer("10.0.0.9", "d", hostC))(f) }, "", alone},
 		"the ring serves clients":             {func(f *Facts) { f.Peers.Answers[0].TrafficOpened = true }, "10.0.0.2,10.0.0.3", ""},
-		"its address is another member's":     {func(f *Facts) { e := endpoint(address, hostC, "r3", true, 1); f.Peers.Answers[0].AtAddress = &e }, "", "address_is_free"},
-		"the record has a member, disk empty": {func(f *Facts) { f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}; keep(f) }, "", "disk_is_readable"},
-		"its disk is another's":               {func(f *Facts) { mark(f, "other", self) }, "", "disk_is_of_this_node"},
-		"it has served clients":               {func(f *Facts) { f.Memory.TrafficOpenedAt = ptr(0) }, "", "no_client_was_served"},
+		"its address is another member's":     {func(f *Facts) { e := endpoint(address, hostC, "r3", true, 1); f.Peers.Answers[0].AtAddress = &e }, "", "AddressTaken"},
+		"the record has a member, disk empty": {func(f *Facts) { f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}; keep(f) }, "", "DiskUnreadable"},
+		"its disk is another's":               {func(f *Facts) { mark(f, "other", self) }, "", "DiskOfOtherNode"},
+		"it has served clients":               {func(f *Facts) { f.Memory.TrafficOpenedAt = ptr(0) }, "", "ClientTrafficAlreadyOpened"},
 		"the API server has not spoken yet":   {func(f *Facts) { f.APISeenAt = time.Time{} }, "", "API server's word"},
 		"the ticket is out of its own journal": {func(f *Facts) {
 			f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "grow/1", WithdrawnAt: ptr(0)}}
@@ -181,7 +181,7 @@ func TestAJoinWaitsUntilAnEarlierTryElsewhereIsForgotten(t *testing.T) {
 		want   string
 	}{
 		"nobody sees one":              {nil, ""},
-		"one joins elsewhere":          {sees("10.0.0.77", facts.StatusBootstrap), "earlier_try_is_forgotten"},
+		"one joins elsewhere":          {sees("10.0.0.77", facts.StatusBootstrap), "StaleEndpointInGossip"},
 		"one joined nothing":           {sees("10.0.0.77", facts.StatusUnknown), ""},
 		"one joins here":               {sees(address, facts.StatusBootstrap), ""},
 		"the disk says it is a member": {func(f *Facts) { sees("10.0.0.77", facts.StatusBootstrap)(f); f.Disk.Bootstrapped = WordCompleted }, ""},
@@ -259,7 +259,7 @@ func TestAMemberByItsRecordThatHasNotJoinedByItsDiskNeverJoins(t *testing.T) {
 			f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}
 			f.Record.Spec.Join.Mode = mode
 			keep(f)
-		}), "member_never_joins_again")
+		}), "TicketForMember")
 	}
 }
 

@@ -55,7 +55,7 @@ type outcome struct {
 	message string
 	action  *Action
 	phase   v1alpha1.NodePhase
-	guard   string
+	reason  v1alpha1.Reason
 	again   time.Time
 }
 
@@ -68,9 +68,9 @@ func wait(phase v1alpha1.NodePhase, message string) outcome {
 	return outcome{verdict: Wait, phase: phase, message: message}
 }
 
-// blocked by a guard, a predicate named by a sentence that is false.
-func blocked(phase v1alpha1.NodePhase, guard, message string) outcome {
-	return outcome{verdict: Blocked, phase: phase, guard: guard, message: message}
+// blocked for a reason that names the problem.
+func blocked(phase v1alpha1.NodePhase, reason v1alpha1.Reason, message string) outcome {
+	return outcome{verdict: Blocked, phase: phase, reason: reason, message: message}
 }
 
 // until says when to look again without an event.
@@ -102,9 +102,9 @@ type pass struct {
 }
 
 // report notes what holds an intent back, the first of them, and goes on.
-func (p *pass) report(guard, message string, again time.Time) {
+func (p *pass) report(reason v1alpha1.Reason, message string, again time.Time) {
 	if p.held == nil {
-		p.held = &v1alpha1.NodeBlocked{Guard: guard, Message: message}
+		p.held = &v1alpha1.NodeBlocked{Reason: reason, Message: message}
 	}
 	if !again.IsZero() && (p.heldUntil.IsZero() || again.Before(p.heldUntil)) {
 		p.heldUntil = again
@@ -162,7 +162,7 @@ func (p *pass) afterFailure(o outcome) outcome {
 		return wait("", f.Message).until(f.Until)
 	}
 	if dispensable(o.action.Kind) {
-		p.report("action_succeeds", fmt.Sprintf("%s: %s", o.action.Kind, f.Message), f.Until)
+		p.report(v1alpha1.BlockedActionFailing, fmt.Sprintf("%s: %s", o.action.Kind, f.Message), f.Until)
 		return done
 	}
 	phase := v1alpha1.NodePhase("")
@@ -170,6 +170,6 @@ func (p *pass) afterFailure(o outcome) outcome {
 		phase = v1alpha1.PhaseFailed // a full disk, for instance, on which the journal cannot be written
 	}
 	held := wait(phase, fmt.Sprintf("%s failed and is tried again: %s", o.action.Kind, f.Message)).until(f.Until)
-	p.report("action_succeeds", held.message, f.Until)
+	p.report(v1alpha1.BlockedActionFailing, held.message, f.Until)
 	return held
 }

@@ -37,7 +37,7 @@ func TestAnActionThatFailedIsTriedAgainLater(t *testing.T) {
 			}
 			d := Next(with1(c.facts, failing(c.kind, 2*time.Second)), epoch)
 			b := d.Status.Blocked
-			if d.Action != nil || !d.Again.Equal(at(2*time.Second)) || b == nil || b.Guard != "action_succeeds" || !strings.Contains(b.Message, string(c.kind)) || !strings.Contains(b.Message, "no such host") {
+			if d.Action != nil || !d.Again.Equal(at(2*time.Second)) || b == nil || b.Reason != "ActionFailing" || !strings.Contains(b.Message, string(c.kind)) || !strings.Contains(b.Message, "no such host") {
 				t.Errorf("in the pause: action %v, again at %s, blocked %+v", d.Action, d.Again, b)
 			}
 			if failed := d.Status.Phase == v1alpha1.PhaseFailed; failed == c.goesOn {
@@ -91,7 +91,7 @@ func TestWhatHoldsIntentsBack(t *testing.T) {
 		t.Errorf("again at %s, want never", d.Again)
 	}
 	f.Configuration.Hot, f.Failures = []string{"a"}, map[ActionKind]Failure{ApplySettings: {Message: "no", Until: at(time.Minute)}}
-	if d := Next(f, epoch); !d.Again.Equal(at(time.Minute)) || d.Status.Blocked.Guard != "decommission_is_supported" {
+	if d := Next(f, epoch); !d.Again.Equal(at(time.Minute)) || d.Status.Blocked.Reason != "DecommissionUnsupported" {
 		t.Errorf("again at %s, blocked %+v", d.Again, d.Status.Blocked)
 	}
 	// A step that waits and something that is held back: the sooner counts.

@@ -32,7 +32,7 @@ func mayGoDown(p *pass) outcome {
 		return done
 	}
 	if !p.answers() {
-		return blocked("", "jvm_answers", "the JVM does not answer, so that it is not known whether the ring can do without this node")
+		return blocked("", v1alpha1.BlockedJVMNotAnswering, "the JVM does not answer, so that it is not known whether the ring can do without this node")
 	}
 	if p.JVM.Ring.Mode != facts.ModeNormal {
 		return done
@@ -41,7 +41,7 @@ func mayGoDown(p *pass) outcome {
 		return act(Action{Kind: LookAtRing, Why: "the ring must be looked at before this node goes down"})
 	}
 	if moving := inFlight(p.JVM.Ring); len(moving) > 0 {
-		return blocked("", "no_other_topology_change", "the ring changes: "+strings.Join(moving, ", "))
+		return blocked("", v1alpha1.BlockedTopologyChangeInProgress, "the ring changes: "+strings.Join(moving, ", "))
 	}
 	return keepsConsistency(p.JVM.Ring)
 }
@@ -60,7 +60,7 @@ func inFlight(view *facts.Ring) []string {
 // keepsConsistency asks whether every range that can be protected keeps LOCAL_QUORUM without this node. The operator asks for the level that the cluster
 // demands, which may be lower; an agent that knows no level holds to the one that clients use by default.
 func keepsConsistency(view *facts.Ring) outcome {
-	const guard = "every_protectable_range_keeps_its_consistency"
+	const guard = v1alpha1.BlockedConsistencyWouldBeLost
 	if len(view.Keyspaces) == 0 {
 		return blocked("", guard, "the keyspaces are not known yet")
 	}

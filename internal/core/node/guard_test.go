@@ -11,13 +11,13 @@ import (
 
 // A restart is asked for; the agent looks by itself whether the ring can do without the node.
 func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
-	const keeps = "every_protectable_range_keeps_its_consistency"
+	const keeps = "ConsistencyWouldBeLost"
 	ring := func(change func(*facts.Ring)) Facts {
 		return with1(serving(), func(f *Facts) { restart(f); change(f.JVM.Ring) })
 	}
 	for name, c := range map[string]struct {
 		facts Facts
-		guard string // empty: it goes down
+		guard v1alpha1.Reason // empty: it goes down
 		words string
 		acts  ActionKind
 	}{
@@ -36,13 +36,13 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 			ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, endpoint("10.0.0.9", "h9", "r2", false)) }), "", "", BeginRestart,
 		},
 		"a node is leaving": {
-			ring(func(r *facts.Ring) { r.Endpoints[2].Status = facts.StatusLeaving }), "no_other_topology_change", "10.0.0.3 is LEAVING", "",
+			ring(func(r *facts.Ring) { r.Endpoints[2].Status = facts.StatusLeaving }), "TopologyChangeInProgress", "10.0.0.3 is LEAVING", "",
 		},
 		"two nodes are moving": {
 			ring(func(r *facts.Ring) {
 				r.Endpoints[1].Status, r.Endpoints[2].Status = facts.StatusMoving, facts.StatusBootstrap
 			}),
-			"no_other_topology_change", "10.0.0.2 is MOVING, 10.0.0.3 is BOOT", "",
+			"TopologyChangeInProgress", "10.0.0.2 is MOVING, 10.0.0.3 is BOOT", "",
 		},
 		"the keyspaces are not known": {ring(func(r *facts.Ring) { r.Keyspaces = nil }), keeps, "the keyspaces are not known yet", ""},
 		"a keyspace is replicated in a way nobody knows": {
@@ -60,7 +60,7 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 			}), keeps, hostC, "",
 		},
 		"the JVM is silent": {
-			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-20*time.Second) }), "jvm_answers", "does not answer", "",
+			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-20*time.Second) }), "JVMNotAnswering", "does not answer", "",
 		},
 		"the JVM is silent, and was never NORMAL": {
 			with1(serving(), func(f *Facts) {
@@ -96,7 +96,7 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 				return
 			}
 			b := d.Status.Blocked
-			if d.Action != nil || b == nil || b.Guard != c.guard || !strings.Contains(b.Message, c.words) || d.Status.Phase != v1alpha1.PhaseDeferred {
+			if d.Action != nil || b == nil || b.Reason != c.guard || !strings.Contains(b.Message, c.words) || d.Status.Phase != v1alpha1.PhaseDeferred {
 				t.Errorf("action %v, phase %s, blocked %+v; want %s with %q", d.Action, d.Status.Phase, b, c.guard, c.words)
 			}
 			if !d.Again.Equal(at(5*time.Second)) || d.Status.Restart == nil || d.Status.Restart.Message != b.Message || d.Status.Message != b.Message {

@@ -17,7 +17,7 @@ import (
 type expectation struct {
 	action ActionKind
 	phase  v1alpha1.NodePhase
-	guard  string
+	guard  v1alpha1.Reason
 	// words that the status message or the blocked message must have.
 	words string
 	check func(*testing.T, Decision)
@@ -30,7 +30,7 @@ func TestNext(t *testing.T) {
 	}{
 		// Who am I.
 		"no record yet":                     {with1(fresh(), func(f *Facts) { f.Record = nil }), expectation{phase: v1alpha1.PhaseWaiting, words: "CassandraNode"}},
-		"record of another cluster":         {with1(fresh(), func(f *Facts) { f.Record.Spec.Cluster.UID = "x" }), expectation{phase: v1alpha1.PhaseFailed, guard: "record_is_of_this_cluster"}},
+		"record of another cluster":         {with1(fresh(), func(f *Facts) { f.Record.Spec.Cluster.UID = "x" }), expectation{phase: v1alpha1.PhaseFailed, guard: "RecordOfOtherCluster"}},
 		"no container yet":                  {with1(fresh(), func(f *Facts) { f.Init = Init{} }), expectation{phase: v1alpha1.PhaseWaiting, words: "helenus-init"}},
 		"disk unknown before the container": {with1(fresh(), func(f *Facts) { f.Init, f.Disk = Init{}, Disk{} }), expectation{action: InspectDisk}},
 
@@ -40,26 +40,26 @@ func TestNext(t *testing.T) {
 				t.Errorf("disk %s", d.Status.Disk)
 			}
 		}}},
-		"a disk that was unreadable a minute ago": {with1(member(), func(f *Facts) { f.Disk.Problem, f.Disk.SeenAt = "I/O error", at(-time.Minute) }), expectation{action: InspectDisk, phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
-		"the same, and it is looked at":           {with1(member(), func(f *Facts) { f.Disk.Problem, f.Doing = "I/O error", &Doing{Action: Action{Kind: InspectDisk}} }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
-		"unreadable disk":                         {with1(member(), func(f *Facts) { f.Disk.Problem = "I/O error" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "I/O error"}},
-		"unreadable journal":                      {with1(member(), func(f *Facts) { f.MemoryProblem = "checksum" }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "checksum"}},
+		"a disk that was unreadable a minute ago": {with1(member(), func(f *Facts) { f.Disk.Problem, f.Disk.SeenAt = "I/O error", at(-time.Minute) }), expectation{action: InspectDisk, phase: v1alpha1.PhaseFailed, guard: "DiskUnreadable", words: "I/O error"}},
+		"the same, and it is looked at":           {with1(member(), func(f *Facts) { f.Disk.Problem, f.Doing = "I/O error", &Doing{Action: Action{Kind: InspectDisk}} }), expectation{phase: v1alpha1.PhaseFailed, guard: "DiskUnreadable", words: "I/O error"}},
+		"unreadable disk":                         {with1(member(), func(f *Facts) { f.Disk.Problem = "I/O error" }), expectation{phase: v1alpha1.PhaseFailed, guard: "DiskUnreadable", words: "I/O error"}},
+		"unreadable journal":                      {with1(member(), func(f *Facts) { f.MemoryProblem = "checksum" }), expectation{phase: v1alpha1.PhaseFailed, guard: "DiskUnreadable", words: "checksum"}},
 		"data without a marker": {with1(fresh(), func(f *Facts) { f.Disk.HasData = true; f.Record.Spec.Join = newTicket() }),
-			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "no marker"}},
+			expectation{phase: v1alpha1.PhaseFailed, guard: "DiskOfOtherNode", words: "no marker"}},
 		"disk of another cluster": {with1(member(), func(f *Facts) { mark(f, "other", self); f.Memory = Memory{} }),
-			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk", words: "other"}},
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "MemberDiskMissing", words: "other"}},
 		"disk of another node": {with1(fresh(), func(f *Facts) { mark(f, uid, "orders-dc1-r2-0"); f.Disk.HasData = true }),
-			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "orders-dc1-r2-0"}},
+			expectation{phase: v1alpha1.PhaseFailed, guard: "DiskOfOtherNode", words: "orders-dc1-r2-0"}},
 		"member by its record on an empty disk": {with1(fresh(), func(f *Facts) {
 			f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}
 			f.Record.Spec.Join = newTicket()
 		}),
-			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "MemberDiskMissing"}},
 		"member by its last status on an empty disk": {with1(fresh(), func(f *Facts) {
 			f.Record.Status.Disk, f.Record.Status.HostID = v1alpha1.DiskMember, hostA
 			f.Record.Spec.Join = newTicket()
 		}),
-			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk", words: hostA, check: func(t *testing.T, d Decision) {
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "MemberDiskMissing", words: hostA, check: func(t *testing.T, d Decision) {
 				// What is reported is what the next decision goes by.
 				if d.Status.Disk != v1alpha1.DiskEmpty || d.Status.HostID != hostA {
 					t.Errorf("disk %s, host id %q", d.Status.Disk, d.Status.HostID)
@@ -69,7 +69,7 @@ func TestNext(t *testing.T) {
 			f.Record.Status.Disk, f.Record.Status.HostID = v1alpha1.DiskEmpty, hostA
 			f.Record.Spec.Join = newTicket()
 		}),
-			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk", words: hostA}},
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "MemberDiskMissing", words: hostA}},
 		"lost member before the disk was looked at": {with1(fresh(), func(f *Facts) {
 			f.Record.Status.Disk, f.Record.Status.HostID, f.Disk = v1alpha1.DiskMember, hostA, Disk{}
 		}), expectation{action: InspectDisk, check: func(t *testing.T, d Decision) {
@@ -78,27 +78,27 @@ func TestNext(t *testing.T) {
 			}
 		}}},
 		"member on the disk of another member": {with1(member(), func(f *Facts) { f.Record.Spec.Member.HostID = hostB }),
-			expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
-		"journal and disk of two members": {with1(member(), func(f *Facts) { f.Disk.HostID = hostB }), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable"}},
+			expectation{phase: v1alpha1.PhaseDataLost, guard: "MemberDiskMissing"}},
+		"journal and disk of two members": {with1(member(), func(f *Facts) { f.Disk.HostID = hostB }), expectation{phase: v1alpha1.PhaseFailed, guard: "DiskUnreadable"}},
 		"markers of a member without its data": {with1(member(), func(f *Facts) { f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID = false, "", "" }),
-			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable", words: "files are gone"}},
-		"decommissioned": {with1(member(), func(f *Facts) { f.Disk.Bootstrapped = WordDecommissioned }), expectation{phase: v1alpha1.PhaseLeft, guard: "disk_has_not_left"}},
+			expectation{phase: v1alpha1.PhaseFailed, guard: "DiskUnreadable", words: "files are gone"}},
+		"decommissioned": {with1(member(), func(f *Facts) { f.Disk.Bootstrapped = WordDecommissioned }), expectation{phase: v1alpha1.PhaseLeft, guard: "NodeHasLeft"}},
 		"killed while leaving, after streaming": {with1(member(), func(f *Facts) { f.Disk.Bootstrapped = WordNeedsBootstrap }),
-			expectation{phase: v1alpha1.PhaseLeft, guard: "disk_has_not_left", words: "other tokens"}},
+			expectation{phase: v1alpha1.PhaseLeft, guard: "NodeHasLeft", words: "other tokens"}},
 		"commit log of another node": {with1(member(), func(f *Facts) {
 			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", Marker: &Marker{uid, "orders-dc1-r2-0", "commitlog"}})
-		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "MemberDiskMissing"}},
 		"commit log of nobody knows whom": {with1(fresh(), func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", HasData: true}) }),
-			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "no marker says whose"}},
+			expectation{phase: v1alpha1.PhaseFailed, guard: "DiskOfOtherNode", words: "no marker says whose"}},
 		"own commit log beside an empty data volume": {with1(fresh(), func(f *Facts) {
 			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", HasData: true, Marker: &Marker{uid, self, "commitlog"}})
-		}), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node", words: "not the one that the node had"}},
+		}), expectation{phase: v1alpha1.PhaseFailed, guard: "DiskOfOtherNode", words: "not the one that the node had"}},
 		"additional volume of another node": {with1(member(), func(f *Facts) {
 			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch", Marker: &Marker{uid, "orders-dc1-r2-0", "scratch"}})
-		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk"}},
+		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "MemberDiskMissing"}},
 		"volumes exchanged": {with1(member(), func(f *Facts) {
 			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch", Marker: &Marker{uid, self, "commitlog"}})
-		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "member_has_its_disk", words: "scratch"}},
+		}), expectation{phase: v1alpha1.PhaseDataLost, guard: "MemberDiskMissing", words: "scratch"}},
 		"new additional volume of a member": {with1(member(), func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch"}) }), expectation{action: ClaimDisk, check: func(t *testing.T, d Decision) {
 			if !slices.Contains(d.Action.Volumes, "scratch") {
 				t.Errorf("marks %v", d.Action.Volumes)
@@ -113,7 +113,7 @@ func TestNext(t *testing.T) {
 			}
 		}}},
 		"disk to be adopted, pinned":                  {adopting(true), expectation{action: ClaimDisk}},
-		"disk to be adopted, of another cluster name": {with1(adopting(true), func(f *Facts) { f.Disk.ClusterName = "x" }), expectation{phase: v1alpha1.PhaseWaiting, guard: "cluster_name_is_kept"}},
+		"disk to be adopted, of another cluster name": {with1(adopting(true), func(f *Facts) { f.Disk.ClusterName = "x" }), expectation{phase: v1alpha1.PhaseWaiting, guard: "ClusterNameDiffers"}},
 
 		// Tickets.
 		"ticket on a new disk": {with1(fresh(), func(f *Facts) { f.Record.Spec.Join = newTicket() }), expectation{action: ClaimDisk}},
@@ -123,14 +123,14 @@ func TestNext(t *testing.T) {
 			}
 		}}},
 		"ticket after clients were served": {with1(ticketed(), func(f *Facts) { f.Memory.TrafficOpenedAt = ptr(-time.Hour) }),
-			expectation{phase: v1alpha1.PhaseWaiting, guard: "no_client_was_served"}},
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "ClientTrafficAlreadyOpened"}},
 		"ticket while a peer serves clients": {with1(ticketed(), func(f *Facts) {
 			f.Seeds = []string{"10.0.0.2"}
 			keep(f)
 			p := peer("10.0.0.2", "orders-dc1-r2-0", "")
 			p.TrafficOpened = true
 			answered(f, "", p)
-		}), expectation{phase: v1alpha1.PhaseWaiting, guard: "no_client_was_served", words: "orders-dc1-r2-0"}},
+		}), expectation{phase: v1alpha1.PhaseWaiting, guard: "ClientTrafficAlreadyOpened", words: "orders-dc1-r2-0"}},
 		"ticket while a peer of another datacenter serves clients": {with1(ticketed(), func(f *Facts) {
 			f.Seeds = []string{"10.0.0.2"}
 			keep(f)
@@ -158,7 +158,7 @@ func TestNext(t *testing.T) {
 			answered(f, "")
 		}), expectation{phase: v1alpha1.PhaseWaiting, words: "10.0.0.2"}},
 		"ticket to replace": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Mode = v1alpha1.JoinReplace }),
-			expectation{phase: v1alpha1.PhaseWaiting, guard: "ticket_mode_is_supported", words: "Replace"}},
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "TicketModeUnsupported", words: "Replace"}},
 		"ticket taken back before it began": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "too late"} }), expectation{action: WithdrawJoin}},
 		"ticket out of date":                {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.NotAfter = &metav1.Time{Time: at(-time.Second)} }), expectation{action: WithdrawJoin}},
 		"ticket that was given back": {with1(ticketed(), func(f *Facts) {
@@ -183,19 +183,19 @@ func TestNext(t *testing.T) {
 					t.Errorf("join %+v", j)
 				}
 			}}},
-		"taken back, and the disk cannot be read":    {takenBack(with1(joining(), func(f *Facts) { f.Disk.Problem = "two rows" })), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_readable"}},
+		"taken back, and the disk cannot be read":    {takenBack(with1(joining(), func(f *Facts) { f.Disk.Problem = "two rows" })), expectation{phase: v1alpha1.PhaseFailed, guard: "DiskUnreadable"}},
 		"taken back, and the disk was not looked at": {takenBack(with1(joining(), func(f *Facts) { f.Disk = Disk{} })), expectation{action: InspectDisk}},
 		"taken back, and the commit log is another's": {takenBack(with1(joining(), func(f *Facts) {
 			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "commitlog", Marker: &Marker{uid, "orders-dc1-r2-0", "commitlog"}})
-		})), expectation{phase: v1alpha1.PhaseFailed, guard: "disk_is_of_this_node"}},
+		})), expectation{phase: v1alpha1.PhaseFailed, guard: "DiskOfOtherNode"}},
 		"taken back, and the container does not run": {takenBack(with1(joining(), func(f *Facts) { f.Init = Init{} })), expectation{phase: v1alpha1.PhaseWaiting, words: "helenus-init"}},
 		"taken back, and the journal knows better than the disk": {takenBack(with1(joining(), func(f *Facts) { f.Memory.NormalAt = ptr(-time.Minute) })),
-			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_agrees_with_the_journal"}},
+			expectation{phase: v1alpha1.PhaseFailed, guard: "DiskContradictsJournal"}},
 		"taken back while the JVM joins":     {takenBack(onItsWay(facts.ModeJoining)), expectation{action: BeginStop}},
 		"taken back while the JVM is silent": {takenBack(with1(onItsWay(""), func(f *Facts) { f.JVM = JVM{} })), expectation{action: BeginStop}},
 		"taken back while the JVM is NORMAL": {takenBack(joined()), expectation{action: FinishJoin}},
 		"taken back while it is NORMAL, with other tokens": {takenBack(with1(joined(), func(f *Facts) { f.JVM.Ring.Endpoints[0].Tokens = []int64{-5, 6} })),
-			expectation{action: NoteNormal, phase: v1alpha1.PhaseJoining, guard: "tokens_are_those_of_the_ticket"}},
+			expectation{action: NoteNormal, phase: v1alpha1.PhaseJoining, guard: "TokensDifferFromTicket"}},
 		"taken back while a JVM starts that had joined": {takenBack(with1(onItsWay(facts.ModeStarting), func(f *Facts) { f.Memory.Start.Joined = true })),
 			expectation{phase: v1alpha1.PhaseJoining, check: func(t *testing.T, d Decision) {
 				if j := d.Status.Join; !strings.Contains(j.Message, "too late") {
@@ -208,7 +208,7 @@ func TestNext(t *testing.T) {
 			}
 		}}},
 		"taken back, and the disk says otherwise later": {withdrawnJoin(with1(joining(), func(f *Facts) { f.Disk.Bootstrapped = WordCompleted })),
-			expectation{phase: v1alpha1.PhaseFailed, guard: "disk_agrees_with_the_journal"}},
+			expectation{phase: v1alpha1.PhaseFailed, guard: "DiskContradictsJournal"}},
 
 		// A configuration that is corrected before the node has joined.
 		"corrected while the JVM joins":   {with1(onItsWay(facts.ModeJoining), func(f *Facts) { f.Configuration.RestartNeeded = true }), expectation{action: BeginStop}},
@@ -217,7 +217,7 @@ func TestNext(t *testing.T) {
 
 		"unfinished join by the same ticket": {joining(), expectation{action: StartJVM, check: wantTicket("form/1")}},
 		"unfinished join by another ticket": {with1(joining(), func(f *Facts) { f.Record.Spec.Join.ID = "form/2"; f.Record.Generation = 2; keep(f) }),
-			expectation{phase: v1alpha1.PhaseWaiting, guard: "disk_is_of_this_ticket"}},
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "DiskOfOtherTicket"}},
 		"member on disk that was not seen NORMAL": {with1(joining(), func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }), expectation{action: StartJVM, check: wantTicket("form/1")}},
 
 		// A member's start.
@@ -229,22 +229,22 @@ func TestNext(t *testing.T) {
 			answered(f, hostA, peer("10.0.0.2", "b", hostB))
 		}), expectation{action: StartJVM}},
 		"member cut off from all": {with1(neighboured(), func(f *Facts) { f.APISeenAt, f.Memory.ContactAt = time.Time{}, ptr(-24*time.Hour); answered(f, hostA) }),
-			expectation{phase: v1alpha1.PhaseWaiting, guard: "in_contact_with_the_cluster"}},
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "NoContactWithCluster"}},
 		"member cut off for a short time": {with1(neighboured(), func(f *Facts) { f.APISeenAt, f.Memory.ContactAt = time.Time{}, ptr(-time.Minute); answered(f, hostA) }),
 			expectation{action: StartJVM}},
 		"replaced by its record": {with1(member(), func(f *Facts) { f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostA}} }),
-			expectation{phase: v1alpha1.PhaseFailed, guard: "host_id_is_not_replaced"}},
+			expectation{phase: v1alpha1.PhaseFailed, guard: "HostIDReplaced"}},
 		"replaced by the word of a peer": {with1(neighboured(), func(f *Facts) {
 			p := peer("10.0.0.2", "b", hostB)
 			p.Replaced = []string{hostA}
 			answered(f, hostA, p)
-		}), expectation{phase: v1alpha1.PhaseFailed, guard: "host_id_is_not_replaced", words: "node b"}},
+		}), expectation{phase: v1alpha1.PhaseFailed, guard: "HostIDReplaced", words: "node b"}},
 		"address of another member": {with1(neighboured(), func(f *Facts) {
 			p := peer("10.0.0.2", "b", hostB)
 			e := endpoint(address, hostC, "r3", false, 25)
 			p.AtAddress = &e
 			answered(f, hostA, p)
-		}), expectation{phase: v1alpha1.PhaseAddressTaken, guard: "address_is_free", words: hostC}},
+		}), expectation{phase: v1alpha1.PhaseAddressTaken, guard: "AddressTaken", words: hostC}},
 		"own address in the view of a peer": {with1(neighboured(), func(f *Facts) {
 			p := peer("10.0.0.2", "b", hostB)
 			e := endpoint(address, hostA, "r1", false, -5, 5)
@@ -255,16 +255,16 @@ func TestNext(t *testing.T) {
 			p := peer("10.0.0.2", "b", hostB)
 			p.Addresses = []facts.AddressUse{{Address: address, LastUsed: at(-2 * time.Minute)}}
 			answered(f, hostA, p)
-		}), expectation{phase: v1alpha1.PhaseAddressTaken, guard: "address_is_free"}},
+		}), expectation{phase: v1alpha1.PhaseAddressTaken, guard: "AddressTaken"}},
 		"address that a peer had long ago": {with1(neighboured(), func(f *Facts) {
 			p := peer("10.0.0.2", "b", hostB)
 			p.Addresses = []facts.AddressUse{{Address: address, LastUsed: at(-3 * time.Minute)}}
 			answered(f, hostA, p)
 		}), expectation{action: StartJVM}},
 		"away for too long": {with1(member(), func(f *Facts) { f.Memory.GCGrace, f.Memory.NormalAt = 240*time.Hour, ptr(-250*time.Hour) }),
-			expectation{phase: v1alpha1.PhaseDownTooLong, guard: "away_no_longer_than_deletions_are_kept"}},
+			expectation{phase: v1alpha1.PhaseDownTooLong, guard: "DownLongerThanGCGrace"}},
 		"configuration that cannot be rendered": {with1(member(), func(f *Facts) { f.Configuration = Configuration{Problem: "no heap"} }),
-			expectation{phase: v1alpha1.PhaseFailed, guard: "configuration_can_be_rendered"}},
+			expectation{phase: v1alpha1.PhaseFailed, guard: "ConfigurationRenderingFailed"}},
 		"in the back-off": {with1(member(), func(f *Facts) { died(f, at(time.Minute)) }), expectation{phase: v1alpha1.PhaseFailed, words: "12:01:00", check: func(t *testing.T, d Decision) {
 			if !d.Again.Equal(at(time.Minute)) || d.Status.Restarts.BackOffUntil == nil {
 				t.Errorf("again at %s, %+v", d.Again, d.Status.Restarts)
@@ -309,7 +309,7 @@ func TestNext(t *testing.T) {
 			}
 		}}},
 		"NORMAL with other tokens": {with1(joined(), func(f *Facts) { f.JVM.Ring.Endpoints[0].Tokens = []int64{-5, 6} }),
-			expectation{action: NoteNormal, phase: v1alpha1.PhaseJoining, guard: "tokens_are_those_of_the_ticket"}},
+			expectation{action: NoteNormal, phase: v1alpha1.PhaseJoining, guard: "TokensDifferFromTicket"}},
 		"NORMAL after a long time":        {with1(serving(), func(f *Facts) { f.Memory.NormalAt = ptr(-time.Hour) }), expectation{action: NoteNormal}},
 		"deletions kept for another time": {with1(serving(), func(f *Facts) { g := time.Hour; f.JVM.GCGrace = &g }), expectation{action: NoteNormal}},
 		"deletions kept as before":        {with1(serving(), func(f *Facts) { g := time.Hour; f.JVM.GCGrace, f.Memory.GCGrace = &g, g }), expectation{phase: v1alpha1.PhaseNormal}},
@@ -319,7 +319,7 @@ func TestNext(t *testing.T) {
 			f.Seeds = []string{"10.0.0.1", "10.0.0.2"}
 			keep(f)
 			f.Failures = map[ActionKind]Failure{SetSeeds: {Message: "no", Until: at(time.Second)}}
-		}), expectation{phase: v1alpha1.PhaseNormal, guard: "action_succeeds", check: func(t *testing.T, d Decision) {
+		}), expectation{phase: v1alpha1.PhaseNormal, guard: "ActionFailing", check: func(t *testing.T, d Decision) {
 			if !d.Ready {
 				t.Error("not ready because of the seeds")
 			}
@@ -331,15 +331,15 @@ func TestNext(t *testing.T) {
 			}
 		}}},
 		"decommission asked for": {with1(serving(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateDecommissioned }),
-			expectation{phase: v1alpha1.PhaseNormal, guard: "decommission_is_supported"}},
+			expectation{phase: v1alpha1.PhaseNormal, guard: "DecommissionUnsupported"}},
 
 		// Restart and stop.
 		"restart":                  {with1(serving(), restart), expectation{action: BeginRestart}},
 		"restart with an old view": {with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(-4*time.Second), at(-4*time.Second) }), expectation{action: LookAtRing}},
 		"restart while another rack is down": {with1(serving(), func(f *Facts) { restart(f); f.JVM.Ring.Endpoints[1].Live = false }),
-			expectation{phase: v1alpha1.PhaseDeferred, guard: "every_protectable_range_keeps_its_consistency", words: hostB}},
+			expectation{phase: v1alpha1.PhaseDeferred, guard: "ConsistencyWouldBeLost", words: hostB}},
 		"restart while another node joins": {with1(serving(), func(f *Facts) { restart(f); f.JVM.Ring.Endpoints[1].Status = facts.StatusBootstrap }),
-			expectation{phase: v1alpha1.PhaseDeferred, guard: "no_other_topology_change"}},
+			expectation{phase: v1alpha1.PhaseDeferred, guard: "TopologyChangeInProgress"}},
 		"restart out of date": {with1(serving(), func(f *Facts) { restart(f); f.Record.Spec.Restart.NotAfter = &metav1.Time{Time: at(-time.Second)} }), expectation{action: WithdrawRestart}},
 		"restart that is done": {with1(serving(), func(f *Facts) {
 			restart(f)
@@ -353,7 +353,7 @@ func TestNext(t *testing.T) {
 		}), expectation{action: FinishRestart}},
 		"to be stopped": {with1(serving(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateStopped }), expectation{action: BeginStop}},
 		"to be stopped while another rack is down": {with1(serving(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateStopped; f.JVM.Ring.Endpoints[2].Live = false }),
-			expectation{phase: v1alpha1.PhaseDeferred, guard: "every_protectable_range_keeps_its_consistency", check: func(t *testing.T, d Decision) {
+			expectation{phase: v1alpha1.PhaseDeferred, guard: "ConsistencyWouldBeLost", check: func(t *testing.T, d Decision) {
 				if !d.Ready {
 					t.Error("a deferred node serves on")
 				}
@@ -390,7 +390,7 @@ func TestNext(t *testing.T) {
 
 		// Frozen.
 		"frozen, peers unasked":     {frozen(), expectation{action: AskPeers}},
-		"frozen, but up for a peer": {with1(frozen(), func(f *Facts) { answered(f, hostA, sees(true)) }), expectation{phase: v1alpha1.PhaseNormal, guard: "no_peer_sees_it_up"}},
+		"frozen, but up for a peer": {with1(frozen(), func(f *Facts) { answered(f, hostA, sees(true)) }), expectation{phase: v1alpha1.PhaseNormal, guard: "PeerSeesNodeUp"}},
 		"frozen and down for its peers": {with1(frozen(), func(f *Facts) { answered(f, hostA, sees(false)) }), expectation{action: Kill, check: func(t *testing.T, d Decision) {
 			if !d.Action.Dump || d.Action.Reason != v1alpha1.RestartFrozen {
 				t.Errorf("action %+v", d.Action)
@@ -413,12 +413,12 @@ func TestNext(t *testing.T) {
 			operation(f)
 			f.Record.Spec.ClientTraffic = v1alpha1.TrafficClosed
 			f.JVM.Ring.NativeRunning = false
-		}), expectation{phase: v1alpha1.PhaseNormal, guard: "native_transport_is_open", words: "CQL"}},
+		}), expectation{phase: v1alpha1.PhaseNormal, guard: "NativeTransportClosed", words: "CQL"}},
 		"operation out of date": {with1(serving(), func(f *Facts) {
 			operation(f)
 			f.Record.Spec.Operations[0].NotAfter = &metav1.Time{Time: at(-time.Second)}
 		}), expectation{action: WithdrawOperation}},
-		"operation nobody knows":  {with1(serving(), func(f *Facts) { operation(f); f.Record.Spec.Operations[0].Type = "Dance" }), expectation{phase: v1alpha1.PhaseNormal, guard: "operation_is_known"}},
+		"operation nobody knows":  {with1(serving(), func(f *Facts) { operation(f); f.Record.Spec.Operations[0].Type = "Dance" }), expectation{phase: v1alpha1.PhaseNormal, guard: "UnknownOperation"}},
 		"an action is under way":  {with1(serving(), func(f *Facts) { f.Doing = &Doing{Action: Action{Kind: SetSeeds}} }), expectation{phase: v1alpha1.PhaseNormal}},
 		"the record was not kept": {with1(serving(), func(f *Facts) { f.Record.Generation = 7 }), expectation{action: KeepRecord}},
 		"CQL not ready to be open": {with1(serving(), func(f *Facts) {
@@ -442,9 +442,9 @@ func expect(t *testing.T, d Decision, want expectation) {
 	if want.phase != "" && d.Status.Phase != want.phase {
 		t.Errorf("phase %s (%s), want %s", d.Status.Phase, d.Status.Message, want.phase)
 	}
-	guard, words := "", d.Status.Message
+	guard, words := v1alpha1.Reason(""), d.Status.Message
 	if b := d.Status.Blocked; b != nil {
-		guard, words = b.Guard, words+" "+b.Message
+		guard, words = b.Reason, words+" "+b.Message
 	}
 	if guard != want.guard {
 		t.Errorf("blocked by %q (%s), want %q", guard, words, want.guard)

@@ -85,27 +85,27 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 	closed := func(f *Facts) { f.JVM.Ring.NativeRunning, f.Record.Spec.ClientTraffic = false, v1alpha1.TrafficClosed }
 	for name, c := range map[string]struct {
 		facts Facts
-		guard string
+		guard v1alpha1.Reason
 		words string
 	}{
 		"a cleanup":                              {of(v1alpha1.OperationCleanup, nil), "", ""},
-		"a cleanup with ranges on their way":     {of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.Ring.Pending = 3 }), "no_range_is_pending", "3 ranges"},
-		"a cleanup while a node joins":           {of(v1alpha1.OperationCleanup, status(facts.StatusBootstrap)), "no_range_is_pending", "10.0.0.2 is BOOT"},
-		"a cleanup while a node leaves":          {of(v1alpha1.OperationCleanup, status(facts.StatusLeaving)), "no_range_is_pending", "10.0.0.2 is LEAVING"},
+		"a cleanup with ranges on their way":     {of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.Ring.Pending = 3 }), "PendingRanges", "3 ranges"},
+		"a cleanup while a node joins":           {of(v1alpha1.OperationCleanup, status(facts.StatusBootstrap)), "PendingRanges", "10.0.0.2 is BOOT"},
+		"a cleanup while a node leaves":          {of(v1alpha1.OperationCleanup, status(facts.StatusLeaving)), "PendingRanges", "10.0.0.2 is LEAVING"},
 		"a cleanup while a node is stopped":      {of(v1alpha1.OperationCleanup, status(facts.StatusShutdown)), "", ""},
 		"a cleanup without CQL":                  {of(v1alpha1.OperationCleanup, closed), "", ""},
 		"a rebuild without CQL":                  {of(v1alpha1.OperationRebuild, closed), "", ""},
 		"a repair without CQL":                   {of(v1alpha1.OperationRepair, closed), "", ""},
-		"keyspaces altered without CQL":          {of(v1alpha1.OperationAlterKeyspaces, closed), "native_transport_is_open", "CQL"},
-		"keyspaces altered while a node joins":   {of(v1alpha1.OperationAlterKeyspaces, status(facts.StatusBootstrap)), "every_member_is_normal", "10.0.0.2 is BOOT"},
-		"system ones altered, a node is stopped": {of(v1alpha1.OperationAlterSystemKeyspaces, status(facts.StatusShutdown)), "every_member_is_normal", "10.0.0.2 is SHUTDOWN"},
+		"keyspaces altered without CQL":          {of(v1alpha1.OperationAlterKeyspaces, closed), "NativeTransportClosed", "CQL"},
+		"keyspaces altered while a node joins":   {of(v1alpha1.OperationAlterKeyspaces, status(facts.StatusBootstrap)), "MemberNotNormal", "10.0.0.2 is BOOT"},
+		"system ones altered, a node is stopped": {of(v1alpha1.OperationAlterSystemKeyspaces, status(facts.StatusShutdown)), "MemberNotNormal", "10.0.0.2 is SHUTDOWN"},
 		"keyspaces altered, a node has left":     {of(v1alpha1.OperationAlterKeyspaces, func(f *Facts) { status(facts.StatusLeft)(f); f.Memory.Neighbours = []string{"10.0.0.3"} }), "", ""},
-		"a rebuild while the node leaves":        {of(v1alpha1.OperationRebuild, func(f *Facts) { f.JVM.Ring.Mode = facts.ModeLeaving }), "node_is_normal", "not NORMAL"},
-		"a repair while the JVM is silent":       {of(v1alpha1.OperationRepair, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), "node_is_normal", "not NORMAL"},
-		"a rebuild of a keyspace not known yet":  {of(v1alpha1.OperationRebuild, func(f *Facts) { least("")(f); delete(f.JVM.Ring.Keyspaces, "shop") }), "replication_is_known", "keyspace shop"},
-		"a rebuild by an older schema":           {of(v1alpha1.OperationRebuild, least("NetworkTopologyStrategy {dc1=3}")), "replication_is_known", "shop is to have 2 replicas in datacenter dc2 and has, as far as this node knows, NetworkTopologyStrategy {dc1=3}"},
-		"a repair by an older schema":            {of(v1alpha1.OperationRepair, least("NetworkTopologyStrategy {dc1=3, dc2=1}")), "replication_is_known", "2 replicas in datacenter dc2"},
-		"a repair by one that cannot be read":    {of(v1alpha1.OperationRepair, least("odd")), "replication_is_known", "odd"},
+		"a rebuild while the node leaves":        {of(v1alpha1.OperationRebuild, func(f *Facts) { f.JVM.Ring.Mode = facts.ModeLeaving }), "NodeNotNormal", "not NORMAL"},
+		"a repair while the JVM is silent":       {of(v1alpha1.OperationRepair, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), "NodeNotNormal", "not NORMAL"},
+		"a rebuild of a keyspace not known yet":  {of(v1alpha1.OperationRebuild, func(f *Facts) { least("")(f); delete(f.JVM.Ring.Keyspaces, "shop") }), "ReplicationUnknown", "keyspace shop"},
+		"a rebuild by an older schema":           {of(v1alpha1.OperationRebuild, least("NetworkTopologyStrategy {dc1=3}")), "ReplicationUnknown", "shop is to have 2 replicas in datacenter dc2 and has, as far as this node knows, NetworkTopologyStrategy {dc1=3}"},
+		"a repair by an older schema":            {of(v1alpha1.OperationRepair, least("NetworkTopologyStrategy {dc1=3, dc2=1}")), "ReplicationUnknown", "2 replicas in datacenter dc2"},
+		"a repair by one that cannot be read":    {of(v1alpha1.OperationRepair, least("odd")), "ReplicationUnknown", "odd"},
 		"a repair by a schema that is enough":    {of(v1alpha1.OperationRepair, least("NetworkTopologyStrategy {dc1=3, dc2=2}")), "", ""},
 		"a rebuild by a schema that is enough":   {of(v1alpha1.OperationRebuild, least("NetworkTopologyStrategy {dc1=1, dc2=3}")), "", ""},
 		"an alteration, whose purpose that is":   {of(v1alpha1.OperationAlterKeyspaces, least("NetworkTopologyStrategy {dc1=3}")), "", ""},
@@ -119,7 +119,7 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 				return
 			}
 			b := d.Status.Blocked
-			if d.Action != nil || b == nil || b.Guard != c.guard || !strings.Contains(b.Message, c.words) || !strings.Contains(b.Message, "op-1") || !d.Again.Equal(at(5*time.Second)) {
+			if d.Action != nil || b == nil || b.Reason != c.guard || !strings.Contains(b.Message, c.words) || !strings.Contains(b.Message, "op-1") || !d.Again.Equal(at(5*time.Second)) {
 				t.Errorf("action %v, blocked %+v, again at %s", d.Action, b, d.Again)
 			}
 		})
@@ -180,7 +180,7 @@ func TestOperationsSideBySide(t *testing.T) {
 			switch b := d.Status.Blocked; {
 			case (b != nil) != (c.waits != ""):
 				t.Errorf("blocked %+v", b)
-			case b != nil && (b.Guard != "no_conflicting_operation_runs" || !strings.Contains(b.Message, c.waits)):
+			case b != nil && (b.Reason != "ConflictingOperation" || !strings.Contains(b.Message, c.waits)):
 				t.Errorf("blocked %+v, want %s", b, c.waits)
 			}
 		})

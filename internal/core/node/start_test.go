@@ -22,7 +22,7 @@ func wantHeld(t *testing.T, f Facts, want string) {
 	}
 	said := d.Status.Message
 	if b := d.Status.Blocked; b != nil {
-		said += " " + b.Guard
+		said += " " + string(b.Reason)
 	}
 	if d.Action != nil || !strings.Contains(said, want) {
 		t.Errorf("action %v, says %q; want %q", d.Action, said, want)
@@ -30,7 +30,7 @@ func wantHeld(t *testing.T, f Facts, want string) {
 }
 
 func TestAnAddressIsTakenOnlyIfItIsFree(t *testing.T) {
-	const taken = "address_is_free"
+	const taken = "AddressTaken"
 	at3 := func(change func(*facts.Endpoint)) func(*Peer) {
 		return func(p *Peer) {
 			e := endpoint(address, hostC, "r3", true, 25)
@@ -127,7 +127,7 @@ func TestWhatPeersSaidHoldsWhileTheyAreAskedAgain(t *testing.T) {
 			if d.Action == nil || d.Action.Kind != AskPeers {
 				t.Fatalf("action %v, want %s", d.Action, AskPeers)
 			}
-			if held := d.Status.Blocked != nil && d.Status.Blocked.Guard == "host_id_is_not_replaced"; held != c.holds {
+			if held := d.Status.Blocked != nil && d.Status.Blocked.Reason == "HostIDReplaced"; held != c.holds {
 				t.Errorf("held %v (%s), want %v", held, d.Status.Message, c.holds)
 			}
 		})
@@ -135,7 +135,7 @@ func TestWhatPeersSaidHoldsWhileTheyAreAskedAgain(t *testing.T) {
 }
 
 func TestAMemberThatNobodyHasSpokenToForLongDoesNotStart(t *testing.T) {
-	const cutOff = "in_contact_with_the_cluster"
+	const cutOff = "NoContactWithCluster"
 	for name, c := range map[string]struct {
 		change func(*Facts)
 		want   string
@@ -166,7 +166,7 @@ func TestAMemberThatNobodyHasSpokenToForLongDoesNotStart(t *testing.T) {
 }
 
 func TestAMemberThatWasAwayForLongerThanDeletionsAreKept(t *testing.T) {
-	const away, hour = "away_no_longer_than_deletions_are_kept", time.Hour
+	const away, hour = "DownLongerThanGCGrace", time.Hour
 	for name, c := range map[string]struct {
 		grace  time.Duration
 		normal *time.Time
@@ -287,7 +287,7 @@ func TestTheTicketOfAStart(t *testing.T) {
 }
 
 func TestADiskThatSaysMoreThanTheJournal(t *testing.T) {
-	const disagree = "disk_agrees_with_the_journal"
+	const disagree = "DiskContradictsJournal"
 	withdrawn := func(change func(*Facts)) Facts {
 		return with1(with1(withdrawnJoin(joining()), func(f *Facts) { f.Disk.Bootstrapped, f.Disk.HostID = WordCompleted, hostA }), change)
 	}
@@ -343,7 +343,7 @@ func TestWhatHoldsANodeBackHoldsWhileItsPeersAreAskedAgain(t *testing.T) {
 				c.change(&f)
 			}
 			d := Next(f, epoch)
-			if b := d.Status.Blocked; b == nil || b.Guard != "a_seed_answers_as_a_member" || d.Status.Phase != v1alpha1.PhaseWaiting {
+			if b := d.Status.Blocked; b == nil || b.Reason != "NoSeedAnswers" || d.Status.Phase != v1alpha1.PhaseWaiting {
 				t.Errorf("phase %s, blocked %+v", d.Status.Phase, b)
 			}
 			if got := next(f); got != c.action {

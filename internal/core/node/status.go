@@ -67,12 +67,12 @@ func (p *pass) stopping() bool {
 
 func (p *pass) blockedBy(last outcome) *v1alpha1.NodeBlocked {
 	if last.verdict == Blocked {
-		return &v1alpha1.NodeBlocked{Guard: last.guard, Message: cutText(last.message, 2048)}
+		return &v1alpha1.NodeBlocked{Reason: last.reason, Message: cutText(last.message, 2048)}
 	}
 	if p.held == nil {
 		return nil
 	}
-	return &v1alpha1.NodeBlocked{Guard: p.held.Guard, Message: cutText(p.held.Message, 2048)}
+	return &v1alpha1.NodeBlocked{Reason: p.held.Reason, Message: cutText(p.held.Message, 2048)}
 }
 
 // reportDisk says what was found before anything was started; for a JVM that ran before this agent did, what the journal says.

@@ -103,7 +103,7 @@ func joinsNotTooLong(p *pass) outcome {
 	if !p.bootstraps() || p.finding.State != v1alpha1.DiskJoining || m == nil || m.BegunAt == nil || p.now.Sub(*m.BegunAt) <= deletionsAreKept {
 		return done
 	}
-	return blocked(v1alpha1.PhaseFailed, "joins_no_longer_than_deletions_are_kept",
+	return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedJoinLongerThanGCGrace,
 		fmt.Sprintf("the join by the ticket %s began at %s, longer ago than deletions are kept (%s): deleted rows could come back with what was streamed then. "+
 			"Lower the number of nodes, delete claim and pod, and raise it again", m.ID, m.BegunAt.UTC().Format(time.RFC3339), deletionsAreKept))
 }
@@ -130,7 +130,7 @@ func (p *pass) findTheRing() outcome {
 	if len(p.memberSeeds()) > 0 {
 		return done
 	}
-	return blocked(v1alpha1.PhaseWaiting, "a_seed_answers_as_a_member",
+	return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedNoSeedAnswers,
 		fmt.Sprintf("none of the seeds %s answers as a member of this ring with a JVM that runs: the node would be alone", strings.Join(p.Seeds, ", "))).
 		until(p.Peers.AskedAt.Add(peersFresh))
 }

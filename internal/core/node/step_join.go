@@ -70,7 +70,7 @@ func withdrawJoin(p *pass) outcome {
 		p.joinMessage = "the ticket was taken back too late: the disk says that the node has joined"
 		return done
 	case p.Memory.Member != nil || p.Memory.NormalAt != nil:
-		return blocked(v1alpha1.PhaseFailed, "disk_agrees_with_the_journal",
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskContradictsJournal,
 			fmt.Sprintf("the journal says that this node was in the ring, its disk is %s: the ticket is not given back", p.finding.State))
 	default:
 		return act(Action{Kind: WithdrawJoin, ID: p.Record.Spec.Join.ID, Why: "taken back: " + p.Record.Spec.Join.Withdraw.Reason})

@@ -106,43 +106,44 @@ func runOperation(p *pass) outcome {
 }
 
 func (p *pass) beginOperation(intent *v1alpha1.OperationIntent) outcome {
-	refuse := func(guard, format string, args ...any) outcome {
-		p.report(guard, fmt.Sprintf("operation %s (%s) is not begun: ", intent.ID, intent.Type)+fmt.Sprintf(format, args...), p.now.Add(deferAgain))
+	refuse := func(reason v1alpha1.Reason, format string, args ...any) outcome {
+		message := fmt.Sprintf("operation %s (%s) is not begun: ", intent.ID, intent.Type) + fmt.Sprintf(format, args...)
+		p.report(reason, message, p.now.Add(deferAgain))
 		return done
 	}
 	switch intent.Type {
 	case v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationCleanup, v1alpha1.OperationRebuild, v1alpha1.OperationRepair,
 		v1alpha1.OperationAssassinate:
 	default:
-		p.report("operation_is_known", fmt.Sprintf("operation %s of type %s is not known to this agent", intent.ID, intent.Type), time.Time{})
+		p.report(v1alpha1.BlockedUnknownOperation, fmt.Sprintf("operation %s of type %s is not known to this agent", intent.ID, intent.Type), time.Time{})
 		return done
 	}
 	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal {
-		return refuse("node_is_normal", "the node is not NORMAL")
+		return refuse(v1alpha1.BlockedNodeNotNormal, "the node is not NORMAL")
 	}
 	if running := p.makeWay(intent.Type); running != nil {
-		return refuse("no_conflicting_operation_runs", "operation %s (%s) runs", running.ID, running.Type)
+		return refuse(v1alpha1.BlockedConflictingOperation, "operation %s (%s) runs", running.ID, running.Type)
 	}
 	view := p.JVM.Ring
 	switch intent.Type {
 	case v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces:
 		if !view.NativeRunning {
-			return refuse("native_transport_is_open", "keyspaces are altered by CQL, which is closed")
+			return refuse(v1alpha1.BlockedNativeTransportClosed, "keyspaces are altered by CQL, which is closed")
 		}
 		if away := notNormal(view); len(away) > 0 {
-			return refuse("every_member_is_normal", "Cassandra alters no keyspace as long as a node is in another state than NORMAL: %s", strings.Join(away, ", "))
+			return refuse(v1alpha1.BlockedMemberNotNormal, "Cassandra alters no keyspace as long as a node is in another state than NORMAL: %s", strings.Join(away, ", "))
 		}
 	case v1alpha1.OperationCleanup:
 		if p.now.Sub(p.JVM.AnsweredAt) > ringFresh {
 			return act(Action{Kind: LookAtRing, Why: "the ring must be looked at before data is removed"})
 		}
 		if why := CleanupRefused(view); why != "" {
-			return refuse("no_range_is_pending", "%s", why)
+			return refuse(v1alpha1.BlockedPendingRanges, "%s", why)
 		}
 	case v1alpha1.OperationRebuild, v1alpha1.OperationRepair:
 		// A node that was away when a keyspace was extended would find nothing to do.
 		if why := replicationUnknown(intent.Arguments, view); why != "" {
-			return refuse("replication_is_known", "%s", why)
+			return refuse(v1alpha1.BlockedReplicationUnknown, "%s", why)
 		}
 	default:
 	}

@@ -23,7 +23,7 @@ func beginRestart(p *pass) outcome {
 	}
 	if held := mayGoDown(p); held.verdict != Done {
 		if held.verdict == Blocked {
-			p.report(held.guard, held.message, p.now.Add(deferAgain))
+			p.report(held.reason, held.message, p.now.Add(deferAgain))
 			p.deferred, p.restartMessage = true, held.message
 			return done
 		}

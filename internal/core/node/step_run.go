@@ -33,7 +33,7 @@ func judgeFrozen(p *pass) outcome {
 		}
 		for _, peer := range p.Peers.Answers {
 			if peer.Ring && peer.OfHostID != nil && peer.OfHostID.Live && peer.OfHostID.Address == p.Self.Address {
-				p.report("no_peer_sees_it_up", fmt.Sprintf("the JVM has not answered since %s, but node %s sees it up", silentSince.UTC().Format(time.RFC3339), peer.Node),
+				p.report(v1alpha1.BlockedPeerSeesNodeUp, fmt.Sprintf("the JVM has not answered since %s, but node %s sees it up", silentSince.UTC().Format(time.RFC3339), peer.Node),
 					p.now.Add(peersAgain))
 				return done
 			}
@@ -69,7 +69,7 @@ func followJoin(p *pass) outcome {
 	tokens := tokenTexts(self.Tokens)
 	if m != nil && !m.over() && len(m.Tokens) > 0 && !sameTokens(m.Tokens, tokens) {
 		p.joinMessage = fmt.Sprintf("NORMAL with other tokens than those of the ticket: %s instead of %s", strings.Join(tokens, ","), strings.Join(m.Tokens, ","))
-		p.report("tokens_are_those_of_the_ticket", p.joinMessage, time.Time{})
+		p.report(v1alpha1.BlockedTokensDifferFromTicket, p.joinMessage, time.Time{})
 		return done
 	}
 	return act(Action{Kind: FinishJoin, HostID: view.HostID, Tokens: tokens, Neighbours: neighbours(view), Why: "NORMAL in the ring"})

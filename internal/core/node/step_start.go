@@ -33,25 +33,25 @@ func knowDisk(p *pass) outcome {
 	case v1alpha1.DiskUnreadable:
 		return p.unreadable()
 	case v1alpha1.DiskLeft:
-		return blocked(v1alpha1.PhaseLeft, "disk_has_not_left", f.Message)
+		return blocked(v1alpha1.PhaseLeft, v1alpha1.BlockedNodeHasLeft, f.Message)
 	case v1alpha1.DiskEmpty:
 		hostID := p.lost()
 		if member != nil {
 			hostID = member.HostID
 		}
 		if hostID != "" {
-			return blocked(v1alpha1.PhaseDataLost, "member_has_its_disk",
+			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
 				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is empty: it must be replaced", hostID))
 		}
 	case v1alpha1.DiskForeign:
 		if member != nil {
-			return blocked(v1alpha1.PhaseDataLost, "member_has_its_disk",
+			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
 				fmt.Sprintf("the record says that this node is the member with host id %s, but %s", member.HostID, f.Message))
 		}
-		return blocked(v1alpha1.PhaseFailed, "disk_is_of_this_node", f.Message+"; nothing is started and nothing wiped")
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskOfOtherNode, f.Message+"; nothing is started and nothing wiped")
 	case v1alpha1.DiskMember:
 		if member != nil && p.Disk.HostID != "" && member.HostID != p.Disk.HostID {
-			return blocked(v1alpha1.PhaseDataLost, "member_has_its_disk",
+			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
 				fmt.Sprintf("the record says host id %s, the disk is of host id %s", member.HostID, p.Disk.HostID))
 		}
 	case v1alpha1.DiskJoining:
@@ -61,7 +61,7 @@ func knowDisk(p *pass) outcome {
 
 // unreadable holds a disk back that cannot be read, and has it looked at again from time to time, without a word of it: nothing has changed as far as is known.
 func (p *pass) unreadable() outcome {
-	held := blocked(v1alpha1.PhaseFailed, "disk_is_readable", p.finding.Message+"; nothing is started and nothing wiped")
+	held := blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskUnreadable, p.finding.Message+"; nothing is started and nothing wiped")
 	again := p.Disk.SeenAt.Add(diskAgain)
 	switch {
 	case p.Disk.Problem == "":
@@ -103,18 +103,18 @@ func holdTicket(p *pass) outcome {
 		return wait(v1alpha1.PhaseWaiting, "the ticket "+ticket.ID+" was given back; waits for another")
 	}
 	if ticket.Mode != v1alpha1.JoinNew && ticket.Mode != v1alpha1.JoinBootstrap {
-		return blocked(v1alpha1.PhaseWaiting, "ticket_mode_is_supported",
+		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedTicketModeUnsupported,
 			fmt.Sprintf("this release of Helenus cannot join in the mode %s", ticket.Mode))
 	}
 	if member := p.Record.Spec.Member; member != nil {
-		return blocked(v1alpha1.PhaseFailed, "member_never_joins_again",
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedTicketForMember,
 			fmt.Sprintf("the record says that this node is the member with host id %s, but its disk says that it has not joined: a ticket of the mode %s is refused", member.HostID, ticket.Mode))
 	}
 	if p.Memory.TrafficOpenedAt != nil {
-		return blocked(v1alpha1.PhaseWaiting, "no_client_was_served", fmt.Sprintf("a ticket of the mode %s is refused: this node has served clients before", ticket.Mode))
+		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClientTrafficAlreadyOpened, fmt.Sprintf("a ticket of the mode %s is refused: this node has served clients before", ticket.Mode))
 	}
 	if p.finding.State == v1alpha1.DiskJoining && (memory == nil || memory.ID != ticket.ID) {
-		return blocked(v1alpha1.PhaseWaiting, "disk_is_of_this_ticket", "the disk holds an unfinished join by another ticket; it must be wiped or the claim made anew")
+		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedDiskOfOtherTicket, "the disk holds an unfinished join by another ticket; it must be wiped or the claim made anew")
 	}
 	return done
 }
@@ -123,14 +123,14 @@ func holdTicket(p *pass) outcome {
 // pinned its host id in the record, which it does when all disks of that cluster are there.
 func (p *pass) holdMembership() outcome {
 	if m := p.Memory.Join; p.Memory.Member == nil && p.Record.Spec.Member == nil && m != nil && m.BegunAt != nil && m.WithdrawnAt != nil {
-		return blocked(v1alpha1.PhaseFailed, "disk_agrees_with_the_journal",
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskContradictsJournal,
 			fmt.Sprintf("the journal says that the ticket %s was withdrawn before the node had joined, the disk says that it has joined: it is not started", m.ID))
 	}
 	if !p.finding.Adoptable {
 		return done
 	}
 	if name := p.Disk.ClusterName; name != "" && name != p.Record.Spec.Configuration.ClusterName {
-		return blocked(v1alpha1.PhaseWaiting, "cluster_name_is_kept",
+		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClusterNameDiffers,
 			fmt.Sprintf("the disk is of a cluster named %q, the record says %q: Cassandra would refuse it", name, p.Record.Spec.Configuration.ClusterName))
 	}
 	if p.Record.Spec.Member == nil {
@@ -146,7 +146,7 @@ func notTooLong(p *pass) outcome {
 	}
 	// The node may have been NORMAL for as long as it takes to write that down again.
 	if away := p.now.Sub(*p.Memory.NormalAt) - normalEvery; away > p.Memory.GCGrace {
-		return blocked(v1alpha1.PhaseDownTooLong, "away_no_longer_than_deletions_are_kept",
+		return blocked(v1alpha1.PhaseDownTooLong, v1alpha1.BlockedDownLongerThanGCGrace,
 			fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): deleted rows could come back. Replace the node, or decide that it may start",
 				p.Memory.NormalAt.UTC().Format(time.RFC3339), p.Memory.GCGrace))
 	}
@@ -156,7 +156,7 @@ func notTooLong(p *pass) outcome {
 // haveConfiguration refuses what cannot be rendered, before anything is touched.
 func haveConfiguration(p *pass) outcome {
 	if p.Configuration.Problem != "" {
-		return blocked(v1alpha1.PhaseFailed, "configuration_can_be_rendered", p.Configuration.Problem)
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedConfigurationRenderingFailed, p.Configuration.Problem)
 	}
 	if p.Configuration.Hash == "" {
 		return wait(v1alpha1.PhaseWaiting, "the configuration is not known yet")
@@ -176,7 +176,7 @@ func beInContact(p *pass) outcome {
 	if p.now.Sub(contact) <= cutOffLimit {
 		return done
 	}
-	return p.asking(p.hostID(), "nobody was heard for long: does a peer answer?", blocked(v1alpha1.PhaseWaiting, "in_contact_with_the_cluster",
+	return p.asking(p.hostID(), "nobody was heard for long: does a peer answer?", blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedNoContactWithCluster,
 		fmt.Sprintf("neither the API server nor an agent of this cluster has answered since %s: this node may have been replaced, and waits for a word of either",
 			contact.UTC().Format(time.RFC3339))).until(p.Peers.AskedAt.Add(peersAgain)))
 }
@@ -185,7 +185,7 @@ func beInContact(p *pass) outcome {
 func ownAddress(p *pass) outcome {
 	hostID := p.hostID()
 	if hostID != "" && slices.Contains(everyReplaced(p.Memory, p.Record), hostID) {
-		return blocked(v1alpha1.PhaseFailed, "host_id_is_not_replaced", "the member with host id "+hostID+" was replaced; started again, it would take its tokens back")
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedHostIDReplaced, "the member with host id "+hostID+" was replaced; started again, it would take its tokens back")
 	}
 	if len(p.peerAddresses()) == 0 {
 		if p.bootstraps() {
@@ -215,18 +215,18 @@ func (p *pass) judgePeers(hostID string) outcome {
 	again := p.Peers.AskedAt.Add(peersAgain)
 	for _, peer := range p.Peers.Answers {
 		if hostID != "" && slices.Contains(peer.Replaced, hostID) {
-			return blocked(v1alpha1.PhaseFailed, "host_id_is_not_replaced",
+			return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedHostIDReplaced,
 				fmt.Sprintf("node %s says that the member with host id %s was replaced; started again, it would take its tokens back", peer.Node, hostID)).until(again)
 		}
 		if words, taken := p.addressTaken(peer, hostID); taken {
-			return blocked(v1alpha1.PhaseAddressTaken, "address_is_free", words).until(again)
+			return blocked(v1alpha1.PhaseAddressTaken, v1alpha1.BlockedAddressTaken, words).until(again)
 		}
 		if words, still := p.elsewhere(peer); still {
-			return blocked(v1alpha1.PhaseWaiting, "earlier_try_is_forgotten", words).until(again)
+			return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedStaleEndpointInGossip, words).until(again)
 		}
 		// Those of another datacenter have data, of which none belongs here before a keyspace is extended to this one.
 		if peer.TrafficOpened && p.joinsNew() && (peer.Datacenter == "" || peer.Datacenter == p.Record.Spec.Datacenter) {
-			return blocked(v1alpha1.PhaseWaiting, "no_client_was_served",
+			return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClientTrafficAlreadyOpened,
 				fmt.Sprintf("a ticket of the mode New is refused: node %s of the same datacenter has served clients", peer.Node)).until(again)
 		}
 	}

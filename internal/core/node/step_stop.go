@@ -91,7 +91,7 @@ func stayStopped(p *pass) outcome {
 	}
 	if held := mayGoDown(p); held.verdict != Done {
 		if held.verdict == Blocked {
-			p.report(held.guard, held.message, p.now.Add(deferAgain))
+			p.report(held.reason, held.message, p.now.Add(deferAgain))
 			p.deferred = true
 			return done
 		}
@@ -103,7 +103,7 @@ func stayStopped(p *pass) outcome {
 // refuseDecommission says that this release does not carry the state out. The node runs on.
 func refuseDecommission(p *pass) outcome {
 	if p.Record.Spec.State == v1alpha1.StateDecommissioned {
-		p.report("decommission_is_supported", "this release of Helenus cannot decommission a node; it is left as it is", time.Time{})
+		p.report(v1alpha1.BlockedDecommissionUnsupported, "this release of Helenus cannot decommission a node; it is left as it is", time.Time{})
 	}
 	return done
 }

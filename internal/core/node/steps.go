@@ -156,13 +156,13 @@ func (p *pass) oneAtATime(o outcome) outcome {
 // knowRecord waits for the node's record, and refuses one that is of another cluster.
 func knowRecord(p *pass) outcome {
 	if p.Self.Incomplete != "" {
-		return blocked(v1alpha1.PhaseFailed, "pod_is_complete", p.Self.Incomplete)
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedPodIncomplete, p.Self.Incomplete)
 	}
 	if p.Record == nil {
 		return wait(v1alpha1.PhaseWaiting, "waits for its CassandraNode: it was neither read from the API server nor kept on the disk")
 	}
 	if uid := p.Record.Spec.Cluster.UID; uid != p.Self.ClusterUID {
-		return blocked(v1alpha1.PhaseFailed, "record_is_of_this_cluster",
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedRecordOfOtherCluster,
 			fmt.Sprintf("the record belongs to the cluster with uid %s, this pod to %s: the pod must be made again", uid, p.Self.ClusterUID))
 	}
 	return done

@@ -18,8 +18,10 @@ type Plan struct {
 	Writes []Write `json:"writes,omitempty"`
 	// Stalled is what only the user can resolve; nil if there is nothing.
 	Stalled *Stall `json:"stalled,omitempty"`
-	// Blocked are steps that a guard holds back.
+	// Blocked are steps that are held back, each with its reason.
 	Blocked []v1alpha1.BlockedStep `json:"blocked,omitempty"`
+	// Notices are problems that hold no step back.
+	Notices []v1alpha1.Notice `json:"notices,omitempty"`
 	// Recommended are operations that a person should start.
 	Recommended []v1alpha1.Recommendation `json:"recommended,omitempty"`
 	// Current is the step that is open or next; nil when all is done.
@@ -82,7 +84,10 @@ func (p Plan) String() string {
 		fmt.Fprintf(&b, "stalled: %s: %s\n", p.Stalled.Reason, p.Stalled.Message)
 	}
 	for _, blocked := range p.Blocked {
-		fmt.Fprintf(&b, "blocked: %s: %s: %s\n", blocked.Step, blocked.Guard, blocked.Message)
+		fmt.Fprintf(&b, "blocked: %s: %s: %s\n", blocked.Step, blocked.Reason, blocked.Message)
+	}
+	for _, n := range p.Notices {
+		fmt.Fprintf(&b, "notice: %s: %s\n", n.Reason, n.Message)
 	}
 	return b.String()
 }

@@ -37,6 +37,7 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 		ObservedGeneration: s.Cluster.Generation,
 		Conditions:         slices.Clone(previous.Conditions),
 		Blocked:            blocked(decided.Blocked),
+		Notices:            notices(decided.Notices),
 		History:            history(previous.History, decided.Finished, failure),
 		Datacenters:        datacenters(s),
 		Version:            versions(s),
@@ -59,6 +60,17 @@ func blocked(all []v1alpha1.BlockedStep) []v1alpha1.BlockedStep {
 		b.Nodes = b.Nodes[:min(len(b.Nodes), mostNodes)]
 		b.Message = shorten(b.Message, longestText)
 		out = append(out, b)
+	}
+	return out
+}
+
+// notices are the first notices, within the bounds of the schema.
+func notices(all []v1alpha1.Notice) []v1alpha1.Notice {
+	var out []v1alpha1.Notice
+	for _, n := range all[:min(len(all), mostBlocked)] {
+		n.Nodes = n.Nodes[:min(len(n.Nodes), mostNodes)]
+		n.Message = shorten(n.Message, longestText)
+		out = append(out, n)
 	}
 	return out
 }

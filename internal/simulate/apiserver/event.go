@@ -120,7 +120,28 @@ func brief(value any) string {
 		return "?"
 	}
 	if s := []rune(string(text)); len(s) > most {
-		return string(s[:most]) + "…"
+		out := string(s[:most]) + "…"
+		if reasons := reasonsIn(value); len(reasons) > 0 {
+			out += " with the reasons " + strings.Join(reasons, ", ")
+		}
+		return out
 	}
 	return string(text)
+}
+
+// reasonsIn are the reasons that a part of a status names, such as its blocked steps.
+func reasonsIn(value any) []string {
+	items, ok := value.([]any)
+	if !ok {
+		items = []any{value}
+	}
+	var out []string
+	for _, item := range items {
+		if fields, ok := item.(map[string]any); ok {
+			if reason, ok := fields["reason"].(string); ok {
+				out = append(out, reason)
+			}
+		}
+	}
+	return out
 }

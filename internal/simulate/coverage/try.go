@@ -266,7 +266,7 @@ func (a *attempt) outcome() outcome {
 	if s := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled); s != nil && s.Status == metav1.ConditionTrue {
 		o.stalled = s.Message
 	}
-	o.waits = slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == "the_joining_node_answers_from_its_present_pod" })
+	o.waits = slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Reason == "JoiningNodeNotReady" })
 	return o
 }
 

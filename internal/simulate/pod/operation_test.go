@@ -52,7 +52,7 @@ func TestOperationsOfARingThatHasGrown(t *testing.T) {
 	g.ask(first, "early", v1alpha1.OperationCleanup, nil)
 	g.await("its refusal", time.Minute, func() bool {
 		b := g.record(first).Status.Blocked
-		return b != nil && b.Guard == "no_range_is_pending"
+		return b != nil && b.Reason == "PendingRanges"
 	})
 	before := g.bytes(first)
 	g.await("a member", 5*time.Minute, g.joined(second))

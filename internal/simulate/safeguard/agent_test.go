@@ -296,17 +296,17 @@ func agentCases() []agentCase {
 	const back = "and the row is back"
 	return []agentCase{
 		{
-			"disk_is_of_this_node", dirty(func(w *world.World) bool {
+			"DiskOfOtherNode", dirty(func(w *world.World) bool {
 				return trial.Cluster(w) != nil && w.Line.Now().Sub(world.Began) > 5*time.Minute
 			}),
-			[]string{"every_initial_disk_is_empty"}, world.Wrap{}, finding(empty), "starts on the disk of a member of another cluster",
+			[]string{"DiskNotEmpty"}, world.Wrap{}, finding(empty), "starts on the disk of a member of another cluster",
 		},
-		{"member_has_its_disk", diskLost(), nil, world.Wrap{}, pretending(), "DataLost"},
-		{"away_no_longer_than_deletions_are_kept", longAway(), nil, world.Wrap{}, deletionsForgotten(), back},
-		{"address_is_free", crossed(), nil, world.Wrap{}, strangers(), "at the address of another member, in vain"},
-		{"no_client_was_served", allRestored(), []string{"every_initial_disk_is_empty", "no_initial_node_ever_served_clients"}, world.Wrap{}, strangers(), "DataLost"},
-		{"replication_is_known", behind(), nil, world.Wrap{}, unconditional(), "counts as rebuilt without keyspace"},
-		{"disk_is_readable", damaged(), nil, world.Wrap{}, pretending(), "I10"},
+		{"MemberDiskMissing", diskLost(), nil, world.Wrap{}, pretending(), "DataLost"},
+		{"DownLongerThanGCGrace", longAway(), nil, world.Wrap{}, deletionsForgotten(), back},
+		{"AddressTaken", crossed(), nil, world.Wrap{}, strangers(), "at the address of another member, in vain"},
+		{"ClientTrafficAlreadyOpened", allRestored(), []string{"DiskNotEmpty", "ClientTrafficAlreadyOpened"}, world.Wrap{}, strangers(), "DataLost"},
+		{"ReplicationUnknown", behind(), nil, world.Wrap{}, unconditional(), "counts as rebuilt without keyspace"},
+		{"DiskUnreadable", damaged(), nil, world.Wrap{}, pretending(), "I10"},
 	}
 }
 

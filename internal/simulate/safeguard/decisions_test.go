@@ -203,7 +203,7 @@ func claimReplaced() *trial.Scenario {
 			return deletePod(w, first)
 		}, Until: func(w *world.World) bool {
 			s := sandbox(w, first)
-			return blockedBy(w, "no_member_starts_on_another_disk") || s != nil && s.Content(v1alpha1.VolumeData).Data.Report().Empty()
+			return blockedBy(w, "MemberClaimMissing") || s != nil && s.Content(v1alpha1.VolumeData).Data.Report().Empty()
 		}, Within: 10 * time.Minute},
 		waiting(10*time.Minute))
 }
@@ -228,7 +228,7 @@ func claimsByName() world.Wrap {
 
 // unseen is the story of a formation in which the last node joins while neither operator nor API server hear of it, and whose machine is lost then.
 func unseen() *trial.Scenario {
-	const by = "no_view_has_the_latecomer_in_the_ring"
+	const by = "StragglerInRing"
 	var machine string
 	s := trial.Named("create-unseen", "a node joins while its machine is cut off from the API server, and is lost before it was heard", false, nil)
 	s.Acts[0].Until = func(w *world.World) bool { return sandbox(w, last) != nil && sandbox(w, last).JVM() != nil }
@@ -267,7 +267,7 @@ func unmentioned() world.Wrap {
 
 // orphaned is the story of a join that the user takes back, together with the record of the node.
 func orphaned() *trial.Scenario {
-	const by = "the_pod_of_a_join_that_is_given_up_is_gone"
+	const by = "AbandonedPodStillRunning"
 	return growing("grow-orphaned", "a join is taken back while it runs, and the record of its node deleted at once",
 		respec("grow", joins(second), firstRackMore),
 		trial.Act{Name: "take it back and delete the record", Do: func(w *world.World) error {
@@ -302,7 +302,7 @@ func recordless() world.Wrap {
 
 // correctedUnheard is the story of a ring of one node that forms while neither operator nor API server hear of it, and whose spec is corrected meanwhile.
 func correctedUnheard() *trial.Scenario {
-	const by = "the_agent_says_that_the_node_is_not_up"
+	const by = "AgentUnreachable"
 	var machine, image string
 	s := trial.Named("create-corrected-unheard", "the spec of a single node is corrected while its machine is cut off from the API server and it joins", false, func(c *v1alpha1.CassandraCluster) {
 		dc := &c.Spec.Datacenters[0]
@@ -497,19 +497,19 @@ func decisionCases() []decisionCase {
 	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
 	return []decisionCase{
 		{
-			guard: "no_member_starts_on_another_disk", scenario: claimReplaced(), elsewhere: "member_has_its_disk",
+			guard: "MemberClaimMissing", scenario: claimReplaced(), elsewhere: "MemberDiskMissing",
 			misled: claimsByName(), away: with(claimsByName(), pretending()), by: "DataLost",
 		},
-		{guard: "no_view_has_the_latecomer_in_the_ring", scenario: unseen(), misled: unmentioned(), by: "of which the ledger does not know"},
-		{guard: "the_pod_of_a_join_that_is_given_up_is_gone", scenario: orphaned(), misled: recordless(), by: "of which the ledger does not know"},
-		{guard: "the_agent_says_that_the_node_is_not_up", scenario: correctedUnheard(), misled: l.wrap(true), by: "I1: the operator deletes pod " + first},
-		{guard: "the_certificate_authority_is_there", scenario: authorityDeleted(), misled: baseless(), by: "I7"},
+		{guard: "StragglerInRing", scenario: unseen(), misled: unmentioned(), by: "of which the ledger does not know"},
+		{guard: "AbandonedPodStillRunning", scenario: orphaned(), misled: recordless(), by: "of which the ledger does not know"},
+		{guard: "AgentUnreachable", scenario: correctedUnheard(), misled: l.wrap(true), by: "I1: the operator deletes pod " + first},
+		{guard: "CAMissing", scenario: authorityDeleted(), misled: baseless(), by: "I7"},
 		{
-			guard: "the_certificate_authority_is_as_it_was_made", scenario: authorityExchanged(), elsewhere: "sign certificate: somebody edited Secret",
+			guard: "CAModified", scenario: authorityExchanged(), elsewhere: "sign certificate: somebody edited Secret",
 			misled: unedited(false), away: unedited(true), by: "is not signed by the authority of the cluster",
 		},
 		{
-			guard: "earlier_tries_are_forgotten", scenario: r.scenario(), doubled: []string{"no_other_topology_change", "every_view_is_the_same", "every_host_id_of_the_ring_is_known"},
+			guard: "StaleEndpointRemains", scenario: r.scenario(), doubled: []string{"TopologyChangeInProgress", "RingViewsDiffer", "UnknownRingMember"},
 			world: r.wrap(), misled: with(r.stillThere(), r.wrap()), by: "I2: JoinNode is opened",
 		},
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -21,28 +20,24 @@ type excuse struct {
 // excused guards, by the package that declares them.
 var excused = map[string][]excuse{
 	"guard": {
-		{"rings of two releases come with upgrades", []string{"one_release"}},
+		{"rings of two releases come with upgrades", []string{"ReleasesDiffer"}},
 	},
 	"node": {
-		{"nodes that are taken down while the ring serves come with rolling changes", []string{"jvm_answers", "no_other_topology_change", "every_protectable_range_keeps_its_consistency"}},
-		{"nodes that are replaced or leave come with these operations", []string{"host_id_is_not_replaced", "in_contact_with_the_cluster", "disk_has_not_left", "decommission_is_supported"}},
-		{"nobody writes what a later release may: it comes with the operations of that", []string{"ticket_mode_is_supported", "operation_is_known"}},
-		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a cleanup, whose stories are told, and Cassandra refuse the same", []string{"no_range_is_pending"}},
-		{"it is what is left when no_jvm_runs_before_the_ticket is taken away, whose story shows the ticket that it refuses", []string{"disk_is_of_this_ticket"}},
-		{"the adoption's guard, and Cassandra itself, refuse the same: every_disk_is_of_the_adopted_cluster", []string{"cluster_name_is_kept"}},
+		{"nodes that are taken down while the ring serves come with rolling changes", []string{"JVMNotAnswering", "TopologyChangeInProgress", "ConsistencyWouldBeLost"}},
+		{"nodes that are replaced or leave come with these operations", []string{"HostIDReplaced", "NoContactWithCluster", "NodeHasLeft", "DecommissionUnsupported"}},
+		{"nobody writes what a later release may: it comes with the operations of that", []string{"TicketModeUnsupported", "UnknownOperation"}},
+		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a cleanup, whose stories are told, and Cassandra refuse the same", []string{"PendingRanges"}},
+		{"it is what is left when JVMNotAbsent is taken away, whose story shows the ticket that it refuses", []string{"DiskOfOtherTicket"}},
+		{"the adoption's guard, and Cassandra itself, refuse the same: DiskNotAdoptable", []string{"ClusterNameDiffers"}},
 		{"without it there is nobody who could be asked, or nothing to start with: what it holds back fails by itself", []string{
-			"node_is_normal", "native_transport_is_open", "configuration_can_be_rendered", "pod_is_complete",
+			"NodeNotNormal", "NativeTransportClosed", "ConfigurationRenderingFailed", "PodIncomplete",
 		}},
-		{"it says that something has failed and will be tried again", []string{"action_succeeds"}},
-		{"the operator asks a node for one operation at a time; core/node's tests have it refuse", []string{"no_conflicting_operation_runs"}},
-		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: TestRecordsByUIDAndVersion", []string{"record_is_of_this_cluster"}},
+		{"it says that something has failed and will be tried again", []string{"ActionFailing"}},
+		{"the operator asks a node for one operation at a time; core/node's tests have it refuse", []string{"ConflictingOperation"}},
+		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: TestRecordsByUIDAndVersion", []string{"RecordOfOtherCluster"}},
 	},
 	"cluster": {
-		{"it holds nothing back: it says why something waits that Kubernetes, Cassandra or an agent does not do", []string{
-			"a_failed_pod_has_had_its_pause", "a_pod_has_an_address_of_its_own", "every_node_comes_up", "system_keyspaces_are_set", "the_joining_node_comes_up", "the_machine_of_a_disk_is_there",
-			"the_node_is_up", "the_operation_succeeds", "the_pod_can_be_rendered",
-		}},
-		{"it names the records that are missing while the spec is refused; what holds them back is that refusal, without which there is nothing to say", []string{"the_spec_describes_what_there_is"}},
+		{"it names the records that are missing while the spec is refused; what holds them back is that refusal, without which there is nothing to say", []string{"RecordMissing"}},
 	},
 }
 
@@ -62,18 +57,18 @@ func told() map[string]map[string]bool {
 		of   string
 		test func(*testing.T)
 	}{
-		"the_joining_node_answers_from_its_present_pod":   {"guard", TestWhoJoinsHasToAnswer},
-		"every_initial_node_answers_from_its_present_pod": {"guard", TestWhoIsAdoptedHasToAnswer},
-		"nothing_answers_from_a_machine_that_is_gone":     {"cluster", TestAMachineFromWhichAnAgentAnswersIsNotGone},
-		"a_silent_machine_is_proven_gone":                 {"cluster", TestMachinesAreLookedAtLiveBeforeForce},
-		"every_node_has_said_what_its_disk_holds":         {"cluster", TestALostLedgerIsRebuiltFromAllDisks},
+		"JoiningNodeNotReady":     {"guard", TestWhoJoinsHasToAnswer},
+		"InitialNodeNotReady":     {"guard", TestWhoIsAdoptedHasToAnswer},
+		"RemovedHostStillAnswers": {"cluster", TestAMachineFromWhichAnAgentAnswersIsNotGone},
+		"HostUnreachable":         {"cluster", TestMachinesAreLookedAtLiveBeforeForce},
+		"DisksUnknown":            {"cluster", TestALostLedgerIsRebuiltFromAllDisks},
 	} {
 		out[alone.of][name] = alone.test != nil
 	}
 	return out
 }
 
-// calls that name a guard, with the place of the name among their arguments.
+// calls that name a reason, with its place among their arguments. Notices hold nothing back, so they are none of them.
 var calls = map[string]map[string]int{
 	"node":    {"blocked": 1, "report": 0, "refuse": 0},
 	"cluster": {"block": 1},
@@ -170,18 +165,11 @@ func listOfGuards(e ast.Expr) bool {
 	return ok && name.Name == "Guard"
 }
 
-// name takes the name of a guard in: a text, a constant, or what was named before it got here.
+// name takes a reason in: a constant of the API, one of this file that stands for it, or what was named before it got here.
 func (d *declarations) name(e ast.Expr) {
 	switch e := e.(type) {
-	case *ast.BasicLit:
-		text, err := strconv.Unquote(e.Value)
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		d.found[text] = true
-		return
 	case *ast.Ident:
-		if value, constant := d.constants[e.Name].(*ast.BasicLit); constant {
+		if value, constant := d.constants[e.Name].(*ast.SelectorExpr); constant {
 			d.name(value)
 			return
 		}
@@ -189,11 +177,15 @@ func (d *declarations) name(e ast.Expr) {
 			return
 		}
 	case *ast.SelectorExpr:
-		if name := strings.ToLower(e.Sel.Name); name == "guard" {
+		if name, constant := strings.CutPrefix(e.Sel.Name, "Blocked"); constant {
+			d.found[name] = true // a test of api/v1alpha1 holds constants to their values
+			return
+		}
+		if e.Sel.Name == "Reason" || e.Sel.Name == "reason" {
 			return
 		}
 	}
-	d.t.Errorf("%s: the name of a guard is neither a text nor a constant of this file", d.files.Position(e.Pos()))
+	d.t.Errorf("%s: a reason is neither a constant of the API nor one of this file", d.files.Position(e.Pos()))
 }
 
 // TestEveryGuardHasAStory holds what the sources declare against what is told here, so that no guard can be forgotten.

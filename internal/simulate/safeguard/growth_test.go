@@ -105,7 +105,7 @@ func away() *trial.Scenario {
 			return nil
 		}},
 		waiting(time.Minute),
-		respec("grow", until("every_member_is_up", ledger.JoinNode), paused(false)),
+		respec("grow", until("MemberDown", ledger.JoinNode), paused(false)),
 		trial.Act{Name: "return it", Do: func(w *world.World) error { w.Kube.Return(machine, true); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
 	)
 }
@@ -134,7 +134,7 @@ func beside() *trial.Scenario {
 	return growing("grow-beside", "a ring is to grow while a member is being decommissioned by hand",
 		respec("make ready", prepared(3), nodeMore, paused(true)),
 		leaving(last), waiting(6*time.Second),
-		respec("grow", until("no_other_topology_change", ledger.JoinNode), paused(false)),
+		respec("grow", until("TopologyChangeInProgress", ledger.JoinNode), paused(false)),
 		stays(last),
 	)
 }
@@ -144,7 +144,7 @@ func cleanUpBeside() *trial.Scenario {
 	return growing("clean-up-beside", "a ring that has grown is to be cleaned up while a member is being decommissioned by hand",
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
 		leaving(last), waiting(6*time.Second),
-		respec("clean up", until("no_other_topology_change", ledger.Cleanup), cleanup(v1alpha1.AutomationAutomatic)),
+		respec("clean up", until("TopologyChangeInProgress", ledger.Cleanup), cleanup(v1alpha1.AutomationAutomatic)),
 		stays(last),
 	)
 }
@@ -155,7 +155,7 @@ func cleanUpApart() *trial.Scenario {
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
 		trial.Act{Name: "isolate", Do: func(w *world.World) error { w.Network.Isolate(sandbox(w, last).Address()); return nil }},
 		waiting(time.Minute),
-		respec("clean up", until("every_view_is_the_same", ledger.Cleanup), cleanup(v1alpha1.AutomationAutomatic)),
+		respec("clean up", until("RingViewsDiffer", ledger.Cleanup), cleanup(v1alpha1.AutomationAutomatic)),
 		waiting(10*time.Second),
 		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Network.Heal(sandbox(w, last).Address()); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
 	)
@@ -199,7 +199,7 @@ func setBack() *trial.Scenario {
 			m.Data = before
 			return w.Person().Update(context.Background(), m)
 		}},
-		respec("grow further", until("every_host_id_of_the_ring_is_known", ledger.JoinNode), nodeMore),
+		respec("grow further", until("UnknownRingMember", ledger.JoinNode), nodeMore),
 	)
 }
 
@@ -234,7 +234,7 @@ func lostWhileJoining() *trial.Scenario {
 			return s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeJoining)
 		}, firstRackMore),
 		trial.Act{Name: "lose both", Do: func(w *world.World) error { return loseLedgerAnd(w, w.Server.Object(v1alpha1.CassandraNodeKind, node)) },
-			Until: until("the_joining_disk_is_empty", ledger.JoinNode), Within: 20 * time.Minute})
+			Until: until("JoiningDiskNotEmpty", ledger.JoinNode), Within: 20 * time.Minute})
 }
 
 // line is an operator's to the node that is to join, and may be cut.
@@ -259,7 +259,7 @@ func (l line) WaitFacts(ctx context.Context, digest string, limit time.Duration)
 
 // A node that is not heard may have any disk.
 func TestWhoJoinsHasToAnswer(t *testing.T) {
-	const by = "the_joining_node_answers_from_its_present_pod"
+	const by = "JoiningNodeNotReady"
 	cut := false
 	wrap := world.Wrap{Asker: func(_ *world.Operator, t observe.Target, a observe.Asker) observe.Asker {
 		if t.Node == clusterName+"-dc1-r1-1" {
@@ -268,7 +268,7 @@ func TestWhoJoinsHasToAnswer(t *testing.T) {
 		return a
 	}}
 	s := dirtyGrowth("grow-unheard", trial.Act{Name: "cut the line", Do: func(*world.World) error { cut = true; return nil }}, respec("grow", until(by, ledger.JoinNode), firstRackMore), waiting(time.Minute), trial.Act{
-		Name: "mend the line", Do: func(*world.World) error { cut = false; return nil }, Until: until("the_joining_disk_is_empty", ledger.JoinNode), Within: 20 * time.Minute,
+		Name: "mend the line", Do: func(*world.World) error { cut = false; return nil }, Until: until("JoiningDiskNotEmpty", ledger.JoinNode), Within: 20 * time.Minute,
 	})
 	refused := judged(t)
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap})
@@ -338,7 +338,7 @@ func missing(by string) *trial.Scenario {
 
 // placed is the story of a datacenter in which a keyspace has replicas before it is there, which clients made by create, write to and read from.
 func placed(name string, create func(*world.World) error, write, read ring.Consistency) *trial.Scenario {
-	const by = "nothing_is_placed_there_yet"
+	const by = "ReplicasAlreadyPlaced"
 	a := asking{keyspace: "placed", write: write, read: read}
 	return growing(name, "a datacenter is added in which a keyspace has replicas already",
 		waiting(2*time.Minute), trial.Act{Name: "place", Do: create}, waiting(time.Minute), a.reading(20*time.Minute),
@@ -405,24 +405,24 @@ func growthCases() []guardCase {
 	const opened = "I2: JoinNode is opened"
 	nothing := func(*world.World) error { return nil }
 	return []guardCase{
-		{"the_joining_disk_is_empty", dirtyGrowth("grow-dirty", respec("grow", until("the_joining_disk_is_empty", ledger.JoinNode), firstRackMore)), nil, foreignTicket},
-		{"every_initial_disk_is_empty", dirtyGrowth("datacenter-dirty", respec("grow", until("every_initial_disk_is_empty", ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{LocalConsistencyOnly: true}))), nil, foreignTicket},
-		{"no_jvm_runs_before_the_ticket", lostWhileJoining(), []string{"the_joining_disk_is_empty"}, "gets a ticket for a disk that is not empty"},
-		{"every_member_is_up", away(), []string{"every_view_is_the_same"}, opened},
-		{"no_other_topology_change", beside(), []string{"every_member_is_up"}, opened},
-		{"every_view_is_the_same", apart("every_view_is_the_same", nothing), nil, opened},
-		{"one_schema_version", apart("one_schema_version", keyspace("other", map[string]int{"dc1": 3})), []string{"every_view_is_the_same"}, opened},
-		{"every_host_id_of_the_ring_is_known", setBack(), nil, opened},
-		{"no_other_topology_change", cleanUpBeside(), nil, "I2: Cleanup is opened"},
-		{"every_view_is_the_same", cleanUpApart(), nil, "I2: Cleanup is opened"},
-		{"every_member_is_up", unrepaired(), nil, "an operation of node"},
-		{"racks_are_balanced", lopsided("racks_are_balanced"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
-		{"joining_node_fits", narrow("joining_node_fits"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
-		{"clients_stay_in_their_datacenter", anywhere("clients_stay_in_their_datacenter"), nil, "reads nothing at ONE"},
-		{"what_is_to_be_extended_exists", missing("what_is_to_be_extended_exists"), nil, "an operation of node"},
-		{"nothing_is_placed_there_yet", placed("grow-simple", simple("placed"), ring.Quorum, ring.Quorum), nil, "reads nothing at QUORUM"},
+		{"JoiningDiskNotEmpty", dirtyGrowth("grow-dirty", respec("grow", until("JoiningDiskNotEmpty", ledger.JoinNode), firstRackMore)), nil, foreignTicket},
+		{"DiskNotEmpty", dirtyGrowth("datacenter-dirty", respec("grow", until("DiskNotEmpty", ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{LocalConsistencyOnly: true}))), nil, foreignTicket},
+		{"JVMNotAbsent", lostWhileJoining(), []string{"JoiningDiskNotEmpty"}, "gets a ticket for a disk that is not empty"},
+		{"MemberDown", away(), []string{"RingViewsDiffer"}, opened},
+		{"TopologyChangeInProgress", beside(), []string{"MemberDown"}, opened},
+		{"RingViewsDiffer", apart("RingViewsDiffer", nothing), nil, opened},
+		{"SchemaVersionsDiffer", apart("SchemaVersionsDiffer", keyspace("other", map[string]int{"dc1": 3})), []string{"RingViewsDiffer"}, opened},
+		{"UnknownRingMember", setBack(), nil, opened},
+		{"TopologyChangeInProgress", cleanUpBeside(), nil, "I2: Cleanup is opened"},
+		{"RingViewsDiffer", cleanUpApart(), nil, "I2: Cleanup is opened"},
+		{"MemberDown", unrepaired(), nil, "an operation of node"},
+		{"RacksUnbalanced", lopsided("RacksUnbalanced"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
+		{"DataVolumeTooSmall", narrow("DataVolumeTooSmall"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
+		{"LocalConsistencyNotConfirmed", anywhere("LocalConsistencyNotConfirmed"), nil, "reads nothing at ONE"},
+		{"ExtensionSourceMissing", missing("ExtensionSourceMissing"), nil, "an operation of node"},
+		{"ReplicasAlreadyPlaced", placed("grow-simple", simple("placed"), ring.Quorum, ring.Quorum), nil, "reads nothing at QUORUM"},
 		// The rows are on all replicas that there are, of which the datacenter that is not there yet has none.
-		{"nothing_is_placed_there_yet", placed("grow-placed", keyspace("placed", map[string]int{"dc1": 3, "dc2": 1}), ring.Quorum, ring.One), nil, "reads nothing at ONE"},
+		{"ReplicasAlreadyPlaced", placed("grow-placed", keyspace("placed", map[string]int{"dc1": 3, "dc2": 1}), ring.Quorum, ring.One), nil, "reads nothing at ONE"},
 	}
 }
 

@@ -49,9 +49,9 @@ func judge[T any](t *testing.T, list *[]guard.Guard[T], refused map[string]int, 
 		(*list)[i].Check = func(about T) []guard.Finding {
 			found := g.Check(about)
 			if len(found) > 0 {
-				refused[g.Name]++
+				refused[string(g.Reason)]++
 			}
-			if slices.Contains(allow, g.Name) {
+			if slices.Contains(allow, string(g.Reason)) {
 				return nil
 			}
 			return found
@@ -136,9 +136,9 @@ func deleteClaims(c *v1alpha1.CassandraCluster) {
 
 func formationCases() []guardCase {
 	return []guardCase{
-		{"every_initial_node_answers_from_its_present_pod", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, foreignTicket},
-		{"every_initial_disk_is_empty", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, foreignTicket},
-		{"no_initial_node_ever_served_clients", ledgerRestored(), []string{"every_initial_disk_is_empty"}, "I11"},
+		{"InitialNodeNotReady", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, foreignTicket},
+		{"DiskNotEmpty", dirty(stalled(v1alpha1.ReasonForeignDisks)), nil, foreignTicket},
+		{"ClientTrafficAlreadyOpened", ledgerRestored(), []string{"DiskNotEmpty"}, "I11"},
 	}
 }
 
@@ -278,8 +278,8 @@ func duplicated(by string) *trial.Scenario {
 
 func adoptionCases() []guardCase {
 	return []guardCase{
-		{"every_disk_is_of_the_adopted_cluster", exchanged("every_disk_is_of_the_adopted_cluster"), nil, "says that it is the member"},
-		{"every_host_id_is_there_once", duplicated("every_host_id_is_there_once"), nil, "run with one host id"},
+		{"DiskNotAdoptable", exchanged("DiskNotAdoptable"), nil, "says that it is the member"},
+		{"DuplicateHostID", duplicated("DuplicateHostID"), nil, "run with one host id"},
 	}
 }
 
@@ -348,7 +348,7 @@ func (r heard) or(answer *facts.Agent, err error) (*facts.Agent, error) {
 
 // lostWhileUnheard is the story of an adoption that waits for the word of one disk while another, which was heard of, is lost.
 func lostWhileUnheard(l *lines) *trial.Scenario {
-	const by = "every_initial_node_answers_from_its_present_pod"
+	const by = "InitialNodeNotReady"
 	var e earlier
 	var early []string
 	machine := func(w *world.World) string { return sandbox(w, first).Machine() }
@@ -389,7 +389,7 @@ func lostWhileUnheard(l *lines) *trial.Scenario {
 // A disk that was heard of may be gone since: only the present pod can tell. Without the guard nobody could adopt what nobody has heard of, so that it stays, and believes what
 // is not from the present pod.
 func TestWhoIsAdoptedHasToAnswer(t *testing.T) {
-	const by = "every_initial_node_answers_from_its_present_pod"
+	const by = "InitialNodeNotReady"
 	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
 	s := lostWhileUnheard(&l)
 	refused := judged(t)

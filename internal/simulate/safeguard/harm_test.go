@@ -37,7 +37,7 @@ func over(by string) trial.Act {
 // blockedBy says that a guard of the operator holds something back.
 func blockedBy(w *world.World, guard string) bool {
 	c := trial.Cluster(w)
-	return c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Guard == guard })
+	return c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return string(b.Reason) == guard })
 }
 
 // grown says that every node of the spec serves, and that nothing is left to do.

@@ -28,7 +28,7 @@ import (
 // heldBy says that an agent holds something back by a guard.
 func heldBy(w *world.World, name, guard string) bool {
 	n := recordAt(w, name)
-	return n != nil && n.Status.Blocked != nil && n.Status.Blocked.Guard == guard
+	return n != nil && n.Status.Blocked != nil && n.Status.Blocked.Reason == v1alpha1.Reason(guard)
 }
 
 // recordAt is the record of a node at the API server; nil if there is none.
@@ -151,7 +151,7 @@ const (
 
 // interrupted is the story of a join that is cut off between two of its streams and goes on when deletions are forgotten.
 func interrupted() *trial.Scenario {
-	const by, machine = "joins_no_longer_than_deletions_are_kept", "m-d-0"
+	const by, machine = "JoinLongerThanGCGrace", "m-d-0"
 	s := trial.Named("grow-interrupted", "a node that joins is away, with a part of its rows, until the deletion of these is forgotten", true, nil,
 		trial.Act{Name: "create a table", Do: func(w *world.World) error {
 			session, err := sandbox(w, first).JVM().CQL(context.Background())
@@ -258,7 +258,7 @@ func (d *deafness) scenario() *trial.Scenario {
 		trial.Act{Name: "go deaf", Do: func(w *world.World) error {
 			d.deaf, d.jvm = true, sandbox(w, first).JVM()
 			return nil
-		}, Until: func(w *world.World) bool { return heldBy(w, first, "no_peer_sees_it_up") || d.jvm.Ended() }, Within: 20 * time.Minute},
+		}, Until: func(w *world.World) bool { return heldBy(w, first, "PeerSeesNodeUp") || d.jvm.Ended() }, Within: 20 * time.Minute},
 		trial.Act{Name: "hear again", Do: func(*world.World) error { d.deaf = false; return nil }, Until: trial.Serves, Within: 20 * time.Minute})
 }
 
@@ -304,7 +304,7 @@ func (m misled) Start(ctx context.Context, seen initd.State, id uint64, command 
 
 func (t *strayed) scenario() *trial.Scenario {
 	return growing("grow-strayed", "a node joins with other tokens than those of its ticket",
-		respec("grow", func(w *world.World) bool { return heldBy(w, second, "tokens_are_those_of_the_ticket") || grown(w) }, firstRackMore),
+		respec("grow", func(w *world.World) bool { return heldBy(w, second, "TokensDifferFromTicket") || grown(w) }, firstRackMore),
 		waiting(time.Minute), unharmed(func(w *world.World) []string {
 			s := sandbox(w, second)
 			local := s.Content(v1alpha1.VolumeData).Data.Report().Local
@@ -328,7 +328,7 @@ func (t *strayed) asGiven() world.Wrap {
 
 // stopped is the story of a datacenter that is added while a member is stopped, and no machine takes its next pod for some time.
 func stopped() *trial.Scenario {
-	const by = "every_member_is_normal"
+	const by = "MemberNotNormal"
 	var f failures
 	var machine string
 	return growing("grow-stopped", "keyspaces are to be extended while a member is stopped",
@@ -414,7 +414,7 @@ type alone struct {
 }
 
 func (a *alone) scenario() *trial.Scenario {
-	const by = "a_seed_answers_as_a_member"
+	const by = "NoSeedAnswers"
 	return growing("grow-alone", "a node that is to join reaches none of the others",
 		trial.Act{Name: "cut off whoever gets a ticket", Do: func(w *world.World) error {
 			a.cut, a.starts = false, 0
@@ -473,7 +473,7 @@ func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID 
 
 // givenUpAndCopied is the story of a join that was taken back before it had streamed anything, and of a person who puts the data of a member on its disk.
 func givenUpAndCopied() *trial.Scenario {
-	const by = "disk_agrees_with_the_journal"
+	const by = "DiskContradictsJournal"
 	back := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }
 	return growing("grow-copied", "a join is taken back, and somebody copies the data of a member to its disk",
 		respec("grow", func(w *world.World) bool {
@@ -484,7 +484,7 @@ func givenUpAndCopied() *trial.Scenario {
 			n := recordAt(w, second)
 			return n.Spec.Join != nil && n.Spec.Join.Withdraw != nil
 		}, back),
-		respec("describe it again", func(w *world.World) bool { return blockedBy(w, "the_joining_disk_is_empty") }, firstRackMore),
+		respec("describe it again", func(w *world.World) bool { return blockedBy(w, "JoiningDiskNotEmpty") }, firstRackMore),
 		trial.Act{Name: "copy", Do: func(w *world.World) error {
 			from, to := sandbox(w, first).Content(v1alpha1.VolumeData), sandbox(w, second).Content(v1alpha1.VolumeData)
 			*to = pod.Content{Files: to.Files, Data: from.Data.Clone()}
@@ -508,14 +508,14 @@ func rareCases() []agentCase {
 	var s strayed
 	var a alone
 	return []agentCase{
-		{"member_never_joins_again", r.scenario(), nil, r.records(true), inTurn(r.records(false), strangers()), "I11: node " + first + " starts without streaming"},
-		{"joins_no_longer_than_deletions_are_kept", interrupted(), nil, begunLongAgo(), world.Wrap{}, "and the row is back"},
-		{"earlier_try_is_forgotten", moved(), nil, world.Wrap{}, elsewhere(), "beside its own earlier try, in vain"},
-		{"a_seed_answers_as_a_member", a.scenario(), nil, a.wrap(false), a.wrap(true), "without anybody to join, in vain"},
-		{"no_peer_sees_it_up", d.scenario(), nil, d.wrap(), inTurn(d.wrap(), strangers()), "I1: the agent of node " + first + " ends the JVM, which serves clients"},
-		{"tokens_are_those_of_the_ticket", s.scenario(), nil, s.wrap(), inTurn(s.wrap(), s.asGiven()), "which nobody has planned"},
-		{"disk_agrees_with_the_journal", givenUpAndCopied(), nil, world.Wrap{}, withoutBeginning(), "run with one host id"},
-		{"every_member_is_normal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
+		{"TicketForMember", r.scenario(), nil, r.records(true), inTurn(r.records(false), strangers()), "I11: node " + first + " starts without streaming"},
+		{"JoinLongerThanGCGrace", interrupted(), nil, begunLongAgo(), world.Wrap{}, "and the row is back"},
+		{"StaleEndpointInGossip", moved(), nil, world.Wrap{}, elsewhere(), "beside its own earlier try, in vain"},
+		{"NoSeedAnswers", a.scenario(), nil, a.wrap(false), a.wrap(true), "without anybody to join, in vain"},
+		{"PeerSeesNodeUp", d.scenario(), nil, d.wrap(), inTurn(d.wrap(), strangers()), "I1: the agent of node " + first + " ends the JVM, which serves clients"},
+		{"TokensDifferFromTicket", s.scenario(), nil, s.wrap(), inTurn(s.wrap(), s.asGiven()), "which nobody has planned"},
+		{"DiskContradictsJournal", givenUpAndCopied(), nil, world.Wrap{}, withoutBeginning(), "run with one host id"},
+		{"MemberNotNormal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
 	}
 }
 
@@ -527,7 +527,7 @@ func TestGuardsOfAgentsThatAreRarelyNeeded(t *testing.T) {
 
 // mistaken is the story of a Node object that somebody deletes while its machine lives, and the nodes on it serve.
 func mistaken(l *lines) *trial.Scenario {
-	const by = "nothing_answers_from_a_machine_that_is_gone"
+	const by = "RemovedHostStillAnswers"
 	var machine string
 	return trial.Named("unregistered-heard", "somebody deletes the Node object of a machine that lives", true, nil,
 		trial.Act{Name: "delete the Node object", Do: func(w *world.World) error {
@@ -546,7 +546,7 @@ func mistaken(l *lines) *trial.Scenario {
 func TestAMachineFromWhichAnAgentAnswersIsNotGone(t *testing.T) {
 	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
 	s := mistaken(&l)
-	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "nothing_answers_from_a_machine_that_is_gone")
+	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "RemovedHostStillAnswers")
 	clear(l.cut)
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: l.wrap(false)}, "I1: the operator deletes pod "+first)
 }

@@ -171,16 +171,16 @@ func childrenEdited() *Scenario {
 func authorityDeleted() *Scenario {
 	return scenario("authority-deleted", "somebody deletes the certificate authority of a ring, and puts it back", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
-		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("the_certificate_authority_is_there", v1alpha1.AuthorityName(clusterName), "from a backup", "kubectl delete secrets"), Within: 30 * time.Minute},
+		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("CAMissing", v1alpha1.AuthorityName(clusterName), "from a backup", "kubectl delete secrets"), Within: 30 * time.Minute},
 		Act{Name: "restart the operator", Do: restartOperator},
-		anHour(blockedWith("the_certificate_authority_is_there"), serves(3)),
+		anHour(blockedWith("CAMissing"), serves(3)),
 		Act{Name: "put it back", Do: restoreAuthority, Until: all(again, asKept), Within: 30 * time.Minute})
 }
 
 func authorityRenewed() *Scenario {
 	return scenario("authority-renewed", "somebody deletes the certificate authority of a ring, and then all certificates", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
-		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("the_certificate_authority_is_there"), Within: 30 * time.Minute},
+		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("CAMissing"), Within: 30 * time.Minute},
 		Act{Name: "delete the certificates", Do: deleteChildren("Secret"), Until: all(again, asKept), Within: 30 * time.Minute})
 }
 
@@ -190,7 +190,7 @@ func authorityEdited() *Scenario {
 		Act{Name: "edit it", Do: editAuthority(func(s *corev1.Secret) {
 			s.Data[corev1.TLSPrivateKeyKey] = append([]byte("x"), s.Data[corev1.TLSPrivateKeyKey]...)
 		}),
-			Until: blockedWith("the_certificate_authority_is_as_it_was_made"), Within: 30 * time.Minute},
+			Until: blockedWith("CAModified"), Within: 30 * time.Minute},
 		Act{Name: "put it back", Do: editAuthority(func(s *corev1.Secret) { s.Data[corev1.TLSPrivateKeyKey] = s.Data[corev1.TLSPrivateKeyKey][1:] }), Until: all(again, asKept), Within: 30 * time.Minute},
 		Act{Name: "take its labels away", Do: editAuthority(func(s *corev1.Secret) { s.Labels = nil }), Until: all(again, asKept), Within: 30 * time.Minute})
 }

@@ -439,7 +439,10 @@ func (o *oracle) why() string {
 		parts = append(parts, "step "+s.Name+": "+s.Message)
 	}
 	for _, b := range c.Status.Blocked {
-		parts = append(parts, "blocked by "+b.Guard+": "+b.Message)
+		parts = append(parts, "blocked by "+string(b.Reason)+": "+b.Message)
+	}
+	for _, n := range c.Status.Notices {
+		parts = append(parts, "notice "+string(n.Reason)+": "+n.Message)
 	}
 	return strings.Join(parts, "; ")
 }

@@ -107,12 +107,12 @@ func (r *run) refuses(words string) bool {
 
 // hasGivenUp says that a join was given up half way, so that the node's disk is to be cleared by a person before it can join again.
 func (r *run) hasGivenUp() bool {
-	return r.Scenario.Grows && blockedWith("the_joining_disk_is_empty")(r.w)
+	return r.Scenario.Grows && blockedWith("JoiningDiskNotEmpty")(r.w)
 }
 
 // waitsForGivenUpPod says that a person is asked to delete a pod, which may go on with a join that was given up, and of which no record tells any more.
 func (r *run) waitsForGivenUpPod() bool {
-	return r.Scenario.Grows && blockedWith("the_pod_of_a_join_that_is_given_up_is_gone", "delete the pod")(r.w)
+	return r.Scenario.Grows && blockedWith("AbandonedPodStillRunning", "delete the pod")(r.w)
 }
 
 func errorText(err error) string {

@@ -86,20 +86,20 @@ func recoverScenarios() []*Scenario {
 			}, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "wait", Until: again, Within: 15 * time.Minute}),
 		scenario("stuck", "a lost machine keeps the pod of a node that is told to stop, until somebody says that it is gone; then it comes back with its disk", threeRacks,
-			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0", "orders-dc1-r1-0", "out-of-service"), Within: 10 * time.Minute},
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: blockedWith("HostUnreachable", "m-a-0", "orders-dc1-r1-0", "out-of-service"), Within: 10 * time.Minute},
 			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) },
-				Until: blockedWith("a_silent_machine_is_proven_gone", "told to stop or not"), Within: 10 * time.Minute},
+				Until: blockedWith("HostUnreachable", "told to stop or not"), Within: 10 * time.Minute},
 			anHour(),
-			Act{Name: "say that it is gone", Do: first((*kube.Cluster).Taint), Until: blockedWith("the_machine_of_a_disk_is_there", "m-a-0", "which is gone"), Within: 10 * time.Minute},
+			Act{Name: "say that it is gone", Do: first((*kube.Cluster).Taint), Until: blockedWith("VolumeHostUnavailable", "m-a-0", "which is gone"), Within: 10 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Untaint(name); k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
 		scenario("unregistered", "the Node object of a lost machine is deleted, and the machine comes back with its disk", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) },
-				Until: blockedWith("the_machine_of_a_disk_is_there", "m-a-0", "which is gone"), Within: 10 * time.Minute},
+				Until: blockedWith("VolumeHostUnavailable", "m-a-0", "which is gone"), Within: 10 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
 		scenario("partition-long", "a machine is cut off from the API server for an hour while its JVM serves, and its pod is told to stop", threeRacks,
 			Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Machines()[0], false); return nil },
-				Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0"), Within: 10 * time.Minute},
+				Until: blockedWith("HostUnreachable", "m-a-0"), Within: 10 * time.Minute},
 			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) }, Until: servesUncutOff, Within: 10 * time.Minute},
 			anHour(),
 			Act{Name: "the JVM still serves", Until: servesUncutOff, Within: time.Minute},
@@ -107,11 +107,11 @@ func recoverScenarios() []*Scenario {
 		scenario("unregistered-alive", "somebody deletes the Node object of a machine that lives", threeRacks,
 			Act{Name: "delete the Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) },
 				// A machine that a fault has taken away just then does not answer, and registers itself when it is back.
-				Until: either(blockedWith("nothing_answers_from_a_machine_that_is_gone", "m-a-0", "answers from there"), all(isRegistered, again)), Within: 10 * time.Minute},
+				Until: either(blockedWith("RemovedHostStillAnswers", "m-a-0", "answers from there"), all(isRegistered, again)), Within: 10 * time.Minute},
 			Act{Name: "its kubelet starts again", Do: first(func(k *kube.Cluster, name string) { k.Heal(name) }), Until: again, Within: 15 * time.Minute}),
 		scenario("delete-stuck", "a ring is deleted of which a machine is lost, which somebody says is gone", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "delete", Do: remove, Until: blockedWith("a_silent_machine_is_proven_gone", "m-a-0"), Within: 20 * time.Minute},
+			Act{Name: "delete", Do: remove, Until: blockedWith("HostUnreachable", "m-a-0"), Within: 20 * time.Minute},
 			anHour(),
 			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) }, Until: gone, Within: 20 * time.Minute, Despite: true}),
 		scenario("seed-lost", "the machine of a seed is lost, and then all pods are deleted at once: the others come back without it", threeRacks,
@@ -176,7 +176,7 @@ func pausing(times int, words ...string) func(*world.World) bool {
 			if n == 3 {
 				count = "the third time"
 			}
-			if blockedWith("a_failed_pod_has_had_its_pause", append([]string{count}, words...)...)(w) {
+			if blockedWith("PodBackoff", append([]string{count}, words...)...)(w) {
 				return true
 			}
 		}
@@ -323,15 +323,15 @@ func serves(n int) func(*world.World) bool {
 	}
 }
 
-// blockedWith says that a guard holds something back, for a reason with these words.
-func blockedWith(guard string, words ...string) func(*world.World) bool {
+// blockedWith says that the status reports a reason, as blocked or as a notice, with these words in its message.
+func blockedWith(reason v1alpha1.Reason, words ...string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
 		if c == nil {
 			return false
 		}
-		for _, b := range c.Status.Blocked {
-			if b.Guard == guard && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) }) {
+		for _, b := range reported(c) {
+			if b.Reason == reason && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) }) {
 				return true
 			}
 		}
@@ -339,11 +339,20 @@ func blockedWith(guard string, words ...string) func(*world.World) bool {
 	}
 }
 
-// blockedSaying says that something is held back, and that the reason has these words.
+// reported is what the status of a cluster reports: its blocked steps and its notices.
+func reported(c *v1alpha1.CassandraCluster) []v1alpha1.Notice {
+	out := slices.Clone(c.Status.Notices)
+	for _, b := range c.Status.Blocked {
+		out = append(out, v1alpha1.Notice{Reason: b.Reason, Nodes: b.Nodes, Message: b.Message})
+	}
+	return out
+}
+
+// blockedSaying says that the status reports something, as blocked or as a notice, with these words in its message.
 func blockedSaying(words ...string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
-		return c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return c != nil && slices.ContainsFunc(reported(c), func(b v1alpha1.Notice) bool {
 			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) })
 		})
 	}

@@ -143,7 +143,7 @@ func (r *run) tellsOfLostDisk() bool {
 	if c == nil {
 		return false
 	}
-	if blockedWith("the_joining_disk_is_empty", "delete its claim")(r.w) || blockedWith("every_host_id_of_the_ring_is_known", "find its disk")(r.w) {
+	if blockedWith("JoiningDiskNotEmpty", "delete its claim")(r.w) || blockedWith("UnknownRingMember", "find its disk")(r.w) {
 		return true
 	}
 	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
@@ -153,7 +153,7 @@ func (r *run) tellsOfLostDisk() bool {
 // cleansUpLater names the objects that say that a node that waits for a person is to be cleaned up when it is back: a ledger that was lost is rebuilt as if every node had data to
 // drop, for only the lost one knew better.
 func (r *run) cleansUpLater() []string {
-	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) || !blockedWith("the_node_is_up", "holds data that it no longer owns")(r.w) {
+	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) || !blockedWith("NodeDown", "holds data that it no longer owns")(r.w) {
 		return nil
 	}
 	return []string{v1alpha1.CassandraClusterKind + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}
@@ -163,7 +163,7 @@ func (r *run) cleansUpLater() []string {
 func (r *run) waitsForLostNode() bool {
 	c := get(r.w)
 	return r.Scenario.LosesNode && c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
-		return b.Guard == "every_node_has_said_what_its_disk_holds"
+		return b.Reason == "DisksUnknown"
 	})
 }
 

@@ -1,0 +1,186 @@
+package v1alpha1
+
+// Reason names the problem of a blocked step, or of a notice. Statuses hold it as an open string,
+// since a later release may know more. docs/guide/status.md explains each one.
+//
+// +kubebuilder:validation:MaxLength=64
+type Reason string
+
+// Guards of the operator on a step, internal/core/guard. In status.blocked of a CassandraCluster.
+const (
+	// BlockedInitialNodeNotReady – the agent of a node that the ring is to form with does not
+	// answer from its present pod.
+	BlockedInitialNodeNotReady Reason = "InitialNodeNotReady"
+	// BlockedDiskNotEmpty – the disk of a node that the ring is to form with holds data.
+	BlockedDiskNotEmpty Reason = "DiskNotEmpty"
+	// BlockedClientTrafficAlreadyOpened – a disk, or a datacenter, was open to clients before, so
+	// that it may hold the only copy of writes.
+	BlockedClientTrafficAlreadyOpened Reason = "ClientTrafficAlreadyOpened"
+	// BlockedDiskNotAdoptable – a disk is not one of the cluster that is to be adopted.
+	BlockedDiskNotAdoptable Reason = "DiskNotAdoptable"
+	// BlockedDuplicateHostID – two disks have the same host ID: one is a copy of the other.
+	BlockedDuplicateHostID Reason = "DuplicateHostID"
+	// BlockedJVMNotAbsent – a JVM runs, or may run, on a node that has no ticket yet.
+	BlockedJVMNotAbsent Reason = "JVMNotAbsent"
+	// BlockedLocalConsistencyNotConfirmed – the spec does not confirm that clients stay in their
+	// datacenter while another one is added.
+	BlockedLocalConsistencyNotConfirmed Reason = "LocalConsistencyNotConfirmed"
+	// BlockedReplicasAlreadyPlaced – a keyspace places replicas in a datacenter that has no nodes
+	// yet.
+	BlockedReplicasAlreadyPlaced Reason = "ReplicasAlreadyPlaced"
+	// BlockedExtensionSourceMissing – a keyspace that is to be extended, or the datacenter to
+	// copy it from, does not exist or lacks replicas.
+	BlockedExtensionSourceMissing Reason = "ExtensionSourceMissing"
+	// BlockedJoiningNodeNotReady – the agent of a node that is to join does not answer from its
+	// present pod.
+	BlockedJoiningNodeNotReady Reason = "JoiningNodeNotReady"
+	// BlockedJoiningDiskNotEmpty – the disk of a node that is to join holds data.
+	BlockedJoiningDiskNotEmpty Reason = "JoiningDiskNotEmpty"
+	// BlockedMemberDown – a member of the ring is down, or its agent is unreachable.
+	BlockedMemberDown Reason = "MemberDown"
+	// BlockedTopologyChangeInProgress – a node joins, leaves or moves, or ranges are pending.
+	BlockedTopologyChangeInProgress Reason = "TopologyChangeInProgress"
+	// BlockedRingViewsDiffer – two members see different rings.
+	BlockedRingViewsDiffer Reason = "RingViewsDiffer"
+	// BlockedUnknownRingMember – the ring has a member that has no CassandraNode.
+	BlockedUnknownRingMember Reason = "UnknownRingMember"
+	// BlockedSchemaVersionsDiffer – the members have different schema versions.
+	BlockedSchemaVersionsDiffer Reason = "SchemaVersionsDiffer"
+	// BlockedReleasesDiffer – the members run different releases of Cassandra.
+	BlockedReleasesDiffer Reason = "ReleasesDiffer"
+	// BlockedRacksUnbalanced – a rack would have so few nodes that each of them holds more than
+	// twice the average.
+	BlockedRacksUnbalanced Reason = "RacksUnbalanced"
+	// BlockedDataVolumeTooSmall – a node that joins would fill too much of its data volume.
+	BlockedDataVolumeTooSmall Reason = "DataVolumeTooSmall"
+)
+
+// What else the operator holds back. In status.blocked of a CassandraCluster.
+const (
+	// BlockedCAModified – the Secret of the certificate authority was edited.
+	BlockedCAModified Reason = "CAModified"
+	// BlockedCAMissing – the Secret of the certificate authority was deleted.
+	BlockedCAMissing Reason = "CAMissing"
+	// BlockedStaleEndpointRemains – gossip still lists a failed join, and the operator could not
+	// remove it.
+	BlockedStaleEndpointRemains Reason = "StaleEndpointRemains"
+	// BlockedAbandonedPodStillRunning – the pod of an abandoned join still exists and may go on
+	// joining.
+	BlockedAbandonedPodStillRunning Reason = "AbandonedPodStillRunning"
+	// BlockedDisksUnknown – the ledger is lost, and not every node has reported its disk.
+	BlockedDisksUnknown Reason = "DisksUnknown"
+	// BlockedRemovedHostStillAnswers – an agent answers from a host that has no Node object or is
+	// tainted as out of service.
+	BlockedRemovedHostStillAnswers Reason = "RemovedHostStillAnswers"
+	// BlockedHostUnreachable – a host is not ready, and Cassandra may still run on it.
+	BlockedHostUnreachable Reason = "HostUnreachable"
+	// BlockedStragglerInRing – a node did not report that it joined, but another node or its disk
+	// says that it is in the ring.
+	BlockedStragglerInRing Reason = "StragglerInRing"
+	// BlockedMemberClaimMissing – a volume claim of a member is gone.
+	BlockedMemberClaimMissing Reason = "MemberClaimMissing"
+	// BlockedAgentUnreachable – an agent does not answer, so that nobody knows whether its node
+	// is down.
+	BlockedAgentUnreachable Reason = "AgentUnreachable"
+	// BlockedRecordMissing – the CassandraNode of a member was deleted while the spec is rejected.
+	BlockedRecordMissing Reason = "RecordMissing"
+)
+
+// What an agent holds back. In status.blocked of a CassandraNode. It also uses
+// BlockedClientTrafficAlreadyOpened and BlockedTopologyChangeInProgress.
+const (
+	// BlockedRecordOfOtherCluster – CassandraNode and pod belong to different clusters.
+	BlockedRecordOfOtherCluster Reason = "RecordOfOtherCluster"
+	// BlockedPodIncomplete – the pod lacks what the operator gives to each pod.
+	BlockedPodIncomplete Reason = "PodIncomplete"
+	// BlockedDiskUnreadable – the data volume, its journal or Cassandra's system tables cannot be
+	// read or contradict each other.
+	BlockedDiskUnreadable Reason = "DiskUnreadable"
+	// BlockedDiskOfOtherNode – the disk belongs to another node or cluster.
+	BlockedDiskOfOtherNode Reason = "DiskOfOtherNode"
+	// BlockedNodeHasLeft – the node left the ring, or had begun to leave.
+	BlockedNodeHasLeft Reason = "NodeHasLeft"
+	// BlockedDiskOfOtherTicket – the disk holds an unfinished join by another ticket.
+	BlockedDiskOfOtherTicket Reason = "DiskOfOtherTicket"
+	// BlockedDiskContradictsJournal – the journal and Cassandra's files disagree on whether the
+	// node joined.
+	BlockedDiskContradictsJournal Reason = "DiskContradictsJournal"
+	// BlockedMemberDiskMissing – the node is a member, and its disk is empty or another one.
+	BlockedMemberDiskMissing Reason = "MemberDiskMissing"
+	// BlockedTicketModeUnsupported – the ticket has a mode that this release cannot carry out.
+	BlockedTicketModeUnsupported Reason = "TicketModeUnsupported"
+	// BlockedTicketForMember – a node that the record names as a member got a ticket to join.
+	BlockedTicketForMember Reason = "TicketForMember"
+	// BlockedStaleEndpointInGossip – a peer still sees an earlier join of this node at another
+	// address.
+	BlockedStaleEndpointInGossip Reason = "StaleEndpointInGossip"
+	// BlockedNoSeedAnswers – no seed answers as a member whose JVM runs.
+	BlockedNoSeedAnswers Reason = "NoSeedAnswers"
+	// BlockedClusterNameDiffers – the disk and the record have different cluster names.
+	BlockedClusterNameDiffers Reason = "ClusterNameDiffers"
+	// BlockedDownLongerThanGCGrace – the node was down for longer than the smallest
+	// gc_grace_seconds of a table.
+	BlockedDownLongerThanGCGrace Reason = "DownLongerThanGCGrace"
+	// BlockedJoinLongerThanGCGrace – the join began longer ago than deletions are kept.
+	BlockedJoinLongerThanGCGrace Reason = "JoinLongerThanGCGrace"
+	// BlockedConfigurationRenderingFailed – the agent cannot render the configuration of the
+	// record.
+	BlockedConfigurationRenderingFailed Reason = "ConfigurationRenderingFailed"
+	// BlockedNoContactWithCluster – neither the API server nor another agent has answered for a
+	// long time.
+	BlockedNoContactWithCluster Reason = "NoContactWithCluster"
+	// BlockedHostIDReplaced – another node has replaced this member.
+	BlockedHostIDReplaced Reason = "HostIDReplaced"
+	// BlockedAddressTaken – another member has the address of this pod.
+	BlockedAddressTaken Reason = "AddressTaken"
+	// BlockedPeerSeesNodeUp – the JVM does not answer its agent, but a peer sees the node up.
+	BlockedPeerSeesNodeUp Reason = "PeerSeesNodeUp"
+	// BlockedJVMNotAnswering – the JVM does not answer.
+	BlockedJVMNotAnswering Reason = "JVMNotAnswering"
+	// BlockedConsistencyWouldBeLost – without this node some ranges would lose the consistency
+	// level, or nobody can tell.
+	BlockedConsistencyWouldBeLost Reason = "ConsistencyWouldBeLost"
+	// BlockedTokensDifferFromTicket – the node joined with other tokens than its ticket has.
+	BlockedTokensDifferFromTicket Reason = "TokensDifferFromTicket"
+	// BlockedUnknownOperation – the agent does not know the type of the operation.
+	BlockedUnknownOperation Reason = "UnknownOperation"
+	// BlockedConflictingOperation – the node runs another operation that cannot run beside this one.
+	BlockedConflictingOperation Reason = "ConflictingOperation"
+	// BlockedDecommissionUnsupported – this release cannot decommission a node.
+	BlockedDecommissionUnsupported Reason = "DecommissionUnsupported"
+	// BlockedNodeNotNormal – the node is not NORMAL.
+	BlockedNodeNotNormal Reason = "NodeNotNormal"
+	// BlockedNativeTransportClosed – the native transport is closed.
+	BlockedNativeTransportClosed Reason = "NativeTransportClosed"
+	// BlockedMemberNotNormal – another member is not NORMAL.
+	BlockedMemberNotNormal Reason = "MemberNotNormal"
+	// BlockedReplicationUnknown – the node does not know the replication that the operation needs
+	// yet.
+	BlockedReplicationUnknown Reason = "ReplicationUnknown"
+	// BlockedPendingRanges – ranges are pending, or a node joins or leaves.
+	BlockedPendingRanges Reason = "PendingRanges"
+	// BlockedActionFailing – an action of the agent fails and is retried.
+	BlockedActionFailing Reason = "ActionFailing"
+)
+
+// Notices: they hold nothing back. In status.notices of a CassandraCluster.
+const (
+	// NoticeNodeDown – an operation waits for a node that is down.
+	NoticeNodeDown Reason = "NodeDown"
+	// NoticePodBackoff – a pod failed and is recreated after a backoff.
+	NoticePodBackoff Reason = "PodBackoff"
+	// NoticeJoinFailed – a join failed and is retried.
+	NoticeJoinFailed Reason = "JoinFailed"
+	// NoticeVolumeHostUnavailable – the only host that can use a volume is gone or unreachable.
+	NoticeVolumeHostUnavailable Reason = "VolumeHostUnavailable"
+	// NoticeSystemKeyspacesNotSet – altering the system keyspaces failed and is retried.
+	NoticeSystemKeyspacesNotSet Reason = "SystemKeyspacesNotSet"
+	// NoticeOperationFailed – an operation failed and is retried.
+	NoticeOperationFailed Reason = "OperationFailed"
+	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
+	NoticeNodeNotStarting Reason = "NodeNotStarting"
+	// NoticePodRenderingFailed – a pod cannot be rendered from its record.
+	NoticePodRenderingFailed Reason = "PodRenderingFailed"
+	// NoticeAddressConflict – a pod got the address of another member and is recreated.
+	NoticeAddressConflict Reason = "AddressConflict"
+)
