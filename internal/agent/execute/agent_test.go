@@ -23,7 +23,7 @@ func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 // agent makes an agent of the world.
 func (w *world) agent() *Agent {
 	return New(Host{
-		Threads: threads.Goroutines{}, Init: fakeInit{w}, Journal: fakeJournal{w}, Disk: fakeDisk{w}, Files: fakeFiles{w}, JVM: fakeJVM{w}, Record: fakeRecord{w},
+		Threads: threads.Goroutines{}, Init: fakeInit{w}, Journal: fakeJournal{w}, Disk: fakeDisk{w}, Files: fakeFiles{w}, JVM: fakeJVM{world: w}, Record: fakeRecord{w},
 		Peers: fakePeers{w}, Logf: func(format string, arguments ...any) {
 			w.change(func() { w.log = append(w.log, fmt.Sprintf(format, arguments...)) })
 		},

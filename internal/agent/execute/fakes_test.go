@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/operation"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
@@ -308,7 +309,11 @@ func (f fakeFiles) Complete(n *config.Node) error {
 }
 func (f fakeFiles) FatalLine(time.Time) string { return "it broke" }
 
-type fakeJVM struct{ *world }
+// fakeJVM has what these tests have operations ask for; the rest of operation.JVM must not be asked.
+type fakeJVM struct {
+	*world
+	operation.JVM
+}
 
 func (f fakeJVM) Look(context.Context) (*facts.Ring, error) {
 	f.mu.Lock()
@@ -373,7 +378,7 @@ func (f fakeJVM) AlterKeyspaces(ctx context.Context, least map[string]map[string
 	return "altered", f.call(ctx, fmt.Sprintf("alter %v", least))
 }
 
-func (f fakeJVM) Cleanup(ctx context.Context, keyspace string, jobs int) error {
+func (f fakeJVM) Cleanup(ctx context.Context, jobs int, keyspace string, _ ...string) error {
 	return f.call(ctx, fmt.Sprintf("cleanup %s %d", keyspace, jobs))
 }
 
@@ -383,14 +388,6 @@ func (f fakeJVM) Rebuild(ctx context.Context, source, keyspace string) error {
 
 func (f fakeJVM) Assassinate(ctx context.Context, endpoint string) error {
 	return f.call(ctx, "assassinate "+endpoint)
-}
-
-func (f fakeJVM) StartRepair(ctx context.Context, keyspace string, full bool, datacenters []string) (int, error) {
-	return 7, f.call(ctx, fmt.Sprintf("repair %s %v %v", keyspace, full, datacenters))
-}
-
-func (f fakeJVM) Repairing(ctx context.Context, command int) (bool, error) {
-	return false, f.call(ctx, fmt.Sprintf("repairing %d", command))
 }
 
 type fakeRecord struct{ *world }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/operation"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
@@ -73,11 +74,9 @@ type Files interface {
 // ErrNotYet means that Cassandra is not so far yet; the same is asked of it again in a moment.
 var ErrNotYet = errors.New("not yet")
 
-// ErrCutOff means that the JVM went silent while it did something, so that it is not known what came of it.
-var ErrCutOff = errors.New("cut off")
-
 // JVM is Cassandra over JMX and CQL.
 type JVM interface {
+	operation.JVM
 	// Look reads how the ring looks from there. A JVM whose beans are not there yet gives nil and no error.
 	Look(ctx context.Context) (*facts.Ring, error)
 	// Streams is how far the streams of the node are. For this Cassandra looks at every file that it streams.
@@ -90,18 +89,6 @@ type JVM interface {
 	Apply(ctx context.Context, writes []config.Write) error
 	// SmallestGCGrace is for how long the tables of users keep deletions, at least; 0 if there is none. It asks by CQL.
 	SmallestGCGrace(ctx context.Context) (time.Duration, error)
-	// AlterSystemKeyspaces gives the system keyspaces at least so many replicas by datacenter, AlterKeyspaces other ones by their names. They take none away.
-	AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (message string, err error)
-	AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (message string, err error)
-	// Cleanup and Rebuild return when they are over; ErrCutOff if that is not known.
-	Cleanup(ctx context.Context, keyspace string, jobs int) error
-	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
-	// Assassinate has all members take an endpoint for one that has left; ErrCutOff if it is not known whether they do.
-	Assassinate(ctx context.Context, endpoint string) error
-	// StartRepair starts a repair between all replicas, or those of some datacenters, and returns its number for Repairing; 0 if there is nothing to repair.
-	StartRepair(ctx context.Context, keyspace string, full bool, datacenters []string) (command int, err error)
-	// Repairing says whether it still runs; an error if it failed, ErrCutOff if the JVM does not know it.
-	Repairing(ctx context.Context, command int) (bool, error)
 }
 
 // Record is the line to the API server.

@@ -10,8 +10,8 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/jolokia"
 )
 
 // asks has the record ask for an operation.
@@ -104,37 +104,11 @@ func TestOperationsThatDoNotConflictRunSideBySide(t *testing.T) {
 	})
 }
 
-func TestACleanupStopsBeforeRangesThatAreOnTheirWay(t *testing.T) {
-	w := newWorld(t)
-	a, _ := w.serve()
-	w.keyspaces("shop", "accounts")
-	hold := make(chan struct{})
-	w.change(func() { w.block["cleanup accounts 0"] = hold })
-	w.asks(a, v1alpha1.OperationCleanup, nil)
-	w.await("the first keyspace", func() bool { return w.called("cleanup accounts 0") == 1 })
-	w.change(func() { w.ring.Pending = 7 })
-	close(hold)
-	if o := w.ended(v1alpha1.OperationFailed); o.Message != "keyspace shop: 7 ranges are on their way to new owners (cleaned up before: accounts)" {
-		t.Errorf("operation %+v", o)
-	}
-}
-
-func TestAnOperationThatNamesWhatIsNotThereDoesNothing(t *testing.T) {
-	w := newWorld(t)
-	a, _ := w.serve()
-	w.keyspaces("shop")
-	w.asks(a, v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"shop", "system"}})
-	if o := w.ended(v1alpha1.OperationFailed); !strings.Contains(o.Message, `keyspace "system" is not there, or is local to each node: the ring replicates shop`) {
-		t.Errorf("operation %+v", o)
-	}
-	if calls := w.callsOf("cleanup"); len(calls) != 0 {
-		t.Errorf("calls %v", calls)
-	}
-}
-
 func TestTheEndOfAnOperationThatIsNotKnown(t *testing.T) {
 	for name, cut := range map[string]func(w *world){
-		"the JVM goes silent": func(w *world) { w.failOn["rebuild shop from dc1"] = fmt.Errorf("%w: connection reset", ErrCutOff) },
+		"the JVM goes silent": func(w *world) {
+			w.failOn["rebuild shop from dc1"] = fmt.Errorf("%w: connection reset", jolokia.ErrUnreachable)
+		},
 		"the JVM ends": func(w *world) {
 			w.state.Exits = []initd.Exit{{Process: *w.state.Process, EndedAt: time.Now(), Code: 137, Signal: "SIGKILL"}}
 			w.state.Process = nil
@@ -169,81 +143,6 @@ func TestTheEndOfAnOperationThatIsNotKnown(t *testing.T) {
 			}
 			if o := w.ended(v1alpha1.OperationInterrupted); o.FinishedAt == nil || o.Message == "" {
 				t.Errorf("operation %+v", o)
-			}
-		})
-	}
-}
-
-func TestARepairIsAskedForUntilItEnds(t *testing.T) {
-	for name, c := range map[string]struct {
-		fails error
-		phase v1alpha1.OperationPhase
-		words string
-	}{
-		"done":    {nil, v1alpha1.OperationSucceeded, "repaired shop"},
-		"failed":  {errors.New("repair failed: Endpoint not alive"), v1alpha1.OperationFailed, "keyspace shop: repair failed: Endpoint not alive"},
-		"unknown": {fmt.Errorf("%w: the JVM does not know it", ErrCutOff), v1alpha1.OperationInterrupted, "cut off"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			a, _ := w.serve()
-			w.keyspaces("shop")
-			w.change(func() { w.failOn["repairing 7"] = c.fails })
-			w.asks(a, v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Full: true, Datacenters: []string{"dc1"}})
-			if o := w.ended(c.phase); !strings.Contains(o.Message, c.words) {
-				t.Errorf("operation %+v", o)
-			}
-			if got := fmt.Sprint(w.callsOf("repair")); got != "[repair shop true [dc1]]" {
-				t.Errorf("calls %s", got)
-			}
-		})
-	}
-}
-
-// A member that knows of a join which is over waits until it has forgotten it: while it assassinates one that it knows it takes in no gossip for half a minute.
-func TestAJoinThatIsOverIsAssassinatedWhereItIsForgotten(t *testing.T) {
-	const endpoint = "10.0.0.99"
-	known := facts.Endpoint{Address: endpoint, HostID: "host-x", Status: facts.StatusBootstrap}
-	for name, c := range map[string]struct {
-		change func(*facts.Endpoint)
-		forget bool
-		phase  v1alpha1.OperationPhase
-		calls  int
-		words  string
-	}{
-		"forgotten later": {func(*facts.Endpoint) {}, true, v1alpha1.OperationSucceeded, 1, "members hear that " + endpoint + " has left"},
-		"left":            {func(e *facts.Endpoint) { e.Status = facts.StatusLeft }, false, v1alpha1.OperationSucceeded, 0, "for one that has left"},
-		"up":              {func(e *facts.Endpoint) { e.Live = true }, false, v1alpha1.OperationFailed, 0, "is no join that is over"},
-		"somebody's":      {func(*facts.Endpoint) {}, true, v1alpha1.OperationFailed, 0, "is the address of node other now"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			a, _ := w.serve()
-			e := known
-			c.change(&e)
-			members := slices.Clone(w.ring.Endpoints)
-			w.change(func() { w.ring.Endpoints = append(slices.Clone(members), e) })
-			w.asks(a, v1alpha1.OperationAssassinate, &v1alpha1.OperationArguments{Endpoint: endpoint})
-			if c.forget {
-				w.await("that it waits", func() bool {
-					o := w.lastOperation()
-					return o != nil && strings.Contains(o.Message, "waits until this member has forgotten")
-				})
-				if n := w.called("assassinate " + endpoint); n != 0 {
-					t.Errorf("%d calls before it is forgotten", n)
-				}
-				w.change(func() {
-					w.ring.Endpoints = members
-					if name == "somebody's" {
-						w.peers = []node.Peer{{Asked: endpoint, Node: "other"}}
-					}
-				})
-			}
-			if o := w.ended(c.phase); !strings.Contains(o.Message, c.words) {
-				t.Errorf("operation %+v", o)
-			}
-			if n := w.called("assassinate " + endpoint); n != c.calls {
-				t.Errorf("%d calls, want %d", n, c.calls)
 			}
 		})
 	}

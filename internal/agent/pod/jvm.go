@@ -19,10 +19,12 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// JVM is Cassandra in the same pod, over Jolokia and CQL.
+// JVM is Cassandra in the same pod, over Jolokia and CQL. Operations ask much of it by the typed calls
+// of cassandra.Node as they are.
 type JVM struct {
+	*cassandra.Node
+
 	jmx    *jolokia.Client
-	node   *cassandra.Node
 	native netip.AddrPort
 
 	mu     sync.Mutex
@@ -39,12 +41,12 @@ func NewJVM(port uint16, password string, native netip.AddrPort, transport http.
 	if err != nil {
 		return nil, err
 	}
-	return &JVM{jmx: client, node: cassandra.NewNode(client), native: native}, nil
+	return &JVM{jmx: client, Node: cassandra.NewNode(client), native: native}, nil
 }
 
 // Look reads how the ring looks from here. A JVM whose beans are not registered yet gives nil.
 func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
-	view, err := j.node.View(ctx)
+	view, err := j.Node.View(ctx)
 	if errors.Is(err, cassandra.ErrStarting) {
 		return nil, nil
 	}
@@ -78,7 +80,7 @@ func (j *JVM) pendingRanges(ctx context.Context, moving bool, keyspaces []string
 	if !ask {
 		return 0, nil
 	}
-	pending, err := j.node.PendingRanges(ctx, keyspaces)
+	pending, err := j.Node.PendingRanges(ctx, keyspaces)
 	if err != nil {
 		return 0, err
 	}
@@ -94,7 +96,7 @@ func (j *JVM) pendingRanges(ctx context.Context, moving bool, keyspaces []string
 
 // Streams is how far the streams of the node are.
 func (j *JVM) Streams(ctx context.Context) (facts.Transfer, error) {
-	s, err := j.node.Streams(ctx)
+	s, err := j.Node.Streams(ctx)
 	return facts.Transfer{Plans: s.Plans, Received: s.ReceivedBytes, ToReceive: s.ToReceiveBytes, Sent: s.SentBytes, ToSend: s.ToSendBytes}, err
 }
 
@@ -106,7 +108,7 @@ func (j *JVM) schemaOf(ctx context.Context, version string) (cassandra.Schema, e
 	if version != "" && schema.Version == version {
 		return schema, nil
 	}
-	schema, err := j.node.Schema(ctx)
+	schema, err := j.Node.Schema(ctx)
 	if err != nil {
 		return cassandra.Schema{}, err
 	}
@@ -164,7 +166,7 @@ const settingUp = "setup() must be called first"
 
 // OpenNative opens CQL.
 func (j *JVM) OpenNative(ctx context.Context) error {
-	err := j.node.StartNativeTransport(ctx)
+	err := j.Node.StartNativeTransport(ctx)
 	var refusal *jolokia.Error
 	if errors.As(err, &refusal) && strings.Contains(refusal.Message, settingUp) {
 		return fmt.Errorf("%w: gossip settles before CQL opens", execute.ErrNotYet)
@@ -173,14 +175,14 @@ func (j *JVM) OpenNative(ctx context.Context) error {
 }
 
 // CloseNative closes CQL.
-func (j *JVM) CloseNative(ctx context.Context) error { return j.node.StopNativeTransport(ctx) }
+func (j *JVM) CloseNative(ctx context.Context) error { return j.Node.StopNativeTransport(ctx) }
 
 // Drain flushes and leaves gossip.
-func (j *JVM) Drain(ctx context.Context) error { return j.node.Drain(ctx) }
+func (j *JVM) Drain(ctx context.Context) error { return j.Node.Drain(ctx) }
 
 // ReloadSeeds takes over what cassandra.yaml has. A node's own address does not count, so that a single node's list may be empty for Cassandra.
 func (j *JVM) ReloadSeeds(ctx context.Context) error {
-	_, err := j.node.ReloadSeeds(ctx)
+	_, err := j.Node.ReloadSeeds(ctx)
 	return err
 }
 
@@ -225,7 +227,7 @@ func (j *JVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]in
 		return "", err
 	}
 	defer session.Close()
-	altered, err := session.RaiseReplication(ctx, Counts(least), j.node.AwaitSchemaAgreement)
+	altered, err := session.RaiseReplication(ctx, Counts(least), j.Node.AwaitSchemaAgreement)
 	return AlteredText(altered), err
 }
 
@@ -247,52 +249,6 @@ func AlteredText(names []string) string {
 		return "nothing had to be altered"
 	}
 	return "altered " + strings.Join(names, ", ")
-}
-
-// Cleanup removes the rows of a keyspace that the node does not own.
-func (j *JVM) Cleanup(ctx context.Context, keyspace string, jobs int) error {
-	return cutOff(j.node.Cleanup(ctx, jobs, keyspace))
-}
-
-// Assassinate has all members take an endpoint for one that has left.
-func (j *JVM) Assassinate(ctx context.Context, endpoint string) error {
-	return cutOff(j.node.Assassinate(ctx, endpoint))
-}
-
-// Rebuild streams the rows of a keyspace from a datacenter.
-func (j *JVM) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error {
-	return cutOff(j.node.Rebuild(ctx, sourceDatacenter, keyspace))
-}
-
-// StartRepair starts one.
-func (j *JVM) StartRepair(ctx context.Context, keyspace string, full bool, datacenters []string) (int, error) {
-	command, err := j.node.StartRepair(ctx, keyspace, cassandra.RepairOptions{Incremental: !full, Datacenters: datacenters})
-	return command, cutOff(err)
-}
-
-// Repairing says whether it runs.
-func (j *JVM) Repairing(ctx context.Context, command int) (bool, error) {
-	status, err := j.node.RepairStatus(ctx, command)
-	switch {
-	case err != nil:
-		return false, cutOff(err)
-	case status.State == cassandra.RepairInProgress:
-		return true, nil
-	case status.State == cassandra.RepairCompleted:
-		return false, nil
-	case status.State == cassandra.RepairFailed:
-		return false, fmt.Errorf("repair failed: %s", strings.Join(status.Messages, "; "))
-	default:
-		return false, fmt.Errorf("%w: the JVM does not know the repair, as one that was started since", execute.ErrCutOff)
-	}
-}
-
-// cutOff tells an error that leaves the outcome open from a refusal of Cassandra.
-func cutOff(err error) error {
-	if errors.Is(err, jolokia.ErrUnreachable) {
-		return fmt.Errorf("%w: %w", execute.ErrCutOff, err)
-	}
-	return err
 }
 
 // Close ends idle connections.

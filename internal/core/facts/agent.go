@@ -209,6 +209,17 @@ func (e Endpoint) Member() bool {
 	return len(e.Tokens) > 0 && e.Status != StatusLeft && e.Status != StatusRemoved
 }
 
+// Changing are the members whose place in the ring changes, in words.
+func (r *Ring) Changing() []string {
+	var out []string
+	for _, e := range r.Endpoints {
+		if e.InFlight() {
+			out = append(out, fmt.Sprintf("%s is %s", e.Address, e.Status))
+		}
+	}
+	return out
+}
+
 // Nodes are the members in the view, as core/ring wants them: by host id.
 func (r *Ring) Nodes() []ring.Node {
 	members, total := 0, 0

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -40,21 +39,10 @@ func mayGoDown(p *pass) outcome {
 	if p.now.Sub(p.JVM.AnsweredAt) > ringFresh {
 		return act(Action{Kind: LookAtRing, Why: "the ring must be looked at before this node goes down"})
 	}
-	if moving := inFlight(p.JVM.Ring); len(moving) > 0 {
-		return blocked("", v1alpha1.BlockedTopologyChangeInProgress, "the ring changes: "+strings.Join(moving, ", "))
+	if changing := p.JVM.Ring.Changing(); len(changing) > 0 {
+		return blocked("", v1alpha1.BlockedTopologyChangeInProgress, "the ring changes: "+strings.Join(changing, ", "))
 	}
 	return keepsConsistency(p.JVM.Ring)
-}
-
-// inFlight lists the members whose place in the ring is changing.
-func inFlight(view *facts.Ring) []string {
-	var moving []string
-	for _, e := range view.Endpoints {
-		if e.InFlight() {
-			moving = append(moving, fmt.Sprintf("%s is %s", e.Address, e.Status))
-		}
-	}
-	return moving
 }
 
 // keepsConsistency asks whether every range that can be protected keeps LOCAL_QUORUM without this node. The operator asks for the level that the cluster

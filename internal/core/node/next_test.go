@@ -400,25 +400,25 @@ func TestNext(t *testing.T) {
 		"silent, processor time unknown": {with1(frozen(), func(f *Facts) { f.JVM.ProgressAt = time.Time{} }), expectation{phase: v1alpha1.PhaseNormal}},
 
 		// Operations.
-		"operation": {with1(serving(), operation), expectation{action: RunOperation}},
+		"operation": {with1(serving(), wantsOperation), expectation{action: RunOperation}},
 		"operation that ran": {with1(serving(), func(f *Facts) {
-			operation(f)
+			wantsOperation(f)
 			f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationSucceeded}}
 		}), expectation{phase: v1alpha1.PhaseNormal}},
 		"operation that was cut": {with1(serving(), func(f *Facts) {
-			operation(f)
+			wantsOperation(f)
 			f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationRunning}}
 		}), expectation{action: InterruptOperation}},
 		"operation without CQL": {with1(serving(), func(f *Facts) {
-			operation(f)
+			wantsOperation(f)
 			f.Record.Spec.ClientTraffic = v1alpha1.TrafficClosed
 			f.JVM.Ring.NativeRunning = false
 		}), expectation{phase: v1alpha1.PhaseNormal, guard: "NativeTransportClosed", words: "CQL"}},
 		"operation out of date": {with1(serving(), func(f *Facts) {
-			operation(f)
+			wantsOperation(f)
 			f.Record.Spec.Operations[0].NotAfter = &metav1.Time{Time: at(-time.Second)}
 		}), expectation{action: WithdrawOperation}},
-		"operation nobody knows":  {with1(serving(), func(f *Facts) { operation(f); f.Record.Spec.Operations[0].Type = "Dance" }), expectation{phase: v1alpha1.PhaseNormal, guard: "UnknownOperation"}},
+		"operation nobody knows":  {with1(serving(), func(f *Facts) { wantsOperation(f); f.Record.Spec.Operations[0].Type = "Dance" }), expectation{phase: v1alpha1.PhaseNormal, guard: "UnknownOperation"}},
 		"an action is under way":  {with1(serving(), func(f *Facts) { f.Doing = &Doing{Action: Action{Kind: SetSeeds}} }), expectation{phase: v1alpha1.PhaseNormal}},
 		"the record was not kept": {with1(serving(), func(f *Facts) { f.Record.Generation = 7 }), expectation{action: KeepRecord}},
 		"CQL not ready to be open": {with1(serving(), func(f *Facts) {

@@ -10,66 +10,10 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// two datacenters, of which this node is in the first.
-func twoDatacenters() *facts.Ring {
-	v := view()
-	for i := range v.Endpoints[1:] {
-		v.Endpoints[i+1].Datacenter = "dc2"
-	}
-	gone := endpoint("10.0.0.9", "", "r1", false)
-	gone.Datacenter, gone.Status = "dc9", facts.StatusLeft
-	v.Endpoints = append(v.Endpoints, gone)
-	v.Keyspaces = map[string]string{
-		"both": "NetworkTopologyStrategy {dc1=1, dc2=2}", "here": "NetworkTopologyStrategy {dc1=1}", "there": "NetworkTopologyStrategy {dc2=2}",
-		"simple": "SimpleStrategy {replication_factor=2}", "single": "SimpleStrategy {replication_factor=1}",
-	}
-	return v
-}
-
-func TestTheKeyspacesOfAnOperation(t *testing.T) {
-	for name, c := range map[string]struct {
-		operation v1alpha1.OperationType
-		arguments *v1alpha1.OperationArguments
-		want      string // or a part of the error
-		fails     bool
-	}{
-		"a cleanup of all":             {v1alpha1.OperationCleanup, nil, "both here simple single there", false},
-		"a cleanup of some":            {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"simple", "both"}}, "both simple", false},
-		"a cleanup of a local one":     {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"both", "system"}}, `"system" is not there, or is local`, true},
-		"a repair of all":              {v1alpha1.OperationRepair, nil, "both simple there", false},
-		"a repair of one replica":      {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: []string{"here"}}, "has one replica", true},
-		"a repair of both":             {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc2"}, Full: true, Keyspaces: []string{"both"}}, "both", false},
-		"a repair of others":           {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc2"}, Full: true}, "do not include that of this node, dc1", true},
-		"a repair of nobody":           {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc3"}, Full: true}, `"dc3" has no member`, true},
-		"a rebuild of all":             {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2"}, "both simple single", false},
-		"a rebuild from nowhere":       {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc3"}, `"dc3" has no member: those of the ring are dc1, dc2`, true},
-		"a rebuild from one that left": {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc9"}, `"dc9" has no member`, true},
-		"a rebuild of what is here":    {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"here"}}, "no replica in the datacenter dc2", true},
-		"a rebuild for nothing":        {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"there"}}, "no replica in the datacenter of this node, dc1", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := KeyspacesOf(&v1alpha1.OperationIntent{Type: c.operation, Arguments: c.arguments}, twoDatacenters())
-			switch {
-			case (err != nil) != c.fails:
-				t.Errorf("%v, error %v", got, err)
-			case err != nil && !strings.Contains(err.Error(), c.want):
-				t.Errorf("error %v, want %q", err, c.want)
-			case err == nil && strings.Join(got, " ") != c.want:
-				t.Errorf("%v, want %s", got, c.want)
-			}
-		})
-	}
-	strange := twoDatacenters()
-	strange.Keyspaces["odd"] = "NetworkTopologyStrategy {dc1=3/1}"
-	if _, err := KeyspacesOf(&v1alpha1.OperationIntent{Type: v1alpha1.OperationCleanup}, strange); err == nil || !strings.Contains(err.Error(), "keyspace odd") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestWhenAnOperationIsNotBegun(t *testing.T) {
 	of := func(o v1alpha1.OperationType, change func(*Facts)) Facts {
 		f := serving()
-		operation(&f)
+		wantsOperation(&f)
 		f.Record.Spec.Operations[0].Type = o
 		return with1(f, change)
 	}
@@ -191,7 +135,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 	percent := int32(40)
 	running := func(change func(*Operation)) Facts {
 		f := serving()
-		operation(&f)
+		wantsOperation(&f)
 		f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}}
 		f.Operations = []Operation{{ID: "op-1", Incarnation: "i1", StartID: 3, Progress: &percent, Message: "keyspace shop, 2 of 5"}}
 		if change != nil {
@@ -248,34 +192,5 @@ func TestHowAnOperationEnds(t *testing.T) {
 	restart(&f)
 	if got := next(f); got != BeginRestart {
 		t.Errorf("action %q, want the restart", got)
-	}
-}
-
-func TestHowAMemberSeesATryThatIsOver(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*facts.Endpoint)
-		want   Try
-	}{
-		"on its way and down":  {func(*facts.Endpoint) {}, TryIsKnown},
-		"elsewhere":            {func(e *facts.Endpoint) { e.Address = "10.0.0.78" }, TryIsForgotten},
-		"left":                 {func(e *facts.Endpoint) { e.Status = facts.StatusLeft }, TryHasLeft},
-		"removed":              {func(e *facts.Endpoint) { e.Status = facts.StatusRemoved }, TryHasLeft},
-		"up":                   {func(e *facts.Endpoint) { e.Live = true }, TryIsNone},
-		"a member":             {func(e *facts.Endpoint) { e.Status = facts.StatusNormal }, TryIsNone},
-		"a member that leaves": {func(e *facts.Endpoint) { e.Status = facts.StatusLeaving }, TryIsNone},
-		"of unknown state":     {func(e *facts.Endpoint) { e.Status = facts.StatusUnknown }, TryIsNone},
-	} {
-		ring := view()
-		e := endpoint("10.0.0.77", "host-x", "r1", false, 7)
-		e.Status = facts.StatusBootstrap
-		c.change(&e)
-		ring.Endpoints = append(ring.Endpoints, e)
-		got, why := TryAt(ring, "10.0.0.77", nil)
-		if got != c.want || (why != "") != (got == TryIsNone) {
-			t.Errorf("%s: %s %q, want %s", name, got, why, c.want)
-		}
-		if got, why := TryAt(ring, "10.0.0.77", []Peer{peer("10.0.0.77", "c", hostC)}); got != TryIsNone || !strings.Contains(why, "node c") {
-			t.Errorf("%s, and a node is there: %s %q", name, got, why)
-		}
 	}
 }

@@ -254,7 +254,7 @@ func TestWhenAnOperationRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serving()
-			operation(&f)
+			wantsOperation(&f)
 			if got := next(with1(f, c.change)); got != c.want {
 				t.Errorf("action %q, want %q", got, c.want)
 			}

@@ -106,7 +106,7 @@ func restart(f *Facts) {
 	f.Record.Spec.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: "restart-1"}}
 }
 
-func operation(f *Facts) {
+func wantsOperation(f *Facts) {
 	f.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "op-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces}}
 }
 

@@ -1,0 +1,15 @@
+package operation
+
+import "context"
+
+func alterSystemKeyspaces(ctx context.Context, t *task) (string, error) {
+	return t.JVM.AlterSystemKeyspaces(ctx, t.arguments.Replication)
+}
+
+func alterKeyspaces(ctx context.Context, t *task) (string, error) {
+	least := map[string]map[string]int32{}
+	for _, k := range t.arguments.KeyspaceReplication {
+		least[k.Keyspace] = k.Replication
+	}
+	return t.JVM.AlterKeyspaces(ctx, least)
+}

@@ -1,0 +1,112 @@
+// Package operation carries out the operations that a record asks for, one file for each type. What
+// holds one back before it begins is in internal/core/node/operation.
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node/operation"
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// JVM is what operations ask of Cassandra. A call that blocks returns when Cassandra is done.
+type JVM interface {
+	// AlterSystemKeyspaces gives the system keyspaces at least so many replicas by datacenter,
+	// AlterKeyspaces other ones by their names. They take none away.
+	AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (message string, err error)
+	AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (message string, err error)
+
+	// The others are those of cassandra.Node.
+	Assassinate(ctx context.Context, endpoint string) error
+	Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error
+	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
+	StartRepair(ctx context.Context, keyspace string, options cassandra.RepairOptions) (command int, err error)
+	RepairStatus(ctx context.Context, command int) (cassandra.RepairStatus, error)
+}
+
+// Host is what an operation works with.
+type Host struct {
+	JVM JVM
+	// Ring is how the JVM sees the ring at this moment.
+	Ring func(ctx context.Context) (*facts.Ring, error)
+	// NodesAt are the nodes whose agents answer at an address now.
+	NodesAt func(ctx context.Context, address string) []string
+	// Say tells how far the operation is: so many parts of all are done, and what it does now.
+	Say func(finished, all int, message string)
+	// Wait returns after some time, or earlier with the error of ctx.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// ErrCutOff means that the JVM went silent while it did something, so that it is not known what came
+// of it.
+var ErrCutOff = errors.New("cut off")
+
+// task is one operation under way.
+type task struct {
+	*Host
+	intent    *v1alpha1.OperationIntent
+	arguments v1alpha1.OperationArguments
+}
+
+// table has what carries out each type, and says what was done.
+//
+//nolint:gochecknoglobals // a table
+var table = map[v1alpha1.OperationType]func(context.Context, *task) (string, error){
+	v1alpha1.OperationAlterSystemKeyspaces: alterSystemKeyspaces,
+	v1alpha1.OperationAlterKeyspaces:       alterKeyspaces,
+	v1alpha1.OperationAssassinate:          assassinate,
+	v1alpha1.OperationCleanup:              cleanup,
+	v1alpha1.OperationRebuild:              rebuild,
+	v1alpha1.OperationRepair:               repair,
+}
+
+// Run carries an operation out and says what was done. The error is ErrCutOff where the JVM went
+// silent meanwhile.
+func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent) (string, error) {
+	run, known := table[o.Type]
+	if !known {
+		return "", fmt.Errorf("operation %s is not known", o.Type)
+	}
+	t := &task{Host: h, intent: o}
+	if o.Arguments != nil {
+		t.arguments = *o.Arguments
+	}
+	message, err := run(ctx, t)
+	if errors.Is(err, jolokia.ErrUnreachable) {
+		err = fmt.Errorf("%w: %w", ErrCutOff, err)
+	}
+	return message, err
+}
+
+// eachKeyspace does one keyspace after the other. The first error ends it, and says what was done
+// before.
+func (t *task) eachKeyspace(ctx context.Context, verb string, do func(name string) error) (string, error) {
+	ring, err := t.Ring(ctx)
+	if err != nil {
+		return "", err
+	}
+	names, err := operation.Keyspaces(t.intent, ring)
+	if err != nil {
+		return "", err
+	}
+	if len(names) == 0 {
+		return "there is no keyspace to do it for", nil
+	}
+	for i, name := range names {
+		t.Say(i, len(names), fmt.Sprintf("keyspace %s, %d of %d", name, i+1, len(names)))
+		if err := do(name); err != nil {
+			if i > 0 {
+				return "", fmt.Errorf("keyspace %s: %w (%s before: %s)", name, err, verb, strings.Join(names[:i], ", "))
+			}
+			return "", fmt.Errorf("keyspace %s: %w", name, err)
+		}
+	}
+	return verb + " " + strings.Join(names, ", "), nil
+}

@@ -1,0 +1,218 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node/operation"
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// fake is a node on which an operation runs. What is not faked of the JVM must not be asked.
+type fake struct {
+	JVM
+
+	ring  *facts.Ring
+	there []string
+	// fails has errors of calls. Before a call and before a wait, each is told.
+	fails  map[string]error
+	before func(what string)
+	states []cassandra.RepairState
+	calls  []string
+	said   []string
+}
+
+func newFake() *fake {
+	return &fake{fails: map[string]error{}, before: func(string) {}, ring: &facts.Ring{
+		HostID:    "host-a",
+		Endpoints: []facts.Endpoint{{HostID: "host-a", Address: "10.0.0.1", Datacenter: "dc1", Status: facts.StatusNormal, Tokens: []int64{1}}},
+		Keyspaces: map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "accounts": "NetworkTopologyStrategy {dc1=3}"},
+	}}
+}
+
+func (f *fake) run(t *testing.T, o v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) (string, error) {
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	return Run(ctx, &Host{
+		JVM:     f,
+		Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
+		NodesAt: func(context.Context, string) []string { return f.there },
+		Say: func(finished, all int, message string) {
+			f.said = append(f.said, fmt.Sprintf("%d/%d %s", finished, all, message))
+		},
+		Wait: func(ctx context.Context, _ time.Duration) error {
+			f.before("wait")
+			return ctx.Err()
+		},
+	}, &v1alpha1.OperationIntent{Type: o, Arguments: arguments})
+}
+
+func (f *fake) call(format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	f.before(what)
+	f.calls = append(f.calls, what)
+	return f.fails[what]
+}
+
+func (f *fake) AlterSystemKeyspaces(_ context.Context, least map[string]int32) (string, error) {
+	return "altered", f.call("alter system ones to %v", least)
+}
+
+func (f *fake) AlterKeyspaces(_ context.Context, least map[string]map[string]int32) (string, error) {
+	return "altered", f.call("alter to %v", least)
+}
+
+func (f *fake) Assassinate(_ context.Context, endpoint string) error {
+	return f.call("assassinate %s", endpoint)
+}
+
+func (f *fake) Cleanup(_ context.Context, jobs int, keyspace string, _ ...string) error {
+	return f.call("cleanup %s by %d", keyspace, jobs)
+}
+
+func (f *fake) Rebuild(_ context.Context, source, keyspace string) error {
+	return f.call("rebuild %s from %s", keyspace, source)
+}
+
+func (f *fake) StartRepair(_ context.Context, keyspace string, o cassandra.RepairOptions) (int, error) {
+	command := 7
+	if len(f.states) == 0 {
+		command = 0
+	}
+	return command, f.call("repair %s incremental %v in %v", keyspace, o.Incremental, o.Datacenters)
+}
+
+func (f *fake) RepairStatus(_ context.Context, command int) (cassandra.RepairStatus, error) {
+	s := cassandra.RepairStatus{State: f.states[0], Messages: []string{"Endpoint not alive"}}
+	f.states = f.states[1:]
+	return s, f.call("status of %d", command)
+}
+
+func TestEveryTypeCanBeCarriedOut(t *testing.T) {
+	known := operation.Types()
+	slices.Sort(known)
+	if carried := slices.Sorted(maps.Keys(table)); !slices.Equal(carried, known) {
+		t.Errorf("carried out are %v, known to core are %v", carried, known)
+	}
+	if _, err := newFake().run(t, "Dance", nil); err == nil || !strings.Contains(err.Error(), "operation Dance is not known") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOperations(t *testing.T) {
+	const endpoint = "10.0.0.99"
+	type arguments = v1alpha1.OperationArguments
+	ended := func(states ...cassandra.RepairState) func(*fake) { return func(f *fake) { f.states = states } }
+	stale := func(change func(f *fake, e *facts.Endpoint)) func(*fake) {
+		return func(f *fake) {
+			e := facts.Endpoint{Address: endpoint, HostID: "host-x", Status: facts.StatusBootstrap}
+			change(f, &e)
+			f.ring.Endpoints = append(f.ring.Endpoints, e)
+		}
+	}
+	shop := arguments{Keyspaces: []string{"shop"}}
+	for name, c := range map[string]struct {
+		of        v1alpha1.OperationType
+		arguments arguments
+		change    func(*fake)
+		calls     string
+		want      string // or a part of the error
+		fails     bool
+	}{
+		"system keyspaces": {v1alpha1.OperationAlterSystemKeyspaces, arguments{Replication: map[string]int32{"dc1": 3}}, nil,
+			"alter system ones to map[dc1:3]", "altered", false},
+		"keyspaces": {v1alpha1.OperationAlterKeyspaces,
+			arguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "shop", Replication: map[string]int32{"dc1": 3}}}}, nil,
+			"alter to map[shop:map[dc1:3]]", "altered", false},
+
+		"cleanup": {v1alpha1.OperationCleanup, arguments{Jobs: 2}, nil,
+			"cleanup accounts by 2; cleanup shop by 2", "cleaned up accounts, shop", false},
+		"cleanup of nothing": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.ring.Keyspaces = nil }, "", "there is no keyspace to do it for", false},
+		"cleanup of what is local": {v1alpha1.OperationCleanup, arguments{Keyspaces: []string{"shop", "system"}}, nil, "",
+			`keyspace "system" is not there, or is local to each node: the ring replicates accounts, shop`, true},
+		"cleanup while ranges begin to move": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.before = func(string) { f.ring.Pending = 7 } },
+			"cleanup accounts by 0", "keyspace shop: 7 ranges are on their way to new owners (cleaned up before: accounts)", true},
+
+		"rebuild": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1"}, nil, "rebuild accounts from dc1; rebuild shop from dc1", "rebuilt accounts, shop", false},
+		"rebuild, silent": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1", Keyspaces: shop.Keyspaces},
+			func(f *fake) { f.fails["rebuild shop from dc1"] = jolokia.ErrUnreachable }, "rebuild shop from dc1", "cut off: keyspace shop", true},
+
+		"repair": {v1alpha1.OperationRepair, arguments{Full: true, Keyspaces: shop.Keyspaces, Datacenters: []string{"dc1"}},
+			ended(cassandra.RepairInProgress, cassandra.RepairCompleted),
+			"repair shop incremental false in [dc1]; status of 7; status of 7", "repaired shop", false},
+		"repair of nothing": {v1alpha1.OperationRepair, shop, nil, "repair shop incremental true in []", "repaired shop", false},
+		"repair fails": {v1alpha1.OperationRepair, shop, ended(cassandra.RepairFailed),
+			"repair shop incremental true in []; status of 7", "keyspace shop: repair failed: Endpoint not alive", true},
+		"repair of another JVM": {v1alpha1.OperationRepair, shop, ended(cassandra.RepairUnknown),
+			"repair shop incremental true in []; status of 7", "keyspace shop: cut off: the JVM does not know", true},
+
+		"assassinate": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, nil, "assassinate " + endpoint, "members hear that " + endpoint + " has left", false},
+		"assassinate, forgotten later": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, stale(func(f *fake, _ *facts.Endpoint) {
+			members := f.ring.Endpoints
+			f.before = func(string) { f.ring.Endpoints = members }
+		}), "assassinate " + endpoint, "members hear that " + endpoint + " has left", false},
+		"assassinate, left":   {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, stale(func(_ *fake, e *facts.Endpoint) { e.Status = facts.StatusLeft }), "", "for one that has left", false},
+		"assassinate, a node": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, stale(func(_ *fake, e *facts.Endpoint) { e.Live = true }), "", "is no join that is over", true},
+		"assassinate, somebody's": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, stale(func(f *fake, _ *facts.Endpoint) {
+			f.before = func(string) { f.there = []string{"other"} }
+		}), "", "is the address of node other now", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			if c.change != nil {
+				c.change(f)
+			}
+			message, err := f.run(t, c.of, &c.arguments)
+			if calls := strings.Join(f.calls, "; "); calls != c.calls {
+				t.Errorf("calls %s, want %s", calls, c.calls)
+			}
+			switch {
+			case (err != nil) != c.fails:
+				t.Errorf("%q, error %v", message, err)
+			case err != nil && !strings.Contains(err.Error(), c.want), err == nil && !strings.Contains(message, c.want):
+				t.Errorf("%q, error %v, want %q", message, err, c.want)
+			}
+			if silent := strings.Contains(c.want, "cut off"); silent != errors.Is(err, ErrCutOff) {
+				t.Errorf("error %v, cut off: %v", err, silent)
+			}
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	f := newFake()
+	if _, err := f.run(t, v1alpha1.OperationCleanup, nil); err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(f.said, "; "); said != "0/2 keyspace accounts, 1 of 2; 1/2 keyspace shop, 2 of 2" {
+		t.Errorf("said %s", said)
+	}
+}
+
+func TestTheEndOfTheAgentEndsAnOperation(t *testing.T) {
+	for name, o := range map[string]v1alpha1.OperationType{"repair 7": v1alpha1.OperationRepair, "10.0.0.99": v1alpha1.OperationAssassinate} {
+		f := newFake()
+		f.states = []cassandra.RepairState{cassandra.RepairInProgress}
+		f.ring.Endpoints = append(f.ring.Endpoints, facts.Endpoint{Address: "10.0.0.99", Status: facts.StatusBootstrap})
+		h := &Host{
+			JVM:     f,
+			Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
+			NodesAt: func(context.Context, string) []string { return nil },
+			Say:     func(int, int, string) {},
+			Wait:    func(context.Context, time.Duration) error { return context.Canceled },
+		}
+		_, err := Run(t.Context(), h, &v1alpha1.OperationIntent{Type: o, Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.99"}})
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", o, err)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+// Package operation is what the agent's brain knows of the operations that a record can ask for, one
+// file for each type: what it conflicts with, when it may not begin, and which keyspaces it works on.
+// How they are carried out is in internal/agent/operation.
+package operation
+
+import (
+	"fmt"
+	"slices"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// Kind is what is known of one type of operation.
+type Kind struct {
+	Type v1alpha1.OperationType
+	// ConflictsWith are the types that do not run beside it on a node. What one type says holds for
+	// both.
+	ConflictsWith []v1alpha1.OperationType
+	// FreshView says that Check needs a view that is seconds old at most.
+	FreshView bool
+	// Check says why it must not begin now; nil if it may. A nil Check allows it always. It is asked on
+	// a node that is NORMAL in its own view.
+	Check func(Request) *Refusal
+	// Unfit says why it has nothing to do with a keyspace of a replication; empty if it has. A nil Unfit
+	// takes all keyspaces that the ring replicates.
+	Unfit func(Request, ring.Replication) string
+}
+
+// Request is an operation as a node is asked for it.
+type Request struct {
+	// View is how the node sees the ring.
+	View      *facts.Ring
+	Arguments v1alpha1.OperationArguments
+}
+
+// RequestOf is the request of an intent.
+func RequestOf(o *v1alpha1.OperationIntent, view *facts.Ring) Request {
+	r := Request{View: view}
+	if o.Arguments != nil {
+		r.Arguments = *o.Arguments
+	}
+	return r
+}
+
+// self is the node in its own view.
+func (r Request) self() facts.Endpoint {
+	self, _ := r.View.ByHostID(r.View.HostID)
+	return self
+}
+
+// Refusal is why an operation does not begin.
+type Refusal struct {
+	Reason  v1alpha1.Reason
+	Message string
+}
+
+func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
+	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// kinds are all operations.
+//
+//nolint:gochecknoglobals // a table
+var kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, rebuild, repair}
+
+// Of is what is known of a type; false if nothing is.
+func Of(t v1alpha1.OperationType) (Kind, bool) {
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Type == t })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
+}
+
+// Types are those that are known.
+func Types() []v1alpha1.OperationType {
+	out := make([]v1alpha1.OperationType, len(kinds))
+	for i, k := range kinds {
+		out[i] = k.Type
+	}
+	return out
+}
+
+// Conflict says that operations of two types do not run side by side on a node.
+func Conflict(a, b v1alpha1.OperationType) bool {
+	x, _ := Of(a)
+	y, _ := Of(b)
+	return slices.Contains(x.ConflictsWith, b) || slices.Contains(y.ConflictsWith, a)
+}

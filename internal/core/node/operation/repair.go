@@ -1,0 +1,19 @@
+package operation
+
+import (
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ring"
+)
+
+//nolint:gochecknoglobals // an entry of the table
+var repair = Kind{
+	Type:          v1alpha1.OperationRepair,
+	ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationRepair},
+	Check:         replicationKnown,
+	Unfit: func(_ Request, replication ring.Replication) string {
+		if replication.TotalFactor() < 2 {
+			return "has one replica, which cannot be compared"
+		}
+		return ""
+	},
+}
