@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"helenus.io/helenus/internal/cassandra/conformance"
 	"helenus.io/helenus/internal/jolokia"
+	"helenus.io/helenus/test/conformance"
 )
 
 // realClient reaches the node that the environment names.

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/cassandra/conformance"
 	"helenus.io/helenus/internal/jolokia"
+	"helenus.io/helenus/test/conformance"
 	"helenus.io/helenus/test/e2e/scene"
 )
 

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"helenus.io/helenus/internal/agent/journal"
-	"helenus.io/helenus/internal/agent/journal/memdisk"
+	"helenus.io/helenus/test/memdisk"
 )
 
 var start = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"helenus.io/helenus/internal/agent/journal"
-	"helenus.io/helenus/internal/agent/journal/memdisk"
+	"helenus.io/helenus/test/memdisk"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

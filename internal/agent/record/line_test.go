@@ -16,7 +16,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/record"
-	"helenus.io/helenus/internal/agent/record/apitest"
+	"helenus.io/helenus/test/recordserver"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // rig is a line connected to a server in memory.
 type rig struct {
 	t         *testing.T
-	server    *apitest.Server
+	server    *recordserver.Server
 	directory string
 	line      *record.Line
 	changed   chan struct{}
@@ -39,7 +39,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, server: apitest.New(), directory: t.TempDir(), changed: make(chan struct{}, 64)}
+	r := &rig{t: t, server: recordserver.New(), directory: t.TempDir(), changed: make(chan struct{}, 64)}
 	r.writeToken("first")
 	r.server.Token = "first"
 	http := httptest.NewServer(r.server)
@@ -221,7 +221,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 }
 
 func TestServerIsCheckedAgainstTheAuthorityOfToday(t *testing.T) {
-	server := apitest.New()
+	server := recordserver.New()
 	secure := httptest.NewTLSServer(server)
 	t.Cleanup(secure.Close)
 	directory := t.TempDir()

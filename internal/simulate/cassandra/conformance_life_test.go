@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"helenus.io/helenus/internal/cassandra/conformance"
 	"helenus.io/helenus/internal/jolokia"
+	"helenus.io/helenus/test/conformance"
 )
 
 // TestLife holds simulated rings to the list of stories that real ones are held to.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"helenus.io/helenus/internal/cassandra/conformance"
+	"helenus.io/helenus/test/conformance"
 )
 
 // TestConformance holds simulated nodes to the list of checks that real ones are held to.

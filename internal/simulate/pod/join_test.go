@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/test/memdisk"
 )
 
 // Two nodes join a ring that serves, one after the other.

@@ -17,7 +17,6 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
-	"helenus.io/helenus/internal/agent/journal/memdisk"
 	agentpod "helenus.io/helenus/internal/agent/pod"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/layout"
@@ -27,6 +26,7 @@ import (
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/process"
 	"helenus.io/helenus/internal/simulate/timeline"
+	"helenus.io/helenus/test/memdisk"
 )
 
 var errUnreachable = errors.New("connection refused")

@@ -3,9 +3,9 @@ package pod
 import (
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/agent/journal"
-	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/kube"
+	"helenus.io/helenus/test/memdisk"
 )
 
 // Content is what lies on a volume.

@@ -14,7 +14,6 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/journal"
-	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
@@ -25,6 +24,7 @@ import (
 	"helenus.io/helenus/internal/simulate/process"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
+	"helenus.io/helenus/test/memdisk"
 )
 
 // judged counts what each of the operator's guards refuses, for the time of a test; those that are named pass always.

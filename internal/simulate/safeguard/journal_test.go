@@ -6,11 +6,11 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/agent/journal"
-	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
+	"helenus.io/helenus/test/memdisk"
 )
 
 // lastLost is a volume on which what the journal wrote last is not there when the agent starts again: as if it were written after its effect, and the agent

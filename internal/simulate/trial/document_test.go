@@ -27,7 +27,7 @@ func TestTheDocumentNamesWhatThereIs(t *testing.T) {
 			t.Errorf("scenario %s is not in the document", s.Name)
 		}
 	}
-	tests := testsOf(t, root+"/test/e2e", root+"/internal/agent/realtest")
+	tests := testsOf(t, root+"/test/e2e", root+"/test/agent")
 	_, rest, _ := strings.Cut(string(text), "| case | scenario | fault | on real Cassandra |")
 	table, _, _ := strings.Cut(rest, "\n\n")
 	rows := 0
@@ -37,7 +37,7 @@ func TestTheDocumentNamesWhatThereIs(t *testing.T) {
 			continue
 		}
 		rows++
-		for column, there := range map[int][]string{2: append(scenarios, "internal/simulate/pod"), 3: Kinds(), 4: append(tests, "internal/agent/realtest", "cassandra")} {
+		for column, there := range map[int][]string{2: append(scenarios, "internal/simulate/pod"), 3: Kinds(), 4: append(tests, "test/agent", "cassandra")} {
 			for _, found := range quoted.FindAllStringSubmatch(cells[column], -1) {
 				if !slices.ContainsFunc(there, func(name string) bool { is, err := path.Match(found[1], name); return err == nil && is }) {
 					t.Errorf("%s: there is no %s", strings.TrimSpace(cells[1]), found[1])

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"helenus.io/helenus/internal/agent/journal/memdisk"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/world"
+	"helenus.io/helenus/test/memdisk"
 )
 
 // Moment is a place in a run where a fault can strike: the nth time that a program does one thing.

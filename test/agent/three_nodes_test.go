@@ -1,6 +1,6 @@
 //go:build cassandra
 
-package realtest
+package agent
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package apitest is an API server in memory, as far as an agent needs one: list and watch of one object by name, and the JSON patch that writes a status. Tests
+// Package recordserver is an API server in memory, as far as an agent needs one: list and watch of one object by name, and the JSON patch that writes a status. Tests
 // change objects, cut watches off and make requests fail. It imports the standard library and the API machinery's types.
-package apitest
+package recordserver
 
 import (
 	"encoding/json"

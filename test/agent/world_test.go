@@ -1,6 +1,6 @@
 //go:build cassandra
 
-package realtest
+package agent
 
 import (
 	"encoding/json"
@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/agent/record/apitest"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/pki"
+	"helenus.io/helenus/test/recordserver"
 )
 
 // What the environment must name.
@@ -44,7 +44,7 @@ type world struct {
 	rootfs    string
 	imageEnv  []string
 	bridge    string
-	api       *apitest.Server
+	api       *recordserver.Server
 	apiURL    string
 	authority *pki.Authority
 	bundle    []byte
@@ -78,7 +78,7 @@ func newWorld(t *testing.T) *world {
 	if image == "" || os.Getenv(envJolokia) == "" {
 		t.Skipf("%s and %s are not set", envImage, envJolokia)
 	}
-	w := &world{t: t, top: t, directory: t.TempDir(), api: apitest.New(), bridge: fmt.Sprintf("hxb%d", os.Getpid()%100000)}
+	w := &world{t: t, top: t, directory: t.TempDir(), api: recordserver.New(), bridge: fmt.Sprintf("hxb%d", os.Getpid()%100000)}
 	run(t, "chmod", "0755", w.directory, filepath.Dir(w.directory))
 	w.unpack(image)
 	w.build()

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"helenus.io/helenus/internal/agent/journal/memdisk"
+	"helenus.io/helenus/test/memdisk"
 )
 
 func ok(t *testing.T, err error) {
