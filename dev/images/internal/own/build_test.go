@@ -126,8 +126,11 @@ func TestBuildFails(t *testing.T) {
 }
 
 func TestCheckRepository(t *testing.T) {
-	if err := CheckRepository("testdata/repository"); err != nil {
+	if err := CheckRepository("../../../.."); err != nil {
 		t.Error(err)
+	}
+	if err := CheckRepository("testdata/repository"); err == nil {
+		t.Error("another module counts as a checkout")
 	}
 	if err := CheckRepository(t.TempDir()); err == nil {
 		t.Error("an empty directory counts as a checkout")

@@ -1,3 +1,3 @@
-module helenus.io/helenus
+module example.test/repository
 
 go 1.26
