@@ -1,5 +1,5 @@
 // Command helenus-init is PID 1 of the Cassandra container: it starts, signals and reaps the JVM for the agent. Flags and
-// wiring only; what it does is in internal/initd, the only package of this module that it may import.
+// wiring only; what it does is in internal/initd.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/initd"
 )
 
@@ -26,12 +27,12 @@ Flags:
 
 func main() {
 	dir := flag.String("dir", "/helenus", "volume shared with the agent")
-	window := flag.Duration("window", initd.DefaultWindow, "how long after SIGTERM the agent may take the stop before helenus-init does it")
+	window := flag.Duration("window", initapi.DefaultWindow, "how long after SIGTERM the agent may take the stop before helenus-init does it")
 	showVersion := flag.Bool("version", false, "print the version and the protocol version, and exit")
 	flag.Usage = func() { _, _ = fmt.Fprint(flag.CommandLine.Output(), usage); flag.PrintDefaults() }
 	flag.Parse()
 	if *showVersion {
-		fmt.Printf("helenus-init %s, protocol %d\n", version, initd.ProtocolVersion)
+		fmt.Printf("helenus-init %s, protocol %d\n", version, initapi.ProtocolVersion)
 		return
 	}
 	status, err := 0, errors.New("takes no arguments, see --help")

@@ -24,7 +24,8 @@ import (
 	"helenus.io/helenus/internal/agent/serve"
 	"helenus.io/helenus/internal/agentapi"
 	"helenus.io/helenus/internal/core/layout"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/pki"
 	"helenus.io/helenus/internal/threads"
 )
@@ -123,7 +124,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 	certificates := pki.NewFiles(o.path(layout.CertificateDir))
 	a := execute.New(execute.Host{
 		Threads: threads.Goroutines{},
-		Init:    initd.NewClient(o.path(filepath.Join(layout.SharedDir, initd.SocketName)), initd.PauseFor(time.Second)),
+		Init:    initclient.NewClient(o.path(filepath.Join(layout.SharedDir, initapi.SocketName)), initclient.PauseFor(time.Second)),
 		Journal: pod.NewJournal(data),
 		Disk:    pod.NewDisk(e.volumes, threads.Goroutines{}.Now),
 		Files: pod.NewFiles(o.Root, pod.DefaultPaths(hasCommitlog), password,

@@ -1,5 +1,3 @@
-// Package initd is PID 1 of the Cassandra container, the protocol it speaks on a unix socket, and the client for it.
-//
-// The server side (protocol.go, server.go, process.go, image.go) is at most 500 lines together with cmd/helenus-init,
-// a limit that a test holds; client.go and install.go are for the agent. Imports: standard library and golang.org/x/sys only.
+// Package initd is PID 1 of the Cassandra container. Together with cmd/helenus-init it has at most 600 lines, which a test
+// holds. Imports: standard library, golang.org/x/sys and initapi only.
 package initd

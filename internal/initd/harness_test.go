@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 )
 
 // The test binary plays every part for real: helenus-init itself, the JVM, and what a JVM leaves behind.
@@ -125,7 +128,7 @@ func playLeftover() {
 
 // container is an init that runs as a process of its own, in its own pid namespace where the system allows it.
 type container struct {
-	*Client
+	*initclient.Client
 	t      *testing.T
 	dir    string
 	cmd    *exec.Cmd
@@ -148,7 +151,7 @@ func startContainer(t *testing.T, window time.Duration) *container {
 
 func startContainerIn(t *testing.T, dir, conf string, window time.Duration) *container {
 	t.Helper()
-	c := &container{Client: NewClient(filepath.Join(dir, SocketName), PauseFor(time.Millisecond)), t: t, dir: dir}
+	c := &container{Client: initclient.NewClient(filepath.Join(dir, initapi.SocketName), initclient.PauseFor(time.Millisecond)), t: t, dir: dir}
 	for _, flags := range []uintptr{syscall.CLONE_NEWPID, 0} {
 		c.cmd = exec.Command(os.Args[0], dir, window.String())
 		c.cmd.Env = append(os.Environ(), roleVariable+"=init", "CASSANDRA_CONF="+conf, "CASSANDRA_HOME=/opt/here")
@@ -208,11 +211,11 @@ func expect(t *testing.T, lines *bufio.Scanner, part string) string {
 }
 
 // jvm is the command that plays the JVM.
-func jvm(args ...string) Command {
-	return Command{Argv: append([]string{os.Args[0]}, args...), Env: []string{roleVariable + "=jvm", "X=it is x"}, Dir: "/"}
+func jvm(args ...string) initclient.Command {
+	return initclient.Command{Argv: append([]string{os.Args[0]}, args...), Env: []string{roleVariable + "=jvm", "X=it is x"}, Dir: "/"}
 }
 
-func (c *container) now() State {
+func (c *container) now() initapi.State {
 	c.t.Helper()
 	state, err := c.State(context.Background())
 	if err != nil {
@@ -222,7 +225,7 @@ func (c *container) now() State {
 }
 
 // run starts a JVM with the next free id and waits for its first line.
-func (c *container) run(args ...string) State {
+func (c *container) run(args ...string) initapi.State {
 	c.t.Helper()
 	seen := c.now()
 	state, err := c.Start(context.Background(), seen, seen.LastStartID+1, jvm(args...))
@@ -234,12 +237,12 @@ func (c *container) run(args ...string) State {
 }
 
 // until follows the state until it fits.
-func (c *container) until(fits func(State) bool) State {
+func (c *container) until(fits func(initapi.State) bool) initapi.State {
 	c.t.Helper()
 	state := c.now()
 	for !fits(state) {
 		var err error
-		if state, err = c.WaitChange(context.Background(), state, MaxWait); err != nil {
+		if state, err = c.WaitChange(context.Background(), state, initapi.MaxWait); err != nil {
 			c.t.Fatal(err)
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 )
 
 func TestImageIsReported(t *testing.T) {
@@ -46,7 +49,7 @@ func TestImageIsReported(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(first.Image.Base, "dangling")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a dangling link was copied: %v", err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, SocketName)); err != nil || info.Mode().Perm() != 0o660 {
+	if info, err := os.Stat(filepath.Join(dir, initapi.SocketName)); err != nil || info.Mode().Perm() != 0o660 {
 		t.Errorf("socket mode %v, %v", info.Mode(), err)
 	}
 
@@ -67,7 +70,7 @@ func TestImageIsReported(t *testing.T) {
 	if _, err := os.Stat(first.Image.Base); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the former copy stayed: %v", err)
 	}
-	if _, err := c.Start(background, first, 1, jvm()); !Refused(err, CodeIncarnation) {
+	if _, err := c.Start(background, first, 1, jvm()); !initclient.Refused(err, initapi.CodeIncarnation) {
 		t.Errorf("start decided for the former container: %v", err)
 	}
 }

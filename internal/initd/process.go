@@ -11,24 +11,26 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"helenus.io/helenus/internal/initapi"
 )
 
 // start runs the JVM in a session of its own. The caller holds i.mu, as for every function of this file: reaping and
 // signalling exclude each other, so that a signal never reaches a pid that was freed.
-func (i *Init) start(r Request) *Error {
+func (i *Init) start(r initapi.Request) *initapi.Error {
 	switch {
 	case r.StartID == 0 || len(r.Argv) == 0 || !filepath.IsAbs(r.Argv[0]):
-		return refuse(CodeInvalid, "start needs a startID of 1 or more and an argv with an absolute path")
+		return refuse(initapi.CodeInvalid, "start needs a startID of 1 or more and an argv with an absolute path")
 	case r.Dir != "" && !filepath.IsAbs(r.Dir):
-		return refuse(CodeInvalid, "dir %q is not an absolute path", r.Dir)
+		return refuse(initapi.CodeInvalid, "dir %q is not an absolute path", r.Dir)
 	case r.StartID == i.state.LastStartID:
 		return nil // took effect before; the state tells what became of it
 	case r.StartID < i.state.LastStartID:
-		return refuse(CodeStale, "start %d is older than the last one, %d", r.StartID, i.state.LastStartID)
+		return refuse(initapi.CodeStale, "start %d is older than the last one, %d", r.StartID, i.state.LastStartID)
 	case i.state.Stopping != nil:
-		return refuse(CodeStopping, "the container stops since %s", i.state.Stopping.Since.Format(time.RFC3339))
+		return refuse(initapi.CodeStopping, "the container stops since %s", i.state.Stopping.Since.Format(time.RFC3339))
 	case i.state.Process != nil:
-		return refuse(CodeRunning, "start %d runs as pid %d", i.state.Process.StartID, i.state.Process.PID)
+		return refuse(initapi.CodeRunning, "start %d runs as pid %d", i.state.Process.StartID, i.state.Process.PID)
 	}
 	dir := cmp.Or(r.Dir, "/")
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -37,16 +39,16 @@ func (i *Init) start(r Request) *Error {
 	})
 	words, stderr, err := hear(i.cfg.Log)
 	if err != nil {
-		return refuse(CodeInvalid, "make a pipe for standard error: %v", err)
+		return refuse(initapi.CodeInvalid, "make a pipe for standard error: %v", err)
 	}
 	attr := &syscall.ProcAttr{Dir: dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, stderr.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true}}
 	pid, err := syscall.ForkExec(r.Argv[0], r.Argv, attr)
 	_ = stderr.Close()
 	i.words = words
-	p := Process{StartID: r.StartID, PID: pid, StartedAt: time.Now().UTC()}
+	p := initapi.Process{StartID: r.StartID, PID: pid, StartedAt: time.Now().UTC()}
 	i.state.LastStartID = r.StartID
 	if err != nil {
-		i.ended(Exit{Process: p, Code: 127, Error: fmt.Sprintf("run %s in %s: %v", r.Argv[0], dir, err)})
+		i.ended(initapi.Exit{Process: p, Code: 127, Error: fmt.Sprintf("run %s in %s: %v", r.Argv[0], dir, err)})
 		return nil
 	}
 	i.state.Process = &p
@@ -57,19 +59,19 @@ func (i *Init) start(r Request) *Error {
 
 // signal sends TERM and QUIT to the JVM alone, because an archive command that runs during the drain must be able to end,
 // and KILL to its process group.
-func (i *Init) signal(startID uint64, pid int, name string) *Error {
+func (i *Init) signal(startID uint64, pid int, name string) *initapi.Error {
 	if name != "TERM" && name != "QUIT" && name != "KILL" {
-		return refuse(CodeInvalid, "signal %q is none of TERM, QUIT, KILL", name)
+		return refuse(initapi.CodeInvalid, "signal %q is none of TERM, QUIT, KILL", name)
 	}
 	if p := i.state.Process; p == nil || p.StartID != startID || p.PID != pid {
-		return refuse(CodeNotRunning, "start %d with pid %d does not run", startID, pid)
+		return refuse(initapi.CodeNotRunning, "start %d with pid %d does not run", startID, pid)
 	}
 	i.logf("start %d: SIG%s to pid %d", startID, name, pid)
 	if name == "KILL" {
 		pid = -pid
 	}
 	if err := syscall.Kill(pid, unix.SignalNum("SIG"+name)); err != nil {
-		return refuse(CodeNotRunning, "signal pid %d: %v", pid, err)
+		return refuse(initapi.CodeNotRunning, "signal pid %d: %v", pid, err)
 	}
 	return nil
 }
@@ -90,7 +92,7 @@ func (i *Init) reap() {
 			return
 		}
 		if p := i.state.Process; p != nil && p.PID == pid {
-			e := Exit{Process: *p, Code: status.ExitStatus(), Words: i.words.end()}
+			e := initapi.Exit{Process: *p, Code: status.ExitStatus(), Words: i.words.end()}
 			if status.Signaled() {
 				e.Code, e.Signal = 128+int(status.Signal()), unix.SignalName(status.Signal())
 			}
@@ -100,7 +102,7 @@ func (i *Init) reap() {
 }
 
 // ended records the end of a start.
-func (i *Init) ended(e Exit) {
+func (i *Init) ended(e initapi.Exit) {
 	e.EndedAt = time.Now().UTC()
 	i.state.Process = nil
 	i.state.Exits = append(i.state.Exits, e)

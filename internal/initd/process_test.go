@@ -11,18 +11,21 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 )
 
 var background = context.Background()
 
-func lastExit(s State) Exit {
+func lastExit(s initapi.State) initapi.Exit {
 	if len(s.Exits) == 0 {
-		return Exit{}
+		return initapi.Exit{}
 	}
 	return s.Exits[len(s.Exits)-1]
 }
 
-func idle(s State) bool { return s.Process == nil }
+func idle(s initapi.State) bool { return s.Process == nil }
 
 func TestStartRunsInASessionOfItsOwnAndPassesOutputThrough(t *testing.T) {
 	c := startContainer(t, time.Hour)
@@ -52,13 +55,13 @@ func TestStartTakesEffectOncePerID(t *testing.T) {
 	if err != nil || *again.Process != *first.Process || again.Seq != first.Seq {
 		t.Errorf("same id again: %v, %+v after %+v", err, again.Process, first.Process)
 	}
-	if _, err := c.Start(background, seen, 6, jvm()); !Refused(err, CodeRunning) {
+	if _, err := c.Start(background, seen, 6, jvm()); !initclient.Refused(err, initapi.CodeRunning) {
 		t.Errorf("second start while one runs: %v", err)
 	}
-	if _, err := c.Start(background, seen, 4, jvm()); !Refused(err, CodeStale) {
+	if _, err := c.Start(background, seen, 4, jvm()); !initclient.Refused(err, initapi.CodeStale) {
 		t.Errorf("start with an older id: %v", err)
 	}
-	if _, err := c.Signal(background, first, *first.Process, SignalKill); err != nil {
+	if _, err := c.Signal(background, first, *first.Process, initclient.SignalKill); err != nil {
 		t.Fatal(err)
 	}
 	c.until(idle)
@@ -97,19 +100,22 @@ func TestInvalidStartsAreRefusedAndUseUpNoID(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.now()
 	for name, start := range map[string]func() error{
-		"id 0":          func() error { _, err := c.Start(background, seen, 0, jvm()); return err },
-		"no argv":       func() error { _, err := c.Start(background, seen, 1, Command{}); return err },
-		"relative argv": func() error { _, err := c.Start(background, seen, 1, Command{Argv: []string{"java"}}); return err },
+		"id 0":    func() error { _, err := c.Start(background, seen, 0, jvm()); return err },
+		"no argv": func() error { _, err := c.Start(background, seen, 1, initclient.Command{}); return err },
+		"relative argv": func() error {
+			_, err := c.Start(background, seen, 1, initclient.Command{Argv: []string{"java"}})
+			return err
+		},
 		"relative dir": func() error {
-			_, err := c.Start(background, seen, 1, Command{Argv: []string{"/bin/true"}, Dir: "x"})
+			_, err := c.Start(background, seen, 1, initclient.Command{Argv: []string{"/bin/true"}, Dir: "x"})
 			return err
 		},
 		"too large": func() error {
-			_, err := c.Start(background, seen, 1, Command{Argv: []string{"/bin/true", strings.Repeat("x", MaxRequestBytes)}})
+			_, err := c.Start(background, seen, 1, initclient.Command{Argv: []string{"/bin/true", strings.Repeat("x", initapi.MaxRequestBytes)}})
 			return err
 		},
 	} {
-		if err := start(); !Refused(err, CodeInvalid) {
+		if err := start(); !initclient.Refused(err, initapi.CodeInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -126,13 +132,13 @@ func TestHowAJVMEndedIsReportedAndInitStays(t *testing.T) {
 		t.Errorf("exit %+v of %+v", e, seen.Process)
 	}
 	seen = c.run()
-	if _, err := c.Signal(background, seen, *seen.Process, SignalKill); err != nil {
+	if _, err := c.Signal(background, seen, *seen.Process, initclient.SignalKill); err != nil {
 		t.Fatal(err)
 	}
 	if e := lastExit(c.until(idle)); e.Code != 137 || e.Signal != "SIGKILL" || e.StartID != 2 {
 		t.Errorf("killed: %+v", e)
 	}
-	state, err := c.Start(background, seen, 3, Command{Argv: []string{"/no/such/program"}})
+	state, err := c.Start(background, seen, 3, initclient.Command{Argv: []string{"/no/such/program"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +154,7 @@ func TestOnlyTheLastExitsAreKept(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.now()
 	for id := range uint64(keptExits + 4) {
-		if _, err := c.Start(background, seen, id+1, Command{Argv: []string{"/no/such/program"}}); err != nil {
+		if _, err := c.Start(background, seen, id+1, initclient.Command{Argv: []string{"/no/such/program"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -211,7 +217,7 @@ func TestWhatADeadJVMLeftBehindIsKilled(t *testing.T) {
 	if !left.Scan() || left.Text() != "alive" {
 		t.Fatalf("leftover says %q", left.Text())
 	}
-	if _, err := c.Signal(background, seen, *seen.Process, SignalTerminate); err != nil {
+	if _, err := c.Signal(background, seen, *seen.Process, initclient.SignalTerminate); err != nil {
 		t.Fatal(err)
 	}
 	if e := lastExit(c.until(idle)); e.Code != 143 {
@@ -225,7 +231,7 @@ func TestWhatADeadJVMLeftBehindIsKilled(t *testing.T) {
 func TestSignals(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.run()
-	if _, err := c.Signal(background, seen, *seen.Process, SignalThreadDump); err != nil {
+	if _, err := c.Signal(background, seen, *seen.Process, initclient.SignalThreadDump); err != nil {
 		t.Fatal(err)
 	}
 	c.expectOutput("jvm threads")
@@ -233,30 +239,30 @@ func TestSignals(t *testing.T) {
 	other := seen
 	other.Incarnation = "another"
 	for name, refusal := range map[string]struct {
-		seen State
-		p    Process
-		sig  Signal
-		want Code
+		seen initapi.State
+		p    initapi.Process
+		sig  initclient.Signal
+		want initapi.Code
 	}{
-		"other start":       {seen, Process{StartID: 2, PID: seen.Process.PID}, SignalKill, CodeNotRunning},
-		"other pid":         {seen, Process{StartID: 1, PID: seen.Process.PID + 1}, SignalKill, CodeNotRunning},
-		"no pid":            {seen, Process{StartID: 1}, SignalKill, CodeNotRunning},
-		"other incarnation": {other, *seen.Process, SignalKill, CodeIncarnation},
-		"other signal":      {seen, *seen.Process, "STOP", CodeInvalid},
-		"no signal":         {seen, *seen.Process, "", CodeInvalid},
+		"other start":       {seen, initapi.Process{StartID: 2, PID: seen.Process.PID}, initclient.SignalKill, initapi.CodeNotRunning},
+		"other pid":         {seen, initapi.Process{StartID: 1, PID: seen.Process.PID + 1}, initclient.SignalKill, initapi.CodeNotRunning},
+		"no pid":            {seen, initapi.Process{StartID: 1}, initclient.SignalKill, initapi.CodeNotRunning},
+		"other incarnation": {other, *seen.Process, initclient.SignalKill, initapi.CodeIncarnation},
+		"other signal":      {seen, *seen.Process, "STOP", initapi.CodeInvalid},
+		"no signal":         {seen, *seen.Process, "", initapi.CodeInvalid},
 	} {
-		if _, err := c.Signal(background, refusal.seen, refusal.p, refusal.sig); !Refused(err, refusal.want) {
+		if _, err := c.Signal(background, refusal.seen, refusal.p, refusal.sig); !initclient.Refused(err, refusal.want) {
 			t.Errorf("%s: %v, want %s", name, err, refusal.want)
 		}
 	}
-	if _, err := c.Signal(background, seen, *seen.Process, SignalTerminate); err != nil {
+	if _, err := c.Signal(background, seen, *seen.Process, initclient.SignalTerminate); err != nil {
 		t.Fatal(err)
 	}
 	c.expectOutput("jvm draining")
 	if e := lastExit(c.until(idle)); e.Code != 143 || e.Signal != "" {
 		t.Errorf("exit %+v", e)
 	}
-	if _, err := c.Signal(background, seen, *seen.Process, SignalKill); !Refused(err, CodeNotRunning) {
+	if _, err := c.Signal(background, seen, *seen.Process, initclient.SignalKill); !initclient.Refused(err, initapi.CodeNotRunning) {
 		t.Errorf("signal to an ended JVM: %v", err)
 	}
 }

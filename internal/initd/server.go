@@ -18,6 +18,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"helenus.io/helenus/internal/initapi"
+)
+
+const (
+	keptExits      = 16
+	maxConnections = 32 // further ones wait
 )
 
 // Config is what an Init is told at its start.
@@ -32,7 +39,7 @@ type Config struct {
 type Init struct {
 	cfg     Config
 	mu      sync.Mutex
-	state   State
+	state   initapi.State
 	changed chan struct{} // closed and made anew at each change of state
 	alone   *time.Timer   // fires when the stop is init's own
 	words   *words        // of the JVM that was started last
@@ -50,7 +57,7 @@ func Run(cfg Config) (int, error) {
 
 	i := &Init{cfg: cfg, changed: make(chan struct{}), alone: time.NewTimer(time.Hour)}
 	i.alone.Stop()
-	i.state = State{Incarnation: rand.Text(), Seq: 1, StartedAt: time.Now().UTC()}
+	i.state = initapi.State{Incarnation: rand.Text(), Seq: 1, StartedAt: time.Now().UTC()}
 	if err := i.readImage(); err != nil {
 		return 1, err
 	}
@@ -72,7 +79,7 @@ func Run(cfg Config) (int, error) {
 		}
 		if status, over := i.over(); over {
 			i.logf("exit with status %d", status)
-			i.replies.Lock() // a request that ended the container is answered before it ends; ioTimeout bounds it
+			i.replies.Lock() // a request that ended the container is answered before it ends; initapi.IOTimeout bounds it
 			return status, nil
 		}
 	}
@@ -98,27 +105,27 @@ func (i *Init) over() (status int, over bool) {
 func (i *Init) stop() {
 	if i.state.Stopping == nil {
 		i.logf("SIGTERM: stopping")
-		i.stopping(Stopping{Since: time.Now().UTC()}, i.cfg.Window)
+		i.stopping(initapi.Stopping{Since: time.Now().UTC()}, i.cfg.Window)
 	}
 }
 
 // take gives the stop to an agent for the length of the lease.
-func (i *Init) take(lease time.Duration) *Error {
+func (i *Init) take(lease time.Duration) *initapi.Error {
 	switch s := i.state.Stopping; {
 	case s == nil:
-		return refuse(CodeNotStopping, "nothing to take: no SIGTERM came")
+		return refuse(initapi.CodeNotStopping, "nothing to take: no SIGTERM came")
 	case s.Alone:
-		return refuse(CodeTooLate, "SIGTERM was sent to Cassandra already")
-	case lease <= 0 || lease > MaxStopLease:
-		return refuse(CodeInvalid, "the lease must be above 0 and at most %s", MaxStopLease)
+		return refuse(initapi.CodeTooLate, "SIGTERM was sent to Cassandra already")
+	case lease <= 0 || lease > initapi.MaxStopLease:
+		return refuse(initapi.CodeInvalid, "the lease must be above 0 and at most %s", initapi.MaxStopLease)
 	default:
-		i.stopping(Stopping{Since: s.Since, Taken: true}, lease)
+		i.stopping(initapi.Stopping{Since: s.Since, Taken: true}, lease)
 		return nil
 	}
 }
 
 // stopping publishes how the stop stands and when init takes it over.
-func (i *Init) stopping(s Stopping, left time.Duration) {
+func (i *Init) stopping(s initapi.Stopping, left time.Duration) {
 	s.Deadline = time.Now().UTC().Add(left)
 	i.state.Stopping = &s
 	i.alone.Reset(left)
@@ -142,7 +149,7 @@ func (i *Init) stopAlone() {
 }
 
 func (i *Init) listen() (net.Listener, error) {
-	path := filepath.Join(i.cfg.Dir, SocketName)
+	path := filepath.Join(i.cfg.Dir, initapi.SocketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // left by an earlier start of the container
 		return nil, err
 	}
@@ -170,23 +177,23 @@ func (i *Init) accept(listener net.Listener) {
 // serve answers the one request of a connection. A client that does not send it, or does not read, is given up.
 func (i *Init) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(ioTimeout))
+	_ = conn.SetDeadline(time.Now().Add(initapi.IOTimeout))
 	out := json.NewEncoder(conn)
-	if out.Encode(Hello{Protocol: ProtocolVersion, Version: i.cfg.Version}) != nil {
+	if out.Encode(initapi.Hello{Protocol: initapi.ProtocolVersion, Version: i.cfg.Version}) != nil {
 		return
 	}
 	in := bufio.NewScanner(conn)
-	in.Buffer(nil, MaxRequestBytes)
+	in.Buffer(nil, initapi.MaxRequestBytes)
 	in.Scan()
-	var r Request
+	var r initapi.Request
 	if err := cmp.Or(in.Err(), json.Unmarshal(in.Bytes(), &r)); err != nil {
-		_ = out.Encode(Reply{Error: refuse(CodeInvalid, "read request of at most %d bytes: %v", MaxRequestBytes, err)})
+		_ = out.Encode(initapi.Reply{Error: refuse(initapi.CodeInvalid, "read request of at most %d bytes: %v", initapi.MaxRequestBytes, err)})
 		return
 	}
-	if r.Op == OpWait {
+	if r.Op == initapi.OpWait {
 		_ = conn.SetDeadline(time.Time{})
 		i.wait(r, conn)
-		_ = conn.SetDeadline(time.Now().Add(ioTimeout))
+		_ = conn.SetDeadline(time.Now().Add(initapi.IOTimeout))
 	}
 	i.replies.RLock()
 	defer i.replies.RUnlock()
@@ -194,10 +201,10 @@ func (i *Init) serve(conn net.Conn) {
 }
 
 // wait blocks as OpWait says, or until the client is gone.
-func (i *Init) wait(r Request, conn net.Conn) {
+func (i *Init) wait(r initapi.Request, conn net.Conn) {
 	gone := make(chan struct{})
 	go func() { _, _ = conn.Read(make([]byte, 1)); close(gone) }() // ends when serve closes the connection
-	limit := MaxWait
+	limit := initapi.MaxWait
 	if ms := r.TimeoutMillis; ms > 0 && ms < limit.Milliseconds() {
 		limit = time.Duration(ms) * time.Millisecond
 	}
@@ -220,29 +227,29 @@ func (i *Init) wait(r Request, conn net.Conn) {
 }
 
 // answer does what a request asks for.
-func (i *Init) answer(r Request) Reply {
+func (i *Init) answer(r initapi.Request) initapi.Reply {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var e *Error
-	switch known := r.Op == OpStart || r.Op == OpSignal || r.Op == OpTakeStop; {
-	case r.Op == OpState || r.Op == OpWait:
+	var e *initapi.Error
+	switch known := r.Op == initapi.OpStart || r.Op == initapi.OpSignal || r.Op == initapi.OpTakeStop; {
+	case r.Op == initapi.OpState || r.Op == initapi.OpWait:
 	case !known:
-		e = refuse(CodeInvalid, "unknown op %q", r.Op)
+		e = refuse(initapi.CodeInvalid, "unknown op %q", r.Op)
 	case r.Incarnation != i.state.Incarnation:
-		e = refuse(CodeIncarnation, "%s was meant for another start of this container", r.Op)
-	case r.Op == OpStart:
+		e = refuse(initapi.CodeIncarnation, "%s was meant for another start of this container", r.Op)
+	case r.Op == initapi.OpStart:
 		e = i.start(r)
-	case r.Op == OpSignal:
+	case r.Op == initapi.OpSignal:
 		e = i.signal(r.StartID, r.PID, r.Signal)
-	case r.Op == OpTakeStop:
-		e = i.take(time.Duration(min(r.LeaseMillis, MaxStopLease.Milliseconds()+1)) * time.Millisecond)
+	case r.Op == initapi.OpTakeStop:
+		e = i.take(time.Duration(min(r.LeaseMillis, initapi.MaxStopLease.Milliseconds()+1)) * time.Millisecond)
 	}
 	state := i.state
 	if state.Process != nil {
 		used := cpuTime(state.Process.PID)
 		state.CPUNanos = used.Nano()
 	}
-	return Reply{Error: e, State: &state}
+	return initapi.Reply{Error: e, State: &state}
 }
 
 // change wakes all that wait for one.
@@ -254,4 +261,6 @@ func (i *Init) change() {
 
 func (i *Init) logf(f string, v ...any) { _, _ = fmt.Fprintf(i.cfg.Log, "helenus-init: "+f+"\n", v...) }
 
-func refuse(c Code, f string, v ...any) *Error { return &Error{c, fmt.Sprintf(f, v...)} }
+func refuse(c initapi.Code, f string, v ...any) *initapi.Error {
+	return &initapi.Error{c, fmt.Sprintf(f, v...)}
+}

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"helenus.io/helenus/internal/initapi"
 )
 
 // newInit makes an Init of this process, for what needs neither signals nor a JVM.
 func newInit(t testing.TB) *Init {
 	i := &Init{cfg: Config{Version: "test", Window: time.Hour, Log: testLog{t}}, changed: make(chan struct{}), alone: time.NewTimer(time.Hour)}
-	i.state = State{Incarnation: "one", Seq: 1}
+	i.state = initapi.State{Incarnation: "one", Seq: 1}
 	return i
 }
 
@@ -23,10 +25,10 @@ func (l testLog) Write(line []byte) (int, error) { l.Logf("%s", line); return le
 func TestEveryWaitingAgentHearsOfAChange(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.now()
-	heard := make(chan State)
+	heard := make(chan initapi.State)
 	for range 5 {
 		go func() {
-			state, err := c.WaitChange(background, seen, MaxWait)
+			state, err := c.WaitChange(background, seen, initapi.MaxWait)
 			if err != nil {
 				t.Errorf("wait: %v", err)
 			}
@@ -39,7 +41,7 @@ func TestEveryWaitingAgentHearsOfAChange(t *testing.T) {
 			t.Errorf("heard %+v", state)
 		}
 	}
-	state, err := c.WaitChange(background, State{Incarnation: "another", Seq: 1 << 40}, MaxWait)
+	state, err := c.WaitChange(background, initapi.State{Incarnation: "another", Seq: 1 << 40}, initapi.MaxWait)
 	if err != nil || state.Incarnation != seen.Incarnation {
 		t.Errorf("wait of an agent that knew another incarnation: %v, %+v", err, state)
 	}
@@ -52,17 +54,17 @@ func TestEveryWaitingAgentHearsOfAChange(t *testing.T) {
 func TestAgentsThatVanishCostNothing(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.run()
-	wait, err := json.Marshal(Request{Op: OpWait, Incarnation: seen.Incarnation, After: seen.Seq})
+	wait, err := json.Marshal(initapi.Request{Op: initapi.OpWait, Incarnation: seen.Incarnation, After: seen.Seq})
 	if err != nil {
 		t.Fatal(err)
 	}
-	start, err := json.Marshal(Request{Op: OpStart, Incarnation: seen.Incarnation, StartID: 2, Argv: []string{"/bin/true"}})
+	start, err := json.Marshal(initapi.Request{Op: initapi.OpStart, Incarnation: seen.Incarnation, StartID: 2, Argv: []string{"/bin/true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 * maxConnections { // each kind fills all slots twice
 		for _, sent := range []string{"", "{", string(start), string(wait) + "\n"} {
-			conn, err := net.Dial("unix", filepath.Join(c.dir, SocketName))
+			conn, err := net.Dial("unix", filepath.Join(c.dir, initapi.SocketName))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +86,7 @@ func TestAgentsThatVanishCostNothing(t *testing.T) {
 func TestHalfOpenConnectionsDoNotShutOthersOut(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	for range maxConnections - 1 {
-		conn, err := net.Dial("unix", filepath.Join(c.dir, SocketName))
+		conn, err := net.Dial("unix", filepath.Join(c.dir, initapi.SocketName))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,11 +1,15 @@
 package initd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"syscall"
 	"testing"
 	"time"
+
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 )
 
 func TestSIGTERMWithoutAnAgentStopsCassandraAndPassesItsStatusOn(t *testing.T) {
@@ -43,37 +47,37 @@ func TestSIGTERMWithoutAJVMEndsAtOnce(t *testing.T) {
 func TestAnAgentTakesTheStop(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.run()
-	if _, err := c.TakeStop(background, seen, time.Second); !Refused(err, CodeNotStopping) {
+	if _, err := c.TakeStop(background, seen, time.Second); !initclient.Refused(err, initapi.CodeNotStopping) {
 		t.Errorf("take before SIGTERM: %v", err)
 	}
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	state := c.until(func(s State) bool { return s.Stopping != nil })
+	state := c.until(func(s initapi.State) bool { return s.Stopping != nil })
 	if s := state.Stopping; s.Taken || s.Alone || !s.Deadline.After(s.Since) || state.Process == nil {
 		t.Errorf("stopping %+v", s)
 	}
-	if _, err := c.Start(background, state, 2, jvm()); !Refused(err, CodeStopping) {
+	if _, err := c.Start(background, state, 2, jvm()); !initclient.Refused(err, initapi.CodeStopping) {
 		t.Errorf("start after SIGTERM: %v", err)
 	}
-	for _, lease := range []time.Duration{0, -time.Second, MaxStopLease + time.Millisecond, 1 << 62} {
-		if _, err := c.TakeStop(background, state, lease); !Refused(err, CodeInvalid) {
+	for _, lease := range []time.Duration{0, -time.Second, initapi.MaxStopLease + time.Millisecond, 1 << 62} {
+		if _, err := c.TakeStop(background, state, lease); !initclient.Refused(err, initapi.CodeInvalid) {
 			t.Errorf("lease of %s: %v", lease, err)
 		}
 	}
 	for range 2 { // the second renews
-		taken, err := c.TakeStop(background, state, MaxStopLease)
+		taken, err := c.TakeStop(background, state, initapi.MaxStopLease)
 		if err != nil || !taken.Stopping.Taken || taken.Stopping.Alone {
 			t.Fatalf("take: %v, %+v", err, taken.Stopping)
 		}
 	}
-	if _, err := c.Signal(background, state, *state.Process, SignalKill); err != nil {
+	if _, err := c.Signal(background, state, *state.Process, initclient.SignalKill); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.end(); got != 137 {
 		t.Errorf("ended with %d, the JVM with 137", got)
 	}
-	if _, err := c.State(background); !errors.Is(err, ErrUnreachable) {
+	if _, err := c.State(background); !errors.Is(err, initclient.ErrUnreachable) {
 		t.Errorf("state after the end: %v", err)
 	}
 }
@@ -84,7 +88,7 @@ func TestAnAgentThatTookTheStopAndVanishedIsReplaced(t *testing.T) {
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	state := c.until(func(s State) bool { return s.Stopping != nil })
+	state := c.until(func(s initapi.State) bool { return s.Stopping != nil })
 	if _, err := c.TakeStop(background, state, time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +106,7 @@ func TestATakenStopCannotBeTakenFromInitAgain(t *testing.T) {
 	if !i.state.Stopping.Alone {
 		t.Fatal("init does not act after the deadline")
 	}
-	if e := i.take(time.Second); e == nil || e.Code != CodeTooLate {
+	if e := i.take(time.Second); e == nil || e.Code != initapi.CodeTooLate {
 		t.Errorf("take after init acted: %v", e)
 	}
 }
@@ -116,5 +120,21 @@ func TestARenewalThatCrossesTheTimerHolds(t *testing.T) {
 	i.locked(i.stopAlone) // as if the timer of the former deadline had fired
 	if i.state.Stopping.Alone {
 		t.Error("init acts although the stop is taken")
+	}
+}
+
+func TestACallEndsWithItsContext(t *testing.T) {
+	c := startContainer(t, time.Hour)
+	ctx, cancel := context.WithCancelCause(background)
+	reason := errors.New("the agent ends")
+	ended := make(chan error)
+	seen := c.now()
+	go func() {
+		_, err := c.WaitChange(ctx, seen, initapi.MaxWait)
+		ended <- err
+	}()
+	cancel(reason)
+	if err := <-ended; !errors.Is(err, reason) || !errors.Is(err, initclient.ErrUnreachable) {
+		t.Errorf("wait ended with %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/threads"
 )
 
@@ -25,7 +25,7 @@ type Agent struct {
 	memory        node.Memory
 	memoryProblem string
 	disk          node.Disk
-	init          initd.State
+	init          initapi.State
 	initAnswers   bool
 	// initAsked says that init was asked once, with whatever result.
 	initAsked bool
@@ -180,7 +180,7 @@ func (a *Agent) nextLook(d node.Decision) time.Time {
 }
 
 // stopLease is how long init leaves a stop to an agent that was last heard.
-const stopLease = initd.MaxStopLease
+const stopLease = initapi.MaxStopLease
 
 // holdStop renews the lease on the stop of the container. If it fails init stops Cassandra by itself, which its state then says.
 func (a *Agent) holdStop(ctx context.Context, d node.Decision) {

@@ -14,7 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/threads"
 )
 
@@ -127,8 +127,8 @@ func lockFree(w *world, f func() (bool, string)) (bool, string) {
 func TestDeathsAreCountedAndExplained(t *testing.T) {
 	w := newWorld(t)
 	w.serve()
-	w.changeInit(func(s *initd.State) {
-		s.Exits = append(s.Exits, initd.Exit{Process: *s.Process, EndedAt: time.Now(), Code: 100})
+	w.changeInit(func(s *initapi.State) {
+		s.Exits = append(s.Exits, initapi.Exit{Process: *s.Process, EndedAt: time.Now(), Code: 100})
 		s.Process = nil
 	})
 	w.await("word of the death", func() bool { r := w.lastStatus().Restarts; return r != nil && r.Count == 1 && !w.lastStatus().Ready })
@@ -146,8 +146,8 @@ func TestStopInOrderWhenTheContainerEnds(t *testing.T) {
 	w.serve()
 	hold := make(chan struct{})
 	w.change(func() { w.block["drain"] = hold; w.calls = nil })
-	w.changeInit(func(s *initd.State) {
-		s.Stopping = &initd.Stopping{Since: time.Now(), Deadline: time.Now().Add(2 * time.Second)}
+	w.changeInit(func(s *initapi.State) {
+		s.Stopping = &initapi.Stopping{Since: time.Now(), Deadline: time.Now().Add(2 * time.Second)}
 	})
 	w.await("drain, and not ready", func() bool { return w.called("drain") == 1 && !w.lastStatus().Ready })
 	w.change(func() { delete(w.block, "drain") })
@@ -241,18 +241,18 @@ func TestAJoinThatSucceededIsNotTakenBack(t *testing.T) {
 
 // A JVM that begins and ends before anybody looks has changed the disk all the same.
 func TestTheDiskIsLookedAtAfterEveryJVM(t *testing.T) {
-	process := &initd.Process{StartID: 2}
+	process := &initapi.Process{StartID: 2}
 	for name, c := range map[string]struct {
-		before, after initd.State
+		before, after initapi.State
 		ended         bool
 	}{
-		"nothing happened":      {initd.State{Incarnation: "i", LastStartID: 1}, initd.State{Incarnation: "i", LastStartID: 1}, false},
-		"one began":             {initd.State{Incarnation: "i", LastStartID: 1}, initd.State{Incarnation: "i", LastStartID: 2, Process: process}, false},
-		"it ended":              {initd.State{Incarnation: "i", LastStartID: 2, Process: process}, initd.State{Incarnation: "i", LastStartID: 2}, true},
-		"it began and ended":    {initd.State{Incarnation: "i", LastStartID: 1}, initd.State{Incarnation: "i", LastStartID: 2}, true},
-		"its container ended":   {initd.State{Incarnation: "i", LastStartID: 2, Process: process}, initd.State{Incarnation: "j"}, true},
-		"init seen first":       {initd.State{}, initd.State{Incarnation: "i"}, false},
-		"init seen after a JVM": {initd.State{}, initd.State{Incarnation: "i", LastStartID: 1}, true},
+		"nothing happened":      {initapi.State{Incarnation: "i", LastStartID: 1}, initapi.State{Incarnation: "i", LastStartID: 1}, false},
+		"one began":             {initapi.State{Incarnation: "i", LastStartID: 1}, initapi.State{Incarnation: "i", LastStartID: 2, Process: process}, false},
+		"it ended":              {initapi.State{Incarnation: "i", LastStartID: 2, Process: process}, initapi.State{Incarnation: "i", LastStartID: 2}, true},
+		"it began and ended":    {initapi.State{Incarnation: "i", LastStartID: 1}, initapi.State{Incarnation: "i", LastStartID: 2}, true},
+		"its container ended":   {initapi.State{Incarnation: "i", LastStartID: 2, Process: process}, initapi.State{Incarnation: "j"}, true},
+		"init seen first":       {initapi.State{}, initapi.State{Incarnation: "i"}, false},
+		"init seen after a JVM": {initapi.State{}, initapi.State{Incarnation: "i", LastStartID: 1}, true},
 	} {
 		if got := endedBetween(c.before, c.after); got != c.ended {
 			t.Errorf("%s: %v, want %v", name, got, c.ended)
@@ -395,8 +395,8 @@ func TestAnOperationGivesWayToTheEndOfTheContainer(t *testing.T) {
 		}}
 	})
 	w.await("the operation to begin", func() bool { return w.called("alter") == 1 })
-	w.changeInit(func(s *initd.State) {
-		s.Stopping = &initd.Stopping{Since: time.Now(), Deadline: time.Now().Add(2 * time.Second)}
+	w.changeInit(func(s *initapi.State) {
+		s.Stopping = &initapi.Stopping{Since: time.Now(), Deadline: time.Now().Add(2 * time.Second)}
 	})
 	w.await("the end of the JVM", func() bool { return w.state.Process == nil })
 	w.mu.Lock()

@@ -17,7 +17,8 @@ import (
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 )
 
 const uid types.UID = "cluster-uid"
@@ -37,7 +38,7 @@ type world struct {
 	// calls in the order in which they came.
 	calls []string
 
-	state  initd.State
+	state  initapi.State
 	noInit bool
 	ring   *facts.Ring
 	// transfer is how far the streams are.
@@ -59,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	heap := quantity("512Mi")
 	return &world{
 		t: t, changed: make(chan struct{}), failOn: map[string]error{}, block: map[string]chan struct{}{}, known: true,
-		state: initd.State{Incarnation: "i1", Seq: 1, Image: initd.Image{Base: "/helenus/base/i1", CassandraHome: "/opt/cassandra"}},
+		state: initapi.State{Incarnation: "i1", Seq: 1, Image: initapi.Image{Base: "/helenus/base/i1", CassandraHome: "/opt/cassandra"}},
 		disk:  node.Disk{Volumes: []node.Volume{{Name: v1alpha1.VolumeData}}},
 		record: &v1alpha1.CassandraNode{
 			ObjectMeta: metav1.ObjectMeta{Name: self, UID: "record-1", Generation: 1},
@@ -105,7 +106,7 @@ func (w *world) change(f func()) {
 }
 
 // changeInit changes init's state.
-func (w *world) changeInit(f func(*initd.State)) {
+func (w *world) changeInit(f func(*initapi.State)) {
 	w.change(func() {
 		w.state.Exits = slices.Clone(w.state.Exits)
 		f(&w.state)
@@ -168,23 +169,23 @@ func (w *world) lastOperation() *v1alpha1.OperationStatus {
 
 type fakeInit struct{ *world }
 
-func (f fakeInit) State(context.Context) (initd.State, error) {
+func (f fakeInit) State(context.Context) (initapi.State, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.noInit {
-		return initd.State{}, initd.ErrUnreachable
+		return initapi.State{}, initclient.ErrUnreachable
 	}
 	return f.state, nil
 }
 
-func (f fakeInit) WaitChange(ctx context.Context, seen initd.State, limit time.Duration) (initd.State, error) {
+func (f fakeInit) WaitChange(ctx context.Context, seen initapi.State, limit time.Duration) (initapi.State, error) {
 	timeout := time.After(limit)
 	for {
 		f.mu.Lock()
 		state, changed, gone := f.state, f.changed, f.noInit
 		f.mu.Unlock()
 		if gone {
-			return initd.State{}, initd.ErrUnreachable
+			return initapi.State{}, initclient.ErrUnreachable
 		}
 		if state.Seq > seen.Seq || state.Incarnation != seen.Incarnation {
 			return state, nil
@@ -194,16 +195,16 @@ func (f fakeInit) WaitChange(ctx context.Context, seen initd.State, limit time.D
 		case <-timeout:
 			return state, nil
 		case <-ctx.Done():
-			return initd.State{}, ctx.Err()
+			return initapi.State{}, ctx.Err()
 		}
 	}
 }
 
-func (f fakeInit) Start(ctx context.Context, _ initd.State, id uint64, command initd.Command) (initd.State, error) {
+func (f fakeInit) Start(ctx context.Context, _ initapi.State, id uint64, command initclient.Command) (initapi.State, error) {
 	if err := f.call(ctx, "start"); err != nil {
-		return initd.State{}, err
+		return initapi.State{}, err
 	}
-	f.changeInit(func(s *initd.State) {
+	f.changeInit(func(s *initapi.State) {
 		if s.Process != nil || id <= s.LastStartID {
 			f.t.Errorf("start %d after %d, process %v", id, s.LastStartID, s.Process)
 		}
@@ -213,20 +214,20 @@ func (f fakeInit) Start(ctx context.Context, _ initd.State, id uint64, command i
 		if command.Argv[0] != "/opt/cassandra/bin/cassandra" || !slices.Contains(command.Argv, "cassandra.start_native_transport=false") {
 			f.t.Errorf("command %v", command.Argv)
 		}
-		s.LastStartID, s.Process = id, &initd.Process{StartID: id, PID: int(id) + 100, StartedAt: time.Now()}
+		s.LastStartID, s.Process = id, &initapi.Process{StartID: id, PID: int(id) + 100, StartedAt: time.Now()}
 	})
 	return f.State(ctx)
 }
 
-func (f fakeInit) Signal(ctx context.Context, seen initd.State, p initd.Process, s initd.Signal) (initd.State, error) {
+func (f fakeInit) Signal(ctx context.Context, seen initapi.State, p initapi.Process, s initclient.Signal) (initapi.State, error) {
 	if err := f.call(ctx, "signal "+string(s)); err != nil {
-		return initd.State{}, err
+		return initapi.State{}, err
 	}
-	if s != initd.SignalThreadDump {
-		code := map[initd.Signal]int{initd.SignalTerminate: 143, initd.SignalKill: 137}[s]
-		f.changeInit(func(state *initd.State) {
+	if s != initclient.SignalThreadDump {
+		code := map[initclient.Signal]int{initclient.SignalTerminate: 143, initclient.SignalKill: 137}[s]
+		f.changeInit(func(state *initapi.State) {
 			if state.Process != nil && state.Process.StartID == p.StartID {
-				state.Exits = append(state.Exits, initd.Exit{Process: p, EndedAt: time.Now(), Code: code})
+				state.Exits = append(state.Exits, initapi.Exit{Process: p, EndedAt: time.Now(), Code: code})
 				state.Process = nil
 			}
 		})
@@ -234,12 +235,12 @@ func (f fakeInit) Signal(ctx context.Context, seen initd.State, p initd.Process,
 	return f.State(ctx)
 }
 
-func (f fakeInit) TakeStop(ctx context.Context, _ initd.State, lease time.Duration) (initd.State, error) {
+func (f fakeInit) TakeStop(ctx context.Context, _ initapi.State, lease time.Duration) (initapi.State, error) {
 	if err := f.call(ctx, "take-stop"); err != nil {
-		return initd.State{}, err
+		return initapi.State{}, err
 	}
-	f.changeInit(func(s *initd.State) {
-		s.Stopping = &initd.Stopping{Since: s.Stopping.Since, Deadline: time.Now().Add(lease), Taken: true}
+	f.changeInit(func(s *initapi.State) {
+		s.Stopping = &initapi.Stopping{Since: s.Stopping.Since, Deadline: time.Now().Add(lease), Taken: true}
 	})
 	return f.State(ctx)
 }

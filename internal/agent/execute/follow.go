@@ -7,7 +7,8 @@ import (
 
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/threads"
 )
 
@@ -22,20 +23,20 @@ const (
 
 // followInit keeps init's state: it is told of every change, and asks again when init was away.
 func (a *Agent) followInit(ctx context.Context) {
-	var seen initd.State
+	var seen initapi.State
 	for ctx.Err() == nil {
-		var state initd.State
+		var state initapi.State
 		var err error
 		if seen.Incarnation == "" {
 			state, err = a.host.Init.State(ctx)
 		} else {
-			state, err = a.host.Init.WaitChange(ctx, seen, initd.MaxWait)
+			state, err = a.host.Init.WaitChange(ctx, seen, initapi.MaxWait)
 		}
 		if err != nil {
 			if ctx.Err() != nil {
 				return
 			}
-			seen = initd.State{}
+			seen = initapi.State{}
 			a.loseInit(err)
 			a.host.Threads.Wait(ctx, initPause, nil)
 			continue
@@ -48,7 +49,7 @@ func (a *Agent) followInit(ctx context.Context) {
 }
 
 // seeInit takes a state in. The lock is held. An older state of the same incarnation is none.
-func (a *Agent) seeInit(state initd.State) {
+func (a *Agent) seeInit(state initapi.State) {
 	if a.initAnswers && state.Incarnation == a.init.Incarnation && state.Seq < a.init.Seq {
 		return
 	}
@@ -70,7 +71,7 @@ func (a *Agent) seeInit(state initd.State) {
 
 // endedBetween says that a JVM has ended between two states of init, though it may have begun and ended in between: what was known of the disk is not
 // known any more.
-func endedBetween(before, after initd.State) bool {
+func endedBetween(before, after initapi.State) bool {
 	if after.Process != nil {
 		return false
 	}
@@ -81,7 +82,7 @@ func endedBetween(before, after initd.State) bool {
 }
 
 // startedAt is when the JVM that has ended was started, at the latest.
-func startedAt(p *initd.Process, s *node.StartMemory) time.Time {
+func startedAt(p *initapi.Process, s *node.StartMemory) time.Time {
 	switch {
 	case p != nil:
 		return p.StartedAt
@@ -102,7 +103,7 @@ func (a *Agent) loseInit(err error) {
 	if !a.initAnswers {
 		return
 	}
-	if !errors.Is(err, initd.ErrUnreachable) {
+	if !errors.Is(err, initclient.ErrUnreachable) {
 		a.host.Logf("helenus-init: %v", err)
 	}
 	a.initAnswers = false

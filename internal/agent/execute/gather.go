@@ -6,7 +6,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
 )
 
 // gather puts together what is known now. The lock is held.
@@ -41,7 +41,7 @@ func (a *Agent) gather() node.Facts {
 }
 
 // initFacts is init's state in the words of core/node.
-func initFacts(s initd.State, answers bool) node.Init {
+func initFacts(s initapi.State, answers bool) node.Init {
 	i := node.Init{Answers: answers, Incarnation: s.Incarnation, LastStartID: s.LastStartID}
 	if !answers {
 		return i

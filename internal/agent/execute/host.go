@@ -12,7 +12,8 @@ import (
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/threads"
 )
 
@@ -32,11 +33,11 @@ type Host struct {
 
 // Init is the client of helenus-init.
 type Init interface {
-	State(ctx context.Context) (initd.State, error)
-	WaitChange(ctx context.Context, seen initd.State, limit time.Duration) (initd.State, error)
-	Start(ctx context.Context, seen initd.State, id uint64, command initd.Command) (initd.State, error)
-	Signal(ctx context.Context, seen initd.State, p initd.Process, signal initd.Signal) (initd.State, error)
-	TakeStop(ctx context.Context, seen initd.State, lease time.Duration) (initd.State, error)
+	State(ctx context.Context) (initapi.State, error)
+	WaitChange(ctx context.Context, seen initapi.State, limit time.Duration) (initapi.State, error)
+	Start(ctx context.Context, seen initapi.State, id uint64, command initclient.Command) (initapi.State, error)
+	Signal(ctx context.Context, seen initapi.State, p initapi.Process, signal initclient.Signal) (initapi.State, error)
+	TakeStop(ctx context.Context, seen initapi.State, lease time.Duration) (initapi.State, error)
 }
 
 // Journal keeps the memory on the data volume.

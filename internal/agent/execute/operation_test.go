@@ -10,7 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/jolokia"
 )
 
@@ -110,7 +110,7 @@ func TestTheEndOfAnOperationThatIsNotKnown(t *testing.T) {
 			w.failOn["rebuild shop from dc1"] = fmt.Errorf("%w: connection reset", jolokia.ErrUnreachable)
 		},
 		"the JVM ends": func(w *world) {
-			w.state.Exits = []initd.Exit{{Process: *w.state.Process, EndedAt: time.Now(), Code: 137, Signal: "SIGKILL"}}
+			w.state.Exits = []initapi.Exit{{Process: *w.state.Process, EndedAt: time.Now(), Code: 137, Signal: "SIGKILL"}}
 			w.state.Process = nil
 			w.state.Seq++
 		},

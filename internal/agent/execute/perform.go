@@ -11,7 +11,8 @@ import (
 
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 )
 
 // The back-off of an action that fails again and again.
@@ -178,7 +179,7 @@ func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
 	case node.ApplySettings:
 		return a.applySettings(f, action)
 	case node.Terminate:
-		return a.signalJVM(seen, initd.SignalTerminate)
+		return a.signalJVM(seen, initclient.SignalTerminate)
 	case node.Kill:
 		return a.kill(seen, action.Dump)
 	case node.RunOperation, node.FinishOperation, node.NoteExit, node.NoteNormal, node.NoteLeft, node.KeepRecord, node.FinishJoin, node.WithdrawJoin, node.WithdrawRestart,
@@ -251,7 +252,7 @@ func (a *Agent) askPeers(action node.Action) effect {
 }
 
 // startJVM renders the configuration and asks init to start the JVM under the id that the journal has.
-func (a *Agent) startJVM(action node.Action, seen initd.State) effect {
+func (a *Agent) startJVM(action node.Action, seen initapi.State) effect {
 	return func(ctx context.Context) result {
 		rendered, files, err := a.render(action.Start, seen)
 		if err != nil {
@@ -264,7 +265,7 @@ func (a *Agent) startJVM(action node.Action, seen initd.State) effect {
 		if err != nil {
 			return result{err: err}
 		}
-		command := initd.Command{Argv: append([]string{path.Join(seen.Image.CassandraHome, "bin", "cassandra")}, start.Arguments...), Dir: seen.Image.CassandraHome}
+		command := initclient.Command{Argv: append([]string{path.Join(seen.Image.CassandraHome, "bin", "cassandra")}, start.Arguments...), Dir: seen.Image.CassandraHome}
 		for _, v := range start.Environment {
 			command.Env = append(command.Env, v.Name+"="+v.Value)
 		}
@@ -277,7 +278,7 @@ func (a *Agent) startJVM(action node.Action, seen initd.State) effect {
 }
 
 // render makes the files of a start. The native transport is always closed at the start; the agent opens it.
-func (a *Agent) render(s *node.StartArguments, seen initd.State) (config.Node, config.Files, error) {
+func (a *Agent) render(s *node.StartArguments, seen initapi.State) (config.Node, config.Files, error) {
 	n := config.Node{Configuration: s.Configuration, MemoryLimit: a.memoryLimit}
 	var err error
 	if n.Address, err = netip.ParseAddr(a.self.Address); err != nil {
@@ -347,13 +348,13 @@ func (a *Agent) applySettings(f *node.Facts, action node.Action) effect {
 	}
 }
 
-func (a *Agent) signalJVM(seen initd.State, s initd.Signal) effect {
+func (a *Agent) signalJVM(seen initapi.State, s initclient.Signal) effect {
 	return func(ctx context.Context) result {
 		if seen.Process == nil {
 			return result{}
 		}
 		state, err := a.host.Init.Signal(ctx, seen, *seen.Process, s)
-		if initd.Refused(err, initd.CodeNotRunning) {
+		if initclient.Refused(err, initapi.CodeNotRunning) {
 			err = nil // it ended in between, which is what was wanted
 		}
 		if err != nil {
@@ -367,11 +368,11 @@ func (a *Agent) signalJVM(seen initd.State, s initd.Signal) effect {
 const dumpTime = 3 * time.Second
 
 // kill ends the JVM and all that it started, after a thread dump if that is asked for.
-func (a *Agent) kill(seen initd.State, dump bool) effect {
-	end := a.signalJVM(seen, initd.SignalKill)
+func (a *Agent) kill(seen initapi.State, dump bool) effect {
+	end := a.signalJVM(seen, initclient.SignalKill)
 	return func(ctx context.Context) result {
 		if dump && seen.Process != nil {
-			if _, err := a.host.Init.Signal(ctx, seen, *seen.Process, initd.SignalThreadDump); err == nil {
+			if _, err := a.host.Init.Signal(ctx, seen, *seen.Process, initclient.SignalThreadDump); err == nil {
 				a.host.Threads.Wait(ctx, dumpTime, nil)
 			}
 		}

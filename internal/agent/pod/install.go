@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initclient"
 )
 
 // exporterRules choose and name the metrics of Cassandra.
@@ -52,7 +52,7 @@ func Install(i Installation) error {
 		return err
 	}
 	// Last: from then on the Cassandra container may start.
-	return initd.Install(i.Init, i.InitTarget)
+	return initclient.Install(i.Init, i.InitTarget)
 }
 
 func copyFile(from, to string) error {

@@ -17,7 +17,7 @@ import (
 	"helenus.io/helenus/internal/core/config/stock"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ring"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/internal/simulate/timeline"
 )
@@ -110,7 +110,7 @@ func (l *lab) start(n *node, properties ...string) *Process {
 		at = address(99)
 	}
 	return l.net.Start(StartOptions{
-		Address: at, Release: l.release, Disk: n.disk, Files: l.files(n), Command: initd.Command{Argv: argv}, ClockOffset: n.offset, Fault: n.fault,
+		Address: at, Release: l.release, Disk: n.disk, Files: l.files(n), Command: initclient.Command{Argv: argv}, ClockOffset: n.offset, Fault: n.fault,
 		Exited: func(e Exit) { l.exits[n.address] = e },
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/ring"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/simulate/process"
 	"helenus.io/helenus/internal/simulate/timeline"
 )
@@ -23,7 +23,7 @@ type StartOptions struct {
 	// Files of the configuration directory by name. The JVM reads cassandra.yaml again when its seeds are reloaded, so that the map is shared.
 	Files config.Files
 	// Command is how helenus-init is told to start it.
-	Command initd.Command
+	Command initclient.Command
 	// ClockOffset is how far the clock of its machine is off.
 	ClockOffset time.Duration
 	// Fault makes the start end with this exit code and fatal line, before it has touched the disk. Nil: none.

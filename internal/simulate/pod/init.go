@@ -6,7 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/process"
 	"helenus.io/helenus/internal/simulate/timeline"
@@ -25,20 +26,20 @@ type jvm interface {
 type initContainer struct {
 	line *timeline.Timeline
 	// start runs the JVM; exited is to be called when it ends.
-	start  func(command initd.Command, exited func(cassandra.Exit)) (jvm, error)
+	start  func(command initclient.Command, exited func(cassandra.Exit)) (jvm, error)
 	exited func(code int)
 
-	state   initd.State
+	state   initapi.State
 	jvm     jvm
 	alone   *timeline.Event
 	waiting []*timeline.Task
 	gone    bool
 }
 
-func newInit(line *timeline.Timeline, incarnation string, image initd.Image, start func(initd.Command, func(cassandra.Exit)) (jvm, error), exited func(int)) *initContainer {
+func newInit(line *timeline.Timeline, incarnation string, image initapi.Image, start func(initclient.Command, func(cassandra.Exit)) (jvm, error), exited func(int)) *initContainer {
 	return &initContainer{
 		line: line, start: start, exited: exited,
-		state: initd.State{Incarnation: incarnation, Seq: 1, StartedAt: line.Now(), Image: image},
+		state: initapi.State{Incarnation: incarnation, Seq: 1, StartedAt: line.Now(), Image: image},
 	}
 }
 
@@ -61,12 +62,12 @@ func (i *initContainer) terminate() {
 	if i.gone || i.state.Stopping != nil {
 		return
 	}
-	i.stopping(initd.Stopping{Since: i.line.Now()}, initd.DefaultWindow)
+	i.stopping(initapi.Stopping{Since: i.line.Now()}, initapi.DefaultWindow)
 	i.maybeOver()
 }
 
 // stopping publishes how the stop stands and when init takes it over.
-func (i *initContainer) stopping(s initd.Stopping, left time.Duration) {
+func (i *initContainer) stopping(s initapi.Stopping, left time.Duration) {
 	s.Deadline = i.line.Now().Add(left)
 	i.state.Stopping = &s
 	i.line.Cancel(i.alone)
@@ -118,7 +119,7 @@ func (i *initContainer) jvmEnded(startID uint64, e cassandra.Exit) {
 	if i.gone || p == nil || p.StartID != startID {
 		return
 	}
-	exits := append(slices.Clone(i.state.Exits), initd.Exit{Process: *p, EndedAt: i.line.Now(), Code: e.Code, Signal: e.Signal, Words: e.Words})
+	exits := append(slices.Clone(i.state.Exits), initapi.Exit{Process: *p, EndedAt: i.line.Now(), Code: e.Code, Signal: e.Signal, Words: e.Words})
 	if len(exits) > 16 {
 		exits = exits[len(exits)-16:]
 	}
@@ -143,12 +144,12 @@ func (c connection) reach(ctx context.Context) (*initContainer, error) {
 	}
 	i := c.at()
 	if i == nil || i.gone {
-		return nil, initd.ErrUnreachable
+		return nil, initclient.ErrUnreachable
 	}
 	return i, nil
 }
 
-func (i *initContainer) snapshot() initd.State {
+func (i *initContainer) snapshot() initapi.State {
 	s := i.state
 	s.Exits = slices.Clone(s.Exits)
 	if i.jvm != nil {
@@ -158,19 +159,19 @@ func (i *initContainer) snapshot() initd.State {
 }
 
 // State asks for the state.
-func (c connection) State(ctx context.Context) (initd.State, error) {
+func (c connection) State(ctx context.Context) (initapi.State, error) {
 	i, err := c.reach(ctx)
 	if err != nil {
-		return initd.State{}, err
+		return initapi.State{}, err
 	}
 	return i.snapshot(), nil
 }
 
 // WaitChange waits for another state.
-func (c connection) WaitChange(ctx context.Context, seen initd.State, limit time.Duration) (initd.State, error) {
+func (c connection) WaitChange(ctx context.Context, seen initapi.State, limit time.Duration) (initapi.State, error) {
 	i, err := c.reach(ctx)
 	if err != nil {
-		return initd.State{}, err
+		return initapi.State{}, err
 	}
 	until := c.line.Now().Add(limit)
 	for i.state.Seq <= seen.Seq && i.state.Incarnation == seen.Incarnation && c.line.Now().Before(until) {
@@ -179,83 +180,83 @@ func (c connection) WaitChange(ctx context.Context, seen initd.State, limit time
 		err := process.Sleep(ctx, c.line, until.Sub(c.line.Now()))
 		i.waiting = slices.DeleteFunc(i.waiting, func(t *timeline.Task) bool { return t == task })
 		if err != nil {
-			return initd.State{}, err
+			return initapi.State{}, err
 		}
 		if i.gone {
-			return initd.State{}, initd.ErrUnreachable
+			return initapi.State{}, initclient.ErrUnreachable
 		}
 	}
 	return i.snapshot(), nil
 }
 
-func (c connection) meant(ctx context.Context, seen initd.State) (*initContainer, error) {
+func (c connection) meant(ctx context.Context, seen initapi.State) (*initContainer, error) {
 	i, err := c.reach(ctx)
 	if err == nil && seen.Incarnation != i.state.Incarnation {
-		err = refuse(initd.CodeIncarnation, "it was meant for another start of this container")
+		err = refuse(initapi.CodeIncarnation, "it was meant for another start of this container")
 	}
 	return i, err
 }
 
 // Start starts the JVM once per id.
-func (c connection) Start(ctx context.Context, seen initd.State, id uint64, command initd.Command) (initd.State, error) {
+func (c connection) Start(ctx context.Context, seen initapi.State, id uint64, command initclient.Command) (initapi.State, error) {
 	i, err := c.meant(ctx, seen)
 	if err != nil {
-		return initd.State{}, err
+		return initapi.State{}, err
 	}
 	switch p := i.state.Process; {
 	case p != nil && p.StartID == id, p == nil && id == i.state.LastStartID:
 		return i.snapshot(), nil // the same start once more
 	case p != nil:
-		return initd.State{}, refuse(initd.CodeRunning, "start %d runs", p.StartID)
+		return initapi.State{}, refuse(initapi.CodeRunning, "start %d runs", p.StartID)
 	case id < i.state.LastStartID:
-		return initd.State{}, refuse(initd.CodeStale, "start %d was used", i.state.LastStartID)
+		return initapi.State{}, refuse(initapi.CodeStale, "start %d was used", i.state.LastStartID)
 	case i.state.Stopping != nil:
-		return initd.State{}, refuse(initd.CodeStopping, "the container is to end")
+		return initapi.State{}, refuse(initapi.CodeStopping, "the container is to end")
 	}
 	i.state.LastStartID = id
-	i.state.Process = &initd.Process{StartID: id, PID: int(id) + 100, StartedAt: c.line.Now()} //nolint:gosec // small
+	i.state.Process = &initapi.Process{StartID: id, PID: int(id) + 100, StartedAt: c.line.Now()} //nolint:gosec // small
 	if i.jvm, err = i.start(command, func(e cassandra.Exit) { i.jvmEnded(id, e) }); err != nil {
-		return initd.State{}, fmt.Errorf("start: %w", err)
+		return initapi.State{}, fmt.Errorf("start: %w", err)
 	}
 	i.change()
 	return i.snapshot(), nil
 }
 
 // Signal signals the JVM.
-func (c connection) Signal(ctx context.Context, seen initd.State, p initd.Process, s initd.Signal) (initd.State, error) {
+func (c connection) Signal(ctx context.Context, seen initapi.State, p initapi.Process, s initclient.Signal) (initapi.State, error) {
 	i, err := c.meant(ctx, seen)
 	if err != nil {
-		return initd.State{}, err
+		return initapi.State{}, err
 	}
 	if now := i.state.Process; now == nil || now.StartID != p.StartID {
-		return initd.State{}, refuse(initd.CodeNotRunning, "start %d does not run", p.StartID)
+		return initapi.State{}, refuse(initapi.CodeNotRunning, "start %d does not run", p.StartID)
 	}
 	switch s {
-	case initd.SignalTerminate:
+	case initclient.SignalTerminate:
 		i.jvm.Terminate()
-	case initd.SignalKill:
+	case initclient.SignalKill:
 		i.jvm.Kill()
-	case initd.SignalThreadDump:
+	case initclient.SignalThreadDump:
 	}
 	return i.snapshot(), nil
 }
 
 // TakeStop takes the stop of the container over.
-func (c connection) TakeStop(ctx context.Context, seen initd.State, lease time.Duration) (initd.State, error) {
+func (c connection) TakeStop(ctx context.Context, seen initapi.State, lease time.Duration) (initapi.State, error) {
 	i, err := c.meant(ctx, seen)
 	if err != nil {
-		return initd.State{}, err
+		return initapi.State{}, err
 	}
 	switch s := i.state.Stopping; {
 	case s == nil:
-		return initd.State{}, refuse(initd.CodeNotStopping, "nothing to take")
+		return initapi.State{}, refuse(initapi.CodeNotStopping, "nothing to take")
 	case s.Alone:
-		return initd.State{}, refuse(initd.CodeTooLate, "SIGTERM was sent to Cassandra already")
+		return initapi.State{}, refuse(initapi.CodeTooLate, "SIGTERM was sent to Cassandra already")
 	}
-	i.stopping(initd.Stopping{Since: i.state.Stopping.Since, Taken: true}, lease)
+	i.stopping(initapi.Stopping{Since: i.state.Stopping.Since, Taken: true}, lease)
 	return i.snapshot(), nil
 }
 
-func refuse(code initd.Code, format string, args ...any) error {
-	return &initd.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+func refuse(code initapi.Code, format string, args ...any) error {
+	return &initapi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

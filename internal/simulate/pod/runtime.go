@@ -21,7 +21,8 @@ import (
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/process"
@@ -53,7 +54,7 @@ type Runtime struct {
 	// Hook, where there is one, is called around each durable step of an agent, and may kill the agent there.
 	Hook func(s *Sandbox, step memdisk.Step, done bool) error
 	// Start, where there is one, is called before each start of a JVM; a fault makes the start fail.
-	Start func(s *Sandbox, command initd.Command) *cassandra.Exit
+	Start func(s *Sandbox, command initclient.Command) *cassandra.Exit
 	// Host, where there is one, returns what an agent touches in place of what it would.
 	Host func(s *Sandbox, h execute.Host) execute.Host
 	// Logf takes the lines of the agents' logs.
@@ -180,9 +181,9 @@ func (s *Sandbox) Start(container, image string, exited func(int)) {
 	release := image[strings.LastIndex(image, ":")+1:]
 	s.files.base = s.rt.Base(release)
 	s.rt.count++
-	s.init = newInit(s.rt.Line, fmt.Sprintf("i%d", s.rt.count), initd.Image{
+	s.init = newInit(s.rt.Line, fmt.Sprintf("i%d", s.rt.count), initapi.Image{
 		ConfigDir: "/etc/cassandra", Base: fmt.Sprintf("/helenus/base/i%d", s.rt.count), CassandraHome: "/opt/cassandra", JavaRelease: `JAVA_VERSION="17.0.19"`,
-	}, func(command initd.Command, ended func(cassandra.Exit)) (jvm, error) {
+	}, func(command initclient.Command, ended func(cassandra.Exit)) (jvm, error) {
 		return s.startJVM(release, command, ended), nil
 	},
 		func(code int) {
@@ -196,7 +197,7 @@ type running struct{ *cassandra.Process }
 
 func (r running) CPU() time.Duration { return r.CPUTime() }
 
-func (s *Sandbox) startJVM(release string, command initd.Command, ended func(cassandra.Exit)) jvm {
+func (s *Sandbox) startJVM(release string, command initclient.Command, ended func(cassandra.Exit)) jvm {
 	var fault *cassandra.Exit
 	if s.rt.Start != nil {
 		fault = s.rt.Start(s, command)

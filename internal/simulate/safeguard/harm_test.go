@@ -9,7 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/ring"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -145,7 +145,7 @@ func (a *asking) found(*world.World) []string {
 // watchStarts tells of every start of a JVM.
 func watchStarts(w *world.World, tell func(*pod.Sandbox)) {
 	judge := w.Pods.Start
-	w.Pods.Start = func(s *pod.Sandbox, command initd.Command) *cassandra.Exit {
+	w.Pods.Start = func(s *pod.Sandbox, command initclient.Command) *cassandra.Exit {
 		tell(s)
 		return judge(s, command)
 	}

@@ -14,7 +14,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/node"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -245,7 +246,7 @@ type deafInit struct {
 	of *deafness
 }
 
-func (i deafInit) State(ctx context.Context) (initd.State, error) {
+func (i deafInit) State(ctx context.Context) (initapi.State, error) {
 	s, err := i.Init.State(ctx)
 	if i.of.deaf {
 		s.CPUNanos = 0
@@ -279,7 +280,7 @@ type misled struct {
 }
 
 // Start has the JVM take the tokens after those that it was given.
-func (m misled) Start(ctx context.Context, seen initd.State, id uint64, command initd.Command) (initd.State, error) {
+func (m misled) Start(ctx context.Context, seen initapi.State, id uint64, command initclient.Command) (initapi.State, error) {
 	const property = "cassandra.initial_token="
 	command.Argv = slices.Clone(command.Argv)
 	for i, argument := range command.Argv {

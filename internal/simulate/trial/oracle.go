@@ -16,7 +16,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ledger"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
@@ -392,7 +392,7 @@ func (o *oracle) foreign(disk *cassandra.Disk, cluster types.UID) bool {
 }
 
 // jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member, and never without streaming into a datacenter that serves.
-func (o *oracle) jvmStarts(s *pod.Sandbox, command initd.Command) *cassandra.Exit {
+func (o *oracle) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassandra.Exit {
 	if !s.Refused() {
 		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is put right
 	}

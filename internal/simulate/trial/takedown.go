@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"helenus.io/helenus/internal/agent/execute"
-	"helenus.io/helenus/internal/initd"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/simulate/pod"
 )
 
@@ -40,8 +41,8 @@ type watchedInit struct {
 	s *pod.Sandbox
 }
 
-func (i watchedInit) Signal(ctx context.Context, seen initd.State, p initd.Process, signal initd.Signal) (initd.State, error) {
-	if signal != initd.SignalThreadDump {
+func (i watchedInit) Signal(ctx context.Context, seen initapi.State, p initapi.Process, signal initclient.Signal) (initapi.State, error) {
+	if signal != initclient.SignalThreadDump {
 		i.o.takenDown(i.s, "ends the JVM")
 	}
 	return i.Init.Signal(ctx, seen, p, signal)

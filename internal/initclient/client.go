@@ -1,4 +1,6 @@
-package initd
+// Package initclient is the agent's side of helenus-init: the client of its socket, and the copy of its binary into the pod's
+// volume. Imports: standard library and initapi.
+package initclient
 
 import (
 	"bufio"
@@ -8,8 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"time"
+
+	"helenus.io/helenus/internal/initapi"
 )
 
 // maxReplyBytes bounds a reply: the state with sixteen exits is a few KB, an image's environment a few more.
@@ -51,30 +54,30 @@ func PauseFor(d time.Duration) func(context.Context, int) error {
 
 // Connect asks for the state until init answers. It gives up when pause does, and at once on an answer that no later
 // attempt will change: another protocol version.
-func (c *Client) Connect(ctx context.Context) (State, error) {
+func (c *Client) Connect(ctx context.Context) (initapi.State, error) {
 	for attempt := 1; ; attempt++ {
 		state, err := c.State(ctx)
 		if err == nil || !errors.Is(err, ErrUnreachable) {
 			return state, err
 		}
 		if stop := c.pause(ctx, attempt); stop != nil {
-			return State{}, fmt.Errorf("%w, given up: %w", err, stop)
+			return initapi.State{}, fmt.Errorf("%w, given up: %w", err, stop)
 		}
 	}
 }
 
 // State asks how things are now.
-func (c *Client) State(ctx context.Context) (State, error) {
-	return c.call(ctx, Request{Op: OpState})
+func (c *Client) State(ctx context.Context) (initapi.State, error) {
+	return c.call(ctx, initapi.Request{Op: initapi.OpState})
 }
 
 // WaitChange returns as soon as the state is another than seen, at the latest after limit (at most MaxWait), and then
 // with the state unchanged.
-func (c *Client) WaitChange(ctx context.Context, seen State, limit time.Duration) (State, error) {
-	limit = min(max(limit, time.Millisecond), MaxWait)
-	ctx, cancel := context.WithTimeout(ctx, limit+2*ioTimeout)
+func (c *Client) WaitChange(ctx context.Context, seen initapi.State, limit time.Duration) (initapi.State, error) {
+	limit = min(max(limit, time.Millisecond), initapi.MaxWait)
+	ctx, cancel := context.WithTimeout(ctx, limit+2*initapi.IOTimeout)
 	defer cancel()
-	return c.call(ctx, Request{Op: OpWait, Incarnation: seen.Incarnation, After: seen.Seq, TimeoutMillis: limit.Milliseconds()})
+	return c.call(ctx, initapi.Request{Op: initapi.OpWait, Incarnation: seen.Incarnation, After: seen.Seq, TimeoutMillis: limit.Milliseconds()})
 }
 
 // Command is what to start as the JVM.
@@ -86,8 +89,8 @@ type Command struct {
 
 // Start runs a command as start id, which must be above seen.LastStartID to have an effect: starting the last id again
 // changes nothing and is no error. A program that cannot be run is no error either, but an Exit with its Error set.
-func (c *Client) Start(ctx context.Context, seen State, id uint64, command Command) (State, error) {
-	return c.call(ctx, Request{Op: OpStart, Incarnation: seen.Incarnation, StartID: id, Argv: command.Argv, Env: command.Env, Dir: command.Dir})
+func (c *Client) Start(ctx context.Context, seen initapi.State, id uint64, command Command) (initapi.State, error) {
+	return c.call(ctx, initapi.Request{Op: initapi.OpStart, Incarnation: seen.Incarnation, StartID: id, Argv: command.Argv, Env: command.Env, Dir: command.Dir})
 }
 
 // Signal names a signal that init can send to the JVM.
@@ -101,29 +104,29 @@ const (
 )
 
 // Signal sends a signal to a process that an earlier state of this incarnation named.
-func (c *Client) Signal(ctx context.Context, seen State, p Process, signal Signal) (State, error) {
-	return c.call(ctx, Request{Op: OpSignal, Incarnation: seen.Incarnation, StartID: p.StartID, PID: p.PID, Signal: string(signal)})
+func (c *Client) Signal(ctx context.Context, seen initapi.State, p initapi.Process, signal Signal) (initapi.State, error) {
+	return c.call(ctx, initapi.Request{Op: initapi.OpSignal, Incarnation: seen.Incarnation, StartID: p.StartID, PID: p.PID, Signal: string(signal)})
 }
 
 // TakeStop takes over, or renews, the stop that SIGTERM asked for: for lease (at most MaxStopLease) from now init leaves
 // Cassandra to this agent. If the agent dies, init goes on by itself when the lease ends.
-func (c *Client) TakeStop(ctx context.Context, seen State, lease time.Duration) (State, error) {
-	return c.call(ctx, Request{Op: OpTakeStop, Incarnation: seen.Incarnation, LeaseMillis: lease.Milliseconds()})
+func (c *Client) TakeStop(ctx context.Context, seen initapi.State, lease time.Duration) (initapi.State, error) {
+	return c.call(ctx, initapi.Request{Op: initapi.OpTakeStop, Incarnation: seen.Incarnation, LeaseMillis: lease.Milliseconds()})
 }
 
 // call is one connection: hello, request, reply. Without a deadline in ctx it is bounded by twice the server's timeout.
-func (c *Client) call(ctx context.Context, r Request) (State, error) {
-	if _, bounded := ctx.Deadline(); !bounded || r.Op != OpWait {
+func (c *Client) call(ctx context.Context, r initapi.Request) (initapi.State, error) {
+	if _, bounded := ctx.Deadline(); !bounded || r.Op != initapi.OpWait {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 2*ioTimeout)
+		ctx, cancel = context.WithTimeout(ctx, 2*initapi.IOTimeout)
 		defer cancel()
 	}
 	line, err := json.Marshal(r)
 	if err != nil {
-		return State{}, fmt.Errorf("encode %s request: %w", r.Op, err)
+		return initapi.State{}, fmt.Errorf("encode %s request: %w", r.Op, err)
 	}
-	if len(line) >= MaxRequestBytes {
-		return State{}, &Error{Code: CodeInvalid, Message: fmt.Sprintf("a request has at most %d bytes, this %s %d", MaxRequestBytes, r.Op, len(line))}
+	if len(line) >= initapi.MaxRequestBytes {
+		return initapi.State{}, &initapi.Error{Code: initapi.CodeInvalid, Message: fmt.Sprintf("a request has at most %d bytes, this %s %d", initapi.MaxRequestBytes, r.Op, len(line))}
 	}
 	unreachable := func(err error) error {
 		if cause := context.Cause(ctx); cause != nil {
@@ -133,27 +136,27 @@ func (c *Client) call(ctx context.Context, r Request) (State, error) {
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
 	if err != nil {
-		return State{}, unreachable(err)
+		return initapi.State{}, unreachable(err)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 
 	in := bufio.NewReader(io.LimitReader(conn, maxReplyBytes))
-	var hello Hello
+	var hello initapi.Hello
 	if err := readLine(in, &hello); err != nil {
-		return State{}, unreachable(fmt.Errorf("read hello: %w", err))
+		return initapi.State{}, unreachable(fmt.Errorf("read hello: %w", err))
 	}
-	if hello.Protocol != ProtocolVersion {
-		return State{}, fmt.Errorf("helenus-init %s speaks protocol %d, this agent %d", hello.Version, hello.Protocol, ProtocolVersion)
+	if hello.Protocol != initapi.ProtocolVersion {
+		return initapi.State{}, fmt.Errorf("helenus-init %s speaks protocol %d, this agent %d", hello.Version, hello.Protocol, initapi.ProtocolVersion)
 	}
 	if _, err := conn.Write(append(line, '\n')); err != nil {
-		return State{}, unreachable(fmt.Errorf("send request: %w", err))
+		return initapi.State{}, unreachable(fmt.Errorf("send request: %w", err))
 	}
-	var reply Reply
+	var reply initapi.Reply
 	if err := readLine(in, &reply); err != nil {
-		return State{}, unreachable(fmt.Errorf("read reply: %w", err))
+		return initapi.State{}, unreachable(fmt.Errorf("read reply: %w", err))
 	}
-	var state State
+	var state initapi.State
 	if reply.State != nil {
 		state = *reply.State
 	}
@@ -161,7 +164,7 @@ func (c *Client) call(ctx context.Context, r Request) (State, error) {
 		return state, reply.Error
 	}
 	if reply.State == nil {
-		return State{}, fmt.Errorf("%s: reply without a state", r.Op)
+		return initapi.State{}, fmt.Errorf("%s: reply without a state", r.Op)
 	}
 	return state, nil
 }
@@ -175,17 +178,7 @@ func readLine(in *bufio.Reader, into any) error {
 }
 
 // Refused says whether err is a refusal of init with that code.
-func Refused(err error, code Code) bool {
-	var e *Error
+func Refused(err error, code initapi.Code) bool {
+	var e *initapi.Error
 	return errors.As(err, &e) && e.Code == code
-}
-
-// JavaVersion returns the version in the Java runtime's release file, "17.0.15"; "" if the image has none.
-func (i Image) JavaVersion() string {
-	for line := range strings.Lines(i.JavaRelease) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
-			return strings.Trim(value, `"`)
-		}
-	}
-	return ""
 }

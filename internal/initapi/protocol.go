@@ -1,6 +1,10 @@
-package initd
+// Package initapi is the protocol of helenus-init on its unix socket. Imports: standard library only.
+package initapi
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // The protocol is frozen: an agent of any release talks to an init of any release. On each connection init sends a Hello,
 // the client one Request, init one Reply, each one line of JSON; then init closes. Unknown fields are ignored.
@@ -11,9 +15,7 @@ const (
 	MaxWait         = time.Minute      // longest wait of OpWait
 	MaxStopLease    = 30 * time.Second // longest lease of OpTakeStop; a longer stop renews it
 	DefaultWindow   = 2 * time.Second  // how long after SIGTERM an agent may first take the stop
-	keptExits       = 16
-	maxConnections  = 32 // further ones wait
-	ioTimeout       = 5 * time.Second
+	IOTimeout       = 5 * time.Second  // how long init waits for a request to arrive, and for a reply to be taken
 )
 
 // Op names what a request asks for.
@@ -123,4 +125,14 @@ type Image struct {
 	CassandraHome string            `json:"cassandraHome"`         // CASSANDRA_HOME, default /opt/cassandra
 	JavaRelease   string            `json:"javaRelease,omitempty"` // the Java runtime's release file, see JavaVersion
 	Environment   map[string]string `json:"environment"`           // variables that bin/cassandra and its scripts read
+}
+
+// JavaVersion returns the version in the Java runtime's release file, "17.0.15"; "" if the image has none.
+func (i Image) JavaVersion() string {
+	for line := range strings.Lines(i.JavaRelease) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
+			return strings.Trim(value, `"`)
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package initd
+package initclient
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"helenus.io/helenus/internal/initapi"
 )
 
 // answering listens on a socket and answers every connection with the same bytes.
@@ -40,7 +42,7 @@ func socketPath(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return filepath.Join(dir, SocketName)
+	return filepath.Join(dir, initapi.SocketName)
 }
 
 func TestConnectTriesUntilInitIsThere(t *testing.T) {
@@ -52,7 +54,7 @@ func TestConnectTriesUntilInitIsThere(t *testing.T) {
 		}
 		return nil
 	})
-	state, err := c.Connect(background)
+	state, err := c.Connect(context.Background())
 	if err != nil || state.Incarnation != "X" || len(attempts) != 3 {
 		t.Errorf("%v, %+v after %v", err, state, attempts)
 	}
@@ -66,10 +68,10 @@ func TestConnectGivesUp(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := c.Connect(background); !errors.Is(err, enough) || !errors.Is(err, ErrUnreachable) {
+	if _, err := c.Connect(context.Background()); !errors.Is(err, enough) || !errors.Is(err, ErrUnreachable) {
 		t.Errorf("given up with %v", err)
 	}
-	ctx, cancel := context.WithCancel(background)
+	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := NewClient(socketPath(t), PauseFor(time.Hour)).Connect(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled with %v", err)
@@ -93,26 +95,10 @@ func TestAnswersThatAreNoneAreErrors(t *testing.T) {
 	} {
 		socket := socketPath(t)
 		answering(t, socket, answer)
-		_, err := NewClient(socket, nil).State(background)
+		_, err := NewClient(socket, nil).State(context.Background())
 		if err == nil || errors.Is(err, ErrUnreachable) != want.unreachable || !strings.Contains(err.Error(), want.message) {
 			t.Errorf("answer %.40q: %v", answer, err)
 		}
-	}
-}
-
-func TestACallEndsWithItsContext(t *testing.T) {
-	c := startContainer(t, time.Hour)
-	ctx, cancel := context.WithCancelCause(background)
-	reason := errors.New("the agent ends")
-	ended := make(chan error)
-	seen := c.now()
-	go func() {
-		_, err := c.WaitChange(ctx, seen, MaxWait)
-		ended <- err
-	}()
-	cancel(reason)
-	if err := <-ended; !errors.Is(err, reason) || !errors.Is(err, ErrUnreachable) {
-		t.Errorf("wait ended with %v", err)
 	}
 }
 
@@ -168,6 +154,6 @@ func ExampleClient() {
 		state, err = client.Start(ctx, state, state.LastStartID+1, Command{Argv: []string{"/opt/cassandra/bin/cassandra", "-f"}})
 	}
 	for err == nil && state.Process != nil {
-		state, err = client.WaitChange(ctx, state, MaxWait)
+		state, err = client.WaitChange(ctx, state, initapi.MaxWait)
 	}
 }
