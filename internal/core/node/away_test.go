@@ -9,11 +9,11 @@ import (
 func TestAShortGraceDoesNotBlockAQuickRestart(t *testing.T) {
 	f := member()
 	f.Memory.GCGrace, f.Memory.NormalAt = time.Minute, ptr(-normalEvery)
-	if got := notTooLong(&pass{Facts: &f, now: at(0)}); got != done {
+	if got := checkGCGrace(&pass{Facts: &f, now: at(0)}); got != done {
 		t.Errorf("outcome %+v, want none", got)
 	}
 	f.Memory.NormalAt = ptr(-normalEvery - 2*time.Minute)
-	if got := notTooLong(&pass{Facts: &f, now: at(0)}); got == done {
+	if got := checkGCGrace(&pass{Facts: &f, now: at(0)}); got == done {
 		t.Error("a node that was away for two minutes longer was let start")
 	}
 }

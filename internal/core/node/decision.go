@@ -119,7 +119,7 @@ func Next(f Facts, now time.Time) Decision {
 	}
 	var d Decision
 	var last outcome
-	for _, s := range steps {
+	for _, s := range steps[p.jvmPhase()] {
 		last = p.oneAtATime(p.afterFailure(s.run(p)))
 		d.Steps = append(d.Steps, StepResult{Name: s.name, Verdict: last.verdict, Message: last.message})
 		if last.verdict != Done {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 func failing(kind ActionKind, until time.Duration) func(*Facts) {
@@ -130,6 +131,38 @@ func TestAnActionInWords(t *testing.T) {
 	} {
 		if got := a.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestThePhaseOfTheJVM(t *testing.T) {
+	silent := func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }
+	mode := func(m facts.Mode) func(*Facts) {
+		return func(f *Facts) { f.JVM.Ring.Mode, f.Memory.Start.NormalAt = m, nil }
+	}
+	for name, c := range map[string]struct {
+		facts Facts
+		want  jvmPhase
+	}{
+		"no pod yet":             {fresh(), phaseAbsent},
+		"a member that is down":  {member(), phaseAbsent},
+		"no container":           {with1(member(), func(f *Facts) { f.Init = Init{} }), phaseAbsent},
+		"one that joins":         {joining(), phaseStarting},
+		"it comes up":            {with1(serving(), mode(facts.ModeStarting)), phaseStarting},
+		"its join has failed":    {with1(serving(), mode(facts.ModeJoiningFailed)), phaseStarting},
+		"it never answered":      {with1(serving(), func(f *Facts) { f.JVM = JVM{}; f.Memory.Start.NormalAt = nil }), phaseStarting},
+		"NORMAL, not yet noted":  {with1(serving(), mode(facts.ModeNormal)), phaseRunning},
+		"it leaves":              {with1(serving(), mode(facts.ModeLeaving)), phaseRunning},
+		"drained by somebody":    {with1(serving(), mode(facts.ModeDrained)), phaseRunning},
+		"silent since":           {with1(serving(), silent), phaseRunning},
+		"its stop began":         {stopping(StopMemory{}), phaseStopping},
+		"the container ends":     {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), phaseStopping},
+		"it ends, and none runs": {with1(member(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), phaseStopping},
+		"the stop of one before": {with1(serving(), func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2} }), phaseRunning},
+	} {
+		p := pass{Facts: &c.facts, now: epoch}
+		if got := p.jvmPhase(); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }

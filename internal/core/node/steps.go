@@ -5,57 +5,126 @@ import (
 	"slices"
 	"time"
 
-	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
-// steps are everything an agent looks after, in this order. Each is asked only when all before it are done.
+// happened, asked first in every phase, takes in what has happened since.
 //
 //nolint:gochecknoglobals // the table of contents
-var steps = []step{
-	// What happened.
+var happened = []step{
 	{"finish_what_is_under_way", finishAction},
 	{"note_ended_jvm", noteEnded},
 	{"note_operation", noteOperation},
-	// What overrides everything else.
-	{"stop_with_the_container", stopWithContainer},
-	{"finish_stop", finishStop},
-	// Who am I.
+}
+
+// known, asked in every phase but that of a stop, knows the record and what of it is over.
+//
+//nolint:gochecknoglobals // the table of contents
+var known = []step{
 	{"know_record", knowRecord},
 	{"keep_record", keepRecord},
-	{"give_intents_back", giveBack},
-	{"inspect_new_disk", inspectNewDisk},
-	{"reach_init", reachInit},
-	// A JVM that runs.
-	{"judge_frozen_jvm", judgeFrozen},
-	{"stay_stopped", stayStopped},
-	{"refuse_decommission", refuseDecommission},
-	{"join", followJoin},
-	{"stop_withdrawn_join", stopWithdrawnJoin},
-	{"stop_corrected_join", stopCorrectedJoin},
-	{"stop_failed_join", stopFailedJoin},
-	{"be_known_while_joining", beKnown},
-	{"note_normal", noteNormal},
-	{"finish_restart", finishRestart},
-	{"begin_restart", beginRestart},
-	{"set_seeds", setSeeds},
-	{"apply_settings", applySettings},
-	{"set_client_traffic", setTraffic},
-	{"run_operation", runOperation},
-	{"watch_jvm", watchJVM},
+	{"withdraw_stale_intents", withdrawStale},
+}
+
+// steps are everything an agent looks after, by the phase of its JVM. Each step is asked only when all
+// before it are done. One that belongs to several phases is in the list of each.
+//
+//nolint:gochecknoglobals // the table of contents
+var steps = map[jvmPhase][]step{
 	// None runs: may one start?
-	{"inspect_disk", inspectDisk},
-	{"know_disk", knowDisk},
-	{"withdraw_join", withdrawJoin},
-	{"hold_ticket_or_membership", holdTicket},
-	{"be_away_not_too_long", notTooLong},
-	{"join_not_for_too_long", joinsNotTooLong},
-	{"back_off", backOff},
-	{"be_heard", beHeard},
-	{"have_configuration", haveConfiguration},
-	{"be_in_contact", beInContact},
-	{"own_address_and_host_id", ownAddress},
-	{"claim_disk", claimDisk},
-	{"start", start},
+	phaseAbsent: slices.Concat(happened, known, []step{
+		{"inspect_new_disk", inspectNewDisk},
+		{"reach_init", reachInit},
+		{"stay_stopped", stayStopped},
+		{"refuse_decommission", refuseDecommission},
+		{"begin_restart", beginRestart},
+		{"run_operations", runOperations},
+		{"inspect_disk", inspectDisk},
+		{"know_disk", knowDisk},
+		{"withdraw_join", withdrawJoin},
+		{"require_ticket_or_membership", requireTicket},
+		{"check_gc_grace", checkGCGrace},
+		{"check_length_of_join", checkLengthOfJoin},
+		{"back_off", backOff},
+		{"wait_for_gossip_quarantine", waitForQuarantine},
+		{"have_configuration", haveConfiguration},
+		{"be_in_contact", beInContact},
+		{"own_address_and_host_id", ownAddress},
+		{"mark_volumes", markVolumes},
+		{"start", start},
+	}),
+
+	// One runs that is on its way up, or into the ring.
+	phaseStarting: slices.Concat(happened, known, []step{
+		{"judge_frozen_jvm", judgeFrozen},
+		{"stay_stopped", stayStopped},
+		{"refuse_decommission", refuseDecommission},
+		{"stop_withdrawn_join", stopWithdrawnJoin},
+		{"stop_corrected_join", stopCorrectedJoin},
+		{"stop_failed_join", stopFailedJoin},
+		{"restart_unseen_join", restartUnseenJoin},
+		{"begin_restart", beginRestart},
+		{"set_seeds", setSeeds},
+		{"set_client_traffic", setTraffic},
+		{"run_operations", runOperations},
+		{"watch_jvm", watchJVM},
+	}),
+
+	// One runs that was NORMAL, or leaves.
+	phaseRunning: slices.Concat(happened, known, []step{
+		{"judge_frozen_jvm", judgeFrozen},
+		{"stay_stopped", stayStopped},
+		{"refuse_decommission", refuseDecommission},
+		{"join", followJoin},
+		{"stop_withdrawn_join", stopWithdrawnJoin},
+		{"note_normal", noteNormal},
+		{"finish_restart", finishRestart},
+		{"begin_restart", beginRestart},
+		{"set_seeds", setSeeds},
+		{"apply_settings", applySettings},
+		{"set_client_traffic", setTraffic},
+		{"run_operations", runOperations},
+		{"watch_jvm", watchJVM},
+	}),
+
+	// It is being taken down, or its container is: nothing else counts.
+	phaseStopping: slices.Concat(happened, []step{
+		{"stop_with_the_container", stopWithContainer},
+		{"finish_stop", finishStop},
+	}),
+}
+
+// jvmPhase is how far the life of the JVM has come.
+type jvmPhase string
+
+const (
+	phaseAbsent   jvmPhase = "Absent"
+	phaseStarting jvmPhase = "Starting"
+	phaseRunning  jvmPhase = "Running"
+	phaseStopping jvmPhase = "Stopping"
+)
+
+// comingUp are the modes of a JVM that was not NORMAL since it started.
+func comingUp(mode facts.Mode) bool {
+	switch mode {
+	case facts.ModeStarting, facts.ModeJoining, facts.ModeJoiningFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *pass) jvmPhase() jvmPhase {
+	switch s := p.Memory.Start; {
+	case p.Init.Stopping != nil || p.stopping():
+		return phaseStopping
+	case !p.running():
+		return phaseAbsent
+	case p.answers() && !comingUp(p.JVM.Ring.Mode), s != nil && s.Is(p.Init.Incarnation, p.Init.Process.StartID) && s.NormalAt != nil:
+		return phaseRunning
+	default:
+		return phaseStarting
+	}
 }
 
 // Limits in time. They are the agent's own; none is part of the API.
@@ -151,39 +220,4 @@ func (p *pass) oneAtATime(o outcome) outcome {
 	}
 	o.action = nil
 	return o
-}
-
-// knowRecord waits for the node's record, and refuses one that is of another cluster.
-func knowRecord(p *pass) outcome {
-	if p.Self.Incomplete != "" {
-		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedPodIncomplete, p.Self.Incomplete)
-	}
-	if p.Record == nil {
-		return wait(v1alpha1.PhaseWaiting, "waits for its CassandraNode: it was neither read from the API server nor kept on the disk")
-	}
-	if uid := p.Record.Spec.Cluster.UID; uid != p.Self.ClusterUID {
-		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedRecordOfOtherCluster,
-			fmt.Sprintf("the record belongs to the cluster with uid %s, this pod to %s: the pod must be made again", uid, p.Self.ClusterUID))
-	}
-	return done
-}
-
-// reachInit waits for the Cassandra container.
-func reachInit(p *pass) outcome {
-	if !p.Init.Answers {
-		return wait(v1alpha1.PhaseWaiting, "waits for helenus-init: the Cassandra container does not run yet")
-	}
-	return done
-}
-
-// keepRecord writes the record down whenever its spec changes, once the disk is this node's.
-func keepRecord(p *pass) outcome {
-	if p.Memory.ClusterUID != p.Self.ClusterUID || p.Memory.Node != p.Self.Node {
-		return done
-	}
-	kept := p.Memory.Record
-	if kept != nil && kept.UID == p.Record.UID && kept.Generation == p.Record.Generation && slices.Equal(p.Memory.Seeds, p.Seeds) {
-		return done
-	}
-	return act(Action{Kind: KeepRecord, Why: "the record or the seeds changed"})
 }

@@ -108,8 +108,8 @@ func (p *pass) asksWhoKnows(o outcome) outcome {
 	return o
 }
 
-// beKnown ends a join of which a member does not know, or did not: it may lack what was written meanwhile. The next try streams everything again.
-func beKnown(p *pass) outcome {
+// restartUnseenJoin ends a join of which a member does not know, or did not: it may lack what was written meanwhile. The next try streams everything again.
+func restartUnseenJoin(p *pass) outcome {
 	if !p.streamsIn() || p.Peers.StartID != p.Init.Process.StartID {
 		return done
 	}

@@ -72,9 +72,9 @@ func (p *pass) makeWay(t v1alpha1.OperationType) *OperationMemory {
 	return nil
 }
 
-// runOperation begins the operations of the record in their order, each once per id, on a NORMAL
+// runOperations begins the operations of the record in their order, each once per id, on a NORMAL
 // member, when none runs that conflicts. One that has to wait does not hold the others up.
-func runOperation(p *pass) outcome {
+func runOperations(p *pass) outcome {
 	for i := range p.Record.Spec.Operations {
 		if intent := &p.Record.Spec.Operations[i]; p.Memory.Operation(intent.ID) == nil {
 			if o := p.beginOperation(intent); o.verdict != Done {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
 )
 
 // A node that bootstraps announces its tokens, waits for the ring delay, so that everybody sends it the writes of its ranges too, and then streams what was
@@ -75,8 +74,8 @@ func (h *HeardMemory) again(now time.Time) time.Time {
 	}
 }
 
-// beHeard holds a join that was cut off back until its peers listen to the address again.
-func beHeard(p *pass) outcome {
+// waitForQuarantine holds a join that was cut off back until its peers listen to the address again.
+func waitForQuarantine(p *pass) outcome {
 	if !p.bootstraps() {
 		return done
 	}
@@ -96,9 +95,9 @@ func beHeard(p *pass) outcome {
 		message, again.UTC().Format(time.RFC3339))).until(again)
 }
 
-// joinsNotTooLong keeps a join back that goes on after so long that rows which it streamed at first may have been deleted, and the deletions forgotten, since:
+// checkLengthOfJoin keeps a join back that goes on after so long that rows which it streamed at first may have been deleted, and the deletions forgotten, since:
 // what is streamed again would not take those rows away. What the tables of users say nobody can ask before the node is NORMAL.
-func joinsNotTooLong(p *pass) outcome {
+func checkLengthOfJoin(p *pass) outcome {
 	m := p.Memory.Join
 	if !p.bootstraps() || p.finding.State != v1alpha1.DiskJoining || m == nil || m.BegunAt == nil || p.now.Sub(*m.BegunAt) <= deletionsAreKept {
 		return done
@@ -147,24 +146,19 @@ func (p *pass) memberSeeds() []string {
 	return slices.Compact(out)
 }
 
-// stopFailedJoin ends a JVM that has given its join up and stays there, as 5.0 does when a stream failed: the next start tries again from the beginning. What
-// it could go on with (nodetool bootstrap resume) may lack what was written meanwhile (CASSANDRA-17679). 4.1 says nothing and stays in the mode JOINING.
-func stopFailedJoin(p *pass) outcome {
-	if !p.answers() || !p.onItsWay() || p.Configuration.Problem != "" {
+// withdrawJoin acknowledges that a ticket which began is taken back, on the word of the disk.
+func withdrawJoin(p *pass) outcome {
+	if !p.beganAndTakenBack() {
 		return done
 	}
-	failed := func(why string) outcome {
-		return act(Action{Kind: BeginStop, Reason: v1alpha1.RestartStartFailed, Why: why})
-	}
-	switch p.JVM.Ring.Mode {
-	case facts.ModeJoiningFailed:
-		return failed("streaming failed, and Cassandra has given its join up (mode " + string(facts.ModeJoiningFailed) + ")")
-	case facts.ModeJoining:
-		since := later(later(p.Init.Process.StartedAt, p.Self.StartedAt), p.JVM.StreamedAt)
-		if !p.JVM.Ring.Streaming && p.now.Sub(since) >= joinStalled {
-			return failed(fmt.Sprintf("Cassandra is in the mode %s and has streamed nothing for %s: the join has failed", facts.ModeJoining, joinStalled))
-		}
+	switch {
+	case p.finding.State == v1alpha1.DiskMember:
+		p.joinMessage = "the ticket was taken back too late: the disk says that the node has joined"
+		return done
+	case p.Memory.Member != nil || p.Memory.NormalAt != nil:
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskContradictsJournal,
+			fmt.Sprintf("the journal says that this node was in the ring, its disk is %s: the ticket is not given back", p.finding.State))
 	default:
+		return act(Action{Kind: WithdrawJoin, ID: p.Record.Spec.Join.ID, Why: "taken back: " + p.Record.Spec.Join.Withdraw.Reason})
 	}
-	return done
 }

@@ -24,15 +24,7 @@ func (p *pass) onItsWay() bool {
 	if !p.running() || !s.Is(p.Init.Incarnation, p.Init.Process.StartID) || s.NormalAt != nil || s.Joined || p.Memory.Member != nil {
 		return false
 	}
-	if !p.answers() {
-		return true
-	}
-	switch p.JVM.Ring.Mode {
-	case facts.ModeStarting, facts.ModeJoining, facts.ModeJoiningFailed:
-		return true
-	default:
-		return false
-	}
+	return !p.answers() || comingUp(p.JVM.Ring.Mode)
 }
 
 // stopWithdrawnJoin ends the JVM of a node that is on its way into the ring when its ticket is taken back. Whether it got there in the meantime the disk
@@ -60,19 +52,24 @@ func stopCorrectedJoin(p *pass) outcome {
 	return p.stop("its configuration was corrected before it had joined", p.now)
 }
 
-// withdrawJoin acknowledges that a ticket which began is taken back, on the word of the disk.
-func withdrawJoin(p *pass) outcome {
-	if !p.beganAndTakenBack() {
+// stopFailedJoin ends a JVM that has given its join up and stays there, as 5.0 does when a stream failed: the next start tries again from the beginning. What
+// it could go on with (nodetool bootstrap resume) may lack what was written meanwhile (CASSANDRA-17679). 4.1 says nothing and stays in the mode JOINING.
+func stopFailedJoin(p *pass) outcome {
+	if !p.answers() || !p.onItsWay() || p.Configuration.Problem != "" {
 		return done
 	}
-	switch {
-	case p.finding.State == v1alpha1.DiskMember:
-		p.joinMessage = "the ticket was taken back too late: the disk says that the node has joined"
-		return done
-	case p.Memory.Member != nil || p.Memory.NormalAt != nil:
-		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskContradictsJournal,
-			fmt.Sprintf("the journal says that this node was in the ring, its disk is %s: the ticket is not given back", p.finding.State))
+	failed := func(why string) outcome {
+		return act(Action{Kind: BeginStop, Reason: v1alpha1.RestartStartFailed, Why: why})
+	}
+	switch p.JVM.Ring.Mode {
+	case facts.ModeJoiningFailed:
+		return failed("streaming failed, and Cassandra has given its join up (mode " + string(facts.ModeJoiningFailed) + ")")
+	case facts.ModeJoining:
+		since := later(later(p.Init.Process.StartedAt, p.Self.StartedAt), p.JVM.StreamedAt)
+		if !p.JVM.Ring.Streaming && p.now.Sub(since) >= joinStalled {
+			return failed(fmt.Sprintf("Cassandra is in the mode %s and has streamed nothing for %s: the join has failed", facts.ModeJoining, joinStalled))
+		}
 	default:
-		return act(Action{Kind: WithdrawJoin, ID: p.Record.Spec.Join.ID, Why: "taken back: " + p.Record.Spec.Join.Withdraw.Reason})
 	}
+	return done
 }

@@ -87,8 +87,8 @@ func (p *pass) lost() string {
 	}
 }
 
-// holdTicket says whether this node may start at all: as a member by its disk, or by its ticket.
-func holdTicket(p *pass) outcome {
+// requireTicket says whether this node may start at all: as a member by its disk, or by its ticket.
+func requireTicket(p *pass) outcome {
 	ticket, memory := p.Record.Spec.Join, p.Memory.Join
 	if p.finding.State == v1alpha1.DiskMember {
 		return p.holdMembership()
@@ -119,7 +119,7 @@ func holdTicket(p *pass) outcome {
 	return done
 }
 
-// holdMembership is holdTicket for a disk that Cassandra counts as a member's. A disk of an adopted cluster starts only when the operator has
+// holdMembership is requireTicket for a disk that Cassandra counts as a member's. A disk of an adopted cluster starts only when the operator has
 // pinned its host id in the record, which it does when all disks of that cluster are there.
 func (p *pass) holdMembership() outcome {
 	if m := p.Memory.Join; p.Memory.Member == nil && p.Record.Spec.Member == nil && m != nil && m.BegunAt != nil && m.WithdrawnAt != nil {
@@ -139,8 +139,8 @@ func (p *pass) holdMembership() outcome {
 	return done
 }
 
-// notTooLong keeps back a member that was away for longer than deleted data is remembered: starting it could bring deleted rows back.
-func notTooLong(p *pass) outcome {
+// checkGCGrace keeps back a member that was away for longer than deleted data is remembered: starting it could bring deleted rows back.
+func checkGCGrace(p *pass) outcome {
 	if p.Memory.GCGrace <= 0 || p.Memory.NormalAt == nil {
 		return done
 	}
@@ -301,8 +301,8 @@ func (p *pass) seedsForStart() []string {
 	return slices.Compact(out)
 }
 
-// claimDisk marks the volumes as this node's before the first start on them.
-func claimDisk(p *pass) outcome {
+// markVolumes marks the volumes as this node's before the first start on them.
+func markVolumes(p *pass) outcome {
 	own := p.Memory.ClusterUID == p.Self.ClusterUID && p.Memory.Node == p.Self.Node
 	if own && len(p.finding.Unmarked) == 0 && !p.finding.Adoptable {
 		return done
@@ -391,4 +391,12 @@ func (p *pass) ask(hostID, why string) Action {
 func (p *pass) peersAsked(hostID string) bool {
 	fresh := !p.Peers.AskedAt.IsZero() && p.now.Sub(p.Peers.AskedAt) < peersFresh && !p.now.Before(p.Peers.AskedAt)
 	return fresh && p.Peers.Address == p.Self.Address && p.Peers.HostID == hostID
+}
+
+// reachInit waits for the Cassandra container.
+func reachInit(p *pass) outcome {
+	if !p.Init.Answers {
+		return wait(v1alpha1.PhaseWaiting, "waits for helenus-init: the Cassandra container does not run yet")
+	}
+	return done
 }

@@ -43,28 +43,3 @@ func finishRestart(p *pass) outcome {
 	}
 	return act(Action{Kind: FinishRestart, ID: m.ID, Why: "the restarted JVM is NORMAL"})
 }
-
-// giveBack withdraws intents that were not begun and are not to be any more: taken back by the operator, or out of date.
-func giveBack(p *pass) outcome {
-	spec := &p.Record.Spec
-	if p.Memory.ClusterUID == "" && !p.Disk.Known && !p.running() {
-		return done // the answer is to be durable, so the disk must be known first
-	}
-	if t := spec.Join; t != nil && (p.Memory.Join == nil || p.Memory.Join.ID != t.ID) {
-		if why, over := p.outOfDate(&t.Intent); over {
-			return act(Action{Kind: WithdrawJoin, ID: t.ID, Why: why})
-		}
-	}
-	if r := spec.Restart; r != nil && (p.Memory.Restart == nil || p.Memory.Restart.ID != r.ID) {
-		if why, over := p.outOfDate(&r.Intent); over {
-			return act(Action{Kind: WithdrawRestart, ID: r.ID, Why: why})
-		}
-	}
-	for i := range spec.Operations {
-		o := &spec.Operations[i]
-		if why, over := p.outOfDate(&o.Intent); over && p.Memory.Operation(o.ID) == nil {
-			return act(Action{Kind: WithdrawOperation, ID: o.ID, Why: why})
-		}
-	}
-	return done
-}
