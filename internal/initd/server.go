@@ -262,5 +262,5 @@ func (i *Init) change() {
 func (i *Init) logf(f string, v ...any) { _, _ = fmt.Fprintf(i.cfg.Log, "helenus-init: "+f+"\n", v...) }
 
 func refuse(c initapi.Code, f string, v ...any) *initapi.Error {
-	return &initapi.Error{c, fmt.Sprintf(f, v...)}
+	return &initapi.Error{Code: c, Message: fmt.Sprintf(f, v...)}
 }
