@@ -144,21 +144,21 @@ func TestThePhaseOfTheJVM(t *testing.T) {
 		facts Facts
 		want  jvmPhase
 	}{
-		"no pod yet":             {fresh(), phaseAbsent},
-		"a member that is down":  {member(), phaseAbsent},
-		"no container":           {with1(member(), func(f *Facts) { f.Init = Init{} }), phaseAbsent},
-		"one that joins":         {joining(), phaseStarting},
-		"it comes up":            {with1(serving(), mode(facts.ModeStarting)), phaseStarting},
-		"its join has failed":    {with1(serving(), mode(facts.ModeJoiningFailed)), phaseStarting},
-		"it never answered":      {with1(serving(), func(f *Facts) { f.JVM = JVM{}; f.Memory.Start.NormalAt = nil }), phaseStarting},
-		"NORMAL, not yet noted":  {with1(serving(), mode(facts.ModeNormal)), phaseRunning},
-		"it leaves":              {with1(serving(), mode(facts.ModeLeaving)), phaseRunning},
-		"drained by somebody":    {with1(serving(), mode(facts.ModeDrained)), phaseRunning},
-		"silent since":           {with1(serving(), silent), phaseRunning},
-		"its stop began":         {stopping(StopMemory{}), phaseStopping},
-		"the container ends":     {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), phaseStopping},
-		"it ends, and none runs": {with1(member(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), phaseStopping},
-		"the stop of one before": {with1(serving(), func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2} }), phaseRunning},
+		"no pod yet":              {fresh(), phaseAbsent},
+		"a member that is down":   {member(), phaseAbsent},
+		"no container":            {with1(member(), func(f *Facts) { f.Init = Init{} }), phaseAbsent},
+		"a join that was cut off": {joining(), phaseAbsent},
+		"it comes up":             {with1(serving(), mode(facts.ModeStarting)), phaseStarting},
+		"its join has failed":     {with1(serving(), mode(facts.ModeJoiningFailed)), phaseStarting},
+		"it never answered":       {with1(serving(), func(f *Facts) { f.JVM = JVM{}; f.Memory.Start.NormalAt = nil }), phaseStarting},
+		"NORMAL, not yet noted":   {with1(serving(), mode(facts.ModeNormal)), phaseRunning},
+		"it leaves":               {with1(serving(), mode(facts.ModeLeaving)), phaseRunning},
+		"drained by somebody":     {with1(serving(), mode(facts.ModeDrained)), phaseRunning},
+		"silent since":            {with1(serving(), silent), phaseRunning},
+		"its stop began":          {stopping(StopMemory{}), phaseStopping},
+		"the container ends":      {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), phaseStopping},
+		"it ends, and none runs":  {with1(member(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), phaseStopping},
+		"the stop of one before":  {with1(serving(), func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2} }), phaseRunning},
 	} {
 		p := pass{Facts: &c.facts, now: epoch}
 		if got := p.jvmPhase(); got != c.want {
