@@ -50,7 +50,7 @@ type CassandraClusterList struct {
 //
 // +kubebuilder:validation:XValidation:rule=`(has(self.clusterName) ? self.clusterName : "") == (has(oldSelf.clusterName) ? oldSelf.clusterName : "")`,message=`clusterName cannot be changed: it is written on every disk`
 // +kubebuilder:validation:XValidation:rule=`has(self.bootstrap) == has(oldSelf.bootstrap)`,message=`bootstrap cannot be added or taken away: how a cluster came to be is decided when it is created; delete it (with volumes.onClusterDeletion: Retain) and create it again`
-// +kubebuilder:validation:XValidation:rule=`has(self.node) && has(self.node.storage) && has(self.node.storage.data) && has(self.node.storage.data.size) || self.datacenters.all(d, has(d.node) && has(d.node.storage) && has(d.node.storage.data) && has(d.node.storage.data.size))`,message=`node.storage.data.size must be set, such as 200Gi, for the cluster or for each datacenter`
+// +kubebuilder:validation:XValidation:rule=`has(self.node) && has(self.node.storage) && has(self.node.storage.claims) && has(self.node.storage.claims.data) && has(self.node.storage.claims.data.size) || self.datacenters.all(d, has(d.node) && has(d.node.storage) && has(d.node.storage.claims) && has(d.node.storage.claims.data) && has(d.node.storage.claims.data.size) || d.racks.all(r, has(r.node) && has(r.node.storage) && has(r.node.storage.claims) && has(r.node.storage.claims.data) && has(r.node.storage.claims.data.size)))`,message=`node.storage.claims.data.size must be set, such as 200Gi, for the cluster, for each datacenter or for each rack`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.datacenterName) && o.datacenterName != "" ? o.datacenterName : o.name) == (has(d.datacenterName) && d.datacenterName != "" ? d.datacenterName : d.name)))`,message=`datacenters[].datacenterName must be unique: two datacenters have the same name inside Cassandra`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, !has(d.extend) || !has(d.extend.from) || d.extend.from == "" || d.extend.from != d.name && self.datacenters.exists(o, o.name == d.extend.from))`,message=`datacenters[].extend.from must be the name of another datacenter of this cluster`
 type CassandraClusterSpec struct {
@@ -246,7 +246,7 @@ type Rack struct {
 	// +kubebuilder:validation:Maximum=100
 	Nodes *int32 `json:"nodes,omitempty"`
 
-	// Node overrides what cluster and datacenter say about the nodes. Storage and overlay cannot differ between racks.
+	// Node overrides what cluster and datacenter say about the nodes. The overlay cannot differ between racks.
 	// +optional
 	Node *NodeSettings `json:"node,omitempty"`
 }

@@ -56,6 +56,18 @@ const (
 	HostAntiAffinityNone HostAntiAffinity = "None"
 )
 
+// AccessMode is the access mode of a persistent volume claim.
+//
+// +kubebuilder:validation:Enum=ReadWriteOnce;ReadWriteOncePod
+type AccessMode string
+
+const (
+	// AccessReadWriteOnce – pods of one machine can write on the volume.
+	AccessReadWriteOnce AccessMode = "ReadWriteOnce"
+	// AccessReadWriteOncePod – one pod alone can write on the volume.
+	AccessReadWriteOncePod AccessMode = "ReadWriteOncePod"
+)
+
 // GCLog says where the JVM writes its garbage collection log.
 //
 // +kubebuilder:validation:Enum=Stdout;File;None

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -10,10 +11,6 @@ import (
 // key, lists are replaced as a whole; defaults apply after that. For this reason nothing below has a default in the schema.
 type NodeTemplate struct {
 	NodeSettings `json:",inline"`
-
-	// Storage of each node.
-	// +optional
-	Storage *Storage `json:"storage,omitempty"`
 
 	// Overlay is a strategic merge patch on the pod (its metadata and spec): side containers, volumes, hooks, security. It may not touch what Helenus
 	// owns, which is checked before a pod is made. Any change of it makes new pods.
@@ -33,8 +30,13 @@ type NodeSettings struct {
 	// +optional
 	AgentResources *Resources `json:"agentResources,omitempty"`
 
-	// CassandraYaml are settings of cassandra.yaml over those of the image. Those that Helenus owns are refused here, those that this version of
-	// Cassandra does not know are refused by the operator. null removes an inherited setting.
+	// Storage of each node.
+	// +optional
+	Storage *Storage `json:"storage,omitempty"`
+
+	// CassandraYaml are settings of cassandra.yaml over those of the image. Those that Helenus sets by
+	// itself are refused by an admission policy, those that this version of Cassandra does not know by
+	// the operator. null removes an inherited setting.
 	// +optional
 	CassandraYaml Settings `json:"cassandraYaml,omitempty"`
 
@@ -107,9 +109,18 @@ type EnvironmentVariable struct {
 	Value string `json:"value,omitempty"`
 }
 
-// Storage are the volumes of a node, each a persistent volume claim. Fields can be changed: a claim
-// that is not bound yet is made anew, a bound one that cannot follow is reported.
+// Storage is where a node keeps its data. Exactly one of its fields is set.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.claims)`,message=`storage must have exactly one field: claims`
 type Storage struct {
+	// Claims are persistent volumes.
+	// +optional
+	Claims *StorageClaims `json:"claims,omitempty"`
+}
+
+// StorageClaims are the persistent volume claims of a node. Fields can be changed: a claim that is
+// not bound yet is made anew, a bound one that cannot follow is reported.
+type StorageClaims struct {
 	// Data is the volume of the data directory, and of everything else that has no volume of its own.
 	// +optional
 	Data *VolumeClaim `json:"data,omitempty"`
@@ -138,6 +149,23 @@ type VolumeClaim struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// AccessModes of the claim, one of ReadWriteOnce and ReadWriteOncePod. Default: ReadWriteOnce.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1
+	AccessModes []AccessMode `json:"accessModes,omitempty"`
+
+	// Selector of the persistent volumes that may be bound to the claim.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// DataSource that the volume is filled from: a PersistentVolumeClaim or a VolumeSnapshot. A node
+	// does not join on a data volume that holds data of Cassandra.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule=`self.kind == 'PersistentVolumeClaim' && (!has(self.apiGroup) || self.apiGroup == '') || self.kind == 'VolumeSnapshot' && has(self.apiGroup) && self.apiGroup == 'snapshot.storage.k8s.io'`,messageExpression=`'dataSource of kind "' + self.kind + '" must be a PersistentVolumeClaim, or a VolumeSnapshot of the apiGroup snapshot.storage.k8s.io'`
+	DataSource *corev1.TypedLocalObjectReference `json:"dataSource,omitempty"`
 }
 
 // AdditionalVolume is a volume of its own beside data and commit log.

@@ -1,31 +1,14 @@
 package v1alpha1
 
-// SettingType is the JSON type of a setting of cassandra.yaml, as the schema must declare it.
-type SettingType string
-
-// The types that settings have.
-const (
-	SettingText    SettingType = "text"
-	SettingInteger SettingType = "integer"
-	SettingBoolean SettingType = "boolean"
-	SettingList    SettingType = "list"
-	SettingObject  SettingType = "object"
-)
-
 // OwnedSetting is a key of cassandra.yaml that Helenus sets by itself.
 //
 // +kubebuilder:object:generate=false
 type OwnedSetting struct {
 	// Key in cassandra.yaml.
 	Key string
-	// Type its value has in cassandra.yaml.
-	Type SettingType
 	// Instead says what the user can do instead, or why there is nothing to be done.
 	Instead string
 }
-
-// Message is what the API server answers to a user who sets it.
-func (o OwnedSetting) Message() string { return o.Key + " is set by Helenus: " + o.Instead }
 
 const (
 	insteadTokens   = "Helenus assigns every token; see datacenters[].numTokens and plannedReplicationFactor"
@@ -39,59 +22,60 @@ const (
 	insteadReady    = "a node is ready when the ring says so, not after a wait"
 )
 
-// OwnedSettings are the keys that node.cassandraYaml may not have. The schema of the kinds is generated from this list, and rendering relies on it. It
-// holds the names of all releases from 4.0, so that none changes its meaning by an upgrade.
+// OwnedSettings are the keys that node.cassandraYaml may not have. The admission policy
+// helenus-settings is generated from this list, and rendering refuses them too. It holds the names of
+// all releases from 4.0, so that none changes its meaning by an upgrade.
 var OwnedSettings = []OwnedSetting{
-	{"cluster_name", SettingText, "set spec.clusterName"},
-	{"partitioner", SettingText, "tokens are computed for Murmur3Partitioner"},
+	{"cluster_name", "set spec.clusterName"},
+	{"partitioner", "tokens are computed for Murmur3Partitioner"},
 
-	{"num_tokens", SettingInteger, "set datacenters[].numTokens"},
-	{"initial_token", SettingText, insteadTokens},
-	{"allocate_tokens_for_keyspace", SettingText, insteadTokens},
-	{"allocate_tokens_for_local_replication_factor", SettingInteger, insteadTokens},
-	{"auto_bootstrap", SettingBoolean, "it follows from how the node joins"},
+	{"num_tokens", "set datacenters[].numTokens"},
+	{"initial_token", insteadTokens},
+	{"allocate_tokens_for_keyspace", insteadTokens},
+	{"allocate_tokens_for_local_replication_factor", insteadTokens},
+	{"auto_bootstrap", "it follows from how the node joins"},
 
-	{"seed_provider", SettingList, insteadSeeds},
-	{"block_for_peers_timeout_in_secs", SettingInteger, insteadReady},
-	{"block_for_peers_in_remote_dcs", SettingBoolean, insteadReady},
+	{"seed_provider", insteadSeeds},
+	{"block_for_peers_timeout_in_secs", insteadReady},
+	{"block_for_peers_in_remote_dcs", insteadReady},
 
-	{"listen_address", SettingText, insteadAddress},
-	{"listen_interface", SettingText, insteadAddress},
-	{"listen_interface_prefer_ipv6", SettingBoolean, insteadAddress},
-	{"listen_on_broadcast_address", SettingBoolean, insteadAddress},
-	{"broadcast_address", SettingText, insteadAddress},
-	{"rpc_address", SettingText, insteadAddress},
-	{"rpc_interface", SettingText, insteadAddress},
-	{"rpc_interface_prefer_ipv6", SettingBoolean, insteadAddress},
-	{"broadcast_rpc_address", SettingText, insteadAddress},
+	{"listen_address", insteadAddress},
+	{"listen_interface", insteadAddress},
+	{"listen_interface_prefer_ipv6", insteadAddress},
+	{"listen_on_broadcast_address", insteadAddress},
+	{"broadcast_address", insteadAddress},
+	{"rpc_address", insteadAddress},
+	{"rpc_interface", insteadAddress},
+	{"rpc_interface_prefer_ipv6", insteadAddress},
+	{"broadcast_rpc_address", insteadAddress},
 
-	{"storage_port", SettingInteger, insteadPort},
-	{"ssl_storage_port", SettingInteger, insteadPort},
-	{"native_transport_port", SettingInteger, insteadPort},
-	{"native_transport_port_ssl", SettingInteger, insteadPort},
-	{"start_native_transport", SettingBoolean, "clients are let in when the node is a complete member"},
+	{"storage_port", insteadPort},
+	{"ssl_storage_port", insteadPort},
+	{"native_transport_port", insteadPort},
+	{"native_transport_port_ssl", insteadPort},
+	{"start_native_transport", "clients are let in when the node is a complete member"},
 
-	{"endpoint_snitch", SettingText, insteadLocation},
-	{"initial_location_provider", SettingText, insteadLocation},
+	{"endpoint_snitch", insteadLocation},
+	{"initial_location_provider", insteadLocation},
 
-	{"data_file_directories", SettingList, insteadDirs},
-	{"local_system_data_file_directory", SettingText, insteadDirs},
-	{"commitlog_directory", SettingText, insteadDirs},
-	{"hints_directory", SettingText, insteadDirs},
-	{"saved_caches_directory", SettingText, insteadDirs},
-	{"cdc_raw_directory", SettingText, insteadDirs},
-	{"disk_failure_policy", SettingText, insteadFailure},
-	{"commit_failure_policy", SettingText, insteadFailure},
+	{"data_file_directories", insteadDirs},
+	{"local_system_data_file_directory", insteadDirs},
+	{"commitlog_directory", insteadDirs},
+	{"hints_directory", insteadDirs},
+	{"saved_caches_directory", insteadDirs},
+	{"cdc_raw_directory", insteadDirs},
+	{"disk_failure_policy", insteadFailure},
+	{"commit_failure_policy", insteadFailure},
 
-	{"authenticator", SettingText, insteadSecurity},
-	{"authorizer", SettingText, insteadSecurity},
-	{"network_authorizer", SettingText, insteadSecurity},
-	{"cidr_authorizer", SettingObject, insteadSecurity},
-	{"role_manager", SettingText, insteadSecurity},
-	{"internode_authenticator", SettingText, insteadSecurity},
-	{"server_encryption_options", SettingObject, insteadSecurity},
-	{"client_encryption_options", SettingObject, insteadSecurity},
-	{"jmx_server_options", SettingObject, "JMX is for the agent and for commands inside the pod"},
+	{"authenticator", insteadSecurity},
+	{"authorizer", insteadSecurity},
+	{"network_authorizer", insteadSecurity},
+	{"cidr_authorizer", insteadSecurity},
+	{"role_manager", insteadSecurity},
+	{"internode_authenticator", insteadSecurity},
+	{"server_encryption_options", insteadSecurity},
+	{"client_encryption_options", insteadSecurity},
+	{"jmx_server_options", "JMX is for the agent and for commands inside the pod"},
 }
 
 // OwnedName is a group of JVM options or environment variables that Helenus sets by itself.

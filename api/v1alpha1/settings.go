@@ -8,7 +8,7 @@ import (
 
 // Settings are keys of cassandra.yaml with any JSON value. A key whose value is null removes what would be inherited from a level above, so that
 // the image's own value applies; to change a stored object to such a null, apply it with kubectl apply --server-side, since a merge patch cannot say
-// it. The keys listed in OwnedSettings are refused by the schema.
+// it. The keys listed in OwnedSettings are refused by an admission policy.
 //
 // +kubebuilder:validation:Type=object
 // +kubebuilder:validation:Schemaless

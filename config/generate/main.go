@@ -24,7 +24,7 @@ func main() {
 	flag.StringVar(&with.controllerGen, "controller-gen", "controller-gen", "the controller-gen command")
 	flag.StringVar(&with.crdRefDocs, "crd-ref-docs", "crd-ref-docs", "the crd-ref-docs command")
 	flag.Usage = func() {
-		const help = "Remakes deep copies, custom resource definitions, config/install.yaml and the API reference.\n\nFlags:\n"
+		const help = "Remakes deep copies, custom resource definitions, a policy, config/install.yaml and the API reference.\n\nFlags:\n"
 		_, _ = io.WriteString(flag.CommandLine.Output(), help) // there is nowhere to say that it failed
 		flag.PrintDefaults()
 	}
@@ -51,6 +51,9 @@ func generate(ctx context.Context, root string, with tools) error {
 		return err
 	}
 	if err := definitions(scratch, filepath.Join(root, "config", "crd")); err != nil {
+		return err
+	}
+	if err := settingsPolicy(filepath.Join(root, "config", "policy", "settings.yaml")); err != nil {
 		return err
 	}
 	if err := install(filepath.Join(root, "config")); err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -12,7 +14,7 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// own puts what Helenus owns into a schema: it refuses those keys below each cassandraYaml, those options below each jvm and those names below each
+// own puts what Helenus owns into a schema: it leaves the keys below each cassandraYaml free, refuses those options below each jvm and those names below each
 // environment.
 func own(root *schema) {
 	walk(root, "", func(path string, s *schema) {
@@ -27,37 +29,30 @@ func own(root *schema) {
 	})
 }
 
-// ownSettings declares each owned key, so that a rule can name it; all other keys stay free.
+// ownSettings leaves every key free: which may not be there is the policy's to say, since CEL in a
+// schema sees only what the schema declares, and what it declares is offered to users.
 func ownSettings(s *schema) {
 	free := true
 	s.Type = "object"
 	s.XPreserveUnknownFields = &free
-	s.AdditionalProperties = nil
-	s.Properties = map[string]schema{}
-	for _, setting := range v1alpha1.OwnedSettings {
-		property := settingSchema(setting.Type)
-		property.XValidations = apiextensionsv1.ValidationRules{{Rule: "false", Message: setting.Message()}}
-		s.Properties[setting.Key] = property
-	}
+	s.AdditionalProperties, s.Properties = nil, nil
 }
 
-// settingSchema is the loosest schema of a type of which a rule can be written: CEL does not see values without a type.
-func settingSchema(t v1alpha1.SettingType) schema {
-	free := true
-	switch t {
-	case v1alpha1.SettingText, v1alpha1.SettingInteger:
-		// Both, since YAML does not quote texts that look like numbers.
-		return schema{XIntOrString: true}
-	case v1alpha1.SettingBoolean:
-		return schema{Type: "boolean"}
-	case v1alpha1.SettingList:
-		return schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{XIntOrString: true}}}
-	case v1alpha1.SettingObject:
-		return schema{Type: "object", XPreserveUnknownFields: &free}
-	default:
-		panic(fmt.Sprintf("setting type %q has no schema", t))
+// settingsPolicy writes the admission policy that refuses the keys of cassandra.yaml which Helenus owns.
+func settingsPolicy(path string) error {
+	keys := make([]string, len(v1alpha1.OwnedSettings))
+	for i, setting := range v1alpha1.OwnedSettings {
+		keys[i] = "'" + setting.Key + "'"
 	}
+	text := strings.ReplaceAll(settingsPolicyText, "KEYS", strings.Join(keys, ",\n      "))
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write policy of settings: %w", err)
+	}
+	return nil
 }
+
+//go:embed settings-policy.yaml
+var settingsPolicyText string
 
 // refuse adds one rule for each group of names. condition is a CEL expression over self with a place for one name. The conditions are written out one
 // after another, because a macro over a list is estimated to cost many times as much.

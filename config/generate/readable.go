@@ -26,8 +26,6 @@ const (
 func readable(root *schema) {
 	walk(root, "", func(path string, s *schema) {
 		switch {
-		case ownedSetting(path):
-			// Refused whatever it is.
 		case s.Type == "integer":
 			low, high := float64(minInt32), float64(maxInt32)
 			if s.Format == "int64" {

@@ -18,7 +18,9 @@ const (
 
 // kubernetesTypes are the fields whose type is one of Kubernetes' own: their descriptions are in the documentation of Kubernetes, and their bounds are
 // added here.
-var kubernetesTypes = []string{"nodeAffinity", "tolerations", "topologySpreadConstraints", "imagePullSecrets"}
+var kubernetesTypes = []string{
+	"nodeAffinity", "tolerations", "topologySpreadConstraints", "imagePullSecrets", "selector", "dataSource",
+}
 
 // walk visits a schema and all below it. The path of a list's items ends with [], that of a map's values with {}.
 func walk(s *schema, path string, visit func(path string, s *schema)) {
@@ -48,8 +50,6 @@ func bound(root *schema) {
 			s.MaxLength = ptr[int64](maxAnnotationLen)
 		case s.Type == "string" && s.MaxLength == nil && strings.HasSuffix(path, ".nodeSelector{}"):
 			s.MaxLength = ptr[int64](maxLabelValueLen)
-		case ownedSetting(path) && s.Type == "array":
-			s.MaxItems = ptr[int64](maxItems)
 		case inKubernetesType(path):
 			boundOpen(s)
 		}
@@ -88,10 +88,10 @@ func unbounded(root *schema) []string {
 	return missing
 }
 
-// shorten takes away the descriptions inside Kubernetes' own types, and of settings that nobody may write.
+// shorten takes away the descriptions inside Kubernetes' own types.
 func shorten(root *schema) {
 	walk(root, "", func(path string, s *schema) {
-		if inside(path) || ownedSetting(path) {
+		if inside(path) {
 			s.Description = ""
 		}
 		if strings.HasSuffix(path, ".conditions[]") {
@@ -102,8 +102,6 @@ func shorten(root *schema) {
 		}
 	})
 }
-
-func ownedSetting(path string) bool { return strings.Contains(path, ".cassandraYaml.") }
 
 // inKubernetesType says whether a path is that of a field of one of Kubernetes' types, or below it.
 func inKubernetesType(path string) bool {

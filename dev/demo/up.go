@@ -206,7 +206,7 @@ func (u *up) ring(ctx context.Context) error {
 
 // checkStorage looks for what would leave the claims pending without a word.
 func (u *up) checkStorage(ctx context.Context) error {
-	if data := u.sample.Spec.Node.Storage.Data; data != nil && data.StorageClassName != nil {
+	if data := u.sample.Spec.Node.Storage.Claims.Data; data != nil && data.StorageClassName != nil {
 		return nil
 	}
 	classes := &storagev1.StorageClassList{}

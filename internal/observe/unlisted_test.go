@@ -39,7 +39,7 @@ func reader(t *testing.T, objects ...client.Object) *Reader {
 	size := resource.MustParse("1Gi")
 	cluster := &v1alpha1.CassandraCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: orders.Namespace, Name: orders.Name, UID: "now"},
-		Spec: v1alpha1.CassandraClusterSpec{Version: "5.0.6", Node: &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Data: &v1alpha1.VolumeClaim{Size: &size}}}, Datacenters: []v1alpha1.Datacenter{{
+		Spec: v1alpha1.CassandraClusterSpec{Version: "5.0.6", Node: &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}}}}}, Datacenters: []v1alpha1.Datacenter{{
 			Name: "dc1", NodesPerRack: 1, PlannedReplicationFactor: 1, NumTokens: 4, Racks: []v1alpha1.Rack{{Name: "r1"}},
 		}}},
 	}

@@ -179,6 +179,13 @@ func inForce(ctx context.Context, client dynamic.Interface, objects []*unstructu
 		"helenus-cluster": func(ctx context.Context) error {
 			return create(ctx, as(operatorUser, nil, masters), clusters, "default", base(v1alpha1.CassandraClusterKind))
 		},
+		"helenus-settings": func(ctx context.Context) error {
+			object := base(v1alpha1.CassandraClusterKind)
+			if err := put(object.Object, "spec.node.cassandraYaml", map[string]any{"num_tokens": int64(4)}); err != nil {
+				return err
+			}
+			return create(ctx, server, clusters, "default", object)
+		},
 		"helenus-node-status": nodeStatusProbe,
 	} {
 		err := eventually(ctx, policy+" is enforced", func(ctx context.Context) (bool, error) {

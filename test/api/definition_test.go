@@ -123,7 +123,7 @@ func TestDefaults(t *testing.T) {
 	want := map[string]any{}
 	must(t, yaml.Unmarshal([]byte(`
 version: 5.0.6
-node: {storage: {data: {size: 1Gi}}}
+node: {storage: {claims: {data: {size: 1Gi}}}}
 datacenters:
 - {name: dc1, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}, {name: r2}]}
 - {name: dc2, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}]}

@@ -160,10 +160,11 @@ func (s *scene) deleteAll(who string, resource schema.GroupVersionResource) erro
 }
 
 const (
-	byStatus  = "helenus-node-status"
-	byRecord  = "helenus-node-record"
-	byCluster = "helenus-cluster"
-	byAgent   = "helenus-agent"
+	byStatus   = "helenus-node-status"
+	byRecord   = "helenus-node-record"
+	byCluster  = "helenus-cluster"
+	byAgent    = "helenus-agent"
+	bySettings = "helenus-settings"
 )
 
 var denied = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request: ((?s).*)$`)
@@ -259,6 +260,13 @@ func TestPolicies(t *testing.T) {
 			"the operator does not write the spec of a CassandraCluster: it belongs to the user"},
 		{"an application writes the spec of a cluster", byCluster, func() error { return s.change(application, clusters, "demo", "spec.paused", true) }, ""},
 
+		{"an application gives a setting that Helenus owns", bySettings, func() error {
+			return s.change(application, clusters, "demo", "spec.node.cassandraYaml", map[string]any{"num_tokens": int64(4), "concurrent_reads": int64(4)})
+		}, refusalOf("num_tokens")},
+		{"an application gives another setting", bySettings, func() error {
+			return s.change(application, clusters, "demo", "spec.node.cassandraYaml", map[string]any{"concurrent_reads": int64(4)})
+		}, ""},
+
 		{"an agent writes its own status and passes this policy too", byAgent, func() error { return s.status(agent0, 0, 0) }, ""},
 		{"an agent pauses the cluster", byAgent, func() error { return s.change(agent0, clusters, "demo", "spec.paused", true) },
 			agents + " is an agent of Helenus: it may write the status of its own CassandraNode and nothing else"},
@@ -279,8 +287,8 @@ func TestPolicies(t *testing.T) {
 				accepted[c.policy] = true
 				return
 			}
-			if !apierrors.IsForbidden(err) {
-				t.Fatalf("got %v, want it forbidden", err)
+			if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+				t.Fatalf("got %v, want it refused", err)
 			}
 			said := denied.FindStringSubmatch(err.Error())
 			if said == nil {

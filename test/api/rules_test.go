@@ -27,7 +27,6 @@ func TestRules(t *testing.T) {
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		t.Run(file, func(t *testing.T) { runCases(t, files[file], shown) })
 	}
-	t.Run("owned-settings", func(t *testing.T) { runCases(t, ownedSettings(), shown) })
 	t.Run("owned-options", func(t *testing.T) { runCases(t, ownedOptions(), shown) })
 	t.Run("owned-variables", func(t *testing.T) { runCases(t, ownedVariables(), shown) })
 	t.Run("every-rule-was-shown", func(t *testing.T) {
@@ -54,26 +53,6 @@ var (
 	levels     = []string{"CassandraCluster spec.node", "CassandraCluster spec.datacenters[0].node", "CassandraCluster spec.datacenters[0].racks[0].node"}
 	settingsAt = append(slices.Clone(levels), "CassandraNode spec.configuration")
 )
-
-func ownedSettings() []testCase {
-	values := map[v1alpha1.SettingType]any{
-		v1alpha1.SettingText: "x", v1alpha1.SettingInteger: int64(1), v1alpha1.SettingBoolean: true,
-		v1alpha1.SettingList: []any{"x"}, v1alpha1.SettingObject: map[string]any{"x": "y"},
-	}
-	cases := []testCase{{
-		Name: "others are free", At: settingsAt,
-		Value: map[string]any{"cassandraYaml": map[string]any{
-			"concurrent_reads": int64(32), "memtable": map[string]any{"configurations": map[string]any{}}, "enable_something_of_tomorrow": true,
-		}},
-	}}
-	for _, setting := range v1alpha1.OwnedSettings {
-		cases = append(cases, testCase{
-			Name: setting.Key, At: settingsAt, Refused: setting.Message(),
-			Value: map[string]any{"cassandraYaml": map[string]any{setting.Key: values[setting.Type]}},
-		})
-	}
-	return cases
-}
 
 func ownedOptions() []testCase {
 	cases := []testCase{{

@@ -33,7 +33,7 @@ func TestOneNode(t *testing.T) {
 	})
 	sample := sampleOf(t, "one-node.yaml")
 	size := resource.MustParse("1Gi")
-	sample.Spec.Node.Storage.Commitlog = &v1alpha1.VolumeClaim{Size: &size}
+	sample.Spec.Node.Storage.Claims.Commitlog = &v1alpha1.VolumeClaim{Size: &size}
 	var ring *scene.Ring
 	took(t, "one node serves", func() (err error) {
 		ring, err = s.Form(t.Context(), sample)

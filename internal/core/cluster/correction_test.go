@@ -133,11 +133,13 @@ func TestWhatATicketRestsOnIsNotCorrected(t *testing.T) {
 		disk   v1alpha1.DiskState
 		words  string
 	}{
-		"name":                        {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, v1alpha1.DiskEmpty, "clusterName"},
-		"name of the datacenter":      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].DatacenterName = "other" }, v1alpha1.DiskEmpty, "datacenterName"},
-		"name of a rack":              {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].RackName = "other" }, v1alpha1.DiskEmpty, "rackName"},
-		"tokens":                      {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, v1alpha1.DiskEmpty, "datacenters[].numTokens: 4 → 8"},
-		"storage":                     {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{Size: &size} }, v1alpha1.DiskEmpty, `node.storage.data.size: "10Gi" → "20Gi"`},
+		"name":                   {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, v1alpha1.DiskEmpty, "clusterName"},
+		"name of the datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].DatacenterName = "other" }, v1alpha1.DiskEmpty, "datacenterName"},
+		"name of a rack":         {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].RackName = "other" }, v1alpha1.DiskEmpty, "rackName"},
+		"tokens":                 {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, v1alpha1.DiskEmpty, "datacenters[].numTokens: 4 → 8"},
+		"storage": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Storage.Claims.Data = &v1alpha1.VolumeClaim{Size: &size}
+		}, v1alpha1.DiskEmpty, `node.storage.claims.data.size: "10Gi" → "20Gi"`},
 		"release on a disk with data": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, v1alpha1.DiskJoining, `version: "5.0.6" → "5.0.9"`},
 		"replication":                 {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 2 }, v1alpha1.DiskEmpty, "datacenters[dc1].plannedReplicationFactor: 3 → 2"},
 	} {
@@ -467,10 +469,10 @@ func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 			samePod: true,
 		},
 		"a class that does not exist": {
-			wrong:    v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Data: &v1alpha1.VolumeClaim{Size: &size, StorageClassName: ptr("nothing")}}},
+			wrong:    v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size, StorageClassName: ptr("nothing")}}}}},
 			newClaim: true,
 		},
-		"a volume too many": {wrong: v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Commitlog: &v1alpha1.VolumeClaim{Size: &size}}}},
+		"a volume too many": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: &size}}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -520,20 +522,20 @@ func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 func TestAVolumeOfANewcomerIsNotTakenAway(t *testing.T) {
 	const newcomer = "orders-dc2-r1-0"
 	size := resource.MustParse("10Gi")
-	for name, other := range map[string]*v1alpha1.Storage{
+	for name, other := range map[string]*v1alpha1.StorageClaims{
 		"another class":    {Data: &v1alpha1.VolumeClaim{Size: &size, StorageClassName: ptr("other")}},
 		"one volume fewer": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
-			as := func(storage *v1alpha1.Storage) func(*v1alpha1.CassandraClusterSpec) {
+			as := func(claims *v1alpha1.StorageClaims) func(*v1alpha1.CassandraClusterSpec) {
 				return func(s *v1alpha1.CassandraClusterSpec) {
 					dc := added("dc2", 1)
-					dc.Node = &v1alpha1.NodeTemplate{Storage: storage}
+					dc.Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: claims}}}
 					s.Datacenters = append(s.Datacenters[:1:1], dc)
 				}
 			}
-			first := &v1alpha1.Storage{Commitlog: &v1alpha1.VolumeClaim{Size: &size}}
+			first := &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: &size}}
 			w.absent[newcomer] = true
 			w.change(as(first))
 			w.settle()

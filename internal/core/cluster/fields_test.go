@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -62,16 +63,34 @@ var fields = map[string]struct {
 	"node.metadata.annotations": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata = &v1alpha1.PodMetadata{Annotations: map[string]string{"a": "b"}}
 	}, `node.metadata.annotations.a: unset → "b"`},
-	"node.storage.data.size":             {stored(func(s *v1alpha1.Storage) { s.Data.Size = quantity("20Gi") }), `node.storage.data.size: "10Gi" → "20Gi"`},
-	"node.storage.data.storageClassName": {stored(func(s *v1alpha1.Storage) { s.Data.StorageClassName = ptr("fast") }), `node.storage.data.storageClassName: unset → "fast"`},
-	"node.storage.commitlog.size":        {stored(func(s *v1alpha1.Storage) { s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi")} }), `node.storage.commitlog.size: unset → "2Gi"`},
-	"node.storage.commitlog.storageClassName": {stored(func(s *v1alpha1.Storage) {
+	"node.storage.claims.data.size":             {stored(func(s *v1alpha1.StorageClaims) { s.Data.Size = quantity("20Gi") }), `node.storage.claims.data.size: "10Gi" → "20Gi"`},
+	"node.storage.claims.data.storageClassName": {stored(func(s *v1alpha1.StorageClaims) { s.Data.StorageClassName = ptr("fast") }), `node.storage.claims.data.storageClassName: unset → "fast"`},
+	"node.storage.claims.commitlog.size":        {stored(func(s *v1alpha1.StorageClaims) { s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi")} }), `node.storage.claims.commitlog.size: unset → "2Gi"`},
+	"node.storage.claims.commitlog.storageClassName": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), StorageClassName: ptr("fast")}
 	}),
-		`node.storage.commitlog.storageClassName: unset → "fast"`},
-	"node.storage.additional": {stored(func(s *v1alpha1.Storage) {
+		`node.storage.claims.commitlog.storageClassName: unset → "fast"`},
+	"node.storage.claims.data.accessModes": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Data.AccessModes = []v1alpha1.AccessMode{v1alpha1.AccessReadWriteOncePod}
+	}), `node.storage.claims.data.accessModes: unset → ["ReadWriteOncePod"]`},
+	"node.storage.claims.data.selector": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Data.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}
+	}), `node.storage.claims.data.selector.matchLabels.disk: unset → "fast"`},
+	"node.storage.claims.data.dataSource": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Data.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}
+	}), `node.storage.claims.data.dataSource.kind: unset → "PersistentVolumeClaim"`},
+	"node.storage.claims.commitlog.accessModes": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), AccessModes: []v1alpha1.AccessMode{v1alpha1.AccessReadWriteOncePod}}
+	}), `node.storage.claims.commitlog.accessModes: unset → ["ReadWriteOncePod"]`},
+	"node.storage.claims.commitlog.selector": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}}
+	}), `node.storage.claims.commitlog.selector.matchLabels.disk: unset → "fast"`},
+	"node.storage.claims.commitlog.dataSource": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), DataSource: &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}}
+	}), `node.storage.claims.commitlog.dataSource.kind: unset → "PersistentVolumeClaim"`},
+	"node.storage.claims.additional": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Additional = []v1alpha1.AdditionalVolume{{Name: "scratch", MountPath: "/scratch", VolumeClaim: v1alpha1.VolumeClaim{Size: quantity("1Gi")}}}
-	}), "node.storage.additional: unset → "},
+	}), "node.storage.claims.additional: unset → "},
 	"node.overlay": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"dnsPolicy":"Default"}}`)}
 	}, "node.overlay: unset → "},
@@ -98,8 +117,8 @@ var fields = map[string]struct {
 		s.Datacenters[0].Racks[0].Node = &v1alpha1.NodeSettings{JVM: &v1alpha1.JVM{Heap: quantity("1Gi")}}
 	}, `node.jvm.heap: unset → "1Gi" (node orders-dc1-r1-0)`},
 	"datacenters[].node": {func(s *v1alpha1.CassandraClusterSpec) {
-		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}}
-	}, "node.storage.commitlog.size: unset → "},
+		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}}}}
+	}, "node.storage.claims.commitlog.size: unset → "},
 
 	"disruption.consistency":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Consistency = v1alpha1.ConsistencyQuorum }, applies},
 	"automation.cleanup":         {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, applies},
@@ -117,8 +136,8 @@ func placed(p v1alpha1.Placement) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Node.Placement = &p }
 }
 
-func stored(change func(*v1alpha1.Storage)) func(*v1alpha1.CassandraClusterSpec) {
-	return func(s *v1alpha1.CassandraClusterSpec) { change(s.Node.Storage) }
+func stored(change func(*v1alpha1.StorageClaims)) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { change(s.Node.Storage.Claims) }
 }
 
 func extended(e v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {
@@ -226,13 +245,13 @@ func walk(in reflect.Type, path string, out *[]string) {
 func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase   corev1.PersistentVolumeClaimPhase
-		change  func(*v1alpha1.Storage)
+		change  func(*v1alpha1.StorageClaims)
 		refused string
 	}{
-		"size, unbound":  {corev1.ClaimPending, func(s *v1alpha1.Storage) { s.Data.Size = quantity("20Gi") }, ""},
-		"class, unbound": {corev1.ClaimPending, func(s *v1alpha1.Storage) { s.Data.StorageClassName = ptr("fast") }, ""},
-		"size, bound":    {corev1.ClaimBound, func(s *v1alpha1.Storage) { s.Data.Size = quantity("20Gi") }, "volume data: 10Gi → 20Gi: claim data-orders-dc1-r1-0"},
-		"class, bound":   {corev1.ClaimBound, func(s *v1alpha1.Storage) { s.Data.StorageClassName = ptr("fast") }, "volume data: 10Gi → 10Gi of class fast"},
+		"size, unbound":  {corev1.ClaimPending, func(s *v1alpha1.StorageClaims) { s.Data.Size = quantity("20Gi") }, ""},
+		"class, unbound": {corev1.ClaimPending, func(s *v1alpha1.StorageClaims) { s.Data.StorageClassName = ptr("fast") }, ""},
+		"size, bound":    {corev1.ClaimBound, func(s *v1alpha1.StorageClaims) { s.Data.Size = quantity("20Gi") }, "volume data: 10Gi → 20Gi: claim data-orders-dc1-r1-0"},
+		"class, bound":   {corev1.ClaimBound, func(s *v1alpha1.StorageClaims) { s.Data.StorageClassName = ptr("fast") }, "volume data: 10Gi → 10Gi of class fast"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, datacenter("dc1", 1, 1, 1))
@@ -244,7 +263,7 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 				n.Claims["data"].Claim.Status.Phase = c.phase
 			}
 			before := w.snapshot.Nodes["orders-dc1-r1-0"].Claims["data"].Claim.UID
-			w.change(func(s *v1alpha1.CassandraClusterSpec) { c.change(s.Node.Storage) })
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { c.change(s.Node.Storage.Claims) })
 			made := w.settle()
 			claim := w.snapshot.Nodes["orders-dc1-r1-0"].Claims["data"].Claim
 			if c.refused != "" {

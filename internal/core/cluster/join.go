@@ -217,8 +217,8 @@ func (p *pass) dataVolume(w render.Wanted) *resource.Quantity {
 			}
 		}
 	}
-	if data := w.Pod.Storage.Data; data != nil {
-		return data.Size
+	if claims := w.Pod.Storage.Claims; claims != nil && claims.Data != nil {
+		return claims.Data.Size
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func TestHowLargeADataVolumeIs(t *testing.T) {
 		if got := passOver(w).dataVolume(wanted); got == nil || got.String() != c.want {
 			t.Errorf("%s: %v, want %s", name, got, c.want)
 		}
-		wanted.Pod.Storage.Data = nil
+		wanted.Pod.Storage.Claims.Data = nil
 		if got := passOver(w).dataVolume(wanted); c.want == "10Gi" && got != nil {
 			t.Errorf("%s, and is not described: %v", name, got)
 		}

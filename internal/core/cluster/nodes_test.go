@@ -132,8 +132,8 @@ func TestClaimsOfANodeThatNeverHadATicket(t *testing.T) {
 	claim := func(w *world) *facts.Claim { return w.snapshot.Nodes[second].Claims[v1alpha1.VolumeData] }
 	unbound := func(w *world) { claim(w).Claim.Status.Phase = corev1.ClaimPending }
 	grow := func(w *world) {
-		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data.Size = &larger })
-		w.snapshot.Nodes[second].Record.Spec.Pod.Storage.Data.Size = &larger
+		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Claims.Data.Size = &larger })
+		w.snapshot.Nodes[second].Record.Spec.Pod.Storage.Claims.Data.Size = &larger
 	}
 	noPod := func(w *world) { w.snapshot.Nodes[second].Pod = nil }
 	for name, c := range map[string]struct {
@@ -200,7 +200,7 @@ func TestClaimsOfANodeThatNeverHadATicket(t *testing.T) {
 func TestARecordDoesNotPinAClaimThatIsDeleted(t *testing.T) {
 	larger := resource.MustParse("20Gi")
 	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
-		"made anew": func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data.Size = &larger },
+		"made anew": func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Claims.Data.Size = &larger },
 		"let go":    func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:1] },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,6 +231,15 @@ func TestAVolumeIsTheOneThatIsWanted(t *testing.T) {
 			StorageClassName: class, Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
 		}}
 	}
+	with := func(c *corev1.PersistentVolumeClaim, change func(*corev1.PersistentVolumeClaimSpec)) *corev1.PersistentVolumeClaim {
+		change(&c.Spec)
+		return c
+	}
+	from := func(name string, group *string) func(*corev1.PersistentVolumeClaimSpec) {
+		return func(s *corev1.PersistentVolumeClaimSpec) {
+			s.DataSource = &corev1.TypedLocalObjectReference{APIGroup: group, Kind: "PersistentVolumeClaim", Name: name}
+		}
+	}
 	for name, c := range map[string]struct {
 		have, want *corev1.PersistentVolumeClaim
 		same       bool
@@ -241,13 +250,27 @@ func TestAVolumeIsTheOneThatIsWanted(t *testing.T) {
 		"of the class":                      {claim("1Gi", ptr("fast")), claim("1Gi", ptr("fast")), true},
 		"of another class":                  {claim("1Gi", ptr("standard")), claim("1Gi", ptr("fast")), false},
 		"of a class that is not chosen yet": {claim("1Gi", nil), claim("1Gi", ptr("fast")), false},
-		"smaller, of the class":             {claim("1Gi", ptr("fast")), claim("2Gi", ptr("fast")), false},
+		"of one pod": {claim("1Gi", nil), with(claim("1Gi", nil), func(s *corev1.PersistentVolumeClaimSpec) {
+			s.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+		}), false},
+		"selected": {claim("1Gi", nil), with(claim("1Gi", nil), func(s *corev1.PersistentVolumeClaimSpec) {
+			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		}), false},
+		"filled from another":   {with(claim("1Gi", nil), from("a", nil)), with(claim("1Gi", nil), from("b", nil)), false},
+		"filled from one":       {with(claim("1Gi", nil), from("a", ptr(""))), with(claim("1Gi", nil), from("a", nil)), true},
+		"smaller, of the class": {claim("1Gi", ptr("fast")), claim("2Gi", ptr("fast")), false},
 	} {
 		if got := sameVolume(c.have, c.want); got != c.same {
 			t.Errorf("%s: %v, want %v", name, got, c.same)
 		}
 	}
-	for want, c := range map[string]*corev1.PersistentVolumeClaim{"1Gi": claim("1Gi", nil), "2Gi": claim("2Gi", ptr("")), "3Gi of class fast": claim("3Gi", ptr("fast"))} {
+	for want, c := range map[string]*corev1.PersistentVolumeClaim{"1Gi": claim("1Gi", nil), "2Gi": claim("2Gi", ptr("")), "3Gi of class fast": claim("3Gi", ptr("fast")),
+		"1Gi ReadWriteOncePod selected by a=b from PersistentVolumeClaim x": with(claim("1Gi", nil), func(s *corev1.PersistentVolumeClaimSpec) {
+			s.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+			from("x", nil)(s)
+		}),
+	} {
 		if got := volumeInWords(c); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -333,8 +356,8 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 			s.Datacenters[1].DatacenterName = "dc1"
 		}, v1alpha1.ReasonInvalidSpec, []string{`datacenters dc1 and dc2 have the same datacenterName "dc1"`}},
 		"its own disks to adopt": {func(s *v1alpha1.CassandraClusterSpec) { s.Bootstrap = adopting("cluster-uid") }, v1alpha1.ReasonInvalidSpec, []string{"the uid of this cluster itself"}},
-		"no data volume":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set for datacenter dc1"}},
-		"no size of it":          {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Data = &v1alpha1.VolumeClaim{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.data.size is not set"}},
+		"no data volume":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.claims.data.size is not set for datacenter dc1"}},
+		"no size of it":          {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Claims.Data = &v1alpha1.VolumeClaim{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.claims.data.size is not set"}},
 		"an overlay on what is ours": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Overlay = ours
 		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},

@@ -1,12 +1,13 @@
 package cluster
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -205,6 +206,10 @@ func sameVolume(have, want *corev1.PersistentVolumeClaim) bool {
 	if a.Cmp(b) != 0 {
 		return false
 	}
+	if !slices.Equal(have.Spec.AccessModes, want.Spec.AccessModes) || !equality.Semantic.DeepEqual(have.Spec.Selector, want.Spec.Selector) ||
+		sourceInWords(have.Spec.DataSource) != sourceInWords(want.Spec.DataSource) {
+		return false
+	}
 	if class := want.Spec.StorageClassName; class != nil {
 		return have.Spec.StorageClassName != nil && *have.Spec.StorageClassName == *class
 	}
@@ -214,10 +219,30 @@ func sameVolume(have, want *corev1.PersistentVolumeClaim) bool {
 
 func volumeInWords(claim *corev1.PersistentVolumeClaim) string {
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	words := []string{size.String()}
 	if class := claim.Spec.StorageClassName; class != nil && *class != "" {
-		return fmt.Sprintf("%s of class %s", size.String(), *class)
+		words = append(words, "of class "+*class)
 	}
-	return size.String()
+	for _, mode := range claim.Spec.AccessModes {
+		if mode != corev1.ReadWriteOnce {
+			words = append(words, string(mode))
+		}
+	}
+	if selector := claim.Spec.Selector; selector != nil {
+		words = append(words, "selected by "+metav1.FormatLabelSelector(selector))
+	}
+	if source := sourceInWords(claim.Spec.DataSource); source != "" {
+		words = append(words, "from "+source)
+	}
+	return strings.Join(words, " ")
+}
+
+// sourceInWords names what a volume is filled from. The group is the API server's to fill in.
+func sourceInWords(source *corev1.TypedLocalObjectReference) string {
+	if source == nil {
+		return ""
+	}
+	return source.Kind + " " + source.Name
 }
 
 // certificate issues the certificate of a node's agent, and another when two thirds of its life are over.

@@ -78,13 +78,12 @@ func (p *pass) checkSpec() error {
 		if i > 0 && w.Datacenter == p.wanted[i-1].Datacenter && w.Rack == p.wanted[i-1].Rack {
 			continue // the nodes of a rack differ in nothing but their names
 		}
-		storage := w.Pod.Storage
-		if storage.Data == nil {
-			return fmt.Errorf("node.storage.data.size is not set for datacenter %s: say how large the volume of each node is", w.Datacenter)
+		if claims := w.Pod.Storage.Claims; claims == nil || claims.Data == nil {
+			return fmt.Errorf("node.storage.claims.data.size is not set for datacenter %s: say how large the volume of each node is", w.Datacenter)
 		}
 		for _, v := range render.Volumes(w.Pod) {
 			if v.Claim.Size == nil {
-				return fmt.Errorf("node.storage.%s.size is not set for datacenter %s: say how large the volume of each node is", volumeField(v.Name), w.Datacenter)
+				return fmt.Errorf("node.storage.claims.%s.size is not set for datacenter %s: say how large the volume of each node is", volumeField(v.Name), w.Datacenter)
 			}
 		}
 		record := render.Record(p.owner(), w, nil, "")
@@ -95,7 +94,7 @@ func (p *pass) checkSpec() error {
 	return nil
 }
 
-// volumeField is the field of node.storage that describes a volume.
+// volumeField is the field of node.storage.claims that describes a volume.
 func volumeField(volume string) string {
 	switch volume {
 	case v1alpha1.VolumeData, v1alpha1.VolumeCommitlog:

@@ -71,7 +71,7 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 		Spec: v1alpha1.CassandraClusterSpec{
 			Version:     "5.0.6",
 			Datacenters: datacenters,
-			Node:        &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Data: &v1alpha1.VolumeClaim{Size: &size}}},
+			Node:        &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}}}}},
 			Disruption:  v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalQuorum},
 			Volumes:     v1alpha1.VolumePolicy{OnClusterDeletion: v1alpha1.ClaimRetain},
 		},

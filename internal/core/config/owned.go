@@ -7,7 +7,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// ownedSetting says whether Helenus owns a key of cassandra.yaml, and what to do instead. The schema of the API refuses the same keys.
+// ownedSetting says whether Helenus owns a key of cassandra.yaml, and what to do instead. An admission policy refuses the same keys.
 func ownedSetting(name string) (instead string, owned bool) {
 	at := slices.IndexFunc(v1alpha1.OwnedSettings, func(o v1alpha1.OwnedSetting) bool { return o.Key == name })
 	if at < 0 {

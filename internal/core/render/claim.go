@@ -20,7 +20,10 @@ type Volume struct {
 
 // Volumes are the persistent volumes that a node's pod has, data first.
 func Volumes(settings v1alpha1.PodSettings) []Volume {
-	s := settings.Storage
+	s := settings.Storage.Claims
+	if s == nil {
+		return nil
+	}
 	var out []Volume
 	if s.Data != nil {
 		out = append(out, Volume{Name: v1alpha1.VolumeData, MountPath: layout.DataDir, Claim: *s.Data})
@@ -46,9 +49,16 @@ func Claim(owner Owner, record *v1alpha1.CassandraNode, v Volume) *corev1.Persis
 			Labels:    labels,
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			StorageClassName: v.Claim.StorageClassName,
+			Selector:         v.Claim.Selector,
+			DataSource:       v.Claim.DataSource,
 		},
+	}
+	for _, mode := range v.Claim.AccessModes {
+		claim.Spec.AccessModes = append(claim.Spec.AccessModes, corev1.PersistentVolumeAccessMode(mode))
+	}
+	if len(claim.Spec.AccessModes) == 0 {
+		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
 	if class := v.Claim.StorageClassName; class != nil {
 		claim.Annotations = map[string]string{v1alpha1.AnnotationStorageClass: *class}

@@ -17,7 +17,6 @@ func inherit(cluster, dc *v1alpha1.NodeTemplate, rack *v1alpha1.NodeSettings) v1
 	for _, level := range []*v1alpha1.NodeTemplate{cluster, dc} {
 		if level != nil {
 			out.NodeSettings = mergeSettings(out.NodeSettings, level.NodeSettings)
-			out.Storage = mergeStorage(out.Storage, level.Storage)
 		}
 	}
 	if rack != nil {
@@ -40,6 +39,7 @@ func mergeSettings(base, over v1alpha1.NodeSettings) v1alpha1.NodeSettings {
 	return v1alpha1.NodeSettings{
 		Resources:      mergeResources(base.Resources, over.Resources),
 		AgentResources: mergeResources(base.AgentResources, over.AgentResources),
+		Storage:        mergeStorage(base.Storage, over.Storage),
 		CassandraYaml:  mergeMap(base.CassandraYaml, over.CassandraYaml),
 		JVM:            mergeJVM(base.JVM, over.JVM),
 		Environment:    mergeList(base.Environment, over.Environment),
@@ -125,7 +125,14 @@ func mergeStorage(base, over *v1alpha1.Storage) *v1alpha1.Storage {
 	if base == nil || over == nil {
 		return first(over, base)
 	}
-	return &v1alpha1.Storage{
+	return &v1alpha1.Storage{Claims: mergeClaims(base.Claims, over.Claims)}
+}
+
+func mergeClaims(base, over *v1alpha1.StorageClaims) *v1alpha1.StorageClaims {
+	if base == nil || over == nil {
+		return first(over, base)
+	}
+	return &v1alpha1.StorageClaims{
 		Data:       mergeVolume(base.Data, over.Data),
 		Commitlog:  mergeVolume(base.Commitlog, over.Commitlog),
 		Additional: mergeList(base.Additional, over.Additional),
@@ -139,6 +146,9 @@ func mergeVolume(base, over *v1alpha1.VolumeClaim) *v1alpha1.VolumeClaim {
 	return &v1alpha1.VolumeClaim{
 		Size:             first(over.Size, base.Size),
 		StorageClassName: first(over.StorageClassName, base.StorageClassName),
+		AccessModes:      mergeList(base.AccessModes, over.AccessModes),
+		Selector:         first(over.Selector, base.Selector),
+		DataSource:       first(over.DataSource, base.DataSource),
 	}
 }
 

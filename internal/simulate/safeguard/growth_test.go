@@ -283,7 +283,7 @@ const foreignTicket = "gets a ticket for the disk of a member of another cluster
 
 // smallVolumes is a cluster whose volumes have room for some 4,700 rows: 100 kB are Cassandra's own, and a row takes 200 bytes.
 func smallVolumes(c *v1alpha1.CassandraCluster) {
-	c.Spec.Node.Storage.Data.Size = new(resource.MustParse("1Mi"))
+	c.Spec.Node.Storage.Claims.Data.Size = new(resource.MustParse("1Mi"))
 }
 
 // rowsOnSmall is how many rows a node of smallVolumes has room for, with some to spare.

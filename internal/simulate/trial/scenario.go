@@ -73,7 +73,7 @@ spec:
   version: 5.0.6
   node:
     resources: {limits: {memory: 2Gi}}
-    storage: {data: {size: 2Gi}}
+    storage: {claims: {data: {size: 2Gi}}}
     jvm: {heap: 384Mi}
   datacenters:
 `, world.Namespace, clusterName)

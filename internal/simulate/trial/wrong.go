@@ -25,7 +25,7 @@ type mistake struct {
 
 // mistakes in what is said of nodes, in an order in which each is found after the ones before were corrected: no claim has a volume until a pod has a place.
 var mistakes = []mistake{
-	{"a class that does not exist", func(n *v1alpha1.NodeTemplate) { n.Storage.Data.StorageClassName = new("nothing") }, []string{"of class nothing has no volume", "storageClassName"}, "Insufficient"},
+	{"a class that does not exist", func(n *v1alpha1.NodeTemplate) { n.Storage.Claims.Data.StorageClassName = new("nothing") }, []string{"of class nothing has no volume", "storageClassName"}, "Insufficient"},
 	{"a request that no machine has room for", func(n *v1alpha1.NodeTemplate) {
 		n.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")}
 		n.Resources.Limits = n.Resources.Requests

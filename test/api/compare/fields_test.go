@@ -9,7 +9,7 @@ var changesOf = map[string][]change{
 		{"spec.datacenters[0].nodesPerRack", int64(2)}, {"spec.datacenters[0].nodesPerRack", int64(-1)}, {"spec.datacenters[0].nodesPerRack", "two"},
 		{"spec.datacenters[0].numTokens", int64(3)}, {"spec.datacenters[0].name", "not a name"}, {"spec.datacenters", nil},
 		{"spec.version", "5.0.5"}, {"spec.version", "bogus"}, {"spec.version", nil},
-		{"spec.unknown", "x"}, {"spec.node.jvm.heap", "1Gi"}, {"spec.node.storage.data.size", "1Mi"},
+		{"spec.unknown", "x"}, {"spec.node.jvm.heap", "1Gi"}, {"spec.node.storage.claims.data.size", "1Mi"},
 		{"spec.disruption.maxUnavailable", "20%"}, {"spec.disruption.maxUnavailable", "many"},
 		{"status.nodes", int64(7)},
 	},

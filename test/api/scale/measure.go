@@ -293,7 +293,7 @@ func clusterOf(i int, perRack int32) *v1alpha1.CassandraCluster {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName(i)},
 		Spec: v1alpha1.CassandraClusterSpec{
 			Version: release,
-			Node:    &v1alpha1.NodeTemplate{Storage: &v1alpha1.Storage{Data: &v1alpha1.VolumeClaim{Size: &gib}}},
+			Node:    &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &gib}}}}},
 			Datacenters: []v1alpha1.Datacenter{{
 				Name: "dc1", NodesPerRack: perRack, Racks: []v1alpha1.Rack{{Name: "r1"}, {Name: "r2"}, {Name: "r3"}},
 			}},
