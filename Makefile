@@ -84,7 +84,7 @@ test-api: ## Every rule of the API and every policy, against a real API server
 compare: ## The API server of the simulator against a real one, by other random requests each time (REQUESTS=60000 for many)
 	cd test/api && go test -timeout 60m -count 1 -v ./compare -compare.seed 0 $(if $(REQUESTS),-compare.requests $(REQUESTS))
 
-test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned machines, nothing left behind, then a pod of Cassandra (leaves it running)
+test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned hosts, nothing left behind, then a pod of Cassandra (leaves it running)
 	$(BIN)/localkube down
 	cd dev/localkube && go test -tags cluster -timeout 30m ./cluster/...
 	@$(MAKE) cluster CASSANDRA_VERSIONS=5.0.9 # the other releases run in the end-to-end tests
@@ -95,7 +95,7 @@ E2E := $(TOOLS)/gotestsum --format standard-verbose --hide-summary skipped -- -t
 e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && $(E2E) -timeout 60m $(if $(RUN),-run '$(RUN)') .
 
-# The tests of one of several shards, by turns: the machine that runs the second of three has SHARD=2/3.
+# The tests of one of several shards, by turns: the host that runs the second of three has SHARD=2/3.
 SHARD    := 1/1
 ALL_E2E   = go test -tags e2e -list . . | awk -v shard=$(SHARD) 'BEGIN { split(shard, s, "/") } /^Test/ && n++ % s[2] == s[1] - 1 { printf "%s%s$$", sep, $$1; sep = "|" }'
 
@@ -125,10 +125,10 @@ MUTANT_WORKERS := 2
 mutants: $(TOOLS)/gremlins ## Change the core's code in a thousand places and see that its tests notice (PACKAGES=internal/core/guard is one package; MUTANT_WORKERS=1 leaves a core free)
 	cd tools/mutants && nice -n 15 go run . --root $(CURDIR) --gremlins $(TOOLS)/gremlins --logs $(BIN)/mutants --workers $(MUTANT_WORKERS) $(PACKAGES)
 
-bench: local-tools ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the machine alone meanwhile)
+bench: local-tools ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the host alone meanwhile)
 	cd test/e2e && go run ./bench
 
-scale: ## Measure the operator beside a hundred idle clusters, without Cassandra (takes a quarter of an hour; leave the machine alone meanwhile)
+scale: ## Measure the operator beside a hundred idle clusters, without Cassandra (takes a quarter of an hour; leave the host alone meanwhile)
 	go build -o $(BIN)/helenus ./cmd/helenus
 	cd test/api && go run ./scale
 

@@ -42,15 +42,15 @@ const (
 	ClaimDelete ClaimPolicy = "Delete"
 )
 
-// HostAntiAffinity says whether two nodes of one cluster may share a machine.
+// HostAntiAffinity says whether two nodes of one cluster may share a host.
 //
 // +kubebuilder:validation:Enum=Required;Preferred;None
 type HostAntiAffinity string
 
 const (
-	// HostAntiAffinityRequired – never; a pod without a machine of its own stays Pending.
+	// HostAntiAffinityRequired – never; a pod without a host of its own stays Pending.
 	HostAntiAffinityRequired HostAntiAffinity = "Required"
-	// HostAntiAffinityPreferred – only where there are too few machines.
+	// HostAntiAffinityPreferred – only where there are too few hosts.
 	HostAntiAffinityPreferred HostAntiAffinity = "Preferred"
 	// HostAntiAffinityNone – the scheduler is not asked to keep them apart.
 	HostAntiAffinityNone HostAntiAffinity = "None"
@@ -62,7 +62,7 @@ const (
 type AccessMode string
 
 const (
-	// AccessReadWriteOnce – pods of one machine can write on the volume.
+	// AccessReadWriteOnce – pods of one host can write on the volume.
 	AccessReadWriteOnce AccessMode = "ReadWriteOnce"
 	// AccessReadWriteOncePod – one pod alone can write on the volume.
 	AccessReadWriteOncePod AccessMode = "ReadWriteOncePod"

@@ -51,7 +51,7 @@ type NodeSettings struct {
 	// +kubebuilder:validation:MaxItems=64
 	Environment []EnvironmentVariable `json:"environment,omitempty"`
 
-	// Placement of the pods on machines.
+	// Placement of the pods on hosts.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
 
@@ -188,14 +188,14 @@ type AdditionalVolume struct {
 	VolumeClaim `json:",inline"`
 }
 
-// Placement of pods on machines.
+// Placement of pods on hosts.
 type Placement struct {
-	// Zone the pods must run in, the value of the machines' label topology.kubernetes.io/zone.
+	// Zone the pods must run in, the value of the hosts' label topology.kubernetes.io/zone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Zone string `json:"zone,omitempty"`
 
-	// NodeSelector are labels that the machines must have.
+	// NodeSelector are labels that the hosts must have.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
@@ -216,7 +216,7 @@ type Placement struct {
 	// +kubebuilder:validation:MaxItems=8
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
-	// HostAntiAffinity says whether two nodes of the cluster may share a machine. Default: Required.
+	// HostAntiAffinity says whether two nodes of the cluster may share a host. Default: Required.
 	// +optional
 	HostAntiAffinity HostAntiAffinity `json:"hostAntiAffinity,omitempty"`
 

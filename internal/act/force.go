@@ -14,26 +14,26 @@ import (
 )
 
 // deleteByForce removes a pod from the API server without a word of kubelet, which would have stopped what runs in it. So it looks once more, at the API
-// server itself: the machine must be gone for certain, and the pod must be the one that was seen, on that machine. What is otherwise by now is a conflict.
+// server itself: the host must be gone for certain, and the pod must be the one that was seen, on that host. What is otherwise by now is a conflict.
 func (p *pass) deleteByForce(ctx context.Context, w plan.Write) error {
-	if w.UID == "" || w.Machine == "" {
-		return errors.New("delete by force without the uid and the machine of what was seen")
+	if w.UID == "" || w.Host == "" {
+		return errors.New("delete by force without the uid and the host of what was seen")
 	}
-	machine := &corev1.Node{}
-	switch err := p.Live.Get(ctx, client.ObjectKey{Name: w.Machine}, machine); {
+	host := &corev1.Node{}
+	switch err := p.Live.Get(ctx, client.ObjectKey{Name: w.Host}, host); {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return fmt.Errorf("read machine %s: %w", w.Machine, err)
-	case !facts.OutOfService(machine):
-		return apierrors.NewConflict(corev1.Resource("nodes"), w.Machine, errors.New("the machine is not gone"))
+		return fmt.Errorf("read host %s: %w", w.Host, err)
+	case !facts.OutOfService(host):
+		return apierrors.NewConflict(corev1.Resource("nodes"), w.Host, errors.New("the host is not gone"))
 	}
 	pod := &corev1.Pod{}
 	switch err := p.Live.Get(ctx, client.ObjectKeyFromObject(w.Object), pod); {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return fmt.Errorf("read pod %s: %w", w.Object.GetName(), err)
-	case pod.UID != w.UID || pod.Spec.NodeName != w.Machine:
-		return apierrors.NewConflict(corev1.Resource("pods"), pod.Name, errors.New("it is another pod, or on another machine"))
+	case pod.UID != w.UID || pod.Spec.NodeName != w.Host:
+		return apierrors.NewConflict(corev1.Resource("pods"), pod.Name, errors.New("it is another pod, or on another host"))
 	}
 	return p.delete(ctx, w, client.GracePeriodSeconds(0))
 }

@@ -13,8 +13,8 @@ import (
 	"helenus.io/helenus/internal/core/plan"
 )
 
-func TestAPodIsDeletedByForceOnlyFromAMachineThatIsGone(t *testing.T) {
-	machine := func(name string, ready corev1.ConditionStatus, taints ...string) *corev1.Node {
+func TestAPodIsDeletedByForceOnlyFromAHostThatIsGone(t *testing.T) {
+	host := func(name string, ready corev1.ConditionStatus, taints ...string) *corev1.Node {
 		m := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 		for _, key := range taints {
@@ -33,18 +33,18 @@ func TestAPodIsDeletedByForceOnlyFromAMachineThatIsGone(t *testing.T) {
 		objects []client.Object
 		gone    bool
 	}{
-		"it has no Node object":                {[]client.Object{on("m"), machine("other", corev1.ConditionTrue)}, true},
-		"it is out of service":                 {[]client.Object{on("m"), machine("m", corev1.ConditionUnknown, corev1.TaintNodeOutOfService)}, true},
-		"it is out of service and says so":     {[]client.Object{on("m"), machine("m", corev1.ConditionFalse, corev1.TaintNodeOutOfService)}, true},
-		"it is silent":                         {[]client.Object{on("m"), machine("m", corev1.ConditionUnknown, corev1.TaintNodeUnreachable)}, false},
-		"it is ready, with a taint left over":  {[]client.Object{on("m"), machine("m", corev1.ConditionTrue, corev1.TaintNodeOutOfService)}, false},
-		"it is ready":                          {[]client.Object{on("m"), machine("m", corev1.ConditionTrue)}, false},
-		"the pod is on another machine by now": {[]client.Object{on("other"), machine("other", corev1.ConditionUnknown)}, false},
+		"it has no Node object":                {[]client.Object{on("m"), host("other", corev1.ConditionTrue)}, true},
+		"it is out of service":                 {[]client.Object{on("m"), host("m", corev1.ConditionUnknown, corev1.TaintNodeOutOfService)}, true},
+		"it is out of service and says so":     {[]client.Object{on("m"), host("m", corev1.ConditionFalse, corev1.TaintNodeOutOfService)}, true},
+		"it is silent":                         {[]client.Object{on("m"), host("m", corev1.ConditionUnknown, corev1.TaintNodeUnreachable)}, false},
+		"it is ready, with a taint left over":  {[]client.Object{on("m"), host("m", corev1.ConditionTrue, corev1.TaintNodeOutOfService)}, false},
+		"it is ready":                          {[]client.Object{on("m"), host("m", corev1.ConditionTrue)}, false},
+		"the pod is on another host by now":    {[]client.Object{on("other"), host("other", corev1.ConditionUnknown)}, false},
 		"it is another pod of the name by now": {[]client.Object{another}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := writer(t, interceptor.Funcs{}, c.objects...)
-			plan := plan.Plan{Writes: []plan.Write{{Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen", Machine: "m"}}}
+			plan := plan.Plan{Writes: []plan.Write{{Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen", Host: "m"}}}
 			done := w.Do(t.Context(), snapshot(), plan, confirmed, &consistency.Store{})
 			err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "orders-0"}, &corev1.Pod{})
 			switch {
@@ -56,8 +56,8 @@ func TestAPodIsDeletedByForceOnlyFromAMachineThatIsGone(t *testing.T) {
 		})
 	}
 	for name, write := range map[string]plan.Write{
-		"without a uid":     {Verb: plan.DeleteByForce, Object: pod("orders-0"), Machine: "m"},
-		"without a machine": {Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen"},
+		"without a uid":  {Verb: plan.DeleteByForce, Object: pod("orders-0"), Host: "m"},
+		"without a host": {Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen"},
 	} {
 		w := writer(t, interceptor.Funcs{}, on("m"))
 		if done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{write}}, confirmed, &consistency.Store{}); done.Err == nil {

@@ -91,7 +91,7 @@ func planWrites(w io.Writer, p inspectapi.Plan) {
 
 // planUnheard names the nodes whose agents did not answer the operator: what is not known is what most plans wait for.
 func planUnheard(w io.Writer, nodes []inspectapi.Node) {
-	rows := [][]string{{"NO ANSWER FROM", "RACK", "MACHINE", "BECAUSE"}}
+	rows := [][]string{{"NO ANSWER FROM", "RACK", "HOST", "BECAUSE"}}
 	for _, n := range nodes {
 		var because string
 		switch {
@@ -105,7 +105,7 @@ func planUnheard(w io.Writer, nodes []inspectapi.Node) {
 			because = oneLine(n.Unreachable)
 		}
 		rack := strings.Trim(n.Datacenter+"/"+n.Rack, "/")
-		rows = append(rows, []string{n.Name, orDash(rack), orDash(n.Machine), because})
+		rows = append(rows, []string{n.Name, orDash(rack), orDash(n.Host), because})
 	}
 	section(w, rows)
 }

@@ -220,7 +220,7 @@ func podReady(pod corev1.Pod) bool {
 func podTrouble(pod corev1.Pod, otherwise string) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return "the pod waits for a machine: " + oneLine(c.Message)
+			return "the pod waits for a host: " + oneLine(c.Message)
 		}
 	}
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {

@@ -56,8 +56,8 @@ type Node struct {
 	Record bool `json:"record"`
 	Pod    bool `json:"pod"`
 	Claims int  `json:"claims"`
-	// Machine the pod is on.
-	Machine string `json:"machine,omitempty"`
+	// Host the pod is on.
+	Host string `json:"host,omitempty"`
 	// Agent is what the agent of the present pod answered; nil if it did not, with the reason in Unreachable.
 	Agent       *Agent `json:"agent,omitempty"`
 	Unreachable string `json:"unreachable,omitempty"`
@@ -169,7 +169,7 @@ func nodeOf(n *facts.Node) Node {
 	if n.Pod == nil {
 		return out
 	}
-	out.Machine = n.Pod.Spec.NodeName
+	out.Host = n.Pod.Spec.NodeName
 	a := n.CurrentAgent()
 	if a == nil {
 		switch {

@@ -20,8 +20,8 @@ import (
 
 var now = time.Date(2026, 3, 1, 13, 0, 0, 5, time.FixedZone("CET", 3600))
 
-func pod(uid types.UID, machine string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: corev1.PodSpec{NodeName: machine}}
+func pod(uid types.UID, host string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: corev1.PodSpec{NodeName: host}}
 }
 
 func record(rack string) *v1alpha1.CassandraNode {
@@ -70,10 +70,10 @@ func TestOf(t *testing.T) {
 			Namespace: "shop", Cluster: "orders", UID: "c-1", Generation: 4,
 			Nodes: []Node{
 				{
-					Name: "orders-dc1-r1-0", Datacenter: "dc1", Rack: "r1", Record: true, Pod: true, Machine: "m1",
+					Name: "orders-dc1-r1-0", Datacenter: "dc1", Rack: "r1", Record: true, Pod: true, Host: "m1",
 					Agent: &Agent{ObservedAt: utc, Address: "10.0.0.1", Phase: v1alpha1.PhaseNormal, Ready: true, Mode: facts.ModeNormal},
 				},
-				{Name: "orders-dc1-r2-0", Datacenter: "dc1", Rack: "r2", Record: true, Pod: true, Machine: "m2", Unreachable: "what answered was an earlier pod"},
+				{Name: "orders-dc1-r2-0", Datacenter: "dc1", Rack: "r2", Record: true, Pod: true, Host: "m2", Unreachable: "what answered was an earlier pod"},
 				{Name: "orders-dc1-r3-0", Datacenter: "dc1", Rack: "r3", Record: true, Claims: 1},
 				{Name: "orders-dc1-r3-1", Pod: true, Unreachable: "it was not asked yet"},
 				{Name: "orders-dc1-r3-2", Pod: true, Unreachable: "the pod has no address yet"},

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestNewRefusesURLsThatLeaveTheMachine(t *testing.T) {
+func TestNewRefusesURLsThatLeaveTheHost(t *testing.T) {
 	for _, url := range []string{
 		"", "127.0.0.1:8778", "https://127.0.0.1:8778/jolokia", "http://10.0.0.1:8778/jolokia", "http://cassandra.example:8778/",
 		"http://localhost:8778/", "http://user:secret@127.0.0.1:8778/", "http://127.0.0.1:8778/?x=y", "http://[fe80::1]:8778/", "http://%zz/",

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestTheOutlineOfAMachineHasWhatIsDecidedOn(t *testing.T) {
+func TestTheOutlineOfAHostHasWhatIsDecidedOn(t *testing.T) {
 	m := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "one", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"long": "text"}},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}, ProviderID: "x"},

@@ -115,7 +115,7 @@ func add(m manager.Manager, o Options) error {
 	for _, object := range watched() {
 		b = b.Watches(object, handler.EnqueueRequestsFromMapFunc(ofCluster))
 	}
-	b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(ofMachine(m.GetClient())), builder.WithPredicates(telling()))
+	b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(ofHost(m.GetClient())), builder.WithPredicates(telling()))
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("build controller: %w", err)
 	}

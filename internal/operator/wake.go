@@ -25,11 +25,11 @@ func Wakes(view client.Reader, old, now client.Object) []types.NamespacedName {
 	if object == nil {
 		object = old
 	}
-	if machine, is := object.(*corev1.Node); is {
+	if host, is := object.(*corev1.Node); is {
 		if old != nil && now != nil && !telling().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: now}) {
 			return nil
 		}
-		return keys(ofMachine(view)(context.Background(), machine))
+		return keys(ofHost(view)(context.Background(), host))
 	}
 	if _, cluster := object.(*v1alpha1.CassandraCluster); cluster {
 		if old != nil && now != nil && !meaningful().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: now}) {
@@ -48,17 +48,17 @@ func keys(requests []reconcile.Request) []types.NamespacedName {
 	return out
 }
 
-// ofMachine are the clusters that have a pod on a machine, or one that has no machine yet: its disk may be there.
-func ofMachine(view client.Reader) handler.MapFunc {
-	return func(ctx context.Context, machine client.Object) []reconcile.Request {
+// ofHost are the clusters that have a pod on a host, or one that has no host yet: its disk may be there.
+func ofHost(view client.Reader) handler.MapFunc {
+	return func(ctx context.Context, host client.Object) []reconcile.Request {
 		var pods corev1.PodList
 		if err := view.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "list the pods of a machine", "machine", machine.GetName())
+			ctrl.LoggerFrom(ctx).Error(err, "list the pods of a host", "host", host.GetName())
 			return nil
 		}
 		var out []reconcile.Request
 		for i := range pods.Items {
-			if on := pods.Items[i].Spec.NodeName; on != machine.GetName() && on != "" {
+			if on := pods.Items[i].Spec.NodeName; on != host.GetName() && on != "" {
 				continue
 			}
 			for _, request := range ofCluster(ctx, &pods.Items[i]) {
@@ -71,7 +71,7 @@ func ofMachine(view client.Reader) handler.MapFunc {
 	}
 }
 
-// telling lets through the changes of a machine that say whether it is gone, or whether it is heard. Machines report much else all the time.
+// telling lets through the changes of a host that say whether it is gone, or whether it is heard. Hosts report much else all the time.
 func telling() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -81,8 +81,8 @@ func telling() predicate.Predicate {
 	}
 }
 
-func readiness(machine *corev1.Node) corev1.ConditionStatus {
-	if c := facts.MachineReady(machine); c != nil {
+func readiness(host *corev1.Node) corev1.ConditionStatus {
+	if c := facts.HostReady(host); c != nil {
 		return c.Status
 	}
 	return corev1.ConditionUnknown

@@ -14,11 +14,11 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-func TestAMachineWakesTheClustersOnIt(t *testing.T) {
-	pod := func(name, cluster, machine string) *corev1.Pod {
+func TestAHostWakesTheClustersOnIt(t *testing.T) {
+	pod := func(name, cluster, host string) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: cluster}},
-			Spec:       corev1.PodSpec{NodeName: machine},
+			Spec:       corev1.PodSpec{NodeName: host},
 		}
 	}
 	scheme := runtime.NewScheme()
@@ -28,7 +28,7 @@ func TestAMachineWakesTheClustersOnIt(t *testing.T) {
 	view := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		pod("a-0", "a", "m1"), pod("a-1", "a", "m2"), pod("b-0", "b", "m2"), pod("c-0", "c", ""), pod("d-0", "d", "m1"), pod("d-1", "d", "m1"),
 	).Build()
-	machine := func(change func(*corev1.Node)) *corev1.Node {
+	host := func(change func(*corev1.Node)) *corev1.Node {
 		m := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "one", Labels: map[string]string{"zone": "a"}}}
 		m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}}
 		if change != nil {
@@ -44,16 +44,16 @@ func TestAMachineWakesTheClustersOnIt(t *testing.T) {
 		old, now *corev1.Node
 		wakes    bool
 	}{
-		"is new":                 {nil, machine(nil), true},
-		"is gone":                {machine(nil), nil, true},
-		"falls silent":           {machine(nil), machine(silent), true},
-		"is silent from now on":  {machine(func(m *corev1.Node) { m.Status.Conditions = nil }), machine(silent), false},
-		"is out of service":      {machine(silent), machine(taint(corev1.TaintNodeOutOfService)), true},
-		"has another taint":      {machine(silent), machine(taint(corev1.TaintNodeUnreachable)), false},
-		"is another of the name": {machine(nil), machine(func(m *corev1.Node) { m.UID = "two" }), true},
-		"has another label":      {machine(nil), machine(func(m *corev1.Node) { m.Labels["zone"] = "b" }), true},
-		"is alive":               {machine(nil), machine(func(m *corev1.Node) { m.Status.Conditions[0].LastHeartbeatTime = metav1.Now() }), false},
-		"is short of disk":       {machine(nil), machine(func(m *corev1.Node) { m.Status.Conditions[1].Status = corev1.ConditionTrue }), false},
+		"is new":                 {nil, host(nil), true},
+		"is gone":                {host(nil), nil, true},
+		"falls silent":           {host(nil), host(silent), true},
+		"is silent from now on":  {host(func(m *corev1.Node) { m.Status.Conditions = nil }), host(silent), false},
+		"is out of service":      {host(silent), host(taint(corev1.TaintNodeOutOfService)), true},
+		"has another taint":      {host(silent), host(taint(corev1.TaintNodeUnreachable)), false},
+		"is another of the name": {host(nil), host(func(m *corev1.Node) { m.UID = "two" }), true},
+		"has another label":      {host(nil), host(func(m *corev1.Node) { m.Labels["zone"] = "b" }), true},
+		"is alive":               {host(nil), host(func(m *corev1.Node) { m.Status.Conditions[0].LastHeartbeatTime = metav1.Now() }), false},
+		"is short of disk":       {host(nil), host(func(m *corev1.Node) { m.Status.Conditions[1].Status = corev1.ConditionTrue }), false},
 	} {
 		var old, now client.Object
 		if c.old != nil {
@@ -69,7 +69,7 @@ func TestAMachineWakesTheClustersOnIt(t *testing.T) {
 			}
 		}
 		if got := Wakes(view, old, now); !slices.Equal(got, want) {
-			t.Errorf("a machine that %s wakes %v, want %v", name, got, want)
+			t.Errorf("a host that %s wakes %v, want %v", name, got, want)
 		}
 	}
 }

@@ -61,13 +61,13 @@ type Goroutines struct{}
 
 var _ Threads = Goroutines{}
 
-// Now is the time of the machine, without what is done to its clock while the process runs: see Steady.
+// Now is the time of the host, without what is done to its clock while the process runs: see Steady.
 func (Goroutines) Now() time.Time { return steady() }
 
 var steady = Steady()
 
-// Steady is a clock that starts with the time of day and then goes by what has passed: it is not moved when somebody sets the machine's clock. What it says
-// can be compared with times that were written down, by this process or by an earlier one on another machine, as far as their clocks agree.
+// Steady is a clock that starts with the time of day and then goes by what has passed: it is not moved when somebody sets the host's clock. What it says
+// can be compared with times that were written down, by this process or by an earlier one on another host, as far as their clocks agree.
 func Steady() func() time.Time {
 	began := time.Now()
 	return func() time.Time { return began.Add(time.Since(began)) }

@@ -35,7 +35,7 @@ const (
 	clusterUID  types.UID = "5f7e0d1c-0000-4000-8000-000000000001"
 )
 
-// world is a machine with an API server and pods.
+// world is a host with an API server and pods.
 type world struct {
 	// t is that of the part that runs, top that of the whole test: what lives until its end is cleaned up there.
 	t, top    *testing.T

@@ -28,7 +28,7 @@ func serviceAccount(t *testing.T, namespace, name string) {
 	must(t, err)
 }
 
-// pod makes a pod that no machine will ever run, which is enough for a token to be bound to it.
+// pod makes a pod that no host will ever run, which is enough for a token to be bound to it.
 func pod(t *testing.T, namespace, name, account string) *corev1.Pod {
 	t.Helper()
 	made, err := typedClient(t, server).CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{

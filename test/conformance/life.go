@@ -17,7 +17,7 @@ type Ring interface {
 	// Now is the time in the ring, and Pause lets a part of a second pass there, or returns when the context ends.
 	Now() time.Time
 	Pause(ctx context.Context)
-	// Patience is a factor on the upper bounds, for machines that are slow.
+	// Patience is a factor on the upper bounds, for hosts that are slow.
 	Patience() float64
 
 	// Kill ends the JVM of a node without a word. It stays away until Start.
@@ -52,7 +52,7 @@ func Life() []Story {
 	}
 }
 
-// Bounds in Cassandra's own measures. The upper ones are several times what was measured on a small machine; the lower ones are promises of its protocol.
+// Bounds in Cassandra's own measures. The upper ones are several times what was measured on a small host; the lower ones are promises of its protocol.
 const (
 	gossipRound = time.Second
 	// ringDelay is how long a node waits for all others to know what it is about to do.

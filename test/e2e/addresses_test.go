@@ -18,7 +18,7 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestCrossedAddresses: two pods of one machine are deleted, and the new ones get each other's addresses. Neither node starts at the address of another member:
+// TestCrossedAddresses: two pods of one host are deleted, and the new ones get each other's addresses. Neither node starts at the address of another member:
 // both get other pods, and are the members that they were.
 func TestCrossedAddresses(t *testing.T) {
 	onlyInFull(t)
@@ -28,7 +28,7 @@ func TestCrossedAddresses(t *testing.T) {
 	sample.Spec.Node.Placement = &v1alpha1.Placement{Zone: "a", HostAntiAffinity: v1alpha1.HostAntiAffinityNone}
 	sample.Spec.Datacenters[0].NodesPerRack, sample.Spec.Datacenters[0].PlannedReplicationFactor = 3, 3
 	var ring *scene.Ring
-	took(t, "a ring of three nodes on one machine has formed", func() (err error) {
+	took(t, "a ring of three nodes on one host has formed", func() (err error) {
 		ring, err = s.Form(t.Context(), sample)
 		return err
 	})
@@ -42,17 +42,17 @@ func TestCrossedAddresses(t *testing.T) {
 	}
 }
 
-// cross deletes two pods of one machine, and gives each of the new ones the address that the other one had.
+// cross deletes two pods of one host, and gives each of the new ones the address that the other one had.
 func cross(ctx context.Context, ring *scene.Ring, one, other *corev1.Pod) error {
-	machine := one.Spec.NodeName
-	if err := ring.Cordon(ctx, machine, true); err != nil {
+	host := one.Spec.NodeName
+	if err := ring.Cordon(ctx, host, true); err != nil {
 		return err
 	}
-	err := crossOn(ctx, ring, machine, [2]*corev1.Pod{one, other})
-	return errors.Join(err, ring.Cordon(context.WithoutCancel(ctx), machine, false))
+	err := crossOn(ctx, ring, host, [2]*corev1.Pod{one, other})
+	return errors.Join(err, ring.Cordon(context.WithoutCancel(ctx), host, false))
 }
 
-func crossOn(ctx context.Context, ring *scene.Ring, machine string, old [2]*corev1.Pod) error {
+func crossOn(ctx context.Context, ring *scene.Ring, host string, old [2]*corev1.Pod) error {
 	for _, pod := range old {
 		ring.Invariants.ExpectDeletion(pod)
 		if err := kubernetes.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); err != nil {
@@ -60,7 +60,7 @@ func crossOn(ctx context.Context, ring *scene.Ring, machine string, old [2]*core
 		}
 	}
 	var next [2]*corev1.Pod
-	err := ring.Until(ctx, 4*time.Minute, "both have other pods, which wait for a machine", func(now follow.Sight) (err error) {
+	err := ring.Until(ctx, 4*time.Minute, "both have other pods, which wait for a host", func(now follow.Sight) (err error) {
 		for i := range old {
 			if next[i], err = another(now, old[i]); err != nil {
 				return err
@@ -74,20 +74,20 @@ func crossOn(ctx context.Context, ring *scene.Ring, machine string, old [2]*core
 	for i, pod := range next {
 		// What a third pod gets may be the other member's address again: until both run elsewhere, the others know them at the addresses that they had.
 		ring.Invariants.ExpectOtherPods(pod.Name)
-		if err := startAt(ctx, ring, machine, pod, old[1-i].Status.PodIP); err != nil {
+		if err := startAt(ctx, ring, host, pod, old[1-i].Status.PodIP); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// startAt binds a pod to a machine, where it gets one address and no other.
-func startAt(ctx context.Context, ring *scene.Ring, machine string, pod *corev1.Pod, address string) error {
-	giveBack, err := ring.LeaveFree(machine, address)
+// startAt binds a pod to a host, where it gets one address and no other.
+func startAt(ctx context.Context, ring *scene.Ring, host string, pod *corev1.Pod, address string) error {
+	giveBack, err := ring.LeaveFree(host, address)
 	if err != nil {
 		return err
 	}
-	if err = ring.Bind(ctx, pod, machine); err == nil {
+	if err = ring.Bind(ctx, pod, host); err == nil {
 		err = ring.Until(ctx, time.Minute, "pod "+pod.Name+" runs at "+address, func(now follow.Sight) error {
 			is, found := now.Pod(pod.Name)
 			switch {

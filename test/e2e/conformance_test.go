@@ -101,7 +101,7 @@ func wantLivesAsSimulated(t *testing.T, ring *scene.Ring) {
 	})
 }
 
-// jvmsAreReached says whether JVMs can be asked past their agents: only where the machines of Kubernetes are this one.
+// jvmsAreReached says whether JVMs can be asked past their agents: only where the hosts of Kubernetes are this one.
 func jvmsAreReached(ring *scene.Ring) bool {
 	_, err := ring.Local()
 	return !errors.Is(err, scene.ErrNotHere)

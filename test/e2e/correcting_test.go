@@ -27,7 +27,7 @@ var mistakes = []struct {
 	words []string
 }{
 	{"a storage class that does not exist", func(n *v1alpha1.NodeTemplate) { n.Storage.Claims.Data.StorageClassName = ptr("nothing") }, []string{"of class nothing has no volume", "storageClassName"}},
-	{"a request that no machine has room for", func(n *v1alpha1.NodeTemplate) {
+	{"a request that no host has room for", func(n *v1alpha1.NodeTemplate) {
 		n.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("9000Gi")}
 		n.Resources.Limits = n.Resources.Requests.DeepCopy()
 	}, []string{"Insufficient memory", "node.resources.requests"}},

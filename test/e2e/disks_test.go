@@ -19,24 +19,24 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestDiskLost: a machine comes back without its disk. The node says that it lost its data and does not start as if it were new; the others serve.
+// TestDiskLost: a host comes back without its disk. The node says that it lost its data and does not start as if it were new; the others serve.
 func TestDiskLost(t *testing.T) {
 	onlyInFull(t)
-	ring, pod := onMachines(t, "e2e-disk")
-	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDataLost, "replaced", "a machine is lost, and comes back without its disk", func() error {
-		if err := ring.LoseMachine(t.Context(), pod.Spec.NodeName, true); err != nil {
+	ring, pod := onHosts(t, "e2e-disk")
+	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDataLost, "replaced", "a host is lost, and comes back without its disk", func() error {
+		if err := ring.LoseHost(t.Context(), pod.Spec.NodeName, true); err != nil {
 			return err
 		}
-		return ring.ReturnMachine(t.Context(), pod.Spec.NodeName)
+		return ring.ReturnHost(t.Context(), pod.Spec.NodeName)
 	})
 }
 
-// TestDownTooLong: a machine is away for longer than a table keeps its deletions, beside the five minutes for which a node need not note that it is NORMAL. Its node does not
+// TestDownTooLong: a host is away for longer than a table keeps its deletions, beside the five minutes for which a node need not note that it is NORMAL. Its node does not
 // start when it is back; the others serve.
 func TestDownTooLong(t *testing.T) {
 	onlyInFull(t)
 	const kept, noted = 10 * time.Second, 5 * time.Minute
-	ring, pod := onMachines(t, "e2e-too-long")
+	ring, pod := onHosts(t, "e2e-too-long")
 	took(t, "the agent of a node knows for how long deletions are kept", func() error {
 		now := time.Now()
 		if err := ring.KeepDeletions(t.Context(), kept); err != nil {
@@ -44,13 +44,13 @@ func TestDownTooLong(t *testing.T) {
 		}
 		return ring.Says(t.Context(), pod.Name, layout.AgentContainer, now, "deletions are kept for another time now")
 	})
-	ring.Invariants.ExpectOtherPods(pod.Name) // Kubernetes takes it away from a machine that is gone for five minutes
-	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDownTooLong, "gc_grace", "a machine is lost, and comes back after five minutes and a half", func() error {
-		if err := ring.LoseMachine(t.Context(), pod.Spec.NodeName, false); err != nil {
+	ring.Invariants.ExpectOtherPods(pod.Name) // Kubernetes takes it away from a host that is gone for five minutes
+	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDownTooLong, "gc_grace", "a host is lost, and comes back after five minutes and a half", func() error {
+		if err := ring.LoseHost(t.Context(), pod.Spec.NodeName, false); err != nil {
 			return err
 		}
 		rest(t, noted+2*kept)
-		return ring.ReturnMachine(t.Context(), pod.Spec.NodeName)
+		return ring.ReturnHost(t.Context(), pod.Spec.NodeName)
 	})
 }
 
@@ -131,7 +131,7 @@ func TestDiskFull(t *testing.T) {
 // serves again by itself when somebody has mended it.
 func TestFileCorrupt(t *testing.T) {
 	onlyInFull(t)
-	ring, pod := onMachines(t, "e2e-corrupt")
+	ring, pod := onHosts(t, "e2e-corrupt")
 	before := identities(t, ring)
 	for _, file := range []struct{ what, pattern, words string }{
 		{"an SSTable of the node itself is corrupt", "data/system/local-*/*-Data.db", "checksum of Data.db does not match"},
@@ -151,18 +151,18 @@ func TestFileCorrupt(t *testing.T) {
 	}
 }
 
-// smallDisk is a disk for a claim, on the machine of a zone, until the end of the test.
+// smallDisk is a disk for a claim, on the host of a zone, until the end of the test.
 func smallDisk(t *testing.T, s *scene.Scene, zone, claim string) *scene.SmallDisk {
 	t.Helper()
-	var machines corev1.NodeList
-	if err := kubernetes.Client.List(t.Context(), &machines, client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
+	var hosts corev1.NodeList
+	if err := kubernetes.Client.List(t.Context(), &hosts, client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
 		t.Fatal(err)
 	}
-	if len(machines.Items) == 0 {
-		t.Fatalf("no machine is in zone %s", zone)
+	if len(hosts.Items) == 0 {
+		t.Fatalf("no host is in zone %s", zone)
 	}
 	const size = 768 << 20
-	disk, err := s.SmallDisk(t.Context(), machines.Items[0].Name, claim, size)
+	disk, err := s.SmallDisk(t.Context(), hosts.Items[0].Name, claim, size)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,12 +98,12 @@ func wantInZones(t *testing.T, r *scene.Ring) {
 			t.Errorf("node %s has no pod", n.Name)
 			continue
 		}
-		machine := &corev1.Node{}
-		if err := kubernetes.Client.Get(t.Context(), client.ObjectKey{Name: pod.Spec.NodeName}, machine); err != nil {
+		host := &corev1.Node{}
+		if err := kubernetes.Client.Get(t.Context(), client.ObjectKey{Name: pod.Spec.NodeName}, host); err != nil {
 			t.Error(err)
 			continue
 		}
-		want, got := wanted[n.Spec.Datacenter+"/"+n.Spec.Rack], machine.Labels[corev1.LabelTopologyZone]
+		want, got := wanted[n.Spec.Datacenter+"/"+n.Spec.Rack], host.Labels[corev1.LabelTopologyZone]
 		if want != "" && got != want {
 			t.Errorf("node %s of rack %s is in zone %q, want %q", n.Name, n.Spec.Rack, got, want)
 		}

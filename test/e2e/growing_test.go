@@ -17,7 +17,7 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// forGrowth is a ring of three nodes, filled with rows, that can grow on a machine of any size.
+// forGrowth is a ring of three nodes, filled with rows, that can grow on a host of any size.
 func forGrowth(t *testing.T, namespace string, change ...func(*v1alpha1.CassandraClusterSpec)) *scene.Ring {
 	t.Helper()
 	ring := emptyForGrowth(t, namespace, change...)
@@ -314,7 +314,7 @@ func grownWithin(t *testing.T, ring *scene.Ring, nodes int, limit time.Duration)
 	})
 }
 
-// growth bounds a join with little data: Cassandra waits for 30 s to see the others, and a machine of two cores starts a JVM in half a minute.
+// growth bounds a join with little data: Cassandra waits for 30 s to see the others, and a host of two cores starts a JVM in half a minute.
 const growth = 8 * time.Minute
 
 func ptr[T any](v T) *T { return &v }

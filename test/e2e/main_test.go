@@ -26,7 +26,7 @@ var (
 	doInstall     = flag.Bool("install", true, "build the images and install Helenus first; false takes what is installed")
 	operatorImage = flag.String("operator-image", "", "`image` of the operator (default: what is built here for the local cluster, else that of the manifest)")
 	agentImage    = flag.String("agent-image", "", "`image` of the agent (default: likewise)")
-	patience      = flag.Float64("patience", 1, "`factor` on all bounds, for a machine that is slow or busy")
+	patience      = flag.Float64("patience", 1, "`factor` on all bounds, for a host that is slow or busy")
 	full          = flag.Bool("full", false, "run all tests, not only those that are worth their time on every change")
 	report        = flag.String("report", "", "`file` to write into what clients saw of the rings")
 	commit        = flag.String("commit", "unknown", "`name` of what is tested, for the report")

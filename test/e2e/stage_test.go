@@ -109,7 +109,7 @@ func threeRacks(t *testing.T) *scene.Ring {
 	return ring
 }
 
-// withoutSharedRing takes the shared ring away before a test that breaks machines: what happens to its nodes then, nobody would have asked for.
+// withoutSharedRing takes the shared ring away before a test that breaks hosts: what happens to its nodes then, nobody would have asked for.
 func withoutSharedRing(t *testing.T) {
 	t.Helper()
 	if shared == nil {

@@ -28,7 +28,7 @@ const (
 
 const (
 	longestGap = 30 * time.Second
-	// leastServed of all requests, in a run of all tests. On every change the window is short and machines are so busy that Cassandra's own time limits strike.
+	// leastServed of all requests, in a run of all tests. On every change the window is short and hosts are so busy that Cassandra's own time limits strike.
 	leastServed, leastServedInSmoke = 0.999, 0.99
 )
 

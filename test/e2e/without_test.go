@@ -19,11 +19,11 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestWithoutAPIServerAndOperator: a member whose container ends comes back by itself while no operator runs and its machine is cut off from the API server.
+// TestWithoutAPIServerAndOperator: a member whose container ends comes back by itself while no operator runs and its host is cut off from the API server.
 func TestWithoutAPIServerAndOperator(t *testing.T) {
 	ring := threeRacks(t)
 	if _, err := ring.Local(); errors.Is(err, scene.ErrNotHere) {
-		t.Skipf("a machine cannot be cut off: %v", err)
+		t.Skipf("a host cannot be cut off: %v", err)
 	}
 	names := ring.NodeNames(t.Context())
 	victim, peer := names[1], names[0]
@@ -45,7 +45,7 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 	if err := ring.CutOff(t.Context(), pod.Spec.NodeName); err != nil {
 		t.Fatal(err)
 	}
-	defer took(t, "the machine is back", func() error { return ring.Reconnect(context.WithoutCancel(t.Context()), pod.Spec.NodeName) })
+	defer took(t, "the host is back", func() error { return ring.Reconnect(context.WithoutCancel(t.Context()), pod.Spec.NodeName) })
 
 	took(t, "the container ends", func() error {
 		if err := ring.EndContainer(pod.UID); err != nil {
@@ -62,7 +62,7 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 	if n := restartsOf(t, ring, victim); n != told {
 		t.Errorf("the agent has reported %d restarts to the API server, and before %d: it was not cut off", n, told)
 	}
-	took(t, "the machine is reconnected", func() error { return ring.Reconnect(t.Context(), pod.Spec.NodeName) })
+	took(t, "the host is reconnected", func() error { return ring.Reconnect(t.Context(), pod.Spec.NodeName) })
 	took(t, "operators run", func() error { return start(t.Context()) })
 	took(t, "the status says what happened", func() error {
 		return ring.Until(t.Context(), 2*time.Minute, "the agent has reported the end of its container", func(now follow.Sight) error {
@@ -82,7 +82,7 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 	if is := identities(t, ring)[victim]; is != before[victim] {
 		t.Errorf("node %s was %+v and is %+v: pod and address were to stay", victim, before[victim], is)
 	}
-	// The kubelet tells of what it did meanwhile by itself, within some ten seconds after the machine is back.
+	// The kubelet tells of what it did meanwhile by itself, within some ten seconds after the host is back.
 	took(t, "kubelet has told of the container that it started again", func() error {
 		return ring.Until(t.Context(), 2*time.Minute, "kubelet has told of it", func(now follow.Sight) error {
 			if now, found := now.Pod(victim); !found || maps.Equal(restartCounts(now), started) {

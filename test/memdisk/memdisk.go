@@ -252,7 +252,7 @@ func (f *file) Sync() error {
 
 func (f *file) Close() error { return nil }
 
-// Kill returns the disk as the next process finds it when the process was killed and the machine ran on: all that was done
+// Kill returns the disk as the next process finds it when the process was killed and the host ran on: all that was done
 // is there. The disk itself must not be used any more.
 func (d *Disk) Kill() *Disk {
 	d.mu.Lock()

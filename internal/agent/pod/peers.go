@@ -28,7 +28,7 @@ type Peers struct {
 	address func(podIP string) string
 }
 
-// NewPeers asks with the certificates of source. Address is agentapi.FactsAddress, or another mapping where all pods share one machine.
+// NewPeers asks with the certificates of source. Address is agentapi.FactsAddress, or another mapping where all pods share one host.
 func NewPeers(cluster types.UID, source pki.Source, now func() time.Time, address func(string) string) *Peers {
 	return &Peers{cluster: cluster, source: source, now: now, address: address}
 }

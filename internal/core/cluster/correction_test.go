@@ -265,7 +265,7 @@ func TestANodeOnItsWayIsLeftAlone(t *testing.T) {
 		"pod starts": {func(n *facts.Node) { n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending }, false},
 		"pod cannot be scheduled": {func(n *facts.Node) {
 			n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending
-			n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no machine"}}
+			n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no host"}}
 		}, true},
 		"no pod": {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, true},
 	} {
@@ -395,19 +395,19 @@ func TestALatecomerThatIsInTheRingIsNotLeftOut(t *testing.T) {
 func TestWhichPodIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		last, now types.UID // now is the pod that is there; empty for none
-		machine   string
+		host      string
 		want      types.UID
 	}{
-		"the one that spoke is there":           {"a", "a", "m", ""},
-		"another is there":                      {"a", "b", "m", "a"},
-		"none is there":                         {"a", "", "", "a"},
-		"nobody knows which, none is there":     {"", "", "", podForgotten},
-		"nobody knows which, one waits":         {"", "b", "", podForgotten},
-		"nobody knows which, one has a machine": {"", "b", "m", ""},
+		"the one that spoke is there":        {"a", "a", "m", ""},
+		"another is there":                   {"a", "b", "m", "a"},
+		"none is there":                      {"a", "", "", "a"},
+		"nobody knows which, none is there":  {"", "", "", podForgotten},
+		"nobody knows which, one waits":      {"", "b", "", podForgotten},
+		"nobody knows which, one has a host": {"", "b", "m", ""},
 	} {
 		n := &facts.Node{Record: &v1alpha1.CassandraNode{Status: v1alpha1.CassandraNodeStatus{PodUID: c.last}}}
 		if c.now != "" {
-			n.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: c.now}, Spec: corev1.PodSpec{NodeName: c.machine}}
+			n.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: c.now}, Spec: corev1.PodSpec{NodeName: c.host}}
 		}
 		if got := podGone(n); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -420,7 +420,7 @@ func TestAPodThatIsGoneProvesNothingWhileAnotherRuns(t *testing.T) {
 	w := forming(t, v1alpha1.DiskJoining, late)
 	n := w.snapshot.Nodes[late]
 	w.now = w.now.Add(latecomerPatience + time.Minute)
-	for scheduled, want := range map[string]bool{"machine": false, "": true} {
+	for scheduled, want := range map[string]bool{"host": false, "": true} {
 		n.Record.Status.Join.WithdrawnAt = nil
 		n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "test", PodGone: "gone"}
 		n.Pod.Spec.NodeName = scheduled
@@ -460,7 +460,7 @@ func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 		wrong             v1alpha1.NodeTemplate
 		samePod, newClaim bool
 	}{
-		"a request that no machine has room for": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{
+		"a request that no host has room for": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{
 			Resources: &v1alpha1.Resources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")}},
 		}}},
 		"a place that does not exist": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: "nowhere"}}}},

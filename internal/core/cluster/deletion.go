@@ -46,7 +46,7 @@ func deletion(p *pass) result {
 			p.write(deletePod(n.Pod, "the cluster is being deleted and its node is stopped"))
 		}
 	}
-	p.leaveMachines("Deletion")
+	p.leaveHosts("Deletion")
 	if stopping > 0 || pods > 0 {
 		return act("stopping the nodes: %d pods left", pods)
 	}

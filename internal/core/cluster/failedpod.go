@@ -15,7 +15,7 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// A pod that has failed is never run again: kubelet evicted it, or refused it, since its machine has no room for it or no longer is what the pod asks for.
+// A pod that has failed is never run again: kubelet evicted it, or refused it, since its host has no room for it or no longer is what the pod asks for.
 // Another one may fail the same way, at once and for ever, so each failure doubles the time until the next is made. The failed pod stays for as long, for
 // people to look at.
 const (

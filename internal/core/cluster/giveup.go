@@ -152,7 +152,7 @@ func withdrawn(n *facts.Node, s *ledger.Step) bool {
 }
 
 // podGone is the uid of the pod that last spoke for the node, if that pod no longer exists. A status that was lost does not say which one that was; it is gone
-// if no pod of the node has a machine.
+// if no pod of the node has a host.
 func podGone(n *facts.Node) types.UID {
 	switch last := n.Record.Status.PodUID; {
 	case last != "" && (n.Pod == nil || n.Pod.UID != last):

@@ -37,7 +37,7 @@ func volumesAndPods(p *pass) result {
 		p.certificate(n)
 		p.pod(n)
 	}
-	p.leaveMachines("VolumesAndPods")
+	p.leaveHosts("VolumesAndPods")
 	p.sayWhereDisksAre()
 	p.sayWhoDoesNotCome()
 	switch writes := len(p.plan.Writes) - before; {

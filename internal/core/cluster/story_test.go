@@ -220,7 +220,7 @@ func tellLatecomerWithoutPod(t *testing.T, s *story) {
 	n.Pod.UID, n.Pod.Spec.NodeName, n.Agent, n.Pod.Status.Phase = "another", "", nil, corev1.PodPending
 	w.absent[late] = true
 	w.agents()
-	s.say("The pod that had the ticket is gone, another waits for a machine.")
+	s.say("The pod that had the ticket is gone, another waits for a host.")
 	s.goesOn(w, nil)
 }
 

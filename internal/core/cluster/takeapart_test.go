@@ -47,7 +47,7 @@ func TestWhenAPodOfADeletedClusterGoes(t *testing.T) {
 		"its node was stopped in a former pod": {but(func(_ *world, n *facts.Node) { n.Record.Status.PodUID = "former" }), false},
 		"its node was stopped before":          {but(func(_ *world, n *facts.Node) { n.Record.Status.ObservedGeneration-- }), false},
 		"its node is stopping":                 {but(func(_ *world, n *facts.Node) { n.Record.Status.Phase = v1alpha1.PhaseStopping }), false},
-		"it never was on a machine":            {func(_ *world, n *facts.Node) { n.Pod.Spec.NodeName = "" }, true},
+		"it never was on a host":               {func(_ *world, n *facts.Node) { n.Pod.Spec.NodeName = "" }, true},
 		"it has no record":                     {func(_ *world, n *facts.Node) { n.Record = nil }, true},
 		"it goes already":                      {but(func(_ *world, n *facts.Node) { now := metav1.Now(); n.Pod.DeletionTimestamp = &now }), false},
 		"the patience is over":                 {func(w *world, _ *facts.Node) { w.now = w.now.Add(5 * time.Minute) }, true},

@@ -60,8 +60,8 @@ type world struct {
 	observed bool
 }
 
-// machine that all pods are on.
-const machine = "machine-1"
+// host that all pods are on.
+const host = "host-1"
 
 func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 	t.Helper()
@@ -83,8 +83,8 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 			Cluster: cluster,
 			Install: facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent:test"},
 			Nodes:   map[string]*facts.Node{},
-			Machines: map[string]*corev1.Node{machine: {
-				ObjectMeta: metav1.ObjectMeta{Name: machine, Labels: map[string]string{corev1.LabelHostname: machine}},
+			Hosts: map[string]*corev1.Node{host: {
+				ObjectMeta: metav1.ObjectMeta{Name: host, Labels: map[string]string{corev1.LabelHostname: host}},
 				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 			}},
 			Shared: facts.Shared{
@@ -246,7 +246,7 @@ func (w *world) put(object plan.Object) {
 		w.node(o.Labels[v1alpha1.LabelNode]).Claims[o.Labels[v1alpha1.LabelVolume]] = &facts.Claim{Claim: o}
 	case *corev1.Pod:
 		n := w.node(o.Name)
-		o.Spec.NodeName = machine
+		o.Spec.NodeName = host
 		o.Status.PodIP = fmt.Sprintf("10.0.0.%d", w.uids)
 		o.Status.Phase = corev1.PodRunning
 		n.Pod = o

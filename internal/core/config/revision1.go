@@ -245,7 +245,7 @@ func gcLogOption(jvm *v1alpha1.JVM) string {
 }
 
 // youngGeneration sizes the young generation where the collector is CMS, which the options of Java 8 and 11 in Cassandra 4.1 choose: cassandra-env.sh would size
-// it by the memory and the processors of the machine. A quarter of the heap, at most 800 MiB, as that file advises for eight processors.
+// it by the memory and the processors of the host. A quarter of the heap, at most 800 MiB, as that file advises for eight processors.
 func youngGeneration(file *optionsFile, user []string, memory Memory) []string {
 	all := append(file.options(), user...)
 	usesCMS := false

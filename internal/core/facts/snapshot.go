@@ -31,9 +31,9 @@ type Snapshot struct {
 	Ledger *ledger.Ledger
 	// LedgerProblem says why a ledger that is there could not be read. Empty if it could.
 	LedgerProblem string
-	// Machines are the Kubernetes nodes that pods of the cluster are on, and those where the volumes of its nodes without a place can be used, by name. One
+	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes of its nodes without a place can be used, by name. One
 	// that is missing is gone.
-	Machines map[string]*corev1.Node
+	Hosts map[string]*corev1.Node
 	// Predecessor is true while objects of an earlier cluster of the same name and another uid still exist that must go before this one begins.
 	Predecessor []ObjectName
 	// Foreign objects that have one of our names and are not ours.

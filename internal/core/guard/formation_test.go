@@ -207,10 +207,10 @@ func TestItIsSaidWhyAnAgentDoesNotAnswer(t *testing.T) {
 		"it has no record yet":     {Pod: &corev1.Pod{}},
 		"it has no pod yet":        {Record: &v1alpha1.CassandraNode{}, Unreachable: "no pod"},
 		"its pod is being deleted": {Record: &v1alpha1.CassandraNode{}, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &when}}},
-		"its pod cannot be scheduled: no machine in zone b": pod(func(s *corev1.PodStatus) {
+		"its pod cannot be scheduled: no host in zone b": pod(func(s *corev1.PodStatus) {
 			s.Conditions = []corev1.PodCondition{
 				{Type: corev1.PodReady, Status: corev1.ConditionFalse, Message: "not ready"},
-				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no machine in zone b"},
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no host in zone b"},
 			}
 		}),
 		"container cassandra: ImagePullBackOff no such image (see image, imagePullSecrets)": pod(func(s *corev1.PodStatus) {

@@ -77,11 +77,11 @@ func unboundClaims(n *facts.Node, message string) string {
 	return out.String()
 }
 
-// fields of a CassandraCluster, or else what of the machines, that what Kubernetes and Cassandra say may come from, by what they say: the likeliest first. The scheduler's words are those of its plugins'
+// fields of a CassandraCluster, or else what of the hosts, that what Kubernetes and Cassandra say may come from, by what they say: the likeliest first. The scheduler's words are those of its plugins'
 // ErrReason constants, the kubelet's of pkg/kubelet/images, and the JVM's those of hotspot's arguments.cpp.
 var fields = []struct{ word, field string }{
-	{"node(s) were unschedulable", "machines that are cordoned"},
-	{"untolerated taint {node.kubernetes.io/", "the conditions of the machines"},
+	{"node(s) were unschedulable", "hosts that are cordoned"},
+	{"untolerated taint {node.kubernetes.io/", "the conditions of the hosts"},
 	{"storageclass", "node.storage storageClassName"},
 	{"persistent volumes to bind", "node.storage"},
 	{"unbound immediate PersistentVolumeClaims", "node.storage storageClassName"},
@@ -97,7 +97,7 @@ var fields = []struct{ word, field string }{
 	{"Cassandra refused its configuration", "node.cassandraYaml, node.jvm"},
 }
 
-// WithFields adds to a message what it may come from, where that is known: fields of the spec, or machines.
+// WithFields adds to a message what it may come from, where that is known: fields of the spec, or hosts.
 func WithFields(message string) string {
 	var at []string
 	for _, f := range fields {

@@ -34,11 +34,11 @@ func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 		},
 		{
 			unscheduled("0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector"),
-			"its pod cannot be scheduled: 0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector (see machines that are cordoned, node.placement)",
+			"its pod cannot be scheduled: 0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector (see hosts that are cordoned, node.placement)",
 		},
 		{
 			unscheduled("0/3 nodes are available: 3 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: }"),
-			"its pod cannot be scheduled: 0/3 nodes are available: 3 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: } (see the conditions of the machines, node.placement.tolerations)",
+			"its pod cannot be scheduled: 0/3 nodes are available: 3 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: } (see the conditions of the hosts, node.placement.tolerations)",
 		},
 		{
 			unscheduled(`storageclass.storage.k8s.io "fast" not found`),

@@ -72,7 +72,7 @@ const (
 	EnvPodIP        = "POD_IP"
 	// EnvPodTemplate is the hash of what the pod was made from.
 	EnvPodTemplate = "HELENUS_POD_TEMPLATE"
-	EnvMachine     = "NODE_NAME"
+	EnvHost        = "NODE_NAME"
 	EnvClusterName = "HELENUS_CLUSTER"
 	EnvClusterUID  = "HELENUS_CLUSTER_UID"
 	// EnvVolumes are the volumes of the node, data first: name=path, separated by commas.

@@ -10,7 +10,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// Memory is what must survive the end of the agent, the pod and the machine: it lies in the journal on the data volume. What it says was true when it was
+// Memory is what must survive the end of the agent, the pod and the host: it lies in the journal on the data volume. What it says was true when it was
 // written down, and was written down before the effect it speaks of.
 type Memory struct {
 	// ClusterUID and Node say whose journal it is; empty in a new one.

@@ -29,7 +29,7 @@ const (
 	Change Verb = "Change"
 	// Delete removes an object by UID.
 	Delete Verb = "Delete"
-	// DeleteByForce removes a pod by UID without waiting for the machine that it is on, if that machine is gone for certain. The writer looks at the API
+	// DeleteByForce removes a pod by UID without waiting for the host that it is on, if that host is gone for certain. The writer looks at the API
 	// server itself, just before, whether it is.
 	DeleteByForce Verb = "DeleteByForce"
 	// SetOwners replaces the owner references of an object, by UID and ResourceVersion.
@@ -66,8 +66,8 @@ type Write struct {
 	Finalizer string `json:"finalizer,omitempty"`
 	// Ledger to put.
 	Ledger *ledger.Ledger `json:"ledger,omitempty"`
-	// Machine that a pod is on which is deleted by force.
-	Machine string `json:"machine,omitempty"`
+	// Host that a pod is on which is deleted by force.
+	Host string `json:"host,omitempty"`
 	// Node whose certificate is issued.
 	Node string `json:"node,omitempty"`
 	// EventType is Normal or Warning.

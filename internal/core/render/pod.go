@@ -103,7 +103,7 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 			fieldVariable(layout.EnvPodUID, "metadata.uid"),
 			fieldVariable(layout.EnvPodIP, "status.podIP"),
 			fieldVariable(layout.EnvPodTemplate, "metadata.annotations['"+v1alpha1.AnnotationTemplateHash+"']"),
-			fieldVariable(layout.EnvMachine, "spec.nodeName"),
+			fieldVariable(layout.EnvHost, "spec.nodeName"),
 			{Name: layout.EnvClusterName, Value: owner.Name},
 			{Name: layout.EnvClusterUID, Value: string(owner.UID)},
 			{Name: layout.EnvVolumes, Value: volumeList(settings)},
@@ -215,7 +215,7 @@ func claimName(record *v1alpha1.CassandraNode, volume string) string {
 }
 
 func place(spec *corev1.PodSpec, owner Owner, p *v1alpha1.Placement) {
-	// A pod stays bound to a machine that does not answer: NotReady of any length proves nothing, and the JVM may well be alive.
+	// A pod stays bound to a host that does not answer: NotReady of any length proves nothing, and the JVM may well be alive.
 	spec.Tolerations = []corev1.Toleration{
 		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},

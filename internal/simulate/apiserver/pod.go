@@ -59,7 +59,7 @@ func podRules() rules {
 		}
 	}
 	r.validate, r.validateCreate, r.validateUpdate, r.validateStatus = validPod, validNewPod, validPodUpdate, validPodStatus
-	// A pod without a machine, or that has ended, is gone at once: there is no kubelet to stop anything.
+	// A pod without a host, or that has ended, is gone at once: there is no kubelet to stop anything.
 	r.grace = func(object client.Object, asked *int64) int64 {
 		pod := object.(*corev1.Pod)
 		ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
@@ -108,7 +108,7 @@ func forbidden(pod *corev1.Pod, format string, args ...any) error {
 	return apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, fmt.Errorf(format, args...))
 }
 
-// tolerateLoss has a pod that does not say otherwise leave a lost machine after five minutes.
+// tolerateLoss has a pod that does not say otherwise leave a lost host after five minutes.
 func tolerateLoss(spec *corev1.PodSpec) {
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		tolerated := false

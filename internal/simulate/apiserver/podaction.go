@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// bind gives a pod its machine.
+// bind gives a pod its host.
 func (w *writing) bind(b *corev1.Binding) error {
 	if b.Name != w.key.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")

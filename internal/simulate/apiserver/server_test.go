@@ -166,20 +166,20 @@ func TestAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestPodEndsInItsTime: a pod on a machine is marked until kubelet says that it has ended; one without a machine is gone at once.
+// TestPodEndsInItsTime: a pod on a host is marked until kubelet says that it has ended; one without a host is gone at once.
 func TestPodEndsInItsTime(t *testing.T) {
-	for name, machine := range map[string]string{"placed": "m1", "waiting": ""} {
+	for name, host := range map[string]string{"placed": "m1", "waiting": ""} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			c := s.As("test")
 			pod := pod("x")
 			must(t, c.Create(t.Context(), pod))
-			if machine != "" {
-				must(t, c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: machine}}))
+			if host != "" {
+				must(t, c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: host}}))
 			}
 			must(t, c.Delete(t.Context(), pod))
 			object := s.Object("Pod", client.ObjectKeyFromObject(pod))
-			if machine == "" {
+			if host == "" {
 				if object != nil {
 					t.Error("it is still there")
 				}

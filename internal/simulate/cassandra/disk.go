@@ -74,7 +74,7 @@ type recentWrite struct {
 	had           bool
 }
 
-// syncPeriod is commitlog_sync_period: what was written since may be lost with the machine, not with the process.
+// syncPeriod is commitlog_sync_period: what was written since may be lost with the host, not with the process.
 const syncPeriod = 10 * time.Second
 
 // NewDisk is an empty directory.
@@ -125,7 +125,7 @@ func (d *Disk) Size() int64 { return d.size }
 // Fill leaves no room on it, or makes room again. A JVM that runs on it ends at its next write.
 func (d *Disk) Fill(full bool) { d.full = full }
 
-// LoseUnsynced is what the crash of the machine does: writes that were not synced are gone.
+// LoseUnsynced is what the crash of the host does: writes that were not synced are gone.
 func (d *Disk) LoseUnsynced(now time.Time) {
 	for i := len(d.recent) - 1; i >= 0 && now.Sub(d.recent[i].at) < syncPeriod; i-- {
 		w := d.recent[i]
@@ -206,7 +206,7 @@ func (d *Disk) flush() {
 	d.recent = nil
 }
 
-// put writes a row, the later timestamp wins. What the commit log has not synced yet may be lost with the machine.
+// put writes a row, the later timestamp wins. What the commit log has not synced yet may be lost with the host.
 func (d *Disk) put(now time.Time, keyspace, key string, c cell) {
 	before, had := d.data[keyspace][key]
 	if !d.set(keyspace, key, c) {

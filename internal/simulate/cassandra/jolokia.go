@@ -41,7 +41,7 @@ type bulk struct {
 // rememberedBulks bounds what is remembered; bodies with arguments that vary are many.
 const rememberedBulks = 512
 
-// answerTime is what an answer takes at most on a machine of the usual speed; it counts only on slow ones.
+// answerTime is what an answer takes at most on a host of the usual speed; it counts only on slow ones.
 const answerTime = 20 * time.Millisecond
 
 // RoundTrip answers an exchange with the Jolokia agent in this JVM. In a task of the timeline it takes the time that the JVM needs, and ends with the request's

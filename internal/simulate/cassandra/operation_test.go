@@ -85,7 +85,7 @@ func TestStreamsShowThatDataFlows(t *testing.T) {
 	}
 }
 
-func TestAFlushIsSafeFromTheMachinesCrash(t *testing.T) {
+func TestAFlushIsSafeFromTheHostsCrash(t *testing.T) {
 	l, nodes, p := filled(t, 1, 3)
 	l.fill(p[0], "shop", 100, 110)
 	for i, x := range p {
@@ -122,7 +122,7 @@ func TestACloneOfALivingNodeTakesItsPlace(t *testing.T) {
 	}
 }
 
-func TestSlowMachinesTakeLonger(t *testing.T) {
+func TestSlowHostsTakeLonger(t *testing.T) {
 	took := func(factor float64) time.Duration {
 		l := newLab(t, 1)
 		l.net.Slow(address(1), factor)

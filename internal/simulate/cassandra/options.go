@@ -2,7 +2,7 @@ package cassandra
 
 import "time"
 
-// Options are the speeds of a world. The zero value is what was measured on a small machine.
+// Options are the speeds of a world. The zero value is what was measured on a small host.
 type Options struct {
 	// JolokiaMin and JolokiaMax bound the time from the start of a JVM to the first answer of Jolokia, BeansMin and BeansMax that until Cassandra's beans
 	// are there, both counted from the start.

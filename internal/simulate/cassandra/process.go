@@ -24,7 +24,7 @@ type StartOptions struct {
 	Files config.Files
 	// Command is how helenus-init is told to start it.
 	Command initclient.Command
-	// ClockOffset is how far the clock of its machine is off.
+	// ClockOffset is how far the clock of its host is off.
 	ClockOffset time.Duration
 	// Fault makes the start end with this exit code and fatal line, before it has touched the disk. Nil: none.
 	Fault *Exit
@@ -127,7 +127,7 @@ func (n *Network) Start(o StartOptions) *Process {
 	return p
 }
 
-// now is the time by the clock of its machine.
+// now is the time by the clock of its host.
 func (p *Process) now() time.Time { return p.line.Now().Add(p.options.ClockOffset) }
 
 // Address is where it listens.
@@ -277,7 +277,7 @@ func (p *Process) spawn(name string, f func()) *timeline.Task {
 	return task
 }
 
-// sleep lets time pass inside the JVM: more of it on a slow machine, and as long as it takes while it is frozen.
+// sleep lets time pass inside the JVM: more of it on a slow host, and as long as it takes while it is frozen.
 func (p *Process) sleep(d time.Duration) {
 	if factor, slow := p.net.slow[p.address]; slow {
 		d = time.Duration(float64(d) * factor)

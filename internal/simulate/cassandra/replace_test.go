@@ -168,7 +168,7 @@ func TestHintsBringWhatANodeMissed(t *testing.T) {
 	}
 }
 
-func TestAcknowledgedWritesSurviveTheProcessAndNotTheMachine(t *testing.T) {
+func TestAcknowledgedWritesSurviveTheProcessAndNotTheHost(t *testing.T) {
 	l, nodes, p := filled(t, 1, 3)
 	l.line.RunFor(time.Minute)
 	l.fill(p[0], "shop", 100, 120)
@@ -179,7 +179,7 @@ func TestAcknowledgedWritesSurviveTheProcessAndNotTheMachine(t *testing.T) {
 	for i := range p {
 		nodes[i].disk.LoseUnsynced(l.line.Now())
 	}
-	l.someLost("all machines crashed at once")
+	l.someLost("all hosts crashed at once")
 	for i, n := range nodes {
 		p[i] = l.start(n)
 	}

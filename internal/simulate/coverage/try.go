@@ -34,7 +34,7 @@ type outcome struct {
 	end     trial.End
 	ready   bool
 	stalled string
-	// waits says that nodes are to join for which there is no machine.
+	// waits says that nodes are to join for which there is no host.
 	waits bool
 }
 
@@ -114,7 +114,7 @@ func (a *attempt) begin() {
 }
 
 func newWorld(kinds *apiserver.Kinds, seed uint64) *world.World {
-	w, err := world.New(world.Options{Kinds: kinds, Seed: seed, Zones: []string{"a"}, MachinesPerZone: 1})
+	w, err := world.New(world.Options{Kinds: kinds, Seed: seed, Zones: []string{"a"}, HostsPerZone: 1})
 	if err != nil {
 		panic(fmt.Sprintf("make the world: %v", err)) // a defect of the simulator
 	}
@@ -223,7 +223,7 @@ func (a *attempt) step(name string, spec map[string]any) {
 	}
 	a.steps.Applied++
 	if now.waits {
-		a.kept(name, before) // until there are machines for more nodes
+		a.kept(name, before) // until there are hosts for more nodes
 		return
 	}
 	fresh := a.freshOf(spec)
@@ -240,7 +240,7 @@ func (a *attempt) kept(name string, before outcome) {
 	now := a.outcome().end.Objects
 	for key, was := range before.end.Objects {
 		if kind, _, _ := strings.Cut(key, "/"); kind != v1alpha1.CassandraClusterKind && kind != "PodDisruptionBudget" && now[key] != was {
-			a.violated("%s waits for machines, and yet %s is not as it was", name, key)
+			a.violated("%s waits for hosts, and yet %s is not as it was", name, key)
 		}
 	}
 }

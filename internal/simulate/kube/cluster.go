@@ -16,15 +16,15 @@ import (
 	"helenus.io/helenus/internal/simulate/timeline"
 )
 
-// Runtime runs pods on machines: what containerd, images and programs are to kubelet.
+// Runtime runs pods on hosts: what containerd, images and programs are to kubelet.
 type Runtime interface {
 	// Sandbox makes a pod that has an address and its volumes by name; nothing runs in it yet.
-	Sandbox(pod *corev1.Pod, machine string, address netip.Addr, volumes map[string]*Volume) Sandbox
+	Sandbox(pod *corev1.Pod, host string, address netip.Addr, volumes map[string]*Volume) Sandbox
 	// Destroy takes away for good what is on a volume.
 	Destroy(v *Volume)
 }
 
-// Sandbox is a pod on a machine.
+// Sandbox is a pod on a host.
 type Sandbox interface {
 	// Start starts a container. Exited is called once, when it has ended, however that came.
 	Start(container, image string, exited func(code int))
@@ -39,21 +39,21 @@ type Sandbox interface {
 	Remove()
 }
 
-// Volume is a disk of a machine.
+// Volume is a disk of a host.
 type Volume struct {
 	// Name of the persistent volume.
-	Name    string
-	Machine string
+	Name string
+	Host string
 	// Size in bytes, 0 for any.
 	Size int64
 	// Content is whatever the runtime keeps on it; nil on a new one.
 	Content any
 }
 
-// Machine of the cluster.
-type Machine struct {
+// Host of the cluster.
+type Host struct {
 	Name, Zone string
-	// up says that the machine runs; linked that its kubelet reaches the API server.
+	// up says that the host runs; linked that its kubelet reaches the API server.
 	up, linked bool
 	// lost says that it was lost once.
 	lost bool
@@ -70,21 +70,21 @@ type Machine struct {
 
 // Options of a cluster.
 type Options struct {
-	Zones           []string
-	MachinesPerZone int
+	Zones        []string
+	HostsPerZone int
 }
 
 // Cluster is the part of Kubernetes that is not the API server.
 type Cluster struct {
-	line     *timeline.Timeline
-	client   client.Client
-	runtime  Runtime
-	machines []*Machine
-	volumes  map[string]*Volume
-	pods     map[types.UID]*pod
-	order    []*pod
-	placing  *timeline.Event
-	budgets  *timeline.Event
+	line    *timeline.Timeline
+	client  client.Client
+	runtime Runtime
+	hosts   []*Host
+	volumes map[string]*Volume
+	pods    map[types.UID]*pod
+	order   []*pod
+	placing *timeline.Event
+	budgets *timeline.Event
 	// broken images cannot be pulled.
 	broken map[string]bool
 	// private images are pulled by pods alone that name the Secret.
@@ -93,21 +93,21 @@ type Cluster struct {
 	handed map[string]netip.Addr
 }
 
-// New makes the machines, and a default storage class by the name standard, whose volumes are bound when a pod is placed.
+// New makes the hosts, and a default storage class by the name standard, whose volumes are bound when a pod is placed.
 func New(line *timeline.Timeline, c client.Client, runtime Runtime, o Options) (*Cluster, error) {
 	k := &Cluster{line: line, client: c, runtime: runtime, volumes: map[string]*Volume{}, pods: map[types.UID]*pod{}, broken: map[string]bool{}, private: map[string]string{}, handed: map[string]netip.Addr{}}
-	for i := range max(o.MachinesPerZone, 1) {
+	for i := range max(o.HostsPerZone, 1) {
 		for _, zone := range o.Zones {
-			k.machines = append(k.machines, &Machine{Name: fmt.Sprintf("m-%s-%d", zone, i), Zone: zone, number: len(k.machines) + 1, up: true, linked: true, ready: true})
+			k.hosts = append(k.hosts, &Host{Name: fmt.Sprintf("m-%s-%d", zone, i), Zone: zone, number: len(k.hosts) + 1, up: true, linked: true, ready: true})
 		}
 	}
-	for _, m := range k.machines {
+	for _, m := range k.hosts {
 		k.register(m)
 	}
 	return k, nil
 }
 
-func (m *Machine) object() *corev1.Node {
+func (m *Host) object() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelTopologyZone: m.Zone}},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}},
@@ -120,21 +120,21 @@ func (k *Cluster) Break(image string) { k.broken[image] = true }
 // Restrict has an image that only pods pull which name a Secret that exists.
 func (k *Cluster) Restrict(image, secret string) { k.private[image] = secret }
 
-// Machines by name, in the order in which they were made.
-func (k *Cluster) Machines() []string {
-	names := make([]string, len(k.machines))
-	for i, m := range k.machines {
+// Hosts by name, in the order in which they were made.
+func (k *Cluster) Hosts() []string {
+	names := make([]string, len(k.hosts))
+	for i, m := range k.hosts {
 		names[i] = m.Name
 	}
 	return names
 }
 
-func (k *Cluster) machine(name string) *Machine {
-	i := slices.IndexFunc(k.machines, func(m *Machine) bool { return m.Name == name })
+func (k *Cluster) host(name string) *Host {
+	i := slices.IndexFunc(k.hosts, func(m *Host) bool { return m.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return k.machines[i]
+	return k.hosts[i]
 }
 
 // Changed is to be called for every change that the API server makes to a pod, a claim, or a budget.

@@ -11,16 +11,16 @@ type failure struct {
 	reason, message string
 }
 
-// Reject has the kubelet of a machine refuse every pod that comes to it, as one does that has no room for it or that no longer matches what the pod wants of
-// its machine. Without a reason it takes them again.
-func (k *Cluster) Reject(machine, reason, message string) {
-	k.machine(machine).rejects = failure{reason, "Pod was rejected: " + message}
+// Reject has the kubelet of a host refuse every pod that comes to it, as one does that has no room for it or that no longer matches what the pod wants of
+// its host. Without a reason it takes them again.
+func (k *Cluster) Reject(host, reason, message string) {
+	k.host(host).rejects = failure{reason, "Pod was rejected: " + message}
 }
 
-// Press has the kubelet of a machine evict its pods, as one does that runs out of memory or disk: their containers get no time to stop, and the pods stay
+// Press has the kubelet of a host evict its pods, as one does that runs out of memory or disk: their containers get no time to stop, and the pods stay
 // as failed ones.
-func (k *Cluster) Press(machine, message string) {
-	for _, p := range k.onMachine(k.machine(machine)) {
+func (k *Cluster) Press(host, message string) {
+	for _, p := range k.onHost(k.host(host)) {
 		if p.gone || p.stopping || p.failed != nil || p.sandbox == nil {
 			continue
 		}

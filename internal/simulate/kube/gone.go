@@ -10,34 +10,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// register has the kubelet of a machine make its Node object, if there is none.
-func (k *Cluster) register(m *Machine) {
+// register has the kubelet of a host make its Node object, if there is none.
+func (k *Cluster) register(m *Host) {
 	at := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
 	if k.uidOf(at) != "" {
 		return
 	}
 	if err := k.client.Create(context.Background(), m.object()); err != nil {
-		panic(fmt.Sprintf("create machine %s: %v", m.Name, err))
+		panic(fmt.Sprintf("create host %s: %v", m.Name, err))
 	}
 	update(k, at, k.uidOf(at), func(n *corev1.Node) bool {
-		n.Spec.Taints = nil // the machine is ready
+		n.Spec.Taints = nil // the host is ready
 		return true
 	})
 	m.ready = true
 }
 
-// Unregister deletes the Node object of a machine, as the manager of machines does, or a person, when it is gone for good.
+// Unregister deletes the Node object of a host, as the manager of hosts does, or a person, when it is gone for good.
 func (k *Cluster) Unregister(name string) error {
-	k.machine(name).ready = false // for the scheduler there is none
+	k.host(name).ready = false // for the scheduler there is none
 	return client.IgnoreNotFound(k.client.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// Taint declares a machine to be out of service, as a person does who has switched it off. Its pods do not tolerate that and are told to stop.
+// Taint declares a host to be out of service, as a person does who has switched it off. Its pods do not tolerate that and are told to stop.
 func (k *Cluster) Taint(name string) {
-	m := k.machine(name)
+	m := k.host(name)
 	m.out = true
 	k.line.After(time.Second, "eviction by taint", func() {
-		for _, p := range k.onMachine(m) {
+		for _, p := range k.onHost(m) {
 			if m.out && !p.gone && p.seen.DeletionTimestamp == nil {
 				if err := client.IgnoreNotFound(k.client.Delete(context.Background(), p.object(), client.Preconditions{UID: &p.seen.UID})); err != nil {
 					panic(fmt.Sprintf("evict pod %s: %v", p.seen.Name, err))
@@ -54,7 +54,7 @@ func (k *Cluster) Taint(name string) {
 
 // Untaint takes that back.
 func (k *Cluster) Untaint(name string) {
-	k.machine(name).out = false
+	k.host(name).out = false
 	k.place()
 	at := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	update(k, at, k.uidOf(at), func(n *corev1.Node) bool {

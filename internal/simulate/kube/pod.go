@@ -14,15 +14,15 @@ import (
 	"helenus.io/helenus/internal/simulate/timeline"
 )
 
-// pod is what Kubernetes knows of a pod, and what its machine does with it.
+// pod is what Kubernetes knows of a pod, and what its host does with it.
 type pod struct {
 	*Cluster
 	// seen is the pod as the API server has it.
 	seen *corev1.Pod
-	// known is what the machine's kubelet last saw of it; nil before it did. A kubelet that is cut off sees nothing new.
-	known   *corev1.Pod
-	machine *Machine
-	// assumed is the machine that the scheduler has given it, before the API server's word of that is back.
+	// known is what the host's kubelet last saw of it; nil before it did. A kubelet that is cut off sees nothing new.
+	known *corev1.Pod
+	host  *Host
+	// assumed is the host that the scheduler has given it, before the API server's word of that is back.
 	assumed string
 	address netip.Addr
 	sandbox Sandbox
@@ -69,8 +69,8 @@ func (p *pod) object() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.seen.Namespace, Name: p.seen.Name}}
 }
 
-// machineName is the machine that the pod has; empty if it has none yet.
-func (p *pod) machineName() string {
+// hostName is the host that the pod has; empty if it has none yet.
+func (p *pod) hostName() string {
 	if p.seen.Spec.NodeName != "" {
 		return p.seen.Spec.NodeName
 	}
@@ -97,7 +97,7 @@ func (k *Cluster) podChanged(o *corev1.Pod, deleted bool) {
 		k.place()
 	}
 	if o.Spec.NodeName != "" {
-		p.machine = k.machine(o.Spec.NodeName)
+		p.host = k.host(o.Spec.NodeName)
 		p.sync()
 	} else if deleted {
 		delete(k.pods, o.UID)
@@ -114,9 +114,9 @@ func (p *pod) sync() {
 	}
 }
 
-// look brings the pod on its machine to what the API server wants, as far as kubelet can see that.
+// look brings the pod on its host to what the API server wants, as far as kubelet can see that.
 func (p *pod) look() {
-	m := p.machine
+	m := p.host
 	if m == nil || !m.up || !m.linked {
 		return
 	}
@@ -143,7 +143,7 @@ func (p *pod) look() {
 	}
 }
 
-// begin makes the sandbox and starts the sidecars. Volumes whose claims or Secrets are gone hold it up, as they do on a machine.
+// begin makes the sandbox and starts the sidecars. Volumes whose claims or Secrets are gone hold it up, as they do on a host.
 func (p *pod) begin() {
 	volumes := map[string]*Volume{}
 	for _, v := range p.seen.Spec.Volumes {
@@ -163,11 +163,11 @@ func (p *pod) begin() {
 		volumes[v.Name] = p.volumes[claim.Spec.VolumeName]
 	}
 	p.line.After(p.line.Between(100*time.Millisecond, time.Second), "sandbox "+p.seen.Name, func() {
-		if p.sandbox != nil || p.gone || p.stopping || !p.machine.up {
+		if p.sandbox != nil || p.gone || p.stopping || !p.host.up {
 			return
 		}
 		p.address = p.newAddress()
-		p.sandbox = p.runtime.Sandbox(p.seen, p.machine.Name, p.address, volumes)
+		p.sandbox = p.runtime.Sandbox(p.seen, p.host.Name, p.address, volumes)
 		p.containers = nil
 		for _, c := range p.seen.Spec.InitContainers {
 			p.containers = append(p.containers, &container{name: c.Name, image: c.Image, sidecar: true, waiting: "PodInitializing"})
@@ -259,7 +259,7 @@ func (p *pod) exited(c *container, code int) {
 
 // probe asks startup and readiness again. Kubelet asks at its period: what changes is seen up to one period later.
 func (p *pod) probe() {
-	if p.sandbox == nil || p.machine == nil || !p.machine.up {
+	if p.sandbox == nil || p.host == nil || !p.host.up {
 		return
 	}
 	for _, c := range p.containers {
@@ -386,10 +386,10 @@ func (p *pod) end() {
 
 // remove takes the pod out of the API server: kubelet is done with it.
 func (p *pod) remove() {
-	if p.gone || p.machine == nil || !p.machine.up {
+	if p.gone || p.host == nil || !p.host.up {
 		return
 	}
-	if !p.machine.linked {
+	if !p.host.linked {
 		return // done when the link is back
 	}
 	zero := int64(0)
@@ -407,8 +407,8 @@ func (p *pod) newAddress() netip.Addr {
 			return a
 		}
 	}
-	p.machine.addresses++
-	return netip.AddrFrom4([4]byte{10, byte(p.machine.number), byte(p.machine.addresses >> 8), byte(p.machine.addresses)})
+	p.host.addresses++
+	return netip.AddrFrom4([4]byte{10, byte(p.host.number), byte(p.host.addresses >> 8), byte(p.host.addresses)})
 }
 
 // taken says that a pod has an address that still runs.

@@ -14,13 +14,13 @@ import (
 	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
-// place has pods without a machine looked at soon.
+// place has pods without a host looked at soon.
 func (k *Cluster) place() {
 	if k.placing == nil {
 		k.placing = k.line.After(k.soon(), "scheduler", func() {
 			k.placing = nil
 			for _, p := range slices.Clone(k.order) {
-				if p.machineName() == "" && p.seen.DeletionTimestamp == nil {
+				if p.hostName() == "" && p.seen.DeletionTimestamp == nil {
 					k.placeOne(p)
 				}
 			}
@@ -34,9 +34,9 @@ func (k *Cluster) placeOne(p *pod) {
 		k.unplaceable(p, err.Error())
 		return
 	}
-	var best *Machine
+	var best *Host
 	var reasons []string
-	for _, m := range k.machines {
+	for _, m := range k.hosts {
 		if reason := k.unfit(p.seen, claims, m); reason != "" {
 			if !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)
@@ -48,7 +48,7 @@ func (k *Cluster) placeOne(p *pod) {
 		}
 	}
 	if best == nil {
-		k.unplaceable(p, fmt.Sprintf("0/%d nodes are available: %v", len(k.machines), reasons))
+		k.unplaceable(p, fmt.Sprintf("0/%d nodes are available: %v", len(k.hosts), reasons))
 		return
 	}
 	for _, claim := range claims {
@@ -69,18 +69,18 @@ func (k *Cluster) unplaceable(p *pod, message string) {
 	})
 }
 
-func (k *Cluster) podsOn(machine string) int {
+func (k *Cluster) podsOn(host string) int {
 	n := 0
 	for _, p := range k.order {
-		if p.machineName() == machine && p.failed == nil {
+		if p.hostName() == host && p.failed == nil {
 			n++
 		}
 	}
 	return n
 }
 
-// unfit says why a machine cannot take a pod; empty if it can.
-func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim, m *Machine) string {
+// unfit says why a host cannot take a pod; empty if it can.
+func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim, m *Host) string {
 	if !m.ready || m.out {
 		return "node(s) had untolerated taint {node.kubernetes.io/unreachable: }"
 	}
@@ -92,7 +92,7 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 		return "Insufficient memory"
 	}
 	for _, claim := range claims {
-		if name := claim.Spec.VolumeName; name != "" && (k.volumes[name] == nil || k.volumes[name].Machine != m.Name) {
+		if name := claim.Spec.VolumeName; name != "" && (k.volumes[name] == nil || k.volumes[name].Host != m.Name) {
 			return "node(s) didn't match PersistentVolume's node affinity"
 		}
 	}
@@ -103,7 +103,7 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 				return err.Error()
 			}
 			for _, other := range k.order {
-				if other.seen.UID != pod.UID && other.failed == nil && other.machineName() == m.Name && other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
+				if other.seen.UID != pod.UID && other.failed == nil && other.hostName() == m.Name && other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
 					return "node(s) didn't match pod anti-affinity rules"
 				}
 			}
@@ -112,13 +112,13 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 	return ""
 }
 
-// machineMemory is what each machine has for pods, in bytes.
-const machineMemory = 64 << 30
+// hostMemory is what each host has for pods, in bytes.
+const hostMemory = 64 << 30
 
-func (k *Cluster) freeMemory(m *Machine) int64 {
-	free := int64(machineMemory)
+func (k *Cluster) freeMemory(m *Host) int64 {
+	free := int64(hostMemory)
 	for _, p := range k.order {
-		if p.machineName() == m.Name && p.failed == nil {
+		if p.hostName() == m.Name && p.failed == nil {
 			free -= requestedMemory(p.seen)
 		}
 	}

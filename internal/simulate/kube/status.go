@@ -13,7 +13,7 @@ func (p *pod) report() {
 	if p.reporting == nil {
 		p.reporting = p.line.After(p.soon(), "status "+p.seen.Name, func() {
 			p.reporting = nil
-			if p.gone || p.machine == nil || !p.machine.up || !p.machine.linked {
+			if p.gone || p.host == nil || !p.host.up || !p.host.linked {
 				return
 			}
 			write := p.writeStatus

@@ -12,10 +12,10 @@ import (
 	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
-// provision makes a volume on a machine and binds a claim to it.
-func (k *Cluster) provision(claim *corev1.PersistentVolumeClaim, m *Machine) {
+// provision makes a volume on a host and binds a claim to it.
+func (k *Cluster) provision(claim *corev1.PersistentVolumeClaim, m *Host) {
 	name := "pvc-" + string(claim.UID)
-	k.volumes[name] = &Volume{Name: name, Machine: m.Name, Size: claim.Spec.Resources.Requests.Storage().Value()}
+	k.volumes[name] = &Volume{Name: name, Host: m.Name, Size: claim.Spec.Resources.Requests.Storage().Value()}
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{

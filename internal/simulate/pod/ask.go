@@ -32,13 +32,13 @@ func (p peers) Ask(ctx context.Context, addresses []string, address, hostID stri
 	wait := answerDelay
 	for _, a := range addresses {
 		other := p.s.rt.at(a)
-		if other == nil || other.agent == nil || other.uid != p.s.uid || !p.s.rt.Reachable(p.s.machine, other.machine) {
+		if other == nil || other.agent == nil || other.uid != p.s.uid || !p.s.rt.Reachable(p.s.host, other.host) {
 			silent = append(silent, a)
 			wait = silence
 			continue
 		}
 		id := other.agent.Identity(address, hostID)
-		if d := p.s.rt.Delay(other.machine); d >= silence {
+		if d := p.s.rt.Delay(other.host); d >= silence {
 			silent = append(silent, a)
 			wait = silence
 			continue
@@ -69,11 +69,11 @@ func (r *Runtime) Dial(threads *process.Process, uid types.UID, nodeName string,
 // reach is the pod, if its agent answers and proves to be the one that is meant.
 func (a *Asker) reach(ctx context.Context) (*Sandbox, error) {
 	s := a.rt.at(a.address)
-	if s == nil || s.agent == nil || s.uid != a.uid || s.pod.Name != a.node || !a.rt.Reachable("", s.machine) {
+	if s == nil || s.agent == nil || s.uid != a.uid || s.pod.Name != a.node || !a.rt.Reachable("", s.host) {
 		_ = process.Sleep(ctx, a.rt.Line, answerDelay)
 		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
 	}
-	return s, process.Sleep(ctx, a.rt.Line, answerDelay+a.rt.Delay(s.machine))
+	return s, process.Sleep(ctx, a.rt.Line, answerDelay+a.rt.Delay(s.host))
 }
 
 // Facts asks for the facts as they are now.
@@ -111,7 +111,7 @@ func (a *Asker) ask(ctx context.Context, question func(context.Context, *Sandbox
 	switch {
 	case s.agent != asked:
 		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
-	case !a.rt.Reachable("", s.machine):
+	case !a.rt.Reachable("", s.host):
 		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
 	case answer == nil:
 		return nil, fmt.Errorf("ask agent at %s: the agent has only just started", a.address)

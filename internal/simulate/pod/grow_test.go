@@ -47,7 +47,7 @@ func newGrowth(t *testing.T, kinds *apiserver.Kinds, seed uint64) *growth {
 // newGrowthOf is newGrowth with a release of Cassandra.
 func newGrowthOf(t *testing.T, kinds *apiserver.Kinds, seed uint64, release string) *growth {
 	t.Helper()
-	w, err := world.New(world.Options{Kinds: kinds, Seed: seed, Zones: []string{"a"}, MachinesPerZone: 4})
+	w, err := world.New(world.Options{Kinds: kinds, Seed: seed, Zones: []string{"a"}, HostsPerZone: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

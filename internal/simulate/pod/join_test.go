@@ -93,11 +93,11 @@ func TestAJoinIsCutOffAtAnyTime(t *testing.T) {
 	for what, do := range map[string]func(g *growth){
 		"JVM killed":  func(g *growth) { g.sandbox(name).JVM().Kill() },
 		"pod deleted": func(g *growth) { g.deletePod(name) },
-		"machine lost": func(g *growth) {
+		"host lost": func(g *growth) {
 			if g.sandbox(name).JVM().Mode() == string(facts.ModeNormal) {
 				return // a member that is the only replica loses what its commit log has not synced
 			}
-			m := g.sandbox(name).Machine()
+			m := g.sandbox(name).Host()
 			g.w.Kube.Lose(m)
 			g.after(2*time.Minute, func() { g.w.Kube.Return(m, true) })
 		},
@@ -116,7 +116,7 @@ func TestAJoinIsCutOffAtAnyTime(t *testing.T) {
 	}
 }
 
-// A machine that is away for some minutes comes back, with the same address, when the ring forgets the join or has just done so.
+// A host that is away for some minutes comes back, with the same address, when the ring forgets the join or has just done so.
 func TestAJoinIsCutOffForSomeMinutes(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -126,8 +126,8 @@ func TestAJoinIsCutOffForSomeMinutes(t *testing.T) {
 			done := g.when(name, 35*time.Second, func() {
 				s := g.sandbox(name)
 				g.w.Kube.HandAddress(name, s.Address())
-				g.w.Kube.Lose(s.Machine())
-				g.after(away, func() { g.w.Kube.Return(s.Machine(), true) })
+				g.w.Kube.Lose(s.Host())
+				g.after(away, func() { g.w.Kube.Return(s.Host(), true) })
 			})
 			g.bring(name)
 			g.judge()
@@ -241,8 +241,8 @@ func TestAJoinIsForgotten(t *testing.T) {
 			g.after(lasts, func() { g.w.Network.Heal(s.Address()) })
 		},
 		"cut off": func(g *growth, s *pod.Sandbox, lasts time.Duration) {
-			g.w.Partition(s.Machine(), true)
-			g.after(lasts, func() { g.w.Heal(s.Machine()) })
+			g.w.Partition(s.Host(), true)
+			g.after(lasts, func() { g.w.Heal(s.Host()) })
 		},
 	} {
 		for _, release := range []string{"4.1.3", "4.1.10", "5.0.6"} {

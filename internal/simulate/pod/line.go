@@ -36,7 +36,7 @@ func (l *line) Seeds() []string { return l.seeds }
 
 // HeardAt is when the server last answered: its watches are told something every minute even if nothing happens.
 func (l *line) HeardAt() time.Time {
-	if l.known && l.s.rt.APIReachable(l.s.machine) {
+	if l.known && l.s.rt.APIReachable(l.s.host) {
 		l.heard = l.s.rt.Line.Now().Truncate(time.Minute)
 	}
 	return l.heard
@@ -72,7 +72,7 @@ func (l *line) seeSeeds(m *corev1.ConfigMap) {
 
 // WriteStatus is the request that package record makes.
 func (l *line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error {
-	if !l.s.rt.APIReachable(l.s.machine) {
+	if !l.s.rt.APIReachable(l.s.host) {
 		return fmt.Errorf("write status: %w", errUnreachable)
 	}
 	patch, err := record.StatusPatch(uid, status)

@@ -32,7 +32,7 @@ import (
 
 var errUnreachable = errors.New("connection refused")
 
-// Runtime makes Cassandra pods on machines. It is kube.Runtime.
+// Runtime makes Cassandra pods on hosts. It is kube.Runtime.
 type Runtime struct {
 	Line    *timeline.Timeline
 	Network *cassandra.Network
@@ -41,14 +41,14 @@ type Runtime struct {
 	Observer client.Reader
 	// Base are the configuration files of an image by release: 5.0.6.
 	Base func(release string) config.Files
-	// APIReachable says that a machine reaches the API server, Reachable that one machine reaches another.
-	APIReachable func(machine string) bool
+	// APIReachable says that a host reaches the API server, Reachable that one host reaches another.
+	APIReachable func(host string) bool
 	Reachable    func(from, to string) bool
-	// Delay is what it takes longer to reach a machine, or to get something done on it. Blind says that a pod's agent is told nothing by its watches.
-	Delay func(machine string) time.Duration
+	// Delay is what it takes longer to reach a host, or to get something done on it. Blind says that a pod's agent is told nothing by its watches.
+	Delay func(host string) time.Duration
 	Blind func(pod types.UID) bool
-	// Clock is how far the clock of a machine is off for agents that start from now on.
-	Clock func(machine string) time.Duration
+	// Clock is how far the clock of a host is off for agents that start from now on.
+	Clock func(host string) time.Duration
 	// Probed is called when a probe of a pod may have another result.
 	Probed func(uid types.UID)
 	// Hook, where there is one, is called around each durable step of an agent, and may kill the agent there.
@@ -64,11 +64,11 @@ type Runtime struct {
 	count     int
 }
 
-// Sandbox is a Cassandra pod on a machine.
+// Sandbox is a Cassandra pod on a host.
 type Sandbox struct {
 	rt      *Runtime
 	pod     *corev1.Pod
-	machine string
+	host    string
 	address netip.Addr
 	volumes map[string]*kube.Volume
 	cluster string
@@ -84,13 +84,13 @@ type Sandbox struct {
 }
 
 // Sandbox makes one.
-func (r *Runtime) Sandbox(pod *corev1.Pod, machine string, address netip.Addr, volumes map[string]*kube.Volume) kube.Sandbox {
+func (r *Runtime) Sandbox(pod *corev1.Pod, host string, address netip.Addr, volumes map[string]*kube.Volume) kube.Sandbox {
 	s := &Sandbox{
-		rt: r, pod: pod, machine: machine, address: address, volumes: volumes, asking: map[int]context.CancelFunc{},
+		rt: r, pod: pod, host: host, address: address, volumes: volumes, asking: map[int]context.CancelFunc{},
 		cluster: environment(pod, layout.EnvClusterName), uid: types.UID(environment(pod, layout.EnvClusterUID)), files: &files{},
 	}
 	if _, mounted := volumes[v1alpha1.VolumeData]; !mounted {
-		volumes[v1alpha1.VolumeData] = &kube.Volume{Name: "emptyDir", Machine: machine}
+		volumes[v1alpha1.VolumeData] = &kube.Volume{Name: "emptyDir", Host: host}
 	}
 	r.sandboxes = append(r.sandboxes, s)
 	return s
@@ -116,8 +116,8 @@ func (s *Sandbox) ClusterUID() types.UID { return s.uid }
 // Datacenter of the node.
 func (s *Sandbox) Datacenter() string { return s.pod.Labels[v1alpha1.LabelDatacenter] }
 
-// Machine it is on.
-func (s *Sandbox) Machine() string { return s.machine }
+// Host it is on.
+func (s *Sandbox) Host() string { return s.host }
 
 // Address of the pod.
 func (s *Sandbox) Address() netip.Addr { return s.address }
@@ -151,11 +151,11 @@ func (r *Runtime) Sandboxes() []*Sandbox {
 	return all
 }
 
-// Addresses of the pods on a machine.
-func (r *Runtime) Addresses(machine string) []netip.Addr {
+// Addresses of the pods on a host.
+func (r *Runtime) Addresses(host string) []netip.Addr {
 	var out []netip.Addr
 	for _, s := range r.Sandboxes() {
-		if s.machine == machine {
+		if s.host == host {
 			out = append(out, s.address)
 		}
 	}
@@ -277,7 +277,7 @@ func (s *Sandbox) startAgent(exited func(int)) {
 		s.Reconnect()
 		s.agent.Run(ctx)
 	})
-	s.process.StepClock(s.rt.Clock(s.machine))
+	s.process.StepClock(s.rt.Clock(s.host))
 	s.process.OnEnd(func() {
 		s.process, s.agent, s.line = nil, nil, nil
 		for i := range s.asked {
@@ -334,11 +334,11 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 // Reconnect has the agent's watches begin anew, as they do when the API server comes into reach.
 func (s *Sandbox) Reconnect() {
 	l := s.line
-	if l == nil || !s.rt.APIReachable(s.machine) {
+	if l == nil || !s.rt.APIReachable(s.host) {
 		return
 	}
 	s.rt.Line.After(s.rt.Line.Between(5*time.Millisecond, 100*time.Millisecond), "list of agent "+s.pod.Name, func() {
-		if s.line == l && s.rt.APIReachable(s.machine) {
+		if s.line == l && s.rt.APIReachable(s.host) {
 			l.list()
 		}
 	})
@@ -348,7 +348,7 @@ func (s *Sandbox) Reconnect() {
 func (r *Runtime) Changed(object client.Object, deleted bool) {
 	for _, s := range r.sandboxes {
 		l := s.line
-		if l == nil || object.GetNamespace() != s.pod.Namespace || !r.APIReachable(s.machine) {
+		if l == nil || object.GetNamespace() != s.pod.Namespace || !r.APIReachable(s.host) {
 			continue
 		}
 		switch o := object.(type) {
@@ -375,7 +375,7 @@ const watchDelay = 20 * time.Millisecond
 
 func (s *Sandbox) deliver(l *line, tell func()) {
 	s.rt.Line.After(watchDelay, "watch of agent "+s.pod.Name, func() {
-		if s.line == l && s.rt.APIReachable(s.machine) && !s.rt.Blind(s.pod.UID) {
+		if s.line == l && s.rt.APIReachable(s.host) && !s.rt.Blind(s.pod.UID) {
 			tell()
 		}
 	})
@@ -388,7 +388,7 @@ func (s *Sandbox) Remove() {
 
 // RoundTrip is the JVM's Jolokia as the agent reaches it.
 func (s *Sandbox) RoundTrip(r *http.Request) (*http.Response, error) {
-	if d := s.rt.Delay(s.machine); d > 0 {
+	if d := s.rt.Delay(s.host); d > 0 {
 		if err := process.Sleep(r.Context(), s.rt.Line, d); err != nil {
 			return nil, err
 		}

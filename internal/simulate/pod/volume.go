@@ -50,14 +50,14 @@ func (v volume) Report(bool) disk.Report { return v.s.content(v.name).Data.Repor
 // CommitLog implements agentpod.Store. The model of Cassandra keeps it with the data.
 func (v volume) CommitLog() (disk.CommitLog, error) { return disk.CommitLog{}, nil }
 
-// machineSize is what there is room for where a pod has no volume of its own.
-const machineSize = 2 << 30
+// hostSize is what there is room for where a pod has no volume of its own.
+const hostSize = 2 << 30
 
 // Space implements agentpod.Store.
 func (v volume) Space() (free, capacity int64, err error) {
 	data := v.s.content(v.name).Data
 	if capacity = data.Size(); capacity == 0 {
-		capacity = machineSize
+		capacity = hostSize
 	}
 	if !data.Full() {
 		free = capacity - data.Bytes()

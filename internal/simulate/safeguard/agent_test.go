@@ -123,17 +123,17 @@ func phase(name string, p v1alpha1.NodePhase) func(*world.World) bool {
 const first = clusterName + "-dc1-r1-0"
 
 func lose(w *world.World) error {
-	w.Kube.Lose(w.Kube.Machines()[0])
+	w.Kube.Lose(w.Kube.Hosts()[0])
 	return nil
 }
 
 func notServing(w *world.World) bool { return !trial.Serves(w) }
 
-// diskLost is the story of a machine that comes back without its disk.
+// diskLost is the story of a host that comes back without its disk.
 func diskLost() *trial.Scenario {
-	return trial.Named("disk-lost", "a machine is lost and comes back with an empty disk", true, nil,
+	return trial.Named("disk-lost", "a host is lost and comes back with an empty disk", true, nil,
 		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
-		trial.Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil },
+		trial.Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], false); return nil },
 			Until: phase(first, v1alpha1.PhaseDataLost), Within: 15 * time.Minute})
 }
 
@@ -187,9 +187,9 @@ func deleteRows(w *world.World) error {
 	return nil
 }
 
-// allRestored is the story of a restore of the API server's objects from before the ring formed, while a machine has lost its disk.
+// allRestored is the story of a restore of the API server's objects from before the ring formed, while a host has lost its disk.
 func allRestored() *trial.Scenario {
-	return trial.Named("all-restored", "the records are deleted and the ledger is put back to its beginning, while a machine comes back with an empty disk", true, nil,
+	return trial.Named("all-restored", "the records are deleted and the ledger is put back to its beginning, while a host comes back with an empty disk", true, nil,
 		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
 		trial.Act{Name: "restore", Do: func(w *world.World) error {
 			if err := putBack(w); err != nil {
@@ -200,7 +200,7 @@ func allRestored() *trial.Scenario {
 					return err
 				}
 			}
-			w.Kube.Return(w.Kube.Machines()[0], false)
+			w.Kube.Return(w.Kube.Hosts()[0], false)
 			w.Line.RunFor(2 * time.Minute)
 			return nil
 		}})
@@ -221,7 +221,7 @@ func damaged() *trial.Scenario {
 func behind() *trial.Scenario {
 	const newest = clusterName + "-dc2-r3-0"
 	var idle []string
-	return growing("grow-behind", "a machine is cut off while keyspaces are extended to the datacenter that is added",
+	return growing("grow-behind", "a host is cut off while keyspaces are extended to the datacenter that is added",
 		trial.Act{Name: "watch rebuilds", Do: func(w *world.World) error {
 			idle = nil
 			ended(w, v1alpha1.OperationSucceeded, func(node string, o v1alpha1.OperationStatus) {
@@ -233,13 +233,13 @@ func behind() *trial.Scenario {
 		}},
 		respec("grow", trial.Operates(v1alpha1.OperationAlterSystemKeyspaces), extended()),
 		trial.Act{Name: "cut off", Do: func(w *world.World) error {
-			w.Partition(sandbox(w, newest).Machine(), true)
+			w.Partition(sandbox(w, newest).Host(), true)
 			return nil
 		}, Until: func(w *world.World) bool {
 			return slices.ContainsFunc(recordAt(w, newest).Spec.Operations, func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRebuild })
 		}, Within: 10 * time.Minute},
 		trial.Act{Name: "heal", Do: func(w *world.World) error {
-			w.Heal(sandbox(w, newest).Machine())
+			w.Heal(sandbox(w, newest).Host())
 			return nil
 		}, Until: trial.Serves, Within: 30 * time.Minute},
 		unharmed(func(*world.World) []string { return idle }))

@@ -226,21 +226,21 @@ func claimsByName() world.Wrap {
 	})
 }
 
-// unseen is the story of a formation in which the last node joins while neither operator nor API server hear of it, and whose machine is lost then.
+// unseen is the story of a formation in which the last node joins while neither operator nor API server hear of it, and whose host is lost then.
 func unseen() *trial.Scenario {
 	const by = "StragglerInRing"
-	var machine string
-	s := trial.Named("create-unseen", "a node joins while its machine is cut off from the API server, and is lost before it was heard", false, nil)
+	var host string
+	s := trial.Named("create-unseen", "a node joins while its host is cut off from the API server, and is lost before it was heard", false, nil)
 	s.Acts[0].Until = func(w *world.World) bool { return sandbox(w, last) != nil && sandbox(w, last).JVM() != nil }
 	return s.With(s.Name, "",
 		trial.Act{Name: "cut off", Do: func(w *world.World) error {
-			machine = sandbox(w, last).Machine()
-			w.Partition(machine, false)
+			host = sandbox(w, last).Host()
+			w.Partition(host, false)
 			return nil
 		}, Until: func(w *world.World) bool {
 			return len(sandbox(w, first).JVM().Sight().Members) == 3
 		}, Within: 10 * time.Minute},
-		trial.Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(machine); return nil }},
+		trial.Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(host); return nil }},
 		waiting(time.Minute),
 		trial.Act{Name: "say that it is lost", Do: func(w *world.World) error {
 			return w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: last}}, client.GracePeriodSeconds(0))
@@ -249,8 +249,8 @@ func unseen() *trial.Scenario {
 		}, Within: time.Hour},
 		waiting(time.Minute), unharmed(unknown),
 		trial.Act{Name: "return", Do: func(w *world.World) error {
-			w.Heal(machine)
-			w.Kube.Return(machine, true)
+			w.Heal(host)
+			w.Kube.Return(host, true)
 			return nil
 		}, Until: trial.Serves, Within: 20 * time.Minute})
 }
@@ -303,23 +303,23 @@ func recordless() world.Wrap {
 // correctedUnheard is the story of a ring of one node that forms while neither operator nor API server hear of it, and whose spec is corrected meanwhile.
 func correctedUnheard() *trial.Scenario {
 	const by = "AgentUnreachable"
-	var machine, image string
-	s := trial.Named("create-corrected-unheard", "the spec of a single node is corrected while its machine is cut off from the API server and it joins", false, func(c *v1alpha1.CassandraCluster) {
+	var host, image string
+	s := trial.Named("create-corrected-unheard", "the spec of a single node is corrected while its host is cut off from the API server and it joins", false, func(c *v1alpha1.CassandraCluster) {
 		dc := &c.Spec.Datacenters[0]
 		dc.Racks, dc.PlannedReplicationFactor = dc.Racks[:1], 1
 	})
 	s.Acts[0].Until = func(w *world.World) bool { return sandbox(w, first) != nil && sandbox(w, first).JVM() != nil }
 	return s.With(s.Name, "",
 		trial.Act{Name: "cut off", Do: func(w *world.World) error {
-			machine = sandbox(w, first).Machine()
-			w.Partition(machine, false)
+			host = sandbox(w, first).Host()
+			w.Partition(host, false)
 			return nil
 		}, Until: func(w *world.World) bool { return sandbox(w, first).JVM().Mode() == string(facts.ModeNormal) }, Within: 10 * time.Minute},
 		respec("correct", func(w *world.World) bool {
 			return blockedBy(w, by) || w.Server.Object("Pod", keyOf(first)).GetDeletionTimestamp() != nil
 		}, func(s *v1alpha1.CassandraClusterSpec) { image, s.Image = s.Image, "cassandra:5.0.6-other" }),
 		waiting(time.Minute),
-		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(machine); return nil }},
+		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(host); return nil }},
 		respec("take it back", trial.Serves, func(s *v1alpha1.CassandraClusterSpec) { s.Image = image }))
 }
 
@@ -441,23 +441,23 @@ func (r *remembered) scenario() *trial.Scenario {
 	return growing("grow-remembered", "a join is cut off and given up, and members tell each other of it again and again",
 		trial.Act{Name: "what is to be forgotten stays", Do: func(*world.World) error { r.inVain, r.address = true, ""; return nil }},
 		respec("grow", joins(second), firstRackMore),
-		trial.Act{Name: "lose the machine, and start a member meanwhile", Do: func(w *world.World) error {
-			machine := sandbox(w, second).Machine()
+		trial.Act{Name: "lose the host, and start a member meanwhile", Do: func(w *world.World) error {
+			host := sandbox(w, second).Host()
 			r.address = sandbox(w, second).Address().String()
-			w.Kube.Lose(machine)
+			w.Kube.Lose(host)
 			w.Line.RunFor(150 * time.Second)
 			sandbox(w, last).JVM().Kill()
-			w.Kube.Return(machine, true)
+			w.Kube.Return(host, true)
 			return nil
 		}, Until: func(w *world.World) bool { return serving(w) == 3 }, Within: 10 * time.Minute},
 		// Nobody is given up who is seen to join, so that must happen while the one that remembers it is not heard.
-		trial.Act{Name: "do not hear that one", Do: func(w *world.World) error { w.Partition(sandbox(w, last).Machine(), false); return nil }},
+		trial.Act{Name: "do not hear that one", Do: func(w *world.World) error { w.Partition(sandbox(w, last).Host(), false); return nil }},
 		respec("take it back", func(w *world.World) bool {
 			n := recordAt(w, second)
 			return n.Spec.Join != nil && n.Spec.Join.Withdraw != nil
 		}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }),
 		respec("describe it again", func(w *world.World) bool { return !steps(ledger.JoinNode)(w) }, firstRackMore),
-		trial.Act{Name: "hear it again", Do: func(w *world.World) error { w.Heal(sandbox(w, last).Machine()); return nil }},
+		trial.Act{Name: "hear it again", Do: func(w *world.World) error { w.Heal(sandbox(w, last).Host()); return nil }},
 		respec("grow elsewhere", nil, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].Nodes = new(int32(2)) }),
 		waiting(5*time.Minute),
 		trial.Act{Name: "what is to be forgotten goes", Do: func(*world.World) error { r.inVain = false; return nil }, Until: func(w *world.World) bool {

@@ -60,8 +60,8 @@ func told() map[string]map[string]bool {
 	}{
 		"JoiningNodeNotReady":     {"guard", TestWhoJoinsHasToAnswer},
 		"InitialNodeNotReady":     {"guard", TestWhoIsAdoptedHasToAnswer},
-		"RemovedHostStillAnswers": {"cluster", TestAMachineFromWhichAnAgentAnswersIsNotGone},
-		"HostUnreachable":         {"cluster", TestMachinesAreLookedAtLiveBeforeForce},
+		"RemovedHostStillAnswers": {"cluster", TestAHostFromWhichAnAgentAnswersIsNotGone},
+		"HostUnreachable":         {"cluster", TestHostsAreLookedAtLiveBeforeForce},
 		"DisksUnknown":            {"cluster", TestALostLedgerIsRebuiltFromAllDisks},
 	} {
 		out[alone.of][name] = alone.test != nil

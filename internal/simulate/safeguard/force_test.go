@@ -13,9 +13,9 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// ready of a machine, by the API server.
-func readiness(w *world.World, machine string) corev1.ConditionStatus {
-	n, _ := w.Server.Object("Node", types.NamespacedName{Name: machine}).(*corev1.Node)
+// ready of a host, by the API server.
+func readiness(w *world.World, host string) corev1.ConditionStatus {
+	n, _ := w.Server.Object("Node", types.NamespacedName{Name: host}).(*corev1.Node)
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status
@@ -24,47 +24,47 @@ func readiness(w *world.World, machine string) corev1.ConditionStatus {
 	return ""
 }
 
-// tainted is the story of a machine that was out of service and is back, of which a standby saw only the first half; it becomes the leader while the machine is
+// tainted is the story of a host that was out of service and is back, of which a standby saw only the first half; it becomes the leader while the host is
 // cut off and its JVM serves.
 func tainted() *trial.Scenario {
-	machine := func(w *world.World) string { return w.Kube.Machines()[0] }
+	host := func(w *world.World) string { return w.Kube.Hosts()[0] }
 	do := func(f func(*world.World)) func(*world.World) error {
 		return func(w *world.World) error { f(w); return nil }
 	}
-	silent := func(w *world.World) bool { return readiness(w, machine(w)) == corev1.ConditionUnknown }
-	return trial.Named("tainted-stale-standby", "a machine was out of service, is back, and is cut off when a standby leads that saw only the first", true, nil,
+	silent := func(w *world.World) bool { return readiness(w, host(w)) == corev1.ConditionUnknown }
+	return trial.Named("tainted-stale-standby", "a host was out of service, is back, and is cut off when a standby leads that saw only the first", true, nil,
 		standby(),
-		trial.Act{Name: "lose", Do: do(func(w *world.World) { w.Kube.Lose(machine(w)) }), Until: silent, Within: 10 * time.Minute},
-		trial.Act{Name: "say that it is gone", Do: do(func(w *world.World) { w.Kube.Taint(machine(w)) })},
+		trial.Act{Name: "lose", Do: do(func(w *world.World) { w.Kube.Lose(host(w)) }), Until: silent, Within: 10 * time.Minute},
+		trial.Act{Name: "say that it is gone", Do: do(func(w *world.World) { w.Kube.Taint(host(w)) })},
 		freeze(nil, 0, "Node"),
-		trial.Act{Name: "return", Do: do(func(w *world.World) { w.Kube.Untaint(machine(w)); w.Kube.Return(machine(w), true) }), Until: trial.Serves, Within: 15 * time.Minute},
-		trial.Act{Name: "cut off", Do: do(func(w *world.World) { w.Partition(machine(w), false) }), Until: silent, Within: 10 * time.Minute},
+		trial.Act{Name: "return", Do: do(func(w *world.World) { w.Kube.Untaint(host(w)); w.Kube.Return(host(w), true) }), Until: trial.Serves, Within: 15 * time.Minute},
+		trial.Act{Name: "cut off", Do: do(func(w *world.World) { w.Partition(host(w), false) }), Until: silent, Within: 10 * time.Minute},
 		trial.Act{Name: "the standby leads", Do: do(func(w *world.World) {
 			w.Operators()[0].Kill()
 			w.Operators()[0].Lead()
 			w.Line.RunFor(5 * time.Minute)
 			w.Operators()[0].Thaw()
-			w.Heal(machine(w))
+			w.Heal(host(w))
 		}), Until: trial.Serves, Within: 15 * time.Minute},
 	)
 }
 
-// believing answers from the cache what an operator asks of machines.
+// believing answers from the cache what an operator asks of hosts.
 type believing struct {
 	client.Reader
 	cache client.Reader
 }
 
 func (b believing) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if _, machine := object.(*corev1.Node); machine {
+	if _, host := object.(*corev1.Node); host {
 		return b.cache.Get(ctx, key, object, options...)
 	}
 	return b.Reader.Get(ctx, key, object, options...)
 }
 
-func TestMachinesAreLookedAtLiveBeforeForce(t *testing.T) {
+func TestHostsAreLookedAtLiveBeforeForce(t *testing.T) {
 	s := tainted()
-	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "the machine is not gone")
+	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "the host is not gone")
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: world.Wrap{
 		Live: func(_ *world.Operator, live, cache client.Reader) client.Reader { return believing{live, cache} },
 	}}, "proof")

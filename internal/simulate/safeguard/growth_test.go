@@ -21,10 +21,10 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// growing begins a scenario with a ring of three to which clients write, where there are machines for six.
+// growing begins a scenario with a ring of three to which clients write, where there are hosts for six.
 func growing(name, about string, acts ...trial.Act) *trial.Scenario {
 	s := trial.Named(name, about, true, nil, acts...)
-	s.MachinesPerZone, s.Grows = 2, true
+	s.HostsPerZone, s.Grows = 2, true
 	return s
 }
 
@@ -96,17 +96,17 @@ const last = clusterName + "-dc1-r3-0"
 
 // away is the story of a ring that is to grow while a member is away.
 func away() *trial.Scenario {
-	var machine string
-	return growing("grow-away", "a ring is to grow while a machine is away",
+	var host string
+	return growing("grow-away", "a ring is to grow while a host is away",
 		respec("make ready", prepared(3), nodeMore, paused(true)),
-		trial.Act{Name: "lose a machine", Do: func(w *world.World) error {
-			machine = sandbox(w, last).Machine()
-			w.Kube.Lose(machine)
+		trial.Act{Name: "lose a host", Do: func(w *world.World) error {
+			host = sandbox(w, last).Host()
+			w.Kube.Lose(host)
 			return nil
 		}},
 		waiting(time.Minute),
 		respec("grow", until("MemberDown", ledger.JoinNode), paused(false)),
-		trial.Act{Name: "return it", Do: func(w *world.World) error { w.Kube.Return(machine, true); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
+		trial.Act{Name: "return it", Do: func(w *world.World) error { w.Kube.Return(host, true); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
 	)
 }
 
@@ -221,7 +221,7 @@ func dirtyGrowth(name string, acts ...trial.Act) *trial.Scenario {
 		},
 		{Name: "dirty", Do: func(w *world.World) error { v.handOut(w); return nil }},
 	}, acts...)...)
-	s.MachinesPerZone, s.Grows = 2, true
+	s.HostsPerZone, s.Grows = 2, true
 	return s
 }
 
@@ -306,7 +306,7 @@ func narrow(by string) *trial.Scenario {
 			s.Acts[i].Do = func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 2}) }
 		}
 	}
-	s.MachinesPerZone, s.Grows = 3, true
+	s.HostsPerZone, s.Grows = 3, true
 	return s
 }
 
@@ -318,7 +318,7 @@ func lopsided(by string) *trial.Scenario {
 			const replicas = 3
 			return w.WriteRows(serving(w)*rowsOnSmall/replicas, nil)
 		}}, unharmed(fullDisks))
-	s.MachinesPerZone, s.Grows = 5, true
+	s.HostsPerZone, s.Grows = 5, true
 	return s
 }
 
@@ -365,13 +365,13 @@ func extended() func(*v1alpha1.CassandraClusterSpec) {
 // unrepaired is the story of a datacenter that cannot be repaired, because a member of another has lost its disk meanwhile.
 func unrepaired() *trial.Scenario {
 	var f failures
-	return growing("grow-disk-lost", "a machine loses its disk while a datacenter is added",
+	return growing("grow-disk-lost", "a host loses its disk while a datacenter is added",
 		respec("grow", trial.Operates(v1alpha1.OperationRebuild), extended()),
 		trial.Act{Name: "lose a disk", Do: func(w *world.World) error {
-			machine := sandbox(w, first).Machine()
-			w.Kube.Lose(machine)
+			host := sandbox(w, first).Host()
+			w.Kube.Lose(host)
 			w.Line.RunFor(time.Minute)
-			w.Kube.Return(machine, false)
+			w.Kube.Return(host, false)
 			return nil
 		}, Until: phase(first, v1alpha1.PhaseDataLost), Within: 15 * time.Minute},
 		f.watch(), waiting(time.Hour), unharmed(f.found))

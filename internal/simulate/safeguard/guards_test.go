@@ -176,7 +176,7 @@ func (e *earlier) adopted(name string, before func(*world.World) error, until fu
 			}))
 		}, Until: until, Within: 10 * time.Minute},
 	}, after...)...)
-	s.MachinesPerZone = 3
+	s.HostsPerZone = 3
 	return s
 }
 
@@ -351,7 +351,7 @@ func lostWhileUnheard(l *lines) *trial.Scenario {
 	const by = "InitialNodeNotReady"
 	var e earlier
 	var early []string
-	machine := func(w *world.World) string { return sandbox(w, first).Machine() }
+	host := func(w *world.World) string { return sandbox(w, first).Host() }
 	return e.adopted("adopt-unheard", func(w *world.World) error {
 		l.w, early = w, nil
 		clear(l.cut)
@@ -370,7 +370,7 @@ func lostWhileUnheard(l *lines) *trial.Scenario {
 	},
 		trial.Act{Name: "lose a disk", Do: func(w *world.World) error {
 			l.cut[first] = true
-			at := machine(w)
+			at := host(w)
 			w.Kube.Lose(at)
 			w.Line.RunFor(time.Minute)
 			w.Kube.Return(at, false)

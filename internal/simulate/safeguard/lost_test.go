@@ -58,10 +58,10 @@ func loseLedgerAnd(w *world.World, records ...client.Object) error {
 	return nil
 }
 
-// allLostWhileAway is the story of a cluster whose ledger and records are deleted while one of its machines is away.
+// allLostWhileAway is the story of a cluster whose ledger and records are deleted while one of its hosts is away.
 func allLostWhileAway() *trial.Scenario {
-	return trial.Named("ledger-and-records-lost", "the ledger and all records are deleted at once while a machine is cut off and no operator runs", true, nil,
-		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Machines()[0], true); return nil }, Until: notServing, Within: 10 * time.Minute},
+	return trial.Named("ledger-and-records-lost", "the ledger and all records are deleted at once while a host is cut off and no operator runs", true, nil,
+		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], true); return nil }, Until: notServing, Within: 10 * time.Minute},
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
 			if err := loseLedgerAnd(w, w.Server.Objects(v1alpha1.CassandraNodeKind)...); err != nil {
 				return err
@@ -69,7 +69,7 @@ func allLostWhileAway() *trial.Scenario {
 			w.Line.RunFor(3 * time.Minute)
 			return nil
 		}},
-		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Machines()[0]); return nil }, Until: trial.Serves, Within: 20 * time.Minute})
+		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Hosts()[0]); return nil }, Until: trial.Serves, Within: 20 * time.Minute})
 }
 
 // A lost ledger is rebuilt when every disk has said what it holds: silence is no answer.

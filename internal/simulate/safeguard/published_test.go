@@ -230,8 +230,8 @@ func TestCassKop342(t *testing.T) {
 			c.Spec.Datacenters[0].NodesPerRack, c.Spec.Datacenters[0].PlannedReplicationFactor = n, 3
 		}
 	}
-	s := trial.Named("shrink-unseen", "a cluster that finds no machines shrinks in two steps, of which the operator sees the last", false, nil)
-	s.MachinesPerZone = 1
+	s := trial.Named("shrink-unseen", "a cluster that finds no hosts shrinks in two steps, of which the operator sees the last", false, nil)
+	s.HostsPerZone = 1
 	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error { return w.Person().Create(context.Background(), trial.ThreeRacks(nodes(3))) },
 		Until: func(w *world.World) bool { return len(w.Server.Objects("Pod")) == 9 }, Within: 5 * time.Minute}
 	s = s.With(s.Name, "",
@@ -376,9 +376,9 @@ func nowhere(c *v1alpha1.CassandraCluster) {
 	c.Spec.Datacenters[0].Racks[1].Node.Placement.Zone = "nowhere"
 }
 
-// unplaceable begins with a cluster one of whose pods finds no machine.
+// unplaceable begins with a cluster one of whose pods finds no host.
 func unplaceable(name string, change func(*v1alpha1.CassandraCluster)) *trial.Scenario {
-	s := trial.Named(name, "a pod that finds no machine is corrected", false, change)
+	s := trial.Named(name, "a pod that finds no host is corrected", false, change)
 	s.Acts[0].Until, s.Acts[0].Within = func(w *world.World) bool {
 		p, ok := w.Server.Object("Pod", keyOf(clusterName+"-dc1-r2-0")).(*corev1.Pod)
 		return ok && len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Status == corev1.ConditionFalse
@@ -399,7 +399,7 @@ func likeFresh(t *testing.T, tr trial.Trial, change func(*v1alpha1.CassandraClus
 func fresh(t *testing.T, tr trial.Trial, change func(*v1alpha1.CassandraCluster)) trial.End {
 	t.Helper()
 	s := trial.Named("fresh", "a cluster of the final spec", false, change)
-	s.MachinesPerZone = tr.Scenario.MachinesPerZone
+	s.HostsPerZone = tr.Scenario.HostsPerZone
 	return holds(t, trial.Trial{Scenario: s, Seed: 1}).End
 }
 
@@ -415,8 +415,8 @@ func caughtUnlike(t *testing.T, tr trial.Trial, change func(*v1alpha1.CassandraC
 
 // stepwise is the story of a cluster whose spec is changed before its ring forms, once for each change and while its operator looks on.
 func stepwise(specs ...func(*v1alpha1.CassandraCluster)) *trial.Scenario {
-	s := trial.Named("stepwise", "a cluster that finds no machines is changed step by step", false, nil)
-	s.MachinesPerZone = 1
+	s := trial.Named("stepwise", "a cluster that finds no hosts is changed step by step", false, nil)
+	s.HostsPerZone = 1
 	waiting := func(w *world.World) bool {
 		c := trial.Cluster(w)
 		nodes := 3 * int(c.Spec.Datacenters[0].NodesPerRack)

@@ -109,7 +109,7 @@ func (r *rollback) scenario() *trial.Scenario {
 				return errors.New("there is no snapshot")
 			}
 			volumes(w)[0].Content, r.rolled = r.kept, true
-			w.Kube.Return(w.Kube.Machines()[0], true)
+			w.Kube.Return(w.Kube.Hosts()[0], true)
 			return nil
 		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseFailed)(w) || trial.Serves(w) }, Within: 15 * time.Minute})
 	return s.With(s.Name, "create", r.snapshot())
@@ -152,7 +152,7 @@ const (
 
 // interrupted is the story of a join that is cut off between two of its streams and goes on when deletions are forgotten.
 func interrupted() *trial.Scenario {
-	const by, machine = "JoinLongerThanGCGrace", "m-d-0"
+	const by, host = "JoinLongerThanGCGrace", "m-d-0"
 	s := trial.Named("grow-interrupted", "a node that joins is away, with a part of its rows, until the deletion of these is forgotten", true, nil,
 		trial.Act{Name: "create a table", Do: func(w *world.World) error {
 			session, err := sandbox(w, first).JVM().CQL(context.Background())
@@ -168,17 +168,17 @@ func interrupted() *trial.Scenario {
 		}, func(s *v1alpha1.CassandraClusterSpec) {
 			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: "d"}}})
 		}),
-		trial.Act{Name: "lose the machine", Do: func(w *world.World) error {
+		trial.Act{Name: "lose the host", Do: func(w *world.World) error {
 			if mode := sandbox(w, fourth).JVM().Mode(); mode != string(facts.ModeJoining) {
 				return fmt.Errorf("the node is %s", mode)
 			}
-			w.Kube.Lose(machine)
+			w.Kube.Lose(host)
 			w.Line.RunFor(time.Minute)
 			return deleteRows(w)
 		}},
 		waiting(time.Hour),
 		trial.Act{Name: "return it", Do: func(w *world.World) error {
-			w.Kube.Return(machine, true)
+			w.Kube.Return(host, true)
 			return nil
 		}, Until: func(w *world.World) bool { return heldBy(w, fourth, by) || grown(w) }, Within: 2 * time.Hour})
 	s.Zones, s.Grows = []string{"a", "b", "c", "d"}, true
@@ -327,11 +327,11 @@ func (t *strayed) asGiven() world.Wrap {
 	})
 }
 
-// stopped is the story of a datacenter that is added while a member is stopped, and no machine takes its next pod for some time.
+// stopped is the story of a datacenter that is added while a member is stopped, and no host takes its next pod for some time.
 func stopped() *trial.Scenario {
 	const by = "MemberNotNormal"
 	var f failures
-	var machine string
+	var host string
 	return growing("grow-stopped", "keyspaces are to be extended while a member is stopped",
 		f.watch(),
 		respec("grow", func(w *world.World) bool {
@@ -340,14 +340,14 @@ func stopped() *trial.Scenario {
 		},
 			datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}, LocalConsistencyOnly: true})),
 		trial.Act{Name: "stop a member", Do: func(w *world.World) error {
-			machine = sandbox(w, last).Machine()
-			w.Kube.Reject(machine, "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present")
+			host = sandbox(w, last).Host()
+			w.Kube.Reject(host, "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present")
 			return deletePod(w, last)
 		}, Until: func(w *world.World) bool {
 			return len(f.seen) > 0 || heldBy(w, first, by) || heldBy(w, clusterName+"-dc1-r2-0", by)
 		}, Within: 20 * time.Minute},
 		waiting(time.Minute),
-		trial.Act{Name: "take it back", Do: func(w *world.World) error { w.Kube.Reject(machine, "", ""); return nil }, Until: grown, Within: time.Hour},
+		trial.Act{Name: "take it back", Do: func(w *world.World) error { w.Kube.Reject(host, "", ""); return nil }, Until: grown, Within: time.Hour},
 		unharmed(f.found))
 }
 
@@ -381,23 +381,23 @@ func (p here) Ask(ctx context.Context, addresses []string, address, hostID strin
 
 // moved is the story of a join that is cut off and goes on at another address, while the others still remember the first.
 func moved() *trial.Scenario {
-	var machine string
+	var host string
 	starts := 0
-	return growing("grow-moved", "the machine of a node that joins is lost and back, and its pod has another address",
+	return growing("grow-moved", "the host of a node that joins is lost and back, and its pod has another address",
 		respec("grow", func(w *world.World) bool {
 			s := sandbox(w, second)
 			return s != nil && s.JVM() != nil && slices.Contains(sandbox(w, first).JVM().Sight().Changing, s.JVM().Sight().Name)
 		}, firstRackMore),
-		trial.Act{Name: "lose the machine", Do: func(w *world.World) error {
-			machine, starts = sandbox(w, second).Machine(), 0
-			w.Kube.Lose(machine)
+		trial.Act{Name: "lose the host", Do: func(w *world.World) error {
+			host, starts = sandbox(w, second).Host(), 0
+			w.Kube.Lose(host)
 			w.Line.RunFor(10 * time.Second)
 			watchStarts(w, func(s *pod.Sandbox) {
 				if s.Name() == second {
 					starts++
 				}
 			})
-			w.Kube.Return(machine, true)
+			w.Kube.Return(host, true)
 			return nil
 		}, Until: grown, Within: time.Hour},
 		unharmed(func(*world.World) []string {
@@ -526,25 +526,25 @@ func TestGuardsOfAgentsThatAreRarelyNeeded(t *testing.T) {
 	}
 }
 
-// mistaken is the story of a Node object that somebody deletes while its machine lives, and the nodes on it serve.
+// mistaken is the story of a Node object that somebody deletes while its host lives, and the nodes on it serve.
 func mistaken(l *lines) *trial.Scenario {
 	const by = "RemovedHostStillAnswers"
-	var machine string
-	return trial.Named("unregistered-heard", "somebody deletes the Node object of a machine that lives", true, nil,
+	var host string
+	return trial.Named("unregistered-heard", "somebody deletes the Node object of a host that lives", true, nil,
 		trial.Act{Name: "delete the Node object", Do: func(w *world.World) error {
-			l.w, machine = w, sandbox(w, first).Machine()
+			l.w, host = w, sandbox(w, first).Host()
 			l.cut[first] = true
-			return w.Kube.Unregister(machine)
+			return w.Kube.Unregister(host)
 		}, Until: func(w *world.World) bool {
 			p := w.Server.Object("Pod", keyOf(first))
 			return blockedBy(w, by) || p == nil || p.GetDeletionTimestamp() != nil
 		}, Within: 10 * time.Minute},
 		waiting(time.Minute),
-		trial.Act{Name: "its kubelet starts again", Do: func(w *world.World) error { clear(l.cut); w.Kube.Heal(machine); return nil }, Until: trial.Serves, Within: 15 * time.Minute})
+		trial.Act{Name: "its kubelet starts again", Do: func(w *world.World) error { clear(l.cut); w.Kube.Heal(host); return nil }, Until: trial.Serves, Within: 15 * time.Minute})
 }
 
-// Whoever answers from a machine is not gone with it.
-func TestAMachineFromWhichAnAgentAnswersIsNotGone(t *testing.T) {
+// Whoever answers from a host is not gone with it.
+func TestAHostFromWhichAnAgentAnswersIsNotGone(t *testing.T) {
 	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
 	s := mistaken(&l)
 	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "RemovedHostStillAnswers")

@@ -17,18 +17,18 @@ func TestAnOperatorThatStartsSaysWhoIsSilent(t *testing.T) {
 		c := trial.Cluster(w)
 		return c != nil && meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionHealthy)
 	}
-	s := trial.Named("lost-unseen", "all machines are cut off while no operator runs", true, nil,
+	s := trial.Named("lost-unseen", "all hosts are cut off while no operator runs", true, nil,
 		trial.Act{Name: "cut off", Do: func(w *world.World) error {
 			w.Operators()[0].Kill()
-			for _, machine := range w.Kube.Machines() {
-				w.Partition(machine, false)
+			for _, host := range w.Kube.Hosts() {
+				w.Partition(host, false)
 			}
 			w.StartOperator(world.Install)
 			return nil
 		}, Until: silent, Within: 10 * time.Second},
 		trial.Act{Name: "heal", Do: func(w *world.World) error {
-			for _, machine := range w.Kube.Machines() {
-				w.Heal(machine)
+			for _, host := range w.Kube.Hosts() {
+				w.Heal(host)
 			}
 			return nil
 		}, Until: healthy, Within: 10 * time.Minute})

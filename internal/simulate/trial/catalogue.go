@@ -39,7 +39,7 @@ func Catalogue() []*Scenario {
 		scenario("create-9", "three racks of three nodes form a ring", nineNodes),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 
-		threeRacks.late("create-late", "a ring of three racks forms without the node whose machine is lost for good when it has its ticket"),
+		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good when it has its ticket"),
 
 		scenario("delete-retain", "a ring is deleted and its claims stay", threeRacks,
 			Act{Name: "delete", Do: remove, Until: gone, Within: 20 * time.Minute, Despite: true}),
@@ -62,12 +62,12 @@ func Catalogue() []*Scenario {
 			Act{Name: "freeze", Do: onePod(freezeJVM), Until: again, Within: 30 * time.Minute}),
 		scenario("agent-killed", "an agent is killed and its JVM runs on", threeRacks,
 			Act{Name: "kill", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) }), Until: again, Within: 15 * time.Minute}),
-		scenario("machine-lost", "a machine is lost and comes back with its disk", threeRacks,
-			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], true); return nil }, Until: again, Within: 15 * time.Minute}),
-		losing(scenario("disk-lost", "a machine is lost, comes back without its disk, and the node says what it has lost", threeRacks,
-			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Machines()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Machines()[0], false); return nil }, Until: allBut(v1alpha1.PhaseDataLost), Within: 15 * time.Minute})),
+		scenario("host-lost", "a host is lost and comes back with its disk", threeRacks,
+			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], true); return nil }, Until: again, Within: 15 * time.Minute}),
+		losing(scenario("disk-lost", "a host is lost, comes back without its disk, and the node says what it has lost", threeRacks,
+			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], false); return nil }, Until: allBut(v1alpha1.PhaseDataLost), Within: 15 * time.Minute})),
 		threeRacks.growing(2).scenario("grow-3-6", "a ring of three grows by a node in each rack while clients write", nodesPerRack(2)),
 		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3), plannedReplicationFactor(3)),
 		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", func(s *v1alpha1.CassandraClusterSpec) {
@@ -76,9 +76,9 @@ func Catalogue() []*Scenario {
 		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied", secondDatacenter),
 		forgottenWhileGrowing(),
 
-		scenario("all-down", "all machines are lost and come back with their disks", threeRacks,
-			Act{Name: "lose", Do: everyMachine((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
-			Act{Name: "return", Do: everyMachine(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
+		scenario("all-down", "all hosts are lost and come back with their disks", threeRacks,
+			Act{Name: "lose", Do: everyHost((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
+			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), childScenarios(), wrongScenarios())...)
 }
 
@@ -119,7 +119,7 @@ func (c changed) act() Act                                           { return c.
 
 // scenario begins with the creation of a cluster, which clients write to when it is there.
 func scenario(name, about string, of creator, acts ...Act) *Scenario {
-	s := &Scenario{Name: name, About: about, Zones: of.zones(), MachinesPerZone: of.perZone(), Acts: []Act{of.act()}}
+	s := &Scenario{Name: name, About: about, Zones: of.zones(), HostsPerZone: of.perZone(), Acts: []Act{of.act()}}
 	if len(acts) > 0 {
 		s.Acts = append(s.Acts, clientWrites(of))
 	}
@@ -211,9 +211,9 @@ func freezeJVM(s *pod.Sandbox) {
 	}
 }
 
-func everyMachine(do func(*kube.Cluster, string)) func(*world.World) error {
+func everyHost(do func(*kube.Cluster, string)) func(*world.World) error {
 	return func(w *world.World) error {
-		for _, name := range w.Kube.Machines() {
+		for _, name := range w.Kube.Hosts() {
 			do(w.Kube, name)
 		}
 		return nil
@@ -241,7 +241,7 @@ func (s shape) late(name, about string) *Scenario {
 	create.Until = ticketsOut
 	out := losing(scenario(name, about, s))
 	out.LosesNode = true
-	last := func(w *world.World) string { return w.Kube.Machines()[s.racks*s.nodes-1] }
+	last := func(w *world.World) string { return w.Kube.Hosts()[s.racks*s.nodes-1] }
 	out.Acts = []Act{
 		create,
 		{Name: "lose", Do: func(w *world.World) error { w.Kube.Scrap(last(w)); return nil }, Until: func(w *world.World) bool { return unheard(w, last(w)) }, Within: 5 * time.Minute},
@@ -250,19 +250,19 @@ func (s shape) late(name, about string) *Scenario {
 	return out
 }
 
-// unheard says that Kubernetes has noticed that a machine is silent.
-func unheard(w *world.World, machine string) bool {
-	n, _ := w.Server.Object("Node", types.NamespacedName{Name: machine}).(*corev1.Node)
+// unheard says that Kubernetes has noticed that a host is silent.
+func unheard(w *world.World, host string) bool {
+	n, _ := w.Server.Object("Node", types.NamespacedName{Name: host}).(*corev1.Node)
 	return n != nil && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
 	})
 }
 
-// deleteByForce deletes the pods of a machine, as a person does who knows that it never comes back.
-func deleteByForce(w *world.World, machine string) error {
+// deleteByForce deletes the pods of a host, as a person does who knows that it never comes back.
+func deleteByForce(w *world.World, host string) error {
 	var errs []error
 	for _, o := range w.Server.Objects("Pod") {
-		if pod := o.(*corev1.Pod); pod.Spec.NodeName == machine {
+		if pod := o.(*corev1.Pod); pod.Spec.NodeName == host {
 			errs = append(errs, client.IgnoreNotFound(w.Person().Delete(context.Background(), pod.DeepCopy(), client.GracePeriodSeconds(0))))
 		}
 	}

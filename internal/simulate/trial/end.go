@@ -87,7 +87,7 @@ func sandboxesOf(w *world.World) map[string]sandbox {
 var chance = map[string]bool{
 	"resourceVersion": true, "generation": true, "observedGeneration": true, "managedFields": true, "creationTimestamp": true, "selfLink": true,
 	"lastTransitionTime": true, "since": true, "startedAt": true, "finishedAt": true, "restarts": true, "addresses": true, "history": true,
-	"nodeName": true, "machine": true, "address": true, "clusterIP": true, "clusterIPs": true, "volumeName": true, "load": true,
+	"nodeName": true, "host": true, "address": true, "clusterIP": true, "clusterIPs": true, "volumeName": true, "load": true,
 }
 
 var (
@@ -263,7 +263,7 @@ func (r *run) compareCounts(expected *End) {
 	for _, name := range slices.Sorted(maps.Keys(r.result.End.Created)) {
 		more := r.result.End.Created[name] - expected.Created[name]
 		switch {
-		case strings.HasPrefix(name, "Node/"): // a machine that a fault brings back registers itself
+		case strings.HasPrefix(name, "Node/"): // a host that a fault brings back registers itself
 		case strings.HasPrefix(name, "Pod/"):
 			pods += max(0, more)
 		case more > 0 && !may.objects:

@@ -91,7 +91,7 @@ const (
 	ClassRead  Class = "read"   // one that reads is
 	ClassAgent Class = "agent"  // an agent is killed at a durable step
 	ClassStale Class = "stale"  // an operator sees what was
-	ClassWorld Class = "world"  // pods, JVMs, machines, disks, objects
+	ClassWorld Class = "world"  // pods, JVMs, hosts, disks, objects
 	ClassHuman Class = "person" // a user changes their mind
 )
 
@@ -209,30 +209,30 @@ func init() {
 			world: (*run).evict,
 			may:   allowance{jvmStarts: 1, pods: 1, why: "the evicted pod is made anew, and its JVM starts in it"},
 		},
-		"machine-lost": {
-			about: "a machine is lost and comes back with its disks after two minutes", class: ClassWorld, fits: anyWrite,
-			world: (*run).loseMachine,
-			may:   allowance{jvmStarts: 3, pods: -1, why: "what was on the machine starts again"},
+		"host-lost": {
+			about: "a host is lost and comes back with its disks after two minutes", class: ClassWorld, fits: anyWrite,
+			world: (*run).loseHost,
+			may:   allowance{jvmStarts: 3, pods: -1, why: "what was on the host starts again"},
 		},
 		"partition": {
-			about: "a machine is cut off from everything for two minutes", class: ClassWorld, fits: anyWrite,
+			about: "a host is cut off from everything for two minutes", class: ClassWorld, fits: anyWrite,
 			world: (*run).partition,
 			may:   allowance{jvmStarts: 2, pods: -1, why: "what could not start in the meantime is tried again"},
 		},
 		"zone-lost": {
-			about: "all machines of a zone are lost and come back with their disks after two minutes", class: ClassWorld, fits: anyWrite,
+			about: "all hosts of a zone are lost and come back with their disks after two minutes", class: ClassWorld, fits: anyWrite,
 			world: (*run).loseZone,
 			may:   allowance{jvmStarts: 9, pods: -1, why: "what was in the zone starts again"},
 		},
 		"disk-lost": {
-			about: "a machine is lost and comes back without its disks after two minutes", class: ClassWorld, fits: anyWrite,
+			about: "a host is lost and comes back without its disks after two minutes", class: ClassWorld, fits: anyWrite,
 			world: (*run).loseDisk,
 			may: allowance{jvmStarts: 3, joins: 6, pods: -1, writes: true,
-				why: "what was on the machine starts again, as far as it may, who joins until the ring has forgotten the join that was on the disk, and a write can have been on no more than two disks"},
+				why: "what was on the host starts again, as far as it may, who joins until the ring has forgotten the join that was on the disk, and a write can have been on no more than two disks"},
 			instead: (*run).tellsOfLostDisk,
 		},
 		"slow-node": {
-			about: "everything takes one and a half seconds longer on a machine, for two minutes", class: ClassWorld, fits: anyWrite,
+			about: "everything takes one and a half seconds longer on a host, for two minutes", class: ClassWorld, fits: anyWrite,
 			world: (*run).slow,
 		},
 		"clock-forward": {

@@ -12,16 +12,16 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// growing is a shape of which a ring grows: there are machines for more nodes.
+// growing is a shape of which a ring grows: there are hosts for more nodes.
 type growing struct {
 	shape
-	machines int
+	hosts int
 }
 
-func (s shape) growing(machines int) growing { return growing{s, machines} }
+func (s shape) growing(hosts int) growing { return growing{s, hosts} }
 
 func (g growing) zones() []string { return zones[:min(g.racks+1, len(zones))] }
-func (g growing) perZone() int    { return g.machines }
+func (g growing) perZone() int    { return g.hosts }
 
 // scenario is one in which a ring grows by a change of its spec while clients write.
 func (g growing) scenario(name, about string, changes ...func(*v1alpha1.CassandraClusterSpec)) *Scenario {

@@ -142,19 +142,19 @@ func (o *oracle) podDeleted(p *corev1.Pod) {
 	}
 }
 
-// forced: no pod is taken out of the API server without the word of its kubelet, unless its machine is gone for certain or has ended it.
+// forced: no pod is taken out of the API server without the word of its kubelet, unless its host is gone for certain or has ended it.
 func (o *oracle) forced(p *corev1.Pod) {
 	grace := p.DeletionGracePeriodSeconds
 	if p.DeletionTimestamp == nil || grace == nil || *grace > 0 || p.Spec.NodeName == "" || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
 		return
 	}
-	machine, there := o.w.Server.Object("Node", types.NamespacedName{Name: p.Spec.NodeName}).(*corev1.Node)
+	host, there := o.w.Server.Object("Node", types.NamespacedName{Name: p.Spec.NodeName}).(*corev1.Node)
 	if !there {
 		return
 	}
-	silent := unheard(o.w, machine.Name)
-	if !silent || !slices.ContainsFunc(machine.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
-		o.violated("proof: the operator deletes pod %s by force, and nobody has said that machine %s is gone", p.Name, machine.Name)
+	silent := unheard(o.w, host.Name)
+	if !silent || !slices.ContainsFunc(host.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
+		o.violated("proof: the operator deletes pod %s by force, and nobody has said that host %s is gone", p.Name, host.Name)
 	}
 	if s := o.sandbox(p.UID); s != nil && s.JVM() != nil {
 		o.violated("proof: the operator deletes pod %s by force, whose JVM lives", p.Name)

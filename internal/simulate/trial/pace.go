@@ -12,7 +12,7 @@ import (
 	"helenus.io/helenus/internal/simulate/kube"
 )
 
-// pace watches how soon a pod follows one that has failed. Machines that refuse pods, or evict them, must not be flooded with more.
+// pace watches how soon a pod follows one that has failed. Hosts that refuse pods, or evict them, must not be flooded with more.
 type pace struct {
 	*oracle
 	nodes map[string]*failing

@@ -58,63 +58,63 @@ func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *
 		Act{Name: "mend", Do: do(false), Until: again, Within: 15 * time.Minute})
 }
 
-// recoverScenarios are what happens to the pods, machines and programs of a ring that serves.
+// recoverScenarios are what happens to the pods, hosts and programs of a ring that serves.
 func recoverScenarios() []*Scenario {
 	return []*Scenario{
-		trying(scenario("pod-rejected", "a machine refuses the pod of a member for an hour, and takes it then", threeRacks,
+		trying(scenario("pod-rejected", "a host refuses the pod of a member for an hour, and takes it then", threeRacks,
 			Act{Name: "refuse", Do: refuse, Until: pausing(3, "OutOfcpu", "requested: 500"), Within: 15 * time.Minute},
 			Act{Name: "restart the operator", Do: restartOperator, Until: pausing(4), Within: 15 * time.Minute},
 			anHour(),
-			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute})),
+			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Hosts()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute})),
 		unfit("disk-full", "a disk is full, and its node waits until there is room again", "no space left on device", func(d *cassandra.Disk, yes bool) { d.Fill(yes) }),
 		unfit("file-corrupt", "a file is corrupt, and its node waits until somebody has mended it", "Corrupted: nb-1-big-Data.db", func(d *cassandra.Disk, yes bool) {
 			if d.Corrupt(""); yes {
 				d.Corrupt("Corrupted: nb-1-big-Data.db")
 			}
 		}),
-		scenario("down-too-long", "a machine is away for longer than a table keeps its deletions, and its node waits for a person", threeRacks,
+		scenario("down-too-long", "a host is away for longer than a table keeps its deletions, and its node waits for a person", threeRacks,
 			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
 			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
 			anHour(),
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: all(allBut(v1alpha1.PhaseDownTooLong), serves(2)), Within: 15 * time.Minute}),
-		scenario("pod-evicted", "a machine runs out of memory and evicts its pod", threeRacks,
+		scenario("pod-evicted", "a host runs out of memory and evicts its pod", threeRacks,
 			Act{Name: "evict", Do: func(w *world.World) error {
-				w.Kube.Press(w.Kube.Machines()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, available: 41Mi.")
+				w.Kube.Press(w.Kube.Hosts()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, available: 41Mi.")
 				return nil
 			}, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "wait", Until: again, Within: 15 * time.Minute}),
-		scenario("stuck", "a lost machine keeps the pod of a node that is told to stop, until somebody says that it is gone; then it comes back with its disk", threeRacks,
+		scenario("stuck", "a lost host keeps the pod of a node that is told to stop, until somebody says that it is gone; then it comes back with its disk", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: blockedWith("HostUnreachable", "m-a-0", "orders-dc1-r1-0", "out-of-service"), Within: 10 * time.Minute},
-			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) },
+			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Hosts()[0]) },
 				Until: blockedWith("HostUnreachable", "told to stop or not"), Within: 10 * time.Minute},
 			anHour(),
 			Act{Name: "say that it is gone", Do: first((*kube.Cluster).Taint), Until: blockedWith("VolumeHostUnavailable", "m-a-0", "which is gone"), Within: 10 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Untaint(name); k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
-		scenario("unregistered", "the Node object of a lost machine is deleted, and the machine comes back with its disk", threeRacks,
+		scenario("unregistered", "the Node object of a lost host is deleted, and the host comes back with its disk", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) },
+			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Hosts()[0]) },
 				Until: blockedWith("VolumeHostUnavailable", "m-a-0", "which is gone"), Within: 10 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
-		scenario("partition-long", "a machine is cut off from the API server for an hour while its JVM serves, and its pod is told to stop", threeRacks,
-			Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Machines()[0], false); return nil },
+		scenario("partition-long", "a host is cut off from the API server for an hour while its JVM serves, and its pod is told to stop", threeRacks,
+			Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], false); return nil },
 				Until: blockedWith("HostUnreachable", "m-a-0"), Within: 10 * time.Minute},
-			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[0]) }, Until: servesUncutOff, Within: 10 * time.Minute},
+			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Hosts()[0]) }, Until: servesUncutOff, Within: 10 * time.Minute},
 			anHour(),
 			Act{Name: "the JVM still serves", Until: servesUncutOff, Within: time.Minute},
-			Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Machines()[0]); return nil }, Until: again, Within: 15 * time.Minute}),
-		scenario("unregistered-alive", "somebody deletes the Node object of a machine that lives", threeRacks,
-			Act{Name: "delete the Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) },
-				// A machine that a fault has taken away just then does not answer, and registers itself when it is back.
+			Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Hosts()[0]); return nil }, Until: again, Within: 15 * time.Minute}),
+		scenario("unregistered-alive", "somebody deletes the Node object of a host that lives", threeRacks,
+			Act{Name: "delete the Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Hosts()[0]) },
+				// A host that a fault has taken away just then does not answer, and registers itself when it is back.
 				Until: either(blockedWith("RemovedHostStillAnswers", "m-a-0", "answers from there"), all(isRegistered, again)), Within: 10 * time.Minute},
 			Act{Name: "its kubelet starts again", Do: first(func(k *kube.Cluster, name string) { k.Heal(name) }), Until: again, Within: 15 * time.Minute}),
-		scenario("delete-stuck", "a ring is deleted of which a machine is lost, which somebody says is gone", threeRacks,
+		scenario("delete-stuck", "a ring is deleted of which a host is lost, which somebody says is gone", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "delete", Do: remove, Until: blockedWith("HostUnreachable", "m-a-0"), Within: 20 * time.Minute},
 			anHour(),
-			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Machines()[0]) }, Until: gone, Within: 20 * time.Minute, Despite: true}),
-		scenario("seed-lost", "the machine of a seed is lost, and then all pods are deleted at once: the others come back without it", threeRacks,
+			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Hosts()[0]) }, Until: gone, Within: 20 * time.Minute, Despite: true}),
+		scenario("seed-lost", "the host of a seed is lost, and then all pods are deleted at once: the others come back without it", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose)},
 			Act{Name: "delete the pods", Do: deletePods(3), Until: all(serves(2), readyNodes(2), newPods(2)), Within: 20 * time.Minute},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
@@ -132,35 +132,35 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "the operator ends", Do: endOperators},
 			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
 			Act{Name: "it serves again", Until: serves(3), Within: 5 * time.Minute},
-			Act{Name: "delete the other's pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Machines()[1]) }, Until: serves(2), Within: 5 * time.Minute},
+			Act{Name: "delete the other's pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Hosts()[1]) }, Until: serves(2), Within: 5 * time.Minute},
 			anHour(),
 			Act{Name: "an operator starts", Do: func(w *world.World) error { w.StartOperator(world.Install); return nil }, Until: again, Within: 15 * time.Minute}),
-		scenario("zone-lost", "the machines of a zone are lost and come back with their disks", nineNodes,
-			Act{Name: "lose", Do: everyMachineOf("a", (*kube.Cluster).Lose), Until: readyNodes(6), Within: 10 * time.Minute},
-			Act{Name: "return", Do: everyMachineOf("a", func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
-		trying(threeRacks.rejected("create-rejected", "a ring forms when a machine that refuses its pod takes it")),
+		scenario("zone-lost", "the hosts of a zone are lost and come back with their disks", nineNodes,
+			Act{Name: "lose", Do: everyHostOf("a", (*kube.Cluster).Lose), Until: readyNodes(6), Within: 10 * time.Minute},
+			Act{Name: "return", Do: everyHostOf("a", func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
+		trying(threeRacks.rejected("create-rejected", "a ring forms when a host that refuses its pod takes it")),
 	}
 }
 
-// rejected is a scenario in which a machine refuses the first pod while the ring is to form.
+// rejected is a scenario in which a host refuses the first pod while the ring is to form.
 func (s shape) rejected(name, about string) *Scenario {
 	create := s.create()
 	out := scenario(name, about, s)
 	out.Acts = []Act{
 		{Name: "create", Do: func(w *world.World) error {
-			w.Kube.Reject(w.Kube.Machines()[0], "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices, which is unexpected")
+			w.Kube.Reject(w.Kube.Hosts()[0], "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices, which is unexpected")
 			return create.Do(w)
 		}, Until: pausing(4, "UnexpectedAdmissionError"), Within: 15 * time.Minute},
-		{Name: "take it", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Machines()[0], "", ""); return nil }, Until: ready, Within: 15 * time.Minute},
+		{Name: "take it", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Hosts()[0], "", ""); return nil }, Until: ready, Within: 15 * time.Minute},
 	}
 	return out
 }
 
-// refuse has the first machine refuse pods, and its pod be deleted.
+// refuse has the first host refuse pods, and its pod be deleted.
 func refuse(w *world.World) error {
-	machine := w.Kube.Machines()[0]
-	w.Kube.Reject(machine, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 500, used: 1900, capacity: 2000")
-	return deleteFrom(w, machine)
+	host := w.Kube.Hosts()[0]
+	w.Kube.Reject(host, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 500, used: 1900, capacity: 2000")
+	return deleteFrom(w, host)
 }
 
 // pausing says that a pod has failed so many times in a row and that the next is not made yet. By an operator's clock that a fault has set forward the shorter pauses are over at
@@ -184,10 +184,10 @@ func pausing(times int, words ...string) func(*world.World) bool {
 	}
 }
 
-// deleteFrom deletes the pods of a machine, in order.
-func deleteFrom(w *world.World, machine string) error {
+// deleteFrom deletes the pods of a host, in order.
+func deleteFrom(w *world.World, host string) error {
 	for _, o := range w.Server.Objects("Pod") {
-		if pod := o.(*corev1.Pod); pod.Spec.NodeName == machine {
+		if pod := o.(*corev1.Pod); pod.Spec.NodeName == host {
 			if err := w.Person().Delete(context.Background(), pod.DeepCopy()); err != nil {
 				return err
 			}
@@ -248,9 +248,9 @@ func either(of ...func(*world.World) bool) func(*world.World) bool {
 	}
 }
 
-// isRegistered says that the first machine has a Node object.
+// isRegistered says that the first host has a Node object.
 func isRegistered(w *world.World) bool {
-	return w.Server.Object("Node", types.NamespacedName{Name: w.Kube.Machines()[0]}) != nil
+	return w.Server.Object("Node", types.NamespacedName{Name: w.Kube.Hosts()[0]}) != nil
 }
 
 // readyNodes says that so many nodes serve, by the word of the cluster.
@@ -269,9 +269,9 @@ func tellsOfRestart(w *world.World) bool {
 	})
 }
 
-func everyMachineOf(zone string, do func(*kube.Cluster, string)) func(*world.World) error {
+func everyHostOf(zone string, do func(*kube.Cluster, string)) func(*world.World) error {
 	return func(w *world.World) error {
-		for _, name := range w.Kube.Machines() {
+		for _, name := range w.Kube.Hosts() {
 			if w.Kube.Zone(name) == zone {
 				do(w.Kube, name)
 			}
@@ -294,20 +294,20 @@ func restartOperator(w *world.World) error {
 	return nil
 }
 
-// first does something to the first machine.
+// first does something to the first host.
 func first(do func(*kube.Cluster, string)) func(*world.World) error {
 	return func(w *world.World) error {
-		do(w.Kube, w.Kube.Machines()[0])
+		do(w.Kube, w.Kube.Hosts()[0])
 		return nil
 	}
 }
 
-// everyPodServes says that a JVM is NORMAL and open for clients in every pod that runs. Without an API server none starts on a machine that was lost meanwhile.
+// everyPodServes says that a JVM is NORMAL and open for clients in every pod that runs. Without an API server none starts on a host that was lost meanwhile.
 func everyPodServes(w *world.World) bool { return serves(len(w.Pods.Sandboxes()))(w) }
 
-// servesUncutOff says that all three JVMs serve, that of the machine that is cut off among them, unless a fault has taken its machine away: then the two others do.
+// servesUncutOff says that all three JVMs serve, that of the host that is cut off among them, unless a fault has taken its host away: then the two others do.
 func servesUncutOff(w *world.World) bool {
-	return serves(3)(w) || w.Kube.WasLost(w.Kube.Machines()[0]) && serves(2)(w)
+	return serves(3)(w) || w.Kube.WasLost(w.Kube.Hosts()[0]) && serves(2)(w)
 }
 
 // serves says that so many JVMs are NORMAL and open for clients, whatever the cluster says of them.

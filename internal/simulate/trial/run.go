@@ -121,7 +121,7 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 	r := &run{Trial: t, count: counter{}, open: map[uint64]Moment{}}
 	r.result.At, r.result.Changes = map[Moment]time.Time{}, map[string][]time.Time{}
 	var err error
-	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones, MachinesPerZone: t.Scenario.MachinesPerZone, Wrap: t.Wrap}); err != nil {
+	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones, HostsPerZone: t.Scenario.HostsPerZone, Wrap: t.Wrap}); err != nil {
 		panic(fmt.Sprintf("make the world: %v", err)) // a defect of the simulator
 	}
 	if t.Tell {

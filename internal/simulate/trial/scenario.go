@@ -19,14 +19,14 @@ type Scenario struct {
 	Name string
 	// About says in a sentence what happens.
 	About string
-	// Zones and machines in each of the world.
-	Zones           []string
-	MachinesPerZone int
+	// Zones and hosts in each of the world.
+	Zones        []string
+	HostsPerZone int
 	// LosesDisk says that a disk is lost in it: with a fault beside that, a write can be lost that was on two disks only.
 	LosesDisk bool
 	// LosesNode says that a node is lost in it for good.
 	LosesNode bool
-	// Grows says that there are machines for more nodes than the ring begins with.
+	// Grows says that there are hosts for more nodes than the ring begins with.
 	Grows bool
 	// Keeps says that its acts end when all is as it was kept.
 	Keeps bool

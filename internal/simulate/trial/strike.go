@@ -61,12 +61,12 @@ func (r *run) victim() *pod.Sandbox {
 	return all[len(r.result.Moments)%len(all)]
 }
 
-// victimMachine is the machine of the victim, or one of all while there is none.
-func (r *run) victimMachine() string {
+// victimHost is the host of the victim, or one of all while there is none.
+func (r *run) victimHost() string {
 	if s := r.victim(); s != nil {
-		return s.Machine()
+		return s.Host()
 	}
-	names := r.w.Kube.Machines()
+	names := r.w.Kube.Hosts()
 	return names[len(r.result.Moments)%len(names)]
 }
 
@@ -111,23 +111,23 @@ func (r *run) evict() bool {
 	return s != nil && r.w.Kube.Evict(keyOf(s.Name())) == nil
 }
 
-// lose has machines go, and come back with their disks or with empty ones. It matters to nobody where no pod is.
-func (r *run) lose(keep bool, machines ...string) bool {
-	matters := slices.ContainsFunc(r.w.Pods.Sandboxes(), func(s *pod.Sandbox) bool { return slices.Contains(machines, s.Machine()) })
-	for _, name := range machines {
+// lose has hosts go, and come back with their disks or with empty ones. It matters to nobody where no pod is.
+func (r *run) lose(keep bool, hosts ...string) bool {
+	matters := slices.ContainsFunc(r.w.Pods.Sandboxes(), func(s *pod.Sandbox) bool { return slices.Contains(hosts, s.Host()) })
+	for _, name := range hosts {
 		r.w.Kube.Lose(name)
-		r.later(awayFor, "machine "+name+" returns", func() { r.w.Kube.Return(name, keep) })
+		r.later(awayFor, "host "+name+" returns", func() { r.w.Kube.Return(name, keep) })
 	}
 	return matters
 }
 
-func (r *run) loseMachine() bool { return r.lose(true, r.victimMachine()) }
+func (r *run) loseHost() bool { return r.lose(true, r.victimHost()) }
 
-func (r *run) loseDisk() bool { return r.lose(false, r.victimMachine()) }
+func (r *run) loseDisk() bool { return r.lose(false, r.victimHost()) }
 
 func (r *run) loseZone() bool {
-	zone := r.w.Kube.Zone(r.victimMachine())
-	return r.lose(true, slices.DeleteFunc(r.w.Kube.Machines(), func(name string) bool { return r.w.Kube.Zone(name) != zone })...)
+	zone := r.w.Kube.Zone(r.victimHost())
+	return r.lose(true, slices.DeleteFunc(r.w.Kube.Hosts(), func(name string) bool { return r.w.Kube.Zone(name) != zone })...)
 }
 
 // tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty; or that a person has to clear the disk of a node that
@@ -171,9 +171,9 @@ func (r *run) waitsForLostNode() bool {
 func (r *run) waitsForLostRecord() bool { return r.waitsForLostNode() || r.waitsForGivenUpPod() }
 
 func (r *run) slow() bool {
-	name := r.victimMachine()
+	name := r.victimHost()
 	r.w.Slow(name, slowness)
-	r.later(awayFor, "machine "+name+" is as before", func() { r.w.Slow(name, 0) })
+	r.later(awayFor, "host "+name+" is as before", func() { r.w.Slow(name, 0) })
 	return r.victim() != nil
 }
 
@@ -186,7 +186,7 @@ func (r *run) blind() bool {
 	return false
 }
 
-// skew sets the clock of the machine of the program at whose moment the fault strikes. A program does not notice that while it runs (threads.Steady), so it is
+// skew sets the clock of the host of the program at whose moment the fault strikes. A program does not notice that while it runs (threads.Steady), so it is
 // killed and starts again.
 func (r *run) skew(d time.Duration) bool {
 	if r.Fault.At.Who == whoOperator {
@@ -201,7 +201,7 @@ func (r *run) skew(d time.Duration) bool {
 	struck := false
 	for _, s := range r.w.Pods.Sandboxes() {
 		if s.Name() == node {
-			r.w.SetClock(s.Machine(), d)
+			r.w.SetClock(s.Host(), d)
 			s.Kill(layout.AgentContainer)
 			struck = true
 		}
@@ -210,9 +210,9 @@ func (r *run) skew(d time.Duration) bool {
 }
 
 func (r *run) partition() bool {
-	name := r.victimMachine()
+	name := r.victimHost()
 	r.w.Partition(name, true)
-	r.later(awayFor, "machine "+name+" is back", func() { r.w.Heal(name) })
+	r.later(awayFor, "host "+name+" is back", func() { r.w.Heal(name) })
 	return r.victim() != nil
 }
 

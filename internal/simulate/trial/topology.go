@@ -86,7 +86,7 @@ func (t *topology) obstacles() []obstacle {
 func (t *topology) members(of map[string]string) map[string]*cassandra.Process {
 	out := map[string]*cassandra.Process{}
 	for _, s := range t.w.Pods.Sandboxes() {
-		if _, member := of[s.Name()]; member && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) && !t.w.Isolated(s.Machine()) {
+		if _, member := of[s.Name()]; member && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) && !t.w.Isolated(s.Host()) {
 			out[s.Name()] = s.JVM()
 		}
 	}

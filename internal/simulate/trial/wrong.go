@@ -26,7 +26,7 @@ type mistake struct {
 // mistakes in what is said of nodes, in an order in which each is found after the ones before were corrected: no claim has a volume until a pod has a place.
 var mistakes = []mistake{
 	{"a class that does not exist", func(n *v1alpha1.NodeTemplate) { n.Storage.Claims.Data.StorageClassName = new("nothing") }, []string{"of class nothing has no volume", "storageClassName"}, "Insufficient"},
-	{"a request that no machine has room for", func(n *v1alpha1.NodeTemplate) {
+	{"a request that no host has room for", func(n *v1alpha1.NodeTemplate) {
 		n.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")}
 		n.Resources.Limits = n.Resources.Requests
 	}, []string{"Insufficient memory", "node.resources.requests"}, "nothing"},
@@ -53,7 +53,7 @@ func right() *v1alpha1.NodeTemplate { return threeRacks.cluster().Spec.Node }
 func wrongForming() *Scenario {
 	s := &Scenario{
 		Name: "wrong-forming", About: "a ring cannot form for one mistake in its spec after the other, and forms when the last one is corrected",
-		Zones: threeRacks.zones(), MachinesPerZone: threeRacks.perZone(),
+		Zones: threeRacks.zones(), HostsPerZone: threeRacks.perZone(),
 	}
 	for i, m := range mistakes {
 		a := Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc1-")...), not(blockedSaying(m.not))), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {

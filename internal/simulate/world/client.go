@@ -113,7 +113,7 @@ func (w *World) WriteOn(rounds int) {
 	})
 }
 
-// Audit names every write of the client that was acknowledged and that a reader may miss. What WriteOn wrote does not count where a machine was lost: a node syncs its
+// Audit names every write of the client that was acknowledged and that a reader may miss. What WriteOn wrote does not count where a host was lost: a node syncs its
 // commit log every ten seconds, and a write that was taken while one replica was away is on no more than two.
 func (w *World) Audit() []string { return w.missed(w.Network.Audit()) }
 
@@ -123,7 +123,7 @@ func (w *World) AuditWithin(cluster, datacenter string) []string {
 }
 
 func (w *World) missed(all []cassandra.Lost) []string {
-	crashed := slices.ContainsFunc(w.Kube.Machines(), w.Kube.WasLost)
+	crashed := slices.ContainsFunc(w.Kube.Hosts(), w.Kube.WasLost)
 	var out []string
 	for _, lost := range all {
 		if !crashed || !strings.HasPrefix(lost.Key, meanwhile) {

@@ -1,3 +1,3 @@
-// Package world puts the simulated parts together: an API server, machines, Cassandra, the real agents in their pods, and one or more real operators, with the
+// Package world puts the simulated parts together: an API server, hosts, Cassandra, the real agents in their pods, and one or more real operators, with the
 // user's hand in it. What goes wrong in it is decided by whoever makes it.
 package world

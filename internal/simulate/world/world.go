@@ -42,9 +42,9 @@ type Options struct {
 	Kinds *apiserver.Kinds
 	// Seed decides every choice.
 	Seed uint64
-	// Zones and machines in each.
-	Zones           []string
-	MachinesPerZone int
+	// Zones and hosts in each.
+	Zones        []string
+	HostsPerZone int
 	// Wrap is for tests of the product's safeguards.
 	Wrap Wrap
 }
@@ -89,14 +89,14 @@ type World struct {
 	started   int
 	collector *apiserver.Collector
 	uids      *rand.Rand
-	// parted are machines that are cut off from the API server and the operator; isolated those whose pods reach no others.
+	// parted are hosts that are cut off from the API server and the operator; isolated those whose pods reach no others.
 	parted, isolated map[string]bool
 	// away says that the API server answers nobody.
 	away bool
-	// slow are machines on which everything takes longer, blind pods whose agents' watches tell nothing.
+	// slow are hosts on which everything takes longer, blind pods whose agents' watches tell nothing.
 	slow  map[string]time.Duration
 	blind map[types.UID]bool
-	// clocks are machines whose clocks are off.
+	// clocks are hosts whose clocks are off.
 	clocks   map[string]time.Duration
 	watchers []func(apiserver.Event)
 	// Story takes what programs say, one line each; nil for nothing.
@@ -116,18 +116,18 @@ func New(o Options) (*World, error) {
 	w.Pods = &pod.Runtime{
 		Line: w.Line, Network: w.Network,
 		Client: w.Server.As, Observer: kubernetes, Base: base,
-		APIReachable: func(machine string) bool { return !w.parted[machine] && !w.away },
+		APIReachable: func(host string) bool { return !w.parted[host] && !w.away },
 		Reachable: func(from, to string) bool {
 			return from == to || !w.isolated[from] && !w.isolated[to] && (from != "" || !w.parted[to])
 		},
-		Delay: func(machine string) time.Duration { return w.slow[machine] },
+		Delay: func(host string) time.Duration { return w.slow[host] },
 		Blind: func(pod types.UID) bool {
 			if f := w.Faults.Blinded; f != nil && w.blind[pod] {
 				f()
 			}
 			return w.blind[pod]
 		},
-		Clock:  func(machine string) time.Duration { return w.clocks[machine] },
+		Clock:  func(host string) time.Duration { return w.clocks[host] },
 		Probed: func(uid types.UID) { w.Kube.ReadyMayHaveChanged(uid) },
 		Logf:   func(format string, args ...any) { w.say("agent", format, args...) },
 		Host:   o.Wrap.Host,
@@ -136,7 +136,7 @@ func New(o Options) (*World, error) {
 		return nil, fmt.Errorf("create namespace: %w", err)
 	}
 	var err error
-	if w.Kube, err = kube.New(w.Line, kubernetes, w.Pods, kube.Options{Zones: o.Zones, MachinesPerZone: o.MachinesPerZone}); err != nil {
+	if w.Kube, err = kube.New(w.Line, kubernetes, w.Pods, kube.Options{Zones: o.Zones, HostsPerZone: o.HostsPerZone}); err != nil {
 		return nil, err
 	}
 	w.collector = apiserver.NewCollector(w.Server)
@@ -192,26 +192,26 @@ func (w *World) End() {
 // Person writes as the user does.
 func (w *World) Person() client.Client { return w.Server.As(UserPerson) }
 
-// Partition cuts a machine off from the API server and the operator; with its pods' own traffic too if all is set.
-func (w *World) Partition(machine string, all bool) {
-	w.parted[machine], w.isolated[machine] = true, all
-	w.Kube.Partition(machine)
+// Partition cuts a host off from the API server and the operator; with its pods' own traffic too if all is set.
+func (w *World) Partition(host string, all bool) {
+	w.parted[host], w.isolated[host] = true, all
+	w.Kube.Partition(host)
 	if all {
-		w.Network.Isolate(w.Pods.Addresses(machine)...)
+		w.Network.Isolate(w.Pods.Addresses(host)...)
 	}
 }
 
-// Isolated says that the pods of a machine reach nobody elsewhere, and nobody them.
-func (w *World) Isolated(machine string) bool { return w.isolated[machine] }
+// Isolated says that the pods of a host reach nobody elsewhere, and nobody them.
+func (w *World) Isolated(host string) bool { return w.isolated[host] }
 
 // Heal ends a partition.
-func (w *World) Heal(machine string) {
-	w.Network.Heal(w.Pods.Addresses(machine)...)
-	delete(w.parted, machine)
-	delete(w.isolated, machine)
-	w.Kube.Heal(machine)
+func (w *World) Heal(host string) {
+	w.Network.Heal(w.Pods.Addresses(host)...)
+	delete(w.parted, host)
+	delete(w.isolated, host)
+	w.Kube.Heal(host)
 	for _, s := range w.Pods.Sandboxes() {
-		if s.Machine() == machine {
+		if s.Host() == host {
 			s.Reconnect()
 		}
 	}
@@ -229,20 +229,20 @@ func (w *World) Outage(away bool) {
 	}
 }
 
-// Slow has everything that an agent does with others on a machine take longer: requests, answers, questions to its JVM. Zero ends that.
-func (w *World) Slow(machine string, d time.Duration) { w.slow[machine] = d }
+// Slow has everything that an agent does with others on a host take longer: requests, answers, questions to its JVM. Zero ends that.
+func (w *World) Slow(host string, d time.Duration) { w.slow[host] = d }
 
-// SetClock has the clock of a machine be off by d, for programs that start on it from now on.
-func (w *World) SetClock(machine string, d time.Duration) { w.clocks[machine] = d }
+// SetClock has the clock of a host be off by d, for programs that start on it from now on.
+func (w *World) SetClock(host string, d time.Duration) { w.clocks[host] = d }
 
-// slowness is what a request takes longer because of the machine that it comes from. Agents write their own node's record alone.
+// slowness is what a request takes longer because of the host that it comes from. Agents write their own node's record alone.
 func (w *World) slowness(r *apiserver.Request) time.Duration {
 	if len(w.slow) == 0 || strings.HasPrefix(r.User, UserOperator) {
 		return 0
 	}
 	for _, s := range w.Pods.Sandboxes() {
 		if s.Name() == r.Name {
-			return w.slow[s.Machine()]
+			return w.slow[s.Host()]
 		}
 	}
 	return 0

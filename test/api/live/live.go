@@ -15,7 +15,7 @@ import (
 	"helenus.io/helenus/dev/localkube/cluster"
 )
 
-// With uses etcd and an API server, and the controller manager if asked for, that live no longer than use runs. The name tells servers of one machine apart; what
+// With uses etcd and an API server, and the controller manager if asked for, that live no longer than use runs. The name tells servers of one host apart; what
 // becomes of them is written to out.
 func With(ctx context.Context, name string, controllers bool, out io.Writer, use func(config *rest.Config, kubeconfig string) (int, error)) (code int, err error) {
 	scratch, err := os.MkdirTemp("", "helenus-"+name+"-")

@@ -26,7 +26,7 @@ import (
 
 const (
 	namespace = "scale"
-	machine   = "machine"
+	host      = "host"
 )
 
 // fleet does the part of Kubernetes and of the nodes: claims get volumes, pods run, agents do what their records say. Nodes beyond the size that the clusters
@@ -103,7 +103,7 @@ func (f *fleet) node(ctx context.Context, r reconcile.Request) (reconcile.Result
 		return reconcile.Result{}, nil
 	case pod.Spec.NodeName == "":
 		return again(f.SubResource("binding").Create(ctx, pod, &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: machine},
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: host},
 		}))
 	case pod.Status.PodIP == "":
 		return again(f.Status().Update(ctx, f.running(pod)))

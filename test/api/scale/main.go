@@ -55,7 +55,7 @@ agent answers the operator, at a loopback address of its own. There is no Cassan
 and no controller of Kubernetes: this program does their part at once. One agent takes
 connections and never says a word.
 
-The whole takes a quarter of an hour on two cores. Nothing else should run on the machine.`,
+The whole takes a quarter of an hour on two cores. Nothing else should run on the host.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {

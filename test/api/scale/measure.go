@@ -108,7 +108,7 @@ func (b *bench) prepare(ctx context.Context) error {
 	}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}},
 	} {
 		if err := b.fleet.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %s: %w", object.GetName(), err)

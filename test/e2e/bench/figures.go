@@ -16,7 +16,7 @@ import (
 // figures are what was measured. A time of 0 was not.
 type figures struct {
 	command string
-	machine string
+	host    string
 	version string
 	// kubernetes is the release of the API server.
 	kubernetes string
@@ -54,13 +54,13 @@ func newFigures(ctx context.Context, b *bench, sample *v1alpha1.CassandraCluster
 		return nil, err
 	}
 	return &figures{
-		command: b.shown, machine: machine(), version: sample.Spec.Version, kubernetes: server.GitVersion, at: time.Now().UTC(), loadBefore: load(),
+		command: b.shown, host: host(), version: sample.Spec.Version, kubernetes: server.GitVersion, at: time.Now().UTC(), loadBefore: load(),
 		formed: map[int]time.Duration{}, bootstrapped: map[int]time.Duration{}, sameFlags: map[int]time.Duration{},
 	}, nil
 }
 
-// machine describes what this runs on.
-func machine() string {
+// host describes what this runs on.
+func host() string {
 	parts := []string{fmt.Sprintf("%d cores", runtime.NumCPU())}
 	if kb := firstNumber("/proc/meminfo"); kb > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f GiB", kb/(1<<20)))
@@ -91,10 +91,10 @@ func firstNumber(file string) float64 {
 // markdown prints what was measured, and nothing else.
 func (f *figures) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured by `%s` on %s, with Cassandra %s on Kubernetes %s; the machine: %s; load before: %.1f.\n",
-		f.command, f.at.Format("2 January 2006"), f.version, f.kubernetes, f.machine, f.loadBefore)
+	fmt.Fprintf(&b, "Measured by `%s` on %s, with Cassandra %s on Kubernetes %s; the host: %s; load before: %.1f.\n",
+		f.command, f.at.Format("2 January 2006"), f.version, f.kubernetes, f.host, f.loadBefore)
 	if cores := float64(runtime.NumCPU()); f.loadBefore > cores/2 {
-		fmt.Fprintf(&b, "\n**The machine was busy with other things: these figures say little.**\n")
+		fmt.Fprintf(&b, "\n**The host was busy with other things: these figures say little.**\n")
 	}
 	f.rings(&b)
 	f.memories(&b)

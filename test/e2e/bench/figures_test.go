@@ -8,7 +8,7 @@ import (
 
 func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 	f := &figures{
-		command: "make bench", machine: "2 cores", version: "5.0.6", kubernetes: "v1.35.4", at: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC),
+		command: "make bench", host: "2 cores", version: "5.0.6", kubernetes: "v1.35.4", at: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC),
 		one: 20 * time.Second, formed: map[int]time.Duration{3: 30 * time.Second, 9: 60 * time.Second},
 		bootstrapped: map[int]time.Duration{9: 450 * time.Second}, sameFlags: map[int]time.Duration{3: 60 * time.Second},
 		memory: []memory{{"operator", []uint64{40 << 20, 30 << 20}}},
@@ -16,7 +16,7 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 	}
 	got := f.markdown()
 	for _, want := range []string{
-		"Measured by `make bench` on 1 March 2025, with Cassandra 5.0.6 on Kubernetes v1.35.4; the machine: 2 cores; load before: 0.0.\n",
+		"Measured by `make bench` on 1 March 2025, with Cassandra 5.0.6 on Kubernetes v1.35.4; the host: 2 cores; load before: 0.0.\n",
 		"| 1 node | 20.0 s | | | | | |\n",
 		"| 3 nodes | 30.0 s | 1.5 × |  |  | 60.0 s | 2.0 × |\n",
 		"| 9 nodes | 60.0 s | 3.0 × | 450.0 s | 7.5 × |  |  |\n",
@@ -28,7 +28,7 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "busy") {
-		t.Error("a quiet machine is called busy")
+		t.Error("a quiet host is called busy")
 	}
 }
 
@@ -38,7 +38,7 @@ func TestWhatWasNotMeasuredIsNotPrinted(t *testing.T) {
 		t.Errorf("printed although nothing was measured:\n%s", got)
 	}
 	if !strings.Contains(got, "say little") {
-		t.Errorf("a busy machine is not mentioned:\n%s", got)
+		t.Errorf("a busy host is not mentioned:\n%s", got)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Command bench measures what docs/performance.md says of Helenus, on real Cassandra, and prints it as Markdown. Everything is measured in one run on one
-// machine, so that the ratios hold whatever the machine is.
+// host, so that the ratios hold whatever the host is.
 package main
 
 import (
@@ -78,7 +78,7 @@ func command() *cobra.Command {
   memory      resident memory of the operator and the agents
   idle        writes to the API server while nothing happens (local cluster alone)
 
-The whole takes three quarters of an hour on two cores. Nothing else should run on the machine:
+The whole takes three quarters of an hour on two cores. Nothing else should run on the host:
 what does is in the figures, and the load that was there is in the report.`,
 		Example:      "  go run ./bench > figures.md\n  go run ./bench --parts formation --sizes 3",
 		Args:         cobra.NoArgs,

@@ -35,7 +35,7 @@ func readSample() (*v1alpha1.CassandraCluster, error) {
 	return scene.Sample(filepath.Join(repository, "config", "samples", "demo.yaml"))
 }
 
-// shaped is the sample with another number of nodes. Machines are shared where there are fewer of them.
+// shaped is the sample with another number of nodes. Hosts are shared where there are fewer of them.
 func shaped(sample *v1alpha1.CassandraCluster, size int) *v1alpha1.CassandraCluster {
 	c := sample.DeepCopy()
 	c.Name = fmt.Sprintf("ring%d", size)
@@ -79,7 +79,7 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 }
 
 // formations measures one node and the rings, each several times: what counts is the time in the middle. A ring is formed before that which does not count:
-// the machines may still have to get the images, which has nothing to do with forming.
+// the hosts may still have to get the images, which has nothing to do with forming.
 func (b *bench) formations(ctx context.Context, sample *v1alpha1.CassandraCluster, f *figures) error {
 	if _, err := b.form(ctx, shaped(sample, 3), nil); err != nil {
 		return err
@@ -200,18 +200,18 @@ type summary struct {
 func (b *bench) memory(ctx context.Context, size int) ([]memory, error) {
 	operator := memory{what: fmt.Sprintf("operator, one cluster of %d nodes (leader and stand-by)", size)}
 	agents := memory{what: "agent"}
-	machines := &corev1.NodeList{}
-	if err := b.cluster.Client.List(ctx, machines); err != nil {
-		return nil, fmt.Errorf("list machines: %w", err)
+	hosts := &corev1.NodeList{}
+	if err := b.cluster.Client.List(ctx, hosts); err != nil {
+		return nil, fmt.Errorf("list hosts: %w", err)
 	}
-	for _, machine := range machines.Items {
-		text, err := b.cluster.Core.CoreV1().RESTClient().Get().Resource("nodes").Name(machine.Name).SubResource("proxy", "stats", "summary").DoRaw(ctx)
+	for _, host := range hosts.Items {
+		text, err := b.cluster.Core.CoreV1().RESTClient().Get().Resource("nodes").Name(host.Name).SubResource("proxy", "stats", "summary").DoRaw(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("ask the kubelet of %s for its figures: %w", machine.Name, err)
+			return nil, fmt.Errorf("ask the kubelet of %s for its figures: %w", host.Name, err)
 		}
 		var s summary
 		if err := json.Unmarshal(text, &s); err != nil {
-			return nil, fmt.Errorf("read the figures of the kubelet of %s: %w", machine.Name, err)
+			return nil, fmt.Errorf("read the figures of the kubelet of %s: %w", host.Name, err)
 		}
 		for _, pod := range s.Pods {
 			for _, c := range pod.Containers {

@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// addressesInUse is the folder of a machine of the local cluster in which the CNI plugin host-local has a file for each address of a pod, by its name.
+// addressesInUse is the folder of a host of the local cluster in which the CNI plugin host-local has a file for each address of a pod, by its name.
 const addressesInUse = "/var/lib/cni/networks/pods"
 
-// LeaveFree takes all addresses of a machine of the local cluster that no pod has, but for one: the next pod gets that. The function that it returns gives
+// LeaveFree takes all addresses of a host of the local cluster that no pod has, but for one: the next pod gets that. The function that it returns gives
 // them back.
-func (s *Scene) LeaveFree(machine, address string) (giveBack func() error, err error) {
-	init, err := s.machineInit(machine)
+func (s *Scene) LeaveFree(host, address string) (giveBack func() error, err error) {
+	init, err := s.hostInit(host)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Scene) LeaveFree(machine, address string) (giveBack func() error, err e
 		}
 		return errors.Join(errs...)
 	}
-	const bits = 24 // of each machine's pods
+	const bits = 24 // of each host's pods
 	all := netip.PrefixFrom(free, bits).Masked()
 	for a := all.Addr(); all.Contains(a); a = a.Next() {
 		file := filepath.Join(folder, a.String())
@@ -71,28 +71,28 @@ func take(file string) error {
 	return f.Close()
 }
 
-// Cordon keeps the scheduler from putting pods on a machine, or lets it again.
-func (s *Scene) Cordon(ctx context.Context, machine string, closed bool) error {
+// Cordon keeps the scheduler from putting pods on a host, or lets it again.
+func (s *Scene) Cordon(ctx context.Context, host string, closed bool) error {
 	node := &corev1.Node{}
-	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: machine}, node); err != nil {
-		return fmt.Errorf("cordon machine %s: %w", machine, err)
+	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
+		return fmt.Errorf("cordon host %s: %w", host, err)
 	}
 	before := node.DeepCopy()
 	node.Spec.Unschedulable = closed
 	if err := s.Kubernetes.Client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("cordon machine %s: %w", machine, err)
+		return fmt.Errorf("cordon host %s: %w", host, err)
 	}
 	return nil
 }
 
-// Bind puts a pod on a machine in the scheduler's place.
-func (s *Scene) Bind(ctx context.Context, pod *corev1.Pod, machine string) error {
+// Bind puts a pod on a host in the scheduler's place.
+func (s *Scene) Bind(ctx context.Context, pod *corev1.Pod, host string) error {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: machine},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: host},
 	}
 	if err := s.Kubernetes.Core.CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("bind pod %s to machine %s: %w", pod.Name, machine, err)
+		return fmt.Errorf("bind pod %s to host %s: %w", pod.Name, host, err)
 	}
 	return nil
 }

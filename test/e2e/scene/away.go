@@ -15,49 +15,49 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// LoseMachine loses a machine of the local cluster as one loses a machine: all that runs on it is gone at once. Its disk stays, or goes too.
-func (s *Scene) LoseMachine(ctx context.Context, machine string, disk bool) error {
+// LoseHost loses a host of the local cluster as one loses a host: all that runs on it is gone at once. Its disk stays, or goes too.
+func (s *Scene) LoseHost(ctx context.Context, host string, disk bool) error {
 	local, err := s.Local()
 	if err != nil {
 		return err
 	}
-	return local.KillNode(ctx, machine, disk)
+	return local.KillNode(ctx, host, disk)
 }
 
-// ReturnMachine brings a lost machine back, with what is on its disk.
-func (s *Scene) ReturnMachine(ctx context.Context, machine string) error {
+// ReturnHost brings a lost host back, with what is on its disk.
+func (s *Scene) ReturnHost(ctx context.Context, host string) error {
 	local, err := s.Local()
 	if err != nil {
 		return err
 	}
-	return local.StartNode(ctx, machine, false)
+	return local.StartNode(ctx, host, false)
 }
 
-// CutOff keeps the API server away from a machine of the local cluster and from all that runs on it. Its containers run on and reach each other.
-func (s *Scene) CutOff(ctx context.Context, machine string) error {
+// CutOff keeps the API server away from a host of the local cluster and from all that runs on it. Its containers run on and reach each other.
+func (s *Scene) CutOff(ctx context.Context, host string) error {
 	local, err := s.Local()
 	if err != nil {
 		return err
 	}
-	return local.PartitionNode(ctx, machine)
+	return local.PartitionNode(ctx, host)
 }
 
-// Reconnect takes CutOff back, and waits until the machine is ready.
-func (s *Scene) Reconnect(ctx context.Context, machine string) error {
+// Reconnect takes CutOff back, and waits until the host is ready.
+func (s *Scene) Reconnect(ctx context.Context, host string) error {
 	local, err := s.Local()
 	if err != nil {
 		return err
 	}
-	if err := local.HealNode(ctx, machine); err != nil {
+	if err := local.HealNode(ctx, host); err != nil {
 		return err
 	}
-	return s.machineReady(ctx, machine)
+	return s.hostReady(ctx, host)
 }
 
-func (s *Scene) machineReady(ctx context.Context, machine string) error {
-	return s.poll(ctx, comeback, "machine "+machine+" is ready", func(ctx context.Context) error {
+func (s *Scene) hostReady(ctx context.Context, host string) error {
+	return s.poll(ctx, comeback, "host "+host+" is ready", func(ctx context.Context) error {
 		node := &corev1.Node{}
-		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: machine}, node); err != nil {
+		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
 			return err
 		}
 		for _, c := range node.Status.Conditions {
@@ -69,10 +69,10 @@ func (s *Scene) machineReady(ctx context.Context, machine string) error {
 	})
 }
 
-// RestartKubelet ends the kubelet of a machine of the local cluster, which starts it again, and waits until the machine is ready. A kubelet registers its machine
+// RestartKubelet ends the kubelet of a host of the local cluster, which starts it again, and waits until the host is ready. A kubelet registers its host
 // when it starts.
-func (s *Scene) RestartKubelet(ctx context.Context, machine string) error {
-	init, err := s.machineInit(machine)
+func (s *Scene) RestartKubelet(ctx context.Context, host string) error {
+	init, err := s.hostInit(host)
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (s *Scene) RestartKubelet(ctx context.Context, machine string) error {
 		return err
 	}
 	if err := syscall.Kill(kubelet, syscall.SIGTERM); err != nil {
-		return fmt.Errorf("end the kubelet of machine %s: %w", machine, err)
+		return fmt.Errorf("end the kubelet of host %s: %w", host, err)
 	}
-	return s.machineReady(ctx, machine)
+	return s.hostReady(ctx, host)
 }
 
 // AwaitProbe asks the readiness probe of a pod, past Kubernetes, until it answers as wanted. The pods of the local cluster are reached from this machine.

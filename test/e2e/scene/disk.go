@@ -16,18 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// SmallDisk is a volume on a machine of the local cluster that can be full while the machine has room.
+// SmallDisk is a volume on a host of the local cluster that can be full while the host has room.
 type SmallDisk struct {
 	scene  *Scene
 	volume *corev1.PersistentVolume
-	// init of the machine, in whose mounts it is, at a path.
+	// init of the host, in whose mounts it is, at a path.
 	init int
 	path string
 }
 
 // SmallDisk makes a volume of so many bytes, in memory, for a claim of the scene that is still to be made.
-func (s *Scene) SmallDisk(ctx context.Context, machine, claim string, size int64) (*SmallDisk, error) {
-	init, err := s.machineInit(machine)
+func (s *Scene) SmallDisk(ctx context.Context, host, claim string, size int64) (*SmallDisk, error) {
+	init, err := s.hostInit(host)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *Scene) SmallDisk(ctx context.Context, machine, claim string, size int64
 			ClaimRef:                      &corev1.ObjectReference{Namespace: s.Namespace, Name: claim},
 			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: d.path}},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{machine}}},
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{host}}},
 			}}}},
 		},
 	}
@@ -87,11 +87,11 @@ func (d *SmallDisk) Remove(ctx context.Context) error {
 	return d.enter(ctx, "umount", "--lazy", d.path)
 }
 
-// enter runs a program among the mounts of the machine, and its processes: umount looks its own mounts up in /proc.
+// enter runs a program among the mounts of the host, and its processes: umount looks its own mounts up in /proc.
 func (d *SmallDisk) enter(ctx context.Context, program ...string) error {
 	command := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(d.init), "-m", "-p", "--"}, program...)...) //nolint:gosec // what this file names
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("%v on the machine: %w: %s", program, err, out)
+		return fmt.Errorf("%v on the host: %w: %s", program, err, out)
 	}
 	return nil
 }

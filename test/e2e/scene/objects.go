@@ -112,11 +112,11 @@ func content(o client.Object) client.Object {
 	return o
 }
 
-// OutOfService says that a machine is gone for good, as a person does who has looked, or takes that back.
-func (s *Scene) OutOfService(ctx context.Context, machine string, gone bool) error {
+// OutOfService says that a host is gone for good, as a person does who has looked, or takes that back.
+func (s *Scene) OutOfService(ctx context.Context, host string, gone bool) error {
 	node := &corev1.Node{}
-	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: machine}, node); err != nil {
-		return fmt.Errorf("say that machine %s is gone: %w", machine, err)
+	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
+		return fmt.Errorf("say that host %s is gone: %w", host, err)
 	}
 	before := node.DeepCopy()
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
@@ -124,7 +124,7 @@ func (s *Scene) OutOfService(ctx context.Context, machine string, gone bool) err
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 	}
 	if err := s.Kubernetes.Client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("say that machine %s is gone: %w", machine, err)
+		return fmt.Errorf("say that host %s is gone: %w", host, err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 // Process is a process as the kernel knows it: another one may have the same number, but not the same start.
 type Process struct {
 	PID int
-	// Start in clock ticks after the machine's.
+	// Start in clock ticks after the host's.
 	Start string
 }
 
@@ -59,7 +59,7 @@ func (r *Ring) KillJVM(ctx context.Context, node string) error {
 	return nil
 }
 
-// FreezeJVM stops the JVM of a node where it is, so that it neither answers nor ends: what a machine does that waits for a disk for ever.
+// FreezeJVM stops the JVM of a node where it is, so that it neither answers nor ends: what a host does that waits for a disk for ever.
 func (r *Ring) FreezeJVM(ctx context.Context, node string) error {
 	jvm, err := r.JVM(ctx, node)
 	if err != nil {
@@ -84,8 +84,8 @@ func (r *Ring) ThawJVM(ctx context.Context, node string) error {
 	return nil
 }
 
-// ErrNotHere is why processes of the machines cannot be reached: only those of the local cluster run on this one.
-var ErrNotHere = errors.New("the machines of this Kubernetes are not this one")
+// ErrNotHere is why processes of the hosts cannot be reached: only those of the local cluster run on this one.
+var ErrNotHere = errors.New("the hosts of this Kubernetes are not this one")
 
 // Local is the local cluster, if that is what the scene is in.
 func (s *Scene) Local() (*localkube.Cluster, error) {
@@ -100,13 +100,13 @@ func (s *Scene) Local() (*localkube.Cluster, error) {
 	return c, nil
 }
 
-// machineInit is the process 1 of a machine of the local cluster: what it mounts is found below its root.
-func (s *Scene) machineInit(machine string) (int, error) {
+// hostInit is the process 1 of a host of the local cluster: what it mounts is found below its root.
+func (s *Scene) hostInit(host string) (int, error) {
 	local, err := s.Local()
 	if err != nil {
 		return 0, err
 	}
-	return local.NodePid(machine)
+	return local.NodePid(host)
 }
 
 // Names of the processes 1 of the two containers of a pod.
@@ -115,7 +115,7 @@ const (
 	initProcess  = "helenus-init"
 )
 
-// SignalAgent sends a signal to the agent of a pod. It is process 1 of a container without a shell, so that it can be reached from the machine alone.
+// SignalAgent sends a signal to the agent of a pod. It is process 1 of a container without a shell, so that it can be reached from the host alone.
 func (s *Scene) SignalAgent(pod types.UID, signal syscall.Signal) error {
 	return s.signal(pod, agentProcess, signal)
 }

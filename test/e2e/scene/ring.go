@@ -113,7 +113,7 @@ func (r *Ring) NodeNames(ctx context.Context) []string {
 }
 
 // Session speaks CQL through a node. A node that has just become ready may still refuse for a moment, and the way to it, through the API server and the kubelet,
-// takes a minute to be found again after its machine was cut off.
+// takes a minute to be found again after its host was cut off.
 func (r *Ring) Session(ctx context.Context, node string) (*cqlclient.Session, error) {
 	var session *cqlclient.Session
 	err := r.poll(ctx, comeback, "node "+node+" takes a CQL session", func(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	"helenus.io/helenus/dev/demo/reach"
 )
 
-// How long things may take on a quiet machine with two cores before they count as broken. What is waited for are events; these bound failures alone. Each is
+// How long things may take on a quiet host with two cores before they count as broken. What is waited for are events; these bound failures alone. Each is
 // several times what was measured there.
 const (
 	// formation of a ring of up to four nodes.
@@ -37,7 +37,7 @@ type Scene struct {
 
 	follow *follow.Namespace
 	stop   context.CancelFunc
-	// patience multiplies all bounds, for machines that are busy or slow.
+	// patience multiplies all bounds, for hosts that are busy or slow.
 	patience float64
 }
 

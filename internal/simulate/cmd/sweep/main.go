@@ -36,7 +36,7 @@ func root() *cobra.Command {
 		Short: "break Helenus in a simulated world, at every moment and in every way",
 		Long: `Break Helenus in a simulated world.
 
-The real operator and the real agents run against an API server, machines and a
+The real operator and the real agents run against an API server, hosts and a
 Cassandra ring in memory, in virtual time. Every scenario is run once without a
 fault; then once for each moment of it and each fault that can strike there. What
 must hold is looked at with every write. A trial is named by one line and runs the

@@ -30,7 +30,7 @@ func nodeRules() rules {
 			n.Spec.PodCIDR = n.Spec.PodCIDRs[0]
 		}
 	}
-	// A new machine takes no pods until somebody sees that it is ready.
+	// A new host takes no pods until somebody sees that it is ready.
 	r.admit = func(_ *Server, object client.Object) error {
 		n := object.(*corev1.Node)
 		taint := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
@@ -125,7 +125,7 @@ func volumeRules() rules {
 	return r
 }
 
-// validVolume is a volume on the disk of a machine: others are not made here.
+// validVolume is a volume on the disk of a host: others are not made here.
 func validVolume(spec *corev1.PersistentVolumeSpec, at *field.Path) field.ErrorList {
 	errs := validAccessModes(spec.AccessModes, at.Child("accessModes"))
 	if len(spec.Capacity) == 0 {

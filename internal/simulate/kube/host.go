@@ -8,29 +8,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// unknownAfter is how long Kubernetes waits for a machine's word before it calls it unknown.
+// unknownAfter is how long Kubernetes waits for a host's word before it calls it unknown.
 const unknownAfter = 40 * time.Second
 
-// Lose ends a machine: everything on it stops at once and nobody is told. Its disks keep what they have.
+// Lose ends a host: everything on it stops at once and nobody is told. Its disks keep what they have.
 func (k *Cluster) Lose(name string) {
-	m := k.machine(name)
+	m := k.host(name)
 	m.up, m.lost = false, true
-	for _, p := range k.onMachine(m) {
+	for _, p := range k.onHost(m) {
 		p.crash()
 	}
 	k.line.After(unknownAfter, "silence of "+name, func() { k.judge(m) })
 }
 
-// WasLost says whether a machine was ever lost.
-func (k *Cluster) WasLost(name string) bool { return k.machine(name).lost }
+// WasLost says whether a host was ever lost.
+func (k *Cluster) WasLost(name string) bool { return k.host(name).lost }
 
-// Scrap loses a machine for good: whoever has it return finds nothing.
+// Scrap loses a host for good: whoever has it return finds nothing.
 func (k *Cluster) Scrap(name string) {
 	k.Lose(name)
-	k.machine(name).scrapped = true
+	k.host(name).scrapped = true
 }
 
-// crash ends what runs of a pod as the loss of its machine does.
+// crash ends what runs of a pod as the loss of its host does.
 func (p *pod) crash() {
 	if p.sandbox == nil {
 		return
@@ -48,19 +48,19 @@ func (p *pod) crash() {
 	sandbox.Remove()
 }
 
-// Zone of a machine.
-func (k *Cluster) Zone(name string) string { return k.machine(name).Zone }
+// Zone of a host.
+func (k *Cluster) Zone(name string) string { return k.host(name).Zone }
 
-// Return brings a machine back: kubelet starts the pods anew that the API server still binds to it. Without its disks all volumes on it are empty.
+// Return brings a host back: kubelet starts the pods anew that the API server still binds to it. Without its disks all volumes on it are empty.
 func (k *Cluster) Return(name string, withDisks bool) {
-	m := k.machine(name)
+	m := k.host(name)
 	if m.scrapped {
 		return
 	}
 	m.up = true
 	if !withDisks {
 		for _, v := range k.volumes {
-			if v.Machine == name {
+			if v.Host == name {
 				k.runtime.Destroy(v)
 			}
 		}
@@ -70,21 +70,21 @@ func (k *Cluster) Return(name string, withDisks bool) {
 
 // Partition cuts kubelet off from the API server; containers run on. Whether their own traffic is cut is the world's business.
 func (k *Cluster) Partition(name string) {
-	m := k.machine(name)
+	m := k.host(name)
 	m.linked = false
 	k.line.After(unknownAfter, "silence of "+name, func() { k.judge(m) })
 }
 
 // Heal ends a partition.
 func (k *Cluster) Heal(name string) {
-	m := k.machine(name)
+	m := k.host(name)
 	m.linked = true
 	k.resume(m)
 }
 
-// Outage cuts every kubelet off from the API server, or ends that. Nobody is there who would call the machines silent.
+// Outage cuts every kubelet off from the API server, or ends that. Nobody is there who would call the hosts silent.
 func (k *Cluster) Outage(away bool) {
-	for _, m := range k.machines {
+	for _, m := range k.hosts {
 		if m.linked = !away; !away {
 			k.resume(m)
 		}
@@ -92,14 +92,14 @@ func (k *Cluster) Outage(away bool) {
 }
 
 // resume has kubelet look at every pod again.
-func (k *Cluster) resume(m *Machine) {
+func (k *Cluster) resume(m *Host) {
 	k.line.After(k.line.Between(time.Second, 5*time.Second), "kubelet of "+m.Name, func() {
 		if !m.up || !m.linked {
 			return
 		}
 		k.register(m)
 		k.judge(m)
-		for _, p := range k.onMachine(m) {
+		for _, p := range k.onHost(m) {
 			if p.stopping && p.sandbox == nil && (p.failed == nil || p.seen.DeletionTimestamp != nil) {
 				p.remove()
 				continue
@@ -111,11 +111,11 @@ func (k *Cluster) resume(m *Machine) {
 	})
 }
 
-// onMachine are the pods on a machine: also those that the API server has no more and that it has not been told of.
-func (k *Cluster) onMachine(m *Machine) []*pod {
+// onHost are the pods on a host: also those that the API server has no more and that it has not been told of.
+func (k *Cluster) onHost(m *Host) []*pod {
 	var out []*pod
 	for _, p := range k.pods {
-		if p.machine == m {
+		if p.host == m {
 			out = append(out, p)
 		}
 	}
@@ -131,8 +131,8 @@ func (k *Cluster) onMachine(m *Machine) []*pod {
 	return out
 }
 
-// judge is the node controller: it says whether a machine is heard, and marks the pods of one that is not as not ready.
-func (k *Cluster) judge(m *Machine) {
+// judge is the node controller: it says whether a host is heard, and marks the pods of one that is not as not ready.
+func (k *Cluster) judge(m *Host) {
 	heard := m.up && m.linked
 	if heard == m.ready {
 		return
@@ -158,7 +158,7 @@ func (k *Cluster) judge(m *Machine) {
 	if heard {
 		return
 	}
-	for _, p := range k.onMachine(m) {
+	for _, p := range k.onHost(m) {
 		if !p.gone {
 			updateStatus(k, p.object(), p.seen.UID, func(o *corev1.Pod) bool {
 				return setCondition(o, corev1.PodReady, corev1.ConditionFalse, "NodeNotReady", "Node is not ready", k.now())

@@ -11,9 +11,9 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// machines finds the machines that pods are on, and those where the volumes of nodes without a place can be used.
-func (r *Reader) machines(ctx context.Context, s *facts.Snapshot) error {
-	s.Machines = map[string]*corev1.Node{}
+// hosts finds the hosts that pods are on, and those where the volumes of nodes without a place can be used.
+func (r *Reader) hosts(ctx context.Context, s *facts.Snapshot) error {
+	s.Hosts = map[string]*corev1.Node{}
 	var volumes []*corev1.PersistentVolume
 	for _, n := range s.Nodes {
 		if n.Unplaced() {
@@ -25,29 +25,29 @@ func (r *Reader) machines(ctx context.Context, s *facts.Snapshot) error {
 			continue
 		}
 		name := n.Pod.Spec.NodeName
-		if _, known := s.Machines[name]; known {
+		if _, known := s.Hosts[name]; known {
 			continue
 		}
-		machine := &corev1.Node{}
-		err := r.Cache.Get(ctx, client.ObjectKey{Name: name}, machine)
+		host := &corev1.Node{}
+		err := r.Cache.Get(ctx, client.ObjectKey{Name: name}, host)
 		switch {
 		case err == nil:
-			s.Machines[name] = machine
+			s.Hosts[name] = host
 		case !apierrors.IsNotFound(err):
-			return fmt.Errorf("get machine %s: %w", name, err)
+			return fmt.Errorf("get host %s: %w", name, err)
 		}
 	}
 	if len(volumes) == 0 {
-		return nil // so that nobody goes through all machines for a cluster whose pods are all placed
+		return nil // so that nobody goes through all hosts for a cluster whose pods are all placed
 	}
 	var all corev1.NodeList
 	if err := r.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list machines: %w", err)
+		return fmt.Errorf("list hosts: %w", err)
 	}
 	for i := range all.Items {
 		for _, volume := range volumes {
 			if facts.Reaches(volume, &all.Items[i]) {
-				s.Machines[all.Items[i].Name] = &all.Items[i]
+				s.Hosts[all.Items[i].Name] = &all.Items[i]
 			}
 		}
 	}

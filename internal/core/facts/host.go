@@ -8,48 +8,48 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Unplaced says that a node has no pod on any machine.
+// Unplaced says that a node has no pod on any host.
 func (n *Node) Unplaced() bool { return n.Pod == nil || n.Pod.Spec.NodeName == "" }
 
-// MachineGone says why a machine is gone for certain: in words that follow "its machine", or nothing if it is not, or nobody knows. That a machine is silent
-// proves nothing, however long: what runs on it may run on. Only a person, or what manages machines, knows more, and says so in one of two ways: by deleting
-// its Node object, or by the taint node.kubernetes.io/out-of-service. The taint counts as it does for Kubernetes itself: on a machine that is not ready.
-func (s *Snapshot) MachineGone(name string) string {
-	machine := s.Machines[name]
+// HostGone says why a host is gone for certain: in words that follow "its host", or nothing if it is not, or nobody knows. That a host is silent
+// proves nothing, however long: what runs on it may run on. Only a person, or what manages hosts, knows more, and says so in one of two ways: by deleting
+// its Node object, or by the taint node.kubernetes.io/out-of-service. The taint counts as it does for Kubernetes itself: on a host that is not ready.
+func (s *Snapshot) HostGone(name string) string {
+	host := s.Hosts[name]
 	switch {
-	case machine == nil:
+	case host == nil:
 		return "is gone: it has no Node object"
-	case OutOfService(machine):
+	case OutOfService(host):
 		return "is out of service, as the taint of its Node object says"
 	}
 	return ""
 }
 
-// OutOfService says that a machine was declared to be off, and does not say otherwise.
-func OutOfService(machine *corev1.Node) bool {
-	ready := MachineReady(machine)
+// OutOfService says that a host was declared to be off, and does not say otherwise.
+func OutOfService(host *corev1.Node) bool {
+	ready := HostReady(host)
 	return (ready == nil || ready.Status != corev1.ConditionTrue) &&
-		slices.ContainsFunc(machine.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+		slices.ContainsFunc(host.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
-// MachineReady is the condition of that name; nil if a machine has none.
-func MachineReady(machine *corev1.Node) *corev1.NodeCondition {
-	for i := range machine.Status.Conditions {
-		if c := &machine.Status.Conditions[i]; c.Type == corev1.NodeReady {
+// HostReady is the condition of that name; nil if a host has none.
+func HostReady(host *corev1.Node) *corev1.NodeCondition {
+	for i := range host.Status.Conditions {
+		if c := &host.Status.Conditions[i]; c.Type == corev1.NodeReady {
 			return c
 		}
 	}
 	return nil
 }
 
-// Reaches says that a volume can be used on a machine, as its node affinity has it: one of the terms holds, and of a term everything.
-func Reaches(volume *corev1.PersistentVolume, machine *corev1.Node) bool {
+// Reaches says that a volume can be used on a host, as its node affinity has it: one of the terms holds, and of a term everything.
+func Reaches(volume *corev1.PersistentVolume, host *corev1.Node) bool {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return true
 	}
 	return slices.ContainsFunc(volume.Spec.NodeAffinity.Required.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
 		return len(term.MatchExpressions)+len(term.MatchFields) > 0 &&
-			matches(term.MatchExpressions, machine.Labels) && matches(term.MatchFields, labels.Set{"metadata.name": machine.Name})
+			matches(term.MatchExpressions, host.Labels) && matches(term.MatchFields, labels.Set{"metadata.name": host.Name})
 	})
 }
 
@@ -69,7 +69,7 @@ func matches(all []corev1.NodeSelectorRequirement, has labels.Set) bool {
 	return true
 }
 
-// Places are the values that a volume's node affinity names, in their order: usually the one machine that a local disk is in. They are for people.
+// Places are the values that a volume's node affinity names, in their order: usually the one host that a local disk is in. They are for people.
 func Places(volume *corev1.PersistentVolume) []string {
 	var out []string
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAVolumeReachesMachines(t *testing.T) {
-	machine := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m1", Labels: map[string]string{corev1.LabelHostname: "host-1", corev1.LabelTopologyZone: "a", "generation": "7"}}}
+func TestAVolumeReachesHosts(t *testing.T) {
+	host := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m1", Labels: map[string]string{corev1.LabelHostname: "host-1", corev1.LabelTopologyZone: "a", "generation": "7"}}}
 	is := func(key string, op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: key, Operator: op, Values: values}
 	}
@@ -40,7 +40,7 @@ func TestAVolumeReachesMachines(t *testing.T) {
 		"by another field":      {[]corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{is("metadata.name", corev1.NodeSelectorOpIn, "m2")}}}, false, []string{"m2"}},
 	} {
 		v := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: c.terms}}}}
-		if got := Reaches(v, machine); got != c.want {
+		if got := Reaches(v, host); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 		if got := Places(v); !slices.Equal(got, c.places) {
@@ -48,14 +48,14 @@ func TestAVolumeReachesMachines(t *testing.T) {
 		}
 	}
 	for _, v := range []*corev1.PersistentVolume{{}, {Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{}}}} {
-		if !Reaches(v, machine) || Places(v) != nil {
-			t.Errorf("%+v reaches every machine", v.Spec)
+		if !Reaches(v, host) || Places(v) != nil {
+			t.Errorf("%+v reaches every host", v.Spec)
 		}
 	}
 }
 
-func TestAMachineIsGone(t *testing.T) {
-	machine := func(ready corev1.ConditionStatus, taints ...string) *corev1.Node {
+func TestAHostIsGone(t *testing.T) {
+	host := func(ready corev1.ConditionStatus, taints ...string) *corev1.Node {
 		m := &corev1.Node{}
 		if ready != "" {
 			m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: ready}}
@@ -67,24 +67,24 @@ func TestAMachineIsGone(t *testing.T) {
 	}
 	out := "is out of service, as the taint of its Node object says"
 	for name, c := range map[string]struct {
-		machine *corev1.Node
-		want    string
+		host *corev1.Node
+		want string
 	}{
 		"without a Node object":        {nil, "is gone: it has no Node object"},
-		"ready":                        {machine(corev1.ConditionTrue), ""},
-		"silent":                       {machine(corev1.ConditionUnknown, corev1.TaintNodeUnreachable), ""},
-		"not ready":                    {machine(corev1.ConditionFalse, corev1.TaintNodeNotReady), ""},
-		"without a word":               {machine(""), ""},
-		"tainted and silent":           {machine(corev1.ConditionUnknown, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService), out},
-		"tainted and not ready":        {machine(corev1.ConditionFalse, corev1.TaintNodeOutOfService), out},
-		"tainted and without a word":   {machine("", corev1.TaintNodeOutOfService), out},
-		"tainted, and back since then": {machine(corev1.ConditionTrue, corev1.TaintNodeOutOfService), ""},
+		"ready":                        {host(corev1.ConditionTrue), ""},
+		"silent":                       {host(corev1.ConditionUnknown, corev1.TaintNodeUnreachable), ""},
+		"not ready":                    {host(corev1.ConditionFalse, corev1.TaintNodeNotReady), ""},
+		"without a word":               {host(""), ""},
+		"tainted and silent":           {host(corev1.ConditionUnknown, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService), out},
+		"tainted and not ready":        {host(corev1.ConditionFalse, corev1.TaintNodeOutOfService), out},
+		"tainted and without a word":   {host("", corev1.TaintNodeOutOfService), out},
+		"tainted, and back since then": {host(corev1.ConditionTrue, corev1.TaintNodeOutOfService), ""},
 	} {
-		s := &Snapshot{Machines: map[string]*corev1.Node{}}
-		if c.machine != nil {
-			s.Machines["m"] = c.machine
+		s := &Snapshot{Hosts: map[string]*corev1.Node{}}
+		if c.host != nil {
+			s.Hosts["m"] = c.host
 		}
-		if got := s.MachineGone("m"); got != c.want {
+		if got := s.HostGone("m"); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -21,16 +21,16 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// onlyHere skips a test of what only the local cluster's machines can be made to do.
+// onlyHere skips a test of what only the local cluster's hosts can be made to do.
 func onlyHere(t *testing.T, s *scene.Scene) {
 	t.Helper()
 	if _, err := s.Local(); errors.Is(err, scene.ErrNotHere) {
-		t.Skipf("what a machine does cannot be tried: %v", err)
+		t.Skipf("what a host does cannot be tried: %v", err)
 	}
 }
 
-// onMachines is a ring of three racks, each on a machine of its own, for tests that leave it other than they found it, and the pod whose machine is to suffer.
-func onMachines(t *testing.T, namespace string) (*scene.Ring, *corev1.Pod) {
+// onHosts is a ring of three racks, each on a host of its own, for tests that leave it other than they found it, and the pod whose host is to suffer.
+func onHosts(t *testing.T, namespace string) (*scene.Ring, *corev1.Pod) {
 	t.Helper()
 	withoutSharedRing(t)
 	s := open(t, namespace)
@@ -44,37 +44,37 @@ func onMachines(t *testing.T, namespace string) (*scene.Ring, *corev1.Pod) {
 	return ring, podOf(t, ring, ring.NodeNames(t.Context())[1])
 }
 
-// TestMachineLost: a machine is lost with a node on it. Nobody takes the node's pod or disk away, and it serves again when the machine is back.
-func TestMachineLost(t *testing.T) {
+// TestHostLost: a host is lost with a node on it. Nobody takes the node's pod or disk away, and it serves again when the host is back.
+func TestHostLost(t *testing.T) {
 	onlyInFull(t)
-	ring, pod := onMachines(t, "e2e-machine")
-	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
+	ring, pod := onHosts(t, "e2e-host")
+	before, victim, host := identities(t, ring), pod.Name, pod.Spec.NodeName
 	ring.Invariants.ExpectRestart(victim)
-	while(t, ring, gapsAreShort, "a machine is lost, and comes back after a minute", func() error {
-		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {
+	while(t, ring, gapsAreShort, "a host is lost, and comes back after a minute", func() error {
+		if err := ring.LoseHost(t.Context(), host, false); err != nil {
 			return err
 		}
 		err := ring.Until(t.Context(), 2*time.Minute, "the cluster says that a node is away", func(now follow.Sight) error { return notHealthy(now, ring, victim) })
 		rest(t, time.Minute)
 		if now := podOf(t, ring, victim); err == nil && now.UID != pod.UID {
-			err = errors.New("another pod was made while nobody knew what the machine does")
+			err = errors.New("another pod was made while nobody knew what the host does")
 		}
-		return errors.Join(err, ring.ReturnMachine(context.WithoutCancel(t.Context()), machine))
+		return errors.Join(err, ring.ReturnHost(context.WithoutCancel(t.Context()), host))
 	})
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 }
 
-// TestAllPodsDeletedAndAMachineLost: a machine is lost, and all pods are deleted. The two nodes that are left find each other at new addresses and serve, and the
-// ring is Available, although they know the third from their disks alone; when the machine comes back, so does that one.
-func TestAllPodsDeletedAndAMachineLost(t *testing.T) {
+// TestAllPodsDeletedAndAHostLost: a host is lost, and all pods are deleted. The two nodes that are left find each other at new addresses and serve, and the
+// ring is Available, although they know the third from their disks alone; when the host comes back, so does that one.
+func TestAllPodsDeletedAndAHostLost(t *testing.T) {
 	onlyInFull(t)
-	ring, pod := onMachines(t, "e2e-all-but-one")
-	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
+	ring, pod := onHosts(t, "e2e-all-but-one")
+	before, victim, host := identities(t, ring), pod.Name, pod.Spec.NodeName
 	others := slices.DeleteFunc(ring.NodeNames(t.Context()), func(name string) bool { return name == victim })
 	ring.Invariants.ExpectDeletion(pod)
-	while(t, ring, nothingIsLost, "a machine is lost, all pods are deleted, two nodes serve, and the machine comes back", func() error {
-		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {
+	while(t, ring, nothingIsLost, "a host is lost, all pods are deleted, two nodes serve, and the host comes back", func() error {
+		if err := ring.LoseHost(t.Context(), host, false); err != nil {
 			return err
 		}
 		err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID})
@@ -87,7 +87,7 @@ func TestAllPodsDeletedAndAMachineLost(t *testing.T) {
 		if err == nil {
 			err = ring.Until(t.Context(), time.Minute, "the ring is Available", func(now follow.Sight) error { return available(now, ring) })
 		}
-		return errors.Join(err, ring.ReturnMachine(context.WithoutCancel(t.Context()), machine))
+		return errors.Join(err, ring.ReturnHost(context.WithoutCancel(t.Context()), host))
 	})
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
@@ -122,14 +122,14 @@ func available(now follow.Sight, ring *scene.Ring) error {
 	return nil
 }
 
-// TestPartitionedMachine: a machine is cut off from the API server while its JVM serves, and its pod is told to stop. It is not taken away by force: the JVM
-// serves on, and stops in order when the machine hears of it.
-func TestPartitionedMachine(t *testing.T) {
+// TestPartitionedHost: a host is cut off from the API server while its JVM serves, and its pod is told to stop. It is not taken away by force: the JVM
+// serves on, and stops in order when the host hears of it.
+func TestPartitionedHost(t *testing.T) {
 	onlyInFull(t)
-	ring, pod := onMachines(t, "e2e-partition")
+	ring, pod := onHosts(t, "e2e-partition")
 	before, victim := identities(t, ring), pod.Name
 	ring.Invariants.ExpectDeletion(pod)
-	while(t, ring, gapsAreShort, "a machine is cut off for two minutes, and its pod deleted meanwhile", func() error {
+	while(t, ring, gapsAreShort, "a host is cut off for two minutes, and its pod deleted meanwhile", func() error {
 		if err := ring.CutOff(t.Context(), pod.Spec.NodeName); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func TestPartitionedMachine(t *testing.T) {
 				return reconnect(errors.New("the pod was taken away by force while its JVM lives"))
 			}
 			if err := ring.AwaitProbe(t.Context(), pod, true); err != nil {
-				return reconnect(fmt.Errorf("the JVM of the machine that is cut off: %w", err))
+				return reconnect(fmt.Errorf("the JVM of the host that is cut off: %w", err))
 			}
 		}
 		if err := reconnect(nil); err != nil {
@@ -156,29 +156,29 @@ func TestPartitionedMachine(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestStuckPodOfALostMachine: the pod of a lost machine that was told to stop is stuck until somebody says that the machine is gone. Then another is made,
-// which waits for the disk; when the machine is back the node serves with it.
-func TestStuckPodOfALostMachine(t *testing.T) {
+// TestStuckPodOfALostHost: the pod of a lost host that was told to stop is stuck until somebody says that the host is gone. Then another is made,
+// which waits for the disk; when the host is back the node serves with it.
+func TestStuckPodOfALostHost(t *testing.T) {
 	onlyInFull(t)
-	ring, pod := onMachines(t, "e2e-stuck")
-	before, victim, machine := identities(t, ring), pod.Name, pod.Spec.NodeName
+	ring, pod := onHosts(t, "e2e-stuck")
+	before, victim, host := identities(t, ring), pod.Name, pod.Spec.NodeName
 	ring.Invariants.ExpectDeletion(pod)
-	while(t, ring, gapsAreShort, "a machine is lost, its pod told to stop, the machine said to be gone, and back", func() error {
-		if err := ring.LoseMachine(t.Context(), machine, false); err != nil {
+	while(t, ring, gapsAreShort, "a host is lost, its pod told to stop, the host said to be gone, and back", func() error {
+		if err := ring.LoseHost(t.Context(), host, false); err != nil {
 			return err
 		}
 		back := func(err error) error {
 			ctx := context.WithoutCancel(t.Context())
-			return errors.Join(err, ring.OutOfService(ctx, machine, false), ring.ReturnMachine(ctx, machine))
+			return errors.Join(err, ring.OutOfService(ctx, host, false), ring.ReturnHost(ctx, host))
 		}
 		if err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID}); err != nil {
 			return back(err)
 		}
 		rest(t, 30*time.Second)
 		if now := podOf(t, ring, victim); now.UID != pod.UID {
-			return back(errors.New("the pod was taken away although nobody knew what the machine does"))
+			return back(errors.New("the pod was taken away although nobody knew what the host does"))
 		}
-		if err := ring.OutOfService(t.Context(), machine, true); err != nil {
+		if err := ring.OutOfService(t.Context(), host, true); err != nil {
 			return back(err)
 		}
 		return back(ring.Until(t.Context(), 3*time.Minute, "another pod waits for the disk", waitsForDisk(ring, pod)))
@@ -187,7 +187,7 @@ func TestStuckPodOfALostMachine(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// waitsForDisk holds when another pod of a node is there, and the cluster says that it waits for the machine of its disk.
+// waitsForDisk holds when another pod of a node is there, and the cluster says that it waits for the host of its disk.
 func waitsForDisk(ring *scene.Ring, pod *corev1.Pod) follow.Condition {
 	return func(now follow.Sight) error {
 		if _, err := another(now, pod); err != nil {
@@ -197,19 +197,19 @@ func waitsForDisk(ring *scene.Ring, pod *corev1.Pod) follow.Condition {
 	}
 }
 
-// TestNodeObjectDeleted: somebody deletes the Node object of a machine that works. Kubernetes takes its pods away; the node waits for its disk, and serves with it
-// again when kubelet has registered the machine anew.
+// TestNodeObjectDeleted: somebody deletes the Node object of a host that works. Kubernetes takes its pods away; the node waits for its disk, and serves with it
+// again when kubelet has registered the host anew.
 func TestNodeObjectDeleted(t *testing.T) {
 	onlyInFull(t)
-	ring, pod := onMachines(t, "e2e-unregistered")
-	before, machine := identities(t, ring), pod.Spec.NodeName
+	ring, pod := onHosts(t, "e2e-unregistered")
+	before, host := identities(t, ring), pod.Spec.NodeName
 	ring.Invariants.ExpectDeletion(pod)
-	while(t, ring, gapsAreShort, "the Node object of a machine is deleted, and made again by its kubelet", func() error {
-		if err := kubernetes.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine}}); err != nil {
+	while(t, ring, gapsAreShort, "the Node object of a host is deleted, and made again by its kubelet", func() error {
+		if err := kubernetes.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}); err != nil {
 			return err
 		}
 		err := ring.Until(t.Context(), 4*time.Minute, "another pod waits for the disk", waitsForDisk(ring, pod))
-		return errors.Join(err, ring.RestartKubelet(context.WithoutCancel(t.Context()), machine))
+		return errors.Join(err, ring.RestartKubelet(context.WithoutCancel(t.Context()), host))
 	})
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
