@@ -129,7 +129,7 @@ func (a *Agent) loop(ctx context.Context) {
 		f, decision := a.decide()
 		a.holdStop(ctx, decision)
 		if decision.Action != nil {
-			a.begin(ctx, &f, *decision.Action)
+			a.begin(ctx, &f, decision.Action)
 			continue
 		}
 		pause := threads.Forever
@@ -211,13 +211,13 @@ func (a *Agent) logChange(d node.Decision) {
 	if a.doing != nil && d.Status.Phase == a.decision.Status.Phase || len(d.Steps) == 0 {
 		return // that it is under way was said when it was decided
 	}
-	if d.Action != nil && a.failures[d.Action.Kind].NotYet {
+	if d.Action != nil && a.failures[node.KindOf(d.Action)].NotYet {
 		return // one attempt of many at what Cassandra is not ready for
 	}
 	last := d.Steps[len(d.Steps)-1]
 	verdict := string(last.Verdict)
 	if last.Verdict == node.Act {
-		verdict += " " + string(d.Action.Kind)
+		verdict += " " + string(node.KindOf(d.Action))
 	}
 	line := fmt.Sprintf("%s phase=%s %s=%s: %s", a.self.Node, d.Status.Phase, last.Name, verdict, last.Message)
 	if line != a.logged {

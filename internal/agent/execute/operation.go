@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/operation"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
@@ -32,15 +33,15 @@ type job struct {
 }
 
 // startJob begins an operation whose beginning is in the journal. The lock is held.
-func (a *Agent) startJob(ctx context.Context, f *node.Facts, action node.Action) {
+func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.OperationIntent) {
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, operationLimit)
-	j := &job{Operation: node.Operation{ID: action.ID, Message: "begins"}, cancel: cancel}
+	j := &job{Operation: node.Operation{ID: o.ID, Message: "begins"}, cancel: cancel}
 	if p := f.Init.Process; p != nil {
 		j.Incarnation, j.StartID = f.Init.Incarnation, p.StartID
 	}
 	a.jobs = append(a.jobs, j)
 	a.host.Threads.Go(func() {
-		message, err := operation.Run(bounded, a.hostOf(bounded, j), action.Operation)
+		message, err := operation.Run(bounded, a.hostOf(bounded, j), o)
 		cut := err != nil && (bounded.Err() != nil || errors.Is(err, operation.ErrCutOff))
 		a.LookAtRing(ctx)
 		cancel()
@@ -48,7 +49,7 @@ func (a *Agent) startJob(ctx context.Context, f *node.Facts, action node.Action)
 		j.Ended, j.CutOff, j.Message = true, cut, message
 		if err != nil {
 			j.Failure = err.Error()
-			a.host.Logf("operation %s (%s): %v", action.ID, action.Operation.Type, err)
+			a.host.Logf("operation %s (%s): %v", o.ID, o.Type, err)
 		}
 		a.mu.Unlock()
 		a.wake.Set()

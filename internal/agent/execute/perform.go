@@ -30,23 +30,24 @@ func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 	defer a.mu.Unlock()
 	memory := node.Before(f, action, a.host.Threads.Now())
 	if err := a.remember(f.Memory, memory); err != nil {
-		a.fail(action.Kind, err)
+		a.fail(action, err)
 		return
 	}
-	switch action.Kind {
+	switch action := action.(type) {
 	case node.RunOperation:
-		a.startJob(ctx, f, action)
-	case node.FinishOperation, node.InterruptOperation:
+		a.startJob(ctx, f, action.Operation)
+	case node.FinishOperation:
 		a.dropJob(action.ID)
-	default:
+	case node.InterruptOperation:
+		a.dropJob(action.ID)
 	}
 	effect := a.effectOf(f, action)
 	if effect == nil {
-		delete(a.failures, action.Kind)
+		delete(a.failures, node.KindOf(action))
 		return
 	}
 	a.doing = &node.Doing{Action: action, Since: a.host.Threads.Now()}
-	bounded, cancel := a.host.Threads.WithTimeout(ctx, limitOf(action.Kind))
+	bounded, cancel := a.host.Threads.WithTimeout(ctx, action.Limit())
 	a.interrupt = cancel
 	a.host.Threads.Go(func() {
 		r := effect(bounded)
@@ -59,33 +60,14 @@ func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 	})
 }
 
-// limitOf is the longest that an action may take: everything else waits for it. A drain has a deadline of its own, which is earlier.
-func limitOf(kind node.ActionKind) time.Duration {
-	switch kind {
-	case node.Drain:
-		return 24 * time.Hour
-	default:
-		return time.Minute
-	}
-}
-
-// interruptible are actions that give way when the container is to end, or the JVM has.
-func interruptible(kind node.ActionKind) bool {
-	switch kind {
-	case node.OpenTraffic, node.SetSeeds, node.ApplySettings, node.AskPeers, node.LookAtRing:
-		return true
-	default:
-		return false
-	}
-}
-
 // giveWay cuts the action under way off if it is in the way. The lock is held.
 func (a *Agent) giveWay(f *node.Facts) {
 	a.cutJobs(f)
-	if a.doing == nil || !interruptible(a.doing.Action.Kind) {
+	if a.doing == nil || !node.Interruptible(a.doing.Action) {
 		return
 	}
-	if f.Init.Stopping != nil || f.Init.Process == nil && a.doing.Action.Kind != node.AskPeers {
+	_, asks := a.doing.Action.(node.AskPeers)
+	if f.Init.Stopping != nil || f.Init.Process == nil && !asks {
 		a.interrupt()
 	}
 }
@@ -126,17 +108,18 @@ func (a *Agent) finish() {
 	if err == nil {
 		f := a.gather()
 		f.Memory = node.Own(a.memory, a.self, r.record) // the record may be away by now that says whose disk is adopted
-		err = a.remember(f.Memory, node.After(&f, r.action, a.host.Threads.Now()))
+		err = a.remember(f.Memory, node.After(&f, r.action))
 	}
 	if err != nil {
-		a.fail(r.action.Kind, err)
+		a.fail(r.action, err)
 		return
 	}
-	delete(a.failures, r.action.Kind)
+	delete(a.failures, node.KindOf(r.action))
 }
 
 // fail notes a failure and when the action may be tried again. The lock is held.
-func (a *Agent) fail(kind node.ActionKind, err error) {
+func (a *Agent) fail(action node.Action, err error) {
+	kind := node.KindOf(action)
 	if errors.Is(err, ErrNotYet) {
 		a.failures[kind] = failure{node.Failure{Message: err.Error(), Until: a.host.Threads.Now().Add(notYetPause), NotYet: true}, 0}
 		return
@@ -151,43 +134,47 @@ func (a *Agent) fail(kind node.ActionKind, err error) {
 // effect is what an action does outside of the journal.
 type effect func(ctx context.Context) result
 
-// effectOf is nil for an action of the journal alone. The lock is held; the effect runs without it.
+// effects are those of the actions that have one, by their type. The lock is held while one is made;
+// it runs without.
+//
+//nolint:gochecknoglobals // a table
+var effects = tableOf(
+	of((*Agent).inspect), of((*Agent).claim), of((*Agent).askPeers), of((*Agent).lookAtRing),
+	of((*Agent).startJVM), of((*Agent).drain), of((*Agent).terminate), of((*Agent).kill),
+	of((*Agent).openTraffic), of((*Agent).closeTraffic), of((*Agent).setSeeds), of((*Agent).applySettings),
+)
+
+// entry of the table.
+type entry struct {
+	kind node.ActionKind
+	make func(a *Agent, f *node.Facts, action node.Action) effect
+}
+
+// of is the entry for the effect of one type of action.
+func of[A node.Action](effectOf func(*Agent, *node.Facts, A) effect) entry {
+	var zero A
+	return entry{node.KindOf(zero), func(a *Agent, f *node.Facts, action node.Action) effect {
+		return effectOf(a, f, action.(A)) //nolint:forcetypeassert // the table is by the type
+	}}
+}
+
+func tableOf(entries ...entry) map[node.ActionKind]entry {
+	table := map[node.ActionKind]entry{}
+	for _, e := range entries {
+		table[e.kind] = e
+	}
+	return table
+}
+
+// effectOf is nil for an action of the journal alone, and for an operation, which runs beside all others.
 func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
-	seen := a.init
-	call := func(do func(context.Context) error) effect {
-		return func(ctx context.Context) result { return result{err: do(ctx)} }
+	if e, found := effects[node.KindOf(action)]; found {
+		return e.make(a, f, action)
 	}
-	switch action.Kind {
-	case node.InspectDisk:
-		return a.inspect()
-	case node.ClaimDisk:
-		return a.claim(f, action)
-	case node.AskPeers:
-		return a.askPeers(action)
-	case node.LookAtRing:
-		return call(func(ctx context.Context) error { a.LookAtRing(ctx); return nil })
-	case node.StartJVM:
-		return a.startJVM(action, seen)
-	case node.OpenTraffic:
-		return a.thenLook(a.host.JVM.OpenNative)
-	case node.CloseTraffic:
-		return a.thenLook(a.untilDeadline(a.host.JVM.CloseNative, action.Deadline))
-	case node.Drain:
-		return a.thenLook(a.untilDeadline(a.host.JVM.Drain, action.Deadline))
-	case node.SetSeeds:
-		return call(func(ctx context.Context) error { return a.setSeeds(ctx, action.Seeds) })
-	case node.ApplySettings:
-		return a.applySettings(f, action)
-	case node.Terminate:
-		return a.signalJVM(seen, initclient.SignalTerminate)
-	case node.Kill:
-		return a.kill(seen, action.Dump)
-	case node.RunOperation, node.FinishOperation, node.NoteExit, node.NoteNormal, node.NoteLeft, node.KeepRecord, node.FinishJoin, node.WithdrawJoin, node.WithdrawRestart,
-		node.WithdrawOperation, node.BeginStop, node.BeginRestart, node.FinishRestart, node.InterruptOperation:
-		return nil
-	default:
-		panic("unknown action " + string(action.Kind))
+	if _, runs := action.(node.RunOperation); !runs && !node.InJournal(action) {
+		panic("unknown action " + string(node.KindOf(action)))
 	}
+	return nil
 }
 
 // thenLook is an effect on Cassandra after which the ring is looked at, so that the next decision sees it.
@@ -210,7 +197,7 @@ func (a *Agent) untilDeadline(do func(context.Context) error, deadline time.Time
 	}
 }
 
-func (a *Agent) inspect() effect {
+func (a *Agent) inspect(*node.Facts, node.InspectDisk) effect {
 	return func(ctx context.Context) result {
 		found := a.host.Disk.Inspect(ctx)
 		found.Known, found.SeenAt = true, a.host.Threads.Now()
@@ -223,7 +210,7 @@ func (a *Agent) inspect() effect {
 	}
 }
 
-func (a *Agent) claim(f *node.Facts, action node.Action) effect {
+func (a *Agent) claim(f *node.Facts, action node.ClaimDisk) effect {
 	adopted := f.Record.Spec.Cluster.AdoptedUID
 	return func(ctx context.Context) result {
 		if err := a.host.Disk.Mark(action.Volumes, action.Cluster, a.self.Node, adopted); err != nil {
@@ -235,7 +222,7 @@ func (a *Agent) claim(f *node.Facts, action node.Action) effect {
 	}
 }
 
-func (a *Agent) askPeers(action node.Action) effect {
+func (a *Agent) askPeers(_ *node.Facts, action node.AskPeers) effect {
 	return func(ctx context.Context) result {
 		answers, silent := a.host.Peers.Ask(ctx, action.Ask, action.Address, action.HostID)
 		return result{apply: func(a *Agent) {
@@ -251,8 +238,28 @@ func (a *Agent) askPeers(action node.Action) effect {
 	}
 }
 
+func (a *Agent) lookAtRing(*node.Facts, node.LookAtRing) effect {
+	return func(ctx context.Context) result {
+		a.LookAtRing(ctx)
+		return result{}
+	}
+}
+
+func (a *Agent) openTraffic(*node.Facts, node.OpenTraffic) effect {
+	return a.thenLook(a.host.JVM.OpenNative)
+}
+
+func (a *Agent) closeTraffic(_ *node.Facts, action node.CloseTraffic) effect {
+	return a.thenLook(a.untilDeadline(a.host.JVM.CloseNative, action.Deadline))
+}
+
+func (a *Agent) drain(_ *node.Facts, action node.Drain) effect {
+	return a.thenLook(a.untilDeadline(a.host.JVM.Drain, action.Deadline))
+}
+
 // startJVM renders the configuration and asks init to start the JVM under the id that the journal has.
-func (a *Agent) startJVM(action node.Action, seen initapi.State) effect {
+func (a *Agent) startJVM(_ *node.Facts, action node.StartJVM) effect {
+	seen := a.init
 	return func(ctx context.Context) result {
 		rendered, files, err := a.render(action.Start, seen)
 		if err != nil {
@@ -310,7 +317,11 @@ func parseAddresses(texts []string) ([]netip.Addr, error) {
 	return out, nil
 }
 
-func (a *Agent) setSeeds(ctx context.Context, seeds []string) error {
+func (a *Agent) setSeeds(_ *node.Facts, action node.SetSeeds) effect {
+	return func(ctx context.Context) result { return result{err: a.reloadSeeds(ctx, action.Seeds)} }
+}
+
+func (a *Agent) reloadSeeds(ctx context.Context, seeds []string) error {
 	addresses, err := parseAddresses(seeds)
 	if err != nil {
 		return err
@@ -329,7 +340,7 @@ func (a *Agent) setSeeds(ctx context.Context, seeds []string) error {
 }
 
 // applySettings writes the new cassandra.yaml, so that a restart for another reason has it, and tells the JVM what it can take over.
-func (a *Agent) applySettings(f *node.Facts, action node.Action) effect {
+func (a *Agent) applySettings(f *node.Facts, action node.ApplySettings) effect {
 	seen, start := a.init, f.Memory.Start
 	wanted := f.Record.Spec.Configuration
 	return func(ctx context.Context) result {
@@ -364,14 +375,19 @@ func (a *Agent) signalJVM(seen initapi.State, s initclient.Signal) effect {
 	}
 }
 
+func (a *Agent) terminate(*node.Facts, node.Terminate) effect {
+	return a.signalJVM(a.init, initclient.SignalTerminate)
+}
+
 // dumpTime is what a JVM gets to write its threads down before it is killed.
 const dumpTime = 3 * time.Second
 
 // kill ends the JVM and all that it started, after a thread dump if that is asked for.
-func (a *Agent) kill(seen initapi.State, dump bool) effect {
+func (a *Agent) kill(_ *node.Facts, action node.Kill) effect {
+	seen := a.init
 	end := a.signalJVM(seen, initclient.SignalKill)
 	return func(ctx context.Context) result {
-		if dump && seen.Process != nil {
+		if action.Dump && seen.Process != nil {
 			if _, err := a.host.Init.Signal(ctx, seen, *seen.Process, initclient.SignalThreadDump); err == nil {
 				a.host.Threads.Wait(ctx, dumpTime, nil)
 			}

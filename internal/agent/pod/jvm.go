@@ -46,7 +46,7 @@ func NewJVM(port uint16, password string, native netip.AddrPort, transport http.
 
 // Look reads how the ring looks from here. A JVM whose beans are not registered yet gives nil.
 func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
-	view, err := j.Node.View(ctx)
+	view, err := j.View(ctx)
 	if errors.Is(err, cassandra.ErrStarting) {
 		return nil, nil
 	}
@@ -80,7 +80,7 @@ func (j *JVM) pendingRanges(ctx context.Context, moving bool, keyspaces []string
 	if !ask {
 		return 0, nil
 	}
-	pending, err := j.Node.PendingRanges(ctx, keyspaces)
+	pending, err := j.PendingRanges(ctx, keyspaces)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +108,7 @@ func (j *JVM) schemaOf(ctx context.Context, version string) (cassandra.Schema, e
 	if version != "" && schema.Version == version {
 		return schema, nil
 	}
-	schema, err := j.Node.Schema(ctx)
+	schema, err := j.Schema(ctx)
 	if err != nil {
 		return cassandra.Schema{}, err
 	}
@@ -166,7 +166,7 @@ const settingUp = "setup() must be called first"
 
 // OpenNative opens CQL.
 func (j *JVM) OpenNative(ctx context.Context) error {
-	err := j.Node.StartNativeTransport(ctx)
+	err := j.StartNativeTransport(ctx)
 	var refusal *jolokia.Error
 	if errors.As(err, &refusal) && strings.Contains(refusal.Message, settingUp) {
 		return fmt.Errorf("%w: gossip settles before CQL opens", execute.ErrNotYet)
@@ -175,7 +175,7 @@ func (j *JVM) OpenNative(ctx context.Context) error {
 }
 
 // CloseNative closes CQL.
-func (j *JVM) CloseNative(ctx context.Context) error { return j.Node.StopNativeTransport(ctx) }
+func (j *JVM) CloseNative(ctx context.Context) error { return j.StopNativeTransport(ctx) }
 
 // Drain flushes and leaves gossip.
 func (j *JVM) Drain(ctx context.Context) error { return j.Node.Drain(ctx) }
@@ -227,7 +227,7 @@ func (j *JVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]in
 		return "", err
 	}
 	defer session.Close()
-	altered, err := session.RaiseReplication(ctx, Counts(least), j.Node.AwaitSchemaAgreement)
+	altered, err := session.RaiseReplication(ctx, Counts(least), j.AwaitSchemaAgreement)
 	return AlteredText(altered), err
 }
 

@@ -159,6 +159,6 @@ func withdrawJoin(p *pass) outcome {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskContradictsJournal,
 			fmt.Sprintf("the journal says that this node was in the ring, its disk is %s: the ticket is not given back", p.finding.State))
 	default:
-		return act(Action{Kind: WithdrawJoin, ID: p.Record.Spec.Join.ID, Why: "taken back: " + p.Record.Spec.Join.Withdraw.Reason})
+		return act(WithdrawJoin{ID: p.Record.Spec.Join.ID, Why: Why("taken back: " + p.Record.Spec.Join.Withdraw.Reason)})
 	}
 }

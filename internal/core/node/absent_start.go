@@ -12,7 +12,7 @@ import (
 // inspectDisk looks at the volumes before anything is decided by them. It is looked at anew after every JVM.
 func inspectDisk(p *pass) outcome {
 	if !p.Disk.Known {
-		return act(Action{Kind: InspectDisk, Why: "no JVM runs, and the disk was not looked at since"})
+		return act(InspectDisk{Why: "no JVM runs, and the disk was not looked at since"})
 	}
 	return done
 }
@@ -21,7 +21,7 @@ func inspectDisk(p *pass) outcome {
 // nothing runs that could change it.
 func inspectNewDisk(p *pass) outcome {
 	if p.Memory.ClusterUID == "" && !p.Disk.Known && !p.running() {
-		return act(Action{Kind: InspectDisk, Why: "the disk has no journal of this node"})
+		return act(InspectDisk{Why: "the disk has no journal of this node"})
 	}
 	return done
 }
@@ -69,7 +69,7 @@ func (p *pass) unreadable() outcome {
 	case p.now.Before(again):
 		return held.until(again)
 	}
-	held.action = &Action{Kind: InspectDisk, Why: "the disk could not be read a while ago"}
+	held.action = InspectDisk{Why: "the disk could not be read a while ago"}
 	return held
 }
 
@@ -206,7 +206,7 @@ func (p *pass) asking(hostID, why string, judged outcome) outcome {
 		return act(p.ask(hostID, why))
 	}
 	ask := p.ask(hostID, why)
-	judged.action, judged.again = &ask, time.Time{}
+	judged.action, judged.again = ask, time.Time{}
 	return judged
 }
 
@@ -315,7 +315,7 @@ func markVolumes(p *pass) outcome {
 	if p.finding.Adoptable {
 		why = "the disk of the adopted cluster becomes this cluster's"
 	}
-	return act(Action{Kind: ClaimDisk, Volumes: names, Cluster: p.Self.ClusterUID, Why: why})
+	return act(ClaimDisk{Volumes: names, Cluster: p.Self.ClusterUID, Why: Why(why)})
 }
 
 // start is reached when nothing speaks against it.
@@ -334,7 +334,7 @@ func start(p *pass) outcome {
 	if arguments.Ticket != nil {
 		why = fmt.Sprintf("ticket %s of the mode %s", arguments.Ticket.ID, arguments.Ticket.Mode)
 	}
-	return act(Action{Kind: StartJVM, Start: arguments, Why: why})
+	return act(StartJVM{Start: arguments, Why: Why(why)})
 }
 
 // ticket is what the JVM is given until it was seen NORMAL: that of the record, or the same one as it was written down when it was first used. An earlier one counts
@@ -379,8 +379,8 @@ func (p *pass) peerAddresses() []string {
 	return slices.Compact(all)
 }
 
-func (p *pass) ask(hostID, why string) Action {
-	a := Action{Kind: AskPeers, Address: p.Self.Address, HostID: hostID, Ask: p.peerAddresses(), Why: why}
+func (p *pass) ask(hostID, why string) AskPeers {
+	a := AskPeers{Address: p.Self.Address, HostID: hostID, Ask: p.peerAddresses(), Why: Why(why)}
 	if p.streamsIn() {
 		a.StartID = p.Init.Process.StartID
 	}

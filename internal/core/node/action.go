@@ -1,7 +1,7 @@
 package node
 
 import (
-	"fmt"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -9,118 +9,259 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// ActionKind is one of the things an agent can do. There are no others.
+// Action is one thing that an agent can do. The types in this file are all that there are. What each
+// does outside of the journal is in agent/execute, in a table by the type.
+type Action interface {
+	// Because says why, for the log.
+	Because() string
+	// Limit is the longest that it may take: everything else waits for it.
+	Limit() time.Duration
+	// before makes a memory what must be durable before the effect. For an action of the journal alone
+	// it is all there is to do.
+	before(m *Memory, f *Facts, at time.Time)
+	// after makes it what holds once the effect has come.
+	after(m *Memory, f *Facts)
+}
+
+// ActionKind names the type of an action, in logs, metrics and among failures.
 type ActionKind string
 
-// The actions. Those marked (journal) change the journal alone; the others write down what they begin before they begin it.
-const (
-	// InspectDisk looks at the volumes.
-	InspectDisk ActionKind = "InspectDisk"
-	// ClaimDisk writes the markers of this node on Volumes, and makes the journal this node's.
-	ClaimDisk ActionKind = "ClaimDisk"
-	// KeepRecord writes the record and the seeds down, for a start without the API server. (journal)
-	KeepRecord ActionKind = "KeepRecord"
-	// AskPeers asks the agents of other nodes about an address and a host id.
-	AskPeers ActionKind = "AskPeers"
-	// LookAtRing asks the JVM for its view, now.
-	LookAtRing ActionKind = "LookAtRing"
-	// StartJVM renders the configuration and starts the JVM.
-	StartJVM ActionKind = "StartJVM"
-	// NoteExit takes the end of a JVM in. (journal)
-	NoteExit ActionKind = "NoteExit"
-	// NoteNormal writes down that the node is NORMAL and where its neighbours are. (journal)
-	NoteNormal ActionKind = "NoteNormal"
-	// NoteLeft writes down that the node left the ring for good. (journal)
-	NoteLeft ActionKind = "NoteLeft"
-	// FinishJoin writes down that the node is a member. (journal)
-	FinishJoin ActionKind = "FinishJoin"
-	// WithdrawJoin, WithdrawRestart and WithdrawOperation write down that an intent will never begin, and a join also that it will never go on. (journal)
-	WithdrawJoin      ActionKind = "WithdrawJoin"
-	WithdrawRestart   ActionKind = "WithdrawRestart"
-	WithdrawOperation ActionKind = "WithdrawOperation"
-	// OpenTraffic opens the native transport, CloseTraffic closes it.
-	OpenTraffic  ActionKind = "OpenTraffic"
-	CloseTraffic ActionKind = "CloseTraffic"
-	// SetSeeds renders other seeds and has the JVM take them over.
-	SetSeeds ActionKind = "SetSeeds"
-	// ApplySettings renders the configuration and changes settings of the running JVM.
-	ApplySettings ActionKind = "ApplySettings"
-	// BeginStop writes down that the JVM is to end. (journal)
-	BeginStop ActionKind = "BeginStop"
-	// Drain has Cassandra flush and leave gossip, until Deadline.
-	Drain ActionKind = "Drain"
-	// Terminate sends SIGTERM, Kill SIGKILL; with Dump a thread dump before it.
-	Terminate ActionKind = "Terminate"
-	Kill      ActionKind = "Kill"
-	// BeginRestart and FinishRestart write down how far a restart has come. (journal)
-	BeginRestart  ActionKind = "BeginRestart"
-	FinishRestart ActionKind = "FinishRestart"
-	// RunOperation begins the operation of the record, which then runs beside everything else.
-	RunOperation ActionKind = "RunOperation"
-	// FinishOperation writes down that an operation has ended. (journal)
-	FinishOperation ActionKind = "FinishOperation"
-	// InterruptOperation writes down that an operation was cut off. (journal)
-	InterruptOperation ActionKind = "InterruptOperation"
+// KindOf is the name of an action's type; empty for none.
+func KindOf(a Action) ActionKind {
+	if a == nil {
+		return ""
+	}
+	return ActionKind(reflect.TypeOf(a).Name())
+}
+
+// Why is the reason for an action in words. Each action has one, and by it what holds for most.
+type Why string
+
+// Because says it.
+func (w Why) Because() string { return string(w) }
+
+// Limit is that of most actions.
+func (Why) Limit() time.Duration { return time.Minute }
+
+func (Why) before(*Memory, *Facts, time.Time) {}
+func (Why) after(*Memory, *Facts)             {}
+
+// Marks of actions.
+type (
+	// inJournal changes the journal alone.
+	inJournal struct{}
+	// interruptible gives way when the container is to end, or the JVM has.
+	interruptible struct{}
+	// optional leaves the node going on while it fails.
+	optional struct{}
 )
 
-// Action is one of them, with its arguments.
-type Action struct {
-	Kind ActionKind
-	// Why in words, for the log.
-	Why string
+func (inJournal) isInJournal()         {}
+func (interruptible) isInterruptible() {}
+func (optional) isOptional()           {}
 
-	// ID of the intent it is about.
-	ID string
-	// Volumes to be marked.
-	Volumes []string
-	// Address and HostID that peers are asked about, Ask the addresses of those asked.
-	Address, HostID string
-	Ask             []string
-	// StartID of the JVM that joins meanwhile; 0 if none does.
-	StartID uint64
-	// Start is how the JVM is started.
-	Start *StartArguments
-	// Death is what NoteExit counts; nil for an end that was asked for.
-	Death *Deaths
-	// EndedAt is when the JVM ended, or was last known to run.
-	EndedAt time.Time
-	// Lost says that nobody saw it end: it did at any time before EndedAt.
-	Lost bool
-	// Tokens that the node was seen with.
-	Tokens []string
-	// Neighbours are the addresses of the other members.
-	Neighbours []string
-	// Seeds to be set.
-	Seeds []string
-	// Settings to be changed in the running JVM.
-	Settings []string
-	// Deadline of what may take long.
-	Deadline time.Time
-	// Reason for the end of a JVM that counts as a death, by Kill or BeginStop.
-	Reason v1alpha1.RestartReason
-	// Dump asks for a thread dump first.
-	Dump bool
-	// Operation to run.
-	Operation *v1alpha1.OperationIntent
-	// Failed says that the operation did.
-	Failed bool
-	// Replaced are host ids learned to be replaced.
-	Replaced []string
-	// Cluster whose disk it is from now on.
-	Cluster types.UID
+// InJournal says that an action changes the journal alone: it has no effect outside of it.
+func InJournal(a Action) bool {
+	_, is := a.(interface{ isInJournal() })
+	return is
 }
 
-func (a *Action) String() string {
-	if a == nil {
-		return "nothing"
-	}
-	if a.ID != "" {
-		return fmt.Sprintf("%s %s: %s", a.Kind, a.ID, a.Why)
-	}
-	return fmt.Sprintf("%s: %s", a.Kind, a.Why)
+// Interruptible says that an action gives way when the container is to end, or the JVM has.
+func Interruptible(a Action) bool {
+	_, is := a.(interface{ isInterruptible() })
+	return is
 }
 
-// StartArguments are how a JVM is started. The native transport is always closed at the start: the agent opens it.
+// isOptional says that the node goes on without an action: while it fails, the steps after it are asked.
+func isOptional(a Action) bool {
+	_, is := a.(interface{ isOptional() })
+	return is
+}
+
+// The disk and the record.
+type (
+	// InspectDisk looks at the volumes.
+	InspectDisk struct{ Why }
+	// ClaimDisk writes the markers of this node on volumes, and makes the journal this node's.
+	ClaimDisk struct {
+		Why
+		Volumes []string
+		// Cluster whose disk it is from now on.
+		Cluster types.UID
+	}
+	// KeepRecord writes the record and the seeds down, for a start without the API server.
+	KeepRecord struct {
+		Why
+		inJournal
+	}
+)
+
+// Questions.
+type (
+	// AskPeers asks the agents of other nodes about an address and a host id.
+	AskPeers struct {
+		Why
+		interruptible
+		Address, HostID string
+		// Ask are the addresses of those asked.
+		Ask []string
+		// StartID of the JVM that joins meanwhile; 0 if none does.
+		StartID uint64
+	}
+	// LookAtRing asks the JVM for its view, now.
+	LookAtRing struct {
+		Why
+		interruptible
+	}
+)
+
+// The life of the JVM.
+type (
+	// StartJVM renders the configuration and starts the JVM.
+	StartJVM struct {
+		Why
+		Start *StartArguments
+	}
+	// NoteExit takes the end of a JVM in.
+	NoteExit struct {
+		Why
+		inJournal
+		// Death is what it counts; nil for an end that was asked for.
+		Death *Deaths
+		// EndedAt is when the JVM ended, or was last known to run.
+		EndedAt time.Time
+		// Lost says that nobody saw it end: it did at any time before EndedAt.
+		Lost bool
+	}
+	// NoteNormal writes down that the node is NORMAL.
+	NoteNormal struct {
+		Why
+		inJournal
+		optional
+		// Neighbours are the addresses of the other members.
+		Neighbours []string
+	}
+	// NoteLeft writes down that the node left the ring for good.
+	NoteLeft struct {
+		Why
+		inJournal
+	}
+	// FinishJoin writes down that the node is a member.
+	FinishJoin struct {
+		Why
+		inJournal
+		HostID             string
+		Tokens, Neighbours []string
+	}
+	// BeginStop writes down that the JVM is to end.
+	BeginStop struct {
+		Why
+		inJournal
+		// Reason is set for an end that counts as a death.
+		Reason v1alpha1.RestartReason
+	}
+	// Drain has Cassandra flush and leave gossip, until Deadline.
+	Drain struct {
+		Why
+		Deadline time.Time
+	}
+	// Terminate sends SIGTERM.
+	Terminate struct{ Why }
+	// Kill sends SIGKILL.
+	Kill struct {
+		Why
+		// Dump asks for a thread dump before.
+		Dump bool
+		// Reason is set for an end that counts as a death.
+		Reason v1alpha1.RestartReason
+	}
+)
+
+// What changes in a JVM that runs.
+type (
+	// OpenTraffic opens the native transport.
+	OpenTraffic struct {
+		Why
+		interruptible
+	}
+	// CloseTraffic closes it, until Deadline if there is one.
+	CloseTraffic struct {
+		Why
+		Deadline time.Time
+	}
+	// SetSeeds renders other seeds and has the JVM take them over.
+	SetSeeds struct {
+		Why
+		interruptible
+		optional
+		Seeds []string
+	}
+	// ApplySettings renders the configuration and changes settings of the running JVM.
+	ApplySettings struct {
+		Why
+		interruptible
+		optional
+		Settings []string
+	}
+)
+
+// Intents, by their ids.
+type (
+	// WithdrawJoin writes down that a join will never begin, and never go on.
+	WithdrawJoin struct {
+		Why
+		inJournal
+		ID string
+	}
+	// WithdrawRestart writes down that a restart will never begin.
+	WithdrawRestart struct {
+		Why
+		inJournal
+		ID string
+	}
+	// WithdrawOperation writes down that an operation will never begin.
+	WithdrawOperation struct {
+		Why
+		inJournal
+		ID string
+	}
+	// BeginRestart writes down that a restart has begun.
+	BeginRestart struct {
+		Why
+		inJournal
+		ID string
+	}
+	// FinishRestart writes down that it is done.
+	FinishRestart struct {
+		Why
+		inJournal
+		ID string
+	}
+	// RunOperation begins an operation of the record, which then runs beside everything else.
+	RunOperation struct {
+		Why
+		Operation *v1alpha1.OperationIntent
+	}
+	// FinishOperation writes down that an operation has ended.
+	FinishOperation struct {
+		Why
+		inJournal
+		ID     string
+		Failed bool
+	}
+	// InterruptOperation writes down that an operation was cut off.
+	InterruptOperation struct {
+		Why
+		inJournal
+		ID string
+	}
+)
+
+// Limit of a drain is a deadline of its own, which is earlier.
+func (Drain) Limit() time.Duration { return 24 * time.Hour }
+
+// StartArguments are how a JVM is started. The native transport is always closed at the start: the
+// agent opens it.
 type StartArguments struct {
 	Incarnation string
 	StartID     uint64

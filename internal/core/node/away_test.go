@@ -23,12 +23,12 @@ func TestAnAdoptedDiskWasNotAway(t *testing.T) {
 	f := member()
 	f.Memory.ClusterUID, f.Memory.NormalAt = "earlier", ptr(-1000*time.Hour)
 	f.Memory.Proven = &ProvenMemory{PodTemplate: "template"}
-	m := After(&f, Action{Kind: ClaimDisk, Cluster: f.Self.ClusterUID}, at(0))
+	m := After(&f, ClaimDisk{Cluster: f.Self.ClusterUID})
 	if m.NormalAt != nil || m.Proven != nil || m.ClusterUID != f.Self.ClusterUID {
 		t.Errorf("last NORMAL at %v of cluster %s, want nothing of this one", m.NormalAt, m.ClusterUID)
 	}
 	f.Memory.ClusterUID = f.Self.ClusterUID
-	if m := After(&f, Action{Kind: ClaimDisk, Cluster: f.Self.ClusterUID}, at(0)); m.NormalAt == nil {
+	if m := After(&f, ClaimDisk{Cluster: f.Self.ClusterUID}); m.NormalAt == nil {
 		t.Error("the node's own disk forgot when it was NORMAL")
 	}
 }

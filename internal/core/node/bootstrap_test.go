@@ -98,7 +98,7 @@ func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 			if c.seeds == "" {
 				return
 			}
-			s := Next(f, epoch).Action.Start
+			s := as[StartJVM](Next(f, epoch).Action).Start
 			if k := s.Ticket; strings.Join(s.Seeds, ",") != c.seeds || k == nil || k.Mode != v1alpha1.JoinBootstrap || !slices.Equal(k.Tokens, []string{"-7", "7"}) {
 				t.Errorf("seeds %v, ticket %+v", s.Seeds, k)
 			}
@@ -140,7 +140,7 @@ func TestAJoinThatWasCutOffWaitsUntilItsPeersListenAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Next(with1(cutOff(c.ended), c.change), epoch)
 			switch {
-			case c.again == 0 && (d.Action == nil || d.Action.Kind != StartJVM || d.Action.Start.Ticket.ID != "grow/1"):
+			case c.again == 0 && (KindOf(d.Action) != "StartJVM" || as[StartJVM](d.Action).Start.Ticket.ID != "grow/1"):
 				t.Errorf("action %v, %s", d.Action, d.Status.Message)
 			case c.again != 0 && (d.Action != nil || !d.Again.Equal(at(c.again))):
 				t.Errorf("action %v, again at %s: %s", d.Action, d.Again, d.Status.Message)
@@ -158,12 +158,12 @@ func TestAJoinThatWasCutOffWaitsUntilItsPeersListenAgain(t *testing.T) {
 		}
 	}
 	f := cutOff(-time.Hour)
-	m := written(f, *Next(f, epoch).Action)
+	m := written(f, Next(f, epoch).Action)
 	if h := m.Join.Heard; h == nil || *h != (HeardMemory{address, at(-time.Hour), at(-time.Hour)}) || m.Start.Generation != 9 || f.Memory.Join.Heard != nil {
 		t.Errorf("ticket %+v, start %+v", m.Join, m.Start)
 	}
 	// A member that comes back waits for nobody to forget it.
-	if got := next(with1(member(), func(f *Facts) { died(f, at(-time.Second)); f.Disk.Generation = 9 })); got != StartJVM {
+	if got := next(with1(member(), func(f *Facts) { died(f, at(-time.Second)); f.Disk.Generation = 9 })); got != "StartJVM" {
 		t.Errorf("action %q of a member", got)
 	}
 }
@@ -213,11 +213,11 @@ func TestAnEarlierTryThatIsNotForgotten(t *testing.T) {
 func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 	f := onItsWay(facts.ModeJoiningFailed)
 	d := Next(f, epoch)
-	if d.Action == nil || d.Action.Kind != BeginStop || d.Action.Reason != v1alpha1.RestartStartFailed {
+	if as[BeginStop](d.Action).Reason != v1alpha1.RestartStartFailed {
 		t.Fatalf("action %v", d.Action)
 	}
-	f.Memory = written(f, *d.Action)
-	if got := next(f); got != Terminate {
+	f.Memory = written(f, d.Action)
+	if got := next(f); got != "Terminate" {
 		t.Errorf("action %q, want that it is ended", got)
 	}
 	f.Memory.Stop.TermAt = ptr(0)
@@ -225,7 +225,7 @@ func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 	f.Init.Process = nil
 	f.JVM.FatalLine = "Stream failed"
 	d = Next(f, epoch)
-	if d.Action == nil || d.Action.Death == nil || !strings.Contains(d.Action.Death.Message, "streaming failed") || !strings.Contains(d.Action.Death.Message, "Stream failed") {
+	if death := as[NoteExit](d.Action).Death; death == nil || !strings.Contains(death.Message, "streaming failed") || !strings.Contains(death.Message, "Stream failed") {
 		t.Errorf("action %v", d.Action)
 	}
 	for reason, want := range map[v1alpha1.RestartReason]string{v1alpha1.RestartStartFailed: "given up", v1alpha1.RestartFrozen: "given up"} {
@@ -237,7 +237,7 @@ func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 		stop := *f.Memory.Stop
 		stop.Reason, stop.Why = reason, want
 		quiet.Memory.Stop = &stop
-		if d := Next(quiet, epoch); d.Action == nil || d.Action.Death == nil || d.Action.Death.Message != want {
+		if d := Next(quiet, epoch); as[NoteExit](d.Action).Death == nil || as[NoteExit](d.Action).Death.Message != want {
 			t.Errorf("%s: action %+v", reason, d.Action)
 		}
 	}
@@ -247,7 +247,7 @@ func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 		"it does not answer":          func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Hour) },
 		"nothing could start instead": func(f *Facts) { f.Configuration.Problem = "no heap" },
 	} {
-		if got := next(with1(onItsWay(facts.ModeJoiningFailed), func(f *Facts) { f.JVM.Ring = view(); f.JVM.Ring.Mode = facts.ModeJoiningFailed; change(f) })); got == BeginStop {
+		if got := next(with1(onItsWay(facts.ModeJoiningFailed), func(f *Facts) { f.JVM.Ring = view(); f.JVM.Ring.Mode = facts.ModeJoiningFailed; change(f) })); got == "BeginStop" {
 			t.Errorf("%s: stopped", name)
 		}
 	}
@@ -283,7 +283,7 @@ func TestAJoinThatStreamsNothing(t *testing.T) {
 		"its configuration cannot be made": {func(f *Facts) { f.Configuration.Problem = "no heap" }, false},
 	} {
 		d := Next(stalled(c.change), epoch)
-		if stops := d.Action != nil && d.Action.Kind == BeginStop && d.Action.Reason == v1alpha1.RestartStartFailed; stops != c.stops {
+		if stops := as[BeginStop](d.Action).Reason == v1alpha1.RestartStartFailed; stops != c.stops {
 			t.Errorf("%s: action %v", name, d.Action)
 		}
 	}
@@ -292,7 +292,7 @@ func TestAJoinThatStreamsNothing(t *testing.T) {
 func TestAJoinThatStreamsIsNotEndedByACorrection(t *testing.T) {
 	f := onItsWay(facts.ModeJoining)
 	f.Configuration.RestartNeeded = true
-	if got := next(f); got != BeginStop {
+	if got := next(f); got != "BeginStop" {
 		t.Fatalf("action %q", got)
 	}
 	f.JVM.Ring.Streaming = true
@@ -324,10 +324,11 @@ func TestAnotherTicketCountsOnAnEmptyDisk(t *testing.T) {
 				c.change(&f)
 			}
 			a := Next(f, epoch).Action
-			if a == nil || a.Kind != StartJVM || a.Start.Ticket == nil {
+			s := as[StartJVM](a).Start
+			if s == nil || s.Ticket == nil {
 				t.Fatalf("action %+v, want a start by a ticket", a)
 			}
-			if got := a.Start.Ticket.ID + " " + string(a.Start.Ticket.Mode); got != c.want {
+			if got := s.Ticket.ID + " " + string(s.Ticket.Mode); got != c.want {
 				t.Errorf("starts by %s, want %s", got, c.want)
 			}
 		})

@@ -12,7 +12,7 @@ type Decision struct {
 	// Steps in the order in which they were asked, up to the one that decided: the line in the log.
 	Steps []StepResult
 	// Action that comes next; nil if nothing is to be done now.
-	Action *Action
+	Action Action
 	// HoldStop says that the agent is to renew its lease on the stop of the container, so that init leaves it alone.
 	HoldStop bool
 
@@ -53,7 +53,7 @@ const (
 type outcome struct {
 	verdict Verdict
 	message string
-	action  *Action
+	action  Action
 	phase   v1alpha1.NodePhase
 	reason  v1alpha1.Reason
 	again   time.Time
@@ -61,7 +61,7 @@ type outcome struct {
 
 var done = outcome{verdict: Done}
 
-func act(a Action) outcome { return outcome{verdict: Act, message: a.Why, action: &a} }
+func act(a Action) outcome { return outcome{verdict: Act, message: a.Because(), action: a} }
 
 // wait for an event; phase may be empty: then that of the JVM is reported.
 func wait(phase v1alpha1.NodePhase, message string) outcome {
@@ -139,37 +139,27 @@ func Next(f Facts, now time.Time) Decision {
 	return d
 }
 
-// dispensable are actions without which the node goes on: while one of them fails, the steps after it are asked.
-func dispensable(kind ActionKind) bool {
-	switch kind {
-	case SetSeeds, ApplySettings, NoteNormal:
-		return true
-	default:
-		return false
-	}
-}
-
 // afterFailure holds an action back that has just failed.
 func (p *pass) afterFailure(o outcome) outcome {
 	if o.action == nil {
 		return o
 	}
-	f, failed := p.Failures[o.action.Kind]
+	f, failed := p.Failures[KindOf(o.action)]
 	if !failed || !p.now.Before(f.Until) {
 		return o
 	}
 	if f.NotYet {
 		return wait("", f.Message).until(f.Until)
 	}
-	if dispensable(o.action.Kind) {
-		p.report(v1alpha1.BlockedActionFailing, fmt.Sprintf("%s: %s", o.action.Kind, f.Message), f.Until)
+	if isOptional(o.action) {
+		p.report(v1alpha1.BlockedActionFailing, fmt.Sprintf("%s: %s", KindOf(o.action), f.Message), f.Until)
 		return done
 	}
 	phase := v1alpha1.NodePhase("")
 	if !p.running() {
 		phase = v1alpha1.PhaseFailed // a full disk, for instance, on which the journal cannot be written
 	}
-	held := wait(phase, fmt.Sprintf("%s failed and is tried again: %s", o.action.Kind, f.Message)).until(f.Until)
+	held := wait(phase, fmt.Sprintf("%s failed and is tried again: %s", KindOf(o.action), f.Message)).until(f.Until)
 	p.report(v1alpha1.BlockedActionFailing, held.message, f.Until)
 	return held
 }

@@ -29,13 +29,13 @@ func saying(line string, f Facts) Facts {
 	return f
 }
 
-func noted(t *testing.T, f Facts) *Action {
+func noted(t *testing.T, f Facts) NoteExit {
 	t.Helper()
 	a := Next(f, epoch).Action
-	if a == nil || a.Kind != NoteExit {
-		t.Fatalf("action %v, want %s", a, NoteExit)
+	if KindOf(a) != "NoteExit" {
+		t.Fatalf("action %v, want NoteExit", a)
 	}
-	return a
+	return as[NoteExit](a)
 }
 
 func TestTheEndOfAJVMIsExplained(t *testing.T) {
@@ -109,12 +109,12 @@ func TestTheEndOfAJVMIsExplained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := noted(t, c.facts)
-			if a.Reason != c.reason || a.Death == nil || a.Death.LastReason != c.reason || a.Death.Message != a.Why {
-				t.Errorf("reason %s, death %+v; want %s", a.Reason, a.Death, c.reason)
+			if a.Death == nil || a.Death.LastReason != c.reason || a.Death.Message != a.Because() {
+				t.Fatalf("death %+v, want %s", a.Death, c.reason)
 			}
 			for _, word := range c.words {
-				if !strings.Contains(a.Why, word) {
-					t.Errorf("says %q, want %q in it", a.Why, word)
+				if !strings.Contains(a.Because(), word) {
+					t.Errorf("says %q, want %q in it", a.Because(), word)
 				}
 			}
 		})
@@ -140,10 +140,10 @@ func TestAnEndThatWasAskedForIsNoDeath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := noted(t, c.facts)
-			if a.Death != nil || a.Reason != "" || !strings.Contains(a.Why, c.words) || !a.EndedAt.Equal(c.ended) {
+			if a.Death != nil || !strings.Contains(a.Because(), c.words) || !a.EndedAt.Equal(c.ended) {
 				t.Errorf("action %+v, want no death, %q at %s", a, c.words, c.ended)
 			}
-			m := Before(&c.facts, *a, epoch)
+			m := Before(&c.facts, a, epoch)
 			if m.Start.EndedAt == nil || !m.Start.EndedAt.Equal(c.ended) || m.Deaths != nil {
 				t.Errorf("the journal says ended at %v, deaths %v", m.Start.EndedAt, m.Deaths)
 			}
@@ -158,7 +158,7 @@ func TestNoEndIsNotedThatIsNotKnown(t *testing.T) {
 		"when none ever ran":       with1(ended(Exit{}), func(f *Facts) { f.Memory.Start = nil }),
 		"while the JVM still runs": serving(),
 	} {
-		if a := Next(f, epoch).Action; a != nil && a.Kind == NoteExit {
+		if a := Next(f, epoch).Action; a != nil && KindOf(a) == "NoteExit" {
 			t.Errorf("%s: action %s", name, a)
 		}
 	}
@@ -191,7 +191,7 @@ func TestDeathsInARowAreFollowedByLongerPauses(t *testing.T) {
 			if d.Count != c.count || d.Row != c.row || d.PodUID != c.facts.Self.PodUID || !d.LastAt.Equal(at(-time.Second)) || !d.BackOffUntil.Equal(at(-time.Second).Add(c.pause)) {
 				t.Errorf("death %+v, want the %d. of the pod, %d. in a row, and a pause of %s", d, c.count, c.row, c.pause)
 			}
-			if m := Before(&c.facts, *noted(t, c.facts), epoch); m.Deaths == nil || *m.Deaths != *d {
+			if m := Before(&c.facts, noted(t, c.facts), epoch); m.Deaths == nil || *m.Deaths != *d {
 				t.Errorf("the journal says %+v", m.Deaths)
 			}
 		})

@@ -37,7 +37,7 @@ func mayGoDown(p *pass) outcome {
 		return done
 	}
 	if p.now.Sub(p.JVM.AnsweredAt) > ringFresh {
-		return act(Action{Kind: LookAtRing, Why: "the ring must be looked at before this node goes down"})
+		return act(LookAtRing{Why: "the ring must be looked at before this node goes down"})
 	}
 	if changing := p.JVM.Ring.Changing(); len(changing) > 0 {
 		return blocked("", v1alpha1.BlockedTopologyChangeInProgress, "the ring changes: "+strings.Join(changing, ", "))

@@ -25,38 +25,39 @@ func noteEnded(p *pass) outcome {
 	if i < 0 {
 		if p.Init.LastStartID < s.StartID {
 			// Written down, but init was never told: the agent ended in between. The start is simply made again.
-			return act(Action{Kind: NoteExit, Why: "a start that was written down never reached init", EndedAt: s.At})
+			return act(NoteExit{Why: "a start that was written down never reached init", EndedAt: s.At})
 		}
 		// Pushed out of init's list of exits.
-		return p.noteDeath(v1alpha1.RestartExited, "the JVM ended and how is no longer known", p.now).unseen()
+		return act(p.death(v1alpha1.RestartExited, "the JVM ended and how is no longer known", p.now).unseen())
 	}
 	exit := p.Init.Exits[i]
 	if stop := p.Memory.Stop; stop.of(p.Init.Incarnation, s.StartID) && stop.Reason == "" {
-		return act(Action{Kind: NoteExit, Why: "the JVM was stopped: " + stop.Why, EndedAt: exit.EndedAt})
+		return act(NoteExit{Why: Why("the JVM was stopped: " + stop.Why), EndedAt: exit.EndedAt})
 	}
 	if p.Init.Stopping != nil {
-		return act(Action{Kind: NoteExit, Why: "the JVM ended with its container", EndedAt: exit.EndedAt})
+		return act(NoteExit{Why: "the JVM ended with its container", EndedAt: exit.EndedAt})
 	}
 	reason, message := p.explain(exit)
-	return p.noteDeath(reason, message, exit.EndedAt)
+	return act(p.death(reason, message, exit.EndedAt))
 }
 
 // noteLostContainer is for a JVM whose container is gone. When it ended is not known: for the address that it had, now is the safe answer.
 func (p *pass) noteLostContainer(s *StartMemory) outcome {
 	stopped := p.Memory.Stop.of(s.Incarnation, s.StartID) && p.Memory.Stop.Reason == ""
 	if stopped || s.PodUID != p.Self.PodUID {
-		return act(Action{Kind: NoteExit, Why: "the container of the last JVM is gone", EndedAt: p.now, Lost: true})
+		return act(NoteExit{Why: "the container of the last JVM is gone", EndedAt: p.now, Lost: true})
 	}
-	return p.noteDeath(v1alpha1.RestartInitRestarted, "the Cassandra container was started again: kubelet's last state of it says why (OOMKilled, Error)", p.now).unseen()
+	return act(p.death(v1alpha1.RestartInitRestarted, "the Cassandra container was started again: kubelet's last state of it says why (OOMKilled, Error)", p.now).unseen())
 }
 
 // unseen says of the end of a JVM that nobody saw it.
-func (o outcome) unseen() outcome {
-	o.action.Lost = true
-	return o
+func (a NoteExit) unseen() NoteExit {
+	a.Lost = true
+	return a
 }
 
-func (p *pass) noteDeath(reason v1alpha1.RestartReason, message string, at time.Time) outcome {
+// death takes in an end that nobody asked for.
+func (p *pass) death(reason v1alpha1.RestartReason, message string, at time.Time) NoteExit {
 	d := Deaths{PodUID: p.Self.PodUID, Count: 1, Row: 1, LastAt: at, LastReason: reason, Message: message}
 	if before := p.Memory.Deaths; before != nil {
 		if before.PodUID == p.Self.PodUID {
@@ -67,7 +68,7 @@ func (p *pass) noteDeath(reason v1alpha1.RestartReason, message string, at time.
 		}
 	}
 	d.BackOffUntil = at.Add(backOffOf(d.Row))
-	return act(Action{Kind: NoteExit, Why: message, Reason: reason, Death: &d, EndedAt: at})
+	return NoteExit{Why: Why(message), Death: &d, EndedAt: at}
 }
 
 // wasStable says that the JVM which ended had been NORMAL for long enough to begin a new row.

@@ -34,13 +34,13 @@ func TestAJournalBeginsOnANewDisk(t *testing.T) {
 		"with additional ones":      {func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch"}) }, true},
 		"without a data volume yet": {func(f *Facts) { f.Disk.Volumes = nil }, true},
 	} {
-		m := written(with1(fresh(), c.change), Action{Kind: WithdrawJoin, ID: "form/1"})
+		m := written(with1(fresh(), c.change), WithdrawJoin{ID: "form/1"})
 		if begun := m.ClusterUID == uid && m.Node == self; begun != c.begins {
 			t.Errorf("%s: journal of %q in %q, want one: %v", name, m.Node, m.ClusterUID, c.begins)
 		}
 	}
 	f := with1(fresh(), func(f *Facts) { f.Memory = Memory{ClusterUID: "other", Node: "x"} })
-	if m := written(f, Action{Kind: WithdrawJoin, ID: "form/1"}); m.ClusterUID != "other" || m.Node != "x" {
+	if m := written(f, WithdrawJoin{ID: "form/1"}); m.ClusterUID != "other" || m.Node != "x" {
 		t.Errorf("the journal of %q in %q became this node's", m.Node, m.ClusterUID)
 	}
 }
@@ -84,7 +84,7 @@ func TestTheRecordOfTheJournalIsTheOneThatWasSeen(t *testing.T) {
 		f.Record.Generation = 4
 		f.Seeds = []string{"10.0.0.9"}
 	})
-	m := written(f, Action{Kind: KeepRecord})
+	m := written(f, KeepRecord{})
 	got := m.Record.Object(self)
 	if got.Name != self || got.UID != f.Record.UID || got.Generation != 4 || !reflect.DeepEqual(got.Spec, f.Record.Spec) || m.Seeds[0] != "10.0.0.9" {
 		t.Errorf("record %+v, seeds %v", got, m.Seeds)
@@ -99,7 +99,7 @@ func TestTheRecordIsKeptInTheNodesOwnJournalAlone(t *testing.T) {
 		memory Memory
 		want   ActionKind
 	}{
-		"its own":                     {Memory{ClusterUID: uid, Node: self}, KeepRecord},
+		"its own":                     {Memory{ClusterUID: uid, Node: self}, "KeepRecord"},
 		"none yet":                    {Memory{}, ""},
 		"of another node":             {Memory{ClusterUID: uid, Node: "x"}, ""},
 		"of a cluster that it adopts": {Memory{ClusterUID: "earlier", Node: self}, ""},
@@ -111,7 +111,7 @@ func TestTheRecordIsKeptInTheNodesOwnJournalAlone(t *testing.T) {
 }
 
 func TestWhatAStartLeavesInTheJournal(t *testing.T) {
-	start := Action{Kind: StartJVM, Start: &StartArguments{Incarnation: "i1", StartID: 4, Ticket: newTicket(), Hash: "hash-1", Seeds: []string{"10.0.0.2"}}}
+	start := StartJVM{Start: &StartArguments{Incarnation: "i1", StartID: 4, Ticket: newTicket(), Hash: "hash-1", Seeds: []string{"10.0.0.2"}}}
 	f := with1(ticketed(), func(f *Facts) {
 		f.Memory.Stop = &StopMemory{}
 		f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostC}, {HostID: hostB}, {HostID: hostC}}
@@ -150,7 +150,7 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 		f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostC}}
 		f.Self.PodTemplate, f.Memory.Start.Hash = "template", "settings"
 	})
-	normal := Action{Kind: NoteNormal, Neighbours: []string{"10.0.0.7"}}
+	normal := NoteNormal{Neighbours: []string{"10.0.0.7"}}
 	m := written(f, normal)
 	wantTime(t, "NORMAL", m.NormalAt, ptr(0))
 	wantTime(t, "the JVM was first NORMAL", m.Start.NormalAt, ptr(0))
@@ -174,24 +174,24 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 }
 
 func TestWhatJoinsAndLeavesLeaveInTheJournal(t *testing.T) {
-	m := written(joined(), Action{Kind: FinishJoin, HostID: hostA, Tokens: []string{"1"}, Neighbours: []string{"10.0.0.7"}})
+	m := written(joined(), FinishJoin{HostID: hostA, Tokens: []string{"1"}, Neighbours: []string{"10.0.0.7"}})
 	if m.Member == nil || m.Member.HostID != hostA || m.Member.Tokens[0] != "1" || !m.Member.Since.Equal(epoch) || m.Neighbours[0] != "10.0.0.7" || !m.Join.over() {
 		t.Errorf("member %+v, neighbours %v, ticket %+v", m.Member, m.Neighbours, m.Join)
 	}
 	wantTime(t, "ticket finished", m.Join.FinishedAt, ptr(0))
 	without := with1(joined(), func(f *Facts) { f.Memory.Join = nil })
-	if m := written(without, Action{Kind: FinishJoin, HostID: hostA}); m.Member == nil || m.Join != nil {
+	if m := written(without, FinishJoin{HostID: hostA}); m.Member == nil || m.Join != nil {
 		t.Errorf("member %+v, ticket %+v", m.Member, m.Join)
 	}
-	wantTime(t, "left", written(serving(), Action{Kind: NoteLeft}).LeftAt, ptr(0))
+	wantTime(t, "left", written(serving(), NoteLeft{}).LeftAt, ptr(0))
 
 	// A ticket that was begun stays the one that was begun.
-	m = written(joining(), Action{Kind: WithdrawJoin, ID: "form/1", Why: "too late"})
+	m = written(joining(), WithdrawJoin{ID: "form/1", Why: "too late"})
 	if m.Join.Message != "too late" || m.Join.BegunAt == nil || m.Join.Mode != v1alpha1.JoinNew || !m.Join.over() {
 		t.Errorf("ticket %+v", m.Join)
 	}
 	wantTime(t, "ticket withdrawn", m.Join.WithdrawnAt, ptr(0))
-	m = written(joining(), Action{Kind: WithdrawJoin, ID: "form/2", Why: "too late"})
+	m = written(joining(), WithdrawJoin{ID: "form/2", Why: "too late"})
 	if m.Join.ID != "form/2" || m.Join.BegunAt != nil || m.Join.Mode != "" || !m.Join.over() {
 		t.Errorf("ticket %+v", m.Join)
 	}
@@ -200,38 +200,39 @@ func TestWhatJoinsAndLeavesLeaveInTheJournal(t *testing.T) {
 func TestWhatTrafficLeavesInTheJournal(t *testing.T) {
 	f := serving()
 	f.Memory.TrafficOpenedAt = nil
-	wantTime(t, "first opened", written(f, Action{Kind: OpenTraffic}).TrafficOpenedAt, ptr(0))
-	wantTime(t, "first opened", written(serving(), Action{Kind: OpenTraffic}).TrafficOpenedAt, ptr(-time.Hour))
+	wantTime(t, "first opened", written(f, OpenTraffic{}).TrafficOpenedAt, ptr(0))
+	wantTime(t, "first opened", written(serving(), OpenTraffic{}).TrafficOpenedAt, ptr(-time.Hour))
 	// Traffic that is closed outside of a stop is no step of one.
-	if m := written(serving(), Action{Kind: CloseTraffic}); m.Stop != nil {
+	if m := written(serving(), CloseTraffic{}); m.Stop != nil {
 		t.Errorf("stop %+v", m.Stop)
 	}
 }
 
 func TestWhatAStopLeavesInTheJournal(t *testing.T) {
-	s := written(serving(), Action{Kind: BeginStop, Why: "restart r-1"}).Stop
+	s := written(serving(), BeginStop{Why: "restart r-1"}).Stop
 	if !s.of("i1", 3) || s.Why != "restart r-1" || !s.BegunAt.Equal(epoch) || s.Reason != "" || s.ClosedAt != nil || s.DrainAt != nil || s.TermAt != nil || s.KillAt != nil {
 		t.Errorf("stop %+v", s)
 	}
-	for kind, at := range map[ActionKind]func(StopMemory) *time.Time{
-		CloseTraffic: func(s StopMemory) *time.Time { return s.ClosedAt },
-		Drain:        func(s StopMemory) *time.Time { return s.DrainAt },
-		Terminate:    func(s StopMemory) *time.Time { return s.TermAt },
-		Kill:         func(s StopMemory) *time.Time { return s.KillAt },
+	for action, at := range map[Action]func(StopMemory) *time.Time{
+		CloseTraffic{}: func(s StopMemory) *time.Time { return s.ClosedAt },
+		Drain{}:        func(s StopMemory) *time.Time { return s.DrainAt },
+		Terminate{}:    func(s StopMemory) *time.Time { return s.TermAt },
+		Kill{}:         func(s StopMemory) *time.Time { return s.KillAt },
 	} {
+		kind := KindOf(action)
 		f := stopping(StopMemory{})
-		wantTime(t, string(kind), at(*written(f, Action{Kind: kind}).Stop), ptr(0))
+		wantTime(t, string(kind), at(*written(f, action).Stop), ptr(0))
 		wantTime(t, string(kind)+" in the memory before", at(*f.Memory.Stop), nil)
 		// The stop of a JVM that is gone is not continued with the next one.
 		for _, change := range []func(*Facts){
 			func(f *Facts) { f.Memory.Stop.StartID = 2 }, func(f *Facts) { f.Memory.Stop.Incarnation = "i0" }, func(f *Facts) { f.Init.Process = nil },
 		} {
-			other := *written(with1(stopping(StopMemory{}), change), Action{Kind: kind}).Stop
+			other := *written(with1(stopping(StopMemory{}), change), action).Stop
 			wantTime(t, string(kind)+" of another JVM", at(other), nil)
 		}
 	}
 	// A frozen JVM is killed without an order before.
-	s = written(serving(), Action{Kind: Kill, Why: "frozen", Reason: v1alpha1.RestartFrozen}).Stop
+	s = written(serving(), Kill{Why: "frozen", Reason: v1alpha1.RestartFrozen}).Stop
 	if !s.of("i1", 3) || s.Why != "frozen" || s.Reason != v1alpha1.RestartFrozen || !s.BegunAt.Equal(epoch) {
 		t.Errorf("stop %+v", s)
 	}
@@ -243,18 +244,18 @@ func TestWhatTheEndOfAJVMLeavesInTheJournal(t *testing.T) {
 	f := ended(Exit{Code: 5})
 	f.Memory.Deaths = &Deaths{Count: 7}
 	f.Memory.Addresses = []facts.AddressUse{{Address: "10.0.0.8", LastUsed: at(-time.Minute)}, {Address: "10.0.0.9", LastUsed: at(-time.Hour)}}
-	m := written(f, Action{Kind: NoteExit, EndedAt: at(-time.Second)})
+	m := written(f, NoteExit{EndedAt: at(-time.Second)})
 	wantTime(t, "ended", m.Start.EndedAt, ptr(-time.Second))
 	want := []facts.AddressUse{{Address: "10.0.0.8", LastUsed: at(-time.Second)}, {Address: "10.0.0.9", LastUsed: at(-time.Hour)}}
 	if m.Deaths.Count != 7 || !reflect.DeepEqual(m.Addresses, want) {
 		t.Errorf("deaths %+v, addresses %v", m.Deaths, m.Addresses)
 	}
 	// An end before the last use of the address is no later use.
-	if m := written(f, Action{Kind: NoteExit, EndedAt: at(-time.Hour)}); !m.Addresses[0].LastUsed.Equal(at(-time.Minute)) {
+	if m := written(f, NoteExit{EndedAt: at(-time.Hour)}); !m.Addresses[0].LastUsed.Equal(at(-time.Minute)) {
 		t.Errorf("addresses %v", m.Addresses)
 	}
 	f.Memory.Addresses = nil
-	if m := written(f, Action{Kind: NoteExit, EndedAt: epoch, Death: &Deaths{Count: 8}}); m.Deaths.Count != 8 || len(m.Addresses) != 0 {
+	if m := written(f, NoteExit{EndedAt: epoch, Death: &Deaths{Count: 8}}); m.Deaths.Count != 8 || len(m.Addresses) != 0 {
 		t.Errorf("deaths %+v, addresses %v", m.Deaths, m.Addresses)
 	}
 }
@@ -270,34 +271,34 @@ func TestTheLastSixteenAddressesAreKept(t *testing.T) {
 }
 
 func TestWhatIntentsLeaveInTheJournal(t *testing.T) {
-	r := written(serving(), Action{Kind: BeginRestart, ID: "r-1"}).Restart
+	r := written(serving(), BeginRestart{ID: "r-1"}).Restart
 	if r.ID != "r-1" || r.Incarnation != "i1" || r.StartID != 3 || r.over() {
 		t.Errorf("restart %+v", r)
 	}
 	wantTime(t, "restart begun", r.BegunAt, ptr(0))
-	if r := written(member(), Action{Kind: BeginRestart, ID: "r-1"}).Restart; r.Incarnation != "" || r.StartID != 0 {
+	if r := written(member(), BeginRestart{ID: "r-1"}).Restart; r.Incarnation != "" || r.StartID != 0 {
 		t.Errorf("restart %+v of no JVM", r)
 	}
 	f := with1(serving(), func(f *Facts) { f.Memory.Restart = r })
-	if done := written(f, Action{Kind: FinishRestart, ID: "r-1"}).Restart; !done.over() || done.WithdrawnAt != nil || done.ID != "r-1" || r.FinishedAt != nil {
+	if done := written(f, FinishRestart{ID: "r-1"}).Restart; !done.over() || done.WithdrawnAt != nil || done.ID != "r-1" || r.FinishedAt != nil {
 		t.Errorf("restart %+v, before %+v", done, r)
 	}
-	r = written(f, Action{Kind: WithdrawRestart, ID: "r-2", Why: "too late"}).Restart
+	r = written(f, WithdrawRestart{ID: "r-2", Why: "too late"}).Restart
 	if r.ID != "r-2" || r.Message != "too late" || !r.over() || r.FinishedAt != nil || r.BegunAt != nil {
 		t.Errorf("restart %+v", r)
 	}
 
 	operations := func(f Facts, a Action) []OperationMemory { return written(f, a).Operations }
-	o := &operations(serving(), Action{Kind: RunOperation, ID: "o-1", Operation: &v1alpha1.OperationIntent{Type: v1alpha1.OperationRepair}})[0]
+	o := &operations(serving(), RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "o-1"}, Type: v1alpha1.OperationRepair}})[0]
 	if o.ID != "o-1" || o.Phase != v1alpha1.OperationRunning || o.FinishedAt != nil || o.Type != v1alpha1.OperationRepair {
 		t.Errorf("operation %+v", o)
 	}
 	f.Memory.Operations = []OperationMemory{*o}
-	cut := operations(f, Action{Kind: InterruptOperation, ID: "o-1", Why: "the agent ended"})[0]
+	cut := operations(f, InterruptOperation{ID: "o-1", Why: "the agent ended"})[0]
 	if cut.Phase != v1alpha1.OperationInterrupted || cut.Message != "the agent ended" || cut.FinishedAt == nil || o.FinishedAt != nil {
 		t.Errorf("operation %+v, before %+v", cut, o)
 	}
-	o = &operations(f, Action{Kind: WithdrawOperation, ID: "o-2", Why: "too late"})[1]
+	o = &operations(f, WithdrawOperation{ID: "o-2", Why: "too late"})[1]
 	if o.ID != "o-2" || o.Phase != v1alpha1.OperationWithdrawn || o.Message != "too late" || o.FinishedAt == nil || o.BegunAt != nil {
 		t.Errorf("operation %+v", o)
 	}
@@ -311,8 +312,8 @@ func TestWhatIsRememberedOfOperations(t *testing.T) {
 	}
 	f.Memory.Operation("running").Phase = v1alpha1.OperationRunning
 	for i, want := range []string{"wanted running a b c d e 0", "wanted running b c d e 0 1", "wanted running c d e 0 1 2"} {
-		f.Memory = written(f, Action{Kind: RunOperation, ID: strconv.Itoa(i), Operation: &v1alpha1.OperationIntent{}})
-		f.Memory = written(f, Action{Kind: FinishOperation, ID: strconv.Itoa(i)})
+		f.Memory = written(f, RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: strconv.Itoa(i)}}})
+		f.Memory = written(f, FinishOperation{ID: strconv.Itoa(i)})
 		var ids []string
 		for _, o := range f.Memory.Operations {
 			ids = append(ids, o.ID)
@@ -327,7 +328,7 @@ func TestTheResultOfAnOperation(t *testing.T) {
 	f := serving()
 	f.Memory.Operations = []OperationMemory{{ID: "o-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}}
 	for failed, phase := range map[bool]v1alpha1.OperationPhase{false: v1alpha1.OperationSucceeded, true: v1alpha1.OperationFailed} {
-		o := written(f, Action{Kind: FinishOperation, ID: "o-1", Failed: failed, Why: "three keyspaces"}).Operations[0]
+		o := written(f, FinishOperation{ID: "o-1", Failed: failed, Why: "three keyspaces"}).Operations[0]
 		if o.Phase != phase || o.Message != "three keyspaces" || o.BegunAt == nil || f.Memory.Operations[0].Phase != v1alpha1.OperationRunning {
 			t.Errorf("failed %v: %+v", failed, o)
 		}
@@ -337,14 +338,14 @@ func TestTheResultOfAnOperation(t *testing.T) {
 
 func TestWhatTheRunningJVMTookOverIsItsOwn(t *testing.T) {
 	f := with1(serving(), func(f *Facts) { f.Configuration.Hash = "hash-2"; f.Record.Spec.Configuration.Revision = 9 })
-	if s := After(&f, Action{Kind: SetSeeds, Seeds: []string{"10.0.0.2"}}, epoch).Start; s.Seeds[0] != "10.0.0.2" || s.Hash != "hash-1" || f.Memory.Start.Seeds[0] != address {
+	if s := After(&f, SetSeeds{Seeds: []string{"10.0.0.2"}}).Start; s.Seeds[0] != "10.0.0.2" || s.Hash != "hash-1" || f.Memory.Start.Seeds[0] != address {
 		t.Errorf("start %+v, before %+v", s, f.Memory.Start)
 	}
-	if s := After(&f, Action{Kind: ApplySettings}, epoch).Start; s.Hash != "hash-2" || s.Configuration.Revision != 9 || s.Seeds[0] != address {
+	if s := After(&f, ApplySettings{}).Start; s.Hash != "hash-2" || s.Configuration.Revision != 9 || s.Seeds[0] != address {
 		t.Errorf("start %+v", s)
 	}
 	f.Memory.Start = nil
-	if s := After(&f, Action{Kind: SetSeeds, Seeds: []string{"10.0.0.2"}}, epoch).Start; s != nil {
+	if s := After(&f, SetSeeds{Seeds: []string{"10.0.0.2"}}).Start; s != nil {
 		t.Errorf("start %+v of no JVM", s)
 	}
 }
@@ -374,7 +375,7 @@ func TestTheLastContact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := member()
 			f.Memory.ContactAt, f.APISeenAt = nil, time.Time{}
-			wantTime(t, "contact", written(with1(f, c.change), Action{Kind: NoteNormal}).ContactAt, c.want)
+			wantTime(t, "contact", written(with1(f, c.change), NoteNormal{}).ContactAt, c.want)
 		})
 	}
 }

@@ -31,7 +31,7 @@ func keepRecord(p *pass) outcome {
 	if kept != nil && kept.UID == p.Record.UID && kept.Generation == p.Record.Generation && slices.Equal(p.Memory.Seeds, p.Seeds) {
 		return done
 	}
-	return act(Action{Kind: KeepRecord, Why: "the record or the seeds changed"})
+	return act(KeepRecord{Why: "the record or the seeds changed"})
 }
 
 // withdrawStale withdraws intents that were not begun and are not to be any more: taken back by the operator, or out of date.
@@ -42,18 +42,18 @@ func withdrawStale(p *pass) outcome {
 	}
 	if t := spec.Join; t != nil && (p.Memory.Join == nil || p.Memory.Join.ID != t.ID) {
 		if why, over := p.outOfDate(&t.Intent); over {
-			return act(Action{Kind: WithdrawJoin, ID: t.ID, Why: why})
+			return act(WithdrawJoin{ID: t.ID, Why: Why(why)})
 		}
 	}
 	if r := spec.Restart; r != nil && (p.Memory.Restart == nil || p.Memory.Restart.ID != r.ID) {
 		if why, over := p.outOfDate(&r.Intent); over {
-			return act(Action{Kind: WithdrawRestart, ID: r.ID, Why: why})
+			return act(WithdrawRestart{ID: r.ID, Why: Why(why)})
 		}
 	}
 	for i := range spec.Operations {
 		o := &spec.Operations[i]
 		if why, over := p.outOfDate(&o.Intent); over && p.Memory.Operation(o.ID) == nil {
-			return act(Action{Kind: WithdrawOperation, ID: o.ID, Why: why})
+			return act(WithdrawOperation{ID: o.ID, Why: Why(why)})
 		}
 	}
 	return done

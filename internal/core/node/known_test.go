@@ -95,12 +95,12 @@ func TestAJoinOfWhichMembersDoNotKnowIsEnded(t *testing.T) {
 		f.JVM.AskedAt, f.JVM.AnsweredAt = now, now
 		d := Next(f, now)
 		if c.want == "" {
-			if d.Action != nil && d.Action.Kind == Kill {
+			if d.Action != nil && KindOf(d.Action) == "Kill" {
 				t.Errorf("%s: %v", name, d.Action)
 			}
 			continue
 		}
-		if d.Action == nil || d.Action.Kind != Kill || d.Action.Reason != v1alpha1.RestartStartFailed || !strings.HasPrefix(d.Action.Why, c.want) {
+		if as[Kill](d.Action).Reason != v1alpha1.RestartStartFailed || !strings.HasPrefix(d.Action.Because(), c.want) {
 			t.Errorf("%s: %v, want that it is ended: %s", name, d.Action, c.want)
 		}
 	}
@@ -123,7 +123,7 @@ func TestAViewOfLongAgoIsNoContact(t *testing.T) {
 		jvm.AnsweredAt = at(15 * time.Second)
 		c.change(&jvm)
 		f.Peers = round{15 * time.Second, ' ', ' '}.peers(3).After(f.Peers, jvm)
-		if d := Next(f, at(15*time.Second)); (d.Action != nil && d.Action.Kind == Kill) != c.ends {
+		if d := Next(f, at(15*time.Second)); (d.Action != nil && KindOf(d.Action) == "Kill") != c.ends {
 			t.Errorf("%s: %v, want that it is ended: %v", name, d.Action, c.ends)
 		}
 	}
@@ -137,7 +137,7 @@ func TestWhatIsKnownIsOfOneJVM(t *testing.T) {
 	if !f.Peers.Knowledge["b"].Forgot {
 		t.Fatal("nothing is forgotten")
 	}
-	if got := Next(f, epoch.Add(time.Second)).Action; got == nil || got.Kind != AskPeers {
+	if got := Next(f, epoch.Add(time.Second)).Action; got == nil || KindOf(got) != "AskPeers" {
 		t.Errorf("%v, want that they are asked", got)
 	}
 	if f.Peers = (round{2 * time.Second, '-', '-'}.peers(f.Init.Process.StartID).After(f.Peers, f.JVM)); f.Peers.Knowledge["b"].Forgot {
@@ -163,17 +163,17 @@ func TestWhoKnowsIsAskedWhileANodeJoins(t *testing.T) {
 			c.change(&f)
 		}
 		d := Next(f, epoch)
-		if asks := d.Action != nil && d.Action.Kind == AskPeers; asks != c.asks {
+		if asks := d.Action != nil && KindOf(d.Action) == "AskPeers"; asks != c.asks {
 			t.Errorf("%s: %v, want a question: %v", name, d.Action, c.asks)
 		}
 		if !c.asks {
 			continue
 		}
-		if want := []string{"10.0.0.2", "10.0.0.3"}; !slices.Equal(d.Action.Ask, want) || d.Action.StartID != 3 || d.Action.HostID != hostA {
+		if a, want := as[AskPeers](d.Action), []string{"10.0.0.2", "10.0.0.3"}; !slices.Equal(a.Ask, want) || a.StartID != 3 || a.HostID != hostA {
 			t.Errorf("%s: %+v", name, d.Action)
 		}
 		// A question under way changes nothing of what the node says.
-		f.Doing = &Doing{Action: *d.Action}
+		f.Doing = &Doing{Action: d.Action}
 		if during := Next(f, epoch); during.Action != nil || during.Status.Phase != d.Status.Phase || during.Status.Message != d.Status.Message {
 			t.Errorf("%s: %v, %s: %s, want %s: %s", name, during.Action, during.Status.Phase, during.Status.Message, d.Status.Phase, d.Status.Message)
 		}
@@ -186,7 +186,7 @@ func TestAllMembersAreAsked(t *testing.T) {
 	for i := range 100 {
 		f.JVM.Ring.Endpoints = append(f.JVM.Ring.Endpoints, endpoint(fmt.Sprintf("10.1.0.%d", i+1), fmt.Sprintf("host-%d", i), "r1", true, int64(100+i)))
 	}
-	if d := Next(f, epoch); d.Action == nil || len(d.Action.Ask) != 102 || !slices.IsSorted(d.Action.Ask) {
-		t.Errorf("%+v", d.Action)
+	if a := as[AskPeers](Next(f, epoch).Action); len(a.Ask) != 102 || !slices.IsSorted(a.Ask) {
+		t.Errorf("%+v", a)
 	}
 }

@@ -111,20 +111,20 @@ func (l *life) decide(crash int) {
 		if d.Action == nil {
 			return
 		}
-		l.remember(Before(&f, *d.Action, l.now))
+		l.remember(Before(&f, d.Action, l.now))
 		if crash == 0 {
 			l.restartAgent()
 			return
 		}
 		crash--
-		l.effect(&f, *d.Action)
+		l.effect(&f, d.Action)
 		if crash == 0 {
 			l.restartAgent()
 			return
 		}
 		crash--
 		f = l.facts()
-		l.remember(After(&f, *d.Action, l.now))
+		l.remember(After(&f, d.Action))
 	}
 }
 
@@ -142,7 +142,7 @@ func (l *life) restartAgent() {
 }
 
 func (l *life) effect(f *Facts, a Action) {
-	switch a.Kind {
+	switch a := a.(type) {
 	case InspectDisk:
 		if l.init.Process != nil {
 			l.t.Fatal("looked at the disk of a running JVM")
@@ -181,23 +181,23 @@ func (l *life) effect(f *Facts, a Action) {
 		}
 		l.die(143, "")
 	case RunOperation:
-		if _, ran := l.operations[a.ID]; ran {
-			l.t.Fatalf("operation %s ran twice", a.ID)
+		if _, ran := l.operations[a.Operation.ID]; ran {
+			l.t.Fatalf("operation %s ran twice", a.Operation.ID)
 		}
-		l.operations[a.ID] = a.Operation.Type
+		l.operations[a.Operation.ID] = a.Operation.Type
 		for _, o := range l.running {
 			alters := strings.HasPrefix(string(a.Operation.Type), "Alter")
 			if !o.Ended && alters == strings.HasPrefix(string(l.operations[o.ID]), "Alter") {
-				l.t.Fatalf("operation %s (%s) begins while %s (%s) runs", a.ID, a.Operation.Type, o.ID, l.operations[o.ID])
+				l.t.Fatalf("operation %s (%s) begins while %s (%s) runs", a.Operation.ID, a.Operation.Type, o.ID, l.operations[o.ID])
 			}
 		}
-		l.running = append(l.running, Operation{ID: a.ID, Incarnation: l.init.Incarnation, StartID: l.init.Process.StartID})
+		l.running = append(l.running, Operation{ID: a.Operation.ID, Incarnation: l.init.Incarnation, StartID: l.init.Process.StartID})
 	default:
 		_ = f
 	}
 }
 
-func (l *life) start(a Action) {
+func (l *life) start(a StartJVM) {
 	s := a.Start
 	if s.Incarnation != l.init.Incarnation || s.StartID <= l.init.LastStartID || l.init.Process != nil {
 		return // init refuses, or has done it already

@@ -57,7 +57,7 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Next(c.facts, epoch)
 			if c.guard == "" {
-				if d.Action == nil || d.Action.Kind != RunOperation || d.Status.Blocked != nil {
+				if d.Action == nil || KindOf(d.Action) != "RunOperation" || d.Status.Blocked != nil {
 					t.Errorf("action %v, blocked %+v", d.Action, d.Status.Blocked)
 				}
 				return
@@ -69,10 +69,10 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 		})
 	}
 	// Data is removed on a look that is seconds old at most.
-	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second), at(-3*time.Second) })); got != RunOperation {
+	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second), at(-3*time.Second) })); got != "RunOperation" {
 		t.Errorf("action %q on a look that is new enough", got)
 	}
-	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-4*time.Second), at(-4*time.Second) })); got != LookAtRing {
+	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-4*time.Second), at(-4*time.Second) })); got != "LookAtRing" {
 		t.Errorf("action %q on an old look", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestOperationsSideBySide(t *testing.T) {
 			}
 			d := Next(f, epoch)
 			switch a := d.Action; {
-			case c.begins < 0 && a != nil, c.begins >= 0 && (a == nil || a.Kind != RunOperation || a.ID != fmt.Sprintf("op-%d", c.begins)):
+			case c.begins < 0 && a != nil, c.begins >= 0 && (KindOf(a) != "RunOperation" || as[RunOperation](a).Operation.ID != fmt.Sprintf("op-%d", c.begins)):
 				t.Errorf("action %v", a)
 			}
 			switch b := d.Status.Blocked; {
@@ -150,13 +150,13 @@ func TestHowAnOperationEnds(t *testing.T) {
 		why    string
 	}{
 		"it runs":                   {running(nil), "", false, ""},
-		"it is done":                {running(func(o *Operation) { o.Ended, o.Message = true, "cleaned up shop" }), FinishOperation, false, "cleaned up shop"},
-		"it failed":                 {running(func(o *Operation) { o.Ended, o.Failure = true, "no source" }), FinishOperation, true, "no source"},
-		"nobody knows":              {running(func(o *Operation) { o.Ended, o.CutOff, o.Failure = true, true, "cut off" }), InterruptOperation, false, "cut off"},
-		"another agent had it":      {running(func(o *Operation) { o.ID = "op-0" }), InterruptOperation, false, "agent ended"},
-		"it failed with its JVM":    {running(func(o *Operation) { o.Ended, o.Failure, o.StartID = true, "connection lost", 2 }), InterruptOperation, false, "JVM ended"},
-		"it was done before":        {running(func(o *Operation) { o.Ended, o.StartID = true, 2 }), FinishOperation, false, ""},
-		"it failed, no JVM runs":    {with1(running(func(o *Operation) { o.Ended, o.Failure = true, "lost" }), func(f *Facts) { f.Init.Process, f.Memory.Start.EndedAt = nil, ptr(0) }), InterruptOperation, false, "JVM ended"},
+		"it is done":                {running(func(o *Operation) { o.Ended, o.Message = true, "cleaned up shop" }), "FinishOperation", false, "cleaned up shop"},
+		"it failed":                 {running(func(o *Operation) { o.Ended, o.Failure = true, "no source" }), "FinishOperation", true, "no source"},
+		"nobody knows":              {running(func(o *Operation) { o.Ended, o.CutOff, o.Failure = true, true, "cut off" }), "InterruptOperation", false, "cut off"},
+		"another agent had it":      {running(func(o *Operation) { o.ID = "op-0" }), "InterruptOperation", false, "agent ended"},
+		"it failed with its JVM":    {running(func(o *Operation) { o.Ended, o.Failure, o.StartID = true, "connection lost", 2 }), "InterruptOperation", false, "JVM ended"},
+		"it was done before":        {running(func(o *Operation) { o.Ended, o.StartID = true, 2 }), "FinishOperation", false, ""},
+		"it failed, no JVM runs":    {with1(running(func(o *Operation) { o.Ended, o.Failure = true, "lost" }), func(f *Facts) { f.Init.Process, f.Memory.Start.EndedAt = nil, ptr(0) }), "InterruptOperation", false, "JVM ended"},
 		"the end was taken in":      {with1(running(func(o *Operation) { o.Ended = true }), func(f *Facts) { f.Memory.Operations[0].Phase = v1alpha1.OperationSucceeded }), "", false, ""},
 		"init is away for a moment": {with1(running(nil), func(f *Facts) { f.Init = Init{} }), "", false, ""},
 	} {
@@ -165,7 +165,8 @@ func TestHowAnOperationEnds(t *testing.T) {
 			if next(c.facts) != c.want {
 				t.Fatalf("action %v, want %s", d.Action, c.want)
 			}
-			if a := d.Action; a != nil && (a.Failed != c.failed || !strings.Contains(a.Why, c.why) || a.ID != "op-1") {
+			ends, interrupts := as[FinishOperation](d.Action), as[InterruptOperation](d.Action)
+			if a := d.Action; a != nil && (ends.Failed != c.failed || !strings.Contains(a.Because(), c.why) || ends.ID+interrupts.ID != "op-1") {
 				t.Errorf("action %+v", a)
 			}
 		})
@@ -190,7 +191,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 	// Nothing waits for it: another intent is taken up meanwhile.
 	f = running(nil)
 	restart(&f)
-	if got := next(f); got != BeginRestart {
+	if got := next(f); got != "BeginRestart" {
 		t.Errorf("action %q, want the restart", got)
 	}
 }

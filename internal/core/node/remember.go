@@ -7,71 +7,20 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// Before is the memory as it must be durable before an action has its effect. For an action of the journal alone it is all there is to do.
+// Before is the memory as it must be durable before an action has its effect.
 func Before(f *Facts, a Action, now time.Time) Memory {
 	m := f.Memory
-	at := now.UTC()
-	switch a.Kind {
-	case StartJVM:
-		m.beginStart(f, a.Start, at)
-	case NoteExit:
-		m.endStart(f, a, at)
-	case NoteNormal:
-		m.noteNormal(f, a, at)
-	case FinishJoin:
-		m.Member = &Member{HostID: a.HostID, Tokens: a.Tokens, Since: at}
-		m.Neighbours = a.Neighbours
-		m.Join = with(m.Join, func(j *JoinMemory) { j.FinishedAt = &at })
-	case KeepRecord:
-		m.Record = &RecordMemory{UID: f.Record.UID, Generation: f.Record.Generation, Spec: *f.Record.Spec.DeepCopy()}
-		m.Seeds = f.Seeds
-	case NoteLeft:
-		m.LeftAt = &at
-	case WithdrawJoin:
-		if m.Join == nil || m.Join.ID != a.ID {
-			m.Join = &JoinMemory{IntentMemory: IntentMemory{ID: a.ID}}
-		}
-		m.Join = with(m.Join, func(j *JoinMemory) { j.WithdrawnAt, j.Message = &at, a.Why })
-	case WithdrawRestart:
-		m.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: a.ID, WithdrawnAt: &at, Message: a.Why}}
-	case WithdrawOperation:
-		m.noteOperation(f.Record, OperationMemory{ID: a.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at, Message: a.Why})
-	case OpenTraffic:
-		if m.TrafficOpenedAt == nil {
-			m.TrafficOpenedAt = &at
-		}
-	case CloseTraffic:
-		m.stopStep(f, func(s *StopMemory) { s.ClosedAt = &at })
-	case BeginStop:
-		m.Stop = &StopMemory{Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Why, Reason: a.Reason, BegunAt: at}
-	case Drain:
-		m.stopStep(f, func(s *StopMemory) { s.DrainAt = &at })
-	case Terminate:
-		m.stopStep(f, func(s *StopMemory) { s.TermAt = &at })
-	case Kill:
-		m.kill(f, a, at)
-	case BeginRestart:
-		m.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: a.ID, BegunAt: &at}}
-		if f.Init.Process != nil {
-			m.Restart.Incarnation, m.Restart.StartID = f.Init.Incarnation, f.Init.Process.StartID
-		}
-	case FinishRestart:
-		m.Restart = with(m.Restart, func(r *RestartMemory) { r.FinishedAt = &at })
-	case RunOperation:
-		m.noteOperation(f.Record, OperationMemory{ID: a.ID, Type: a.Operation.Type, Phase: v1alpha1.OperationRunning, BegunAt: &at})
-	case FinishOperation:
-		phase := v1alpha1.OperationSucceeded
-		if a.Failed {
-			phase = v1alpha1.OperationFailed
-		}
-		m.endOperation(f, a, phase, at)
-	case InterruptOperation:
-		m.endOperation(f, a, v1alpha1.OperationInterrupted, at)
-	case InspectDisk, ClaimDisk, AskPeers, LookAtRing, SetSeeds, ApplySettings: // nothing to remember before
-	}
+	a.before(&m, f, now.UTC())
 	if m.ClusterUID == "" && f.diskIsNew() {
 		m.ClusterUID, m.Node = f.Self.ClusterUID, f.Self.Node
 	}
+	return m
+}
+
+// After is the memory once an action has had its effect.
+func After(f *Facts, a Action) Memory {
+	m := f.Memory
+	a.after(&m, f)
 	return m
 }
 
@@ -89,36 +38,118 @@ func (f *Facts) diskIsNew() bool {
 	return f.Disk.Known && f.Disk.Problem == "" && !f.Disk.HasData && f.Disk.dataMarker() == nil
 }
 
-// After is the memory once an action has had its effect.
-func After(f *Facts, a Action, now time.Time) Memory {
-	m := f.Memory
-	switch a.Kind {
-	case ClaimDisk:
-		if m.ClusterUID != a.Cluster {
-			// Adopted: the nodes of the earlier cluster were all away together, so none of them deleted anything meanwhile.
-			m.NormalAt, m.Proven = nil, nil
-		}
-		m.ClusterUID, m.Node = a.Cluster, f.Self.Node
-	case SetSeeds:
-		m.Start = with(m.Start, func(s *StartMemory) { s.Seeds = a.Seeds })
-	case ApplySettings:
-		m.Start = with(m.Start, func(s *StartMemory) {
-			s.Configuration, s.Hash = f.Record.Spec.Configuration, f.Configuration.Hash
-		})
-	default:
+func (a ClaimDisk) after(m *Memory, f *Facts) {
+	if m.ClusterUID != a.Cluster {
+		// Adopted: the nodes of the earlier cluster were all away together, so none of them deleted
+		// anything meanwhile.
+		m.NormalAt, m.Proven = nil, nil
 	}
-	return m
+	m.ClusterUID, m.Node = a.Cluster, f.Self.Node
 }
 
-func (m *Memory) endOperation(f *Facts, a Action, phase v1alpha1.OperationPhase, at time.Time) {
-	if was := m.Operation(a.ID); was != nil {
+func (KeepRecord) before(m *Memory, f *Facts, _ time.Time) {
+	m.Record = &RecordMemory{UID: f.Record.UID, Generation: f.Record.Generation, Spec: *f.Record.Spec.DeepCopy()}
+	m.Seeds = f.Seeds
+}
+
+func (NoteLeft) before(m *Memory, _ *Facts, at time.Time) { m.LeftAt = &at }
+
+func (a FinishJoin) before(m *Memory, _ *Facts, at time.Time) {
+	m.Member = &Member{HostID: a.HostID, Tokens: a.Tokens, Since: at}
+	m.Neighbours = a.Neighbours
+	m.Join = with(m.Join, func(j *JoinMemory) { j.FinishedAt = &at })
+}
+
+func (a BeginStop) before(m *Memory, f *Facts, at time.Time) {
+	m.Stop = &StopMemory{
+		Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason, BegunAt: at,
+	}
+}
+
+func (Drain) before(m *Memory, f *Facts, at time.Time) {
+	m.stopStep(f, func(s *StopMemory) { s.DrainAt = &at })
+}
+
+func (Terminate) before(m *Memory, f *Facts, at time.Time) {
+	m.stopStep(f, func(s *StopMemory) { s.TermAt = &at })
+}
+
+func (OpenTraffic) before(m *Memory, _ *Facts, at time.Time) {
+	if m.TrafficOpenedAt == nil {
+		m.TrafficOpenedAt = &at
+	}
+}
+
+func (CloseTraffic) before(m *Memory, f *Facts, at time.Time) {
+	m.stopStep(f, func(s *StopMemory) { s.ClosedAt = &at })
+}
+
+func (a SetSeeds) after(m *Memory, _ *Facts) {
+	m.Start = with(m.Start, func(s *StartMemory) { s.Seeds = a.Seeds })
+}
+
+func (ApplySettings) after(m *Memory, f *Facts) {
+	m.Start = with(m.Start, func(s *StartMemory) {
+		s.Configuration, s.Hash = f.Record.Spec.Configuration, f.Configuration.Hash
+	})
+}
+
+func (a WithdrawJoin) before(m *Memory, _ *Facts, at time.Time) {
+	if m.Join == nil || m.Join.ID != a.ID {
+		m.Join = &JoinMemory{IntentMemory: IntentMemory{ID: a.ID}}
+	}
+	m.Join = with(m.Join, func(j *JoinMemory) { j.WithdrawnAt, j.Message = &at, a.Because() })
+}
+
+func (a WithdrawRestart) before(m *Memory, _ *Facts, at time.Time) {
+	m.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: a.ID, WithdrawnAt: &at, Message: a.Because()}}
+}
+
+func (a WithdrawOperation) before(m *Memory, f *Facts, at time.Time) {
+	m.noteOperation(f.Record, OperationMemory{
+		ID: a.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at, Message: a.Because(),
+	})
+}
+
+func (a BeginRestart) before(m *Memory, f *Facts, at time.Time) {
+	m.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: a.ID, BegunAt: &at}}
+	if f.Init.Process != nil {
+		m.Restart.Incarnation, m.Restart.StartID = f.Init.Incarnation, f.Init.Process.StartID
+	}
+}
+
+func (FinishRestart) before(m *Memory, _ *Facts, at time.Time) {
+	m.Restart = with(m.Restart, func(r *RestartMemory) { r.FinishedAt = &at })
+}
+
+func (a RunOperation) before(m *Memory, f *Facts, at time.Time) {
+	m.noteOperation(f.Record, OperationMemory{
+		ID: a.Operation.ID, Type: a.Operation.Type, Phase: v1alpha1.OperationRunning, BegunAt: &at,
+	})
+}
+
+func (a FinishOperation) before(m *Memory, f *Facts, at time.Time) {
+	phase := v1alpha1.OperationSucceeded
+	if a.Failed {
+		phase = v1alpha1.OperationFailed
+	}
+	m.endOperation(f, a.ID, phase, a.Because(), at)
+}
+
+func (a InterruptOperation) before(m *Memory, f *Facts, at time.Time) {
+	m.endOperation(f, a.ID, v1alpha1.OperationInterrupted, a.Because(), at)
+}
+
+func (m *Memory) endOperation(f *Facts, id string, phase v1alpha1.OperationPhase, message string, at time.Time) {
+	if was := m.Operation(id); was != nil {
 		now := *was
-		now.Phase, now.FinishedAt, now.Message = phase, &at, a.Why
+		now.Phase, now.FinishedAt, now.Message = phase, &at, message
 		m.noteOperation(f.Record, now)
 	}
 }
 
-func (m *Memory) beginStart(f *Facts, s *StartArguments, at time.Time) {
+func (a StartJVM) before(m *Memory, f *Facts, at time.Time) {
+	s := a.Start
 	if t := s.Ticket; t != nil && (m.Join == nil || m.Join.ID != t.ID) {
 		m.Join = &JoinMemory{
 			IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens, SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
@@ -136,7 +167,7 @@ func (m *Memory) beginStart(f *Facts, s *StartArguments, at time.Time) {
 	m.contact(f, at)
 }
 
-func (m *Memory) endStart(f *Facts, a Action, at time.Time) {
+func (a NoteExit) before(m *Memory, f *Facts, at time.Time) {
 	ended := a.EndedAt.UTC()
 	m.Start = with(m.Start, func(s *StartMemory) { s.EndedAt, s.Lost = &ended, a.Lost })
 	if a.Death != nil {
@@ -148,7 +179,7 @@ func (m *Memory) endStart(f *Facts, a Action, at time.Time) {
 	m.contact(f, at)
 }
 
-func (m *Memory) noteNormal(f *Facts, a Action, at time.Time) {
+func (a NoteNormal) before(m *Memory, f *Facts, at time.Time) {
 	m.NormalAt = &at
 	m.Neighbours = a.Neighbours
 	if g := f.JVM.GCGrace; g != nil {
@@ -167,10 +198,10 @@ func (m *Memory) noteNormal(f *Facts, a Action, at time.Time) {
 	m.contact(f, at)
 }
 
-func (m *Memory) kill(f *Facts, a Action, at time.Time) {
+func (a Kill) before(m *Memory, f *Facts, at time.Time) {
 	if a.Reason != "" {
 		m.Stop = &StopMemory{
-			Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Why, Reason: a.Reason, BegunAt: at, TermAt: &at, KillAt: &at,
+			Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason, BegunAt: at, TermAt: &at, KillAt: &at,
 		}
 		return
 	}

@@ -39,10 +39,9 @@ func judgeFrozen(p *pass) outcome {
 			}
 		}
 	}
-	return act(Action{
-		Kind: Kill, Dump: true, Reason: v1alpha1.RestartFrozen,
-		Why: fmt.Sprintf("the JVM was frozen: no answer since %s, no processor time since %s, and no peer saw it up; it was killed after a thread dump",
-			silentSince.UTC().Format(time.RFC3339), p.JVM.ProgressAt.UTC().Format(time.RFC3339)),
+	return act(Kill{Dump: true, Reason: v1alpha1.RestartFrozen,
+		Why: Why(fmt.Sprintf("the JVM was frozen: no answer since %s, no processor time since %s, and no peer saw it up; it was killed after a thread dump",
+			silentSince.UTC().Format(time.RFC3339), p.JVM.ProgressAt.UTC().Format(time.RFC3339))),
 	})
 }
 
@@ -53,7 +52,7 @@ func followJoin(p *pass) outcome {
 	}
 	view := p.JVM.Ring
 	if view.Mode == facts.ModeDecommissioned && p.Memory.LeftAt == nil {
-		return act(Action{Kind: NoteLeft, Why: "Cassandra has left the ring"})
+		return act(NoteLeft{Why: "Cassandra has left the ring"})
 	}
 	if view.Mode != facts.ModeNormal {
 		return done
@@ -72,7 +71,7 @@ func followJoin(p *pass) outcome {
 		p.report(v1alpha1.BlockedTokensDifferFromTicket, p.joinMessage, time.Time{})
 		return done
 	}
-	return act(Action{Kind: FinishJoin, HostID: view.HostID, Tokens: tokens, Neighbours: neighbours(view), Why: "NORMAL in the ring"})
+	return act(FinishJoin{HostID: view.HostID, Tokens: tokens, Neighbours: neighbours(view), Why: "NORMAL in the ring"})
 }
 
 // noteNormal writes down that the JVM is NORMAL: at first, and then every few minutes, so that later it is known how long the node was away.
@@ -85,11 +84,11 @@ func noteNormal(p *pass) outcome {
 		return done
 	}
 	if g := p.JVM.GCGrace; g != nil && *g != p.Memory.GCGrace {
-		return act(Action{Kind: NoteNormal, Neighbours: neighbours(p.JVM.Ring), Why: "deletions are kept for another time now"})
+		return act(NoteNormal{Neighbours: neighbours(p.JVM.Ring), Why: "deletions are kept for another time now"})
 	}
 	known := p.Memory.NormalAt
 	if s.NormalAt == nil || known == nil || p.now.Sub(*known) >= normalEvery || p.now.Before(*known) || !slices.Equal(p.Memory.Neighbours, neighbours(p.JVM.Ring)) {
-		return act(Action{Kind: NoteNormal, Neighbours: neighbours(p.JVM.Ring), Why: "the node is NORMAL"})
+		return act(NoteNormal{Neighbours: neighbours(p.JVM.Ring), Why: "the node is NORMAL"})
 	}
 	return done
 }
@@ -125,7 +124,7 @@ func setSeeds(p *pass) outcome {
 	if len(wanted) == 0 || slices.Equal(wanted, slices.Sorted(slices.Values(s.Seeds))) {
 		return done
 	}
-	return act(Action{Kind: SetSeeds, Seeds: wanted, Why: "the seeds of the cluster are others now"})
+	return act(SetSeeds{Seeds: wanted, Why: "the seeds of the cluster are others now"})
 }
 
 // seedsToAsk are the seeds for a member's JVM that comes up and asks in vain: beside its own address it was started with none that is a seed now. Cassandra asks its
@@ -146,7 +145,7 @@ func applySettings(p *pass) outcome {
 	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal || p.Configuration.Problem != "" || p.Configuration.RestartNeeded || len(p.Configuration.Hot) == 0 {
 		return done
 	}
-	return act(Action{Kind: ApplySettings, Settings: p.Configuration.Hot, Why: "settings that need no restart changed: " + strings.Join(p.Configuration.Hot, ", ")})
+	return act(ApplySettings{Settings: p.Configuration.Hot, Why: Why("settings that need no restart changed: " + strings.Join(p.Configuration.Hot, ", "))})
 }
 
 // setTraffic opens the native transport of a NORMAL member and closes it. It is never open without a line in the journal that it was.
@@ -165,9 +164,9 @@ func setTraffic(p *pass) outcome {
 	case !open && unaware:
 		return done
 	case !open && view.NativeRunning:
-		return act(Action{Kind: CloseTraffic, Why: "the record closes client traffic"})
+		return act(CloseTraffic{Why: "the record closes client traffic"})
 	case open && !view.NativeRunning && view.Mode == facts.ModeNormal && p.Memory.Member != nil:
-		return act(Action{Kind: OpenTraffic, Why: "the record opens client traffic: " + string(wanted)})
+		return act(OpenTraffic{Why: Why("the record opens client traffic: " + string(wanted))})
 	default:
 		return done
 	}

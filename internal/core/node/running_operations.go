@@ -43,17 +43,17 @@ func (p *pass) noteEnd(m *OperationMemory) outcome {
 	o := p.operation(m.ID)
 	switch {
 	case o == nil:
-		return act(Action{Kind: InterruptOperation, ID: m.ID, Why: "the agent ended while the operation ran"})
+		return act(InterruptOperation{ID: m.ID, Why: "the agent ended while the operation ran"})
 	case !o.Ended:
 		return done
 	case o.CutOff:
-		return act(Action{Kind: InterruptOperation, ID: m.ID, Why: o.Failure})
+		return act(InterruptOperation{ID: m.ID, Why: Why(o.Failure)})
 	case o.Failure != "" && (p.Init.Process == nil || p.Init.Incarnation != o.Incarnation || p.Init.Process.StartID != o.StartID):
-		return act(Action{Kind: InterruptOperation, ID: m.ID, Why: "the JVM ended while the operation ran: " + o.Failure})
+		return act(InterruptOperation{ID: m.ID, Why: Why("the JVM ended while the operation ran: " + o.Failure)})
 	case o.Failure != "":
-		return act(Action{Kind: FinishOperation, ID: m.ID, Failed: true, Why: o.Failure})
+		return act(FinishOperation{ID: m.ID, Failed: true, Why: Why(o.Failure)})
 	default:
-		return act(Action{Kind: FinishOperation, ID: m.ID, Why: o.Message})
+		return act(FinishOperation{ID: m.ID, Why: Why(o.Message)})
 	}
 }
 
@@ -103,12 +103,12 @@ func (p *pass) beginOperation(intent *v1alpha1.OperationIntent) outcome {
 		return refuse(v1alpha1.BlockedConflictingOperation, "operation %s (%s) runs", running.ID, running.Type)
 	}
 	if kind.FreshView && p.now.Sub(p.JVM.AnsweredAt) > ringFresh {
-		return act(Action{Kind: LookAtRing, Why: fmt.Sprintf("the ring must be looked at before operation %s (%s) begins", intent.ID, intent.Type)})
+		return act(LookAtRing{Why: Why(fmt.Sprintf("the ring must be looked at before operation %s (%s) begins", intent.ID, intent.Type))})
 	}
 	if kind.Check != nil {
 		if refusal := kind.Check(operation.RequestOf(intent, p.JVM.Ring)); refusal != nil {
 			return refuse(refusal.Reason, "%s", refusal.Message)
 		}
 	}
-	return act(Action{Kind: RunOperation, ID: intent.ID, Operation: intent.DeepCopy(), Why: string(intent.Type)})
+	return act(RunOperation{Operation: intent.DeepCopy(), Why: Why(string(intent.Type))})
 }

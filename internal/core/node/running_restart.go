@@ -19,7 +19,7 @@ func beginRestart(p *pass) outcome {
 	}
 	if !p.running() {
 		// The JVM that is to be started next is the restarted one.
-		return act(Action{Kind: BeginRestart, ID: intent.ID, Why: "the record asks for a restart while no JVM runs"})
+		return act(BeginRestart{ID: intent.ID, Why: "the record asks for a restart while no JVM runs"})
 	}
 	if held := mayGoDown(p); held.verdict != Done {
 		if held.verdict == Blocked {
@@ -29,7 +29,7 @@ func beginRestart(p *pass) outcome {
 		}
 		return held
 	}
-	return act(Action{Kind: BeginRestart, ID: intent.ID, Why: "the record asks for a restart"})
+	return act(BeginRestart{ID: intent.ID, Why: "the record asks for a restart"})
 }
 
 // finishRestart notes that another JVM than the one that was to end is NORMAL.
@@ -41,5 +41,5 @@ func finishRestart(p *pass) outcome {
 	if m.Incarnation == p.Init.Incarnation && m.StartID == p.Init.Process.StartID {
 		return done
 	}
-	return act(Action{Kind: FinishRestart, ID: m.ID, Why: "the restarted JVM is NORMAL"})
+	return act(FinishRestart{ID: m.ID, Why: "the restarted JVM is NORMAL"})
 }

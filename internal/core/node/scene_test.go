@@ -61,7 +61,7 @@ func claimed() Facts {
 }
 
 // keep writes the record down.
-func keep(f *Facts) { f.Memory = Before(f, Action{Kind: KeepRecord}, epoch) }
+func keep(f *Facts) { f.Memory = Before(f, KeepRecord{}, epoch) }
 
 // member is a member whose JVM does not run.
 func member() Facts {
@@ -126,3 +126,9 @@ func peer(address, name, hostID string) Peer {
 }
 
 func metaTime(d time.Duration) *metav1.Time { return &metav1.Time{Time: at(d)} }
+
+// as is an action of a type; its zero value for another one.
+func as[A Action](a Action) A {
+	is, _ := a.(A)
+	return is
+}

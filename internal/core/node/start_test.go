@@ -15,7 +15,7 @@ func wantHeld(t *testing.T, f Facts, want string) {
 	t.Helper()
 	d := Next(f, epoch)
 	if want == "" {
-		if d.Action == nil || d.Action.Kind != StartJVM {
+		if d.Action == nil || KindOf(d.Action) != "StartJVM" {
 			t.Errorf("action %v, %v; want a start", d.Action, d.Steps[len(d.Steps)-1])
 		}
 		return
@@ -81,24 +81,24 @@ func TestPeersAreAskedBeforeAStartAndTheirAnswersAgeFast(t *testing.T) {
 		change func(*Facts)
 		want   ActionKind
 	}{
-		"fresh":                 {nil, StartJVM},
-		"almost old":            {func(f *Facts) { f.Peers.AskedAt = at(1 - 5*time.Second) }, StartJVM},
-		"five seconds old":      {func(f *Facts) { f.Peers.AskedAt = at(-5 * time.Second) }, AskPeers},
-		"of the future":         {func(f *Facts) { f.Peers.AskedAt = at(1) }, AskPeers},
-		"never":                 {func(f *Facts) { f.Peers.AskedAt = time.Time{} }, AskPeers},
-		"about another address": {func(f *Facts) { f.Peers.Address = "10.0.0.9" }, AskPeers},
-		"about another host id": {func(f *Facts) { f.Peers.HostID = hostB }, AskPeers},
-		"by a word of the disk": {func(f *Facts) { f.Memory.Member, f.Memory.Join = nil, nil }, StartJVM},
+		"fresh":                 {nil, "StartJVM"},
+		"almost old":            {func(f *Facts) { f.Peers.AskedAt = at(1 - 5*time.Second) }, "StartJVM"},
+		"five seconds old":      {func(f *Facts) { f.Peers.AskedAt = at(-5 * time.Second) }, "AskPeers"},
+		"of the future":         {func(f *Facts) { f.Peers.AskedAt = at(1) }, "AskPeers"},
+		"never":                 {func(f *Facts) { f.Peers.AskedAt = time.Time{} }, "AskPeers"},
+		"about another address": {func(f *Facts) { f.Peers.Address = "10.0.0.9" }, "AskPeers"},
+		"about another host id": {func(f *Facts) { f.Peers.HostID = hostB }, "AskPeers"},
+		"by a word of the disk": {func(f *Facts) { f.Memory.Member, f.Memory.Join = nil, nil }, "StartJVM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := neighboured()
 			answered(&f, hostA, peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
 			f = with1(f, c.change)
 			d := Next(f, epoch)
-			if d.Action == nil || d.Action.Kind != c.want {
+			if d.Action == nil || KindOf(d.Action) != c.want {
 				t.Fatalf("action %v, want %s", d.Action, c.want)
 			}
-			if a := d.Action; a.Kind == AskPeers && (a.Address != address || a.HostID != hostA || !slices.Equal(a.Ask, []string{"10.0.0.2", "10.0.0.3"})) {
+			if a, asks := d.Action.(AskPeers); asks && (a.Address != address || a.HostID != hostA || !slices.Equal(a.Ask, []string{"10.0.0.2", "10.0.0.3"})) {
 				t.Errorf("asks %v about %s and %s", a.Ask, a.Address, a.HostID)
 			}
 		})
@@ -124,8 +124,8 @@ func TestWhatPeersSaidHoldsWhileTheyAreAskedAgain(t *testing.T) {
 			f.Peers.AskedAt = at(-5 * time.Second)
 			c.change(&f)
 			d := Next(f, epoch)
-			if d.Action == nil || d.Action.Kind != AskPeers {
-				t.Fatalf("action %v, want %s", d.Action, AskPeers)
+			if d.Action == nil || KindOf(d.Action) != "AskPeers" {
+				t.Fatalf("action %v, want %s", d.Action, "AskPeers")
 			}
 			if held := d.Status.Blocked != nil && d.Status.Blocked.Reason == "HostIDReplaced"; held != c.holds {
 				t.Errorf("held %v (%s), want %v", held, d.Status.Message, c.holds)
@@ -160,7 +160,7 @@ func TestAMemberThatNobodyHasSpokenToForLongDoesNotStart(t *testing.T) {
 	}
 	f := neighboured()
 	f.APISeenAt, f.Memory.ContactAt = time.Time{}, ptr(-time.Hour)
-	if got := next(f); got != AskPeers {
+	if got := next(f); got != "AskPeers" {
 		t.Errorf("action %q before the peers were asked", got)
 	}
 }
@@ -222,8 +222,8 @@ func TestSeedsOfAStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wantHeld(t, c.facts, c.waits)
 			d := Next(c.facts, epoch)
-			if c.seeds != "" && d.Action != nil && d.Action.Start != nil && strings.Join(d.Action.Start.Seeds, ",") != c.seeds {
-				t.Errorf("seeds %v, want %s", d.Action.Start.Seeds, c.seeds)
+			if a, starts := d.Action.(StartJVM); c.seeds != "" && starts && strings.Join(a.Start.Seeds, ",") != c.seeds {
+				t.Errorf("seeds %v, want %s", a.Start.Seeds, c.seeds)
 			}
 			if strings.HasPrefix(c.waits, "seeds") && !d.Again.Equal(at(5*time.Second)) {
 				t.Errorf("again at %s", d.Again)
@@ -237,20 +237,20 @@ func TestVolumesAreClaimedBeforeTheFirstStartOnThem(t *testing.T) {
 		change func(*Facts)
 		want   ActionKind
 	}{
-		"claimed":                 {nil, StartJVM},
-		"a new volume":            {func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch"}) }, ClaimDisk},
-		"a journal of no cluster": {func(f *Facts) { f.Memory.ClusterUID = "" }, ClaimDisk},
-		"a journal of no node":    {func(f *Facts) { f.Memory.Node = "" }, ClaimDisk},
+		"claimed":                 {nil, "StartJVM"},
+		"a new volume":            {func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch"}) }, "ClaimDisk"},
+		"a journal of no cluster": {func(f *Facts) { f.Memory.ClusterUID = "" }, "ClaimDisk"},
+		"a journal of no node":    {func(f *Facts) { f.Memory.Node = "" }, "ClaimDisk"},
 	} {
 		f := with1(member(), c.change)
 		d := Next(f, epoch)
-		if d.Action == nil || d.Action.Kind != c.want {
+		if d.Action == nil || KindOf(d.Action) != c.want {
 			t.Errorf("%s: action %v, want %s", name, d.Action, c.want)
-		} else if a := d.Action; a.Kind == ClaimDisk && (a.Cluster != uid || a.Volumes[0] != v1alpha1.VolumeData || len(a.Volumes) != len(f.Disk.Volumes) || !strings.Contains(a.Why, "marked")) {
+		} else if a, claims := d.Action.(ClaimDisk); claims && (a.Cluster != uid || a.Volumes[0] != v1alpha1.VolumeData || len(a.Volumes) != len(f.Disk.Volumes) || !strings.Contains(a.Because(), "marked")) {
 			t.Errorf("%s: claims %v for %s: %s", name, a.Volumes, a.Cluster, a.Why)
 		}
 	}
-	if a := Next(adopting(true), epoch).Action; a.Cluster != uid || !strings.Contains(a.Why, "adopted") {
+	if a := as[ClaimDisk](Next(adopting(true), epoch).Action); a.Cluster != uid || !strings.Contains(a.Because(), "adopted") {
 		t.Errorf("claims %v for %s: %s", a.Volumes, a.Cluster, a.Why)
 	}
 }
@@ -271,16 +271,19 @@ func TestTheTicketOfAStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Next(c.facts, epoch)
-			if d.Action == nil || d.Action.Kind != StartJVM {
+			if d.Action == nil || KindOf(d.Action) != "StartJVM" {
 				t.Fatalf("action %v, want a start", d.Action)
 			}
 			wantTicket(c.want)(t, d)
-			if by := strings.Contains(d.Action.Why, "ticket"); by != (c.want != "") {
-				t.Errorf("starts %s", d.Action.Why)
+			if by := strings.Contains(d.Action.Because(), "ticket"); by != (c.want != "") {
+				t.Errorf("starts %s", d.Action.Because())
 			}
 		})
 	}
-	s := Next(with1(joining(), func(f *Facts) { f.Memory.Join.SystemAuthReplicationFactor = 2; f.Init.LastStartID = 8 }), epoch).Action.Start
+	s := as[StartJVM](Next(with1(joining(), func(f *Facts) {
+		f.Memory.Join.SystemAuthReplicationFactor = 2
+		f.Init.LastStartID = 8
+	}), epoch).Action).Start
 	if k := s.Ticket; k.Mode != v1alpha1.JoinNew || !slices.Equal(k.Tokens, []string{"-5", "5"}) || k.SystemAuthReplicationFactor != 2 || s.StartID != 9 || s.Incarnation != "i1" || s.Hash != "hash-1" {
 		t.Errorf("start %+v by %+v", s, k)
 	}
@@ -334,8 +337,8 @@ func TestWhatHoldsANodeBackHoldsWhileItsPeersAreAskedAgain(t *testing.T) {
 		action ActionKind
 	}{
 		"just asked":           {nil, ""},
-		"asked a while ago":    {func(f *Facts) { f.Peers.AskedAt = at(-peersAgain) }, AskPeers},
-		"they are being asked": {func(f *Facts) { f.Peers.AskedAt, f.Doing = at(-peersAgain), &Doing{Action: Action{Kind: AskPeers}} }, ""},
+		"asked a while ago":    {func(f *Facts) { f.Peers.AskedAt = at(-peersAgain) }, "AskPeers"},
+		"they are being asked": {func(f *Facts) { f.Peers.AskedAt, f.Doing = at(-peersAgain), &Doing{Action: AskPeers{}} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := held
@@ -353,7 +356,7 @@ func TestWhatHoldsANodeBackHoldsWhileItsPeersAreAskedAgain(t *testing.T) {
 	}
 	f := held
 	f.Peers = Peers{}
-	if d := Next(f, epoch); next(f) != AskPeers || d.Status.Blocked != nil {
+	if d := Next(f, epoch); next(f) != "AskPeers" || d.Status.Blocked != nil {
 		t.Errorf("before the first answer: action %+v, blocked %+v", d.Action, d.Status.Blocked)
 	}
 }

@@ -59,7 +59,7 @@ func stopFailedJoin(p *pass) outcome {
 		return done
 	}
 	failed := func(why string) outcome {
-		return act(Action{Kind: BeginStop, Reason: v1alpha1.RestartStartFailed, Why: why})
+		return act(BeginStop{Reason: v1alpha1.RestartStartFailed, Why: Why(why)})
 	}
 	switch p.JVM.Ring.Mode {
 	case facts.ModeJoiningFailed:

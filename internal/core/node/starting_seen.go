@@ -104,7 +104,7 @@ func (p *pass) asksWhoKnows(o outcome) outcome {
 	}
 	ask := p.ask(self.HostID, "while it joins: do all members know of it?")
 	ask.Ask = slices.Compact(slices.Sorted(slices.Values(slices.Concat(ask.Ask, otherMembers(p.JVM.Ring)))))
-	o.action = &ask
+	o.action = ask
 	return o
 }
 
@@ -114,7 +114,7 @@ func restartUnseenJoin(p *pass) outcome {
 		return done
 	}
 	end := func(format string, args ...any) outcome {
-		return act(Action{Kind: Kill, Reason: v1alpha1.RestartStartFailed, Why: fmt.Sprintf(format, args...)})
+		return act(Kill{Reason: v1alpha1.RestartStartFailed, Why: Why(fmt.Sprintf(format, args...))})
 	}
 	var contact time.Time
 	for _, name := range slices.Sorted(maps.Keys(p.Peers.Knowledge)) {

@@ -51,13 +51,18 @@ func (p *pass) phase(last outcome) (v1alpha1.NodePhase, string) {
 		return p.phaseOfJVM()
 	case p.Record != nil && p.Record.Spec.State == v1alpha1.StateStopped:
 		return v1alpha1.PhaseStopped, "stopped, as the record asks"
-	case last.action != nil && last.action.Kind == StartJVM || p.Doing != nil && p.Doing.Action.Kind == StartJVM:
+	case isStart(last.action) || p.Doing != nil && isStart(p.Doing.Action):
 		return v1alpha1.PhaseStarting, "the JVM is being started"
 	case last.action != nil:
 		return v1alpha1.PhaseWaiting, "" // it is over in a moment
 	default:
 		return v1alpha1.PhaseWaiting, last.message
 	}
+}
+
+func isStart(a Action) bool {
+	_, is := a.(StartJVM)
+	return is
 }
 
 // stopping says that the JVM which runs is being taken down.

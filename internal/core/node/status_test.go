@@ -222,8 +222,8 @@ func TestDeathsAreReportedInTheirPod(t *testing.T) {
 func TestThePhaseOfANode(t *testing.T) {
 	mode := func(m facts.Mode) Facts { return with1(serving(), func(f *Facts) { f.JVM.Ring.Mode = m }) }
 	silent := func(f Facts) Facts { return with1(f, func(f *Facts) { f.JVM = JVM{} }) }
-	doing := func(f Facts, kind ActionKind) Facts {
-		return with1(f, func(f *Facts) { f.Doing = &Doing{Action: Action{Kind: kind}} })
+	doing := func(f Facts, action Action) Facts {
+		return with1(f, func(f *Facts) { f.Doing = &Doing{Action: action} })
 	}
 	for name, c := range map[string]struct {
 		facts Facts
@@ -253,8 +253,8 @@ func TestThePhaseOfANode(t *testing.T) {
 				f.JVM.AskedAt, f.JVM.AnsweredAt, f.Memory.Start.NormalAt = at(0), at(-time.Minute), nil
 			}), v1alpha1.PhaseStarting, "the JVM starts",
 		},
-		"the start is under way":              {doing(member(), StartJVM), v1alpha1.PhaseStarting, "is being started"},
-		"another action is under way":         {doing(member(), AskPeers), v1alpha1.PhaseWaiting, "AskPeers is under way"},
+		"the start is under way":              {doing(member(), StartJVM{}), v1alpha1.PhaseStarting, "is being started"},
+		"another action is under way":         {doing(member(), AskPeers{}), v1alpha1.PhaseWaiting, "AskPeers is under way"},
 		"an action while no JVM runs":         {neighboured(), v1alpha1.PhaseWaiting, ""},
 		"an action while it is to be stopped": {with1(member(), func(f *Facts) { f.Record.Spec.State, f.Record.Generation = v1alpha1.StateStopped, 9 }), v1alpha1.PhaseStopped, "as the record asks"},
 		"an action during a stop":             {stopping(StopMemory{}), v1alpha1.PhaseStopping, "test"},

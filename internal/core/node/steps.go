@@ -199,15 +199,18 @@ func finishAction(p *pass) outcome {
 	if p.Init.Stopping != nil {
 		p.hold = !p.Init.Stopping.Alone
 	}
-	if k := p.Doing.Action.Kind; (k == AskPeers || k == InspectDisk) && (!p.running() || p.streamsIn()) {
-		return done
+	switch p.Doing.Action.(type) {
+	case AskPeers, InspectDisk:
+		if !p.running() || p.streamsIn() {
+			return done
+		}
 	}
 	return p.underWay()
 }
 
 // underWay waits for an action.
 func (p *pass) underWay() outcome {
-	return wait("", fmt.Sprintf("%s is under way", p.Doing.Action.Kind))
+	return wait("", fmt.Sprintf("%s is under way", KindOf(p.Doing.Action)))
 }
 
 // oneAtATime takes the action from an outcome while another is under way.

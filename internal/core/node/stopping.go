@@ -37,7 +37,7 @@ func (p *pass) stop(why string, since time.Time) outcome {
 	process := p.Init.Process
 	s := p.Memory.Stop
 	if !s.of(p.Init.Incarnation, process.StartID) {
-		return act(Action{Kind: BeginStop, Why: why})
+		return act(BeginStop{Why: Why(why)})
 	}
 	end := since.Add(p.Self.GracePeriod)
 	drainUntil := end.Add(-stopReserve)
@@ -48,19 +48,19 @@ func (p *pass) stop(why string, since time.Time) outcome {
 	case s.KillAt != nil && p.now.Before(s.KillAt.Add(killReserve)):
 		return stopping("SIGKILL was sent", s.KillAt.Add(killReserve))
 	case s.KillAt != nil:
-		return act(Action{Kind: Kill, Why: "the JVM did not end by SIGKILL, as one that waits for its disk does"})
+		return act(Kill{Why: "the JVM did not end by SIGKILL, as one that waits for its disk does"})
 	case s.TermAt != nil:
 		killAt := later(end.Add(-killReserve), s.TermAt.Add(killReserve))
 		if p.now.Before(killAt) {
 			return stopping("SIGTERM was sent", killAt)
 		}
-		return act(Action{Kind: Kill, Why: "the JVM did not end within the grace period"})
+		return act(Kill{Why: "the JVM did not end within the grace period"})
 	case p.answers() && p.JVM.Ring.NativeRunning && s.ClosedAt == nil:
-		return act(Action{Kind: CloseTraffic, Why: why, Deadline: drainUntil})
+		return act(CloseTraffic{Why: Why(why), Deadline: drainUntil})
 	case p.answers() && drainable(p.JVM.Ring.Mode) && s.DrainAt == nil && p.now.Before(drainUntil):
-		return act(Action{Kind: Drain, Why: why, Deadline: drainUntil})
+		return act(Drain{Why: Why(why), Deadline: drainUntil})
 	default:
-		return act(Action{Kind: Terminate, Why: why})
+		return act(Terminate{Why: Why(why)})
 	}
 }
 

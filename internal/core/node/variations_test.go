@@ -74,7 +74,7 @@ func takenBack(f Facts) Facts {
 // withdrawnJoin has acknowledged that.
 func withdrawnJoin(f Facts) Facts {
 	f = takenBack(f)
-	f.Memory = Before(&f, Action{Kind: WithdrawJoin, ID: "form/1", Why: "taken back"}, epoch)
+	f.Memory = Before(&f, WithdrawJoin{ID: "form/1", Why: "taken back"}, epoch)
 	return f
 }
 
@@ -142,7 +142,7 @@ func wantTicket(id string) func(*testing.T, Decision) {
 	return func(t *testing.T, d Decision) {
 		t.Helper()
 		got := ""
-		if ticket := d.Action.Start.Ticket; ticket != nil {
+		if ticket := as[StartJVM](d.Action).Start.Ticket; ticket != nil {
 			got = ticket.ID
 		}
 		if got != id {
