@@ -70,6 +70,11 @@ type CassandraClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('[[:space:]]')`,messageExpression=`'image "' + self + '" must not contain white space'`
 	Image string `json:"image,omitempty"`
 
+	// ImagePullPolicy of the images of Cassandra and of the agent. Default: that of Kubernetes, which is
+	// IfNotPresent, and Always for the tag latest.
+	// +optional
+	ImagePullPolicy PullPolicy `json:"imagePullPolicy,omitempty"`
+
 	// ImagePullSecrets are secrets of the cluster's namespace for pulling the images.
 	// +optional
 	// +listType=map
@@ -92,6 +97,15 @@ type CassandraClusterSpec struct {
 	// neither changed, added nor taken away.
 	// +optional
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
+
+	// Services that lead to the nodes.
+	// +optional
+	Services *Services `json:"services,omitempty"`
+
+	// ServiceAccount is what is added to the service account of the pods, such as the annotation by
+	// which a cloud gives it an identity.
+	// +optional
+	ServiceAccount *Metadata `json:"serviceAccount,omitempty"`
 
 	// Node is what every node is like. A datacenter and a rack override it field by field.
 	// +optional
@@ -249,6 +263,49 @@ type Rack struct {
 	// Node overrides what cluster and datacenter say about the nodes. The overlay cannot differ between racks.
 	// +optional
 	Node *NodeSettings `json:"node,omitempty"`
+}
+
+// Services that lead to the nodes. A change is made to the live objects; what others have added to them
+// stays.
+type Services struct {
+	// IPFamilies of all services: one or both of IPv4 and IPv6, the first being the main one. With
+	// another main one the services are made anew. Default: that of the Kubernetes cluster.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	IPFamilies []IPFamily `json:"ipFamilies,omitempty"`
+
+	// Nodes is the headless service of all pods, by which each gets its DNS name.
+	// +optional
+	Nodes *Metadata `json:"nodes,omitempty"`
+
+	// Clients is the service of the ready pods of each datacenter.
+	// +optional
+	Clients *ClientService `json:"clients,omitempty"`
+}
+
+// ClientService is the service of the ready pods of a datacenter.
+type ClientService struct {
+	// Type of the service. Default: ClusterIP.
+	// +optional
+	Type ServiceType `json:"type,omitempty"`
+
+	Metadata `json:",inline"`
+}
+
+// Metadata is added to an object. Keys of helenus.io and app.kubernetes.io are refused.
+type Metadata struct {
+	// Labels of the object.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('(^|[.])(helenus[.]io|app[.]kubernetes[.]io)/'))`,message=`labels of helenus.io and app.kubernetes.io are set by Helenus`
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations of the object.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('(^|[.])(helenus[.]io|app[.]kubernetes[.]io)/'))`,message=`annotations of helenus.io and app.kubernetes.io are set by Helenus`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // DisruptionPolicy bounds what may be down at the same time.

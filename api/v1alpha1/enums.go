@@ -56,6 +56,43 @@ const (
 	HostAntiAffinityNone HostAntiAffinity = "None"
 )
 
+// PullPolicy says when the image of a container is pulled.
+//
+// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+type PullPolicy string
+
+// The policies of Kubernetes.
+const (
+	PullAlways       PullPolicy = "Always"
+	PullIfNotPresent PullPolicy = "IfNotPresent"
+	PullNever        PullPolicy = "Never"
+)
+
+// IPFamily is a version of the Internet Protocol.
+//
+// +kubebuilder:validation:Enum=IPv4;IPv6
+type IPFamily string
+
+// The two that there are.
+const (
+	IPv4 IPFamily = "IPv4"
+	IPv6 IPFamily = "IPv6"
+)
+
+// ServiceType is how a service can be reached.
+//
+// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
+type ServiceType string
+
+const (
+	// ServiceClusterIP – inside the Kubernetes cluster.
+	ServiceClusterIP ServiceType = "ClusterIP"
+	// ServiceNodePort – also by a port of every host.
+	ServiceNodePort ServiceType = "NodePort"
+	// ServiceLoadBalancer – also by a load balancer of the cloud.
+	ServiceLoadBalancer ServiceType = "LoadBalancer"
+)
+
 // AccessMode is the access mode of a persistent volume claim.
 //
 // +kubebuilder:validation:Enum=ReadWriteOnce;ReadWriteOncePod

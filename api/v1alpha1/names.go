@@ -45,6 +45,9 @@ const (
 	AnnotationRenewAfter = Group + "/renew-after"
 	// AnnotationContent is the hash of what Helenus has put into a Secret.
 	AnnotationContent = Group + "/content"
+	// AnnotationAdded lists the labels and annotations that the spec had Helenus add to an object, so
+	// that they go with the spec's word.
+	AnnotationAdded = Group + "/added"
 	// AnnotationStorageClass of a claim is the class that the spec named. A claim for which it named none has the default class by now, and not this annotation.
 	AnnotationStorageClass = Group + "/storage-class"
 	// AnnotationPodFailures of a CassandraNode counts the failures in a row of its pods, so that the next is made the later. It goes when one is ready.

@@ -23,6 +23,10 @@ type PodSettings struct {
 	// +optional
 	ImageDefaulted bool `json:"imageDefaulted,omitempty"`
 
+	// ImagePullPolicy of its two containers. Empty: that of Kubernetes.
+	// +optional
+	ImagePullPolicy PullPolicy `json:"imagePullPolicy,omitempty"`
+
 	// ImagePullSecrets of the pod.
 	// +optional
 	// +listType=atomic
@@ -44,6 +48,12 @@ type PodSettings struct {
 	// Placement of the pod.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
+
+	// TerminationGracePeriodSeconds of the pod. Unset: 300.
+	// +optional
+	// +kubebuilder:validation:Minimum=30
+	// +kubebuilder:validation:Maximum=86400
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
 	// Metadata is added to the pod.
 	// +optional

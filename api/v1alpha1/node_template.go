@@ -55,6 +55,13 @@ type NodeSettings struct {
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
 
+	// TerminationGracePeriodSeconds is how long a pod has to stop in order: not Ready, closed to
+	// clients, drained, ended. After that it is killed. Default: 300.
+	// +optional
+	// +kubebuilder:validation:Minimum=30
+	// +kubebuilder:validation:Maximum=86400
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
+
 	// Metadata is added to the pods.
 	// +optional
 	Metadata *PodMetadata `json:"metadata,omitempty"`

@@ -44,9 +44,9 @@ func bound(root *schema) {
 		switch {
 		case s.XIntOrString && s.MaxLength == nil:
 			s.MaxLength = ptr[int64](maxQuantityLen)
-		case s.Type == "string" && s.MaxLength == nil && strings.HasSuffix(path, ".metadata.labels{}"):
+		case s.Type == "string" && s.MaxLength == nil && strings.HasSuffix(path, ".labels{}"):
 			s.MaxLength = ptr[int64](maxLabelValueLen)
-		case s.Type == "string" && s.MaxLength == nil && strings.HasSuffix(path, ".metadata.annotations{}"):
+		case s.Type == "string" && s.MaxLength == nil && strings.HasSuffix(path, ".annotations{}"):
 			s.MaxLength = ptr[int64](maxAnnotationLen)
 		case s.Type == "string" && s.MaxLength == nil && strings.HasSuffix(path, ".nodeSelector{}"):
 			s.MaxLength = ptr[int64](maxLabelValueLen)

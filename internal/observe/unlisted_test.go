@@ -107,7 +107,7 @@ func disowned[T client.Object](o T) T {
 
 func TestWhatIsOursWhateverItsLabelsSay(t *testing.T) {
 	watched, of, uid := v1alpha1.LabelManagedBy, v1alpha1.LabelCluster, v1alpha1.LabelClusterUID
-	service := func() *corev1.Service { return render.NodesService(owner("now")) }
+	service := func() *corev1.Service { return render.NodesService(owner("now"), nil) }
 	authority := func() *corev1.Secret { return render.CertificateSecret(owner("now"), nil) }
 	hasService := func(s *facts.Snapshot) bool { return s.Shared.Services["orders"] != nil }
 	hasAuthority := func(s *facts.Snapshot) bool { return s.Shared.Secrets["orders-agent-ca"] != nil }
@@ -119,7 +119,7 @@ func TestWhatIsOursWhateverItsLabelsSay(t *testing.T) {
 	hasRecord := node(func(n *facts.Node) bool { return n.Record != nil })
 	hasLedger := func(s *facts.Snapshot) bool { return s.Ledger != nil && s.Ledger.Steps == 7 && s.LedgerProblem == "" }
 	stranger := func() *corev1.Service { return disowned(without(service())) }
-	before := func() *corev1.Service { return render.NodesService(owner("before")) }
+	before := func() *corev1.Service { return render.NodesService(owner("before"), nil) }
 	for name, c := range map[string]struct {
 		objects              []client.Object
 		has                  func(*facts.Snapshot) bool
@@ -190,15 +190,15 @@ func TestItIsWaitedForOurOwnWrites(t *testing.T) {
 		_, err := r.Cluster(t.Context(), orders, store)
 		return err
 	}
-	if err := written(render.NodesService(owner("now")), "Service"); !errors.Is(err, ErrBehind) {
+	if err := written(render.NodesService(owner("now"), nil), "Service"); !errors.Is(err, ErrBehind) {
 		t.Errorf("a service that will be shown: %v", err)
 	}
 	for name, c := range map[string]struct {
 		object client.Object
 		kind   string
 	}{
-		"a service without labels":       {without(render.NodesService(owner("now"))), "Service"},
-		"a service that is not watched":  {without(render.NodesService(owner("now")), v1alpha1.LabelManagedBy), "Service"},
+		"a service without labels":       {without(render.NodesService(owner("now"), nil)), "Service"},
+		"a service that is not watched":  {without(render.NodesService(owner("now"), nil), v1alpha1.LabelManagedBy), "Service"},
 		"a claim of no node":             {without(claim(), v1alpha1.LabelNode), "PersistentVolumeClaim"},
 		"a certificate without a record": {render.CertificateSecret(owner("now"), record("record-1")), "Secret"},
 	} {

@@ -148,7 +148,7 @@ func TestAgentRole(t *testing.T) {
 	must(t, err)
 	owner := render.Owner{Name: cluster.GetName(), Namespace: namespace, UID: cluster.GetUID()}
 	client := typedClient(t, withToken(tokenOf(t, "helenus-system", "helenus", nil)))
-	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), render.AgentServiceAccount(owner), metav1.CreateOptions{})
+	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), render.AgentServiceAccount(owner, nil), metav1.CreateOptions{})
 	must(t, err)
 	_, err = client.RbacV1().Roles(namespace).Create(t.Context(), render.AgentRole(owner), metav1.CreateOptions{})
 	must(t, err)

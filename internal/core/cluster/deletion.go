@@ -94,7 +94,7 @@ func (p *pass) deleteSecret(secret *corev1.Secret, why string) {
 // ownEach makes the cluster the owner of objects of a kind.
 func ownEach[P plan.Object](p *pass, objects map[string]P) {
 	for _, name := range sortedKeys(objects) {
-		p.own(objects[name], render.AgentServiceAccount(p.owner()))
+		p.own(objects[name], render.AgentServiceAccount(p.owner(), nil))
 	}
 }
 

@@ -20,12 +20,12 @@ func sharedObjects(p *pass) result {
 	before := len(p.plan.Writes)
 	o := p.owner()
 	p.authority()
-	ensure(p, p.Shared.ServiceAccounts, render.AgentServiceAccount(o), rightAccount, edited)
+	ensure(p, p.Shared.ServiceAccounts, render.AgentServiceAccount(o, p.Cluster.Spec.ServiceAccount), rightAccount, edited)
 	ensure(p, p.Shared.Roles, render.AgentRole(o), rightRole, edited)
 	ensure(p, p.Shared.RoleBindings, render.AgentRoleBinding(o), rightBinding, edited)
-	ensure(p, p.Shared.Services, render.NodesService(o), rightService, edited)
+	ensure(p, p.Shared.Services, render.NodesService(o, p.Cluster.Spec.Services), rightService, edited)
 	for _, dc := range p.datacenters() {
-		ensure(p, p.Shared.Services, render.ClientService(o, dc), rightService, edited)
+		ensure(p, p.Shared.Services, render.ClientService(o, dc, p.Cluster.Spec.Services), rightService, edited)
 		p.budget(render.Budget(o, dc, p.minAvailable(dc)))
 	}
 	if n := len(p.plan.Writes) - before; n > 0 {
@@ -85,10 +85,29 @@ func isRight[P plan.Object](have, want P, right func(now, want P) bool) bool {
 	return possible && equality.Semantic.DeepEqual(have, now)
 }
 
-// putMetaRight gives an object our labels, beside those of others, and no owner but ours.
+// putMetaRight gives an object our labels and annotations, beside those of others, takes away those
+// that the spec has no longer, and leaves it no owner but ours.
 func putMetaRight(now, want plan.Object) {
+	before := render.AddedTo(now)
+	now.SetLabels(without(now.GetLabels(), before.Labels))
+	now.SetAnnotations(without(now.GetAnnotations(), append(before.Annotations, v1alpha1.AnnotationAdded)))
 	addLabels(now, want.GetLabels())
+	if wanted := want.GetAnnotations(); len(wanted) > 0 {
+		annotations := map[string]string{}
+		maps.Copy(annotations, now.GetAnnotations())
+		maps.Copy(annotations, wanted)
+		now.SetAnnotations(annotations)
+	}
 	now.SetOwnerReferences(want.GetOwnerReferences())
+}
+
+// without is a map without some keys.
+func without(in map[string]string, keys []string) map[string]string {
+	out := maps.Clone(in)
+	for _, key := range keys {
+		delete(out, key)
+	}
+	return out
 }
 
 // addLabels does not touch what is shared with others: a copy of an object has labels of its own.
@@ -114,9 +133,27 @@ func rightBinding(now, want *rbacv1.RoleBinding) bool {
 	return now.RoleRef == want.RoleRef
 }
 
+// rightService keeps what Kubernetes has given to the service: ports of the hosts, and families of addresses where the spec
+// names none. A service keeps its main family and its being headless for life.
 func rightService(now, want *corev1.Service) bool {
-	now.Spec.Type, now.Spec.Selector, now.Spec.PublishNotReadyAddresses, now.Spec.Ports = want.Spec.Type, want.Spec.Selector, want.Spec.PublishNotReadyAddresses, want.Spec.Ports
-	return (now.Spec.ClusterIP == corev1.ClusterIPNone) == (want.Spec.ClusterIP == corev1.ClusterIPNone)
+	now.Spec.Selector, now.Spec.PublishNotReadyAddresses = want.Spec.Selector, want.Spec.PublishNotReadyAddresses
+	ports := slices.Clone(want.Spec.Ports)
+	for i := range ports {
+		at := slices.IndexFunc(now.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == ports[i].Name })
+		if at >= 0 && want.Spec.Type != corev1.ServiceTypeClusterIP {
+			ports[i].NodePort = now.Spec.Ports[at].NodePort
+		}
+	}
+	now.Spec.Ports, now.Spec.Type = ports, want.Spec.Type
+	possible := (now.Spec.ClusterIP == corev1.ClusterIPNone) == (want.Spec.ClusterIP == corev1.ClusterIPNone)
+	if families := want.Spec.IPFamilies; len(families) > 0 {
+		possible = possible && (len(now.Spec.IPFamilies) == 0 || now.Spec.IPFamilies[0] == families[0])
+		if len(families) == 1 && len(now.Spec.ClusterIPs) > 1 {
+			now.Spec.ClusterIPs = now.Spec.ClusterIPs[:1:1]
+		}
+		now.Spec.IPFamilyPolicy, now.Spec.IPFamilies = want.Spec.IPFamilyPolicy, families
+	}
+	return possible
 }
 
 func rightBudget(now, want *policyv1.PodDisruptionBudget) bool {

@@ -70,6 +70,72 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 	}
 }
 
+// What the spec says about services and the account is done to the live objects; what others added stays, and what the spec no
+// longer says goes.
+func TestServicesFollowTheSpec(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	nodes, clients := w.snapshot.Shared.Services["orders"], w.snapshot.Shared.Services["orders-dc1"]
+	account := w.snapshot.Shared.ServiceAccounts[v1alpha1.AgentServiceAccountName("orders")]
+	nodes.Labels["theirs"], clients.Annotations = "x", map[string]string{"theirs": "x"}
+	before := clients.UID
+	current := func() {
+		nodes, clients = w.snapshot.Shared.Services["orders"], w.snapshot.Shared.Services["orders-dc1"]
+		account = w.snapshot.Shared.ServiceAccounts[v1alpha1.AgentServiceAccountName("orders")]
+	}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Services = &v1alpha1.Services{
+			IPFamilies: []v1alpha1.IPFamily{v1alpha1.IPv4, v1alpha1.IPv6},
+			Nodes:      &v1alpha1.Metadata{Labels: map[string]string{"team": "shop"}},
+			Clients: &v1alpha1.ClientService{Type: v1alpha1.ServiceLoadBalancer, Metadata: v1alpha1.Metadata{
+				Annotations: map[string]string{"cloud": "internal"},
+			}},
+		}
+		s.ServiceAccount = &v1alpha1.Metadata{Annotations: map[string]string{"role": "orders"}}
+	})
+	w.settle()
+	current()
+	if nodes.Labels["team"] != "shop" || nodes.Labels["theirs"] != "x" || nodes.Spec.ClusterIP != corev1.ClusterIPNone {
+		t.Errorf("service of the nodes: %v, %+v", nodes.Labels, nodes.Spec)
+	}
+	if clients.Annotations["cloud"] != "internal" || clients.Annotations["theirs"] != "x" || clients.Spec.Type != corev1.ServiceTypeLoadBalancer || clients.UID != before {
+		t.Errorf("service of the clients: %v, %+v", clients.Annotations, clients.Spec)
+	}
+	if families := clients.Spec.IPFamilies; len(families) != 2 || *clients.Spec.IPFamilyPolicy != corev1.IPFamilyPolicyRequireDualStack {
+		t.Errorf("families %v", families)
+	}
+	if account.Annotations["role"] != "orders" {
+		t.Errorf("account: %v", account.Annotations)
+	}
+	clients.Spec.Ports[0].NodePort = 30042 // given by Kubernetes
+	if made := next(w); !made.Idle() {
+		t.Errorf("a port of the hosts is taken away:\n%s", made)
+	}
+
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Services, s.ServiceAccount = nil, nil })
+	w.settle()
+	current()
+	if _, kept := nodes.Labels["team"]; kept || nodes.Labels["theirs"] != "x" || nodes.Labels[v1alpha1.LabelCluster] != "orders" {
+		t.Errorf("service of the nodes: %v", nodes.Labels)
+	}
+	if _, kept := clients.Annotations["cloud"]; kept || len(clients.Annotations) != 1 || clients.Spec.Type != corev1.ServiceTypeClusterIP || clients.Spec.Ports[0].NodePort != 0 {
+		t.Errorf("service of the clients: %v, %+v", clients.Annotations, clients.Spec)
+	}
+	if len(account.Annotations) != 0 {
+		t.Errorf("account: %v", account.Annotations)
+	}
+
+	clients.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Services = &v1alpha1.Services{IPFamilies: []v1alpha1.IPFamily{v1alpha1.IPv6}}
+	})
+	w.settle()
+	current()
+	if clients.UID == before || clients.Spec.IPFamilies[0] != corev1.IPv6Protocol {
+		t.Errorf("a service keeps its main family for life, and this one was not made anew: %+v", clients.Spec)
+	}
+}
+
 // A budget of a ring is opened only after a look at the API server itself; to close one, or to put right what else it says, none is needed.
 func TestABudgetIsOpenedAfterALiveLook(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -51,6 +51,7 @@ var ofCluster = map[string]string{
 	"configuration.revision":       "the revision of Helenus' own rules of configuration",
 	"pod.revision":                 "the revision of Helenus' own rules of pods",
 	"pod.image":                    "image",
+	"pod.imagePullPolicy":          "imagePullPolicy",
 	"pod.imagePullSecrets":         "imagePullSecrets",
 }
 

@@ -45,6 +45,8 @@ func mergeSettings(base, over v1alpha1.NodeSettings) v1alpha1.NodeSettings {
 		Environment:    mergeList(base.Environment, over.Environment),
 		Placement:      mergePlacement(base.Placement, over.Placement),
 		Metadata:       mergeMetadata(base.Metadata, over.Metadata),
+
+		TerminationGracePeriodSeconds: first(over.TerminationGracePeriodSeconds, base.TerminationGracePeriodSeconds),
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// gracePeriod is how long kubelet waits for an ordered stop before it kills: seconds. A drain with little data takes 2.5-13 s (measured), one with full
+// defaultGracePeriod is how long kubelet waits for an ordered stop before it kills: seconds. A drain with little data takes 2.5-13 s (measured), one with full
 // memtables and slow disks minutes.
-const gracePeriod int64 = 300
+const defaultGracePeriod int64 = 300
 
 // PodRule makes the pod of a node.
 type PodRule func(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error)
@@ -69,7 +69,7 @@ func podRevision1(owner Owner, record *v1alpha1.CassandraNode, install facts.Ins
 			ServiceAccountName:            v1alpha1.AgentServiceAccountName(owner.Name),
 			AutomountServiceAccountToken:  ptr(false),
 			EnableServiceLinks:            ptr(false),
-			TerminationGracePeriodSeconds: ptr(gracePeriod),
+			TerminationGracePeriodSeconds: ptr(gracePeriod(settings)),
 			ImagePullSecrets:              settings.ImagePullSecrets,
 			RestartPolicy:                 corev1.RestartPolicyAlways,
 			SecurityContext: &corev1.PodSecurityContext{
@@ -89,11 +89,19 @@ func podRevision1(owner Owner, record *v1alpha1.CassandraNode, install facts.Ins
 	return overlay(pod, settings.Overlay)
 }
 
+func gracePeriod(settings v1alpha1.PodSettings) int64 {
+	if settings.TerminationGracePeriodSeconds != nil {
+		return *settings.TerminationGracePeriodSeconds
+	}
+	return defaultGracePeriod
+}
+
 func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) corev1.Container {
 	settings := record.Spec.Pod
 	return corev1.Container{
 		Name:            layout.AgentContainer,
 		Image:           install.AgentImage,
+		ImagePullPolicy: corev1.PullPolicy(settings.ImagePullPolicy),
 		RestartPolicy:   ptr(corev1.ContainerRestartPolicyAlways),
 		Resources:       requirements(settings.AgentResources),
 		SecurityContext: restricted(),
@@ -107,7 +115,7 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 			{Name: layout.EnvClusterName, Value: owner.Name},
 			{Name: layout.EnvClusterUID, Value: string(owner.UID)},
 			{Name: layout.EnvVolumes, Value: volumeList(settings)},
-			{Name: layout.EnvGracePeriod, Value: fmt.Sprint(gracePeriod)},
+			{Name: layout.EnvGracePeriod, Value: fmt.Sprint(gracePeriod(settings))},
 			{Name: layout.EnvMemoryLimit, ValueFrom: &corev1.EnvVarSource{
 				ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: layout.CassandraContainer, Resource: "limits.memory"},
 			}},
@@ -132,6 +140,7 @@ func cassandraContainer(settings v1alpha1.PodSettings) corev1.Container {
 	return corev1.Container{
 		Name:            layout.CassandraContainer,
 		Image:           settings.Image,
+		ImagePullPolicy: corev1.PullPolicy(settings.ImagePullPolicy),
 		Command:         []string{layout.InitBinary},
 		Resources:       requirements(settings.Resources),
 		SecurityContext: restricted(),

@@ -3,6 +3,7 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,8 +21,8 @@ import (
 )
 
 // NodesService is the headless service of all pods, ready or not: each pod gets its DNS name from it.
-func NodesService(owner Owner) *corev1.Service {
-	return &corev1.Service{
+func NodesService(owner Owner, given *v1alpha1.Services) *corev1.Service {
+	service := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: owner.meta(v1alpha1.NodesServiceName(owner.Name), v1alpha1.ComponentCassandra),
 		Spec: corev1.ServiceSpec{
@@ -34,13 +35,18 @@ func NodesService(owner Owner) *corev1.Service {
 			},
 		},
 	}
+	families(service, given)
+	if given != nil && given.Nodes != nil {
+		add(service, *given.Nodes)
+	}
+	return service
 }
 
 // ClientService is the service of a datacenter's ready pods, for clients.
-func ClientService(owner Owner, datacenter string) *corev1.Service {
+func ClientService(owner Owner, datacenter string, given *v1alpha1.Services) *corev1.Service {
 	meta := owner.meta(v1alpha1.ClientServiceName(owner.Name, datacenter), v1alpha1.ComponentCassandra)
 	meta.Labels[v1alpha1.LabelDatacenter] = datacenter
-	return &corev1.Service{
+	service := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: meta,
 		Spec: corev1.ServiceSpec{
@@ -49,6 +55,67 @@ func ClientService(owner Owner, datacenter string) *corev1.Service {
 			Ports:    []corev1.ServicePort{port("native", layout.NativePort)},
 		},
 	}
+	families(service, given)
+	if given != nil && given.Clients != nil {
+		if given.Clients.Type != "" {
+			service.Spec.Type = corev1.ServiceType(given.Clients.Type)
+		}
+		add(service, given.Clients.Metadata)
+	}
+	return service
+}
+
+// families asks for the families of addresses that the spec names. Without a word Kubernetes decides.
+func families(service *corev1.Service, given *v1alpha1.Services) {
+	if given == nil || len(given.IPFamilies) == 0 {
+		return
+	}
+	policy := corev1.IPFamilyPolicySingleStack
+	if len(given.IPFamilies) > 1 {
+		policy = corev1.IPFamilyPolicyRequireDualStack
+	}
+	service.Spec.IPFamilyPolicy = &policy
+	for _, family := range given.IPFamilies {
+		service.Spec.IPFamilies = append(service.Spec.IPFamilies, corev1.IPFamily(family))
+	}
+}
+
+// Added are the keys of the labels and annotations that the spec had us add to an object.
+type Added struct {
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// add gives an object the labels and annotations of the spec, beside our own, and notes their keys.
+func add(object metav1.Object, given v1alpha1.Metadata) {
+	if len(given.Labels) == 0 && len(given.Annotations) == 0 {
+		return
+	}
+	labels, annotations := maps.Clone(given.Labels), maps.Clone(given.Annotations)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	text, err := json.Marshal(Added{slices.Sorted(maps.Keys(labels)), slices.Sorted(maps.Keys(annotations))})
+	if err != nil {
+		panic(fmt.Sprintf("encode keys: %v", err)) // only texts: cannot happen
+	}
+	maps.Copy(labels, object.GetLabels())
+	maps.Copy(annotations, object.GetAnnotations())
+	annotations[v1alpha1.AnnotationAdded] = string(text)
+	object.SetLabels(labels)
+	object.SetAnnotations(annotations)
+}
+
+// AddedTo are the keys that were noted on an object. What cannot be read names none: then nothing is taken away.
+func AddedTo(object metav1.Object) Added {
+	var out Added
+	if err := json.Unmarshal([]byte(object.GetAnnotations()[v1alpha1.AnnotationAdded]), &out); err != nil {
+		return Added{}
+	}
+	return out
 }
 
 func port(name string, number int32) corev1.ServicePort {
@@ -83,13 +150,17 @@ func Seeds(owner Owner, addresses []string) *corev1.ConfigMap {
 
 // AgentServiceAccount is the identity of all agents of a cluster. That an agent writes only its own record is the policy's work, by the pod that its
 // token is bound to.
-func AgentServiceAccount(owner Owner) *corev1.ServiceAccount {
+func AgentServiceAccount(owner Owner, given *v1alpha1.Metadata) *corev1.ServiceAccount {
 	no := false
-	return &corev1.ServiceAccount{
+	account := &corev1.ServiceAccount{
 		TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 		ObjectMeta:                   owner.meta(v1alpha1.AgentServiceAccountName(owner.Name), v1alpha1.ComponentAgent),
 		AutomountServiceAccountToken: &no,
 	}
+	if given != nil {
+		add(account, *given)
+	}
+	return account
 }
 
 // AgentRole is what agents may do: read the records of their namespace and the seeds of their cluster, and write the status of records.
@@ -165,11 +236,11 @@ func RecordReference(record *v1alpha1.CassandraNode) []metav1.OwnerReference {
 // SharedObjects are the objects that a cluster of these datacenters has beside its nodes, as far as their kinds and names go.
 func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []Object {
 	out := []Object{
-		NodesService(owner), Seeds(owner, nil), Ledger(owner, nil), CertificateSecret(owner, nil),
-		AgentServiceAccount(owner), AgentRole(owner), AgentRoleBinding(owner),
+		NodesService(owner, nil), Seeds(owner, nil), Ledger(owner, nil), CertificateSecret(owner, nil),
+		AgentServiceAccount(owner, nil), AgentRole(owner), AgentRoleBinding(owner),
 	}
 	for i := range datacenters {
-		out = append(out, ClientService(owner, datacenters[i].Name), Budget(owner, datacenters[i].Name, 0))
+		out = append(out, ClientService(owner, datacenters[i].Name, nil), Budget(owner, datacenters[i].Name, 0))
 	}
 	return out
 }

@@ -108,11 +108,14 @@ func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, 
 		Revision:         NewestPodRevision(),
 		Image:            Image(cluster, install),
 		ImageDefaulted:   cluster.Spec.Image == "",
+		ImagePullPolicy:  cluster.Spec.ImagePullPolicy,
 		ImagePullSecrets: cluster.Spec.ImagePullSecrets,
 		Resources:        cassandraResources(t.Resources),
 		AgentResources:   agentResources(t.AgentResources),
 		Placement:        placement(t.Placement),
 		Metadata:         t.Metadata,
+
+		TerminationGracePeriodSeconds: t.TerminationGracePeriodSeconds,
 	}
 	if t.Storage != nil {
 		settings.Storage = *t.Storage

@@ -43,7 +43,8 @@ func collect(out *[]Property, path string, s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// elements are what an element of a list needs beside the property that is set in it, by the name of the list. Elements of the other lists are there.
+// elements are what an element of a list, or an object, needs beside the property that is set in it, by
+// the name of the list or object. Elements of the other lists are there.
 var elements = map[string]map[string]any{
 	"tolerations":               {"operator": "Exists"},
 	"topologySpreadConstraints": {"maxSkew": int64(1), "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": map[string]any{}},
@@ -51,6 +52,8 @@ var elements = map[string]map[string]any{
 	"additional":                {"name": "scratch", "mountPath": "/scratch", "size": "1Gi"},
 	"imagePullSecrets":          {"name": "registry"},
 	"matchExpressions":          {"key": "disk", "operator": "Exists"},
+	"keyspaces":                 {"name": "shop"},
+	"dataSource":                {"kind": "PersistentVolumeClaim", "name": "golden"},
 	"matchFields":               {"key": "metadata.name", "operator": "In", "values": []any{"m-a-0"}},
 	"nodeSelectorTerms":         {"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},
 	"preferredDuringSchedulingIgnoredDuringExecution": {
@@ -81,7 +84,9 @@ func set(object map[string]any, path string, value any) {
 	default:
 		inner, ok := object[name].(map[string]any)
 		if !ok {
-			inner = map[string]any{}
+			if inner = runtime.DeepCopyJSON(elements[name]); inner == nil {
+				inner = map[string]any{}
+			}
 			object[name] = inner
 		}
 		set(inner, rest, value)
@@ -90,7 +95,7 @@ func set(object map[string]any, path string, value any) {
 
 // fixed says that there is no value which the property could be changed to: one that only Helenus sets, or one that is for life.
 func (p Property) fixed() bool {
-	return p.Path == "datacenters[].numTokens" ||
+	return p.Path == "datacenters[].numTokens" || strings.HasPrefix(p.Path, "bootstrap.") ||
 		slices.ContainsFunc(p.Schema.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "false" })
 }
 
