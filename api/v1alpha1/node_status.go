@@ -181,40 +181,6 @@ type IntentStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// OperationStatus is how far an operation has come. Succeeded, Failed, Interrupted and Withdrawn are final.
-//
-// +kubebuilder:validation:XValidation:rule=`(self.phase == 'Running') == !has(self.finishedAt)`,message=`finishedAt is set with a final phase, and only then`
-type OperationStatus struct {
-	// ID of the intent.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	ID string `json:"id"`
-
-	// Phase of the operation.
-	// +required
-	Phase OperationPhase `json:"phase"`
-
-	// Progress from 0 to 100 percent, where it is known.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=100
-	Progress *int32 `json:"progress,omitempty"`
-
-	// Message says what happens, or what went wrong.
-	// +optional
-	// +kubebuilder:validation:MaxLength=4096
-	Message string `json:"message,omitempty"`
-
-	// StartedAt is when the agent had journaled that it begins.
-	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-
-	// FinishedAt is when the phase became final.
-	// +optional
-	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-}
-
 // ConfigurationStatus is the configuration that the running JVM has.
 type ConfigurationStatus struct {
 	// Hash of the effective input that the JVM was started with. Empty while none runs.

@@ -1,5 +1,193 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// OperationType is a one-shot operation that an agent can carry out.
+//
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate
+type OperationType string
+
+const (
+	// OperationAlterSystemKeyspaces gives the system keyspaces that hold data of the cluster
+	// (system_auth, system_distributed, system_traces) at least arguments.replication, by
+	// NetworkTopologyStrategy. What they have more, or elsewhere, stays.
+	OperationAlterSystemKeyspaces OperationType = "AlterSystemKeyspaces"
+	// OperationAlterKeyspaces gives keyspaces at least the replicas of
+	// arguments.keyspaceReplication. What they have more, or elsewhere, stays. A keyspace that is
+	// not on NetworkTopologyStrategy is refused: its replicas would move.
+	OperationAlterKeyspaces OperationType = "AlterKeyspaces"
+	// OperationCleanup removes the data that the node no longer owns from arguments.keyspaces, or
+	// from all that are replicated.
+	OperationCleanup OperationType = "Cleanup"
+	// OperationRebuild streams the data of the node's ranges from arguments.sourceDatacenter: of
+	// arguments.keyspaces, or of all that have replicas in both datacenters.
+	OperationRebuild OperationType = "Rebuild"
+	// OperationRepair makes the replicas of the node's ranges the same: of arguments.keyspaces, or
+	// of all that are replicated.
+	OperationRepair OperationType = "Repair"
+	// OperationAssassinate has the members forget a node that began to join at arguments.endpoint,
+	// and does not any more. The node that carries it out waits until it has forgotten that itself:
+	// then it takes seconds.
+	OperationAssassinate OperationType = "Assassinate"
+)
+
+// OperationPhase is how far an operation has come.
+//
+// +kubebuilder:validation:Enum=Running;Succeeded;Failed;Interrupted;Withdrawn
+type OperationPhase string
+
+const (
+	// OperationRunning – begun and journaled.
+	OperationRunning OperationPhase = "Running"
+	// OperationSucceeded – done.
+	OperationSucceeded OperationPhase = "Succeeded"
+	// OperationFailed – Cassandra refused it or it ended with an error; message says which.
+	OperationFailed OperationPhase = "Failed"
+	// OperationInterrupted – the JVM or the agent ended while it ran, and whether it took effect is
+	// not known.
+	OperationInterrupted OperationPhase = "Interrupted"
+	// OperationWithdrawn – it never began and will not.
+	OperationWithdrawn OperationPhase = "Withdrawn"
+)
+
+// OperationIntent runs one operation.
+//
+// +kubebuilder:validation:XValidation:rule=`self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is for Cleanup, Rebuild and Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Cleanup' || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.datacenters)`,message=`arguments.full and arguments.datacenters are for Repair alone`
+type OperationIntent struct {
+	Intent `json:",inline"`
+
+	// Type of the operation.
+	// +required
+	Type OperationType `json:"type"`
+
+	// Arguments of the operation.
+	// +optional
+	Arguments *OperationArguments `json:"arguments,omitempty"`
+}
+
+// OperationArguments are the arguments of all operations; each type says which it uses.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.datacenters) || size(self.datacenters) == 0 || has(self.full) && self.full`,message=`datacenters needs full: an incremental repair of some datacenters marks nothing as repaired`
+type OperationArguments struct {
+	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by
+	// AlterSystemKeyspaces.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
+	Replication map[string]int32 `json:"replication,omitempty"`
+
+	// KeyspaceReplication is what each keyspace is to have at least. AlterKeyspaces sees to it;
+	// Rebuild and Repair do not begin before the node knows of it, whose schema may be older than
+	// the ring's.
+	// +optional
+	// +listType=map
+	// +listMapKey=keyspace
+	// +kubebuilder:validation:MaxItems=67
+	KeyspaceReplication []KeyspaceReplication `json:"keyspaceReplication,omitempty"`
+
+	// Keyspaces that Cleanup, Rebuild and Repair are limited to. Empty: all that the ring
+	// replicates; those that are local to a node never. At most those that a datacenter can be
+	// extended by, and the three system keyspaces that always are.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=67
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
+	// Jobs is the number of tables that Cleanup compacts at a time. 0: as many as there are
+	// compactors.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=64
+	Jobs int32 `json:"jobs,omitempty"`
+
+	// SourceDatacenter is the name inside Cassandra of the datacenter that Rebuild streams from.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	SourceDatacenter string `json:"sourceDatacenter,omitempty"`
+
+	// Full says that Repair compares all data, and not only what no repair has seen before
+	// (incremental repair, which needs every replica to be up).
+	// +optional
+	Full bool `json:"full,omitempty"`
+
+	// Datacenters are the names inside Cassandra of those whose replicas Repair is limited to; that
+	// of the node must be among them. Empty: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	Datacenters []string `json:"datacenters,omitempty"`
+
+	// Endpoint is the address that Assassinate is about.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:Pattern=`^[0-9A-Fa-f:.]+$`
+	Endpoint string `json:"endpoint,omitempty"`
+}
+
+// KeyspaceReplication is what a keyspace is to have at least.
+type KeyspaceReplication struct {
+	// Keyspace by its name in Cassandra.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=48
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspace string `json:"keyspace"`
+
+	// Replication is the number of replicas by the datacenter's name inside Cassandra.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
+	Replication map[string]int32 `json:"replication"`
+}
+
+// OperationStatus is how far an operation has come. Succeeded, Failed, Interrupted and Withdrawn
+// are final.
+//
+// +kubebuilder:validation:XValidation:rule=`(self.phase == 'Running') == !has(self.finishedAt)`,message=`finishedAt is set with a final phase, and only then`
+type OperationStatus struct {
+	// ID of the intent.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id"`
+
+	// Phase of the operation.
+	// +required
+	Phase OperationPhase `json:"phase"`
+
+	// Progress from 0 to 100 percent, where it is known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Progress *int32 `json:"progress,omitempty"`
+
+	// Message says what happens, or what went wrong.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Message string `json:"message,omitempty"`
+
+	// StartedAt is when the agent had journaled that it begins.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// FinishedAt is when the phase became final.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+}
+
 // What a CassandraNode can hold.
 const (
 	// MaxOperations in the spec.
