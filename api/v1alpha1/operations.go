@@ -56,7 +56,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is for Cleanup, Rebuild and Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Cleanup' || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.datacenters)`,message=`arguments.full and arguments.datacenters are for Repair alone`
 type OperationIntent struct {
