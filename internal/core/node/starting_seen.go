@@ -11,7 +11,7 @@ import (
 )
 
 // What is written while a node streams comes to it by its peers, which have to know of it all the while. They forget a joiner that they do not hear for some time
-// and then ignore it for 60 s (see step_bootstrap.go), and Cassandra goes on without a word when it is heard again: a JVM that stood still for 40 s, or a host that
+// and then ignore it for 60 s (see absent_bootstrap.go), and Cassandra goes on without a word when it is heard again: a JVM that stood still for 40 s, or a host that
 // was cut off, would become a replica that lacks what was written meanwhile. So the agents of all members are asked while a node joins whether they see it.
 const (
 	// askWhoKnows is how often they are asked: often enough to end the join of a node of which they do not know within the ring delay of 30 s, before it streams.
