@@ -107,16 +107,16 @@ e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those tha
 SWEEP_PARTS := 500
 SWEEP_PART  ?= $(shell echo $$(($$(git rev-list --count HEAD 2>/dev/null || echo 0) % $(SWEEP_PARTS) + 1)))
 
-sweep: ## Break Helenus in a simulated world: a share of all moments and faults, the next for each commit (SWEEP_PART=7 is one of its 500)
+sweep: ## Break Helenus in a simulated world: a share of all points and faults, the next for each commit (SWEEP_PART=7 is one of its 500)
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
 
-# Views can be stale in more ways than all other faults together can strike, and the time is bounded.
-SWEEP_QUOTAS := crash=2000,error=3150,read=300,agent=600,stale=24000,world=1500,person=1000
-# What must have struck for a sample to count, and of crashes and errors one of each with each verb on each kind.
+# Views can be stale in more ways than all other faults together can be injected, and the time is bounded.
+SWEEP_QUOTAS := crash=2000,error=3150,read=300,agent=600,stale=24000,world=1500,user=1000
+# What must have had an effect for a sample to count, and of crashes and errors one of each with each verb on each kind.
 SWEEP_LEAST  := crash=1950,error=3050,agent=500,stale=20000
 SEED         ?= 1
 
-sweep-full: ## A sample of all moments and faults, and every property of the spec: takes an hour (SEED=2 takes another sample)
+sweep-full: ## A sample of all points and faults, and every property of the spec: takes an hour (SEED=2 takes another sample)
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --seed $(SEED) --quota $(SWEEP_QUOTAS) --least $(SWEEP_LEAST)
 	cd internal/simulate && go run ./cmd/sweep spec --seed $(SEED)
 

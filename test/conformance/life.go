@@ -33,8 +33,8 @@ type Ring interface {
 	ChangeSchema(ctx context.Context, node string) error
 }
 
-// Story is one entry of the list of what happens to a ring in its life.
-type Story struct {
+// Scenario is one entry of the list of what happens to a ring in its life.
+type Scenario struct {
 	Name string
 	// Nodes are how many it needs at the least.
 	Nodes int
@@ -43,8 +43,8 @@ type Story struct {
 }
 
 // Life is the list. The keyspaces of the ring have three replicas.
-func Life() []Story {
-	return []Story{
+func Life() []Scenario {
+	return []Scenario{
 		{"a member dies, misses a change of the schema, and comes back", 3, MemberDies},
 		{"a member stops in order, comes back at another address, and is forgotten at the old one", 3, MemberMovesForGood},
 		{"a node joins", 3, func(t *testing.T, r Ring, _ string) { NodeJoins(t, r) }},

@@ -30,7 +30,7 @@ func (s stage) String() string {
 	return []string{"no answer", "STARTING", "JOINING", "NORMAL", "serving", "another"}[s]
 }
 
-// look is what a node answered at one moment.
+// look is what a node answered at one point.
 type look struct {
 	node *cassandra.Node
 	view cassandra.View
@@ -117,13 +117,13 @@ type member struct {
 	place      cassandra.Place
 }
 
-// watch asks all nodes of a ring again and again while a story goes on.
+// watch asks all nodes of a ring again and again while a scenario goes on.
 //
 // A view is put together of attributes that are read one after the other, each between two steps of Cassandra's own threads. So what is wrong in one look is a
 // doubt, and what is still wrong in the next look at the same node is an error.
 type watch struct {
 	t       *testing.T
-	context context.Context //nolint:containedctx // of the one story
+	context context.Context //nolint:containedctx // of the one scenario
 	ring    Ring
 	looks   map[string]*look
 	// highest stage of a node since its JVM was started.
@@ -198,7 +198,7 @@ func (w *watch) until(what string, bound time.Duration, checks func(), missing f
 	}
 }
 
-// begun fails the story if what was to happen could not be begun, and returns the time.
+// begun fails the scenario if what was to happen could not be begun, and returns the time.
 func (w *watch) begun(err error) time.Time {
 	w.t.Helper()
 	clear(w.highest)

@@ -60,7 +60,7 @@ func (r *Request) String() string {
 }
 
 // Interceptor stands before and after every request. What it panics with goes through to the caller of the client; the server stays as it is at that
-// moment, so that a process can be killed exactly before or after a write.
+// point, so that a process can be killed exactly before or after a write.
 type Interceptor interface {
 	// Before a request has any effect. An error is the answer, and the request has no effect.
 	Before(*Request) error

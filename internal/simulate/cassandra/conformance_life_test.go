@@ -12,15 +12,15 @@ import (
 	"helenus.io/helenus/test/conformance"
 )
 
-// TestLife holds simulated rings to the list of stories that real ones are held to.
+// TestLife holds simulated rings to the list of scenarios that real ones are held to.
 func TestLife(t *testing.T) {
 	for _, release := range []string{"5.0.6", "4.1.10"} {
 		t.Run(release, func(t *testing.T) {
-			for _, story := range conformance.Life() {
-				t.Run(story.Name, func(t *testing.T) {
+			for _, scenario := range conformance.Life() {
+				t.Run(scenario.Name, func(t *testing.T) {
 					for seed := range uint64(5) {
-						r := newLife(t, seed, release, story.Nodes)
-						story.Tell(t, r, r.places[int(seed)%story.Nodes])
+						r := newLife(t, seed, release, scenario.Nodes)
+						scenario.Tell(t, r, r.places[int(seed)%scenario.Nodes])
 					}
 				})
 			}
@@ -28,7 +28,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// life is a simulated ring to which the stories happen. The node of a place goes by that place.
+// life is a simulated ring to which the scenarios happen. The node of a place goes by that place.
 type life struct {
 	*lab
 	places    []string

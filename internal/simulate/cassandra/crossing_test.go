@@ -107,7 +107,7 @@ func TestAStartThatIsInterruptedLeavesNoMember(t *testing.T) {
 	}
 }
 
-// TestTerminatingAStartEndsIt at every moment.
+// TestTerminatingAStartEndsIt at every point.
 func TestTerminatingAStartEndsIt(t *testing.T) {
 	for after := time.Duration(0); after < 9*time.Second; after += 300 * time.Millisecond {
 		l := newLab(t, 1)

@@ -28,7 +28,7 @@ func (p *Process) appendGossip(out []byte) []byte {
 	return append(out, '"')
 }
 
-// heartbeatOf is the last heartbeat of an endpoint that came in: they arrive for as long as they flow, a moment late.
+// heartbeatOf is the last heartbeat of an endpoint that came in: they arrive for as long as they flow, a point late.
 func (p *Process) heartbeatOf(e *entry, now time.Time) int64 {
 	const late = time.Second
 	switch {

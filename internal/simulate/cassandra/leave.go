@@ -62,7 +62,7 @@ func (p *Process) decommission(arguments []json.RawMessage) (json.RawMessage, *j
 	return jsonNull, nil
 }
 
-// leaveRing is the moment from which the node owns nothing.
+// leaveRing is the point from which the node owns nothing.
 func (p *Process) leaveRing() {
 	p.disk.setWord(disk.NeedsBootstrap)
 	p.metadata.remove(p.address)

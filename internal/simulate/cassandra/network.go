@@ -160,7 +160,7 @@ func (n *Network) parts() []int {
 	return part
 }
 
-// contact has one node learn all that another knows, a moment after gossip begins to flow between them.
+// contact has one node learn all that another knows, a point after gossip begins to flow between them.
 func (n *Network) contact(q, p *Process) {
 	n.line.After(n.lag(), "gossip", func() {
 		if q.hears[p] {

@@ -218,7 +218,7 @@ func (p *Process) Thaw() {
 // Die has it end as after an error that it does not survive, such as one of the disk or of its memory.
 func (p *Process) Die(code int, line string) { p.end(Exit{Code: code, FatalLine: line}) }
 
-// giveUp ends it a moment after the line in its log.
+// giveUp ends it a point after the line in its log.
 func (p *Process) giveUp(why *refusal) {
 	p.sleep(p.net.within(500*time.Millisecond, p.net.options.DeathMax))
 	if why.before {

@@ -39,7 +39,7 @@ func TestAnInitialTokenOfAMemberIsRefused(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(1)
 	taken := p[0].metadata.tokensOf(address(1))[0].String()
-	// A node looks at the ring of a moment after its gossip has begun: by then it must know the member.
+	// A node looks at the ring of a point after its gossip has begun: by then it must know the member.
 	l.net.options.GossipLagMin, l.net.options.GossipLagMax = time.Millisecond, 2*time.Millisecond
 	q := l.start(member(2), "cassandra.auto_bootstrap=false", "cassandra.initial_token=1,2,3,"+taken)
 	if exit := l.awaitExit(q, time.Minute); exit.Code != 1 || !strings.Contains(exit.FatalLine, "Bootstrapping to existing token "+taken+" is not allowed") {

@@ -107,7 +107,7 @@ func (a *attempt) violated(format string, args ...any) {
 func (a *attempt) begin() {
 	a.w, a.lastWrite = newWorld(a.Kinds, a.Seed), world.Began
 	a.w.Watch(func(apiserver.Event) { a.lastWrite = a.w.Line.Now() })
-	if err := a.w.Person().Create(context.Background(), trial.OneNode()); err != nil {
+	if err := a.w.User().Create(context.Background(), trial.OneNode()); err != nil {
 		panic(fmt.Sprintf("create the cluster: %v", err)) // it is the program's own
 	}
 	a.settle()
@@ -133,7 +133,7 @@ func (a *attempt) cluster() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.CassandraClusterKind))
 	key := types.NamespacedName{Namespace: world.Namespace, Name: trial.ClusterName}
-	if err := a.w.Person().Get(context.Background(), key, u); err != nil {
+	if err := a.w.User().Get(context.Background(), key, u); err != nil {
 		panic(fmt.Sprintf("get the cluster: %v", err)) // nobody deletes it
 	}
 	return u
@@ -152,7 +152,7 @@ func with(spec map[string]any, path string, value any) map[string]any {
 func (a *attempt) write(spec map[string]any, options ...client.UpdateOption) error {
 	u := a.cluster()
 	u.Object["spec"] = runtime.DeepCopyJSON(spec)
-	return a.w.Person().Update(context.Background(), u, options...)
+	return a.w.User().Update(context.Background(), u, options...)
 }
 
 // values are up to two that the API server takes, other than the present one, and up to two that it does not take.
@@ -283,7 +283,7 @@ func (t *Trier) freshOf(spec map[string]any) *outcome {
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.CassandraClusterKind,
 		"metadata": map[string]any{"namespace": world.Namespace, "name": trial.ClusterName}, "spec": runtime.DeepCopyJSON(spec),
 	}}
-	if err := f.w.Person().Create(context.Background(), u); err != nil {
+	if err := f.w.User().Create(context.Background(), u); err != nil {
 		panic(fmt.Sprintf("create a fresh cluster: %v", err)) // the same spec was taken as a change
 	}
 	f.settle()

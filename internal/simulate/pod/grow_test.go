@@ -34,8 +34,8 @@ type growth struct {
 	// tickets of the nodes that are to join, by name.
 	tickets map[string]*v1alpha1.JoinTicket
 	written int
-	// story of the agents.
-	story []string
+	// scenario of the agents.
+	scenario []string
 }
 
 // newGrowth forms the ring, with a keyspace of one replica: what a join loses is lost.
@@ -52,10 +52,10 @@ func newGrowthOf(t *testing.T, kinds *apiserver.Kinds, seed uint64, release stri
 		t.Fatal(err)
 	}
 	t.Cleanup(w.End)
-	g := &growth{T: t, w: w, c: w.Person(), tickets: map[string]*v1alpha1.JoinTicket{}}
-	w.Story = func(who, line string) {
+	g := &growth{T: t, w: w, c: w.User(), tickets: map[string]*v1alpha1.JoinTicket{}}
+	w.Trace = func(who, line string) {
 		if who == "agent" {
-			g.story = append(g.story, fmt.Sprintf("%9.3fs %s", w.Line.Now().Sub(world.Began).Seconds(), line))
+			g.scenario = append(g.scenario, fmt.Sprintf("%9.3fs %s", w.Line.Now().Sub(world.Began).Seconds(), line))
 		}
 	}
 	w.StartOperator(world.Install)
@@ -78,7 +78,7 @@ func newGrowthOf(t *testing.T, kinds *apiserver.Kinds, seed uint64, release stri
 func (g *growth) await(what string, limit time.Duration, condition func() bool) {
 	g.Helper()
 	if !g.w.Line.RunUntil(g.w.Line.Now().Add(limit), condition) {
-		for _, line := range g.story[max(0, len(g.story)-40):] {
+		for _, line := range g.scenario[max(0, len(g.scenario)-40):] {
 			g.Log(line)
 		}
 		g.Fatalf("%s did not come within %s", what, limit)
@@ -263,7 +263,7 @@ func (g *growth) judge() {
 		}
 	}
 	if g.Failed() {
-		for _, line := range g.story {
+		for _, line := range g.scenario {
 			g.Log(line)
 		}
 	}

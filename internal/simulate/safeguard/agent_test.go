@@ -129,7 +129,7 @@ func lose(w *world.World) error {
 
 func notServing(w *world.World) bool { return !trial.Serves(w) }
 
-// diskLost is the story of a host that comes back without its disk.
+// diskLost is the scenario of a host that comes back without its disk.
 func diskLost() *trial.Scenario {
 	return trial.Named("disk-lost", "a host is lost and comes back with an empty disk", true, nil,
 		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
@@ -137,7 +137,7 @@ func diskLost() *trial.Scenario {
 			Until: phase(first, v1alpha1.PhaseDataLost), Within: 15 * time.Minute})
 }
 
-// crossed is the story of two pods that get each other's addresses.
+// crossed is the scenario of two pods that get each other's addresses.
 func crossed() *trial.Scenario {
 	starts := map[string]int{}
 	inVain := func(*world.World) []string {
@@ -164,7 +164,7 @@ func crossed() *trial.Scenario {
 		unharmed(inVain))
 }
 
-// longAway is the story of a node that is away when rows are deleted, until the others have forgotten the deletions.
+// longAway is the scenario of a node that is away when rows are deleted, until the others have forgotten the deletions.
 func longAway() *trial.Scenario {
 	s, err := trial.Find("down-too-long")
 	if err != nil {
@@ -187,7 +187,7 @@ func deleteRows(w *world.World) error {
 	return nil
 }
 
-// allRestored is the story of a restore of the API server's objects from before the ring formed, while a host has lost its disk.
+// allRestored is the scenario of a restore of the API server's objects from before the ring formed, while a host has lost its disk.
 func allRestored() *trial.Scenario {
 	return trial.Named("all-restored", "the records are deleted and the ledger is put back to its beginning, while a host comes back with an empty disk", true, nil,
 		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
@@ -196,7 +196,7 @@ func allRestored() *trial.Scenario {
 				return err
 			}
 			for _, o := range w.Server.Objects("CassandraNode") {
-				if err := w.Person().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}); err != nil {
+				if err := w.User().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}); err != nil {
 					return err
 				}
 			}
@@ -206,7 +206,7 @@ func allRestored() *trial.Scenario {
 		}})
 }
 
-// damaged is the story of a disk that cannot be read.
+// damaged is the scenario of a disk that cannot be read.
 func damaged() *trial.Scenario {
 	return trial.Named("disk-damaged", "the disk of a node is damaged, and mended by a person", true, nil,
 		trial.Act{Name: "damage", Do: func(w *world.World) error {
@@ -217,7 +217,7 @@ func damaged() *trial.Scenario {
 		}, Until: phase(first, v1alpha1.PhaseFailed), Within: 15 * time.Minute})
 }
 
-// behind is the story of a node of a new datacenter that is cut off while keyspaces are extended to that, and is told to copy them before it has heard of it.
+// behind is the scenario of a node of a new datacenter that is cut off while keyspaces are extended to that, and is told to copy them before it has heard of it.
 func behind() *trial.Scenario {
 	const newest = clusterName + "-dc2-r3-0"
 	var idle []string
@@ -266,13 +266,13 @@ func (u unasked) Record() (*v1alpha1.CassandraNode, bool) {
 	return record, known
 }
 
-// agentCase is the story of a guard of the agents.
+// agentCase is the scenario of a guard of the agents.
 type agentCase struct {
 	guard    string
 	scenario *trial.Scenario
 	// doubled are guards of the operator that refuse the same.
 	doubled []string
-	// world is what the story takes place in; away is that without the guard.
+	// world is what the scenario takes place in; away is that without the guard.
 	world, away world.Wrap
 	// by is what is said without it.
 	by string

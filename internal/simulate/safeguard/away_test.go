@@ -27,7 +27,7 @@ func kindsOf(t testing.TB) *apiserver.Kinds {
 	return kinds
 }
 
-// underRace says that the race detector watches, which costs a trial ten times its time. A world is one thread: of trials that differ in their moment alone,
+// underRace says that the race detector watches, which costs a trial ten times its time. A world is one thread: of trials that differ in their point alone,
 // one is enough then.
 var underRace = false
 
@@ -53,7 +53,7 @@ func run(t *testing.T, tr trial.Trial) trial.Result {
 	}
 	result := tr.Run(kindsOf(t), end)
 	if tell {
-		for _, line := range result.Story {
+		for _, line := range result.Trace {
 			t.Log(line)
 		}
 	}
@@ -70,10 +70,10 @@ func holds(t *testing.T, tr trial.Trial) trial.Result {
 	return result
 }
 
-// refuses wants a line of a story to say in these words that something was refused.
+// refuses wants a line of a scenario to say in these words that something was refused.
 func refuses(t *testing.T, result trial.Result, words string) {
 	t.Helper()
-	for _, line := range result.Story {
+	for _, line := range result.Trace {
 		if strings.Contains(line, words) {
 			return
 		}
@@ -81,7 +81,7 @@ func refuses(t *testing.T, result trial.Result, words string) {
 	t.Errorf("nothing was refused in the words %q", words)
 }
 
-// caught runs a trial without a safeguard, and wants an oracle to say so in these words.
+// caught runs a trial without a safeguard, and wants a checker to say so in these words.
 func caught(t *testing.T, tr trial.Trial, by string) trial.Result {
 	t.Helper()
 	result := run(t, tr)

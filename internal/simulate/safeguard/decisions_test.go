@@ -28,10 +28,10 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// Stories of what the operator holds back inside of its decisions. No test can stand between there, so the operator is shown other facts: those by which it would
+// Scenarios of what the operator holds back inside of its decisions. No test can stand between there, so the operator is shown other facts: those by which it would
 // go on.
 
-// decisionCase is the story of such a guard.
+// decisionCase is the scenario of such a guard.
 type decisionCase struct {
 	guard    string
 	scenario *trial.Scenario
@@ -39,7 +39,7 @@ type decisionCase struct {
 	// empty if there is none.
 	doubled   []string
 	elsewhere string
-	// world is what the story takes place in, misled that in which the operator is shown other facts, and away that in which
+	// world is what the scenario takes place in, misled that in which the operator is shown other facts, and away that in which
 	// nobody elsewhere refuses either.
 	world, misled, away world.Wrap
 	// by is what is said without it.
@@ -179,7 +179,7 @@ func unknown(w *world.World) []string {
 	return out
 }
 
-// claimReplaced is the story of a member whose claim somebody deletes, and makes again by the same name: its disk is another one then.
+// claimReplaced is the scenario of a member whose claim somebody deletes, and makes again by the same name: its disk is another one then.
 func claimReplaced() *trial.Scenario {
 	name := keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, first))
 	return trial.Named("claim-replaced", "the claim of a member is deleted, and somebody makes another of its name", true, nil,
@@ -192,12 +192,12 @@ func claimReplaced() *trial.Scenario {
 				again.ObjectMeta = metav1.ObjectMeta{Namespace: again.Namespace, Name: again.Name, Labels: again.Labels}
 				again.Spec.VolumeName, again.Status = "", corev1.PersistentVolumeClaimStatus{}
 				w.Line.After(time.Second, "a person makes the claim again", func() {
-					if err := w.Person().Create(context.Background(), again); err != nil {
-						panic(fmt.Sprintf("make the claim again: %v", err)) // the story would be another one
+					if err := w.User().Create(context.Background(), again); err != nil {
+						panic(fmt.Sprintf("make the claim again: %v", err)) // the scenario would be another one
 					}
 				})
 			})
-			if err := w.Person().Delete(context.Background(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}); err != nil {
+			if err := w.User().Delete(context.Background(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}); err != nil {
 				return err
 			}
 			return deletePod(w, first)
@@ -226,7 +226,7 @@ func claimsByName() world.Wrap {
 	})
 }
 
-// unseen is the story of a formation in which the last node joins while neither operator nor API server hear of it, and whose host is lost then.
+// unseen is the scenario of a formation in which the last node joins while neither operator nor API server hear of it, and whose host is lost then.
 func unseen() *trial.Scenario {
 	const by = "StragglerInRing"
 	var host string
@@ -243,7 +243,7 @@ func unseen() *trial.Scenario {
 		trial.Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(host); return nil }},
 		waiting(time.Minute),
 		trial.Act{Name: "say that it is lost", Do: func(w *world.World) error {
-			return w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: last}}, client.GracePeriodSeconds(0))
+			return w.User().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: last}}, client.GracePeriodSeconds(0))
 		}, Until: func(w *world.World) bool {
 			return blockedBy(w, by) || !steps(ledger.FormRing)(w)
 		}, Within: time.Hour},
@@ -265,7 +265,7 @@ func unmentioned() world.Wrap {
 	})
 }
 
-// orphaned is the story of a join that the user takes back, together with the record of the node.
+// orphaned is the scenario of a join that the user takes back, together with the record of the node.
 func orphaned() *trial.Scenario {
 	const by = "AbandonedPodStillRunning"
 	return growing("grow-orphaned", "a join is taken back while it runs, and the record of its node deleted at once",
@@ -273,10 +273,10 @@ func orphaned() *trial.Scenario {
 		trial.Act{Name: "take it back and delete the record", Do: func(w *world.World) error {
 			c := trial.Cluster(w).DeepCopy()
 			c.Spec.Datacenters[0].Racks[0].Nodes = nil
-			if err := w.Person().Update(context.Background(), c); err != nil {
+			if err := w.User().Update(context.Background(), c); err != nil {
 				return err
 			}
-			return w.Person().Delete(context.Background(), recordAt(w, second).DeepCopy())
+			return w.User().Delete(context.Background(), recordAt(w, second).DeepCopy())
 		}, Until: func(w *world.World) bool { return blockedBy(w, by) || !steps(ledger.JoinNode)(w) }, Within: 10 * time.Minute},
 		waiting(5*time.Minute), unharmed(unknown),
 		respec("describe it again", grown, firstRackMore))
@@ -300,7 +300,7 @@ func recordless() world.Wrap {
 	})
 }
 
-// correctedUnheard is the story of a ring of one node that forms while neither operator nor API server hear of it, and whose spec is corrected meanwhile.
+// correctedUnheard is the scenario of a ring of one node that forms while neither operator nor API server hear of it, and whose spec is corrected meanwhile.
 func correctedUnheard() *trial.Scenario {
 	const by = "AgentUnreachable"
 	var host, image string
@@ -323,7 +323,7 @@ func correctedUnheard() *trial.Scenario {
 		respec("take it back", trial.Serves, func(s *v1alpha1.CassandraClusterSpec) { s.Image = image }))
 }
 
-// authorityDeleted is the story of an authority that somebody deletes, and puts back.
+// authorityDeleted is the scenario of an authority that somebody deletes, and puts back.
 func authorityDeleted() *trial.Scenario {
 	s, err := trial.Find("authority-deleted")
 	if err != nil {
@@ -363,13 +363,13 @@ func baseless() world.Wrap {
 	})
 }
 
-// authorityExchanged is the story of an authority for which somebody puts another one, and of a certificate that is lost meanwhile.
+// authorityExchanged is the scenario of an authority for which somebody puts another one, and of a certificate that is lost meanwhile.
 func authorityExchanged() *trial.Scenario {
 	var own map[string][]byte
 	put := func(w *world.World, data map[string][]byte) error {
 		s := w.Server.Object("Secret", authorityKey).(*corev1.Secret).DeepCopy()
 		s.Data = data
-		return w.Person().Update(context.Background(), s)
+		return w.User().Update(context.Background(), s)
 	}
 	certificate := keyOf(v1alpha1.CertificateName(first))
 	there := func(w *world.World) bool { return w.Server.Object("Secret", certificate) != nil }
@@ -384,7 +384,7 @@ func authorityExchanged() *trial.Scenario {
 		}},
 		waiting(2*observe.SecretsFor), // until it is looked at again
 		trial.Act{Name: "lose a certificate", Do: func(w *world.World) error {
-			return w.Person().Delete(context.Background(), w.Server.Object("Secret", certificate).DeepCopyObject().(client.Object))
+			return w.User().Delete(context.Background(), w.Server.Object("Secret", certificate).DeepCopyObject().(client.Object))
 		}},
 		waiting(2*observe.SecretsFor),
 		trial.Act{Name: "put it back", Do: func(w *world.World) error { return put(w, own) }, Until: there, Within: 30 * time.Minute},
@@ -427,7 +427,7 @@ func unedited(all bool) world.Wrap {
 	return secretly(change)
 }
 
-// remembered is the story of a join that is over and of which members tell each other again and again, since one of them was started before the others had forgotten
+// remembered is the scenario of a join that is over and of which members tell each other again and again, since one of them was started before the others had forgotten
 // it; and of a node that is to join meanwhile.
 type remembered struct {
 	// inVain is whatever members do about it; address is where the node was that began to join.

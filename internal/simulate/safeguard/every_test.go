@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// excuse is why guards have no story here.
+// excuse is why guards have no scenario here.
 type excuse struct {
 	why    string
 	guards []string
@@ -27,8 +27,8 @@ var excused = map[string][]excuse{
 		{"nodes that are taken down while the ring serves come with rolling changes", []string{"JVMNotAnswering", "TopologyChangeInProgress", "ConsistencyWouldBeLost"}},
 		{"nodes that are replaced or leave come with these operations", []string{"HostIDReplaced", "NoContactWithCluster", "NodeHasLeft", "DecommissionUnsupported"}},
 		{"nobody writes what a later release may: it comes with the operations of that", []string{"TicketModeUnsupported", "UnknownOperation"}},
-		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a cleanup, whose stories are told, and Cassandra refuse the same", []string{"PendingRanges"}},
-		{"it is what is left when JVMNotAbsent is taken away, whose story shows the ticket that it refuses", []string{"DiskOfOtherTicket"}},
+		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a cleanup, whose scenarios are told, and Cassandra refuse the same", []string{"PendingRanges"}},
+		{"it is what is left when JVMNotAbsent is taken away, whose scenario shows the ticket that it refuses", []string{"DiskOfOtherTicket"}},
 		{"the adoption's guard, and Cassandra itself, refuse the same: DiskNotAdoptable", []string{"ClusterNameDiffers"}},
 		{"without it there is nobody who could be asked, or nothing to start with: what it holds back fails by itself", []string{
 			"NodeNotNormal", "NativeTransportClosed", "ConfigurationRenderingFailed", "PodIncomplete",
@@ -42,7 +42,7 @@ var excused = map[string][]excuse{
 	},
 }
 
-// told are the guards that have a story, by the package that declares them.
+// told are the guards that have a scenario, by the package that declares them.
 func told() map[string]map[string]bool {
 	out := map[string]map[string]bool{"guard": {}, "node": {}, "cluster": {}}
 	for _, c := range slices.Concat(growthCases(), formationCases(), adoptionCases()) {
@@ -193,10 +193,10 @@ func (d *declarations) name(e ast.Expr) {
 	d.t.Errorf("%s: a reason is neither a constant of the API nor one of this file", d.files.Position(e.Pos()))
 }
 
-// TestEveryGuardHasAStory holds what the sources declare against what is told here, so that no guard can be forgotten.
-func TestEveryGuardHasAStory(t *testing.T) {
-	stories := told()
-	for _, of := range slices.Sorted(maps.Keys(stories)) {
+// TestEveryGuardHasAScenario holds what the sources declare against what is told here, so that no guard can be forgotten.
+func TestEveryGuardHasAScenario(t *testing.T) {
+	scenarios := told()
+	for _, of := range slices.Sorted(maps.Keys(scenarios)) {
 		t.Run(of, func(t *testing.T) {
 			guards, why := declared(t, of), map[string]string{}
 			for _, e := range excused[of] {
@@ -206,10 +206,10 @@ func TestEveryGuardHasAStory(t *testing.T) {
 			}
 			for _, name := range slices.Sorted(maps.Keys(guards)) {
 				switch {
-				case !stories[of][name] && why[name] == "":
+				case !scenarios[of][name] && why[name] == "":
 					t.Errorf("%s is neither taken away by a test of this package nor excused", name)
-				case stories[of][name] && why[name] != "":
-					t.Errorf("%s is excused (%s) and has a story", name, why[name])
+				case scenarios[of][name] && why[name] != "":
+					t.Errorf("%s is excused (%s) and has a scenario", name, why[name])
 				}
 			}
 			for _, name := range slices.Sorted(maps.Keys(why)) {
@@ -217,9 +217,9 @@ func TestEveryGuardHasAStory(t *testing.T) {
 					t.Errorf("%s is excused and declared nowhere", name)
 				}
 			}
-			for _, name := range slices.Sorted(maps.Keys(stories[of])) {
+			for _, name := range slices.Sorted(maps.Keys(scenarios[of])) {
 				if !guards[name] {
-					t.Errorf("%s has a story and is declared nowhere", name)
+					t.Errorf("%s has a scenario and is declared nowhere", name)
 				}
 			}
 		})

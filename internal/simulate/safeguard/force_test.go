@@ -24,7 +24,7 @@ func readiness(w *world.World, host string) corev1.ConditionStatus {
 	return ""
 }
 
-// tainted is the story of a host that was out of service and is back, of which a standby saw only the first half; it becomes the leader while the host is
+// tainted is the scenario of a host that was out of service and is back, of which a standby saw only the first half; it becomes the leader while the host is
 // cut off and its JVM serves.
 func tainted() *trial.Scenario {
 	host := func(w *world.World) string { return w.Kube.Hosts()[0] }

@@ -94,7 +94,7 @@ func sandbox(w *world.World, node string) *pod.Sandbox {
 
 const last = clusterName + "-dc1-r3-0"
 
-// away is the story of a ring that is to grow while a member is away.
+// away is the scenario of a ring that is to grow while a member is away.
 func away() *trial.Scenario {
 	var host string
 	return growing("grow-away", "a ring is to grow while a host is away",
@@ -129,7 +129,7 @@ func stays(node string) trial.Act {
 	return trial.Act{Name: "kill its JVM", Do: func(w *world.World) error { sandbox(w, node).JVM().Kill(); return nil }, Until: trial.Serves, Within: 2 * time.Hour}
 }
 
-// beside is the story of a ring that is to grow while a person takes a member out of it.
+// beside is the scenario of a ring that is to grow while a person takes a member out of it.
 func beside() *trial.Scenario {
 	return growing("grow-beside", "a ring is to grow while a member is being decommissioned by hand",
 		respec("make ready", prepared(3), nodeMore, paused(true)),
@@ -139,7 +139,7 @@ func beside() *trial.Scenario {
 	)
 }
 
-// cleanUpBeside is the story of a ring that is to be cleaned up while a person takes a member out of it.
+// cleanUpBeside is the scenario of a ring that is to be cleaned up while a person takes a member out of it.
 func cleanUpBeside() *trial.Scenario {
 	return growing("clean-up-beside", "a ring that has grown is to be cleaned up while a member is being decommissioned by hand",
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
@@ -149,7 +149,7 @@ func cleanUpBeside() *trial.Scenario {
 	)
 }
 
-// cleanUpApart is the story of a ring that is to be cleaned up while one member cannot talk to the others.
+// cleanUpApart is the scenario of a ring that is to be cleaned up while one member cannot talk to the others.
 func cleanUpApart() *trial.Scenario {
 	return growing("clean-up-apart", "a ring that has grown is to be cleaned up while the others do not see a member",
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
@@ -161,7 +161,7 @@ func cleanUpApart() *trial.Scenario {
 	)
 }
 
-// apart is the story of a ring that is to grow while one member cannot talk to the others, and of what happens meanwhile.
+// apart is the scenario of a ring that is to grow while one member cannot talk to the others, and of what happens meanwhile.
 func apart(by string, meanwhile func(w *world.World) error) *trial.Scenario {
 	return growing("grow-apart", "a ring is to grow while the others do not see a member",
 		respec("make ready", prepared(3), nodeMore, paused(true)),
@@ -185,7 +185,7 @@ func keyspace(name string, replicas map[string]int) func(*world.World) error {
 	}
 }
 
-// setBack is the story of a ledger that is put back to how it was before a node joined, in a ring that is to grow further.
+// setBack is the scenario of a ledger that is put back to how it was before a node joined, in a ring that is to grow further.
 func setBack() *trial.Scenario {
 	var before map[string]string
 	return growing("grow-set-back", "the ledger of a ring that has grown is put back to how it was before",
@@ -197,7 +197,7 @@ func setBack() *trial.Scenario {
 		trial.Act{Name: "restore", Do: func(w *world.World) error {
 			m := w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy()
 			m.Data = before
-			return w.Person().Update(context.Background(), m)
+			return w.User().Update(context.Background(), m)
 		}},
 		respec("grow further", until("UnknownRingMember", ledger.JoinNode), nodeMore),
 	)
@@ -208,14 +208,14 @@ func firstRackMore(s *v1alpha1.CassandraClusterSpec) {
 	s.Datacenters[0].Racks[0].Nodes = new(int32(2))
 }
 
-// dirtyGrowth is the story of a node that is to join on the disk of an earlier cluster.
+// dirtyGrowth is the scenario of a node that is to join on the disk of an earlier cluster.
 func dirtyGrowth(name string, acts ...trial.Act) *trial.Scenario {
 	var v leftover
 	s := trial.Named(name, "the volume of a node that is to join is the disk of an earlier cluster", true, deleteClaims, append([]trial.Act{
 		v.deletion(), v.kept(),
 		{
 			Name: "create again", Do: func(w *world.World) error {
-				return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+				return w.User().Create(context.Background(), trial.ThreeRacks(deleteClaims))
 			},
 			Until: trial.Serves, Within: 30 * time.Minute,
 		},
@@ -225,7 +225,7 @@ func dirtyGrowth(name string, acts ...trial.Act) *trial.Scenario {
 	return s
 }
 
-// lostWhileJoining is the story of a node that joins while its record and the ledger are lost.
+// lostWhileJoining is the scenario of a node that joins while its record and the ledger are lost.
 func lostWhileJoining() *trial.Scenario {
 	node := types.NamespacedName{Namespace: world.Namespace, Name: clusterName + "-dc1-r1-1"}
 	return growing("grow-lost", "ledger and record are deleted while a node joins",
@@ -289,7 +289,7 @@ func smallVolumes(c *v1alpha1.CassandraCluster) {
 // rowsOnSmall is how many rows a node of smallVolumes has room for, with some to spare.
 const rowsOnSmall = 4000
 
-// narrow is the story of a ring of one rack that gets another: the first node there has to hold what three hold in the first one.
+// narrow is the scenario of a ring of one rack that gets another: the first node there has to hold what three hold in the first one.
 func narrow(by string) *trial.Scenario {
 	s := trial.Named("grow-narrow", "a ring of one rack gets another, whose first node has no room for what it is to hold", true, func(c *v1alpha1.CassandraCluster) {
 		smallVolumes(c)
@@ -310,7 +310,7 @@ func narrow(by string) *trial.Scenario {
 	return s
 }
 
-// lopsided is the story of a ring of which one rack alone grows. Clients write as much as its nodes together have room for.
+// lopsided is the scenario of a ring of which one rack alone grows. Clients write as much as its nodes together have room for.
 func lopsided(by string) *trial.Scenario {
 	s := trial.Named("grow-lopsided", "one of three racks is to have five nodes, the others one", true, smallVolumes,
 		respec("grow", until(by, ledger.JoinNode), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = new(int32(5)) }), over(by),
@@ -322,21 +322,21 @@ func lopsided(by string) *trial.Scenario {
 	return s
 }
 
-// anywhere is the story of a datacenter that is added to a ring whose clients read from any replica.
+// anywhere is the scenario of a datacenter that is added to a ring whose clients read from any replica.
 func anywhere(by string) *trial.Scenario {
 	a := asking{keyspace: world.Keyspace, write: ring.All, read: ring.One}
 	return growing("grow-anywhere", "a datacenter is added while clients read from any replica, whatever datacenter it is in",
 		a.reading(20*time.Minute), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}})), over(by), waiting(time.Minute), unharmed(a.found))
 }
 
-// missing is the story of a datacenter to which a keyspace is to be extended that nobody has made.
+// missing is the scenario of a datacenter to which a keyspace is to be extended that nobody has made.
 func missing(by string) *trial.Scenario {
 	var f failures
 	return growing("grow-missing", "a datacenter is to get a keyspace that there is not",
 		f.watch(), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "missing"}}, LocalConsistencyOnly: true})), waiting(10*time.Minute), unharmed(f.found))
 }
 
-// placed is the story of a datacenter in which a keyspace has replicas before it is there, which clients made by create, write to and read from.
+// placed is the scenario of a datacenter in which a keyspace has replicas before it is there, which clients made by create, write to and read from.
 func placed(name string, create func(*world.World) error, write, read ring.Consistency) *trial.Scenario {
 	const by = "ReplicasAlreadyPlaced"
 	a := asking{keyspace: "placed", write: write, read: read}
@@ -362,7 +362,7 @@ func extended() func(*v1alpha1.CassandraClusterSpec) {
 	return datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}, LocalConsistencyOnly: true})
 }
 
-// unrepaired is the story of a datacenter that cannot be repaired, because a member of another has lost its disk meanwhile.
+// unrepaired is the scenario of a datacenter that cannot be repaired, because a member of another has lost its disk meanwhile.
 func unrepaired() *trial.Scenario {
 	var f failures
 	return growing("grow-disk-lost", "a host loses its disk while a datacenter is added",
@@ -377,7 +377,7 @@ func unrepaired() *trial.Scenario {
 		f.watch(), waiting(time.Hour), unharmed(f.found))
 }
 
-// guardCase is the story of a guard of the operator.
+// guardCase is the scenario of a guard of the operator.
 type guardCase struct {
 	guard    string
 	scenario *trial.Scenario

@@ -71,7 +71,7 @@ func stalled(reason string) func(*world.World) bool {
 	}
 }
 
-// ledgerRestored is the story of a backup: somebody puts the ledger back to how it was before the ring formed.
+// ledgerRestored is the scenario of a backup: somebody puts the ledger back to how it was before the ring formed.
 func ledgerRestored() *trial.Scenario {
 	return trial.Named("ledger-restored", "the ledger of a ring that serves is put back to its beginning", true, nil,
 		trial.Act{Name: "restore the ledger", Do: putBack, Until: stalled(v1alpha1.ReasonForeignDisks), Within: 5 * time.Minute})
@@ -85,17 +85,17 @@ func putBack(w *world.World) error {
 	}
 	m := w.Server.Object("ConfigMap", ledgerKey).(*corev1.ConfigMap).DeepCopy()
 	m.Data = empty
-	return w.Person().Update(context.Background(), m)
+	return w.User().Update(context.Background(), m)
 }
 
-// dirty is the story of a provisioner that hands out a volume as an earlier cluster has left it.
+// dirty is the scenario of a provisioner that hands out a volume as an earlier cluster has left it.
 func dirty(until func(*world.World) bool) *trial.Scenario {
 	var v leftover
 	return trial.Named("dirty-volume", "a cluster is created, and one of its volumes is the disk of an earlier cluster", true, deleteClaims,
 		v.deletion(), v.kept(),
 		trial.Act{Name: "create again", Do: func(w *world.World) error {
 			v.handOut(w)
-			return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+			return w.User().Create(context.Background(), trial.ThreeRacks(deleteClaims))
 		}, Until: until, Within: 30 * time.Minute},
 	)
 }
@@ -107,7 +107,7 @@ type leftover struct{ content *pod.Content }
 func (*leftover) deletion() trial.Act {
 	return trial.Act{Name: "delete", Do: func(w *world.World) error {
 		w.Network.Forget(world.Namespace + "." + clusterName)
-		return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+		return w.User().Delete(context.Background(), trial.Cluster(w).DeepCopy())
 	}, Until: claimsLeft, Within: 20 * time.Minute}
 }
 
@@ -157,18 +157,18 @@ type earlier struct {
 	change func(*v1alpha1.CassandraCluster)
 }
 
-// adopted is the story of an adoption, of what was done to the disks before it and of what comes after.
+// adopted is the scenario of an adoption, of what was done to the disks before it and of what comes after.
 func (e *earlier) adopted(name string, before func(*world.World) error, until func(*world.World) bool, after ...trial.Act) *trial.Scenario {
 	s := trial.Named(name, "a ring is deleted, its disks are mixed up, and it is made anew from them", true, e.change, append([]trial.Act{
 		{Name: "delete", Do: func(w *world.World) error {
 			e.uid, e.members = trial.Cluster(w).UID, disks(w)
-			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+			return w.User().Delete(context.Background(), trial.Cluster(w).DeepCopy())
 		}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
 		{Name: "adopt", Do: func(w *world.World) error {
 			if err := before(w); err != nil {
 				return err
 			}
-			return w.Person().Create(context.Background(), trial.ThreeRacks(func(c *v1alpha1.CassandraCluster) {
+			return w.User().Create(context.Background(), trial.ThreeRacks(func(c *v1alpha1.CassandraCluster) {
 				if e.change != nil {
 					e.change(c)
 				}
@@ -263,14 +263,14 @@ func oneRack(c *v1alpha1.CassandraCluster) {
 	dc.Racks, dc.NodesPerRack = dc.Racks[:1], 3
 }
 
-// exchanged is the story of an adoption for which two disks are exchanged, and put right when that is noticed.
+// exchanged is the scenario of an adoption for which two disks are exchanged, and put right when that is noticed.
 func exchanged(by string) *trial.Scenario {
 	var e earlier
 	return e.adopted("adopt-swapped", swapped, until(by, ledger.AdoptRing), waiting(time.Minute), unharmed(e.misnamed),
 		trial.Act{Name: "swap back", Do: swappedBack, Until: trial.Serves, Within: 20 * time.Minute})
 }
 
-// duplicated is the story of an adoption of a disk and its copy.
+// duplicated is the scenario of an adoption of a disk and its copy.
 func duplicated(by string) *trial.Scenario {
 	e := earlier{change: oneRack}
 	return e.adopted("adopt-copy", copied, until(by, ledger.AdoptRing), waiting(5*time.Minute), unharmed(twins))
@@ -346,7 +346,7 @@ func (r heard) or(answer *facts.Agent, err error) (*facts.Agent, error) {
 	return &stale, nil
 }
 
-// lostWhileUnheard is the story of an adoption that waits for the word of one disk while another, which was heard of, is lost.
+// lostWhileUnheard is the scenario of an adoption that waits for the word of one disk while another, which was heard of, is lost.
 func lostWhileUnheard(l *lines) *trial.Scenario {
 	const by = "InitialNodeNotReady"
 	var e earlier

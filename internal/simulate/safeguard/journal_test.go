@@ -82,13 +82,13 @@ func TestJournalBeforeEffect(t *testing.T) {
 			}
 			starts := 0
 			var noticed []string
-			for _, m := range undisturbed.Moments {
+			for _, m := range undisturbed.Points {
 				if m.What != first+"/"+journal.PreviousPath+".new" || m.Does != string(memdisk.OpCreate) {
 					continue
 				}
 				tr := trial.Trial{Scenario: s, Seed: 1, Fault: &trial.Fault{Kind: "agent-killed-after", At: m}, Wrap: remembering(world.Wrap{}, &starts)}
 				if result := tr.Run(kindsOf(t), &undisturbed.End); !result.Fired || len(result.Violations) > 0 {
-					t.Errorf("%s with the journal: fault struck %v, %v", tr, result.Fired, result.Violations)
+					t.Errorf("%s with the journal: fault injected %v, %v", tr, result.Fired, result.Violations)
 				}
 				tr.Wrap = c.lose(world.Wrap{})
 				noticed = append(noticed, tr.Run(kindsOf(t), &undisturbed.End).Violations...)

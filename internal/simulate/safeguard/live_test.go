@@ -59,7 +59,7 @@ func ledgerOf(w *world.World) *ledger.Ledger {
 	return l
 }
 
-// formedStale is the story of a formation that a standby sees up to the tickets, before it becomes the leader when clients are in. Kinds are those of which its
+// formedStale is the scenario of a formation that a standby sees up to the tickets, before it becomes the leader when clients are in. Kinds are those of which its
 // view stands still; all if none is named.
 func formedStale(kinds ...string) *trial.Scenario {
 	s := trial.Named("create-stale-standby", "a ring forms, and a standby that saw only the beginning leads", false, nil)

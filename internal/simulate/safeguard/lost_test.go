@@ -41,16 +41,16 @@ func (h hasty) or(answer *facts.Agent, err error) (*facts.Agent, error) {
 // loseLedgerAnd deletes the ledger and records, at once and while no operator runs; another one starts then.
 func loseLedgerAnd(w *world.World, records ...client.Object) error {
 	w.Operators()[0].Kill()
-	if err := w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace, Name: ledgerKey.Name}}); err != nil {
+	if err := w.User().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace, Name: ledgerKey.Name}}); err != nil {
 		return err
 	}
 	for _, o := range records {
 		n := o.(*v1alpha1.CassandraNode).DeepCopy()
 		n.Finalizers = nil
-		if err := w.Person().Update(context.Background(), n); err != nil {
+		if err := w.User().Update(context.Background(), n); err != nil {
 			return err
 		}
-		if err := w.Person().Delete(context.Background(), n); err != nil {
+		if err := w.User().Delete(context.Background(), n); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func loseLedgerAnd(w *world.World, records ...client.Object) error {
 	return nil
 }
 
-// allLostWhileAway is the story of a cluster whose ledger and records are deleted while one of its hosts is away.
+// allLostWhileAway is the scenario of a cluster whose ledger and records are deleted while one of its hosts is away.
 func allLostWhileAway() *trial.Scenario {
 	return trial.Named("ledger-and-records-lost", "the ledger and all records are deleted at once while a host is cut off and no operator runs", true, nil,
 		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], true); return nil }, Until: notServing, Within: 10 * time.Minute},

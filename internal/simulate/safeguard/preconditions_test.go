@@ -55,7 +55,7 @@ func claimsLeft(w *world.World) bool {
 	return c != nil && c.DeletionTimestamp != nil && len(w.Server.Objects("Pod")) == 0 && len(w.Server.Objects("PersistentVolumeClaim")) > 0
 }
 
-// recreated is the story of most published losses of data: the leader fails over to one whose view still shows the deletion of an earlier cluster of the name.
+// recreated is the scenario of most published losses of data: the leader fails over to one whose view still shows the deletion of an earlier cluster of the name.
 // Kinds are those of which it stands still; all if none is named.
 func recreated(t *testing.T, kinds ...string) *trial.Scenario {
 	t.Helper()
@@ -82,16 +82,16 @@ func TestDeletesByUID(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(claims, identity{uid: true}), refusals{})}, "I3")
 }
 
-// formedTwice is the story of two clusters of one name, and of a standby that saw the first one form and nothing after that.
+// formedTwice is the scenario of two clusters of one name, and of a standby that saw the first one form and nothing after that.
 func formedTwice() *trial.Scenario {
 	s := trial.Named("create-twice-stale-standby", "a cluster is made twice, and a standby that saw the first one form leads when the second serves", true, deleteClaims, standby(),
 		freeze(trial.Serves, time.Minute),
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
 			w.Network.Forget(world.Namespace + "." + clusterName)
-			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+			return w.User().Delete(context.Background(), trial.Cluster(w).DeepCopy())
 		}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
 		trial.Act{Name: "create again", Do: func(w *world.World) error {
-			return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+			return w.User().Create(context.Background(), trial.ThreeRacks(deleteClaims))
 		}, Until: trial.Serves, Within: 30 * time.Minute})
 	return s.With(s.Name, "", failover()...)
 }
@@ -105,7 +105,7 @@ func TestStatusByVersion(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(clusters, identity{version: true}), refusals{})}, "I5: operator-2 writes CassandraCluster")
 }
 
-// budgetReplaced is the story of a standby that saw the first budget of a ring which formed, while somebody deletes that afterwards and it is made anew.
+// budgetReplaced is the scenario of a standby that saw the first budget of a ring which formed, while somebody deletes that afterwards and it is made anew.
 func budgetReplaced() *trial.Scenario {
 	budget := func(w *world.World) client.Object {
 		return w.Server.Object("PodDisruptionBudget", keyOf(clusterName+"-dc1"))
@@ -116,13 +116,13 @@ func budgetReplaced() *trial.Scenario {
 	s = s.With(s.Name, "",
 		freeze(trial.Serves, 15*time.Minute, "PodDisruptionBudget"),
 		trial.Act{Name: "delete the budget", Do: func(w *world.World) error {
-			return w.Person().Delete(context.Background(), budget(w))
+			return w.User().Delete(context.Background(), budget(w))
 		}, Until: func(w *world.World) bool { return budget(w) != nil }, Within: time.Minute},
 		trial.Act{Name: "the leader ends, and somebody edits the budget", Do: func(w *world.World) error {
 			w.Operators()[0].Kill()
 			edited := budget(w).DeepCopyObject().(*policyv1.PodDisruptionBudget)
 			edited.Spec.MinAvailable.IntVal = 1 // so that whoever writes what it should be changes something
-			return w.Person().Update(context.Background(), edited)
+			return w.User().Update(context.Background(), edited)
 		}})
 	return s.With(s.Name, "",
 		trial.Act{Name: "the standby leads", Do: func(w *world.World) error { w.Operators()[0].Lead(); w.Line.RunFor(time.Minute); return nil }},
@@ -137,17 +137,17 @@ func TestChangesByUID(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(budgets, identity{uid: true}), refusals{})}, "I5: operator-2 writes PodDisruptionBudget")
 }
 
-// deletionBegun is the story of a standby that saw the first of two clusters when its deletion had only just begun: to its knowledge all nodes have to be stopped.
+// deletionBegun is the scenario of a standby that saw the first of two clusters when its deletion had only just begun: to its knowledge all nodes have to be stopped.
 func deletionBegun() *trial.Scenario {
 	s := trial.Named("recreate-standby-at-the-beginning", "a standby that saw the deletion of an earlier cluster begin leads when the next one serves", true, deleteClaims, standby(),
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
 			w.Operators()[1].Freeze("CassandraNode", "Pod", "PersistentVolumeClaim", "ConfigMap", "PodDisruptionBudget")
 			w.Network.Forget(world.Namespace + "." + clusterName)
-			return w.Person().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+			return w.User().Delete(context.Background(), trial.Cluster(w).DeepCopy())
 		}},
 		freeze(func(w *world.World) bool { return trial.Cluster(w) == nil }, 20*time.Minute),
 		trial.Act{Name: "create again", Do: func(w *world.World) error {
-			return w.Person().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+			return w.User().Create(context.Background(), trial.ThreeRacks(deleteClaims))
 		}, Until: trial.Serves, Within: 30 * time.Minute})
 	return s.With(s.Name, "", failover()...)
 }

@@ -30,7 +30,7 @@ func named(t *testing.T, names ...string) {
 	for _, name := range names {
 		tr := parsed(t, name)
 		if result := holds(t, tr); !result.Fired {
-			t.Errorf("%s: the fault did not strike", name)
+			t.Errorf("%s: the fault was not injected", name)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func parsed(t *testing.T, name string) trial.Trial {
 	return tr
 }
 
-// likeOther has another operator play a story of a fault: without the fault it comes to the same end as ours, and with it the bug is caught.
+// likeOther has another operator play a scenario of a fault: without the fault it comes to the same end as ours, and with it the bug is caught.
 func likeOther(t *testing.T, tr trial.Trial, other func() world.Wrap, by string) trial.Result {
 	t.Helper()
 	found := caught(t, trial.Trial{Scenario: tr.Scenario, Seed: tr.Seed, Fault: tr.Fault, Wrap: other()}, by)
@@ -107,7 +107,7 @@ func TestInstaclustr407(t *testing.T) {
 		p := w.Server.Object("Pod", keyOf(first))
 		return p != nil && p.GetDeletionTimestamp() != nil
 	}
-	story := func(name string, comesBack trial.Act) *trial.Scenario {
+	scenario := func(name string, comesBack trial.Act) *trial.Scenario {
 		s := trial.Named(name, "a pod is deleted, and a standby leads when its successor serves", true, deleteClaims,
 			standby(),
 			trial.Act{Name: "delete a pod", Do: func(w *world.World) error { return deletePod(w, first) }, Within: time.Minute,
@@ -115,11 +115,11 @@ func TestInstaclustr407(t *testing.T) {
 			comesBack)
 		return s.With(s.Name, "", failover()...)
 	}
-	s := story("pod-deleted-stale-standby", freeze(trial.Serves, 15*time.Minute))
+	s := scenario("pod-deleted-stale-standby", freeze(trial.Serves, 15*time.Minute))
 	refused := refusals{}
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
 	refused.want(t, refusal{theStandby, "status", "CassandraCluster", byVersion}) // what it would say of the pod that it sees going
-	seen := story("pod-deleted-standby", trial.Act{Name: "it comes back", Until: func(w *world.World) bool {
+	seen := scenario("pod-deleted-standby", trial.Act{Name: "it comes back", Until: func(w *world.World) bool {
 		return !going(w) && trial.Serves(w)
 	}, Within: 15 * time.Minute})
 	holds(t, trial.Trial{Scenario: seen, Seed: 1, Wrap: finalizing()})
@@ -158,7 +158,7 @@ func TestCassKop321(t *testing.T) {
 		result := holds(t, tr)
 		name := "PodDisruptionBudget/orders-dc1"
 		if end := result.End; !result.Fired || end.Created[name] != 1 || end.Deleted[name] != 0 {
-			t.Errorf("%s: fault struck %v, the budget was made %d times and deleted %d times", tr, result.Fired, end.Created[name], end.Deleted[name])
+			t.Errorf("%s: fault injected %v, the budget was made %d times and deleted %d times", tr, result.Fired, end.Created[name], end.Deleted[name])
 		}
 	}
 	// As published: what a budget should be is taken from the past, and what it is from the present. It is the right object, so that no uid helps; an operator that
@@ -232,7 +232,7 @@ func TestCassKop342(t *testing.T) {
 	}
 	s := trial.Named("shrink-unseen", "a cluster that finds no hosts shrinks in two steps, of which the operator sees the last", false, nil)
 	s.HostsPerZone = 1
-	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error { return w.Person().Create(context.Background(), trial.ThreeRacks(nodes(3))) },
+	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error { return w.User().Create(context.Background(), trial.ThreeRacks(nodes(3))) },
 		Until: func(w *world.World) bool { return len(w.Server.Objects("Pod")) == 9 }, Within: 5 * time.Minute}
 	s = s.With(s.Name, "",
 		trial.Act{Name: "shrink unseen", Do: func(w *world.World) error {
@@ -290,7 +290,7 @@ func TestK8SSAND1362(t *testing.T) {
 				continue
 			}
 			if result := holds(t, trial.Trial{Scenario: create, Seed: 1, Fault: &f}); !result.Fired {
-				t.Errorf("%s: the fault did not strike", f)
+				t.Errorf("%s: the fault was not injected", f)
 			}
 		}
 	}
@@ -357,7 +357,7 @@ func TestActoCassOperator334(t *testing.T) {
 	shutTo(t, s, unready)
 }
 
-// shutTo plays a story of a correction with an operator that looks at no spec while something is wrong: it is stuck with what is to be corrected. Where all goes
+// shutTo plays a scenario of a correction with an operator that looks at no spec while something is wrong: it is stuck with what is to be corrected. Where all goes
 // well it forms a ring, and takes an edit afterwards.
 func shutTo(t *testing.T, s *trial.Scenario, while func(client.Reader) bool) {
 	t.Helper()
@@ -413,7 +413,7 @@ func caughtUnlike(t *testing.T, tr trial.Trial, change func(*v1alpha1.CassandraC
 	}
 }
 
-// stepwise is the story of a cluster whose spec is changed before its ring forms, once for each change and while its operator looks on.
+// stepwise is the scenario of a cluster whose spec is changed before its ring forms, once for each change and while its operator looks on.
 func stepwise(specs ...func(*v1alpha1.CassandraCluster)) *trial.Scenario {
 	s := trial.Named("stepwise", "a cluster that finds no hosts is changed step by step", false, nil)
 	s.HostsPerZone = 1
@@ -422,7 +422,7 @@ func stepwise(specs ...func(*v1alpha1.CassandraCluster)) *trial.Scenario {
 		nodes := 3 * int(c.Spec.Datacenters[0].NodesPerRack)
 		return c.Status.ObservedGeneration == c.Generation && len(w.Server.Objects("Pod")) == nodes && len(w.Server.Objects(v1alpha1.CassandraNodeKind)) == nodes
 	}
-	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error { return w.Person().Create(context.Background(), trial.ThreeRacks(specs[0])) },
+	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error { return w.User().Create(context.Background(), trial.ThreeRacks(specs[0])) },
 		Until: waiting, Within: 5 * time.Minute}
 	for _, change := range specs[1:] {
 		s.Acts = append(s.Acts, trial.Edit("change", change, waiting, 5*time.Minute))
@@ -434,9 +434,9 @@ func stepwise(specs ...func(*v1alpha1.CassandraCluster)) *trial.Scenario {
 func edit(w *world.World, change func(*v1alpha1.CassandraCluster)) error {
 	c := trial.Cluster(w).DeepCopy()
 	change(c)
-	return w.Person().Update(context.Background(), c)
+	return w.User().Update(context.Background(), c)
 }
 
 func deletePod(w *world.World, name string) error {
-	return w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}})
+	return w.User().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}})
 }

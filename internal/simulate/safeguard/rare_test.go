@@ -24,7 +24,7 @@ import (
 	"helenus.io/helenus/test/memdisk"
 )
 
-// Stories of guards for which something unusual has to come first.
+// Scenarios of guards for which something unusual has to come first.
 
 // heldBy says that an agent holds something back by a guard.
 func heldBy(w *world.World, name, guard string) bool {
@@ -70,7 +70,7 @@ func (j looking) Look(ctx context.Context) (*facts.Ring, error) {
 	return &other, nil
 }
 
-// rollback is the story of a volume, and of the ticket in a record, that are put back to how they were when the node was about to join.
+// rollback is the scenario of a volume, and of the ticket in a record, that are put back to how they were when the node was about to join.
 type rollback struct {
 	kept   *pod.Content
 	ticket *v1alpha1.JoinTicket
@@ -150,7 +150,7 @@ const (
 	second = clusterName + "-dc1-r1-1"
 )
 
-// interrupted is the story of a join that is cut off between two of its streams and goes on when deletions are forgotten.
+// interrupted is the scenario of a join that is cut off between two of its streams and goes on when deletions are forgotten.
 func interrupted() *trial.Scenario {
 	const by, host = "JoinLongerThanGCGrace", "m-d-0"
 	s := trial.Named("grow-interrupted", "a node that joins is away, with a part of its rows, until the deletion of these is forgotten", true, nil,
@@ -263,7 +263,7 @@ func (d *deafness) scenario() *trial.Scenario {
 		trial.Act{Name: "hear again", Do: func(*world.World) error { d.deaf = false; return nil }, Until: trial.Serves, Within: 20 * time.Minute})
 }
 
-// strayed is the story of a node that joins with other tokens than those of its ticket, which its agent gave Cassandra to start with.
+// strayed is the scenario of a node that joins with other tokens than those of its ticket, which its agent gave Cassandra to start with.
 type strayed struct{ given, taken []int64 }
 
 func (t *strayed) wrap() world.Wrap {
@@ -327,7 +327,7 @@ func (t *strayed) asGiven() world.Wrap {
 	})
 }
 
-// stopped is the story of a datacenter that is added while a member is stopped, and no host takes its next pod for some time.
+// stopped is the scenario of a datacenter that is added while a member is stopped, and no host takes its next pod for some time.
 func stopped() *trial.Scenario {
 	const by = "MemberNotNormal"
 	var f failures
@@ -379,7 +379,7 @@ func (p here) Ask(ctx context.Context, addresses []string, address, hostID strin
 	return answers, silent
 }
 
-// moved is the story of a join that is cut off and goes on at another address, while the others still remember the first.
+// moved is the scenario of a join that is cut off and goes on at another address, while the others still remember the first.
 func moved() *trial.Scenario {
 	var host string
 	starts := 0
@@ -408,7 +408,7 @@ func moved() *trial.Scenario {
 		}))
 }
 
-// alone is the story of a node that gets its ticket to join when it reaches none of the others.
+// alone is the scenario of a node that gets its ticket to join when it reaches none of the others.
 type alone struct {
 	cut    bool
 	starts int
@@ -472,7 +472,7 @@ func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID 
 	return answers, nil
 }
 
-// givenUpAndCopied is the story of a join that was taken back before it had streamed anything, and of a person who puts the data of a member on its disk.
+// givenUpAndCopied is the scenario of a join that was taken back before it had streamed anything, and of a person who puts the data of a member on its disk.
 func givenUpAndCopied() *trial.Scenario {
 	const by = "DiskContradictsJournal"
 	back := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }
@@ -526,7 +526,7 @@ func TestGuardsOfAgentsThatAreRarelyNeeded(t *testing.T) {
 	}
 }
 
-// mistaken is the story of a Node object that somebody deletes while its host lives, and the nodes on it serve.
+// mistaken is the scenario of a Node object that somebody deletes while its host lives, and the nodes on it serve.
 func mistaken(l *lines) *trial.Scenario {
 	const by = "RemovedHostStillAnswers"
 	var host string

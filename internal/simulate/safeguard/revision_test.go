@@ -138,7 +138,7 @@ func TestI12WithoutRevisions(t *testing.T) {
 	}
 }
 
-// TestI12 replaces the operator by one with other rules, at several moments: what exists stays as it is.
+// TestI12 replaces the operator by one with other rules, at several points: what exists stays as it is.
 func TestI12(t *testing.T) {
 	one := map[string]int{"orders-dc1-r1-0": 1, "orders-dc1-r2-0": 1, "orders-dc1-r3-0": 1}
 	twice := maps.Clone(one)
@@ -158,7 +158,7 @@ func TestI12(t *testing.T) {
 		{"and a pod is deleted", create, []trial.Act{upgraded, {Name: "delete a pod", Do: func(w *world.World) error { return deletePod(w, first) }, Until: notServing, Within: 5 * time.Minute},
 			{Name: "it comes back", Until: trial.Serves, Within: 15 * time.Minute}}, 1, twice},
 		{"and the ledger is lost", create, []trial.Act{upgraded, {Name: "delete the ledger", Do: func(w *world.World) error {
-			if err := w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace, Name: ledgerKey.Name}}); err != nil {
+			if err := w.User().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace, Name: ledgerKey.Name}}); err != nil {
 				return err
 			}
 			w.Line.RunFor(time.Hour)
@@ -168,7 +168,7 @@ func TestI12(t *testing.T) {
 		// With the records goes what was pinned in them. What runs stays as it is all the same.
 		{"and the records are lost", create, []trial.Act{upgraded, {Name: "delete the records", Do: func(w *world.World) error {
 			for name := range one {
-				if err := w.Person().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}}); err != nil {
+				if err := w.User().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}}); err != nil {
 					return err
 				}
 			}

@@ -33,8 +33,8 @@ func (s *sweeper) sample(jobs []job) []job {
 	return out
 }
 
-// choose takes some of the jobs: first each combination once, then of each scenario as much as of the others, by the events of their runs without a fault. A long story
-// does not take the time of the others, and tells of each of its moments in fewer of them.
+// choose takes some of the jobs: first each combination once, then of each scenario as much as of the others, by the events of their runs without a fault. A long scenario
+// does not take the time of the others, and tells of each of its points in fewer of them.
 func choose(jobs []job, all []int, quota int) []int {
 	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(jobs[a].hash, jobs[b].hash) })
 	had := map[Combination]bool{}
@@ -53,9 +53,9 @@ func choose(jobs []job, all []int, quota int) []int {
 	return all[:min(quota, len(all))]
 }
 
-// Combination of a fault, and of what is done at its moment by whom, and to what kind of thing.
+// Combination of a fault, and of what is done at its point by whom, and to what kind of thing.
 type Combination struct {
-	fault, view, moment string
+	fault, view, point string
 }
 
 func combinationOf(f *trial.Fault) Combination {

@@ -38,9 +38,9 @@ type Options struct {
 type Report struct {
 	// Planned points, and those that were run.
 	Planned, Run int
-	// Struck counts the points whose fault fired, which alone count, by scenario and class.
-	Struck map[Row]int
-	// Tried are the combinations of a class, and whether a point of each has struck.
+	// Injected counts the points whose fault fired, which alone count, by scenario and class.
+	Injected map[Row]int
+	// Tried are the combinations of a class, and whether a point of each has injected.
 	Tried map[trial.Class]map[Combination]bool
 	// Failures are trials with violations.
 	Failures []Failure
@@ -82,7 +82,7 @@ func Run(o Options) Report {
 }
 
 func newReport() Report {
-	return Report{Struck: map[Row]int{}, Tried: map[trial.Class]map[Combination]bool{}, Began: time.Now()}
+	return Report{Injected: map[Row]int{}, Tried: map[trial.Class]map[Combination]bool{}, Began: time.Now()}
 }
 
 type sweeper struct {
@@ -91,7 +91,7 @@ type sweeper struct {
 	report Report
 }
 
-// plan runs every scenario without a fault, and lists what can strike where.
+// plan runs every scenario without a fault, and lists what can be injected where.
 func (s *sweeper) plan() []job {
 	undisturbed := make([]trial.Result, len(s.Scenarios))
 	s.parallel(len(s.Scenarios), func(i int) {
@@ -122,25 +122,25 @@ func (s *sweeper) plan() []job {
 	return s.sample(jobs)
 }
 
-// Of counts the points of a class that have struck.
+// Of counts the points of a class that have injected.
 func (r Report) Of(class trial.Class) int {
 	n := 0
-	for row, struck := range r.Struck {
+	for row, injected := range r.Injected {
 		if row.Class == class {
-			n += struck
+			n += injected
 		}
 	}
 	return n
 }
 
-// Spared are the moments, each a program's verb on a kind of thing, at which no fault of a class has struck, sorted.
+// Spared are the points, each a program's verb on a kind of thing, at which no fault of a class has injected, sorted.
 func (r Report) Spared(class trial.Class) []string {
-	struck := map[string]bool{}
+	injected := map[string]bool{}
 	for c, yes := range r.Tried[class] {
-		struck[c.moment] = struck[c.moment] || yes
+		injected[c.point] = injected[c.point] || yes
 	}
-	maps.DeleteFunc(struck, func(_ string, yes bool) bool { return yes })
-	return slices.Sorted(maps.Keys(struck))
+	maps.DeleteFunc(injected, func(_ string, yes bool) bool { return yes })
+	return slices.Sorted(maps.Keys(injected))
 }
 
 // Again runs a trial as a sweep does, after the run that it is held against.
@@ -153,11 +153,11 @@ func Again(kinds *apiserver.Kinds, t trial.Trial) trial.Result {
 	return t.Run(kinds, &undisturbed.End)
 }
 
-// Points are all faults that can strike in a run like one that was seen.
+// Points are all faults that can be injected in a run like one that was seen.
 func Points(seen trial.Result) []trial.Fault {
 	var out []trial.Fault
-	had := map[trial.Moment]bool{}
-	for _, list := range [][]trial.Moment{seen.Requests, seen.Moments} {
+	had := map[trial.Point]bool{}
+	for _, list := range [][]trial.Point{seen.Requests, seen.Points} {
 		for _, m := range list {
 			if !had[m] {
 				had[m] = true
@@ -214,7 +214,7 @@ func (s *sweeper) count(j job, result trial.Result) {
 		tried[c] = tried[c] || result.Fired
 	}
 	if result.Fired {
-		s.report.Struck[Row{j.trial.Scenario.Name, j.class}]++
+		s.report.Injected[Row{j.trial.Scenario.Name, j.class}]++
 	}
 	if len(result.Violations) > 0 {
 		s.report.Failures = append(s.report.Failures, Failure{j.trial, result.Violations})

@@ -50,7 +50,7 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 		}
 	}
 	report := Run(Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Workers: 2, Quotas: map[trial.Class]int{
-		trial.ClassCrash: 8, trial.ClassError: 8, trial.ClassRead: 8, trial.ClassAgent: 8, trial.ClassStale: 8, trial.ClassWorld: 8, trial.ClassHuman: 8,
+		trial.ClassCrash: 8, trial.ClassError: 8, trial.ClassRead: 8, trial.ClassAgent: 8, trial.ClassStale: 8, trial.ClassWorld: 8, trial.ClassUser: 8,
 	}})
 	if report.Run != 56 || report.Planned != 56 {
 		t.Errorf("%d of %d points run, want 56", report.Run, report.Planned)
@@ -86,14 +86,14 @@ func TestSharesAreTheWhole(t *testing.T) {
 	}
 }
 
-// A scenario with many moments, or long runs, does not take the time of the others.
+// A scenario with many points, or long runs, does not take the time of the others.
 func TestASampleIsSpreadOverTheScenarios(t *testing.T) {
 	var jobs []job
 	var all []int
 	events := map[string]uint64{"large": 1000, "small": 1000, "long": 4000}
 	for name, points := range map[string]int{"large": 300, "small": 60, "long": 300} {
 		for i := range points {
-			fault := &trial.Fault{Kind: "kill-after", At: trial.Moment{Who: trial.WhoDisk, Does: "create", What: "Pod/p", Nth: i}}
+			fault := &trial.Fault{Kind: "kill-after", At: trial.Point{Who: trial.WhoDisk, Does: "create", What: "Pod/p", Nth: i}}
 			all = append(all, len(jobs))
 			jobs = append(jobs, job{trial: trial.Trial{Scenario: &trial.Scenario{Name: name}, Seed: 1, Fault: fault}, events: events[name], hash: uint64(i)}) //nolint:gosec // small
 		}

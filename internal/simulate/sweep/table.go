@@ -9,12 +9,12 @@ import (
 	"helenus.io/helenus/internal/simulate/trial"
 )
 
-// Table writes what was tried as Markdown: how many points struck, for each scenario and class.
+// Table writes what was tried as Markdown: how many points injected, for each scenario and class.
 func (r Report) Table(out io.Writer) {
 	classes := trial.Classes()
 	fmt.Fprintf(out, "| scenario | %s | all |\n|---|%s---:|\n", joined(classes), strings.Repeat("---:|", len(classes)))
 	var names []string
-	for row := range r.Struck {
+	for row := range r.Injected {
 		if !slices.Contains(names, row.Scenario) {
 			names = append(names, row.Scenario)
 		}
@@ -24,7 +24,7 @@ func (r Report) Table(out io.Writer) {
 		fmt.Fprintf(out, "| %s |", name)
 		all := 0
 		for _, class := range classes {
-			n := r.Struck[Row{name, class}]
+			n := r.Injected[Row{name, class}]
 			all += n
 			fmt.Fprintf(out, " %d |", n)
 		}

@@ -18,7 +18,7 @@ type Timeline struct {
 	events uint64
 }
 
-// New starts a timeline at a moment. The seed determines every choice that is made by its dice.
+// New starts a timeline at a point. The seed determines every choice that is made by its dice.
 func New(start time.Time, seed uint64) *Timeline {
 	return &Timeline{now: start, dice: rand.New(rand.NewPCG(seed, 0x68656c656e7573))} //nolint:gosec // reproducible, not secret
 }
@@ -50,7 +50,7 @@ type Event struct {
 	index int
 }
 
-// At has something happen at a moment, or now if that has passed. Events of one moment happen in the order in which they were made.
+// At has something happen at a point, or now if that has passed. Events of one point happen in the order in which they were made.
 func (t *Timeline) At(when time.Time, name string, do func()) *Event {
 	if when.Before(t.now) {
 		when = t.now
@@ -97,7 +97,7 @@ func (t *Timeline) Next() (at time.Time, ok bool) {
 }
 
 // RunUntil lets events happen until a condition holds, which is looked at after each, or until the deadline, and says whether it held. At the deadline it
-// is that time; events of later moments stay.
+// is that time; events of later points stay.
 func (t *Timeline) RunUntil(deadline time.Time, condition func() bool) bool {
 	for {
 		if condition() {

@@ -156,7 +156,7 @@ func goneWithClaims(w *world.World) bool {
 }
 
 func createAgain(w *world.World) error {
-	return w.Person().Create(context.Background(), threeRacks.cluster(deleteClaims))
+	return w.User().Create(context.Background(), threeRacks.cluster(deleteClaims))
 }
 
 // former is the uid of the cluster that was deleted, kept in the world's notes.
@@ -172,7 +172,7 @@ func remember(do func(*world.World) error) func(*world.World) error {
 }
 
 func adopt(w *world.World) error {
-	return w.Person().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) {
+	return w.User().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) {
 		c.Spec.Bootstrap = &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: types.UID(w.Notes[former])}}
 	}))
 }
@@ -181,7 +181,7 @@ func deletePods(n int) func(*world.World) error {
 	return func(w *world.World) error {
 		all := w.Pods.Sandboxes() // a fault may have taken some already
 		for _, s := range all[:min(n, len(all))] {
-			if err := w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
+			if err := w.User().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
 				return err
 			}
 		}
@@ -263,7 +263,7 @@ func deleteByForce(w *world.World, host string) error {
 	var errs []error
 	for _, o := range w.Server.Objects("Pod") {
 		if pod := o.(*corev1.Pod); pod.Spec.NodeName == host {
-			errs = append(errs, client.IgnoreNotFound(w.Person().Delete(context.Background(), pod.DeepCopy(), client.GracePeriodSeconds(0))))
+			errs = append(errs, client.IgnoreNotFound(w.User().Delete(context.Background(), pod.DeepCopy(), client.GracePeriodSeconds(0))))
 		}
 	}
 	return errors.Join(errs...)

@@ -97,7 +97,7 @@ func deleteChildren(kind string) func(*world.World) error {
 	return func(w *world.World) error {
 		var errs []error
 		for _, o := range children(w, kind) {
-			errs = append(errs, client.IgnoreNotFound(w.Person().Delete(context.Background(), o)))
+			errs = append(errs, client.IgnoreNotFound(w.User().Delete(context.Background(), o)))
 		}
 		return errors.Join(errs...)
 	}
@@ -123,7 +123,7 @@ func editChildren(w *world.World, kind, name string) error {
 	for _, o := range children(w, kind) {
 		if do := edits(o)[name]; do != nil {
 			do()
-			if err := client.IgnoreNotFound(w.Person().Update(context.Background(), o)); err != nil {
+			if err := client.IgnoreNotFound(w.User().Update(context.Background(), o)); err != nil {
 				errs = append(errs, fmt.Errorf("%s of %s %s: %w", name, kind, o.GetName(), err))
 			}
 		}
@@ -203,7 +203,7 @@ func ledgerSpoiled() *Scenario {
 }
 
 func deleteLedger(w *world.World) error {
-	return w.Person().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
+	return w.User().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
 }
 
 func forgotten() *Scenario {
@@ -251,7 +251,7 @@ func deleteAuthority(w *world.World) error {
 		return err
 	}
 	w.Notes["authority"] = string(text)
-	return w.Person().Delete(context.Background(), authority(w).DeepCopy())
+	return w.User().Delete(context.Background(), authority(w).DeepCopy())
 }
 
 func restoreAuthority(w *world.World) error {
@@ -260,21 +260,21 @@ func restoreAuthority(w *world.World) error {
 		return err
 	}
 	s.ResourceVersion, s.UID = "", ""
-	return w.Person().Create(context.Background(), s)
+	return w.User().Create(context.Background(), s)
 }
 
 func editAuthority(change func(*corev1.Secret)) func(*world.World) error {
 	return func(w *world.World) error {
 		s := authority(w).DeepCopy()
 		change(s)
-		return w.Person().Update(context.Background(), s)
+		return w.User().Update(context.Background(), s)
 	}
 }
 
 func spoilLedger(w *world.World) error {
 	m := w.Server.Object("ConfigMap", keyOf(v1alpha1.LedgerName(clusterName))).(*corev1.ConfigMap).DeepCopy()
 	m.Data[ledger.Key] = "{"
-	return w.Person().Update(context.Background(), m)
+	return w.User().Update(context.Background(), m)
 }
 
 // stalledWith says that the user must act, for a reason and in words.

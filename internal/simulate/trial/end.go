@@ -33,7 +33,7 @@ var compared = []string{
 
 func endOf(r *run) End {
 	e := EndOf(r.w)
-	e.Created, e.Deleted, e.JVMs = r.oracle.created, r.oracle.deleted, r.oracle.jvms
+	e.Created, e.Deleted, e.JVMs = r.checker.created, r.checker.deleted, r.checker.jvms
 	return e
 }
 
@@ -180,7 +180,7 @@ func (r *run) compare(undisturbed *End) {
 		return
 	}
 	end, expected := r.result.End, *undisturbed
-	if r.Scenario.Grows || r.oracle.grown {
+	if r.Scenario.Grows || r.checker.grown {
 		end.Objects, expected.Objects = leavingOut(taken, end.Objects), leavingOut(taken, expected.Objects)
 	}
 	if stays := kindOf(r.Fault).stays; stays != nil {

@@ -10,12 +10,12 @@ import (
 	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
-// Fault is one thing that goes wrong at one moment.
+// Fault is one thing that goes wrong at one point.
 type Fault struct {
 	Kind string
 	// View is the kind of objects that an operator sees wrongly, for faults of its views.
 	View string
-	At   Moment
+	At   Point
 }
 
 // String is the fault in one word, which ParseFault reads.
@@ -30,7 +30,7 @@ func (f Fault) String() string {
 func ParseFault(text string) (Fault, error) {
 	kind, at, found := strings.Cut(text, "@")
 	if !found {
-		return Fault{}, fmt.Errorf("fault %q: want <kind>@<moment> or <kind>=<view>@<moment>", text)
+		return Fault{}, fmt.Errorf("fault %q: want <kind>@<point> or <kind>=<view>@<point>", text)
 	}
 	kind, view, _ := strings.Cut(kind, "=")
 	k, known := kinds[kind]
@@ -40,7 +40,7 @@ func ParseFault(text string) (Fault, error) {
 	if (k.view > 0) != (view != "") {
 		return Fault{}, fmt.Errorf("fault %q: a view is named for faults of views, and for no others", text)
 	}
-	m, err := ParseMoment(at)
+	m, err := ParsePoint(at)
 	return Fault{kind, view, m}, err
 }
 
@@ -60,14 +60,14 @@ type kind struct {
 	about string
 	// class groups kinds for counting.
 	class Class
-	// fits says at which moments it can strike.
-	fits func(m Moment) bool
-	// before and after strike around a request; what they return is the answer.
+	// fits says at which points it can be injected.
+	fits func(m Point) bool
+	// before and after are injected around a request; what they return is the answer.
 	before func(t *run, r *apiserver.Request) error
 	after  func(t *run, r *apiserver.Request) error
-	// step strikes before a durable step of an agent, stepped after it.
+	// step is injected before a durable step of an agent, stepped after it.
 	step, stepped func(t *run, node string)
-	// world strikes beside the moment, in an event of its own. It says whether anything is otherwise then; a fault of a view is told later, if somebody looks.
+	// world is injected beside the point, in an event of its own. It says whether anything is otherwise then; a fault of a view is told later, if somebody looks.
 	world func(t *run) bool
 	// view is how many changes of what an operator sees must follow for the fault to make a difference; 0 for faults that are not of a view.
 	view int
@@ -86,18 +86,18 @@ type Class string
 
 // The classes.
 const (
-	ClassCrash Class = "crash"  // a program is killed at a moment
-	ClassError Class = "error"  // a request that writes is answered by an error
-	ClassRead  Class = "read"   // one that reads is
-	ClassAgent Class = "agent"  // an agent is killed at a durable step
-	ClassStale Class = "stale"  // an operator sees what was
-	ClassWorld Class = "world"  // pods, JVMs, hosts, disks, objects
-	ClassHuman Class = "person" // a user changes their mind
+	ClassCrash Class = "crash" // a program is killed at a point
+	ClassError Class = "error" // a request that writes is answered by an error
+	ClassRead  Class = "read"  // one that reads is
+	ClassAgent Class = "agent" // an agent is killed at a durable step
+	ClassStale Class = "stale" // an operator sees what was
+	ClassWorld Class = "world" // pods, JVMs, hosts, disks, objects
+	ClassUser  Class = "user"  // a user changes their mind
 )
 
 // Classes in the order of a table.
 func Classes() []Class {
-	return []Class{ClassCrash, ClassError, ClassRead, ClassAgent, ClassStale, ClassWorld, ClassHuman}
+	return []Class{ClassCrash, ClassError, ClassRead, ClassAgent, ClassStale, ClassWorld, ClassUser}
 }
 
 // allowance is what a fault may change in the end, and why.
@@ -141,13 +141,13 @@ const (
 	slowness = 1500 * time.Millisecond
 )
 
-func anyRequest(m Moment) bool { return m.Who != WhoDisk }
-func anyWrite(m Moment) bool   { return m.writes() }
-func operatorWrite(m Moment) bool {
+func anyRequest(m Point) bool { return m.Who != WhoDisk }
+func anyWrite(m Point) bool   { return m.writes() }
+func operatorWrite(m Point) bool {
 	return m.Who == whoOperator && m.writes()
 }
-func durableStep(m Moment) bool { return m.Who == WhoDisk }
-func anyStep(m Moment) bool     { return anyWrite(m) || durableStep(m) }
+func durableStep(m Point) bool { return m.Who == WhoDisk }
+func anyStep(m Point) bool     { return anyWrite(m) || durableStep(m) }
 
 func answer(f func(*apiserver.Request) error) func(*run, *apiserver.Request) error {
 	return func(_ *run, r *apiserver.Request) error { return f(r) }
@@ -248,7 +248,7 @@ func init() {
 			world: (*run).blind,
 		},
 		"edit-reverted": {
-			about: "the user changes a setting, and takes it back a minute later", class: ClassHuman, fits: anyWrite,
+			about: "the user changes a setting, and takes it back a minute later", class: ClassUser, fits: anyWrite,
 			world: func(t *run) bool { return t.edit(staleFor, setReads) },
 			may:   edited,
 			instead: func(t *run) bool {
@@ -260,7 +260,7 @@ func init() {
 			},
 		},
 		"edit-kept": {
-			about: "the user changes a setting, and leaves it so", class: ClassHuman, fits: anyWrite,
+			about: "the user changes a setting, and leaves it so", class: ClassUser, fits: anyWrite,
 			world: func(t *run) bool { return t.editForGood(setReads) },
 			may:   edited,
 			instead: func(t *run) bool {
@@ -270,18 +270,18 @@ func init() {
 			unlike: (*run).saysThatItDiffers, stays: reads,
 		},
 		"edit-at-once": {
-			about: "the user changes a setting, and takes it back at once", class: ClassHuman, fits: anyWrite,
+			about: "the user changes a setting, and takes it back at once", class: ClassUser, fits: anyWrite,
 			world: func(t *run) bool { return t.edit(50*time.Millisecond, setReads) },
 			may:   edited,
 		},
 		"edit-contradicting": {
-			about: "the user asks for more nodes, then for a rack less, and takes both back a minute later", class: ClassHuman, fits: anyWrite,
+			about: "the user asks for more nodes, then for a rack less, and takes both back a minute later", class: ClassUser, fits: anyWrite,
 			world:   func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
 			may:     edited,
 			instead: func(t *run) bool { return t.refusesBack("shrinking a ring is not supported yet") || t.hasGivenUp() },
 		},
 		"edit-image": {
-			about: "the user names an image that cannot be pulled, and takes it back two minutes later", class: ClassHuman, fits: anyWrite,
+			about: "the user names an image that cannot be pulled, and takes it back two minutes later", class: ClassUser, fits: anyWrite,
 			world: func(t *run) bool {
 				t.w.Kube.Break(brokenImage)
 				return t.edit(2*staleFor, wrongImage)
@@ -289,7 +289,7 @@ func init() {
 			may: remade,
 		},
 		"paused": {
-			about: "the user pauses the cluster for a minute", class: ClassHuman, fits: anyWrite,
+			about: "the user pauses the cluster for a minute", class: ClassUser, fits: anyWrite,
 			world: func(t *run) bool { return t.edit(staleFor, pause) },
 		},
 		"ledger-deleted": {

@@ -37,7 +37,7 @@ func (g growing) scenario(name, about string, changes ...func(*v1alpha1.Cassandr
 				}
 			})
 		}
-		return w.Person().Update(context.Background(), c)
+		return w.User().Update(context.Background(), c)
 	}})
 	s.Grows = true
 	return s

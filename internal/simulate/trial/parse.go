@@ -33,8 +33,8 @@ func Parse(name string) (Trial, error) {
 	return t, nil
 }
 
-// FaultsAt are all faults that can strike at a moment of a run that was seen, and that make a difference there as far as that run tells.
-func (seen *Result) FaultsAt(m Moment) []Fault {
+// FaultsAt are all faults that can be injected at a point of a run that was seen, and that make a difference there as far as that run tells.
+func (seen *Result) FaultsAt(m Point) []Fault {
 	var out []Fault
 	for _, name := range Kinds() {
 		switch k := kinds[name]; {
@@ -53,7 +53,7 @@ func (seen *Result) FaultsAt(m Moment) []Fault {
 }
 
 // changesAfter counts the changes of a kind in the time that a view stays behind.
-func (seen *Result) changesAfter(view string, m Moment) int {
+func (seen *Result) changesAfter(view string, m Point) int {
 	at := seen.At[m]
 	n := 0
 	for _, change := range seen.Changes[view] {

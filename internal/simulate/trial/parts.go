@@ -49,7 +49,7 @@ func Edit(name string, change func(*v1alpha1.CassandraCluster), until func(*worl
 	return Act{Name: name, Until: until, Within: within, Do: func(w *world.World) error {
 		c := get(w).DeepCopy()
 		change(c)
-		return w.Person().Update(context.Background(), c)
+		return w.User().Update(context.Background(), c)
 	}}
 }
 

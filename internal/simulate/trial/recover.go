@@ -188,7 +188,7 @@ func pausing(times int, words ...string) func(*world.World) bool {
 func deleteFrom(w *world.World, host string) error {
 	for _, o := range w.Server.Objects("Pod") {
 		if pod := o.(*corev1.Pod); pod.Spec.NodeName == host {
-			if err := w.Person().Delete(context.Background(), pod.DeepCopy()); err != nil {
+			if err := w.User().Delete(context.Background(), pod.DeepCopy()); err != nil {
 				return err
 			}
 		}

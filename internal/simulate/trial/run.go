@@ -23,7 +23,7 @@ type Trial struct {
 	// Quiet is how long nothing may be written at the end; 0 for an hour after what happens to the world, and after one of
 	// twenty other faults, and for a few minutes otherwise.
 	Quiet time.Duration
-	// Tell keeps the story.
+	// Tell keeps the scenario.
 	Tell bool
 	// Wrap is for tests of the product's safeguards. It has no part in the name.
 	Wrap world.Wrap
@@ -48,7 +48,7 @@ func (t Trial) Hash() uint64 {
 	return h.Sum64()
 }
 
-// quiet is how long nothing may be written at the end. An hour takes longer than most stories.
+// quiet is how long nothing may be written at the end. An hour takes longer than most scenarios.
 func (t Trial) quiet() time.Duration {
 	const oneOf = 20
 	switch {
@@ -66,37 +66,37 @@ func (t Trial) quiet() time.Duration {
 type Result struct {
 	// Violations of what must hold, each in a sentence.
 	Violations []string
-	// Fired says that the fault struck.
+	// Fired says that the fault injected.
 	Fired bool
-	// Moments of writes and durable steps, in order.
-	Moments []Moment
+	// Points of writes and durable steps, in order.
+	Points []Point
 	// Requests are all of them, reads too.
-	Requests []Moment
-	// At is when each moment was, and Changes when objects of a kind were changed, of those that an operator sees.
-	At      map[Moment]time.Time
+	Requests []Point
+	// At is when each point was, and Changes when objects of a kind were changed, of those that an operator sees.
+	At      map[Point]time.Time
 	Changes map[string][]time.Time
 	End     End
 	// Took is virtual time to the end of the last act.
 	Took   time.Duration
 	Events uint64
-	Story  []string
+	Trace  []string
 }
 
 // run is a trial under way.
 type run struct {
 	Trial
-	w      *world.World
-	oracle *oracle
-	count  counter
-	open   map[uint64]Moment
-	result Result
+	w       *world.World
+	checker *checker
+	count   counter
+	open    map[uint64]Point
+	result  Result
 	// stepping is whose durable step the fault is of, while that is under way.
 	stepping *pod.Sandbox
-	// over says that nothing is left to happen: other runs may end before the moments from then on.
+	// over says that nothing is left to happen: other runs may end before the points from then on.
 	over bool
-	// strikes are parts of the fault that are still to come, struck is when it struck last.
-	strikes int
-	struck  time.Time
+	// injects are parts of the fault that are still to come, injected is when it was injected last.
+	injects  int
+	injected time.Time
 	// second is the operator that believes that it leads.
 	second string
 	// lag of the view that the fault is of, skipping the kind of which a change wakes nobody, merging that the watch begins anew.
@@ -118,14 +118,14 @@ const (
 
 // Run runs the trial. Expected is the end of the run without a fault; nil for that run itself.
 func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
-	r := &run{Trial: t, count: counter{}, open: map[uint64]Moment{}}
-	r.result.At, r.result.Changes = map[Moment]time.Time{}, map[string][]time.Time{}
+	r := &run{Trial: t, count: counter{}, open: map[uint64]Point{}}
+	r.result.At, r.result.Changes = map[Point]time.Time{}, map[string][]time.Time{}
 	var err error
 	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones, HostsPerZone: t.Scenario.HostsPerZone, Wrap: t.Wrap}); err != nil {
 		panic(fmt.Sprintf("make the world: %v", err)) // a defect of the simulator
 	}
 	if t.Tell {
-		r.w.Story = r.tell
+		r.w.Trace = r.tell
 		r.w.Server.Watch(func(apiserver.Event) {
 			writes := r.w.Server.Writes()
 			r.tell("write", writes[len(writes)-1].String())
@@ -140,15 +140,15 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 		result = r.result
 		r.w.End()
 	}()
-	r.oracle = newOracle(r)
+	r.checker = newChecker(r)
 	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Misled: r.misled, Blinded: r.fired, Skip: r.skips, Merge: r.merges}
 	r.w.Pods.Hook = r.step
-	r.w.Pods.Start = r.oracle.jvmStarts
-	r.w.Pods.Host = r.oracle.below(r.w.Pods.Host)
+	r.w.Pods.Start = r.checker.jvmStarts
+	r.w.Pods.Host = r.checker.below(r.w.Pods.Host)
 	r.w.StartOperator(world.Install)
 	r.acts()
 	r.quiet()
-	r.oracle.atTheEnd()
+	r.checker.atTheEnd()
 	r.result.End = endOf(r)
 	if expected != nil && !r.instead() && !r.differs() {
 		r.compare(expected)
@@ -157,10 +157,10 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 }
 
 func (r *run) tell(who, line string) {
-	r.result.Story = append(r.result.Story, fmt.Sprintf("%9.3fs %-12s %s", r.w.Line.Now().Sub(world.Began).Seconds(), who, line))
+	r.result.Trace = append(r.result.Trace, fmt.Sprintf("%9.3fs %-12s %s", r.w.Line.Now().Sub(world.Began).Seconds(), who, line))
 }
 
-// Violation is who speaks, in a story, where something was violated.
+// Violation is who speaks, in a scenario, where something was violated.
 const Violation = "VIOLATION"
 
 func (r *run) violated(format string, args ...any) {
@@ -194,7 +194,7 @@ func (r *run) acts() {
 			within += patience
 		}
 		if a.Until != nil && !r.w.Line.RunUntil(r.w.Line.Now().Add(within), func() bool { return a.Until(r.w) || !a.Despite && r.instead() }) {
-			r.violated("act %s is not over after %s: %s", a.Name, within, r.oracle.why())
+			r.violated("act %s is not over after %s: %s", a.Name, within, r.checker.why())
 			return
 		}
 	}
@@ -203,7 +203,7 @@ func (r *run) acts() {
 
 // instead says that the run has come to the other end that is right after its fault.
 func (r *run) instead() bool {
-	return r.Fault != nil && r.strikes == 0 && kindOf(r.Fault).instead != nil && kindOf(r.Fault).instead(r)
+	return r.Fault != nil && r.injects == 0 && kindOf(r.Fault).instead != nil && kindOf(r.Fault).instead(r)
 }
 
 // differs says that the end may be another one.
@@ -222,26 +222,26 @@ func (r *run) quiet() {
 	over := r.w.Line.Now() // an API server that is back is told of the past only now
 	if !r.w.Line.RunUntil(over.Add(silence), func() bool {
 		now := r.w.Line.Now()
-		return r.strikes == 0 && now.Sub(over) > settle && now.Sub(r.oracle.lastWrite) > settle && now.Sub(r.struck) > settle
+		return r.injects == 0 && now.Sub(over) > settle && now.Sub(r.checker.lastWrite) > settle && now.Sub(r.injected) > settle
 	}) {
-		r.violated("still writing %s after the end: %s", silence, r.oracle.lastWritten)
+		r.violated("still writing %s after the end: %s", silence, r.checker.lastWritten)
 		return
 	}
 	length := r.Trial.quiet()
-	before, began := r.oracle.writes, r.w.Line.Now()
+	before, began := r.checker.writes, r.w.Line.Now()
 	r.over = true
 	r.w.Line.RunFor(length)
-	switch n := r.oracle.writes - before; {
-	case n > 0 && r.struck.After(began):
-		r.quiet() // the fault struck just then
+	switch n := r.checker.writes - before; {
+	case n > 0 && r.injected.After(began):
+		r.quiet() // the fault injected just then
 	case n > 0:
-		r.violated("I10: %d writes in %s in which nothing happened, the last: %s", n, length, r.oracle.lastWritten)
+		r.violated("I10: %d writes in %s in which nothing happened, the last: %s", n, length, r.checker.lastWritten)
 	}
 }
 
 // before and after stand around each request of an operator or agent.
 func (r *run) before(request *apiserver.Request) error {
-	m := momentOfRequest(request)
+	m := pointOfRequest(request)
 	if m == nil {
 		return nil
 	}
@@ -258,7 +258,7 @@ func (r *run) before(request *apiserver.Request) error {
 		r.open[request.Sequence] = at
 	}
 	if k.world != nil {
-		r.strike(k)
+		r.inject(k)
 	}
 	if k.before == nil {
 		return nil
@@ -267,8 +267,8 @@ func (r *run) before(request *apiserver.Request) error {
 	return k.before(r, request)
 }
 
-// note keeps a moment at which a fault may strike in another run.
-func (r *run) note(m Moment) {
+// note keeps a point at which a fault may be injected in another run.
+func (r *run) note(m Point) {
 	switch {
 	case r.over:
 		return
@@ -279,7 +279,7 @@ func (r *run) note(m Moment) {
 		}
 		r.result.At[m] = r.w.Line.Now()
 	}
-	r.result.Moments = append(r.result.Moments, m)
+	r.result.Points = append(r.result.Points, m)
 }
 
 func (r *run) after(request *apiserver.Request, err error) error {
@@ -294,12 +294,12 @@ func (r *run) after(request *apiserver.Request, err error) error {
 	return err
 }
 
-// strike has the world go wrong beside the moment.
-func (r *run) strike(k kind) {
-	r.strikes++
+// inject has the world go wrong beside the point.
+func (r *run) inject(k kind) {
+	r.injects++
 	r.w.Line.After(time.Millisecond, "fault", func() {
-		r.strikes--
-		r.struck = r.w.Line.Now()
+		r.injects--
+		r.injected = r.w.Line.Now()
 		if k.world(r) {
 			r.fired()
 		}
@@ -311,17 +311,17 @@ func (r *run) strike(k kind) {
 
 // later keeps the world from counting as silent until something has happened.
 func (r *run) later(d time.Duration, what string, do func()) {
-	r.strikes++
+	r.injects++
 	r.w.Line.After(d, what, func() {
-		r.strikes--
-		r.struck = r.w.Line.Now()
+		r.injects--
+		r.injected = r.w.Line.Now()
 		do()
 	})
 }
 
 func (r *run) fired() {
 	first := !r.result.Fired
-	r.result.Fired, r.struck = true, r.w.Line.Now()
+	r.result.Fired, r.injected = true, r.w.Line.Now()
 	if r.Tell && first {
 		r.tell("FAULT", r.Fault.String())
 	}
@@ -339,7 +339,7 @@ func (r *run) step(s *pod.Sandbox, step memdisk.Step, done bool) error {
 		}
 		return nil
 	}
-	at := r.count.next(momentOfStep(s.Name(), step))
+	at := r.count.next(pointOfStep(s.Name(), step))
 	r.note(at)
 	if r.Fault == nil || r.Fault.At != at {
 		return nil
@@ -351,12 +351,12 @@ func (r *run) step(s *pod.Sandbox, step memdisk.Step, done bool) error {
 	case k.stepped != nil:
 		r.stepping = s
 	case k.world != nil:
-		r.strike(k)
+		r.inject(k)
 	}
 	return nil
 }
 
-// panicked adds the place of a panic to the story.
+// panicked adds the place of a panic to the scenario.
 func panicked(r *run, p any) {
 	r.tell("PANIC", fmt.Sprint(p))
 	for line := range strings.SplitSeq(string(debug.Stack()), "\n") {

@@ -14,7 +14,7 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// Scenario is a story with a known end.
+// Scenario is a scenario with a known end.
 type Scenario struct {
 	Name string
 	// About says in a sentence what happens.
@@ -43,7 +43,7 @@ type Scenario struct {
 // Act is something that the user or fate does, and how things stand when it is over.
 type Act struct {
 	Name string
-	// Do does it. An error is one of the story, not of the product.
+	// Do does it. An error is one of the scenario, not of the product.
 	Do func(w *world.World) error
 	// Until holds at the end.
 	Until func(w *world.World) bool
@@ -100,7 +100,7 @@ var zones = []string{"a", "b", "c", "d"}
 func (s shape) create(change ...func(*v1alpha1.CassandraCluster)) Act {
 	return Act{
 		Name:   "create",
-		Do:     func(w *world.World) error { return w.Person().Create(context.Background(), s.cluster(change...)) },
+		Do:     func(w *world.World) error { return w.User().Create(context.Background(), s.cluster(change...)) },
 		Until:  ready,
 		Within: 15 * time.Minute,
 	}
@@ -134,5 +134,5 @@ func gone(w *world.World) bool {
 }
 
 func remove(w *world.World) error {
-	return client.IgnoreNotFound(w.Person().Delete(context.Background(), shape{}.cluster()))
+	return client.IgnoreNotFound(w.User().Delete(context.Background(), shape{}.cluster()))
 }

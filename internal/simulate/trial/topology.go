@@ -16,7 +16,7 @@ import (
 
 // topology is I2: it knows, by what the nodes themselves see, whether a ring can bear a change of it.
 type topology struct {
-	*oracle
+	*checker
 	// since is when each obstacle was first there, of those that there are.
 	since map[obstacle]time.Time
 }
@@ -34,7 +34,7 @@ const (
 	unseen    = "does not see" // that it is up
 )
 
-// settledBy is how long before a step an obstacle must have been there: whoever decides looks at the nodes just before it writes, and a fault may strike in between.
+// settledBy is how long before a step an obstacle must have been there: whoever decides looks at the nodes just before it writes, and a fault may be injected in between.
 const settledBy = time.Second / 2
 
 // look notes what speaks against a change now.

@@ -26,7 +26,7 @@ func TestScenariosEndWithoutAFault(t *testing.T) {
 				for _, v := range result.Violations {
 					t.Errorf("%s: %s", trial, v)
 				}
-				if len(result.Moments) == 0 || result.Took <= 0 {
+				if len(result.Points) == 0 || result.Took <= 0 {
 					t.Errorf("%s: nothing happened", trial)
 				}
 			}
@@ -42,12 +42,12 @@ func TestATrialRunsTheSameAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := trial.Run(kinds, nil), trial.Run(kinds, nil)
-	if !first.Fired || first.Events != second.Events || first.Took != second.Took || len(first.Moments) != len(second.Moments) {
+	if !first.Fired || first.Events != second.Events || first.Took != second.Took || len(first.Points) != len(second.Points) {
 		t.Fatalf("%d events in %s, then %d in %s", first.Events, first.Took, second.Events, second.Took)
 	}
-	for i := range first.Moments {
-		if first.Moments[i] != second.Moments[i] {
-			t.Fatalf("moment %d is %s, then %s", i, first.Moments[i], second.Moments[i])
+	for i := range first.Points {
+		if first.Points[i] != second.Points[i] {
+			t.Fatalf("point %d is %s, then %s", i, first.Points[i], second.Points[i])
 		}
 	}
 }

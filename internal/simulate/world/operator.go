@@ -289,7 +289,7 @@ func (o *Operator) pass(key types.NamespacedName, q *item) {
 }
 
 func (o *Operator) logger() logr.Logger {
-	if o.w.Story == nil {
+	if o.w.Trace == nil {
 		return logr.Discard()
 	}
 	return funcr.New(func(prefix, args string) { o.w.say(o.name, "%s %s", prefix, args) }, funcr.Options{Verbosity: 1})

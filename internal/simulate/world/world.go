@@ -99,8 +99,8 @@ type World struct {
 	// clocks are hosts whose clocks are off.
 	clocks   map[string]time.Duration
 	watchers []func(apiserver.Event)
-	// Story takes what programs say, one line each; nil for nothing.
-	Story func(who, line string)
+	// Trace takes what programs say, one line each; nil for nothing.
+	Trace func(who, line string)
 }
 
 // New makes a world without operators.
@@ -150,8 +150,8 @@ func (w *World) uid() types.UID {
 }
 
 func (w *World) say(who, format string, args ...any) {
-	if w.Story != nil {
-		w.Story(who, fmt.Sprintf(format, args...))
+	if w.Trace != nil {
+		w.Trace(who, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -190,7 +190,7 @@ func (w *World) End() {
 }
 
 // Person writes as the user does.
-func (w *World) Person() client.Client { return w.Server.As(UserPerson) }
+func (w *World) User() client.Client { return w.Server.As(UserPerson) }
 
 // Partition cuts a host off from the API server and the operator; with its pods' own traffic too if all is set.
 func (w *World) Partition(host string, all bool) {

@@ -109,11 +109,11 @@ func (m *comparison) report(t *testing.T, known map[string]bool, seed uint64, re
 		t.Errorf("-compare.seed=%d: %v", seed, err)
 		return
 	}
-	var story strings.Builder
+	var scenario strings.Builder
 	for _, r := range requests {
-		fmt.Fprintf(&story, "  %s\n", r)
+		fmt.Fprintf(&scenario, "  %s\n", r)
 	}
-	t.Errorf("-compare.seed=%d: after\n%sthe servers differ:\n  %s", seed, story.String(), strings.Join(lines, "\n  "))
+	t.Errorf("-compare.seed=%d: after\n%sthe servers differ:\n  %s", seed, scenario.String(), strings.Join(lines, "\n  "))
 }
 
 // signature is what tells one difference from another, roughly.

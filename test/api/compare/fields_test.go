@@ -1,6 +1,6 @@
 package compare
 
-const moment = "2026-01-01T00:00:00Z"
+const point = "2026-01-01T00:00:00Z"
 
 // changesOf are changes of single fields by kind: what Helenus, Kubernetes or a user change, and what nobody may.
 var changesOf = map[string][]change{
@@ -103,8 +103,8 @@ var statusChangesOf = map[string][]change{
 	"Pod": {
 		{"status.phase", "Running"}, {"status.phase", "Failed"}, {"status.phase", "Succeeded"}, {"status.phase", "Pending"}, {"status.phase", "Bogus"}, {"status.podIP", "10.0.0.1"}, {"status.podIPs", list(object("ip", "10.0.0.1"))}, {"status.podIP", nil},
 		{"status.conditions", list(condition("Ready", "True"))}, {"status.message", "text"}, {"spec.nodeName", "m1"}, {"spec.containers[0].image", "other"},
-		{"status.containerStatuses", list(object("name", "cassandra", "image", "x", "imageID", "", "ready", true, "restartCount", int64(1), "state", object("running", object("startedAt", moment))))},
-		{"status.startTime", moment},
+		{"status.containerStatuses", list(object("name", "cassandra", "image", "x", "imageID", "", "ready", true, "restartCount", int64(1), "state", object("running", object("startedAt", point))))},
+		{"status.startTime", point},
 	},
 	"PersistentVolumeClaim": {
 		{"status.phase", "Bound"}, {"status.phase", "Lost"}, {"status.phase", "Bogus"}, {"status.capacity.storage", "1Gi"}, {"status.capacity.storage", "-1"}, {"status.accessModes", list("ReadWriteOnce")}, {"spec.volumeName", "pv-1"},
@@ -129,5 +129,5 @@ var statusChangesOf = map[string][]change{
 }
 
 func condition(sort, status string) map[string]any {
-	return object("type", sort, "status", status, "reason", "Test", "message", "", "lastTransitionTime", moment)
+	return object("type", sort, "status", status, "reason", "Test", "message", "", "lastTransitionTime", point)
 }

@@ -1,4 +1,4 @@
-// Command sweep breaks Helenus in a simulated world, at every moment and in every way it knows, and says what did not hold.
+// Command sweep breaks Helenus in a simulated world, at every point and in every way it knows, and says what did not hold.
 package main
 
 import (
@@ -33,12 +33,12 @@ func root() *cobra.Command {
 	var crds string
 	c := &cobra.Command{
 		Use:   "sweep",
-		Short: "break Helenus in a simulated world, at every moment and in every way",
+		Short: "break Helenus in a simulated world, at every point and in every way",
 		Long: `Break Helenus in a simulated world.
 
 The real operator and the real agents run against an API server, hosts and a
 Cassandra ring in memory, in virtual time. Every scenario is run once without a
-fault; then once for each moment of it and each fault that can strike there. What
+fault; then once for each point of it and each fault that can be injected there. What
 must hold is looked at with every write. A trial is named by one line and runs the
 same whenever it is run:
 
@@ -93,7 +93,7 @@ func runCommand(crds *string) *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", 1, "the seed of every choice")
 	f.StringVar(&part, "part", "", "share of the points, as `i/n` with i from 1 (default: all of them)")
 	f.StringToIntVar(&quotas, "quota", nil, "at most so many points of a class, as `class=n,…` (default: all of them)")
-	f.StringToIntVar(&least, "least", nil, "fail unless so many points of a class struck, and, but for stale, one at each verb on each kind of thing, as `class=n,…`")
+	f.StringToIntVar(&least, "least", nil, "fail unless so many points of a class injected, and, but for stale, one at each verb on each kind of thing, as `class=n,…`")
 	f.DurationVar(&o.Limit, "limit", 0, "end after so long, whatever is left")
 	f.IntVar(&o.Workers, "workers", 0, "trials at the same time (default: one for each processor)")
 	return c
@@ -103,7 +103,7 @@ func trialCommand(crds *string) *cobra.Command {
 	quiet := false
 	c := &cobra.Command{
 		Use:   "trial NAME",
-		Short: "run one trial and tell its story",
+		Short: "run one trial and tell its scenario",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kinds, err := compile(*crds)
@@ -116,17 +116,17 @@ func trialCommand(crds *string) *cobra.Command {
 			}
 			t.Tell = !quiet
 			result := sweep.Again(kinds, t)
-			for _, line := range result.Story {
+			for _, line := range result.Trace {
 				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %s of virtual time, %d events, fault struck: %v\n", t, result.Took.Round(time.Millisecond), result.Events, result.Fired)
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %s of virtual time, %d events, fault injected: %v\n", t, result.Took.Round(time.Millisecond), result.Events, result.Fired)
 			if len(result.Violations) > 0 {
 				return fmt.Errorf("%d violations:\n  %s", len(result.Violations), strings.Join(result.Violations, "\n  "))
 			}
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&quiet, "quiet", false, "only the result, without the story")
+	c.Flags().BoolVar(&quiet, "quiet", false, "only the result, without the scenario")
 	return c
 }
 
@@ -247,15 +247,15 @@ func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 	return fmt.Errorf("%d trials failed", len(r.Failures))
 }
 
-// tell shows the story of a trial around what it violated first.
+// tell shows the scenario of a trial around what it violated first.
 func tell(out io.Writer, kinds *apiserver.Kinds, t trial.Trial) {
 	t.Tell = true
-	story, before, after := excerpt(sweep.Again(kinds, t).Story)
-	fmt.Fprintf(out, "\nThe story of the first:\n")
+	scenario, before, after := excerpt(sweep.Again(kinds, t).Trace)
+	fmt.Fprintf(out, "\nThe scenario of the first:\n")
 	if before > 0 {
 		fmt.Fprintf(out, "  … %d lines before these\n", before)
 	}
-	for _, line := range story {
+	for _, line := range scenario {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
 	if after > 0 {
@@ -263,18 +263,18 @@ func tell(out io.Writer, kinds *apiserver.Kinds, t trial.Trial) {
 	}
 }
 
-// excerpt of a story ends soon after the first violation, or where the story does, and says how many lines it leaves out on either side.
-func excerpt(story []string) (lines []string, before, after int) {
+// excerpt of a scenario ends soon after the first violation, or where the scenario does, and says how many lines it leaves out on either side.
+func excerpt(scenario []string) (lines []string, before, after int) {
 	const most, behind = 100, 10
-	end := len(story)
-	if i := slices.IndexFunc(story, func(line string) bool { return strings.Contains(line, " "+trial.Violation+" ") }); i >= 0 {
+	end := len(scenario)
+	if i := slices.IndexFunc(scenario, func(line string) bool { return strings.Contains(line, " "+trial.Violation+" ") }); i >= 0 {
 		end = min(end, i+behind)
 	}
 	begin := max(0, end-most)
-	return story[begin:end], begin, len(story) - end
+	return scenario[begin:end], begin, len(scenario) - end
 }
 
-// enough says whether as much has struck as is asked for, and something at each verb of each program on each kind of thing; but for views, which at some of them hide nothing.
+// enough says whether as much has injected as is asked for, and something at each verb of each program on each kind of thing; but for views, which at some of them hide nothing.
 func enough(r sweep.Report, least map[trial.Class]int) error {
 	var missing []string
 	for _, class := range trial.Classes() {
@@ -282,11 +282,11 @@ func enough(r sweep.Report, least map[trial.Class]int) error {
 		if !asked {
 			continue
 		}
-		if struck := r.Of(class); struck < n {
-			missing = append(missing, fmt.Sprintf("%d points of the class %s struck, fewer than %d", struck, class, n))
+		if injected := r.Of(class); injected < n {
+			missing = append(missing, fmt.Sprintf("%d points of the class %s injected, fewer than %d", injected, class, n))
 		}
 		if spared := r.Spared(class); class != trial.ClassStale && len(spared) > 0 {
-			missing = append(missing, fmt.Sprintf("no point of the class %s struck at: %s", class, strings.Join(spared, ", ")))
+			missing = append(missing, fmt.Sprintf("no point of the class %s was injected at: %s", class, strings.Join(spared, ", ")))
 		}
 	}
 	if len(missing) > 0 {

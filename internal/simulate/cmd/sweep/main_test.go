@@ -9,9 +9,9 @@ import (
 )
 
 func TestAnExcerptEndsWithTheFirstViolation(t *testing.T) {
-	story := make([]string, 500)
-	for i := range story {
-		story[i] = fmt.Sprintf("%d.000s write something", i)
+	scenario := make([]string, 500)
+	for i := range scenario {
+		scenario[i] = fmt.Sprintf("%d.000s write something", i)
 	}
 	for name, c := range map[string]struct {
 		violated            []int
@@ -24,7 +24,7 @@ func TestAnExcerptEndsWithTheFirstViolation(t *testing.T) {
 		"a short one":     {[]int{3}, 0, 4, 5},
 		"there is no one": {nil, 0, -1, 0},
 	} {
-		lines := slices.Clone(story[:c.length])
+		lines := slices.Clone(scenario[:c.length])
 		for _, i := range c.violated {
 			lines[i] = fmt.Sprintf("%d.000s %-12s I1: something", i, trial.Violation)
 		}

@@ -18,13 +18,13 @@ import (
 	"helenus.io/helenus/test/memdisk"
 )
 
-// beginning are the moments at which a node begins, found by what is written.
+// beginning are the points at which a node begins, found by what is written.
 type beginning struct {
 	// ticket is when the operator writes the node's ticket into its record.
-	ticket trial.Moment
+	ticket trial.Point
 	// renamed and durable are the last steps of the agent's writing down that it starts a JVM, next the first step of what it writes after that: the JVM is
 	// started in between.
-	renamed, durable, next trial.Moment
+	renamed, durable, next trial.Point
 }
 
 // listening tells of the patches of records.
@@ -53,7 +53,7 @@ func (p putting) Put(m node.Memory) error {
 func beginnings(t *testing.T, s *trial.Scenario) map[string]beginning {
 	t.Helper()
 	patches, puts := map[string]int{}, map[string]int{}
-	tickets, starts := map[string]trial.Moment{}, map[string]int{} // a start by the number of the Put that says so
+	tickets, starts := map[string]trial.Point{}, map[string]int{} // a start by the number of the Put that says so
 	result := holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: world.Wrap{
 		Client: func(_ *world.Operator, c client.Client) client.Client {
 			return listening{c, func(object client.Object, patch client.Patch) {
@@ -62,7 +62,7 @@ func beginnings(t *testing.T, s *trial.Scenario) map[string]beginning {
 					patches[name]++
 				}
 				if _, known := tickets[name]; !known && givesTicket(object, patch) {
-					tickets[name] = trial.Moment{Who: "operator", Does: "patch", What: v1alpha1.CassandraNodeKind + "/" + name, Nth: patches[name]}
+					tickets[name] = trial.Point{Who: "operator", Does: "patch", What: v1alpha1.CassandraNodeKind + "/" + name, Nth: patches[name]}
 				}
 			}}
 		},
@@ -78,13 +78,13 @@ func beginnings(t *testing.T, s *trial.Scenario) map[string]beginning {
 	}})
 	out := map[string]beginning{}
 	for name, ticket := range tickets {
-		steps := slices.DeleteFunc(slices.Clone(result.Moments), func(m trial.Moment) bool {
+		steps := slices.DeleteFunc(slices.Clone(result.Points), func(m trial.Point) bool {
 			return m.Who != trial.WhoDisk || !strings.HasPrefix(m.What, name+"/")
 		})
-		b := beginning{ticket: ticket, renamed: trial.Moment{Who: trial.WhoDisk, Does: string(memdisk.OpRename), What: name + "/" + journal.Path + ".new", Nth: starts[name]}}
+		b := beginning{ticket: ticket, renamed: trial.Point{Who: trial.WhoDisk, Does: string(memdisk.OpRename), What: name + "/" + journal.Path + ".new", Nth: starts[name]}}
 		i := slices.Index(steps, b.renamed)
-		if !slices.Contains(result.Moments, ticket) || i < 0 || i+2 >= len(steps) {
-			t.Fatalf("the moments of node %s were not found: %v of %v", name, b, steps)
+		if !slices.Contains(result.Points, ticket) || i < 0 || i+2 >= len(steps) {
+			t.Fatalf("the points of node %s were not found: %v of %v", name, b, steps)
 		}
 		b.durable, b.next = steps[i+1], steps[i+2]
 		out[name] = b

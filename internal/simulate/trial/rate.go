@@ -14,7 +14,7 @@ import (
 
 // pace watches how soon a pod follows one that has failed. Hosts that refuse pods, or evict them, must not be flooded with more.
 type pace struct {
-	*oracle
+	*checker
 	nodes map[string]*failing
 }
 

@@ -52,13 +52,13 @@ func (r *run) killAgent(node string) {
 	}
 }
 
-// victim is the pod that a fault meets: another for each moment, the same for the same.
+// victim is the pod that a fault meets: another for each point, the same for the same.
 func (r *run) victim() *pod.Sandbox {
 	all := r.w.Pods.Sandboxes()
 	if len(all) == 0 {
 		return nil
 	}
-	return all[len(r.result.Moments)%len(all)]
+	return all[len(r.result.Points)%len(all)]
 }
 
 // victimHost is the host of the victim, or one of all while there is none.
@@ -67,10 +67,10 @@ func (r *run) victimHost() string {
 		return s.Host()
 	}
 	names := r.w.Kube.Hosts()
-	return names[len(r.result.Moments)%len(names)]
+	return names[len(r.result.Points)%len(names)]
 }
 
-// beside is the pod of the agent at whose step the fault strikes, and a victim for other moments.
+// beside is the pod of the agent at whose step the fault is injected, and a victim for other points.
 func (r *run) beside() *pod.Sandbox {
 	if r.Fault.At.Who != WhoDisk {
 		return r.victim()
@@ -84,7 +84,7 @@ func (r *run) beside() *pod.Sandbox {
 	return nil
 }
 
-// secondOperator strikes if it comes to do something.
+// secondOperator takes effect if it comes to do something.
 func (r *run) secondOperator() bool {
 	o := r.w.StartOperator(world.Install)
 	r.second = o.Name()
@@ -103,7 +103,7 @@ func (r *run) killJVM() bool {
 
 func (r *run) deletePod() bool {
 	s := r.victim()
-	return s != nil && r.w.Person().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}) == nil
+	return s != nil && r.w.User().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}) == nil
 }
 
 func (r *run) evict() bool {
@@ -159,7 +159,7 @@ func (r *run) cleansUpLater() []string {
 	return []string{v1alpha1.CassandraClusterKind + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}
 }
 
-// waitsForLostNode says that the ledger was lost in a story in which a node is lost for good, and cannot be rebuilt without what its disk holds.
+// waitsForLostNode says that the ledger was lost in a scenario in which a node is lost for good, and cannot be rebuilt without what its disk holds.
 func (r *run) waitsForLostNode() bool {
 	c := get(r.w)
 	return r.Scenario.LosesNode && c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
@@ -177,7 +177,7 @@ func (r *run) slow() bool {
 	return r.victim() != nil
 }
 
-// blind strikes if there is something to see.
+// blind takes effect if there is something to see.
 func (r *run) blind() bool {
 	if s := r.victim(); s != nil {
 		r.w.Blind(s, true)
@@ -186,7 +186,7 @@ func (r *run) blind() bool {
 	return false
 }
 
-// skew sets the clock of the host of the program at whose moment the fault strikes. A program does not notice that while it runs (threads.Steady), so it is
+// skew sets the clock of the host of the program at whose point the fault is injected. A program does not notice that while it runs (threads.Steady), so it is
 // killed and starts again.
 func (r *run) skew(d time.Duration) bool {
 	if r.Fault.At.Who == whoOperator {
@@ -198,15 +198,15 @@ func (r *run) skew(d time.Duration) bool {
 		return true
 	}
 	_, node, _ := strings.Cut(r.Fault.At.What, "/")
-	struck := false
+	injected := false
 	for _, s := range r.w.Pods.Sandboxes() {
 		if s.Name() == node {
 			r.w.SetClock(s.Host(), d)
 			s.Kill(layout.AgentContainer)
-			struck = true
+			injected = true
 		}
 	}
-	return struck
+	return injected
 }
 
 func (r *run) partition() bool {
@@ -223,14 +223,14 @@ func (r *run) deleteLedger() bool {
 func (r *run) deleteRecords() bool {
 	deleted := 0
 	for _, o := range r.w.Server.Objects("CassandraNode") {
-		if r.w.Person().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}) == nil {
+		if r.w.User().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}) == nil {
 			deleted++
 		}
 	}
 	return deleted > 0
 }
 
-// child is an object of the cluster of one of the kinds, another for each moment and the same for the same.
+// child is an object of the cluster of one of the kinds, another for each point and the same for the same.
 func (r *run) child(kinds []string) client.Object {
 	var all []client.Object
 	for _, kind := range kinds {
@@ -239,7 +239,7 @@ func (r *run) child(kinds []string) client.Object {
 	if len(all) == 0 {
 		return nil
 	}
-	return all[len(r.result.Moments)*7%len(all)]
+	return all[len(r.result.Points)*7%len(all)]
 }
 
 func (r *run) deleteChild() bool {
@@ -248,7 +248,7 @@ func (r *run) deleteChild() bool {
 		return false
 	}
 	r.awaitSecret(o)
-	return r.w.Person().Delete(context.Background(), o) == nil
+	return r.w.User().Delete(context.Background(), o) == nil
 }
 
 // awaitSecret keeps the world from counting as silent before an operator has looked at a Secret again.
@@ -269,9 +269,9 @@ func (r *run) editChild() bool {
 		delete(could, "take its owner away") // nobody looks any more, but the next cluster of the name, which says what it has found
 	}
 	names := slices.Sorted(maps.Keys(could))
-	could[names[len(r.result.Moments)*5%len(names)]]()
+	could[names[len(r.result.Points)*5%len(names)]]()
 	before := o.GetResourceVersion()
-	return r.w.Person().Update(context.Background(), o) == nil && o.GetResourceVersion() != before
+	return r.w.User().Update(context.Background(), o) == nil && o.GetResourceVersion() != before
 }
 
 // releasing says that the cluster is all but deleted: its ledger goes last, in the pass that lets go of it.
@@ -282,7 +282,7 @@ func (r *run) releasing() bool {
 
 // loseStatus takes the status of every object of ours away.
 func (r *run) loseStatus() bool {
-	person := r.w.Person()
+	person := r.w.User()
 	var clusters v1alpha1.CassandraClusterList
 	var nodes v1alpha1.CassandraNodeList
 	for _, l := range []client.ObjectList{&clusters, &nodes} {
@@ -306,7 +306,7 @@ func (r *run) loseStatus() bool {
 	return lost
 }
 
-// stale has the operator's view of a kind miss its last changes for a while. It strikes if somebody reads what is missing.
+// stale has the operator's view of a kind miss its last changes for a while. It takes effect if somebody reads what is missing.
 func (r *run) stale(lag int, d time.Duration, restart bool) bool {
 	r.lag = lag
 	r.later(d, "the view catches up", func() {
@@ -323,7 +323,7 @@ func (r *run) stale(lag int, d time.Duration, restart bool) bool {
 	return false
 }
 
-// merge has the operator's watch of a kind break for a while. It strikes if several changes of an object are seen as one then.
+// merge has the operator's watch of a kind break for a while. It takes effect if several changes of an object are seen as one then.
 func (r *run) merge(d time.Duration) bool {
 	r.lag = 1 << 20
 	r.later(d, "the watch begins anew", func() {

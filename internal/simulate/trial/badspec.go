@@ -52,7 +52,7 @@ func right() *v1alpha1.NodeTemplate { return threeRacks.cluster().Spec.Node }
 
 func wrongForming() *Scenario {
 	s := &Scenario{
-		Name: "wrong-forming", About: "a ring cannot form for one mistake in its spec after the other, and forms when the last one is corrected",
+		Name: "badspec-forming", About: "a ring cannot form for one mistake in its spec after the other, and forms when the last one is corrected",
 		Zones: threeRacks.zones(), HostsPerZone: threeRacks.perZone(),
 	}
 	for i, m := range mistakes {
@@ -64,7 +64,7 @@ func wrongForming() *Scenario {
 		})}
 		if i == 0 {
 			a.Do = func(w *world.World) error {
-				return w.Person().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) { m.do(c.Spec.Node) }))
+				return w.User().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) { m.do(c.Spec.Node) }))
 			}
 		}
 		s.Acts = append(s.Acts, a)
@@ -86,7 +86,7 @@ func wrongForming() *Scenario {
 				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registri"}}
 			})},
 		Act{Name: "an option that no JVM takes", Until: blockedSaying("ThereIsNoSuchOption", "see node.jvm"), Within: 30 * time.Minute, Do: func(w *world.World) error {
-			if err := w.Person().Create(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: pullSecret}}); err != nil {
+			if err := w.User().Create(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: pullSecret}}); err != nil {
 				return err
 			}
 			return respec(func(s *v1alpha1.CassandraClusterSpec) {
@@ -122,7 +122,7 @@ func wrongDatacenter() *Scenario {
 		})},
 		Act{Name: "correct it", Until: grown, Within: time.Hour, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil })},
 	)
-	s := scenario("wrong-datacenter", "a datacenter is added with one mistake after the other, and joins when the last one is corrected", threeRacks.growing(2), acts...)
+	s := scenario("badspec-datacenter", "a datacenter is added with one mistake after the other, and joins when the last one is corrected", threeRacks.growing(2), acts...)
 	s.Grows, s.Tries = true, true
 	return s
 }
@@ -169,6 +169,6 @@ func respec(change func(*v1alpha1.CassandraClusterSpec)) func(*world.World) erro
 	return func(w *world.World) error {
 		c := get(w).DeepCopy()
 		change(&c.Spec)
-		return w.Person().Update(context.Background(), c)
+		return w.User().Update(context.Background(), c)
 	}
 }

@@ -60,10 +60,10 @@ func (r *run) write(uid types.UID, change func(*v1alpha1.CassandraClusterSpec)) 
 		}
 		wanted := c.DeepCopy()
 		change(&wanted.Spec)
-		err := r.w.Person().Update(context.Background(), wanted)
+		err := r.w.User().Update(context.Background(), wanted)
 		if !apierrors.IsConflict(err) {
 			if r.Tell {
-				r.tell("person", "edit: "+errorText(err))
+				r.tell("user", "edit: "+errorText(err))
 			}
 			return err == nil
 		}
@@ -129,7 +129,7 @@ var setReads = change{
 	undo: func(s, before *v1alpha1.CassandraClusterSpec) { s.Node.CassandraYaml = before.Node.CassandraYaml },
 }
 
-// more nodes in each rack than any story asks for, so that one which is to be taken back is known from one that the story wrote meanwhile.
+// more nodes in each rack than any scenario asks for, so that one which is to be taken back is known from one that the scenario wrote meanwhile.
 const more = 3
 
 var moreNodes = change{

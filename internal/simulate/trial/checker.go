@@ -24,8 +24,8 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// oracle watches a run and knows what must never be.
-type oracle struct {
+// checker watches a run and knows what must never be.
+type checker struct {
 	*run
 	// writes of operators and agents, and the last of them.
 	writes      int
@@ -55,20 +55,20 @@ type oracle struct {
 	topology topology
 }
 
-func newOracle(r *run) *oracle {
-	o := &oracle{
+func newChecker(r *run) *checker {
+	o := &checker{
 		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{}, hostIDs: map[string]string{},
 		authorities: map[types.UID]string{}, served: map[string]bool{}, owners: map[string]types.UID{}, lastWrite: world.Began,
 		had: map[string][]string{}, ended: map[string]v1alpha1.OperationPhase{},
 	}
-	o.pace = pace{oracle: o, nodes: map[string]*failing{}}
-	o.topology = topology{oracle: o}
+	o.pace = pace{checker: o, nodes: map[string]*failing{}}
+	o.topology = topology{checker: o}
 	r.w.Watch(o.changed)
 	return o
 }
 
 // changed judges a change of an object.
-func (o *oracle) changed(e apiserver.Event) {
+func (o *checker) changed(e apiserver.Event) {
 	writes := o.w.Server.Writes()
 	w := writes[len(writes)-1]
 	byOperator := strings.HasPrefix(w.User, world.UserOperator)
@@ -120,7 +120,7 @@ func (o *oracle) changed(e apiserver.Event) {
 	}
 }
 
-func (o *oracle) seen(user string, uid types.UID) bool {
+func (o *checker) seen(user string, uid types.UID) bool {
 	for _, one := range o.w.Operators() {
 		if one.Name() == user {
 			return one.HasSeen(uid)
@@ -130,7 +130,7 @@ func (o *oracle) seen(user string, uid types.UID) bool {
 }
 
 // podDeleted: no pod of a node that serves is deleted, unless its cluster is.
-func (o *oracle) podDeleted(p *corev1.Pod) {
+func (o *checker) podDeleted(p *corev1.Pod) {
 	if c := get(o.w); c == nil || c.DeletionTimestamp != nil || string(c.UID) != p.Labels[v1alpha1.LabelClusterUID] {
 		if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().NativeOpen() && (c == nil || string(c.UID) == p.Labels[v1alpha1.LabelClusterUID]) {
 			o.violated("principle 7: pod %s is deleted while its JVM serves clients: it was not stopped in order", p.Name)
@@ -143,7 +143,7 @@ func (o *oracle) podDeleted(p *corev1.Pod) {
 }
 
 // forced: no pod is taken out of the API server without the word of its kubelet, unless its host is gone for certain or has ended it.
-func (o *oracle) forced(p *corev1.Pod) {
+func (o *checker) forced(p *corev1.Pod) {
 	grace := p.DeletionGracePeriodSeconds
 	if p.DeletionTimestamp == nil || grace == nil || *grace > 0 || p.Spec.NodeName == "" || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
 		return
@@ -161,7 +161,7 @@ func (o *oracle) forced(p *corev1.Pod) {
 	}
 }
 
-func (o *oracle) sandbox(uid types.UID) *pod.Sandbox {
+func (o *checker) sandbox(uid types.UID) *pod.Sandbox {
 	for _, s := range o.w.Pods.Sandboxes() {
 		if s.PodUID() == uid {
 			return s
@@ -171,7 +171,7 @@ func (o *oracle) sandbox(uid types.UID) *pod.Sandbox {
 }
 
 // claimDeleted: I3.
-func (o *oracle) claimDeleted(c *corev1.PersistentVolumeClaim) {
+func (o *checker) claimDeleted(c *corev1.PersistentVolumeClaim) {
 	cluster := get(o.w)
 	of := c.Labels[v1alpha1.LabelClusterUID]
 	switch {
@@ -194,7 +194,7 @@ func (o *oracle) claimDeleted(c *corev1.PersistentVolumeClaim) {
 }
 
 // seeds: I6.
-func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
+func (o *checker) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if user == world.UserPerson || m.Name != v1alpha1.SeedsName(clusterName) || e.Type == apiserver.Deleted || m.DeletionTimestamp != nil {
 		return
 	}
@@ -216,7 +216,7 @@ func (o *oracle) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	}
 }
 
-func (o *oracle) servedAny(cluster types.UID) bool {
+func (o *checker) servedAny(cluster types.UID) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(o.served)), func(dc string) bool { return strings.HasPrefix(dc, string(cluster)+"/") })
 }
 
@@ -226,7 +226,7 @@ func overBefore(s *ledger.Step) bool {
 }
 
 // ledger: I8. An open step is closed before the next one is opened, or with the same write. What a person makes of it is not the product's.
-func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
+func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if m.Name != v1alpha1.LedgerName(clusterName) || e.Type == apiserver.Deleted {
 		return
 	}
@@ -259,7 +259,7 @@ func (o *oracle) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	}
 }
 
-func (o *oracle) decode(m *corev1.ConfigMap) *ledger.Ledger {
+func (o *checker) decode(m *corev1.ConfigMap) *ledger.Ledger {
 	l, err := ledger.Decode(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
 	if err != nil {
 		o.violated("the ledger cannot be read: %v", err)
@@ -269,7 +269,7 @@ func (o *oracle) decode(m *corev1.ConfigMap) *ledger.Ledger {
 }
 
 // secret: I7. Only with everything that it has signed has somebody said that an authority is gone for good.
-func (o *oracle) secret(e apiserver.Event, s *corev1.Secret, user string) {
+func (o *checker) secret(e apiserver.Event, s *corev1.Secret, user string) {
 	if user == world.UserPerson || s.Name != v1alpha1.AuthorityName(clusterName) || e.Type == apiserver.Deleted {
 		return
 	}
@@ -282,7 +282,7 @@ func (o *oracle) secret(e apiserver.Event, s *corev1.Secret, user string) {
 }
 
 // certificates counts what rests on the authority.
-func (o *oracle) certificates() int {
+func (o *checker) certificates() int {
 	n := 0
 	for _, s := range o.w.Server.Objects("Secret") {
 		if s.GetLabels()[v1alpha1.LabelNode] != "" {
@@ -293,7 +293,7 @@ func (o *oracle) certificates() int {
 }
 
 // record: tickets, host ids, intents.
-func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator bool) {
+func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator bool) {
 	if n.Spec.ClientTraffic == v1alpha1.TrafficOpen {
 		datacenter := string(n.Spec.Cluster.UID) + "/" + n.Spec.Datacenter
 		if !o.served[datacenter] && o.servedAny(n.Spec.Cluster.UID) {
@@ -333,14 +333,14 @@ func (o *oracle) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperator
 }
 
 // letIn: clients that come into a datacenter which was added to one that they use find there what they have written.
-func (o *oracle) letIn(n *v1alpha1.CassandraNode) {
+func (o *checker) letIn(n *v1alpha1.CassandraNode) {
 	if missed := o.w.AuditWithin(ringName, n.Spec.Configuration.DatacenterName); len(missed) > 0 {
 		o.violated("I11: clients are let into datacenter %s, where reads at LOCAL_QUORUM may miss %d acknowledged writes: %s", n.Spec.Datacenter, len(missed), missed[0])
 	}
 }
 
 // operations: I4. What has ended does not begin again by the same intent.
-func (o *oracle) operations(n *v1alpha1.CassandraNode) {
+func (o *checker) operations(n *v1alpha1.CassandraNode) {
 	for _, op := range n.Status.Operations {
 		key := n.Name + "/" + op.ID
 		if ended := o.ended[key]; ended != "" && op.Phase == v1alpha1.OperationRunning {
@@ -360,7 +360,7 @@ func older(a, b string) bool {
 }
 
 // ticket: I8 and I11. A record that is made again has the ticket that its node had.
-func (o *oracle) ticket(n *v1alpha1.CassandraNode, again bool) {
+func (o *checker) ticket(n *v1alpha1.CassandraNode, again bool) {
 	l := o.lastLedger // somebody else may have deleted it since
 	if l == nil {
 		o.violated("node %s gets a ticket without a ledger", n.Name)
@@ -386,13 +386,13 @@ func (o *oracle) ticket(n *v1alpha1.CassandraNode, again bool) {
 }
 
 // foreign says that a disk is that of a member of another cluster.
-func (o *oracle) foreign(disk *cassandra.Disk, cluster types.UID) bool {
+func (o *checker) foreign(disk *cassandra.Disk, cluster types.UID) bool {
 	of, known := o.owners[disk.HostID()]
 	return known && of != cluster
 }
 
 // jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member, and never without streaming into a datacenter that serves.
-func (o *oracle) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassandra.Exit {
+func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassandra.Exit {
 	if !s.Refused() {
 		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is put right
 	}
@@ -426,7 +426,7 @@ func isMember(s *pod.Sandbox) bool {
 }
 
 // why says how the cluster stands, for an act that does not end.
-func (o *oracle) why() string {
+func (o *checker) why() string {
 	c := get(o.w)
 	if c == nil {
 		return "there is no cluster"

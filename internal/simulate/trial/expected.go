@@ -24,7 +24,7 @@ type truth struct {
 	upToDate bool
 }
 
-func (o *oracle) truth(c *v1alpha1.CassandraCluster) truth {
+func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 	wanted := render.WantedNodes(c, world.Install)
 	is := truth{described: len(wanted), upToDate: true}
 	administered := map[string]bool{} // its port is open, and to nobody but its agent
@@ -62,7 +62,7 @@ func (o *oracle) truth(c *v1alpha1.CassandraCluster) truth {
 }
 
 // atTheEnd compares what is said with what is.
-func (o *oracle) atTheEnd() {
+func (o *checker) atTheEnd() {
 	c := get(o.w)
 	if c == nil || len(o.result.Violations) > 0 {
 		return
@@ -83,7 +83,7 @@ func (o *oracle) atTheEnd() {
 }
 
 // conditions: each agrees with the world.
-func (o *oracle) conditions(c *v1alpha1.CassandraCluster, is truth) {
+func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionHealthy, v1alpha1.ConditionAvailable, v1alpha1.ConditionUpToDate} {
 		if meta.FindStatusCondition(c.Status.Conditions, kind) == nil { // the others are missing where they are not true
 			o.violated("the condition %s is missing", kind)

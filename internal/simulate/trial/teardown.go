@@ -12,8 +12,8 @@ import (
 // host is what an agent touches, as a test may wrap it.
 type host func(*pod.Sandbox, execute.Host) execute.Host
 
-// below has the oracle see what really comes to a JVM, whatever a test has put around that.
-func (o *oracle) below(wrap host) host {
+// below has the checker see what really comes to a JVM, whatever a test has put around that.
+func (o *checker) below(wrap host) host {
 	return func(s *pod.Sandbox, h execute.Host) execute.Host {
 		h.Init, h.JVM = watchedInit{h.Init, o, s}, watchedJVM{h.JVM, o, s}
 		if wrap == nil {
@@ -25,7 +25,7 @@ func (o *oracle) below(wrap host) host {
 
 // takenDown judges an agent that takes a node from its clients, once they were let into its datacenter: nobody asks for that but kubelet, when the container is to end, and who
 // deletes the cluster.
-func (o *oracle) takenDown(s *pod.Sandbox, how string) {
+func (o *checker) takenDown(s *pod.Sandbox, how string) {
 	c := get(o.w)
 	if c == nil || c.DeletionTimestamp != nil || c.UID != s.ClusterUID() || !o.served[string(c.UID)+"/"+s.Datacenter()] {
 		return
@@ -37,7 +37,7 @@ func (o *oracle) takenDown(s *pod.Sandbox, how string) {
 
 type watchedInit struct {
 	execute.Init
-	o *oracle
+	o *checker
 	s *pod.Sandbox
 }
 
@@ -50,7 +50,7 @@ func (i watchedInit) Signal(ctx context.Context, seen initapi.State, p initapi.P
 
 type watchedJVM struct {
 	execute.JVM
-	o *oracle
+	o *checker
 	s *pod.Sandbox
 }
 
