@@ -66,11 +66,11 @@ type CassandraClusterStatus struct {
 
 	// Nodes is the number of node records.
 	// +optional
-	Nodes int32 `json:"nodes,omitempty"`
+	Nodes int32 `json:"nodes"`
 
 	// ReadyNodes is the number of nodes that serve clients.
 	// +optional
-	ReadyNodes int32 `json:"readyNodes,omitempty"`
+	ReadyNodes int32 `json:"readyNodes"`
 }
 
 // StepStatus is the step that is open or next.
@@ -168,7 +168,7 @@ type Recommendation struct {
 
 // StepResult is how a step ended.
 //
-// +kubebuilder:validation:Enum=Succeeded;Failed;Withdrawn
+// +kubebuilder:validation:MaxLength=64
 type StepResult string
 
 const (
@@ -214,9 +214,9 @@ type DatacenterStatus struct {
 
 	// Formed says that the datacenter's ring exists: from then on no node joins it without streaming.
 	// +optional
-	Formed bool `json:"formed,omitempty"`
+	Formed bool `json:"formed"`
 
-	// Nodes is the number of node records. While it is not 0 the datacenter's tokens cannot be changed.
+	// Nodes is the number of node records. While it is not 0 numTokens of the datacenter cannot be changed.
 	// +required
 	Nodes int32 `json:"nodes"`
 

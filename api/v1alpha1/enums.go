@@ -149,7 +149,7 @@ const (
 
 // ClientTraffic is for whom the native transport (CQL) of a node is open.
 //
-// +kubebuilder:validation:Enum=Closed;Administrative;Open
+// +kubebuilder:validation:MaxLength=64
 type ClientTraffic string
 
 const (
@@ -163,7 +163,7 @@ const (
 
 // NodePhase is what an agent says about its node in one word.
 //
-// +kubebuilder:validation:Enum=Waiting;Starting;Joining;Normal;Leaving;Left;Stopping;Stopped;Deferred;DataLost;DownTooLong;AddressTaken;Failed
+// +kubebuilder:validation:MaxLength=64
 type NodePhase string
 
 const (
@@ -197,7 +197,7 @@ const (
 
 // DiskState is what an agent found on the data volume before it started anything.
 //
-// +kubebuilder:validation:Enum=Empty;Joining;Member;Left;Foreign;Unreadable
+// +kubebuilder:validation:MaxLength=64
 type DiskState string
 
 const (

@@ -31,7 +31,7 @@ type CassandraNodeStatus struct {
 
 	// Ready says that the node is NORMAL, gossips and is open to clients. It is what the readiness probe answers.
 	// +optional
-	Ready bool `json:"ready,omitempty"`
+	Ready bool `json:"ready"`
 
 	// ClientTraffic is for whom the native transport really is open.
 	// +optional
@@ -194,7 +194,7 @@ type ConfigurationStatus struct {
 
 	// RestartNeeded says that the spec has changes which the running JVM cannot take over.
 	// +optional
-	RestartNeeded bool `json:"restartNeeded,omitempty"`
+	RestartNeeded bool `json:"restartNeeded"`
 
 	// Message says which part of the spec was refused, and why. Empty if none was.
 	// +optional
@@ -217,7 +217,7 @@ type ProvenStatus struct {
 
 // RestartReason is why a JVM was started again without being asked.
 //
-// +kubebuilder:validation:Enum=Exited;Killed;OutOfMemory;Frozen;DiskFailure;StartFailed;InitRestarted
+// +kubebuilder:validation:MaxLength=64
 type RestartReason string
 
 const (

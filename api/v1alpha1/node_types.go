@@ -118,6 +118,7 @@ type CassandraNodeSpec struct {
 
 	// ClientTraffic is for whom the native transport (CQL) is to be open.
 	// +required
+	// +kubebuilder:validation:Enum=Closed;Administrative;Open
 	ClientTraffic ClientTraffic `json:"clientTraffic"`
 
 	// Configuration is the effective input of the user for this node.

@@ -33,7 +33,7 @@ const (
 
 // OperationPhase is how far an operation has come.
 //
-// +kubebuilder:validation:Enum=Running;Succeeded;Failed;Interrupted;Withdrawn
+// +kubebuilder:validation:MaxLength=64
 type OperationPhase string
 
 const (
