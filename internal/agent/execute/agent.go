@@ -91,7 +91,8 @@ type Options struct {
 	Random func() float64
 }
 
-// New makes an agent and reads its journal. A journal that cannot be read is no error: the agent reports it and starts nothing.
+// New makes an agent and reads its journal. A journal that cannot be read is no error: the agent
+// reports it and starts nothing.
 func New(host Host, self node.Self, o Options) *Agent {
 	a := &Agent{
 		host: host, self: self, memoryLimit: o.MemoryLimit, random: o.Random,
@@ -182,7 +183,8 @@ func (a *Agent) nextLook(d node.Decision) time.Time {
 // stopLease is how long init leaves a stop to an agent that was last heard.
 const stopLease = initapi.MaxStopLease
 
-// holdStop renews the lease on the stop of the container. If it fails init stops Cassandra by itself, which its state then says.
+// holdStop renews the lease on the stop of the container. If it fails init stops Cassandra by
+// itself, which its state then says.
 func (a *Agent) holdStop(ctx context.Context, d node.Decision) {
 	if !d.HoldStop {
 		return
@@ -205,8 +207,8 @@ func (a *Agent) holdStop(ctx context.Context, d node.Decision) {
 	a.mu.Unlock()
 }
 
-// logChange writes a line whenever the step that decided, its action or its words are others than in the line before. What is asked again and again while a node
-// waits is not said.
+// logChange writes a line whenever the step that decided, its action or its words are others than
+// in the line before. What is asked again and again while a node waits is not said.
 func (a *Agent) logChange(d node.Decision) {
 	if a.doing != nil && d.Status.Phase == a.decision.Status.Phase || len(d.Steps) == 0 {
 		return // that it is under way was said when it was decided

@@ -292,7 +292,8 @@ func TestOperationsRunOnce(t *testing.T) {
 	operation("op-2")
 	w.await("the second", ended(v1alpha1.OperationFailed))
 
-	// The agent ends in the middle of the third: whether it took effect is not known, and it is not tried again.
+	// The agent ends in the middle of the third: whether it took effect is not known, and it is not
+	// tried again.
 	hold := make(chan struct{})
 	defer close(hold)
 	w.change(func() { w.failOn["alter"] = nil; w.block["alter"] = hold })

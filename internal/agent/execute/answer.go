@@ -70,8 +70,9 @@ func processState(i node.Init) facts.ProcessState {
 	}
 }
 
-// addresses are those the node has and had. The present one counts from the first start in this pod; its last use is given to whole minutes while
-// the JVM runs, so that an answer does not change by itself.
+// addresses are those the node has and had. The present one counts from the first start in this
+// pod; its last use is given to whole minutes while the JVM runs, so that an answer does not change
+// by itself.
 func (a *Agent) addresses(f *node.Facts) []facts.AddressUse {
 	uses := slices.Clone(f.Memory.Addresses)
 	if len(uses) > 0 && f.Init.Process != nil && uses[0].Address == a.self.Address {
@@ -80,7 +81,8 @@ func (a *Agent) addresses(f *node.Facts) []facts.AddressUse {
 	return uses
 }
 
-// Answer is the present answer to questions for facts, with its digest. The answer is not to be changed.
+// Answer is the present answer to questions for facts, with its digest. The answer is not to be
+// changed.
 func (a *Agent) Answer() (*facts.Agent, string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +95,8 @@ const freshEnough = time.Second
 // Fresh looks at the ring, if the last look is older than a second, and answers.
 func (a *Agent) Fresh(ctx context.Context) (*facts.Agent, string) {
 	a.mu.Lock()
-	stale := a.host.Threads.Now().Sub(a.decidedAt) > freshEnough || a.host.Threads.Now().Sub(a.jvm.AskedAt) > freshEnough && a.init.Process != nil
+	stale := a.host.Threads.Now().Sub(a.decidedAt) > freshEnough ||
+		a.host.Threads.Now().Sub(a.jvm.AskedAt) > freshEnough && a.init.Process != nil
 	a.mu.Unlock()
 	if stale {
 		a.mu.Lock()
@@ -158,13 +161,16 @@ func (a *Agent) Identity(address, hostID string) agentapi.Identity {
 func (a *Agent) Ready() (bool, string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.decision.Ready, fmt.Sprintf("phase %s, client traffic %s: %s", a.decision.Status.Phase, a.decision.Status.ClientTraffic, a.decision.Status.Message)
+	return a.decision.Ready, fmt.Sprintf("phase %s, client traffic %s: %s", a.decision.Status.Phase,
+		a.decision.Status.ClientTraffic, a.decision.Status.Message)
 }
 
-// liveWithin is how long the loop may be silent: decisions and the journal take milliseconds, everything longer runs beside it.
+// liveWithin is how long the loop may be silent: decisions and the journal take milliseconds,
+// everything longer runs beside it.
 const liveWithin = 2 * time.Minute
 
-// Live says whether the agent itself works: its lock can be taken, and it has decided lately. An idle agent is made to decide.
+// Live says whether the agent itself works: its lock can be taken, and it has decided lately. An
+// idle agent is made to decide.
 func (a *Agent) Live() (bool, string) {
 	a.mu.Lock()
 	silent := a.host.Threads.Now().Sub(a.decidedAt)
@@ -193,7 +199,10 @@ type Figures struct {
 func (a *Agent) Figures() Figures {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	f := Figures{Phase: a.decision.Status.Phase, Ready: a.decision.Ready, Failures: map[node.ActionKind]int{}, JVMHeard: a.jvm.AnsweredAt}
+	f := Figures{
+		Phase: a.decision.Status.Phase, Ready: a.decision.Ready, Failures: map[node.ActionKind]int{},
+		JVMHeard: a.jvm.AnsweredAt,
+	}
 	if r := a.decision.Status.Restarts; r != nil {
 		f.Restarts = r.Count
 	}
@@ -206,7 +215,8 @@ func (a *Agent) Figures() Figures {
 	return f
 }
 
-// ringDigest tells two views apart. The load of the nodes, which changes all the time and decides nothing here, does not count.
+// ringDigest tells two views apart. The load of the nodes, which changes all the time and decides
+// nothing here, does not count.
 func ringDigest(r *facts.Ring) string {
 	copied := *r
 	copied.Endpoints = slices.Clone(r.Endpoints)

@@ -29,7 +29,8 @@ const (
 	hostID  = "aaaaaaaa-0000-4000-8000-000000000001"
 )
 
-// world is everything an agent touches, in memory. One lock is over all of it; events are told through changed.
+// world is everything an agent touches, in memory. One lock is over all of it; events are told
+// through changed.
 type world struct {
 	t  *testing.T
 	mu sync.Mutex
@@ -114,8 +115,8 @@ func (w *world) changeInit(f func(*initapi.State)) {
 	})
 }
 
-// await returns when a condition holds; it is asked after each change of the world, and again and again for what changes inside the agent alone, which
-// tells nobody.
+// await returns when a condition holds; it is asked after each change of the world, and again and
+// again for what changes inside the agent alone, which tells nobody.
 func (w *world) await(what string, condition func() bool) {
 	w.t.Helper()
 	timeout := time.After(2 * time.Minute)
@@ -156,7 +157,8 @@ func (w *world) lastStatus() v1alpha1.CassandraNodeStatus {
 	return w.writes[len(w.writes)-1]
 }
 
-// lastOperation is the one that the status says most recently; nil if it says none. The lock is held.
+// lastOperation is the one that the status says most recently; nil if it says none. The lock is
+// held.
 func (w *world) lastOperation() *v1alpha1.OperationStatus {
 	operations := w.lastStatus().Operations
 	if len(operations) == 0 {
@@ -310,7 +312,8 @@ func (f fakeFiles) Complete(n *config.Node) error {
 }
 func (f fakeFiles) FatalLine(time.Time) string { return "it broke" }
 
-// fakeJVM has what these tests have operations ask for; the rest of operation.JVM must not be asked.
+// fakeJVM has what these tests have operations ask for; the rest of operation.JVM must not be
+// asked.
 type fakeJVM struct {
 	*world
 	operation.JVM

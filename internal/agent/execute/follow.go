@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// initPause is between two attempts to reach an init that is not there: a container takes a second or more to start.
+	// initPause is between two attempts to reach an init that is not there: a container takes a
+	// second or more to start.
 	initPause = 250 * time.Millisecond
 	// lookTimeout bounds one look at the ring.
 	lookTimeout = 5 * time.Second
@@ -69,8 +70,8 @@ func (a *Agent) seeInit(state initapi.State) {
 	}
 }
 
-// endedBetween says that a JVM has ended between two states of init, though it may have begun and ended in between: what was known of the disk is not
-// known any more.
+// endedBetween says that a JVM has ended between two states of init, though it may have begun and
+// ended in between: what was known of the disk is not known any more.
 func endedBetween(before, after initapi.State) bool {
 	if after.Process != nil {
 		return false
@@ -180,7 +181,8 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 // streamsEvery is how often the streams are asked for, and how often the words about them change.
 const streamsEvery = 5 * time.Second
 
-// lookAtStreams asks how far the streams of a JVM are, if that was not asked for a while. What it does not tell, on its way up or down, counts as none.
+// lookAtStreams asks how far the streams of a JVM are, if that was not asked for a while. What it
+// does not tell, on its way up or down, counts as none.
 func (a *Agent) lookAtStreams(ctx context.Context, startID uint64, now time.Time) {
 	a.mu.Lock()
 	due := now.Sub(a.streamsAt) >= streamsEvery || a.jvm.StartID != startID
@@ -219,7 +221,8 @@ func (a *Agent) LookAtSpace() {
 	}
 }
 
-// LookAtProgress asks init how much processor time the JVM has used, if that was not asked for a while: it tells a JVM that is frozen from one that is busy.
+// LookAtProgress asks init how much processor time the JVM has used, if that was not asked for a
+// while: it tells a JVM that is frozen from one that is busy.
 func (a *Agent) LookAtProgress(ctx context.Context) {
 	a.mu.Lock()
 	now := a.host.Threads.Now()
@@ -247,7 +250,8 @@ func (a *Agent) LookAtProgress(ctx context.Context) {
 // tablesEvery is how often a question about the tables is tried again.
 const tablesEvery = time.Minute
 
-// LookAtTables asks how long deletions are kept, when the schema is another one than at the last answer and CQL is open.
+// LookAtTables asks how long deletions are kept, when the schema is another one than at the last
+// answer and CQL is open.
 func (a *Agent) LookAtTables(ctx context.Context) {
 	a.mu.Lock()
 	startID, ring := a.jvm.StartID, a.jvm.Ring
@@ -282,7 +286,8 @@ type progress struct {
 	due bool
 }
 
-// moved says that the JVM has used its processor since an earlier look: more than the 0.5 % of one that its timers alone may take.
+// moved says that the JVM has used its processor since an earlier look: more than the 0.5 % of one
+// that its timers alone may take.
 func (p progress) moved(next progress) bool {
 	return p.startID != next.startID || p.at.IsZero() || next.used-p.used >= next.at.Sub(p.at)/200
 }
@@ -295,7 +300,8 @@ func sameRing(a, b *facts.Ring) bool {
 	return ringDigest(a) == ringDigest(b)
 }
 
-// oriented says that init was asked, and the JVM if one runs: before that an agent knows too little to report anything. The lock is held.
+// oriented says that init was asked, and the JVM if one runs: before that an agent knows too little
+// to report anything. The lock is held.
 func (a *Agent) oriented() bool {
 	if !a.initAsked {
 		return false

@@ -50,7 +50,8 @@ func initFacts(s initapi.State, answers bool) node.Init {
 		i.Process = &node.Process{StartID: p.StartID, PID: p.PID, StartedAt: p.StartedAt}
 	}
 	for _, e := range s.Exits {
-		i.Exits = append(i.Exits, node.Exit{StartID: e.StartID, EndedAt: e.EndedAt, Code: e.Code, Signal: e.Signal, Error: e.Error, Words: e.Words})
+		i.Exits = append(i.Exits,
+			node.Exit{StartID: e.StartID, EndedAt: e.EndedAt, Code: e.Code, Signal: e.Signal, Error: e.Error, Words: e.Words})
 	}
 	if st := s.Stopping; st != nil {
 		i.Stopping = &node.Stopping{Since: st.Since, Deadline: st.Deadline, Alone: st.Alone}
@@ -88,7 +89,8 @@ func (c *comparison) of(f *node.Facts, limit int64) node.Configuration {
 func compare(wanted, running *v1alpha1.NodeConfiguration, limit int64) node.Configuration {
 	out := node.Configuration{Limit: limit}
 	if !config.KnowsRevision(wanted.Revision) {
-		out.Problem = fmt.Sprintf("revision %d of the rules of configuration is not known to this agent: it needs a newer one", wanted.Revision)
+		out.Problem = fmt.Sprintf("revision %d of the rules of configuration is not known to this agent: it needs a "+
+			"newer one", wanted.Revision)
 		return out
 	}
 	memory, err := config.MemoryOf(wanted.JVM, limit)

@@ -51,7 +51,8 @@ type Journal interface {
 // Disk looks at the volumes and marks them.
 type Disk interface {
 	Inspect(ctx context.Context) node.Disk
-	// Mark makes the volumes those of a node. Markers of from (another uid that is being adopted; empty for none) are replaced, others are an error.
+	// Mark makes the volumes those of a node. Markers of from (another uid that is being adopted;
+	// empty for none) are replaced, others are an error.
 	Mark(volumes []string, cluster types.UID, node string, from types.UID) error
 	// Space is what the data volume has room for.
 	Space() (free, capacity int64, err error)
@@ -68,7 +69,8 @@ type Files interface {
 	Replace(name string, content []byte) error
 	// Directories and Java agents that a configuration names.
 	Complete(n *config.Node) error
-	// FatalLine is the last line by which Cassandra explained its end since a time; empty if it did not.
+	// FatalLine is the last line by which Cassandra explained its end since a time; empty if it did
+	// not.
 	FatalLine(since time.Time) string
 }
 
@@ -78,9 +80,11 @@ var ErrNotYet = errors.New("not yet")
 // JVM is Cassandra over JMX and CQL.
 type JVM interface {
 	operation.JVM
-	// Look reads how the ring looks from there. A JVM whose beans are not there yet gives nil and no error.
+	// Look reads how the ring looks from there. A JVM whose beans are not there yet gives nil and
+	// no error.
 	Look(ctx context.Context) (*facts.Ring, error)
-	// Streams is how far the streams of the node are. For this Cassandra looks at every file that it streams.
+	// Streams is how far the streams of the node are. For this Cassandra looks at every file that
+	// it streams.
 	Streams(ctx context.Context) (facts.Transfer, error)
 	// OpenNative opens CQL; ErrNotYet while Cassandra still sets itself up.
 	OpenNative(ctx context.Context) error
@@ -88,7 +92,8 @@ type JVM interface {
 	Drain(ctx context.Context) error
 	ReloadSeeds(ctx context.Context) error
 	Apply(ctx context.Context, writes []config.Write) error
-	// SmallestGCGrace is for how long the tables of users keep deletions, at least; 0 if there is none. It asks by CQL.
+	// SmallestGCGrace is for how long the tables of users keep deletions, at least; 0 if there is
+	// none. It asks by CQL.
 	SmallestGCGrace(ctx context.Context) (time.Duration, error)
 }
 
@@ -103,6 +108,7 @@ type Record interface {
 
 // Peers asks the agents of other nodes.
 type Peers interface {
-	// Ask asks all at once about an address and a host id, each for a short while. Those that do not prove to be of this cluster count as silent.
+	// Ask asks all at once about an address and a host id, each for a short while. Those that do
+	// not prove to be of this cluster count as silent.
 	Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer, silent []string)
 }

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// operationLimit is longer than any operation takes; the end of the JVM and that of the agent end one earlier.
+	// operationLimit is longer than any operation takes; the end of the JVM and that of the agent
+	// end one earlier.
 	operationLimit = 60 * 24 * time.Hour
 	// sayEvery is how often the words about a job change: each change is a write of the status.
 	sayEvery = 3 * time.Second

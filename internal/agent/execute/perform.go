@@ -23,8 +23,9 @@ const (
 	notYetPause = 250 * time.Millisecond
 )
 
-// begin writes down what is about to happen, and then lets it happen beside the loop. An action of the journal alone is over at once. It goes by the facts on which the
-// action was decided: a record that is gone by now is not there to be read.
+// begin writes down what is about to happen, and then lets it happen beside the loop. An action of
+// the journal alone is over at once. It goes by the facts on which the action was decided: a record
+// that is gone by now is not there to be read.
 func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,8 +73,9 @@ func (a *Agent) giveWay(f *node.Facts) {
 	}
 }
 
-// remember makes a memory durable before anything follows from it. One that is as it was decided on changes nothing: whose the journal is may not be known at the moment,
-// and then it is neither gone by nor forgotten. The lock is held.
+// remember makes a memory durable before anything follows from it. One that is as it was decided on
+// changes nothing: whose the journal is may not be known at the moment, and then it is neither gone
+// by nor forgotten. The lock is held.
 func (a *Agent) remember(was, memory node.Memory) error {
 	if reflect.DeepEqual(memory, was) {
 		return nil
@@ -81,8 +83,8 @@ func (a *Agent) remember(was, memory node.Memory) error {
 	if a.memoryProblem != "" {
 		return errors.New(a.memoryProblem)
 	}
-	// On a disk that is not this node's nothing is written: what is to be remembered before the disk is claimed is lost with the agent, and must be
-	// worth no more than that.
+	// On a disk that is not this node's nothing is written: what is to be remembered before the
+	// disk is claimed is lost with the agent, and must be worth no more than that.
 	if memory.ClusterUID == a.self.ClusterUID && memory.Node == a.self.Node {
 		if err := a.host.Journal.Put(memory); err != nil {
 			return err // it says what it is about
@@ -121,7 +123,8 @@ func (a *Agent) finish() {
 func (a *Agent) fail(action node.Action, err error) {
 	kind := node.KindOf(action)
 	if errors.Is(err, ErrNotYet) {
-		a.failures[kind] = failure{node.Failure{Message: err.Error(), Until: a.host.Threads.Now().Add(notYetPause), NotYet: true}, 0}
+		until := a.host.Threads.Now().Add(notYetPause)
+		a.failures[kind] = failure{node.Failure{Message: err.Error(), Until: until, NotYet: true}, 0}
 		return
 	}
 	f := a.failures[kind]
@@ -134,8 +137,8 @@ func (a *Agent) fail(action node.Action, err error) {
 // effect is what an action does outside of the journal.
 type effect func(ctx context.Context) result
 
-// effects are those of the actions that have one, by their type. The lock is held while one is made;
-// it runs without.
+// effects are those of the actions that have one, by their type. The lock is held while one is
+// made; it runs without.
 //
 //nolint:gochecknoglobals // a table
 var effects = tableOf(
@@ -166,7 +169,8 @@ func tableOf(entries ...entry) map[node.ActionKind]entry {
 	return table
 }
 
-// effectOf is nil for an action of the journal alone, and for an operation, which runs beside all others.
+// effectOf is nil for an action of the journal alone, and for an operation, which runs beside all
+// others.
 func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
 	if e, found := effects[node.KindOf(action)]; found {
 		return e.make(a, f, action)
@@ -177,7 +181,8 @@ func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
 	return nil
 }
 
-// thenLook is an effect on Cassandra after which the ring is looked at, so that the next decision sees it.
+// thenLook is an effect on Cassandra after which the ring is looked at, so that the next decision
+// sees it.
 func (a *Agent) thenLook(do func(context.Context) error) effect {
 	return func(ctx context.Context) result {
 		err := do(ctx)
@@ -202,7 +207,8 @@ func (a *Agent) inspect(*node.Facts, node.InspectDisk) effect {
 		found := a.host.Disk.Inspect(ctx)
 		found.Known, found.SeenAt = true, a.host.Threads.Now()
 		return result{apply: func(a *Agent) {
-			// A JVM that was started meanwhile has changed the disk; nobody but this agent starts one.
+			// A JVM that was started meanwhile has changed the disk; nobody but this agent starts
+			// one.
 			if a.init.Process == nil {
 				a.disk = found
 			}
@@ -232,7 +238,8 @@ func (a *Agent) askPeers(_ *node.Facts, action node.AskPeers) effect {
 				heard = now
 			}
 			a.peers = node.Peers{
-				AskedAt: now, Address: action.Address, HostID: action.HostID, StartID: action.StartID, Answers: answers, Silent: silent, HeardAt: heard,
+				AskedAt: now, Address: action.Address, HostID: action.HostID, StartID: action.StartID, Answers: answers,
+				Silent: silent, HeardAt: heard,
 			}.After(a.peers, a.jvm)
 		}}
 	}
@@ -257,7 +264,8 @@ func (a *Agent) drain(_ *node.Facts, action node.Drain) effect {
 	return a.thenLook(a.untilDeadline(a.host.JVM.Drain, action.Deadline))
 }
 
-// startJVM renders the configuration and asks init to start the JVM under the id that the journal has.
+// startJVM renders the configuration and asks init to start the JVM under the id that the journal
+// has.
 func (a *Agent) startJVM(_ *node.Facts, action node.StartJVM) effect {
 	seen := a.init
 	return func(ctx context.Context) result {
@@ -272,7 +280,10 @@ func (a *Agent) startJVM(_ *node.Facts, action node.StartJVM) effect {
 		if err != nil {
 			return result{err: err}
 		}
-		command := initclient.Command{Argv: append([]string{path.Join(seen.Image.CassandraHome, "bin", "cassandra")}, start.Arguments...), Dir: seen.Image.CassandraHome}
+		home := seen.Image.CassandraHome
+		command := initclient.Command{
+			Argv: append([]string{path.Join(home, "bin", "cassandra")}, start.Arguments...), Dir: home,
+		}
 		for _, v := range start.Environment {
 			command.Env = append(command.Env, v.Name+"="+v.Value)
 		}
@@ -284,7 +295,8 @@ func (a *Agent) startJVM(_ *node.Facts, action node.StartJVM) effect {
 	}
 }
 
-// render makes the files of a start. The native transport is always closed at the start; the agent opens it.
+// render makes the files of a start. The native transport is always closed at the start; the agent
+// opens it.
 func (a *Agent) render(s *node.StartArguments, seen initapi.State) (config.Node, config.Files, error) {
 	n := config.Node{Configuration: s.Configuration, MemoryLimit: a.memoryLimit}
 	var err error
@@ -339,7 +351,8 @@ func (a *Agent) reloadSeeds(ctx context.Context, seeds []string) error {
 	return a.host.JVM.ReloadSeeds(ctx)
 }
 
-// applySettings writes the new cassandra.yaml, so that a restart for another reason has it, and tells the JVM what it can take over.
+// applySettings writes the new cassandra.yaml, so that a restart for another reason has it, and
+// tells the JVM what it can take over.
 func (a *Agent) applySettings(f *node.Facts, action node.ApplySettings) effect {
 	seen, start := a.init, f.Memory.Start
 	wanted := f.Record.Spec.Configuration

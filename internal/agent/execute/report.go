@@ -11,8 +11,9 @@ import (
 	"helenus.io/helenus/internal/threads"
 )
 
-// writeStatus keeps the record's status what it is to be: one write for a change, none while nothing changes. Changes that come while a write is under
-// way, or within a moment of it, are written together.
+// writeStatus keeps the record's status what it is to be: one write for a change, none while
+// nothing changes. Changes that come while a write is under way, or within a moment of it, are
+// written together.
 func (a *Agent) writeStatus(ctx context.Context) {
 	const moment = 200 * time.Millisecond
 	var refused []byte // a status that the server does not take as it is
@@ -48,7 +49,8 @@ func (a *Agent) writeStatus(ctx context.Context) {
 		row, refused = 0, nil
 		if left, still := a.statusToWrite(); left != nil && sameStatus(still, wanted) {
 			refused = text
-			a.host.Logf("write status: the API server keeps something else than it was given; it is not written again until it changes")
+			a.host.Logf("write status: the API server keeps something else than it was given; it is not written again " +
+				"until it changes")
 		}
 		a.wake.Set()
 		a.host.Threads.Wait(ctx, moment, nil)

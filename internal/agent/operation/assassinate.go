@@ -9,12 +9,12 @@ import (
 	"helenus.io/helenus/internal/core/node/operation"
 )
 
-// gossipPoll is how often it is looked whether a member has forgotten an endpoint, which it does for a
-// minute.
+// gossipPoll is how often it is looked whether a member has forgotten an endpoint, which it does
+// for a minute.
 const gossipPoll = 2 * time.Second
 
-// assassinate has the members forget the stale endpoint of a failed join, once this one has forgotten
-// it by itself.
+// assassinate has the members forget the stale endpoint of a failed join, once this one has
+// forgotten it by itself.
 func assassinate(ctx context.Context, t *task) (string, error) {
 	endpoint := t.arguments.Endpoint
 	for {

@@ -44,8 +44,8 @@ type Host struct {
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// ErrCutOff means that the JVM went silent while it did something, so that it is not known what came
-// of it.
+// ErrCutOff means that the JVM went silent while it did something, so that it is not known what
+// came of it.
 var ErrCutOff = errors.New("cut off")
 
 // task is one operation under way.

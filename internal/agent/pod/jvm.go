@@ -19,8 +19,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// JVM is Cassandra in the same pod, over Jolokia and CQL. Operations ask much of it by the typed calls
-// of cassandra.Node as they are.
+// JVM is Cassandra in the same pod, over Jolokia and CQL. Operations ask much of it by the typed
+// calls of cassandra.Node as they are.
 type JVM struct {
 	*cassandra.Node
 
@@ -33,7 +33,8 @@ type JVM struct {
 	pending int
 }
 
-// NewJVM asks the Jolokia on a port of the loopback address; transport is nil for a real one. Native is where CQL is reached from within the pod.
+// NewJVM asks the Jolokia on a port of the loopback address; transport is nil for a real one.
+// Native is where CQL is reached from within the pod.
 func NewJVM(port uint16, password string, native netip.AddrPort, transport http.RoundTripper) (*JVM, error) {
 	client, err := jolokia.New(jolokia.Config{
 		URL: fmt.Sprintf("http://127.0.0.1:%d/jolokia/", port), User: jolokiaUser, Password: password, Transport: transport,
@@ -71,8 +72,9 @@ func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
 	return ring, err
 }
 
-// pendingRanges counts the ranges on their way, of all keyspaces. They are asked for while anybody joins, leaves or moves in the node's view, and after that
-// until there are none: Cassandra counts them a moment later.
+// pendingRanges counts the ranges on their way, of all keyspaces. They are asked for while anybody
+// joins, leaves or moves in the node's view, and after that until there are none: Cassandra counts
+// them a moment later.
 func (j *JVM) pendingRanges(ctx context.Context, moving bool, keyspaces []string) (int, error) {
 	j.mu.Lock()
 	ask := moving || j.pending > 0
@@ -161,7 +163,8 @@ func ringOf(v *cassandra.View) *facts.Ring {
 	return ring
 }
 
-// settingUp is how Cassandra refuses to open CQL between NORMAL and the end of its start, while gossip settles (CassandraDaemon.startNativeTransport).
+// settingUp is how Cassandra refuses to open CQL between NORMAL and the end of its start, while
+// gossip settles (CassandraDaemon.startNativeTransport).
 const settingUp = "setup() must be called first"
 
 // OpenNative opens CQL.
@@ -180,13 +183,15 @@ func (j *JVM) CloseNative(ctx context.Context) error { return j.StopNativeTransp
 // Drain flushes and leaves gossip.
 func (j *JVM) Drain(ctx context.Context) error { return j.Node.Drain(ctx) }
 
-// ReloadSeeds takes over what cassandra.yaml has. A node's own address does not count, so that a single node's list may be empty for Cassandra.
+// ReloadSeeds takes over what cassandra.yaml has. A node's own address does not count, so that a
+// single node's list may be empty for Cassandra.
 func (j *JVM) ReloadSeeds(ctx context.Context) error {
 	_, err := j.Node.ReloadSeeds(ctx)
 	return err
 }
 
-// Apply makes changes through JMX, in order. The first refusal ends it; to make them again is harmless.
+// Apply makes changes through JMX, in order. The first refusal ends it; to make them again is
+// harmless.
 func (j *JVM) Apply(ctx context.Context, writes []config.Write) error {
 	for _, w := range writes {
 		request := jolokia.Write(w.MBean, w.Attribute, w.Value)

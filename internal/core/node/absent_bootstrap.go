@@ -9,33 +9,42 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// A node that bootstraps announces its tokens, waits for the ring delay, so that everybody sends it the writes of its ranges too, and then streams what was
-// there before (StorageService#bootstrap, 4.1 and 5.0). What is written between the two would be missing on it if its peers did not know of it while it streams.
-// A try that was cut off leads to that: the peers remove a silent joiner after some time, and then ignore its address for a whole minute
-// (Gossiper#doStatusCheck, FatClient, and justRemovedEndpoints), in which the next try would go on unheard.
+// A node that bootstraps announces its tokens, waits for the ring delay, so that everybody sends it
+// the writes of its ranges too, and then streams what was there before (StorageService#bootstrap,
+// 4.1 and 5.0). What is written between the two would be missing on it if its peers did not know of
+// it while it streams. A try that was cut off leads to that: the peers remove a silent joiner after
+// some time, and then ignore its address for a whole minute (Gossiper#doStatusCheck, FatClient, and
+// justRemovedEndpoints), in which the next try would go on unheard.
 //
-// They remove one that has not announced its tokens after 30 s; one that has, after 30 s, 60 s since 4.1.5, and 300 s in 5.0 (CASSANDRA-15439). A JVM takes
-// up to a minute from its start to its first word, and 35 s at least to its first stream.
+// They remove one that has not announced its tokens after 30 s; one that has, after 30 s, 60 s
+// since 4.1.5, and 300 s in 5.0 (CASSANDRA-15439). A JVM takes up to a minute from its start to its
+// first word, and 35 s at least to its first stream.
 const (
-	// joinerHeardFrom is after how long they listen again to the address of one that was removed early, which is 122 s at the latest.
+	// joinerHeardFrom is after how long they listen again to the address of one that was removed
+	// early, which is 122 s at the latest.
 	joinerHeardFrom = addressQuarantine
-	// joinerHeardUntil is until when a JVM of 5.0 can be started so that it speaks before they remove it late, and joinerHeardAgain after how long they listen
-	// again if they did, which is 362 s at the latest.
+	// joinerHeardUntil is until when a JVM of 5.0 can be started so that it speaks before they
+	// remove it late, and joinerHeardAgain after how long they listen again if they did, which is
+	// 362 s at the latest.
 	joinerHeardUntil = 240 * time.Second
 	joinerHeardAgain = 400 * time.Second
-	// forgottenWithin is how long it takes at most until all members have forgotten a try that was cut off, if none of them was started meanwhile. One that was
-	// forgets it so much later that the others, which ignore it for 60 s, hear of it again: measured with 5.0.6, where it has no end.
+	// forgottenWithin is how long it takes at most until all members have forgotten a try that was
+	// cut off, if none of them was started meanwhile. One that was forgets it so much later that
+	// the others, which ignore it for 60 s, hear of it again: measured with 5.0.6, where it has no
+	// end.
 	forgottenWithin = 10 * time.Minute
-	// joinStalled is for how long a join may go without a stream. It waits for the schema, the ring delay, and a repair of Paxos at most; indexes are built
-	// while the stream still counts as one.
+	// joinStalled is for how long a join may go without a stream. It waits for the schema, the ring
+	// delay, and a repair of Paxos at most; indexes are built while the stream still counts as one.
 	joinStalled = 30 * time.Minute
-	// deletionsAreKept by a table that says nothing else: its gc_grace_seconds (TableParams, 4.1 and 5.0).
+	// deletionsAreKept by a table that says nothing else: its gc_grace_seconds (TableParams, 4.1
+	// and 5.0).
 	deletionsAreKept = 10 * 24 * time.Hour
 )
 
 // bootstraps says that the next start streams the data of the node's ranges.
 func (p *pass) bootstraps() bool {
-	return p.finding.State != v1alpha1.DiskMember && p.Record.Spec.Join != nil && p.Record.Spec.Join.Mode == v1alpha1.JoinBootstrap
+	return p.finding.State != v1alpha1.DiskMember && p.Record.Spec.Join != nil &&
+		p.Record.Spec.Join.Mode == v1alpha1.JoinBootstrap
 }
 
 // lastHeard is the last try by this ticket of which the ring may have heard, nil if there was none.
@@ -43,7 +52,8 @@ func lastHeard(m *Memory, d Disk) *HeardMemory {
 	if m.Join == nil || m.Join.BegunAt == nil {
 		return nil
 	}
-	// Cassandra writes the generation of its gossip down, and flushes it, before it says its first word (SystemKeyspace#incrementAndGetGeneration).
+	// Cassandra writes the generation of its gossip down, and flushes it, before it says its first
+	// word (SystemKeyspace#incrementAndGetGeneration).
 	s := m.Start
 	if s == nil || d.Generation == s.Generation || len(m.Addresses) == 0 {
 		return m.Join.Heard
@@ -91,37 +101,47 @@ func waitForQuarantine(p *pass) outcome {
 	if d := p.Memory.Deaths; d != nil && !d.LastAt.Before(heard.Until) {
 		message = d.Message
 	}
-	return wait(v1alpha1.PhaseWaiting, fmt.Sprintf("%s; goes on by the same ticket at %s, when the ring surely listens to this address again",
-		message, again.UTC().Format(time.RFC3339))).until(again)
+	return wait(v1alpha1.PhaseWaiting,
+		fmt.Sprintf("%s; goes on by the same ticket at %s, when the ring surely listens to this address again",
+			message, again.UTC().Format(time.RFC3339))).until(again)
 }
 
-// checkLengthOfJoin keeps a join back that goes on after so long that rows which it streamed at first may have been deleted, and the deletions forgotten, since:
-// what is streamed again would not take those rows away. What the tables of users say nobody can ask before the node is NORMAL.
+// checkLengthOfJoin keeps a join back that goes on after so long that rows which it streamed at
+// first may have been deleted, and the deletions forgotten, since: what is streamed again would not
+// take those rows away. What the tables of users say nobody can ask before the node is NORMAL.
 func checkLengthOfJoin(p *pass) outcome {
 	m := p.Memory.Join
-	if !p.bootstraps() || p.finding.State != v1alpha1.DiskJoining || m == nil || m.BegunAt == nil || p.now.Sub(*m.BegunAt) <= deletionsAreKept {
+	if !p.bootstraps() || p.finding.State != v1alpha1.DiskJoining || m == nil || m.BegunAt == nil ||
+		p.now.Sub(*m.BegunAt) <= deletionsAreKept {
 		return done
 	}
 	return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedJoinLongerThanGCGrace,
-		fmt.Sprintf("the join by the ticket %s began at %s, longer ago than deletions are kept (%s): deleted rows could come back with what was streamed then. "+
-			"Lower the number of nodes, delete claim and pod, and raise it again", m.ID, m.BegunAt.UTC().Format(time.RFC3339), deletionsAreKept))
+		fmt.Sprintf("the join by the ticket %s began at %s, longer ago than deletions are kept (%s): deleted rows could "+
+			"come back with what was streamed then. "+
+			"Lower the number of nodes, delete claim and pod, and raise it again",
+			m.ID, m.BegunAt.UTC().Format(time.RFC3339), deletionsAreKept))
 }
 
-// elsewhere says that a peer still sees an earlier try of this node at another address. Cassandra lets nobody join as long as anybody does.
+// elsewhere says that a peer still sees an earlier try of this node at another address. Cassandra
+// lets nobody join as long as anybody does.
 func (p *pass) elsewhere(peer Peer) (string, bool) {
 	e := peer.OfHostID
 	if !p.bootstraps() || e == nil || e.Address == p.Self.Address || !e.InFlight() {
 		return "", false
 	}
-	words := fmt.Sprintf("node %s still sees the try before, at %s (%s): Cassandra lets no join begin until it is forgotten", peer.Node, e.Address, e.Status)
+	words := fmt.Sprintf("node %s still sees the try before, at %s (%s): Cassandra lets no join begin until it is "+
+		"forgotten", peer.Node, e.Address, e.Status)
 	if heard := lastHeard(&p.Memory, p.Disk); heard == nil || p.now.Sub(heard.Until) < forgottenWithin {
 		return words + ", which takes up to five minutes", true
 	}
-	return words + ", and members that started meanwhile tell the others of it again and again: the operator ends that once some have forgotten it", true
+	return words +
+		", and members that started meanwhile tell the others of it again and again: the operator ends that once some " +
+		"have forgotten it", true
 }
 
-// findTheRing makes sure that a node which bootstraps joins the ring that is there: at least one seed must answer as a member of it. The node's own address
-// is never among the seeds then, since Cassandra takes a seed to have nothing to stream.
+// findTheRing makes sure that a node which bootstraps joins the ring that is there: at least one
+// seed must answer as a member of it. The node's own address is never among the seeds then, since
+// Cassandra takes a seed to have nothing to stream.
 func (p *pass) findTheRing() outcome {
 	if len(p.Seeds) == 0 {
 		return wait(v1alpha1.PhaseWaiting, "waits for the addresses of the seeds")
@@ -130,7 +150,8 @@ func (p *pass) findTheRing() outcome {
 		return done
 	}
 	return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedNoSeedAnswers,
-		fmt.Sprintf("none of the seeds %s answers as a member of this ring with a JVM that runs: the node would be alone", strings.Join(p.Seeds, ", "))).
+		fmt.Sprintf("none of the seeds %s answers as a member of this ring with a JVM that runs: the node would be alone",
+			strings.Join(p.Seeds, ", "))).
 		until(p.Peers.AskedAt.Add(peersFresh))
 }
 
@@ -138,7 +159,8 @@ func (p *pass) findTheRing() outcome {
 func (p *pass) memberSeeds() []string {
 	var out []string
 	for _, peer := range p.Peers.Answers {
-		if peer.Asked != p.Self.Address && peer.Node != p.Self.Node && peer.HostID != "" && peer.Ring && slices.Contains(p.Seeds, peer.Asked) {
+		if peer.Asked != p.Self.Address && peer.Node != p.Self.Node && peer.HostID != "" && peer.Ring &&
+			slices.Contains(p.Seeds, peer.Asked) {
 			out = append(out, peer.Asked)
 		}
 	}
@@ -157,7 +179,8 @@ func withdrawJoin(p *pass) outcome {
 		return done
 	case p.Memory.Member != nil || p.Memory.NormalAt != nil:
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskContradictsJournal,
-			fmt.Sprintf("the journal says that this node was in the ring, its disk is %s: the ticket is not given back", p.finding.State))
+			fmt.Sprintf("the journal says that this node was in the ring, its disk is %s: the ticket is not given back",
+				p.finding.State))
 	default:
 		return act(WithdrawJoin{ID: p.Record.Spec.Join.ID, Why: Why("taken back: " + p.Record.Spec.Join.Withdraw.Reason)})
 	}

@@ -9,7 +9,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// inspectDisk looks at the volumes before anything is decided by them. It is looked at anew after every JVM.
+// inspectDisk looks at the volumes before anything is decided by them. It is looked at anew after
+// every JVM.
 func inspectDisk(p *pass) outcome {
 	if !p.Disk.Known {
 		return act(InspectDisk{Why: "no JVM runs, and the disk was not looked at since"})
@@ -17,8 +18,8 @@ func inspectDisk(p *pass) outcome {
 	return done
 }
 
-// inspectNewDisk looks at a disk that has no journal before the Cassandra container is there: the operator waits for the word of every disk, and
-// nothing runs that could change it.
+// inspectNewDisk looks at a disk that has no journal before the Cassandra container is there: the
+// operator waits for the word of every disk, and nothing runs that could change it.
 func inspectNewDisk(p *pass) outcome {
 	if p.Memory.ClusterUID == "" && !p.Disk.Known && !p.running() {
 		return act(InspectDisk{Why: "the disk has no journal of this node"})
@@ -41,14 +42,16 @@ func knowDisk(p *pass) outcome {
 		}
 		if hostID != "" {
 			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
-				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is empty: it must be replaced", hostID))
+				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is empty: it "+
+					"must be replaced", hostID))
 		}
 	case v1alpha1.DiskForeign:
 		if member != nil {
 			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
 				fmt.Sprintf("the record says that this node is the member with host id %s, but %s", member.HostID, f.Message))
 		}
-		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskOfOtherNode, f.Message+"; nothing is started and nothing wiped")
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskOfOtherNode,
+			f.Message+"; nothing is started and nothing wiped")
 	case v1alpha1.DiskMember:
 		if member != nil && p.Disk.HostID != "" && member.HostID != p.Disk.HostID {
 			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
@@ -59,9 +62,11 @@ func knowDisk(p *pass) outcome {
 	return done
 }
 
-// unreadable holds a disk back that cannot be read, and has it looked at again from time to time, without a word of it: nothing has changed as far as is known.
+// unreadable holds a disk back that cannot be read, and has it looked at again from time to time,
+// without a word of it: nothing has changed as far as is known.
 func (p *pass) unreadable() outcome {
-	held := blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskUnreadable, p.finding.Message+"; nothing is started and nothing wiped")
+	held := blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskUnreadable,
+		p.finding.Message+"; nothing is started and nothing wiped")
 	again := p.Disk.SeenAt.Add(diskAgain)
 	switch {
 	case p.Disk.Problem == "":
@@ -73,8 +78,10 @@ func (p *pass) unreadable() outcome {
 	return held
 }
 
-// lost is the host id of the member that this node was by the last word of an agent, if neither journal nor disk know of it. The operator pins members when
-// the whole ring has formed; until then the status alone says that the ticket was used, and it outlives a disk. An empty disk has no host id of its own.
+// lost is the host id of the member that this node was by the last word of an agent, if neither
+// journal nor disk know of it. The operator pins members when the whole ring has formed; until then
+// the status alone says that the ticket was used, and it outlives a disk. An empty disk has no host
+// id of its own.
 func (p *pass) lost() string {
 	if p.Record == nil || p.running() || p.Memory.Member != nil || p.Disk.Known && p.finding.State != v1alpha1.DiskEmpty {
 		return ""
@@ -108,30 +115,37 @@ func requireTicket(p *pass) outcome {
 	}
 	if member := p.Record.Spec.Member; member != nil {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedTicketForMember,
-			fmt.Sprintf("the record says that this node is the member with host id %s, but its disk says that it has not joined: a ticket of the mode %s is refused", member.HostID, ticket.Mode))
+			fmt.Sprintf("the record says that this node is the member with host id %s, but its disk says that it has not "+
+				"joined: a ticket of the mode %s is refused", member.HostID, ticket.Mode))
 	}
 	if p.Memory.TrafficOpenedAt != nil {
-		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClientTrafficAlreadyOpened, fmt.Sprintf("a ticket of the mode %s is refused: this node has served clients before", ticket.Mode))
+		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClientTrafficAlreadyOpened,
+			fmt.Sprintf("a ticket of the mode %s is refused: this node has served clients before", ticket.Mode))
 	}
 	if p.finding.State == v1alpha1.DiskJoining && (memory == nil || memory.ID != ticket.ID) {
-		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedDiskOfOtherTicket, "the disk holds an unfinished join by another ticket; it must be wiped or the claim made anew")
+		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedDiskOfOtherTicket,
+			"the disk holds an unfinished join by another ticket; it must be wiped or the claim made anew")
 	}
 	return done
 }
 
-// holdMembership is requireTicket for a disk that Cassandra counts as a member's. A disk of an adopted cluster starts only when the operator has
-// pinned its host id in the record, which it does when all disks of that cluster are there.
+// holdMembership is requireTicket for a disk that Cassandra counts as a member's. A disk of an
+// adopted cluster starts only when the operator has pinned its host id in the record, which it does
+// when all disks of that cluster are there.
 func (p *pass) holdMembership() outcome {
-	if m := p.Memory.Join; p.Memory.Member == nil && p.Record.Spec.Member == nil && m != nil && m.BegunAt != nil && m.WithdrawnAt != nil {
+	if m := p.Memory.Join; p.Memory.Member == nil && p.Record.Spec.Member == nil && m != nil && m.BegunAt != nil &&
+		m.WithdrawnAt != nil {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskContradictsJournal,
-			fmt.Sprintf("the journal says that the ticket %s was withdrawn before the node had joined, the disk says that it has joined: it is not started", m.ID))
+			fmt.Sprintf("the journal says that the ticket %s was withdrawn before the node had joined, the disk says that "+
+				"it has joined: it is not started", m.ID))
 	}
 	if !p.finding.Adoptable {
 		return done
 	}
 	if name := p.Disk.ClusterName; name != "" && name != p.Record.Spec.Configuration.ClusterName {
 		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClusterNameDiffers,
-			fmt.Sprintf("the disk is of a cluster named %q, the record says %q: Cassandra would refuse it", name, p.Record.Spec.Configuration.ClusterName))
+			fmt.Sprintf("the disk is of a cluster named %q, the record says %q: Cassandra would refuse it", name,
+				p.Record.Spec.Configuration.ClusterName))
 	}
 	if p.Record.Spec.Member == nil {
 		return wait(v1alpha1.PhaseWaiting, "the disk is of the cluster to be adopted; waits until all its disks are there")
@@ -139,7 +153,8 @@ func (p *pass) holdMembership() outcome {
 	return done
 }
 
-// checkGCGrace keeps back a member that was away for longer than deleted data is remembered: starting it could bring deleted rows back.
+// checkGCGrace keeps back a member that was away for longer than deleted data is remembered:
+// starting it could bring deleted rows back.
 func checkGCGrace(p *pass) outcome {
 	if p.Memory.GCGrace <= 0 || p.Memory.NormalAt == nil {
 		return done
@@ -147,7 +162,8 @@ func checkGCGrace(p *pass) outcome {
 	// The node may have been NORMAL for as long as it takes to write that down again.
 	if away := p.now.Sub(*p.Memory.NormalAt) - normalEvery; away > p.Memory.GCGrace {
 		return blocked(v1alpha1.PhaseDownTooLong, v1alpha1.BlockedDownLongerThanGCGrace,
-			fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): deleted rows could come back. Replace the node, or decide that it may start",
+			fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): deleted rows could come "+
+				"back. Replace the node, or decide that it may start",
 				p.Memory.NormalAt.UTC().Format(time.RFC3339), p.Memory.GCGrace))
 	}
 	return done
@@ -164,7 +180,8 @@ func haveConfiguration(p *pass) outcome {
 	return done
 }
 
-// beInContact keeps back a member that nobody has spoken to for so long that it may have been replaced.
+// beInContact keeps back a member that nobody has spoken to for so long that it may have been
+// replaced.
 func beInContact(p *pass) outcome {
 	if len(p.peerAddresses()) == 0 {
 		return done // there is nobody who could have taken its place
@@ -176,16 +193,20 @@ func beInContact(p *pass) outcome {
 	if p.now.Sub(contact) <= cutOffLimit {
 		return done
 	}
-	return p.asking(p.hostID(), "nobody was heard for long: does a peer answer?", blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedNoContactWithCluster,
-		fmt.Sprintf("neither the API server nor an agent of this cluster has answered since %s: this node may have been replaced, and waits for a word of either",
-			contact.UTC().Format(time.RFC3339))).until(p.Peers.AskedAt.Add(peersAgain)))
+	return p.asking(p.hostID(), "nobody was heard for long: does a peer answer?",
+		blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedNoContactWithCluster,
+			fmt.Sprintf("neither the API server nor an agent of this cluster has answered since %s: this node may have "+
+				"been replaced, and waits for a word of either",
+				contact.UTC().Format(time.RFC3339))).until(p.Peers.AskedAt.Add(peersAgain)))
 }
 
-// ownAddress asks the agents of the other nodes before each start: is this address free, and was this host id replaced?
+// ownAddress asks the agents of the other nodes before each start: is this address free, and was
+// this host id replaced?
 func ownAddress(p *pass) outcome {
 	hostID := p.hostID()
 	if hostID != "" && slices.Contains(everyReplaced(p.Memory, p.Record), hostID) {
-		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedHostIDReplaced, "the member with host id "+hostID+" was replaced; started again, it would take its tokens back")
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedHostIDReplaced,
+			"the member with host id "+hostID+" was replaced; started again, it would take its tokens back")
 	}
 	if len(p.peerAddresses()) == 0 {
 		if p.bootstraps() {
@@ -193,16 +214,18 @@ func ownAddress(p *pass) outcome {
 		}
 		return p.firstSeeds(nil)
 	}
-	return p.asking(hostID, "before a start: is the address free, was the host id replaced, which seeds answer?", p.judgePeers(hostID))
+	return p.asking(hostID, "before a start: is the address free, was the host id replaced, which seeds answer?",
+		p.judgePeers(hostID))
 }
 
-// asking asks the peers unless they were asked just now. What they said before holds until they have answered: a node that waits says so once, not with every
-// question.
+// asking asks the peers unless they were asked just now. What they said before holds until they
+// have answered: a node that waits says so once, not with every question.
 func (p *pass) asking(hostID, why string, judged outcome) outcome {
 	switch {
 	case p.peersAsked(hostID):
 		return judged
-	case judged.verdict == Done || p.Peers.AskedAt.IsZero() || p.Peers.Address != p.Self.Address || p.Peers.HostID != hostID:
+	case judged.verdict == Done || p.Peers.AskedAt.IsZero() || p.Peers.Address != p.Self.Address ||
+		p.Peers.HostID != hostID:
 		return act(p.ask(hostID, why))
 	}
 	ask := p.ask(hostID, why)
@@ -216,7 +239,8 @@ func (p *pass) judgePeers(hostID string) outcome {
 	for _, peer := range p.Peers.Answers {
 		if hostID != "" && slices.Contains(peer.Replaced, hostID) {
 			return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedHostIDReplaced,
-				fmt.Sprintf("node %s says that the member with host id %s was replaced; started again, it would take its tokens back", peer.Node, hostID)).until(again)
+				fmt.Sprintf("node %s says that the member with host id %s was replaced; started again, it would take its "+
+					"tokens back", peer.Node, hostID)).until(again)
 		}
 		if words, taken := p.addressTaken(peer, hostID); taken {
 			return blocked(v1alpha1.PhaseAddressTaken, v1alpha1.BlockedAddressTaken, words).until(again)
@@ -224,10 +248,12 @@ func (p *pass) judgePeers(hostID string) outcome {
 		if words, still := p.elsewhere(peer); still {
 			return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedStaleEndpointInGossip, words).until(again)
 		}
-		// Those of another datacenter have data, of which none belongs here before a keyspace is extended to this one.
+		// Those of another datacenter have data, of which none belongs here before a keyspace is
+		// extended to this one.
 		if peer.TrafficOpened && p.joinsNew() && (peer.Datacenter == "" || peer.Datacenter == p.Record.Spec.Datacenter) {
 			return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClientTrafficAlreadyOpened,
-				fmt.Sprintf("a ticket of the mode New is refused: node %s of the same datacenter has served clients", peer.Node)).until(again)
+				fmt.Sprintf("a ticket of the mode New is refused: node %s of the same datacenter has served clients",
+					peer.Node)).until(again)
 		}
 	}
 	if p.bootstraps() {
@@ -236,10 +262,13 @@ func (p *pass) judgePeers(hostID string) outcome {
 	return p.firstSeeds(p.Peers.Silent)
 }
 
-// addressTaken says that a peer knows this pod's address as another member's, now or too short a time ago.
+// addressTaken says that a peer knows this pod's address as another member's, now or too short a
+// time ago.
 func (p *pass) addressTaken(peer Peer, hostID string) (string, bool) {
-	if e := peer.AtAddress; e != nil && e.HostID != hostID && e.Status != "LEFT" && e.Status != "REMOVED" && (e.Member() || e.HostID != "") {
-		return fmt.Sprintf("node %s knows the address %s as that of the member with host id %s", peer.Node, p.Self.Address, e.HostID), true
+	if e := peer.AtAddress; e != nil && e.HostID != hostID && e.Status != "LEFT" && e.Status != "REMOVED" &&
+		(e.Member() || e.HostID != "") {
+		return fmt.Sprintf("node %s knows the address %s as that of the member with host id %s", peer.Node,
+			p.Self.Address, e.HostID), true
 	}
 	if peer.Node == p.Self.Node {
 		return "", false
@@ -257,8 +286,9 @@ func (p *pass) addressTaken(peer Peer, hostID string) (string, bool) {
 	return "", false
 }
 
-// firstSeeds makes sure that the JVM will have seeds. While a ring forms, the agents of all other seeds must answer for a while before one is left out: two
-// nodes that each knew only themselves would form two rings.
+// firstSeeds makes sure that the JVM will have seeds. While a ring forms, the agents of all other
+// seeds must answer for a while before one is left out: two nodes that each knew only themselves
+// would form two rings.
 func (p *pass) firstSeeds(silent []string) outcome {
 	if !p.joinsNew() {
 		return done
@@ -277,13 +307,15 @@ func (p *pass) firstSeeds(silent []string) outcome {
 	}
 	alone := len(p.seedsForStart()) == 0 || slices.Equal(p.seedsForStart(), []string{p.Self.Address})
 	if alone || p.Peers.AskedAt.Sub(p.Self.StartedAt) < silentSeedsLimit {
-		return wait(v1alpha1.PhaseWaiting, "waits for the agents of the seeds "+strings.Join(missing, ", ")).until(p.Peers.AskedAt.Add(peersFresh))
+		return wait(v1alpha1.PhaseWaiting,
+			"waits for the agents of the seeds "+strings.Join(missing, ", ")).until(p.Peers.AskedAt.Add(peersFresh))
 	}
 	return done
 }
 
-// seedsForStart are the seeds without those at which no agent of this cluster answers: such an address would cost the JVM half a minute, or belong to somebody
-// else by now. A member that knows nobody uses its own address and finds the others by its own system tables.
+// seedsForStart are the seeds without those at which no agent of this cluster answers: such an
+// address would cost the JVM half a minute, or belong to somebody else by now. A member that knows
+// nobody uses its own address and finds the others by its own system tables.
 func (p *pass) seedsForStart() []string {
 	if p.bootstraps() {
 		return p.memberSeeds()
@@ -337,13 +369,16 @@ func start(p *pass) outcome {
 	return act(StartJVM{Start: arguments, Why: Why(why)})
 }
 
-// ticket is what the JVM is given until it was seen NORMAL: that of the record, or the same one as it was written down when it was first used. An earlier one counts
-// only if the disk has joined by it: its taking back may have been proven without this agent.
+// ticket is what the JVM is given until it was seen NORMAL: that of the record, or the same one as
+// it was written down when it was first used. An earlier one counts only if the disk has joined by
+// it: its taking back may have been proven without this agent.
 func (p *pass) ticket() *v1alpha1.JoinTicket {
 	of := p.Record.Spec.Join
-	if m := p.Memory.Join; m != nil && !m.over() && (of == nil || of.ID == m.ID || p.finding.State == v1alpha1.DiskMember) {
+	if m := p.Memory.Join; m != nil && !m.over() &&
+		(of == nil || of.ID == m.ID || p.finding.State == v1alpha1.DiskMember) {
 		return &v1alpha1.JoinTicket{
-			Intent: v1alpha1.Intent{ID: m.ID}, Mode: m.Mode, Tokens: m.Tokens, SystemAuthReplicationFactor: m.SystemAuthReplicationFactor,
+			Intent: v1alpha1.Intent{ID: m.ID}, Mode: m.Mode, Tokens: m.Tokens,
+			SystemAuthReplicationFactor: m.SystemAuthReplicationFactor,
 		}
 	}
 	if p.finding.State == v1alpha1.DiskMember {
@@ -354,7 +389,8 @@ func (p *pass) ticket() *v1alpha1.JoinTicket {
 
 // joinsNew says that the next start is by a ticket of the mode New.
 func (p *pass) joinsNew() bool {
-	return p.finding.State != v1alpha1.DiskMember && p.Record.Spec.Join != nil && p.Record.Spec.Join.Mode == v1alpha1.JoinNew
+	return p.finding.State != v1alpha1.DiskMember && p.Record.Spec.Join != nil &&
+		p.Record.Spec.Join.Mode == v1alpha1.JoinNew
 }
 
 // hostID of this node, by whatever knows it; empty for one that never joined.

@@ -9,15 +9,15 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// Action is one thing that an agent can do. The types in this file are all that there are. What each
-// does outside of the journal is in agent/execute, in a table by the type.
+// Action is one thing that an agent can do. The types in this file are all that there are. What
+// each does outside of the journal is in agent/execute, in a table by the type.
 type Action interface {
 	// Because says why, for the log.
 	Because() string
 	// Limit is the longest that it may take: everything else waits for it.
 	Limit() time.Duration
-	// before makes a memory what must be durable before the effect. For an action of the journal alone
-	// it is all there is to do.
+	// before makes a memory what must be durable before the effect. For an action of the journal
+	// alone it is all there is to do.
 	before(m *Memory, f *Facts, at time.Time)
 	// after makes it what holds once the effect has come.
 	after(m *Memory, f *Facts)
@@ -72,7 +72,8 @@ func Interruptible(a Action) bool {
 	return is
 }
 
-// isOptional says that the node goes on without an action: while it fails, the steps after it are asked.
+// isOptional says that the node goes on without an action: while it fails, the steps after it are
+// asked.
 func isOptional(a Action) bool {
 	_, is := a.(interface{ isOptional() })
 	return is

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A table with a short gc_grace must not keep a node from a restart that takes seconds: NORMAL is written down only every few minutes.
+// A table with a short gc_grace must not keep a node from a restart that takes seconds: NORMAL is
+// written down only every few minutes.
 func TestAShortGraceDoesNotBlockAQuickRestart(t *testing.T) {
 	f := member()
 	f.Memory.GCGrace, f.Memory.NormalAt = time.Minute, ptr(-normalEvery)
@@ -18,7 +19,8 @@ func TestAShortGraceDoesNotBlockAQuickRestart(t *testing.T) {
 	}
 }
 
-// Deletions are forgotten only by nodes that are up. Those of an adopted cluster were all down. What worked there says nothing of this cluster's spec.
+// Deletions are forgotten only by nodes that are up. Those of an adopted cluster were all down.
+// What worked there says nothing of this cluster's spec.
 func TestAnAdoptedDiskWasNotAway(t *testing.T) {
 	f := member()
 	f.Memory.ClusterUID, f.Memory.NormalAt = "earlier", ptr(-1000*time.Hour)

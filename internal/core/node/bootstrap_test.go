@@ -33,7 +33,8 @@ func cutOff(ended time.Duration) Facts {
 	return f
 }
 
-// Rows that a join streamed at first may have been deleted since. Streaming again does not take them away once nobody remembers the deletions.
+// Rows that a join streamed at first may have been deleted since. Streaming again does not take
+// them away once nobody remembers the deletions.
 func TestAJoinThatGoesOnAfterDeletionsAreForgottenIsRefused(t *testing.T) {
 	const days = 24 * time.Hour
 	for name, c := range map[string]struct {
@@ -303,8 +304,9 @@ func TestAJoinThatStreamsIsNotEndedByACorrection(t *testing.T) {
 	}
 }
 
-// The proof that its pod was gone takes a ticket back without a word of the agent, whose journal still has it. What counts on an empty disk is the ticket of the
-// record: by an earlier one of the mode New a node would come into a ring that serves without its data.
+// The proof that its pod was gone takes a ticket back without a word of the agent, whose journal
+// still has it. What counts on an empty disk is the ticket of the record: by an earlier one of the
+// mode New a node would come into a ring that serves without its data.
 func TestAnotherTicketCountsOnAnEmptyDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Facts)

@@ -13,7 +13,8 @@ type Decision struct {
 	Steps []StepResult
 	// Action that comes next; nil if nothing is to be done now.
 	Action Action
-	// HoldStop says that the agent is to renew its lease on the stop of the container, so that init leaves it alone.
+	// HoldStop says that the agent is to renew its lease on the stop of the container, so that init
+	// leaves it alone.
 	HoldStop bool
 
 	// Status to be reported.
@@ -21,7 +22,8 @@ type Decision struct {
 	// Process as it is reported.
 	Ready bool
 
-	// Poll is how often the JVM is to be asked; 0 for not at all. Jolokia cannot tell by itself that something changed.
+	// Poll is how often the JVM is to be asked; 0 for not at all. Jolokia cannot tell by itself
+	// that something changed.
 	Poll time.Duration
 	// Again is when to decide again without any event; zero for never.
 	Again time.Time
@@ -92,7 +94,8 @@ type pass struct {
 	finding Finding
 	// hold is set by a step that wants the lease on the container's stop.
 	hold bool
-	// held is what holds an intent back without holding up the steps after it, until heldUntil or an event.
+	// held is what holds an intent back without holding up the steps after it, until heldUntil or
+	// an event.
 	held      *v1alpha1.NodeBlocked
 	heldUntil time.Time
 	// deferred says that the held intent would take the node down.
@@ -111,7 +114,8 @@ func (p *pass) report(reason v1alpha1.Reason, message string, again time.Time) {
 	}
 }
 
-// Next decides. It is asked after every event and after every action; the same facts at the same time give the same decision.
+// Next decides. It is asked after every event and after every action; the same facts at the same
+// time give the same decision.
 func Next(f Facts, now time.Time) Decision {
 	p := &pass{Facts: &f, now: now}
 	if f.Disk.Known {

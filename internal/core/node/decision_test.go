@@ -66,7 +66,8 @@ func TestWhatIsNotReadyYetIsNoFailure(t *testing.T) {
 	}
 }
 
-// Several things can hold intents back at a time. The first is shown, and the soonest is looked at again first.
+// Several things can hold intents back at a time. The first is shown, and the soonest is looked at
+// again first.
 func TestWhatHoldsIntentsBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		seeds, settings time.Duration

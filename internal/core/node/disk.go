@@ -23,7 +23,8 @@ type Disk struct {
 	// HostID and ClusterName from the system tables; empty where they cannot be read there.
 	HostID      string
 	ClusterName string
-	// Generation of the last gossip that began on this disk; 0 if none did. It rises before each first word.
+	// Generation of the last gossip that began on this disk; 0 if none did. It rises before each
+	// first word.
 	Generation int32
 	// Problem says why the disk cannot be read or trusted; empty if it can.
 	Problem string
@@ -34,7 +35,8 @@ type Volume struct {
 	Name string
 	// Marker is nil where there is none.
 	Marker *Marker
-	// HasData says that Cassandra has written on it, for data and commitlog; of additional volumes it is not known.
+	// HasData says that Cassandra has written on it, for data and commitlog; of additional volumes
+	// it is not known.
 	HasData bool
 }
 
@@ -45,10 +47,12 @@ type Marker struct {
 	Volume     string
 }
 
-// BootstrapWord is the state that Cassandra keeps of its membership (SystemKeyspace.BootstrapState).
+// BootstrapWord is the state that Cassandra keeps of its membership
+// (SystemKeyspace.BootstrapState).
 type BootstrapWord string
 
-// The words. A member that gave its data away and was killed before the end says NEEDS_BOOTSTRAP (measured).
+// The words. A member that gave its data away and was killed before the end says NEEDS_BOOTSTRAP
+// (measured).
 const (
 	WordNone           BootstrapWord = ""
 	WordNeedsBootstrap BootstrapWord = "NEEDS_BOOTSTRAP"
@@ -82,13 +86,16 @@ type Finding struct {
 	Owner *v1alpha1.DiskOwner
 	// Message explains every state other than Empty and Member.
 	Message string
-	// Adoptable says that it is a member's disk of the cluster whose disks this one takes over, and its markers must be rewritten before a start.
+	// Adoptable says that it is a member's disk of the cluster whose disks this one takes over, and
+	// its markers must be rewritten before a start.
 	Adoptable bool
-	// Unmarked are volumes of this node without a marker, beside a data volume that has its own, or on an empty disk.
+	// Unmarked are volumes of this node without a marker, beside a data volume that has its own, or
+	// on an empty disk.
 	Unmarked []string
 }
 
-// examine says what the disk is to this node. It trusts markers first: Cassandra's own files cannot tell one cluster from another of the same name.
+// examine says what the disk is to this node. It trusts markers first: Cassandra's own files cannot
+// tell one cluster from another of the same name.
 func examine(f *Facts) Finding {
 	d, memory := f.Disk, f.Memory
 	finding := Finding{Owner: ownerOf(d)}
@@ -104,7 +111,8 @@ func examine(f *Facts) Finding {
 	}
 	for _, v := range d.Volumes {
 		if v.Marker != nil && v.Marker.Volume != v.Name {
-			return state(v1alpha1.DiskForeign, "the volume mounted as %s is marked as %s of node %s", v.Name, v.Marker.Volume, v.Marker.Node)
+			return state(v1alpha1.DiskForeign, "the volume mounted as %s is marked as %s of node %s", v.Name,
+				v.Marker.Volume, v.Marker.Node)
 		}
 	}
 	for _, v := range d.Volumes {
@@ -121,26 +129,32 @@ func examine(f *Facts) Finding {
 		case v.Marker == nil:
 			finding.Unmarked = append(finding.Unmarked, v.Name)
 		case v.Marker.ClusterUID != marker.ClusterUID || v.Marker.Node != marker.Node:
-			return state(v1alpha1.DiskForeign, "the %s volume belongs to node %s of cluster %s, the data volume to node %s of cluster %s",
+			return state(v1alpha1.DiskForeign,
+				"the %s volume belongs to node %s of cluster %s, the data volume to node %s of cluster %s",
 				v.Name, v.Marker.Node, v.Marker.ClusterUID, marker.Node, marker.ClusterUID)
 		}
 	}
-	adopted := f.Record != nil && f.Record.Spec.Cluster.AdoptedUID != "" && marker.ClusterUID == f.Record.Spec.Cluster.AdoptedUID
+	adopted := f.Record != nil && f.Record.Spec.Cluster.AdoptedUID != "" &&
+		marker.ClusterUID == f.Record.Spec.Cluster.AdoptedUID
 	if marker.ClusterUID != f.Self.ClusterUID && !adopted {
-		return state(v1alpha1.DiskForeign, "the data volume belongs to node %s of the cluster with uid %s", marker.Node, marker.ClusterUID)
+		return state(v1alpha1.DiskForeign, "the data volume belongs to node %s of the cluster with uid %s", marker.Node,
+			marker.ClusterUID)
 	}
 	if marker.Node != f.Self.Node {
 		return state(v1alpha1.DiskForeign, "the data volume belongs to node %s", marker.Node)
 	}
 	if m := memory.Member; m != nil && d.HostID != "" && m.HostID != d.HostID {
-		return state(v1alpha1.DiskUnreadable, "the journal says that this disk is of host id %s, the system tables say %s", m.HostID, d.HostID)
+		return state(v1alpha1.DiskUnreadable,
+			"the journal says that this disk is of host id %s, the system tables say %s", m.HostID, d.HostID)
 	}
 	member := memory.Member != nil || f.Record != nil && f.Record.Spec.Member != nil
 	switch {
 	case d.Bootstrapped == WordDecommissioned || memory.LeftAt != nil:
 		return state(v1alpha1.DiskLeft, "this node was decommissioned; its disk never starts again")
 	case d.Bootstrapped == WordNeedsBootstrap && member:
-		return state(v1alpha1.DiskLeft, "this node had given its data away and was ended before it had left the ring: started again, it would join with other tokens")
+		return state(v1alpha1.DiskLeft,
+			"this node had given its data away and was ended before it had left the ring: started again, it would join "+
+				"with other tokens")
 	case !d.HasData && member:
 		return state(v1alpha1.DiskUnreadable, "the markers are those of this member, but Cassandra's files are gone")
 	case !d.HasData:
@@ -158,12 +172,14 @@ func examineUnmarked(f *Facts, finding Finding) Finding {
 	for _, v := range f.Disk.Volumes {
 		if v.Marker != nil && (v.Marker.ClusterUID != f.Self.ClusterUID || v.Marker.Node != f.Self.Node) {
 			finding.State = v1alpha1.DiskForeign
-			finding.Message = fmt.Sprintf("the %s volume belongs to node %s of the cluster with uid %s", v.Name, v.Marker.Node, v.Marker.ClusterUID)
+			finding.Message = fmt.Sprintf("the %s volume belongs to node %s of the cluster with uid %s", v.Name,
+				v.Marker.Node, v.Marker.ClusterUID)
 			return finding
 		}
 		if v.Marker != nil && v.HasData {
 			finding.State = v1alpha1.DiskForeign
-			finding.Message = fmt.Sprintf("the %s volume holds data of this node, but the data volume has no marker: it is not the one that the node had", v.Name)
+			finding.Message = fmt.Sprintf("the %s volume holds data of this node, but the data volume has no marker: it is "+
+				"not the one that the node had", v.Name)
 			return finding
 		}
 		if v.Marker == nil {

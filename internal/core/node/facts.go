@@ -17,7 +17,8 @@ type Facts struct {
 	Record *v1alpha1.CassandraNode
 	// Seeds as they were last seen, addresses; empty before they were ever seen.
 	Seeds []string
-	// APISeenAt is when the API server last answered this agent; zero if it did not since the agent started.
+	// APISeenAt is when the API server last answered this agent; zero if it did not since the agent
+	// started.
 	APISeenAt time.Time
 	// Memory is what the journal holds.
 	Memory Memory
@@ -29,7 +30,8 @@ type Facts struct {
 	JVM  JVM
 	// Peers are the last answers of the agents of other nodes.
 	Peers Peers
-	// Configuration is how the wanted configuration stands to the one that the running JVM was started with.
+	// Configuration is how the wanted configuration stands to the one that the running JVM was
+	// started with.
 	Configuration Configuration
 	// Operations that this agent began: they run, or have ended.
 	Operations []Operation
@@ -95,7 +97,8 @@ type Exit struct {
 	Signal string
 	// Error says why it could not even be run.
 	Error string
-	// Words are the end of what it wrote to its standard error: there alone Java says what it does before Cassandra begins to log.
+	// Words are the end of what it wrote to its standard error: there alone Java says what it does
+	// before Cassandra begins to log.
 	Words string
 }
 
@@ -117,13 +120,15 @@ type JVM struct {
 	AnsweredAt time.Time
 	// ProgressAt is when its processor time was last seen to grow. Zero if that is not known.
 	ProgressAt time.Time
-	// Ring as it sees it; nil before its beans are there. It stays the last one while the JVM does not answer: see AnsweredAt.
+	// Ring as it sees it; nil before its beans are there. It stays the last one while the JVM does
+	// not answer: see AnsweredAt.
 	Ring *facts.Ring
 	// StreamedAt is when it was last seen to take part in a stream; zero if never.
 	StreamedAt time.Time
 	// Transfer is how far the streams were at some moment of the last seconds.
 	Transfer facts.Transfer
-	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is no such table; nil while it is not known.
+	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is no such table;
+	// nil while it is not known.
 	GCGrace *time.Duration
 	// Problem is the error of the last question; empty if it was answered.
 	Problem string
@@ -144,7 +149,8 @@ type Peers struct {
 	Silent []string
 	// HeardAt is when any peer last answered anything.
 	HeardAt time.Time
-	// StartID of the JVM that joins meanwhile, 0 if none does, and what the JVMs of other nodes have known of it so far, by node.
+	// StartID of the JVM that joins meanwhile, 0 if none does, and what the JVMs of other nodes
+	// have known of it so far, by node.
 	StartID   uint64
 	Knowledge map[string]Knowledge
 }
@@ -162,10 +168,12 @@ type Peer struct {
 	Addresses     []facts.AddressUse
 	Replaced      []string
 	TrafficOpened bool
-	// Ring says that its JVM answers, so that a missing sighting means something. JVM tells it from those before and after it.
+	// Ring says that its JVM answers, so that a missing sighting means something. JVM tells it from
+	// those before and after it.
 	Ring bool
 	JVM  string
-	// AtAddress is the member its ring has at the address asked about, OfHostID the one with the host id.
+	// AtAddress is the member its ring has at the address asked about, OfHostID the one with the
+	// host id.
 	AtAddress *facts.Endpoint
 	OfHostID  *facts.Endpoint
 }
@@ -180,7 +188,8 @@ type Configuration struct {
 	RestartNeeded bool
 	// Hot are the names of the settings that the running JVM can take over, sorted.
 	Hot []string
-	// Heap and Direct are the parts of the memory, in bytes; Limit that of the container, 0 without one.
+	// Heap and Direct are the parts of the memory, in bytes; Limit that of the container, 0 without
+	// one.
 	Limit, Heap, Direct int64
 }
 

@@ -21,17 +21,20 @@ func (p *pass) outOfDate(i *v1alpha1.Intent) (string, bool) {
 	}
 }
 
-// mayGoDown is the agent's own guard, asked at the moment of effect: it says, from the view of this JVM alone, whether a live member may be taken down.
+// mayGoDown is the agent's own guard, asked at the moment of effect: it says, from the view of this
+// JVM alone, whether a live member may be taken down.
 //
-// A node that no client is to be served from (clientTraffic other than Open) is let go without it: the ring forms, or the whole cluster is being
-// stopped, when the others going down first must not hold up the last ones.
+// A node that no client is to be served from (clientTraffic other than Open) is let go without it:
+// the ring forms, or the whole cluster is being stopped, when the others going down first must not
+// hold up the last ones.
 func mayGoDown(p *pass) outcome {
 	start := p.Memory.Start
 	if start == nil || start.NormalAt == nil || p.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen {
 		return done
 	}
 	if !p.answers() {
-		return blocked("", v1alpha1.BlockedJVMNotAnswering, "the JVM does not answer, so that it is not known whether the ring can do without this node")
+		return blocked("", v1alpha1.BlockedJVMNotAnswering,
+			"the JVM does not answer, so that it is not known whether the ring can do without this node")
 	}
 	if p.JVM.Ring.Mode != facts.ModeNormal {
 		return done
@@ -45,8 +48,9 @@ func mayGoDown(p *pass) outcome {
 	return keepsConsistency(p.JVM.Ring)
 }
 
-// keepsConsistency asks whether every range that can be protected keeps LOCAL_QUORUM without this node. The operator asks for the level that the cluster
-// demands, which may be lower; an agent that knows no level holds to the one that clients use by default.
+// keepsConsistency asks whether every range that can be protected keeps LOCAL_QUORUM without this
+// node. The operator asks for the level that the cluster demands, which may be lower; an agent that
+// knows no level holds to the one that clients use by default.
 func keepsConsistency(view *facts.Ring) outcome {
 	const guard = v1alpha1.BlockedConsistencyWouldBeLost
 	if len(view.Keyspaces) == 0 {

@@ -9,7 +9,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// noteEnded takes in that the JVM of the journal runs no more: why, whether it counts, and when the next may start.
+// noteEnded takes in that the JVM of the journal runs no more: why, whether it counts, and when the
+// next may start.
 func noteEnded(p *pass) outcome {
 	s := p.Memory.Start
 	if s == nil || s.EndedAt != nil || !p.Init.Answers {
@@ -24,7 +25,8 @@ func noteEnded(p *pass) outcome {
 	i := slices.IndexFunc(p.Init.Exits, func(e Exit) bool { return e.StartID == s.StartID })
 	if i < 0 {
 		if p.Init.LastStartID < s.StartID {
-			// Written down, but init was never told: the agent ended in between. The start is simply made again.
+			// Written down, but init was never told: the agent ended in between. The start is
+			// simply made again.
 			return act(NoteExit{Why: "a start that was written down never reached init", EndedAt: s.At})
 		}
 		// Pushed out of init's list of exits.
@@ -41,13 +43,15 @@ func noteEnded(p *pass) outcome {
 	return act(p.death(reason, message, exit.EndedAt))
 }
 
-// noteLostContainer is for a JVM whose container is gone. When it ended is not known: for the address that it had, now is the safe answer.
+// noteLostContainer is for a JVM whose container is gone. When it ended is not known: for the
+// address that it had, now is the safe answer.
 func (p *pass) noteLostContainer(s *StartMemory) outcome {
 	stopped := p.Memory.Stop.of(s.Incarnation, s.StartID) && p.Memory.Stop.Reason == ""
 	if stopped || s.PodUID != p.Self.PodUID {
 		return act(NoteExit{Why: "the container of the last JVM is gone", EndedAt: p.now, Lost: true})
 	}
-	return act(p.death(v1alpha1.RestartInitRestarted, "the Cassandra container was started again: kubelet's last state of it says why (OOMKilled, Error)", p.now).unseen())
+	return act(p.death(v1alpha1.RestartInitRestarted,
+		"the Cassandra container was started again: kubelet's last state of it says why (OOMKilled, Error)", p.now).unseen())
 }
 
 // unseen says of the end of a JVM that nobody saw it.
@@ -77,7 +81,8 @@ func (p *pass) wasStable(endedAt time.Time) bool {
 	return normal != nil && endedAt.Sub(*normal) >= stableAfter
 }
 
-// backOffOf is how long to wait after so many deaths in a row. The first restart is prompt: most deaths are single.
+// backOffOf is how long to wait after so many deaths in a row. The first restart is prompt: most
+// deaths are single.
 func backOffOf(row int) time.Duration {
 	wait := backOffFirst
 	for ; row > 1 && wait < backOffLongest; row-- {
@@ -89,7 +94,7 @@ func backOffOf(row int) time.Duration {
 // Exit codes of the JVM under bin/cassandra.
 const (
 	codeConfiguration = 1   // ConfigurationException at the start, a decommissioned disk among them (measured)
-	codeStartFailed   = 3   // RuntimeException during startup: address taken, another node joins, replicas missing (measured)
+	codeStartFailed   = 3   // RuntimeException: address taken, another node joins, replicas missing (measured)
 	codeDiskFailure   = 100 // JVMStabilityInspector and disk_failure_policy die (StorageService, 4.1 and 5.0)
 	codeOutOfMemory   = 3   // -XX:+ExitOnOutOfMemoryError, told from the former by having been NORMAL
 	codeNotExecuted   = 127
@@ -116,13 +121,16 @@ func (p *pass) explain(e Exit) (v1alpha1.RestartReason, string) {
 	case e.Error != "":
 		return v1alpha1.RestartStartFailed, "the JVM could not be run: " + e.Error
 	case e.Signal == "SIGKILL":
-		return v1alpha1.RestartKilled, "the JVM was killed (SIGKILL): by the kernel when the container has too little memory beside the heap, or by hand"
+		return v1alpha1.RestartKilled, "the JVM was killed (SIGKILL): by the kernel when the container has too little " +
+			"memory beside the heap, or by hand"
 	case e.Signal != "":
 		return v1alpha1.RestartKilled, with("the JVM was ended by %s", e.Signal)
 	case e.Code == 128+15 || e.Code == 0:
-		return v1alpha1.RestartKilled, with("the JVM was ended by a SIGTERM that did not come from Helenus (exit code %d)", e.Code)
+		return v1alpha1.RestartKilled, with(
+			"the JVM was ended by a SIGTERM that did not come from Helenus (exit code %d)", e.Code)
 	case e.Code == 128+6:
-		return v1alpha1.RestartExited, with("the JVM crashed (exit code %d); its container's log and hs_err file say where", e.Code)
+		return v1alpha1.RestartExited, with("the JVM crashed (exit code %d); its container's log and hs_err file say "+
+			"where", e.Code)
 	case strings.Contains(line, "OutOfMemoryError"):
 		return v1alpha1.RestartOutOfMemory, with("the heap of the JVM was exhausted (exit code %d)", e.Code)
 	case e.Code == codeDiskFailure:
@@ -151,17 +159,20 @@ func backOff(p *pass) outcome {
 	if s := p.Memory.Start; s != nil && p.Configuration.Hash != "" && p.Configuration.Hash != s.Hash {
 		return done // another configuration than the one that died: a corrected spec applies at once
 	}
-	return wait(v1alpha1.PhaseFailed, fmt.Sprintf("%s; started again at %s", d.Message, d.BackOffUntil.UTC().Format(time.RFC3339))).until(d.BackOffUntil)
+	return wait(v1alpha1.PhaseFailed,
+		fmt.Sprintf("%s; started again at %s", d.Message, d.BackOffUntil.UTC().Format(time.RFC3339))).until(d.BackOffUntil)
 }
 
-// orWords is the line of Cassandra's log, or else what Java said first among its last words: the lines after that are the same whatever went wrong.
+// orWords is the line of Cassandra's log, or else what Java said first among its last words: the
+// lines after that are the same whatever went wrong.
 func orWords(line, words string) string {
 	if line != "" {
 		return line
 	}
 	for said := range strings.Lines(words) {
 		said = strings.TrimSpace(said)
-		if said == "" || strings.HasPrefix(said, "Picked up ") || strings.Contains(said, "warning:") || strings.HasPrefix(said, "WARNING") {
+		if said == "" || strings.HasPrefix(said, "Picked up ") || strings.Contains(said, "warning:") ||
+			strings.HasPrefix(said, "WARNING") {
 			continue
 		}
 		if said == "Error occurred during initialization of VM" {

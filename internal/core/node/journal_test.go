@@ -350,7 +350,8 @@ func TestWhatTheRunningJVMTookOverIsItsOwn(t *testing.T) {
 	}
 }
 
-// A member that nobody has spoken to for long does not start, so the last contact is taken from whatever shows one, and never from the future.
+// A member that nobody has spoken to for long does not start, so the last contact is taken from
+// whatever shows one, and never from the future.
 func TestTheLastContact(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Facts)

@@ -13,11 +13,13 @@ func knowRecord(p *pass) outcome {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedPodIncomplete, p.Self.Incomplete)
 	}
 	if p.Record == nil {
-		return wait(v1alpha1.PhaseWaiting, "waits for its CassandraNode: it was neither read from the API server nor kept on the disk")
+		return wait(v1alpha1.PhaseWaiting,
+			"waits for its CassandraNode: it was neither read from the API server nor kept on the disk")
 	}
 	if uid := p.Record.Spec.Cluster.UID; uid != p.Self.ClusterUID {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedRecordOfOtherCluster,
-			fmt.Sprintf("the record belongs to the cluster with uid %s, this pod to %s: the pod must be made again", uid, p.Self.ClusterUID))
+			fmt.Sprintf("the record belongs to the cluster with uid %s, this pod to %s: the pod must be made again", uid,
+				p.Self.ClusterUID))
 	}
 	return done
 }
@@ -28,13 +30,15 @@ func keepRecord(p *pass) outcome {
 		return done
 	}
 	kept := p.Memory.Record
-	if kept != nil && kept.UID == p.Record.UID && kept.Generation == p.Record.Generation && slices.Equal(p.Memory.Seeds, p.Seeds) {
+	if kept != nil && kept.UID == p.Record.UID && kept.Generation == p.Record.Generation &&
+		slices.Equal(p.Memory.Seeds, p.Seeds) {
 		return done
 	}
 	return act(KeepRecord{Why: "the record or the seeds changed"})
 }
 
-// withdrawStale withdraws intents that were not begun and are not to be any more: taken back by the operator, or out of date.
+// withdrawStale withdraws intents that were not begun and are not to be any more: taken back by the
+// operator, or out of date.
 func withdrawStale(p *pass) outcome {
 	spec := &p.Record.Spec
 	if p.Memory.ClusterUID == "" && !p.Disk.Known && !p.running() {

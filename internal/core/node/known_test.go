@@ -21,8 +21,9 @@ func announced() Facts {
 	return f
 }
 
-// round is what one JVM of node b, and of node c, answers after some time: "+" sees the joiner, "-" does not, " " is silent, "^" is, and up in the eyes of the
-// joiner, "!" is another JVM that does not.
+// round is what one JVM of node b, and of node c, answers after some time: "+" sees the joiner, "-"
+// does not, " " is silent, "^" is, and up in the eyes of the joiner, "!" is another JVM that does
+// not.
 type round struct {
 	after time.Duration
 	b, c  byte

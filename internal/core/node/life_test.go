@@ -25,7 +25,8 @@ func init() {
 	}
 }
 
-// life is a pod with its disk in memory, and an agent that may end at any moment. What happens to it is random; what must hold is checked at every step.
+// life is a pod with its disk in memory, and an agent that may end at any moment. What happens to
+// it is random; what must hold is checked at every step.
 type life struct {
 	t   *rapid.T
 	now time.Time
@@ -99,7 +100,8 @@ func (l *life) look() {
 	}
 }
 
-// decide lets the agent act until it waits. Crash says after how many journal writes and effects the agent ends; negative for never.
+// decide lets the agent act until it waits. Crash says after how many journal writes and effects
+// the agent ends; negative for never.
 func (l *life) decide(crash int) {
 	for actions := 0; ; actions++ {
 		if actions > 60 {
@@ -268,7 +270,8 @@ func (l *life) progress() {
 	case facts.ModeStarting:
 		l.mode, l.disk.HasData, l.disk.HostID = facts.ModeJoining, true, hostA
 	case facts.ModeJoining:
-		// The word is on the disk before anybody is told; a JVM that is ended in between is a member without having been seen.
+		// The word is on the disk before anybody is told; a JVM that is ended in between is a
+		// member without having been seen.
 		l.disk.Bootstrapped, l.members[l.began] = WordCompleted, true
 		if rapid.Bool().Draw(l.t, "tells") {
 			l.mode, l.tokens = facts.ModeNormal, []int64{-5, 5}
@@ -378,7 +381,8 @@ func TestLifeOfANode(t *testing.T) {
 	})
 }
 
-// settles checks that with time and without further trouble a member that is to run ends up serving.
+// settles checks that with time and without further trouble a member that is to run ends up
+// serving.
 func (l *life) settles() {
 	if l.memory.Member == nil || l.record.Spec.Member == nil {
 		return

@@ -10,14 +10,16 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// Memory is what must survive the end of the agent, the pod and the host: it lies in the journal on the data volume. What it says was true when it was
-// written down, and was written down before the effect it speaks of.
+// Memory is what must survive the end of the agent, the pod and the host: it lies in the journal on
+// the data volume. What it says was true when it was written down, and was written down before the
+// effect it speaks of.
 type Memory struct {
 	// ClusterUID and Node say whose journal it is; empty in a new one.
 	ClusterUID types.UID `json:"clusterUID,omitempty"`
 	Node       string    `json:"node,omitempty"`
 
-	// Record and Seeds as they were last seen, so that a member starts while the API server is away.
+	// Record and Seeds as they were last seen, so that a member starts while the API server is
+	// away.
 	Record *RecordMemory `json:"record,omitempty"`
 	Seeds  []string      `json:"seeds,omitempty"`
 
@@ -47,13 +49,15 @@ type Memory struct {
 	Addresses []facts.AddressUse `json:"addresses,omitempty"`
 	// Replaced are the host ids that are known to be replaced.
 	Replaced []string `json:"replaced,omitempty"`
-	// Neighbours are the addresses of the other members when the ring was last seen, so that they can be asked without API server and seeds.
+	// Neighbours are the addresses of the other members when the ring was last seen, so that they
+	// can be asked without API server and seeds.
 	Neighbours []string `json:"neighbours,omitempty"`
 	// NormalAt is when the node was last known to be NORMAL, to some minutes.
 	NormalAt *time.Time `json:"normalAt,omitempty"`
 	// ContactAt is when the API server or a peer's agent was last heard, to some minutes.
 	ContactAt *time.Time `json:"contactAt,omitempty"`
-	// GCGrace is the smallest gc_grace of a replicated table of users while the node was NORMAL; zero if it is not known.
+	// GCGrace is the smallest gc_grace of a replicated table of users while the node was NORMAL;
+	// zero if it is not known.
 	GCGrace time.Duration `json:"gcGrace,omitempty"`
 }
 
@@ -100,11 +104,13 @@ type JoinMemory struct {
 	Tokens       []string          `json:"tokens,omitempty"`
 	// SystemAuthReplicationFactor of the ticket.
 	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
-	// Heard is the last try by this ticket of which the ring may have heard; nil if there was none before the present start.
+	// Heard is the last try by this ticket of which the ring may have heard; nil if there was none
+	// before the present start.
 	Heard *HeardMemory `json:"heard,omitempty"`
 }
 
-// HeardMemory is a try to join of which the ring may have heard: its last word came between From and Until, which differ where its end was not seen.
+// HeardMemory is a try to join of which the ring may have heard: its last word came between From
+// and Until, which differ where its end was not seen.
 type HeardMemory struct {
 	Address string    `json:"address"`
 	From    time.Time `json:"from"`
@@ -170,18 +176,21 @@ type StartMemory struct {
 	Hash          string                     `json:"hash"`
 	// Seeds in its cassandra.yaml.
 	Seeds []string `json:"seeds"`
-	// Joined says that before this start the disk already said that the node had completed its join.
+	// Joined says that before this start the disk already said that the node had completed its
+	// join.
 	Joined bool `json:"joined,omitempty"`
 	// Generation of gossip that the disk had before this start.
 	Generation int32 `json:"generation,omitempty"`
 	// NormalAt is when this JVM was first seen NORMAL.
 	NormalAt *time.Time `json:"normalAt,omitempty"`
-	// EndedAt is when its end was noted, expected or not. Lost says that it came at any time before.
+	// EndedAt is when its end was noted, expected or not. Lost says that it came at any time
+	// before.
 	EndedAt *time.Time `json:"endedAt,omitempty"`
 	Lost    bool       `json:"lost,omitempty"`
 }
 
-// ProvenMemory is what a node was NORMAL with: the hashes of its pod's template and of its configuration.
+// ProvenMemory is what a node was NORMAL with: the hashes of its pod's template and of its
+// configuration.
 type ProvenMemory struct {
 	PodTemplate   string `json:"podTemplate"`
 	Configuration string `json:"configuration"`
@@ -192,7 +201,8 @@ func (s *StartMemory) Is(incarnation string, startID uint64) bool {
 	return s != nil && s.Incarnation == incarnation && s.StartID == startID
 }
 
-// StopMemory is an ordered stop, written before its first effect: the end of that JVM is then expected.
+// StopMemory is an ordered stop, written before its first effect: the end of that JVM is then
+// expected.
 type StopMemory struct {
 	Incarnation string    `json:"incarnation"`
 	StartID     uint64    `json:"startID"`
@@ -203,7 +213,8 @@ type StopMemory struct {
 	DrainAt  *time.Time `json:"drainAt,omitempty"`
 	TermAt   *time.Time `json:"termAt,omitempty"`
 	KillAt   *time.Time `json:"killAt,omitempty"`
-	// Reason is set where the stop is not an ordered one but the end of a JVM that is frozen or has given up: it counts as a death.
+	// Reason is set where the stop is not an ordered one but the end of a JVM that is frozen or has
+	// given up: it counts as a death.
 	Reason v1alpha1.RestartReason `json:"reason,omitempty"`
 }
 
@@ -216,7 +227,8 @@ type Deaths struct {
 	// PodUID in which they are counted.
 	PodUID types.UID `json:"podUID"`
 	Count  int32     `json:"count"`
-	// Row is how many came one after the other without a JVM that stayed up in between, in whatever pod. It decides the back-off.
+	// Row is how many came one after the other without a JVM that stayed up in between, in whatever
+	// pod. It decides the back-off.
 	Row          int                    `json:"row"`
 	LastAt       time.Time              `json:"lastAt"`
 	LastReason   v1alpha1.RestartReason `json:"lastReason"`

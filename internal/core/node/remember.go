@@ -24,7 +24,8 @@ func After(f *Facts, a Action) Memory {
 	return m
 }
 
-// Own is the part of a journal that a node may go by: all of it if it is the node's own or that of the member it adopts, nothing of another's.
+// Own is the part of a journal that a node may go by: all of it if it is the node's own or that of
+// the member it adopts, nothing of another's.
 func Own(m Memory, self Self, record *v1alpha1.CassandraNode) Memory {
 	adopted := record != nil && record.Spec.Cluster.AdoptedUID != "" && m.ClusterUID == record.Spec.Cluster.AdoptedUID
 	if m.ClusterUID == "" || m.Node == self.Node && (m.ClusterUID == self.ClusterUID || adopted) {
@@ -33,7 +34,8 @@ func Own(m Memory, self Self, record *v1alpha1.CassandraNode) Memory {
 	return Memory{}
 }
 
-// diskIsNew says that the disk was looked at and holds nothing, so that the journal of this node may begin on it.
+// diskIsNew says that the disk was looked at and holds nothing, so that the journal of this node
+// may begin on it.
 func (f *Facts) diskIsNew() bool {
 	return f.Disk.Known && f.Disk.Problem == "" && !f.Disk.HasData && f.Disk.dataMarker() == nil
 }
@@ -152,14 +154,16 @@ func (a StartJVM) before(m *Memory, f *Facts, at time.Time) {
 	s := a.Start
 	if t := s.Ticket; t != nil && (m.Join == nil || m.Join.ID != t.ID) {
 		m.Join = &JoinMemory{
-			IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens, SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
+			IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens,
+			SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
 		}
 	} else if heard := lastHeard(m, f.Disk); heard != nil {
 		m.Join = with(m.Join, func(j *JoinMemory) { j.Heard = heard })
 	}
 	m.Start = &StartMemory{
 		PodUID: f.Self.PodUID, Incarnation: s.Incarnation, StartID: s.StartID, At: at,
-		Configuration: s.Configuration, Hash: s.Hash, Seeds: s.Seeds, Joined: f.Disk.Bootstrapped == WordCompleted, Generation: f.Disk.Generation,
+		Configuration: s.Configuration, Hash: s.Hash, Seeds: s.Seeds, Joined: f.Disk.Bootstrapped == WordCompleted,
+		Generation: f.Disk.Generation,
 	}
 	m.Stop = nil
 	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)
@@ -201,7 +205,8 @@ func (a NoteNormal) before(m *Memory, f *Facts, at time.Time) {
 func (a Kill) before(m *Memory, f *Facts, at time.Time) {
 	if a.Reason != "" {
 		m.Stop = &StopMemory{
-			Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason, BegunAt: at, TermAt: &at, KillAt: &at,
+			Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason, BegunAt: at,
+			TermAt: &at, KillAt: &at,
 		}
 		return
 	}

@@ -11,8 +11,9 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// judgeFrozen ends a JVM that makes no progress: no answer over JMX, no processor time, for minutes, and no peer that sees it up. A JVM that is merely
-// slow (a long pause of the collector uses the processor) is left alone, and so is one whose processor time is not known.
+// judgeFrozen ends a JVM that makes no progress: no answer over JMX, no processor time, for
+// minutes, and no peer that sees it up. A JVM that is merely slow (a long pause of the collector
+// uses the processor) is left alone, and so is one whose processor time is not known.
 func judgeFrozen(p *pass) outcome {
 	if !p.running() || p.answers() || p.JVM.ProgressAt.IsZero() || p.JVM.StartID != p.Init.Process.StartID {
 		return done
@@ -33,19 +34,23 @@ func judgeFrozen(p *pass) outcome {
 		}
 		for _, peer := range p.Peers.Answers {
 			if peer.Ring && peer.OfHostID != nil && peer.OfHostID.Live && peer.OfHostID.Address == p.Self.Address {
-				p.report(v1alpha1.BlockedPeerSeesNodeUp, fmt.Sprintf("the JVM has not answered since %s, but node %s sees it up", silentSince.UTC().Format(time.RFC3339), peer.Node),
+				p.report(v1alpha1.BlockedPeerSeesNodeUp,
+					fmt.Sprintf("the JVM has not answered since %s, but node %s sees it up",
+						silentSince.UTC().Format(time.RFC3339), peer.Node),
 					p.now.Add(peersAgain))
 				return done
 			}
 		}
 	}
 	return act(Kill{Dump: true, Reason: v1alpha1.RestartFrozen,
-		Why: Why(fmt.Sprintf("the JVM was frozen: no answer since %s, no processor time since %s, and no peer saw it up; it was killed after a thread dump",
+		Why: Why(fmt.Sprintf("the JVM was frozen: no answer since %s, no processor time since %s, and no peer saw it "+
+			"up; it was killed after a thread dump",
 			silentSince.UTC().Format(time.RFC3339), p.JVM.ProgressAt.UTC().Format(time.RFC3339))),
 	})
 }
 
-// followJoin notes that the node is a member: once it is NORMAL with exactly the tokens of its ticket.
+// followJoin notes that the node is a member: once it is NORMAL with exactly the tokens of its
+// ticket.
 func followJoin(p *pass) outcome {
 	if !p.answers() {
 		return done
@@ -67,14 +72,16 @@ func followJoin(p *pass) outcome {
 	}
 	tokens := tokenTexts(self.Tokens)
 	if m != nil && !m.over() && len(m.Tokens) > 0 && !sameTokens(m.Tokens, tokens) {
-		p.joinMessage = fmt.Sprintf("NORMAL with other tokens than those of the ticket: %s instead of %s", strings.Join(tokens, ","), strings.Join(m.Tokens, ","))
+		p.joinMessage = fmt.Sprintf("NORMAL with other tokens than those of the ticket: %s instead of %s",
+			strings.Join(tokens, ","), strings.Join(m.Tokens, ","))
 		p.report(v1alpha1.BlockedTokensDifferFromTicket, p.joinMessage, time.Time{})
 		return done
 	}
 	return act(FinishJoin{HostID: view.HostID, Tokens: tokens, Neighbours: neighbours(view), Why: "NORMAL in the ring"})
 }
 
-// noteNormal writes down that the JVM is NORMAL: at first, and then every few minutes, so that later it is known how long the node was away.
+// noteNormal writes down that the JVM is NORMAL: at first, and then every few minutes, so that
+// later it is known how long the node was away.
 func noteNormal(p *pass) outcome {
 	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal {
 		return done
@@ -87,13 +94,15 @@ func noteNormal(p *pass) outcome {
 		return act(NoteNormal{Neighbours: neighbours(p.JVM.Ring), Why: "deletions are kept for another time now"})
 	}
 	known := p.Memory.NormalAt
-	if s.NormalAt == nil || known == nil || p.now.Sub(*known) >= normalEvery || p.now.Before(*known) || !slices.Equal(p.Memory.Neighbours, neighbours(p.JVM.Ring)) {
+	if s.NormalAt == nil || known == nil || p.now.Sub(*known) >= normalEvery || p.now.Before(*known) ||
+		!slices.Equal(p.Memory.Neighbours, neighbours(p.JVM.Ring)) {
 		return act(NoteNormal{Neighbours: neighbours(p.JVM.Ring), Why: "the node is NORMAL"})
 	}
 	return done
 }
 
-// neighbours are the addresses of the other members in a view, sorted, at most 32: enough to find somebody to ask.
+// neighbours are the addresses of the other members in a view, sorted, at most 32: enough to find
+// somebody to ask.
 func neighbours(view *facts.Ring) []string {
 	all := otherMembers(view)
 	return all[:min(len(all), 32)]
@@ -127,38 +136,47 @@ func setSeeds(p *pass) outcome {
 	return act(SetSeeds{Seeds: wanted, Why: "the seeds of the cluster are others now"})
 }
 
-// seedsToAsk are the seeds for a member's JVM that comes up and asks in vain: beside its own address it was started with none that is a seed now. Cassandra asks its
-// seeds every five seconds whether it may come up, by the list of that moment; without an answer a seed goes on after half a minute, and any other node ends
-// after a minute (Gossiper#doShadowRound, 4.1 and 5.0). Those of which this agent knows that they did not answer before the start stay out: a node waits until
-// one that is up has answered, or all of its seeds have.
+// seedsToAsk are the seeds for a member's JVM that comes up and asks in vain: beside its own
+// address it was started with none that is a seed now. Cassandra asks its seeds every five seconds
+// whether it may come up, by the list of that moment; without an answer a seed goes on after half a
+// minute, and any other node ends after a minute (Gossiper#doShadowRound, 4.1 and 5.0). Those of
+// which this agent knows that they did not answer before the start stay out: a node waits until one
+// that is up has answered, or all of its seeds have.
 func (p *pass) seedsToAsk() []string {
-	vain := !slices.ContainsFunc(p.Memory.Start.Seeds, func(seed string) bool { return seed != p.Self.Address && slices.Contains(p.Seeds, seed) })
+	vain := !slices.ContainsFunc(p.Memory.Start.Seeds,
+		func(seed string) bool { return seed != p.Self.Address && slices.Contains(p.Seeds, seed) })
 	wanted := p.seedsForStart()
-	if p.JVM.Ring.Mode != facts.ModeStarting || p.Memory.Member == nil || !vain || slices.Equal(wanted, []string{p.Self.Address}) {
+	if p.JVM.Ring.Mode != facts.ModeStarting || p.Memory.Member == nil || !vain ||
+		slices.Equal(wanted, []string{p.Self.Address}) {
 		return nil
 	}
 	return wanted
 }
 
-// applySettings changes in the running JVM what needs no restart. The rest is reported; only the operator decides on a restart.
+// applySettings changes in the running JVM what needs no restart. The rest is reported; only the
+// operator decides on a restart.
 func applySettings(p *pass) outcome {
-	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal || p.Configuration.Problem != "" || p.Configuration.RestartNeeded || len(p.Configuration.Hot) == 0 {
+	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal || p.Configuration.Problem != "" ||
+		p.Configuration.RestartNeeded || len(p.Configuration.Hot) == 0 {
 		return done
 	}
-	return act(ApplySettings{Settings: p.Configuration.Hot, Why: Why("settings that need no restart changed: " + strings.Join(p.Configuration.Hot, ", "))})
+	return act(ApplySettings{Settings: p.Configuration.Hot,
+		Why: Why("settings that need no restart changed: " + strings.Join(p.Configuration.Hot, ", "))})
 }
 
-// setTraffic opens the native transport of a NORMAL member and closes it. It is never open without a line in the journal that it was.
+// setTraffic opens the native transport of a NORMAL member and closes it. It is never open without
+// a line in the journal that it was.
 //
-// Cassandra binds CQL to one address in the life of a JVM. So Administrative means: open on the pod's address, but the node is not Ready and therefore in
-// no Service for clients.
+// Cassandra binds CQL to one address in the life of a JVM. So Administrative means: open on the
+// pod's address, but the node is not Ready and therefore in no Service for clients.
 func setTraffic(p *pass) outcome {
 	if !p.answers() || p.Record.Spec.State != v1alpha1.StateRunning {
 		return done
 	}
 	view, wanted := p.JVM.Ring, p.Record.Spec.ClientTraffic
 	open := wanted == v1alpha1.TrafficOpen || wanted == v1alpha1.TrafficAdministrative
-	// Where ledger and records were lost together, the new record says nothing of the ring until the ledger is rebuilt, and its Closed is nobody's wish.
+	// Where ledger and records were lost together, the new record says nothing of the ring until
+	// the ledger is rebuilt, and its Closed is nobody's wish.
 	unaware := p.Record.Spec.Member == nil && p.Memory.TrafficOpenedAt != nil
 	switch {
 	case !open && unaware:
@@ -217,13 +235,15 @@ func (p *pass) phaseOfJVM() (v1alpha1.NodePhase, string) {
 	}
 }
 
-// poll is how often the JVM is asked: often while something is expected of it, rarely while it only has to be there. One that is closed to clients waits
-// for the ring to form or grow: how it sees the others is what everybody waits for then.
+// poll is how often the JVM is asked: often while something is expected of it, rarely while it only
+// has to be there. One that is closed to clients waits for the ring to form or grow: how it sees
+// the others is what everybody waits for then.
 func (p *pass) poll(last outcome) time.Duration {
 	switch {
 	case !p.running():
 		return 0
-	case last.verdict == Wait && last.phase == v1alpha1.PhaseNormal && p.answers() && p.held == nil && p.JVM.Ring.NativeRunning:
+	case last.verdict == Wait && last.phase == v1alpha1.PhaseNormal && p.answers() && p.held == nil &&
+		p.JVM.Ring.NativeRunning:
 		return pollSteady
 	default:
 		return pollStarting

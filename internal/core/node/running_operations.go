@@ -9,8 +9,8 @@ import (
 	"helenus.io/helenus/internal/core/node/operation"
 )
 
-// Operation is one that this agent runs beside everything else: it may take hours, and nothing waits
-// for it.
+// Operation is one that this agent runs beside everything else: it may take hours, and nothing
+// waits for it.
 type Operation struct {
 	ID string
 	// Incarnation and StartID name the JVM that it runs on.
@@ -19,14 +19,15 @@ type Operation struct {
 	// Progress from 0 to 100 percent, nil where it is not known, and Message in words.
 	Progress *int32
 	Message  string
-	// Ended says that it is over: with Message, or with Failure if that is not empty. CutOff says that what came of it is not known.
+	// Ended says that it is over: with Message, or with Failure if that is not empty. CutOff says
+	// that what came of it is not known.
 	Ended   bool
 	Failure string
 	CutOff  bool
 }
 
-// noteOperation takes in how operations ended. One that nobody runs any more was cut off: whether it
-// took effect is not known.
+// noteOperation takes in how operations ended. One that nobody runs any more was cut off: whether
+// it took effect is not known.
 func noteOperation(p *pass) outcome {
 	for i := range p.Memory.Operations {
 		if m := &p.Memory.Operations[i]; m.Phase == v1alpha1.OperationRunning {
@@ -48,7 +49,8 @@ func (p *pass) noteEnd(m *OperationMemory) outcome {
 		return done
 	case o.CutOff:
 		return act(InterruptOperation{ID: m.ID, Why: Why(o.Failure)})
-	case o.Failure != "" && (p.Init.Process == nil || p.Init.Incarnation != o.Incarnation || p.Init.Process.StartID != o.StartID):
+	case o.Failure != "" &&
+		(p.Init.Process == nil || p.Init.Incarnation != o.Incarnation || p.Init.Process.StartID != o.StartID):
 		return act(InterruptOperation{ID: m.ID, Why: Why("the JVM ended while the operation ran: " + o.Failure)})
 	case o.Failure != "":
 		return act(FinishOperation{ID: m.ID, Failed: true, Why: Why(o.Failure)})
@@ -93,7 +95,8 @@ func (p *pass) beginOperation(intent *v1alpha1.OperationIntent) outcome {
 	}
 	kind, known := operation.Of(intent.Type)
 	if !known {
-		p.report(v1alpha1.BlockedUnknownOperation, fmt.Sprintf("operation %s of type %s is not known to this agent", intent.ID, intent.Type), time.Time{})
+		p.report(v1alpha1.BlockedUnknownOperation,
+			fmt.Sprintf("operation %s of type %s is not known to this agent", intent.ID, intent.Type), time.Time{})
 		return done
 	}
 	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal {
@@ -103,7 +106,8 @@ func (p *pass) beginOperation(intent *v1alpha1.OperationIntent) outcome {
 		return refuse(v1alpha1.BlockedConflictingOperation, "operation %s (%s) runs", running.ID, running.Type)
 	}
 	if kind.FreshView && p.now.Sub(p.JVM.AnsweredAt) > ringFresh {
-		return act(LookAtRing{Why: Why(fmt.Sprintf("the ring must be looked at before operation %s (%s) begins", intent.ID, intent.Type))})
+		return act(LookAtRing{Why: Why(fmt.Sprintf("the ring must be looked at before operation %s (%s) begins",
+			intent.ID, intent.Type))})
 	}
 	if kind.Check != nil {
 		if refusal := kind.Check(operation.RequestOf(intent, p.JVM.Ring)); refusal != nil {

@@ -4,7 +4,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// beginRestart takes a restart intent up, under the guard and once per id, and then takes the JVM down that ran when it was begun.
+// beginRestart takes a restart intent up, under the guard and once per id, and then takes the JVM
+// down that ran when it was begun.
 func beginRestart(p *pass) outcome {
 	m := p.Memory.Restart
 	if m != nil && !m.over() {

@@ -328,7 +328,8 @@ func TestTheHostIDOfANode(t *testing.T) {
 	}
 }
 
-// A node that waits for what its peers say asks them again and again. It says why it waits once, not with every question.
+// A node that waits for what its peers say asks them again and again. It says why it waits once,
+// not with every question.
 func TestWhatHoldsANodeBackHoldsWhileItsPeersAreAskedAgain(t *testing.T) {
 	held := newcomer()
 	answered(&held, "") // no seed answers

@@ -10,18 +10,24 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// What is written while a node streams comes to it by its peers, which have to know of it all the while. They forget a joiner that they do not hear for some time
-// and then ignore it for 60 s (see absent_bootstrap.go), and Cassandra goes on without a word when it is heard again: a JVM that stood still for 40 s, or a host that
-// was cut off, would become a replica that lacks what was written meanwhile. So the agents of all members are asked while a node joins whether they see it.
+// What is written while a node streams comes to it by its peers, which have to know of it all the
+// while. They forget a joiner that they do not hear for some time and then ignore it for 60 s (see
+// absent_bootstrap.go), and Cassandra goes on without a word when it is heard again: a JVM that
+// stood still for 40 s, or a host that was cut off, would become a replica that lacks what was
+// written meanwhile. So the agents of all members are asked while a node joins whether they see it.
 const (
-	// askWhoKnows is how often they are asked: often enough to end the join of a node of which they do not know within the ring delay of 30 s, before it streams.
+	// askWhoKnows is how often they are asked: often enough to end the join of a node of which they
+	// do not know within the ring delay of 30 s, before it streams.
 	askWhoKnows = 4 * time.Second
-	// knownWithin is how long it may take until a peer knows of it: some rounds of gossip, and the next look of its agent.
+	// knownWithin is how long it may take until a peer knows of it: some rounds of gossip, and the
+	// next look of its agent.
 	knownWithin = 20 * time.Second
-	// knownBetween is how long a peer's agent may say nothing while its JVM runs on and is not heard: less than the 85 s in which that can have forgotten the joiner,
-	// ignored it, and seen it again.
+	// knownBetween is how long a peer's agent may say nothing while its JVM runs on and is not
+	// heard: less than the 85 s in which that can have forgotten the joiner, ignored it, and seen
+	// it again.
 	knownBetween = time.Minute
-	// aloneFor is how long nobody may answer nor be heard. Cassandra counts a peer as up for some 20 s after its last word, and the first to forget do after 30 s.
+	// aloneFor is how long nobody may answer nor be heard. Cassandra counts a peer as up for some
+	// 20 s after its last word, and the first to forget do after 30 s.
 	aloneFor = 15 * time.Second
 )
 
@@ -33,7 +39,8 @@ type Knowledge struct {
 	HostID string
 	// Since is when it was asked first, SeenAt when it last saw the joiner; zero if never.
 	Since, SeenAt time.Time
-	// HeardAt is when the joiner last had it for up while its agent was silent: who hears is heard, by the same gossip.
+	// HeardAt is when the joiner last had it for up while its agent was silent: who hears is heard,
+	// by the same gossip.
 	HeardAt time.Time
 	// Forgot says that it did not know of the joiner for some time, or may not have.
 	Forgot bool
@@ -83,7 +90,8 @@ func (p Peers) heard(name string) bool {
 	return slices.ContainsFunc(p.Answers, func(peer Peer) bool { return peer.Node == name })
 }
 
-// streamsIn says that the JVM which runs is on its way into a ring that serves, from which it streams.
+// streamsIn says that the JVM which runs is on its way into a ring that serves, from which it
+// streams.
 func (p *pass) streamsIn() bool {
 	m := p.Memory.Join
 	return m != nil && m.Mode == v1alpha1.JoinBootstrap && !m.over() && p.onItsWay()
@@ -108,7 +116,8 @@ func (p *pass) asksWhoKnows(o outcome) outcome {
 	return o
 }
 
-// restartUnseenJoin ends a join of which a member does not know, or did not: it may lack what was written meanwhile. The next try streams everything again.
+// restartUnseenJoin ends a join of which a member does not know, or did not: it may lack what was
+// written meanwhile. The next try streams everything again.
 func restartUnseenJoin(p *pass) outcome {
 	if !p.streamsIn() || p.Peers.StartID != p.Init.Process.StartID {
 		return done
@@ -128,7 +137,8 @@ func restartUnseenJoin(p *pass) outcome {
 		contact = later(contact, k.contactAt())
 	}
 	if !contact.IsZero() && p.Peers.AskedAt.Sub(contact) >= aloneFor {
-		return end("no member was heard since %s, so none may know any more that this node joins: what is written meanwhile may be missing", contact.UTC().Format(time.RFC3339))
+		return end("no member was heard since %s, so none may know any more that this node joins: what is written "+
+			"meanwhile may be missing", contact.UTC().Format(time.RFC3339))
 	}
 	return done
 }

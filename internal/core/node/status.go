@@ -11,7 +11,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// status is what is reported: the same facts give the same text, byte for byte, so that an agent with nothing to say writes nothing.
+// status is what is reported: the same facts give the same text, byte for byte, so that an agent
+// with nothing to say writes nothing.
 func (p *pass) status(last outcome) v1alpha1.CassandraNodeStatus {
 	s := v1alpha1.CassandraNodeStatus{
 		PodUID:       p.Self.PodUID,
@@ -80,7 +81,8 @@ func (p *pass) blockedBy(last outcome) *v1alpha1.NodeBlocked {
 	return &v1alpha1.NodeBlocked{Reason: p.held.Reason, Message: cutText(p.held.Message, 2048)}
 }
 
-// reportDisk says what was found before anything was started; for a JVM that ran before this agent did, what the journal says.
+// reportDisk says what was found before anything was started; for a JVM that ran before this agent
+// did, what the journal says.
 func (p *pass) reportDisk(s *v1alpha1.CassandraNodeStatus) {
 	switch {
 	case p.Disk.Known && !p.running():
@@ -99,7 +101,8 @@ func (p *pass) reportDisk(s *v1alpha1.CassandraNodeStatus) {
 	}
 }
 
-// reportRing is what the JVM says of itself. What it said last stands while it does not answer, but then it is not ready.
+// reportRing is what the JVM says of itself. What it said last stands while it does not answer, but
+// then it is not ready.
 func (p *pass) reportRing(s *v1alpha1.CassandraNodeStatus) {
 	s.ClientTraffic = v1alpha1.TrafficClosed
 	if m := p.Memory.Member; m != nil {
@@ -122,9 +125,11 @@ func (p *pass) reportRing(s *v1alpha1.CassandraNodeStatus) {
 	s.Ready = p.ready()
 }
 
-// ready is the answer to the readiness probe: NORMAL, gossiping, open to clients, wanted so, and not on its way down.
+// ready is the answer to the readiness probe: NORMAL, gossiping, open to clients, wanted so, and
+// not on its way down.
 func (p *pass) ready() bool {
-	if !p.answers() || p.stopping() || p.Init.Stopping != nil || p.Record == nil || p.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen {
+	if !p.answers() || p.stopping() || p.Init.Stopping != nil || p.Record == nil ||
+		p.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen {
 		return false
 	}
 	view := p.JVM.Ring
@@ -143,7 +148,8 @@ func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
 	}
 	for _, m := range p.Memory.Operations {
 		now := v1alpha1.OperationStatus{
-			ID: m.ID, Phase: m.Phase, Message: cutText(m.Message, 4096), StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt),
+			ID: m.ID, Phase: m.Phase, Message: cutText(m.Message,
+				4096), StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt),
 		}
 		if o := p.operation(m.ID); o != nil && m.Phase == v1alpha1.OperationRunning {
 			now.Progress = o.Progress
@@ -174,12 +180,14 @@ func intentStatus(m *IntentMemory, message string) *v1alpha1.IntentStatus {
 		message = m.Message
 	}
 	return &v1alpha1.IntentStatus{
-		ID: m.ID, StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt), WithdrawnAt: timeOf(m.WithdrawnAt), Message: cutText(message, 1024),
+		ID: m.ID, StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt), WithdrawnAt: timeOf(m.WithdrawnAt),
+		Message: cutText(message, 1024),
 	}
 }
 
 func (p *pass) reportConfiguration(s *v1alpha1.CassandraNodeStatus) {
-	c := v1alpha1.ConfigurationStatus{RestartNeeded: p.Configuration.RestartNeeded, Message: cutText(p.Configuration.Problem, 2048)}
+	c := v1alpha1.ConfigurationStatus{RestartNeeded: p.Configuration.RestartNeeded,
+		Message: cutText(p.Configuration.Problem, 2048)}
 	if p.running() && p.Memory.Start.Is(p.Init.Incarnation, p.Init.Process.StartID) {
 		c.Hash, c.Revision = p.Memory.Start.Hash, p.Memory.Start.Configuration.Revision
 	}
@@ -189,7 +197,8 @@ func (p *pass) reportConfiguration(s *v1alpha1.CassandraNodeStatus) {
 	if c != (v1alpha1.ConfigurationStatus{}) {
 		s.Configuration = &c
 	}
-	m := v1alpha1.MemoryStatus{Limit: bytesOf(p.Configuration.Limit), Heap: bytesOf(p.Configuration.Heap), Direct: bytesOf(p.Configuration.Direct)}
+	m := v1alpha1.MemoryStatus{Limit: bytesOf(p.Configuration.Limit), Heap: bytesOf(p.Configuration.Heap),
+		Direct: bytesOf(p.Configuration.Direct)}
 	if m.Heap != nil || m.Limit != nil {
 		s.Memory = &m
 	}
@@ -210,23 +219,32 @@ func (p *pass) reportRestarts(s *v1alpha1.CassandraNodeStatus) {
 }
 
 func (p *pass) reportConditions(s *v1alpha1.CassandraNodeStatus) {
-	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotNormal, Message: s.Message}
-	switch {
-	case s.Ready:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, v1alpha1.ReasonServing, "NORMAL, gossiping and open to clients"
-	case p.answers() && p.JVM.Ring.Mode == facts.ModeNormal && !p.JVM.Ring.GossipRunning:
-		ready.Reason, ready.Message = v1alpha1.ReasonGossipStopped, "gossip was stopped"
-	case p.answers() && p.JVM.Ring.Mode == facts.ModeNormal:
-		ready.Reason, ready.Message = v1alpha1.ReasonNotOpenToClients, "client traffic is "+string(s.ClientTraffic)
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady}
+	is := func(c *metav1.Condition, status metav1.ConditionStatus, reason, message string) {
+		c.Status, c.Reason, c.Message = status, reason, message
 	}
-	applied := metav1.Condition{Type: v1alpha1.ConditionConfigurationApplied, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApplied}
-	switch {
+	switch normal := p.answers() && p.JVM.Ring.Mode == facts.ModeNormal; {
+	case s.Ready:
+		is(&ready, metav1.ConditionTrue, v1alpha1.ReasonServing, "NORMAL, gossiping and open to clients")
+	case normal && !p.JVM.Ring.GossipRunning:
+		is(&ready, metav1.ConditionFalse, v1alpha1.ReasonGossipStopped, "gossip was stopped")
+	case normal:
+		is(&ready, metav1.ConditionFalse, v1alpha1.ReasonNotOpenToClients, "client traffic is "+string(s.ClientTraffic))
+	default:
+		is(&ready, metav1.ConditionFalse, v1alpha1.ReasonNotNormal, s.Message)
+	}
+	applied := metav1.Condition{Type: v1alpha1.ConditionConfigurationApplied}
+	switch c := s.Configuration; {
 	case p.Configuration.Problem != "":
-		applied.Status, applied.Reason, applied.Message = metav1.ConditionFalse, v1alpha1.ReasonUnknownSetting, p.Configuration.Problem
+		is(&applied, metav1.ConditionFalse, v1alpha1.ReasonUnknownSetting, p.Configuration.Problem)
 	case p.Configuration.RestartNeeded:
-		applied.Status, applied.Reason, applied.Message = metav1.ConditionFalse, v1alpha1.ReasonRestartNeeded, "the JVM must be restarted to take the changes over"
-	case !p.running() || s.Configuration == nil || s.Configuration.Hash == "" || s.Configuration.Hash != p.Configuration.Hash:
-		applied.Status, applied.Reason, applied.Message = metav1.ConditionFalse, v1alpha1.ReasonChangePending, "no JVM runs with the configuration of the spec yet"
+		is(&applied, metav1.ConditionFalse, v1alpha1.ReasonRestartNeeded,
+			"the JVM must be restarted to take the changes over")
+	case !p.running() || c == nil || c.Hash == "" || c.Hash != p.Configuration.Hash:
+		is(&applied, metav1.ConditionFalse, v1alpha1.ReasonChangePending,
+			"no JVM runs with the configuration of the spec yet")
+	default:
+		is(&applied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	}
 	for _, c := range []metav1.Condition{applied, ready} {
 		c.Message = cutText(c.Message, 4096)
@@ -239,7 +257,8 @@ func (p *pass) reportConditions(s *v1alpha1.CassandraNodeStatus) {
 // transition is when a condition got its value: as the record has it if the value is the same.
 func (p *pass) transition(c metav1.Condition) metav1.Time {
 	if p.Record != nil {
-		i := slices.IndexFunc(p.Record.Status.Conditions, func(old metav1.Condition) bool { return old.Type == c.Type && old.Status == c.Status })
+		i := slices.IndexFunc(p.Record.Status.Conditions,
+			func(old metav1.Condition) bool { return old.Type == c.Type && old.Status == c.Status })
 		if i >= 0 {
 			return p.Record.Status.Conditions[i].LastTransitionTime
 		}

@@ -26,8 +26,8 @@ var known = []step{
 	{"withdraw_stale_intents", withdrawStale},
 }
 
-// steps are everything an agent looks after, by the phase of its JVM. Each step is asked only when all
-// before it are done. One that belongs to several phases is in the list of each.
+// steps are everything an agent looks after, by the phase of its JVM. Each step is asked only when
+// all before it are done. One that belongs to several phases is in the list of each.
 //
 //nolint:gochecknoglobals // the table of contents
 var steps = map[jvmPhase][]step{
@@ -120,7 +120,8 @@ func (p *pass) jvmPhase() jvmPhase {
 		return phaseStopping
 	case !p.running():
 		return phaseAbsent
-	case p.answers() && !comingUp(p.JVM.Ring.Mode), s != nil && s.Is(p.Init.Incarnation, p.Init.Process.StartID) && s.NormalAt != nil:
+	case p.answers() && !comingUp(p.JVM.Ring.Mode), s != nil && s.Is(p.Init.Incarnation, p.Init.Process.StartID) &&
+		s.NormalAt != nil:
 		return phaseRunning
 	default:
 		return phaseStarting
@@ -129,26 +130,29 @@ func (p *pass) jvmPhase() jvmPhase {
 
 // Limits in time. They are the agent's own; none is part of the API.
 const (
-	// pollStarting is how often a JVM is asked while something is expected to change, pollSteady while nothing is.
+	// pollStarting is how often a JVM is asked while something is expected to change, pollSteady
+	// while nothing is.
 	pollStarting = 500 * time.Millisecond
 	pollSteady   = 5 * time.Second
 
 	// answerTolerance is how long a JVM may miss questions and count as answering.
 	answerTolerance = 15 * time.Second
 
-	// addressQuarantine is how long a ring remembers an address after its member has moved: 60 s refused, then 60 s ignored (measured 122 s).
+	// addressQuarantine is how long a ring remembers an address after its member has moved: 60 s
+	// refused, then 60 s ignored (measured 122 s).
 	addressQuarantine = 130 * time.Second
 	// peersFresh is how old an answer of peers may be when a JVM is started or killed on it.
 	peersFresh = 5 * time.Second
-	// diskAgain is when a disk that could not be read is looked at again: somebody may have mended it.
+	// diskAgain is when a disk that could not be read is looked at again: somebody may have mended
+	// it.
 	diskAgain = time.Minute
 	// peersAgain is when they are asked again after an answer that forbids.
 	peersAgain = 10 * time.Second
 	// silentSeedsLimit is how long a New ticket waits for the agents of all other seeds.
 	silentSeedsLimit = 30 * time.Second
 
-	// cutOffLimit is how long a member may have been without any word of API server and peers and still start: the operator replaces
-	// nobody before that time.
+	// cutOffLimit is how long a member may have been without any word of API server and peers and
+	// still start: the operator replaces nobody before that time.
 	cutOffLimit = 10 * time.Minute
 
 	// ringFresh is how old the JVM's view may be when it is taken down on it.
@@ -170,7 +174,8 @@ const (
 	// backOffFirst doubles with each death in a row, up to backOffLongest.
 	backOffFirst   = 2 * time.Second
 	backOffLongest = 5 * time.Minute
-	// stableAfter is how long a JVM must have been NORMAL for its death to be the first of a new row.
+	// stableAfter is how long a JVM must have been NORMAL for its death to be the first of a new
+	// row.
 	stableAfter = 10 * time.Minute
 
 	// stopReserve is the part of the grace period that is kept for TERM and KILL after a drain.
@@ -182,7 +187,8 @@ const (
 // running says whether a JVM runs, to the knowledge of init.
 func (p *pass) running() bool { return p.Init.Process != nil }
 
-// answers says whether the running JVM answers. One question that it missed, in a pause of its collector, is no silence yet.
+// answers says whether the running JVM answers. One question that it missed, in a pause of its
+// collector, is no silence yet.
 func (p *pass) answers() bool {
 	if !p.running() || p.JVM.StartID != p.Init.Process.StartID || p.JVM.Ring == nil || p.JVM.AnsweredAt.IsZero() {
 		return false
@@ -190,8 +196,9 @@ func (p *pass) answers() bool {
 	return !p.JVM.AnsweredAt.Before(p.JVM.AskedAt) || p.now.Sub(p.JVM.AnsweredAt) < answerTolerance
 }
 
-// finishAction waits for the action under way: one at a time. What holds a node back holds while that is looked at again: as long as no JVM runs, or one joins, the
-// steps after this one are asked during a question, too, and only what they would do has to wait.
+// finishAction waits for the action under way: one at a time. What holds a node back holds while
+// that is looked at again: as long as no JVM runs, or one joins, the steps after this one are asked
+// during a question, too, and only what they would do has to wait.
 func finishAction(p *pass) outcome {
 	if p.Doing == nil {
 		return done

@@ -8,7 +8,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// The grace period is five minutes: the drain has it but for the last 25 seconds, KILL comes 5 seconds before its end.
+// The grace period is five minutes: the drain has it but for the last 25 seconds, KILL comes 5
+// seconds before its end.
 func TestTheOrderOfAStop(t *testing.T) {
 	const second = time.Second
 	closed := func(f *Facts) { f.JVM.Ring.NativeRunning = false }

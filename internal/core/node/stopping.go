@@ -7,7 +7,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// stopWithContainer stops Cassandra in order when kubelet ends the container: init has told, and leaves it to this agent while it holds the lease.
+// stopWithContainer stops Cassandra in order when kubelet ends the container: init has told, and
+// leaves it to this agent while it holds the lease.
 func stopWithContainer(p *pass) outcome {
 	s := p.Init.Stopping
 	if s == nil {
@@ -23,7 +24,8 @@ func stopWithContainer(p *pass) outcome {
 	return p.stop("the pod is being deleted or its container restarted", s.Since)
 }
 
-// finishStop goes on with a stop that was begun, whatever the record says by now: a JVM that is half drained serves nobody.
+// finishStop goes on with a stop that was begun, whatever the record says by now: a JVM that is
+// half drained serves nobody.
 func finishStop(p *pass) outcome {
 	if !p.running() || !p.Memory.Stop.of(p.Init.Incarnation, p.Init.Process.StartID) {
 		return done
@@ -31,8 +33,9 @@ func finishStop(p *pass) outcome {
 	return p.stop(p.Memory.Stop.Why, p.Memory.Stop.BegunAt)
 }
 
-// stop is the order in which a JVM is taken down: not Ready (from the moment the stop is begun), native transport off, drain, TERM, and KILL at the end of
-// the grace period. Each step is begun once; what a step could not do, the next one does.
+// stop is the order in which a JVM is taken down: not Ready (from the moment the stop is begun),
+// native transport off, drain, TERM, and KILL at the end of the grace period. Each step is begun
+// once; what a step could not do, the next one does.
 func (p *pass) stop(why string, since time.Time) outcome {
 	process := p.Init.Process
 	s := p.Memory.Stop
@@ -64,7 +67,8 @@ func (p *pass) stop(why string, since time.Time) outcome {
 	}
 }
 
-// drainable are the modes in which there is something to drain. A JVM that is still starting is simply ended; its shutdown hook does what is needed.
+// drainable are the modes in which there is something to drain. A JVM that is still starting is
+// simply ended; its shutdown hook does what is needed.
 func drainable(mode facts.Mode) bool {
 	switch mode {
 	case facts.ModeNormal, facts.ModeLeaving, facts.ModeDecommissionFailed, facts.ModeMoving:
@@ -103,7 +107,8 @@ func stayStopped(p *pass) outcome {
 // refuseDecommission says that this release does not carry the state out. The node runs on.
 func refuseDecommission(p *pass) outcome {
 	if p.Record.Spec.State == v1alpha1.StateDecommissioned {
-		p.report(v1alpha1.BlockedDecommissionUnsupported, "this release of Helenus cannot decommission a node; it is left as it is", time.Time{})
+		p.report(v1alpha1.BlockedDecommissionUnsupported,
+			"this release of Helenus cannot decommission a node; it is left as it is", time.Time{})
 	}
 	return done
 }

@@ -11,9 +11,11 @@ import (
 //nolint:gochecknoglobals // an entry of the table
 var (
 	alterSystemKeyspaces = Kind{
-		Type:          v1alpha1.OperationAlterSystemKeyspaces,
-		ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAssassinate},
-		Check:         keyspacesAlterable,
+		Type: v1alpha1.OperationAlterSystemKeyspaces,
+		ConflictsWith: []v1alpha1.OperationType{
+			v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAssassinate,
+		},
+		Check: keyspacesAlterable,
 	}
 	alterKeyspaces = Kind{
 		Type:          v1alpha1.OperationAlterKeyspaces,
@@ -27,15 +29,16 @@ func keyspacesAlterable(r Request) *Refusal {
 		return refuse(v1alpha1.BlockedNativeTransportClosed, "keyspaces are altered by CQL, which is closed")
 	}
 	if others := notNormal(r.View); len(others) > 0 {
-		return refuse(v1alpha1.BlockedMemberNotNormal, "Cassandra alters no keyspace as long as a node is in another state than NORMAL: %s",
+		return refuse(v1alpha1.BlockedMemberNotNormal,
+			"Cassandra alters no keyspace as long as a node is in another state than NORMAL: %s",
 			strings.Join(others, ", "))
 	}
 	return nil
 }
 
 // notNormal are the other nodes for whose state Cassandra refuses to alter a keyspace
-// (AlterKeyspaceStatement#validateNoRangeMovements, 4.1 and 5.0): also one that was stopped in order.
-// One of which only the name is known is left to Cassandra's own judgement.
+// (AlterKeyspaceStatement#validateNoRangeMovements, 4.1 and 5.0): also one that was stopped in
+// order. One of which only the name is known is left to Cassandra's own judgement.
 func notNormal(view *facts.Ring) []string {
 	var out []string
 	for _, e := range view.Endpoints {

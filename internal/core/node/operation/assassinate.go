@@ -24,8 +24,8 @@ const (
 	GossipAbsent GossipState = "Absent"
 	// GossipLeft: as one that has left.
 	GossipLeft GossipState = "Left"
-	// GossipAlive: it is no stale endpoint, but a node that is up, or a member, or the agent of a node
-	// is there, whatever the ring knows of it.
+	// GossipAlive: it is no stale endpoint, but a node that is up, or a member, or the agent of a
+	// node is there, whatever the ring knows of it.
 	GossipAlive GossipState = "Alive"
 )
 

@@ -66,18 +66,20 @@ func (r Request) checkDatacenters() error {
 			strings.Join(wanted, ", "), own)
 	}
 	if source := r.Arguments.SourceDatacenter; source != "" && !slices.Contains(datacenters, source) {
-		return fmt.Errorf("source datacenter %q has no member: those of the ring are %s", source, strings.Join(datacenters, ", "))
+		return fmt.Errorf("source datacenter %q has no member: those of the ring are %s", source,
+			strings.Join(datacenters, ", "))
 	}
 	return nil
 }
 
-// replicationKnown refuses as long as replicas that a keyspace is to have at least are not in the view
-// of the node, whose schema may be older than the ring's: it would find nothing to do.
+// replicationKnown refuses as long as replicas that a keyspace is to have at least are not in the
+// view of the node, whose schema may be older than the ring's: it would find nothing to do.
 func replicationKnown(r Request) *Refusal {
 	for _, least := range r.Arguments.KeyspaceReplication {
 		text, found := r.View.Keyspaces[least.Keyspace]
 		if !found {
-			return refuse(v1alpha1.BlockedReplicationUnknown, "keyspace %s is not there, as far as this node knows", least.Keyspace)
+			return refuse(v1alpha1.BlockedReplicationUnknown, "keyspace %s is not there, as far as this node knows",
+				least.Keyspace)
 		}
 		replication, err := ring.ParseReplication(text)
 		if err != nil {
@@ -85,7 +87,8 @@ func replicationKnown(r Request) *Refusal {
 		}
 		for _, datacenter := range slices.Sorted(maps.Keys(least.Replication)) {
 			if wanted := least.Replication[datacenter]; replication.Factor(datacenter) < int(wanted) {
-				return refuse(v1alpha1.BlockedReplicationUnknown, "keyspace %s is to have %d replicas in datacenter %s and has, as far as this node knows, %s",
+				return refuse(v1alpha1.BlockedReplicationUnknown,
+					"keyspace %s is to have %d replicas in datacenter %s and has, as far as this node knows, %s",
 					least.Keyspace, wanted, datacenter, text)
 			}
 		}

@@ -1,6 +1,6 @@
-// Package operation is what the agent's brain knows of the operations that a record can ask for, one
-// file for each type: what it conflicts with, when it may not begin, and which keyspaces it works on.
-// How they are carried out is in internal/agent/operation.
+// Package operation is what the agent's brain knows of the operations that a record can ask for,
+// one file for each type: what it conflicts with, when it may not begin, and which keyspaces it
+// works on. How they are carried out is in internal/agent/operation.
 package operation
 
 import (
@@ -20,11 +20,11 @@ type Kind struct {
 	ConflictsWith []v1alpha1.OperationType
 	// FreshView says that Check needs a view that is seconds old at most.
 	FreshView bool
-	// Check says why it must not begin now; nil if it may. A nil Check allows it always. It is asked on
-	// a node that is NORMAL in its own view.
+	// Check says why it must not begin now; nil if it may. A nil Check allows it always. It is
+	// asked on a node that is NORMAL in its own view.
 	Check func(Request) *Refusal
-	// Unfit says why it has nothing to do with a keyspace of a replication; empty if it has. A nil Unfit
-	// takes all keyspaces that the ring replicates.
+	// Unfit says why it has nothing to do with a keyspace of a replication; empty if it has. A nil
+	// Unfit takes all keyspaces that the ring replicates.
 	Unfit func(Request, ring.Replication) string
 }
 
