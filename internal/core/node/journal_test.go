@@ -324,6 +324,16 @@ func TestWhatIsRememberedOfOperations(t *testing.T) {
 	}
 }
 
+// However much Cassandra says, the journal has room for it.
+func TestTheWordsOfAnOperationAreBounded(t *testing.T) {
+	f := serving()
+	f.Memory.Operations = []OperationMemory{{ID: "o-1", Phase: v1alpha1.OperationRunning}}
+	m := written(f, FinishOperation{ID: "o-1", Failed: true, Why: Why(strings.Repeat("x", 1<<20))})
+	if n := len(m.Operations[0].Message); n != keptMessage {
+		t.Errorf("%d bytes are remembered", n)
+	}
+}
+
 func TestTheResultOfAnOperation(t *testing.T) {
 	f := serving()
 	f.Memory.Operations = []OperationMemory{{ID: "o-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}}

@@ -136,6 +136,9 @@ type OperationMemory struct {
 	Message    string                  `json:"message,omitempty"`
 }
 
+// keptMessage bounds what is remembered of the words of an operation: as many as a status shows.
+const keptMessage = 4096
+
 // Operation is what is remembered of the one with an id; nil for nothing.
 func (m *Memory) Operation(id string) *OperationMemory {
 	i := slices.IndexFunc(m.Operations, func(o OperationMemory) bool { return o.ID == id })
@@ -149,6 +152,7 @@ func (m *Memory) Operation(id string) *OperationMemory {
 // a status can show, but never one that runs, nor one that the record wants: it would begin again.
 // At most four are of each of these two kinds, so there is always room.
 func (m *Memory) noteOperation(record *v1alpha1.CassandraNode, now OperationMemory) {
+	now.Message = cutText(now.Message, keptMessage)
 	operations := slices.Clone(m.Operations)
 	if i := slices.IndexFunc(operations, func(o OperationMemory) bool { return o.ID == now.ID }); i >= 0 {
 		operations[i] = now
