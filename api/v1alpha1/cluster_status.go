@@ -34,6 +34,13 @@ type CassandraClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Notices []Notice `json:"notices,omitempty"`
 
+	// Exceptions of the spec, and what became of each.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Exceptions []ExceptionStatus `json:"exceptions,omitempty"`
+
 	// Recommended are operations that a person should start.
 	// +optional
 	// +listType=atomic
@@ -141,6 +148,28 @@ type Notice struct {
 	Nodes []string `json:"nodes,omitempty"`
 
 	// Message says what is wrong, and what would help.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+}
+
+// ExceptionStatus is what became of an exception.
+type ExceptionStatus struct {
+	// Name of the exception.
+	// +required
+	// +kubebuilder:validation:MaxLength=100
+	Name string `json:"name"`
+
+	// State of the exception.
+	// +required
+	State ExceptionState `json:"state"`
+
+	// Node that it is about.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Node string `json:"node,omitempty"`
+
+	// Message says what it does, or why it has no effect.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`

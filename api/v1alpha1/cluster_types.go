@@ -125,6 +125,13 @@ type CassandraClusterSpec struct {
 	// +kubebuilder:default={}
 	Disruption DisruptionPolicy `json:"disruption,omitzero"`
 
+	// Exceptions are a person's word about single nodes, each for a time.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Exceptions []Exception `json:"exceptions,omitempty"`
+
 	// Automation says which follow-up operations run without being asked.
 	// +optional
 	// +kubebuilder:default={}
@@ -315,6 +322,36 @@ type DisruptionPolicy struct {
 	// +optional
 	// +kubebuilder:default=LocalQuorum
 	Consistency ConsistencyLevel `json:"consistency,omitempty"`
+}
+
+// Exception is a person's word about one node, for a time.
+//
+// +kubebuilder:validation:XValidation:rule=`self.type != 'Debug' || has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type Debug needs node and reason'`
+type Exception struct {
+	// Name of the exception.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,messageExpression=`'name "' + self + '" of an exception must have only lower-case letters, digits and hyphens, with a letter or digit at both ends'`
+	Name string `json:"name"`
+
+	// Type says what is asked for.
+	// +required
+	Type ExceptionType `json:"type"`
+
+	// Node is the name of the CassandraNode that it is about.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Node string `json:"node,omitempty"`
+
+	// Reason for people: it is shown wherever the exception has an effect.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+
+	// Until when it holds, at most 7 days ahead. After that it has no effect.
+	// +required
+	Until metav1.Time `json:"until"`
 }
 
 // AutomationPolicy says which follow-up operations run without being asked.

@@ -18,6 +18,33 @@ const (
 	ConsistencyAll ConsistencyLevel = "All"
 )
 
+// ExceptionType is what a person asks for.
+//
+// +kubebuilder:validation:Enum=Debug
+type ExceptionType string
+
+const (
+	// ExceptionDebug – Cassandra on the node is stopped in order as soon as the ring allows it, and its
+	// pod stays, for a person to look into it.
+	ExceptionDebug ExceptionType = "Debug"
+)
+
+// ExceptionState is what became of an exception.
+//
+// +kubebuilder:validation:MaxLength=64
+type ExceptionState string
+
+const (
+	// ExceptionWaiting – it cannot have its effect yet; message says why.
+	ExceptionWaiting ExceptionState = "Waiting"
+	// ExceptionActive – the node has been told.
+	ExceptionActive ExceptionState = "Active"
+	// ExceptionOver – its time is over, and it can be taken out of the spec.
+	ExceptionOver ExceptionState = "Over"
+	// ExceptionRefused – it has no effect; message says why.
+	ExceptionRefused ExceptionState = "Refused"
+)
+
 // Automation says who starts an operation that follows from a topology change.
 //
 // +kubebuilder:validation:Enum=Automatic;Recommend

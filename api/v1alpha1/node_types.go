@@ -116,6 +116,10 @@ type CassandraNodeSpec struct {
 	// +optional
 	Join *JoinTicket `json:"join,omitempty"`
 
+	// Debug has a member stopped for a person to look into its pod: an exception of the cluster.
+	// +optional
+	Debug *Debug `json:"debug,omitempty"`
+
 	// ClientTraffic is for whom the native transport (CQL) is to be open.
 	// +required
 	// +kubebuilder:validation:Enum=Closed;Administrative;Open
@@ -140,6 +144,19 @@ type CassandraNodeSpec struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=4
 	Operations []OperationIntent `json:"operations,omitempty"`
+}
+
+// Debug has a member stopped in order, under the same guard as any stop, until a time.
+type Debug struct {
+	// Reason of the person who asks for it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+
+	// Until when. After that the node starts again, whatever else the record says.
+	// +required
+	Until metav1.Time `json:"until"`
 }
 
 // ClusterReference names a cluster as one object, not merely by its name.

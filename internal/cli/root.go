@@ -30,6 +30,7 @@ const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
 
   status   what a cluster is like: conditions, the step that is open, every node
   plan     what the operator would do next, and what keeps it from doing so
+  debug    stop Cassandra on a node, and keep its pod to look into
 
 Clusters are CassandraClusters, CassandraNodes are their nodes; kubectl get, describe and
 edit work on both. The connection is that of kubectl: --kubeconfig, --context,
@@ -52,7 +53,7 @@ func New(version string, streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
-	root.AddCommand(newStatus(s), newPlan(s))
+	root.AddCommand(newStatus(s), newPlan(s), newDebug(s))
 	return root
 }
 

@@ -33,6 +33,7 @@ func (v statusView) print(w io.Writer) {
 	v.step(w)
 	v.blocked(w)
 	v.notices(w)
+	v.exceptions(w)
 	v.recommended(w)
 	v.nodeTable(w)
 	v.history(w)
@@ -160,6 +161,14 @@ func noticeRows(notices []v1alpha1.Notice) [][]string {
 		rows = append(rows, []string{string(n.Reason), orDash(strings.Join(n.Nodes, ",")), oneLine(n.Message)})
 	}
 	return rows
+}
+
+func (v statusView) exceptions(w io.Writer) {
+	rows := [][]string{{"EXCEPTION", "STATE", "NODE", "MESSAGE"}}
+	for _, e := range v.cluster.Status.Exceptions {
+		rows = append(rows, []string{e.Name, string(e.State), orDash(e.Node), oneLine(e.Message)})
+	}
+	section(w, rows)
 }
 
 func (v statusView) recommended(w io.Writer) {

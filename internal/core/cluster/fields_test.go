@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -136,6 +137,10 @@ var fields = map[string]struct {
 		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}}}}
 	}, "node.storage.claims.commitlog.size: unset → "},
 
+	"exceptions": {func(s *v1alpha1.CassandraClusterSpec) {
+		until := metav1.NewTime(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+		s.Exceptions = []v1alpha1.Exception{{Name: "look", Type: v1alpha1.ExceptionDebug, Node: "orders-dc1-r1-0", Reason: "x", Until: until}}
+	}, written},
 	"disruption.consistency":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Consistency = v1alpha1.ConsistencyQuorum }, applies},
 	"automation.cleanup":         {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, applies},
 	"volumes.onClusterDeletion":  {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete }, applies},

@@ -19,6 +19,7 @@ var steps = []step{
 	{name: "Validation", run: validation},
 	{name: "SharedObjects", run: sharedObjects, gate: true},
 	{name: "NodeRecords", run: nodeRecords},
+	{name: "Exceptions", run: exceptions},
 	{name: "VolumesAndPods", run: volumesAndPods},
 	{name: "Seeds", run: seeds},
 	{name: "OpenStep", run: openStep, gate: true},

@@ -362,14 +362,25 @@ func TestNext(t *testing.T) {
 			f.Record.Spec.State, f.Record.Spec.ClientTraffic = v1alpha1.StateStopped, v1alpha1.TrafficClosed
 			f.JVM.Ring.Endpoints[2].Live = false
 		}), expectation{action: "BeginStop"}},
-		"stopped":            {with1(member(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateStopped }), expectation{phase: v1alpha1.PhaseStopped}},
-		"stop: close CQL":    {stopping(StopMemory{}), expectation{action: "CloseTraffic", check: notReady}},
-		"stop: drain":        {with1(stopping(StopMemory{ClosedAt: ptr(0)}), func(f *Facts) { f.JVM.Ring.NativeRunning = false }), expectation{action: "Drain"}},
-		"stop: TERM":         {stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}), expectation{action: "Terminate"}},
-		"stop: wait":         {stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0), TermAt: ptr(0)}), expectation{phase: v1alpha1.PhaseStopping}},
-		"stop: KILL":         {stopping(StopMemory{BegunAt: at(-5 * time.Minute), ClosedAt: ptr(0), DrainAt: ptr(0), TermAt: ptr(-time.Minute)}), expectation{action: "Kill"}},
-		"stop: KILL again":   {stopping(StopMemory{BegunAt: at(-5 * time.Minute), TermAt: ptr(-time.Minute), KillAt: ptr(-time.Minute)}), expectation{action: "Kill"}},
-		"stop: no time left": {stopping(StopMemory{BegunAt: at(-290 * time.Second), ClosedAt: ptr(-280 * time.Second)}), expectation{action: "Terminate"}},
+		"to be looked into": {with1(serving(), looked(time.Hour)), expectation{action: "BeginStop"}},
+		"to be looked into while another rack is down": {with1(serving(), func(f *Facts) { looked(time.Hour)(f); f.JVM.Ring.Endpoints[2].Live = false }),
+			expectation{phase: v1alpha1.PhaseDeferred, guard: "ConsistencyWouldBeLost"}},
+		"to be looked into too late": {with1(serving(), looked(0)), expectation{phase: v1alpha1.PhaseNormal}},
+		"looked into": {with1(member(), looked(time.Hour)), expectation{phase: v1alpha1.PhaseStopped, check: func(t *testing.T, d Decision) {
+			if !strings.Contains(d.Status.Message, "for a person to look into it: corrupt file") {
+				t.Errorf("message %q", d.Status.Message)
+			}
+		}}},
+		"looked into until now":  {with1(member(), looked(0)), expectation{action: "StartJVM"}},
+		"no member to look into": {with1(serving(), func(f *Facts) { looked(time.Hour)(f); f.Record.Spec.Member = nil }), expectation{phase: v1alpha1.PhaseNormal}},
+		"stopped":                {with1(member(), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateStopped }), expectation{phase: v1alpha1.PhaseStopped}},
+		"stop: close CQL":        {stopping(StopMemory{}), expectation{action: "CloseTraffic", check: notReady}},
+		"stop: drain":            {with1(stopping(StopMemory{ClosedAt: ptr(0)}), func(f *Facts) { f.JVM.Ring.NativeRunning = false }), expectation{action: "Drain"}},
+		"stop: TERM":             {stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}), expectation{action: "Terminate"}},
+		"stop: wait":             {stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0), TermAt: ptr(0)}), expectation{phase: v1alpha1.PhaseStopping}},
+		"stop: KILL":             {stopping(StopMemory{BegunAt: at(-5 * time.Minute), ClosedAt: ptr(0), DrainAt: ptr(0), TermAt: ptr(-time.Minute)}), expectation{action: "Kill"}},
+		"stop: KILL again":       {stopping(StopMemory{BegunAt: at(-5 * time.Minute), TermAt: ptr(-time.Minute), KillAt: ptr(-time.Minute)}), expectation{action: "Kill"}},
+		"stop: no time left":     {stopping(StopMemory{BegunAt: at(-290 * time.Second), ClosedAt: ptr(-280 * time.Second)}), expectation{action: "Terminate"}},
 		"stop goes on after the record changed its mind": {with1(stopping(StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}), func(f *Facts) { f.Record.Spec.State = v1alpha1.StateRunning }),
 			expectation{action: "Terminate"}},
 		"container ends": {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), expectation{action: "BeginStop", check: func(t *testing.T, d Decision) {
@@ -474,5 +485,12 @@ func TestSameFactsSameStatus(t *testing.T) {
 		if string(x) != string(y) {
 			t.Errorf("after %s the status is another one:\n%s\n%s", later, x, y)
 		}
+	}
+}
+
+// looked has a member stopped for a person to look into it, for so long from now.
+func looked(length time.Duration) func(*Facts) {
+	return func(f *Facts) {
+		f.Record.Spec.Debug = &v1alpha1.Debug{Reason: "corrupt file", Until: metav1.NewTime(at(length))}
 	}
 }

@@ -50,8 +50,8 @@ func (p *pass) phase(last outcome) (v1alpha1.NodePhase, string) {
 		return v1alpha1.PhaseStopping, p.Memory.Stop.Why
 	case p.running():
 		return p.phaseOfJVM()
-	case p.Record != nil && p.Record.Spec.State == v1alpha1.StateStopped:
-		return v1alpha1.PhaseStopped, "stopped, as the record asks"
+	case p.Record != nil && (p.Record.Spec.State == v1alpha1.StateStopped || p.debugged() != nil):
+		return v1alpha1.PhaseStopped, p.whyStopped()
 	case isStart(last.action) || p.Doing != nil && isStart(p.Doing.Action):
 		return v1alpha1.PhaseStarting, "the JVM is being started"
 	case last.action != nil:

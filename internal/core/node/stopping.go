@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -85,13 +86,19 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// stayStopped carries out the state Stopped, and keeps to it across the ends of agent and pod.
+// stayStopped carries out the state Stopped, or a person's wish to look into the pod of a member, and
+// keeps to it across the ends of agent and pod.
 func stayStopped(p *pass) outcome {
-	if p.Record.Spec.State != v1alpha1.StateStopped {
+	debug := p.debugged()
+	if p.Record.Spec.State != v1alpha1.StateStopped && debug == nil {
 		return done
 	}
 	if !p.running() {
-		return wait(v1alpha1.PhaseStopped, "stopped, as the record asks")
+		stopped := wait(v1alpha1.PhaseStopped, p.whyStopped())
+		if debug != nil {
+			stopped = stopped.until(debug.Until.Time)
+		}
+		return stopped
 	}
 	if held := mayGoDown(p); held.verdict != Done {
 		if held.verdict == Blocked {
@@ -101,7 +108,27 @@ func stayStopped(p *pass) outcome {
 		}
 		return held
 	}
+	if debug != nil {
+		return p.stop(p.whyStopped(), p.now)
+	}
 	return p.stop("the record asks for the state Stopped", p.now)
+}
+
+// debugged is what has a member stopped for a person to look into its pod; nil if nothing does, or its time is over.
+func (p *pass) debugged() *v1alpha1.Debug {
+	debug := p.Record.Spec.Debug
+	if debug == nil || p.Record.Spec.Member == nil || p.Record.Spec.State != v1alpha1.StateRunning || !debug.Until.After(p.now) {
+		return nil
+	}
+	return debug
+}
+
+// whyStopped says why no JVM is started on a node that is stopped in order.
+func (p *pass) whyStopped() string {
+	if debug := p.debugged(); debug != nil {
+		return fmt.Sprintf("stopped until %s for a person to look into it: %s", debug.Until.UTC().Format(time.RFC3339), debug.Reason)
+	}
+	return "stopped, as the record asks"
 }
 
 // refuseDecommission says that this release does not carry the state out. The node runs on.

@@ -22,6 +22,8 @@ type Plan struct {
 	Blocked []v1alpha1.BlockedStep `json:"blocked,omitempty"`
 	// Notices are problems that hold no step back.
 	Notices []v1alpha1.Notice `json:"notices,omitempty"`
+	// Exceptions of the spec, and what became of each.
+	Exceptions []v1alpha1.ExceptionStatus `json:"exceptions,omitempty"`
 	// Recommended are operations that a person should start.
 	Recommended []v1alpha1.Recommendation `json:"recommended,omitempty"`
 	// Current is the step that is open or next; nil when all is done.

@@ -43,6 +43,7 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 		Version:            versions(s),
 		Seeds:              decided.Seeds,
 		Recommended:        recommended(decided.Recommended),
+		Exceptions:         exceptions(decided.Exceptions),
 	}
 	for _, dc := range out.Datacenters {
 		out.Nodes += dc.Nodes
@@ -71,6 +72,16 @@ func notices(all []v1alpha1.Notice) []v1alpha1.Notice {
 		n.Nodes = n.Nodes[:min(len(n.Nodes), mostNodes)]
 		n.Message = shorten(n.Message, longestText)
 		out = append(out, n)
+	}
+	return out
+}
+
+// exceptions are what became of those of the spec.
+func exceptions(all []v1alpha1.ExceptionStatus) []v1alpha1.ExceptionStatus {
+	var out []v1alpha1.ExceptionStatus
+	for _, e := range all {
+		e.Message = shorten(e.Message, longestText)
+		out = append(out, e)
 	}
 	return out
 }

@@ -53,6 +53,7 @@ var elements = map[string]map[string]any{
 	"imagePullSecrets":          {"name": "registry"},
 	"matchExpressions":          {"key": "disk", "operator": "Exists"},
 	"keyspaces":                 {"name": "shop"},
+	"exceptions":                {"name": "look", "type": "Debug", "node": "nobody", "reason": "corrupt file", "until": "2026-01-02T00:00:00Z"},
 	"dataSource":                {"kind": "PersistentVolumeClaim", "name": "golden"},
 	"matchFields":               {"key": "metadata.name", "operator": "In", "values": []any{"m-a-0"}},
 	"nodeSelectorTerms":         {"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},
