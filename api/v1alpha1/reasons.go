@@ -177,6 +177,9 @@ const (
 	NoticeSystemKeyspacesNotSet Reason = "SystemKeyspacesNotSet"
 	// NoticeOperationFailed – an operation failed and is retried.
 	NoticeOperationFailed Reason = "OperationFailed"
+	// NoticeOperationPostponed – an operation of maintenance failed too often on a node. It stays due
+	// and is retried later.
+	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"
 	// NoticePodRenderingFailed – a pod cannot be rendered from its record.

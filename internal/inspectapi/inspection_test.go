@@ -43,8 +43,8 @@ func TestOf(t *testing.T) {
 			"orders-dc1-r3-2": {Name: "orders-dc1-r3-2", Pod: pod("p-1", "")},
 		},
 		Ledger: &ledger.Ledger{
-			Formed: []string{"dc1"}, Members: map[string]string{"a": "1", "b": "2"},
-			Step: &ledger.Step{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: now, Tickets: map[string]ledger.Ticket{"b": {}, "a": {}, "c": {}}, Withdrawn: []string{"c"}},
+			Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{"a": "1", "b": "2"}},
+			Step: &ledger.Step{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: now, Nodes: []string{"a", "b", "c"}, Withdrawn: []string{"c"}},
 		},
 		Foreign:     []facts.ObjectName{{Kind: "Service", Name: "orders"}},
 		Predecessor: []facts.ObjectName{{Kind: "ConfigMap", Name: "orders-ledger"}},

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/inspect"
 	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/observe"
@@ -96,7 +95,7 @@ func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName, now 
 	}
 	at := now()
 	by := inspectapi.Operator{Pod: hostname(), Version: snapshot.Install.Version}
-	return inspectapi.Of(snapshot, cluster.Next(snapshot, at), by, at), nil
+	return inspectapi.Of(snapshot, r.decide(snapshot, at), by, at), nil
 }
 
 // known is the memory of a cluster that had a pass; nil if it had none.

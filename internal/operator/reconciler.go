@@ -20,6 +20,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/status"
 	"helenus.io/helenus/internal/observe"
@@ -41,6 +42,8 @@ type Reconciler struct {
 	Status  client.Client
 	Metrics *Metrics
 	Now     func() time.Time
+	// Rules are the guards; nil for those of the product.
+	Rules *guard.Rules
 
 	mutex    sync.Mutex
 	clusters map[types.NamespacedName]*memory
@@ -108,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if m.generation != snapshot.Cluster.Generation {
 		m.generation, m.failures = snapshot.Cluster.Generation, 0
 	}
-	plan := cluster.Next(snapshot, started)
+	plan := r.decide(snapshot, started)
 	confirm := func(ctx context.Context) error { return r.Reader.Confirm(ctx, snapshot) }
 	done := r.Writer.Do(ctx, snapshot, plan, confirm, &m.store)
 	published := r.publish(ctx, snapshot, plan, done, started, &m.store)
@@ -120,6 +123,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	m.log(ctrl.LoggerFrom(ctx), plan, done, again, raced, failed)
 	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// decide what to do about a cluster.
+func (r *Reconciler) decide(s *facts.Snapshot, now time.Time) plan.Plan {
+	if r.Rules != nil {
+		return cluster.NextBy(*r.Rules, s, now)
+	}
+	return cluster.Next(s, now)
 }
 
 // sorted tells writes that lost a race from those that failed.

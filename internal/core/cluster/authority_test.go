@@ -3,6 +3,7 @@ package cluster
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"helenus.io/helenus/internal/core/plan"
 )
@@ -15,7 +16,7 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	delete(w.snapshot.Shared.Secrets, name)
 	w.snapshot.Nodes[second].Secret = nil // and one certificate, which nobody can sign now
 	made := w.pass()
-	if !made.Idle() || made.Wake != secretsAgain {
+	if !made.Idle() || made.Wake != 30*time.Second {
 		t.Errorf("wakes in %s:\n%s", made.Wake, made)
 	}
 	guard := func(p plan.Plan) string {

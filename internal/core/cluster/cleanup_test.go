@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
 )
 
-// toCleanUp is a ring with two nodes in its first rack, in which the operations of the first rack's clean-up are written and nobody has begun them.
+// toCleanUp is a ring with two nodes in its first rack, in which the operations of the first rack's cleanup are written and nobody has begun them.
 func toCleanUp(t *testing.T, due ...string) *world {
 	t.Helper()
 	w := newWorld(t, datacenter("dc1", 2, 1))
@@ -21,39 +23,47 @@ func toCleanUp(t *testing.T, due ...string) *world {
 	for _, write := range Next(w.snapshot, w.now).Writes {
 		w.do(write)
 	}
-	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != ledger.Cleanup {
+	if s := w.open(); s == nil || s.Kind != ledger.Cleanup {
 		t.Fatalf("step %+v", s)
 	}
 	return w
 }
 
-const (
-	firstOfRack, secondOfRack = "orders-dc1-r1-0", "orders-dc1-r1-1"
-	ofNextRack                = "orders-dc1-r2-0"
-)
+// downTimeout is how long a cleanup waits for a node that is down before its operation has begun.
+const downTimeout = 10 * time.Minute
+
+// leftForLater are the nodes that the open step takes out of its wave.
+func leftForLater(w *world) []string {
+	for _, write := range next(w).Writes {
+		if write.Verb == plan.PutLedger && len(write.Ledger.Open()) > 0 {
+			return write.Ledger.Open()[0].Withdrawn
+		}
+	}
+	return nil
+}
 
 // Racks are cleaned up one after the other. A node that is down for long before it has begun is left for later.
 func TestANodeThatIsDownIsCleanedUpWhenItIsBack(t *testing.T) {
 	w := toCleanUp(t, firstOfRack, secondOfRack, ofNextRack)
-	if got := w.snapshot.Ledger.Step.Wave(); !slices.Equal(got, []string{firstOfRack, secondOfRack}) {
+	if got := w.open().Wave(); !slices.Equal(got, []string{firstOfRack, secondOfRack}) {
 		t.Fatalf("at a time %v", got)
 	}
 	w.absent[secondOfRack] = true
 	w.agents()
 	began := w.now
 	made := w.settle()
-	if s := w.snapshot.Ledger.Step; s == nil || !slices.Equal(s.Wave(), []string{firstOfRack, secondOfRack}) || made.Wake > operationPatience {
+	if s := w.open(); s == nil || !slices.Equal(s.Wave(), []string{firstOfRack, secondOfRack}) || made.Wake > downTimeout {
 		t.Fatalf("not waited for, or for too long: %+v\n%s", s, made)
 	}
-	w.now = began.Add(operationPatience)
+	w.now = began.Add(downTimeout)
 	w.settle()
-	if l := w.snapshot.Ledger; l.Step != nil || !slices.Equal(l.Cleanup, []string{secondOfRack}) || len(w.snapshot.Nodes[secondOfRack].Record.Spec.Operations) > 0 {
+	if l := w.snapshot.Ledger; len(l.Open()) > 0 || !slices.Equal(l.Cleanup, []string{secondOfRack}) || len(w.snapshot.Nodes[secondOfRack].Record.Spec.Operations) > 0 {
 		t.Errorf("the others wait for it: %s", ledgerInWords(l))
 	}
 	delete(w.absent, secondOfRack)
 	w.agents()
 	w.settle()
-	if l := w.snapshot.Ledger; l.Step != nil || len(l.Cleanup) > 0 {
+	if l := w.snapshot.Ledger; len(l.Open()) > 0 || len(l.Cleanup) > 0 {
 		t.Errorf("it is back: %s", ledgerInWords(l))
 	}
 }
@@ -85,9 +95,8 @@ func TestWhoIsWaitedForInACleanUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := toCleanUp(t, firstOfRack, secondOfRack)
 			c.change(w, w.snapshot.Nodes[secondOfRack])
-			w.now = w.now.Add(operationPatience + time.Second)
-			p := passOver(w)
-			if got := p.dropAbsent(p.Ledger.Step); got != c.dropped {
+			w.now = w.now.Add(downTimeout + time.Second)
+			if got := leftForLater(w); (len(got) > 0) != c.dropped {
 				t.Errorf("left for later: %v", got)
 			}
 		})
@@ -107,10 +116,9 @@ func TestWhoIsAwayDoesNotHideBehindOthers(t *testing.T) {
 			w := toCleanUp(t, firstOfRack, secondOfRack)
 			other(w.snapshot.Nodes[firstOfRack])
 			w.snapshot.Nodes[secondOfRack].Agent = nil
-			w.now = w.now.Add(operationPatience + time.Second)
-			p := passOver(w)
-			if !p.dropAbsent(p.Ledger.Step) || !slices.Equal(p.Ledger.Step.Withdrawn, []string{secondOfRack}) {
-				t.Errorf("left for later: %v, want %s", p.Ledger.Step.Withdrawn, secondOfRack)
+			w.now = w.now.Add(downTimeout + time.Second)
+			if got := leftForLater(w); !slices.Equal(got, []string{secondOfRack}) {
+				t.Errorf("left for later: %v, want %s", got, secondOfRack)
 			}
 		})
 	}
@@ -120,32 +128,16 @@ func TestWhoIsAwayDoesNotHideBehindOthers(t *testing.T) {
 func TestARackIsOfItsDatacenter(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 2, 1), datacenter("dc2", 1))
 	w.settle()
-	p := passOver(w)
-	p.wanted = wantedOf(w)
-	if got := p.firstRack([]string{"orders-dc2-r1-0", ofNextRack, secondOfRack, firstOfRack}); !slices.Equal(got, []string{secondOfRack, firstOfRack}) {
-		t.Errorf("the first rack has %v", got)
+	const other = "orders-dc2-r1-0"
+	w.snapshot.Ledger.Cleanup = []string{firstOfRack, secondOfRack, ofNextRack, other}
+	for _, rack := range [][]string{{firstOfRack, secondOfRack}, {ofNextRack}, {other}} {
+		w.until(func(s *ledger.Step) bool { return s.Kind == ledger.Cleanup && slices.Equal(s.Wave(), rack) })
 	}
-	p.Nodes[secondOfRack].Record = nil
-	if got := p.rows([]string{secondOfRack, firstOfRack, ofNextRack, "orders-dc2-r1-0"}); len(got) != 2 || len(got[0]) != 3 || !slices.Equal(got[1], []string{secondOfRack}) {
-		t.Errorf("rows %v", got)
-	}
-}
-
-// A datacenter is rebuilt from one that stands, and that is not itself.
-func TestWhereADatacenterIsRebuiltFrom(t *testing.T) {
-	for from, want := range map[string]string{"": "dc1", "dc1": "dc1", "dc4": "dc4", "dc3": "", "dc2": "", "elsewhere": ""} {
-		w := newWorld(t, datacenter("dc1", 1), datacenter("dc4", 1))
-		w.settle()
-		old := w.snapshot.Cluster.Spec.Datacenters
-		w.snapshot.Cluster.Spec.Datacenters = slices.Concat([]v1alpha1.Datacenter{datacenter("dc3", 1), added("dc2", 1)}, old)
-		dc := &w.snapshot.Cluster.Spec.Datacenters[1]
-		dc.Extend.From = from
-		got := ""
-		if source := passOver(w).source(dc); source != nil {
-			got = source.Name
-		}
-		if got != want {
-			t.Errorf("from %q it is %q, want %q", from, got, want)
-		}
+	w.settle()
+	v := viewOf(w)
+	v.Nodes[secondOfRack].Record = nil
+	rows := procedure.OnePerRack(v, []string{secondOfRack, firstOfRack, ofNextRack, other})
+	if len(rows) != 2 || len(rows[0]) != 3 || !slices.Equal(rows[1], []string{secondOfRack}) {
+		t.Errorf("rows %v", rows)
 	}
 }

@@ -9,54 +9,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster/ticket"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
-
-var three = []string{"orders-dc1-r1-0", "orders-dc1-r2-0", "orders-dc1-r3-0"}
-
-// forming is a world in which all tickets are out and the nodes that are named do not come up.
-func forming(t *testing.T, disk v1alpha1.DiskState, late ...string) *world {
-	t.Helper()
-	w := newWorld(t, datacenter("dc1", 1, 1, 1))
-	w.lateDisk = disk
-	for _, name := range late {
-		w.late[name] = true
-	}
-	w.settle()
-	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageTickets {
-		t.Fatalf("want a formation that waits, have %+v", s)
-	}
-	return w
-}
-
-func (w *world) change(change func(*v1alpha1.CassandraClusterSpec)) {
-	change(&w.snapshot.Cluster.Spec)
-	w.snapshot.Cluster.Generation++
-}
-
-func (w *world) pods() map[string]types.UID {
-	out := map[string]types.UID{}
-	for name, n := range w.snapshot.Nodes {
-		if n.Pod != nil {
-			out[name] = n.Pod.UID
-		}
-	}
-	return out
-}
-
-func setting(name, value string) func(*v1alpha1.CassandraClusterSpec) {
-	return func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.CassandraYaml = v1alpha1.Settings{name: {Raw: []byte(value)}}
-	}
-}
 
 // An image that cannot be pulled is taken back by taking the field away, as well as by naming another one.
 func TestAnImageIsTakenBackWhileTheRingForms(t *testing.T) {
@@ -114,9 +75,9 @@ func TestACorrectedSpecReachesAFormationThatCannotSucceed(t *testing.T) {
 			w.agents()
 			w.settle()
 			w.wantOpen()
-			for name, ticket := range before.Step.Tickets {
-				if got := w.snapshot.Nodes[name].Record.Status.Tokens; !slices.Equal(got, ticket.Tokens) {
-					t.Errorf("node %s has tokens %v, its ticket said %v", name, got, ticket.Tokens)
+			for name, tokens := range ticket.Of(before.Step).Tokens {
+				if got := w.snapshot.Nodes[name].Record.Status.Tokens; !slices.Equal(got, tokens) {
+					t.Errorf("node %s has tokens %v, its ticket said %v", name, got, tokens)
 				}
 			}
 			if made := w.settle(); made.Stalled != nil {
@@ -182,24 +143,6 @@ func TestACorrectionLeavesNodesThatHaveJoinedAlone(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// What the status says of a node's configuration counts only if the present pod has said it.
-func TestANodeRunsAsTheSpecByTheWordOfItsPresentPod(t *testing.T) {
-	const name = "orders-dc1-r2-0"
-	for _, present := range []bool{true, false} {
-		w := formed(t)
-		n := w.snapshot.Nodes[name]
-		n.Record.Status.Configuration = &v1alpha1.ConfigurationStatus{Hash: hashOf(&n.Record.Spec.Configuration)}
-		if !present {
-			n.Record.Status.PodUID = "former"
-		}
-		wanted := wantedOf(w)
-		i := slices.IndexFunc(wanted, func(w render.Wanted) bool { return w.Name == name })
-		if got := alreadyIs(n, wanted[i]); got != present {
-			t.Errorf("by the word of the present pod: %v; it runs as the spec: %v", present, got)
-		}
 	}
 }
 
@@ -308,7 +251,7 @@ func TestAPodOfWhichNothingIsKnownIsNotMadeAnew(t *testing.T) {
 func TestANodeThatWasLeftOutFollowsTheSpec(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	w := forming(t, v1alpha1.DiskJoining, late)
-	w.now = w.now.Add(latecomerPatience + time.Minute)
+	w.now = w.now.Add(stragglerTimeout + time.Minute)
 	w.settle()
 	if w.snapshot.Ledger.Step != nil {
 		t.Fatal("the latecomer was not left out")
@@ -339,7 +282,7 @@ func TestLostRecordsComeBackBesideALeftOutNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, v1alpha1.DiskJoining, late)
-			w.now = w.now.Add(latecomerPatience + time.Minute)
+			w.now = w.now.Add(stragglerTimeout + time.Minute)
 			until(w)
 			before := w.snapshot.Ledger.Members
 			for _, n := range w.snapshot.Nodes {
@@ -367,7 +310,7 @@ func TestLostRecordsComeBackBesideALeftOutNode(t *testing.T) {
 func TestALostLedgerDoesNotBringALeftOutNodeBack(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	w := forming(t, v1alpha1.DiskJoining, late)
-	w.now = w.now.Add(latecomerPatience + time.Minute)
+	w.now = w.now.Add(stragglerTimeout + time.Minute)
 	w.settle()
 	before := w.snapshot.Ledger.Members
 	w.snapshot.Ledger = nil
@@ -381,7 +324,7 @@ func TestALostLedgerDoesNotBringALeftOutNodeBack(t *testing.T) {
 func TestALatecomerThatIsInTheRingIsNotLeftOut(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	w := forming(t, v1alpha1.DiskJoining, late)
-	w.now = w.now.Add(latecomerPatience + time.Minute)
+	w.now = w.now.Add(stragglerTimeout + time.Minute)
 	n := w.snapshot.Nodes[late]
 	w.snapshot.Nodes["orders-dc1-r1-0"].Agent.Ring.Endpoints = append(w.endpoints(), facts.Endpoint{
 		Address: n.Agent.Address, HostID: hostID(late), Status: facts.StatusNormal, Tokens: []int64{1},
@@ -389,44 +332,6 @@ func TestALatecomerThatIsInTheRingIsNotLeftOut(t *testing.T) {
 	made := Next(w.snapshot, w.now)
 	if !made.Idle() || len(made.Blocked) != 1 || made.Blocked[0].Reason != "StragglerInRing" {
 		t.Errorf("want it blocked:\n%s", made)
-	}
-}
-
-func TestWhichPodIsGone(t *testing.T) {
-	for name, c := range map[string]struct {
-		last, now types.UID // now is the pod that is there; empty for none
-		host      string
-		want      types.UID
-	}{
-		"the one that spoke is there":        {"a", "a", "m", ""},
-		"another is there":                   {"a", "b", "m", "a"},
-		"none is there":                      {"a", "", "", "a"},
-		"nobody knows which, none is there":  {"", "", "", podForgotten},
-		"nobody knows which, one waits":      {"", "b", "", podForgotten},
-		"nobody knows which, one has a host": {"", "b", "m", ""},
-	} {
-		n := &facts.Node{Record: &v1alpha1.CassandraNode{Status: v1alpha1.CassandraNodeStatus{PodUID: c.last}}}
-		if c.now != "" {
-			n.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: c.now}, Spec: corev1.PodSpec{NodeName: c.host}}
-		}
-		if got := podGone(n); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-	}
-}
-
-func TestAPodThatIsGoneProvesNothingWhileAnotherRuns(t *testing.T) {
-	late := "orders-dc1-r2-0"
-	w := forming(t, v1alpha1.DiskJoining, late)
-	n := w.snapshot.Nodes[late]
-	w.now = w.now.Add(latecomerPatience + time.Minute)
-	for scheduled, want := range map[string]bool{"host": false, "": true} {
-		n.Record.Status.Join.WithdrawnAt = nil
-		n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "test", PodGone: "gone"}
-		n.Pod.Spec.NodeName = scheduled
-		if got := withdrawn(n, w.snapshot.Ledger.Step); got != want {
-			t.Errorf("pod on %q: withdrawn %v, want %v", scheduled, got, want)
-		}
 	}
 }
 
@@ -554,6 +459,29 @@ func TestAVolumeOfANewcomerIsNotTakenAway(t *testing.T) {
 			w.agents()
 			w.settle()
 			w.wantOpen()
+		})
+	}
+}
+
+// A member that was NORMAL with what its record says, and has a pod made from something else that does not come, gets another pod.
+func TestThePodOfAMemberThatDoesNotComeIsMadeAsItsRecordSays(t *testing.T) {
+	for what, up := range map[string]bool{"it does not come": false, "it runs": true} {
+		t.Run(what, func(t *testing.T) {
+			w := formed(t)
+			n := w.snapshot.Nodes["orders-dc1-r2-0"]
+			n.Record.Status.Proven = &v1alpha1.ProvenStatus{PodTemplate: render.PodHash(n.Record.Spec.Pod), Configuration: hashOf(&n.Record.Spec.Configuration)}
+			n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] = "broken"
+			if !up {
+				n.Agent.Ring, n.Agent.Process = nil, facts.ProcessUnknown
+				n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+					Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+				}}
+			}
+			made := Next(w.snapshot, w.now)
+			deleted := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live && w.UID == n.Pod.UID })
+			if deleted == up {
+				t.Errorf("pod deleted: %v\n%s", deleted, made)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,9 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 )
+
+// firstPause is how long the first pod is left that has failed.
+const firstPause = 10 * time.Second
 
 // fail has the pod of a node fail as kubelet lets it.
 func (w *world) fail(name, reason, message string) {
@@ -69,43 +73,63 @@ func TestAPodThatHasFailedIsSpokenOf(t *testing.T) {
 	if want := "PodFailed"; !slices.Contains(w.events, want) {
 		t.Errorf("events %v, want %s", w.events, want)
 	}
-	due := w.now.Add(-time.Second + firstPodPause).Format(time.RFC3339)
+	due := w.now.Add(-time.Second + firstPause).Format(time.RFC3339)
 	if len(made.Notices) != 1 || made.Notices[0].Reason != "PodBackoff" || made.Notices[0].Message != "pod "+second+
-		" has failed, for the first time since its node was last ready: Evicted: The node was low on resource: memory.; it is recreated after "+due {
+		" has failed, for the first time since its node was last ready: Evicted: The node was low on resource: memory.; "+
+		"it is recreated after "+due {
 		t.Errorf("blocked %+v", made.Notices)
 	}
 	// It says the same until then, and writes nothing.
 	again := w.pass()
-	if !again.Idle() || again.Notices[0].Message != made.Notices[0].Message || again.Wake != firstPodPause-time.Second {
+	if !again.Idle() || again.Notices[0].Message != made.Notices[0].Message || again.Wake != firstPause-time.Second {
 		t.Errorf("blocked %+v, wakes in %s:\n%s", again.Notices, again.Wake, again)
 	}
 }
 
 func TestWhatAFailedPodWaitsFor(t *testing.T) {
 	at := func(w *world, count int, when time.Time) {
-		n := w.snapshot.Nodes[second]
-		p := passOver(w)
-		p.noteFailures(n, &podFailures{Count: count, Pod: n.Pod.UID, At: when})
-		n.Record.Annotations = p.plan.Writes[len(p.plan.Writes)-1].Object.GetAnnotations()
+		annotate(w, fmt.Sprintf(`{"count":%d,"pod":%q,"at":%q}`, count, w.snapshot.Nodes[second].Pod.UID,
+			when.Format(time.RFC3339)))
 	}
 	for name, c := range map[string]struct {
 		change func(w *world)
 		want   []string
 		wake   time.Duration
 	}{
-		"it has not been counted":             {func(*world) {}, []string{"Apply CassandraNode"}, 10 * time.Second},
-		"it has just been counted":            {func(w *world) { at(w, 1, w.now) }, nil, 10 * time.Second},
-		"half of its time is over":            {func(w *world) { at(w, 2, w.now.Add(-10*time.Second)) }, nil, 10 * time.Second},
-		"its time is over":                    {func(w *world) { at(w, 2, w.now.Add(-20*time.Second)) }, []string{"Delete Pod"}, lookAgain},
-		"the clock was set back by a day":     {func(w *world) { at(w, 2, w.now.Add(24*time.Hour)) }, nil, 20 * time.Second},
-		"it has failed more than often":       {func(w *world) { at(w, 1<<40, w.now) }, nil, 5 * time.Minute},
-		"another failed before":               {func(w *world) { at(w, 1, w.now); w.snapshot.Nodes[second].Pod.UID = "another" }, []string{"Apply CassandraNode"}, 20 * time.Second},
-		"somebody wrote something":            {func(w *world) { annotate(w, "twice") }, []string{"Apply CassandraNode"}, 10 * time.Second},
-		"somebody wrote what cannot be":       {func(w *world) { annotate(w, `{"count":-3}`) }, []string{"Apply CassandraNode"}, 10 * time.Second},
-		"it has succeeded":                    {func(w *world) { w.snapshot.Nodes[second].Pod.Status.Phase = corev1.PodSucceeded }, []string{"Apply CassandraNode"}, 10 * time.Second},
-		"it was made by another spec":         {func(w *world) { w.snapshot.Nodes[second].Pod.Annotations[v1alpha1.AnnotationTemplateHash] = "x" }, []string{"Delete Pod"}, lookAgain},
-		"somebody deletes it already":         {func(w *world) { now := metav1.NewTime(w.now); w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now }, nil, lookAgain},
-		"it runs, and was counted by another": {func(w *world) { at(w, 1, w.now); w.snapshot.Nodes[second].Pod.Status.Phase = corev1.PodRunning }, nil, lookAgain},
+		"it has not been counted":  {func(*world) {}, []string{"Apply CassandraNode"}, 10 * time.Second},
+		"it has just been counted": {func(w *world) { at(w, 1, w.now) }, nil, 10 * time.Second},
+		"half of its time is over": {func(w *world) {
+			at(w, 2, w.now.Add(-10*time.Second))
+		}, nil, 10 * time.Second},
+		"its time is over": {func(w *world) {
+			at(w, 2, w.now.Add(-20*time.Second))
+		}, []string{"Delete Pod"}, interval},
+		"the clock was set back by a day": {func(w *world) { at(w, 2, w.now.Add(24*time.Hour)) }, nil, 20 * time.Second},
+		"it has failed more than often":   {func(w *world) { at(w, 1<<40, w.now) }, nil, 5 * time.Minute},
+		"another failed before": {func(w *world) {
+			at(w, 1, w.now)
+			w.snapshot.Nodes[second].Pod.UID = "another"
+		}, []string{"Apply CassandraNode"}, 20 * time.Second},
+		"somebody wrote something": {func(w *world) {
+			annotate(w, "twice")
+		}, []string{"Apply CassandraNode"}, 10 * time.Second},
+		"somebody wrote what cannot be": {func(w *world) {
+			annotate(w, `{"count":-3}`)
+		}, []string{"Apply CassandraNode"}, 10 * time.Second},
+		"it has succeeded": {func(w *world) {
+			w.snapshot.Nodes[second].Pod.Status.Phase = corev1.PodSucceeded
+		}, []string{"Apply CassandraNode"}, 10 * time.Second},
+		"it was made by another spec": {func(w *world) {
+			w.snapshot.Nodes[second].Pod.Annotations[v1alpha1.AnnotationTemplateHash] = "x"
+		}, []string{"Delete Pod"}, interval},
+		"somebody deletes it already": {func(w *world) {
+			now := metav1.NewTime(w.now)
+			w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now
+		}, nil, interval},
+		"it runs, and was counted by another": {func(w *world) {
+			at(w, 1, w.now)
+			w.snapshot.Nodes[second].Pod.Status.Phase = corev1.PodRunning
+		}, nil, interval},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -138,18 +162,5 @@ func TestOtherAnnotationsOfARecordStay(t *testing.T) {
 	w.pass()
 	if has := w.snapshot.Nodes[second].Record.Annotations; len(has) != 1 || has["team"] != "shop" {
 		t.Errorf("annotations %v", has)
-	}
-}
-
-func TestWhyAPodHasFailed(t *testing.T) {
-	for want, status := range map[string]corev1.PodStatus{
-		"Evicted: low on memory": {Reason: "Evicted", Message: "low on memory"},
-		"OutOfcpu":               {Reason: "OutOfcpu"},
-		"was terminated":         {Message: "was terminated"},
-		"it ended as Succeeded, without a reason": {Phase: corev1.PodSucceeded},
-	} {
-		if got := whyFailed(&corev1.Pod{Status: status}); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }

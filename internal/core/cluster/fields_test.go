@@ -23,13 +23,16 @@ const (
 	schema  = "refused by the schema"
 )
 
-// fields are all that a user can write, with a change of each. What a change comes to is one of the words above, or else the words by which it is refused.
+// fields are all that a user can write, with a change of each. What a change comes to is one of the
+// words above, or else the words by which it is refused.
 var fields = map[string]struct {
 	change func(*v1alpha1.CassandraClusterSpec)
 	want   string
 }{
 	"version": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, `version: "5.0.6" → "5.0.9"`},
-	"image":   {func(s *v1alpha1.CassandraClusterSpec) { s.Image = "mine:5.0.6" }, `image: "cassandra:5.0.6" → "mine:5.0.6"`},
+	"image": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Image = "mine:5.0.6"
+	}, `image: "cassandra:5.0.6" → "mine:5.0.6"`},
 	"imagePullSecrets": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}}
 	}, `imagePullSecrets: unset → [{"name":"a"}]`},
@@ -51,29 +54,47 @@ var fields = map[string]struct {
 	}, written},
 	"node.terminationGracePeriodSeconds": {func(s *v1alpha1.CassandraClusterSpec) { s.Node.TerminationGracePeriodSeconds = ptr(int64(600)) }, "node.terminationGracePeriodSeconds: unset → 600"},
 
-	"node.resources.requests": {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Resources = resources(corev1.ResourceCPU, "3") }, `node.resources.requests.cpu: "1" → "3"`},
+	"node.resources.requests": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Resources = resources(corev1.ResourceCPU, "3")
+	}, `node.resources.requests.cpu: "1" → "3"`},
 	"node.resources.limits": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Resources = &v1alpha1.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")}}
 	}, `node.resources.limits.memory: "4Gi" → "6Gi"`},
-	"node.agentResources.requests": {func(s *v1alpha1.CassandraClusterSpec) { s.Node.AgentResources = resources(corev1.ResourceCPU, "1") }, `node.agentResources.requests.cpu: "20m" → "1"`},
+	"node.agentResources.requests": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.AgentResources = resources(corev1.ResourceCPU, "1")
+	}, `node.agentResources.requests.cpu: "20m" → "1"`},
 	"node.agentResources.limits": {func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.AgentResources = &v1alpha1.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("80Mi")}}
+		limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("80Mi")}
+		s.Node.AgentResources = &v1alpha1.Resources{Limits: limits}
 	}, `node.agentResources.limits.memory: "64Mi" → "80Mi"`},
 	"node.cassandraYaml": {setting("concurrent_reads", "16"), `node.cassandraYaml.concurrent_reads: unset → 16`},
-	"node.jvm.heap":      {func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{Heap: quantity("1Gi")} }, `node.jvm.heap: unset → "1Gi"`},
-	"node.jvm.options":   {func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}} }, `node.jvm.options: unset → ["-XX:+UseZGC"]`},
-	"node.jvm.gcLog":     {func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{GCLog: v1alpha1.GCLogNone} }, `node.jvm.gcLog: unset → "None"`},
+	"node.jvm.heap": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.JVM = &v1alpha1.JVM{Heap: quantity("1Gi")}
+	}, `node.jvm.heap: unset → "1Gi"`},
+	"node.jvm.options": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}}
+	}, `node.jvm.options: unset → ["-XX:+UseZGC"]`},
+	"node.jvm.gcLog": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.JVM = &v1alpha1.JVM{GCLog: v1alpha1.GCLogNone}
+	}, `node.jvm.gcLog: unset → "None"`},
 	"node.environment": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "b"}}
 	}, `node.environment: unset → [{"name":"A","value":"b"}]`},
-	"node.placement.zone":         {placed(v1alpha1.Placement{Zone: "a"}), `node.placement.zone: unset → "a"`},
-	"node.placement.nodeSelector": {placed(v1alpha1.Placement{NodeSelector: map[string]string{"disk": "fast"}}), `node.placement.nodeSelector.disk: unset → "fast"`},
-	"node.placement.nodeAffinity": {placed(v1alpha1.Placement{NodeAffinity: &corev1.NodeAffinity{}}), "node.placement.nodeAffinity: unset → {}"},
-	"node.placement.tolerations":  {placed(v1alpha1.Placement{Tolerations: []corev1.Toleration{{Key: "a"}}}), `node.placement.tolerations: unset → [{"key":"a"}]`},
-	"node.placement.topologySpreadConstraints": {placed(v1alpha1.Placement{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1}}}),
+	"node.placement.zone": {placed(v1alpha1.Placement{Zone: "a"}), `node.placement.zone: unset → "a"`},
+	"node.placement.nodeSelector": {placed(v1alpha1.Placement{NodeSelector: map[string]string{"disk": "fast"}}),
+		`node.placement.nodeSelector.disk: unset → "fast"`},
+	"node.placement.nodeAffinity": {placed(v1alpha1.Placement{NodeAffinity: &corev1.NodeAffinity{}}),
+		"node.placement.nodeAffinity: unset → {}"},
+	"node.placement.tolerations": {placed(v1alpha1.Placement{Tolerations: []corev1.Toleration{{Key: "a"}}}),
+		`node.placement.tolerations: unset → [{"key":"a"}]`},
+	"node.placement.topologySpreadConstraints": {placed(v1alpha1.Placement{
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1}},
+	}),
 		"node.placement.topologySpreadConstraints: unset → "},
-	"node.placement.hostAntiAffinity":  {placed(v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}), `node.placement.hostAntiAffinity: "Required" → "None"`},
-	"node.placement.priorityClassName": {placed(v1alpha1.Placement{PriorityClassName: "high"}), `node.placement.priorityClassName: unset → "high"`},
+	"node.placement.hostAntiAffinity": {placed(v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}),
+		`node.placement.hostAntiAffinity: "Required" → "None"`},
+	"node.placement.priorityClassName": {placed(v1alpha1.Placement{PriorityClassName: "high"}),
+		`node.placement.priorityClassName: unset → "high"`},
 	"node.metadata.labels": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata = &v1alpha1.PodMetadata{Labels: map[string]string{"a": "b"}}
 	}, `node.metadata.labels.a: unset → "b"`},
@@ -112,39 +133,72 @@ var fields = map[string]struct {
 		s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"dnsPolicy":"Default"}}`)}
 	}, "node.overlay: unset → "},
 
-	"datacenters":                  {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1)) }, grows},
-	"datacenters[].name":           {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Name = "dc3" }, "shrinking a ring is not supported yet"},
-	"datacenters[].datacenterName": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].DatacenterName = "X" }, schema},
+	"datacenters": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters = append(s.Datacenters, added("dc2", 1))
+	}, grows},
+	"datacenters[].name": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Name = "dc3"
+	}, "shrinking a ring is not supported yet"},
+	"datacenters[].datacenterName": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].DatacenterName = "X"
+	}, schema},
 	"datacenters[].nodesPerRack": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].NodesPerRack, s.Datacenters[0].Racks[0].Nodes = 2, nil
 	}, grows},
-	"datacenters[].numTokens":                            {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, "datacenters[].numTokens: 4 → 8"},
-	"datacenters[].plannedReplicationFactor":             {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 5 }, applies},
-	"datacenters[].extend.keyspaces":                     {extended(v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop"}}}), applies},
-	"datacenters[].extend.keyspaces[].name":              {extended(v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "cart"}}}), applies},
-	"datacenters[].extend.keyspaces[].replicationFactor": {extended(v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop", ReplicationFactor: 2}}}), applies},
-	"datacenters[].extend.all":                           {extended(v1alpha1.Extend{All: true}), applies},
-	"datacenters[].extend.from":                          {extended(v1alpha1.Extend{From: "dc0"}), applies},
-	"datacenters[].extend.localConsistencyOnly":          {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
-	"datacenters[].racks":                                {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] }, "shrinking a ring is not supported yet"},
-	"datacenters[].racks[].name":                         {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Name = "r9" }, "shrinking a ring is not supported yet"},
-	"datacenters[].racks[].rackName":                     {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].RackName = "X" }, schema},
-	"datacenters[].racks[].nodes":                        {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }, grows},
+	"datacenters[].numTokens": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].NumTokens = 8
+	}, "datacenters[].numTokens: 4 → 8"},
+	"datacenters[].plannedReplicationFactor": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].PlannedReplicationFactor = 5
+	}, applies},
+	"datacenters[].extend.keyspaces": {extended(v1alpha1.Extend{
+		Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop"}},
+	}), applies},
+	"datacenters[].extend.keyspaces[].name": {extended(v1alpha1.Extend{
+		Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "cart"}},
+	}), applies},
+	"datacenters[].extend.keyspaces[].replicationFactor": {extended(v1alpha1.Extend{
+		Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop", ReplicationFactor: 2}},
+	}), applies},
+	"datacenters[].extend.all":                  {extended(v1alpha1.Extend{All: true}), applies},
+	"datacenters[].extend.from":                 {extended(v1alpha1.Extend{From: "dc0"}), applies},
+	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
+	"datacenters[].racks": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2]
+	}, "shrinking a ring is not supported yet"},
+	"datacenters[].racks[].name": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].Name = "r9"
+	}, "shrinking a ring is not supported yet"},
+	"datacenters[].racks[].rackName": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].RackName = "X"
+	}, schema},
+	"datacenters[].racks[].nodes": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].Nodes = ptr(int32(2))
+	}, grows},
 	"datacenters[].racks[].node": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Node = &v1alpha1.NodeSettings{JVM: &v1alpha1.JVM{Heap: quantity("1Gi")}}
 	}, `node.jvm.heap: unset → "1Gi" (node orders-dc1-r1-0)`},
 	"datacenters[].node": {func(s *v1alpha1.CassandraClusterSpec) {
-		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}}}}
+		claims := &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}
+		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: claims}}}
 	}, "node.storage.claims.commitlog.size: unset → "},
 
 	"exceptions": {func(s *v1alpha1.CassandraClusterSpec) {
 		until := metav1.NewTime(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 		s.Exceptions = []v1alpha1.Exception{{Name: "look", Type: v1alpha1.ExceptionDebug, Node: "orders-dc1-r1-0", Reason: "x", Until: until}}
 	}, written},
-	"disruption.consistency":     {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Consistency = v1alpha1.ConsistencyQuorum }, applies},
-	"automation.cleanup":         {func(s *v1alpha1.CassandraClusterSpec) { s.Automation.Cleanup = v1alpha1.AutomationRecommend }, applies},
-	"volumes.onClusterDeletion":  {func(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete }, applies},
-	"bootstrap.adopt.clusterUID": {func(s *v1alpha1.CassandraClusterSpec) { s.Bootstrap = adopting("earlier") }, `bootstrap.adopt.clusterUID: "" → "earlier"`},
+	"disruption.consistency": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Disruption.Consistency = v1alpha1.ConsistencyQuorum
+	}, applies},
+	"automation.cleanup": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Automation.Cleanup = v1alpha1.AutomationRecommend
+	}, applies},
+	"volumes.onClusterDeletion": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
+	}, applies},
+	"bootstrap.adopt.clusterUID": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Bootstrap = adopting("earlier")
+	}, `bootstrap.adopt.clusterUID: "" → "earlier"`},
 }
 
 func quantity(text string) *resource.Quantity { return ptr(resource.MustParse(text)) }
@@ -186,8 +240,8 @@ func TestAnEmptyObjectIsNoChange(t *testing.T) {
 	}
 }
 
-// No change of a ring that exists is taken without a word: it applies, or is refused with field, old and new
-// value and nothing is changed.
+// No change of a ring that exists is taken without a word: it applies, or is refused with field,
+// old and new value and nothing is changed.
 func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 	for name, field := range fields {
 		t.Run(name, func(t *testing.T) {
@@ -235,8 +289,9 @@ func TestTheTableOfFieldsIsComplete(t *testing.T) {
 	}
 }
 
-// walk lists the fields of our own types: of lists the list itself and what is in them, of the node of a datacenter and of a rack only that they are
-// there, since they have the fields of the cluster's.
+// walk lists the fields of our own types: of lists the list itself and what is in them, of the node
+// of a datacenter and of a rack only that they are there, since they have the fields of the
+// cluster's.
 func walk(in reflect.Type, path string, out *[]string) {
 	for f := range in.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -250,7 +305,8 @@ func walk(in reflect.Type, path string, out *[]string) {
 		}
 		at := path + name
 		own := func(t reflect.Type) bool {
-			return t.Kind() == reflect.Struct && strings.Contains(t.PkgPath(), "helenus") && t != reflect.TypeFor[v1alpha1.Value]()
+			return t.Kind() == reflect.Struct && strings.Contains(t.PkgPath(), "helenus") &&
+				t != reflect.TypeFor[v1alpha1.Value]()
 		}
 		switch {
 		case strings.HasPrefix(at, "datacenters[]") && name == "node":
@@ -266,7 +322,8 @@ func walk(in reflect.Type, path string, out *[]string) {
 	}
 }
 
-// A volume that is only asked for follows the spec until the first ticket; one that is there is left to the user.
+// A volume that is only asked for follows the spec until the first ticket; one that is there is
+// left to the user.
 func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase   corev1.PersistentVolumeClaimPhase
@@ -275,8 +332,12 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 	}{
 		"size, unbound":  {corev1.ClaimPending, func(s *v1alpha1.StorageClaims) { s.Data.Size = quantity("20Gi") }, ""},
 		"class, unbound": {corev1.ClaimPending, func(s *v1alpha1.StorageClaims) { s.Data.StorageClassName = ptr("fast") }, ""},
-		"size, bound":    {corev1.ClaimBound, func(s *v1alpha1.StorageClaims) { s.Data.Size = quantity("20Gi") }, "volume data: 10Gi → 20Gi: claim data-orders-dc1-r1-0"},
-		"class, bound":   {corev1.ClaimBound, func(s *v1alpha1.StorageClaims) { s.Data.StorageClassName = ptr("fast") }, "volume data: 10Gi → 10Gi of class fast"},
+		"size, bound": {corev1.ClaimBound, func(s *v1alpha1.StorageClaims) {
+			s.Data.Size = quantity("20Gi")
+		}, "volume data: 10Gi → 20Gi: claim data-orders-dc1-r1-0"},
+		"class, bound": {corev1.ClaimBound, func(s *v1alpha1.StorageClaims) {
+			s.Data.StorageClassName = ptr("fast")
+		}, "volume data: 10Gi → 10Gi of class fast"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, datacenter("dc1", 1, 1, 1))

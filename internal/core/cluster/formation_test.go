@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster/ticket"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 )
@@ -117,10 +118,10 @@ func TestALatecomerIsWithdrawnAndWaitsOutside(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	w.late[late] = true
 	made := w.settle()
-	if w.snapshot.Ledger.Step == nil || made.Wake > lookAgain {
+	if w.snapshot.Ledger.Step == nil || made.Wake > interval {
 		t.Fatalf("the formation should wait for the latecomer, and look again in time:\n%s", made)
 	}
-	w.now = w.now.Add(latecomerPatience - 30*time.Second)
+	w.now = w.now.Add(stragglerTimeout - 30*time.Second)
 	if made := w.settle(); w.snapshot.Nodes[late].Record.Spec.Join.Withdraw != nil {
 		t.Fatalf("withdrawn before its time:\n%s", made)
 	}
@@ -151,7 +152,7 @@ func TestNobodyIsWithdrawnWhileTheOthersDisagree(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	w.late["orders-dc1-r2-0"] = true
 	w.settle()
-	w.now = w.now.Add(2 * latecomerPatience)
+	w.now = w.now.Add(2 * stragglerTimeout)
 	w.snapshot.Nodes["orders-dc1-r1-0"].Agent.Ring.SchemaVersion = "another"
 	if made := Next(w.snapshot, w.now); len(made.Writes) != 0 {
 		t.Fatalf("want no write:\n%s", made)
@@ -188,9 +189,9 @@ func TestTheOpenStepIsContinuedWhateverTheSpecSaysNow(t *testing.T) {
 	w.settle() // and then it grows
 	w.wantNames("orders-dc1-r1-0", "orders-dc1-r1-1", "orders-dc1-r2-0", "orders-dc1-r3-0")
 	w.wantOpen()
-	for name, ticket := range before.Step.Tickets {
-		if got := w.snapshot.Nodes[name].Record.Status.Tokens; !slices.Equal(got, ticket.Tokens) {
-			t.Errorf("node %s has tokens %v, its ticket said %v", name, got, ticket.Tokens)
+	for name, tokens := range ticket.Of(before.Step).Tokens {
+		if got := w.snapshot.Nodes[name].Record.Status.Tokens; !slices.Equal(got, tokens) {
+			t.Errorf("node %s has tokens %v, its ticket said %v", name, got, tokens)
 		}
 	}
 }
@@ -287,5 +288,3 @@ func TestAPinnedClaimIsNotMadeAgainWhileTheLedgerIsLost(t *testing.T) {
 		t.Errorf("pod %v, claims %v, ledger %v; want none:\n%s", n.Pod, n.Claims, w.snapshot.Ledger, made)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

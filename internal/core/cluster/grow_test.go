@@ -17,21 +17,6 @@ import (
 	"helenus.io/helenus/internal/core/plan"
 )
 
-func nodesPerRack(n int32) func(*v1alpha1.CassandraClusterSpec) {
-	return func(s *v1alpha1.CassandraClusterSpec) {
-		s.Datacenters[0].NodesPerRack = n
-		for i := range s.Datacenters[0].Racks {
-			s.Datacenters[0].Racks[i].Nodes = nil
-		}
-	}
-}
-
-// replicated gives all nodes a keyspace of the user in their views.
-func (w *world) replicated(keyspaces map[string]string) {
-	w.keyspaces = keyspaces
-	w.agents()
-}
-
 func TestARingGrowsByOneNodeAtATime(t *testing.T) {
 	w := formed(t)
 	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}"})
@@ -185,18 +170,18 @@ func TestALatecomerOfADatacenterIsLeftOutForWhatItDid(t *testing.T) {
 	w.late[late] = true
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
 	w.settle()
-	w.now = w.now.Add(latecomerPatience)
+	w.now = w.now.Add(stragglerTimeout)
 	said := ""
 	for range 60 {
 		for _, write := range w.pass().Writes {
 			said += write.Why + "\n"
 		}
 	}
-	if !strings.Contains(said, "did not join in time") || strings.Contains(said, noLonger) {
+	if !strings.Contains(said, "did not join in time") || strings.Contains(said, "the spec no longer has the node") {
 		t.Errorf("it says:\n%s", said)
 	}
-	if l := w.snapshot.Ledger; !l.IsFormed("dc2") || l.Members[late] != "" && !slices.Contains(l.LeftBehind, late) {
-		t.Errorf("%s, left behind %v", ledgerInWords(l), l.LeftBehind)
+	if l := w.snapshot.Ledger; !l.IsFormed("dc2") || l.Members[late] != "" && !slices.Contains(l.Excluded, late) {
+		t.Errorf("%s, left behind %v", ledgerInWords(l), l.Excluded)
 	}
 }
 
@@ -266,8 +251,8 @@ func TestALedgerLostWhileRecordsAreLetGoIsRebuilt(t *testing.T) {
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
 	w.settle()
 	w.wantOpen()
-	if l := w.snapshot.Ledger; len(l.LeftBehind) > 0 || len(l.Members) != 5 {
-		t.Errorf("%s, left behind %v", ledgerInWords(l), l.LeftBehind)
+	if l := w.snapshot.Ledger; len(l.Excluded) > 0 || len(l.Members) != 5 {
+		t.Errorf("%s, left behind %v", ledgerInWords(l), l.Excluded)
 	}
 }
 
@@ -317,13 +302,6 @@ func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
 		t.Errorf("operations %v", kinds)
 	}
 	w.wantOpen()
-}
-
-// added is a datacenter for a ring that has data.
-func added(name string, sizes ...int32) v1alpha1.Datacenter {
-	dc := datacenter(name, sizes...)
-	dc.Extend = &v1alpha1.Extend{LocalConsistencyOnly: true}
-	return dc
 }
 
 func TestADatacenterIsAdded(t *testing.T) {
@@ -384,20 +362,6 @@ func TestADatacenterIsAdded(t *testing.T) {
 	}
 }
 
-// The system keyspaces come to a datacenter whether the user names them or not, and once.
-func TestEachKeyspaceIsExtendedOnce(t *testing.T) {
-	for name, named := range map[string][]string{"none": nil, "one of the system": {"system_auth", "zoo"}, "one of the user": {"zoo"}} {
-		want := append(slices.Clone(distributedSystemKeyspaces), "zoo")[:3+min(len(named), 1)]
-		keyspaces := map[string]int32{}
-		for _, keyspace := range named {
-			keyspaces[keyspace] = 3
-		}
-		if got := extendedKeyspaces(&ledger.Step{Extension: &ledger.Extension{Keyspaces: keyspaces}}); !slices.Equal(got, want) {
-			t.Errorf("%s is named: %v, want %v", name, got, want)
-		}
-	}
-}
-
 // Each keyspace gets as many replicas as its entry says, or else as the datacenter plans; all of them
 // are those that exist when the step is opened.
 func TestKeyspacesAreExtendedByTheirOwnFactors(t *testing.T) {
@@ -423,7 +387,7 @@ func TestKeyspacesAreExtendedByTheirOwnFactors(t *testing.T) {
 				dc.Extend = &c.extend
 				s.Datacenters = append(s.Datacenters, dc)
 			})
-			w.until(func(s *ledger.Step) bool { return s.Extension != nil })
+			w.until(func(s *ledger.Step) bool { return s.Kind == ledger.AddDatacenter })
 			w.replicated(map[string]string{
 				"shop": "NetworkTopologyStrategy {dc1=3}", "carts": "NetworkTopologyStrategy {dc1=2}",
 				"later": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}",
@@ -534,7 +498,7 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 			w := formed(t)
 			w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"})
 			w.change(c.change)
-			for i := 0; w.snapshot.Ledger.Step == nil || !c.until(w.snapshot.Ledger.Step); i++ {
+			for i := 0; !slices.ContainsFunc(w.snapshot.Ledger.Open(), c.until); i++ {
 				if w.pass(); i > 100 {
 					t.Fatal("the step did not come")
 				}
@@ -574,18 +538,6 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 			}
 		})
 	}
-}
-
-// until makes passes until the open step says so.
-func (w *world) until(done func(*ledger.Step) bool) {
-	w.t.Helper()
-	for range 100 {
-		if s := w.snapshot.Ledger.Step; s != nil && done(s) {
-			return
-		}
-		w.pass()
-	}
-	w.t.Fatalf("the step did not come, the last is %+v", w.snapshot.Ledger.Step)
 }
 
 func inRebuild(s *ledger.Step) bool { return s.Stage == ledger.StageRebuild }

@@ -26,21 +26,43 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 		of   string
 		want string
 	}{
-		"a label of a record":         {func(n *facts.Node) { relabelled(n.Record.Labels, v1alpha1.LabelRack, "") }, second, "Apply CassandraNode"},
-		"all labels of a record":      {func(n *facts.Node) { n.Record.Labels = nil }, second, "Apply CassandraNode"},
-		"the owner of a record":       {func(n *facts.Node) { n.Record.OwnerReferences = nil }, second, "Apply CassandraNode"},
-		"the finalizer of a record":   {func(n *facts.Node) { n.Record.Finalizers = nil }, second, "Apply CassandraNode"},
-		"another label of a record":   {func(n *facts.Node) { relabelled(n.Record.Labels, "team", "shop") }, second, ""},
-		"a label of a pod":            {func(n *facts.Node) { relabelled(n.Pod.Labels, v1alpha1.LabelDatacenter, "x") }, second, "Change Pod"},
-		"all labels of a pod":         {func(n *facts.Node) { n.Pod.Labels = nil }, second, "Change Pod"},
-		"another label of a pod":      {func(n *facts.Node) { relabelled(n.Pod.Labels, "team", "shop") }, second, ""},
-		"a label of a claim":          {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelNode, "") }, "data-" + second, "Change PersistentVolumeClaim"},
-		"whose claim it is":           {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelClusterUID, "") }, "data-" + second, "Change PersistentVolumeClaim"},
-		"another label of a claim":    {func(n *facts.Node) { relabelled(n.Claims["data"].Claim.Labels, "team", "shop") }, "data-" + second, ""},
-		"a label of a certificate":    {func(n *facts.Node) { relabelled(n.Secret.Labels, v1alpha1.LabelNode, "") }, second + "-agent-tls", "IssueCertificate Secret"},
-		"the owner of a certificate":  {func(n *facts.Node) { n.Secret.OwnerReferences = nil }, second + "-agent-tls", "IssueCertificate Secret"},
-		"what is in a certificate":    {func(n *facts.Node) { n.SecretEdited = true }, second + "-agent-tls", "IssueCertificate Secret"},
-		"of a record that is deleted": {func(n *facts.Node) { deleting(n); n.Record.Labels = nil; n.Record.Finalizers = nil }, second, "SetOwners Pod"},
+		"a label of a record": {func(n *facts.Node) {
+			relabelled(n.Record.Labels, v1alpha1.LabelRack, "")
+		}, second, "Apply CassandraNode"},
+		"all labels of a record": {func(n *facts.Node) { n.Record.Labels = nil }, second, "Apply CassandraNode"},
+		"the owner of a record": {func(n *facts.Node) {
+			n.Record.OwnerReferences = nil
+		}, second, "Apply CassandraNode"},
+		"the finalizer of a record": {func(n *facts.Node) { n.Record.Finalizers = nil }, second, "Apply CassandraNode"},
+		"another label of a record": {func(n *facts.Node) { relabelled(n.Record.Labels, "team", "shop") }, second, ""},
+		"a label of a pod": {func(n *facts.Node) {
+			relabelled(n.Pod.Labels, v1alpha1.LabelDatacenter, "x")
+		}, second, "Change Pod"},
+		"all labels of a pod":    {func(n *facts.Node) { n.Pod.Labels = nil }, second, "Change Pod"},
+		"another label of a pod": {func(n *facts.Node) { relabelled(n.Pod.Labels, "team", "shop") }, second, ""},
+		"a label of a claim": {func(n *facts.Node) {
+			relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelNode, "")
+		}, "data-" + second, "Change PersistentVolumeClaim"},
+		"whose claim it is": {func(n *facts.Node) {
+			relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelClusterUID, "")
+		}, "data-" + second, "Change PersistentVolumeClaim"},
+		"another label of a claim": {func(n *facts.Node) {
+			relabelled(n.Claims["data"].Claim.Labels, "team", "shop")
+		}, "data-" + second, ""},
+		"a label of a certificate": {func(n *facts.Node) {
+			relabelled(n.Secret.Labels, v1alpha1.LabelNode, "")
+		}, second + "-agent-tls", "IssueCertificate Secret"},
+		"the owner of a certificate": {func(n *facts.Node) {
+			n.Secret.OwnerReferences = nil
+		}, second + "-agent-tls", "IssueCertificate Secret"},
+		"what is in a certificate": {func(n *facts.Node) {
+			n.SecretEdited = true
+		}, second + "-agent-tls", "IssueCertificate Secret"},
+		"of a record that is deleted": {func(n *facts.Node) {
+			deleting(n)
+			n.Record.Labels = nil
+			n.Record.Finalizers = nil
+		}, second, "SetOwners Pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -56,7 +78,8 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 	}
 }
 
-// While a cluster is adopted its claims are still the other's, whatever else their labels have lost.
+// While a cluster is adopted its claims are still the other's, whatever else their labels have
+// lost.
 func TestAClaimThatIsBeingAdoptedKeepsItsOwner(t *testing.T) {
 	w := formed(t)
 	w.settle()
@@ -64,14 +87,16 @@ func TestAClaimThatIsBeingAdoptedKeepsItsOwner(t *testing.T) {
 	claim.Labels = map[string]string{v1alpha1.LabelClusterUID: "old"}
 	w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AdoptRing, Stage: ledger.StageOpen}
 	for _, write := range next(w).Writes {
-		if write.UID == claim.UID && (write.Object.GetLabels()[v1alpha1.LabelClusterUID] != "old" || write.Object.GetLabels()[v1alpha1.LabelNode] != second) {
+		if write.UID == claim.UID && (write.Object.GetLabels()[v1alpha1.LabelClusterUID] != "old" ||
+			write.Object.GetLabels()[v1alpha1.LabelNode] != second) {
 			t.Errorf("labels %v", write.Object.GetLabels())
 		}
 	}
 	w.snapshot.Ledger.Step = nil
 	found := false
 	for _, write := range next(w).Writes {
-		if found = found || write.UID == claim.UID && write.Object.GetLabels()[v1alpha1.LabelClusterUID] == string(w.snapshot.Cluster.UID); found {
+		if found = found || write.UID == claim.UID &&
+			write.Object.GetLabels()[v1alpha1.LabelClusterUID] == string(w.snapshot.Cluster.UID); found {
 			return
 		}
 	}
@@ -83,7 +108,8 @@ func TestTheLedgerGetsItsLabelsBack(t *testing.T) {
 	w.settle()
 	w.snapshot.Shared.ConfigMaps["orders-ledger"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "orders-ledger"}}
 	made := next(w)
-	if len(made.Writes) != 1 || made.Writes[0].Verb != plan.PutLedger || made.Writes[0].Ledger.Steps != w.snapshot.Ledger.Steps {
+	if len(made.Writes) != 1 || made.Writes[0].Verb != plan.PutLedger ||
+		made.Writes[0].Ledger.Steps != w.snapshot.Ledger.Steps {
 		t.Errorf("want the same ledger to be written:\n%s", made)
 	}
 }
@@ -96,7 +122,8 @@ func TestADeletedClusterTakesWithItWhatHasLostItsOwner(t *testing.T) {
 	w.snapshot.Cluster.DeletionTimestamp = &now
 	s := w.snapshot.Shared
 	objects := []plan.Object{
-		s.Services["orders"], s.Budgets["orders-dc1"], s.ServiceAccounts["orders-helenus-agent"], s.Roles["orders-helenus-agent"], s.RoleBindings["orders-helenus-agent"],
+		s.Services["orders"], s.Budgets["orders-dc1"], s.ServiceAccounts["orders-helenus-agent"],
+		s.Roles["orders-helenus-agent"], s.RoleBindings["orders-helenus-agent"],
 		s.ConfigMaps["orders-seeds"],
 	}
 	uids := map[types.UID]bool{}
@@ -114,18 +141,5 @@ func TestADeletedClusterTakesWithItWhatHasLostItsOwner(t *testing.T) {
 	}
 	if len(uids) > 0 {
 		t.Errorf("%d objects were left out: %v", len(uids), uids)
-	}
-}
-
-// What a plan writes already is known by its uid; what is being made has none.
-func TestWhatAPlanWritesAlready(t *testing.T) {
-	p := passOver(formed(t))
-	p.plan.Writes = []plan.Write{{Verb: plan.Create, Object: &v1alpha1.CassandraNode{}}, {Verb: plan.Apply, UID: "a"}}
-	for uid, want := range map[types.UID]bool{"a": true, "b": false, "": false} {
-		record := &v1alpha1.CassandraNode{}
-		record.UID = uid
-		if p.writes(record) != want {
-			t.Errorf("the uid %q: %v", uid, !want)
-		}
 	}
 }

@@ -13,41 +13,8 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
-
-// preparing is a world whose second node's agent never answers, so that no ticket is out.
-func preparing(t *testing.T) *world {
-	t.Helper()
-	w := newWorld(t, datacenter("dc1", 1, 1, 1))
-	w.absent[second] = true
-	w.settle()
-	if w.snapshot.Ledger.Step != nil {
-		t.Fatal("a step is open")
-	}
-	return w
-}
-
-// writesOf are the writes of a plan on an object, in words: verb and kind.
-func writesOf(p plan.Plan, name string) []string {
-	var out []string
-	for _, w := range p.Writes {
-		if w.Object != nil && w.Object.GetName() == name {
-			out = append(out, string(w.Verb)+" "+plan.KindOf(w.Object))
-		}
-	}
-	return out
-}
-
-func wantWrites(t *testing.T, p plan.Plan, name string, want ...string) {
-	t.Helper()
-	if got := writesOf(p, name); !slices.Equal(got, want) {
-		t.Errorf("on %s: %v, want %v:\n%s", name, got, want, p)
-	}
-}
-
-func next(w *world) plan.Plan { return Next(w.snapshot, w.now) }
 
 func TestANodeWithoutItsDiskDoesNotHoldUpTheOthers(t *testing.T) {
 	w := formed(t)
@@ -84,7 +51,8 @@ func TestADeletedRecordHoldsUpItsOwnNodeAlone(t *testing.T) {
 	wantWrites(t, made, second, "Create Pod")
 }
 
-// A record that was made anew pins nothing. Whatever its claims are by then, no new one is a member's.
+// A record that was made anew pins nothing. Whatever its claims are by then, no new one is a
+// member's.
 func TestAMembersClaimIsNeverMadeAgain(t *testing.T) {
 	w := formed(t)
 	n := w.snapshot.Nodes[second]
@@ -93,37 +61,9 @@ func TestAMembersClaimIsNeverMadeAgain(t *testing.T) {
 	made := next(w)
 	wantWrites(t, made, second)
 	wantWrites(t, made, "data-"+second)
-	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "MemberClaimMissing" || !strings.Contains(made.Blocked[0].Message, "data-"+second) {
+	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "MemberClaimMissing" ||
+		!strings.Contains(made.Blocked[0].Message, "data-"+second) {
 		t.Errorf("blocked %+v", made.Blocked)
-	}
-}
-
-func TestANodeHasStarted(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(p *pass, n *facts.Node)
-		want   bool
-	}{
-		"without a ticket":       {func(*pass, *facts.Node) {}, false},
-		"with a ticket":          {func(_ *pass, n *facts.Node) { n.Record.Spec.Join = &v1alpha1.JoinTicket{} }, true},
-		"a member":               {func(_ *pass, n *facts.Node) { n.Record.Spec.Member = &v1alpha1.Member{} }, true},
-		"a member by the ledger": {func(p *pass, _ *facts.Node) { p.Ledger.Members = map[string]string{second: "x"} }, true},
-		"with a ticket by the ledger": {func(p *pass, _ *facts.Node) {
-			p.Ledger.Step = &ledger.Step{Tickets: map[string]ledger.Ticket{second: {}}}
-		}, true},
-		"while others have tickets": {func(p *pass, _ *facts.Node) {
-			p.Ledger.Step = &ledger.Step{Tickets: map[string]ledger.Ticket{first: {}}}
-		}, false},
-		"while the ledger is lost":                  {func(p *pass, _ *facts.Node) { p.lost = true }, true},
-		"while the ledger is lost, without a claim": {func(p *pass, n *facts.Node) { p.lost, n.Record.Spec.Claims = true, nil }, false},
-	} {
-		w := preparing(t)
-		p := passOver(w)
-		p.Ledger = p.Ledger.Copy()
-		n := w.snapshot.Nodes[second]
-		c.change(p, n)
-		if got := p.started(n); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
 	}
 }
 
@@ -150,8 +90,16 @@ func TestClaimsOfANodeThatNeverHadATicket(t *testing.T) {
 			grow(w)
 			w.snapshot.Nodes[second].Record.Spec.Claims = nil
 		}, []string{"Delete PersistentVolumeClaim"}, false, ""},
-		"too small, bound":                {func(w *world) { noPod(w); grow(w) }, nil, true, "node.storage: volume data: 10Gi → 20Gi: claim data-" + second},
-		"too small, its volume is chosen": {func(w *world) { noPod(w); unbound(w); grow(w); claim(w).Claim.Spec.VolumeName = "v" }, nil, true, "10Gi → 20Gi"},
+		"too small, bound": {func(w *world) {
+			noPod(w)
+			grow(w)
+		}, nil, true, "node.storage: volume data: 10Gi → 20Gi: claim data-" + second},
+		"too small, its volume is chosen": {func(w *world) {
+			noPod(w)
+			unbound(w)
+			grow(w)
+			claim(w).Claim.Spec.VolumeName = "v"
+		}, nil, true, "10Gi → 20Gi"},
 		"too small, and it goes already": {func(w *world) {
 			noPod(w)
 			unbound(w)
@@ -175,28 +123,33 @@ func TestClaimsOfANodeThatNeverHadATicket(t *testing.T) {
 			noPod(w)
 			claim(w).Claim.Labels, w.snapshot.Nodes[second].Record.Spec.Claims = nil, nil
 		}, nil, false, ""},
-		"another one of this cluster":   {func(w *world) { noPod(w); claim(w).Claim.UID = "another" }, nil, false, ""},
-		"another one that nobody knows": {func(w *world) { noPod(w); claim(w).Claim.UID = "another"; claim(w).Claim.Labels = nil }, nil, false, ""},
+		"another one of this cluster": {func(w *world) { noPod(w); claim(w).Claim.UID = "another" }, nil, false, ""},
+		"another one that nobody knows": {func(w *world) {
+			noPod(w)
+			claim(w).Claim.UID = "another"
+			claim(w).Claim.Labels = nil
+		}, nil, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := preparing(t)
 			c.change(w)
-			p := passOver(w)
-			volumesAndPods(p)
-			wantWrites(t, p.plan, "data-"+second, c.ofClaim...)
-			if made := slices.Contains(writesOf(p.plan, second), "Create Pod"); made != c.pod {
-				t.Errorf("a pod is made: %v, want %v:\n%s", made, c.pod, p.plan)
+			keeper, made := keeperOver(viewOf(w))
+			keeper.VolumesAndPods()
+			wantWrites(t, made.Plan, "data-"+second, c.ofClaim...)
+			if pod := slices.Contains(writesOf(made.Plan, second), "Create Pod"); pod != c.pod {
+				t.Errorf("a pod is made: %v, want %v:\n%s", pod, c.pod, made.Plan)
 			}
-			if c.stalled == "" && p.plan.Stalled != nil {
-				t.Errorf("stalled: %+v", p.plan.Stalled)
+			if c.stalled == "" && made.Plan.Stalled != nil {
+				t.Errorf("stalled: %+v", made.Plan.Stalled)
 			} else if c.stalled != "" {
-				wantStalled(t, p.plan, v1alpha1.ReasonUnsupportedChange, c.stalled)
+				wantStalled(t, made.Plan, v1alpha1.ReasonUnsupportedChange, c.stalled)
 			}
 		})
 	}
 }
 
-// Should the ledger be lost between the two writes, a record that pins a claim which is gone would be that of a member whose disk is lost.
+// Should the ledger be lost between the two writes, a record that pins a claim which is gone would
+// be that of a member whose disk is lost.
 func TestARecordDoesNotPinAClaimThatIsDeleted(t *testing.T) {
 	larger := resource.MustParse("20Gi")
 	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
@@ -225,58 +178,6 @@ func TestARecordDoesNotPinAClaimThatIsDeleted(t *testing.T) {
 	}
 }
 
-func TestAVolumeIsTheOneThatIsWanted(t *testing.T) {
-	claim := func(size string, class *string) *corev1.PersistentVolumeClaim {
-		return &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: class, Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
-		}}
-	}
-	with := func(c *corev1.PersistentVolumeClaim, change func(*corev1.PersistentVolumeClaimSpec)) *corev1.PersistentVolumeClaim {
-		change(&c.Spec)
-		return c
-	}
-	from := func(name string, group *string) func(*corev1.PersistentVolumeClaimSpec) {
-		return func(s *corev1.PersistentVolumeClaimSpec) {
-			s.DataSource = &corev1.TypedLocalObjectReference{APIGroup: group, Kind: "PersistentVolumeClaim", Name: name}
-		}
-	}
-	for name, c := range map[string]struct {
-		have, want *corev1.PersistentVolumeClaim
-		same       bool
-	}{
-		"the same":                          {claim("1Gi", nil), claim("1024Mi", nil), true},
-		"smaller":                           {claim("1Gi", nil), claim("2Gi", nil), false},
-		"of the default class":              {claim("1Gi", ptr("standard")), claim("1Gi", nil), true},
-		"of the class":                      {claim("1Gi", ptr("fast")), claim("1Gi", ptr("fast")), true},
-		"of another class":                  {claim("1Gi", ptr("standard")), claim("1Gi", ptr("fast")), false},
-		"of a class that is not chosen yet": {claim("1Gi", nil), claim("1Gi", ptr("fast")), false},
-		"of one pod": {claim("1Gi", nil), with(claim("1Gi", nil), func(s *corev1.PersistentVolumeClaimSpec) {
-			s.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
-		}), false},
-		"selected": {claim("1Gi", nil), with(claim("1Gi", nil), func(s *corev1.PersistentVolumeClaimSpec) {
-			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
-		}), false},
-		"filled from another":   {with(claim("1Gi", nil), from("a", nil)), with(claim("1Gi", nil), from("b", nil)), false},
-		"filled from one":       {with(claim("1Gi", nil), from("a", ptr(""))), with(claim("1Gi", nil), from("a", nil)), true},
-		"smaller, of the class": {claim("1Gi", ptr("fast")), claim("2Gi", ptr("fast")), false},
-	} {
-		if got := sameVolume(c.have, c.want); got != c.same {
-			t.Errorf("%s: %v, want %v", name, got, c.same)
-		}
-	}
-	for want, c := range map[string]*corev1.PersistentVolumeClaim{"1Gi": claim("1Gi", nil), "2Gi": claim("2Gi", ptr("")), "3Gi of class fast": claim("3Gi", ptr("fast")),
-		"1Gi ReadWriteOncePod selected by a=b from PersistentVolumeClaim x": with(claim("1Gi", nil), func(s *corev1.PersistentVolumeClaimSpec) {
-			s.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
-			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
-			from("x", nil)(s)
-		}),
-	} {
-		if got := volumeInWords(c); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 func TestWhenACertificateIsIssuedAgain(t *testing.T) {
 	renewAfter := func(w *world, d time.Duration) string { return w.now.Add(d).Format(time.RFC3339) }
 	for name, c := range map[string]struct {
@@ -290,17 +191,23 @@ func TestWhenACertificateIsIssuedAgain(t *testing.T) {
 		"its time comes soon": {func(w *world, n *facts.Node) {
 			n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, time.Minute)
 		}, false, time.Minute},
-		"its time has come":      {func(w *world, n *facts.Node) { n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, 0) }, true, 10 * time.Minute},
-		"nobody knows its time":  {func(_ *world, n *facts.Node) { n.Secret.Annotations = nil }, true, 10 * time.Minute},
-		"it is another record's": {func(_ *world, n *facts.Node) { n.Secret.OwnerReferences[0].UID = "x" }, true, 10 * time.Minute},
-		"there is none":          {func(_ *world, n *facts.Node) { n.Secret = nil }, true, 10 * time.Minute},
+		"its time has come": {func(w *world, n *facts.Node) {
+			n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, 0)
+		}, true, 10 * time.Minute},
+		"nobody knows its time": {func(_ *world, n *facts.Node) { n.Secret.Annotations = nil }, true, 10 * time.Minute},
+		"it is another record's": {func(_ *world, n *facts.Node) {
+			n.Secret.OwnerReferences[0].UID = "x"
+		}, true, 10 * time.Minute},
+		"there is none": {func(_ *world, n *facts.Node) { n.Secret = nil }, true, 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			n := w.snapshot.Nodes[second]
 			c.change(w, n)
 			made := next(w)
-			issued := slices.IndexFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.IssueCertificate && w.Node == second })
+			issued := slices.IndexFunc(made.Writes, func(w plan.Write) bool {
+				return w.Verb == plan.IssueCertificate && w.Node == second
+			})
 			if (issued >= 0) != c.issued || made.Wake != c.wake {
 				t.Fatalf("issued: %v, wakes in %s; want %v, %s", issued >= 0, made.Wake, c.issued, c.wake)
 			}
@@ -311,7 +218,8 @@ func TestWhenACertificateIsIssuedAgain(t *testing.T) {
 	}
 }
 
-// Pods of nodes that are to start anew go one at a time, each looked at live; those of nodes without a ticket go together.
+// Pods of nodes that are to start anew go one at a time, each looked at live; those of nodes
+// without a ticket go together.
 func TestPodsOfAnotherSpecAreMadeAnew(t *testing.T) {
 	image := func(name string) func(*v1alpha1.CassandraClusterSpec) {
 		return func(s *v1alpha1.CassandraClusterSpec) { s.Image = name }
@@ -349,21 +257,29 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 		words  []string
 	}{
 		"a setting of the second rack": {func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{CassandraYaml: v1alpha1.Settings{"concurent_reads": {Raw: []byte("16")}}}
+			settings := v1alpha1.Settings{"concurent_reads": {Raw: []byte("16")}}
+			s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{CassandraYaml: settings}
 		}, v1alpha1.ReasonUnknownSetting, []string{"rack dc1/r2", "concurent_reads"}},
 		"two datacenters of one name": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Datacenters = append(s.Datacenters, datacenter("dc2", 1))
 			s.Datacenters[1].DatacenterName = "dc1"
 		}, v1alpha1.ReasonInvalidSpec, []string{`datacenters dc1 and dc2 have the same datacenterName "dc1"`}},
-		"its own disks to adopt": {func(s *v1alpha1.CassandraClusterSpec) { s.Bootstrap = adopting("cluster-uid") }, v1alpha1.ReasonInvalidSpec, []string{"the uid of this cluster itself"}},
-		"no data volume":         {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage = &v1alpha1.Storage{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.claims.data.size is not set for datacenter dc1"}},
-		"no size of it":          {func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Claims.Data = &v1alpha1.VolumeClaim{} }, v1alpha1.ReasonInvalidSpec, []string{"node.storage.claims.data.size is not set"}},
+		"its own disks to adopt": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Bootstrap = adopting("cluster-uid")
+		}, v1alpha1.ReasonInvalidSpec, []string{"the uid of this cluster itself"}},
+		"no data volume": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Storage = &v1alpha1.Storage{}
+		}, v1alpha1.ReasonInvalidSpec, []string{"node.storage.claims.data.size is not set for datacenter dc1"}},
+		"no size of it": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Storage.Claims.Data = &v1alpha1.VolumeClaim{}
+		}, v1alpha1.ReasonInvalidSpec, []string{"node.storage.claims.data.size is not set"}},
 		"an overlay on what is ours": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Overlay = ours
 		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},
 		"an overlay on a label of the second rack": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"metadata":{"labels":{"team":"a"}}}`)}
-			s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{Metadata: &v1alpha1.PodMetadata{Labels: map[string]string{"team": "b"}}}
+			metadata := &v1alpha1.PodMetadata{Labels: map[string]string{"team": "b"}}
+			s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{Metadata: metadata}
 		}, v1alpha1.ReasonInvalidSpec, []string{"metadata.labels[team] belongs to Helenus"}},
 		"an overlay of another datacenter, on a rack of the same name": {func(s *v1alpha1.CassandraClusterSpec) {
 			other := datacenter("dc2", 1)
@@ -393,29 +309,6 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 func TestNodesThatTheOpenStepDoesNotHaveAreRefused(t *testing.T) {
 	w := forming(t, v1alpha1.DiskJoining, three...)
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
-	wantStalled(t, next(w), v1alpha1.ReasonUnsupportedChange, "the spec has 1 node that the ring does not have (orders-dc1-r1-1)")
-}
-
-// Whoever was to form the ring, or is in it, belongs to it also while nothing of it is there.
-func TestWhoBelongsToARing(t *testing.T) {
-	const name = "orders-dc1-r9-0"
-	for who, c := range map[string]struct {
-		change func(*pass)
-		want   bool
-	}{
-		"nobody":           {func(*pass) {}, false},
-		"a member":         {func(p *pass) { p.Ledger.Members[name] = "id" }, true},
-		"who was left out": {func(p *pass) { p.Ledger.LeftBehind = []string{name} }, true},
-		"who has a ticket": {func(p *pass) { p.Ledger.Step = &ledger.Step{Tickets: map[string]ledger.Ticket{name: {}}} }, true},
-		"whose ticket was withdrawn": {func(p *pass) {
-			p.Ledger.Step = &ledger.Step{Tickets: map[string]ledger.Ticket{name: {}}, Withdrawn: []string{name}}
-		}, true},
-		"who has a record": {func(p *pass) { p.Nodes[name] = &facts.Node{Record: &v1alpha1.CassandraNode{}} }, true},
-		"who has a pod":    {func(p *pass) { p.Nodes[name] = &facts.Node{} }, false},
-	} {
-		p := passOver(formed(t))
-		if c.change(p); p.belongs(name) != c.want {
-			t.Errorf("%s: %v", who, !c.want)
-		}
-	}
+	wantStalled(t, next(w), v1alpha1.ReasonUnsupportedChange,
+		"the spec has 1 node that the ring does not have (orders-dc1-r1-1)")
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -18,39 +20,100 @@ import (
 func repairing(t *testing.T) (*world, *ledger.Step) {
 	t.Helper()
 	w := formed(t)
-	s := &ledger.Step{ID: "step", Kind: ledger.AddDatacenter, Stage: ledger.StageOperations, Tickets: map[string]ledger.Ticket{first: {}, second: {}, third: {}}, StageSince: w.now}
+	s := &ledger.Step{ID: "step", Kind: ledger.AddDatacenter, Stage: ledger.StageOperations, Nodes: three, StageSince: w.now}
 	w.snapshot.Ledger.Step = s
 	return w, s
 }
 
+var repairOperation = procedure.Operation{Purpose: "repair", Type: v1alpha1.OperationRepair}
+
+// runOn has nodes run an operation of the open step.
+func runOn(w *world, o procedure.Operation, nodes ...string) (out procedure.Progress, made plan.Plan) {
+	made = during(viewOf(w), func(s *procedure.Step) { out = s.Run(o, nodes) })
+	return out, made
+}
+
+// attempts that failed, as the ledger has them that a plan writes.
+func attempts(p plan.Plan) map[string]int {
+	for _, w := range p.Writes {
+		if w.Verb == plan.PutLedger {
+			return w.Ledger.Step.Attempts
+		}
+	}
+	return nil
+}
+
 // An operation is begun once, on several nodes at a time, and only the first write needs a look at everything.
 func TestOperationsAreBegunTogether(t *testing.T) {
-	w, s := repairing(t)
-	p := passOver(w)
-	o := p.operate(s, "repair", []string{second, third}, v1alpha1.OperationRepair, nil)
-	if r := ifWritten(o, "%d", o.writes); r.outcome != plan.Act || r.message != "2" || len(o.finished) > 0 || len(o.waiting) != 2 {
+	w, _ := repairing(t)
+	o, made := runOn(w, repairOperation, second, third)
+	if r := o.Result("%d", o.Begun); r.Outcome != plan.Act || r.Message != "2" || len(o.Finished) > 0 || len(o.Waiting) != 2 {
 		t.Errorf("%+v: %+v", o, r)
 	}
-	if got := p.plan.Writes; len(got) != 2 || !got[0].Live || got[1].Live {
+	if got := made.Writes; len(got) != 2 || !got[0].Live || got[1].Live {
 		t.Fatalf("writes %+v", got)
 	}
-	for _, write := range p.plan.Writes {
+	for _, write := range made.Writes {
 		w.do(write)
 	}
-	p = passOver(w)
-	o = p.operate(s, "repair", []string{second, third}, v1alpha1.OperationRepair, nil)
-	if r := ifWritten(o, "written"); r.outcome != plan.Wait || !strings.Contains(r.message, third+": it has not begun") || len(p.plan.Writes) > 0 {
+	o, made = runOn(w, repairOperation, second, third)
+	if r := o.Result("written"); r.Outcome != plan.Wait || !strings.Contains(r.Message, third+": it has not begun") || len(made.Writes) > 0 {
 		t.Errorf("%+v: %+v", o, r)
 	}
 }
 
 func TestAnOperationIsBegunBesideANodeWithoutARecord(t *testing.T) {
-	w, s := repairing(t)
+	w, _ := repairing(t)
 	w.snapshot.Nodes[second].Record = nil
-	p := passOver(w)
-	if o := p.operate(s, "repair", []string{second, third}, v1alpha1.OperationRepair, nil); o.writes != 1 || !slices.Equal(o.waiting, []string{second + ": its record is made again", third}) {
-		t.Errorf("%d writes, waiting for %q", o.writes, o.waiting)
+	o, _ := runOn(w, repairOperation, second, third)
+	if o.Begun != 1 || !slices.Equal(o.Waiting, []string{second + ": its record is recreated", third}) {
+		t.Errorf("%d begun, waiting for %q", o.Begun, o.Waiting)
 	}
+}
+
+// What other steps asked a node for stays until it has ended, and a record holds only so many operations.
+func TestOperationsOfOtherStepsStay(t *testing.T) {
+	var many []v1alpha1.OperationIntent
+	for i := range v1alpha1.MaxOperations {
+		many = append(many, v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: fmt.Sprintf("other-%d/repair/%s", i, second)}})
+	}
+	own := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "step/rebuild/" + second}}
+	for name, c := range map[string]struct {
+		have  []v1alpha1.OperationIntent
+		ended bool // the first of them
+		want  []string
+	}{
+		"one of another step":                {many[:1], false, []string{many[0].ID, "step/repair/" + second}},
+		"one of another step that has ended": {many[:1], true, []string{"step/repair/" + second}},
+		"one of its own":                     {[]v1alpha1.OperationIntent{own}, false, []string{"step/repair/" + second}},
+		"too many":                           {many, false, nil},
+		"too many, of which one has ended":   {many, true, append(idsOf(many[1:]), "step/repair/"+second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := repairing(t)
+			n := w.snapshot.Nodes[second].Record
+			n.Spec.Operations = c.have
+			if c.ended {
+				n.Status.Operations = []v1alpha1.OperationStatus{{ID: c.have[0].ID, Phase: v1alpha1.OperationFailed}}
+			}
+			o, made := runOn(w, repairOperation, second)
+			var got []string
+			for _, write := range made.Writes {
+				got = idsOf(write.Object.(*v1alpha1.CassandraNode).Spec.Operations)
+			}
+			if !slices.Equal(got, c.want) || (o.Begun > 0) != (c.want != nil) || len(o.Waiting) != 1 {
+				t.Errorf("operations %q, want %q; %+v", got, c.want, o)
+			}
+		})
+	}
+}
+
+func idsOf(operations []v1alpha1.OperationIntent) []string {
+	var out []string
+	for _, o := range operations {
+		out = append(out, o.ID)
+	}
+	return out
 }
 
 // What an operation has come to is what the record says of the intent that counts.
@@ -76,7 +139,7 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 		"it has succeeded": {status(v1alpha1.OperationSucceeded), true, "", "", false},
 		"it has failed":    {status(v1alpha1.OperationFailed), false, "Failed", "OperationFailed", false},
 		"it was cut off":   {status(v1alpha1.OperationInterrupted), false, "Interrupted", "OperationFailed", false},
-		"it was withdrawn": {status(v1alpha1.OperationWithdrawn), false, "Withdrawn", "OperationFailed", false},
+		"it was withdrawn": {status(v1alpha1.OperationWithdrawn), false, "it is asked again", "", false},
 		"its node is away": {func(_ *world, n *facts.Node) { n.Agent, n.Unreachable = nil, "no route" }, false, "no route", "NodeDown", false},
 		"its node is away, and it runs": {func(w *world, n *facts.Node) {
 			status(v1alpha1.OperationRunning)(w, n)
@@ -85,23 +148,22 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 		"its node is away, and it has succeeded": {func(w *world, n *facts.Node) { status(v1alpha1.OperationSucceeded)(w, n); n.Agent = nil }, true, "", "", false},
 		"the node does another one":              {func(_ *world, n *facts.Node) { n.Record.Spec.Operations[0].ID = "other" }, false, second, "", true},
 		"its node is away, without an intent":    {func(_ *world, n *facts.Node) { n.Agent, n.Record.Spec.Operations = nil, nil }, false, "is not up", "MemberDown", false},
-		"its record is away":                     {func(_ *world, n *facts.Node) { n.Record = nil }, false, "its record is made again", "", false},
-		"its record is deleted":                  {func(_ *world, n *facts.Node) { deleting(n) }, false, "its record is made again", "", false},
+		"its record is away":                     {func(_ *world, n *facts.Node) { n.Record = nil }, false, "its record is recreated", "", false},
+		"its record is deleted":                  {func(_ *world, n *facts.Node) { deleting(n) }, false, "its record is recreated", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, s := repairing(t)
 			n := w.snapshot.Nodes[second]
-			n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: s.IntentID(attempt("repair", 0), second)}, Type: v1alpha1.OperationRepair}}
+			n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: s.IntentID("repair", second)}, Type: v1alpha1.OperationRepair}}
 			c.change(w, n)
-			p := passOver(w)
-			o := p.operate(s, "repair", []string{second}, v1alpha1.OperationRepair, nil)
-			if slices.Equal(o.finished, []string{second}) != c.finished || (len(o.waiting) == 0) != c.finished || !c.finished && !strings.Contains(o.waiting[0], c.waiting) {
+			o, made := runOn(w, repairOperation, second)
+			if slices.Equal(o.Finished, []string{second}) != c.finished || (len(o.Waiting) == 0) != c.finished || !c.finished && !strings.Contains(o.Waiting[0], c.waiting) {
 				t.Errorf("%+v", o)
 			}
-			if begins := slices.Equal(applied(p.plan), []string{second}); begins != c.begins || o.writes > 0 != c.begins {
-				t.Errorf("begins %v:\n%s", begins, p.plan)
+			if begins := slices.Equal(applied(made), []string{second}); begins != c.begins || o.Begun > 0 != c.begins {
+				t.Errorf("begins %v:\n%s", begins, made)
 			}
-			if blocked := reported(p.plan); (len(blocked) > 0) != (c.guard != "") || c.guard != "" && (blocked[0].Reason != c.guard || !slices.Equal(blocked[0].Nodes, []string{second})) {
+			if blocked := reported(made); (len(blocked) > 0) != (c.guard != "") || c.guard != "" && (blocked[0].Reason != c.guard || !slices.Equal(blocked[0].Nodes, []string{second})) {
 				t.Errorf("blocked %+v, want %q", blocked, c.guard)
 			}
 		})
@@ -147,59 +209,71 @@ func TestARepairWaitsForAllMembers(t *testing.T) {
 				failed(n, w.now.Add(-time.Hour))
 			}
 			c.change(w)
-			p := passOver(w)
-			o := p.operate(s, "repair", []string{second}, c.kind, nil)
-			if goesOn := o.writes > 0 || p.Ledger.Step.Tries[second] > 0; goesOn != c.goesOn || len(p.plan.Writes) > 0 != c.goesOn {
-				t.Errorf("goes on %v:\n%s", goesOn, p.plan)
+			o, made := runOn(w, procedure.Operation{Purpose: "repair", Type: c.kind}, second)
+			if goesOn := o.Begun > 0 || attempts(made)[second] > 0; goesOn != c.goesOn || len(made.Writes) > 0 != c.goesOn {
+				t.Errorf("goes on %v:\n%s", goesOn, made)
 			}
-			if len(o.waiting) != 1 || !strings.Contains(o.waiting[0], c.waiting) {
-				t.Errorf("waits for %q", o.waiting)
+			if len(o.Waiting) != 1 || !strings.Contains(o.Waiting[0], c.waiting) {
+				t.Errorf("waits for %q", o.Waiting)
 			}
-			if blocked := reported(p.plan); (len(blocked) > 0) != (c.guard != "") || c.guard != "" && blocked[0].Reason != c.guard {
+			if blocked := reported(made); (len(blocked) > 0) != (c.guard != "") || c.guard != "" && blocked[0].Reason != c.guard {
 				t.Errorf("blocked %+v, want %q", blocked, c.guard)
 			}
 		})
 	}
 }
 
-// After a failure there is a pause, each twice as long as the one before it, and never longer than ten minutes.
-func TestAnOperationThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
-	for tries, pause := range map[int]time.Duration{
-		0: operationPause, 1: 2 * operationPause, 3: 8 * operationPause, 6: 64 * operationPause, 7: longestOperationPause, 200: longestOperationPause,
+// After a failure there is a backoff, each twice as long as the one before it, and never longer than ten
+// minutes, or than the operation has it.
+func TestAnOperationThatFailsIsRetriedLaterAndLater(t *testing.T) {
+	const once = 5 * time.Second
+	for failed, c := range map[int]struct{ backoff, last time.Duration }{
+		0: {once, 0}, 1: {2 * once, 0}, 3: {8 * once, 0}, 6: {64 * once, 0}, 7: {10 * time.Minute, 0}, 200: {10 * time.Minute, 0},
+		2: {15 * time.Second, 15 * time.Second},
 	} {
 		for _, early := range []time.Duration{0, time.Second, -time.Second} {
 			w, s := repairing(t)
-			s.Tries = map[string]int{second: tries, third: 4}
-			n := w.snapshot.Nodes[second]
-			p := passOver(w)
-			p.plan.Wake = lookAgain + time.Hour
-			p.tryAgain(s, n, &v1alpha1.OperationStatus{FinishedAt: new(metav1.NewTime(w.now.Add(early - pause)))})
-			again := p.Ledger.Step.Tries[second] == tries+1
-			if again != (early <= 0) || !again && p.plan.Wake != early || p.Ledger.Step.Tries[third] != 4 {
-				t.Errorf("%s before the end of the pause after %d tries: tries %v, wakes in %s", early, tries, p.Ledger.Step.Tries, p.plan.Wake)
+			s.Attempts = map[string]int{second: failed, third: 4}
+			id := s.IntentID("repair", second)
+			if failed > 0 {
+				id = s.IntentID(fmt.Sprintf("repair-%d", failed), second)
+			}
+			w.snapshot.Nodes[second].Record.Status.Operations = []v1alpha1.OperationStatus{{
+				ID: id, Phase: v1alpha1.OperationFailed, FinishedAt: new(metav1.NewTime(w.now.Add(early - c.backoff))),
+			}}
+			o := repairOperation
+			o.LastBackoff = c.last
+			_, made := runOn(w, o, second)
+			again := attempts(made)[second] == failed+1
+			if again != (early <= 0) || !again && (made.Wake != early || !made.Idle()) || again && attempts(made)[third] != 4 {
+				t.Errorf("%s before the end of the backoff after %d attempts: attempts %v, wakes in %s", early, failed, attempts(made), made.Wake)
 			}
 		}
 	}
 	w, s := repairing(t)
-	p := passOver(w)
-	if p.tryAgain(s, w.snapshot.Nodes[second], &v1alpha1.OperationStatus{}); p.Ledger.Step.Tries[second] != 1 {
-		t.Errorf("without the time of its end: tries %v", p.Ledger.Step.Tries)
+	w.snapshot.Nodes[second].Record.Status.Operations = []v1alpha1.OperationStatus{{ID: s.IntentID("repair", second), Phase: v1alpha1.OperationFailed}}
+	if _, made := runOn(w, repairOperation, second); attempts(made)[second] != 1 {
+		t.Errorf("without the time of its end: attempts %v", attempts(made))
 	}
 }
 
 func TestOperationsThatAreOverAreTakenOut(t *testing.T) {
 	w, _ := repairing(t)
-	if p := passOver(w); p.clearOperations(three) || len(p.plan.Writes) > 0 {
-		t.Errorf("without operations:\n%s", p.plan)
+	clearAll := func() (cleared bool, made plan.Plan) {
+		made = during(viewOf(w), func(s *procedure.Step) { cleared = s.ClearOperations(three) })
+		return cleared, made
+	}
+	if cleared, made := clearAll(); cleared || len(made.Writes) > 0 {
+		t.Errorf("without operations:\n%s", made)
 	}
 	for _, name := range three {
 		w.snapshot.Nodes[name].Record.Spec.Operations = []v1alpha1.OperationIntent{{}}
 	}
 	w.snapshot.Nodes[first].Record = nil
 	deleting(w.snapshot.Nodes[second])
-	p := passOver(w)
-	if !p.clearOperations(three) || !slices.Equal(applied(p.plan), []string{third}) || p.plan.Writes[0].Object.(*v1alpha1.CassandraNode).Spec.Operations != nil {
-		t.Errorf("%s", p.plan)
+	cleared, made := clearAll()
+	if !cleared || !slices.Equal(applied(made), []string{third}) || made.Writes[0].Object.(*v1alpha1.CassandraNode).Spec.Operations != nil {
+		t.Errorf("%s", made)
 	}
 }
 
@@ -211,119 +285,47 @@ func TestRowsWorkInTurn(t *testing.T) {
 	}{0: {first, 0}, 1: {second, 33}, 2: {third, 66}, 3: {"", 100}} {
 		w, s := repairing(t)
 		for _, name := range three[:done] {
-			w.snapshot.Nodes[name].Record.Status.Operations = []v1alpha1.OperationStatus{{ID: s.IntentID(attempt("repair", 0), name), Phase: v1alpha1.OperationSucceeded}}
+			w.snapshot.Nodes[name].Record.Status.Operations = []v1alpha1.OperationStatus{{ID: s.IntentID("repair", name), Phase: v1alpha1.OperationSucceeded}}
 		}
-		p := passOver(w)
-		_, over := p.inTurn(s, "repair", inRows(three), v1alpha1.OperationRepair, nil, "it is repaired")
-		if got := strings.Join(applied(p.plan), " "); over != (done == 3) || got != want.next || *p.plan.Current.Progress != want.percent {
-			t.Errorf("%d are done: over %v, next %s, %d %%", done, over, got, *p.plan.Current.Progress)
+		over := false
+		made := during(viewOf(w), func(s *procedure.Step) {
+			_, over = s.RunInTurn(repairOperation, procedure.OneAtATime(three), "it is repaired")
+		})
+		if got := strings.Join(applied(made), " "); over != (done == 3) || got != want.next || *made.Current.Progress != want.percent {
+			t.Errorf("%d are done: over %v, next %s, %d %%", done, over, got, *made.Current.Progress)
 		}
 	}
 }
 
-// One node alters keyspaces for all: whoever has begun, else the first that is up.
+// One node alters keyspaces for all: whoever has begun, else the first that is up and has a record.
 func TestWhoAltersKeyspaces(t *testing.T) {
 	begun := func(step string) func(*world) {
 		return func(w *world) {
 			w.snapshot.Nodes[third].Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: step + "/keyspaces/" + third}}}
 		}
 	}
+	alter := procedure.Operation{Purpose: "keyspaces", Type: v1alpha1.OperationAlterKeyspaces}
 	for name, c := range map[string]struct {
 		change func(*world)
 		want   string
 	}{
-		"all are up":              {func(*world) {}, first},
-		"the first is away":       {func(w *world) { w.snapshot.Nodes[first].Agent = nil }, second},
-		"the first has no record": {func(w *world) { w.snapshot.Nodes[first].Record = nil }, first},
-		"one has begun":           {begun("step"), third},
-		"one has another step's":  {begun("other"), first},
+		"all are up":              {func(*world) {}, "node " + first + " alters them"},
+		"the first is away":       {func(w *world) { w.snapshot.Nodes[first].Agent = nil }, "node " + second + " alters them"},
+		"the first has no record": {func(w *world) { w.snapshot.Nodes[first].Record = nil }, "node " + second + " alters them"},
+		"one has begun":           {begun("step"), "waiting for " + third + ": it has not begun"},
+		"one has another step's":  {begun("other"), "node " + first + " alters them"},
 		"nobody is up": {func(w *world) {
 			for _, name := range three {
 				w.snapshot.Nodes[name].Agent = nil
 			}
-		}, ""},
+		}, "waiting for a node that is up: it alters them"},
 	} {
-		w, s := repairing(t)
+		w, _ := repairing(t)
 		c.change(w)
-		if got := passOver(w).administered(s, three); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		var r plan.Result
+		during(viewOf(w), func(s *procedure.Step) { r, _ = s.RunOnOne(alter, three, "alters them") })
+		if r.Message != c.want {
+			t.Errorf("%s: %q, want %q", name, r.Message, c.want)
 		}
-	}
-}
-
-// A member that joins in a pass is one from then on.
-func TestMembersAreThoseOfThePresentLedger(t *testing.T) {
-	p := passOver(formed(t))
-	if got := p.members(); !slices.Equal(got, three) {
-		t.Fatalf("members %v", got)
-	}
-	p.putLedger(false, "another", func(l *ledger.Ledger) { l.Members[newcomer] = "id" })
-	if got := p.members(); !slices.Equal(got, []string{first, newcomer, second, third}) {
-		t.Errorf("members %v", got)
-	}
-}
-
-// A node with a part in the ring that does not come up is named once, with what it may come from.
-func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
-	trouble := func(n *facts.Node) { n.Pod.Status.ContainerStatuses = waitingContainers() }
-	blockedBy := func(step, node string) func(*pass, *facts.Node) {
-		return func(p *pass, n *facts.Node) {
-			trouble(n)
-			p.plan.Blocked = []v1alpha1.BlockedStep{{Step: step, Nodes: []string{node}}}
-		}
-	}
-	noticed := func(node string) func(*pass, *facts.Node) {
-		return func(p *pass, n *facts.Node) {
-			trouble(n)
-			p.plan.Notices = []v1alpha1.Notice{{Nodes: []string{node}}}
-		}
-	}
-	failed := func(phase v1alpha1.NodePhase, message string) func(*pass, *facts.Node) {
-		return func(_ *pass, n *facts.Node) { n.Agent.Phase, n.Agent.Message = phase, message }
-	}
-	inStep := func(kind ledger.Kind) func(*pass, *facts.Node) {
-		return func(p *pass, n *facts.Node) {
-			trouble(n)
-			p.Ledger = p.Ledger.Copy()
-			p.Ledger.Step = &ledger.Step{Kind: kind, Tickets: map[string]ledger.Ticket{n.Name: {}}}
-		}
-	}
-	for name, c := range map[string]struct {
-		change func(*pass, *facts.Node)
-		words  string
-	}{
-		"it is up":                      {func(*pass, *facts.Node) {}, ""},
-		"its container does not start":  {func(_ *pass, n *facts.Node) { trouble(n) }, "ErrImagePull"},
-		"it was said already":           {blockedBy("VolumesAndPods", second), ""},
-		"it was said of another":        {blockedBy("VolumesAndPods", third), "ErrImagePull"},
-		"it was noticed already":        {noticed(second), ""},
-		"another was noticed":           {noticed(third), "ErrImagePull"},
-		"something else was said of it": {blockedBy("JoinNode", second), "ErrImagePull"},
-		"its agent says why":            {failed(v1alpha1.PhaseFailed, "no space left"), "no space left"},
-		"its agent does not say why":    {failed(v1alpha1.PhaseFailed, ""), ""},
-		"its agent says something else": {failed(v1alpha1.PhaseNormal, "it serves"), ""},
-		"it has no pod":                 {func(_ *pass, n *facts.Node) { n.Pod = nil }, ""},
-		"the one before it has no pod":  {func(p *pass, n *facts.Node) { trouble(n); p.Nodes[first].Pod = nil }, "ErrImagePull"},
-		"its pod goes":                  {func(_ *pass, n *facts.Node) { trouble(n); n.Pod.DeletionTimestamp = new(metav1.Now()) }, ""},
-		"it has no part in the ring": {func(p *pass, n *facts.Node) {
-			trouble(n)
-			n.Record.Spec.Member = nil
-			p.Ledger = p.Ledger.Copy()
-			delete(p.Ledger.Members, n.Name)
-		}, ""},
-		"it joins, and its step says so": {inStep(ledger.JoinNode), ""},
-		"it forms a ring":                {inStep(ledger.FormRing), "ErrImagePull"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := formed(t)
-			p := passOver(w)
-			c.change(p, w.snapshot.Nodes[second])
-			before := len(p.plan.Notices)
-			p.sayWhoDoesNotCome()
-			said := p.plan.Notices[before:]
-			if (len(said) > 0) != (c.words != "") || len(said) > 0 && (!slices.Equal(said[0].Nodes, []string{second}) || !strings.Contains(said[0].Message, c.words)) {
-				t.Errorf("said %+v, want %q", said, c.words)
-			}
-		})
 	}
 }

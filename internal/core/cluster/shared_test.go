@@ -3,7 +3,6 @@ package cluster
 import (
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -11,20 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
 
-// Whatever somebody edits of an object that belongs to the cluster is put back, and what is added to it is left alone.
+// Whatever somebody edits of an object that belongs to the cluster is put back, and what is added
+// to it is left alone.
 func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 	agents := v1alpha1.AgentServiceAccountName("orders")
 	for name, c := range map[string]struct {
 		edit func(*facts.Shared)
 		want string // the object that is applied
 	}{
-		"a label":              {func(s *facts.Shared) { s.Services["orders"].Labels[v1alpha1.LabelClusterUID] = "x" }, "orders"},
+		"a label": {func(s *facts.Shared) {
+			s.Services["orders"].Labels[v1alpha1.LabelClusterUID] = "x"
+		}, "orders"},
 		"a label of their own": {func(s *facts.Shared) { s.Services["orders"].Labels["team"] = "shop" }, ""},
 		"its owner":            {func(s *facts.Shared) { s.Services["orders"].OwnerReferences = nil }, "orders"},
 		"the selector":         {func(s *facts.Shared) { s.Services["orders"].Spec.Selector["x"] = "y" }, "orders"},
@@ -33,19 +37,33 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 			o := s.Services["orders"]
 			o.Spec.PublishNotReadyAddresses = !o.Spec.PublishNotReadyAddresses
 		}, "orders"},
-		"the token":        {func(s *facts.Shared) { s.ServiceAccounts[agents].AutomountServiceAccountToken = ptr(true) }, agents},
-		"the rights":       {func(s *facts.Shared) { s.Roles[agents].Rules = nil }, agents},
-		"whose rights":     {func(s *facts.Shared) { s.RoleBindings[agents].Subjects[0].Name = "x" }, agents},
-		"how many may go":  {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.MinAvailable = ptr(intstr.FromInt32(1)) }, "orders-dc1"},
-		"how many may not": {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.MaxUnavailable = ptr(intstr.FromInt32(1)) }, "orders-dc1"},
+		"the token": {func(s *facts.Shared) {
+			s.ServiceAccounts[agents].AutomountServiceAccountToken = ptr(true)
+		}, agents},
+		"the rights":   {func(s *facts.Shared) { s.Roles[agents].Rules = nil }, agents},
+		"whose rights": {func(s *facts.Shared) { s.RoleBindings[agents].Subjects[0].Name = "x" }, agents},
+		"how many may go": {func(s *facts.Shared) {
+			s.Budgets["orders-dc1"].Spec.MinAvailable = ptr(intstr.FromInt32(1))
+		}, "orders-dc1"},
+		"how many may not": {func(s *facts.Shared) {
+			s.Budgets["orders-dc1"].Spec.MaxUnavailable = ptr(intstr.FromInt32(1))
+		}, "orders-dc1"},
 		"a port more": {func(s *facts.Shared) {
 			o := s.Services["orders-dc1"]
 			o.Spec.Ports = append(o.Spec.Ports, corev1.ServicePort{Name: "debug", Port: 4711})
 		}, "orders-dc1"},
-		"its type":               {func(s *facts.Shared) { s.Services["orders-dc1"].Spec.Type = corev1.ServiceTypeNodePort }, "orders-dc1"},
-		"a field of their own":   {func(s *facts.Shared) { s.Services["orders-dc1"].Spec.SessionAffinity = corev1.ServiceAffinityClientIP }, ""},
-		"whose pods may go":      {func(s *facts.Shared) { s.Budgets["orders-dc1"].Spec.Selector.MatchLabels["x"] = "y" }, "orders-dc1"},
-		"the seeds":              {func(s *facts.Shared) { s.ConfigMaps["orders-seeds"].Data["seeds"] = "10.9.9.9" }, "orders-seeds"},
+		"its type": {func(s *facts.Shared) {
+			s.Services["orders-dc1"].Spec.Type = corev1.ServiceTypeNodePort
+		}, "orders-dc1"},
+		"a field of their own": {func(s *facts.Shared) {
+			s.Services["orders-dc1"].Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+		}, ""},
+		"whose pods may go": {func(s *facts.Shared) {
+			s.Budgets["orders-dc1"].Spec.Selector.MatchLabels["x"] = "y"
+		}, "orders-dc1"},
+		"the seeds": {func(s *facts.Shared) {
+			s.ConfigMaps["orders-seeds"].Data["seeds"] = "10.9.9.9"
+		}, "orders-seeds"},
 		"the label of the seeds": {func(s *facts.Shared) { s.ConfigMaps["orders-seeds"].Labels = nil }, "orders-seeds"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +77,8 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 				}
 				return
 			}
-			if len(made.Writes) != 1 || made.Writes[0].Verb != plan.Change || made.Writes[0].Object.GetName() != c.want || made.Writes[0].UID == "" {
+			if len(made.Writes) != 1 || made.Writes[0].Verb != plan.Change || made.Writes[0].Object.GetName() != c.want ||
+				made.Writes[0].UID == "" {
 				t.Errorf("want %s to be applied:\n%s", c.want, made)
 			}
 			w.settle()
@@ -136,16 +155,23 @@ func TestServicesFollowTheSpec(t *testing.T) {
 	}
 }
 
-// A budget of a ring is opened only after a look at the API server itself; to close one, or to put right what else it says, none is needed.
+// A budget of a ring is opened only after a look at the API server itself; to close one, or to put
+// right what else it says, none is needed.
 func TestABudgetIsOpenedAfterALiveLook(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*world, *policyv1.PodDisruptionBudget)
 		live bool
 	}{
-		"it is opened":     {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = ptr(intstr.FromInt32(3)) }, true},
-		"it is closed":     {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = ptr(intstr.FromInt32(1)) }, false},
-		"it says nothing":  {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = nil }, false},
-		"it is for others": {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["x"] = "y" }, false},
+		"it is opened": {func(_ *world, b *policyv1.PodDisruptionBudget) {
+			b.Spec.MinAvailable = ptr(intstr.FromInt32(3))
+		}, true},
+		"it is closed": {func(_ *world, b *policyv1.PodDisruptionBudget) {
+			b.Spec.MinAvailable = ptr(intstr.FromInt32(1))
+		}, false},
+		"it says nothing": {func(_ *world, b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = nil }, false},
+		"it is for others": {func(_ *world, b *policyv1.PodDisruptionBudget) {
+			b.Spec.Selector.MatchLabels["x"] = "y"
+		}, false},
 		"there is no member yet": {func(w *world, b *policyv1.PodDisruptionBudget) {
 			w.snapshot.Ledger.Members = nil
 			b.Spec.MinAvailable = ptr(intstr.FromInt32(9))
@@ -179,9 +205,15 @@ func TestWhatCannotBePutRightIsMadeAnew(t *testing.T) {
 		of   string
 		kind string
 	}{
-		"which rights":                    {func(s *facts.Shared) { s.RoleBindings[agents].RoleRef.Name = "x" }, agents, "RoleBinding"},
-		"a service of names with address": {func(s *facts.Shared) { s.Services["orders"].Spec.ClusterIP = "10.0.0.1" }, "orders", "Service"},
-		"a service without an address":    {func(s *facts.Shared) { s.Services["orders-dc1"].Spec.ClusterIP = corev1.ClusterIPNone }, "orders-dc1", "Service"},
+		"which rights": {func(s *facts.Shared) {
+			s.RoleBindings[agents].RoleRef.Name = "x"
+		}, agents, "RoleBinding"},
+		"a service of names with address": {func(s *facts.Shared) {
+			s.Services["orders"].Spec.ClusterIP = "10.0.0.1"
+		}, "orders", "Service"},
+		"a service without an address": {func(s *facts.Shared) {
+			s.Services["orders-dc1"].Spec.ClusterIP = corev1.ClusterIPNone
+		}, "orders-dc1", "Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -207,44 +239,64 @@ func TestWhatCannotBePutRightIsMadeAnew(t *testing.T) {
 func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 	for name, c := range map[string]struct {
 		world  func(t *testing.T) *world
-		change func(*pass)
+		change func(*assess.View)
 		want   int
 	}{
-		"all but one of a ring":                                                    {formed, func(*pass) {}, 2},
-		"all while a step is open":                                                 {formed, func(p *pass) { p.Ledger.Step = &ledger.Step{Kind: ledger.FormRing} }, 3},
-		"all while the ledger is lost":                                             {formed, func(p *pass) { p.lost = true }, 3},
-		"all but one member, if others are no members":                             {formed, func(p *pass) { delete(p.Ledger.Members, first) }, 1},
-		"all but one of a ring, with a record missing":                             {formed, func(p *pass) { p.Nodes[second].Record = nil }, 2},
-		"all but one of a ring, with record and pod missing":                       {formed, func(p *pass) { p.Nodes[second].Record, p.Nodes[second].Pod = nil, nil }, 2},
-		"all but one of a ring, with nothing left of a node":                       {formed, func(p *pass) { delete(p.Nodes, second) }, 2},
-		"all but one of a ring, with nothing left of a node of another datacenter": {formed, func(p *pass) { p.wanted[1].Datacenter = "dc2"; delete(p.Nodes, second) }, 1},
-		"all but one of a ring, without the datacenter of others": {formed, func(p *pass) {
-			p.Nodes[first].Record.Spec.Datacenter = "dc2"
-			p.Nodes[second].Record, p.Nodes[second].Pod.Labels[v1alpha1.LabelDatacenter] = nil, "dc2"
-		}, 0},
-		"all while a step is open, with a record missing": {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Record = &ledger.Step{Kind: ledger.FormRing}, nil }, 3},
-		"all while a step is open, with a pod missing":    {formed, func(p *pass) { p.Ledger.Step, p.Nodes[second].Pod = &ledger.Step{Kind: ledger.FormRing}, nil }, 3},
-		"all that are there while a step is open": {formed, func(p *pass) {
-			p.Ledger.Step, p.Nodes[second].Record, p.Nodes[second].Pod = &ledger.Step{Kind: ledger.FormRing}, nil, nil
-		}, 2},
-		"all that are wanted, before the ring forms": {preparing, func(p *pass) { p.wanted = append(p.wanted, p.wanted[0]); p.wanted[3].Name = "orders-dc1-r1-1" }, 4},
-		"none of another datacenter": {preparing, func(p *pass) {
-			p.wanted = append(p.wanted, p.wanted[0])
-			p.wanted[3].Name, p.wanted[3].Datacenter = "x", "dc2"
+		"all but one of a ring": {formed, func(*assess.View) {}, 2},
+		"all while a step is open": {formed, func(v *assess.View) {
+			v.Ledger.Step = &ledger.Step{Kind: ledger.FormRing}
 		}, 3},
-		"all that are there, if the spec is refused": {preparing, func(p *pass) {
-			p.held = true
-			p.wanted = append(p.wanted, p.wanted[0])
-			p.wanted[3].Name = "orders-dc1-r1-1"
+		"all while the ledger is lost": {formed, func(v *assess.View) {
+			v.LedgerLost = true
+		}, 3},
+		"all but one member, if others are no members": {formed, func(v *assess.View) {
+			delete(v.Ledger.Members, first)
+		}, 1},
+		"all but one of a ring, with a record missing": {formed, func(v *assess.View) {
+			v.Nodes[second].Record = nil
+		}, 2},
+		"all but one of a ring, with record and pod missing": {formed, func(v *assess.View) {
+			v.Nodes[second].Record, v.Nodes[second].Pod = nil, nil
+		}, 2},
+		"all but one of a ring, with nothing left of a node": {formed, func(v *assess.View) {
+			delete(v.Nodes, second)
+		}, 2},
+		"all but one of a ring, with nothing left of a node of another datacenter": {formed, func(v *assess.View) {
+			v.Wanted[1].Datacenter = "dc2"
+			delete(v.Nodes, second)
+		}, 1},
+		"all but one of a ring, without the datacenter of others": {formed, func(v *assess.View) {
+			v.Nodes[first].Record.Spec.Datacenter = "dc2"
+			v.Nodes[second].Record, v.Nodes[second].Pod.Labels[v1alpha1.LabelDatacenter] = nil, "dc2"
+		}, 0},
+		"all while a step is open, with a record missing": {formed, func(v *assess.View) {
+			v.Ledger.Step, v.Nodes[second].Record = &ledger.Step{Kind: ledger.FormRing}, nil
+		}, 3},
+		"all while a step is open, with a pod missing": {formed, func(v *assess.View) {
+			v.Ledger.Step, v.Nodes[second].Pod = &ledger.Step{Kind: ledger.FormRing}, nil
+		}, 3},
+		"all that are there while a step is open": {formed, func(v *assess.View) {
+			v.Ledger.Step, v.Nodes[second].Record, v.Nodes[second].Pod = &ledger.Step{Kind: ledger.FormRing}, nil, nil
+		}, 2},
+		"all that are wanted, before the ring forms": {preparing, func(v *assess.View) {
+			v.Wanted = append(v.Wanted, v.Wanted[0])
+			v.Wanted[3].Name = "orders-dc1-r1-1"
+		}, 4},
+		"none of another datacenter": {preparing, func(v *assess.View) {
+			v.Wanted = append(v.Wanted, v.Wanted[0])
+			v.Wanted[3].Name, v.Wanted[3].Datacenter = "x", "dc2"
+		}, 3},
+		"all that are there, if the spec is refused": {preparing, func(v *assess.View) {
+			v.SpecRejected = true
+			v.Wanted = append(v.Wanted, v.Wanted[0])
+			v.Wanted[3].Name = "orders-dc1-r1-1"
 		}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.world(t)
-			p := passOver(w)
-			p.Ledger = p.Ledger.Copy()
-			p.wanted = wantedOf(w)
-			c.change(p)
-			if got := p.minAvailable("dc1"); got != c.want {
+			v := viewOf(w)
+			c.change(v)
+			if got := procedure.MinAvailable(v, "dc1", engineOver(v).RangesMove()); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})
@@ -257,19 +309,27 @@ func TestWhenRangesMove(t *testing.T) {
 	datacenterMore := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1)) }
 	for name, c := range map[string]struct {
 		spec   func(*v1alpha1.CassandraClusterSpec)
-		change func(*pass)
+		change func(*assess.View)
 		want   bool
 	}{
-		"nobody comes":                              {func(*v1alpha1.CassandraClusterSpec) {}, func(*pass) {}, false},
-		"a node is ready":                           {nodeMore, func(*pass) {}, true},
-		"a node is ready, the cluster is paused":    {nodeMore, func(p *pass) { p.Cluster.Spec.Paused = true }, false},
-		"a node is ready, the spec is refused":      {nodeMore, func(p *pass) { p.held = true }, false},
-		"a node is not ready":                       {nodeMore, func(p *pass) { p.Nodes[newcomer].Agent = nil }, false},
-		"a datacenter is ready":                     {datacenterMore, func(*pass) {}, true},
-		"a datacenter is not ready":                 {datacenterMore, func(p *pass) { p.Nodes["orders-dc2-r1-0"].Agent = nil }, false},
-		"a node joins":                              {nodeMore, func(p *pass) { p.Ledger.Step = &ledger.Step{Kind: ledger.JoinNode} }, true},
-		"nodes drop what they do not own any more":  {nodeMore, func(p *pass) { p.Ledger.Step = &ledger.Step{Kind: ledger.Cleanup} }, ledger.Cleanup.MovesRanges()},
-		"the members have to forget a join instead": {nodeMore, func(p *pass) { p.Ledger.Step = &ledger.Step{Kind: ledger.ForgetJoin} }, false},
+		"nobody comes":                           {func(*v1alpha1.CassandraClusterSpec) {}, func(*assess.View) {}, false},
+		"a node is ready":                        {nodeMore, func(*assess.View) {}, true},
+		"a node is ready, the cluster is paused": {nodeMore, func(v *assess.View) { v.Cluster.Spec.Paused = true }, false},
+		"a node is ready, the spec is refused":   {nodeMore, func(v *assess.View) { v.SpecRejected = true }, false},
+		"a node is not ready": {nodeMore, func(v *assess.View) {
+			v.Nodes[newcomer].Agent = nil
+		}, false},
+		"a datacenter is ready": {datacenterMore, func(*assess.View) {}, true},
+		"a datacenter is not ready": {datacenterMore, func(v *assess.View) {
+			v.Nodes["orders-dc2-r1-0"].Agent = nil
+		}, false},
+		"a node joins": {nodeMore, func(v *assess.View) { v.Ledger.Step = &ledger.Step{Kind: ledger.JoinNode} }, true},
+		"nodes drop what they do not own any more": {nodeMore, func(v *assess.View) {
+			v.Ledger.Step = &ledger.Step{Kind: ledger.Cleanup}
+		}, false},
+		"the members have to forget a join instead": {nodeMore, func(v *assess.View) {
+			v.Ledger.Step = &ledger.Step{Kind: ledger.Assassinate}
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -284,10 +344,9 @@ func TestWhenRangesMove(t *testing.T) {
 					t.Fatal("the pods did not come")
 				}
 			}
-			p := passOver(w)
-			p.Ledger, p.Cluster, p.wanted = p.Ledger.Copy(), p.Cluster.DeepCopy(), wantedOf(w)
-			c.change(p)
-			if got := p.rangesMove(); got != c.want {
+			v := viewOf(w)
+			c.change(v)
+			if got := engineOver(v).RangesMove(); got != c.want {
 				t.Errorf("ranges move: %v", got)
 			}
 		})
@@ -331,7 +390,8 @@ func TestTheLastSeedsStayWhileNobodyHasAnAddress(t *testing.T) {
 	if p := next(w); len(p.Seeds) != 0 {
 		t.Errorf("seeds %v out of nothing", p.Seeds)
 	}
-	w.snapshot.Shared.ConfigMaps["orders-seeds"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "orders-seeds"}, Data: map[string]string{"seeds": ""}}
+	w.snapshot.Shared.ConfigMaps["orders-seeds"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "orders-seeds"},
+		Data: map[string]string{"seeds": ""}}
 	if p := next(w); len(p.Seeds) != 0 {
 		t.Errorf("seeds %q out of an empty list", p.Seeds)
 	}
@@ -340,42 +400,12 @@ func TestTheLastSeedsStayWhileNobodyHasAnAddress(t *testing.T) {
 // A step that says nothing of seeds leaves them to the members.
 func TestSeedsWhileANodeJoins(t *testing.T) {
 	w := joining(t)
-	if got := passOver(w).seedNodes(); !slices.Equal(got, three) {
-		t.Errorf("seeds %v, want %v", got, three)
+	var members []string
+	for _, name := range three {
+		members = append(members, w.snapshot.Nodes[name].Pod.Status.PodIP)
 	}
-}
-
-func TestWordsForManyThings(t *testing.T) {
-	for want, got := range map[string]string{
-		"":                  list([]string{}, 2),
-		"a":                 list([]string{"a"}, 2),
-		"a, b":              list([]string{"a", "b"}, 2),
-		"a, b and 1 other":  list([]string{"a", "b", "c"}, 2),
-		"a, b and 3 others": list([]string{"a", "b", "c", "d", "e"}, 2),
-		"1 node":            plural(1, "node"),
-		"0 nodes":           plural(0, "node"),
-		"restart":           attempt("restart", 0),
-		"keyspaces-2":       attempt("keyspaces", 2),
-		"value":             orElse("value", "fallback"),
-		"fallback":          orElse("", "fallback"),
-		"0th":               ordinal(0),
-		"first":             ordinal(1),
-		"third":             ordinal(3),
-		"4th":               ordinal(4),
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func TestAPlanWakesAtTheEarliestTime(t *testing.T) {
-	p := &pass{plan: plan.Plan{Wake: lookAgain}}
-	for _, c := range []struct{ in, want time.Duration }{
-		{time.Hour, 10 * time.Minute}, {time.Minute, time.Minute}, {2 * time.Minute, time.Minute}, {0, time.Second}, {time.Millisecond, time.Millisecond}, {-time.Hour, time.Millisecond},
-	} {
-		if p.wakeIn(c.in); p.plan.Wake != c.want {
-			t.Errorf("wakes in %s after being asked for %s, want %s", p.plan.Wake, c.in, c.want)
-		}
+	slices.Sort(members)
+	if got := next(w).Seeds; !slices.Equal(got, members) {
+		t.Errorf("seeds %v, want %v", got, members)
 	}
 }

@@ -28,12 +28,14 @@ func deleted(t *testing.T) *world {
 
 // claimOf is a claim that carries the uid of a cluster.
 func claimOf(name string, of types.UID) *facts.Claim {
-	return &facts.Claim{Claim: &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{v1alpha1.LabelClusterUID: string(of)}}}}
+	return &facts.Claim{Claim: &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name,
+		UID: types.UID(name), Labels: map[string]string{v1alpha1.LabelClusterUID: string(of)}}}}
 }
 
 func TestWhenAPodOfADeletedClusterGoes(t *testing.T) {
 	stopped := func(_ *world, n *facts.Node) {
-		n.Record.Spec.State, n.Record.Status.Phase, n.Record.Status.ObservedGeneration = v1alpha1.StateStopped, v1alpha1.PhaseStopped, n.Record.Generation
+		n.Record.Spec.State, n.Record.Status.Phase, n.Record.Status.ObservedGeneration = v1alpha1.StateStopped,
+			v1alpha1.PhaseStopped, n.Record.Generation
 	}
 	but := func(change func(*world, *facts.Node)) func(*world, *facts.Node) {
 		return func(w *world, n *facts.Node) { stopped(w, n); change(w, n) }
@@ -42,16 +44,23 @@ func TestWhenAPodOfADeletedClusterGoes(t *testing.T) {
 		change func(*world, *facts.Node)
 		goes   bool
 	}{
-		"its node runs":                        {func(*world, *facts.Node) {}, false},
-		"its node is stopped":                  {stopped, true},
-		"its node was stopped in a former pod": {but(func(_ *world, n *facts.Node) { n.Record.Status.PodUID = "former" }), false},
-		"its node was stopped before":          {but(func(_ *world, n *facts.Node) { n.Record.Status.ObservedGeneration-- }), false},
-		"its node is stopping":                 {but(func(_ *world, n *facts.Node) { n.Record.Status.Phase = v1alpha1.PhaseStopping }), false},
-		"it never was on a host":               {func(_ *world, n *facts.Node) { n.Pod.Spec.NodeName = "" }, true},
-		"it has no record":                     {func(_ *world, n *facts.Node) { n.Record = nil }, true},
-		"it goes already":                      {but(func(_ *world, n *facts.Node) { now := metav1.Now(); n.Pod.DeletionTimestamp = &now }), false},
-		"the patience is over":                 {func(w *world, _ *facts.Node) { w.now = w.now.Add(5 * time.Minute) }, true},
-		"the patience is all but over":         {func(w *world, _ *facts.Node) { w.now = w.now.Add(5*time.Minute - 1) }, false},
+		"its node runs":       {func(*world, *facts.Node) {}, false},
+		"its node is stopped": {stopped, true},
+		"its node was stopped in a former pod": {but(func(_ *world, n *facts.Node) {
+			n.Record.Status.PodUID = "former"
+		}), false},
+		"its node was stopped before": {but(func(_ *world, n *facts.Node) { n.Record.Status.ObservedGeneration-- }), false},
+		"its node is stopping": {but(func(_ *world, n *facts.Node) {
+			n.Record.Status.Phase = v1alpha1.PhaseStopping
+		}), false},
+		"it never was on a host": {func(_ *world, n *facts.Node) { n.Pod.Spec.NodeName = "" }, true},
+		"it has no record":       {func(_ *world, n *facts.Node) { n.Record = nil }, true},
+		"it goes already": {but(func(_ *world, n *facts.Node) {
+			now := metav1.Now()
+			n.Pod.DeletionTimestamp = &now
+		}), false},
+		"the patience is over":         {func(w *world, _ *facts.Node) { w.now = w.now.Add(5 * time.Minute) }, true},
+		"the patience is all but over": {func(w *world, _ *facts.Node) { w.now = w.now.Add(5*time.Minute - 1) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := deleted(t)
@@ -94,9 +103,11 @@ func TestWhichClaimsGoWithACluster(t *testing.T) {
 	n.Claims["d"] = claimOf("going", "cluster-uid")
 	now := metav1.Now()
 	n.Claims["d"].Claim.DeletionTimestamp = &now
-	n.Record.Spec.Claims = append(n.Record.Spec.Claims, v1alpha1.ClaimReference{Volume: "c", Name: "pinned", UID: "pinned"})
+	n.Record.Spec.Claims = append(n.Record.Spec.Claims,
+		v1alpha1.ClaimReference{Volume: "c", Name: "pinned", UID: "pinned"})
 	made := next(w)
-	for name, goes := range map[string]bool{"data-" + first: true, "data-" + second: true, "pinned": true, "other": false, "going": false} {
+	for name, goes := range map[string]bool{"data-" + first: true, "data-" + second: true, "pinned": true, "other": false,
+		"going": false} {
 		if got := len(writesOf(made, name)) > 0; got != goes {
 			t.Errorf("claim %s goes: %v, want %v:\n%s", name, got, goes, made)
 		}
@@ -141,17 +152,26 @@ func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 		reason string
 		words  string
 	}{
-		"none":                              {"", nil, "", ""},
-		"its own":                           {"", map[string]types.UID{data: "second-uid"}, "", ""},
-		"one that Helenus did not make":     {"", map[string]types.UID{data: ""}, v1alpha1.ReasonForeignDisks, "claim " + data + " was not made by Helenus"},
-		"one of an earlier cluster":         {"", map[string]types.UID{data: "old"}, v1alpha1.ReasonForeignDisks, "claim " + data + " holds data of an earlier cluster with uid old: delete the claims; or create the cluster again with bootstrap.adopt.clusterUID: old"},
-		"one of another volume":             {"", map[string]types.UID{"commitlog-" + first: "second-uid", data: "old"}, v1alpha1.ReasonForeignDisks, data},
-		"the one to adopt":                  {"old", map[string]types.UID{data: "old"}, "", ""},
-		"the one to adopt, taken over":      {"old", map[string]types.UID{data: "second-uid"}, "", ""},
-		"another than the one to adopt":     {"old", map[string]types.UID{data: "older"}, v1alpha1.ReasonForeignDisks, "uid older"},
-		"another beside the one to adopt":   {"old", map[string]types.UID{data: "old", "x-" + first: "older"}, v1alpha1.ReasonForeignDisks, "uid older"},
-		"none to adopt":                     {"old", nil, v1alpha1.ReasonAdoptionIncomplete, "claim " + data + " of the cluster with uid old is not there"},
-		"one more to adopt":                 {"old", map[string]types.UID{data: "old", "data-x": "old"}, v1alpha1.ReasonAdoptionIncomplete, "claim data-x of the cluster with uid old belongs to a node that the spec does not describe"},
+		"none":    {"", nil, "", ""},
+		"its own": {"", map[string]types.UID{data: "second-uid"}, "", ""},
+		"one that Helenus did not make": {"", map[string]types.UID{data: ""}, v1alpha1.ReasonForeignDisks,
+			"claim " + data + " was not made by Helenus"},
+		"one of an earlier cluster": {"", map[string]types.UID{data: "old"}, v1alpha1.ReasonForeignDisks,
+			"claim " + data + " holds data of an earlier cluster with uid old: delete the claims; or create the cluster " +
+				"again with bootstrap.adopt.clusterUID: old"},
+		"one of another volume": {"", map[string]types.UID{"commitlog-" + first: "second-uid", data: "old"},
+			v1alpha1.ReasonForeignDisks, data},
+		"the one to adopt":             {"old", map[string]types.UID{data: "old"}, "", ""},
+		"the one to adopt, taken over": {"old", map[string]types.UID{data: "second-uid"}, "", ""},
+		"another than the one to adopt": {"old", map[string]types.UID{data: "older"}, v1alpha1.ReasonForeignDisks,
+			"uid older"},
+		"another beside the one to adopt": {"old", map[string]types.UID{data: "old", "x-" + first: "older"},
+			v1alpha1.ReasonForeignDisks, "uid older"},
+		"none to adopt": {"old", nil, v1alpha1.ReasonAdoptionIncomplete,
+			"claim " + data + " of the cluster with uid old is not there"},
+		"one more to adopt": {"old", map[string]types.UID{data: "old", "data-x": "old"},
+			v1alpha1.ReasonAdoptionIncomplete, "claim data-x of the cluster with uid old belongs to a node that the spec " +
+				"does not describe"},
 		"another volume of a node to adopt": {"old", map[string]types.UID{data: "old", "scratch-" + first: "old"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,6 +200,13 @@ func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 	}
 }
 
+// recordsOf is what is done about the records of a world, without the rest of a pass.
+func recordsOf(w *world) plan.Plan {
+	keeper, made := keeperOver(viewOf(w))
+	keeper.NodeRecords()
+	return made.Plan
+}
+
 func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 	for name, c := range map[string]struct {
 		world  func(t *testing.T) *world
@@ -187,18 +214,25 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 		want   string // the record; empty if it is not made
 	}{
 		"a member": {formed, func(*world) {}, "Running; traffic Open; 1 claims pinned; member host-" + second},
-		"a member while a step is open": {func(t *testing.T) *world { return inStage(t, ledger.StageKeyspaces) }, func(*world) {},
+		"a member while a step is open": {func(t *testing.T) *world {
+			return inStage(t, ledger.StageKeyspaces)
+		}, func(*world) {},
 			"Running; traffic Closed; 1 claims pinned; member host-" + second},
 		"a member while another joins": {formed, func(w *world) {
-			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.JoinNode, Stage: ledger.StageTickets, Datacenters: []string{"dc1"}}
+			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.JoinNode, Stage: ledger.StageTickets,
+				Datacenters: []string{"dc1"}}
 		}, "Running; traffic Open; 1 claims pinned; member host-" + second},
 		"a member of a datacenter that is added": {formed, func(w *world) {
-			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageRebuild, Datacenters: []string{"dc1"}}
+			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageRebuild,
+				Datacenters: []string{"dc1"}}
 		}, "Running; traffic Closed; 1 claims pinned; member host-" + second},
-		"a member while clients are let in": {func(t *testing.T) *world { return inStage(t, ledger.StageOpen) }, func(*world) {},
+		"a member while clients are let in": {func(t *testing.T) *world {
+			return inStage(t, ledger.StageOpen)
+		}, func(*world) {},
 			"Running; traffic Open; 1 claims pinned; member host-" + second},
 		"a member of a datacenter into which clients are let": {formed, func(w *world) {
-			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageOpen, Datacenters: []string{"dc1"}}
+			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageOpen,
+				Datacenters: []string{"dc1"}}
 		}, "Running; traffic Open; 1 claims pinned; member host-" + second},
 		"one with a ticket": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) }, func(*world) {},
 			"Running; traffic Closed; 1 claims pinned; ticket cluster--1/join/" + second + " New of 4 tokens, system_auth 3"},
@@ -208,22 +242,26 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 			func(w *world) { w.snapshot.Ledger.Step.Kind = ledger.AdoptRing }, "Running; traffic Closed; 1 claims pinned"},
 		"one when the ring stands already": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
 			func(w *world) { w.snapshot.Ledger.Step.Stage = ledger.StageFormed }, "Running; traffic Closed; 1 claims pinned"},
-		"one whose claim is gone": {formed, func(w *world) { delete(w.snapshot.Nodes[second].Claims, "data") }, "Running; traffic Open; 0 claims pinned; member host-" + second},
-		"one whose claim is another's": {formed, func(w *world) { w.snapshot.Nodes[second].Claims["data"].Claim.Labels[v1alpha1.LabelClusterUID] = "x" },
+		"one whose claim is gone": {formed, func(w *world) {
+			delete(w.snapshot.Nodes[second].Claims, "data")
+		}, "Running; traffic Open; 0 claims pinned; member host-" + second},
+		"one whose claim is another's": {formed, func(w *world) {
+			w.snapshot.Nodes[second].Claims["data"].Claim.Labels[v1alpha1.LabelClusterUID] = "x"
+		},
 			"Running; traffic Open; 0 claims pinned; member host-" + second},
-		"nothing is left of it": {formed, func(w *world) { delete(w.snapshot.Nodes, second) }, "Running; traffic Open; 0 claims pinned; member host-" + second},
+		"nothing is left of it": {formed, func(w *world) {
+			delete(w.snapshot.Nodes, second)
+		}, "Running; traffic Open; 0 claims pinned; member host-" + second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.world(t)
 			w.snapshot.Nodes[second].Record = nil
 			c.change(w)
-			p := passOver(w)
-			p.wanted = wantedOf(w)
-			p.restoreRecords()
-			if len(p.plan.Writes) != 1 || p.plan.Writes[0].Object.GetName() != second {
-				t.Fatalf("want the record to be made:\n%s", p.plan)
+			made := recordsOf(w)
+			if len(made.Writes) != 1 || made.Writes[0].Object.GetName() != second {
+				t.Fatalf("want the record to be made:\n%s", made)
 			}
-			if got := recordInWords(p.plan.Writes[0].Object.(*v1alpha1.CassandraNode)); got != c.want {
+			if got := recordInWords(made.Writes[0].Object.(*v1alpha1.CassandraNode)); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
@@ -231,24 +269,21 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 	// One that is unknown while the ring forms is left alone, and does not hide others.
 	forms := inStage(t, ledger.StageFormed)
 	delete(forms.snapshot.Ledger.Members, first)
-	delete(forms.snapshot.Ledger.Step.Tickets, first)
+	forms.snapshot.Ledger.Step.Nodes = []string{second, third}
 	forms.snapshot.Nodes[first].Record, forms.snapshot.Nodes[second].Record = nil, nil
-	q := passOver(forms)
-	q.wanted = wantedOf(forms)
-	q.restoreRecords()
-	if len(q.plan.Writes) != 1 || q.plan.Writes[0].Object.GetName() != second {
-		t.Errorf("want the record of %s to be made:\n%s", second, q.plan)
+	made := recordsOf(forms)
+	if len(made.Writes) != 1 || made.Writes[0].Object.GetName() != second {
+		t.Errorf("want the record of %s to be made:\n%s", second, made)
 	}
 	// One that has no part in the ring is made without one: it is to join.
 	w := formed(t)
 	delete(w.snapshot.Ledger.Members, first)
 	w.snapshot.Nodes[first].Record, w.snapshot.Nodes[second].Record = nil, nil
-	p := passOver(w)
-	p.wanted = wantedOf(w)
-	p.restoreRecords()
-	wantWrites(t, p.plan, first, "Create CassandraNode")
-	wantWrites(t, p.plan, second, "Create CassandraNode")
-	if got := recordInWords(p.plan.Writes[0].Object.(*v1alpha1.CassandraNode)); got != "Running; traffic Closed; 1 claims pinned" {
+	made = recordsOf(w)
+	wantWrites(t, made, first, "Create CassandraNode")
+	wantWrites(t, made, second, "Create CassandraNode")
+	if got := recordInWords(made.Writes[0].Object.(*v1alpha1.CassandraNode)); got != "Running; traffic Closed; 1 "+
+		"claims pinned" {
 		t.Errorf("%s, want no part in the ring", got)
 	}
 }
@@ -262,21 +297,17 @@ func TestRecordsThatTheSpecNoLongerHas(t *testing.T) {
 	shrink(w)
 	w.snapshot.Nodes[first].Pod.DeletionTimestamp = &now
 	w.snapshot.Nodes[second].Pod = nil
-	p := passOver(w)
-	p.wanted = wantedOf(w)
-	p.followSpec()
-	wantWrites(t, p.plan, first) // its pod is on its way
-	wantWrites(t, p.plan, second, "Delete CassandraNode")
-	wantWrites(t, p.plan, third)
+	made := recordsOf(w)
+	wantWrites(t, made, first) // its pod is on its way
+	wantWrites(t, made, second, "Delete CassandraNode")
+	wantWrites(t, made, third)
 	// One whose spec has changed follows, unless it is being deleted.
 	w = preparing(t)
 	w.change(setting("concurrent_reads", "16"))
 	deleting(w.snapshot.Nodes[first])
-	p = passOver(w)
-	p.wanted = wantedOf(w)
-	p.followSpec()
-	wantWrites(t, p.plan, first)
-	wantWrites(t, p.plan, second, "Apply CassandraNode")
+	made = recordsOf(w)
+	wantWrites(t, made, first, "SetOwners Pod", "Release CassandraNode")
+	wantWrites(t, made, second, "Apply CassandraNode")
 }
 
 func TestNothingIsMadeForANodeThatTheSpecNoLongerHas(t *testing.T) {
@@ -296,55 +327,6 @@ func TestNothingIsMadeForANodeThatTheSpecNoLongerHas(t *testing.T) {
 	}
 }
 
-func TestWhichClaimsGoWithANodeThatTheSpecNoLongerHas(t *testing.T) {
-	now := metav1.Now()
-	for name, c := range map[string]struct {
-		change func(*facts.Claim)
-		goes   bool
-	}{
-		"one without a volume":           {func(*facts.Claim) {}, true},
-		"not one that is bound":          {func(c *facts.Claim) { c.Claim.Status.Phase = corev1.ClaimBound }, false},
-		"not one that lost its volume":   {func(c *facts.Claim) { c.Claim.Status.Phase = corev1.ClaimLost }, false},
-		"not one whose volume is chosen": {func(c *facts.Claim) { c.Claim.Spec.VolumeName = "v" }, false},
-		"not one that goes already":      {func(c *facts.Claim) { c.Claim.DeletionTimestamp = &now }, false},
-		"not one of another cluster":     {func(c *facts.Claim) { c.Claim.Labels[v1alpha1.LabelClusterUID] = "x" }, false},
-	} {
-		w := preparing(t)
-		p := passOver(w)
-		n := w.snapshot.Nodes[second]
-		claim := claimOf("b", "cluster-uid")
-		c.change(claim)
-		// One that holds nothing up, and one after it that goes in any case.
-		n.Claims = map[string]*facts.Claim{"a": {}, "b": claim, "c": claimOf("c", "cluster-uid")}
-		p.deleteUnbound(n, nil, "test")
-		if got := len(writesOf(p.plan, "b")) > 0; got != c.goes || len(writesOf(p.plan, "c")) != 1 {
-			t.Errorf("%s: goes %v, want %v, and the one after it: %v", name, got, c.goes, writesOf(p.plan, "c"))
-		}
-	}
-}
-
-func TestARecordIsReleasedWithItsPodTakenFromIt(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*facts.Node)
-		want   []string
-	}{
-		"with its pod":           {func(*facts.Node) {}, []string{"SetOwners Pod", "Release CassandraNode"}},
-		"without a pod":          {func(n *facts.Node) { n.Pod = nil }, []string{"Release CassandraNode"}},
-		"with another's pod":     {func(n *facts.Node) { n.Pod.OwnerReferences[0].UID = "x" }, []string{"Release CassandraNode"}},
-		"held by others alone":   {func(n *facts.Node) { n.Record.Finalizers = []string{"others"} }, []string{"SetOwners Pod"}},
-		"held by others as well": {func(n *facts.Node) { n.Record.Finalizers = append([]string{"others"}, n.Record.Finalizers...) }, []string{"SetOwners Pod", "Release CassandraNode"}},
-	} {
-		w := formed(t)
-		n := w.snapshot.Nodes[second]
-		c.change(n)
-		p := passOver(w)
-		p.releaseRecord(n)
-		if got := writesOf(p.plan, second); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-}
-
 func TestWhatARefusalOfGuardsComesTo(t *testing.T) {
 	w := preparing(t)
 	for _, name := range []string{first, third} {
@@ -352,10 +334,12 @@ func TestWhatARefusalOfGuardsComesTo(t *testing.T) {
 	}
 	made := next(w)
 	wantStalled(t, made, v1alpha1.ReasonForeignDisks, first)
-	if len(made.Blocked) != 2 || !slices.Equal(made.Blocked[0].Nodes, []string{second}) || !slices.Equal(made.Blocked[1].Nodes, []string{first, third}) {
+	if len(made.Blocked) != 2 || !slices.Equal(made.Blocked[0].Nodes, []string{second}) ||
+		!slices.Equal(made.Blocked[1].Nodes, []string{first, third}) {
 		t.Errorf("blocked %+v", made.Blocked)
 	}
-	// The first refusal is what the step waits for; a refusal that only the user can resolve makes it stuck.
+	// The first refusal is what the step waits for; a refusal that only the user can resolve makes it
+	// stuck.
 	if r := made.Steps[len(made.Steps)-1]; r.Outcome != plan.Wait || !strings.Contains(r.Message, second) {
 		t.Errorf("%+v", r)
 	}

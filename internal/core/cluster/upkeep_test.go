@@ -3,6 +3,7 @@ package cluster
 import (
 	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,14 +12,6 @@ import (
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
-
-func formed(t *testing.T) *world {
-	t.Helper()
-	w := newWorld(t, datacenter("dc1", 1, 1, 1))
-	w.settle()
-	w.wantOpen()
-	return w
-}
 
 func TestAMissingPodIsMadeAgainOnItsClaim(t *testing.T) {
 	w := formed(t)
@@ -68,7 +61,8 @@ func TestADeletedRecordIsMadeAnewAndItsPodRunsOn(t *testing.T) {
 	for range 5 {
 		made := Next(w.snapshot, w.now)
 		for _, write := range made.Writes {
-			if write.Verb == plan.Release && n.Pod != nil && facts.Owned(n.Pod, string(old)) && made.Writes[0].Verb != plan.SetOwners {
+			if write.Verb == plan.Release && n.Pod != nil && facts.Owned(n.Pod, string(old)) &&
+				made.Writes[0].Verb != plan.SetOwners {
 				t.Fatalf("the record was released while it owned the pod:\n%s", made)
 			}
 		}
@@ -83,7 +77,8 @@ func TestADeletedRecordIsMadeAnewAndItsPodRunsOn(t *testing.T) {
 	if !facts.Owned(n.Pod, string(n.Record.UID)) {
 		t.Error("the pod was not taken back")
 	}
-	if n.Record.Spec.Member == nil || n.Record.Spec.Member.HostID != hostID(n.Name) || n.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen || n.Record.Spec.Join != nil {
+	if n.Record.Spec.Member == nil || n.Record.Spec.Member.HostID != hostID(n.Name) ||
+		n.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen || n.Record.Spec.Join != nil {
 		t.Errorf("the new record has another identity: %+v", n.Record.Spec)
 	}
 	if len(n.Record.Spec.Claims) != 1 || n.Record.Spec.Claims[0].UID != n.Claims["data"].Claim.UID {
@@ -91,7 +86,8 @@ func TestADeletedRecordIsMadeAnewAndItsPodRunsOn(t *testing.T) {
 	}
 }
 
-// The agent that has begun by a ticket says so in the status of the new record, after which the ticket could not be written into it any more.
+// The agent that has begun by a ticket says so in the status of the new record, after which the
+// ticket could not be written into it any more.
 func TestARecordThatIsMadeAnewWhileTheRingFormsHasItsTicketAtOnce(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	w.late["orders-dc1-r2-0"] = true
@@ -110,7 +106,8 @@ func TestARecordThatIsMadeAnewWhileTheRingFormsHasItsTicketAtOnce(t *testing.T) 
 	t.Error("the record is not made anew")
 }
 
-// What an agent has done by an intent counts, also when the record that had the intent was deleted since.
+// What an agent has done by an intent counts, also when the record that had the intent was deleted
+// since.
 func TestARecordThatIsMadeAnewAfterTheSystemKeyspacesWereSet(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	for range 100 {
@@ -138,7 +135,8 @@ func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
 	n := w.snapshot.Nodes["orders-dc1-r2-0"]
 	n.Record.UID = "another"
 	for _, write := range Next(w.snapshot, w.now).Writes {
-		if write.Verb == plan.IssueCertificate && write.Node == n.Name && write.UID == n.Secret.UID && facts.Owned(write.Object, "another") {
+		if write.Verb == plan.IssueCertificate && write.Node == n.Name && write.UID == n.Secret.UID &&
+			facts.Owned(write.Object, "another") {
 			return
 		}
 	}
@@ -177,12 +175,14 @@ func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
 // Invariant I12 in the small.
 func TestAnotherInstallationChangesNothing(t *testing.T) {
 	w := formed(t)
-	w.snapshot.Install = facts.Install{Version: "next", ImageRepository: "mirror/cassandra", AgentImage: "helenus-agent:next"}
+	w.snapshot.Install = facts.Install{Version: "next", ImageRepository: "mirror/cassandra",
+		AgentImage: "helenus-agent:next"}
 	if made := w.pass(); !made.Idle() || made.Stalled != nil {
 		t.Errorf("want no write:\n%s", made)
 	}
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" })
-	wantStalled(t, w.pass(), v1alpha1.ReasonUnsupportedChange, `image: "cassandra:5.0.6" → "mirror/cassandra:5.0.9"`, `version: "5.0.6" → "5.0.9"`)
+	wantStalled(t, w.pass(), v1alpha1.ReasonUnsupportedChange, `image: "cassandra:5.0.6" → "mirror/cassandra:5.0.9"`,
+		`version: "5.0.6" → "5.0.9"`)
 }
 
 func TestAnUnknownSettingIsRefusedBeforeAnythingIsMade(t *testing.T) {
@@ -210,7 +210,8 @@ func TestSharedObjectsAreRestored(t *testing.T) {
 	delete(s.Budgets, "orders-dc1")
 	s.Services["orders-dc1"].Spec.Selector = map[string]string{"app": "other"}
 	w.settle()
-	if s.Services["orders"] == nil || s.Roles[v1alpha1.AgentServiceAccountName("orders")] == nil || s.Budgets["orders-dc1"] == nil {
+	if s.Services["orders"] == nil || s.Roles[v1alpha1.AgentServiceAccountName("orders")] == nil ||
+		s.Budgets["orders-dc1"] == nil {
 		t.Error("a deleted object was not restored")
 	}
 	if s.Services["orders-dc1"].Spec.Selector["app"] != "" {
@@ -238,7 +239,7 @@ func TestForeignObjectsUnderOurNamesStall(t *testing.T) {
 	w.snapshot.Foreign = []facts.ObjectName{{Kind: "Service", Name: "orders"}}
 	made := w.settle()
 	wantStalled(t, made, v1alpha1.ReasonNameTaken, "Service/orders")
-	if made.Wake > strangersAgain {
+	if made.Wake > 5*time.Second {
 		t.Errorf("looks again after %s; nothing else tells that the object is gone", made.Wake)
 	}
 	w.wantNames()
@@ -249,7 +250,7 @@ func TestAnEarlierClusterOfTheNameIsWaitedFor(t *testing.T) {
 	w.snapshot.Predecessor = []facts.ObjectName{{Kind: "Pod", Name: "orders-dc1-r1-0"}}
 	if made := w.settle(); len(made.Steps) == 0 || made.Steps[len(made.Steps)-1].Step != "Ownership" {
 		t.Errorf("want the pass to end at Ownership:\n%s", made)
-	} else if made.Wake > strangersAgain {
+	} else if made.Wake > 5*time.Second {
 		t.Errorf("looks again after %s; nothing else tells that the object is gone", made.Wake)
 	}
 	w.snapshot.Predecessor = nil

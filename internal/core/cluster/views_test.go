@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/cluster/ticket"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 )
@@ -42,8 +45,8 @@ func TestDoubtsAboutTheRing(t *testing.T) {
 		"one does not see the tokens":   {func(w *world) { seen(w, third, first).Tokens = nil }, third + " does not see the tokens of " + first + " yet", 3},
 		"two schemas":                   {func(w *world) { ring(w, third).SchemaVersion = "zz" }, second + " and " + third + " have different schemas", 3},
 		"a schema of one that joins":    {func(w *world) { r := ring(w, first); r.Mode, r.SchemaVersion = facts.ModeJoining, "zz" }, first + " is JOINING", 2},
-		"a ticket that names no tokens": {func(w *world) { w.snapshot.Ledger.Step.Tickets[first] = ledger.Ticket{} }, "", 3},
-		"a ticket of no number": {func(w *world) { w.snapshot.Ledger.Step.Tickets[first] = ledger.Ticket{Tokens: []string{"many"}} },
+		"a ticket that names no tokens": {func(w *world) { w.takeTokens(first) }, "", 3},
+		"a ticket of no number": {func(w *world) { w.takeTokens(first, "many") },
 			first + " does not have the tokens of its ticket", 2},
 		"the first joins, and the second does not know the third": {func(w *world) {
 			ring(w, first).Mode = facts.ModeJoining
@@ -62,28 +65,19 @@ func TestDoubtsAboutTheRing(t *testing.T) {
 				r.Endpoints = append([]facts.Endpoint{}, r.Endpoints...)
 			}
 			c.change(w)
-			observed := passOver(w)
-			observed.Snapshot = asObserved(observed.Snapshot)
-			if plain, other := passOver(w).viewsOf(w.snapshot.Ledger.Step), observed.viewsOf(w.snapshot.Ledger.Step); !reflect.DeepEqual(plain, other) {
-				t.Errorf("with views that are digested before: %+v, want %+v", other, plain)
+			look := func(v *assess.View) (out ticket.Views) {
+				during(v, func(s *procedure.Step) { out = ticket.Look(v, s) })
+				return out
 			}
-			v := passOver(w).viewsOf(w.snapshot.Ledger.Step)
-			if got := strings.Join(v.doubts, "; "); got != c.doubts || len(v.normal) != c.normal || len(v.hostIDs) != c.normal {
-				t.Errorf("doubts %q with %d NORMAL; want %q with %d", got, len(v.normal), c.doubts, c.normal)
+			observed := viewOf(w)
+			observed.Snapshot = asObserved(observed.Snapshot)
+			v, other := look(viewOf(w)), look(observed)
+			if !reflect.DeepEqual(v, other) {
+				t.Errorf("with views that are digested before: %+v, want %+v", other, v)
+			}
+			if got := strings.Join(v.Doubts, "; "); got != c.doubts || len(v.Normal) != c.normal || len(v.HostIDs) != c.normal {
+				t.Errorf("doubts %q with %d NORMAL; want %q with %d", got, len(v.Normal), c.doubts, c.normal)
 			}
 		})
-	}
-}
-
-// Only doubts that have nothing to do with latecomers keep them from being left out.
-func TestDoubtsOfTheOthers(t *testing.T) {
-	v := views{}
-	v.doubt(first, first, "about itself")
-	v.doubt(first, second, "about another")
-	v.doubt(second, first, "by another")
-	v.doubt(second, third, "of others")
-	got := strings.Join(v.othersDoubt([]*facts.Node{nil, {Name: first}}), "; ")
-	if got != "of others" {
-		t.Errorf("%q, want those without %s", got, first)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// NewDatacenter are the guards on the nodes of a datacenter that is to be added: all of them get their tickets at once, as when a ring forms.
-var NewDatacenter = []Guard[Nodes]{
+// newDatacenter are the guards on the nodes of a datacenter that is to be added: all of them get their tickets at once, as when a ring forms.
+var newDatacenter = []Guard[Nodes]{
 	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod", everyNodeAnswers},
 	{v1alpha1.BlockedDiskNotEmpty, "the disk of every initial node is empty", everyDiskIsEmpty},
 	{v1alpha1.BlockedClientTrafficAlreadyOpened, "no disk of an initial node has served clients before", noneServedClients},
@@ -28,8 +28,8 @@ type Adding struct {
 	Keyspaces []ring.Keyspace
 }
 
-// AddedDatacenter are the guards on a datacenter as it is described.
-var AddedDatacenter = []Guard[Adding]{
+// addedDatacenter are the guards on a datacenter as it is described.
+var addedDatacenter = []Guard[Adding]{
 	{v1alpha1.BlockedLocalConsistencyNotConfirmed, "extend.localConsistencyOnly is true", clientsStayLocal},
 	{v1alpha1.BlockedReplicasAlreadyPlaced, "no keyspace has replicas in the new datacenter", nothingIsPlacedThere},
 	{v1alpha1.BlockedExtensionSourceMissing, "every keyspace to be extended has replicas in the source datacenter", extensionIsPossible},

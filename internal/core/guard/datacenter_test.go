@@ -91,7 +91,7 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 	} {
 		refusals := Check(Adding{
 			Datacenter: &v1alpha1.Datacenter{Name: "dc2", Extend: c.extend}, DatacenterName: "DC2", SourceDatacenter: c.source, Keyspaces: keyspacesOf(t, c.keyspaces),
-		}, AddedDatacenter...)
+		}, addedDatacenter...)
 		var got []string
 		for _, r := range refusals {
 			got = append(got, string(r.Reason)+": "+r.Message)

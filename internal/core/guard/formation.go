@@ -4,19 +4,20 @@ import (
 	"fmt"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 )
 
-// Formation are the guards before the first tickets of a cluster.
-var Formation = []Guard[Nodes]{
+// formation are the guards before the first tickets of a cluster.
+var formation = []Guard[Nodes]{
 	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod", everyNodeAnswers},
 	{v1alpha1.BlockedDiskNotEmpty, "the disk of every initial node is empty", everyDiskIsEmpty},
 	{v1alpha1.BlockedClientTrafficAlreadyOpened, "no disk of an initial node has served clients before", noneServedClients},
 }
 
-// Adoption are the guards before the disks of an earlier cluster are taken over.
-var Adoption = []Guard[Nodes]{
+// adoption are the guards before the disks of an earlier cluster are taken over.
+var adoption = []Guard[Nodes]{
 	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod", everyNodeAnswers},
 	{v1alpha1.BlockedDiskNotAdoptable, "every disk is one of the adopted cluster", everyDiskIsAdopted},
 	{v1alpha1.BlockedDuplicateHostID, "no two disks have the same host id", everyHostIDOnce},
@@ -30,7 +31,7 @@ func everyNodeAnswers(of Nodes) []Finding {
 		if agent := n.CurrentAgent(); agent != nil && agent.Address != "" {
 			continue
 		}
-		out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not ready to join: %s", name, WhyNoAnswer(n))})
+		out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not ready to join: %s", name, assess.WhyNoAnswer(n))})
 	}
 	return out
 }

@@ -140,7 +140,7 @@ func TestFormationIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := trio()
 			c.change(s)
-			wantFindings(t, Check(Nodes{s, []string{"a", "b", "c"}}, Formation...), c.want...)
+			wantFindings(t, Check(Nodes{s, []string{"a", "b", "c"}}, formation...), c.want...)
 		})
 	}
 }
@@ -192,56 +192,9 @@ func TestAdoptionIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := legacy()
 			c.change(s)
-			wantFindings(t, Check(Nodes{s, []string{"a", "b", "c"}}, Adoption...), c.want...)
+			wantFindings(t, Check(Nodes{s, []string{"a", "b", "c"}}, adoption...), c.want...)
 		})
 	}
-}
-
-func TestItIsSaidWhyAnAgentDoesNotAnswer(t *testing.T) {
-	when := metav1.Now()
-	waiting := func(reason, message string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
-	}
-	running := corev1.ContainerStatus{Name: "init", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
-	for want, n := range map[string]*facts.Node{
-		"it has no record yet":     {Pod: &corev1.Pod{}},
-		"it has no pod yet":        {Record: &v1alpha1.CassandraNode{}, Unreachable: "no pod"},
-		"its pod is being deleted": {Record: &v1alpha1.CassandraNode{}, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &when}}},
-		"its pod cannot be scheduled: no host in zone b": pod(func(s *corev1.PodStatus) {
-			s.Conditions = []corev1.PodCondition{
-				{Type: corev1.PodReady, Status: corev1.ConditionFalse, Message: "not ready"},
-				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no host in zone b"},
-			}
-		}),
-		"container cassandra: ImagePullBackOff no such image (see image, imagePullSecrets)": pod(func(s *corev1.PodStatus) {
-			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Message: "placed"}}
-			s.InitContainerStatuses = []corev1.ContainerStatus{running, waiting("PodInitializing", ""), waiting("ContainerCreating", ""), waiting("", "soon")}
-			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "no such image")}
-		}),
-		"container cassandra: CrashLoopBackOff": pod(func(s *corev1.PodStatus) {
-			s.InitContainerStatuses = []corev1.ContainerStatus{waiting("CrashLoopBackOff", "")}
-		}),
-		"its agent does not answer: connection refused": pod(func(s *corev1.PodStatus) { s.ContainerStatuses = []corev1.ContainerStatus{running} }),
-	} {
-		if n.Pod != nil && strings.HasPrefix(want, "its agent") {
-			n.Unreachable = "connection refused"
-		}
-		if got := WhyNoAnswer(n); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	if got, want := WhyNoAnswer(nil), "it has no record yet"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got, want := WhyNoAnswer(pod(func(*corev1.PodStatus) {})), "its pod is starting"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func pod(change func(*corev1.PodStatus)) *facts.Node {
-	n := &facts.Node{Record: &v1alpha1.CassandraNode{}, Pod: &corev1.Pod{}}
-	change(&n.Pod.Status)
-	return n
 }
 
 // What the operator says first about a cluster that does not begin is the first refusal.
@@ -250,7 +203,7 @@ func TestRefusalsComeInTheOrderOfTheGuards(t *testing.T) {
 	s.Nodes["a"].Agent.Disk, s.Nodes["c"].Agent = v1alpha1.DiskMember, nil
 	s.Nodes["b"].Agent.TrafficOpened = true
 	var got []string
-	for _, r := range Check(Nodes{s, []string{"a", "b", "c"}}, Formation...) {
+	for _, r := range Check(Nodes{s, []string{"a", "b", "c"}}, formation...) {
 		got = append(got, string(r.Reason)+" "+r.Nodes[0])
 	}
 	if want := []string{answers + " c", empty + " a", served + " b"}; !slices.Equal(got, want) {

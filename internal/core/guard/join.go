@@ -9,19 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// Newcomer are the guards that a node must pass before it is its turn to join a ring that serves clients.
-var Newcomer = []Guard[Nodes]{
+// pendingNode are the guards that a node must pass before it is its turn to join a ring that serves clients.
+var pendingNode = []Guard[Nodes]{
 	{v1alpha1.BlockedJoiningNodeNotReady, "the agent of the joining node answers from its present pod", everyNodeAnswers},
 	{v1alpha1.BlockedJoiningDiskNotEmpty, "the disk of the joining node is empty", joiningDiskIsEmpty},
 	{v1alpha1.BlockedJVMNotAbsent, "no JVM runs on a node without a ticket", noJVMRuns},
 }
 
-// Join are the guards on the ring that a node is to join: the given nodes are its members.
-var Join = []Guard[Nodes]{
+// beforeJoin are the guards on the ring that a node is to join: the given nodes are its members.
+var beforeJoin = []Guard[Nodes]{
 	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a node that joins streams from every member")},
 	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
 	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
@@ -30,15 +31,15 @@ var Join = []Guard[Nodes]{
 	{v1alpha1.BlockedReleasesDiffer, "all members run the same release", oneRelease},
 }
 
-// Cleanup are the guards on the ring before members drop what they no longer own: while a range is on its way to another node, the old owner is its source.
-var Cleanup = []Guard[Nodes]{
+// cleanup are the guards on the ring before members drop what they no longer own: while a range is on its way to another node, the old owner is its source.
+var cleanup = []Guard[Nodes]{
 	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
 	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
 }
 
-// Repair are the guards on the ring before a node is repaired: Cassandra fails it as soon as one of the replicas that it compares is down
+// repair are the guards on the ring before a node is repaired: Cassandra fails it as soon as one of the replicas that it compares is down
 // (ActiveRepairService#prepareForRepair), also one that no record is of, and what members write by an older schema meanwhile goes to the replicas of that.
-var Repair = []Guard[Nodes]{
+var repair = []Guard[Nodes]{
 	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a repair compares all replicas")},
 	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},
 	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
@@ -61,8 +62,8 @@ type Joining struct {
 	Volume *resource.Quantity
 }
 
-// Joiner are the guards on what the ring will be with the node.
-var Joiner = []Guard[Joining]{
+// placement are the guards on what the ring will be with the node.
+var placement = []Guard[Joining]{
 	{v1alpha1.BlockedRacksUnbalanced, "the racks have about the same number of nodes", racksAreBalanced},
 	{v1alpha1.BlockedDataVolumeTooSmall, "the data fits on the volume of the joining node", fits},
 }
@@ -107,7 +108,7 @@ func everyMemberIsUp(reason string) func(Nodes) []Finding {
 			var why string
 			switch {
 			case agent == nil:
-				why = WhyNoAnswer(of.Nodes[name])
+				why = assess.WhyNoAnswer(of.Nodes[name])
 			case agent.Ring == nil:
 				why = "its JVM does not answer"
 			case agent.Ring.Mode != facts.ModeNormal:

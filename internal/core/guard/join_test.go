@@ -19,7 +19,7 @@ import (
 
 // ringOf is a ring of nodes that all see the same, each in a list of its own.
 func ringOf(names ...string) *facts.Snapshot {
-	s := &facts.Snapshot{Nodes: map[string]*facts.Node{}, Ledger: &ledger.Ledger{Members: map[string]string{}}}
+	s := &facts.Snapshot{Nodes: map[string]*facts.Node{}, Ledger: &ledger.Ledger{Ring: ledger.Ring{Members: map[string]string{}}}}
 	for _, name := range names {
 		r := &facts.Ring{Mode: facts.ModeNormal, HostID: "host-" + name, SchemaVersion: "schema", ReleaseVersion: "5.0.6"}
 		for i, of := range names {
@@ -90,7 +90,7 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 					}
 				}
 				var got []string
-				for _, r := range Check(Nodes{s, slices.Clone(names)}, Join...) {
+				for _, r := range Check(Nodes{s, slices.Clone(names)}, beforeJoin...) {
 					got = append(got, fmt.Sprintf("%s %v %s", r.Reason, r.Nodes, r.Message))
 				}
 				if text := strings.Join(got, "; "); text != c.want {
@@ -116,7 +116,7 @@ func TestWhoIsNotUpIsNamed(t *testing.T) {
 	} {
 		s := ringOf("a", "b", "c")
 		c.change(s.Nodes["b"])
-		refusals := Check(Nodes{s, []string{"a", "b", "c"}}, Join...)
+		refusals := Check(Nodes{s, []string{"a", "b", "c"}}, beforeJoin...)
 		if len(refusals) != 1 || refusals[0].Reason != "MemberDown" || !slices.Equal(refusals[0].Nodes, []string{"b"}) || !strings.HasPrefix(refusals[0].Message, c.want) {
 			t.Errorf("%s: %+v, want %q", name, refusals, c.want)
 		}
@@ -144,7 +144,7 @@ func TestARackWithTooFewNodesIsRefused(t *testing.T) {
 		"two racks, and as many copies": {map[string]int{"a": 1, "b": 4}, 2, "rack a of datacenter dc1 would have 1 of 5 nodes"},
 	} {
 		var got []string
-		for _, r := range Check(Joining{Datacenter: "dc1", ReplicationFactor: c.replicas, Sizes: c.sizes}, Joiner[0]) {
+		for _, r := range Check(Joining{Datacenter: "dc1", ReplicationFactor: c.replicas, Sizes: c.sizes}, placement[0]) {
 			got = append(got, r.Message)
 		}
 		want := strings.Split(c.want, "; ")
@@ -198,7 +198,7 @@ func TestANodeThatWouldBeTooFullIsRefused(t *testing.T) {
 			c.change(&j)
 		}
 		got := ""
-		if refusals := Check(j, Joiner[1]); len(refusals) > 0 {
+		if refusals := Check(j, placement[1]); len(refusals) > 0 {
 			got = refusals[0].Message
 		}
 		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
@@ -231,7 +231,7 @@ func TestGuardsOfANewcomer(t *testing.T) {
 			n.Agent.Address, n.Agent.Disk, n.Agent.Process = "10.0.0.9", v1alpha1.DiskEmpty, facts.ProcessAbsent
 		}
 		c.change(s.Nodes["b"])
-		refusals := Check(Nodes{s, []string{"a", "b"}}, Newcomer...)
+		refusals := Check(Nodes{s, []string{"a", "b"}}, pendingNode...)
 		if len(refusals) != len(c.want) {
 			t.Errorf("%s: %+v, want %q", name, refusals, c.want)
 			continue

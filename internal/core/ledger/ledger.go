@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ledger is what the operator must not forget about a cluster and what status may lose: the open step, which datacenters are formed, who is a member.
-// It is written by compare-and-swap on the resourceVersion it was read with, so two operators never have two steps open.
+// Ledger is what the operator must not forget about a cluster. It is written by compare-and-swap on
+// the resourceVersion it was read with, so two operators never have two steps open.
 type Ledger struct {
 	// UID and ResourceVersion of the ConfigMap it was read from; empty for one that does not exist yet.
 	UID             types.UID `json:"-"`
@@ -20,140 +20,84 @@ type Ledger struct {
 	ClusterUID types.UID `json:"clusterUID"`
 	// Steps is the number of steps that were ever opened. It makes the ids of steps unique.
 	Steps int64 `json:"steps"`
+	Ring
+	// Step of Recovery, Topology or Rollout that is open; nil if none is.
+	Step *Step `json:"step,omitempty"`
+	// Maintenance are the steps of that class that are open, at most MostMaintenance.
+	Maintenance []*Step `json:"maintenance,omitempty"`
+	// Suspended are steps that wait until one of a higher class is closed, the last one first.
+	Suspended []*Step `json:"suspended,omitempty"`
+}
+
+// MostMaintenance is how many steps of Maintenance are open at once.
+const MostMaintenance = 8
+
+// Ring is what is known of the ring itself, whatever step is open.
+type Ring struct {
 	// Formed are the names of the datacenters whose ring exists: New is never issued for them again.
 	Formed []string `json:"formed,omitempty"`
-	// TrafficAllowed says that client traffic of any kind was allowed to a node. From then on a datacenter only forms without data of the user.
+	// TrafficAllowed says that client traffic of any kind was allowed to a node. From then on a
+	// datacenter only forms without data of the user.
 	TrafficAllowed bool `json:"trafficAllowed,omitempty"`
 	// Members are the host ids by node name.
 	Members map[string]string `json:"members,omitempty"`
-	// Replication is the plannedReplicationFactor by datacenter that tokens and system keyspaces were made for; unknown in a ledger that was rebuilt.
+	// Replication is the planned replication factor by datacenter that tokens and system keyspaces
+	// were made for; unknown in a ledger that was rebuilt.
 	Replication map[string]int32 `json:"replication,omitempty"`
-	// Adopted is the uid of the cluster whose disks were taken over.
+	// Adopted is the uid of the cluster whose disks were adopted.
 	Adopted types.UID `json:"adopted,omitempty"`
 	// Replaced are host ids that must never start again.
 	Replaced []string `json:"replaced,omitempty"`
-	// LeftBehind are nodes that had a part in a formation and were left out of it. The spec describes them, and the ring waits for none of them.
-	LeftBehind []string `json:"leftBehind,omitempty"`
+	// Excluded are nodes that were left out of the initial ring. The spec describes them, and the
+	// ring waits for none of them.
+	Excluded []string `json:"excluded,omitempty"`
 	// Cleanup are members that hold data which they no longer own, since others have joined.
 	Cleanup []string `json:"cleanup,omitempty"`
 	// SystemKeyspaces says that nodes have joined since the system keyspaces were set.
 	SystemKeyspaces bool `json:"systemKeyspaces,omitempty"`
-	// Step that is open; nil if none is.
-	Step *Step `json:"step,omitempty"`
+	// Postponed are maintenance operations that failed too often, and stay due.
+	Postponed []Postponed `json:"postponed,omitempty"`
 }
 
-// Kind names the kinds of steps that are written down before they begin.
-type Kind string
-
-const (
-	// FormRing forms the ring of the first datacenters of a cluster.
-	FormRing Kind = "FormRing"
-	// AdoptRing takes over the disks of an earlier cluster.
-	AdoptRing Kind = "AdoptRing"
-	// JoinNode has one node join a ring that serves clients.
-	JoinNode Kind = "JoinNode"
-	// RaiseSystemKeyspaces gives the system keyspaces as many replicas as there are nodes for, and fills them.
-	RaiseSystemKeyspaces Kind = "RaiseSystemKeyspaces"
-	// AddDatacenter adds a datacenter to a ring that has data.
-	AddDatacenter Kind = "AddDatacenter"
-	// ForgetJoin has the members forget a join that is over and that they tell each other of again and again.
-	ForgetJoin Kind = "ForgetJoin"
-	// Cleanup has the nodes of a rack drop what they no longer own.
-	Cleanup Kind = "Cleanup"
-)
-
-// MovesRanges says that a step of this kind changes who holds what: no pod is evicted meanwhile.
-func (k Kind) MovesRanges() bool {
-	return k == FormRing || k == AdoptRing || k == JoinNode || k == AddDatacenter
-}
-
-// Stage of an open step. Stages only go forward, each by a write of the ledger.
-type Stage string
-
-// The stages of FormRing, in this order. AdoptRing has only Formed and Open, JoinNode Tickets and Open, RaiseSystemKeyspaces Keyspaces and Operations, Cleanup
-// and ForgetJoin Operations, AddDatacenter all of them.
-const (
-	// StageTickets: tickets are issued, and the nodes find each other.
-	StageTickets Stage = "Tickets"
-	// StageFormed: the ring stands. Records learn their host ids and lose their tickets; no client was served yet.
-	StageFormed Stage = "Formed"
-	// StageKeyspaces: one node is open for administration and sets the system keyspaces.
-	StageKeyspaces Stage = "Keyspaces"
-	// StageOpen: clients are let in everywhere.
-	StageOpen Stage = "Open"
-	// StageExtend: keyspaces of the user get replicas in a new datacenter.
-	StageExtend Stage = "Extend"
-	// StageRebuild: the nodes of a new datacenter copy what they are to hold.
-	StageRebuild Stage = "Rebuild"
-	// StageOperations: the nodes carry out an operation each.
-	StageOperations Stage = "Operations"
-)
-
-// Step is a step that was begun. It is continued, never computed anew.
-type Step struct {
-	// ID is unique in the life of the cluster: the ids of its intents are <id>/<node>.
-	ID   string `json:"id"`
+// Postponed is a kind of maintenance that is left for later on a node.
+type Postponed struct {
 	Kind Kind   `json:"kind"`
-	// Stage it is in.
-	Stage Stage `json:"stage"`
-	// Generation of the cluster's spec that it was decided for.
-	Generation int64     `json:"generation"`
-	OpenedAt   time.Time `json:"openedAt"`
-	// StageSince is when the present stage began.
-	StageSince time.Time `json:"stageSince"`
-	// Datacenters it is about.
-	Datacenters []string `json:"datacenters,omitempty"`
-	// Tickets by node.
-	Tickets map[string]Ticket `json:"tickets,omitempty"`
-	// Withdrawn are the nodes of the wave that were taken out again.
-	Withdrawn []string `json:"withdrawn,omitempty"`
-	// Seeds are the nodes whose addresses are given to all as seeds while the ring forms.
-	Seeds []string `json:"seeds,omitempty"`
-	// Extension is what the datacenter gets that is added.
-	Extension *Extension `json:"extension,omitempty"`
-	// Tries counts the tries of a node's operation that failed, by node.
-	Tries map[string]int `json:"tries,omitempty"`
-	// Attempt counts the tries of the present stage's operation, from 0. Each try has an intent of its own.
-	Attempt int `json:"attempt,omitempty"`
+	Node string `json:"node"`
+	// Since the operation failed for the last time, and why.
+	Since   time.Time `json:"since"`
+	Message string    `json:"message"`
 }
 
-// Extension is what a datacenter gets that is added to a ring, as the spec had it when the step was opened: an edit on the way changes nothing of it.
-type Extension struct {
-	// Datacenter that is added, and Source that it is rebuilt from, by their names inside Cassandra.
-	Datacenter string `json:"datacenter"`
-	Source     string `json:"source"`
-	// Keyspaces that are extended, with the replicas that they get, and Replicas of the system
-	// keyspaces; of both at most one on each node.
-	Keyspaces map[string]int32 `json:"keyspaces,omitempty"`
-	Replicas  int32            `json:"replicas"`
+// PostponedFor is how long a postponed operation is left. Then it is due as any other.
+const PostponedFor = time.Hour
+
+// IsPostponed says that a kind of maintenance is left for later on a node.
+func (r *Ring) IsPostponed(kind Kind, node string, now time.Time) bool {
+	return slices.ContainsFunc(r.Postponed, func(p Postponed) bool {
+		return p.Kind == kind && p.Node == node && now.Before(p.Since.Add(PostponedFor))
+	})
 }
 
-// Ticket is what a step has for one node of its wave, and what must not be computed twice.
-type Ticket struct {
-	// Tokens that the node takes.
-	Tokens []string `json:"tokens,omitempty"`
-	// HostID that was found on its disk, of a step that adopts.
-	HostID string `json:"hostID,omitempty"`
-}
-
-// Wave are the nodes the step works on, sorted: those with a ticket that were not withdrawn.
-func (s *Step) Wave() []string {
-	if s == nil {
-		return nil
-	}
-	var names []string
-	for name := range s.Tickets {
-		if !slices.Contains(s.Withdrawn, name) {
-			names = append(names, name)
+// PostponedOn are the nodes on which a kind of maintenance was postponed, whether their time is over or not.
+func (r *Ring) PostponedOn(kind Kind) []string {
+	var out []string
+	for _, p := range r.Postponed {
+		if p.Kind == kind {
+			out = append(out, p.Node)
 		}
 	}
-	slices.Sort(names)
-	return names
+	return out
 }
 
-// IntentID is the id of the step's intent for one node. A step has at most one intent of a purpose for a node.
-func (s *Step) IntentID(purpose, node string) string {
-	return s.ID + "/" + purpose + "/" + node
+// Postpone a kind of maintenance on a node.
+func (r *Ring) Postpone(kind Kind, node, message string, now time.Time) {
+	r.Resume(kind, node)
+	r.Postponed = append(r.Postponed, Postponed{kind, node, now, message})
+}
+
+// Resume forgets that a kind of maintenance was postponed on nodes.
+func (r *Ring) Resume(kind Kind, nodes ...string) {
+	r.Postponed = slices.DeleteFunc(r.Postponed, func(p Postponed) bool { return p.Kind == kind && slices.Contains(nodes, p.Node) })
 }
 
 // IsFormed says that the datacenter's ring exists.
@@ -161,10 +105,19 @@ func (l *Ledger) IsFormed(datacenter string) bool {
 	return l != nil && slices.Contains(l.Formed, datacenter)
 }
 
+// HostID of a member by its name.
+func (l *Ledger) HostID(node string) (id string, member bool) {
+	if l == nil {
+		return "", false
+	}
+	id, member = l.Members[node]
+	return id, member
+}
+
 // HasRing says that any datacenter's ring exists.
 func (l *Ledger) HasRing() bool { return l != nil && len(l.Formed) > 0 }
 
-// Adds says that a datacenter is being added to the ring: no client is let into it yet.
+// Adds says that a datacenter is being added to the ring: its client traffic is still closed.
 func (l *Ledger) Adds(datacenter string) bool {
 	return l != nil && l.Step != nil && l.Step.Kind == AddDatacenter && slices.Contains(l.Step.Datacenters, datacenter)
 }
@@ -175,29 +128,27 @@ func (l *Ledger) Copy() *Ledger {
 		return nil
 	}
 	out := *l
-	out.Formed, out.Replaced, out.LeftBehind, out.Cleanup = slices.Clone(l.Formed), slices.Clone(l.Replaced), slices.Clone(l.LeftBehind), slices.Clone(l.Cleanup)
-	out.Members, out.Replication = maps.Clone(l.Members), maps.Clone(l.Replication)
-	out.Step = l.Step.copy()
+	out.Ring = l.Ring.copy()
+	out.Step, out.Maintenance, out.Suspended = l.Step.Copy(), copies(l.Maintenance), copies(l.Suspended)
 	return &out
 }
 
-func (s *Step) copy() *Step {
-	if s == nil {
+func copies(steps []*Step) []*Step {
+	if steps == nil {
 		return nil
 	}
-	out := *s
-	out.Datacenters, out.Withdrawn, out.Seeds = slices.Clone(s.Datacenters), slices.Clone(s.Withdrawn), slices.Clone(s.Seeds)
-	out.Tickets, out.Tries = maps.Clone(s.Tickets), maps.Clone(s.Tries)
-	for name, t := range out.Tickets {
-		t.Tokens = slices.Clone(t.Tokens)
-		out.Tickets[name] = t
+	out := make([]*Step, len(steps))
+	for i, s := range steps {
+		out[i] = s.Copy()
 	}
-	if s.Extension != nil {
-		extension := *s.Extension
-		extension.Keyspaces = maps.Clone(s.Extension.Keyspaces)
-		out.Extension = &extension
-	}
-	return &out
+	return out
+}
+
+func (r Ring) copy() Ring {
+	r.Formed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Replaced)
+	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
+	r.Members, r.Replication = maps.Clone(r.Members), maps.Clone(r.Replication)
+	return r
 }
 
 // Key is the key of the ledger's text in its ConfigMap.
@@ -205,14 +156,15 @@ const Key = "ledger.json"
 
 // Encode writes a ledger as the data of its ConfigMap.
 func Encode(l *Ledger) (map[string]string, error) {
-	text, err := json.MarshalIndent(l, "", "  ")
+	text, err := json.Marshal(l)
 	if err != nil {
 		return nil, fmt.Errorf("encode ledger: %w", err)
 	}
 	return map[string]string{Key: string(text)}, nil
 }
 
-// Decode reads the data of a ConfigMap. A ledger of another cluster, or one without text, is an error: it is never taken for an empty one.
+// Decode reads the data of a ConfigMap. A ledger of another cluster, or one without text, is an
+// error: it is never taken for an empty one.
 func Decode(data map[string]string, cluster types.UID) (*Ledger, error) {
 	text, ok := data[Key]
 	if !ok {
@@ -226,4 +178,77 @@ func Decode(data map[string]string, cluster types.UID) (*Ledger, error) {
 		return nil, fmt.Errorf("read ledger: it belongs to the cluster with uid %q, not %q", l.ClusterUID, cluster)
 	}
 	return l, nil
+}
+
+// Open are the steps that are open and not suspended: that of a higher class first.
+func (l *Ledger) Open() []*Step {
+	if l == nil {
+		return nil
+	}
+	if l.Step == nil {
+		return l.Maintenance
+	}
+	return append([]*Step{l.Step}, l.Maintenance...)
+}
+
+// StepByID is a step that is open or suspended; nil if it is closed.
+func (l *Ledger) StepByID(id string) *Step {
+	for _, s := range slices.Concat(l.Open(), l.Suspended) {
+		if s.ID == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// OpenStep adds a step.
+func (l *Ledger) OpenStep(s *Step) {
+	if s.Class == Maintenance {
+		l.Maintenance = append(l.Maintenance, s)
+		return
+	}
+	l.Step = s
+}
+
+// CloseStep takes a step out.
+func (l *Ledger) CloseStep(id string) {
+	if l.Step != nil && l.Step.ID == id {
+		l.Step = nil
+	}
+	is := func(s *Step) bool { return s.ID == id }
+	l.Maintenance, l.Suspended = slices.DeleteFunc(l.Maintenance, is), slices.DeleteFunc(l.Suspended, is)
+}
+
+// SuspendLower suspends the open steps of a lower class.
+func (l *Ledger) SuspendLower(class Class) {
+	var kept []*Step
+	for _, s := range l.Maintenance {
+		if s.Class.Below(class) {
+			l.Suspended = append([]*Step{s}, l.Suspended...)
+			continue
+		}
+		kept = append(kept, s)
+	}
+	l.Maintenance = kept
+	if l.Step != nil && l.Step.Class.Below(class) {
+		l.Suspended, l.Step = append([]*Step{l.Step}, l.Suspended...), nil
+	}
+}
+
+// ResumeSuspended opens what was suspended again, now that no step of a higher class is open: the last
+// step of the highest class, and all of Maintenance if there is none.
+func (l *Ledger) ResumeSuspended() {
+	at := -1
+	for i, s := range l.Suspended {
+		if s.Class != Maintenance && (at < 0 || l.Suspended[at].Class.Below(s.Class)) {
+			at = i
+		}
+	}
+	if at >= 0 {
+		l.Step = l.Suspended[at]
+		l.Suspended = slices.Delete(l.Suspended, at, at+1)
+		return
+	}
+	slices.Reverse(l.Suspended)
+	l.Maintenance, l.Suspended = append(l.Maintenance, l.Suspended...), nil
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -28,6 +29,10 @@ func fill(v reflect.Value) {
 		fill(value)
 		v.SetMapIndex(key, value)
 	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes([]byte(`{"x":1}`))
+			return
+		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0))
 	case reflect.String:
@@ -88,5 +93,34 @@ func TestLedgerCopy(t *testing.T) {
 	}
 	if got := (&Ledger{Steps: 1}).Copy(); !reflect.DeepEqual(got, &Ledger{Steps: 1}) {
 		t.Errorf("a copy of one without a step is %+v", got)
+	}
+}
+
+// A ConfigMap holds 1 MiB. Above 300 KiB the members would move to one of their own.
+func TestLedgerOfAThousandNodes(t *testing.T) {
+	l := &Ledger{ClusterUID: "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f", Ring: Ring{Members: map[string]string{}}}
+	tokens := map[string][]string{}
+	step := &Step{ID: "0a1b2c3d-17", Kind: AddDatacenter, Class: Topology, Stage: StageTickets}
+	for i := range 1000 {
+		name := fmt.Sprintf("a-cluster-of-thirty-characters-dc%d-rack%d-%d", i%3, i%9, i)
+		l.Members[name] = "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"
+		l.Cleanup = append(l.Cleanup, name)
+		if i%3 == 0 {
+			step.Nodes = append(step.Nodes, name)
+			for range 16 {
+				tokens[name] = append(tokens[name], "-9223372036854775808")
+			}
+		}
+	}
+	step.State = Encoded(map[string]any{"tokens": tokens})
+	l.Step = step
+	data, err := Encode(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(data[Key]); size > 300<<10 {
+		t.Errorf("%d KiB", size>>10)
+	} else {
+		t.Logf("%d KiB", size>>10)
 	}
 }

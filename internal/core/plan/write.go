@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/ledger"
 )
 
@@ -101,4 +103,24 @@ func KindOf(o Object) string {
 		return kind
 	}
 	return reflect.TypeOf(o).Elem().Name()
+}
+
+// DeletePod deletes a pod by its uid.
+func DeletePod(pod *corev1.Pod, why string) Write {
+	return Write{Verb: Delete, Object: Named(pod), UID: pod.UID, Why: why}
+}
+
+// Named is an object with nothing but its type and name: all that a deletion needs.
+func Named(object Object) Object {
+	meta := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace()}
+	switch object.(type) {
+	case *corev1.Pod:
+		return &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: meta}
+	case *corev1.PersistentVolumeClaim:
+		return &corev1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: meta}
+	case *v1alpha1.CassandraNode:
+		return &v1alpha1.CassandraNode{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"}, ObjectMeta: meta}
+	default:
+		return object
+	}
 }

@@ -148,6 +148,14 @@ func Seeds(owner Owner, addresses []string) *corev1.ConfigMap {
 	}
 }
 
+// SeedsIn are the addresses in the ConfigMap of seeds; none if there is no ConfigMap.
+func SeedsIn(m *corev1.ConfigMap) []string {
+	if m == nil || m.Data[layout.SeedsKey] == "" {
+		return nil
+	}
+	return strings.Split(m.Data[layout.SeedsKey], ",")
+}
+
 // AgentServiceAccount is the identity of all agents of a cluster. That an agent writes only its own record is the policy's work, by the pod that its
 // token is bound to.
 func AgentServiceAccount(owner Owner, given *v1alpha1.Metadata) *corev1.ServiceAccount {

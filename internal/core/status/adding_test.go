@@ -63,7 +63,7 @@ func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 				Cluster: &v1alpha1.CassandraCluster{Spec: v1alpha1.CassandraClusterSpec{
 					Datacenters: []v1alpha1.Datacenter{datacenter("dc1"), datacenter("dc2")}, Disruption: v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalOne},
 				}},
-				Ledger: &ledger.Ledger{Formed: c.formed, Members: members, Step: c.step},
+				Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: c.formed, Members: members}, Step: c.step},
 				Nodes:  map[string]*facts.Node{"n1": node("n1", "h1", "dc1", true), "n2": node("n2", "h2", "dc2", false), "n3": node("n3", "h3", "dc2", false)},
 			}, plan.Plan{}, nil, nil, time.Unix(0, 0))
 			if is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAvailable); is == nil || is.Status != c.available {

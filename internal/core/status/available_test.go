@@ -42,7 +42,7 @@ func TestARingThatServesNobodyIsNotAvailable(t *testing.T) {
 			Cluster: &v1alpha1.CassandraCluster{Spec: v1alpha1.CassandraClusterSpec{
 				Datacenters: []v1alpha1.Datacenter{{Name: "dc1", NodesPerRack: 2, Racks: []v1alpha1.Rack{{Name: "r1"}}}}, Disruption: v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalQuorum},
 			}},
-			Ledger: &ledger.Ledger{Formed: []string{"dc1"}, Members: map[string]string{"n1": "h1", "n2": "h2"}}, Nodes: nodes,
+			Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{"n1": "h1", "n2": "h2"}}}, Nodes: nodes,
 		}, plan.Plan{}, nil, nil, time.Unix(0, 0))
 		is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAvailable)
 		if is == nil || (is.Status == metav1.ConditionTrue) != ready || !ready && is.Reason != v1alpha1.ReasonNodesNotReady {

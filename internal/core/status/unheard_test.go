@@ -36,7 +36,7 @@ func TestConditionsStayWhileAgentsAreFirstAsked(t *testing.T) {
 				Spec:   v1alpha1.CassandraClusterSpec{Datacenters: []v1alpha1.Datacenter{{Name: "dc1", NodesPerRack: 1, Racks: []v1alpha1.Rack{{Name: "r1"}}}}},
 				Status: v1alpha1.CassandraClusterStatus{Conditions: c.before},
 			},
-			Ledger: &ledger.Ledger{Formed: []string{"dc1"}, Members: map[string]string{"n": "h"}},
+			Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{"n": "h"}}},
 			Nodes:  map[string]*facts.Node{"n": {Name: "n", Record: record, Asking: c.asking}},
 		}
 		got := status.Of(s, plan.Plan{}, nil, nil, time.Unix(0, 0))

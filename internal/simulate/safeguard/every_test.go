@@ -72,7 +72,7 @@ func told() map[string]map[string]bool {
 // calls that name a reason, with its place among their arguments. Notices hold nothing back, so they are none of them.
 var calls = map[string]map[string]int{
 	"node":    {"blocked": 1, "report": 0, "refuse": 0},
-	"cluster": {"block": 1},
+	"cluster": {"Block": 1}, // of a plan; of a step it is the first
 }
 
 // declared are the guards that a package of internal/core has, and the packages below it, by their source.
@@ -131,6 +131,9 @@ func (d *declarations) look(f *ast.File) {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			if at, names := d.calls[called(n)]; names {
+				if e, constant := n.Args[0].(*ast.SelectorExpr); constant && strings.HasPrefix(e.Sel.Name, "Blocked") {
+					at = 0
+				}
 				d.name(n.Args[at])
 			}
 		case *ast.CompositeLit:

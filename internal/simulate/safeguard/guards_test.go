@@ -31,22 +31,22 @@ import (
 func judged(t *testing.T, allow ...string) map[string]int {
 	t.Helper()
 	refused := map[string]int{}
-	for _, list := range []*[]guard.Guard[guard.Nodes]{&guard.Formation, &guard.Adoption, &guard.Newcomer, &guard.Join, &guard.Cleanup, &guard.Repair, &guard.NewDatacenter} {
-		judge(t, list, refused, allow)
+	whole := world.Rules
+	t.Cleanup(func() { world.Rules = whole })
+	r := &world.Rules
+	for _, list := range []*[]guard.Guard[guard.Nodes]{&r.Formation, &r.Adoption, &r.PendingNode, &r.BeforeJoin, &r.Cleanup, &r.Repair, &r.NewDatacenter} {
+		*list = judge(*list, refused, allow)
 	}
-	judge(t, &guard.Joiner, refused, allow)
-	judge(t, &guard.AddedDatacenter, refused, allow)
+	r.Placement = judge(r.Placement, refused, allow)
+	r.AddedDatacenter = judge(r.AddedDatacenter, refused, allow)
 	return refused
 }
 
 // judge is judged for the guards on one thing.
-func judge[T any](t *testing.T, list *[]guard.Guard[T], refused map[string]int, allow []string) {
-	t.Helper()
-	whole := *list
-	t.Cleanup(func() { *list = whole })
-	*list = slices.Clone(whole)
-	for i, g := range whole {
-		(*list)[i].Check = func(about T) []guard.Finding {
+func judge[T any](list []guard.Guard[T], refused map[string]int, allow []string) []guard.Guard[T] {
+	out := slices.Clone(list)
+	for i, g := range list {
+		out[i].Check = func(about T) []guard.Finding {
 			found := g.Check(about)
 			if len(found) > 0 {
 				refused[string(g.Reason)]++
@@ -57,6 +57,7 @@ func judge[T any](t *testing.T, list *[]guard.Guard[T], refused map[string]int, 
 			return found
 		}
 	}
+	return out
 }
 
 // stalled says that the cluster waits for its user, for a reason.

@@ -19,6 +19,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/simulate/apiserver"
@@ -28,6 +29,9 @@ import (
 
 // Install is what operators are installed with.
 var Install = facts.Install{Version: "simulated", ImageRepository: "cassandra", AgentImage: "helenus/agent:simulated"}
+
+// Rules are the guards of all operators. A test takes some away for its time.
+var Rules = guard.All()
 
 // Operator is one run of the real operator, from the start of its process until it is killed.
 type Operator struct {
@@ -111,6 +115,7 @@ func (o *Operator) run(ctx context.Context, p *process.Process) {
 		Wake: o.enqueue, Threads: p,
 	}
 	o.reconciler = &operator.Reconciler{
+		Rules:   &Rules,
 		Reader:  &observe.Reader{Cache: cache, Live: live, Agents: agents, Install: o.install, Now: p.Now},
 		Writer:  &act.Writer{Client: writes, Live: live, Recorder: recorder{o.w}, Now: p.Now},
 		Status:  writes,

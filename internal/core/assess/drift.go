@@ -1,0 +1,156 @@
+package assess
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// Drift is how a node that exists compares with what the spec describes, and what it may take over now.
+type Drift string
+
+// The drifts.
+const (
+	// Same: its record is what the spec describes.
+	Same Drift = "Same"
+	// Takes: it takes over what the spec says now.
+	Takes Drift = "Takes"
+	// Keeps: it stays as its record has it.
+	Keeps Drift = "Keeps"
+)
+
+// Drift of a node whose record is live, and what the spec wants of it: what does not come from the
+// user stays as the record has it.
+//
+// A spec under which nodes cannot start must be correctable, or they would wait for ever. So a node
+// that has not joined takes over the spec in all but what its ticket and its disk rest on. Once a node
+// has joined, only those do that do not start: a ring is not to have two kinds of nodes because
+// somebody edits its spec. A member that does not start does so only if it never was NORMAL with what
+// its record says: what has worked is not what keeps it from starting. A node without a ticket takes
+// over everything, and of its claims those that have no volume.
+func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
+	if !v.Begun() && !v.LedgerLost { // then the record follows the spec in everything
+		if v.SameAs(n, w) {
+			return Same, w
+		}
+		return Takes, w
+	}
+	w = render.Pinned(v.Cluster, w, n.Record)
+	switch {
+	case v.SameAs(n, w):
+		return Same, w
+	case v.mayTake(n, w):
+		return Takes, w
+	}
+	return Keeps, w
+}
+
+func (v *View) mayTake(n *facts.Node, w render.Wanted) bool {
+	if alreadyIs(n, w) {
+		return true
+	}
+	have, want, is := n.Record.Spec.Configuration, w.Configuration, v.Of(n.Name)
+	switch {
+	case !is.Started() && !is.Joined():
+		return (have.Version == want.Version || v.allUntouched()) && v.BoundClaim(n, w) == ""
+	case is.Joined() && (!is.Failing() || provenWith(n.Record)):
+		return false
+	case have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName || have.RackName != want.RackName || have.NumTokens != want.NumTokens:
+		return false // what the ticket and the disks of others rest on
+	case !equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage):
+		return false // the volumes are there, and the journal is on one of them
+	case v.Ledger.Step != nil && v.anyJoined() && !is.NotStarting:
+		return false
+	}
+	return have.Version == want.Version || v.allUntouched()
+}
+
+// BoundClaim is a claim of a node that the spec does not describe as it is, and that is bound to a
+// volume; empty if there is none. Others are recreated.
+func (v *View) BoundClaim(n *facts.Node, w render.Wanted) string {
+	described := map[string]bool{}
+	for _, volume := range render.Volumes(w.Pod) {
+		described[volume.Name] = true
+		if c := n.Claims[volume.Name]; c.Bound() && !SameVolume(c.Claim, render.Claim(v.Owner(), n.Record, volume)) {
+			return c.Claim.Name
+		}
+	}
+	for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
+		if c := n.Claims[volume]; !described[volume] && c.Bound() {
+			return c.Claim.Name
+		}
+	}
+	return ""
+}
+
+// SameVolume compares what is asked for. A class that the spec does not name is the default one of the
+// Kubernetes cluster, which the API server fills in.
+func SameVolume(have, want *corev1.PersistentVolumeClaim) bool {
+	a, b := have.Spec.Resources.Requests[corev1.ResourceStorage], want.Spec.Resources.Requests[corev1.ResourceStorage]
+	if a.Cmp(b) != 0 {
+		return false
+	}
+	if !slices.Equal(have.Spec.AccessModes, want.Spec.AccessModes) || !equality.Semantic.DeepEqual(have.Spec.Selector, want.Spec.Selector) ||
+		SourceInWords(have.Spec.DataSource) != SourceInWords(want.Spec.DataSource) {
+		return false
+	}
+	if class := want.Spec.StorageClassName; class != nil {
+		return have.Spec.StorageClassName != nil && *have.Spec.StorageClassName == *class
+	}
+	_, named := have.Annotations[v1alpha1.AnnotationStorageClass]
+	return !named
+}
+
+// SourceInWords names what a volume is filled from; empty for nothing. The group is the API server's to fill in.
+func SourceInWords(source *corev1.TypedLocalObjectReference) string {
+	if source == nil {
+		return ""
+	}
+	return source.Kind + " " + source.Name
+}
+
+// alreadyIs says that a node runs as the spec describes it although its record says otherwise: it was
+// starting when a correction was written, which was taken back when it had joined.
+func alreadyIs(n *facts.Node, w render.Wanted) bool {
+	if n.Pod == nil || n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(w.Pod) {
+		return false
+	}
+	running := n.Record.Status.Configuration
+	hash, err := config.Hash(&w.Configuration)
+	return err == nil && n.StatusIsCurrent() && running != nil && running.Hash == hash
+}
+
+// provenWith says that a node was NORMAL with what its record says.
+func provenWith(record *v1alpha1.CassandraNode) bool {
+	was := record.Status.Proven
+	if was == nil || was.PodTemplate != render.PodHash(record.Spec.Pod) {
+		return false
+	}
+	hash, err := config.Hash(&record.Spec.Configuration)
+	return err == nil && was.Configuration == hash
+}
+
+func (v *View) anyJoined() bool {
+	return slices.ContainsFunc(v.Records(), func(n *facts.Node) bool { return v.Of(n.Name).Joined() })
+}
+
+// allUntouched says that Cassandra has written on no disk of the cluster: then even its release is still open.
+func (v *View) allUntouched() bool {
+	for _, n := range v.Records() {
+		disk := n.Record.Status.Disk
+		if agent := n.CurrentAgent(); agent != nil {
+			disk = agent.Disk
+		}
+		if v.Of(n.Name).Joined() || disk != v1alpha1.DiskEmpty {
+			return false
+		}
+	}
+	return true
+}

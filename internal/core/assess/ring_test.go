@@ -1,0 +1,95 @@
+package assess
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// formed has all nodes be members.
+func (s *scene) formed() {
+	s.Ledger.Step, s.Ledger.Formed, s.Ledger.Members = nil, []string{"dc1"}, map[string]string{}
+	for name := range s.Nodes {
+		s.Ledger.Members[name] = "host-" + name
+	}
+}
+
+func anotherDatacenter() v1alpha1.Datacenter {
+	one := int32(1)
+	return v1alpha1.Datacenter{Name: "dc2", PlannedReplicationFactor: 3, Racks: []v1alpha1.Rack{{Name: "r1", Nodes: &one}}}
+}
+
+func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*scene)
+		want   map[string]int32
+	}{
+		"as many as keyspaces of users": {func(*scene) {}, map[string]int32{"dc1": 3}},
+		"fewer, with fewer members":     {func(s *scene) { delete(s.Ledger.Members, first) }, map[string]int32{"dc1": 2}},
+		"as many, with a record away":   {func(s *scene) { s.Nodes[first].Record = nil }, map[string]int32{"dc1": 3}},
+		"as many, with a pod away": {func(s *scene) {
+			s.Nodes[first].Record, s.Nodes[first].Pod = nil, nil
+		}, map[string]int32{"dc1": 3}},
+		"none where no nodes are": {func(s *scene) {
+			s.Cluster.Spec.Datacenters = append(s.Cluster.Spec.Datacenters, anotherDatacenter())
+		}, map[string]int32{"dc1": 3}},
+		"none where nobody is a member": {func(s *scene) {
+			s.Cluster.Spec.Datacenters = append(s.Cluster.Spec.Datacenters, anotherDatacenter())
+			s.Ledger.Formed = append(s.Ledger.Formed, "dc2")
+		}, map[string]int32{"dc1": 3}},
+		"none in what is still being added": {func(s *scene) {
+			s.Cluster.Spec.Datacenters = append(s.Cluster.Spec.Datacenters, anotherDatacenter())
+			s.Nodes[first].Record.Spec.Datacenter = "dc2"
+		}, map[string]int32{"dc1": 2}},
+		"by the name that the ring knows": {func(s *scene) {
+			s.Cluster.Spec.Datacenters[0].DatacenterName = "DC One"
+		}, map[string]int32{"DC One": 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.formed()
+			s.Nodes[first].Pod.Labels = map[string]string{v1alpha1.LabelDatacenter: "dc1"}
+			c.change(s)
+			if got := s.view().SystemReplication(); !maps.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// The ring is seen by the first member that is NORMAL.
+func TestByWhomTheRingIsSeen(t *testing.T) {
+	for name, second := range map[string]*facts.Ring{"without a JVM": nil, "on its way": {Mode: facts.ModeJoining}} {
+		s := newScene(t)
+		s.formed()
+		s.Nodes[first].Agent, s.n.Agent.Ring = nil, second
+		if got := s.view().AnyRing(); got == nil || got != s.Nodes[third].Agent.Ring {
+			t.Errorf("%s: %+v", name, got)
+		}
+		s.Nodes[third].Agent = nil
+		if got := s.view().AnyRing(); got != nil {
+			t.Errorf("%s: nobody sees %+v", name, got)
+		}
+	}
+}
+
+// A member that joins in a pass is one from then on.
+func TestMembersAreThoseOfThePresentLedger(t *testing.T) {
+	s := newScene(t)
+	s.formed()
+	v := s.view()
+	if got := v.Members(); !slices.Equal(got, []string{first, second, third}) {
+		t.Fatalf("members %v", got)
+	}
+	l := s.Ledger.Copy()
+	l.Members["orders-dc1-r1-1"] = "id"
+	if got := v.WithLedger(l).Members(); !slices.Equal(got, []string{first, "orders-dc1-r1-1", second, third}) {
+		t.Errorf("members %v", got)
+	}
+	if got := v.Members(); len(got) != 3 {
+		t.Errorf("the view has changed: %v", got)
+	}
+}

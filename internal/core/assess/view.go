@@ -1,0 +1,300 @@
+package assess
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// View is what is known in one pass: the facts, the spec, and what they come to. Nobody changes it;
+// a pass that writes the ledger goes on with another one.
+type View struct {
+	*facts.Snapshot
+	Now time.Time
+	// Wanted are the nodes that the spec describes.
+	Wanted []render.Wanted
+	// SpecRejected says that the spec is refused: what exists is kept going, and nothing new begins.
+	SpecRejected bool
+	// LedgerLost says that the ledger is lost, and that the one at hand is what could be rebuilt so far.
+	LedgerLost bool
+
+	assessed    map[string]Node
+	memberNames []string
+	*kept
+}
+
+// kept is worked out when it is first asked for, and does not depend on the ledger.
+type kept struct {
+	sorted   []*facts.Node
+	names    map[string]bool
+	seen     *seenMembers
+	compared render.Comparison
+}
+
+// NewView of a snapshot at a time.
+func NewView(s *facts.Snapshot, now time.Time) *View {
+	return &View{
+		Snapshot: s, Now: now, Wanted: render.WantedNodes(s.Cluster, s.Install),
+		assessed: map[string]Node{}, kept: &kept{},
+	}
+}
+
+// WithLedger is the view with another ledger: the one that the pass writes.
+func (v *View) WithLedger(l *ledger.Ledger) *View {
+	out, s := *v, *v.Snapshot
+	s.Ledger = l
+	out.Snapshot, out.assessed, out.memberNames = &s, map[string]Node{}, nil
+	return &out
+}
+
+// Without says that the ledger is lost, and that l is what could be rebuilt of it so far.
+func (v *View) Without(l *ledger.Ledger) *View {
+	out := v.WithLedger(l)
+	out.LedgerLost = true
+	return out
+}
+
+// Rejecting is the view with a spec that is refused.
+func (v *View) Rejecting() *View {
+	out := *v
+	out.SpecRejected = true
+	return &out
+}
+
+// Records are the nodes that have a record, sorted by name. Nobody may change the list.
+func (v *View) Records() []*facts.Node {
+	if v.sorted == nil {
+		v.sorted = v.Snapshot.Records()
+	}
+	return v.sorted
+}
+
+// Members are the names of the ledger's members, sorted. Nobody may change the list.
+func (v *View) Members() []string {
+	if v.memberNames == nil && v.Ledger != nil {
+		v.memberNames = slices.Sorted(maps.Keys(v.Ledger.Members))
+	}
+	return v.memberNames
+}
+
+// Owner of what the cluster has.
+func (v *View) Owner() render.Owner { return render.OwnerOf(v.Cluster) }
+
+// HasRing says that the cluster has a ring.
+func (v *View) HasRing() bool { return v.Ledger.HasRing() }
+
+// Begun says that tickets are issued, or were: from then on nodes cannot come and go freely.
+func (v *View) Begun() bool { return v.Ledger != nil && (v.Ledger.Step != nil || v.HasRing()) }
+
+// Settled says that the ring is formed and no formation is open: then it can grow.
+func (v *View) Settled() bool {
+	s := v.Ledger.Step
+	return v.HasRing() && (s == nil || s.Kind != ledger.FormRing && s.Kind != ledger.AdoptRing)
+}
+
+// CanChange says that the ring is formed, that no step is open, and that the spec is accepted: then
+// the next step may begin.
+func (v *View) CanChange() bool { return v.HasRing() && !v.SpecRejected && v.Ledger.Step == nil }
+
+func (v *View) wantedNames() map[string]bool {
+	if v.names == nil {
+		v.names = make(map[string]bool, len(v.Wanted))
+		for _, w := range v.Wanted {
+			v.names[w.Name] = true
+		}
+	}
+	return v.names
+}
+
+// Abandoned says that a node with a ticket is not to join any more, and has not: the spec no longer
+// has it, or its ticket is withdrawn. That has no way back: its node is abandoned to the end even if
+// the spec has it again, and even if the record that said so was lost: the agent remembers.
+func (v *View) Abandoned(name string) bool {
+	n := v.Of(name)
+	unwanted := !n.Wanted && !v.SpecRejected // a spec that is refused says nothing
+	switch n.Record {
+	case Missing:
+		return unwanted // otherwise its record is recreated
+	case Deleting:
+		return false
+	case Live:
+	}
+	return !n.Joined() && (unwanted || n.Membership == Withdrawn)
+}
+
+// Abandoning says that the open step withdraws the tickets of nodes that are abandoned.
+func (v *View) Abandoning(name string) bool {
+	s := v.Ledger.Step
+	if s == nil || s.Kind != ledger.JoinNode && s.Kind != ledger.AddDatacenter || s.Stage != ledger.StageTickets {
+		return false
+	}
+	return s.Has(name)
+}
+
+// Outside says that a node with a record has no part in the ring: no ticket that counts, and nobody
+// says that it has joined.
+func (v *View) Outside(name string) bool {
+	n := v.Of(name)
+	return !v.Ledger.Step.Has(name) && !n.Joined() && n.Membership != Ticketed
+}
+
+// Belongs says that a node is one of the ring's, or was one of those that should have formed it.
+func (v *View) Belongs(name string) bool {
+	if n := v.Nodes[name]; n != nil && n.Record != nil {
+		return true
+	}
+	_, member := v.Ledger.HostID(name)
+	return member || slices.Contains(v.Ledger.Excluded, name) || v.Ledger.Step.Has(name)
+}
+
+// Live is a node whose record is there and not being deleted; nil otherwise.
+func (v *View) Live(name string) *facts.Node {
+	if v.Of(name).Record != Live {
+		return nil
+	}
+	return v.Nodes[name]
+}
+
+// LeavesHost says that the pod of a node is deleted by force: its host is gone for certain, and its agent does not say otherwise.
+func (v *View) LeavesHost(n *facts.Node) bool {
+	return !n.Unplaced() && v.HostGone(n.Pod.Spec.NodeName) != "" && n.Agent == nil && !n.Asking
+}
+
+// Datacenter of the spec by its name; nil if the spec does not describe it.
+func (v *View) Datacenter(name string) *v1alpha1.Datacenter {
+	for i := range v.Cluster.Spec.Datacenters {
+		if v.Cluster.Spec.Datacenters[i].Name == name {
+			return &v.Cluster.Spec.Datacenters[i]
+		}
+	}
+	return nil
+}
+
+// DatacenterOf a node by its record, else by its pod, else by the spec; empty if none of them has it.
+func (v *View) DatacenterOf(name string) string {
+	switch n := v.Nodes[name]; {
+	case n != nil && n.Record != nil:
+		return n.Record.Spec.Datacenter
+	case n != nil && n.Pod != nil:
+		return n.Pod.Labels[v1alpha1.LabelDatacenter]
+	}
+	for _, w := range v.Wanted {
+		if w.Name == name {
+			return w.Datacenter
+		}
+	}
+	return ""
+}
+
+// Datacenters are those that are described, in the order of the spec, and those that exist beside them, by name.
+func (v *View) Datacenters() []string {
+	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if !v.SpecRejected {
+		for _, w := range v.Wanted {
+			add(w.Datacenter)
+		}
+	}
+	for _, n := range v.Records() {
+		add(n.Record.Spec.Datacenter)
+	}
+	return names
+}
+
+// WantedNames are the nodes that the spec describes, in its order.
+func (v *View) WantedNames() []string {
+	out := make([]string, len(v.Wanted))
+	for i, w := range v.Wanted {
+		out[i] = w.Name
+	}
+	return out
+}
+
+// WantedDatacenters are those that the spec describes nodes of, by name.
+func (v *View) WantedDatacenters() []string {
+	var out []string
+	for _, w := range v.Wanted {
+		out = append(out, w.Datacenter)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// IsOpen says that client traffic was opened in a datacenter, whatever happens in the ring now.
+func (v *View) IsOpen(datacenter string) bool {
+	s := v.Ledger.Step
+	switch {
+	case s == nil, s.Stage == ledger.StageOpen: // in that stage client traffic opens, and some of it has
+		return true
+	case s.Kind == ledger.AddDatacenter:
+		return !v.Ledger.Adds(datacenter)
+	default:
+		return v.Settled()
+	}
+}
+
+// Address of a node's present pod; empty while it has none or the pod is being deleted.
+func Address(n *facts.Node) string {
+	if n == nil || n.Pod == nil || n.Pod.DeletionTimestamp != nil {
+		return ""
+	}
+	return n.Pod.Status.PodIP
+}
+
+// HashesOf a node's record.
+func (v *View) HashesOf(n *facts.Node) *facts.RecordHashes { return v.compared.HashesOf(n) }
+
+// SameAs says that a node's record is what the spec describes.
+func (v *View) SameAs(n *facts.Node, w render.Wanted) bool { return v.compared.Same(n, w) }
+
+// MadeForAnother says that the pod of a node was made for another spec than its record has.
+func (v *View) MadeForAnother(n *facts.Node) bool {
+	return n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != v.HashesOf(n).PodTemplate
+}
+
+// Adopts is the uid of the earlier cluster whose disks are to be used; empty if there is none.
+func (v *View) Adopts() types.UID { return v.Cluster.Spec.AdoptedUID() }
+
+// MayUse says that a claim was made for this cluster or for the one it adopts.
+func (v *View) MayUse(claim *corev1.PersistentVolumeClaim) bool {
+	if claim == nil || claim.DeletionTimestamp != nil {
+		return false
+	}
+	of := claim.Labels[v1alpha1.LabelClusterUID]
+	return of == string(v.Cluster.UID) || (of != "" && of == string(v.Adopts()))
+}
+
+// ClaimsOf pins the claims of this cluster, or of the one it adopts, that a new record finds.
+func (v *View) ClaimsOf(w render.Wanted) []v1alpha1.ClaimReference {
+	n := v.Nodes[w.Name]
+	if n == nil {
+		return nil
+	}
+	var out []v1alpha1.ClaimReference
+	for _, volume := range render.Volumes(w.Pod) {
+		if c := n.Claims[volume.Name]; c != nil && v.MayUse(c.Claim) {
+			out = append(out, render.Reference(volume.Name, c.Claim))
+		}
+	}
+	return out
+}
+
+// OwnsClaim says that a claim is this cluster's: it carries its uid, or a record pins its uid.
+func (v *View) OwnsClaim(n *facts.Node, claim *corev1.PersistentVolumeClaim) bool {
+	if claim.Labels[v1alpha1.LabelClusterUID] == string(v.Cluster.UID) {
+		return true
+	}
+	return n.Record != nil && slices.ContainsFunc(n.Record.Spec.Claims, func(c v1alpha1.ClaimReference) bool { return c.UID == claim.UID })
+}

@@ -1,0 +1,118 @@
+package form
+
+import (
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/cluster/ticket"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/ring/tokens"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// Form forms the ring of a new cluster: when every initial agent has answered, live, that its disk is
+// empty, all get their tickets at once. Nothing is begun while one is missing, since an empty disk that
+// nobody has looked at may be a lost one.
+func Form(rules guard.Rules) procedure.Procedure {
+	return procedure.Procedure{
+		Kind: ledger.FormRing, Class: ledger.Topology, MovesRanges: true, AsksLast: true,
+		Understands: procedure.Understands[ticket.State],
+		Due: func(v *assess.View) *procedure.Proposal {
+			if v.Adopts() != "" {
+				return nil
+			}
+			return &procedure.Proposal{
+				What:     "the ring is to form",
+				Refusals: guard.Check(procedure.TheseNodes(v, v.WantedNames()...), rules.Formation...),
+				Open:     func() (*procedure.Opening, []guard.Refusal) { return open(v) },
+			}
+		},
+		Stages: []procedure.Stage{
+			{Name: ledger.StageTickets, Run: awaitRing},
+			{Name: ledger.StageFormed, Run: recordMembers},
+			{Name: ledger.StageKeyspaces, Run: setSystemKeyspaces},
+			{Name: ledger.StageOpen, Run: openTraffic},
+		},
+	}
+}
+
+func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
+	var formations []tokens.Formation
+	for i := range v.Cluster.Spec.Datacenters {
+		formations = append(formations, ticket.FormationOf(v, &v.Cluster.Spec.Datacenters[i]))
+	}
+	chosen, err := ticket.Choose(formations, nil)
+	if err != nil {
+		return nil, ticket.NoTokens("tokens cannot be chosen: %s", err)
+	}
+	names := v.WantedNames()
+	seeds := v.Seeds(names, nil)
+	nodes := words.Plural(len(names), "node")
+	return &procedure.Opening{
+		Stage: ledger.StageTickets, Datacenters: v.WantedDatacenters(), Nodes: names,
+		State: ticket.State{Tokens: chosen, Seeds: seeds}, Seeds: seeds,
+		Change: func(r *ledger.Ring) { r.Replication = v.PlannedReplication() },
+		Why:    "all tickets at once",
+		Event:  "FormingRing", EventMessage: nodes + " get their tickets at once", ResultMessage: "issued join tickets to " + nodes,
+	}, nil
+}
+
+// awaitRing waits until every node of the wave is NORMAL in the view of every other, with the tokens it
+// was given and one schema. It issues tickets that were not written yet, and excludes a straggler.
+func awaitRing(v *assess.View, s *procedure.Step) plan.Result {
+	views, r, joined := ticket.AwaitAll(v, s)
+	if joined {
+		return ticket.RingFormed(v, s, views)
+	}
+	if excluded, took := ticket.ExcludeStragglers(v, s, views); took {
+		return excluded
+	}
+	return r
+}
+
+// recordMembers writes into every record who the node is, and takes its ticket away.
+func recordMembers(v *assess.View, s *procedure.Step) plan.Result {
+	next := ledger.StageKeyspaces
+	if s.Kind() == ledger.AdoptRing {
+		next = ledger.StageOpen
+	}
+	return ticket.RecordMembers(v, s, next)
+}
+
+// setSystemKeyspaces lets one node be administered and has it set the replication of the system
+// keyspaces, before client traffic opens.
+func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
+	r, over := s.RunOnOne(procedure.Operation{
+		Purpose: "keyspaces", Type: v1alpha1.OperationAlterSystemKeyspaces, LastBackoff: 5 * time.Second,
+		Arguments: &v1alpha1.OperationArguments{Replication: v.SystemReplication()},
+		Also:      func(spec *v1alpha1.CassandraNodeSpec) { spec.ClientTraffic = v1alpha1.TrafficAdministrative },
+	}, s.Wave(), "sets the system keyspaces")
+	if !over {
+		return r
+	}
+	// What an operation came to never changes, so nothing has to be asked again: by the altered schema
+	// every node's facts change just now.
+	s.Advance(false, "the system keyspaces are set", ledger.StageOpen)
+	return plan.Acting("the system keyspaces are set")
+}
+
+// openTraffic opens every node for clients and closes the step.
+func openTraffic(v *assess.View, s *procedure.Step) plan.Result {
+	r, over := ticket.OpenTraffic(v, s)
+	if !over {
+		return r
+	}
+	nodes := words.Plural(len(s.Wave()), "node")
+	s.Write(false, "client traffic is open", func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
+	s.Close(false, v1alpha1.StepSucceeded, nodes)
+	if s.Kind() == ledger.AdoptRing {
+		s.Event("RingAdopted", "%s start on their disks and are open to clients", nodes)
+	} else {
+		s.Event("ClusterFormed", "%s serve clients", nodes)
+	}
+	return plan.Nothing()
+}

@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+)
+
+// cleaning is a ring that a node has joined, with a cleanup open, whose operations come to a phase; empty
+// if they have not begun.
+func cleaning(t *testing.T, phase *v1alpha1.OperationPhase) *world {
+	t.Helper()
+	w := formed(t)
+	w.replicated(map[string]string{
+		"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}",
+	})
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		at := metav1.NewTime(w.now)
+		switch said := n.Record.Status.Operation(o.ID); {
+		case said != nil && said.Phase.Final():
+			return n.Record.Status.Operations
+		case o.Withdraw != nil && *phase == "":
+			return []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at}}
+		case *phase == "":
+			return nil
+		case *phase == v1alpha1.OperationRunning:
+			return []v1alpha1.OperationStatus{{ID: o.ID, Phase: *phase, StartedAt: &at}}
+		}
+		return []v1alpha1.OperationStatus{{ID: o.ID, Phase: *phase, StartedAt: &at, FinishedAt: &at, Message: "it says so"}}
+	}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.Cleanup })
+	w.pass()
+	return w
+}
+
+func grow(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].Nodes = ptr(int32(2)) }
+
+// settles makes passes until the ledger is as it is to be.
+func (w *world) settles(what string, done func(*ledger.Ledger) bool) {
+	w.t.Helper()
+	for range 60 {
+		if done(w.snapshot.Ledger) {
+			return
+		}
+		w.pass()
+	}
+	w.t.Fatalf("%s: %s", what, ledgerInWords(w.snapshot.Ledger))
+}
+
+func joins(l *ledger.Ledger) bool { return l.Step != nil && l.Step.Kind == ledger.JoinNode }
+
+func TestAJoinSuspendsACleanup(t *testing.T) {
+	for name, phase := range map[string]v1alpha1.OperationPhase{"that runs": v1alpha1.OperationRunning, "that has not begun": ""} {
+		t.Run(name, func(t *testing.T) {
+			w := cleaning(t, &phase)
+			id := w.snapshot.Ledger.Maintenance[0].ID
+			w.change(grow)
+			if phase == v1alpha1.OperationRunning {
+				for range 20 {
+					w.pass()
+				}
+				if l := w.snapshot.Ledger; l.Step != nil || len(l.Maintenance) != 1 {
+					t.Fatalf("not waited for the operation that runs: %s", ledgerInWords(l))
+				}
+				phase = v1alpha1.OperationSucceeded
+			}
+			w.settles("the join has not begun", joins)
+			if l := w.snapshot.Ledger; len(l.Maintenance) != 0 || len(l.Suspended) != 1 || l.Suspended[0].ID != id {
+				t.Fatalf("the cleanup is not suspended: %s", ledgerInWords(l))
+			}
+			phase = v1alpha1.OperationSucceeded
+			w.settles("the cleanup is not resumed", func(l *ledger.Ledger) bool { return l.Step == nil && len(l.Suspended) == 0 })
+			w.settle()
+			if l := w.snapshot.Ledger; len(l.Cleanup) != 0 || len(l.Members) != 5 || len(l.Open()) != 0 {
+				t.Errorf("not all is done: %s", ledgerInWords(l))
+			}
+		})
+	}
+}
+
+// A join that the ring refuses does not hold up a cleanup.
+func TestACleanupIsNotSuspendedForWhatIsRefused(t *testing.T) {
+	phase := v1alpha1.OperationRunning
+	w := cleaning(t, &phase)
+	w.absent["orders-dc1-r2-1"] = true
+	w.change(grow)
+	for range 10 {
+		w.pass()
+	}
+	phase = v1alpha1.OperationSucceeded
+	w.settles("the cleanup does not end", func(l *ledger.Ledger) bool { return len(l.Maintenance) == 0 && len(l.Cleanup) < 2 })
+}
+
+func TestACleanupThatFailsIsPostponed(t *testing.T) {
+	phase := v1alpha1.OperationFailed
+	w := cleaning(t, &phase)
+	node := w.snapshot.Ledger.Maintenance[0].Nodes[0]
+	for range 600 {
+		if w.snapshot.Ledger.IsPostponed(ledger.Cleanup, node, w.now) {
+			break
+		}
+		w.pass()
+	}
+	l := w.snapshot.Ledger
+	if !l.IsPostponed(ledger.Cleanup, node, w.now) || !strings.Contains(strings.Join(l.Cleanup, " "), node) {
+		t.Fatalf("it is not postponed, or no longer due: %s", ledgerInWords(l))
+	}
+	made := w.settle()
+	if len(w.snapshot.Ledger.Maintenance) > 0 {
+		t.Errorf("it goes on: %s", made)
+	}
+	said := false
+	for _, n := range made.Notices {
+		said = said || n.Reason == v1alpha1.NoticeOperationPostponed && strings.Contains(n.Message, "it says so")
+	}
+	if !said || made.Wake > time.Hour {
+		t.Errorf("it is not said: %+v", made.Notices)
+	}
+	w.change(grow)
+	w.settles("no node joins", joins)
+	phase = v1alpha1.OperationSucceeded
+	w.settle()
+	w.now = w.now.Add(ledger.PostponedFor)
+	w.settle()
+	if l := w.snapshot.Ledger; len(l.Cleanup) != 0 || len(l.Postponed) != 0 {
+		t.Errorf("it is not retried: %s", ledgerInWords(l))
+	}
+}

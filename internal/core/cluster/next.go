@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/addcenter"
+	"helenus.io/helenus/internal/core/cluster/assassinate"
+	"helenus.io/helenus/internal/core/cluster/cleanup"
+	"helenus.io/helenus/internal/core/cluster/form"
+	"helenus.io/helenus/internal/core/cluster/join"
+	"helenus.io/helenus/internal/core/cluster/keyspaces"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/cluster/upkeep"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+)
+
+// entries are what the operator does, in the order in which it is asked for. Safe writes of earlier
+// entries are never held up by later ones. A gate that is not done ends the pass: what follows would
+// rest on it. An entry whose condition does not hold is passed over.
+var entries = []entry{
+	{name: "Deletion", run: upkeepOf((*upkeep.Keeper).Deletion), gate: true},
+	{name: "Ownership", run: upkeepOf((*upkeep.Keeper).Ownership), gate: true},
+	{name: "Ledger", run: upkeepOf((*upkeep.Keeper).KeepLedger), gate: true},
+	{name: "Validation", run: upkeepOf((*upkeep.Keeper).Validation)},
+	{name: "SharedObjects", run: sharedObjects, gate: true},
+	{name: "NodeRecords", run: upkeepOf((*upkeep.Keeper).NodeRecords)},
+	{name: "Exceptions", run: upkeepOf((*upkeep.Keeper).Exceptions)},
+	{name: "VolumesAndPods", run: upkeepOf((*upkeep.Keeper).VolumesAndPods)},
+	{name: "Seeds", run: upkeepOf((*upkeep.Keeper).PublishSeeds)},
+
+	{name: "OpenStep", run: openStep, gate: true},
+	{name: "Maintenance", when: hasRing, run: maintain},
+
+	{name: "Adoption", when: noRingYet, run: propose(ledger.AdoptRing), gate: true},
+	{name: "Formation", when: noRingYet, run: propose(ledger.FormRing), gate: true},
+	{name: "StaleJoins", when: ringCanChange, run: propose(ledger.Assassinate), gate: true},
+	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)}, // while one is not ready nodes join the others
+	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true},
+	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true},
+	{name: "Cleanup", when: ringCanChange, run: propose(ledger.Cleanup), gate: true},
+}
+
+// procedures are all that there are.
+func procedures(rules guard.Rules) []procedure.Procedure {
+	return []procedure.Procedure{
+		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules), join.Join(rules, assassinate.Remove),
+		keyspaces.Raise(), cleanup.Cleanup(rules),
+	}
+}
+
+// noRingYet: the spec is accepted, and no ticket was ever issued.
+func noRingYet(v *assess.View) bool { return !v.Begun() && !v.SpecRejected }
+
+// hasRing: the ring is formed.
+func hasRing(v *assess.View) bool { return v.HasRing() }
+
+// ringCanChange: the ring is formed, the spec is accepted, and no step is open.
+func ringCanChange(v *assess.View) bool { return v.CanChange() }
+
+type entry struct {
+	name string
+	when func(*assess.View) bool
+	run  func(*pass) plan.Result
+	gate bool
+}
+
+// pass is one call of Next.
+type pass struct {
+	draft  *plan.Draft
+	keeper *upkeep.Keeper
+	engine *procedure.Engine
+}
+
+func upkeepOf(run func(*upkeep.Keeper) plan.Result) func(*pass) plan.Result {
+	return func(p *pass) plan.Result {
+		r := run(p.keeper)
+		p.engine.SetView(p.keeper.View)
+		return r
+	}
+}
+
+func sharedObjects(p *pass) plan.Result { return p.keeper.SharedObjects(p.engine.RangesMove()) }
+
+func openStep(p *pass) plan.Result { return p.engine.Continue(p.keeper.Corrected()) }
+
+func maintain(p *pass) plan.Result { return p.engine.Maintain() }
+
+func propose(kind ledger.Kind) func(*pass) plan.Result {
+	return func(p *pass) plan.Result { return p.engine.Propose(kind) }
+}
+
+// interval is when a cluster is looked at again if nothing happens at all: for what sends no events, such
+// as a Secret that somebody deleted.
+const interval = 10 * time.Minute
+
+// Next decides what to do about a cluster now. It reads nothing but its arguments and changes neither.
+func Next(snapshot *facts.Snapshot, now time.Time) plan.Plan {
+	return NextBy(guard.All(), snapshot, now)
+}
+
+// NextBy is Next by other rules than those of the product.
+func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Plan {
+	draft := &plan.Draft{Plan: plan.Plan{Wake: interval}}
+	view := assess.NewView(snapshot, now)
+	p := &pass{draft: draft, keeper: upkeep.New(view, draft)}
+	p.engine = procedure.NewEngine(view, draft, procedures(rules), rules.Repair, p.keeper.PublishSeedsOf)
+	for _, e := range entries {
+		r := plan.Nothing()
+		if e.when == nil || e.when(p.engine.View()) {
+			r = e.run(p)
+		}
+		draft.Steps = append(draft.Steps, plan.Report{Step: e.name, Outcome: r.Outcome, Message: r.Message})
+		if r.Outcome != plan.Done && draft.Current == nil {
+			draft.Current = &v1alpha1.StepStatus{Name: e.name, Message: r.Message}
+		}
+		if e.gate && r.Outcome != plan.Done {
+			break
+		}
+	}
+	return draft.Plan
+}

@@ -1,0 +1,174 @@
+package procedure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/node/operation"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// mostFailures is how often an operation of Maintenance fails on a node before it is postponed there.
+const mostFailures = 5
+
+// Maintain continues the open steps of Maintenance. While a procedure of a higher class is ready to
+// begin they are suspended: no operation begins, and those that have not begun are withdrawn. When no
+// step of a higher class is open or ready, what was suspended is resumed.
+func (e *Engine) Maintain() plan.Result {
+	e.sayPostponed()
+	if l := e.view.Ledger; l.Step != nil || len(l.Maintenance)+len(l.Suspended) == 0 {
+		return plan.Nothing()
+	}
+	if p := e.ready(); p != nil {
+		if e.running = e.quiesce(); len(e.running) > 0 {
+			return plan.Waiting("suspending for %s: waiting for %s", p.Kind, words.List(e.running, 3))
+		}
+		return plan.Nothing()
+	}
+	if len(e.view.Ledger.Suspended) > 0 {
+		e.putLedger(true, "suspended steps are resumed", (*ledger.Ledger).ResumeSuspended)
+		if s := e.view.Ledger.Step; s != nil {
+			return plan.Acting("resuming %s", s.Kind)
+		}
+	}
+	var messages []string
+	out := plan.Nothing()
+	for _, s := range e.view.Ledger.Maintenance {
+		r := e.advance(s)
+		if r.Outcome == plan.Done {
+			continue
+		}
+		messages = append(messages, r.Message)
+		if out.Outcome != plan.Act {
+			out.Outcome = r.Outcome
+		}
+	}
+	out.Message = strings.Join(messages, "; ")
+	return out
+}
+
+// ready is the first procedure above Maintenance that begins as soon as lower steps are suspended; nil if
+// there is none.
+func (e *Engine) ready() *Procedure {
+	if !e.view.CanChange() || e.view.Cluster.Spec.Paused {
+		return nil
+	}
+	for i := range e.procedures {
+		p := &e.procedures[i]
+		if p.AsksLast || p.Class == ledger.Maintenance {
+			continue
+		}
+		due := e.due(p)
+		if due == nil || len(due.Refusals) > 0 || due.Wait != "" || due.Open == nil {
+			continue
+		}
+		if _, refusals := due.opening(); len(refusals) == 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+// opening is what Open came to. It is asked once.
+func (p *Proposal) opening() (*Opening, []guard.Refusal) {
+	if !p.asked {
+		p.opened, p.refused = p.Open()
+		p.asked = true
+	}
+	return p.opened, p.refused
+}
+
+// quiesce withdraws what the steps of Maintenance have asked for and has not begun, and says what still runs.
+func (e *Engine) quiesce() []string {
+	var waiting []string
+	for _, s := range e.view.Ledger.Maintenance {
+		for _, n := range e.view.Records() {
+			waiting = append(waiting, e.quiesceOn(s, n)...)
+		}
+	}
+	return waiting
+}
+
+func (e *Engine) quiesceOn(s *ledger.Step, n *facts.Node) []string {
+	var waiting, unbegun []string
+	for _, o := range n.Record.Spec.Operations {
+		status := n.Record.Status.Operation(o.ID)
+		switch {
+		case ledger.OfIntent(o.ID) != s.ID, status != nil && status.Phase.Final(), e.agentGone(n):
+			continue
+		case status == nil && o.Withdraw == nil:
+			unbegun = append(unbegun, o.ID)
+		}
+		waiting = append(waiting, fmt.Sprintf("%s on node %s", o.Type, n.Name))
+	}
+	if len(unbegun) > 0 {
+		e.updateRecord(n.Name, true, "a step of a higher class is about to begin", func(spec *v1alpha1.CassandraNodeSpec) {
+			for i := range spec.Operations {
+				if o := &spec.Operations[i]; slices.Contains(unbegun, o.ID) {
+					o.Withdraw = &v1alpha1.Withdrawal{Reason: "a step of a higher class is about to begin"}
+				}
+			}
+		})
+	}
+	return waiting
+}
+
+// agentGone says that the pod which last spoke for a node no longer exists: what ran in it has ended.
+func (e *Engine) agentGone(n *facts.Node) bool {
+	return n.Record.Status.PodUID != "" && (n.Pod == nil || n.Pod.UID != n.Record.Status.PodUID)
+}
+
+// inTheWay names an open step of Maintenance that a new one has to wait for: one with an operation that
+// conflicts on one of its nodes, or as many as there may be.
+func (e *Engine) inTheWay(p *Procedure, nodes []string) string {
+	open := e.view.Ledger.Maintenance
+	if len(open) >= ledger.MostMaintenance {
+		return fmt.Sprintf("%d steps of maintenance are open", len(open))
+	}
+	for _, s := range open {
+		other := e.procedure(s.Kind)
+		if other == nil {
+			return string(s.Kind) + " is open"
+		}
+		conflict := slices.ContainsFunc(p.Runs, func(a v1alpha1.OperationType) bool {
+			return slices.ContainsFunc(other.Runs, func(b v1alpha1.OperationType) bool { return operation.Conflict(a, b) })
+		})
+		shared := slices.ContainsFunc(nodes, func(n string) bool { return slices.Contains(s.Wave(), n) })
+		if conflict && shared {
+			return fmt.Sprintf("%s is open on the same nodes", s.Kind)
+		}
+	}
+	return ""
+}
+
+// failedOften postpones an operation of Maintenance that failed too often on a node, and says whether it did.
+func (s *Step) failedOften(o Operation, node, why string) bool {
+	if s.open.Class != ledger.Maintenance || s.open.Attempts[node]+1 < mostFailures {
+		return false
+	}
+	now, kind := s.engine.view.Now, s.Kind()
+	s.Write(true, fmt.Sprintf("%s failed %d times on node %s", o.Type, mostFailures, node), func(r *ledger.Ring, own *ledger.Step) {
+		own.Withdrawn = append(own.Withdrawn, node)
+		r.Postpone(kind, node, why, now)
+	})
+	s.ClearOperations([]string{node})
+	s.Warn("OperationPostponed", "%s failed %d times on node %s and is postponed for %s: %s", o.Type, mostFailures, node, ledger.PostponedFor, why)
+	return true
+}
+
+// sayPostponed names in the status what failed too often and stays due.
+func (e *Engine) sayPostponed() {
+	for _, p := range e.view.Ledger.Postponed {
+		e.draft.Notice(v1alpha1.NoticeOperationPostponed, []string{p.Node}, "%s failed %d times on node %s and is retried after %s: %s",
+			p.Kind, mostFailures, p.Node, p.Since.Add(ledger.PostponedFor).UTC().Format("2006-01-02T15:04:05Z07:00"), p.Message)
+		if left := p.Since.Add(ledger.PostponedFor).Sub(e.view.Now); left > 0 {
+			e.draft.WakeIn(left)
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package procedure
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// The backoff between two attempts of a node's operation doubles from the first to the last.
+const (
+	firstBackoff = 5 * time.Second
+	lastBackoff  = 10 * time.Minute
+)
+
+// Operation is what nodes of a step are to run, once each.
+type Operation struct {
+	// Purpose tells the operations of one step apart.
+	Purpose   string
+	Type      v1alpha1.OperationType
+	Arguments *v1alpha1.OperationArguments
+	// LastBackoff is the longest time between two attempts; 10 min if it is not set.
+	LastBackoff time.Duration
+	// Also changes the record with the write that asks for the operation.
+	Also func(*v1alpha1.CassandraNodeSpec)
+}
+
+// Progress is how far the operations of a step have come.
+type Progress struct {
+	// Finished are nodes; Waiting are the others, with what is waited for.
+	Finished, Waiting []string
+	// Begun counts the nodes that are asked in this pass.
+	Begun int
+}
+
+// Result says that operations begin, or what is waited for.
+func (p Progress) Result(format string, args ...any) plan.Result {
+	if p.Begun > 0 {
+		return plan.Acting(format, args...)
+	}
+	return plan.Waiting("waiting for %s", words.List(p.Waiting, 3))
+}
+
+// Run has nodes run an operation, all of them at once. What an operation came to is read from the
+// records, so that it is resumed after any crash; one that failed, or that ended with its JVM, is
+// attempted again under an id of its own.
+func (s *Step) Run(o Operation, nodes []string) Progress {
+	var p Progress
+	refusals, held := s.blockers(o), false
+	for _, name := range nodes {
+		n := s.engine.view.Live(name)
+		if n == nil {
+			p.Waiting = append(p.Waiting, name+": its record is recreated")
+			continue
+		}
+		id := s.operationID(o, name)
+		status := n.Record.Status.Operation(id)
+		asked := status != nil || n.Record.Spec.Operation(id) != nil
+		ended := status != nil && status.Phase.Final() && status.Phase != v1alpha1.OperationSucceeded
+		switch {
+		case status != nil && status.Phase == v1alpha1.OperationSucceeded:
+			p.Finished = append(p.Finished, name)
+		case len(refusals) > 0 && (ended || !asked):
+			p.Waiting = append(p.Waiting, name+": "+refusals[0].Message)
+			held = true
+		case ended && status.Phase == v1alpha1.OperationWithdrawn:
+			p.Waiting = append(p.Waiting, name+": it is asked again")
+			s.attemptAgain(name)
+		case ended:
+			why := orElse(status.Message, string(status.Phase))
+			p.Waiting = append(p.Waiting, name+": "+why)
+			if s.failedOften(o, name, why) {
+				continue
+			}
+			s.Notice(v1alpha1.NoticeOperationFailed, []string{name}, "%s failed on node %s: %s; it is retried", o.Type, name, why)
+			s.retry(o, n, status)
+		case n.CurrentAgent() == nil && asked:
+			why := assess.WhyNoAnswer(n)
+			p.Waiting = append(p.Waiting, name+": "+why)
+			s.Notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", o.Type, name, why)
+		case status != nil:
+			p.Waiting = append(p.Waiting, name+": "+orElse(status.Message, "begun"))
+		case !asked:
+			if s.ask(o, n, id, p.Begun == 0) {
+				p.Begun++
+			}
+			p.Waiting = append(p.Waiting, name)
+		default:
+			p.Waiting = append(p.Waiting, name+": it has not begun")
+		}
+	}
+	if held {
+		s.Refused(refusals)
+	}
+	return p
+}
+
+func (s *Step) operationID(o Operation, node string) string {
+	purpose := o.Purpose
+	if n := s.open.Attempts[node]; n > 0 { // the first attempt has the plain name
+		purpose = fmt.Sprintf("%s-%d", purpose, n)
+	}
+	return s.IntentID(purpose, node)
+}
+
+// ask writes an operation into a record. Operations of other steps that have not ended stay.
+func (s *Step) ask(o Operation, n *facts.Node, id string, live bool) bool {
+	operations := slices.DeleteFunc(slices.Clone(n.Record.Spec.Operations), func(have v1alpha1.OperationIntent) bool {
+		status := n.Record.Status.Operation(have.ID)
+		return ledger.OfIntent(have.ID) == s.ID() || status != nil && status.Phase.Final()
+	})
+	if len(operations) >= v1alpha1.MaxOperations {
+		return false
+	}
+	intent := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: o.Type, Arguments: o.Arguments}
+	return s.engine.updateRecord(n.Name, live, "operation "+string(o.Type), func(spec *v1alpha1.CassandraNodeSpec) {
+		spec.Operations = append(operations, intent)
+		if o.Also != nil {
+			o.Also(spec)
+		}
+	})
+}
+
+// blockers are why an operation would be begun, or retried, in vain now: a repair needs the whole ring.
+func (s *Step) blockers(o Operation) []guard.Refusal {
+	if o.Type != v1alpha1.OperationRepair {
+		return nil
+	}
+	return guard.Check(MemberNodes(s.engine.view), s.engine.repair...)
+}
+
+// retry counts an attempt that failed once its backoff is over.
+func (s *Step) retry(o Operation, n *facts.Node, status *v1alpha1.OperationStatus) {
+	last := o.LastBackoff
+	if last == 0 {
+		last = lastBackoff
+	}
+	backoff := min(firstBackoff<<min(s.open.Attempts[n.Name], 10), last)
+	if status.FinishedAt != nil {
+		if left := status.FinishedAt.Add(backoff).Sub(s.engine.view.Now); left > 0 {
+			s.WakeIn(left)
+			return
+		}
+	}
+	s.attemptAgain(n.Name)
+}
+
+// attemptAgain has the next attempt of a node's operation get an id of its own.
+func (s *Step) attemptAgain(node string) {
+	s.Write(true, "another attempt of node "+node, func(_ *ledger.Ring, own *ledger.Step) {
+		if own.Attempts == nil {
+			own.Attempts = map[string]int{}
+		}
+		own.Attempts[node]++
+	})
+}
+
+// ClearOperations takes operations that are over out of the records, and says whether any had to be.
+func (s *Step) ClearOperations(nodes []string) bool { return s.engine.clearOperations(nodes) }
+
+func (e *Engine) clearOperations(nodes []string) bool {
+	written := false
+	for _, name := range nodes {
+		if n := e.view.Live(name); n != nil && len(n.Record.Spec.Operations) > 0 {
+			e.updateRecord(name, false, "its operation is over", func(spec *v1alpha1.CassandraNodeSpec) { spec.Operations = nil })
+			written = true
+		}
+	}
+	return written
+}
+
+// RunInTurn has rows of nodes run an operation, one row after the other, and says whether all have.
+// What is for people: "datacenter dc2 is rebuilt".
+func (s *Step) RunInTurn(o Operation, rows [][]string, what string) (plan.Result, bool) {
+	finished := 0
+	for _, row := range rows {
+		p := s.Run(o, row)
+		finished += len(p.Finished)
+		if len(p.Finished) < len(row) {
+			s.Describe(finished, "%s: %s", what, words.List(p.Waiting, 3))
+			return p.Result("%s: %s on %s", what, o.Type, words.List(row, 3)), false
+		}
+	}
+	s.Describe(finished, "%s: all are done", what)
+	return plan.Nothing(), true
+}
+
+// RunOnOne has one of the nodes run an operation for all, and says whether it has: the node that has an
+// operation of the step already, else the first that is up. What says of the node what it does.
+func (s *Step) RunOnOne(o Operation, among []string, what string) (plan.Result, bool) {
+	name := s.chosen(o, among)
+	if name == "" {
+		s.Describe(0, "a node %s", what)
+		return plan.Waiting("waiting for a node that is up: it %s", what), false
+	}
+	p := s.Run(o, []string{name})
+	s.Describe(0, "node %s %s: %s", name, what, words.List(p.Waiting, 1))
+	if len(p.Finished) == 0 {
+		return p.Result("node %s %s", name, what), false
+	}
+	return plan.Acting("node %s %s: done", name, what), true
+}
+
+// chosen is the node that is asked for the operation already, else the first that is up; empty if none is.
+func (s *Step) chosen(o Operation, among []string) string {
+	for _, name := range among {
+		if n := s.engine.view.Live(name); n != nil && n.Record.Spec.Operation(s.operationID(o, name)) != nil {
+			return name
+		}
+	}
+	for _, name := range s.engine.view.UpAmong(among) {
+		if s.engine.view.Live(name) != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// HasBegun says that a node has begun an operation of the step, or ended one.
+func (s *Step) HasBegun(n *facts.Node) bool {
+	return slices.ContainsFunc(n.Record.Status.Operations, func(o v1alpha1.OperationStatus) bool { return ledger.OfIntent(o.ID) == s.ID() })
+}
+
+// OneAtATime is a row for each node.
+func OneAtATime(nodes []string) [][]string {
+	out := make([][]string, len(nodes))
+	for i, name := range nodes {
+		out[i] = []string{name}
+	}
+	return out
+}
+
+// OnePerRack are rows that have at most one node of each rack. A node whose rack nobody knows just now,
+// since its record is being recreated, is in a row of its own, the last: nothing is over without it.
+func OnePerRack(v *assess.View, nodes []string) [][]string {
+	var out, unknown [][]string
+	at := map[[2]string]int{}
+	for _, name := range nodes {
+		n := v.Nodes[name]
+		if n == nil || n.Record == nil {
+			unknown = append(unknown, []string{name})
+			continue
+		}
+		rack := [2]string{n.Record.Spec.Datacenter, n.Record.Spec.Rack}
+		if at[rack] == len(out) {
+			out = append(out, nil)
+		}
+		out[at[rack]] = append(out[at[rack]], name)
+		at[rack]++
+	}
+	return append(out, unknown...)
+}
+
+func orElse[T ~string](value, fallback T) T {
+	if value != "" {
+		return value
+	}
+	return fallback
+}
+
+// Alter has one of the nodes alter keyspaces for all, and goes on to the next stage.
+func (s *Step) Alter(o Operation, among []string, next ledger.Stage, what string) plan.Result {
+	r, over := s.RunOnOne(o, among, what)
+	if !over {
+		return r
+	}
+	if name := s.chosen(o, among); s.ClearOperations([]string{name}) {
+		return plan.Acting("node %s is done: it %s", name, what)
+	}
+	s.Advance(false, "a node "+what, next)
+	return r
+}
+
+// RunOnce has a node run an operation that is attempted once, and says whether it is asked now.
+func (s *Step) RunOnce(o Operation, n *facts.Node) bool {
+	id := s.IntentID(o.Purpose, n.Name)
+	return n.Record.Status.Operation(id) == nil && s.ask(o, n, id, true)
+}

@@ -1,0 +1,152 @@
+package procedure
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// Step is an open step as its own stages see it. Through it they write the records of its nodes, its
+// own part of the ledger and what is known of the ring, and nothing else.
+type Step struct {
+	engine *Engine
+	open   *ledger.Step
+}
+
+// Kind of the step.
+func (s *Step) Kind() ledger.Kind { return s.open.Kind }
+
+// ID of the step.
+func (s *Step) ID() string { return s.open.ID }
+
+// Wave are the nodes that the step still works on, sorted.
+func (s *Step) Wave() []string { return s.open.Wave() }
+
+// Nodes are those of the wave and those that were withdrawn, sorted.
+func (s *Step) Nodes() []string { return s.open.Nodes }
+
+// Has says that the step is about a node, or was.
+func (s *Step) Has(node string) bool { return s.open.Has(node) }
+
+// Withdrawn are the nodes that were taken out again.
+func (s *Step) Withdrawn() []string { return s.open.Withdrawn }
+
+// Datacenters that the step is about.
+func (s *Step) Datacenters() []string { return s.open.Datacenters }
+
+// StageSince is when the present stage began.
+func (s *Step) StageSince() time.Time { return s.open.StageSince }
+
+// IntentID is the id of the step's intent of a purpose for one node.
+func (s *Step) IntentID(purpose, node string) string { return s.open.IntentID(purpose, node) }
+
+// UpdateRecord changes the record of one of the step's nodes, and says whether there is one to change.
+func (s *Step) UpdateRecord(node string, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) bool {
+	if !s.Has(node) {
+		panic(fmt.Sprintf("step %s (%s) writes the record of node %s, which is not its own", s.ID(), s.Kind(), node))
+	}
+	return s.engine.updateRecord(node, live, why, change)
+}
+
+// Write changes the step itself, and what is known of the ring, in the ledger.
+func (s *Step) Write(live bool, why string, change func(*ledger.Ring, *ledger.Step)) {
+	id := s.open.ID
+	s.engine.putLedger(live, why, func(l *ledger.Ledger) { change(&l.Ring, l.StepByID(id)) })
+}
+
+// Advance goes to the next stage.
+func (s *Step) Advance(live bool, why string, to ledger.Stage) {
+	now := s.engine.view.Now
+	s.Write(live, why, func(_ *ledger.Ring, own *ledger.Step) { own.Advance(to, now) })
+}
+
+// Withdraw takes nodes out of the wave.
+func (s *Step) Withdraw(why string, nodes ...string) {
+	s.Write(true, why, func(_ *ledger.Ring, own *ledger.Step) { own.Withdrawn = append(own.Withdrawn, nodes...) })
+}
+
+// Close ends the step.
+func (s *Step) Close(live bool, result v1alpha1.StepResult, message string) {
+	e := s.engine
+	e.draft.Current = nil
+	id := s.open.ID
+	e.putLedger(live, "the step is closed", func(l *ledger.Ledger) { l.CloseStep(id) })
+	e.draft.Finished = append(e.draft.Finished, v1alpha1.StepRecord{
+		Step: string(s.open.Kind), Result: result, Message: message,
+		StartedAt: metav1.NewTime(s.open.OpenedAt), FinishedAt: metav1.NewTime(e.view.Now),
+	})
+}
+
+// Describe says in the status what the step does, and how many of its nodes are done.
+func (s *Step) Describe(done int, format string, args ...any) {
+	wave := s.Wave()
+	since := metav1.NewTime(s.open.OpenedAt)
+	current := &v1alpha1.StepStatus{Name: string(s.open.Kind), Message: fmt.Sprintf(format, args...), Nodes: wave, Since: &since}
+	if len(wave) > 0 {
+		percent := int32(100 * done / len(wave)) //nolint:gosec // at most 100
+		current.Progress = &percent
+	}
+	s.engine.draft.Current = current
+}
+
+// Block shows what the step waits for.
+func (s *Step) Block(reason v1alpha1.Reason, nodes []string, format string, args ...any) {
+	s.engine.draft.Block(string(s.open.Kind), reason, nodes, format, args...)
+}
+
+// Notice shows a problem that holds no step back.
+func (s *Step) Notice(reason v1alpha1.Reason, nodes []string, format string, args ...any) {
+	s.engine.draft.Notice(reason, nodes, format, args...)
+}
+
+// Refused shows what guards found.
+func (s *Step) Refused(refusals []guard.Refusal) plan.Result {
+	return Refused(s.engine.draft, string(s.open.Kind), refusals)
+}
+
+// Event tells people of something good.
+func (s *Step) Event(reason, format string, args ...any) {
+	s.engine.draft.Event(corev1.EventTypeNormal, reason, format, args...)
+}
+
+// Warn tells people of something bad.
+func (s *Step) Warn(reason, format string, args ...any) {
+	s.engine.draft.Event(corev1.EventTypeWarning, reason, format, args...)
+}
+
+// WakeIn asks for another pass after d at the latest.
+func (s *Step) WakeIn(d time.Duration) { s.engine.draft.WakeIn(d) }
+
+// DeletePod deletes the pod of one of the step's nodes, after a live look.
+func (s *Step) DeletePod(n *facts.Node, why string) {
+	w := plan.DeletePod(n.Pod, why)
+	w.Live = true
+	s.engine.draft.Write(w)
+}
+
+// updateRecord changes the record of a node, and says whether there is one to change.
+func (e *Engine) updateRecord(node string, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) bool {
+	n := e.view.Live(node)
+	if n == nil {
+		return false
+	}
+	e.draft.Write(UpdateRecord(e.view, n, live, why, change))
+	return true
+}
+
+// UpdateRecord is the write that changes the record of a node, which has one.
+func UpdateRecord(v *assess.View, n *facts.Node, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) plan.Write {
+	record := render.ForApply(v.Owner(), n.Record)
+	change(&record.Spec)
+	return plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: live, Why: why}
+}

@@ -1,0 +1,165 @@
+package upkeep
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// stopTimeout is how long a deleted cluster waits for an agent to stop its node in order before the pod is deleted all the same. helenus-init then stops
+// the JVM by itself, in the pod's grace period.
+const stopTimeout = 5 * time.Minute
+
+// Deletion takes a deleted cluster apart: every node is stopped in order, then its pod goes, then, if the user said so, its claims, then its record, and
+// last the ledger and the cluster itself. A claim outlives the cluster unless volumes.onClusterDeletion is Delete.
+func (k *Keeper) Deletion() plan.Result {
+	if k.Cluster.DeletionTimestamp == nil {
+		return plan.Nothing()
+	}
+	if !hasFinalizer(k.Cluster, v1alpha1.FinalizerCluster) {
+		return plan.Waiting("the cluster is being deleted")
+	}
+	k.ownAll()
+	stopping, pods := 0, 0
+	for _, n := range k.Records() {
+		if n.Record.Spec.State != v1alpha1.StateStopped {
+			record := render.ForApply(k.Owner(), n.Record)
+			record.Spec.State = v1alpha1.StateStopped
+			record.Spec.ClientTraffic = v1alpha1.TrafficClosed
+			k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "the cluster is being deleted"})
+			stopping++
+		}
+	}
+	for _, name := range k.Names() {
+		n := k.Nodes[name]
+		if n.Pod == nil {
+			continue
+		}
+		pods++
+		if n.Pod.DeletionTimestamp == nil && k.mayDeletePod(n) {
+			k.draft.Write(plan.DeletePod(n.Pod, "the cluster is being deleted and its node is stopped"))
+		}
+	}
+	k.leaveHosts("Deletion")
+	if stopping > 0 || pods > 0 {
+		return plan.Acting("stopping the nodes: %d pods left", pods)
+	}
+	if k.Cluster.Spec.Volumes.OnClusterDeletion == v1alpha1.ClaimDelete {
+		if left := k.deleteClaims(); left > 0 {
+			return plan.Acting("deleting the claims: %d left", left)
+		}
+	}
+	records := k.Records()
+	for _, n := range records {
+		k.removeRecord(n, "the cluster is being deleted")
+	}
+	if len(records) > 0 {
+		return plan.Acting("removing %d records", len(records))
+	}
+	if k.Ledger != nil && k.Ledger.UID != "" {
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: render.Ledger(k.Owner(), nil), UID: k.Ledger.UID, Why: "the cluster is being deleted"})
+	}
+	k.deleteSecret(k.Shared.Secrets[v1alpha1.AuthorityName(k.Cluster.Name)], "the cluster is being deleted")
+	k.draft.Write(plan.Write{Verb: plan.Release, Object: k.Cluster, UID: k.Cluster.UID, Finalizer: v1alpha1.FinalizerCluster})
+	return plan.Acting("releasing the cluster")
+}
+
+// ownAll gives every object its owner back: what has none stays behind when the cluster goes.
+func (k *Keeper) ownAll() {
+	s := k.Shared
+	ownEach(k, s.Services)
+	ownEach(k, s.Budgets)
+	ownEach(k, s.ServiceAccounts)
+	ownEach(k, s.Roles)
+	ownEach(k, s.RoleBindings)
+	if seeds := s.ConfigMaps[v1alpha1.SeedsName(k.Cluster.Name)]; seeds != nil {
+		k.own(seeds, render.Seeds(k.Owner(), nil))
+	}
+}
+
+// deleteSecret deletes a Secret. It would go with its owner, too; but an owner that somebody took away is noticed late, since Secrets are not watched, and what
+// stayed behind would be a key.
+func (k *Keeper) deleteSecret(secret *corev1.Secret, why string) {
+	if secret != nil && secret.DeletionTimestamp == nil {
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(secret), UID: secret.UID, Why: why})
+	}
+}
+
+// ownEach makes the cluster the owner of objects of a kind.
+func ownEach[P plan.Object](k *Keeper, objects map[string]P) {
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		k.own(objects[name], render.AgentServiceAccount(k.Owner(), nil))
+	}
+}
+
+// own gives an object the owner of another.
+func (k *Keeper) own(have, like plan.Object) {
+	if metav1.GetControllerOf(have) != nil || have.GetDeletionTimestamp() != nil {
+		return
+	}
+	now := have.DeepCopyObject().(plan.Object)
+	now.SetOwnerReferences(like.GetOwnerReferences())
+	k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: "so that it goes with its owner"})
+}
+
+// mayDeletePod says whether the pod of a node that is to be stopped can go: its agent has stopped the JVM in order, or never started one.
+func (k *Keeper) mayDeletePod(n *facts.Node) bool {
+	if n.Pod.Spec.NodeName == "" || n.Record == nil {
+		return true
+	}
+	if n.StatusIsCurrent() && n.Record.Status.ObservedGeneration == n.Record.Generation && n.Record.Status.Phase == v1alpha1.PhaseStopped {
+		return true
+	}
+	left := k.Cluster.DeletionTimestamp.Add(stopTimeout).Sub(k.Now)
+	if left <= 0 {
+		return true
+	}
+	k.draft.WakeIn(left)
+	return false
+}
+
+// deleteClaims deletes the claims of the cluster, each by the uid it was seen with, and counts those that are still there.
+func (k *Keeper) deleteClaims() int {
+	left := 0
+	for _, name := range k.Names() {
+		for _, volume := range slices.Sorted(maps.Keys(k.Nodes[name].Claims)) {
+			claim := k.Nodes[name].Claims[volume].Claim
+			if claim == nil || !k.OwnsClaim(k.Nodes[name], claim) {
+				continue
+			}
+			left++
+			if claim.DeletionTimestamp == nil {
+				k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID, Why: "volumes.onClusterDeletion is Delete"})
+			}
+		}
+	}
+	return left
+}
+
+// removeRecord deletes a record, and in the next pass lets it go.
+func (k *Keeper) removeRecord(n *facts.Node, why string) {
+	switch {
+	case n.Record.DeletionTimestamp == nil:
+		k.deleteSecret(n.Secret, why)
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(n.Record), UID: n.Record.UID, Why: why})
+	case hasFinalizer(n.Record, v1alpha1.FinalizerNode):
+		k.draft.Write(plan.Write{Verb: plan.Release, Object: plan.Named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
+	}
+}
+
+func hasFinalizer(object metav1.Object, finalizer string) bool {
+	for _, f := range object.GetFinalizers() {
+		if f == finalizer {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package upkeep
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
+)
+
+// longestException is how far ahead an exception may end.
+const longestException = 7 * 24 * time.Hour
+
+// Exceptions copies a person's word about single nodes into their records, and takes it out again when
+// it is gone from the spec or its time is over. It holds nothing up.
+func (k *Keeper) Exceptions() plan.Result {
+	wanted := map[string]*v1alpha1.Debug{}
+	for i := range k.Cluster.Spec.Exceptions {
+		e := &k.Cluster.Spec.Exceptions[i]
+		state, message := k.judgeException(e, wanted)
+		if state == v1alpha1.ExceptionActive {
+			wanted[e.Node] = &v1alpha1.Debug{Reason: e.Reason, Until: *e.Until.DeepCopy()}
+			k.draft.WakeIn(e.Until.Sub(k.Now))
+		}
+		k.draft.Exceptions = append(k.draft.Exceptions, v1alpha1.ExceptionStatus{
+			Name: e.Name, State: state, Node: e.Node, Message: message,
+		})
+	}
+	for _, n := range k.Records() {
+		have, want := n.Record.Spec.Debug, wanted[n.Name]
+		if n.Record.DeletionTimestamp != nil || equality.Semantic.DeepEqual(have, want) {
+			continue
+		}
+		why := "the exception that stopped it is over"
+		if want != nil {
+			why = "it is to stop for a person to look into it"
+		}
+		k.update(n, false, why, func(spec *v1alpha1.CassandraNodeSpec) { spec.Debug = want })
+		switch {
+		case want == nil:
+			k.draft.Event(corev1.EventTypeNormal, "DebugEnded", "node %s starts again", n.Name)
+		case have == nil:
+			k.draft.Event(corev1.EventTypeNormal, "DebugStarted", "node %s stops until %s for a person to look into it: %s",
+				n.Name, want.Until.UTC().Format(time.RFC3339), want.Reason)
+		}
+	}
+	return plan.Nothing()
+}
+
+// judgeException says what becomes of an exception, and why. Those before it are given.
+func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alpha1.Debug) (v1alpha1.ExceptionState, string) {
+	n := k.Nodes[e.Node]
+	record := recordOf(n)
+	switch {
+	case !e.Until.After(k.Now):
+		return v1alpha1.ExceptionOver, "its time is over: take it out of spec.exceptions"
+	case e.Until.Sub(k.Now) > longestException:
+		return v1alpha1.ExceptionRefused, fmt.Sprintf("until is %s, and may be at most 7 days ahead", e.Until.UTC().Format(time.RFC3339))
+	case before[e.Node] != nil:
+		return v1alpha1.ExceptionRefused, fmt.Sprintf("another exception has stopped node %s already", e.Node)
+	case record == nil:
+		return v1alpha1.ExceptionWaiting, fmt.Sprintf("there is no node %s", e.Node)
+	case record.Spec.Debug != nil:
+		return v1alpha1.ExceptionActive, debugged(n)
+	case record.Spec.Member == nil || !k.Begun() || !k.Settled():
+		return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until node %s is a member of a ring that has formed", e.Node)
+	}
+	// One after the other: the agent of the second sees the first down.
+	for _, other := range k.Records() {
+		if other.Name != e.Node && (other.Record.Spec.Debug != nil || before[other.Name] != nil) && !stoppedForDebug(other) {
+			return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until node %s, which is to stop first, is down", other.Name)
+		}
+	}
+	return v1alpha1.ExceptionActive, debugged(n)
+}
+
+// stoppedForDebug says that the agent of a node has stopped it, as its record asks.
+func stoppedForDebug(n *facts.Node) bool {
+	status := &n.Record.Status
+	return n.Record.Spec.Debug != nil && n.StatusIsCurrent() && status.ObservedGeneration == n.Record.Generation &&
+		status.Phase == v1alpha1.PhaseStopped
+}
+
+// debugged says how far a node has come on its way down.
+func debugged(n *facts.Node) string {
+	switch status := &n.Record.Status; {
+	case stoppedForDebug(n):
+		return fmt.Sprintf("Cassandra is stopped and its pod stays: kubectl exec -it %s -c cassandra -- bash", n.Name)
+	case n.StatusIsCurrent() && status.Phase == v1alpha1.PhaseDeferred && status.Blocked != nil:
+		return fmt.Sprintf("node %s does not stop yet: %s", n.Name, status.Blocked.Message)
+	default:
+		return fmt.Sprintf("node %s is being stopped", n.Name)
+	}
+}

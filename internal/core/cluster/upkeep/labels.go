@@ -1,0 +1,66 @@
+package upkeep
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// Labels and owners are how objects are found, selected by services and budgets, and collected. What somebody takes away of them is put back.
+
+// rightRecords puts back what belongs to the metadata of records, unless a record is written anyway: every write of one has it.
+func (k *Keeper) rightRecords() {
+	owner := k.Owner()
+	for _, n := range k.Records() {
+		right := render.HasNodeLabels(n.Record.Labels, owner, n.Record) && hasFinalizer(n.Record, v1alpha1.FinalizerNode) && render.BelongsTo(n.Record.OwnerReferences, owner)
+		if right || n.Record.DeletionTimestamp != nil || k.draft.Has(n.Record) {
+			continue
+		}
+		k.draft.Write(plan.Write{
+			Verb: plan.Apply, Object: render.ForApply(owner, n.Record), UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata",
+		})
+	}
+}
+
+// rightPod puts back the labels of a pod by which it is found and selected.
+func (k *Keeper) rightPod(n *facts.Node) {
+	if !render.HasNodeLabels(n.Pod.Labels, k.Owner(), n.Record) {
+		k.relabel(n.Pod, render.NodeLabels(k.Owner(), n.Record), "somebody edited its labels")
+	}
+}
+
+// rightClaim puts back the labels of a claim, and makes an adopted one this cluster's own once the adoption is complete, so that it can be deleted, or adopted
+// again, as such.
+func (k *Keeper) rightClaim(n *facts.Node, v render.Volume, claim *corev1.PersistentVolumeClaim) {
+	if render.HasClaimLabels(claim.Labels, k.Owner(), n.Record, v.Name) {
+		return
+	}
+	want, why := render.Claim(k.Owner(), n.Record, v).Labels, "somebody edited its labels"
+	if of := claim.Labels[v1alpha1.LabelClusterUID]; of != want[v1alpha1.LabelClusterUID] {
+		if why = "it was adopted"; !k.HasRing() || k.Ledger.Step != nil {
+			delete(want, v1alpha1.LabelClusterUID)
+		}
+	}
+	k.relabel(claim, want, why)
+}
+
+func (k *Keeper) relabel(have plan.Object, want map[string]string, why string) {
+	if hasLabels(have, want) {
+		return
+	}
+	now := have.DeepCopyObject().(plan.Object)
+	addLabels(now, want)
+	k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
+}
+
+func hasLabels(have plan.Object, want map[string]string) bool {
+	for key, value := range want {
+		if have.GetLabels()[key] != value {
+			return false
+		}
+	}
+	return true
+}

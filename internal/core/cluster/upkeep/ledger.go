@@ -1,0 +1,245 @@
+package upkeep
+
+import (
+	"maps"
+	"slices"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/cluster/ticket"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// KeepLedger sees to it that there is one. A cluster without any object gets an empty one. Where it is gone although the cluster has objects it was lost, and
+// with it the knowledge of what was begun: nothing is decided until it is rebuilt from the records and from what the disks say.
+func (k *Keeper) KeepLedger() plan.Result {
+	if k.LedgerProblem != "" {
+		k.draft.Stall(v1alpha1.ReasonNameTaken, "ConfigMap %s cannot be used as the ledger of this cluster: %s. Put its content back from a backup; or delete it, and it is rebuilt from the "+
+			"records and from what the disks say", v1alpha1.LedgerName(k.Cluster.Name), k.LedgerProblem)
+		return plan.Stopped("the ledger cannot be read")
+	}
+	if k.Ledger != nil {
+		if m := k.Shared.ConfigMaps[v1alpha1.LedgerName(k.Cluster.Name)]; m != nil && !hasLabels(m, render.Ledger(k.Owner(), nil).Labels) {
+			k.putLedger(false, "somebody edited its labels", func(*ledger.Ledger) {})
+		}
+		return plan.Nothing()
+	}
+	fresh := &ledger.Ledger{ClusterUID: k.Cluster.UID}
+	if !k.anyNodeObject() {
+		k.View = k.WithLedger(fresh)
+		k.draft.Write(plan.Write{Verb: plan.PutLedger, Ledger: fresh, Why: "the cluster is new"})
+		return plan.Nothing()
+	}
+	rebuilt, missing := k.rebuildLedger()
+	unrecorded := k.unrecorded()
+	for _, w := range unrecorded {
+		missing = append(missing, w.Name)
+	}
+	if len(missing) > 0 {
+		k.View = k.Without(rebuilt)
+		k.letDisksSpeak(unrecorded)
+		k.draft.Block("Ledger", v1alpha1.BlockedDisksUnknown, missing, "the ledger is lost: waits until every node has reported its disk, then rebuilds it; missing: %s", words.List(missing, 5))
+		return plan.Waiting("the ledger is lost; waiting for what the disks of %s say", words.Plural(len(missing), "node"))
+	}
+	k.draft.Write(plan.Write{Verb: plan.PutLedger, Ledger: rebuilt, Live: true, Why: "the ledger was lost"},
+		plan.Write{Verb: plan.Event, EventType: "Warning", Reason: v1alpha1.ReasonLedgerLost, Why: "the ledger was lost; it was rebuilt from the records and the disks"})
+	return plan.Acting("rebuilding the ledger")
+}
+
+// letDisksSpeak makes pods, and what they need: a disk says what it holds through a pod. By a spec that is refused no record is made, changed or let go.
+func (k *Keeper) letDisksSpeak(unrecorded []render.Wanted) {
+	k.SharedObjects(false)
+	if k.checkSettings() == nil && k.checkSpec() == nil {
+		_ = k.checkNodes() // what is refused is said when the ledger is there again
+		k.correct()
+		for _, n := range k.Records() {
+			if n.Record.DeletionTimestamp != nil && n.Record.Spec.Member == nil { // who is a member is known without its disk
+				k.releaseRecord(n)
+			}
+		}
+		for _, w := range unrecorded {
+			k.draft.Write(plan.Write{Verb: plan.Create, Object: render.Record(k.Owner(), w, k.ClaimsOf(w), k.Adopts()), Why: "its disk is to say what it holds"})
+		}
+	}
+	k.VolumesAndPods()
+}
+
+// anyNodeObject says whether anything exists that only a cluster which once had a ledger can have.
+func (k *Keeper) anyNodeObject() bool {
+	for _, n := range k.Nodes {
+		if n.Record != nil || n.Pod != nil {
+			return true
+		}
+		for _, c := range n.Claims {
+			if c.Claim != nil && c.Claim.Labels[v1alpha1.LabelClusterUID] == string(k.Cluster.UID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unrecorded are the nodes of the spec that have a volume or a pod of this cluster and no record: what they are, their disks alone know.
+func (k *Keeper) unrecorded() []render.Wanted {
+	var out []render.Wanted
+	for _, w := range k.Wanted {
+		n := k.Nodes[w.Name]
+		if n == nil || n.Record != nil {
+			continue
+		}
+		bound := func(c *facts.Claim) bool {
+			return c.Bound() && c.Claim.Labels[v1alpha1.LabelClusterUID] == string(k.Cluster.UID)
+		}
+		if n.Pod != nil || slices.ContainsFunc(slices.Collect(maps.Values(n.Claims)), bound) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// rebuildLedger makes a ledger from records and disks. A datacenter is formed if any of its nodes is a member by its record or its disk, or let clients
+// in. Tickets that are out, and members that no client was let to, are a formation that goes on. Members by their disks alone are written down as such; their
+// datacenter serves clients as openDatacenters says, and is otherwise one that is formed, or added to those that serve. Nodes of which nothing is known
+// are returned: an empty disk must have said so itself, unless there never was one.
+func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
+	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
+	l := &ledger.Ledger{ClusterUID: k.Cluster.UID, Steps: k.Now.Unix(), Ring: ledger.Ring{Members: map[string]string{}}}
+	step := &ledger.Step{
+		ID: procedure.StepID(k.View, l.Steps), Kind: ledger.FormRing, Class: ledger.Topology, Stage: ledger.StageTickets,
+		Generation: k.Cluster.Generation, OpenedAt: k.Now, StageSince: k.Now,
+	}
+	tickets := ticket.State{Tokens: map[string][]string{}}
+	formed, datacenters := map[string]bool{}, map[string]bool{}
+	var missing []string
+	var joining *ledger.Step
+	forming, adopted := false, k.adoptionBegun()
+	byDisk := map[string][]*facts.Agent{} // of each datacenter, members that no record knows
+	for _, n := range k.Records() {
+		agent, spec := n.CurrentAgent(), n.Record.Spec
+		l.Adopted = orElse(l.Adopted, spec.Cluster.AdoptedUID)
+		for _, r := range spec.Replaced {
+			l.Replaced = append(l.Replaced, r.HostID)
+		}
+		switch {
+		case spec.Member != nil:
+			l.Members[n.Name] = spec.Member.HostID
+			formed[spec.Datacenter] = true
+			forming = forming || spec.ClientTraffic != v1alpha1.TrafficOpen
+			l.TrafficAllowed = l.TrafficAllowed || spec.ClientTraffic != v1alpha1.TrafficClosed
+		case agent == nil && assess.NeverHadDisk(n):
+			continue
+		case agent == nil:
+			missing = append(missing, n.Name)
+			continue
+		case !adopted && l.Adopted != "" && agent.Owner != nil && agent.Owner.ClusterUID == l.Adopted:
+			continue // its disk is still to be taken over
+		case assess.HasWithdrawn(n) && agent.Disk != v1alpha1.DiskMember:
+			if k.Of(n.Name).Wanted {
+				l.Excluded = append(l.Excluded, n.Name)
+			}
+			continue
+		case spec.Join != nil && spec.Join.Mode == v1alpha1.JoinBootstrap:
+			joining = ticket.LostJoin(k.View, n)
+			continue
+		case spec.Join != nil:
+			step.ID = ledger.OfIntent(spec.Join.ID)
+			tickets.Tokens[n.Name] = spec.Join.Tokens
+			datacenters[spec.Datacenter] = true
+			forming = true
+			continue
+		case agent.Disk == v1alpha1.DiskMember || agent.TrafficOpened:
+			l.Members[n.Name] = agent.HostID
+			formed[spec.Datacenter] = true
+			l.TrafficAllowed = l.TrafficAllowed || agent.TrafficOpened
+			byDisk[spec.Datacenter] = append(byDisk[spec.Datacenter], agent)
+		default:
+			continue
+		}
+		tickets.Tokens[n.Name] = nil
+		datacenters[spec.Datacenter] = true
+	}
+	l.Formed = slices.Sorted(maps.Keys(formed))
+	open := k.openDatacenters(byDisk)
+	for dc := range byDisk {
+		forming = forming || !open[dc]
+	}
+	closed := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
+	switch {
+	case len(open) > 0 && forming && len(closed) == 1:
+		k.rebuildAddition(l, step, tickets, closed[0])
+	case forming:
+		if len(open) > 0 {
+			step.Kind = ledger.AdoptRing // the system keyspaces are set before the first node opens
+		}
+		step.Datacenters, step.Nodes = slices.Sorted(maps.Keys(datacenters)), slices.Sorted(maps.Keys(tickets.Tokens))
+		tickets.Seeds = k.Seeds(step.Nodes, nil)
+		step.State = ledger.Encoded(tickets)
+		if len(formed) > 0 {
+			step.Stage = ledger.StageFormed
+			for _, name := range step.Nodes {
+				if l.Members[name] == "" {
+					l.Members[name] = k.Nodes[name].Agent.HostID
+				}
+			}
+		}
+		l.Step = step
+	default:
+		l.Step = joining
+	}
+	if l.Step != step && len(l.Members) > 1 {
+		// Whether any of them holds what it no longer owns was written in the lost one.
+		l.Cleanup, l.SystemKeyspaces = slices.Sorted(maps.Keys(l.Members)), true
+	}
+	return l, missing
+}
+
+// adoptionBegun says that disks of the earlier cluster have been taken over: all nodes become members by their records then, one after the other.
+func (k *Keeper) adoptionBegun() bool {
+	return slices.ContainsFunc(k.Records(), func(n *facts.Node) bool { return n.Record.Spec.Member != nil })
+}
+
+// openDatacenters are those of which the record of any node lets clients in, or of which two members that no record knows, or the only one, have let some in: one
+// of several may be that which sets the system keyspaces before clients come.
+func (k *Keeper) openDatacenters(byDisk map[string][]*facts.Agent) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range k.Records() {
+		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen {
+			out[n.Record.Spec.Datacenter] = true
+		}
+	}
+	for dc, agents := range byDisk {
+		opened := 0
+		for _, a := range agents {
+			if a.TrafficOpened {
+				opened++
+			}
+		}
+		if opened >= min(2, len(agents)) {
+			out[dc] = true
+		}
+	}
+	return out
+}
+
+// rebuildAddition makes the step out of what is found of a datacenter that is being added: none of its nodes lets clients in, and those of others do. What was
+// extended or rebuilt already is done again, which changes nothing.
+func (k *Keeper) rebuildAddition(l *ledger.Ledger, step *ledger.Step, tickets ticket.State, datacenter string) {
+	step.Kind, step.Stage, step.Datacenters = ledger.AddDatacenter, ledger.StageKeyspaces, []string{datacenter}
+	maps.DeleteFunc(tickets.Tokens, func(name string, _ []string) bool { return k.Nodes[name].Record.Spec.Datacenter != datacenter })
+	step.Nodes = slices.Sorted(maps.Keys(tickets.Tokens))
+	switch {
+	case slices.ContainsFunc(step.Nodes, func(name string) bool { return l.Members[name] == "" }):
+		step.Stage = ledger.StageTickets
+		l.Formed = slices.DeleteFunc(l.Formed, func(dc string) bool { return dc == datacenter })
+		tickets.Seeds = k.Seeds(slices.Concat(slices.Sorted(maps.Keys(l.Members)), step.Nodes), k.PresentSeeds())
+	case slices.ContainsFunc(step.Nodes, func(name string) bool { return k.Nodes[name].Record.Spec.Member == nil }):
+		step.Stage = ledger.StageFormed
+	}
+	step.State = ledger.Encoded(tickets)
+	l.Step = step
+}

@@ -1,0 +1,292 @@
+package upkeep
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// VolumesAndPods gives every record its claims, its certificate and its pod. A claim that a member had is never made again: another disk under its name
+// would be an empty one.
+func (k *Keeper) VolumesAndPods() plan.Result {
+	before := len(k.draft.Writes)
+	waiting := 0
+	for _, n := range k.Records() {
+		if n.Record.DeletionTimestamp != nil || k.unwanted[n.Name] {
+			continue
+		}
+		if !k.claimsReady(n) {
+			waiting++
+			if n.Pod != nil && n.Pod.DeletionTimestamp == nil && !k.Of(n.Name).Started() && k.MadeForAnother(n) {
+				k.replacePod(n) // a claim goes when no pod uses it
+			}
+			continue
+		}
+		k.certificate(n)
+		k.pod(n)
+	}
+	k.leaveHosts("VolumesAndPods")
+	k.sayWhereDisksAre()
+	k.sayWhoDoesNotCome()
+	switch writes := len(k.draft.Writes) - before; {
+	case writes > 0:
+		return plan.Acting("making volumes and pods: %s", words.Plural(writes, "write"))
+	case waiting > 0:
+		return plan.Waiting("%s without all volumes", words.Plural(waiting, "node"))
+	}
+	return plan.Nothing()
+}
+
+// sayWhoDoesNotCome names the nodes with a part in the ring that do not come up, and what of the spec that may come from. Of others the guards of their tickets
+// say it, and of one that joins its step does.
+func (k *Keeper) sayWhoDoesNotCome() {
+	var names, why []string
+	var joining []string
+	if s := k.Ledger.Step; s != nil && s.Kind == ledger.JoinNode {
+		joining = s.Wave()
+	}
+	for _, n := range k.Records() {
+		said := slices.ContainsFunc(k.draft.Blocked, func(b v1alpha1.BlockedStep) bool {
+			return b.Step == "VolumesAndPods" && slices.Contains(b.Nodes, n.Name)
+		}) || slices.ContainsFunc(k.draft.Notices, func(o v1alpha1.Notice) bool { return slices.Contains(o.Nodes, n.Name) })
+		if said || !k.Of(n.Name).Started() || n.Pod == nil || n.Pod.DeletionTimestamp != nil || slices.Contains(joining, n.Name) {
+			continue
+		}
+		words := assess.Trouble(n)
+		if agent := n.CurrentAgent(); agent != nil && agent.Phase == v1alpha1.PhaseFailed && agent.Message != "" {
+			words = assess.WithFields(agent.Message)
+		}
+		if words != "" {
+			names, why = append(names, n.Name), append(why, n.Name+": "+words)
+		}
+	}
+	if len(names) > 0 {
+		k.draft.Notice(v1alpha1.NoticeNodeNotStarting, names, "%s", words.List(why, 3))
+	}
+}
+
+// claimsReady makes the claims of a node and pins them in its record, and says whether all are there and pinned.
+func (k *Keeper) claimsReady(n *facts.Node) bool {
+	var missing []render.Volume
+	pins := map[string]v1alpha1.ClaimReference{}
+	for _, c := range n.Record.Spec.Claims {
+		pins[c.Volume] = c
+	}
+	var lost []string
+	changed := false
+	if !k.Of(n.Name).Started() {
+		changed = k.dropVolumes(n, pins)
+	}
+	for _, v := range render.Volumes(n.Record.Spec.Pod) {
+		pin, isPinned := pins[v.Name]
+		var claim *corev1.PersistentVolumeClaim
+		if c := n.Claims[v.Name]; c != nil {
+			claim = c.Claim
+		}
+		switch {
+		case claim != nil && !k.Of(n.Name).Started() && k.leavesVolume(n, v, n.Claims[v.Name]):
+			switch { // another is made when it is gone
+			case isPinned: // a pin without its claim would be a member's lost disk, should the ledger be lost just then
+				delete(pins, v.Name)
+				changed = true
+			case claim.DeletionTimestamp == nil:
+				k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
+			}
+		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
+			k.rightClaim(n, v, claim)
+		case isPinned && k.Of(n.Name).Started():
+			lost = append(lost, pin.Name)
+		case isPinned:
+			// Nothing was ever on it that counts: take what is there under the name, or make another.
+			delete(pins, v.Name)
+			changed = true
+		case claim != nil && k.MayUse(claim):
+			pins[v.Name] = render.Reference(v.Name, claim)
+			changed = true
+		case claim == nil && k.Of(n.Name).Started():
+			lost = append(lost, v1alpha1.ClaimName(v.Name, n.Name))
+		case claim == nil:
+			missing = append(missing, v)
+		}
+	}
+	if len(lost) > 0 {
+		k.draft.Block("VolumesAndPods", v1alpha1.BlockedMemberClaimMissing, []string{n.Name},
+			"claim %s of node %s is gone: its pod is not created, since it would start with an empty disk. Waits until the claim is restored with the same volume", words.List(lost, 3), n.Name)
+		return n.Pod != nil
+	}
+	for _, v := range missing {
+		k.draft.Write(plan.Write{Verb: plan.Create, Object: render.Claim(k.Owner(), n.Record, v)})
+	}
+	if changed {
+		k.pin(n, pins, "pinning its claims")
+	}
+	return len(pins) == len(render.Volumes(n.Record.Spec.Pod))
+}
+
+// pin writes into the record of a node which claims are its own.
+func (k *Keeper) pin(n *facts.Node, pins map[string]v1alpha1.ClaimReference, why string) {
+	record := render.ForApply(k.Owner(), n.Record)
+	record.Spec.Claims = nil
+	for _, v := range render.Volumes(n.Record.Spec.Pod) {
+		if pin, ok := pins[v.Name]; ok {
+			record.Spec.Claims = append(record.Spec.Claims, pin)
+		}
+	}
+	k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: why})
+}
+
+// dropVolumes takes away what a node that never had a ticket has of volumes that the spec no longer describes: first the pins, of which it says whether there
+// were any, then the claims. What is bound is no concern here: the spec is refused then, or the ring has not begun and the claim stays for the user to delete.
+func (k *Keeper) dropVolumes(n *facts.Node, pins map[string]v1alpha1.ClaimReference) bool {
+	described := map[string]bool{}
+	for _, v := range render.Volumes(n.Record.Spec.Pod) {
+		described[v.Name] = true
+	}
+	before := len(pins)
+	maps.DeleteFunc(pins, func(volume string, _ v1alpha1.ClaimReference) bool { return !described[volume] })
+	if len(pins) != before {
+		return true
+	}
+	k.deleteUnbound(n, described, "the spec no longer describes it")
+	return false
+}
+
+// leavesVolume says that a claim of a node that never had a ticket goes: it is on its way already, or is not what the spec says now. One that is bound stays:
+// only the user deletes a disk, even an empty one. Until that is resolved nothing begins.
+func (k *Keeper) leavesVolume(n *facts.Node, v render.Volume, c *facts.Claim) bool {
+	claim, want := c.Claim, render.Claim(k.Owner(), n.Record, v)
+	if claim.DeletionTimestamp != nil {
+		return true
+	}
+	if claim.Labels[v1alpha1.LabelClusterUID] != string(k.Cluster.UID) || assess.SameVolume(claim, want) {
+		return false
+	}
+	if c.Bound() {
+		k.View = k.Rejecting()
+		k.draft.Stall(v1alpha1.ReasonUnsupportedChange, "node.storage: volume %s: %s → %s: claim %s is bound to a volume, which does not change; take the change back, "+
+			"or delete the claim and its pod so that both are made anew", v.Name, volumeInWords(claim), volumeInWords(want), claim.Name)
+		return false
+	}
+	return true
+}
+
+func volumeInWords(claim *corev1.PersistentVolumeClaim) string {
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	parts := []string{size.String()}
+	if class := claim.Spec.StorageClassName; class != nil && *class != "" {
+		parts = append(parts, "of class "+*class)
+	}
+	for _, mode := range claim.Spec.AccessModes {
+		if mode != corev1.ReadWriteOnce {
+			parts = append(parts, string(mode))
+		}
+	}
+	if selector := claim.Spec.Selector; selector != nil {
+		parts = append(parts, "selected by "+metav1.FormatLabelSelector(selector))
+	}
+	if source := assess.SourceInWords(claim.Spec.DataSource); source != "" {
+		parts = append(parts, "from "+source)
+	}
+	return strings.Join(parts, " ")
+}
+
+// certificate issues the certificate of a node's agent, and another when two thirds of its life are over.
+func (k *Keeper) certificate(n *facts.Node) {
+	// One of a former record goes with that record.
+	if n.Pod != nil && n.Pod.Status.Phase == corev1.PodPending {
+		k.draft.WakeIn(secretsAgain) // it may wait for a Secret that somebody deletes
+	}
+	if k.unsigned {
+		return
+	}
+	if n.Secret != nil && !n.SecretEdited && facts.Owned(n.Secret, string(n.Record.UID)) && render.HasCertificateLabels(n.Secret.Labels, k.Owner(), n.Record) {
+		renew, err := time.Parse(time.RFC3339, n.Secret.Annotations[v1alpha1.AnnotationRenewAfter])
+		if err == nil && k.Now.Before(renew) {
+			k.draft.WakeIn(renew.Sub(k.Now))
+			return
+		}
+	}
+	w := plan.Write{Verb: plan.IssueCertificate, Object: render.CertificateSecret(k.Owner(), n.Record), Node: n.Name}
+	if n.Secret != nil {
+		w.UID = n.Secret.UID
+		w.Why = "two thirds of its life are over, its record was made anew, or somebody edited it"
+	}
+	k.draft.Write(w)
+}
+
+// pod makes a node's pod where there is none, takes an orphaned one back, and clears away one that has ended or that was made for a spec the node never
+// ran under.
+func (k *Keeper) pod(n *facts.Node) {
+	if n.Pod == nil {
+		if n.Record.Spec.State != v1alpha1.StateRunning || !k.LedgerLost && k.Abandoning(n.Name) && k.Abandoned(n.Name) {
+			return
+		}
+		pod, err := render.Pod(k.Owner(), n.Record, k.Install)
+		if err != nil {
+			k.draft.Notice(v1alpha1.NoticePodRenderingFailed, []string{n.Name}, "%s", err)
+			return
+		}
+		k.draft.Write(plan.Write{Verb: plan.Create, Object: pod})
+		return
+	}
+	if n.Pod.DeletionTimestamp != nil || k.LeavesHost(n) {
+		return
+	}
+	k.rightPod(n)
+	if metav1.GetControllerOfNoCopy(n.Pod) == nil {
+		pod := plan.Named(n.Pod)
+		pod.SetOwnerReferences(render.RecordReference(n.Record))
+		k.draft.Write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record was made anew"})
+		return
+	}
+	switch n.Pod.Status.Phase {
+	case corev1.PodFailed, corev1.PodSucceeded:
+		k.failedPod(n)
+	default:
+		k.forgetFailures(n)
+		switch {
+		case k.MadeForAnother(n):
+			k.replacePod(n)
+		case hasTakenAddress(n):
+			k.takenAddress(n)
+		}
+	}
+}
+
+// podMayGo says that the pod of a node with a ticket, or of a member, can be made anew: its agent says that the node is not up, or nothing runs in it that
+// could say so.
+func (k *Keeper) podMayGo(n *facts.Node) bool {
+	if k.Of(n.Name).Joined() {
+		return k.Of(n.Name).Failing()
+	}
+	return n.CurrentAgent() != nil || !assess.AnythingRuns(n.Pod)
+}
+
+// replacePod deletes a pod that was made for another spec than its record has, if the node is not up. Of nodes that have a ticket one goes at a
+// time: each is looked at live, and after the first one nothing is as it was seen.
+func (k *Keeper) replacePod(n *facts.Node) {
+	w := plan.DeletePod(n.Pod, "the node is not up, and the spec has changed")
+	switch {
+	case !k.Of(n.Name).Started():
+		k.draft.Write(w)
+	case k.podMayGo(n):
+		if w.Live = true; !slices.ContainsFunc(k.draft.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
+			k.draft.Write(w)
+		}
+	case !k.Of(n.Name).Joined():
+		k.draft.Block("VolumesAndPods", v1alpha1.BlockedAgentUnreachable, []string{n.Name},
+			"the spec of node %s was corrected, but its agent does not answer: %s. Waits until the agent reports that the node is down, then recreates the pod; deleting the pod helps, too", n.Name, orElse(n.Unreachable, "no answer yet"))
+	}
+}

@@ -1,0 +1,25 @@
+package guard
+
+// Rules are the guards that are asked, by what they are asked for. They are a value that is passed
+// along: a test that takes a guard away changes a copy.
+type Rules struct {
+	// Formation and Adoption, before the first ring.
+	Formation, Adoption []Guard[Nodes]
+	// PendingNode on a node before it is its turn to join; BeforeJoin on the ring that it joins;
+	// Placement on what the ring will be with it.
+	PendingNode, BeforeJoin []Guard[Nodes]
+	Placement               []Guard[Joining]
+	// NewDatacenter on the nodes of a datacenter that is added, AddedDatacenter on how it is described.
+	NewDatacenter   []Guard[Nodes]
+	AddedDatacenter []Guard[Adding]
+	// Cleanup and Repair on the ring before these operations.
+	Cleanup, Repair []Guard[Nodes]
+}
+
+// All are the rules of the product.
+func All() Rules {
+	return Rules{
+		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin, Placement: placement,
+		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
+	}
+}

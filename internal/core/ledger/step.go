@@ -1,0 +1,160 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind names the kinds of steps: one for each procedure.
+type Kind string
+
+const (
+	// FormRing forms the ring of the first datacenters of a cluster.
+	FormRing Kind = "FormRing"
+	// AdoptRing takes over the disks of an earlier cluster.
+	AdoptRing Kind = "AdoptRing"
+	// JoinNode has one node join a ring that serves clients.
+	JoinNode Kind = "JoinNode"
+	// AddDatacenter adds a datacenter to a ring that has data.
+	AddDatacenter Kind = "AddDatacenter"
+	// RaiseSystemKeyspaces gives the system keyspaces as many replicas as there are nodes for, and
+	// repairs them.
+	RaiseSystemKeyspaces Kind = "RaiseSystemKeyspaces"
+	// Assassinate removes the stale endpoint of a failed join from gossip.
+	Assassinate Kind = "Assassinate"
+	// Cleanup removes from the nodes of a rack the data that they no longer own.
+	Cleanup Kind = "Cleanup"
+)
+
+// Class orders procedures: one of a higher class suspends one of a lower.
+type Class string
+
+// The classes, from the highest to the lowest.
+const (
+	Recovery    Class = "Recovery"
+	Topology    Class = "Topology"
+	Rollout     Class = "Rollout"
+	Maintenance Class = "Maintenance"
+)
+
+// Below says that a class is lower than another.
+func (c Class) Below(other Class) bool { return c.rank() > other.rank() }
+
+func (c Class) rank() int { return slices.Index([]Class{Recovery, Topology, Rollout, Maintenance}, c) }
+
+// Stage of a step. Stages only go forward, each by a write of the ledger.
+type Stage string
+
+// The stages. Each kind has some of them.
+const (
+	// StageTickets: tickets are issued, and the nodes join.
+	StageTickets Stage = "Tickets"
+	// StageFormed: the ring is formed. Records get their host ids and lose their tickets; client
+	// traffic is closed.
+	StageFormed Stage = "Formed"
+	// StageKeyspaces: one node is open for administration and sets the system keyspaces.
+	StageKeyspaces Stage = "Keyspaces"
+	// StageExtend: keyspaces of the user get replicas in a new datacenter.
+	StageExtend Stage = "Extend"
+	// StageRebuild: the nodes of a new datacenter stream what they are to hold.
+	StageRebuild Stage = "Rebuild"
+	// StageOperations: the nodes run an operation each.
+	StageOperations Stage = "Operations"
+	// StageOpen: client traffic opens.
+	StageOpen Stage = "Open"
+)
+
+// Step is a step that was begun. It is continued, never computed anew.
+type Step struct {
+	// ID is unique in the life of the cluster: the ids of its intents are <id>/<purpose>/<node>.
+	ID    string `json:"id"`
+	Kind  Kind   `json:"kind"`
+	Class Class  `json:"class"`
+	// Stage it is in.
+	Stage Stage `json:"stage"`
+	// Generation of the cluster's spec that it was decided for.
+	Generation int64     `json:"generation"`
+	OpenedAt   time.Time `json:"openedAt"`
+	// StageSince is when the present stage began.
+	StageSince time.Time `json:"stageSince"`
+	// Datacenters it is about.
+	Datacenters []string `json:"datacenters,omitempty"`
+	// Nodes it is about, sorted, those that were withdrawn included.
+	Nodes []string `json:"nodes,omitempty"`
+	// Withdrawn are the nodes that were taken out again.
+	Withdrawn []string `json:"withdrawn,omitempty"`
+	// Attempts counts the attempts of a node's operation that failed in the present stage, by node.
+	Attempts map[string]int `json:"attempts,omitempty"`
+	// State is what the kind must not compute twice, in a type of its own.
+	State json.RawMessage `json:"state,omitempty"`
+}
+
+// Wave are the nodes that the step still works on, sorted.
+func (s *Step) Wave() []string {
+	if s == nil {
+		return nil
+	}
+	var names []string
+	for _, name := range s.Nodes {
+		if !slices.Contains(s.Withdrawn, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Has says that the step is about a node, or was until the node was withdrawn.
+func (s *Step) Has(node string) bool { return s != nil && slices.Contains(s.Nodes, node) }
+
+// IntentID is the id of the step's intent for one node. A step has at most one intent of a purpose
+// for a node.
+func (s *Step) IntentID(purpose, node string) string {
+	return s.ID + "/" + purpose + "/" + node
+}
+
+// OfIntent is the id of the step that an intent belongs to.
+func OfIntent(intent string) string {
+	id, _, _ := strings.Cut(intent, "/")
+	return id
+}
+
+// Advance goes to the next stage.
+func (s *Step) Advance(to Stage, now time.Time) {
+	s.Stage, s.StageSince, s.Attempts = to, now, nil
+}
+
+// Encoded is a state as a step keeps it. States are plain data, which always has an encoding.
+func Encoded(state any) json.RawMessage {
+	text, err := json.Marshal(state)
+	if err != nil {
+		panic(fmt.Sprintf("encode the state of a step: %v", err))
+	}
+	return text
+}
+
+// StateOf reads the state of a step. The error says that another release of Helenus wrote it.
+func StateOf[T any](s *Step) (T, error) {
+	var out T
+	if len(s.State) == 0 {
+		return out, nil
+	}
+	if err := json.Unmarshal(s.State, &out); err != nil {
+		return out, fmt.Errorf("decode the state of step %s (%s): %w", s.ID, s.Kind, err)
+	}
+	return out, nil
+}
+
+// Copy is a deep copy.
+func (s *Step) Copy() *Step {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Datacenters, out.Nodes, out.Withdrawn = slices.Clone(s.Datacenters), slices.Clone(s.Nodes), slices.Clone(s.Withdrawn)
+	out.Attempts, out.State = maps.Clone(s.Attempts), slices.Clone(s.State)
+	return &out
+}
