@@ -45,6 +45,10 @@ type PodSettings struct {
 	// +required
 	Storage Storage `json:"storage"`
 
+	// ConfigFiles that the agent puts over those of the image.
+	// +optional
+	ConfigFiles *ConfigFiles `json:"configFiles,omitempty"`
+
 	// Placement of the pod.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`

@@ -51,6 +51,10 @@ type NodeSettings struct {
 	// +kubebuilder:validation:MaxItems=64
 	Environment []EnvironmentVariable `json:"environment,omitempty"`
 
+	// ConfigFiles are files beside those that Helenus renders.
+	// +optional
+	ConfigFiles *ConfigFiles `json:"configFiles,omitempty"`
+
 	// Placement of the pods on hosts.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
@@ -96,9 +100,29 @@ type JVM struct {
 	// +kubebuilder:validation:items:XValidation:rule=`self.matches("^-[^[:space:]'\"$]+$")`,messageExpression=`'option ' + self + ' must begin with a hyphen and have no white space, quotes or dollar signs: each option is one item'`
 	Options []string `json:"options,omitempty"`
 
+	// ClassPath are jars beside those of the image: the path of one, or of all in a directory, such as
+	// /extra/*.jar. Their volume comes with the overlay.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:XValidation:rule=`self.matches('^(/[A-Za-z0-9._-]+)*/([*]|[A-Za-z0-9._-]+)[.]jar$')`,messageExpression=`'classPath ' + self + ' must be the absolute path of a jar, or of all in a directory, such as /extra/*.jar'`
+	ClassPath []string `json:"classPath,omitempty"`
+
 	// GCLog says where the garbage collection log goes. Default: Stdout.
 	// +optional
 	GCLog GCLog `json:"gcLog,omitempty"`
+}
+
+// ConfigFiles are files of Cassandra's configuration directory that go over the image's, such as
+// logback.xml. Those that Helenus renders itself are refused by the agent: cassandra.yaml,
+// cassandra-rackdc.properties, the options of the JVM. They are read at each start of the JVM.
+type ConfigFiles struct {
+	// ConfigMapName is a ConfigMap of the cluster's namespace; each of its keys is the name of a file.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ConfigMapName string `json:"configMapName"`
 }
 
 // EnvironmentVariable is a variable with a literal value.

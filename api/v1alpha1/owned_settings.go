@@ -114,7 +114,7 @@ var OwnedJVMOptions = []OwnedName{
 		"-Dcassandra.storagedir", "-Dcassandra.logdir", "-Dcassandra-pidfile", "-Dcassandra-foreground", "-Dcassandra-rackdc.properties",
 		"-Dlogback.configurationFile", "-Djava.io.tmpdir",
 	}},
-	{"the class path is the image's; add jars with the environment variable EXTRA_CLASSPATH", []string{"-cp", "-classpath", "--class-path", "-jar"}},
+	{"the class path is the image's; add jars with jvm.classPath", []string{"-cp", "-classpath", "--class-path", "-jar"}},
 	{"a node's address is that of its pod, and services rely on the standard ports", []string{
 		"-Dcassandra.storage_port", "-Dcassandra.ssl_storage_port", "-Dcassandra.native_transport_port", "-Djava.net.prefer",
 	}},

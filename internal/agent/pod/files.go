@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -25,13 +26,16 @@ type Paths struct {
 	// Data and Commitlog are the mount paths of volumes; Commitlog is empty if it has none of its own.
 	Data, Commitlog string
 	Logs            string
-	Temporary       string
+	// Given is where the user's own files of configuration are, if there are any.
+	Given     string
+	Temporary string
 }
 
 // DefaultPaths are those of core/layout.
 func DefaultPaths(hasCommitlog bool) Paths {
 	p := Paths{
 		Configuration: layout.RenderedDir, Library: layout.LibraryDir, Data: layout.DataDir, Logs: layout.LogDir, Temporary: "/tmp",
+		Given: layout.ConfigFilesDir,
 	}
 	if hasCommitlog {
 		p.Commitlog = layout.CommitlogDir
@@ -97,8 +101,46 @@ func (f *Files) Complete(n *config.Node) error {
 // maxConfigurationFile is far above any file in a configuration directory.
 const maxConfigurationFile = 4 << 20
 
-// Base reads the image's own configuration.
+// Base reads the image's own configuration, with the user's own files over it.
 func (f *Files) Base(directory string) (config.Files, error) {
+	files, err := f.image(directory)
+	if err != nil {
+		return nil, err
+	}
+	given, err := f.given()
+	if err != nil {
+		return nil, err
+	}
+	return config.WithGiven(files, given)
+}
+
+// given reads the user's own files. A ConfigMap is mounted as links into a hidden directory.
+func (f *Files) given() (config.Files, error) {
+	if f.paths.Given == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(f.at(f.paths.Given))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read node.configFiles: %w", err)
+	}
+	files := config.Files{}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "..") {
+			continue
+		}
+		text, err := os.ReadFile(f.at(f.paths.Given, entry.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read node.configFiles: %w", err)
+		}
+		files[entry.Name()] = text
+	}
+	return files, nil
+}
+
+func (f *Files) image(directory string) (config.Files, error) {
 	if directory == "" {
 		return nil, errors.New("helenus-init has not copied the image's configuration")
 	}
@@ -124,7 +166,8 @@ func (f *Files) Base(directory string) (config.Files, error) {
 	return files, nil
 }
 
-// Install makes the configuration directory anew: a copy of the image's with the rendered files over it. No JVM runs meanwhile.
+// Install makes the configuration directory anew: a copy of the image's, with the user's own files and then the rendered
+// ones over it. No JVM runs meanwhile.
 func (f *Files) Install(base string, files config.Files) error {
 	present := f.at(f.paths.Configuration)
 	next := present + ".next"
@@ -134,7 +177,15 @@ func (f *Files) Install(base string, files config.Files) error {
 	if err := os.CopyFS(next, os.DirFS(f.at(base))); err != nil {
 		return fmt.Errorf("copy the image's configuration: %w", err)
 	}
-	for name, text := range files {
+	all, err := f.given()
+	if err != nil {
+		return err
+	}
+	if all == nil {
+		all = config.Files{}
+	}
+	maps.Copy(all, files)
+	for name, text := range all {
 		path := filepath.Join(next, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			return fmt.Errorf("make directory of %s: %w", name, err)

@@ -276,3 +276,48 @@ func TestRingOfAView(t *testing.T) {
 		t.Errorf("third, without tokens: %+v", three)
 	}
 }
+
+// The user's own files go over the image's, and what Helenus renders over both.
+func TestGivenFiles(t *testing.T) {
+	root := t.TempDir()
+	put := func(name, text string) {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"cassandra.yaml", "logback.xml", "other.properties"} {
+		put("base/i1/"+name, "image's "+name)
+	}
+	put("given/..data/logback.xml", "user's logback.xml")
+	if err := os.Symlink("..data/logback.xml", filepath.Join(root, "given/logback.xml")); err != nil {
+		t.Fatal(err)
+	}
+	put("given/extra.xml", "user's extra.xml")
+	f := NewFiles(root, Paths{Configuration: "/conf", Given: "/given"}, "", Ports{})
+	base, err := f.Base("/base/i1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(base["logback.xml"]) != "user's logback.xml" || string(base["cassandra.yaml"]) != "image's cassandra.yaml" || len(base) != 4 {
+		t.Errorf("base %q", base)
+	}
+	if err := f.Install("/base/i1", config.Files{"cassandra.yaml": []byte("rendered"), "logback.xml": []byte("rendered from the user's")}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"cassandra.yaml": "rendered", "logback.xml": "rendered from the user's", "extra.xml": "user's extra.xml", "other.properties": "image's other.properties",
+	} {
+		if got, err := os.ReadFile(filepath.Join(root, "conf", name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
+		}
+	}
+	put("given/cassandra.yaml", "user's")
+	const words = "node.configFiles: the ConfigMap has cassandra.yaml, which Helenus renders itself: take it out; give settings in node.cassandraYaml"
+	if _, err := f.Base("/base/i1"); err == nil || err.Error() != words {
+		t.Errorf("got %v", err)
+	}
+}

@@ -77,6 +77,12 @@ var fields = map[string]struct {
 	"node.jvm.gcLog": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.JVM = &v1alpha1.JVM{GCLog: v1alpha1.GCLogNone}
 	}, `node.jvm.gcLog: unset → "None"`},
+	"node.jvm.classPath": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.JVM = &v1alpha1.JVM{ClassPath: []string{"/x.jar"}}
+	}, `node.jvm.classPath: unset → ["/x.jar"]`},
+	"node.configFiles.configMapName": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.ConfigFiles = &v1alpha1.ConfigFiles{ConfigMapName: "files"}
+	}, `node.configFiles.configMapName: unset → "files"`},
 	"node.environment": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "b"}}
 	}, `node.environment: unset → [{"name":"A","value":"b"}]`},

@@ -59,14 +59,14 @@ func TestDiffOfTheRest(t *testing.T) {
 	if err != nil || !got.None() {
 		t.Errorf("the same in another notation: %+v, %v", got, err)
 	}
-	wanted.JVM = &v1alpha1.JVM{Options: []string{"-da"}, GCLog: v1alpha1.GCLogNone}
+	wanted.JVM = &v1alpha1.JVM{Options: []string{"-da"}, GCLog: v1alpha1.GCLogNone, ClassPath: []string{"/x.jar"}}
 	wanted.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "2"}, {Name: "C"}}
 	wanted.Revision, wanted.Version, wanted.NumTokens = 2, "5.0.7", 8
 	got, err = Diff(old, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"revision", "version", "numTokens", "jvm.heap", "jvm.options", "jvm.gcLog", "environment[A]", "environment[B]", "environment[C]"}
+	want := []string{"revision", "version", "numTokens", "jvm.heap", "jvm.options", "jvm.gcLog", "jvm.classPath", "environment[A]", "environment[B]", "environment[C]"}
 	if !slices.Equal(got.Restart, want) {
 		t.Errorf("got %v, want %v", got.Restart, want)
 	}

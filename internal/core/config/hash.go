@@ -39,6 +39,7 @@ type canonical struct {
 	Options       []string                   `json:"options"`
 	GCLog         v1alpha1.GCLog             `json:"gcLog"`
 	Environment   map[string]string          `json:"environment"`
+	ClassPath     []string                   `json:"classPath,omitempty"`
 }
 
 func canonicalOf(c *v1alpha1.NodeConfiguration) (*canonical, error) {
@@ -64,6 +65,7 @@ func canonicalOf(c *v1alpha1.NodeConfiguration) (*canonical, error) {
 			out.Heap = c.JVM.Heap.Value()
 		}
 		out.Options = append(out.Options, c.JVM.Options...)
+		out.ClassPath = c.JVM.ClassPath
 	}
 	for _, v := range c.Environment {
 		out.Environment[v.Name] = v.Value

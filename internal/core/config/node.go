@@ -2,8 +2,11 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -149,4 +152,29 @@ func checkPath(p string) error {
 		return fmt.Errorf("%q is not an absolute path without white space, quotes and wildcards", p)
 	}
 	return nil
+}
+
+// rendered are the names of files that Helenus renders whatever the image has, with what the user can do instead.
+var rendered = []struct {
+	name    *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`^cassandra\.yaml$`), "give settings in node.cassandraYaml"},
+	{regexp.MustCompile(`^cassandra-rackdc\.properties$`), "the location is the datacenter and rack of the node"},
+	{regexp.MustCompile(`^jvm[0-9]*-server\.options$`), "give options in node.jvm.options"},
+	{regexp.MustCompile(`^jolokia\.properties$`), "JMX is for the agent and for commands inside the pod"},
+}
+
+// WithGiven puts the user's own files over those of the image. One that Helenus renders itself is refused.
+func WithGiven(base, given Files) (Files, error) {
+	out := maps.Clone(base)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		for _, r := range rendered {
+			if r.name.MatchString(name) {
+				return nil, fmt.Errorf("node.configFiles: the ConfigMap has %s, which Helenus renders itself: take it out; %s", name, r.instead)
+			}
+		}
+		out[name] = given[name]
+	}
+	return out, nil
 }

@@ -174,3 +174,39 @@ func TestStartOfRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestFilesThatHelenusRendersCannotBeGiven(t *testing.T) {
+	for name, refused := range map[string]bool{
+		"cassandra.yaml": true, "cassandra-rackdc.properties": true, "jvm-server.options": true, "jvm17-server.options": true,
+		"jolokia.properties": true, "logback.xml": false, "cqlshrc": false, "jvm-clients.options": false, "my-cassandra.yaml": false,
+	} {
+		base := Files{"logback.xml": []byte("image's")}
+		files, err := WithGiven(base, Files{name: []byte("user's")})
+		if refused != (err != nil) || err == nil && string(files[name]) != "user's" {
+			t.Errorf("%s: %q, %v", name, files, err)
+		}
+		if string(base["logback.xml"]) != "image's" {
+			t.Error("the image's files were changed")
+		}
+	}
+}
+
+func TestClassPath(t *testing.T) {
+	node := Node{Configuration: v1alpha1.NodeConfiguration{
+		JVM:         &v1alpha1.JVM{ClassPath: []string{"/extra/*.jar", "/opt/one.jar"}},
+		Environment: []v1alpha1.EnvironmentVariable{{Name: "EXTRA_CLASSPATH", Value: "/x"}},
+	}}
+	start, err := StartOf(node, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range start.Environment {
+		if v.Name == "EXTRA_CLASSPATH" {
+			got = append(got, v.Value)
+		}
+	}
+	if len(got) != 1 || got[0] != "/extra/*:/opt/one.jar" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -21,7 +21,7 @@ var startOptions = []v1alpha1.OwnedName{
 	{Instead: "set jvm.heap", Names: []string{
 		"-XX:MinHeapSize", "-XX:MaxRAM", "-XX:InitialRAMFraction", "-XX:MinRAMFraction", "-XX:MaxRAMFraction",
 	}},
-	{Instead: "the class path is the image's; add jars with the environment variable EXTRA_CLASSPATH", Names: []string{
+	{Instead: "the class path is the image's; add jars with jvm.classPath", Names: []string{
 		"-cp", "-classpath", "--class-path", "-jar",
 	}},
 	{Instead: "Cassandra is what is started", Names: []string{"-version", "--version", "-showversion", "-help", "--help", "-h", "-XshowSettings"}},

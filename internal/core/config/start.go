@@ -46,6 +46,9 @@ func startEnvironment(node *Node) []v1alpha1.EnvironmentVariable {
 		{Name: "CASSANDRA_LOG_DIR", Value: node.Directories.Logs},
 		{Name: "LOCAL_JMX", Value: "yes"},
 	}
+	if jvm := node.Configuration.JVM; jvm != nil && len(jvm.ClassPath) > 0 {
+		ours = append(ours, v1alpha1.EnvironmentVariable{Name: extraClassPath, Value: classPath(jvm.ClassPath)})
+	}
 	var environment []v1alpha1.EnvironmentVariable
 	for _, v := range node.Configuration.Environment {
 		if !slices.ContainsFunc(ours, func(our v1alpha1.EnvironmentVariable) bool { return our.Name == v.Name }) {
@@ -54,6 +57,21 @@ func startEnvironment(node *Node) []v1alpha1.EnvironmentVariable {
 	}
 	sort.SliceStable(environment, func(i, j int) bool { return environment[i].Name < environment[j].Name })
 	return append(environment, ours...)
+}
+
+// extraClassPath is the variable whose value the start script adds to the class path.
+const extraClassPath = "EXTRA_CLASSPATH"
+
+// classPath is what java takes: it finds all jars of a directory by a star alone.
+func classPath(jars []string) string {
+	entries := make([]string, len(jars))
+	for i, jar := range jars {
+		entries[i] = jar
+		if directory, all := strings.CutSuffix(jar, "/*.jar"); all {
+			entries[i] = directory + "/*"
+		}
+	}
+	return strings.Join(entries, ":")
 }
 
 // ticketProperties are the Java properties, name=value, with which a node joins.

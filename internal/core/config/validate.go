@@ -45,6 +45,13 @@ func Validate(configuration *v1alpha1.NodeConfiguration, memoryLimit int64) Prob
 	}
 	problems = append(problems, validateJVM(configuration, memoryLimit)...)
 	problems = append(problems, validateEnvironment(configuration.Environment)...)
+	if jvm := configuration.JVM; jvm != nil && len(jvm.ClassPath) > 0 {
+		for _, v := range configuration.Environment {
+			if v.Name == extraClassPath {
+				problems = append(problems, Problem{"jvm.classPath", "is set beside environment[" + extraClassPath + "], and both mean the same: keep jvm.classPath"})
+			}
+		}
+	}
 	sort.SliceStable(problems, func(i, j int) bool { return problems[i].Field < problems[j].Field })
 	return problems
 }

@@ -77,7 +77,7 @@ func TestValidateJVM(t *testing.T) {
 		{"heap as option", "5.0.6", "", []string{"-Dx=y", "-Xmx4G"}, 8 << 30, "jvm.options[1]: -Xmx4G is set by Helenus: set jvm.heap"},
 		{"ticket", "5.0.6", "", []string{"-Dcassandra.initial_token=5"}, 8 << 30, "whether and how a node joins is decided by its ticket"},
 		{"settings by property", "5.0.6", "", []string{"-Dcassandra.settings.rpc_address=x"}, 8 << 30, "is set by Helenus"},
-		{"class path", "5.0.6", "", []string{"-cp"}, 8 << 30, "EXTRA_CLASSPATH"},
+		{"class path", "5.0.6", "", []string{"-cp"}, 8 << 30, "jvm.classPath"},
 		{"options file", "5.0.6", "", []string{"@/tmp/options"}, 8 << 30, "options are listed here, one by one"},
 		{"white space", "5.0.6", "", []string{"--add-opens a=b"}, 8 << 30, "contains white space: write each option on its own, and one with a value as --name=value"},
 		{"quote", "5.0.6", "", []string{`-Dx="y"`}, 8 << 30, "contains a quote"},

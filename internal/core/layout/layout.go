@@ -31,6 +31,8 @@ const (
 const (
 	// CertificateDir is the Secret of the node's certificate: tls.crt, tls.key and ca.crt.
 	CertificateDir = "/etc/helenus/tls"
+	// ConfigFilesDir is the ConfigMap of node.configFiles, where there is one.
+	ConfigFilesDir = "/etc/helenus/config-files"
 	// PrivateDir is an emptyDir of the agent alone.
 	PrivateDir = "/var/run/helenus-agent"
 	// TokenDir is the projected service account token with the API server's authority.

@@ -45,6 +45,7 @@ func mergeSettings(base, over v1alpha1.NodeSettings) v1alpha1.NodeSettings {
 		Environment:    mergeList(base.Environment, over.Environment),
 		Placement:      mergePlacement(base.Placement, over.Placement),
 		Metadata:       mergeMetadata(base.Metadata, over.Metadata),
+		ConfigFiles:    first(over.ConfigFiles, base.ConfigFiles),
 
 		TerminationGracePeriodSeconds: first(over.TerminationGracePeriodSeconds, base.TerminationGracePeriodSeconds),
 	}
@@ -92,9 +93,10 @@ func mergeJVM(base, over *v1alpha1.JVM) *v1alpha1.JVM {
 		return first(over, base)
 	}
 	return &v1alpha1.JVM{
-		Heap:    first(over.Heap, base.Heap),
-		Options: mergeList(base.Options, over.Options),
-		GCLog:   v1alpha1.GCLog(orElse(string(over.GCLog), string(base.GCLog))),
+		Heap:      first(over.Heap, base.Heap),
+		Options:   mergeList(base.Options, over.Options),
+		ClassPath: mergeList(base.ClassPath, over.ClassPath),
+		GCLog:     v1alpha1.GCLog(orElse(string(over.GCLog), string(base.GCLog))),
 	}
 }
 

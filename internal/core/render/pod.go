@@ -98,7 +98,7 @@ func gracePeriod(settings v1alpha1.PodSettings) int64 {
 
 func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) corev1.Container {
 	settings := record.Spec.Pod
-	return corev1.Container{
+	container := corev1.Container{
 		Name:            layout.AgentContainer,
 		Image:           install.AgentImage,
 		ImagePullPolicy: corev1.PullPolicy(settings.ImagePullPolicy),
@@ -134,7 +134,15 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 			corev1.VolumeMount{Name: "agent-tmp", MountPath: "/tmp"},
 		),
 	}
+	if settings.ConfigFiles != nil {
+		mount := corev1.VolumeMount{Name: configFilesVolume, MountPath: layout.ConfigFilesDir, ReadOnly: true}
+		container.VolumeMounts = append(container.VolumeMounts, mount)
+	}
+	return container
 }
+
+// configFilesVolume is the volume of the user's own files of configuration.
+const configFilesVolume = "config-files"
 
 func cassandraContainer(settings v1alpha1.PodSettings) corev1.Container {
 	return corev1.Container{
@@ -204,6 +212,13 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 				}}},
 			},
 		}}},
+	}
+	if given := record.Spec.Pod.ConfigFiles; given != nil {
+		volumes = append(volumes, corev1.Volume{Name: configFilesVolume, VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: given.ConfigMapName}, DefaultMode: ptr(int32(0o440)),
+			},
+		}})
 	}
 	for _, v := range Volumes(record.Spec.Pod) {
 		volumes = append(volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{

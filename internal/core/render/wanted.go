@@ -114,6 +114,7 @@ func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, 
 		AgentResources:   agentResources(t.AgentResources),
 		Placement:        placement(t.Placement),
 		Metadata:         t.Metadata,
+		ConfigFiles:      t.ConfigFiles,
 
 		TerminationGracePeriodSeconds: t.TerminationGracePeriodSeconds,
 	}

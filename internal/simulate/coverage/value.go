@@ -11,7 +11,7 @@ import (
 var words = []any{
 	"b", "c", "5.0.9", "5.0.5", "1m", "2m", "registry.example.com/cassandra:5.0.6", "registry.example.com/cassandra:other", "/scratch", "/elsewhere", "In", "Exists",
 	"DoesNotExist", "NoSchedule", "NoExecute", "Equal", "Honor", "Ignore", "DoNotSchedule", "ScheduleAnyway", "topology.kubernetes.io/zone", "kubernetes.io/hostname",
-	"-Xss1m", "-Xss2m", "metadata.name", "50%", "25%", "PersistentVolumeClaim",
+	"-Xss1m", "-Xss2m", "metadata.name", "50%", "25%", "PersistentVolumeClaim", "/extra/*.jar", "/opt/one.jar",
 	"2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z", "",
 	// What nobody takes.
 	"not a word!", strings.Repeat("x", 70000),
