@@ -57,8 +57,13 @@ func TestANodeThatIsDownIsCleanedUpWhenItIsBack(t *testing.T) {
 	}
 	w.now = began.Add(downTimeout)
 	w.settle()
-	if l := w.snapshot.Ledger; len(l.Open()) > 0 || !slices.Equal(l.Cleanup, []string{secondOfRack}) || len(w.snapshot.Nodes[secondOfRack].Record.Spec.Operations) > 0 {
+	if l := w.snapshot.Ledger; len(l.Open()) > 0 || !slices.Equal(l.Cleanup, []string{secondOfRack}) {
 		t.Errorf("the others wait for it: %s", ledgerInWords(l))
+	}
+	for _, o := range w.snapshot.Nodes[secondOfRack].Record.Spec.Operations {
+		if o.Withdraw == nil {
+			t.Errorf("it is still asked for: %+v", o)
+		}
 	}
 	delete(w.absent, secondOfRack)
 	w.agents()

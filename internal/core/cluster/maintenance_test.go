@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,17 +23,19 @@ func cleaning(t *testing.T, phase *v1alpha1.OperationPhase) *world {
 	})
 	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
 		at := metav1.NewTime(w.now)
-		switch said := n.Record.Status.Operation(o.ID); {
+		said := n.Record.Status.Operation(o.ID)
+		all := slices.DeleteFunc(slices.Clone(n.Record.Status.Operations), func(s v1alpha1.OperationStatus) bool { return s.ID == o.ID })
+		switch {
 		case said != nil && said.Phase.Final():
-			return n.Record.Status.Operations
+			return append(all, *said)
 		case o.Withdraw != nil && *phase == "":
-			return []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at}}
+			return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at})
 		case *phase == "":
-			return nil
+			return all
 		case *phase == v1alpha1.OperationRunning:
-			return []v1alpha1.OperationStatus{{ID: o.ID, Phase: *phase, StartedAt: &at}}
+			return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: *phase, StartedAt: &at})
 		}
-		return []v1alpha1.OperationStatus{{ID: o.ID, Phase: *phase, StartedAt: &at, FinishedAt: &at, Message: "it says so"}}
+		return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: *phase, StartedAt: &at, FinishedAt: &at, Message: "it says so"})
 	}
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
 	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.Cleanup })

@@ -234,7 +234,7 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 	}{
 		"all are closed":                {func(w *world) { closed(w, three...) }, plan.Act, "opening client traffic of 3 nodes", three},
 		"one is open":                   {func(w *world) { closed(w, second, third) }, plan.Act, "opening client traffic of 2 nodes", []string{second, third}},
-		"one still has its operation":   {func(w *world) { w.snapshot.Nodes[first].Record.Spec.Operations = []v1alpha1.OperationIntent{{}} }, plan.Act, "opening client traffic of 1 node", []string{first}},
+		"one still has its operation":   {func(w *world) { ended(w.snapshot.Nodes[first]) }, plan.Act, "opening client traffic of 1 node", []string{first}},
 		"the first has no record":       {func(w *world) { closed(w, three...); w.snapshot.Nodes[first].Record = nil }, plan.Wait, "record of " + first, nil},
 		"nothing of the first is there": {func(w *world) { closed(w, three...); delete(w.snapshot.Nodes, first) }, plan.Wait, "record of " + first, nil},
 		"the first is being deleted":    {func(w *world) { closed(w, three...); deleting(w.snapshot.Nodes[first]) }, plan.Wait, "record of " + first, nil},

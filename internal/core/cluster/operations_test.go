@@ -257,6 +257,12 @@ func TestAnOperationThatFailsIsRetriedLaterAndLater(t *testing.T) {
 	}
 }
 
+// ended has an operation in the record of a node that is over.
+func ended(n *facts.Node) {
+	n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "ended"}}}
+	n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: "ended", Phase: v1alpha1.OperationFailed}}
+}
+
 func TestOperationsThatAreOverAreTakenOut(t *testing.T) {
 	w, _ := repairing(t)
 	clearAll := func() (cleared bool, made plan.Plan) {
@@ -267,7 +273,7 @@ func TestOperationsThatAreOverAreTakenOut(t *testing.T) {
 		t.Errorf("without operations:\n%s", made)
 	}
 	for _, name := range three {
-		w.snapshot.Nodes[name].Record.Spec.Operations = []v1alpha1.OperationIntent{{}}
+		ended(w.snapshot.Nodes[name])
 	}
 	w.snapshot.Nodes[first].Record = nil
 	deleting(w.snapshot.Nodes[second])

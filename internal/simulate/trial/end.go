@@ -95,10 +95,10 @@ var (
 	times     = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`)
 	addresses = regexp.MustCompile(`\b10\.[0-9]+\.[0-9]+\.[0-9]+\b`)
 	steps     = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9]+\b`)
-	counts    = regexp.MustCompile(`\\"steps\\": [0-9]+`)
+	counts    = regexp.MustCompile(`\\"steps\\":\s*[0-9]+`)
 	contents  = regexp.MustCompile(`"helenus.io/content":"[0-9a-f]{16}"`)
 	// What a ledger says of the replicas of a datacenter is not known to one that was rebuilt.
-	replicas = regexp.MustCompile(`,\\n  \\"replication\\": \{.*?\}`)
+	replicas = regexp.MustCompile(`,\s*\\"replication\\":\s*\{.*?\}`)
 	// An operation that was interrupted is tried again by another id, and finds less to do.
 	attempts = regexp.MustCompile(`<step>/keyspaces(-[0-9]+)?`)
 	// Who has which tokens: a fault that holds one newcomer up has another join before it, and a user who takes a rack away for a minute may have a ring form

@@ -112,7 +112,7 @@ func leaveDown(v *assess.View, s *procedure.Step) bool {
 			return false
 		}
 		s.Withdraw("node "+name+" is down", name)
-		s.ClearOperations([]string{name})
+		s.WithdrawOperations(name, "the node is down, and is cleaned up later")
 		return true
 	}
 	return false

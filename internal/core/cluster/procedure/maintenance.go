@@ -96,27 +96,34 @@ func (e *Engine) quiesce() []string {
 }
 
 func (e *Engine) quiesceOn(s *ledger.Step, n *facts.Node) []string {
-	var waiting, unbegun []string
-	for _, o := range n.Record.Spec.Operations {
-		status := n.Record.Status.Operation(o.ID)
-		switch {
-		case ledger.OfIntent(o.ID) != s.ID, status != nil && status.Phase.Final(), e.agentGone(n):
-			continue
-		case status == nil && o.Withdraw == nil:
-			unbegun = append(unbegun, o.ID)
+	if e.agentGone(n) {
+		return nil
+	}
+	var waiting []string
+	for _, o := range Unfinished(n) {
+		if ledger.OfIntent(o.ID) == s.ID {
+			waiting = append(waiting, fmt.Sprintf("%s on node %s", o.Type, n.Name))
 		}
-		waiting = append(waiting, fmt.Sprintf("%s on node %s", o.Type, n.Name))
 	}
-	if len(unbegun) > 0 {
-		e.updateRecord(n.Name, true, "a step of a higher class is about to begin", func(spec *v1alpha1.CassandraNodeSpec) {
-			for i := range spec.Operations {
-				if o := &spec.Operations[i]; slices.Contains(unbegun, o.ID) {
-					o.Withdraw = &v1alpha1.Withdrawal{Reason: "a step of a higher class is about to begin"}
-				}
-			}
-		})
-	}
+	e.withdrawUnbegun(s, n, "a step of a higher class is about to begin")
 	return waiting
+}
+
+// withdrawUnbegun asks the agent of a node not to begin what a step has asked it for.
+func (e *Engine) withdrawUnbegun(s *ledger.Step, n *facts.Node, why string) {
+	unbegun := func(o *v1alpha1.OperationIntent) bool {
+		return ledger.OfIntent(o.ID) == s.ID && o.Withdraw == nil && n.Record.Status.Operation(o.ID) == nil
+	}
+	if !slices.ContainsFunc(n.Record.Spec.Operations, func(o v1alpha1.OperationIntent) bool { return unbegun(&o) }) {
+		return
+	}
+	e.updateRecord(n.Name, true, why, func(spec *v1alpha1.CassandraNodeSpec) {
+		for i := range spec.Operations {
+			if o := &spec.Operations[i]; unbegun(o) {
+				o.Withdraw = &v1alpha1.Withdrawal{Reason: why}
+			}
+		}
+	})
 }
 
 // agentGone says that the pod which last spoke for a node no longer exists: what ran in it has ended.

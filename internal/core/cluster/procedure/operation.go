@@ -110,18 +110,19 @@ func (s *Step) operationID(o Operation, node string) string {
 	return s.IntentID(purpose, node)
 }
 
-// ask writes an operation into a record. Operations of other steps that have not ended stay.
+// ask writes an operation into a record, and says whether there was room. Operations of other steps that
+// have not ended stay.
 func (s *Step) ask(o Operation, n *facts.Node, id string, live bool) bool {
-	operations := slices.DeleteFunc(slices.Clone(n.Record.Spec.Operations), func(have v1alpha1.OperationIntent) bool {
+	ended := func(have v1alpha1.OperationIntent) bool {
 		status := n.Record.Status.Operation(have.ID)
 		return ledger.OfIntent(have.ID) == s.ID() || status != nil && status.Phase.Final()
-	})
-	if len(operations) >= v1alpha1.MaxOperations {
+	}
+	if len(slices.DeleteFunc(slices.Clone(n.Record.Spec.Operations), ended)) >= v1alpha1.MaxOperations {
 		return false
 	}
-	intent := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: o.Type, Arguments: o.Arguments}
 	return s.engine.updateRecord(n.Name, live, "operation "+string(o.Type), func(spec *v1alpha1.CassandraNodeSpec) {
-		spec.Operations = append(operations, intent)
+		intent := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: o.Type, Arguments: o.Arguments}
+		spec.Operations = append(slices.DeleteFunc(slices.Clone(spec.Operations), ended), intent)
 		if o.Also != nil {
 			o.Also(spec)
 		}
@@ -168,12 +169,41 @@ func (s *Step) ClearOperations(nodes []string) bool { return s.engine.clearOpera
 func (e *Engine) clearOperations(nodes []string) bool {
 	written := false
 	for _, name := range nodes {
-		if n := e.view.Live(name); n != nil && len(n.Record.Spec.Operations) > 0 {
-			e.updateRecord(name, false, "its operation is over", func(spec *v1alpha1.CassandraNodeSpec) { spec.Operations = nil })
+		n := e.view.Live(name)
+		if n == nil {
+			continue
+		}
+		if len(Unfinished(n)) < len(n.Record.Spec.Operations) {
+			e.updateRecord(name, false, "its operation is over", func(spec *v1alpha1.CassandraNodeSpec) {
+				spec.Operations = unfinished(n, spec.Operations)
+			})
 			written = true
 		}
 	}
 	return written
+}
+
+// Unfinished are the operations in the record of a node that are not over: those of other steps among
+// them. One that is not over cannot be taken away.
+func Unfinished(n *facts.Node) []v1alpha1.OperationIntent {
+	return unfinished(n, n.Record.Spec.Operations)
+}
+
+func unfinished(n *facts.Node, operations []v1alpha1.OperationIntent) []v1alpha1.OperationIntent {
+	var out []v1alpha1.OperationIntent
+	for _, o := range operations {
+		if status := n.Record.Status.Operation(o.ID); status == nil || !status.Phase.Final() {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// WithdrawOperations of the step that a node has not begun.
+func (s *Step) WithdrawOperations(node, why string) {
+	if n := s.engine.view.Live(node); n != nil {
+		s.engine.withdrawUnbegun(s.open, n, why)
+	}
 }
 
 // RunInTurn has rows of nodes run an operation, one row after the other, and says whether all have.

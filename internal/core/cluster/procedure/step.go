@@ -140,13 +140,20 @@ func (e *Engine) updateRecord(node string, live bool, why string, change func(*v
 	if n == nil {
 		return false
 	}
-	e.draft.Write(UpdateRecord(e.view, n, live, why, change))
+	UpdateRecord(e.view, e.draft, n, live, why, change)
 	return true
 }
 
-// UpdateRecord is the write that changes the record of a node, which has one.
-func UpdateRecord(v *assess.View, n *facts.Node, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) plan.Write {
+// UpdateRecord changes the record of a node, which has one: by one write in a plan, whoever changes it.
+func UpdateRecord(v *assess.View, d *plan.Draft, n *facts.Node, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) {
+	for i := range d.Writes {
+		if w := &d.Writes[i]; w.Verb == plan.Apply && w.UID == n.Record.UID {
+			change(&w.Object.(*v1alpha1.CassandraNode).Spec)
+			w.Live, w.Why = w.Live || live, w.Why+"; "+why
+			return
+		}
+	}
 	record := render.ForApply(v.Owner(), n.Record)
 	change(&record.Spec)
-	return plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: live, Why: why}
+	d.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: live, Why: why})
 }

@@ -266,11 +266,12 @@ func OpenTraffic(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 		if n == nil {
 			return plan.Waiting("waiting for the record of %s", name), false
 		}
-		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && len(n.Record.Spec.Operations) == 0 {
+		left := procedure.Unfinished(n)
+		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && len(left) == len(n.Record.Spec.Operations) {
 			continue
 		}
 		s.UpdateRecord(name, false, "client traffic opens", func(spec *v1alpha1.CassandraNodeSpec) {
-			spec.ClientTraffic, spec.Operations = v1alpha1.TrafficOpen, nil
+			spec.ClientTraffic, spec.Operations = v1alpha1.TrafficOpen, left
 		})
 		written++
 	}

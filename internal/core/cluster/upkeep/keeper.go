@@ -45,7 +45,7 @@ func (k *Keeper) putLedger(live bool, why string, change func(*ledger.Ledger)) {
 
 // update changes the record of a node, which has one.
 func (k *Keeper) update(n *facts.Node, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) {
-	k.draft.Write(procedure.UpdateRecord(k.View, n, live, why, change))
+	procedure.UpdateRecord(k.View, k.draft, n, live, why, change)
 }
 
 // PublishSeedsOf publishes the addresses of nodes that are about to be given tickets.
