@@ -70,6 +70,18 @@ func (n *Node) ReloadSeeds(ctx context.Context) ([]netip.AddrPort, error) {
 	return seeds, nil
 }
 
+// Flush writes what is in memory of a keyspace, or of some of its tables, to the disk.
+func (n *Node) Flush(ctx context.Context, keyspace string, tables ...string) error {
+	if tables == nil {
+		tables = []string{}
+	}
+	request := jolokia.Exec(beanStorageService, "forceKeyspaceFlush(java.lang.String,[Ljava.lang.String;)", keyspace, tables)
+	if err := n.callBlocking(ctx, request, nil); err != nil {
+		return fmt.Errorf("flush keyspace %s: %w", keyspace, err)
+	}
+	return nil
+}
+
 // Assassinate has all nodes take an endpoint for one that has left the ring, without its data being streamed to anybody. It blocks for 4 s where the node does not
 // know of the endpoint, and for the ring delay more (30 s) where it does; all that time the node takes in no gossip (Gossiper#assassinateEndpoint, 4.1 and 5.0).
 func (n *Node) Assassinate(ctx context.Context, endpoint string) error {

@@ -26,6 +26,7 @@ type JVM interface {
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error
 	Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error
+	Flush(ctx context.Context, keyspace string, tables ...string) error
 	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
 	StartRepair(ctx context.Context, keyspace string, options cassandra.RepairOptions) (command int, err error)
 	RepairStatus(ctx context.Context, command int) (cassandra.RepairStatus, error)
@@ -63,6 +64,7 @@ var table = map[v1alpha1.OperationType]func(context.Context, *task) (string, err
 	v1alpha1.OperationAlterKeyspaces:       alterKeyspaces,
 	v1alpha1.OperationAssassinate:          assassinate,
 	v1alpha1.OperationCleanup:              cleanup,
+	v1alpha1.OperationFlush:                flush,
 	v1alpha1.OperationRebuild:              rebuild,
 	v1alpha1.OperationRepair:               repair,
 }

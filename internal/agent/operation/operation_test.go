@@ -79,6 +79,10 @@ func (f *fake) Cleanup(_ context.Context, jobs int, keyspace string, _ ...string
 	return f.call("cleanup %s by %d", keyspace, jobs)
 }
 
+func (f *fake) Flush(_ context.Context, keyspace string, _ ...string) error {
+	return f.call("flush %s", keyspace)
+}
+
 func (f *fake) Rebuild(_ context.Context, source, keyspace string) error {
 	return f.call("rebuild %s from %s", keyspace, source)
 }
@@ -141,6 +145,8 @@ func TestOperations(t *testing.T) {
 			`keyspace "system" is not there, or is local to each node: the ring replicates accounts, shop`, true},
 		"cleanup while ranges begin to move": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.before = func(string) { f.ring.Pending = 7 } },
 			"cleanup accounts by 0", "keyspace shop: 7 ranges are on their way to new owners (cleaned up before: accounts)", true},
+
+		"flush": {v1alpha1.OperationFlush, arguments{}, nil, "flush accounts; flush shop", "flushed accounts, shop", false},
 
 		"rebuild": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1"}, nil, "rebuild accounts from dc1; rebuild shop from dc1", "rebuilt accounts, shop", false},
 		"rebuild, silent": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1", Keyspaces: shop.Keyspaces},

@@ -66,6 +66,7 @@ func TestOperationsOfARingThatHasGrown(t *testing.T) {
 	if b := g.record(first).Status.Blocked; b != nil {
 		t.Errorf("still blocked: %+v", b)
 	}
+	g.succeeds(g.operate(first, "flush", v1alpha1.OperationFlush, nil), "flushed ")
 	two := map[string]int32{"dc1": 2}
 	g.succeeds(g.operate(first, "auth", v1alpha1.OperationAlterSystemKeyspaces, &v1alpha1.OperationArguments{Replication: two}), "altered system_auth, system_distributed, system_traces")
 	g.succeeds(g.operate(second, "lower", v1alpha1.OperationAlterSystemKeyspaces, &v1alpha1.OperationArguments{Replication: map[string]int32{"dc1": 1}}), "nothing had to be altered")

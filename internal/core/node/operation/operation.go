@@ -63,7 +63,7 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
 // kinds are all operations.
 //
 //nolint:gochecknoglobals // a table
-var kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, rebuild, repair}
+var kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair}
 
 // Of is what is known of a type; false if nothing is.
 func Of(t v1alpha1.OperationType) (Kind, bool) {
