@@ -27,7 +27,7 @@ Flags:
 
 func main() {
 	dir := flag.String("dir", "/helenus", "volume shared with the agent")
-	window := flag.Duration("window", initapi.DefaultWindow, "how long after SIGTERM the agent may take the stop before helenus-init does it")
+	window := flag.Duration("window", initapi.DefaultWindow, "how long after SIGTERM the agent may take over the stop")
 	showVersion := flag.Bool("version", false, "print the version and the protocol version, and exit")
 	flag.Usage = func() { _, _ = fmt.Fprint(flag.CommandLine.Output(), usage); flag.PrintDefaults() }
 	flag.Parse()

@@ -17,7 +17,7 @@ var imageVariables = []string{"CASSANDRA_", "JAVA_", "JVM_", "LOCAL_JMX", "MAX_H
 
 const maxConfigBytes = 16 << 20 // of the image's configuration directory; the official one has 0.2 MB
 
-// readImage copies the image's configuration into the shared volume and collects what else the agent needs to know.
+// readImage copies the image's configuration into the shared volume and collects facts for the agent.
 func (i *Init) readImage() error {
 	image := &i.state.Image
 	image.Environment = map[string]string{}
@@ -37,7 +37,7 @@ func (i *Init) readImage() error {
 	release, _ := os.ReadFile(filepath.Join(javaHome, "release")) // optional
 	image.JavaRelease = string(release[:min(len(release), 4096)])
 
-	// A name per incarnation: the copy appears whole, and nobody reads half of the old one and half of the new.
+	// A name per incarnation: no reader sees half of the old copy and half of the new one.
 	image.Base = filepath.Join(i.cfg.Dir, "base", i.state.Incarnation)
 	old, _ := filepath.Glob(filepath.Join(i.cfg.Dir, "base", "*"))
 	if err := i.copyTree(image.ConfigDir, image.Base+".partial"); err != nil {
@@ -71,7 +71,7 @@ func (i *Init) copyTree(src, dst string) error {
 			return os.MkdirAll(to, 0o775)
 		}
 		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // a dangling link, a link to a directory
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // a link to nothing, or to a directory
 			return nil
 		}
 		if err != nil {

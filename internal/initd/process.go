@@ -76,11 +76,11 @@ func (i *Init) signal(startID uint64, pid int, name string) *initapi.Error {
 	return nil
 }
 
-// reap collects every ended child, those that were orphaned onto PID 1 too, and records the end of the JVM.
+// reap collects every ended child, orphans too, and records the end of the JVM.
 func (i *Init) reap() {
 	if p := i.state.Process; p != nil {
 		var info unix.Siginfo
-		// As long as the dead JVM is not collected its session id is not given away: now is the time to end what it left behind.
+		// While the dead JVM is not collected its session ID is not reused: end what it left behind.
 		if unix.Waitid(unix.P_PID, p.PID, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == nil && info.Signo != 0 {
 			_ = syscall.Kill(-p.PID, syscall.SIGKILL)
 		}
@@ -111,5 +111,5 @@ func (i *Init) ended(e initapi.Exit) {
 	i.change()
 }
 
-// cpuTime asks the clock of a process: its inverted pid above the bits that name the scheduler's count (clock_getcpuclockid).
+// cpuTime reads the CPU clock of a process, whose ID is made from the PID (clock_getcpuclockid).
 func cpuTime(pid int) (t unix.Timespec) { _ = unix.ClockGettime(int32(^pid<<3|2), &t); return t }

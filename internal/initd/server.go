@@ -35,7 +35,7 @@ type Config struct {
 	Log     io.Writer     // one line per event, prefix "helenus-init: "
 }
 
-// Init supervises one JVM at a time. What state points to is replaced, never changed: a shallow copy is a snapshot.
+// Init supervises one JVM. What state points to is never changed: a shallow copy is a snapshot.
 type Init struct {
 	cfg     Config
 	mu      sync.Mutex
@@ -46,11 +46,12 @@ type Init struct {
 	replies sync.RWMutex  // read-locked from a request's effect to its reply
 }
 
-// Run is PID 1: it returns the exit status of the container, after SIGTERM or SIGINT and the end of Cassandra.
+// Run is PID 1. After SIGTERM or SIGINT and the end of Cassandra it returns the exit status.
 func Run(cfg Config) (int, error) {
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // for a pod that shares its process namespace: there it is not PID 1
-	// Go ends a process that does not ask for SIGHUP, SIGPIPE and the like: here that would take the database down.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM)
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // not PID 1 where the pod shares its process namespace
+	// Without a handler Go ends the process on these, and the database with it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM)
 	term, child := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT)
 	signal.Notify(child, syscall.SIGCHLD)
@@ -79,7 +80,7 @@ func Run(cfg Config) (int, error) {
 		}
 		if status, over := i.over(); over {
 			i.logf("exit with status %d", status)
-			i.replies.Lock() // a request that ended the container is answered before it ends; initapi.IOTimeout bounds it
+			i.replies.Lock() // a request is answered before the container ends, within initapi.IOTimeout
 			return status, nil
 		}
 	}
@@ -87,7 +88,7 @@ func Run(cfg Config) (int, error) {
 
 func (i *Init) locked(f func()) { i.mu.Lock(); defer i.mu.Unlock(); f() }
 
-// over says whether the container is to end, and the status: that of the JVM that was stopped, 143 if none ran.
+// over says whether the container is to end, and its status: that of the stopped JVM, or 143.
 func (i *Init) over() (status int, over bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -150,7 +151,7 @@ func (i *Init) stopAlone() {
 
 func (i *Init) listen() (net.Listener, error) {
 	path := filepath.Join(i.cfg.Dir, initapi.SocketName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // left by an earlier start of the container
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier start
 		return nil, err
 	}
 	defer syscall.Umask(syscall.Umask(0o117)) // 0660 from the first moment on: agent and init share a group
@@ -174,7 +175,7 @@ func (i *Init) accept(listener net.Listener) {
 	}
 }
 
-// serve answers the one request of a connection. A client that does not send it, or does not read, is given up.
+// serve answers the one request of a connection, and drops clients that do not send or read in time.
 func (i *Init) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(initapi.IOTimeout))
