@@ -186,7 +186,7 @@ func (h *health) Metrics() []serve.Metric {
 		ready.Value = 1
 	}
 	out = append(out, ready, serve.Metric{
-		Name: "helenus_agent_jvm_restarts_total", Help: "Restarts of the JVM in this pod that nobody asked for.", Type: "counter", Value: float64(f.Restarts),
+		Name: "helenus_agent_jvm_restarts_total", Help: "Unrequested restarts of the JVM in this pod.", Type: "counter", Value: float64(f.Restarts),
 	})
 	for kind, row := range f.Failures {
 		out = append(out, serve.Metric{

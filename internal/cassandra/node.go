@@ -19,7 +19,7 @@ var (
 // Node is one running Cassandra node. It is safe for use by several goroutines.
 //
 // What only reads is bounded by the timeout of the client as well as by the context. An operation that changes the node is bounded by its context
-// alone, and goes on in the JVM when that ends: look at the node before repeating it.
+// alone, and continues in the JVM when that ends: look at the node before repeating it.
 type Node struct {
 	jmx *jolokia.Client
 }

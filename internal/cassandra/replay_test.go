@@ -15,7 +15,7 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // exchange is one recorded HTTP exchange with a real node.
 type exchange struct {

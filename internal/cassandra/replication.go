@@ -46,7 +46,7 @@ func PerDatacenter(replicas map[string]int) Replication {
 }
 
 // Raised is the replication with at least so many replicas in each datacenter. What it has more, or in others, stays: whoever put it there relies on it.
-// Only NetworkTopologyStrategy can be raised, since any other places the replicas that are there anew; fromSimple is for keyspaces of which that is known
+// Only NetworkTopologyStrategy can be raised, since any other moves the replicas that are there; fromSimple is for keyspaces of which that is known
 // and wanted, and takes SimpleStrategy for none.
 func (r Replication) Raised(least map[string]int, fromSimple bool) (Replication, error) {
 	switch {
@@ -54,7 +54,7 @@ func (r Replication) Raised(least map[string]int, fromSimple bool) (Replication,
 	case r.Strategy == SimpleStrategy && fromSimple:
 		return PerDatacenter(least), nil
 	default:
-		return Replication{}, fmt.Errorf("it is on %s: replicas can be added datacenter by datacenter only on %s, to which a person must alter it, and repair it", r, NetworkTopologyStrategy)
+		return Replication{}, fmt.Errorf("it is on %s: replicas can be added datacenter by datacenter only on %s, to which the user must alter it, and repair it", r, NetworkTopologyStrategy)
 	}
 	raised := Replication{Strategy: r.Strategy, Options: maps.Clone(r.Options)}
 	for datacenter, count := range least {
@@ -63,7 +63,7 @@ func (r Replication) Raised(least map[string]int, fromSimple bool) (Replication,
 		if there {
 			var err error
 			if present, err = strconv.Atoi(text); err != nil {
-				return Replication{}, fmt.Errorf("it has %s replicas in datacenter %s, which is no whole number: it is left alone", text, datacenter)
+				return Replication{}, fmt.Errorf("it has %s replicas in datacenter %s, which is no whole number: it is not changed", text, datacenter)
 			}
 		}
 		if count > present {

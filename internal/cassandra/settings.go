@@ -37,7 +37,7 @@ type wanted struct {
 }
 
 // ApplySettings gives the settings, by their keys in cassandra.yaml, these values on the running node, and returns the keys of those that it
-// changed. Settings that have the value already are left alone, and every change is read back. An error says which setting, and may come
+// changed. Settings that have the value already are not changed, and every change is read back. An error says which setting, and may come
 // after others were changed; to call it again is harmless. With ErrNotHot nothing was changed.
 func (n *Node) ApplySettings(ctx context.Context, release string, values map[string]any) ([]string, error) {
 	targets, err := parseTargets(release, values)

@@ -46,7 +46,7 @@ func (n *Node) DrainProgress(ctx context.Context) (string, error) {
 	return wire.DrainProgress, nil
 }
 
-// ErrSeedsNotLoaded means that Cassandra could not read its list of seeds and goes on with the old one; its log says why.
+// ErrSeedsNotLoaded means that Cassandra could not read its list of seeds and continues with the old one; its log says why.
 var ErrSeedsNotLoaded = errors.New("Cassandra could not load its seeds and keeps the old ones") //nolint:staticcheck // a proper name
 
 // ReloadSeeds makes the node read its list of seeds again and returns those in use, read back. The node itself is never among them, and an
@@ -91,7 +91,7 @@ func (n *Node) Assassinate(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// MaxHintWindow is how long peers keep writes for a node that is down. A node that was away for longer needs a repair.
+// MaxHintWindow is how long peers keep writes for a node that is down. A node that was down for longer needs a repair.
 func (n *Node) MaxHintWindow(ctx context.Context) (time.Duration, error) {
 	var wire struct{ MaxHintWindow int64 }
 	if err := n.call(ctx, jolokia.Read(beanStorageProxy, "MaxHintWindow"), &wire); err != nil {

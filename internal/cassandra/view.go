@@ -70,7 +70,7 @@ type View struct {
 	Tokens []TokenOwner
 	// Gossip is in the order of the endpoints.
 	Gossip []GossipState
-	// Remembered is where the other nodes are of which gossip does not say it: a node that has started knows the members that were away all the while from
+	// Remembered is where the other nodes are of which gossip does not say it: a node that has started knows the members that were down all the while from
 	// its disk alone, with their tokens and host ids. Where a member is decides who has its rows.
 	Remembered map[netip.AddrPort]Place
 	// Seeds are those in use, without the node itself even if it is one.

@@ -116,7 +116,7 @@ func (s *settings) askOne(ctx context.Context, c *connection, to candidate, clus
 // operatorClient speaks to the operator with the credentials that the kubeconfig has for the API server: the same token, client certificate or command,
 // over another connection.
 //
-// The operator's certificate is not verified: it is made anew with each process, and nobody vouches for it. Who answers is known by the way there: the
+// The operator's certificate is not verified: it is recreated with each process, and nobody vouches for it. Who answers is known by the way there: the
 // API server, which is verified, and whose word says which pod runs as the operator, carries the bytes to the kubelet of that pod, which hands them over
 // on the loopback address inside it.
 func operatorClient(config *rest.Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*http.Client, error) {

@@ -19,12 +19,12 @@ import (
 	"helenus.io/helenus/internal/inspectapi"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // now is when all tests happen.
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// desk is a person at a terminal.
+// desk is a user at a terminal.
 type desk struct {
 	*settings
 	out bytes.Buffer
@@ -70,7 +70,7 @@ func to(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *connec
 	return &connection{client: fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(objects...).WithInterceptorFuncs(funcs).Build(), namespace: "shop"}
 }
 
-// golden compares an output with what it was when a person looked at it.
+// golden compares an output with what it was when a user looked at it.
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {

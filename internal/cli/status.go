@@ -23,7 +23,7 @@ All of it is read from the CassandraCluster, its CassandraNodes and their pods, 
 operator and the agents keep up to date. It works while the operator is down, and says so.
 
 READY says that a node serves clients: its agent says so, and Kubernetes agrees. TRAFFIC is
-for whom CQL is open. RESTARTS are those of the JVM that nobody asked for.`
+for whom CQL is open. RESTARTS are unrequested restarts of the JVM.`
 
 func newStatus(s *settings) *cobra.Command {
 	return &cobra.Command{

@@ -90,7 +90,7 @@ func (v statusView) counts() string {
 	return text
 }
 
-// conditionOrder is the order in which conditions are told: first those a person must act on.
+// conditionOrder is the order in which conditions are told: first those the user must act on.
 var conditionOrder = []string{
 	v1alpha1.ConditionStalled, v1alpha1.ConditionReady, v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy, v1alpha1.ConditionUpToDate, v1alpha1.ConditionReconciling,
 }

@@ -61,7 +61,7 @@ func (c *Client) Connect(ctx context.Context) (initapi.State, error) {
 			return state, err
 		}
 		if stop := c.pause(ctx, attempt); stop != nil {
-			return initapi.State{}, fmt.Errorf("%w, given up: %w", err, stop)
+			return initapi.State{}, fmt.Errorf("%w, abandoned: %w", err, stop)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (c *Client) Signal(ctx context.Context, seen initapi.State, p initapi.Proce
 }
 
 // TakeStop takes over, or renews, the stop that SIGTERM asked for: for lease (at most MaxStopLease) from now init leaves
-// Cassandra to this agent. If the agent dies, init goes on by itself when the lease ends.
+// Cassandra to this agent. If the agent dies, init continues by itself when the lease ends.
 func (c *Client) TakeStop(ctx context.Context, seen initapi.State, lease time.Duration) (initapi.State, error) {
 	return c.call(ctx, initapi.Request{Op: initapi.OpTakeStop, Incarnation: seen.Incarnation, LeaseMillis: lease.Milliseconds()})
 }

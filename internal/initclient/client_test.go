@@ -69,7 +69,7 @@ func TestConnectGivesUp(t *testing.T) {
 		return nil
 	})
 	if _, err := c.Connect(context.Background()); !errors.Is(err, enough) || !errors.Is(err, ErrUnreachable) {
-		t.Errorf("given up with %v", err)
+		t.Errorf("abandoned with %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

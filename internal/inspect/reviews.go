@@ -21,7 +21,7 @@ const (
 	clientAuthoritiesKey    = "client-ca-file"
 )
 
-// Reviews asks the API server who somebody is and what they may do. Every question is asked anew: a right that was taken away is gone at once.
+// Reviews asks the API server who somebody is and what they may do. Every question is asked again: a right that was taken away is gone at once.
 type Reviews struct {
 	// Live reads from the API server itself.
 	Live client.Reader

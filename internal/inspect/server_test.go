@@ -115,7 +115,7 @@ func TestWhoMaySee(t *testing.T) {
 	}
 }
 
-// leafSigned is a certificate that a person signed with his own, for somebody else.
+// leafSigned is a certificate that a user signed with his own, for somebody else.
 func leafSigned(t *testing.T, authority *signer, as person) *tls.Certificate {
 	t.Helper()
 	own := authority.issue(t, person{name: "mallory"})
@@ -186,7 +186,7 @@ func TestWhatGoesWrong(t *testing.T) {
 		"standby without a leader": {func(w *world) { w.leads = false }, 421, inspectapi.Refusal{Error: "this replica does not lead"}, "1"},
 		"behind":                   {func(w *world) { w.clusters[orders] = behind }, 503, inspectapi.Refusal{Error: "ask again in a moment: the cache is behind"}, "1"},
 		"broken cluster":           {func(w *world) { w.clusters[orders] = errors.New("list pods: no") }, 500, inspectapi.Refusal{Error: "inspect: list pods: no"}, ""},
-		"reviews fail":             {func(w *world) { w.broken = true }, 500, inspectapi.Refusal{Error: "authenticate: create TokenReview: the API server is away"}, ""},
+		"reviews fail":             {func(w *world) { w.broken = true }, 500, inspectapi.Refusal{Error: "authenticate: create TokenReview: the API server is down"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -63,7 +63,7 @@ func (w *world) create(_ context.Context, _ client.WithWatch, object client.Obje
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.broken {
-		return errors.New("the API server is away")
+		return errors.New("the API server is down")
 	}
 	switch review := object.(type) {
 	case *authenticationv1.TokenReview:

@@ -30,7 +30,7 @@ type Operator struct {
 	Version string `json:"version"`
 }
 
-// Snapshot is a facts.Snapshot in brief: what a person needs to understand the plan. Objects are named, not shown.
+// Snapshot is a facts.Snapshot in brief: what a user needs to understand the plan. Objects are named, not shown.
 type Snapshot struct {
 	Namespace  string    `json:"namespace"`
 	Cluster    string    `json:"cluster"`

@@ -124,7 +124,7 @@ func (c *Client) Call(ctx context.Context, request Request) (Answer, error) {
 	return answers[0], answers[0].Err
 }
 
-// ExecBlocking calls an operation that may take hours, such as decommission or rebuild; only ctx bounds it. The operation goes on
+// ExecBlocking calls an operation that may take hours, such as decommission or rebuild; only ctx bounds it. The operation continues
 // in the JVM when the client gives up or is killed.
 func (c *Client) ExecBlocking(ctx context.Context, request Request) (Answer, error) {
 	if request.Type != typeExec {

@@ -123,7 +123,7 @@ func TestTimeouts(t *testing.T) {
 	}()
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("blocking operation given up: %v", err)
+		t.Errorf("blocking operation abandoned: %v", err)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestHashesOfRecords(t *testing.T) {
 	}{
 		{"the same", record("u", "1", "one"), true},
 		{"changed", record("u", "2", "two"), false},
-		{"made anew", record("v", "2", "three"), false},
+		{"recreated", record("v", "2", "three"), false},
 	} {
 		h.fill(orders, c.now)
 		n := c.now.Nodes[first]

@@ -79,7 +79,7 @@ func (s *secrets) get(
 	s.mutex.Lock()
 	k := s.known[cluster][name]
 	s.mutex.Unlock()
-	// One of an earlier cluster, or of a record that was made anew, is about to go with its owner.
+	// One of an earlier cluster, or of a record that was recreated, is about to go with its owner.
 	if k.secret != nil && facts.Owned(k.secret, string(owner)) && now.Sub(k.at) < believed {
 		return k, nil
 	}

@@ -30,7 +30,7 @@ type signed struct {
 	renew    time.Time
 }
 
-// source gives the operator's certificate towards one cluster, signed anew when the authority changes or two thirds of its life are over.
+// source gives the operator's certificate towards one cluster, signed again when the authority changes or two thirds of its life are over.
 func (a *authorities) source(cluster types.NamespacedName, uid types.UID) pki.Source {
 	return func() (*pki.Material, error) {
 		secret := &corev1.Secret{}

@@ -149,7 +149,7 @@ func sorted(errs ...error) (raced, failed error) {
 
 // again says when to look at the cluster again. A write that lost a race is no failure: what it raced with wakes us, and we look again soon in any case. After
 // others the pauses grow, so that an API server that has trouble, or a right that is lacking, is not asked every second for ever; what happens to the cluster
-// wakes us all the same. Nothing of this is left to the queue, whose own pauses begin anew whenever a pass is put off.
+// wakes us all the same. Nothing of this is left to the queue, whose own pauses start over whenever a pass is put off.
 func (m *memory) again(wake time.Duration, raced, failed error) time.Duration {
 	if failed != nil {
 		return m.failed()

@@ -38,7 +38,7 @@ func (s stamp) same(other stamp) bool {
 	return true
 }
 
-// Material is a Source. While new files cannot be read, or do not fit each other, it goes on with what it read last.
+// Material is a Source. While new files cannot be read, or do not fit each other, it continues with what it read last.
 func (f *Files) Material() (*Material, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// Ring is a ring over its life, real or simulated, whose nodes go by names. What is done to it is only begun: how it goes on is seen by what the nodes answer.
+// Ring is a ring over its life, real or simulated, whose nodes go by names. What is done to it is only begun: how it continues is seen by what the nodes answer.
 type Ring interface {
 	// Nodes are the names of those that are in it, or on their way into it.
 	Nodes() []string

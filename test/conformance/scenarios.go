@@ -421,7 +421,7 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 			t.Fatalf("leave: %v", err)
 		}
 		if !over {
-			return "it goes on"
+			return "it continues"
 		}
 		return ""
 	})

@@ -117,7 +117,7 @@ type member struct {
 	place      cassandra.Place
 }
 
-// watch asks all nodes of a ring again and again while a scenario goes on.
+// watch asks all nodes of a ring again and again while a scenario continues.
 //
 // A view is put together of attributes that are read one after the other, each between two steps of Cassandra's own threads. So what is wrong in one look is a
 // doubt, and what is still wrong in the next look at the same node is an error.
@@ -289,7 +289,7 @@ func (w *watch) rises(name string) stage {
 	w.t.Helper()
 	is := w.looks[name].stage()
 	if is == noAnswer && w.highest[name] > noAnswer {
-		return is // one question without an answer is nothing; that it begins anew is seen by the next answer
+		return is // one question without an answer is nothing; that it starts over is seen by the next answer
 	}
 	w.claim(name, is >= w.highest[name], "it is %s after it was %s", is, w.highest[name])
 	w.highest[name] = max(is, w.highest[name])

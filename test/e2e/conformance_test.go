@@ -31,7 +31,7 @@ func TestCassandraIsAsSimulated(t *testing.T) {
 	t.Run("a member that dies", func(t *testing.T) { memberDies(t, ring, node) })
 }
 
-// memberDies kills a JVM that is away until its peers have seen that, and leaves the ring as it was.
+// memberDies kills a JVM that is down until its peers have seen that, and leaves the ring as it was.
 func memberDies(t *testing.T, ring *scene.Ring, node string) {
 	t.Helper()
 	l := lifeOf(t, ring)

@@ -40,13 +40,13 @@ var mistakes = []struct {
 }
 
 // TestCorrecting: a datacenter is added to a ring that serves, with one mistake in its description after the other. Each is said in a sentence that names node
-// and field, and the nodes of the ring are not touched. Then it is given up, and added anew without a mistake.
+// and field, and the nodes of the ring are not touched. Then it is abandoned, and added again without a mistake.
 func TestCorrecting(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-correcting")
 	before := identities(t, ring)
 	right, newcomer := ring.Spec.Node.DeepCopy(), ring.Name+"-dc2-r1-0"
-	while(t, ring, servedThroughout, "a datacenter is added with one mistake after the other, given up, and added", func() error {
+	while(t, ring, servedThroughout, "a datacenter is added with one mistake after the other, abandoned, and added", func() error {
 		for i, m := range mistakes {
 			took(t, m.what+" is said", func() error {
 				err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
@@ -67,7 +67,7 @@ func TestCorrecting(t *testing.T) {
 			}
 		}
 		var added v1alpha1.Datacenter
-		took(t, "the datacenter is given up", func() error {
+		took(t, "the datacenter is abandoned", func() error {
 			err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
 				added = s.Datacenters[1]
 				s.Datacenters = s.Datacenters[:1]

@@ -175,7 +175,7 @@ func TestCorrectedThenDeletedLeavesNothing(t *testing.T) {
 	took(t, "nor of its volumes", func() error { return awaitNoVolumes(t.Context(), volumes) })
 }
 
-// refused waits until the only node of a ring has said that its JVM cannot start, and that it tries again.
+// refused waits until the only node of a ring has said that its JVM cannot start, and that it retries.
 func refused(ctx context.Context, ring *scene.Ring) error {
 	return ring.Until(ctx, 2*time.Minute, "the node says that the JVM did not start", func(now follow.Sight) error {
 		nodes := now.Nodes(ring.Name)

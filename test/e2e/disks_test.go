@@ -31,7 +31,7 @@ func TestDiskLost(t *testing.T) {
 	})
 }
 
-// TestDownTooLong: a host is away for longer than a table keeps its deletions, beside the five minutes for which a node need not note that it is NORMAL. Its node does not
+// TestDownTooLong: a host is down for longer than a table keeps its deletions, beside the five minutes for which a node need not note that it is NORMAL. Its node does not
 // start when it is back; the others serve.
 func TestDownTooLong(t *testing.T) {
 	onlyInFull(t)
@@ -54,7 +54,7 @@ func TestDownTooLong(t *testing.T) {
 	})
 }
 
-// wantAPerson wants a node to wait for a person after something, in a phase and with a word, while a client is served by the others.
+// wantAPerson wants a node to wait for the user after something, in a phase and with a word, while a client is served by the others.
 func wantAPerson(t *testing.T, ring *scene.Ring, victim string, phase v1alpha1.NodePhase, word, what string, do func() error) {
 	t.Helper()
 	ring.Invariants.ExpectRestart(victim)
@@ -63,7 +63,7 @@ func wantAPerson(t *testing.T, ring *scene.Ring, victim string, phase v1alpha1.N
 		t.Fatal(err)
 	}
 	took(t, what, do)
-	took(t, "the node waits for a person", func() error {
+	took(t, "the node waits for the user", func() error {
 		return ring.Until(t.Context(), 4*time.Minute, "it is in phase "+string(phase), func(now follow.Sight) error {
 			for _, n := range now.Nodes(ring.Name) {
 				if n.Name == victim && n.Status.Phase == phase && strings.Contains(n.Status.Message, word) {

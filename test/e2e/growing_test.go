@@ -93,8 +93,8 @@ func TestGrowingTheOldestLine(t *testing.T) {
 	wantEndAsSimulated(t, ring)
 }
 
-// TestForgottenWhileJoining: the JVM of a node that joins stands still for so long that its peers forget it. When it can go on it does not: it would lack what was
-// written meanwhile. The join begins anew.
+// TestForgottenWhileJoining: the JVM of a node that joins stands still for so long that its peers forget it. When it can continue it does not: it would lack what was
+// written meanwhile. The join starts over.
 func TestForgottenWhileJoining(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-forgotten", func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine })
@@ -231,7 +231,7 @@ func TestRackAdded(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestDatacenterAdded: a datacenter is added to a ring with data, which is copied to it before clients come in: they find all rows then, although a node of the
+// TestDatacenterAdded: a datacenter is added to a ring with data, which is copied to it before client traffic opens: they find all rows then, although a node of the
 // source lacks them, from which some may have been copied.
 func TestDatacenterAdded(t *testing.T) {
 	onlyInFull(t)

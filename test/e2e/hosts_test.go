@@ -54,7 +54,7 @@ func TestHostLost(t *testing.T) {
 		if err := ring.LoseHost(t.Context(), host, false); err != nil {
 			return err
 		}
-		err := ring.Until(t.Context(), 2*time.Minute, "the cluster says that a node is away", func(now follow.Sight) error { return notHealthy(now, ring, victim) })
+		err := ring.Until(t.Context(), 2*time.Minute, "the cluster says that a node is down", func(now follow.Sight) error { return notHealthy(now, ring, victim) })
 		rest(t, time.Minute)
 		if now := podOf(t, ring, victim); err == nil && now.UID != pod.UID {
 			err = errors.New("another pod was made while nobody knew what the host does")
@@ -198,13 +198,13 @@ func waitsForDisk(ring *scene.Ring, pod *corev1.Pod) follow.Condition {
 }
 
 // TestNodeObjectDeleted: somebody deletes the Node object of a host that works. Kubernetes takes its pods away; the node waits for its disk, and serves with it
-// again when kubelet has registered the host anew.
+// again when kubelet has registered the host again.
 func TestNodeObjectDeleted(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-unregistered")
 	before, host := identities(t, ring), pod.Spec.NodeName
 	ring.Invariants.ExpectDeletion(pod)
-	while(t, ring, gapsAreShort, "the Node object of a host is deleted, and made again by its kubelet", func() error {
+	while(t, ring, gapsAreShort, "the Node object of a host is deleted, and recreated by its kubelet", func() error {
 		if err := kubernetes.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}); err != nil {
 			return err
 		}

@@ -76,14 +76,14 @@ func TestOperatorKilled(t *testing.T) {
 	wantHistory(t, ring, "FormRing", "JoinNode", "Cleanup")
 }
 
-// TestStaleLeader: the operator that leads stands still, and another leads and makes a deleted pod again. When the first one goes on, in the midst of what it did, it ends,
+// TestStaleLeader: the operator that leads stands still, and another leads and makes a deleted pod again. When the first one continues, in the midst of what it did, it ends,
 // and nothing comes of it.
 func TestStaleLeader(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
 	onlyHere(t, ring.Scene)
 	before, lost := identities(t, ring), ring.NodeNames(t.Context())[1]
-	while(t, ring, gapsAreShort, "the operator stands still, another makes a deleted pod again, and the first goes on", func() error {
+	while(t, ring, gapsAreShort, "the operator stands still, another makes a deleted pod again, and the first continues", func() error {
 		pod := podOf(t, ring, lost)
 		ring.Invariants.ExpectDeletion(pod)
 		if err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID}); err != nil {

@@ -34,7 +34,7 @@ func podOf(t *testing.T, ring *scene.Ring, node string) *corev1.Pod {
 	return pod
 }
 
-// TestChildrenRestored: what a cluster has beside its disks is made anew when somebody deletes it, and no client notices.
+// TestChildrenRestored: what a cluster has beside its disks is recreated when somebody deletes it, and no client notices.
 func TestChildrenRestored(t *testing.T) {
 	ring := threeRacks(t)
 	before := identities(t, ring)
@@ -42,7 +42,7 @@ func TestChildrenRestored(t *testing.T) {
 		for _, kind := range []client.ObjectList{
 			&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ConfigMapList{},
 		} {
-			took(t, fmt.Sprintf("%T is made anew", kind), func() error {
+			took(t, fmt.Sprintf("%T is recreated", kind), func() error {
 				gone, err := ring.DeleteAll(t.Context(), kind)
 				if err != nil {
 					return err
@@ -56,20 +56,20 @@ func TestChildrenRestored(t *testing.T) {
 		return nil
 	})
 	if _, err := ring.DeleteAll(t.Context(), &v1alpha1.CassandraNodeList{}); !apierrors.IsForbidden(err) {
-		t.Errorf("a person could delete a CassandraNode: %v", err)
+		t.Errorf("a user could delete a CassandraNode: %v", err)
 	}
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 }
 
-// TestChildrenEdited: what a cluster has beside its disks is put right when somebody edits it, and no client notices.
+// TestChildrenEdited: what a cluster has beside its disks is repaired when somebody edits it, and no client notices.
 func TestChildrenEdited(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
 	before := identities(t, ring)
 	while(t, ring, servedThroughout, "all services, budgets, roles and their bindings are edited, one kind after the other", func() error {
 		for _, kind := range []client.ObjectList{&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}} {
-			took(t, fmt.Sprintf("%T is put right", kind), func() error {
+			took(t, fmt.Sprintf("%T is repaired", kind), func() error {
 				were, err := ring.EditAll(t.Context(), kind, spoil)
 				if err != nil {
 					return err
@@ -240,7 +240,7 @@ func another(now follow.Sight, old *corev1.Pod) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// notHealthy holds when the cluster says that a node is away.
+// notHealthy holds when the cluster says that a node is down.
 func notHealthy(now follow.Sight, ring *scene.Ring, node string) error {
 	c, _ := now.Cluster(ring.Name)
 	for _, condition := range c.Status.Conditions {

@@ -62,7 +62,7 @@ func judge(t *testing.T, s *scene.Scene) {
 	}
 }
 
-// diagnose keeps what a person wants to see of a scene in a file: beside the message that says what went wrong it would be all that is seen.
+// diagnose keeps what a user wants to see of a scene in a file: beside the message that says what went wrong it would be all that is seen.
 func diagnose(t *testing.T, s *scene.Scene) {
 	t.Helper()
 	file := filepath.Join(t.ArtifactDir(), "diagnosis.txt")
@@ -74,7 +74,7 @@ func diagnose(t *testing.T, s *scene.Scene) {
 }
 
 // shared is the ring of three racks that several tests use one after the other, to save the time of forming it. Each leaves it as it found it; after one
-// that failed it is formed anew.
+// that failed it is formed again.
 var shared *scene.Ring
 
 // threeRacks is the shared ring, filled with rows.

@@ -20,7 +20,7 @@ type promise string
 const (
 	// servedThroughout: growth, cleanup, and faults of the operator, of an agent or of the API server are not seen by a client.
 	servedThroughout promise = "99.9 % served"
-	// gapsAreShort: after the unplanned loss of a node no partition is away for longer than longestGap.
+	// gapsAreShort: after the unplanned loss of a node no partition is unavailable for longer than longestGap.
 	gapsAreShort promise = "no gap over 30 s"
 	// nothingIsLost: without a quorum nothing is served.
 	nothingIsLost promise = "nothing lost"

@@ -122,13 +122,13 @@ func TestACrashLeavesTheOldOrTheNewVersion(t *testing.T) {
 	t.Logf("%d steps, %d disks", steps(t), disks)
 }
 
-// TestAfterAFailedWrite lets each step fail, with and without effect; the same agent then goes on, or takes back what it
+// TestAfterAFailedWrite lets each step fail, with and without effect; the same agent then continues, or takes back what it
 // had tried.
 func TestAfterAFailedWrite(t *testing.T) {
 	broken := errors.New("input/output error")
 	for number := range steps(t) {
 		for _, effect := range []bool{false, true} {
-			for _, next := range []string{"goes on", "takes back"} {
+			for _, next := range []string{"continues", "takes back"} {
 				where := fmt.Sprintf("step %d failed, effect %v, then it %s", number, effect, next)
 				disk, acknowledged := memdisk.New(), 0
 				disk.SetHook(func(s memdisk.Step, done bool) error {

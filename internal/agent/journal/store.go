@@ -8,7 +8,7 @@ import (
 const (
 	// Path is the journal on the data volume.
 	Path = Dir + "/journal.json"
-	// PreviousPath is the version before the last write: for a person who repairs a damaged volume, never read by itself.
+	// PreviousPath is the version before the last write: for a user who repairs a damaged volume, never read by itself.
 	PreviousPath = Dir + "/journal.previous.json"
 	kind         = "journal"
 )
@@ -49,7 +49,7 @@ func OpenStore[T any](volume FS) (*Store[T], T, Status, error) {
 }
 
 // Put makes a document durable before it returns. After an error the old or the new one is on the volume, and the next Put
-// writes everything anew. A document that is surely on the volume is not written again.
+// rewrites everything. A document that is surely on the volume is not written again.
 func (s *Store[T]) Put(document T) error {
 	file, err := encode(kind, document)
 	if err != nil {

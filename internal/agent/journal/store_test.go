@@ -14,7 +14,7 @@ import (
 	"helenus.io/helenus/test/memdisk"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func ok(t testing.TB, err error) {
 	t.Helper()

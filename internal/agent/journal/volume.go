@@ -91,7 +91,7 @@ func (v *Volume) SyncDir(name string) error {
 
 // replaceFile puts content to name, durably and atomically: another file is written and made durable, then takes the name.
 // After an error the file is the old or the new one. A failed Sync is never repeated on the same file, because the kernel
-// may have dropped what it could not write: the next attempt writes everything anew. The caller makes the name durable.
+// may have dropped what it could not write: the next attempt rewrites everything. The caller makes the name durable.
 func replaceFile(volume FS, name string, content []byte) error {
 	temporary := name + ".new"
 	file, err := volume.Create(temporary)

@@ -78,7 +78,7 @@ func publish(path string, text []byte) error {
 	return nil
 }
 
-// Password is the credential of Jolokia in this pod: made once, and kept in the agent's private directory, because a JVM that runs goes on asking for it when
+// Password is the credential of Jolokia in this pod: made once, and kept in the agent's private directory, because a JVM that runs continues asking for it when
 // the agent is a new one.
 func Password(directory string) (string, error) {
 	path := filepath.Join(directory, "jolokia.password")

@@ -159,7 +159,7 @@ func ParseSeeds(text string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// WriteStatus makes the status of the record with the given uid what it is to be. A record of another uid is left alone: the answer is then
+// WriteStatus makes the status of the record with the given uid what it is to be. A record of another uid is not changed: the answer is then
 // 422. What the server then has is seen at once.
 func (l *Line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error {
 	body, err := StatusPatch(uid, status)

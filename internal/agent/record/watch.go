@@ -104,7 +104,7 @@ func (w *Watcher) follow(ctx context.Context, worked func()) error {
 	return nil
 }
 
-// watch is one connection. It returns the version from which the next one goes on.
+// watch is one connection. It returns the version from which the next one continues.
 func (w *Watcher) watch(ctx context.Context, selector url.Values, version string, worked func()) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

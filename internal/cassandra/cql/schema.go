@@ -47,7 +47,7 @@ func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replicati
 }
 
 // RaiseReplication gives each keyspace at least so many replicas in each datacenter, and returns the names of those that it altered: see
-// cassandra.Replication.Raised; of the system keyspaces, SimpleStrategy counts as none. Keyspaces that have it already are left alone, so that
+// cassandra.Replication.Raised; of the system keyspaces, SimpleStrategy counts as none. Keyspaces that have it already are not changed, so that
 // to call it again is harmless. All are looked at before any is altered. One keyspace is altered at a time, each followed by awaitAgreement,
 // which is usually the method of cassandra.Node: Cassandra 5.0 and older do not bear two changes of the schema at once, so only one node of a
 // ring may be administered at a time.
@@ -146,7 +146,7 @@ func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, 
 func quoteText(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
 
 // SmallestGCGrace is the smallest positive gc_grace_seconds of all tables and views of users' keyspaces with more than one replica, and false if
-// there is none. A node that was away for longer can bring deleted rows back. No bean of Cassandra shows this property.
+// there is none. A node that was down for longer can bring deleted rows back. No bean of Cassandra shows this property.
 func (s *Session) SmallestGCGrace(ctx context.Context) (time.Duration, bool, error) {
 	keyspaces, err := s.Keyspaces(ctx)
 	if err != nil {

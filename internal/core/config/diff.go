@@ -11,7 +11,7 @@ import (
 
 // Changes between two configurations of a node.
 type Changes struct {
-	// Hot are settings, by their present names, that Cassandra takes over at run time (HotWrites). The files are rendered anew all the same.
+	// Hot are settings, by their present names, that Cassandra takes over at run time (HotWrites). The files are rendered again all the same.
 	Hot []string
 	// Restart are fields whose change needs a restart of the JVM: cassandraYaml.concurrent_reads, jvm.heap, environment[X].
 	Restart []string

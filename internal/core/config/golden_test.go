@@ -18,7 +18,7 @@ import (
 	"helenus.io/helenus/internal/core/config/stock"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // goldenCase is one rendering that is kept. The files of plain are kept in full, those of the others where they differ from plain.
 type goldenCase struct {
@@ -198,7 +198,7 @@ func TestGolden(t *testing.T) {
 				want := readFiles(t, dir)
 				for name := range files {
 					if !bytes.Equal(files[name], want[name]) {
-						t.Errorf("%s differs from %s (-update writes it anew); got\n%s", name, dir, files[name])
+						t.Errorf("%s differs from %s (-update writes it again); got\n%s", name, dir, files[name])
 					}
 				}
 				for name := range want {

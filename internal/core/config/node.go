@@ -33,7 +33,7 @@ type Node struct {
 	Address netip.Addr
 	// BroadcastAddress under which other nodes and clients know the node. The zero value means Address.
 	BroadcastAddress netip.Addr
-	// Seeds of the ring. Never empty. They are no part of the hash: Cassandra reads them anew at run time.
+	// Seeds of the ring. Never empty. They are no part of the hash: Cassandra reads them again at run time.
 	Seeds []netip.Addr
 
 	Directories Directories

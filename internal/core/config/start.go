@@ -108,7 +108,7 @@ func ticketProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error)
 	}
 }
 
-// bootstrapProperties are those of a node that streams the data of its ranges. Each try begins anew: 5.0 refuses to start on what an earlier one has streamed
+// bootstrapProperties are those of a node that streams the data of its ranges. Each try starts over: 5.0 refuses to start on what an earlier one has streamed
 // unless it is told what to do with it, and 4.1 would take it for complete, without what was written since (CASSANDRA-17679).
 func bootstrapProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) {
 	properties := []string{"cassandra.auto_bootstrap=true", "cassandra.reset_bootstrap_progress=true"}

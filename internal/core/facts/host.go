@@ -12,7 +12,7 @@ import (
 func (n *Node) Unplaced() bool { return n.Pod == nil || n.Pod.Spec.NodeName == "" }
 
 // HostGone says why a host is gone for certain: in words that follow "its host", or nothing if it is not, or nobody knows. That a host is silent
-// proves nothing, however long: what runs on it may run on. Only a person, or what manages hosts, knows more, and says so in one of two ways: by deleting
+// proves nothing, however long: what runs on it may run on. Only a user, or what manages hosts, knows more, and says so in one of two ways: by deleting
 // its Node object, or by the taint node.kubernetes.io/out-of-service. The taint counts as it does for Kubernetes itself: on a host that is not ready.
 func (s *Snapshot) HostGone(name string) string {
 	host := s.Hosts[name]

@@ -96,7 +96,7 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 		for _, r := range refusals {
 			got = append(got, string(r.Reason)+": "+r.Message)
 			if r.Stalled != v1alpha1.ReasonInvalidSpec {
-				t.Errorf("%s: %s is the user's to put right", name, r.Reason)
+				t.Errorf("%s: %s is the user's to resolve", name, r.Reason)
 			}
 		}
 		if len(got) != len(c.want) {

@@ -62,7 +62,7 @@ func diskInWords(agent *facts.Agent) string {
 	return string(agent.Disk) + owner
 }
 
-// noneServedClients: a node that let clients in may have taken writes that only it has.
+// noneServedClients: a node that opened client traffic may have taken writes that only it has.
 func noneServedClients(of Nodes) []Finding {
 	var out []Finding
 	for _, name := range of.Names {

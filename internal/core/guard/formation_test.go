@@ -132,7 +132,7 @@ func TestFormationIsRefused(t *testing.T) {
 			func(s *facts.Snapshot) { silent(s.Nodes["a"]); s.Nodes["b"].Agent.Disk = v1alpha1.DiskLeft },
 			[]finding{{answers, "a", "", nil}, {empty, "b", v1alpha1.ReasonForeignDisks, []string{"Left"}}},
 		},
-		"when a node has let clients in": {
+		"when a node has opened client traffic": {
 			func(s *facts.Snapshot) { s.Nodes["c"].Agent.TrafficOpened = true },
 			[]finding{{served, "c", v1alpha1.ReasonForeignDisks, []string{"node c was open to clients"}}},
 		},

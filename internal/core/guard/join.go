@@ -76,7 +76,7 @@ func joiningDiskIsEmpty(of Nodes) []Finding {
 		if agent == nil || agent.Disk == v1alpha1.DiskEmpty && !agent.TrafficOpened {
 			continue
 		}
-		advice := "delete its claim and its pod so that both are made anew"
+		advice := "delete its claim and its pod so that both are recreated"
 		if agent.Disk == v1alpha1.DiskMember || agent.TrafficOpened {
 			advice = "it may hold writes that no other disk has: save them before you delete its claim and its pod"
 		}

@@ -61,7 +61,7 @@ type Write struct {
 	UID types.UID `json:"uid,omitempty"`
 	// ResourceVersion that the object was seen with. Empty where any version of that UID will do.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Live asks the writer to read the cluster's records, pods and ledger from the API server itself, not from the cache, before the write, and to go on only
+	// Live asks the writer to read the cluster's records, pods and ledger from the API server itself, not from the cache, before the write, and to continue only
 	// if they are those that the plan rests on. Set on the first write of every step that is disruptive or that is a join, and where a budget is opened.
 	Live bool `json:"live,omitempty"`
 	// Finalizer to hold or release.

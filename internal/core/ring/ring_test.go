@@ -205,7 +205,7 @@ func TestWithAndWithout(t *testing.T) {
 	}
 }
 
-// A ring that grows or shrinks is the ring that is made anew of the same nodes, and fails for the same reason.
+// A ring that grows or shrinks is the ring that is recreated of the same nodes, and fails for the same reason.
 func TestWithAndWithoutAreRingsMadeAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRing(t)

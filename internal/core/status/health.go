@@ -13,7 +13,7 @@ import (
 
 type setter func(kind string, yes bool, reason, format string, args ...any)
 
-// setHealthy: no node is down, in doubt or waiting for a person.
+// setHealthy: no node is down, in doubt or waiting for the user.
 func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	var down, failed, unreachable []string
 	schemas := map[string]bool{}

@@ -49,7 +49,7 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 			p.mode = modeJoiningFailed
 		}
 		p.changed()
-		// 4.1 stays in the mode JOINING; either waits for a person or a restart.
+		// 4.1 stays in the mode JOINING; either waits for the user or a restart.
 		p.await(neverEnds, func() bool { return false }, -1)
 	}
 	return owned, nil

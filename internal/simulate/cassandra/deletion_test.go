@@ -8,7 +8,7 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// deletedRows is a ring of three with rows of a table that keeps deletions for a while; the third node is away when they are deleted.
+// deletedRows is a ring of three with rows of a table that keeps deletions for a while; the third node is down when they are deleted.
 func deletedRows(t *testing.T, grace time.Duration) (*lab, []*node, []*Process) {
 	t.Helper()
 	l := newLab(t, 1)
@@ -53,7 +53,7 @@ func TestDeletedRowsComeBackWithANodeThatWasAwayForTooLong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, nodes, processes := deletedRows(t, 30*time.Minute)
 			if lost := l.net.Audit(); len(lost) > 0 {
-				t.Fatalf("while the node is away: %v", lost)
+				t.Fatalf("while the node is down: %v", lost)
 			}
 			l.line.RunFor(c.away)
 			again := l.start(nodes[2])

@@ -198,7 +198,7 @@ func (p *Process) convict(e *entry) {
 	p.watchFatClient(e)
 }
 
-// remindedUntil is for how long others go on telling of a later heartbeat than this node takes in: until its quarantine of the endpoint is over. Each time that counts as a sign
+// remindedUntil is for how long others continue telling of a later heartbeat than this node takes in: until its quarantine of the endpoint is over. Each time that counts as a sign
 // of life, which Gossiper#notifyFailureDetector sees before anybody looks at the quarantine.
 func (p *Process) remindedUntil(e *entry) time.Time {
 	now := p.line.Now()
@@ -332,7 +332,7 @@ func (p *Process) publish(e *entry, next *state) {
 	next.version = max(next.version+1, next.heartbeat(p.line.Now()))
 	e.state = next
 	p.changed()
-	// Once the sender is gone its last words go on only if somebody has heard them.
+	// Once the sender is gone its last words continue only if somebody has heard them.
 	told := new(bool)
 	for _, q := range p.net.running {
 		if q == p || !q.hears[p] {

@@ -180,7 +180,7 @@ func (l *lab) awaitMode(p *Process, mode string) {
 	l.await(p.address.String()+" in mode "+mode, 5*time.Minute, func() bool { return p.Mode() == mode })
 }
 
-// driven carries requests of a test, which is no task: it lets the world go on until each is answered.
+// driven carries requests of a test, which is no task: it lets the world continue until each is answered.
 type driven struct {
 	l *lab
 	p *Process

@@ -45,7 +45,7 @@ const rememberedBulks = 512
 const answerTime = 20 * time.Millisecond
 
 // RoundTrip answers an exchange with the Jolokia agent in this JVM. In a task of the timeline it takes the time that the JVM needs, and ends with the request's
-// context; what it began goes on in the JVM. Outside of a task nothing takes time, and what would is an error.
+// context; what it began continues in the JVM. Outside of a task nothing takes time, and what would is an error.
 func (p *Process) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err = errors.Join(err, r.Body.Close()); err != nil {
@@ -272,7 +272,7 @@ func (p *Process) write(out []byte, r *request) ([]byte, *javaError) {
 	return p.writeHot(out, r.MBean, r.names[0], r.Value)
 }
 
-// exec calls an operation. One that takes its time runs beside the exchange, and goes on when the client has left.
+// exec calls an operation. One that takes its time runs beside the exchange, and continues when the client has left.
 func (p *Process) exec(ctx context.Context, r *request) (json.RawMessage, bool, *javaError, error) {
 	if !p.registered(r.MBean) {
 		return nil, false, &javaError{instanceNotFound, r.MBean}, nil

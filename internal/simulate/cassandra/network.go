@@ -67,7 +67,7 @@ func (n *Network) Unblock(a, b netip.Addr) {
 	n.reconnect()
 }
 
-// Isolate cuts some addresses, such as those of a host, off from all others. They go on reaching each other.
+// Isolate cuts some addresses, such as those of a host, off from all others. They continue reaching each other.
 func (n *Network) Isolate(addresses ...netip.Addr) {
 	n.groups++
 	for _, a := range addresses {

@@ -23,7 +23,7 @@ func TestAnOperationGoesOnWithoutItsClient(t *testing.T) {
 	}
 	task := l.line.Go("client", func() {
 		if err := cassandra.NewNode(client).Drain(context.Background()); err != nil {
-			t.Errorf("the killed client goes on: %v", err)
+			t.Errorf("the killed client continues: %v", err)
 		}
 	}, nil)
 	l.line.RunFor(time.Second)

@@ -18,7 +18,7 @@ func tokenOf(key string) ring.Token {
 	return ring.Token(x ^ x>>33) //nolint:gosec // the whole range is wanted
 }
 
-// rings are what a node places replicas by: the present ring and those that are to come. They are made anew when the picture has changed.
+// rings are what a node places replicas by: the present ring and those that are to come. They are recreated when the picture has changed.
 type rings struct {
 	version int
 	entries int

@@ -196,7 +196,7 @@ func (p *Process) Freeze(busy bool) {
 	p.net.reconnect()
 }
 
-// Thaw lets a frozen JVM go on.
+// Thaw lets a frozen JVM continue.
 func (p *Process) Thaw() {
 	if p.ended || !p.frozen {
 		return

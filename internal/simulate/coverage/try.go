@@ -103,7 +103,7 @@ func (a *attempt) violated(format string, args ...any) {
 	a.violations = append(a.violations, fmt.Sprintf(format, args...))
 }
 
-// begin makes a world with a ring that stands.
+// begin makes a world with a formed ring.
 func (a *attempt) begin() {
 	a.w, a.lastWrite = newWorld(a.Kinds, a.Seed), world.Began
 	a.w.Watch(func(apiserver.Event) { a.lastWrite = a.w.Line.Now() })

@@ -162,7 +162,7 @@ func (k *Cluster) soon() time.Duration {
 	return k.line.Between(10*time.Millisecond, 150*time.Millisecond)
 }
 
-// update changes the present object, whatever version it has; one that is gone or was replaced is left alone.
+// update changes the present object, whatever version it has; one that is gone or was replaced is not changed.
 func update[T client.Object](k *Cluster, object T, uid types.UID, change func(T) bool) {
 	ctx := context.Background()
 	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil || object.GetUID() != uid || !change(object) {

@@ -26,13 +26,13 @@ func (k *Cluster) register(m *Host) {
 	m.ready = true
 }
 
-// Unregister deletes the Node object of a host, as the manager of hosts does, or a person, when it is gone for good.
+// Unregister deletes the Node object of a host, as the manager of hosts does, or a user, when it is gone for good.
 func (k *Cluster) Unregister(name string) error {
 	k.host(name).ready = false // for the scheduler there is none
 	return client.IgnoreNotFound(k.client.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// Taint declares a host to be out of service, as a person does who has switched it off. Its pods do not tolerate that and are told to stop.
+// Taint declares a host to be out of service, as a user does who has switched it off. Its pods do not tolerate that and are told to stop.
 func (k *Cluster) Taint(name string) {
 	m := k.host(name)
 	m.out = true

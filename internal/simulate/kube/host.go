@@ -51,7 +51,7 @@ func (p *pod) crash() {
 // Zone of a host.
 func (k *Cluster) Zone(name string) string { return k.host(name).Zone }
 
-// Return brings a host back: kubelet starts the pods anew that the API server still binds to it. Without its disks all volumes on it are empty.
+// Return brings a host back: kubelet starts the pods again that the API server still binds to it. Without its disks all volumes on it are empty.
 func (k *Cluster) Return(name string, withDisks bool) {
 	m := k.host(name)
 	if m.scrapped {

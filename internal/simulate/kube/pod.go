@@ -57,7 +57,7 @@ const (
 	// firstBackOff and longestBackOff bound the time between restarts of a container that ends again and again.
 	firstBackOff   = 10 * time.Second
 	longestBackOff = 5 * time.Minute
-	// forgetAfter is how long a container must run for its back-off to begin anew.
+	// forgetAfter is how long a container must run for its back-off to start over.
 	forgetAfter = 10 * time.Minute
 	// readyPeriod is the period of the readiness probe that Helenus asks for.
 	readyPeriod = 2 * time.Second
@@ -335,7 +335,7 @@ func (p *pod) killAll() {
 	}
 }
 
-// ended goes on with a stop when a container has ended.
+// ended continues with a stop when a container has ended.
 func (p *pod) ended() {
 	if p.sandbox == nil {
 		return // the last container has ended already

@@ -28,7 +28,7 @@ func (f *files) Base(directory string) (config.Files, error) {
 	return maps.Clone(f.base), nil
 }
 
-// Install makes the configuration directory anew.
+// Install recreates the configuration directory.
 func (f *files) Install(_ string, rendered config.Files) error {
 	f.rendered = maps.Clone(f.base)
 	maps.Copy(f.rendered, rendered)

@@ -150,7 +150,7 @@ func (g *growth) change(name string, change func(*v1alpha1.CassandraNode)) {
 	g.must(g.c.Update(context.Background(), n))
 }
 
-// look is what happens every second: pods are there, tickets that were used go, members let clients in, the seed is the first node, and a client writes.
+// look is what happens every second: pods are there, tickets that were used go, members open client traffic, the seed is the first node, and a client writes.
 func (g *growth) look() {
 	g.after(time.Second, g.look)
 	for ordinal := range 4 {
@@ -311,7 +311,7 @@ func (g *growth) bring(name string) {
 	g.bringWithin(name, 15*time.Minute)
 }
 
-// bringWithin is bring for a join that may have to begin anew.
+// bringWithin is bring for a join that may have to start over.
 func (g *growth) bringWithin(name string, limit time.Duration) {
 	g.Helper()
 	ordinal, err := strconv.Atoi(name[len(name)-1:])

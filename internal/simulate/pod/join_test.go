@@ -35,7 +35,7 @@ func TestNodesBootstrapIntoARingThatServes(t *testing.T) {
 	}
 }
 
-// A join that is cut off at any durable step goes on, with the same tokens, and loses nothing.
+// A join that is cut off at any durable step continues, with the same tokens, and loses nothing.
 func TestAJoinIsCutOffAtEachDurableStep(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -82,7 +82,7 @@ func TestAJoinIsCutOffAtEachDurableStep(t *testing.T) {
 	}
 }
 
-// A join that is cut off at any time goes on, and loses nothing that is written meanwhile.
+// A join that is cut off at any time continues, and loses nothing that is written meanwhile.
 func TestAJoinIsCutOffAtAnyTime(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -116,7 +116,7 @@ func TestAJoinIsCutOffAtAnyTime(t *testing.T) {
 	}
 }
 
-// A host that is away for some minutes comes back, with the same address, when the ring forgets the join or has just done so.
+// A host that is down for some minutes comes back, with the same address, when the ring forgets the join or has just done so.
 func TestAJoinIsCutOffForSomeMinutes(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -138,7 +138,7 @@ func TestAJoinIsCutOffForSomeMinutes(t *testing.T) {
 	}
 }
 
-// A join that is cut off between the streams of two nodes begins anew with both: what it had is out of date by what was written since.
+// A join that is cut off between the streams of two nodes starts over with both: what it had is out of date by what was written since.
 func TestAJoinIsCutOffBetweenTwoStreams(t *testing.T) {
 	kinds := kindsOf(t)
 	for age := 44 * time.Second; age < 50*time.Second; age += 500 * time.Millisecond {
@@ -155,7 +155,7 @@ func TestAJoinIsCutOffBetweenTwoStreams(t *testing.T) {
 	}
 }
 
-// A join that is taken back ends, whatever it had begun, unless the node has joined; the ring goes on without it.
+// A join that is taken back ends, whatever it had begun, unless the node has joined; the ring continues without it.
 func TestAJoinIsTakenBackAtAnyTime(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -205,7 +205,7 @@ func TestAJoinIsTakenBackAtAnyTime(t *testing.T) {
 	}
 }
 
-// Cassandra 4.1 says nothing when a stream of its join has failed, and goes on with what an earlier try has streamed if it is not told otherwise.
+// Cassandra 4.1 says nothing when a stream of its join has failed, and continues with what an earlier try has streamed if it is not told otherwise.
 func TestAJoinOfAnOlderReleaseBeginsAnew(t *testing.T) {
 	kinds := kindsOf(t)
 	for age := 44 * time.Second; age < 50*time.Second; age += time.Second {
@@ -220,7 +220,7 @@ func TestAJoinOfAnOlderReleaseBeginsAnew(t *testing.T) {
 	}
 }
 
-// A joiner that its peers forget while it stands still, or while nobody hears it, does not go on as if nothing had happened. One that has streamed everything
+// A joiner that its peers forget while it stands still, or while nobody hears it, does not continue as if nothing had happened. One that has streamed everything
 // by then is not guarded (ADR 16).
 func TestAJoinIsForgotten(t *testing.T) {
 	kinds := kindsOf(t)
@@ -229,7 +229,7 @@ func TestAJoinIsForgotten(t *testing.T) {
 	if testing.Short() {
 		every = 12 * time.Second
 	}
-	began := map[string]int{} // anew
+	began := map[string]int{} // again
 	for what, do := range map[string]func(g *growth, s *pod.Sandbox, lasts time.Duration){
 		"frozen": func(g *growth, s *pod.Sandbox, lasts time.Duration) {
 			j := s.JVM()
@@ -279,6 +279,6 @@ func TestAJoinIsForgotten(t *testing.T) {
 		}
 	}
 	if len(began) != 9 {
-		t.Errorf("joins that began anew: %v", began)
+		t.Errorf("joins that started over: %v", began)
 	}
 }

@@ -331,7 +331,7 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 	}, execute.Options{MemoryLimit: memoryLimit, Random: s.rt.Line.Dice().Float64})
 }
 
-// Reconnect has the agent's watches begin anew, as they do when the API server comes into reach.
+// Reconnect has the agent's watches start over, as they do when the API server comes into reach.
 func (s *Sandbox) Reconnect() {
 	l := s.line
 	if l == nil || !s.rt.APIReachable(s.host) {

@@ -160,11 +160,11 @@ func crossed() *trial.Scenario {
 			}
 			return nil
 		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseAddressTaken)(w) || starts[first] > 3 }, Within: 15 * time.Minute},
-		trial.Act{Name: "a person deletes one again", Do: func(w *world.World) error { return deletePod(w, first) }, Until: trial.Serves, Within: 15 * time.Minute},
+		trial.Act{Name: "a user deletes one again", Do: func(w *world.World) error { return deletePod(w, first) }, Until: trial.Serves, Within: 15 * time.Minute},
 		unharmed(inVain))
 }
 
-// longAway is the scenario of a node that is away when rows are deleted, until the others have forgotten the deletions.
+// longAway is the scenario of a node that is down when rows are deleted, until the others have forgotten the deletions.
 func longAway() *trial.Scenario {
 	s, err := trial.Find("down-too-long")
 	if err != nil {
@@ -208,7 +208,7 @@ func allRestored() *trial.Scenario {
 
 // damaged is the scenario of a disk that cannot be read.
 func damaged() *trial.Scenario {
-	return trial.Named("disk-damaged", "the disk of a node is damaged, and mended by a person", true, nil,
+	return trial.Named("disk-damaged", "the disk of a node is damaged, and mended by a user", true, nil,
 		trial.Act{Name: "damage", Do: func(w *world.World) error {
 			s := w.Pods.Sandboxes()[0]
 			s.Content(v1alpha1.VolumeData).Data.Corrupt("a table of system.local is damaged")

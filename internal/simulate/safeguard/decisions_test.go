@@ -29,7 +29,7 @@ import (
 )
 
 // Scenarios of what the operator holds back inside of its decisions. No test can stand between there, so the operator is shown other facts: those by which it would
-// go on.
+// continue.
 
 // decisionCase is the scenario of such a guard.
 type decisionCase struct {
@@ -191,7 +191,7 @@ func claimReplaced() *trial.Scenario {
 				again := e.New.(*corev1.PersistentVolumeClaim).DeepCopy()
 				again.ObjectMeta = metav1.ObjectMeta{Namespace: again.Namespace, Name: again.Name, Labels: again.Labels}
 				again.Spec.VolumeName, again.Status = "", corev1.PersistentVolumeClaimStatus{}
-				w.Line.After(time.Second, "a person makes the claim again", func() {
+				w.Line.After(time.Second, "a user makes the claim again", func() {
 					if err := w.User().Create(context.Background(), again); err != nil {
 						panic(fmt.Sprintf("make the claim again: %v", err)) // the scenario would be another one
 					}
@@ -438,7 +438,7 @@ type remembered struct {
 const third = clusterName + "-dc1-r2-1"
 
 func (r *remembered) scenario() *trial.Scenario {
-	return growing("grow-remembered", "a join is cut off and given up, and members tell each other of it again and again",
+	return growing("grow-remembered", "a join is cut off and abandoned, and members tell each other of it again and again",
 		trial.Act{Name: "what is to be forgotten stays", Do: func(*world.World) error { r.inVain, r.address = true, ""; return nil }},
 		respec("grow", joins(second), firstRackMore),
 		trial.Act{Name: "lose the host, and start a member meanwhile", Do: func(w *world.World) error {
@@ -450,7 +450,7 @@ func (r *remembered) scenario() *trial.Scenario {
 			w.Kube.Return(host, true)
 			return nil
 		}, Until: func(w *world.World) bool { return serving(w) == 3 }, Within: 10 * time.Minute},
-		// Nobody is given up who is seen to join, so that must happen while the one that remembers it is not heard.
+		// Nobody is abandoned who is seen to join, so that must happen while the one that remembers it is not heard.
 		trial.Act{Name: "do not hear that one", Do: func(w *world.World) error { w.Partition(sandbox(w, last).Host(), false); return nil }},
 		respec("take it back", func(w *world.World) bool {
 			n := recordAt(w, second)

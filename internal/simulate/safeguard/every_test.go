@@ -33,7 +33,7 @@ var excused = map[string][]excuse{
 		{"without it there is nobody who could be asked, or nothing to start with: what it holds back fails by itself", []string{
 			"NodeNotNormal", "NativeTransportClosed", "ConfigurationRenderingFailed", "PodIncomplete",
 		}},
-		{"it says that something has failed and will be tried again", []string{"ActionFailing"}},
+		{"it says that something has failed and will be retried", []string{"ActionFailing"}},
 		{"the operator asks a node for one operation at a time; core/node's tests have it refuse", []string{"ConflictingOperation"}},
 		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: TestRecordsByUIDAndVersion", []string{"RecordOfOtherCluster"}},
 	},

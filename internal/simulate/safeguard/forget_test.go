@@ -29,7 +29,7 @@ func TestOwnWritesAreWaitedFor(t *testing.T) {
 			w.Pods.Sandboxes()[0].JVM().Kill()
 			return nil
 		}, Until: func(w *world.World) bool { return !trial.Serves(w) }, Within: 5 * time.Minute},
-		trial.Act{Name: "the view goes on", Do: func(w *world.World) error {
+		trial.Act{Name: "the view continues", Do: func(w *world.World) error {
 			w.Line.RunFor(130 * time.Second)
 			w.Operators()[0].Thaw()
 			return nil
@@ -38,7 +38,7 @@ func TestOwnWritesAreWaitedFor(t *testing.T) {
 	for seed := range uint64(8) { // by chance an agent may have something to tell just then, which wakes the operator
 		refuses(t, holds(t, trial.Trial{Scenario: s, Seed: seed, Tell: true}), "the cache does not show our own writes yet: CassandraCluster")
 		noticed = append(noticed, run(t, trial.Trial{Scenario: s, Seed: seed, Wrap: forgetful(world.Wrap{})}).Violations...)
-		if saysAll(noticed, "act the view goes on is not over") {
+		if saysAll(noticed, "act the view continues is not over") {
 			return
 		}
 	}

@@ -94,10 +94,10 @@ func sandbox(w *world.World, node string) *pod.Sandbox {
 
 const last = clusterName + "-dc1-r3-0"
 
-// away is the scenario of a ring that is to grow while a member is away.
+// away is the scenario of a ring that is to grow while a member is down.
 func away() *trial.Scenario {
 	var host string
-	return growing("grow-away", "a ring is to grow while a host is away",
+	return growing("grow-away", "a ring is to grow while a host is down",
 		respec("make ready", prepared(3), nodeMore, paused(true)),
 		trial.Act{Name: "lose a host", Do: func(w *world.World) error {
 			host = sandbox(w, last).Host()
@@ -110,7 +110,7 @@ func away() *trial.Scenario {
 	)
 }
 
-// leaving has a person take a member out of the ring by hand.
+// leaving has a user take a member out of the ring by hand.
 func leaving(node string) trial.Act {
 	return trial.Act{Name: "decommission by hand", Do: func(w *world.World) error {
 		client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: "simulated", Transport: sandbox(w, node).JVM()})
@@ -129,7 +129,7 @@ func stays(node string) trial.Act {
 	return trial.Act{Name: "kill its JVM", Do: func(w *world.World) error { sandbox(w, node).JVM().Kill(); return nil }, Until: trial.Serves, Within: 2 * time.Hour}
 }
 
-// beside is the scenario of a ring that is to grow while a person takes a member out of it.
+// beside is the scenario of a ring that is to grow while a user takes a member out of it.
 func beside() *trial.Scenario {
 	return growing("grow-beside", "a ring is to grow while a member is being decommissioned by hand",
 		respec("make ready", prepared(3), nodeMore, paused(true)),
@@ -139,7 +139,7 @@ func beside() *trial.Scenario {
 	)
 }
 
-// cleanUpBeside is the scenario of a ring that is to be cleaned up while a person takes a member out of it.
+// cleanUpBeside is the scenario of a ring that is to be cleaned up while a user takes a member out of it.
 func cleanUpBeside() *trial.Scenario {
 	return growing("clean-up-beside", "a ring that has grown is to be cleaned up while a member is being decommissioned by hand",
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),

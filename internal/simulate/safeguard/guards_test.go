@@ -160,7 +160,7 @@ type earlier struct {
 
 // adopted is the scenario of an adoption, of what was done to the disks before it and of what comes after.
 func (e *earlier) adopted(name string, before func(*world.World) error, until func(*world.World) bool, after ...trial.Act) *trial.Scenario {
-	s := trial.Named(name, "a ring is deleted, its disks are mixed up, and it is made anew from them", true, e.change, append([]trial.Act{
+	s := trial.Named(name, "a ring is deleted, its disks are mixed up, and it is recreated from them", true, e.change, append([]trial.Act{
 		{Name: "delete", Do: func(w *world.World) error {
 			e.uid, e.members = trial.Cluster(w).UID, disks(w)
 			return w.User().Delete(context.Background(), trial.Cluster(w).DeepCopy())
@@ -264,7 +264,7 @@ func oneRack(c *v1alpha1.CassandraCluster) {
 	dc.Racks, dc.NodesPerRack = dc.Racks[:1], 3
 }
 
-// exchanged is the scenario of an adoption for which two disks are exchanged, and put right when that is noticed.
+// exchanged is the scenario of an adoption for which two disks are exchanged, and repaired when that is noticed.
 func exchanged(by string) *trial.Scenario {
 	var e earlier
 	return e.adopted("adopt-swapped", swapped, until(by, ledger.AdoptRing), waiting(time.Minute), unharmed(e.misnamed),

@@ -151,7 +151,7 @@ func watchStarts(w *world.World, tell func(*pod.Sandbox)) {
 	}
 }
 
-// serving is how many nodes let clients in.
+// serving is how many nodes opened client traffic.
 func serving(w *world.World) int {
 	n := 0
 	for _, s := range w.Pods.Sandboxes() {

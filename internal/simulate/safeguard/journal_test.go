@@ -106,7 +106,7 @@ func TestJournalBeforeEffect(t *testing.T) {
 	}
 }
 
-// The journal of the member that a node adopts is its own as long as the record says so. When the record was away as an action ended, the agent forgot all of it, and began an
+// The journal of the member that a node adopts is its own as long as the record says so. When the record was missing as an action ended, the agent forgot all of it, and began an
 // empty one on that disk.
 func TestJournalOutlivesTheRecord(t *testing.T) {
 	named(t, "adopt/1/records-deleted@operator:update:ConfigMap/orders-ledger:7")

@@ -58,7 +58,7 @@ func loseLedgerAnd(w *world.World, records ...client.Object) error {
 	return nil
 }
 
-// allLostWhileAway is the scenario of a cluster whose ledger and records are deleted while one of its hosts is away.
+// allLostWhileAway is the scenario of a cluster whose ledger and records are deleted while one of its hosts is down.
 func allLostWhileAway() *trial.Scenario {
 	return trial.Named("ledger-and-records-lost", "the ledger and all records are deleted at once while a host is cut off and no operator runs", true, nil,
 		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], true); return nil }, Until: notServing, Within: 10 * time.Minute},

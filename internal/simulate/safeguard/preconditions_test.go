@@ -33,7 +33,7 @@ func freeze(until func(*world.World) bool, within time.Duration, kinds ...string
 	}, Until: until, Within: within}
 }
 
-// failover makes the standby the leader; its view goes on a minute later.
+// failover makes the standby the leader; its view continues a minute later.
 func failover() []trial.Act {
 	return []trial.Act{
 		{Name: "the standby leads", Do: func(w *world.World) error {
@@ -45,7 +45,7 @@ func failover() []trial.Act {
 			w.Line.RunFor(time.Minute)
 			return nil
 		}},
-		{Name: "its view goes on", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 10 * time.Minute},
+		{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 10 * time.Minute},
 	}
 }
 
@@ -105,12 +105,12 @@ func TestStatusByVersion(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(clusters, identity{version: true}), refusals{})}, "I5: operator-2 writes CassandraCluster")
 }
 
-// budgetReplaced is the scenario of a standby that saw the first budget of a ring which formed, while somebody deletes that afterwards and it is made anew.
+// budgetReplaced is the scenario of a standby that saw the first budget of a ring which formed, while somebody deletes that afterwards and it is recreated.
 func budgetReplaced() *trial.Scenario {
 	budget := func(w *world.World) client.Object {
 		return w.Server.Object("PodDisruptionBudget", keyOf(clusterName+"-dc1"))
 	}
-	s := trial.Named("budget-replaced", "a budget is deleted and made anew, and a standby that saw the first one still closed leads", false, nil)
+	s := trial.Named("budget-replaced", "a budget is deleted and recreated, and a standby that saw the first one still closed leads", false, nil)
 	s = s.With(s.Name, "create", standby())
 	s.Acts[1].Until = func(w *world.World) bool { return budget(w) != nil }
 	s = s.With(s.Name, "",
@@ -126,7 +126,7 @@ func budgetReplaced() *trial.Scenario {
 		}})
 	return s.With(s.Name, "",
 		trial.Act{Name: "the standby leads", Do: func(w *world.World) error { w.Operators()[0].Lead(); w.Line.RunFor(time.Minute); return nil }},
-		trial.Act{Name: "its view goes on", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 10 * time.Minute})
+		trial.Act{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 10 * time.Minute})
 }
 
 func TestChangesByUID(t *testing.T) {

@@ -142,7 +142,7 @@ func TestInstaclustr398(t *testing.T) {
 	}
 }
 
-// TestCassKop321: a disruption budget was deleted and made again from a stale object with other numbers, and was weaker than asked. Here budgets are changed in
+// TestCassKop321: a disruption budget was deleted and recreated from a stale object with other numbers, and was weaker than asked. Here budgets are changed in
 // place and close while a step is open: under every staleness each is made once and none deleted, and the end is the same.
 func TestCassKop321(t *testing.T) {
 	var stale []trial.Trial
@@ -162,7 +162,7 @@ func TestCassKop321(t *testing.T) {
 		}
 	}
 	// As published: what a budget should be is taken from the past, and what it is from the present. It is the right object, so that no uid helps; an operator that
-	// changes budgets by making them anew makes four of them instead of two.
+	// changes budgets by making them again makes four of them instead of two.
 	past := formedStale("CassandraCluster", "CassandraNode", "ConfigMap", "Pod", "PersistentVolumeClaim")
 	past = past.With(past.Name, "the standby leads", trial.Act{Name: "the budget opens", Until: func(w *world.World) bool { return atLeast(w) == 2 }, Within: time.Minute})
 	create, err := trial.Find("create-3")
@@ -206,7 +206,7 @@ func TestABudgetIsNotOpenedFromThePast(t *testing.T) {
 				}
 				return nil
 			}},
-			trial.Act{Name: "its view goes on", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 2 * time.Hour})
+			trial.Act{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 2 * time.Hour})
 		refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), `confirm before \"Change PodDisruptionBudget orders-dc1`)
 		caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: notLive(world.Wrap{})}, "the budget leaves 2 while a step is open")
 	}

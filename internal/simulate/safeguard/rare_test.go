@@ -150,10 +150,10 @@ const (
 	second = clusterName + "-dc1-r1-1"
 )
 
-// interrupted is the scenario of a join that is cut off between two of its streams and goes on when deletions are forgotten.
+// interrupted is the scenario of a join that is cut off between two of its streams and continues when deletions are forgotten.
 func interrupted() *trial.Scenario {
 	const by, host = "JoinLongerThanGCGrace", "m-d-0"
-	s := trial.Named("grow-interrupted", "a node that joins is away, with a part of its rows, until the deletion of these is forgotten", true, nil,
+	s := trial.Named("grow-interrupted", "a node that joins is down, with a part of its rows, until the deletion of these is forgotten", true, nil,
 		trial.Act{Name: "create a table", Do: func(w *world.World) error {
 			session, err := sandbox(w, first).JVM().CQL(context.Background())
 			if err != nil {
@@ -379,7 +379,7 @@ func (p here) Ask(ctx context.Context, addresses []string, address, hostID strin
 	return answers, silent
 }
 
-// moved is the scenario of a join that is cut off and goes on at another address, while the others still remember the first.
+// moved is the scenario of a join that is cut off and continues at another address, while the others still remember the first.
 func moved() *trial.Scenario {
 	var host string
 	starts := 0
@@ -472,7 +472,7 @@ func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID 
 	return answers, nil
 }
 
-// givenUpAndCopied is the scenario of a join that was taken back before it had streamed anything, and of a person who puts the data of a member on its disk.
+// givenUpAndCopied is the scenario of a join that was taken back before it had streamed anything, and of a user who puts the data of a member on its disk.
 func givenUpAndCopied() *trial.Scenario {
 	const by = "DiskContradictsJournal"
 	back := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }

@@ -118,7 +118,7 @@ func marked(end trial.End) []string {
 	return out
 }
 
-// TestI12WithoutRevisions changes the rules that records carry, instead of making others: a pod that is made again is another one then.
+// TestI12WithoutRevisions changes the rules that records carry, instead of making others: a pod that is recreated is another one then.
 func TestI12WithoutRevisions(t *testing.T) {
 	forgetRules(t)
 	s := trial.Named("upgrade-in-place", "the operator is replaced by one with other rules under the same revision", true, nil,

@@ -6,7 +6,7 @@ import (
 )
 
 // Task is ordinary code that runs in a timeline and may let time pass in the middle of a call: the code of a process of the world. It ends when its
-// function returns, or when it is killed: then it unwinds from where it is parked and never goes on.
+// function returns, or when it is killed: then it unwinds from where it is parked and never continues.
 type Task struct {
 	timeline *Timeline
 	name     string
@@ -68,7 +68,7 @@ func (k *Task) park() {
 	}
 }
 
-// Wake runs a parked task on, in an event of this moment. One that sleeps goes on early; one that has ended stays so.
+// Wake runs a parked task on, in an event of this moment. One that sleeps continues early; one that has ended stays so.
 func (k *Task) Wake() {
 	if !k.done && k.timeline.task != k {
 		k.timeline.Cancel(k.wake)

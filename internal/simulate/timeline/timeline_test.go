@@ -53,7 +53,7 @@ func TestAKilledTaskUnwindsAndDoesNotGoOn(t *testing.T) {
 	task := line.Go("victim", func() {
 		defer func() { got = append(got, "deferred") }()
 		line.Sleep(time.Hour)
-		got = append(got, "went on")
+		got = append(got, "continued")
 	}, func() { got = append(got, "ended") })
 	line.Go("killer", func() {
 		line.Sleep(time.Second)
@@ -84,7 +84,7 @@ func TestAParkedTaskGoesOnWhenItIsWoken(t *testing.T) {
 	}, nil)
 	line.RunFor(time.Hour)
 	if woken {
-		t.Fatal("it went on by itself")
+		t.Fatal("it continued by itself")
 	}
 	task.Wake()
 	line.RunFor(time.Hour)

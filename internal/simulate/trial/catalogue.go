@@ -48,7 +48,7 @@ func Catalogue() []*Scenario {
 		scenario("recreate", "a cluster of the same name is created as soon as the old one lets the name go", threeRacks.with(deleteClaims),
 			Act{Name: "delete", Do: removeData, Until: func(w *world.World) bool { return get(w) == nil }, Within: 20 * time.Minute, Despite: true},
 			Act{Name: "create again", Do: createAgain, Until: ready, Within: 30 * time.Minute}),
-		scenario("adopt", "a ring is deleted and made anew from its retained claims", threeRacks,
+		scenario("adopt", "a ring is deleted and recreated from its retained claims", threeRacks,
 			Act{Name: "delete", Do: remember(remove), Until: gone, Within: 20 * time.Minute, Despite: true},
 			Act{Name: "adopt", Do: adopt, Until: ready, Within: 30 * time.Minute}),
 
@@ -127,7 +127,7 @@ func scenario(name, about string, of creator, acts ...Act) *Scenario {
 	return s
 }
 
-// clientWrites has a client write rows, and go on for a minute while the next acts happen.
+// clientWrites has a client write rows, and continue for a minute while the next acts happen.
 func clientWrites(of creator) Act {
 	return Act{Name: "write", Do: func(w *world.World) error {
 		defer w.WriteOn(12)
@@ -225,7 +225,7 @@ func nobodyServes(w *world.World) bool {
 	return c != nil && c.Status.ReadyNodes == 0
 }
 
-// allBut says that one node waits for a person in this phase, by its own word, and that by the cluster's the others serve.
+// allBut says that one node waits for the user in this phase, by its own word, and that by the cluster's the others serve.
 func allBut(phase v1alpha1.NodePhase) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
@@ -258,7 +258,7 @@ func unheard(w *world.World, host string) bool {
 	})
 }
 
-// deleteByForce deletes the pods of a host, as a person does who knows that it never comes back.
+// deleteByForce deletes the pods of a host, as a user does who knows that it never comes back.
 func deleteByForce(w *world.World, host string) error {
 	var errs []error
 	for _, o := range w.Server.Objects("Pod") {

@@ -44,7 +44,7 @@ type checker struct {
 	grown      bool
 	// owners are the clusters of which each host id was a member first.
 	owners map[string]types.UID
-	// served are the datacenters, by the uid of their cluster and their name, that have let clients in.
+	// served are the datacenters, by the uid of their cluster and their name, that have opened client traffic.
 	served map[string]bool
 	// had are the nodes that have ever had an address, and ended the operations whose end their agent has told.
 	had   map[string][]string
@@ -225,7 +225,7 @@ func overBefore(s *ledger.Step) bool {
 	return s.Stage == ledger.StageOpen || s.Kind != ledger.AddDatacenter && s.Stage == ledger.StageOperations
 }
 
-// ledger: I8. An open step is closed before the next one is opened, or with the same write. What a person makes of it is not the product's.
+// ledger: I8. An open step is closed before the next one is opened, or with the same write. What a user makes of it is not the product's.
 func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if m.Name != v1alpha1.LedgerName(clusterName) || e.Type == apiserver.Deleted {
 		return
@@ -247,7 +247,7 @@ func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 		o.grown = o.grown || now.Step.Kind == ledger.JoinNode
 	}
 	if old.Step == nil && now.Step != nil && now.Step.Kind == ledger.FormRing && o.servedAny(now.ClusterUID) {
-		o.violated("I11: a ring is formed anew after clients were let in")
+		o.violated("I11: a ring is formed again after client traffic was opened")
 	}
 	for name, id := range old.Members {
 		if was, still := now.Members[name]; !still || was != id {
@@ -255,7 +255,7 @@ func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 		}
 	}
 	if old.TrafficAllowed && !now.TrafficAllowed {
-		o.violated("I11: the ledger takes back that clients may come in")
+		o.violated("I11: the ledger takes back that client traffic may open")
 	}
 }
 
@@ -276,7 +276,7 @@ func (o *checker) secret(e apiserver.Event, s *corev1.Secret, user string) {
 	uid := types.UID(s.Labels[v1alpha1.LabelClusterUID])
 	key := string(s.Data[corev1.TLSPrivateKeyKey])
 	if before, known := o.authorities[uid]; known && before != key && o.certificates() > 0 {
-		o.violated("I7: the certificate authority of the cluster is generated anew")
+		o.violated("I7: the certificate authority of the cluster is generated again")
 	}
 	o.authorities[uid] = key
 }
@@ -359,7 +359,7 @@ func older(a, b string) bool {
 	return errX == nil && errY == nil && x.LessThan(y)
 }
 
-// ticket: I8 and I11. A record that is made again has the ticket that its node had.
+// ticket: I8 and I11. A record that is recreated has the ticket that its node had.
 func (o *checker) ticket(n *v1alpha1.CassandraNode, again bool) {
 	l := o.lastLedger // somebody else may have deleted it since
 	if l == nil {
@@ -394,7 +394,7 @@ func (o *checker) foreign(disk *cassandra.Disk, cluster types.UID) bool {
 // jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member, and never without streaming into a datacenter that serves.
 func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassandra.Exit {
 	if !s.Refused() {
-		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is put right
+		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is repaired
 	}
 	c := get(o.w)
 	if c == nil {
@@ -409,7 +409,7 @@ func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassand
 	}
 	record, _ := o.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
 	if record != nil && o.served[string(c.UID)+"/"+record.Spec.Datacenter] && slices.Contains(command.Argv, "cassandra.auto_bootstrap=false") && !isMember(s) {
-		o.violated("I11: node %s starts without streaming in a datacenter that lets clients in", s.Name())
+		o.violated("I11: node %s starts without streaming in a datacenter whose client traffic is open", s.Name())
 	}
 	for _, other := range o.w.Pods.Sandboxes() {
 		if other != s && other.Name() == s.Name() && other.JVM() != nil {

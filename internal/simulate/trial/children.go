@@ -28,7 +28,7 @@ import (
 // childKinds are the kinds of the objects that a cluster has beside its pods and claims.
 var childKinds = []string{"Service", "PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "Secret", v1alpha1.CassandraNodeKind}
 
-// children are the objects of a kind that belong to the cluster, the authority of its certificates aside: what rests on that is not made again.
+// children are the objects of a kind that belong to the cluster, the authority of its certificates aside: what rests on that is not recreated.
 func children(w *world.World, kind string) []client.Object {
 	var out []client.Object
 	c := get(w)
@@ -40,7 +40,7 @@ func children(w *world.World, kind string) []client.Object {
 	return out
 }
 
-// edits are what a person does to an object, by words. Nothing of it is an edit of the user's own, which would be left alone.
+// edits are what a user does to an object, by words. Nothing of it is an edit of the user's own, which would be left alone.
 func edits(o client.Object) map[string]func() {
 	out := map[string]func(){
 		"take its labels away": func() { o.SetLabels(nil) },
@@ -141,7 +141,7 @@ func childScenarios() []*Scenario {
 }
 
 func childrenDeleted() *Scenario {
-	s := scenario("children-deleted", "somebody deletes the objects of a ring, one kind after the other, and they are made anew", threeRacks,
+	s := scenario("children-deleted", "somebody deletes the objects of a ring, one kind after the other, and they are recreated", threeRacks,
 		Act{Name: "look at them", Do: keepEnd})
 	for _, kind := range childKinds {
 		s.Acts = append(s.Acts, Act{Name: "delete every " + kind, Do: deleteChildren(kind), Until: all(again, asKept), Within: 30 * time.Minute})
@@ -150,7 +150,7 @@ func childrenDeleted() *Scenario {
 }
 
 func childrenEdited() *Scenario {
-	s := scenario("children-edited", "somebody edits the objects of a ring, in one way after the other, and they are put right", threeRacks,
+	s := scenario("children-edited", "somebody edits the objects of a ring, in one way after the other, and they are repaired", threeRacks,
 		Act{Name: "look at them", Do: keepEnd})
 	for _, kind := range append(slices.Clone(childKinds), "Pod", "PersistentVolumeClaim") {
 		s.Acts = append(s.Acts, Act{Name: "edit every " + kind, Do: func(w *world.World) error {
@@ -159,7 +159,7 @@ func childrenEdited() *Scenario {
 					return err
 				}
 				if !w.Line.RunUntil(w.Line.Now().Add(30*time.Minute), func() bool { return asKept(w) }) {
-					return fmt.Errorf("%s of every %s is not put right: %v", name, kind, unlikeKept(w))
+					return fmt.Errorf("%s of every %s is not repaired: %v", name, kind, unlikeKept(w))
 				}
 			}
 			return nil
@@ -207,11 +207,11 @@ func deleteLedger(w *world.World) error {
 }
 
 func forgotten() *Scenario {
-	return scenario("forgotten", "somebody deletes all records of a ring, and the ledger before they are made anew: who is who, the disks alone know", threeRacks,
+	return scenario("forgotten", "somebody deletes all records of a ring, and the ledger before they are recreated: who is who, the disks alone know", threeRacks,
 		append([]Act{{Name: "look at it", Do: keepEnd}}, forgetting(all(again, asKept), 30*time.Minute)...)...)
 }
 
-// forgetting takes from the operator all that it wrote down. It writes down anew who is a member before it lets go of a record, so both are gone together only
+// forgetting takes from the operator all that it wrote down. It writes down again who is a member before it lets go of a record, so both are gone together only
 // if the ledger goes after that.
 func forgetting(until func(*world.World) bool, within time.Duration) []Act {
 	const had = "records"

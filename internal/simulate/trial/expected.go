@@ -18,7 +18,7 @@ import (
 type truth struct {
 	// recorded nodes, and those of the spec.
 	recorded, described int
-	// normal are those whose JVM is NORMAL, and serving those of them that let clients in.
+	// normal are those whose JVM is NORMAL, and serving those of them that opened client traffic.
 	normal, serving int
 	// upToDate says that each node of the spec has a record with the settings of the spec, and no other has one, and that each pod has the image of the spec.
 	upToDate bool

@@ -104,9 +104,9 @@ func Classes() []Class {
 type allowance struct {
 	// jvmStarts more than otherwise, in all, and joins of them where nodes join; 0 is 1.
 	jvmStarts, joins int
-	// pods made anew, in all; -1 for any number.
+	// pods recreated, in all; -1 for any number.
 	pods int
-	// objects made anew of other kinds.
+	// objects recreated of other kinds.
 	objects bool
 	// writes that were acknowledged by a quorum, of which a disk is lost.
 	writes bool
@@ -125,8 +125,8 @@ func (a allowance) because() string {
 // edited is what an edit may change that is taken back.
 var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true, why: "what had not begun when the spec changed begins again by the spec that counts then"}
 
-// remade is what an edit may change that has every pod made anew, twice.
-var remade = allowance{jvmStarts: 18, pods: -1, objects: true, claims: true, why: "every node starts again with the image that counts then, and once more if it found no seed because the seeds' pods were made anew just then"}
+// remade is what an edit may change that has every pod recreated, twice.
+var remade = allowance{jvmStarts: 18, pods: -1, objects: true, claims: true, why: "every node starts again with the image that counts then, and once more if it found no seed because the seeds' pods were recreated just then"}
 
 const (
 	restartPause = 3 * time.Second
@@ -202,12 +202,12 @@ func init() {
 		"pod-deleted": {
 			about: "somebody deletes a pod", class: ClassWorld, fits: anyWrite,
 			world: (*run).deletePod,
-			may:   allowance{jvmStarts: 1, pods: 1, why: "the deleted pod is made anew, and its JVM starts in it"},
+			may:   allowance{jvmStarts: 1, pods: 1, why: "the deleted pod is recreated, and its JVM starts in it"},
 		},
 		"evicted": {
 			about: "a pod is evicted", class: ClassWorld, fits: anyWrite,
 			world: (*run).evict,
-			may:   allowance{jvmStarts: 1, pods: 1, why: "the evicted pod is made anew, and its JVM starts in it"},
+			may:   allowance{jvmStarts: 1, pods: 1, why: "the evicted pod is recreated, and its JVM starts in it"},
 		},
 		"host-lost": {
 			about: "a host is lost and comes back with its disks after two minutes", class: ClassWorld, fits: anyWrite,
@@ -217,7 +217,7 @@ func init() {
 		"partition": {
 			about: "a host is cut off from everything for two minutes", class: ClassWorld, fits: anyWrite,
 			world: (*run).partition,
-			may:   allowance{jvmStarts: 2, pods: -1, why: "what could not start in the meantime is tried again"},
+			may:   allowance{jvmStarts: 2, pods: -1, why: "what could not start in the meantime is retried"},
 		},
 		"zone-lost": {
 			about: "all hosts of a zone are lost and come back with their disks after two minutes", class: ClassWorld, fits: anyWrite,
@@ -252,7 +252,7 @@ func init() {
 			world: func(t *run) bool { return t.edit(staleFor, setReads) },
 			may:   edited,
 			instead: func(t *run) bool {
-				// What is made anew then follows the spec.
+				// What is recreated then follows the spec.
 				return t.refusesBack("concurrent_reads") || t.Scenario.Keeps && t.formedByEdit("concurrent_reads", "needs a restart of its JVM")
 			},
 			differs: func(t *run) bool {
@@ -295,19 +295,19 @@ func init() {
 		"ledger-deleted": {
 			about: "somebody deletes the ledger", class: ClassWorld, fits: operatorWrite,
 			world:   (*run).deleteLedger,
-			may:     allowance{objects: true, why: "the ledger is made anew"},
+			may:     allowance{objects: true, why: "the ledger is recreated"},
 			instead: (*run).waitsForLostNode, unlike: (*run).cleansUpLater,
 		},
 		"records-deleted": {
 			about: "somebody deletes all records of nodes", class: ClassWorld, fits: operatorWrite,
 			world:   (*run).deleteRecords,
-			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are made anew; a pod that has not joined may be, too"},
+			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are recreated; a pod that has not joined may be, too"},
 			instead: (*run).waitsForLostRecord, unlike: (*run).cleansUpLater,
 		},
 		"child-deleted": {
 			about: "somebody deletes an object that the cluster has beside its pods and claims", class: ClassWorld, fits: operatorWrite,
 			world:   (*run).deleteChild,
-			may:     allowance{objects: true, jvmStarts: 1, pods: -1, why: "the object is made anew; with a record the pod of a node that has not joined may be, too"},
+			may:     allowance{objects: true, jvmStarts: 1, pods: -1, why: "the object is recreated; with a record the pod of a node that has not joined may be, too"},
 			instead: (*run).waitsForLostRecord, unlike: (*run).cleansUpLater,
 		},
 		"child-edited": {

@@ -64,9 +64,9 @@ func secondDatacenter(s *v1alpha1.CassandraClusterSpec) {
 	s.Datacenters = append(s.Datacenters, dc)
 }
 
-// forgottenWhileGrowing is a datacenter that is added, which must not let clients in before it has the data, whatever the operator remembers.
+// forgottenWhileGrowing is a datacenter that is added, which must not open client traffic before it has the data, whatever the operator remembers.
 func forgottenWhileGrowing() *Scenario {
-	s := threeRacks.growing(2).scenario("grow-forgotten", "while a datacenter gets its data somebody deletes all records, and the ledger before they are made anew", secondDatacenter)
+	s := threeRacks.growing(2).scenario("grow-forgotten", "while a datacenter gets its data somebody deletes all records, and the ledger before they are recreated", secondDatacenter)
 	s.Acts[len(s.Acts)-1].Until = Operates(v1alpha1.OperationRebuild)
 	s.Acts = append(s.Acts, forgetting(grown, time.Hour)...)
 	s.Forgets = true

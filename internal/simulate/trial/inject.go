@@ -130,7 +130,7 @@ func (r *run) loseZone() bool {
 	return r.lose(true, slices.DeleteFunc(r.w.Kube.Hosts(), func(name string) bool { return r.w.Kube.Zone(name) != zone })...)
 }
 
-// tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty; or that a person has to clear the disk of a node that
+// tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty; or that the user has to clear the disk of a node that
 // could not use its ticket on another disk, because those that formed the ring with it remember the first; or that the ring has a member that no record is of: with the disk
 // everything that knew of it was lost.
 func (r *run) tellsOfLostDisk() bool {
@@ -150,7 +150,7 @@ func (r *run) tellsOfLostDisk() bool {
 	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
 }
 
-// cleansUpLater names the objects that say that a node that waits for a person is to be cleaned up when it is back: a ledger that was lost is rebuilt as if every node had data to
+// cleansUpLater names the objects that say that a node that waits for the user is to be cleaned up when it is back: a ledger that was lost is rebuilt as if every node had data to
 // drop, for only the lost one knew better.
 func (r *run) cleansUpLater() []string {
 	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) || !blockedWith("NodeDown", "holds data that it no longer owns")(r.w) {
@@ -167,7 +167,7 @@ func (r *run) waitsForLostNode() bool {
 	})
 }
 
-// waitsForLostRecord says that only what is lost could tell how to go on: the ledger, as waitsForLostNode says, or the record of a join that is given up.
+// waitsForLostRecord says that only what is lost could tell how to continue: the ledger, as waitsForLostNode says, or the record of a join that is abandoned.
 func (r *run) waitsForLostRecord() bool { return r.waitsForLostNode() || r.waitsForGivenUpPod() }
 
 func (r *run) slow() bool {
@@ -181,7 +181,7 @@ func (r *run) slow() bool {
 func (r *run) blind() bool {
 	if s := r.victim(); s != nil {
 		r.w.Blind(s, true)
-		r.later(staleFor, "the watches of "+s.Name()+" begin anew", func() { r.w.Blind(s, false) })
+		r.later(staleFor, "the watches of "+s.Name()+" start over", func() { r.w.Blind(s, false) })
 	}
 	return false
 }
@@ -287,7 +287,7 @@ func (r *run) loseStatus() bool {
 	var nodes v1alpha1.CassandraNodeList
 	for _, l := range []client.ObjectList{&clusters, &nodes} {
 		if err := person.List(context.Background(), l); err != nil {
-			panic(fmt.Sprintf("list %T: %v", l, err)) // nothing stands in the way of a person
+			panic(fmt.Sprintf("list %T: %v", l, err)) // nothing stands in the way of a user
 		}
 	}
 	lost := false
@@ -326,7 +326,7 @@ func (r *run) stale(lag int, d time.Duration, restart bool) bool {
 // merge has the operator's watch of a kind break for a while. It takes effect if several changes of an object are seen as one then.
 func (r *run) merge(d time.Duration) bool {
 	r.lag = 1 << 20
-	r.later(d, "the watch begins anew", func() {
+	r.later(d, "the watch starts over", func() {
 		r.lag, r.merging = 0, true
 		r.catchUp()
 	})

@@ -53,7 +53,7 @@ func (p *pace) changed(e apiserver.Event, pod *corev1.Pod, byOperator bool) {
 		case failed(pod) && !failed(e.Old.(*corev1.Pod)):
 			template := pod.Annotations[v1alpha1.AnnotationTemplateHash]
 			if f.template != template {
-				f.times = 0 // by another spec it is tried anew
+				f.times = 0 // by another spec it is retried
 			}
 			f.times++
 			f.last, f.pod, f.template, f.free = p.w.Line.Now(), pod.UID, template, false
@@ -78,5 +78,5 @@ func (p *pace) made(f *failing, pod *corev1.Pod) {
 	}
 }
 
-// forget begins anew for a node whose record is gone: it is where the failures are counted.
+// forget starts over for a node whose record is gone: it is where the failures are counted.
 func (p *pace) forget(node string) { delete(p.nodes, node) }

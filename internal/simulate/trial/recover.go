@@ -33,7 +33,7 @@ func startingInVain(nodes int, s *Scenario) *Scenario {
 	return s
 }
 
-// unfit is a scenario in which Cassandra ends, and does not start for a quarter of an hour, because of what is on a disk, which nobody touches but a person.
+// unfit is a scenario in which Cassandra ends, and does not start for a quarter of an hour, because of what is on a disk, which nobody touches but a user.
 func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *Scenario {
 	const node = clusterName + "-dc1-r1-0"
 	do := func(yes bool) func(*world.World) error {
@@ -72,7 +72,7 @@ func recoverScenarios() []*Scenario {
 				d.Corrupt("Corrupted: nb-1-big-Data.db")
 			}
 		}),
-		scenario("down-too-long", "a host is away for longer than a table keeps its deletions, and its node waits for a person", threeRacks,
+		scenario("down-too-long", "a host is down for longer than a table keeps its deletions, and its node waits for the user", threeRacks,
 			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
 			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
@@ -122,7 +122,7 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "cross", Do: cross, Until: all(again, newPods(2)), Within: 30 * time.Minute}))),
 		startingInVain(2, trying(scenario("crossed-all", "all pods are deleted, and each comes back at the address that another had", threeRacks,
 			Act{Name: "cross", Do: crossAll, Until: all(again, newPods(3)), Within: 30 * time.Minute}))),
-		scenario("server-away", "the API server is away when a JVM is killed, which starts again all the same", threeRacks,
+		scenario("server-away", "the API server is down when a JVM is killed, which starts again all the same", threeRacks,
 			Act{Name: "the API server goes", Do: func(w *world.World) error { w.Outage(true); return nil }},
 			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
 			Act{Name: "it serves again", Until: everyPodServes, Within: 5 * time.Minute},
@@ -287,7 +287,7 @@ func endOperators(w *world.World) error {
 	return nil
 }
 
-// restartOperator ends every operator and starts one anew.
+// restartOperator ends every operator and starts one again.
 func restartOperator(w *world.World) error {
 	_ = endOperators(w)
 	w.StartOperator(world.Install)

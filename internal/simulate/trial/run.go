@@ -99,7 +99,7 @@ type run struct {
 	injected time.Time
 	// second is the operator that believes that it leads.
 	second string
-	// lag of the view that the fault is of, skipping the kind of which a change wakes nobody, merging that the watch begins anew.
+	// lag of the view that the fault is of, skipping the kind of which a change wakes nobody, merging that the watch starts over.
 	lag      int
 	skipping string
 	merging  bool

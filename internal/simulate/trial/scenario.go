@@ -30,7 +30,7 @@ type Scenario struct {
 	Grows bool
 	// Keeps says that its acts end when all is as it was kept.
 	Keeps bool
-	// Forgets says that records are made anew from the spec after the JVMs were started.
+	// Forgets says that records are recreated from the spec after the JVMs were started.
 	Forgets bool
 	// Tries says that how many pods it takes depends on when things happen in it.
 	Tries bool
@@ -118,7 +118,7 @@ func ready(w *world.World) bool {
 		!meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReconciling)
 }
 
-// gone says that the cluster and all that a user must not find afterwards is away.
+// gone says that the cluster and all that a user must not find afterwards is gone.
 func gone(w *world.World) bool {
 	if get(w) != nil {
 		return false

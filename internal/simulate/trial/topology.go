@@ -99,7 +99,7 @@ func (t *topology) opened(step *ledger.Step, members map[string]string) {
 	switch step.Kind {
 	case ledger.JoinNode:
 		if slices.ContainsFunc(step.Wave(), t.hasTicket) {
-			return // it goes on: the ledger that had it was lost
+			return // it continues: the ledger that had it was lost
 		}
 	case ledger.AddDatacenter:
 	case ledger.Cleanup:

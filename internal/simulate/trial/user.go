@@ -105,12 +105,12 @@ func (r *run) refuses(words string) bool {
 	return stalled != nil && stalled.Status == metav1.ConditionTrue && strings.Contains(stalled.Message, words)
 }
 
-// hasGivenUp says that a join was given up half way, so that the node's disk is to be cleared by a person before it can join again.
+// hasGivenUp says that a join was abandoned half way, so that the node's disk is to be cleared by a user before it can join again.
 func (r *run) hasGivenUp() bool {
 	return r.Scenario.Grows && blockedWith("JoiningDiskNotEmpty")(r.w)
 }
 
-// waitsForGivenUpPod says that a person is asked to delete a pod, which may go on with a join that was given up, and of which no record tells any more.
+// waitsForGivenUpPod says that a user is asked to delete a pod, which may continue with a join that was abandoned, and of which no record tells any more.
 func (r *run) waitsForGivenUpPod() bool {
 	return r.Scenario.Grows && blockedWith("AbandonedPodStillRunning", "delete the pod")(r.w)
 }

@@ -23,7 +23,7 @@ const agreement = 5 * time.Second
 // ErrUnserved says that no write of a client was taken.
 var ErrUnserved = errors.New("no write of the client was taken")
 
-// serving are the JVMs that let clients in.
+// serving are the JVMs that opened client traffic.
 func (w *World) serving() []*cassandra.Process {
 	var out []*cassandra.Process
 	for _, s := range w.Pods.Sandboxes() {
@@ -114,7 +114,7 @@ func (w *World) WriteOn(rounds int) {
 }
 
 // Audit names every write of the client that was acknowledged and that a reader may miss. What WriteOn wrote does not count where a host was lost: a node syncs its
-// commit log every ten seconds, and a write that was taken while one replica was away is on no more than two.
+// commit log every ten seconds, and a write that was taken while one replica was down is on no more than two.
 func (w *World) Audit() []string { return w.missed(w.Network.Audit()) }
 
 // AuditWithin is Audit for a reader in one datacenter of a cluster, at LOCAL_QUORUM.

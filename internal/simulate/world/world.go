@@ -248,7 +248,7 @@ func (w *World) slowness(r *apiserver.Request) time.Duration {
 	return 0
 }
 
-// Blind ends the watches of a pod's agent without its noticing; they begin anew when blind is false.
+// Blind ends the watches of a pod's agent without its noticing; they start over when blind is false.
 func (w *World) Blind(s *pod.Sandbox, blind bool) {
 	w.blind[s.PodUID()] = blind
 	if !blind {

@@ -98,7 +98,7 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 }
 
 // on makes a request with the session that the client has now. A driver whose hosts have all changed their addresses at once finds them by the name that it
-// was given, which it looks up again. This machine does not know the names of the ring's cluster: the client looks the addresses up itself and connects anew.
+// was given, which it looks up again. This machine does not know the names of the ring's cluster: the client looks the addresses up itself and connects again.
 func (c *Client) on(ctx context.Context, request func(*gocql.Session) error) error {
 	session := c.session.Load()
 	err := request(session)

@@ -18,7 +18,7 @@ import (
 // logLines is how much of each log a diagnosis shows.
 const logLines int64 = 40
 
-// Diagnosis is what a person wants to see of the scene when something went wrong. What cannot be had is said in its place.
+// Diagnosis is what a user wants to see of the scene when something went wrong. What cannot be had is said in its place.
 func (s *Scene) Diagnosis(ctx context.Context) string {
 	var b strings.Builder
 	section := func(title, text string, err error) {

@@ -132,7 +132,7 @@ func TestInvariants(t *testing.T) {
 		{name: "pods go with their cluster", events: []follow.Event{changed(pod(false), pod(true)), deleting(v1alpha1.ClaimRetain)}},
 		{name: "a JVM starts again", events: []follow.Event{changed(node("a", as), node("a", restarted(1)))}, violation: "JVM of node a"},
 		{name: "the test kills a JVM", expect: func(v *Invariants) { v.ExpectRestart("a") }, events: []follow.Event{changed(node("a", as), node("a", restarted(1)))}},
-		{name: "another pod counts anew", events: []follow.Event{changed(node("a", as), node("a", func(n *v1alpha1.CassandraNode) {
+		{name: "another pod counts again", events: []follow.Event{changed(node("a", as), node("a", func(n *v1alpha1.CassandraNode) {
 			restarted(1)(n)
 			n.Status.PodUID = "p2"
 		}))}},

@@ -31,7 +31,7 @@ func (r *Ring) objects(ctx context.Context, list client.ObjectList) (map[string]
 	return out, err
 }
 
-// DeleteAll deletes all objects of a kind that the cluster has, as a person does, and returns their uids by name.
+// DeleteAll deletes all objects of a kind that the cluster has, as a user does, and returns their uids by name.
 func (r *Ring) DeleteAll(ctx context.Context, list client.ObjectList) (map[string]types.UID, error) {
 	objects, err := r.objects(ctx, list)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *Ring) MadeAnew(ctx context.Context, list client.ObjectList, gone map[st
 	})
 }
 
-// EditAll edits all objects of a kind that the cluster has, as a person does, and returns how they were, by name.
+// EditAll edits all objects of a kind that the cluster has, as a user does, and returns how they were, by name.
 func (r *Ring) EditAll(ctx context.Context, list client.ObjectList, edit func(client.Object)) (map[string]client.Object, error) {
 	before, err := r.objects(ctx, list)
 	if err != nil {
@@ -112,7 +112,7 @@ func content(o client.Object) client.Object {
 	return o
 }
 
-// OutOfService says that a host is gone for good, as a person does who has looked, or takes that back.
+// OutOfService says that a host is gone for good, as a user does who has looked, or takes that back.
 func (s *Scene) OutOfService(ctx context.Context, host string, gone bool) error {
 	node := &corev1.Node{}
 	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {

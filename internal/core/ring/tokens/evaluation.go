@@ -45,7 +45,7 @@ type candidate struct {
 }
 
 // remove takes the candidate out of the list. It keeps its own pointers: confirm
-// goes on from them.
+// continues from them.
 func (c *candidate) remove() {
 	c.prev.next, c.next.prev = c.next, c.prev
 }

@@ -16,7 +16,7 @@ func specCommand(crds *string) *cobra.Command {
 	t := &coverage.Trier{}
 	c := &cobra.Command{
 		Use:   "spec",
-		Short: "change every property of the spec of a ring that stands, in every way",
+		Short: "change every property of the spec of a formed ring, in every way",
 		Long: `Change every property of the spec of a ring that stands: set it, change it, take it
 away, give it a value that is not allowed, and set it back. After each step the
 cluster is what a fresh one of that spec would be, or refuses the change in words.`,
