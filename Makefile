@@ -70,13 +70,24 @@ $(BIN)/images:
 
 ## Test
 .PHONY: test test-unit test-api compare test-cluster e2e e2e-full bench scale sweep sweep-full mutants lint verify
-test: lint verify test-unit test-api sweep test-cluster e2e ## Everything that must hold; needs root
-	@$(BIN)/localkube down
+TEST_PARTS := lint verify test-unit test-api sweep test-cluster e2e
+
+test: ## Everything that must hold; needs root. A part that fails does not keep the others from running
+	@failed=; \
+	for part in $(TEST_PARTS); do \
+	  started=$$SECONDS; result=ok; $(MAKE) $$part || { result=FAILED; failed="$$failed $$part"; }; \
+	  summary="$${summary:-}$$(printf '%-12s %-6s %4d s' $$part $$result $$((SECONDS - started)))"$$'\n'; \
+	done; \
+	$(BIN)/localkube down || true; \
+	printf '\n== summary\n%s' "$$summary"; \
+	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector where threads run
-	@for m in $(filter-out internal/simulate,$(UNIT_MODULES)); do echo "== go test $$m"; (cd $$m && go test -race ./...) || exit 1; done
+	@failed=; for m in $(filter-out internal/simulate,$(UNIT_MODULES)); do echo "== go test $$m"; (cd $$m && go test -race ./...) || failed="$$failed $$m"; done; \
+	echo "== go test internal/simulate"; (cd internal/simulate && go test ./...) || failed="$$failed internal/simulate"; \
+	(cd internal/simulate && go test -race ./apiserver/... ./sweep/... ./timeline/... ./process/...) || failed="$$failed internal/simulate"; \
+	[ -z "$$failed" ] || { echo "unit tests failed in:$$failed"; exit 1; }
 	@# A world runs in one thread of control, where nothing can race; what worlds share can.
-	@echo "== go test internal/simulate"; cd internal/simulate && go test ./... && go test -race ./apiserver/... ./sweep/... ./timeline/... ./process/...
 
 test-api: ## Every rule of the API and every policy, against a real API server
 	cd test/api && go test -timeout 20m ./...
@@ -90,7 +101,7 @@ test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned
 	@$(MAKE) cluster CASSANDRA_VERSIONS=5.0.9 # the other releases run in the end-to-end tests
 
 # What a failed test leaves to look into stands under bin/_artifacts; what it said is said again at the end.
-E2E := $(TOOLS)/gotestsum --format standard-verbose --hide-summary skipped -- -tags e2e -count 1 -artifacts -outputdir $(BIN)
+E2E := $(TOOLS)/gotestsum --format standard-verbose -- -tags e2e -count 1 -artifacts -outputdir $(BIN)
 
 e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
 	cd test/e2e && $(E2E) -timeout 60m $(if $(RUN),-run '$(RUN)') .
