@@ -17,7 +17,6 @@ import (
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
-	"helenus.io/helenus/internal/core/render"
 )
 
 // forming is a world in which all tickets are out and the nodes that are named do not come up.
@@ -152,20 +151,10 @@ func joining(t *testing.T) *world {
 	return w
 }
 
-func wantedAt(w *world, name string) render.Wanted {
-	wanted := wantedOf(w)
-	return wanted[slices.IndexFunc(wanted, func(w render.Wanted) bool { return w.Name == name })]
-}
-
 // comes has the JVM of a node become NORMAL without its agent's saying that the ticket is done.
 func (w *world) comes(n *facts.Node) {
 	w.serve(n, n.Record.Spec.Join.Tokens)
 	w.agents()
-}
-
-func running() []corev1.ContainerStatus {
-	return []corev1.ContainerStatus{{Name: "cassandra",
-		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 }
 
 func uidOrNone(name string) types.UID {

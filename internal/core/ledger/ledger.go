@@ -128,7 +128,7 @@ func (l *Ledger) Copy() *Ledger {
 		return nil
 	}
 	out := *l
-	out.Ring = l.Ring.copy()
+	out.Ring = l.copyRing()
 	out.Step, out.Maintenance, out.Suspended = l.Step.Copy(), copies(l.Maintenance), copies(l.Suspended)
 	return &out
 }
@@ -144,7 +144,7 @@ func copies(steps []*Step) []*Step {
 	return out
 }
 
-func (r Ring) copy() Ring {
+func (r Ring) copyRing() Ring {
 	r.Formed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Replaced)
 	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
 	r.Members, r.Replication = maps.Clone(r.Members), maps.Clone(r.Replication)

@@ -83,7 +83,7 @@ type Result struct {
 	Message string
 }
 
-// Nothing: there is nothing to do, go on.
+// Nothing says that there is nothing to do.
 func Nothing() Result { return Result{Outcome: Done} }
 
 // Acting says what the writes do.

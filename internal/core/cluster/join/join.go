@@ -66,7 +66,7 @@ func (j joiner) due(v *assess.View) *procedure.Proposal {
 		return p
 	}
 	if why := guard.Check(procedure.MemberNodes(v), j.rules.BeforeJoin...); len(why) > 0 {
-		p.Refusals = append(why, others...)
+		p.Refusals = slices.Concat(why, others)
 		return p
 	}
 	p.Notes = others
