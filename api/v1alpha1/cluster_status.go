@@ -10,7 +10,8 @@ type CassandraClusterStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready, Available, Healthy, UpToDate, and Reconciling and Stalled while they are true.
+	// Conditions: Ready, Available, Healthy, UpToDate, and Reconciling and Stalled while they are
+	// true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -27,8 +28,8 @@ type CassandraClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Blocked []BlockedStep `json:"blocked,omitempty"`
 
-	// Notices are problems that hold no step back by a decision of the operator, such as an operation that failed and is
-	// retried.
+	// Notices are problems that hold no step back by a decision of the operator, such as an
+	// operation that failed and is retried.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -241,11 +242,13 @@ type DatacenterStatus struct {
 	// +kubebuilder:validation:MaxLength=20
 	Name string `json:"name"`
 
-	// Formed says that the datacenter's ring exists: from then on no node joins it without streaming.
+	// Formed says that the datacenter's ring exists: from then on no node joins it without
+	// streaming.
 	// +optional
 	Formed bool `json:"formed"`
 
-	// Nodes is the number of node records. While it is not 0 numTokens of the datacenter cannot be changed.
+	// Nodes is the number of node records. While it is not 0 numTokens of the datacenter cannot be
+	// changed.
 	// +required
 	Nodes int32 `json:"nodes"`
 

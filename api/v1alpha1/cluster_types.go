@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// CassandraCluster is one Apache Cassandra cluster: its datacenters, racks, sizes, version and configuration. It is written by the user and never
-// by Helenus, which reports in the status.
+// CassandraCluster is one Apache Cassandra cluster: its datacenters, racks, sizes, version and
+// configuration. It is written by the user and never by Helenus, which reports in the status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -55,8 +55,8 @@ type CassandraClusterList struct {
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.datacenterName) && o.datacenterName != "" ? o.datacenterName : o.name) == (has(d.datacenterName) && d.datacenterName != "" ? d.datacenterName : d.name)))`,message=`datacenters[].datacenterName must be unique: two datacenters have the same name inside Cassandra`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, !has(d.extend) || !has(d.extend.from) || d.extend.from == "" || d.extend.from != d.name && self.datacenters.exists(o, o.name == d.extend.from))`,message=`datacenters[].extend.from must be the name of another datacenter of this cluster`
 type CassandraClusterSpec struct {
-	// Version is the Cassandra release, such as 5.0.6. It decides the image tag, the settings that are known, the JVM options and which upgrades are
-	// allowed.
+	// Version is the Cassandra release, such as 5.0.6. It decides the image tag, the settings that
+	// are known, the JVM options and which upgrades are allowed.
 	// +required
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=32
@@ -64,15 +64,15 @@ type CassandraClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('^([0-3]|4[.]0)[.]')`,messageExpression=`'version "' + self + '" is not supported: Cassandra 4.1 is the oldest'`
 	Version string `json:"version"`
 
-	// Image is the Cassandra image, with tag or digest. Default: the operator's repository with the version as tag. It must have the layout of the
-	// official image.
+	// Image is the Cassandra image, with tag or digest. Default: the operator's repository with the
+	// version as tag. It must have the layout of the official image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('[[:space:]]')`,messageExpression=`'image "' + self + '" must not contain white space'`
 	Image string `json:"image,omitempty"`
 
-	// ImagePullPolicy of the images of Cassandra and of the agent. Default: that of Kubernetes, which is
-	// IfNotPresent, and Always for the tag latest.
+	// ImagePullPolicy of the images of Cassandra and of the agent. Default: that of Kubernetes,
+	// which is IfNotPresent, and Always for the tag latest.
 	// +optional
 	ImagePullPolicy PullPolicy `json:"imagePullPolicy,omitempty"`
 
@@ -83,14 +83,15 @@ type CassandraClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 
-	// ClusterName is Cassandra's cluster_name. Default: <namespace>.<name>. Immutable, since it is written on every disk.
+	// ClusterName is Cassandra's cluster_name. Default: <namespace>.<name>. Immutable, since it is
+	// written on every disk.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9])?$')`,messageExpression=`'clusterName "' + self + '" must have only letters, digits, spaces, dots, underscores and hyphens, with a letter or digit at both ends'`
 	ClusterName string `json:"clusterName,omitempty"`
 
-	// Paused stops the operator before its next disruptive step. An open step goes on to the end of its wave, and missing pods of members are still
-	// re-created.
+	// Paused stops the operator before its next disruptive step. An open step goes on to the end of
+	// its wave, and missing pods of members are still re-created.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
@@ -148,15 +149,16 @@ type CassandraClusterSpec struct {
 // +kubebuilder:validation:XValidation:rule=`(has(self.datacenterName) && self.datacenterName != "" ? self.datacenterName : self.name) == (has(oldSelf.datacenterName) && oldSelf.datacenterName != "" ? oldSelf.datacenterName : oldSelf.name)`,messageExpression=`'datacenterName of datacenter ' + self.name + ' cannot be changed: keyspaces and disks refer to it'`
 // +kubebuilder:validation:XValidation:rule=`self.racks.all(r, self.racks.exists_one(o, (has(o.rackName) && o.rackName != "" ? o.rackName : o.name) == (has(r.rackName) && r.rackName != "" ? r.rackName : r.name)))`,messageExpression=`'racks[].rackName must be unique in datacenter ' + self.name`
 type Datacenter struct {
-	// Name is part of the names of pods and services: a lower-case letter, then lower-case letters and digits, at most 20 in all. No hyphen, so that
-	// pod names stay unambiguous.
+	// Name is part of the names of pods and services: a lower-case letter, then lower-case letters
+	// and digits, at most 20 in all. No hyphen, so that pod names stay unambiguous.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z][a-z0-9]*$')`,messageExpression=`'name "' + self + '" must be a lower-case letter followed by lower-case letters and digits; hyphens are not allowed, since names of pods would be ambiguous. Use datacenterName for the name inside Cassandra'`
 	Name string `json:"name"`
 
-	// DatacenterName is the datacenter's name inside Cassandra, used in keyspace replication. Default: name. Immutable.
+	// DatacenterName is the datacenter's name inside Cassandra, used in keyspace replication.
+	// Default: name. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9_.-]+$')`,messageExpression=`'datacenterName "' + self + '" must have only letters, digits, underscores, dots and hyphens'`
@@ -169,7 +171,8 @@ type Datacenter struct {
 	// +kubebuilder:validation:Maximum=100
 	NodesPerRack int32 `json:"nodesPerRack,omitempty"`
 
-	// NumTokens is Cassandra's num_tokens for each node, 1 to 256. Default: 16. Immutable once the datacenter has nodes.
+	// NumTokens is Cassandra's num_tokens for each node, 1 to 256. Default: 16. Immutable once the
+	// datacenter has nodes.
 	// +optional
 	// +kubebuilder:default=16
 	// +kubebuilder:validation:Minimum=1
@@ -212,8 +215,8 @@ type Extend struct {
 	Keyspaces []ExtendedKeyspace `json:"keyspaces,omitempty"`
 
 	// All gives replicas here to every keyspace that has NetworkTopologyStrategy when the nodes of
-	// the datacenter begin to join, at most 64. Those named in keyspaces can have a replicationFactor
-	// of their own.
+	// the datacenter begin to join, at most 64. Those named in keyspaces can have a
+	// replicationFactor of their own.
 	// +optional
 	All bool `json:"all,omitempty"`
 
@@ -222,8 +225,8 @@ type Extend struct {
 	// +kubebuilder:validation:MaxLength=20
 	From string `json:"from,omitempty"`
 
-	// LocalConsistencyOnly declares that clients use LOCAL_* consistency levels until the data is complete. Without it keyspaces that need more are
-	// not extended.
+	// LocalConsistencyOnly declares that clients use LOCAL_* consistency levels until the data is
+	// complete. Without it keyspaces that need more are not extended.
 	// +optional
 	LocalConsistencyOnly bool `json:"localConsistencyOnly,omitempty"`
 }
@@ -268,13 +271,14 @@ type Rack struct {
 	// +kubebuilder:validation:Maximum=100
 	Nodes *int32 `json:"nodes,omitempty"`
 
-	// Node overrides what cluster and datacenter say about the nodes. The overlay cannot differ between racks.
+	// Node overrides what cluster and datacenter say about the nodes. The overlay cannot differ
+	// between racks.
 	// +optional
 	Node *NodeSettings `json:"node,omitempty"`
 }
 
-// Services that lead to the nodes. A change is made to the live objects; what others have added to them
-// stays.
+// Services that lead to the nodes. A change is made to the live objects; what others have added to
+// them stays.
 type Services struct {
 	// IPFamilies of all services: one or both of IPv4 and IPv6, the first being the main one. With
 	// another main one the services are made anew. Default: that of the Kubernetes cluster.
@@ -318,7 +322,8 @@ type Metadata struct {
 
 // DisruptionPolicy bounds what may be down at the same time.
 type DisruptionPolicy struct {
-	// Consistency is the level at which every protectable range stays available while nodes are taken down. Default: LocalQuorum.
+	// Consistency is the level at which every protectable range stays available while nodes are
+	// taken down. Default: LocalQuorum.
 	// +optional
 	// +kubebuilder:default=LocalQuorum
 	Consistency ConsistencyLevel `json:"consistency,omitempty"`
@@ -356,7 +361,8 @@ type Exception struct {
 
 // AutomationPolicy says which follow-up operations run without being asked.
 type AutomationPolicy struct {
-	// Cleanup removes the data that nodes no longer own, after others have joined. Default: Automatic.
+	// Cleanup removes the data that nodes no longer own, after others have joined. Default:
+	// Automatic.
 	// +optional
 	// +kubebuilder:default=Automatic
 	Cleanup Automation `json:"cleanup,omitempty"`

@@ -1,10 +1,13 @@
 package v1alpha1
 
-// Conditions of a CassandraCluster. They follow kstatus: Reconciling and Stalled are present only while they are True.
+// Conditions of a CassandraCluster. They follow kstatus: Reconciling and Stalled are present only
+// while they are True.
 const (
-	// ConditionReady – every wanted node serves clients. True means that applications can use the cluster as it is described.
+	// ConditionReady – every wanted node serves clients. True means that applications can use the
+	// cluster as it is described.
 	ConditionReady = "Ready"
-	// ConditionAvailable – a node serves clients, and every protectable range is available at the configured consistency level.
+	// ConditionAvailable – a node serves clients, and every protectable range is available at the
+	// configured consistency level.
 	ConditionAvailable = "Available"
 	// ConditionHealthy – no node is down, in doubt or waiting for a person.
 	ConditionHealthy = "Healthy"
@@ -12,11 +15,13 @@ const (
 	ConditionUpToDate = "UpToDate"
 	// ConditionReconciling – the operator works, or waits for something it expects to happen.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled – the operator cannot go on unless the user changes the spec or resolves what the message names.
+	// ConditionStalled – the operator cannot go on unless the user changes the spec or resolves
+	// what the message names.
 	ConditionStalled = "Stalled"
 )
 
-// ConditionConfigurationApplied of a CassandraNode says that its JVM runs with the configuration of the spec. CassandraNodes have ConditionReady too.
+// ConditionConfigurationApplied of a CassandraNode says that its JVM runs with the configuration of
+// the spec. CassandraNodes have ConditionReady too.
 const ConditionConfigurationApplied = "ConfigurationApplied"
 
 // Reasons of ConditionReady, of both kinds.
@@ -66,7 +71,8 @@ const (
 const (
 	// ReasonInvalidSpec – the spec contradicts itself in a way that the schema cannot see.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonUnknownSetting – cassandraYaml, a JVM option or the version is unknown to this release of Helenus or Cassandra.
+	// ReasonUnknownSetting – cassandraYaml, a JVM option or the version is unknown to this release
+	// of Helenus or Cassandra.
 	ReasonUnknownSetting = "UnknownSetting"
 	// ReasonUnsupportedChange – the change is not supported yet; nothing was touched.
 	ReasonUnsupportedChange = "UnsupportedChange"
@@ -74,8 +80,10 @@ const (
 	ReasonNameTaken = "NameTaken"
 	// ReasonForeignDisks – disks hold data of another cluster, or some hold data and others none.
 	ReasonForeignDisks = "ForeignDisks"
-	// ReasonAdoptionIncomplete – not all disks of the cluster that is to be adopted are there, or they contradict each other.
+	// ReasonAdoptionIncomplete – not all disks of the cluster that is to be adopted are there, or
+	// they contradict each other.
 	ReasonAdoptionIncomplete = "AdoptionIncomplete"
-	// ReasonPodRejected – the API server refuses the pod, for instance because of the overlay or a quota.
+	// ReasonPodRejected – the API server refuses the pod, for instance because of the overlay or a
+	// quota.
 	ReasonPodRejected = "PodRejected"
 )

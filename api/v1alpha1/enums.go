@@ -24,8 +24,8 @@ const (
 type ExceptionType string
 
 const (
-	// ExceptionDebug – Cassandra on the node is stopped in order as soon as the ring allows it, and its
-	// pod stays, for a person to look into it.
+	// ExceptionDebug – Cassandra on the node is stopped in order as soon as the ring allows it, and
+	// its pod stays, for a person to look into it.
 	ExceptionDebug ExceptionType = "Debug"
 )
 
@@ -140,7 +140,8 @@ type GCLog string
 const (
 	// GCLogStdout writes it to the container's log.
 	GCLogStdout GCLog = "Stdout"
-	// GCLogFile writes it where the image's own options say, a file that the pod loses with its end.
+	// GCLogFile writes it where the image's own options say, a file that the pod loses with its
+	// end.
 	GCLogFile GCLog = "File"
 	// GCLogNone writes none.
 	GCLogNone GCLog = "None"
@@ -154,7 +155,8 @@ type NodeState string
 const (
 	// StateRunning – the JVM runs, once the node has a ticket or is a member by its disk.
 	StateRunning NodeState = "Running"
-	// StateStopped – drained and stopped in order; the pod may then be deleted. The node stays a member.
+	// StateStopped – drained and stopped in order; the pod may then be deleted. The node stays a
+	// member.
 	StateStopped NodeState = "Stopped"
 	// StateDecommissioned – its data is streamed to the others and it leaves the ring for good.
 	StateDecommissioned NodeState = "Decommissioned"
@@ -166,7 +168,8 @@ const (
 type JoinMode string
 
 const (
-	// JoinNew starts with auto_bootstrap=false and the given tokens, streaming nothing. Only while a datacenter forms and no client was served.
+	// JoinNew starts with auto_bootstrap=false and the given tokens, streaming nothing. Only while
+	// a datacenter forms and no client was served.
 	JoinNew JoinMode = "New"
 	// JoinBootstrap streams the ranges of its tokens from the nodes that own them.
 	JoinBootstrap JoinMode = "Bootstrap"
@@ -182,7 +185,8 @@ type ClientTraffic string
 const (
 	// TrafficClosed – for nobody.
 	TrafficClosed ClientTraffic = "Closed"
-	// TrafficAdministrative – on the loopback address of the pod alone, for system keyspaces and roles.
+	// TrafficAdministrative – on the loopback address of the pod alone, for system keyspaces and
+	// roles.
 	TrafficAdministrative ClientTraffic = "Administrative"
 	// TrafficOpen – for clients. A node can be Ready only in this state.
 	TrafficOpen ClientTraffic = "Open"
@@ -194,7 +198,8 @@ const (
 type NodePhase string
 
 const (
-	// PhaseWaiting – the pod is prepared and no JVM runs, because no ticket is there or the next start waits for something that message names.
+	// PhaseWaiting – the pod is prepared and no JVM runs, because no ticket is there or the next
+	// start waits for something that message names.
 	PhaseWaiting NodePhase = "Waiting"
 	// PhaseStarting – the JVM was started and has no place in the ring yet.
 	PhaseStarting NodePhase = "Starting"
@@ -212,13 +217,17 @@ const (
 	PhaseStopped NodePhase = "Stopped"
 	// PhaseDeferred – it was to be taken down, and the agent's guard said no; blocked says why.
 	PhaseDeferred NodePhase = "Deferred"
-	// PhaseDataLost – a member by its record whose data volume is not the one it had. Starts only with a Replace ticket.
+	// PhaseDataLost – a member by its record whose data volume is not the one it had. Starts only
+	// with a Replace ticket.
 	PhaseDataLost NodePhase = "DataLost"
-	// PhaseDownTooLong – away longer than deleted data is remembered; starting it could bring deleted rows back. A person decides.
+	// PhaseDownTooLong – away longer than deleted data is remembered; starting it could bring
+	// deleted rows back. A person decides.
 	PhaseDownTooLong NodePhase = "DownTooLong"
-	// PhaseAddressTaken – the ring still knows its address as another member's. Needs a pod with another address.
+	// PhaseAddressTaken – the ring still knows its address as another member's. Needs a pod with
+	// another address.
 	PhaseAddressTaken NodePhase = "AddressTaken"
-	// PhaseFailed – the JVM does not stay up; restarts and message say why and when it is tried again.
+	// PhaseFailed – the JVM does not stay up; restarts and message say why and when it is tried
+	// again.
 	PhaseFailed NodePhase = "Failed"
 )
 
@@ -236,8 +245,10 @@ const (
 	DiskMember DiskState = "Member"
 	// DiskLeft – the data of a node that was decommissioned.
 	DiskLeft DiskState = "Left"
-	// DiskForeign – data that is not of this node: of another cluster, another node, or of no known origin.
+	// DiskForeign – data that is not of this node: of another cluster, another node, or of no known
+	// origin.
 	DiskForeign DiskState = "Foreign"
-	// DiskUnreadable – it cannot be read, or contradicts itself. Nothing is started and nothing wiped.
+	// DiskUnreadable – it cannot be read, or contradicts itself. Nothing is started and nothing
+	// wiped.
 	DiskUnreadable DiskState = "Unreadable"
 )

@@ -6,7 +6,8 @@ import "fmt"
 const (
 	// LabelCluster is the name of the CassandraCluster.
 	LabelCluster = Group + "/cluster"
-	// LabelClusterUID is the uid of the CassandraCluster. Objects are selected by it, never by the name alone.
+	// LabelClusterUID is the uid of the CassandraCluster. Objects are selected by it, never by the
+	// name alone.
 	LabelClusterUID = Group + "/cluster-uid"
 	// LabelDatacenter is the name of the datacenter.
 	LabelDatacenter = Group + "/datacenter"
@@ -14,7 +15,8 @@ const (
 	LabelRack = Group + "/rack"
 	// LabelNode is the name of the CassandraNode.
 	LabelNode = Group + "/node"
-	// LabelVolume is the name of the volume that a claim is for: data, commitlog or that of an additional one.
+	// LabelVolume is the name of the volume that a claim is for: data, commitlog or that of an
+	// additional one.
 	LabelVolume = Group + "/volume"
 	// LabelComponent says what an object is for; see the Component constants.
 	LabelComponent = Group + "/component"
@@ -39,18 +41,21 @@ const (
 
 // Annotations of the objects that Helenus makes.
 const (
-	// AnnotationTemplateHash is the hash of what a pod was made from that can only change with a new pod.
+	// AnnotationTemplateHash is the hash of what a pod was made from that can only change with a
+	// new pod.
 	AnnotationTemplateHash = Group + "/template-hash"
 	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
 	AnnotationRenewAfter = Group + "/renew-after"
 	// AnnotationContent is the hash of what Helenus has put into a Secret.
 	AnnotationContent = Group + "/content"
-	// AnnotationAdded lists the labels and annotations that the spec had Helenus add to an object, so
-	// that they go with the spec's word.
+	// AnnotationAdded lists the labels and annotations that the spec had Helenus add to an object,
+	// so that they go with the spec's word.
 	AnnotationAdded = Group + "/added"
-	// AnnotationStorageClass of a claim is the class that the spec named. A claim for which it named none has the default class by now, and not this annotation.
+	// AnnotationStorageClass of a claim is the class that the spec named. A claim for which it
+	// named none has the default class by now, and not this annotation.
 	AnnotationStorageClass = Group + "/storage-class"
-	// AnnotationPodFailures of a CassandraNode counts the failures in a row of its pods, so that the next is made the later. It goes when one is ready.
+	// AnnotationPodFailures of a CassandraNode counts the failures in a row of its pods, so that
+	// the next is made the later. It goes when one is ready.
 	AnnotationPodFailures = Group + "/pod-failures"
 )
 
@@ -74,8 +79,9 @@ const (
 	VolumeCommitlog = "commitlog"
 )
 
-// NodeName is the name of a CassandraNode and of its pod: <cluster>-<datacenter>-<rack>-<ordinal>, as a StatefulSet per rack would give it. It is
-// unambiguous because names of datacenters and racks have no hyphen.
+// NodeName is the name of a CassandraNode and of its pod: <cluster>-<datacenter>-<rack>-<ordinal>,
+// as a StatefulSet per rack would give it. It is unambiguous because names of datacenters and racks
+// have no hyphen.
 func NodeName(cluster, datacenter, rack string, ordinal int32) string {
 	return fmt.Sprintf("%s-%s-%s-%d", cluster, datacenter, rack, ordinal)
 }
@@ -83,12 +89,14 @@ func NodeName(cluster, datacenter, rack string, ordinal int32) string {
 // ClaimName is the name of a node's first claim for a volume: <volume>-<node>.
 func ClaimName(volume, node string) string { return volume + "-" + node }
 
-// ReplacementClaimName is the name of the claim for the n-th replacement of a node's disk, counted from 1: <volume>-<node>-r<n>.
+// ReplacementClaimName is the name of the claim for the n-th replacement of a node's disk, counted
+// from 1: <volume>-<node>-r<n>.
 func ReplacementClaimName(volume, node string, n int) string {
 	return fmt.Sprintf("%s-%s-r%d", volume, node, n)
 }
 
-// NodesServiceName is the headless service of all pods of a cluster, ready or not. It gives each pod its DNS name.
+// NodesServiceName is the headless service of all pods of a cluster, ready or not. It gives each
+// pod its DNS name.
 func NodesServiceName(cluster string) string { return cluster }
 
 // ClientServiceName is the service of the ready pods of one datacenter, for clients.
@@ -97,10 +105,12 @@ func ClientServiceName(cluster, datacenter string) string { return cluster + "-"
 // DisruptionBudgetName is the PodDisruptionBudget of one datacenter.
 func DisruptionBudgetName(cluster, datacenter string) string { return cluster + "-" + datacenter }
 
-// AgentSuffix ends the name of every service account of agents. The admission policies know agents by it, so it is one that nobody else uses by chance.
+// AgentSuffix ends the name of every service account of agents. The admission policies know agents
+// by it, so it is one that nobody else uses by chance.
 const AgentSuffix = "-helenus-agent"
 
-// AgentServiceAccountName is the service account of all agents of a cluster, and the name of its role and role binding.
+// AgentServiceAccountName is the service account of all agents of a cluster, and the name of its
+// role and role binding.
 func AgentServiceAccountName(cluster string) string { return cluster + AgentSuffix }
 
 // LedgerName is the ConfigMap in which the operator keeps the open step of a cluster.

@@ -5,10 +5,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// PodSettings are the effective input of the user for a node's pod and volumes, merged and with defaults. They are pinned in the record: a pod that is
-// made again is made from them, so that an eviction never carries a node over to a version of the spec that was not rolled out to it.
+// PodSettings are the effective input of the user for a node's pod and volumes, merged and with
+// defaults. They are pinned in the record: a pod that is made again is made from them, so that an
+// eviction never carries a node over to a version of the spec that was not rolled out to it.
 type PodSettings struct {
-	// Revision of the rules by which the pod is rendered. Pinned here, so that a newer Helenus changes no running node.
+	// Revision of the rules by which the pod is rendered. Pinned here, so that a newer Helenus
+	// changes no running node.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Revision int32 `json:"revision"`
@@ -19,7 +21,8 @@ type PodSettings struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image"`
 
-	// ImageDefaulted says that the user named no image, so that Image is of the repository that the operator was installed with at the time.
+	// ImageDefaulted says that the user named no image, so that Image is of the repository that the
+	// operator was installed with at the time.
 	// +optional
 	ImageDefaulted bool `json:"imageDefaulted,omitempty"`
 
@@ -63,7 +66,8 @@ type PodSettings struct {
 	// +optional
 	Metadata *PodMetadata `json:"metadata,omitempty"`
 
-	// Overlay is the strategic merge patch on the pod: that of the cluster, then that of the datacenter.
+	// Overlay is the strategic merge patch on the pod: that of the cluster, then that of the
+	// datacenter.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2

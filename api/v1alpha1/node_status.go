@@ -29,7 +29,8 @@ type CassandraNodeStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`
 
-	// Ready says that the node is NORMAL, gossips and is open to clients. It is what the readiness probe answers.
+	// Ready says that the node is NORMAL, gossips and is open to clients. It is what the readiness
+	// probe answers.
 	// +optional
 	Ready bool `json:"ready"`
 
@@ -55,7 +56,8 @@ type CassandraNodeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Address string `json:"address,omitempty"`
 
-	// Facts is where the agent answers questions about the ring, over HTTPS with client certificates.
+	// Facts is where the agent answers questions about the ring, over HTTPS with client
+	// certificates.
 	// +optional
 	Facts *Endpoint `json:"facts,omitempty"`
 
@@ -84,7 +86,8 @@ type CassandraNodeStatus struct {
 	// +optional
 	Configuration *ConfigurationStatus `json:"configuration,omitempty"`
 
-	// Proven is what the node was last NORMAL with. A node that fails with anything else follows corrections of the spec.
+	// Proven is what the node was last NORMAL with. A node that fails with anything else follows
+	// corrections of the spec.
 	// +optional
 	Proven *ProvenStatus `json:"proven,omitempty"`
 
@@ -153,7 +156,8 @@ type Endpoint struct {
 	Port int32 `json:"port"`
 }
 
-// IntentStatus is how far an intent has come. It ends with one of finishedAt and withdrawnAt, and stays until the next id.
+// IntentStatus is how far an intent has come. It ends with one of finishedAt and withdrawnAt, and
+// stays until the next id.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.finishedAt) || !has(self.withdrawnAt)`,message=`an intent ends with one of finishedAt and withdrawnAt, not with both`
 type IntentStatus struct {
@@ -204,7 +208,8 @@ type ConfigurationStatus struct {
 
 // ProvenStatus is what a node was NORMAL with.
 type ProvenStatus struct {
-	// PodTemplate is the hash of what its pod was made from: the pod's annotation helenus.io/template-hash.
+	// PodTemplate is the hash of what its pod was made from: the pod's annotation
+	// helenus.io/template-hash.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodTemplate string `json:"podTemplate,omitempty"`
@@ -227,7 +232,8 @@ const (
 	RestartKilled RestartReason = "Killed"
 	// RestartOutOfMemory – the kernel killed it, or its heap was exhausted.
 	RestartOutOfMemory RestartReason = "OutOfMemory"
-	// RestartFrozen – it made no progress for minutes and no peer saw it up; the agent killed it after a thread dump.
+	// RestartFrozen – it made no progress for minutes and no peer saw it up; the agent killed it
+	// after a thread dump.
 	RestartFrozen RestartReason = "Frozen"
 	// RestartDiskFailure – it stopped itself because of the disk.
 	RestartDiskFailure RestartReason = "DiskFailure"

@@ -7,13 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// NodeTemplate is what the nodes of a cluster or datacenter are like. A field that is not set is inherited from the level above, maps are merged by
-// key, lists are replaced as a whole; defaults apply after that. For this reason nothing below has a default in the schema.
+// NodeTemplate is what the nodes of a cluster or datacenter are like. A field that is not set is
+// inherited from the level above, maps are merged by key, lists are replaced as a whole; defaults
+// apply after that. For this reason nothing below has a default in the schema.
 type NodeTemplate struct {
 	NodeSettings `json:",inline"`
 
-	// Overlay is a strategic merge patch on the pod (its metadata and spec): side containers, volumes, hooks, security. It may not touch what Helenus
-	// owns, which is checked before a pod is made. Any change of it makes new pods.
+	// Overlay is a strategic merge patch on the pod (its metadata and spec): side containers,
+	// volumes, hooks, security. It may not touch what Helenus owns, which is checked before a pod
+	// is made. Any change of it makes new pods.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -26,7 +28,8 @@ type NodeSettings struct {
 	// +optional
 	Resources *Resources `json:"resources,omitempty"`
 
-	// AgentResources are the resources of the agent container. Set them where the pod must have the quality of service Guaranteed.
+	// AgentResources are the resources of the agent container. Set them where the pod must have the
+	// quality of service Guaranteed.
 	// +optional
 	AgentResources *Resources `json:"agentResources,omitempty"`
 
@@ -34,9 +37,9 @@ type NodeSettings struct {
 	// +optional
 	Storage *Storage `json:"storage,omitempty"`
 
-	// CassandraYaml are settings of cassandra.yaml over those of the image. Those that Helenus sets by
-	// itself are refused by an admission policy, those that this version of Cassandra does not know by
-	// the operator. null removes an inherited setting.
+	// CassandraYaml are settings of cassandra.yaml over those of the image. Those that Helenus sets
+	// by itself are refused by an admission policy, those that this version of Cassandra does not
+	// know by the operator. null removes an inherited setting.
 	// +optional
 	CassandraYaml Settings `json:"cassandraYaml,omitempty"`
 
@@ -44,7 +47,8 @@ type NodeSettings struct {
 	// +optional
 	JVM *JVM `json:"jvm,omitempty"`
 
-	// Environment variables of Cassandra. A change restarts the JVM, not the pod. References to secrets or fields belong in the overlay.
+	// Environment variables of Cassandra. A change restarts the JVM, not the pod. References to
+	// secrets or fields belong in the overlay.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -86,7 +90,8 @@ type Resources struct {
 
 // JVM are settings of the Java virtual machine.
 type JVM struct {
-	// Heap is the size of the heap, both initial and largest (-Xms and -Xmx). Default: half of the memory limit, at most 31Gi.
+	// Heap is the size of the heap, both initial and largest (-Xms and -Xmx). Default: half of the
+	// memory limit, at most 31Gi.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 134217728 : isQuantity(self) && !quantity(self).isLessThan(quantity('128Mi')))`,messageExpression=`'heap "' + string(self) + '" must be at least 128Mi; give it a unit, such as 8Gi'`
 	Heap *resource.Quantity `json:"heap,omitempty"`
@@ -100,8 +105,8 @@ type JVM struct {
 	// +kubebuilder:validation:items:XValidation:rule=`self.matches("^-[^[:space:]'\"$]+$")`,messageExpression=`'option ' + self + ' must begin with a hyphen and have no white space, quotes or dollar signs: each option is one item'`
 	Options []string `json:"options,omitempty"`
 
-	// ClassPath are jars beside those of the image: the path of one, or of all in a directory, such as
-	// /extra/*.jar. Their volume comes with the overlay.
+	// ClassPath are jars beside those of the image: the path of one, or of all in a directory, such
+	// as /extra/*.jar. Their volume comes with the overlay.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -118,7 +123,8 @@ type JVM struct {
 // logback.xml. Those that Helenus renders itself are refused by the agent: cassandra.yaml,
 // cassandra-rackdc.properties, the options of the JVM. They are read at each start of the JVM.
 type ConfigFiles struct {
-	// ConfigMapName is a ConfigMap of the cluster's namespace; each of its keys is the name of a file.
+	// ConfigMapName is a ConfigMap of the cluster's namespace; each of its keys is the name of a
+	// file.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -152,7 +158,8 @@ type Storage struct {
 // StorageClaims are the persistent volume claims of a node. Fields can be changed: a claim that is
 // not bound yet is made anew, a bound one that cannot follow is reported.
 type StorageClaims struct {
-	// Data is the volume of the data directory, and of everything else that has no volume of its own.
+	// Data is the volume of the data directory, and of everything else that has no volume of its
+	// own.
 	// +optional
 	Data *VolumeClaim `json:"data,omitempty"`
 
@@ -192,8 +199,8 @@ type VolumeClaim struct {
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
-	// DataSource that the volume is filled from: a PersistentVolumeClaim or a VolumeSnapshot. A node
-	// does not join on a data volume that holds data of Cassandra.
+	// DataSource that the volume is filled from: a PersistentVolumeClaim or a VolumeSnapshot. A
+	// node does not join on a data volume that holds data of Cassandra.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`self.kind == 'PersistentVolumeClaim' && (!has(self.apiGroup) || self.apiGroup == '') || self.kind == 'VolumeSnapshot' && has(self.apiGroup) && self.apiGroup == 'snapshot.storage.k8s.io'`,messageExpression=`'dataSource of kind "' + self.kind + '" must be a PersistentVolumeClaim, or a VolumeSnapshot of the apiGroup snapshot.storage.k8s.io'`
 	DataSource *corev1.TypedLocalObjectReference `json:"dataSource,omitempty"`
@@ -241,7 +248,8 @@ type Placement struct {
 	// +kubebuilder:validation:MaxItems=32
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// TopologySpreadConstraints of the pods. Where one has no labelSelector it gets the one of the rack.
+	// TopologySpreadConstraints of the pods. Where one has no labelSelector it gets the one of the
+	// rack.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// CassandraNode is the record of one ring member, named like its pod. The operator writes the spec: what the node is and what is wanted of it. The agent
-// in its pod writes the status: what is. Nobody else writes either, and only the operator deletes a record.
+// CassandraNode is the record of one ring member, named like its pod. The operator writes the spec:
+// what the node is and what is wanted of it. The agent in its pod writes the status: what is.
+// Nobody else writes either, and only the operator deletes a record.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -90,18 +91,21 @@ type CassandraNodeSpec struct {
 	// +kubebuilder:validation:Maximum=999
 	Ordinal int32 `json:"ordinal"`
 
-	// Claims are the persistent volume claims of the node, by uid. Another uid under the same name is a lost disk, not a new one.
+	// Claims are the persistent volume claims of the node, by uid. Another uid under the same name
+	// is a lost disk, not a new one.
 	// +optional
 	// +listType=map
 	// +listMapKey=volume
 	// +kubebuilder:validation:MaxItems=8
 	Claims []ClaimReference `json:"claims,omitempty"`
 
-	// Member is set once the node was seen as a member of the ring, copied from what was seen. A node that has it never joins as a new one.
+	// Member is set once the node was seen as a member of the ring, copied from what was seen. A
+	// node that has it never joins as a new one.
 	// +optional
 	Member *Member `json:"member,omitempty"`
 
-	// Replaced are the former members that this node has taken the place of. They never start again. Entries are only added.
+	// Replaced are the former members that this node has taken the place of. They never start
+	// again. Entries are only added.
 	// +optional
 	// +listType=map
 	// +listMapKey=hostID
@@ -112,7 +116,8 @@ type CassandraNodeSpec struct {
 	// +required
 	State NodeState `json:"state"`
 
-	// Join is the ticket to join the ring. Without it a node that is no member by its disk gets ready and waits. It leaves the record when it is done.
+	// Join is the ticket to join the ring. Without it a node that is no member by its disk gets
+	// ready and waits. It leaves the record when it is done.
 	// +optional
 	Join *JoinTicket `json:"join,omitempty"`
 
@@ -174,8 +179,9 @@ type ClusterReference struct {
 	// +kubebuilder:validation:MaxLength=36
 	UID types.UID `json:"uid"`
 
-	// AdoptedUID is the uid of the earlier cluster whose disks this one takes over (bootstrap.adopt of the cluster). A marker of that cluster on the
-	// disk is rewritten instead of being taken as foreign.
+	// AdoptedUID is the uid of the earlier cluster whose disks this one takes over (bootstrap.adopt
+	// of the cluster). A marker of that cluster on the disk is rewritten instead of being taken as
+	// foreign.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=36
@@ -235,10 +241,12 @@ type ReplacedMember struct {
 	ClaimUID types.UID `json:"claimUID,omitempty"`
 }
 
-// NodeConfiguration is the effective input of the user for one node, after inheritance and defaults: all the agent needs to render the configuration, in
-// one atomic read. What the hash of these fields says is what makes a restart necessary.
+// NodeConfiguration is the effective input of the user for one node, after inheritance and
+// defaults: all the agent needs to render the configuration, in one atomic read. What the hash of
+// these fields says is what makes a restart necessary.
 type NodeConfiguration struct {
-	// Revision of the rules by which the agent renders. Pinned here, so that a newer Helenus changes no running node.
+	// Revision of the rules by which the agent renders. Pinned here, so that a newer Helenus
+	// changes no running node.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Revision int32 `json:"revision"`
@@ -297,12 +305,14 @@ type Intent struct {
 	// +kubebuilder:validation:MaxLength=128
 	ID string `json:"id"`
 
-	// NotAfter is the time after which the agent does not begin it any more, and reports it withdrawn.
+	// NotAfter is the time after which the agent does not begin it any more, and reports it
+	// withdrawn.
 	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 
-	// Withdraw asks the agent not to begin. The agent reports withdrawnAt if it had not begun; otherwise it goes on to the end. A join that has begun
-	// ends as well, as long as the node has not joined.
+	// Withdraw asks the agent not to begin. The agent reports withdrawnAt if it had not begun;
+	// otherwise it goes on to the end. A join that has begun ends as well, as long as the node has
+	// not joined.
 	// +optional
 	Withdraw *Withdrawal `json:"withdraw,omitempty"`
 }
@@ -315,8 +325,9 @@ type Withdrawal struct {
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason"`
 
-	// PodGone is the uid of the pod that was given the intent and of which it is proven that none of its containers runs any more. With it the
-	// acknowledgement of the agent is not waited for. The word forgotten stands for a pod of which only that is known.
+	// PodGone is the uid of the pod that was given the intent and of which it is proven that none
+	// of its containers runs any more. With it the acknowledgement of the agent is not waited for.
+	// The word forgotten stands for a pod of which only that is known.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=36
@@ -337,8 +348,9 @@ type JoinTicket struct {
 	// +required
 	Mode JoinMode `json:"mode"`
 
-	// Tokens the node takes, decimal, each from -9223372036854775808 to 9223372036854775807. Required for New, allowed for Bootstrap, not for
-	// Replace, which takes those of the dead member.
+	// Tokens the node takes, decimal, each from -9223372036854775808 to 9223372036854775807.
+	// Required for New, allowed for Bootstrap, not for Replace, which takes those of the dead
+	// member.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -350,8 +362,9 @@ type JoinTicket struct {
 	// +optional
 	Replace *ReplaceTarget `json:"replace,omitempty"`
 
-	// SystemAuthReplicationFactor is the replication factor with which this node creates system_auth if it is the first to do so
-	// (-Dcassandra.system_auth.default_rf). For the mode New alone.
+	// SystemAuthReplicationFactor is the replication factor with which this node creates
+	// system_auth if it is the first to do so (-Dcassandra.system_auth.default_rf). For the mode
+	// New alone.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9

@@ -23,8 +23,8 @@ const (
 )
 
 // OwnedSettings are the keys that node.cassandraYaml may not have. The admission policy
-// helenus-settings is generated from this list, and rendering refuses them too. It holds the names of
-// all releases from 4.0, so that none changes its meaning by an upgrade.
+// helenus-settings is generated from this list, and rendering refuses them too. It holds the names
+// of all releases from 4.0, so that none changes its meaning by an upgrade.
 var OwnedSettings = []OwnedSetting{
 	{"cluster_name", "set spec.clusterName"},
 	{"partitioner", "tokens are computed for Murmur3Partitioner"},

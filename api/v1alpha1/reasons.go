@@ -144,7 +144,8 @@ const (
 	BlockedTokensDifferFromTicket Reason = "TokensDifferFromTicket"
 	// BlockedUnknownOperation – the agent does not know the type of the operation.
 	BlockedUnknownOperation Reason = "UnknownOperation"
-	// BlockedConflictingOperation – the node runs another operation that cannot run beside this one.
+	// BlockedConflictingOperation – the node runs another operation that cannot run beside this
+	// one.
 	BlockedConflictingOperation Reason = "ConflictingOperation"
 	// BlockedDecommissionUnsupported – this release cannot decommission a node.
 	BlockedDecommissionUnsupported Reason = "DecommissionUnsupported"
@@ -177,8 +178,8 @@ const (
 	NoticeSystemKeyspacesNotSet Reason = "SystemKeyspacesNotSet"
 	// NoticeOperationFailed – an operation failed and is retried.
 	NoticeOperationFailed Reason = "OperationFailed"
-	// NoticeOperationPostponed – an operation of maintenance failed too often on a node. It stays due
-	// and is retried later.
+	// NoticeOperationPostponed – an operation of maintenance failed too often on a node. It stays
+	// due and is retried later.
 	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group is the API group of all kinds of Helenus, and the prefix of its labels, annotations and finalizers.
+// Group is the API group of all kinds of Helenus, and the prefix of its labels, annotations and
+// finalizers.
 const Group = "helenus.io"
 
 var (

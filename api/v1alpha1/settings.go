@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// Settings are keys of cassandra.yaml with any JSON value. A key whose value is null removes what would be inherited from a level above, so that
-// the image's own value applies; to change a stored object to such a null, apply it with kubectl apply --server-side, since a merge patch cannot say
+// Settings are keys of cassandra.yaml with any JSON value. A key whose value is null removes what
+// would be inherited from a level above, so that the image's own value applies; to change a stored
+// object to such a null, apply it with kubectl apply --server-side, since a merge patch cannot say
 // it. The keys listed in OwnedSettings are refused by an admission policy.
 //
 // +kubebuilder:validation:Type=object
@@ -15,7 +16,8 @@ import (
 // +kubebuilder:pruning:PreserveUnknownFields
 type Settings map[string]Value
 
-// Value is one JSON value, kept as it was written: a number keeps its notation and an object the order of its keys.
+// Value is one JSON value, kept as it was written: a number keeps its notation and an object the
+// order of its keys.
 //
 // +kubebuilder:validation:Schemaless
 // +kubebuilder:pruning:PreserveUnknownFields

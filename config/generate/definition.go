@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxDefinitionSize is the largest size of a definition in bytes. kubectl apply keeps the whole object in an annotation, and annotations may have
-// 256 KiB.
+// maxDefinitionSize is the largest size of a definition in bytes. kubectl apply keeps the whole
+// object in an annotation, and annotations may have 256 KiB.
 const maxDefinitionSize = 256 << 10
 
-// definitions completes the definitions that controller-gen wrote to one directory, and writes them to another.
+// definitions completes the definitions that controller-gen wrote to one directory, and writes them
+// to another.
 func definitions(from, to string) error {
 	paths, err := filepath.Glob(filepath.Join(from, "*.yaml"))
 	if err != nil {
@@ -62,7 +63,8 @@ func definition(raw []byte) ([]byte, error) {
 	return encode(&crd)
 }
 
-// encode writes a definition as YAML, without the status that the Go type always has, and refuses one that is too large.
+// encode writes a definition as YAML, without the status that the Go type always has, and refuses
+// one that is too large.
 func encode(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	asJSON, err := json.Marshal(crd)
 	if err != nil {

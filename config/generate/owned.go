@@ -14,8 +14,8 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// own puts what Helenus owns into a schema: it leaves the keys below each cassandraYaml free, refuses those options below each jvm and those names below each
-// environment.
+// own puts what Helenus owns into a schema: it leaves the keys below each cassandraYaml free,
+// refuses those options below each jvm and those names below each environment.
 func own(root *schema) {
 	walk(root, "", func(path string, s *schema) {
 		switch {
@@ -38,7 +38,8 @@ func ownSettings(s *schema) {
 	s.AdditionalProperties, s.Properties = nil, nil
 }
 
-// settingsPolicy writes the admission policy that refuses the keys of cassandra.yaml which Helenus owns.
+// settingsPolicy writes the admission policy that refuses the keys of cassandra.yaml which Helenus
+// owns.
 func settingsPolicy(path string) error {
 	keys := make([]string, len(v1alpha1.OwnedSettings))
 	for i, setting := range v1alpha1.OwnedSettings {
@@ -54,8 +55,9 @@ func settingsPolicy(path string) error {
 //go:embed settings-policy.yaml
 var settingsPolicyText string
 
-// refuse adds one rule for each group of names. condition is a CEL expression over self with a place for one name. The conditions are written out one
-// after another, because a macro over a list is estimated to cost many times as much.
+// refuse adds one rule for each group of names. condition is a CEL expression over self with a
+// place for one name. The conditions are written out one after another, because a macro over a list
+// is estimated to cost many times as much.
 func refuse(s *schema, groups []v1alpha1.OwnedName, condition, what string) {
 	for _, group := range groups {
 		conditions := make([]string, len(group.Names))

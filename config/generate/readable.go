@@ -6,8 +6,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// What the API server takes for an integer, a time or a quantity is more than the Go types can read. One object that they cannot read would keep the
-// operator from reading any, so these bounds protect every cluster from the author of one.
+// What the API server takes for an integer, a time or a quantity is more than the Go types can
+// read. One object that they cannot read would keep the operator from reading any, so these bounds
+// protect every cluster from the author of one.
 const (
 	maxInt32 = 1<<31 - 1
 	minInt32 = -1 << 31
@@ -40,7 +41,8 @@ func readable(root *schema) {
 	})
 }
 
-// isQuantity tells quantities from other schemas of integers or texts by the pattern that controller-gen gives them.
+// isQuantity tells quantities from other schemas of integers or texts by the pattern that
+// controller-gen gives them.
 func isQuantity(s *schema) bool { return s.XIntOrString && strings.Contains(s.Pattern, "[KMGTPE]i") }
 
 func first[T any](values ...*T) *T {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Bounds for what the types of Kubernetes leave open. They keep the estimated cost of rules low; nobody needs as much.
+// Bounds for what the types of Kubernetes leave open. They keep the estimated cost of rules low;
+// nobody needs as much.
 const (
 	maxItems         = 32
 	maxProperties    = 32
@@ -16,13 +17,14 @@ const (
 	maxAnnotationLen = 4096
 )
 
-// kubernetesTypes are the fields whose type is one of Kubernetes' own: their descriptions are in the documentation of Kubernetes, and their bounds are
-// added here.
+// kubernetesTypes are the fields whose type is one of Kubernetes' own: their descriptions are in
+// the documentation of Kubernetes, and their bounds are added here.
 var kubernetesTypes = []string{
 	"nodeAffinity", "tolerations", "topologySpreadConstraints", "imagePullSecrets", "selector", "dataSource",
 }
 
-// walk visits a schema and all below it. The path of a list's items ends with [], that of a map's values with {}.
+// walk visits a schema and all below it. The path of a list's items ends with [], that of a map's
+// values with {}.
 func walk(s *schema, path string, visit func(path string, s *schema)) {
 	visit(path, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -67,8 +69,8 @@ func boundOpen(s *schema) {
 	}
 }
 
-// unbounded lists the paths of what has no bound: each would let the cost of rules, and the size of objects, grow without end, or a value pass that the
-// Go types cannot read.
+// unbounded lists the paths of what has no bound: each would let the cost of rules, and the size of
+// objects, grow without end, or a value pass that the Go types cannot read.
 func unbounded(root *schema) []string {
 	var missing []string
 	walk(root, "", func(path string, s *schema) {
@@ -110,7 +112,8 @@ func inKubernetesType(path string) bool {
 	})
 }
 
-// inside says whether a path is below a field of one of Kubernetes' types. The field itself keeps its description.
+// inside says whether a path is below a field of one of Kubernetes' types. The field itself keeps
+// its description.
 func inside(path string) bool {
 	parent := path[:max(0, strings.LastIndexAny(path, ".[{"))]
 	return inKubernetesType(parent)

@@ -30,15 +30,17 @@ type debugging struct {
 func newDebug(s *settings) *cobra.Command {
 	var d debugging
 	cmd := &cobra.Command{
-		Use:     "debug NODE",
-		Short:   "Stop Cassandra on a node, and keep its pod to look into",
-		Long:    debugLong,
-		Example: "  kubectl helenus debug orders-dc1-r1-0 --reason 'copy a corrupt file' --for 2h\n  kubectl helenus debug orders-dc1-r1-0 --end",
+		Use:   "debug NODE",
+		Short: "Stop Cassandra on a node, and keep its pod to look into",
+		Long:  debugLong,
+		Example: "  kubectl helenus debug orders-dc1-r1-0 --reason 'copy a corrupt file' --for 2h\n" +
+			"  kubectl helenus debug orders-dc1-r1-0 --end",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return nil
 			}
-			return fmt.Errorf("name one CassandraNode: %s NODE; kubectl get cassandranodes shows which there are", cmd.CommandPath())
+			return fmt.Errorf("name one CassandraNode: %s NODE; kubectl get cassandranodes shows which there are",
+				cmd.CommandPath())
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.connect()
@@ -67,7 +69,8 @@ func (s *settings) debug(ctx context.Context, c *connection, name string, d debu
 	node := &v1alpha1.CassandraNode{}
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, node); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no CassandraNode %q in namespace %q: kubectl get cassandranodes shows which there are", name, c.namespace)
+			return fmt.Errorf("there is no CassandraNode %q in namespace %q: kubectl get cassandranodes shows which there are",
+				name, c.namespace)
 		}
 		return fmt.Errorf("get CassandraNode %s: %w", name, err)
 	}
@@ -89,7 +92,8 @@ func (s *settings) debug(ctx context.Context, c *connection, name string, d debu
 		cluster.Spec.Exceptions = append(cluster.Spec.Exceptions, v1alpha1.Exception{
 			Name: "debug-" + name, Type: v1alpha1.ExceptionDebug, Node: name, Reason: d.reason, Until: until,
 		})
-		said = fmt.Sprintf("node %s stops until %s as soon as the ring allows it; kubectl helenus status %s shows how far it is\n",
+		said = fmt.Sprintf("node %s stops until %s as soon as the ring allows it; "+
+			"kubectl helenus status %s shows how far it is\n",
 			name, until.UTC().Format(time.RFC3339), cluster.Name)
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})

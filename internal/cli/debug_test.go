@@ -18,7 +18,9 @@ func TestDebug(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
 		Spec:       v1alpha1.CassandraNodeSpec{Cluster: v1alpha1.ClusterReference{Name: "orders"}},
 	}
-	other := v1alpha1.Exception{Name: "theirs", Type: v1alpha1.ExceptionDebug, Node: "orders-dc1-r2-0", Reason: "x", Until: metav1.NewTime(now)}
+	other := v1alpha1.Exception{
+		Name: "theirs", Type: v1alpha1.ExceptionDebug, Node: "orders-dc1-r2-0", Reason: "x", Until: metav1.NewTime(now),
+	}
 	orders := cluster("shop", "orders")
 	orders.Spec.Exceptions = []v1alpha1.Exception{other}
 	c := to(t, interceptor.Funcs{}, orders, node)
@@ -35,13 +37,15 @@ func TestDebug(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := exceptions()
-	if len(all) != 2 || all[0].Name != "theirs" || all[1].Node != name || all[1].Reason != "corrupt file" || !all[1].Until.Time.Equal(now.Add(2*time.Hour)) {
+	if len(all) != 2 || all[0].Name != "theirs" || all[1].Node != name || all[1].Reason != "corrupt file" ||
+		!all[1].Until.Time.Equal(now.Add(2*time.Hour)) {
 		t.Errorf("exceptions %+v", all)
 	}
 	if !strings.Contains(d.out.String(), "node "+name+" stops until") {
 		t.Errorf("printed %s", d.out.String())
 	}
-	if err := d.debug(t.Context(), c, name, debugging{reason: "longer", length: 3 * time.Hour}); err != nil || len(exceptions()) != 2 {
+	err := d.debug(t.Context(), c, name, debugging{reason: "longer", length: 3 * time.Hour})
+	if err != nil || len(exceptions()) != 2 {
 		t.Errorf("%v, exceptions %+v", err, exceptions())
 	}
 	if err := d.debug(t.Context(), c, name, debugging{end: true}); err != nil {
@@ -50,14 +54,17 @@ func TestDebug(t *testing.T) {
 	if all := exceptions(); len(all) != 1 || all[0].Name != "theirs" {
 		t.Errorf("exceptions %+v", all)
 	}
-	for words, run := range map[string]func() error{
-		"has no exception of type Debug":    func() error { return d.debug(t.Context(), c, name, debugging{end: true}) },
-		"say why by --reason":               func() error { return d.debug(t.Context(), c, name, debugging{length: time.Hour}) },
-		"--end takes none":                  func() error { return d.debug(t.Context(), c, name, debugging{end: true, reason: "x"}) },
-		"want a time of at most 168h":       func() error { return d.debug(t.Context(), c, name, debugging{reason: "x", length: 169 * time.Hour}) },
-		`there is no CassandraNode "other"`: func() error { return d.debug(t.Context(), c, "other", debugging{end: true}) },
+	for words, c2 := range map[string]struct {
+		node string
+		d    debugging
+	}{
+		"has no exception of type Debug":    {name, debugging{end: true}},
+		"say why by --reason":               {name, debugging{length: time.Hour}},
+		"--end takes none":                  {name, debugging{end: true, reason: "x"}},
+		"want a time of at most 168h":       {name, debugging{reason: "x", length: 169 * time.Hour}},
+		`there is no CassandraNode "other"`: {"other", debugging{end: true}},
 	} {
-		if err := run(); err == nil || !strings.Contains(err.Error(), words) {
+		if err := d.debug(t.Context(), c, c2.node, c2.d); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("got %v, want %s", err, words)
 		}
 	}

@@ -17,7 +17,8 @@ func settingsRefused(t *testing.T, at string, settings map[string]any) string {
 	t.Helper()
 	object := base(v1alpha1.CassandraClusterKind)
 	must(t, put(object.Object, at+".cassandraYaml", settings))
-	_, err := dynamicClient(t, server).Resource(clusters).Namespace("default").Create(t.Context(), object, metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
+	_, err := dynamicClient(t, server).Resource(clusters).Namespace("default").Create(t.Context(), object,
+		metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 	if err == nil {
 		return ""
 	}
@@ -40,12 +41,14 @@ func TestOwnedSettings(t *testing.T) {
 	for i, setting := range v1alpha1.OwnedSettings {
 		all[setting.Key] = []any{"x", int64(1), true, []any{"x"}, map[string]any{"x": "y"}}[i%5]
 		keys = append(keys, setting.Key)
-		if got, want := settingsRefused(t, "spec.node", map[string]any{setting.Key: "x"}), refusalOf(setting.Key); got != want {
+		want := refusalOf(setting.Key)
+		if got := settingsRefused(t, "spec.node", map[string]any{setting.Key: "x"}); got != want {
 			t.Errorf("%s:\n  %s\nwant\n  %s", setting.Key, got, want)
 		}
 	}
 	free := map[string]any{
-		"concurrent_reads": int64(32), "memtable": map[string]any{"configurations": map[string]any{}}, "enable_something_of_tomorrow": true,
+		"concurrent_reads": int64(32), "enable_something_of_tomorrow": true,
+		"memtable": map[string]any{"configurations": map[string]any{}},
 	}
 	for _, at := range []string{"spec.node", "spec.datacenters[0].node", "spec.datacenters[1].racks[0].node"} {
 		if got, want := settingsRefused(t, at, all), refusalOf(keys...); got != want {
@@ -57,8 +60,8 @@ func TestOwnedSettings(t *testing.T) {
 	}
 }
 
-// TestStockConfiguration: the whole cassandra.yaml of an image, pasted as configuration, is refused in one message that names
-// what has to be left out; without that it is taken.
+// TestStockConfiguration: the whole cassandra.yaml of an image, pasted as configuration, is refused in
+// one message that names what has to be left out; without that it is taken.
 func TestStockConfiguration(t *testing.T) {
 	for _, line := range []string{"4.1", "5.0"} {
 		files, err := stock.Files(line)

@@ -37,7 +37,8 @@ func Volumes(settings v1alpha1.PodSettings) []Volume {
 	return out
 }
 
-// Claim is the claim of a node for a volume. It has no owner: no deletion of a record, of the cluster or of its kinds ever collects a disk.
+// Claim is the claim of a node for a volume. It has no owner: no deletion of a record, of the
+// cluster or of its kinds ever collects a disk.
 func Claim(owner Owner, record *v1alpha1.CassandraNode, v Volume) *corev1.PersistentVolumeClaim {
 	labels := nodeLabels(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name)
 	maps.Copy(labels, map[string]string{v1alpha1.LabelVolume: v.Name})

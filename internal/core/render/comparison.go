@@ -2,14 +2,15 @@ package render
 
 import "helenus.io/helenus/internal/core/facts"
 
-// Comparison compares records with what the spec describes. It is made for one snapshot, of which it works out nothing twice: the nodes of a rack are described
-// alike. The zero value is ready.
+// Comparison compares records with what the spec describes. It is made for one snapshot, of which
+// it works out nothing twice: the nodes of a rack are described alike. The zero value is ready.
 type Comparison struct {
 	records map[*facts.Node]*facts.RecordHashes
 	wanted  map[likeness]facts.Hashes
 }
 
-// likeness is everything in which a node as the spec describes it can differ from the others of its rack: what its record pins.
+// likeness is everything in which a node as the spec describes it can differ from the others of its
+// rack: what its record pins.
 type likeness struct {
 	datacenter, rack   string
 	configurationRules int32
@@ -34,7 +35,8 @@ func (c *Comparison) HashesOf(n *facts.Node) *facts.RecordHashes {
 	return h
 }
 
-// Same says that the record of a node describes the same as the spec does, of which what the record has is Pinned or not.
+// Same says that the record of a node describes the same as the spec does, of which what the record
+// has is Pinned or not.
 func (c *Comparison) Same(n *facts.Node, w Wanted) bool {
 	like := likeness{w.Datacenter, w.Rack, w.Configuration.Revision, w.Pod.Revision, w.Pod.Image, w.Pod.ImageDefaulted}
 	want, known := c.wanted[like]

@@ -15,14 +15,16 @@ import (
 type Difference struct {
 	// Field as the user writes it, below spec of the cluster: version, node.jvm.heap.
 	Field string
-	// Have is the value that the node has, Want the one of the spec, as JSON; "unset" where there is none.
+	// Have is the value that the node has, Want the one of the spec, as JSON; "unset" where there
+	// is none.
 	Have, Want string
 }
 
 // String names the field with the old and the new value.
 func (d Difference) String() string { return fmt.Sprintf("%s: %s → %s", d.Field, d.Have, d.Want) }
 
-// Differences are the fields in which a node's record differs from what the spec describes, sorted by field.
+// Differences are the fields in which a node's record differs from what the spec describes, sorted
+// by field.
 func Differences(record *v1alpha1.CassandraNode, w Wanted) []Difference {
 	w.Pod.ImageDefaulted = record.Spec.Pod.ImageDefaulted // says where an image comes from, which is not the user's business
 	var out []Difference
@@ -41,7 +43,8 @@ func Fields(all []Difference) []string {
 	return out
 }
 
-// ofCluster are the fields of a record that do not come from node of the cluster, datacenter or rack, by what the user calls them.
+// ofCluster are the fields of a record that do not come from node of the cluster, datacenter or
+// rack, by what the user calls them.
 var ofCluster = map[string]string{
 	"configuration.version":        "version",
 	"configuration.clusterName":    "clusterName",
@@ -64,7 +67,8 @@ func asWritten(path string) string {
 	return "node." + below
 }
 
-// differences compares two JSON values down to the deepest objects. An object that one of them does not have is an empty one.
+// differences compares two JSON values down to the deepest objects. An object that one of them does
+// not have is an empty one.
 func differences(path string, a, b any) []Difference {
 	x, xIsMap := a.(map[string]any)
 	y, yIsMap := b.(map[string]any)

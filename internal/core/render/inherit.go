@@ -10,8 +10,9 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// inherit merges what cluster, datacenter and rack say about a node: maps by key, lists as a whole, everything else field by field, the lower level
-// winning where it says something. Overlays are not merged: they are patches, applied one after the other.
+// inherit merges what cluster, datacenter and rack say about a node: maps by key, lists as a whole,
+// everything else field by field, the lower level winning where it says something. Overlays are not
+// merged: they are patches, applied one after the other.
 func inherit(cluster, dc *v1alpha1.NodeTemplate, rack *v1alpha1.NodeSettings) v1alpha1.NodeTemplate {
 	var out v1alpha1.NodeTemplate
 	for _, level := range []*v1alpha1.NodeTemplate{cluster, dc} {
@@ -26,7 +27,8 @@ func inherit(cluster, dc *v1alpha1.NodeTemplate, rack *v1alpha1.NodeSettings) v1
 	return out
 }
 
-// unlessEmpty takes an object in which nothing is set for none: what is left when a user takes the last thing out of it.
+// unlessEmpty takes an object in which nothing is set for none: what is left when a user takes the
+// last thing out of it.
 func unlessEmpty[T any](v *T) *T {
 	var nothing T
 	if v == nil || equality.Semantic.DeepEqual(*v, nothing) {
@@ -180,7 +182,8 @@ func withoutNulls(in v1alpha1.Settings) v1alpha1.Settings {
 	return out
 }
 
-// Defaults of a node that says nothing about its resources. They are meant for a first try; a real one says what it needs.
+// Defaults of a node that says nothing about its resources. They are meant for a first try; a real
+// one says what it needs.
 var (
 	defaultCassandraCPU    = resource.MustParse("1")
 	defaultCassandraMemory = resource.MustParse("4Gi")
@@ -189,7 +192,8 @@ var (
 	defaultAgentLimit      = resource.MustParse("64Mi")
 )
 
-// cassandraResources are the resources with defaults. A memory limit is always there, since the heap is a part of it: without one it is the request.
+// cassandraResources are the resources with defaults. A memory limit is always there, since the
+// heap is a part of it: without one it is the request.
 func cassandraResources(given *v1alpha1.Resources) *v1alpha1.Resources {
 	out := withDefaults(given, corev1.ResourceList{corev1.ResourceCPU: defaultCassandraCPU}, nil)
 	request, hasRequest := out.Requests[corev1.ResourceMemory]
@@ -212,7 +216,8 @@ func agentResources(given *v1alpha1.Resources) *v1alpha1.Resources {
 		corev1.ResourceList{corev1.ResourceMemory: defaultAgentLimit})
 }
 
-// withDefaults fills in defaults where nothing was said. A default request yields to a lower limit, and a default limit to a higher request.
+// withDefaults fills in defaults where nothing was said. A default request yields to a lower limit,
+// and a default limit to a higher request.
 func withDefaults(given *v1alpha1.Resources, requests, limits corev1.ResourceList) *v1alpha1.Resources {
 	out := &v1alpha1.Resources{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
 	if given != nil {

@@ -19,7 +19,8 @@ func OwnerOf(cluster *v1alpha1.CassandraCluster) Owner {
 	return Owner{Name: cluster.Name, Namespace: cluster.Namespace, UID: cluster.UID}
 }
 
-// label is one label of an object. A list of them is looked for in a map without making another: that is done for every object of every node in each pass.
+// label is one label of an object. A list of them is looked for in a map without making another:
+// that is done for every object of every node in each pass.
 type label struct{ key, value string }
 
 func (o Owner) labelList(component string) [6]label {

@@ -15,7 +15,8 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// overlay applies the user's patches to a pod and refuses a result in which something that Helenus owns is missing or changed.
+// overlay applies the user's patches to a pod and refuses a result in which something that Helenus
+// owns is missing or changed.
 func overlay(pod *corev1.Pod, patches []runtime.RawExtension) (*corev1.Pod, error) {
 	if len(patches) == 0 {
 		return pod, nil
@@ -80,7 +81,8 @@ func owned(ours, patched *corev1.Pod) error {
 	return errors.Join(errs...)
 }
 
-// ownedContainer checks one of our two containers: the overlay may add variables, mounts and ports to it, and a security context; the rest stays.
+// ownedContainer checks one of our two containers: the overlay may add variables, mounts and ports
+// to it, and a security context; the rest stays.
 func ownedContainer(list, name string, ours, patched []corev1.Container) []error {
 	var errs []error
 	refuse := func(field string) {

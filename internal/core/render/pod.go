@@ -15,15 +15,16 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// defaultGracePeriod is how long kubelet waits for an ordered stop before it kills: seconds. A drain with little data takes 2.5-13 s (measured), one with full
-// memtables and slow disks minutes.
+// defaultGracePeriod is how long kubelet waits for an ordered stop before it kills: seconds. A
+// drain with little data takes 2.5-13 s (measured), one with full memtables and slow disks minutes.
 const defaultGracePeriod int64 = 300
 
 // PodRule makes the pod of a node.
 type PodRule func(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error)
 
-// PodRules by revision, which is pinned in each record. A new rule that would change what an existing node is made of gets a new revision, and the old one
-// stays here as long as records may carry it.
+// PodRules by revision, which is pinned in each record. A new rule that would change what an
+// existing node is made of gets a new revision, and the old one stays here as long as records may
+// carry it.
 var PodRules = map[int32]PodRule{
 	1: podRevision1,
 }
@@ -31,7 +32,8 @@ var PodRules = map[int32]PodRule{
 // NewestPodRevision is by which new records are written.
 func NewestPodRevision() int32 { return slices.Max(slices.Collect(maps.Keys(PodRules))) }
 
-// Pod is the pod of a node, made from its record alone and from what is installed. An overlay that touches what Helenus owns is an error.
+// Pod is the pod of a node, made from its record alone and from what is installed. An overlay that
+// touches what Helenus owns is an error.
 func Pod(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error) {
 	rule := PodRules[record.Spec.Pod.Revision]
 	if rule == nil {
@@ -161,7 +163,8 @@ func cassandraContainer(settings v1alpha1.PodSettings) corev1.Container {
 			{Name: "storage", ContainerPort: layout.StoragePort, Protocol: corev1.ProtocolTCP},
 			{Name: "metrics", ContainerPort: layout.MetricsPort, Protocol: corev1.ProtocolTCP},
 		},
-		// The agent answers for the node; it is in the same network. There is no liveness probe: the agent alone judges a JVM.
+		// The agent answers for the node; it is in the same network. There is no liveness probe:
+		// the agent alone judges a JVM.
 		ReadinessProbe: httpProbe(layout.ReadyPath, 2, 2, 3),
 		VolumeMounts: append(sharedMounts(settings),
 			corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"},
@@ -181,7 +184,8 @@ func sharedMounts(settings v1alpha1.PodSettings) []corev1.VolumeMount {
 	return mounts
 }
 
-// volumeList names the volumes of a node with their paths, for the agent: each carries a marker that says whose it is.
+// volumeList names the volumes of a node with their paths, for the agent: each carries a marker
+// that says whose it is.
 func volumeList(settings v1alpha1.PodSettings) string {
 	var list []string
 	for _, v := range Volumes(settings) {
@@ -239,7 +243,8 @@ func claimName(record *v1alpha1.CassandraNode, volume string) string {
 }
 
 func place(spec *corev1.PodSpec, owner Owner, p *v1alpha1.Placement) {
-	// A pod stays bound to a host that does not answer: NotReady of any length proves nothing, and the JVM may well be alive.
+	// A pod stays bound to a host that does not answer: NotReady of any length proves nothing, and
+	// the JVM may well be alive.
 	spec.Tolerations = []corev1.Toleration{
 		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},

@@ -14,7 +14,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// Record is the record of a new node: it has no ticket, serves nobody, and pins the claims that already exist.
+// Record is the record of a new node: it has no ticket, serves nobody, and pins the claims that
+// already exist.
 func Record(owner Owner, w Wanted, claims []v1alpha1.ClaimReference, adopted types.UID) *v1alpha1.CassandraNode {
 	return &v1alpha1.CassandraNode{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"},
@@ -39,7 +40,8 @@ func Record(owner Owner, w Wanted, claims []v1alpha1.ClaimReference, adopted typ
 	}
 }
 
-// ForApply is what is applied to change an existing record: its identity, its annotations and its whole spec, without what the API server owns.
+// ForApply is what is applied to change an existing record: its identity, its annotations and its
+// whole spec, without what the API server owns.
 func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNode {
 	return &v1alpha1.CassandraNode{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"},
@@ -55,8 +57,9 @@ func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNo
 	}
 }
 
-// Pinned is what a cluster's spec wants of a node that exists: what does not come from the user stays as the record has it. Another release of Helenus, or
-// one that was installed with another repository of images, is no change, and neither is naming the image that it has.
+// Pinned is what a cluster's spec wants of a node that exists: what does not come from the user
+// stays as the record has it. Another release of Helenus, or one that was installed with another
+// repository of images, is no change, and neither is naming the image that it has.
 func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.CassandraNode) Wanted {
 	w.Configuration.Revision, w.Pod.Revision = record.Spec.Configuration.Revision, record.Spec.Pod.Revision
 	pod := record.Spec.Pod
@@ -69,19 +72,21 @@ func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.Cassa
 	return w
 }
 
-// PodHash is the hash of what a pod is made of. Two pods with the same hash are the same to the user; the agent's image and what the operator installs
-// beside it are not part of it.
+// PodHash is the hash of what a pod is made of. Two pods with the same hash are the same to the
+// user; the agent's image and what the operator installs beside it are not part of it.
 func PodHash(settings v1alpha1.PodSettings) string {
 	settings.ImageDefaulted = false // says where the image comes from, not what it is
 	return hash(settings)
 }
 
-// Same says that two specs describe the same node. For many nodes of one cluster a Comparison is faster.
+// Same says that two specs describe the same node. For many nodes of one cluster a Comparison is
+// faster.
 func Same(record *v1alpha1.CassandraNode, w Wanted) bool {
 	return HashesOf(record).Hashes == w.Hashes()
 }
 
-// HashesOf a record. They are much smaller than what they are of, and do not change while the record has the same resourceVersion.
+// HashesOf a record. They are much smaller than what they are of, and do not change while the
+// record has the same resourceVersion.
 func HashesOf(record *v1alpha1.CassandraNode) *facts.RecordHashes {
 	return &facts.RecordHashes{
 		UID: record.UID, ResourceVersion: record.ResourceVersion,

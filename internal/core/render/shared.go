@@ -20,7 +20,8 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// NodesService is the headless service of all pods, ready or not: each pod gets its DNS name from it.
+// NodesService is the headless service of all pods, ready or not: each pod gets its DNS name from
+// it.
 func NodesService(owner Owner, given *v1alpha1.Services) *corev1.Service {
 	service := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
@@ -65,7 +66,8 @@ func ClientService(owner Owner, datacenter string, given *v1alpha1.Services) *co
 	return service
 }
 
-// families asks for the families of addresses that the spec names. Without a word Kubernetes decides.
+// families asks for the families of addresses that the spec names. Without a word Kubernetes
+// decides.
 func families(service *corev1.Service, given *v1alpha1.Services) {
 	if given == nil || len(given.IPFamilies) == 0 {
 		return
@@ -109,7 +111,8 @@ func add(object metav1.Object, given v1alpha1.Metadata) {
 	object.SetAnnotations(annotations)
 }
 
-// AddedTo are the keys that were noted on an object. What cannot be read names none: then nothing is taken away.
+// AddedTo are the keys that were noted on an object. What cannot be read names none: then nothing
+// is taken away.
 func AddedTo(object metav1.Object) Added {
 	var out Added
 	if err := json.Unmarshal([]byte(object.GetAnnotations()[v1alpha1.AnnotationAdded]), &out); err != nil {
@@ -122,7 +125,8 @@ func port(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromInt32(number), Protocol: corev1.ProtocolTCP}
 }
 
-// Budget is the disruption budget of a datacenter: evictions may leave no fewer than available healthy pods.
+// Budget is the disruption budget of a datacenter: evictions may leave no fewer than available
+// healthy pods.
 func Budget(owner Owner, datacenter string, available int) *policyv1.PodDisruptionBudget {
 	meta := owner.meta(v1alpha1.DisruptionBudgetName(owner.Name, datacenter), v1alpha1.ComponentCassandra)
 	meta.Labels[v1alpha1.LabelDatacenter] = datacenter
@@ -156,8 +160,8 @@ func SeedsIn(m *corev1.ConfigMap) []string {
 	return strings.Split(m.Data[layout.SeedsKey], ",")
 }
 
-// AgentServiceAccount is the identity of all agents of a cluster. That an agent writes only its own record is the policy's work, by the pod that its
-// token is bound to.
+// AgentServiceAccount is the identity of all agents of a cluster. That an agent writes only its own
+// record is the policy's work, by the pod that its token is bound to.
 func AgentServiceAccount(owner Owner, given *v1alpha1.Metadata) *corev1.ServiceAccount {
 	no := false
 	account := &corev1.ServiceAccount{
@@ -171,7 +175,8 @@ func AgentServiceAccount(owner Owner, given *v1alpha1.Metadata) *corev1.ServiceA
 	return account
 }
 
-// AgentRole is what agents may do: read the records of their namespace and the seeds of their cluster, and write the status of records.
+// AgentRole is what agents may do: read the records of their namespace and the seeds of their
+// cluster, and write the status of records.
 func AgentRole(owner Owner) *rbacv1.Role {
 	return &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"},
@@ -195,7 +200,8 @@ func AgentRoleBinding(owner Owner) *rbacv1.RoleBinding {
 	}
 }
 
-// CertificateSecret is the Secret of a certificate, without its content. The authority belongs to the cluster, a node's certificate to its record.
+// CertificateSecret is the Secret of a certificate, without its content. The authority belongs to
+// the cluster, a node's certificate to its record.
 func CertificateSecret(owner Owner, record *v1alpha1.CassandraNode) *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -210,7 +216,8 @@ func CertificateSecret(owner Owner, record *v1alpha1.CassandraNode) *corev1.Secr
 	return secret
 }
 
-// ContentHash is the hash of what is in a Secret. It is kept beside it, so that an edit is noticed by those who do not keep the content.
+// ContentHash is the hash of what is in a Secret. It is kept beside it, so that an edit is noticed
+// by those who do not keep the content.
 func ContentHash(secret *corev1.Secret) string {
 	sum := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
@@ -225,7 +232,8 @@ func Edited(secret *corev1.Secret) bool {
 	return secret.Annotations[v1alpha1.AnnotationContent] != ContentHash(secret)
 }
 
-// Ledger is the ConfigMap of a cluster's ledger. It has no owner: nothing but the operator takes it away.
+// Ledger is the ConfigMap of a cluster's ledger. It has no owner: nothing but the operator takes it
+// away.
 func Ledger(owner Owner, data map[string]string) *corev1.ConfigMap {
 	meta := owner.meta(v1alpha1.LedgerName(owner.Name), v1alpha1.ComponentLedger)
 	meta.OwnerReferences = nil
@@ -241,7 +249,8 @@ func RecordReference(record *v1alpha1.CassandraNode) []metav1.OwnerReference {
 	return []metav1.OwnerReference{reference(v1alpha1.GroupVersion.String(), "CassandraNode", record.Name, record.UID)}
 }
 
-// SharedObjects are the objects that a cluster of these datacenters has beside its nodes, as far as their kinds and names go.
+// SharedObjects are the objects that a cluster of these datacenters has beside its nodes, as far as
+// their kinds and names go.
 func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []Object {
 	out := []Object{
 		NodesService(owner, nil), Seeds(owner, nil), Ledger(owner, nil), CertificateSecret(owner, nil),

@@ -20,7 +20,8 @@ type Wanted struct {
 	Pod           v1alpha1.PodSettings
 }
 
-// WantedNodes are the nodes that a cluster's spec describes, in the order of the spec: by datacenter, rack and ordinal.
+// WantedNodes are the nodes that a cluster's spec describes, in the order of the spec: by
+// datacenter, rack and ordinal.
 func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wanted {
 	total := int32(0)
 	for d := range cluster.Spec.Datacenters {
