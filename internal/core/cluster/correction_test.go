@@ -172,7 +172,7 @@ func TestARecordFollowsTheSpecThatItsNodeRunsBy(t *testing.T) {
 				t.Errorf("record has image %s; want it to follow: %v\n%s", n.Record.Spec.Pod.Image, c.follows, made)
 			}
 			if !maps.Equal(w.pods(), pods) {
-				t.Error("a pod was made anew")
+				t.Error("a pod was recreated")
 			}
 		})
 	}
@@ -357,7 +357,7 @@ func TestAnAdoptedNodeThatDoesNotStartIsCorrected(t *testing.T) {
 	}
 }
 
-// A node that is to join a ring follows the spec in everything until it has a ticket: its pod is made anew, and a claim that has no volume.
+// A node that is to join a ring follows the spec in everything until it has a ticket: its pod is recreated, and a claim that has no volume.
 func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 	const newcomer = "orders-dc2-r1-0"
 	size := resource.MustParse("10Gi")
@@ -399,7 +399,7 @@ func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 				t.Fatalf("refused:\n%s", made)
 			}
 			if anew := n.Claims[v1alpha1.VolumeData].Claim.UID != claim; anew != c.newClaim {
-				t.Errorf("its claim was made anew: %v", anew)
+				t.Errorf("its claim was recreated: %v", anew)
 			}
 			if same := n.Pod.UID == pod; same != c.samePod {
 				t.Errorf("its pod is the same: %v", same)
@@ -413,7 +413,7 @@ func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 			w.wantOpen()
 			for name, uid := range members {
 				if w.pods()[name] != uid {
-					t.Errorf("pod of member %s was made anew", name)
+					t.Errorf("pod of member %s was recreated", name)
 				}
 			}
 			if len(w.snapshot.Ledger.Members) != 4 {

@@ -361,7 +361,7 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 			if c.refused != "" {
 				wantStalled(t, made, v1alpha1.ReasonUnsupportedChange, c.refused)
 				if claim.UID != before {
-					t.Error("a bound claim was made anew")
+					t.Error("a bound claim was recreated")
 				}
 				clear(w.absent)
 				w.agents()

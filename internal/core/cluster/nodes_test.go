@@ -51,7 +51,7 @@ func TestADeletedRecordHoldsUpItsOwnNodeAlone(t *testing.T) {
 	wantWrites(t, made, second, "Create Pod")
 }
 
-// A record that was made anew pins nothing. Whatever its claims are by then, no new one is a
+// A record that was recreated pins nothing. Whatever its claims are by then, no new one is a
 // member's.
 func TestAMembersClaimIsNeverMadeAgain(t *testing.T) {
 	w := formed(t)

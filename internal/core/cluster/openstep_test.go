@@ -140,7 +140,7 @@ func TestEveryRecordLearnsWhoIsAMember(t *testing.T) {
 		"one has not finished its join":   {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil }, plan.Act, "of 2 nodes", []string{second, third}, 0},
 		"one has not said anything":       {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join = nil }, plan.Act, "of 2 nodes", []string{second, third}, 0},
 		"one has said it of another":      {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join.ID = "x" }, plan.Act, "of 2 nodes", []string{second, third}, 0},
-		"one was made anew, as no member": {func(w *world) { r := w.snapshot.Nodes[first].Record; r.Spec.Member, r.Spec.Join = nil, nil }, plan.Act, "of 1 node", []string{first}, 66},
+		"one was recreated, as no member": {func(w *world) { r := w.snapshot.Nodes[first].Record; r.Spec.Member, r.Spec.Join = nil, nil }, plan.Act, "of 1 node", []string{first}, 66},
 		"one member still has its ticket": {func(w *world) {
 			r := w.snapshot.Nodes[first].Record
 			ticket(w, first)

@@ -68,7 +68,7 @@ const (
 	StageOpen Stage = "Open"
 )
 
-// Step is a step that was begun. It is continued, never computed anew.
+// Step is a step that was begun. It is continued, never computed again.
 type Step struct {
 	// ID is unique in the life of the cluster: the ids of its intents are <id>/<purpose>/<node>.
 	ID    string `json:"id"`

@@ -216,7 +216,7 @@ func TestWhenClientsAreLetIn(t *testing.T) {
 		"to be opened for administration":    {traffic(v1alpha1.TrafficAdministrative, false), "OpenTraffic"},
 		"open for administration, as wanted": {traffic(v1alpha1.TrafficAdministrative, true), ""},
 		"to be closed":                       {traffic(v1alpha1.TrafficClosed, true), "CloseTraffic"},
-		"not to be closed by a record that was made anew and does not know the member": {
+		"not to be closed by a record that was recreated and does not know the member": {
 			with1(traffic(v1alpha1.TrafficClosed, true), func(f *Facts) { f.Record.Spec.Member = nil }), ""},
 		"to be closed where clients have never been let in": {
 			with1(traffic(v1alpha1.TrafficClosed, true), func(f *Facts) { f.Record.Spec.Member, f.Memory.TrafficOpenedAt = nil, nil }), "CloseTraffic"},

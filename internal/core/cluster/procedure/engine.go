@@ -93,7 +93,7 @@ func (e *Engine) RangesMove() bool {
 	return false
 }
 
-// Continue continues the open step, from wherever it is. It is never computed anew. Corrected is the
+// Continue continues the open step, from wherever it is. It is never computed again. Corrected is the
 // number of nodes that take over a corrected spec just now: the step waits for them.
 func (e *Engine) Continue(corrected int) plan.Result {
 	open := e.view.Ledger.Step
@@ -166,7 +166,7 @@ func (e *Engine) Propose(kind ledger.Kind) plan.Result {
 		e.putLedger(true, "the ledger had lost a step that is open", func(l *ledger.Ledger) { l.OpenStep(due.Lost) })
 		return plan.Acting("the join of %s is resumed", words.List(due.Lost.Wave(), 1))
 	case p.AsksLast && len(e.draft.Writes) > 0:
-		return plan.Waiting("the nodes are being prepared")
+		return plan.Waiting("waiting for the nodes' objects to be written")
 	}
 	e.draft.Notices = append(e.draft.Notices, due.Notices...)
 	if len(due.Notes) > 0 {
@@ -178,7 +178,7 @@ func (e *Engine) Propose(kind ledger.Kind) plan.Result {
 	case due.Wait != "":
 		return plan.Waiting("%s", due.Wait)
 	case e.draft.Pending():
-		return plan.Waiting("the nodes are being prepared")
+		return plan.Waiting("waiting for the nodes' objects to be written")
 	}
 	opening, refusals := due.opening()
 	if len(refusals) > 0 {

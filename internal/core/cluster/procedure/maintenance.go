@@ -21,7 +21,7 @@ const mostFailures = 5
 // begin they are suspended: no operation begins, and those that have not begun are withdrawn. When no
 // step of a higher class is open or ready, what was suspended is resumed.
 func (e *Engine) Maintain() plan.Result {
-	e.sayPostponed()
+	e.noticePostponed()
 	if l := e.view.Ledger; l.Step != nil || len(l.Maintenance)+len(l.Suspended) == 0 {
 		return plan.Nothing()
 	}
@@ -154,8 +154,8 @@ func (e *Engine) inTheWay(p *Procedure, nodes []string) string {
 	return ""
 }
 
-// failedOften postpones an operation of Maintenance that failed too often on a node, and says whether it did.
-func (s *Step) failedOften(o Operation, node, why string) bool {
+// postponedAfterFailures postpones an operation of Maintenance that failed too often on a node, and says whether it did.
+func (s *Step) postponedAfterFailures(o Operation, node, why string) bool {
 	if s.open.Class != ledger.Maintenance || s.open.Attempts[node]+1 < mostFailures {
 		return false
 	}
@@ -169,8 +169,8 @@ func (s *Step) failedOften(o Operation, node, why string) bool {
 	return true
 }
 
-// sayPostponed names in the status what failed too often and stays due.
-func (e *Engine) sayPostponed() {
+// noticePostponed names in the status what failed too often and stays due.
+func (e *Engine) noticePostponed() {
 	for _, p := range e.view.Ledger.Postponed {
 		e.draft.Notice(v1alpha1.NoticeOperationPostponed, []string{p.Node}, "%s failed %d times on node %s and is retried after %s: %s",
 			p.Kind, mostFailures, p.Node, p.Since.Add(ledger.PostponedFor).UTC().Format("2006-01-02T15:04:05Z07:00"), p.Message)

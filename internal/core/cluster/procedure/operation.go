@@ -76,7 +76,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 		case ended:
 			why := orElse(status.Message, string(status.Phase))
 			p.Waiting = append(p.Waiting, name+": "+why)
-			if s.failedOften(o, name, why) {
+			if s.postponedAfterFailures(o, name, why) {
 				continue
 			}
 			s.Notice(v1alpha1.NoticeOperationFailed, []string{name}, "%s failed on node %s: %s; it is retried", o.Type, name, why)

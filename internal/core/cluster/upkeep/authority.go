@@ -36,7 +36,7 @@ func (k *Keeper) authority() {
 	case len(signed) == 0:
 		k.draft.Write(plan.Write{Verb: plan.IssueAuthority, Object: want})
 		if k.Begun() {
-			k.draft.Event(corev1.EventTypeWarning, "AuthorityRenewed", "the certificate authority and all certificates were deleted; they are made anew")
+			k.draft.Event(corev1.EventTypeWarning, "AuthorityRenewed", "the certificate authority and all certificates were deleted; they are recreated")
 		}
 	default:
 		k.unsigned = true

@@ -48,7 +48,7 @@ func (k *Keeper) Deletion() plan.Result {
 			k.draft.Write(plan.DeletePod(n.Pod, "the cluster is being deleted and its node is stopped"))
 		}
 	}
-	k.leaveHosts("Deletion")
+	k.forceDeleteFromLostHosts("Deletion")
 	if stopping > 0 || pods > 0 {
 		return plan.Acting("stopping the nodes: %d pods left", pods)
 	}

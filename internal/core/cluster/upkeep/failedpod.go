@@ -25,7 +25,7 @@ const (
 )
 
 // podFailures are the failures in a row of a node's pods. They are kept in an annotation of its record: the pods come and go, and an operator that starts again
-// must not begin anew.
+// must not start over.
 type podFailures struct {
 	Count int `json:"count"`
 	// Pod that failed last, and when that was seen.

@@ -15,9 +15,9 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// leaveHosts deletes by force the pods of hosts that are gone for certain, and says of hosts that are merely silent what would make it so. A pod that
+// forceDeleteFromLostHosts deletes by force the pods of hosts that are gone for certain, and says of hosts that are merely silent what would make it so. A pod that
 // is told to stop on a host that no longer is stays for ever otherwise, and its node with it.
-func (k *Keeper) leaveHosts(step string) {
+func (k *Keeper) forceDeleteFromLostHosts(step string) {
 	silent := map[string][]*facts.Node{}
 	for _, name := range k.Names() {
 		n := k.Nodes[name]
@@ -40,12 +40,12 @@ func (k *Keeper) leaveHosts(step string) {
 		}
 	}
 	for _, host := range slices.Sorted(maps.Keys(silent)) {
-		k.sayWhatWouldProveIt(step, k.Hosts[host], silent[host])
+		k.blockOnUnreachable(step, k.Hosts[host], silent[host])
 	}
 }
 
-// sayWhatWouldProveIt tells people of a host that is not ready, and of the nodes whose pods are on it.
-func (k *Keeper) sayWhatWouldProveIt(step string, host *corev1.Node, nodes []*facts.Node) {
+// blockOnUnreachable tells people of a host that is not ready, and of the nodes whose pods are on it.
+func (k *Keeper) blockOnUnreachable(step string, host *corev1.Node, nodes []*facts.Node) {
 	names := make([]string, len(nodes))
 	for i, n := range nodes {
 		names[i] = n.Name
@@ -72,21 +72,21 @@ func proof(host string) string {
 	return fmt.Sprintf("If the host is gone for good, say so: delete its Node object, or taint it, kubectl taint node %s %s=nodeshutdown:NoExecute", host, corev1.TaintNodeOutOfService)
 }
 
-// sayWhereDisksAre names the nodes whose volumes are on hosts that are gone, or silent, so that no pod of theirs can run.
-func (k *Keeper) sayWhereDisksAre() {
+// noticeUnusableDisks names the nodes whose volumes are on hosts that are gone, or silent, so that no pod of theirs can run.
+func (k *Keeper) noticeUnusableDisks() {
 	for _, n := range k.Records() {
 		if !n.Unplaced() {
 			continue
 		}
 		for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
 			if c := n.Claims[volume]; c.Volume != nil && c.Volume.Spec.NodeAffinity != nil {
-				k.sayWhereDiskIs(n, c)
+				k.noticeUnusableDisk(n, c)
 			}
 		}
 	}
 }
 
-func (k *Keeper) sayWhereDiskIs(n *facts.Node, c *facts.Claim) {
+func (k *Keeper) noticeUnusableDisk(n *facts.Node, c *facts.Claim) {
 	var silent *corev1.Node
 	for _, name := range slices.Sorted(maps.Keys(k.Hosts)) {
 		host := k.Hosts[name]

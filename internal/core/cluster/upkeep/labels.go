@@ -11,8 +11,8 @@ import (
 
 // Labels and owners are how objects are found, selected by services and budgets, and collected. What somebody takes away of them is put back.
 
-// rightRecords puts back what belongs to the metadata of records, unless a record is written anyway: every write of one has it.
-func (k *Keeper) rightRecords() {
+// repairMetadata puts back what belongs to the metadata of records, unless a record is written anyway: every write of one has it.
+func (k *Keeper) repairMetadata() {
 	owner := k.Owner()
 	for _, n := range k.Records() {
 		right := render.HasNodeLabels(n.Record.Labels, owner, n.Record) && hasFinalizer(n.Record, v1alpha1.FinalizerNode) && render.BelongsTo(n.Record.OwnerReferences, owner)
@@ -25,16 +25,16 @@ func (k *Keeper) rightRecords() {
 	}
 }
 
-// rightPod puts back the labels of a pod by which it is found and selected.
-func (k *Keeper) rightPod(n *facts.Node) {
+// relabelPod puts back the labels of a pod by which it is found and selected.
+func (k *Keeper) relabelPod(n *facts.Node) {
 	if !render.HasNodeLabels(n.Pod.Labels, k.Owner(), n.Record) {
 		k.relabel(n.Pod, render.NodeLabels(k.Owner(), n.Record), "somebody edited its labels")
 	}
 }
 
-// rightClaim puts back the labels of a claim, and makes an adopted one this cluster's own once the adoption is complete, so that it can be deleted, or adopted
+// relabelClaim puts back the labels of a claim, and makes an adopted one this cluster's own once the adoption is complete, so that it can be deleted, or adopted
 // again, as such.
-func (k *Keeper) rightClaim(n *facts.Node, v render.Volume, claim *corev1.PersistentVolumeClaim) {
+func (k *Keeper) relabelClaim(n *facts.Node, v render.Volume, claim *corev1.PersistentVolumeClaim) {
 	if render.HasClaimLabels(claim.Labels, k.Owner(), n.Record, v.Name) {
 		return
 	}

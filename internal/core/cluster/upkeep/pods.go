@@ -37,21 +37,21 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 		k.certificate(n)
 		k.pod(n)
 	}
-	k.leaveHosts("VolumesAndPods")
-	k.sayWhereDisksAre()
-	k.sayWhoDoesNotCome()
+	k.forceDeleteFromLostHosts("VolumesAndPods")
+	k.noticeUnusableDisks()
+	k.noticeNotStarting()
 	switch writes := len(k.draft.Writes) - before; {
 	case writes > 0:
-		return plan.Acting("making volumes and pods: %s", words.Plural(writes, "write"))
+		return plan.Acting("created or updated volumes and pods: %s", words.Plural(writes, "write"))
 	case waiting > 0:
 		return plan.Waiting("%s without all volumes", words.Plural(waiting, "node"))
 	}
 	return plan.Nothing()
 }
 
-// sayWhoDoesNotCome names the nodes with a part in the ring that do not come up, and what of the spec that may come from. Of others the guards of their tickets
+// noticeNotStarting names the nodes with a part in the ring that do not come up, and what of the spec that may come from. Of others the guards of their tickets
 // say it, and of one that joins its step does.
-func (k *Keeper) sayWhoDoesNotCome() {
+func (k *Keeper) noticeNotStarting() {
 	var names, why []string
 	var joining []string
 	if s := k.Ledger.Step; s != nil && s.Kind == ledger.JoinNode {
@@ -105,7 +105,7 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 				k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
 			}
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
-			k.rightClaim(n, v, claim)
+			k.relabelClaim(n, v, claim)
 		case isPinned && k.Of(n.Name).Started():
 			lost = append(lost, pin.Name)
 		case isPinned:
@@ -176,7 +176,7 @@ func (k *Keeper) leavesVolume(n *facts.Node, v render.Volume, c *facts.Claim) bo
 	if c.Bound() {
 		k.View = k.Rejecting()
 		k.draft.Stall(v1alpha1.ReasonUnsupportedChange, "node.storage: volume %s: %s → %s: claim %s is bound to a volume, which does not change; take the change back, "+
-			"or delete the claim and its pod so that both are made anew", v.Name, volumeInWords(claim), volumeInWords(want), claim.Name)
+			"or delete the claim and its pod so that both are recreated", v.Name, volumeInWords(claim), volumeInWords(want), claim.Name)
 		return false
 	}
 	return true
@@ -221,7 +221,7 @@ func (k *Keeper) certificate(n *facts.Node) {
 	w := plan.Write{Verb: plan.IssueCertificate, Object: render.CertificateSecret(k.Owner(), n.Record), Node: n.Name}
 	if n.Secret != nil {
 		w.UID = n.Secret.UID
-		w.Why = "two thirds of its life are over, its record was made anew, or somebody edited it"
+		w.Why = "two thirds of its life are over, its record was recreated, or somebody edited it"
 	}
 	k.draft.Write(w)
 }
@@ -244,11 +244,11 @@ func (k *Keeper) pod(n *facts.Node) {
 	if n.Pod.DeletionTimestamp != nil || k.LeavesHost(n) {
 		return
 	}
-	k.rightPod(n)
+	k.relabelPod(n)
 	if metav1.GetControllerOfNoCopy(n.Pod) == nil {
 		pod := plan.Named(n.Pod)
 		pod.SetOwnerReferences(render.RecordReference(n.Record))
-		k.draft.Write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record was made anew"})
+		k.draft.Write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record was recreated"})
 		return
 	}
 	switch n.Pod.Status.Phase {
@@ -265,9 +265,9 @@ func (k *Keeper) pod(n *facts.Node) {
 	}
 }
 
-// podMayGo says that the pod of a node with a ticket, or of a member, can be made anew: its agent says that the node is not up, or nothing runs in it that
+// mayRecreatePod says that the pod of a node with a ticket, or of a member, can be recreated: its agent says that the node is not up, or nothing runs in it that
 // could say so.
-func (k *Keeper) podMayGo(n *facts.Node) bool {
+func (k *Keeper) mayRecreatePod(n *facts.Node) bool {
 	if k.Of(n.Name).Joined() {
 		return k.Of(n.Name).Failing()
 	}
@@ -281,7 +281,7 @@ func (k *Keeper) replacePod(n *facts.Node) {
 	switch {
 	case !k.Of(n.Name).Started():
 		k.draft.Write(w)
-	case k.podMayGo(n):
+	case k.mayRecreatePod(n):
 		if w.Live = true; !slices.ContainsFunc(k.draft.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
 			k.draft.Write(w)
 		}

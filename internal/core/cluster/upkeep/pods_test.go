@@ -90,7 +90,7 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 			s := &scene{facts, &plan.Draft{}, facts.Nodes[second]}
 			c.change(s)
 			before := len(s.draft.Notices)
-			New(assess.NewView(s.Snapshot, metav1.Now().Time), s.draft).sayWhoDoesNotCome()
+			New(assess.NewView(s.Snapshot, metav1.Now().Time), s.draft).noticeNotStarting()
 			said := s.draft.Notices[before:]
 			if (len(said) > 0) != (c.words != "") || len(said) > 0 && (!slices.Equal(said[0].Nodes, []string{second}) || !strings.Contains(said[0].Message, c.words)) {
 				t.Errorf("said %+v, want %q", said, c.words)

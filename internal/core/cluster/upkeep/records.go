@@ -19,7 +19,7 @@ import (
 func (k *Keeper) NodeRecords() plan.Result {
 	before := len(k.draft.Writes)
 	k.correct()
-	defer k.rightRecords()
+	defer k.repairMetadata()
 	if k.SpecRejected {
 		// A record that is being deleted stays for as long: what it pins cannot be taken from a spec that is refused.
 		return k.reportMissingRecords()
@@ -32,7 +32,7 @@ func (k *Keeper) NodeRecords() plan.Result {
 	if k.Begun() {
 		k.restoreRecords()
 		for _, name := range k.leavers {
-			k.letGo(k.Nodes[name], "the spec no longer has this node, which has not joined")
+			k.removeNode(k.Nodes[name], "the spec no longer has this node, which has not joined")
 		}
 	} else {
 		if r := k.adoptableClaims(); r.Outcome != plan.Done {
@@ -41,7 +41,7 @@ func (k *Keeper) NodeRecords() plan.Result {
 		k.followSpec()
 	}
 	if n := len(k.draft.Writes) - before; n > 0 {
-		return plan.Acting("putting the records right: %s", words.Plural(n, "write"))
+		return plan.Acting("updated CassandraNodes: %s", words.Plural(n, "write"))
 	}
 	return plan.Nothing()
 }
@@ -60,7 +60,7 @@ func (k *Keeper) takeOver(n *facts.Node, w render.Wanted, live bool, why string)
 }
 
 // releaseRecord lets a record go that somebody deleted. Its pod is taken from it first, so that the garbage collector leaves it running; the record is
-// then made anew, or the pod is deleted in order, as the spec says.
+// then recreated, or the pod is deleted in order, as the spec says.
 func (k *Keeper) releaseRecord(n *facts.Node) {
 	if n.Pod != nil && facts.Owned(n.Pod, string(n.Record.UID)) {
 		pod := plan.Named(n.Pod)
@@ -91,12 +91,12 @@ func (k *Keeper) followSpec() {
 		if wanted[n.Name] {
 			continue
 		}
-		k.letGo(n, "the spec no longer has this node, which never joined")
+		k.removeNode(n, "the spec no longer has this node, which never joined")
 	}
 }
 
-// letGo removes a node that has no part in the ring: its pod, claims without a volume, and then its record. Nothing is made for it any more.
-func (k *Keeper) letGo(n *facts.Node, why string) {
+// removeNode removes a node that has no part in the ring: its pod, claims without a volume, and then its record. Nothing is made for it any more.
+func (k *Keeper) removeNode(n *facts.Node, why string) {
 	if k.unwanted == nil {
 		k.unwanted = map[string]bool{}
 	}
@@ -113,7 +113,7 @@ func (k *Keeper) letGo(n *facts.Node, why string) {
 	switch {
 	case n.Pod != nil:
 	case n.Record.DeletionTimestamp == nil && len(bound) < len(n.Record.Spec.Claims):
-		k.pin(n, bound, "its claims without a volume are to go") // first, as with one that is made anew
+		k.pin(n, bound, "its claims without a volume are to go") // first, as with one that is recreated
 	default:
 		k.deleteUnbound(n, nil, "the spec no longer has its node")
 		if n.Record.DeletionTimestamp == nil { // otherwise it is let go already
@@ -135,7 +135,7 @@ func (k *Keeper) deleteUnbound(n *facts.Node, except map[string]bool, why string
 	}
 }
 
-// restoreRecords makes records anew that belong to the ring and are gone, and those of nodes that are to join it.
+// restoreRecords recreates records that belong to the ring and are gone, and those of nodes that are to join it.
 func (k *Keeper) restoreRecords() {
 	for _, w := range k.Wanted {
 		n := k.Nodes[w.Name]

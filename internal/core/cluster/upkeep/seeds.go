@@ -32,7 +32,7 @@ func (k *Keeper) PublishSeeds() plan.Result {
 }
 
 func (k *Keeper) publishSeeds(addresses []string) {
-	ensure(k, k.Shared.ConfigMaps, render.Seeds(k.Owner(), addresses), rightConfig, "seeds: "+strings.Join(addresses, ", "))
+	ensure(k, k.Shared.ConfigMaps, render.Seeds(k.Owner(), addresses), repairConfig, "seeds: "+strings.Join(addresses, ", "))
 }
 
 // seedNodes are the names of the nodes that are seeds now.

@@ -22,24 +22,24 @@ func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 	before := len(k.draft.Writes)
 	o := k.Owner()
 	k.authority()
-	ensure(k, k.Shared.ServiceAccounts, render.AgentServiceAccount(o, k.Cluster.Spec.ServiceAccount), rightAccount, edited)
-	ensure(k, k.Shared.Roles, render.AgentRole(o), rightRole, edited)
-	ensure(k, k.Shared.RoleBindings, render.AgentRoleBinding(o), rightBinding, edited)
-	ensure(k, k.Shared.Services, render.NodesService(o, k.Cluster.Spec.Services), rightService, edited)
+	ensure(k, k.Shared.ServiceAccounts, render.AgentServiceAccount(o, k.Cluster.Spec.ServiceAccount), repairAccount, edited)
+	ensure(k, k.Shared.Roles, render.AgentRole(o), repairRole, edited)
+	ensure(k, k.Shared.RoleBindings, render.AgentRoleBinding(o), repairBinding, edited)
+	ensure(k, k.Shared.Services, render.NodesService(o, k.Cluster.Spec.Services), repairService, edited)
 	for _, dc := range k.Datacenters() {
-		ensure(k, k.Shared.Services, render.ClientService(o, dc, k.Cluster.Spec.Services), rightService, edited)
+		ensure(k, k.Shared.Services, render.ClientService(o, dc, k.Cluster.Spec.Services), repairService, edited)
 		k.budget(render.Budget(o, dc, procedure.MinAvailable(k.View, dc, rangesMove)))
 	}
 	if n := len(k.draft.Writes) - before; n > 0 {
-		return plan.Result{Outcome: plan.Done, Message: words.Plural(n, "object") + " to put right"}
+		return plan.Result{Outcome: plan.Done, Message: words.Plural(n, "object") + " to repair"}
 	}
 	return plan.Nothing()
 }
 
-// budget puts a disruption budget right. Before that of a ring is opened the API server itself is looked at: a view that stood still does not show the step for
+// budget repairs a disruption budget. Before that of a ring is opened the API server itself is looked at: a view that stood still does not show the step for
 // which it was closed.
 func (k *Keeper) budget(want *policyv1.PodDisruptionBudget) {
-	ensure(k, k.Shared.Budgets, want, rightBudget, edited)
+	ensure(k, k.Shared.Budgets, want, repairBudget, edited)
 	if have := k.Shared.Budgets[want.Name]; have != nil && len(k.Ledger.Members) > 0 && opens(have, want) {
 		k.draft.Writes[len(k.draft.Writes)-1].Live = true // one that opens differs, and is always changed
 	}
@@ -53,8 +53,8 @@ func opens(have, want *policyv1.PodDisruptionBudget) bool {
 // edited is why an object is changed that only somebody else can have changed, or a budget with its members.
 const edited = "it is not what it should be"
 
-// ensure creates an object that is missing, and puts one right that differs in what is ours: labels, owner, and what right sets. What others added stays, but
-// not to lists and maps that are ours as a whole. If right says that the object cannot be changed to what it is to be, it is made anew.
+// ensure creates an object that is missing, and repairs one that differs in what is ours: labels, owner, and what right sets. What others added stays, but
+// not to lists and maps that are ours as a whole. If right says that the object cannot be changed to what it is to be, it is recreated.
 func ensure[T any, P interface {
 	*T
 	plan.Object
@@ -64,32 +64,32 @@ func ensure[T any, P interface {
 		k.draft.Write(plan.Write{Verb: plan.Create, Object: want})
 		return
 	}
-	switch now, possible := righted(have, want, right); {
-	case isRight(have, want, right):
+	switch now, possible := repaired(have, want, right); {
+	case isRepaired(have, want, right):
 	case possible:
 		k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
 	case have.GetDeletionTimestamp() == nil:
-		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is made anew"})
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is recreated"})
 	}
 }
 
-// righted is what an object is to be, and says whether it can be changed to that.
-func righted[P plan.Object](have, want P, right func(now, want P) bool) (P, bool) {
+// repaired is what an object is to be, and says whether it can be changed to that.
+func repaired[P plan.Object](have, want P, right func(now, want P) bool) (P, bool) {
 	now := have.DeepCopyObject().(P)
 	possible := right(now, want)
-	putMetaRight(now, want)
+	repairMeta(now, want)
 	return now, possible
 }
 
-// isRight says that an object is what it is to be.
-func isRight[P plan.Object](have, want P, right func(now, want P) bool) bool {
-	now, possible := righted(have, want, right)
+// isRepaired says that an object is what it is to be.
+func isRepaired[P plan.Object](have, want P, right func(now, want P) bool) bool {
+	now, possible := repaired(have, want, right)
 	return possible && equality.Semantic.DeepEqual(have, now)
 }
 
-// putMetaRight gives an object our labels and annotations, beside those of others, takes away those
+// repairMeta gives an object our labels and annotations, beside those of others, takes away those
 // that the spec has no longer, and leaves it no owner but ours.
-func putMetaRight(now, want plan.Object) {
+func repairMeta(now, want plan.Object) {
 	before := render.AddedTo(now)
 	now.SetLabels(without(now.GetLabels(), before.Labels))
 	now.SetAnnotations(without(now.GetAnnotations(), append(before.Annotations, v1alpha1.AnnotationAdded)))
@@ -120,24 +120,24 @@ func addLabels(now plan.Object, want map[string]string) {
 	now.SetLabels(labels)
 }
 
-func rightAccount(now, want *corev1.ServiceAccount) bool {
+func repairAccount(now, want *corev1.ServiceAccount) bool {
 	now.AutomountServiceAccountToken = want.AutomountServiceAccountToken
 	return true
 }
 
-func rightRole(now, want *rbacv1.Role) bool {
+func repairRole(now, want *rbacv1.Role) bool {
 	now.Rules = want.Rules
 	return true
 }
 
-func rightBinding(now, want *rbacv1.RoleBinding) bool {
+func repairBinding(now, want *rbacv1.RoleBinding) bool {
 	now.Subjects = want.Subjects
 	return now.RoleRef == want.RoleRef
 }
 
-// rightService keeps what Kubernetes has given to the service: ports of the hosts, and families of addresses where the spec
+// repairService keeps what Kubernetes has given to the service: ports of the hosts, and families of addresses where the spec
 // names none. A service keeps its main family and its being headless for life.
-func rightService(now, want *corev1.Service) bool {
+func repairService(now, want *corev1.Service) bool {
 	now.Spec.Selector, now.Spec.PublishNotReadyAddresses = want.Spec.Selector, want.Spec.PublishNotReadyAddresses
 	ports := slices.Clone(want.Spec.Ports)
 	for i := range ports {
@@ -158,12 +158,12 @@ func rightService(now, want *corev1.Service) bool {
 	return possible
 }
 
-func rightBudget(now, want *policyv1.PodDisruptionBudget) bool {
+func repairBudget(now, want *policyv1.PodDisruptionBudget) bool {
 	now.Spec.MinAvailable, now.Spec.MaxUnavailable, now.Spec.Selector = want.Spec.MinAvailable, nil, want.Spec.Selector
 	return true
 }
 
-func rightConfig(now, want *corev1.ConfigMap) bool {
+func repairConfig(now, want *corev1.ConfigMap) bool {
 	possible := now.Immutable == nil || !*now.Immutable || maps.Equal(now.Data, want.Data)
 	now.Data, now.BinaryData = want.Data, nil
 	return possible

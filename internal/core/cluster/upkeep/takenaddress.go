@@ -13,7 +13,7 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// freshAddresses is how many pods in a row are made anew because of their addresses. A pool of addresses that has only taken ones is a person's matter.
+// freshAddresses is how many pods in a row are recreated because of their addresses. A pool of addresses that has only taken ones is a person's matter.
 const freshAddresses = 3
 
 // hasTakenAddress says that the pod of a node has the address of another member, by the word of its agent, which starts no JVM at it: the others would take the

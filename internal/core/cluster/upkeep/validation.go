@@ -132,7 +132,7 @@ func (k *Keeper) checkNodes() error {
 		case assess.Keeps:
 			if claim := k.BoundClaim(n, w); claim != "" && !k.Of(n.Name).Started() {
 				errs = append(errs, fmt.Errorf("node.storage: claim %s of node %s, which is to join, is bound to a volume, and that does not change; take the change back, or delete the claim and its "+
-					"pod so that both are made anew", claim, n.Name))
+					"pod so that both are recreated", claim, n.Name))
 			} else {
 				for _, d := range render.Differences(n.Record, w) {
 					refused[d.String()] = append(refused[d.String()], n.Name)
