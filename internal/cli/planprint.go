@@ -62,9 +62,13 @@ func ledgerLine(s inspectapi.Snapshot) string {
 		return "none yet"
 	}
 	text := fmt.Sprintf("%s, formed: %s", plural(l.Members, "member"), orDash(strings.Join(l.Formed, ", ")))
-	if l.Step != nil {
-		text += fmt.Sprintf("; open: %s %s, stage %s since %s, %s", l.Step.Kind, l.Step.ID, l.Step.Stage,
-			l.Step.StageSince.UTC().Format(time.RFC3339), plural(len(l.Step.Nodes), "node"))
+	for _, s := range l.Steps {
+		state := "open"
+		if s.Suspended {
+			state = "suspended"
+		}
+		text += fmt.Sprintf("; %s: %s %s, stage %s since %s, %s", state, s.Kind, s.ID, s.Stage,
+			s.StageSince.UTC().Format(time.RFC3339), plural(len(s.Nodes), "node"))
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package inspectapi
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,16 +84,19 @@ type Agent struct {
 type Ledger struct {
 	Formed  []string `json:"formed,omitempty"`
 	Members int      `json:"members"`
-	Step    *Step    `json:"step,omitempty"`
+	// Steps that are open, and those that are suspended.
+	Steps []Step `json:"steps,omitempty"`
 }
 
-// Step is the open step.
+// Step is a step of the ledger.
 type Step struct {
 	ID         string       `json:"id"`
 	Kind       ledger.Kind  `json:"kind"`
 	Stage      ledger.Stage `json:"stage"`
 	StageSince metav1.Time  `json:"stageSince"`
 	Nodes      []string     `json:"nodes,omitempty"`
+	// Suspended says that it waits until a step of a higher class is closed.
+	Suspended bool `json:"suspended,omitempty"`
 }
 
 // Plan is a plan.Plan whose writes are named, not shown.
@@ -144,10 +148,11 @@ func snapshotOf(s *facts.Snapshot) Snapshot {
 	}
 	if l := s.Ledger; l != nil {
 		out.Ledger = &Ledger{Formed: l.Formed, Members: len(l.Members)}
-		if l.Step != nil {
-			out.Ledger.Step = &Step{
-				ID: l.Step.ID, Kind: l.Step.Kind, Stage: l.Step.Stage, StageSince: metav1.NewTime(l.Step.StageSince.UTC()), Nodes: l.Step.Wave(),
-			}
+		for i, s := range slices.Concat(l.Open(), l.Suspended) {
+			out.Ledger.Steps = append(out.Ledger.Steps, Step{
+				ID: s.ID, Kind: s.Kind, Stage: s.Stage, StageSince: metav1.NewTime(s.StageSince.UTC()), Nodes: s.Wave(),
+				Suspended: i >= len(l.Open()),
+			})
 		}
 	}
 	return out

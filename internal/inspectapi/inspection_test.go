@@ -78,7 +78,7 @@ func TestOf(t *testing.T) {
 				{Name: "orders-dc1-r3-1", Pod: true, Unreachable: "it was not asked yet"},
 				{Name: "orders-dc1-r3-2", Pod: true, Unreachable: "the pod has no address yet"},
 			},
-			Ledger:      &Ledger{Formed: []string{"dc1"}, Members: 2, Step: &Step{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: utc, Nodes: []string{"a", "b"}}},
+			Ledger:      &Ledger{Formed: []string{"dc1"}, Members: 2, Steps: []Step{{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: utc, Nodes: []string{"a", "b"}}}},
 			Foreign:     []string{"Service/orders"},
 			Predecessor: []string{"ConfigMap/orders-ledger"},
 		},

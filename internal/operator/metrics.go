@@ -59,7 +59,7 @@ func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan plan
 	m.blocked.With(labels).Set(float64(len(plan.Blocked)))
 	m.notices.With(labels).Set(float64(len(plan.Notices)))
 	m.stalled.With(labels).Set(flag(plan.Stalled != nil))
-	m.open.With(labels).Set(flag(s.Ledger != nil && s.Ledger.Step != nil))
+	m.open.With(labels).Set(flag(len(s.Ledger.Open()) > 0))
 	for _, w := range plan.Writes[:done.Done] {
 		m.writes.WithLabelValues(string(w.Verb)).Inc()
 	}

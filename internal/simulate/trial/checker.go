@@ -239,13 +239,7 @@ func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if old == nil || now == nil || old.ClusterUID != now.ClusterUID || e.Type != apiserver.Modified {
 		return
 	}
-	if old.Step != nil && now.Step != nil && old.Step.ID != now.Step.ID && !overBefore(old.Step) {
-		o.violated("I8: step %s is opened while step %s is open", now.Step.ID, old.Step.ID)
-	}
-	if now.Step != nil && (old.Step == nil || old.Step.ID != now.Step.ID) {
-		o.topology.opened(now.Step, now.Members)
-		o.grown = o.grown || now.Step.Kind == ledger.JoinNode
-	}
+	o.steps(old, now)
 	if old.Step == nil && now.Step != nil && now.Step.Kind == ledger.FormRing && o.servedAny(now.ClusterUID) {
 		o.violated("I11: a ring is formed again after client traffic was opened")
 	}
@@ -348,6 +342,34 @@ func (o *checker) operations(n *v1alpha1.CassandraNode) {
 		}
 		if op.Phase.Final() {
 			o.ended[key] = op.Phase
+		}
+	}
+}
+
+// steps judges what is opened and suspended: I8, and that nothing of a suspended step runs.
+func (o *checker) steps(old, now *ledger.Ledger) {
+	if now.Step != nil && old.Step != nil && old.Step.ID != now.Step.ID && now.StepByID(old.Step.ID) == nil && !overBefore(old.Step) {
+		o.violated("I8: step %s is opened while step %s is open", now.Step.ID, old.Step.ID)
+	}
+	if now.Step != nil && len(now.Maintenance) > 0 || len(now.Maintenance) > ledger.MostMaintenance {
+		o.violated("I8: %d steps of maintenance are open, and %v", len(now.Maintenance), now.Step)
+	}
+	for _, s := range now.Open() {
+		if old.StepByID(s.ID) == nil {
+			o.topology.opened(s, now.Members)
+			o.grown = o.grown || s.Kind == ledger.JoinNode
+		}
+	}
+	for _, s := range now.Suspended {
+		for _, object := range o.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+			n := object.(*v1alpha1.CassandraNode)
+			runs := slices.ContainsFunc(n.Status.Operations, func(op v1alpha1.OperationStatus) bool {
+				return ledger.OfIntent(op.ID) == s.ID && !op.Phase.Final()
+			})
+			p, exists := o.w.Server.Object("Pod", keyOf(n.Name)).(*corev1.Pod)
+			if runs && exists && p.UID == n.Status.PodUID && !slices.ContainsFunc(old.Suspended, func(was *ledger.Step) bool { return was.ID == s.ID }) {
+				o.violated("I2: step %s is suspended while node %s runs an operation of it", s.ID, n.Name)
+			}
 		}
 	}
 }
