@@ -143,8 +143,14 @@ scale: ## Measure the operator beside a hundred idle clusters, without Cassandra
 	go build -o $(BIN)/helenus ./cmd/helenus
 	cd test/api && go run ./scale
 
+# Paragraphs of comments; a tab counts as four columns.
+LONG_COMMENTS := (my $$l = $$_) =~ s/\t/    /g; chomp $$l; \
+  if (length $$l > 100 && $$l =~ m{^ *// [^+|-]} && $$l !~ m{^ *//  } && $$l =~ / .* .* /) { print "$$ARGV:$$.\n"; $$bad = 1 } \
+  close ARGV if eof; END { exit $$bad // 0 }
+
 lint: $(TOOLS)/golangci-lint ## Static checks, the import rules of the layout among them
 	@for m in $(filter-out tools,$(MODULES)); do echo "== lint $$m"; (cd $$m && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yaml ./...) || exit 1; done
+	@echo "== comments of more than 100 columns"; git ls-files '*.go' | grep -v zz_generated | xargs perl -CSD -ne '$(LONG_COMMENTS)'
 
 verify: generate ## Fail if a generated file or a go.mod is not what its source says
 	@for m in $(MODULES); do (cd $$m && go mod tidy -diff) || { echo "$$m: run 'make tidy'"; exit 1; }; done

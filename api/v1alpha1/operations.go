@@ -29,8 +29,8 @@ const (
 	// and does not any more. The node that carries it out waits until it has forgotten that itself:
 	// then it takes seconds.
 	OperationAssassinate OperationType = "Assassinate"
-	// OperationFlush writes what is in memory of arguments.keyspaces, or of all that are replicated, to
-	// the disk.
+	// OperationFlush writes what is in memory of arguments.keyspaces, or of all that are
+	// replicated, to the disk.
 	OperationFlush OperationType = "Flush"
 )
 

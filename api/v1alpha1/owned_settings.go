@@ -91,37 +91,49 @@ type OwnedName struct {
 // OwnedJVMOptions are the beginnings of options that node.jvm.options may not have.
 var OwnedJVMOptions = []OwnedName{
 	{"set jvm.heap", []string{
-		"-Xms", "-Xmx", "-XX:InitialHeapSize", "-XX:MinHeapSize", "-XX:MaxHeapSize", "-XX:InitialRAM", "-XX:MinRAM", "-XX:MaxRAM",
+		"-Xms", "-Xmx", "-XX:InitialHeapSize", "-XX:MinHeapSize", "-XX:MaxHeapSize", "-XX:InitialRAM", "-XX:MinRAM",
+		"-XX:MaxRAM",
 	}},
 	{"set jvm.gcLog", []string{"-Xlog:gc", "-Xloggc", "-Xlog:disable"}},
 	{"whether and how a node joins is decided by its ticket", []string{
-		"-Dcassandra.replace_", "-Dcassandra.allow_empty_replace_address", "-Dcassandra.allow_unsafe_", "-Dcassandra.initial_token",
-		"-Dcassandra.auto_bootstrap", "-Dcassandra.allocate_tokens", "-Dcassandra.join_ring", "-Dcassandra.write_survey", "-Dcassandra.load_ring_state",
-		"-Dcassandra.start_gossip", "-Dcassandra.start_native_transport", "-Dcassandra.reset_bootstrap_progress", "-Dcassandra.override_decommission",
-		"-Dcassandra.consistent.", "-Dcassandra.ignore_dc", "-Dcassandra.ignore_rack", "-Dcassandra.partitioner", "-Dcassandra.unsafesystem",
+		"-Dcassandra.replace_", "-Dcassandra.allow_empty_replace_address", "-Dcassandra.allow_unsafe_",
+		"-Dcassandra.initial_token",
+		"-Dcassandra.auto_bootstrap", "-Dcassandra.allocate_tokens", "-Dcassandra.join_ring",
+		"-Dcassandra.write_survey", "-Dcassandra.load_ring_state",
+		"-Dcassandra.start_gossip", "-Dcassandra.start_native_transport", "-Dcassandra.reset_bootstrap_progress",
+		"-Dcassandra.override_decommission",
+		"-Dcassandra.consistent.", "-Dcassandra.ignore_dc", "-Dcassandra.ignore_rack", "-Dcassandra.partitioner",
+		"-Dcassandra.unsafesystem",
 	}},
 	{"the replication of system keyspaces follows from datacenters[].plannedReplicationFactor", []string{
 		"-Dcassandra.system_auth.", "-Dcassandra.system_distributed.", "-Dcassandra.system_traces.",
 	}},
 	{"how long a node waits for the ring is part of how Helenus forms and checks it", []string{
-		"-Dcassandra.ring_delay_ms", "-Dcassandra.gossip_settle", "-Dcassandra.skip_wait_for_gossip_to_settle", "-Dcassandra.shutdown_announce_in_ms",
-		"-Dcassandra.broadcast_interval_ms", "-Dcassandra.gossip_quarantine_delay_ms", "-Dcassandra.schema_delay_ms", "-Dcassandra.skip_schema_check",
+		"-Dcassandra.ring_delay_ms", "-Dcassandra.gossip_settle", "-Dcassandra.skip_wait_for_gossip_to_settle",
+		"-Dcassandra.shutdown_announce_in_ms",
+		"-Dcassandra.broadcast_interval_ms", "-Dcassandra.gossip_quarantine_delay_ms", "-Dcassandra.schema_delay_ms",
+		"-Dcassandra.skip_schema_check",
 	}},
 	{"settings belong in cassandraYaml, each once and under one name", []string{
-		"-Dcassandra.settings.", "-Dcassandra.config", "-Dcassandra.allow_new_old_config_keys", "-Dcassandra.allow_duplicate_config_keys",
+		"-Dcassandra.settings.", "-Dcassandra.config", "-Dcassandra.allow_new_old_config_keys",
+		"-Dcassandra.allow_duplicate_config_keys",
 	}},
 	{"files and directories of Cassandra follow from the image and node.storage", []string{
-		"-Dcassandra.storagedir", "-Dcassandra.logdir", "-Dcassandra-pidfile", "-Dcassandra-foreground", "-Dcassandra-rackdc.properties",
+		"-Dcassandra.storagedir", "-Dcassandra.logdir", "-Dcassandra-pidfile", "-Dcassandra-foreground",
+		"-Dcassandra-rackdc.properties",
 		"-Dlogback.configurationFile", "-Djava.io.tmpdir",
 	}},
-	{"the class path is the image's; add jars with jvm.classPath", []string{"-cp", "-classpath", "--class-path", "-jar"}},
+	{"the class path is the image's; add jars with jvm.classPath",
+		[]string{"-cp", "-classpath", "--class-path", "-jar"}},
 	{"a node's address is that of its pod, and services rely on the standard ports", []string{
-		"-Dcassandra.storage_port", "-Dcassandra.ssl_storage_port", "-Dcassandra.native_transport_port", "-Djava.net.prefer",
+		"-Dcassandra.storage_port", "-Dcassandra.ssl_storage_port", "-Dcassandra.native_transport_port",
+		"-Djava.net.prefer",
 	}},
 	{"JMX is for the agent and for commands inside the pod", []string{
 		"-Dcassandra.jmx.", "-Dcom.sun.management.jmxremote", "-Djava.rmi.server.hostname",
 	}},
-	{"code beside Cassandra's own belongs in an image of one's own", []string{"-javaagent:", "-agentlib:", "-agentpath:", "-Xbootclasspath", "-Xrun"}},
+	{"code beside Cassandra's own belongs in an image of one's own",
+		[]string{"-javaagent:", "-agentlib:", "-agentpath:", "-Xbootclasspath", "-Xrun"}},
 	{"the JVM must end when its memory is exhausted, so that the agent can start it again", []string{
 		"-XX:-ExitOnOutOfMemoryError", "-XX:-CrashOnOutOfMemoryError", "-XX:OnOutOfMemoryError", "-XX:OnError",
 	}},
@@ -130,10 +142,12 @@ var OwnedJVMOptions = []OwnedName{
 
 // OwnedVariables are the names that node.environment may not have.
 var OwnedVariables = []OwnedName{
-	{"list options in jvm.options", []string{"JVM_OPTS", "JVM_EXTRA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"}},
+	{"list options in jvm.options", []string{"JVM_OPTS", "JVM_EXTRA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS",
+		"_JAVA_OPTIONS"}},
 	{"set jvm.heap", []string{"MAX_HEAP_SIZE", "HEAP_NEWSIZE"}},
 	{"the image and the agent decide where Cassandra finds its files", []string{
-		"CASSANDRA_HOME", "CASSANDRA_CONF", "CASSANDRA_INCLUDE", "CASSANDRA_LOG_DIR", "JAVA_HOME", "CLASSPATH", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH",
+		"CASSANDRA_HOME", "CASSANDRA_CONF", "CASSANDRA_INCLUDE", "CASSANDRA_LOG_DIR", "JAVA_HOME", "CLASSPATH", "PATH",
+		"LD_PRELOAD", "LD_LIBRARY_PATH",
 	}},
 	{"JMX is for the agent and for commands inside the pod", []string{"LOCAL_JMX", "JMX_PORT"}},
 }

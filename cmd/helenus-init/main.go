@@ -1,5 +1,5 @@
-// Command helenus-init is PID 1 of the Cassandra container: it starts, signals and reaps the JVM for the agent. Flags and
-// wiring only; what it does is in internal/initd.
+// Command helenus-init is PID 1 of the Cassandra container: it starts, signals and reaps the JVM
+// for the agent. Flags and wiring only; what it does is in internal/initd.
 package main
 
 import (

@@ -17,8 +17,9 @@ import (
 	"helenus.io/helenus/internal/operator"
 )
 
-// garbagePercent is how much garbage there may be for what is in use before it is collected, unless GOGC says otherwise. Most of an operator's memory is what it
-// knows of its clusters, and while they are idle it makes little garbage: to collect it early costs next to nothing.
+// garbagePercent is how much garbage there may be for what is in use before it is collected, unless
+// GOGC says otherwise. Most of an operator's memory is what it knows of its clusters, and while
+// they are idle it makes little garbage: to collect it early costs next to nothing.
 const garbagePercent = 15
 
 // version of this build, set by the linker.
@@ -34,18 +35,20 @@ func main() {
 func run(args []string) error {
 	flags := flag.NewFlagSet("helenus", flag.ContinueOnError)
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "helenus runs Apache Cassandra on Kubernetes: it watches CassandraClusters and makes them so.\n\n"+
-			"Usage:\n  helenus --agent-image IMAGE [flags]\n\nFlags:\n")
+		fmt.Fprint(flags.Output(), "helenus runs Apache Cassandra on Kubernetes: it watches CassandraClusters and "+
+			"makes them so.\n\nUsage:\n  helenus --agent-image IMAGE [flags]\n\nFlags:\n")
 		flags.PrintDefaults()
 	}
 	agentImage := flags.String("agent-image", "", "`image` of the agent that runs beside each Cassandra (required)")
-	repository := flags.String("image-repository", "docker.io/library/cassandra", "`repository` of Cassandra images; a cluster without spec.image uses <repository>:<spec.version>")
+	repository := flags.String("image-repository", "docker.io/library/cassandra",
+		"`repository` of Cassandra images; a cluster without spec.image uses <repository>:<spec.version>")
 	namespaces := flags.String("namespaces", "", "comma-separated `names` of the namespaces to watch; all if empty")
 	elect := flags.Bool("leader-elect", true, "make one replica the leader; the others wait")
 	leaseNamespace := flags.String("lease-namespace", "", "`namespace` of the leader's Lease; that of the pod if empty")
 	metrics := flags.String("metrics-address", ":8080", "`address` for Prometheus metrics, 0 for none")
 	health := flags.String("health-address", ":8081", "`address` for /healthz and /readyz, 0 for none")
-	inspect := flags.String("inspect-address", fmt.Sprintf("127.0.0.1:%d", inspectapi.DefaultPort), "`address` at which kubectl helenus plan is answered, 0 for none; it is reached by port forwarding")
+	inspect := flags.String("inspect-address", fmt.Sprintf("127.0.0.1:%d", inspectapi.DefaultPort),
+		"`address` at which kubectl helenus plan is answered, 0 for none; it is reached by port forwarding")
 	verbose := flags.Bool("verbose", false, "log also what a pass waits for")
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	if err := flags.Parse(args); err != nil {
@@ -56,7 +59,8 @@ func run(args []string) error {
 		return nil
 	}
 	if *agentImage == "" {
-		return errors.New("--agent-image is not set: name the image of the agent, such as that of the release you installed")
+		return errors.New("--agent-image is not set: name the image of the agent, such as that of the release you " +
+			"installed")
 	}
 	level := slog.LevelInfo
 	if *verbose {

@@ -80,7 +80,8 @@ func encode(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
 	if size := max(len(asJSON), len(asYAML)); size >= maxDefinitionSize {
-		return nil, fmt.Errorf("it has %d bytes, and may have fewer than %d: shorten descriptions", size, maxDefinitionSize)
+		return nil, fmt.Errorf("it has %d bytes, and may have fewer than %d: shorten descriptions", size,
+			maxDefinitionSize)
 	}
 	return asYAML, nil
 }

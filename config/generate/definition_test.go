@@ -81,12 +81,17 @@ func TestEverythingIsBounded(t *testing.T) {
 	five := int64(5)
 	open := &schema{Type: "object", Properties: map[string]schema{
 		"spec": {Type: "object", Properties: map[string]schema{
-			"list":    {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "string"}}},
-			"bounded": {Type: "array", MaxItems: &five, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "string", MaxLength: &five}}},
-			"map":     {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &schema{Type: "integer"}}},
-			"time":    {Type: "string", Format: "date-time", MaxLength: &five},
-			"amount":  {XIntOrString: true, Pattern: "^[0-9]+([KMGTPE]i)?$"},
-			"either":  {XIntOrString: true},
+			"list": {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "string"}}},
+			"bounded": {Type: "array", MaxItems: &five,
+				Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "string", MaxLength: &five}}},
+			"map": {
+				Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{
+					Schema: &schema{Type: "integer"},
+				},
+			},
+			"time":   {Type: "string", Format: "date-time", MaxLength: &five},
+			"amount": {XIntOrString: true, Pattern: "^[0-9]+([KMGTPE]i)?$"},
+			"either": {XIntOrString: true},
 		}},
 	}}
 	want := []string{".spec.amount", ".spec.list", ".spec.list[]", ".spec.map", ".spec.map{}", ".spec.time"}
@@ -130,7 +135,8 @@ func TestOwnedSettings(t *testing.T) {
 
 // TestOwnedNames: no name is listed twice, and none is hidden by a shorter beginning.
 func TestOwnedNames(t *testing.T) {
-	for what, groups := range map[string][]v1alpha1.OwnedName{"options": v1alpha1.OwnedJVMOptions, "variables": v1alpha1.OwnedVariables} {
+	for what, groups := range map[string][]v1alpha1.OwnedName{"options": v1alpha1.OwnedJVMOptions,
+		"variables": v1alpha1.OwnedVariables} {
 		var all []string
 		for _, group := range groups {
 			all = append(all, group.Names...)

@@ -24,7 +24,8 @@ func main() {
 	flag.StringVar(&with.controllerGen, "controller-gen", "controller-gen", "the controller-gen command")
 	flag.StringVar(&with.crdRefDocs, "crd-ref-docs", "crd-ref-docs", "the crd-ref-docs command")
 	flag.Usage = func() {
-		const help = "Remakes deep copies, custom resource definitions, a policy, config/install.yaml and the API reference.\n\nFlags:\n"
+		const help = "Remakes deep copies, custom resource definitions, a policy, config/install.yaml and the API " +
+			"reference.\n\nFlags:\n"
 		_, _ = io.WriteString(flag.CommandLine.Output(), help) // there is nowhere to say that it failed
 		flag.PrintDefaults()
 	}

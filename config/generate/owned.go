@@ -65,8 +65,9 @@ func refuse(s *schema, groups []v1alpha1.OwnedName, condition, what string) {
 			conditions[i] = fmt.Sprintf(condition, quote(name))
 		}
 		s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{
-			Rule:              fmt.Sprintf("!(%s)", strings.Join(conditions, " || ")),
-			MessageExpression: fmt.Sprintf("%s + self + %s", quote(what+" "), quote(" is set by Helenus: "+group.Instead)),
+			Rule: fmt.Sprintf("!(%s)", strings.Join(conditions, " || ")),
+			MessageExpression: fmt.Sprintf("%s + self + %s", quote(what+" "),
+				quote(" is set by Helenus: "+group.Instead)),
 		})
 	}
 }

@@ -57,11 +57,13 @@ func tidy(text string) string {
 
 func owned(out *bytes.Buffer) {
 	out.WriteString("## What Helenus sets by itself\n\n### Keys of cassandra.yaml\n\n")
-	out.WriteString("`node.cassandraYaml` may have every setting of the Cassandra version but these.\n\n| key | instead |\n|---|---|\n")
+	out.WriteString("`node.cassandraYaml` may have every setting of the Cassandra version but these.\n\n| key | " +
+		"instead |\n|---|---|\n")
 	for _, setting := range v1alpha1.OwnedSettings {
 		fmt.Fprintf(out, "| `%s` | %s |\n", setting.Key, setting.Instead)
 	}
-	groups(out, "Options of the JVM", "`node.jvm.options` may not have options that begin with one of these.", "beginning", v1alpha1.OwnedJVMOptions)
+	groups(out, "Options of the JVM", "`node.jvm.options` may not have options that begin with one of these.",
+		"beginning", v1alpha1.OwnedJVMOptions)
 	groups(out, "Environment variables", "`node.environment` may not have these.", "name", v1alpha1.OwnedVariables)
 }
 

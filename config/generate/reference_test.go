@@ -9,8 +9,10 @@ import (
 )
 
 func TestTidy(t *testing.T) {
-	in := "\n# A\n\n\n\n| `Stopped` | StateStopped – drained, as <cluster>-<node><br />says.<br /> |\n| `x` | Text – of its own | `{  }` |\n| `None` | GCLogNone writes none.<br /> |"
-	want := "# A\n\n| `Stopped` | drained, as &lt;cluster&gt;-&lt;node&gt; says. |\n| `x` | Text – of its own |  |\n| `None` | writes none. |"
+	in := "\n# A\n\n\n\n| `Stopped` | StateStopped – drained, as <cluster>-<node><br />says.<br /> |\n| `x` | Text – " +
+		"of its own | `{  }` |\n| `None` | GCLogNone writes none.<br /> |"
+	want := "# A\n\n| `Stopped` | drained, as &lt;cluster&gt;-&lt;node&gt; says. |\n| `x` | Text – of its own |  " +
+		"|\n| `None` | writes none. |"
 	if got := tidy(in); got != want {
 		t.Errorf("tidy:\n%s\nwant\n%s", got, want)
 	}

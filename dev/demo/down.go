@@ -20,7 +20,8 @@ import (
 	"helenus.io/helenus/dev/demo/reach"
 )
 
-// downDeadline is how long stopping the ring in order, and removing the namespace, may each take before it counts as broken.
+// downDeadline is how long stopping the ring in order, and removing the namespace, may each take
+// before it counts as broken.
 const downDeadline = 10 * time.Minute
 
 // down removes the ring of the demonstration with its data, and the namespace.
@@ -49,9 +50,10 @@ func down(ctx context.Context, s *settings, steps *progress.Reporter) error {
 		return fmt.Errorf("list clusters: %w", err)
 	}
 	for i := range clusters.Items {
-		err := steps.Run(ctx, "cluster "+clusters.Items[i].Name+" is stopped and removed", func(ctx context.Context, step *progress.Step) error {
-			return removeCluster(ctx, cluster, &clusters.Items[i], step)
-		})
+		err := steps.Run(ctx, "cluster "+clusters.Items[i].Name+" is stopped and removed",
+			func(ctx context.Context, step *progress.Step) error {
+				return removeCluster(ctx, cluster, &clusters.Items[i], step)
+			})
 		if err != nil {
 			return err
 		}
@@ -65,13 +67,16 @@ func down(ctx context.Context, s *settings, steps *progress.Reporter) error {
 	if onThisMachine {
 		steps.Say("\nThe local cluster still runs, with Helenus in it; remove it too by: bin/localkube down")
 	} else {
-		steps.Say("\nHelenus itself is still installed. Remove it, and every other ring with it, by: kubectl --kubeconfig %s delete -f %s", s.kubeconfig, local.ManifestPath)
+		steps.Say("\nHelenus itself is still installed. Remove it, and every other ring with it, by: kubectl "+
+			"--kubeconfig %s delete -f %s", s.kubeconfig, local.ManifestPath)
 	}
 	return nil
 }
 
-// removeCluster deletes a cluster with its claims: the rows of a demonstration are worth nothing, and claims that stay would be in the way of the next one.
-func removeCluster(ctx context.Context, cluster *reach.Cluster, c *v1alpha1.CassandraCluster, step *progress.Step) error {
+// removeCluster deletes a cluster with its claims: the rows of a demonstration are worth nothing,
+// and claims that stay would be in the way of the next one.
+func removeCluster(ctx context.Context, cluster *reach.Cluster, c *v1alpha1.CassandraCluster,
+	step *progress.Step) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	namespace, err := follow.Start(ctx, cluster.Config, c.Namespace, follow.Kinds())
@@ -83,7 +88,8 @@ func removeCluster(ctx context.Context, cluster *reach.Cluster, c *v1alpha1.Cass
 	if err := cluster.Client.Patch(ctx, c, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("have the claims deleted too: %w", err)
 	}
-	if err := cluster.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID}); err != nil && !apierrors.IsNotFound(err) {
+	if err := cluster.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete CassandraCluster %s: %w", c.Name, err)
 	}
 	return namespace.Until(ctx, downDeadline, "it is gone", func(now follow.Sight) error {

@@ -10,8 +10,9 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// fit makes the sample fit the machines that there are, and says what it changed. The sample binds three racks to the zones a, b and c; other clusters call
-// their zones otherwise, have fewer, or have fewer machines than the ring has nodes.
+// fit makes the sample fit the machines that there are, and says what it changed. The sample binds
+// three racks to the zones a, b and c; other clusters call their zones otherwise, have fewer, or
+// have fewer machines than the ring has nodes.
 func fit(cluster *v1alpha1.CassandraCluster, machines []corev1.Node) []string {
 	usable := slices.DeleteFunc(slices.Clone(machines), func(m corev1.Node) bool { return !takesPods(m) })
 	var said []string
@@ -20,7 +21,8 @@ func fit(cluster *v1alpha1.CassandraCluster, machines []corev1.Node) []string {
 	}
 	if nodes := nodesOf(cluster); len(usable) < nodes {
 		placement(cluster).HostAntiAffinity = v1alpha1.HostAntiAffinityPreferred
-		said = append(said, fmt.Sprintf("%d machines take pods and the ring has %d nodes: nodes may share a machine, which a ring for real use should not", len(usable), nodes))
+		said = append(said, fmt.Sprintf("%d machines take pods and the ring has %d nodes: nodes may share a machine, "+
+			"which a ring for real use should not", len(usable), nodes))
 	}
 	return said
 }
@@ -45,7 +47,8 @@ func fitZones(racks []v1alpha1.Rack, zones []string) []string {
 				racks[i].Node.Placement.Zone = ""
 			}
 		}
-		return []string{fmt.Sprintf("the machines are in %d zones and there are %d racks: the racks are not bound to zones", len(zones), len(racks))}
+		return []string{fmt.Sprintf("the machines are in %d zones and there are %d racks: the racks are not bound to "+
+			"zones", len(zones), len(racks))}
 	}
 }
 
@@ -61,7 +64,8 @@ func takesPods(m corev1.Node) bool {
 	ready := slices.ContainsFunc(m.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
-	closed := slices.ContainsFunc(m.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
+	closed := slices.ContainsFunc(m.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
 	return ready && !closed && !m.Spec.Unschedulable
 }
 

@@ -1,5 +1,5 @@
-// Command demo shows Helenus: it installs it, forms a first ring of three racks, and writes and reads through it. Without a kubeconfig it first makes a
-// Kubernetes of three machines on this one.
+// Command demo shows Helenus: it installs it, forms a first ring of three racks, and writes and
+// reads through it. Without a kubeconfig it first makes a Kubernetes of three machines on this one.
 package main
 
 import (
@@ -54,7 +54,9 @@ it and reads it back through another node.
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	f := c.PersistentFlags()
-	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` that says which Kubernetes to use (default: the local cluster of bin/localkube; $KUBECONFIG is not looked at)")
+	f.StringVar(&s.kubeconfig, "kubeconfig", "",
+		"`file` that says which Kubernetes to use (default: the local cluster of bin/localkube; $KUBECONFIG is not "+
+			"looked at)")
 	f.StringVar(&s.repository, "repo", "", "`folder` of the checkout (default: the one around the working directory)")
 	f.StringVar(&s.namespace, "namespace", "demo", "`namespace` of the ring")
 	c.AddCommand(upCommand(s), downCommand(s))
@@ -77,10 +79,13 @@ already is left as it is.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&u.images.Operator, "operator-image", "", "`image` of the operator (default: what is built here for the local cluster, else that of the manifest)")
+	f.StringVar(&u.images.Operator, "operator-image", "",
+		"`image` of the operator (default: what is built here for the local cluster, else that of the manifest)")
 	f.StringVar(&u.images.Agent, "agent-image", "", "`image` of the agent (default: likewise)")
-	f.StringVar(&u.images.CassandraRepository, "cassandra-repository", "", "`repository` of Cassandra images (default: the official one)")
-	f.DurationVar(&u.patience, "patience", defaultPatience, "how long the ring may take to form before it counts as broken")
+	f.StringVar(&u.images.CassandraRepository, "cassandra-repository", "",
+		"`repository` of Cassandra images (default: the official one)")
+	f.DurationVar(&u.patience, "patience", defaultPatience,
+		"how long the ring may take to form before it counts as broken")
 	return c
 }
 

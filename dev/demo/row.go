@@ -13,32 +13,36 @@ import (
 	"helenus.io/helenus/dev/demo/progress"
 )
 
-// row writes a row through one node and reads it through another, in the next rack, both at QUORUM: two of three copies must know it.
+// row writes a row through one node and reads it through another, in the next rack, both at QUORUM:
+// two of three copies must know it.
 func (u *up) row(ctx context.Context) error {
 	nodes := nodeNames(u.sample)
 	writer, reader := nodes[0], nodes[min(1, len(nodes)-1)]
 	written := fmt.Sprintf("Helenus was believed, %s", time.Now().UTC().Format(time.RFC3339))
-	err := u.steps.Run(ctx, "a row is written at QUORUM through "+writer, func(ctx context.Context, s *progress.Step) error {
-		s.Note("%q", written)
-		return u.through(ctx, writer, func(session *cqlclient.Session) error {
-			for _, statement := range []string{
-				createKeyspace(u.sample),
-				"CREATE TABLE IF NOT EXISTS demo.greetings (id text PRIMARY KEY, message text)",
-			} {
-				if err := session.Query(statement).ExecContext(ctx); err != nil {
-					return fmt.Errorf("%s: %w", statement, err)
+	err := u.steps.Run(ctx, "a row is written at QUORUM through "+writer,
+		func(ctx context.Context, s *progress.Step) error {
+			s.Note("%q", written)
+			return u.through(ctx, writer, func(session *cqlclient.Session) error {
+				for _, statement := range []string{
+					createKeyspace(u.sample),
+					"CREATE TABLE IF NOT EXISTS demo.greetings (id text PRIMARY KEY, message text)",
+				} {
+					if err := session.Query(statement).ExecContext(ctx); err != nil {
+						return fmt.Errorf("%s: %w", statement, err)
+					}
 				}
-			}
-			return session.Query("INSERT INTO demo.greetings (id, message) VALUES (?, ?)", "first", written).Consistency(gocql.Quorum).ExecContext(ctx)
+				return session.Query("INSERT INTO demo.greetings (id, message) VALUES (?, ?)", "first",
+					written).Consistency(gocql.Quorum).ExecContext(ctx)
+			})
 		})
-	})
 	if err != nil {
 		return err
 	}
 	return u.steps.Run(ctx, "it is read at QUORUM through "+reader, func(ctx context.Context, s *progress.Step) error {
 		return u.through(ctx, reader, func(session *cqlclient.Session) error {
 			var got string
-			if err := session.Query("SELECT message FROM demo.greetings WHERE id = ?", "first").Consistency(gocql.Quorum).ScanContext(ctx, &got); err != nil {
+			if err := session.Query("SELECT message FROM demo.greetings WHERE id = ?",
+				"first").Consistency(gocql.Quorum).ScanContext(ctx, &got); err != nil {
 				return err
 			}
 			if got != written {
@@ -64,8 +68,11 @@ func createKeyspace(cluster *v1alpha1.CassandraCluster) string {
 	replication := []string{"'class': 'NetworkTopologyStrategy'"}
 	for i := range cluster.Spec.Datacenters {
 		dc := &cluster.Spec.Datacenters[i]
-		one := &v1alpha1.CassandraCluster{Spec: v1alpha1.CassandraClusterSpec{Datacenters: cluster.Spec.Datacenters[i : i+1]}}
-		replication = append(replication, fmt.Sprintf("'%s': %d", orElse(dc.DatacenterName, dc.Name), min(int(dc.PlannedReplicationFactor), nodesOf(one))))
+		one := &v1alpha1.CassandraCluster{
+			Spec: v1alpha1.CassandraClusterSpec{Datacenters: cluster.Spec.Datacenters[i : i+1]},
+		}
+		replication = append(replication, fmt.Sprintf("'%s': %d", orElse(dc.DatacenterName, dc.Name),
+			min(int(dc.PlannedReplicationFactor), nodesOf(one))))
 	}
 	return "CREATE KEYSPACE IF NOT EXISTS demo WITH replication = {" + strings.Join(replication, ", ") + "}"
 }

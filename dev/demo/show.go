@@ -34,7 +34,8 @@ func (u *up) show(ctx context.Context) error {
 // status is a table of the nodes.
 func (u *up) status(ctx context.Context) (string, error) {
 	nodes := &v1alpha1.CassandraNodeList{}
-	err := u.cluster.Client.List(ctx, nodes, client.InNamespace(u.namespace), client.MatchingLabels{v1alpha1.LabelCluster: u.sample.Name})
+	err := u.cluster.Client.List(ctx, nodes, client.InNamespace(u.namespace),
+		client.MatchingLabels{v1alpha1.LabelCluster: u.sample.Name})
 	if err != nil {
 		return "", fmt.Errorf("list nodes: %w", err)
 	}
@@ -42,7 +43,8 @@ func (u *up) status(ctx context.Context) (string, error) {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tRACK\tPHASE\tCQL\tVERSION\tADDRESS\tHOST ID")
 	for _, n := range nodes.Items {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.Spec.Rack, n.Status.Phase, n.Status.ClientTraffic, n.Status.Version, n.Status.Address, n.Status.HostID)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.Spec.Rack, n.Status.Phase, n.Status.ClientTraffic,
+			n.Status.Version, n.Status.Address, n.Status.HostID)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 	return strings.TrimSpace(b.String()), nil
@@ -66,7 +68,8 @@ func (u *up) next() string {
 	return strings.Join([]string{
 		fmt.Sprintf("alias k='%s --namespace %s'", u.kubectl(), u.namespace),
 		"# ask the ring in CQL",
-		fmt.Sprintf(`k exec -it %s -c %s -- cqlsh -e "SELECT * FROM demo.greetings"`, nodes[0], layout.CassandraContainer),
+		fmt.Sprintf(`k exec -it %s -c %s -- cqlsh -e "SELECT * FROM demo.greetings"`, nodes[0],
+			layout.CassandraContainer),
 		"# see what Helenus does, and why",
 		fmt.Sprintf("k describe cassandracluster %s", u.sample.Name),
 		"# lose a pod, and watch its node come back with the same data at another address",

@@ -28,7 +28,8 @@ import (
 // samplePath is the sample in a checkout that the demonstration applies.
 const samplePath = "config/samples/demo.yaml"
 
-// defaultPatience is how long the ring may take to form. It takes half a minute where images are there and cores are free.
+// defaultPatience is how long the ring may take to form. It takes half a minute where images are
+// there and cores are free.
 const defaultPatience = 15 * time.Minute
 
 // up is one run of the demonstration.
@@ -118,16 +119,17 @@ func (u *up) localKubernetes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = u.steps.Run(ctx, "images are where the machines pull them", func(ctx context.Context, s *progress.Step) error {
-		images, err := t.Load(ctx, files)
-		if err != nil {
-			return err
-		}
-		u.images.Operator = orElse(u.images.Operator, images.Operator)
-		u.images.Agent = orElse(u.images.Agent, images.Agent)
-		s.Note("Cassandra %s, the operator, its agent", u.sample.Spec.Version)
-		return nil
-	})
+	err = u.steps.Run(ctx, "images are where the machines pull them",
+		func(ctx context.Context, s *progress.Step) error {
+			images, err := t.Load(ctx, files)
+			if err != nil {
+				return err
+			}
+			u.images.Operator = orElse(u.images.Operator, images.Operator)
+			u.images.Agent = orElse(u.images.Agent, images.Agent)
+			s.Note("Cassandra %s, the operator, its agent", u.sample.Spec.Version)
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -151,8 +153,10 @@ func (u *up) installHelenus(ctx context.Context) error {
 	return u.steps.Run(ctx, "the operator runs", func(ctx context.Context, s *progress.Step) error {
 		err := install.AwaitOperator(ctx, u.cluster, func(missing string) { s.Note("%s", missing) })
 		if err != nil && strings.Contains(err.Error(), "cannot pull image") && !u.onThisMachine {
-			err = fmt.Errorf("%w\nThe machines of this cluster need an image that they can pull. Build the images by `bin/images build %s %s --repo .`, push the files that it names to a "+
-				"registry which the cluster reaches, and name them by OPERATOR_IMAGE= and AGENT_IMAGE= (--operator-image and --agent-image)", err, local.OperatorImage, local.AgentImage)
+			err = fmt.Errorf("%w\nThe machines of this cluster need an image that they can pull. Build the images by "+
+				"`bin/images build %s %s --repo .`, push the files that it names to a registry which the cluster "+
+				"reaches, and name them by OPERATOR_IMAGE= and AGENT_IMAGE= (--operator-image and --agent-image)", err,
+				local.OperatorImage, local.AgentImage)
 		}
 		if err == nil {
 			s.Note("in namespace %s", install.Namespace)
@@ -178,7 +182,8 @@ func (u *up) ring(ctx context.Context) error {
 	name := u.sample.Name
 	if there, found := namespace.Now(ctx).Cluster(name); found {
 		if there.DeletionTimestamp != nil {
-			return fmt.Errorf("the cluster %s is still being deleted: run this again when `demo down` has come to its end", name)
+			return fmt.Errorf("the cluster %s is still being deleted: run this again when `demo down` has come to "+
+				"its end", name)
 		}
 		u.sample = there
 		u.steps.Say("The cluster %s is there already and is left as it is.", name)
@@ -197,7 +202,8 @@ func (u *up) ring(ctx context.Context) error {
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nLook into it by `%s -n %s describe cassandracluster %s`, and into the operator by `%s -n %s logs deploy/%s`",
+		return fmt.Errorf("%w\nLook into it by `%s -n %s describe cassandracluster %s`, and into the operator by `%s "+
+			"-n %s logs deploy/%s`",
 			err, u.kubectl(), u.namespace, name, u.kubectl(), install.Namespace, install.Deployment)
 	}
 	u.formed = time.Since(start)
@@ -216,8 +222,8 @@ func (u *up) checkStorage(ctx context.Context) error {
 	if !slices.ContainsFunc(classes.Items, func(c storagev1.StorageClass) bool {
 		return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true"
 	}) {
-		return errors.New("this Kubernetes has no default storage class, so that no volume would be made for the nodes: " +
-			"make one the default by the annotation storageclass.kubernetes.io/is-default-class: \"true\"")
+		return errors.New("this Kubernetes has no default storage class, so that no volume would be made for the " +
+			"nodes: make one the default by the annotation storageclass.kubernetes.io/is-default-class: \"true\"")
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ type Recorder interface {
 	Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any)
 }
 
-// Confirm reads the cluster from the API server itself and says what has changed since the snapshot that a plan rests on: nil if nothing that counts has.
+// Confirm reads the cluster from the API server itself and says what has changed since the snapshot
+// that a plan rests on: nil if nothing that counts has.
 type Confirm func(ctx context.Context) error
 
 // Writer carries out plans.
@@ -50,20 +51,23 @@ type Result struct {
 	Done int
 	// Err is why the next one was not; nil if all were.
 	Err error
-	// Rejected is why the API server refused pods or claims, because of a quota, an admission policy or an overlay. The other writes were carried out all
-	// the same: one node's pod is not in the way of another's.
+	// Rejected is why the API server refused pods or claims, because of a quota, an admission
+	// policy or an overlay. The other writes were carried out all the same: one node's pod is not
+	// in the way of another's.
 	Rejected error
 }
 
-// Do carries out the writes of a plan for a cluster, in order, and notes each in the store. A write whose precondition no longer holds ends the pass
-// without harm: the next one looks again.
-func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan plan.Plan, confirm Confirm, store *consistency.Store) Result {
+// Do carries out the writes of a plan for a cluster, in order, and notes each in the store. A write
+// whose precondition no longer holds ends the pass without harm: the next one looks again.
+func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan plan.Plan, confirm Confirm,
+	store *consistency.Store) Result {
 	pass := &pass{Writer: w, snapshot: s, store: store, owner: render.OwnerOf(s.Cluster)}
 	var rejected []error
 	for i, write := range plan.Writes {
 		if write.Live {
 			if err := confirm(ctx); err != nil {
-				return Result{Done: i, Err: fmt.Errorf("confirm before %q: %w", write, err), Rejected: errors.Join(rejected...)}
+				return Result{Done: i, Err: fmt.Errorf("confirm before %q: %w", write, err),
+					Rejected: errors.Join(rejected...)}
 			}
 		}
 		switch err := pass.do(ctx, write); {
@@ -130,7 +134,8 @@ func (p *pass) create(ctx context.Context, object plan.Object) error {
 	return p.wrote(created)
 }
 
-// apply is server-side apply of an object that must exist: with its uid in it the API server refuses to make another, or to change one of another uid.
+// apply is server-side apply of an object that must exist: with its uid in it the API server
+// refuses to make another, or to change one of another uid.
 func (p *pass) apply(ctx context.Context, w plan.Write) error {
 	if w.UID == "" {
 		return errors.New("apply without the uid of what was seen")
@@ -147,14 +152,15 @@ func (p *pass) apply(ctx context.Context, w plan.Write) error {
 	u.SetResourceVersion(w.ResourceVersion)
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(u.Object, "status")
-	if err := p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManagerOperator), client.ForceOwnership); err != nil {
+	if err := p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(v1alpha1.FieldManagerOperator), client.ForceOwnership); err != nil {
 		return err
 	}
 	return p.wrote(u)
 }
 
-// change is a merge patch from what was seen to what is to be, of the uid that was seen. Whatever else the object has stays, such as fields that this release
-// does not know.
+// change is a merge patch from what was seen to what is to be, of the uid that was seen. Whatever
+// else the object has stays, such as fields that this release does not know.
 func (p *pass) change(ctx context.Context, w plan.Write) error {
 	if w.UID == "" || w.Seen == nil {
 		return errors.New("change without the uid of what was seen")
@@ -162,14 +168,17 @@ func (p *pass) change(ctx context.Context, w plan.Write) error {
 	seen, changed := w.Seen.DeepCopyObject().(client.Object), w.Object.DeepCopyObject().(client.Object)
 	seen.SetUID("") // so that the uid is part of the patch
 	changed.SetUID(w.UID)
-	if err := p.Client.Patch(ctx, changed, client.MergeFrom(seen), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+	if err := p.Client.Patch(ctx, changed, client.MergeFrom(seen),
+		client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
 	}
 	return p.wrote(changed)
 }
 
-// changeRecord makes a record what it is to be, from the version that was seen. It is a merge patch: what the creation of an object has set is never taken
-// away by an apply that leaves it out, since to the API server the two are different managers of a field, and a ticket or a setting must be able to go.
+// changeRecord makes a record what it is to be, from the version that was seen. It is a merge
+// patch: what the creation of an object has set is never taken away by an apply that leaves it out,
+// since to the API server the two are different managers of a field, and a ticket or a setting must
+// be able to go.
 func (p *pass) changeRecord(ctx context.Context, w plan.Write, wanted *v1alpha1.CassandraNode) error {
 	n := p.snapshot.Nodes[wanted.Name]
 	if n == nil || n.Record == nil || n.Record.UID != w.UID || n.Record.ResourceVersion != w.ResourceVersion {
@@ -177,7 +186,8 @@ func (p *pass) changeRecord(ctx context.Context, w plan.Write, wanted *v1alpha1.
 	}
 	seen, changed := n.Record.DeepCopy(), n.Record.DeepCopy()
 	seen.UID = "" // so that the uid is part of the patch
-	changed.Spec, changed.OwnerReferences, changed.Annotations = *wanted.Spec.DeepCopy(), wanted.OwnerReferences, wanted.Annotations
+	changed.Spec, changed.OwnerReferences, changed.Annotations = *wanted.Spec.DeepCopy(), wanted.OwnerReferences,
+		wanted.Annotations
 	if changed.Labels == nil {
 		changed.Labels = map[string]string{}
 	}
@@ -192,7 +202,8 @@ func (p *pass) changeRecord(ctx context.Context, w plan.Write, wanted *v1alpha1.
 	return p.wrote(changed)
 }
 
-// delete removes exactly the object that was seen. One that is gone already, or has given way to another, is what was wanted.
+// delete removes exactly the object that was seen. One that is gone already, or has given way to
+// another, is what was wanted.
 func (p *pass) delete(ctx context.Context, w plan.Write, how ...client.DeleteOption) error {
 	if w.UID == "" {
 		return errors.New("delete without the uid of what was seen")
@@ -214,7 +225,8 @@ func (p *pass) delete(ctx context.Context, w plan.Write, how ...client.DeleteOpt
 	return nil
 }
 
-// finalizer puts our finalizer on an object or takes it off, by uid. An object that is gone needs none.
+// finalizer puts our finalizer on an object or takes it off, by uid. An object that is gone needs
+// none.
 func (p *pass) finalizer(ctx context.Context, w plan.Write) error {
 	current := w.Object.DeepCopyObject().(client.Object)
 	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
@@ -230,7 +242,8 @@ func (p *pass) finalizer(ctx context.Context, w plan.Write) error {
 	if len(finalizers) == len(current.GetFinalizers()) {
 		return nil
 	}
-	return client.IgnoreNotFound(p.patchMeta(ctx, current, w.UID, current.GetResourceVersion(), map[string]any{"finalizers": finalizers}))
+	return client.IgnoreNotFound(p.patchMeta(ctx, current, w.UID, current.GetResourceVersion(),
+		map[string]any{"finalizers": finalizers}))
 }
 
 func (p *pass) setOwners(ctx context.Context, w plan.Write) error {
@@ -238,23 +251,27 @@ func (p *pass) setOwners(ctx context.Context, w plan.Write) error {
 	if owners == nil {
 		owners = []metav1.OwnerReference{}
 	}
-	return p.patchMeta(ctx, w.Object.DeepCopyObject().(client.Object), w.UID, w.ResourceVersion, map[string]any{"ownerReferences": owners})
+	return p.patchMeta(ctx, w.Object.DeepCopyObject().(client.Object), w.UID, w.ResourceVersion,
+		map[string]any{"ownerReferences": owners})
 }
 
 // patchMeta changes metadata of the object that was seen, in the version that was seen.
-func (p *pass) patchMeta(ctx context.Context, object client.Object, uid types.UID, resourceVersion string, fields map[string]any) error {
+func (p *pass) patchMeta(ctx context.Context, object client.Object, uid types.UID, resourceVersion string,
+	fields map[string]any) error {
 	fields["uid"], fields["resourceVersion"] = uid, resourceVersion
 	patch, err := json.Marshal(map[string]any{"metadata": fields})
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)
 	}
-	if err := p.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+	if err := p.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
 	}
 	return p.wrote(object)
 }
 
-// putLedger is a compare-and-swap: an update of the version that was read, or a creation if none was.
+// putLedger is a compare-and-swap: an update of the version that was read, or a creation if none
+// was.
 func (p *pass) putLedger(ctx context.Context, l *ledger.Ledger) error {
 	data, err := ledger.Encode(l)
 	if err != nil {

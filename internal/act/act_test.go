@@ -35,7 +35,8 @@ func writer(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *Wr
 }
 
 func snapshot() *facts.Snapshot {
-	return &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "uid"}}}
+	return &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
+		Name: "orders", UID: "uid"}}}
 }
 
 func service(name string) *corev1.Service {
@@ -48,7 +49,8 @@ func pod(name string) *corev1.Pod {
 
 func confirmed(context.Context) error { return nil }
 
-// An object that was decoded does not carry its kind: the store must know the write under the kind that views have.
+// An object that was decoded does not carry its kind: the store must know the write under the kind
+// that views have.
 func TestAWriteIsNotedUnderItsKind(t *testing.T) {
 	w, store := writer(t, interceptor.Funcs{}), &consistency.Store{}
 	plan := plan.Plan{Writes: []plan.Write{{Verb: plan.Create, Object: service("orders")}}}
@@ -61,10 +63,12 @@ func TestAWriteIsNotedUnderItsKind(t *testing.T) {
 }
 
 func TestAFailedWriteEndsThePassAndARejectedPodDoesNot(t *testing.T) {
-	refuse := interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+	refuse := interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, object client.Object,
+		opts ...client.CreateOption) error {
 		switch object.GetName() {
 		case "rejected":
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, object.GetName(), errors.New("exceeded quota"))
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, object.GetName(),
+				errors.New("exceeded quota"))
 		case "broken":
 			return apierrors.NewInternalError(errors.New("broken"))
 		}
@@ -79,7 +83,8 @@ func TestAFailedWriteEndsThePassAndARejectedPodDoesNot(t *testing.T) {
 	if done.Done != 2 || done.Err == nil || !apierrors.IsForbidden(errors.Unwrap(firstOf(done.Rejected))) {
 		t.Errorf("done %+v, want two writes, the quota as rejection and the third as failure", done)
 	}
-	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "never"}, &corev1.Service{}); !apierrors.IsNotFound(err) {
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "never"},
+		&corev1.Service{}); !apierrors.IsNotFound(err) {
 		t.Error("a write was carried out after one that failed")
 	}
 }
@@ -104,7 +109,8 @@ func TestNothingIsWrittenLiveThatWasNotConfirmed(t *testing.T) {
 func TestADeletionAndAnApplyNeedAUID(t *testing.T) {
 	for _, verb := range []plan.Verb{plan.Delete, plan.Apply} {
 		w := writer(t, interceptor.Funcs{}, pod("orders-dc1-r1-0"))
-		done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: verb, Object: pod("orders-dc1-r1-0")}}}, confirmed, &consistency.Store{})
+		done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: verb,
+			Object: pod("orders-dc1-r1-0")}}}, confirmed, &consistency.Store{})
 		if done.Err == nil {
 			t.Errorf("%s without a uid was carried out", verb)
 		}
@@ -114,8 +120,9 @@ func TestADeletionAndAnApplyNeedAUID(t *testing.T) {
 // What a record was created with must be able to go: a ticket above all.
 func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
 	record := &v1alpha1.CassandraNode{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-dc1-r1-0", Labels: map[string]string{"somebody": "else"}, Finalizers: []string{"another"}},
-		Spec:       v1alpha1.CassandraNodeSpec{Join: &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "1/join"}}, Rack: "r1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-dc1-r1-0",
+			Labels: map[string]string{"somebody": "else"}, Finalizers: []string{"another"}},
+		Spec: v1alpha1.CassandraNodeSpec{Join: &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "1/join"}}, Rack: "r1"},
 	}
 	w, store, s := writer(t, interceptor.Funcs{}), &consistency.Store{}, snapshot()
 	create := plan.Plan{Writes: []plan.Write{{Verb: plan.Create, Object: record}}}
@@ -129,10 +136,12 @@ func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
 	seen.UID = "record-1" // the fake server gives none
 	s.Nodes = map[string]*facts.Node{record.Name: {Name: record.Name, Record: seen}}
 	wanted := &v1alpha1.CassandraNode{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: record.Name, Labels: map[string]string{"ours": "yes"}, Finalizers: []string{v1alpha1.FinalizerNode}},
-		Spec:       v1alpha1.CassandraNodeSpec{Member: &v1alpha1.Member{HostID: "host"}, Rack: "r1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: record.Name, Labels: map[string]string{"ours": "yes"},
+			Finalizers: []string{v1alpha1.FinalizerNode}},
+		Spec: v1alpha1.CassandraNodeSpec{Member: &v1alpha1.Member{HostID: "host"}, Rack: "r1"},
 	}
-	change := plan.Plan{Writes: []plan.Write{{Verb: plan.Apply, Object: wanted, UID: seen.UID, ResourceVersion: seen.ResourceVersion}}}
+	change := plan.Plan{Writes: []plan.Write{{Verb: plan.Apply, Object: wanted, UID: seen.UID,
+		ResourceVersion: seen.ResourceVersion}}}
 	if done := w.Do(t.Context(), s, change, confirmed, store); done.Err != nil {
 		t.Fatal(done.Err)
 	}
@@ -140,7 +149,8 @@ func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
 	if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(record), got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Spec.Join != nil || got.Spec.Member == nil || got.Spec.Rack != "r1" || len(got.Labels) != 2 || len(got.Finalizers) != 2 {
+	if got.Spec.Join != nil || got.Spec.Member == nil || got.Spec.Rack != "r1" || len(got.Labels) != 2 ||
+		len(got.Finalizers) != 2 {
 		t.Errorf("the record is %+v with labels %v and finalizers %v", got.Spec, got.Labels, got.Finalizers)
 	}
 	change.Writes[0].ResourceVersion = "1"
@@ -149,7 +159,8 @@ func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
 	}
 }
 
-// A change has what differs between what was seen and what is to be, and leaves the rest of what is there.
+// A change has what differs between what was seen and what is to be, and leaves the rest of what is
+// there.
 func TestAChangeLeavesTheRest(t *testing.T) {
 	there := service("orders")
 	there.UID, there.Labels = "seen", map[string]string{"team": "shop"}
@@ -162,7 +173,8 @@ func TestAChangeLeavesTheRest(t *testing.T) {
 	now.Labels = map[string]string{"team": "shop", "app": "cassandra"}
 	now.Spec.Ports = now.Spec.Ports[:1]
 	do := func(write plan.Write) error {
-		return w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{write}}, confirmed, &consistency.Store{}).Err
+		return w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{write}}, confirmed,
+			&consistency.Store{}).Err
 	}
 	if err := do(plan.Write{Verb: plan.Change, Object: now, Seen: seen, UID: "seen"}); err != nil {
 		t.Fatal(err)
@@ -171,7 +183,8 @@ func TestAChangeLeavesTheRest(t *testing.T) {
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(there), got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Spec.Ports) != 1 || got.Labels["app"] != "cassandra" || got.Labels["team"] != "shop" || got.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+	if len(got.Spec.Ports) != 1 || got.Labels["app"] != "cassandra" || got.Labels["team"] != "shop" ||
+		got.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
 		t.Errorf("%+v %+v", got.ObjectMeta, got.Spec)
 	}
 	for name, write := range map[string]plan.Write{
@@ -185,7 +198,8 @@ func TestAChangeLeavesTheRest(t *testing.T) {
 }
 
 func TestAnnotationsOfARecordComeAndGo(t *testing.T) {
-	record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-0", UID: "seen", Annotations: map[string]string{"team": "shop"}}}
+	record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-0", UID: "seen",
+		Annotations: map[string]string{"team": "shop"}}}
 	w := writer(t, interceptor.Funcs{}, record)
 	for _, want := range []map[string]string{{"team": "shop", v1alpha1.AnnotationPodFailures: "{}"}, {"team": "shop"}} {
 		have := &v1alpha1.CassandraNode{}
@@ -197,7 +211,8 @@ func TestAnnotationsOfARecordComeAndGo(t *testing.T) {
 		s := snapshot()
 		s.Nodes = map[string]*facts.Node{record.Name: {Name: record.Name, Record: have}}
 		write := plan.Write{Verb: plan.Apply, Object: changed, UID: have.UID, ResourceVersion: have.ResourceVersion}
-		if done := w.Do(t.Context(), s, plan.Plan{Writes: []plan.Write{write}}, confirmed, &consistency.Store{}); done.Err != nil {
+		if done := w.Do(t.Context(), s, plan.Plan{Writes: []plan.Write{write}}, confirmed,
+			&consistency.Store{}); done.Err != nil {
 			t.Fatal(done.Err)
 		}
 		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(record), have); err != nil {

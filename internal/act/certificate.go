@@ -13,19 +13,21 @@ import (
 	"helenus.io/helenus/internal/pki"
 )
 
-// fillAuthority makes a new certificate authority. The Secret is only ever created, so an authority that exists is never replaced.
+// fillAuthority makes a new certificate authority. The Secret is only ever created, so an authority
+// that exists is never replaced.
 func (p *pass) fillAuthority(_ context.Context, secret *corev1.Secret) error {
 	pair, err := pki.NewAuthority(p.owner.Namespace+"/"+p.owner.Name, p.Now())
 	if err != nil {
 		return fmt.Errorf("make certificate authority: %w", err)
 	}
-	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: pair.Certificate}
+	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key,
+		pki.KeyBundle: pair.Certificate}
 	secret.Annotations = map[string]string{v1alpha1.AnnotationContent: render.ContentHash(secret)}
 	return nil
 }
 
-// fillCertificate signs a certificate for the node that the Secret is labelled with. What was decided on is minutes old: an authority that somebody has edited
-// since signs nothing either.
+// fillCertificate signs a certificate for the node that the Secret is labelled with. What was
+// decided on is minutes old: an authority that somebody has edited since signs nothing either.
 func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error {
 	authority := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: p.owner.Namespace, Name: v1alpha1.AuthorityName(p.owner.Name)}
@@ -33,9 +35,11 @@ func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error
 		return fmt.Errorf("read certificate authority: %w", err)
 	}
 	if render.Edited(authority) {
-		return fmt.Errorf("sign certificate: somebody edited Secret %s, the certificate authority of this cluster", key.Name)
+		return fmt.Errorf("sign certificate: somebody edited Secret %s, the certificate authority of this cluster",
+			key.Name)
 	}
-	signer, err := pki.ParseAuthority(pki.Pair{Certificate: authority.Data[pki.KeyCertificate], Key: authority.Data[pki.KeyPrivateKey]})
+	signer, err := pki.ParseAuthority(pki.Pair{Certificate: authority.Data[pki.KeyCertificate],
+		Key: authority.Data[pki.KeyPrivateKey]})
 	if err != nil {
 		return fmt.Errorf("read Secret %s: %w", key.Name, err)
 	}
@@ -47,7 +51,8 @@ func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error
 	if err != nil {
 		return err
 	}
-	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: authority.Data[pki.KeyBundle]}
+	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key,
+		pki.KeyBundle: authority.Data[pki.KeyBundle]}
 	secret.Annotations = map[string]string{
 		v1alpha1.AnnotationRenewAfter: pki.RenewAt(leaf[0]).UTC().Format(time.RFC3339),
 		v1alpha1.AnnotationContent:    render.ContentHash(secret),

@@ -33,18 +33,24 @@ func TestAPodIsDeletedByForceOnlyFromAHostThatIsGone(t *testing.T) {
 		objects []client.Object
 		gone    bool
 	}{
-		"it has no Node object":                {[]client.Object{on("m"), host("other", corev1.ConditionTrue)}, true},
-		"it is out of service":                 {[]client.Object{on("m"), host("m", corev1.ConditionUnknown, corev1.TaintNodeOutOfService)}, true},
-		"it is out of service and says so":     {[]client.Object{on("m"), host("m", corev1.ConditionFalse, corev1.TaintNodeOutOfService)}, true},
-		"it is silent":                         {[]client.Object{on("m"), host("m", corev1.ConditionUnknown, corev1.TaintNodeUnreachable)}, false},
-		"it is ready, with a taint left over":  {[]client.Object{on("m"), host("m", corev1.ConditionTrue, corev1.TaintNodeOutOfService)}, false},
-		"it is ready":                          {[]client.Object{on("m"), host("m", corev1.ConditionTrue)}, false},
-		"the pod is on another host by now":    {[]client.Object{on("other"), host("other", corev1.ConditionUnknown)}, false},
+		"it has no Node object": {[]client.Object{on("m"), host("other", corev1.ConditionTrue)}, true},
+		"it is out of service": {[]client.Object{on("m"),
+			host("m", corev1.ConditionUnknown, corev1.TaintNodeOutOfService)}, true},
+		"it is out of service and says so": {[]client.Object{on("m"),
+			host("m", corev1.ConditionFalse, corev1.TaintNodeOutOfService)}, true},
+		"it is silent": {[]client.Object{on("m"),
+			host("m", corev1.ConditionUnknown, corev1.TaintNodeUnreachable)}, false},
+		"it is ready, with a taint left over": {[]client.Object{on("m"),
+			host("m", corev1.ConditionTrue, corev1.TaintNodeOutOfService)}, false},
+		"it is ready": {[]client.Object{on("m"), host("m", corev1.ConditionTrue)}, false},
+		"the pod is on another host by now": {[]client.Object{on("other"), host("other", corev1.ConditionUnknown)},
+			false},
 		"it is another pod of the name by now": {[]client.Object{another}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := writer(t, interceptor.Funcs{}, c.objects...)
-			plan := plan.Plan{Writes: []plan.Write{{Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen", Host: "m"}}}
+			plan := plan.Plan{Writes: []plan.Write{{Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen",
+				Host: "m"}}}
 			done := w.Do(t.Context(), snapshot(), plan, confirmed, &consistency.Store{})
 			err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "orders-0"}, &corev1.Pod{})
 			switch {
@@ -60,7 +66,8 @@ func TestAPodIsDeletedByForceOnlyFromAHostThatIsGone(t *testing.T) {
 		"without a host": {Verb: plan.DeleteByForce, Object: pod("orders-0"), UID: "seen"},
 	} {
 		w := writer(t, interceptor.Funcs{}, on("m"))
-		if done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{write}}, confirmed, &consistency.Store{}); done.Err == nil {
+		if done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{write}}, confirmed,
+			&consistency.Store{}); done.Err == nil {
 			t.Errorf("%s: the pod was deleted", name)
 		}
 	}

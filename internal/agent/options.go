@@ -22,7 +22,8 @@ import (
 type Options struct {
 	// Root is put before all paths; / in a pod.
 	Root string
-	// InstallDir of the agent's image has what is handed to the Cassandra container: helenus-init and the Java agents. It is not below Root.
+	// InstallDir of the agent's image has what is handed to the Cassandra container: helenus-init
+	// and the Java agents. It is not below Root.
 	InstallDir string
 	// ListenAddress of the two servers; empty for all addresses.
 	ListenAddress string
@@ -79,12 +80,14 @@ func readEnvironment(o Options) (environment, error) {
 		cluster:   required(layout.EnvClusterName),
 		namespace: required(layout.EnvPodNamespace),
 		self: node.Self{
-			ClusterUID: types.UID(required(layout.EnvClusterUID)), Node: required(layout.EnvPodName), PodUID: types.UID(required(layout.EnvPodUID)),
+			ClusterUID: types.UID(required(layout.EnvClusterUID)), Node: required(layout.EnvPodName),
+			PodUID:      types.UID(required(layout.EnvPodUID)),
 			PodTemplate: required(layout.EnvPodTemplate), AgentVersion: o.Version, FactsPort: layout.FactsPort,
 		},
 		memoryLimit: number(layout.EnvMemoryLimit, 0),
 	}
-	e.self.GracePeriod = time.Duration(number(layout.EnvGracePeriod, int64(defaultGracePeriod/time.Second))) * time.Second
+	e.self.GracePeriod = time.Duration(number(layout.EnvGracePeriod,
+		int64(defaultGracePeriod/time.Second))) * time.Second
 	if ip := required(layout.EnvPodIP); ip != "" {
 		address, err := netip.ParseAddr(ip)
 		if err != nil {
@@ -113,7 +116,8 @@ func readVolumes(o Options, list string) ([]pod.Volume, error) {
 		out = append(out, pod.Volume{Name: name, Directory: o.path(directory)})
 	}
 	if out[0].Name != v1alpha1.VolumeData || out[0].Directory != o.path(layout.DataDir) {
-		return nil, fmt.Errorf("%s is %q, want %s=%s first", layout.EnvVolumes, list, v1alpha1.VolumeData, layout.DataDir)
+		return nil, fmt.Errorf("%s is %q, want %s=%s first", layout.EnvVolumes, list, v1alpha1.VolumeData,
+			layout.DataDir)
 	}
 	return out, nil
 }

@@ -30,7 +30,8 @@ import (
 	"helenus.io/helenus/internal/threads"
 )
 
-// Run is an agent until ctx ends. It returns nil then, and an error if it could not begin or a server failed.
+// Run is an agent until ctx ends. It returns nil then, and an error if it could not begin or a
+// server failed.
 func Run(ctx context.Context, o Options) error {
 	logger := log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
 	e, err := readEnvironment(o)
@@ -38,7 +39,8 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("read environment of the pod: %w", err)
 	}
 	e.self.StartedAt = threads.Goroutines{}.Now()
-	logger.Printf("helenus-agent %s for node %s of cluster %s in pod %s", o.Version, e.self.Node, e.cluster, e.self.PodUID)
+	logger.Printf("helenus-agent %s for node %s of cluster %s in pod %s", o.Version, e.self.Node, e.cluster,
+		e.self.PodUID)
 
 	h := &health{now: time.Now}
 	servers, err := listen(o)
@@ -81,7 +83,9 @@ type listeners struct{ health, facts net.Listener }
 
 func listen(o Options) (listeners, error) {
 	on := func(port int) (net.Listener, error) {
-		l, err := net.Listen("tcp", net.JoinHostPort(o.ListenAddress, strconv.Itoa(port))) //nolint:noctx // it is open as long as the agent
+		//nolint:noctx // it is open as long as the agent
+		l, err := net.Listen("tcp", net.JoinHostPort(o.ListenAddress,
+			strconv.Itoa(port)))
 		if err != nil {
 			return nil, fmt.Errorf("listen: %w", err)
 		}
@@ -104,7 +108,8 @@ func install(o Options) error {
 
 // assemble makes the agent and its line to the API server out of the pod.
 func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *record.Line, error) {
-	hasCommitlog := slices.ContainsFunc(e.volumes, func(v pod.Volume) bool { return v.Name == v1alpha1.VolumeCommitlog })
+	hasCommitlog := slices.ContainsFunc(e.volumes,
+		func(v pod.Volume) bool { return v.Name == v1alpha1.VolumeCommitlog })
 	data, err := journal.OpenVolume(o.path(layout.DataDir))
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +129,8 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 	certificates := pki.NewFiles(o.path(layout.CertificateDir))
 	a := execute.New(execute.Host{
 		Threads: threads.Goroutines{},
-		Init:    initclient.NewClient(o.path(filepath.Join(layout.SharedDir, initapi.SocketName)), initclient.PauseFor(time.Second)),
+		Init: initclient.NewClient(o.path(filepath.Join(layout.SharedDir, initapi.SocketName)),
+			initclient.PauseFor(time.Second)),
 		Journal: pod.NewJournal(data),
 		Disk:    pod.NewDisk(e.volumes, threads.Goroutines{}.Now),
 		Files: pod.NewFiles(o.Root, pod.DefaultPaths(hasCommitlog), password,
@@ -173,27 +179,34 @@ func (h *health) Ready() (bool, string) { return h.agent.Ready() }
 
 // phases that are shown as metrics.
 var phases = []v1alpha1.NodePhase{
-	v1alpha1.PhaseWaiting, v1alpha1.PhaseStarting, v1alpha1.PhaseJoining, v1alpha1.PhaseNormal, v1alpha1.PhaseLeaving, v1alpha1.PhaseLeft,
-	v1alpha1.PhaseStopping, v1alpha1.PhaseStopped, v1alpha1.PhaseDeferred, v1alpha1.PhaseDataLost, v1alpha1.PhaseDownTooLong,
+	v1alpha1.PhaseWaiting, v1alpha1.PhaseStarting, v1alpha1.PhaseJoining, v1alpha1.PhaseNormal, v1alpha1.PhaseLeaving,
+	v1alpha1.PhaseLeft,
+	v1alpha1.PhaseStopping, v1alpha1.PhaseStopped, v1alpha1.PhaseDeferred, v1alpha1.PhaseDataLost,
+	v1alpha1.PhaseDownTooLong,
 	v1alpha1.PhaseAddressTaken, v1alpha1.PhaseFailed,
 }
 
 func (h *health) Metrics() []serve.Metric {
 	f, now := h.agent.Figures(), h.now()
 	out := serve.PhaseMetrics(f.Phase, phases)
-	ready := serve.Metric{Name: "helenus_agent_ready", Help: "Whether the node is NORMAL, gossips and is open to clients.", Type: "gauge"}
+	ready := serve.Metric{Name: "helenus_agent_ready",
+		Help: "Whether the node is NORMAL, gossips and is open to clients.", Type: "gauge"}
 	if f.Ready {
 		ready.Value = 1
 	}
 	out = append(out, ready, serve.Metric{
-		Name: "helenus_agent_jvm_restarts_total", Help: "Unrequested restarts of the JVM in this pod.", Type: "counter", Value: float64(f.Restarts),
+		Name: "helenus_agent_jvm_restarts_total", Help: "Unrequested restarts of the JVM in this pod.", Type: "counter",
+		Value: float64(f.Restarts),
 	})
 	for kind, row := range f.Failures {
 		out = append(out, serve.Metric{
-			Name: "helenus_agent_failing_action", Help: "Actions that fail now, with how often in a row.", Type: "gauge",
+			Name: "helenus_agent_failing_action", Help: "Actions that fail now, with how often in a row.",
+			Type:   "gauge",
 			Labels: map[string]string{"action": string(kind)}, Value: float64(row),
 		})
 	}
-	out = append(out, serve.Age("helenus_agent_api_server_silence_seconds", "Time since the API server last answered.", f.APIHeard, now)...)
-	return append(out, serve.Age("helenus_agent_jvm_silence_seconds", "Time since the JVM last answered.", f.JVMHeard, now)...)
+	out = append(out, serve.Age("helenus_agent_api_server_silence_seconds", "Time since the API server last answered.",
+		f.APIHeard, now)...)
+	return append(out, serve.Age("helenus_agent_jvm_silence_seconds", "Time since the JVM last answered.", f.JVMHeard,
+		now)...)
 }

@@ -21,25 +21,30 @@ import (
 
 // Paths of the facts server.
 const (
-	// PathFacts answers a facts.Agent. With ?digest=<etag>&wait=<duration> it answers when the facts have another digest, or after the time given.
+	// PathFacts answers a facts.Agent. With ?digest=<etag>&wait=<duration> it answers when the
+	// facts have another digest, or after the time given.
 	PathFacts = "/v1/facts"
-	// PathIdentity answers an Identity. With ?address= and ?hostID= it says what this node's ring knows of them.
+	// PathIdentity answers an Identity. With ?address= and ?hostID= it says what this node's ring
+	// knows of them.
 	PathIdentity = "/v1/identity"
 )
 
 // maxAnswerBytes holds the ring of a thousand nodes with 16 tokens each several times.
 const maxAnswerBytes = 16 << 20
 
-// ErrUnreachable means that no answer came: nothing listens, the time was over, or the other side could not prove who it is.
+// ErrUnreachable means that no answer came: nothing listens, the time was over, or the other side
+// could not prove who it is.
 var ErrUnreachable = errors.New("agent does not answer")
 
-// Client asks the agent at one address. It keeps one connection for the next question, until Close or for a few minutes.
+// Client asks the agent at one address. It keeps one connection for the next question, until Close
+// or for a few minutes.
 type Client struct {
 	address string
 	wire    *wire
 }
 
-// NewClient asks the agent of one node, which must prove to be that node. The certificates are taken from the source at each new connection.
+// NewClient asks the agent of one node, which must prove to be that node. The certificates are
+// taken from the source at each new connection.
 func NewClient(source pki.Source, node pki.Identity, address string, now func() time.Time) *Client {
 	return newClient(address, source, func(m *pki.Material) *tls.Config { return pki.ClientConfig(m, node, now) })
 }
@@ -60,14 +65,15 @@ func newClient(address string, source pki.Source, config func(*pki.Material) *tl
 	return &Client{address: address, wire: &wire{dial: dial}}
 }
 
-// Facts asks for the facts as they are now: the agent looks at its JVM before it answers. Ctx bounds it.
+// Facts asks for the facts as they are now: the agent looks at its JVM before it answers. Ctx
+// bounds it.
 func (c *Client) Facts(ctx context.Context) (*facts.Agent, error) {
 	answer := &facts.Agent{}
 	return answer, c.get(ctx, PathFacts, "", answer)
 }
 
-// WaitFacts asks for the facts as soon as their digest is another than the given one, and at the latest after limit (at most MaxWait). The answer
-// may be the same as before.
+// WaitFacts asks for the facts as soon as their digest is another than the given one, and at the
+// latest after limit (at most MaxWait). The answer may be the same as before.
 func (c *Client) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
 	answer := &facts.Agent{}
 	return answer, c.get(ctx, PathFacts, queryOfWait(digest, limit), answer)
@@ -77,7 +83,8 @@ func queryOfWait(digest string, limit time.Duration) string {
 	return url.Values{"digest": {digest}, "wait": {min(limit, MaxWait).String()}}.Encode()
 }
 
-// Identity asks who is there, and what the ring of that node knows of an address and a host id; both may be empty.
+// Identity asks who is there, and what the ring of that node knows of an address and a host id;
+// both may be empty.
 func (c *Client) Identity(ctx context.Context, address, hostID string) (*Identity, error) {
 	query := url.Values{}
 	if address != "" {
@@ -93,7 +100,8 @@ func (c *Client) Identity(ctx context.Context, address, hostID string) (*Identit
 // Close ends the connection that is kept.
 func (c *Client) Close() { c.wire.close() }
 
-// get asks, and decodes the answer. What it waits with on its stack is what an operator has for every node, so the rest is done elsewhere.
+// get asks, and decodes the answer. What it waits with on its stack is what an operator has for
+// every node, so the rest is done elsewhere.
 func (c *Client) get(ctx context.Context, path, query string, into any) error {
 	request, err := c.question(ctx, path, query)
 	if err != nil {
@@ -140,7 +148,8 @@ func FactsAddress(podIP string) string {
 // Of says whether an answer comes from the pod that it was expected from.
 func Of(answer *facts.Agent, cluster types.UID, node string, pod types.UID) error {
 	if answer.ClusterUID != cluster || answer.Node != node || answer.PodUID != pod {
-		return fmt.Errorf("answer of node %s, pod %s, cluster %s; expected %s, %s, %s", answer.Node, answer.PodUID, answer.ClusterUID, node, pod, cluster)
+		return fmt.Errorf("answer of node %s, pod %s, cluster %s; expected %s, %s, %s", answer.Node, answer.PodUID,
+			answer.ClusterUID, node, pod, cluster)
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// Identity is what an agent tells another before that one starts its JVM: who it is, which addresses it had, whom it knows as replaced.
+// Identity is what an agent tells another before that one starts its JVM: who it is, which
+// addresses it had, whom it knows as replaced.
 type Identity struct {
 	ClusterUID types.UID `json:"clusterUID"`
 	Node       string    `json:"node"`
@@ -29,7 +30,8 @@ type Identity struct {
 	// TrafficOpened says that the native transport of this node is or was open to anybody.
 	TrafficOpened bool `json:"trafficOpened"`
 
-	// AtAddress is the member that this node's ring has at the address asked for; nil if none, or if no JVM answers.
+	// AtAddress is the member that this node's ring has at the address asked for; nil if none, or
+	// if no JVM answers.
 	AtAddress *Sighting `json:"atAddress,omitempty"`
 	// OfHostID is the member that this node's ring has with the host id asked for.
 	OfHostID *Sighting `json:"ofHostID,omitempty"`
@@ -55,8 +57,8 @@ func SightingOf(e facts.Endpoint) *Sighting {
 // MaxWait is the longest wait of a question for facts.
 const MaxWait = time.Minute
 
-// Digest of an answer: the same for answers that differ only in the time at which they were given, and in the size of the nodes' data, which
-// changes all the time.
+// Digest of an answer: the same for answers that differ only in the time at which they were given,
+// and in the size of the nodes' data, which changes all the time.
 func Digest(answer *facts.Agent) string {
 	timeless := *answer
 	timeless.ObservedAt, timeless.Space = time.Time{}, nil

@@ -13,20 +13,24 @@ import (
 )
 
 const (
-	// maxHeadBytes is how large the head of an answer may be: agents say no more in it than its length and type.
+	// maxHeadBytes is how large the head of an answer may be: agents say no more in it than its
+	// length and type.
 	maxHeadBytes = 16 << 10
 	// bufferBytes are for what is read and written at once. Most of the time there is neither.
 	bufferBytes = 512
-	// keptFor is how long a connection is kept that nobody uses: as long as the other side keeps it.
+	// keptFor is how long a connection is kept that nobody uses: as long as the other side keeps
+	// it.
 	keptFor = 2 * MaxWait
 )
 
-// wire carries questions to one address and their answers back, on the goroutine that asks. The transport of net/http has two more for each connection: an operator, which waits
-// for an answer of every node all the time, had three stacks and as much again on the heap for each of them, and that was a fifth of its memory. How a request and an answer are
-// written is left to net/http.
+// wire carries questions to one address and their answers back, on the goroutine that asks. The
+// transport of net/http has two more for each connection: an operator, which waits for an answer of
+// every node all the time, had three stacks and as much again on the heap for each of them, and
+// that was a fifth of its memory. How a request and an answer are written is left to net/http.
 //
-// It keeps one connection that nobody uses, as http.Transport does: one whose answer was a good one and was read to its end. Any other is closed, so that an answer can
-// never be taken for that of another question.
+// It keeps one connection that nobody uses, as http.Transport does: one whose answer was a good one
+// and was read to its end. Any other is closed, so that an answer can never be taken for that of
+// another question.
 type wire struct {
 	dial func(context.Context) (net.Conn, error)
 
@@ -46,7 +50,8 @@ type connection struct {
 
 func newConnection(conn net.Conn) *connection {
 	bounded := &io.LimitedReader{R: conn}
-	return &connection{Conn: conn, bounded: bounded, reader: bufio.NewReaderSize(bounded, bufferBytes), writer: bufio.NewWriterSize(conn, bufferBytes)}
+	return &connection{Conn: conn, bounded: bounded, reader: bufio.NewReaderSize(bounded, bufferBytes),
+		writer: bufio.NewWriterSize(conn, bufferBytes)}
 }
 
 // errTooLarge says that an answer came which is not one of an agent.
@@ -60,8 +65,9 @@ type reply struct {
 	body   []byte
 }
 
-// ask brings the answer to a question, by the connection that is kept if there is one. The other side may have closed that in the meantime, so where it brings no answer,
-// a new one is asked: a question may be asked twice, and has no body.
+// ask brings the answer to a question, by the connection that is kept if there is one. The other
+// side may have closed that in the meantime, so where it brings no answer, a new one is asked: a
+// question may be asked twice, and has no body.
 func (w *wire) ask(request *http.Request) (reply, error) {
 	if kept := w.take(nil); kept != nil {
 		answer, err := w.askBy(kept, request)
@@ -83,7 +89,8 @@ func (w *wire) close() {
 	}
 }
 
-// take is the connection that is kept, which it no longer is: if it is the one given, or any for nil.
+// take is the connection that is kept, which it no longer is: if it is the one given, or any for
+// nil.
 func (w *wire) take(only *connection) *connection {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +103,8 @@ func (w *wire) take(only *connection) *connection {
 	return kept
 }
 
-// keep has the connection for the next question, and closes it where another is kept already, or when none came for too long.
+// keep has the connection for the next question, and closes it where another is kept already, or
+// when none came for too long.
 func (w *wire) keep(c *connection) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +120,8 @@ func (w *wire) keep(c *connection) {
 	})
 }
 
-// askBy asks by a connection, and keeps or closes it. When the context of the request ends, whoever reads or writes is told by an error.
+// askBy asks by a connection, and keeps or closes it. When the context of the request ends, whoever
+// reads or writes is told by an error.
 func (w *wire) askBy(c *connection, request *http.Request) (reply, error) {
 	ctx := request.Context()
 	release := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(0, 1)) })
@@ -128,7 +137,8 @@ func (w *wire) askBy(c *connection, request *http.Request) (reply, error) {
 	return answer, err
 }
 
-// exchange writes a question and reads its answer. It says whether the connection may carry another question: nothing of this answer can be left on it.
+// exchange writes a question and reads its answer. It says whether the connection may carry another
+// question: nothing of this answer can be left on it.
 func (c *connection) exchange(request *http.Request) (answer reply, reusable bool, err error) {
 	c.bounded.N = maxHeadBytes + maxAnswerBytes + 1
 	if err := request.Write(c.writer); err != nil {

@@ -103,7 +103,8 @@ func TestAnAnswerIsNeverThatOfAnotherQuestion(t *testing.T) {
 			if err != nil {
 				panic(err)
 			}
-			_, _ = out.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
+			_, _ = out.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: " +
+				"6\r\n\r\nforged")
 			_ = out.Flush()
 			_ = conn.Close()
 		},
@@ -249,7 +250,8 @@ func TestAConnectionIsNotKeptForEver(t *testing.T) {
 	})
 }
 
-// What waits for an answer costs no goroutine but the one that asks: an operator waits for one of every node.
+// What waits for an answer costs no goroutine but the one that asks: an operator waits for one of
+// every node.
 func TestWhoWaitsIsOneGoroutine(t *testing.T) {
 	const questions = 20
 	synctest.Test(t, func(t *testing.T) {
@@ -271,7 +273,8 @@ func TestWhoWaitsIsOneGoroutine(t *testing.T) {
 	})
 }
 
-// goroutinesOfTest counts those in the bubble of a test. Those of others, and the ones that are just ending, are none of them.
+// goroutinesOfTest counts those in the bubble of a test. Those of others, and the ones that are
+// just ending, are none of them.
 func goroutinesOfTest() int {
 	stacks := make([]byte, 1<<20)
 	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte(", synctest bubble "))

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// parseEndpoint reads an address with port as Cassandra prints it: "10.0.0.1:7000", "/10.0.0.1:7000", "name/10.0.0.1:7000",
-// "[2001:db8::1]:7000". A zone of an IPv6 address is dropped, since it has a meaning only on the host that prints it.
+// parseEndpoint reads an address with port as Cassandra prints it: "10.0.0.1:7000",
+// "/10.0.0.1:7000", "name/10.0.0.1:7000", "[2001:db8::1]:7000". A zone of an IPv6 address is
+// dropped, since it has a meaning only on the host that prints it.
 func parseEndpoint(text string) (netip.AddrPort, error) {
 	_, address, found := strings.Cut(text, "/")
 	if !found {

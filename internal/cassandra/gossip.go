@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Status is the first word of what a node says in gossip about its place in the ring. Words that are not listed here are kept as they
-// are; empty means that the node has not said anything yet, as in the first seconds of a start.
+// Status is the first word of what a node says in gossip about its place in the ring. Words that
+// are not listed here are kept as they are; empty means that the node has not said anything yet, as
+// in the first seconds of a start.
 type Status string
 
 // Statuses of Cassandra 4.1 and 5.0.
@@ -28,18 +29,21 @@ const (
 	StatusShutdown               Status = "shutdown"
 )
 
-// GossipState is what one node knows of another (or of itself) by gossip. Fields that were not gossiped are zero.
+// GossipState is what one node knows of another (or of itself) by gossip. Fields that were not
+// gossiped are zero.
 type GossipState struct {
 	Endpoint netip.AddrPort
-	// Generation is the start of that JVM in seconds since 1970; zero if it is known from disk only.
+	// Generation is the start of that JVM in seconds since 1970; zero if it is known from disk
+	// only.
 	Generation int64
-	// Heartbeat counts up about once a second while the node gossips; 2147483647 is the last word of a node that was stopped in order.
+	// Heartbeat counts up about once a second while the node gossips; 2147483647 is the last word
+	// of a node that was stopped in order.
 	Heartbeat int64
 	// Alive is the word of the failure detector.
 	Alive  bool
 	Status Status
-	// StatusArguments are the parts after the status: a token; the address that is replaced for BOOT_REPLACE; the host id for removing
-	// and removed.
+	// StatusArguments are the parts after the status: a token; the address that is replaced for
+	// BOOT_REPLACE; the host id for removing and removed.
 	StatusArguments []string
 	// StatusExpires is when a node that left or was removed is forgotten.
 	StatusExpires  time.Time
@@ -53,16 +57,16 @@ type GossipState struct {
 	// InternalAddress is where it listens for peers and NativeAddress where for clients.
 	InternalAddress netip.AddrPort
 	NativeAddress   netip.AddrPort
-	// NativeTransportReady says whether it has opened CQL since it started. It stays true when CQL is closed over JMX, so it is no sign that
-	// clients are served.
+	// NativeTransportReady says whether it has opened CQL since it started. It stays true when CQL
+	// is closed over JMX, so it is no sign that clients are served.
 	NativeTransportReady bool
 	// HasTokens says whether it has announced its tokens; gossip does not show which.
 	HasTokens bool
 }
 
-// ParseGossip reads the text of FailureDetector.AllEndpointStatesWithPort and returns the states in the order of their endpoints.
-// Application states that it does not know are skipped; anything of another form is an error, since half an entry would be taken for a
-// whole one.
+// ParseGossip reads the text of FailureDetector.AllEndpointStatesWithPort and returns the states in
+// the order of their endpoints. Application states that it does not know are skipped; anything of
+// another form is an error, since half an entry would be taken for a whole one.
 func ParseGossip(text string) ([]GossipState, error) {
 	var states []GossipState
 	var current *gossipEntry
@@ -125,7 +129,8 @@ const (
 	noTokens = "TOKENS: not present"
 )
 
-// add reads one line: "generation:1", "heartbeat:2", "TOKENS: not present", or "NAME:version:value", whose value may contain colons.
+// add reads one line: "generation:1", "heartbeat:2", "TOKENS: not present", or
+// "NAME:version:value", whose value may contain colons.
 func (e *gossipEntry) add(line string) error {
 	line = strings.TrimPrefix(line, "  ")
 	if line == noTokens {
@@ -202,8 +207,9 @@ func (e *gossipEntry) address(name string, problems *[]error) netip.AddrPort {
 	return address
 }
 
-// setStatus reads the status with its arguments: "NORMAL,<token>", "LEFT,<token>,<expiry in ms>", "removed,<host id>,<expiry in ms>".
-// Nodes that use one storage port, as all do since 4.0, gossip it as STATUS_WITH_PORT; STATUS is for their elders and may be missing.
+// setStatus reads the status with its arguments: "NORMAL,<token>", "LEFT,<token>,<expiry in ms>",
+// "removed,<host id>,<expiry in ms>". Nodes that use one storage port, as all do since 4.0, gossip
+// it as STATUS_WITH_PORT; STATUS is for their elders and may be missing.
 func (s *GossipState) setStatus(values map[string]string) error {
 	text, found := values["STATUS_WITH_PORT"]
 	if !found {

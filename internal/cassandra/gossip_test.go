@@ -11,10 +11,12 @@ import (
 )
 
 func TestParseGossip(t *testing.T) {
-	const text = "/10.0.0.2:7000\n  generation:1795216644\n  heartbeat:71\n  STATUS:34:LEAVING,1\n  STATUS_WITH_PORT:33:BOOT_REPLACE,10.0.0.9:7000\n" +
-		"  LOAD:20:1.2E7\n  SCHEMA:32:d03783d7\n  DC:12:dc1\n  RACK:14:r2\n  RELEASE_VERSION:5:5.0.6\n  HOST_ID:2:6cc2a40b\n  RPC_READY:44:true\n" +
-		"  INTERNAL_ADDRESS_AND_PORT:8:10.0.0.2:7000\n  NATIVE_ADDRESS_AND_PORT:3:10.0.0.2:9042\n  X_77_PADDING:9:what, is: this\n  TOKENS:37:<hidden>\n" +
-		"name.of.host/[2001:db8::1]:7000\n  generation:0\n  heartbeat:0\n  STATUS_WITH_PORT:5:removed,b9ce8d4f,1795476414048\n  TOKENS: not present\n"
+	const text = "/10.0.0.2:7000\n  generation:1795216644\n  heartbeat:71\n  STATUS:34:LEAVING,1\n  " +
+		"STATUS_WITH_PORT:33:BOOT_REPLACE,10.0.0.9:7000\n  LOAD:20:1.2E7\n  SCHEMA:32:d03783d7\n  DC:12:dc1\n  " +
+		"RACK:14:r2\n  RELEASE_VERSION:5:5.0.6\n  HOST_ID:2:6cc2a40b\n  RPC_READY:44:true\n  " +
+		"INTERNAL_ADDRESS_AND_PORT:8:10.0.0.2:7000\n  NATIVE_ADDRESS_AND_PORT:3:10.0.0.2:9042\n  " +
+		"X_77_PADDING:9:what, is: this\n  TOKENS:37:<hidden>\nname.of.host/[2001:db8::1]:7000\n  generation:0\n  " +
+		"heartbeat:0\n  STATUS_WITH_PORT:5:removed,b9ce8d4f,1795476414048\n  TOKENS: not present\n"
 	states, err := ParseGossip(text)
 	if err != nil {
 		t.Fatal(err)
@@ -23,8 +25,10 @@ func TestParseGossip(t *testing.T) {
 		{
 			Endpoint: netip.MustParseAddrPort("10.0.0.2:7000"), Generation: 1795216644, Heartbeat: 71,
 			Status: StatusBootstrappingToReplace, StatusArguments: []string{"10.0.0.9:7000"},
-			Datacenter: "dc1", Rack: "r2", HostID: "6cc2a40b", ReleaseVersion: "5.0.6", SchemaVersion: "d03783d7", LoadBytes: 12_000_000,
-			InternalAddress: netip.MustParseAddrPort("10.0.0.2:7000"), NativeAddress: netip.MustParseAddrPort("10.0.0.2:9042"),
+			Datacenter: "dc1", Rack: "r2", HostID: "6cc2a40b", ReleaseVersion: "5.0.6", SchemaVersion: "d03783d7",
+			LoadBytes:            12_000_000,
+			InternalAddress:      netip.MustParseAddrPort("10.0.0.2:7000"),
+			NativeAddress:        netip.MustParseAddrPort("10.0.0.2:9042"),
 			NativeTransportReady: true, HasTokens: true,
 		},
 		{

@@ -19,7 +19,8 @@ const (
 	refused    = `[{"status":500,"error_type":"java.lang.IllegalStateException","error":"java.lang.IllegalStateException : Node is still rebuilding. Check nodetool netstats."}]`
 )
 
-// TestOperationsOnTheWire holds each operation to the bean, signature and arguments that Cassandra 4.1 and 5.0 have.
+// TestOperationsOnTheWire holds each operation to the bean, signature and arguments that Cassandra
+// 4.1 and 5.0 have.
 func TestOperationsOnTheWire(t *testing.T) {
 	ctx := context.Background()
 	ss := `"mbean":"org.apache.cassandra.db:type=StorageService"`
@@ -44,11 +45,15 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[2,"shop",[]]}]`},
 		"cleanup of tables": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 0, "shop", "orders") },
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[0,"shop",["orders"]]}]`},
-		"full repair": {answerZero, func(n *Node) error { _, err := n.StartRepair(ctx, "shop", RepairOptions{}); return err },
+		"full repair": {answerZero, func(n *Node) error {
+			_, err := n.StartRepair(ctx, "shop", RepairOptions{})
+			return err
+		},
 			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"parallel","primaryRange":"false",` +
 				`"incremental":"false","jobThreads":"1","trace":"false","ignoreUnreplicatedKeyspaces":"true"}]}]`},
 		"limited repair": {answerZero, func(n *Node) error {
-			_, err := n.StartRepair(ctx, "shop", RepairOptions{Tables: []string{"a", "b"}, PrimaryRangesOnly: true, Datacenters: []string{"dc1", "dc2"}, DatacenterParallel: true, Jobs: 4})
+			_, err := n.StartRepair(ctx, "shop", RepairOptions{Tables: []string{"a", "b"}, PrimaryRangesOnly: true,
+				Datacenters: []string{"dc1", "dc2"}, DatacenterParallel: true, Jobs: 4})
 			return err
 		},
 			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"dc_parallel","primaryRange":"true",` +
@@ -59,7 +64,8 @@ func TestOperationsOnTheWire(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		var got, want any
-		if err := errors.Join(json.Unmarshal([]byte((*requests)[0]), &got), json.Unmarshal([]byte(c.want), &want)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte((*requests)[0]), &got),
+			json.Unmarshal([]byte(c.want), &want)); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -74,7 +80,8 @@ func TestOperationsOnTheWire(t *testing.T) {
 }
 
 func TestCleanupResults(t *testing.T) {
-	for result, want := range map[string]string{"1": "aborted", "2": "could not be cancelled", "3": "unknown result 3", "null": ""} {
+	for result, want := range map[string]string{"1": "aborted", "2": "could not be cancelled", "3": "unknown result 3",
+		"null": ""} {
 		node, _ := scripted(t, `[{"status":200,"value":`+result+`}]`)
 		err := node.Cleanup(context.Background(), 1, "shop")
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -93,7 +100,8 @@ func TestRepairStatus(t *testing.T) {
 	} {
 		node, _ := scripted(t, `[{"status":200,"value":`+answer+`}]`)
 		status, err := node.RepairStatus(context.Background(), 7)
-		if err != nil || status.State != want.State || strings.Join(status.Messages, "|") != strings.Join(want.Messages, "|") {
+		if err != nil || status.State != want.State ||
+			strings.Join(status.Messages, "|") != strings.Join(want.Messages, "|") {
 			t.Errorf("%s: %+v, error %v; want %+v", answer, status, err, want)
 		}
 	}
@@ -104,9 +112,11 @@ func TestRepairStatus(t *testing.T) {
 }
 
 func TestReloadSeeds(t *testing.T) {
-	node, _ := scripted(t, `[{"status":200,"value":["/10.0.0.1:7000"]}]`, `[{"status":200,"value":{"Seeds":["/10.0.0.2:7000","/10.0.0.1:7000"]}}]`)
+	node, _ := scripted(t, `[{"status":200,"value":["/10.0.0.1:7000"]}]`,
+		`[{"status":200,"value":{"Seeds":["/10.0.0.2:7000","/10.0.0.1:7000"]}}]`)
 	seeds, err := node.ReloadSeeds(context.Background())
-	if want := []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:7000"), netip.MustParseAddrPort("10.0.0.2:7000")}; err != nil || !reflect.DeepEqual(seeds, want) {
+	if want := []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:7000"),
+		netip.MustParseAddrPort("10.0.0.2:7000")}; err != nil || !reflect.DeepEqual(seeds, want) {
 		t.Errorf("seeds %v, error %v; want %v, as read back", seeds, err, want)
 	}
 	node, _ = scripted(t, answerNull)
@@ -123,9 +133,13 @@ func TestMaxHintWindow(t *testing.T) {
 }
 
 func TestPendingRanges(t *testing.T) {
-	node, _ := scripted(t, `[{"status":200,"value":{}},{"status":200,"value":{"[-5, 7]":["10.0.0.4:7000"],"[7, 9]":["10.0.0.4:7000","10.0.0.3:7000"]}}]`)
+	node, _ := scripted(
+		t, `[{"status":200,"value":{}},{"status":200,"value":{"[-5, 7]":["10.0.0.4:7000"],"[7, 9]":["10.0.0.4:7000","10.0.0.3:7000"]}}]`,
+	)
 	pending, err := node.PendingRanges(context.Background(), []string{"quiet", "moving"})
-	want := []Pending{{Keyspace: "moving", Ranges: 2, Endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.3:7000"), netip.MustParseAddrPort("10.0.0.4:7000")}}}
+	want := []Pending{{Keyspace: "moving", Ranges: 2,
+		Endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.3:7000"),
+			netip.MustParseAddrPort("10.0.0.4:7000")}}}
 	if err != nil || !reflect.DeepEqual(pending, want) {
 		t.Errorf("pending %+v, error %v; want %+v", pending, err, want)
 	}
@@ -135,7 +149,9 @@ func TestPendingRanges(t *testing.T) {
 func TestStreams(t *testing.T) {
 	const recorded = `[{"value":[2583493],"status":200,"timestamp":1795218406},{"value":[13402354],"status":200,"timestamp":1795218406},` +
 		`{"value":[0],"status":200,"timestamp":1795218406},{"value":[0],"status":200,"timestamp":1795218406}]`
-	node, _ := scripted(t, recorded, `[{"value":[1,2],"status":200},{"value":[3,4],"status":200},{"value":[5,6],"status":200},{"value":[7,8],"status":200}]`)
+	node, _ := scripted(
+		t, recorded, `[{"value":[1,2],"status":200},{"value":[3,4],"status":200},{"value":[5,6],"status":200},{"value":[7,8],"status":200}]`,
+	)
 	for _, want := range []Streams{
 		{Plans: 1, ReceivedBytes: 2583493, ToReceiveBytes: 13402354},
 		{Plans: 2, ReceivedBytes: 3, ToReceiveBytes: 7, SentBytes: 11, ToSendBytes: 15},
@@ -156,7 +172,8 @@ func TestSchema(t *testing.T) {
 		{"shop", PerDatacenter(map[string]int{"dc1": 3})},
 		{"system_auth", Replication{SimpleStrategy, map[string]string{"replication_factor": "1"}}},
 	}}
-	for name, script := range map[string][]string{"at once": {keyspaces, same}, "after a change came between": {keyspaces, other, keyspaces, same}} {
+	for name, script := range map[string][]string{"at once": {keyspaces, same},
+		"after a change came between": {keyspaces, other, keyspaces, same}} {
 		node, _ := scripted(t, script...)
 		if schema, err := node.Schema(context.Background()); err != nil || !reflect.DeepEqual(schema, want) {
 			t.Errorf("%s: %+v, error %v; want %+v", name, schema, err, want)

@@ -19,8 +19,9 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// TestRecordViews writes testdata from a running node: it reads views for HELENUS_RECORD_FOR (a duration) and keeps the first of each kind, by mode
-// and gossiped statuses, in HELENUS_RECORD (a directory).
+// TestRecordViews writes testdata from a running node: it reads views for HELENUS_RECORD_FOR (a
+// duration) and keeps the first of each kind, by mode and gossiped statuses, in HELENUS_RECORD (a
+// directory).
 func TestRecordViews(t *testing.T) {
 	directory := os.Getenv("HELENUS_RECORD")
 	if directory == "" {
@@ -32,7 +33,8 @@ func TestRecordViews(t *testing.T) {
 	}
 	recorder := &recorder{}
 	client, err := jolokia.New(jolokia.Config{
-		URL: os.Getenv("HELENUS_JOLOKIA_URL"), User: os.Getenv("HELENUS_JOLOKIA_USER"), Password: os.Getenv("HELENUS_JOLOKIA_PASSWORD"),
+		URL: os.Getenv("HELENUS_JOLOKIA_URL"), User: os.Getenv("HELENUS_JOLOKIA_USER"),
+		Password:  os.Getenv("HELENUS_JOLOKIA_PASSWORD"),
 		Transport: recorder,
 	})
 	if err != nil {
@@ -76,7 +78,8 @@ func kindOf(view View, err error) string {
 		statuses = append(statuses, status)
 	}
 	slices.Sort(statuses)
-	return fmt.Sprintf("%s-%s-u%d-m%d", strings.ToLower(string(view.Mode)), strings.Join(slices.Compact(statuses), "-"), len(view.Unreachable), len(view.HostIDs))
+	return fmt.Sprintf("%s-%s-u%d-m%d", strings.ToLower(string(view.Mode)), strings.Join(slices.Compact(statuses), "-"),
+		len(view.Unreachable), len(view.HostIDs))
 }
 
 func writeExchange(t *testing.T, path string, recorded exchange) {

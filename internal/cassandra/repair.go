@@ -9,24 +9,28 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// RepairOptions say what StartRepair repairs and how. The zero value is a full repair of all ranges that the node holds, between all
-// replicas, one range at a time on each of them in parallel.
+// RepairOptions say what StartRepair repairs and how. The zero value is a full repair of all ranges
+// that the node holds, between all replicas, one range at a time on each of them in parallel.
 type RepairOptions struct {
 	// Tables limits it to some tables; empty: all.
 	Tables []string
-	// PrimaryRangesOnly repairs only what the node is first owner of; then every node of the ring must be repaired.
+	// PrimaryRangesOnly repairs only what the node is first owner of; then every node of the ring
+	// must be repaired.
 	PrimaryRangesOnly bool
 	// Datacenters limits it to replicas there, which must include the node's own; empty: all.
 	Datacenters []string
-	// DatacenterParallel lets datacenters work side by side and the replicas of each one after the other.
+	// DatacenterParallel lets datacenters work side by side and the replicas of each one after the
+	// other.
 	DatacenterParallel bool
-	// Incremental compares only what no repair has seen before, and marks it as repaired. All replicas must be up.
+	// Incremental compares only what no repair has seen before, and marks it as repaired. All
+	// replicas must be up.
 	Incremental bool
 	// Jobs is the number of tables at a time, 1 to 4; 0: 1.
 	Jobs int
 }
 
-// wire is the form of RepairOption.parse. What Cassandra would choose is said outright where releases could differ.
+// wire is the form of RepairOption.parse. What Cassandra would choose is said outright where
+// releases could differ.
 func (o RepairOptions) wire() map[string]string {
 	parallelism := "parallel"
 	if o.DatacenterParallel {
@@ -50,8 +54,8 @@ func (o RepairOptions) wire() map[string]string {
 	return options
 }
 
-// StartRepair starts a repair of one keyspace and returns its command number for RepairStatus. Zero means that there is nothing to repair: the
-// keyspace has one replica, or the node no range of it.
+// StartRepair starts a repair of one keyspace and returns its command number for RepairStatus. Zero
+// means that there is nothing to repair: the keyspace has one replica, or the node no range of it.
 func (n *Node) StartRepair(ctx context.Context, keyspace string, options RepairOptions) (int, error) {
 	var command int
 	request := jolokia.Exec(beanStorageService, "repairAsync(java.lang.String,java.util.Map)", keyspace, options.wire())
@@ -64,7 +68,8 @@ func (n *Node) StartRepair(ctx context.Context, keyspace string, options RepairO
 // RepairState is where a repair stands.
 type RepairState string
 
-// States of a repair. RepairUnknown is a command that this JVM does not know: it was restarted since, so the repair is not running.
+// States of a repair. RepairUnknown is a command that this JVM does not know: it was restarted
+// since, so the repair is not running.
 const (
 	RepairInProgress RepairState = "IN_PROGRESS"
 	RepairCompleted  RepairState = "COMPLETED"
@@ -78,8 +83,8 @@ type RepairStatus struct {
 	Messages []string
 }
 
-// RepairStatus asks for a repair by its command number. Command numbers count from 1 in each JVM: keep the start time of the JVM with them,
-// or an old number may name another repair.
+// RepairStatus asks for a repair by its command number. Command numbers count from 1 in each JVM:
+// keep the start time of the JVM with them, or an old number may name another repair.
 func (n *Node) RepairStatus(ctx context.Context, command int) (RepairStatus, error) {
 	var wire []string
 	if err := n.call(ctx, jolokia.Exec(beanStorageService, "getParentRepairStatus(int)", command), &wire); err != nil {
@@ -93,6 +98,7 @@ func (n *Node) RepairStatus(ctx context.Context, command int) (RepairStatus, err
 	case RepairInProgress, RepairCompleted, RepairFailed:
 		return status, nil
 	default:
-		return RepairStatus{}, fmt.Errorf("read status of repair %d: %w: unknown state %q", command, jolokia.ErrProtocol, wire[0])
+		return RepairStatus{}, fmt.Errorf("read status of repair %d: %w: unknown state %q", command,
+			jolokia.ErrProtocol, wire[0])
 	}
 }

@@ -23,7 +23,8 @@ type exchange struct {
 	Response json.RawMessage `json:"response"`
 }
 
-// replayed is a node that answers the one recorded request, and fails the test if it is asked anything else.
+// replayed is a node that answers the one recorded request, and fails the test if it is asked
+// anything else.
 func replayed(t testing.TB, path string) *Node {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -52,20 +53,22 @@ func replayed(t testing.TB, path string) *Node {
 // answering is a node that answers by a function from the body of a request to that of the answer.
 func answering(t testing.TB, answer func(json.RawMessage) json.RawMessage) *Node {
 	t.Helper()
-	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:8778/jolokia", Transport: transport(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(answer(body)))}, nil
-	})})
+	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:8778/jolokia",
+		Transport: transport(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(answer(body)))}, nil
+		})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return NewNode(client)
 }
 
-// scripted answers each exchange with the next body; it fails the test when there is none left or one too many.
+// scripted answers each exchange with the next body; it fails the test when there is none left or
+// one too many.
 func scripted(t *testing.T, bodies ...string) (*Node, *[]string) {
 	t.Helper()
 	requests := &[]string{}

@@ -16,7 +16,8 @@ const (
 	EverywhereStrategy      = "EverywhereStrategy"
 )
 
-// strategyPackage is the package that Cassandra leaves out when it prints its own strategies to an administrator.
+// strategyPackage is the package that Cassandra leaves out when it prints its own strategies to an
+// administrator.
 const strategyPackage = "org.apache.cassandra.locator."
 
 // Keyspace is the name of a keyspace and how it is replicated.
@@ -29,12 +30,13 @@ type Keyspace struct {
 type Replication struct {
 	// Strategy is the class; Cassandra's own are without their package.
 	Strategy string
-	// Options are replicas by datacenter for NetworkTopologyStrategy, and "replication_factor" for SimpleStrategy. A value is a
-	// number, or "3/1" with one transient replica among three.
+	// Options are replicas by datacenter for NetworkTopologyStrategy, and "replication_factor" for
+	// SimpleStrategy. A value is a number, or "3/1" with one transient replica among three.
 	Options map[string]string
 }
 
-// PerDatacenter is NetworkTopologyStrategy with so many replicas in each datacenter. A datacenter with none is left out.
+// PerDatacenter is NetworkTopologyStrategy with so many replicas in each datacenter. A datacenter
+// with none is left out.
 func PerDatacenter(replicas map[string]int) Replication {
 	options := make(map[string]string, len(replicas))
 	for datacenter, count := range replicas {
@@ -45,16 +47,18 @@ func PerDatacenter(replicas map[string]int) Replication {
 	return Replication{Strategy: NetworkTopologyStrategy, Options: options}
 }
 
-// Raised is the replication with at least so many replicas in each datacenter. What it has more, or in others, stays: whoever put it there relies on it.
-// Only NetworkTopologyStrategy can be raised, since any other moves the replicas that are there; fromSimple is for keyspaces of which that is known
-// and wanted, and takes SimpleStrategy for none.
+// Raised is the replication with at least so many replicas in each datacenter. What it has more, or
+// in others, stays: whoever put it there relies on it. Only NetworkTopologyStrategy can be raised,
+// since any other moves the replicas that are there; fromSimple is for keyspaces of which that is
+// known and wanted, and takes SimpleStrategy for none.
 func (r Replication) Raised(least map[string]int, fromSimple bool) (Replication, error) {
 	switch {
 	case r.Strategy == NetworkTopologyStrategy:
 	case r.Strategy == SimpleStrategy && fromSimple:
 		return PerDatacenter(least), nil
 	default:
-		return Replication{}, fmt.Errorf("it is on %s: replicas can be added datacenter by datacenter only on %s, to which the user must alter it, and repair it", r, NetworkTopologyStrategy)
+		return Replication{}, fmt.Errorf("it is on %s: replicas can be added datacenter by datacenter only on %s, to "+
+			"which the user must alter it, and repair it", r, NetworkTopologyStrategy)
 	}
 	raised := Replication{Strategy: r.Strategy, Options: maps.Clone(r.Options)}
 	for datacenter, count := range least {
@@ -63,7 +67,8 @@ func (r Replication) Raised(least map[string]int, fromSimple bool) (Replication,
 		if there {
 			var err error
 			if present, err = strconv.Atoi(text); err != nil {
-				return Replication{}, fmt.Errorf("it has %s replicas in datacenter %s, which is no whole number: it is not changed", text, datacenter)
+				return Replication{}, fmt.Errorf("it has %s replicas in datacenter %s, which is no whole number: it "+
+					"is not changed", text, datacenter)
 			}
 		}
 		if count > present {
@@ -87,7 +92,8 @@ func (r Replication) String() string {
 	return r.Strategy + " {" + strings.Join(pairs, ", ") + "}"
 }
 
-// ParseReplication reads the text of StorageService.getKeyspaceReplicationInfo: "NetworkTopologyStrategy {dc2=2, dc1=3}".
+// ParseReplication reads the text of StorageService.getKeyspaceReplicationInfo:
+// "NetworkTopologyStrategy {dc2=2, dc1=3}".
 func ParseReplication(text string) (Replication, error) {
 	strategy, rest, found := strings.Cut(text, " {")
 	if !found || strategy == "" || !strings.HasSuffix(rest, "}") {
@@ -101,14 +107,16 @@ func ParseReplication(text string) (Replication, error) {
 	for _, pair := range strings.Split(rest, ", ") {
 		name, value, found := strings.Cut(pair, "=")
 		if _, twice := r.Options[name]; !found || twice || name == "" || value == "" {
-			return Replication{}, fmt.Errorf("parse replication %q: option %q is empty, has no value or comes twice", text, pair)
+			return Replication{}, fmt.Errorf("parse replication %q: option %q is empty, has no value or comes twice",
+				text, pair)
 		}
 		r.Options[name] = value
 	}
 	return r, nil
 }
 
-// ReplicationFromSchema reads the map of system_schema.keyspaces: "class" is the full class, the rest are options.
+// ReplicationFromSchema reads the map of system_schema.keyspaces: "class" is the full class, the
+// rest are options.
 func ReplicationFromSchema(row map[string]string) (Replication, error) {
 	class := row["class"]
 	if class == "" {
@@ -123,8 +131,8 @@ func ReplicationFromSchema(row map[string]string) (Replication, error) {
 	return r, nil
 }
 
-// Replicas is the number of copies of each row, transient ones included; 0 for a strategy for which no number is known. One copy is
-// what LocalStrategy keeps.
+// Replicas is the number of copies of each row, transient ones included; 0 for a strategy for which
+// no number is known. One copy is what LocalStrategy keeps.
 func (r Replication) Replicas() (int, error) {
 	switch r.Strategy {
 	case LocalStrategy:

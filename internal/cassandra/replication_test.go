@@ -8,8 +8,9 @@ import (
 
 func TestParseReplication(t *testing.T) {
 	for text, want := range map[string]Replication{
-		"SimpleStrategy {replication_factor=1}":         {SimpleStrategy, map[string]string{"replication_factor": "1"}},
-		"NetworkTopologyStrategy {dc2=2, dc1=3}":        {NetworkTopologyStrategy, map[string]string{"dc1": "3", "dc2": "2"}},
+		"SimpleStrategy {replication_factor=1}": {SimpleStrategy, map[string]string{"replication_factor": "1"}},
+		"NetworkTopologyStrategy {dc2=2, dc1=3}": {NetworkTopologyStrategy,
+			map[string]string{"dc1": "3", "dc2": "2"}},
 		"NetworkTopologyStrategy {dc1=3/1}":             {NetworkTopologyStrategy, map[string]string{"dc1": "3/1"}},
 		"EverywhereStrategy {}":                         {EverywhereStrategy, map[string]string{}},
 		"org.apache.cassandra.locator.LocalStrategy {}": {LocalStrategy, map[string]string{}},
@@ -19,7 +20,8 @@ func TestParseReplication(t *testing.T) {
 			t.Errorf("%q is %+v, error %v; want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "SimpleStrategy", "SimpleStrategy {", " {}", "S {a}", "S {=1}", "S {a=}", "S {a=1, a=2}", "S {a=1, }", "S {, }"} {
+	for _, text := range []string{"", "SimpleStrategy", "SimpleStrategy {", " {}", "S {a}", "S {=1}", "S {a=}",
+		"S {a=1, a=2}", "S {a=1, }", "S {, }"} {
 		if got, err := ParseReplication(text); err == nil {
 			t.Errorf("%q is %+v, want an error", text, got)
 		}
@@ -42,10 +44,13 @@ func FuzzParseReplication(f *testing.F) {
 	})
 }
 
-// TestReplicationByJMXAndSchemaAreEqual shows that both sources of the same replication compare as equal.
+// TestReplicationByJMXAndSchemaAreEqual shows that both sources of the same replication compare as
+// equal.
 func TestReplicationByJMXAndSchemaAreEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		replicas := rapid.MapOfN(rapid.StringMatching(`[A-Za-z][A-Za-z0-9_]{0,8}`).Filter(func(s string) bool { return s != "class" }), rapid.IntRange(0, 5), 0, 4).Draw(t, "replicas")
+		replicas := rapid.MapOfN(rapid.StringMatching(`[A-Za-z][A-Za-z0-9_]{0,8}`).Filter(func(s string) bool {
+			return s != "class"
+		}), rapid.IntRange(0, 5), 0, 4).Draw(t, "replicas")
 		wanted := PerDatacenter(replicas)
 		byJMX, err := ParseReplication(wanted.String())
 		if err != nil || !byJMX.Equal(wanted) {
@@ -71,7 +76,8 @@ func TestReplicationByJMXAndSchemaAreEqual(t *testing.T) {
 
 func TestReplicas(t *testing.T) {
 	for text, want := range map[string]int{
-		"SimpleStrategy {replication_factor=3}": 3, "NetworkTopologyStrategy {dc1=3/1, dc2=2}": 5, "LocalStrategy {}": 1, "EverywhereStrategy {}": 0, "x.Own {a=b}": 0,
+		"SimpleStrategy {replication_factor=3}": 3, "NetworkTopologyStrategy {dc1=3/1, dc2=2}": 5,
+		"LocalStrategy {}": 1, "EverywhereStrategy {}": 0, "x.Own {a=b}": 0,
 	} {
 		parsed, err := ParseReplication(text)
 		if err != nil {
@@ -96,16 +102,23 @@ func TestReplicationIsOnlyRaised(t *testing.T) {
 		system  bool
 		want    string // empty: refused
 	}{
-		"one datacenter raised":        {"NetworkTopologyStrategy {dc1=1}", map[string]int{"dc1": 3}, false, "NetworkTopologyStrategy {dc1=3}"},
-		"one added":                    {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc2": 2}, false, "NetworkTopologyStrategy {dc1=3, dc2=2}"},
-		"none lowered":                 {"NetworkTopologyStrategy {dc1=5, dc3=2}", map[string]int{"dc1": 3, "dc2": 1}, false, "NetworkTopologyStrategy {dc1=5, dc2=1, dc3=2}"},
-		"nothing to do":                {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc1": 3}, false, "NetworkTopologyStrategy {dc1=3}"},
-		"none of none":                 {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc2": 0}, false, "NetworkTopologyStrategy {dc1=3}"},
-		"a user's SimpleStrategy":      {"SimpleStrategy {replication_factor=3}", map[string]int{"dc1": 3}, false, ""},
-		"a system one":                 {"SimpleStrategy {replication_factor=1}", map[string]int{"dc1": 3}, true, "NetworkTopologyStrategy {dc1=3}"},
-		"a local one":                  {"LocalStrategy {}", map[string]int{"dc1": 3}, true, ""},
-		"transient replicas":           {"NetworkTopologyStrategy {dc1=3/1}", map[string]int{"dc1": 5}, false, ""},
-		"transient replicas elsewhere": {"NetworkTopologyStrategy {dc1=3/1}", map[string]int{"dc2": 3}, false, "NetworkTopologyStrategy {dc1=3/1, dc2=3}"},
+		"one datacenter raised": {"NetworkTopologyStrategy {dc1=1}", map[string]int{"dc1": 3}, false,
+			"NetworkTopologyStrategy {dc1=3}"},
+		"one added": {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc2": 2}, false,
+			"NetworkTopologyStrategy {dc1=3, dc2=2}"},
+		"none lowered": {"NetworkTopologyStrategy {dc1=5, dc3=2}", map[string]int{"dc1": 3, "dc2": 1},
+			false, "NetworkTopologyStrategy {dc1=5, dc2=1, dc3=2}"},
+		"nothing to do": {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc1": 3}, false,
+			"NetworkTopologyStrategy {dc1=3}"},
+		"none of none": {"NetworkTopologyStrategy {dc1=3}", map[string]int{"dc2": 0}, false,
+			"NetworkTopologyStrategy {dc1=3}"},
+		"a user's SimpleStrategy": {"SimpleStrategy {replication_factor=3}", map[string]int{"dc1": 3}, false, ""},
+		"a system one": {"SimpleStrategy {replication_factor=1}", map[string]int{"dc1": 3}, true,
+			"NetworkTopologyStrategy {dc1=3}"},
+		"a local one":        {"LocalStrategy {}", map[string]int{"dc1": 3}, true, ""},
+		"transient replicas": {"NetworkTopologyStrategy {dc1=3/1}", map[string]int{"dc1": 5}, false, ""},
+		"transient replicas elsewhere": {"NetworkTopologyStrategy {dc1=3/1}", map[string]int{"dc2": 3}, false,
+			"NetworkTopologyStrategy {dc1=3/1, dc2=3}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			present, err := ParseReplication(c.present)

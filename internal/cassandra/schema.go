@@ -12,8 +12,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// Schema is the keyspaces of one schema version. It stays true for as long as a node reports this version, so it need not be read again
-// until State.SchemaVersion differs.
+// Schema is the keyspaces of one schema version. It stays true for as long as a node reports this
+// version, so it need not be read again until State.SchemaVersion differs.
 type Schema struct {
 	Version string
 	// Keyspaces are those that are replicated by the ring (all but LocalStrategy), by name.
@@ -40,13 +40,15 @@ func (n *Node) readSchema(ctx context.Context) (Schema, error) {
 		SchemaVersion             string
 		NonLocalStrategyKeyspaces []string
 	}
-	if err := n.call(ctx, jolokia.Read(beanStorageService, "SchemaVersion", "NonLocalStrategyKeyspaces"), &before); err != nil {
+	if err := n.call(ctx, jolokia.Read(beanStorageService, "SchemaVersion", "NonLocalStrategyKeyspaces"),
+		&before); err != nil {
 		return Schema{}, fmt.Errorf("list keyspaces: %w", err)
 	}
 	names := slices.Sorted(slices.Values(before.NonLocalStrategyKeyspaces))
 	requests := make([]jolokia.Request, 0, len(names)+1)
 	for _, name := range names {
-		requests = append(requests, jolokia.Exec(beanStorageService, "getKeyspaceReplicationInfo(java.lang.String)", name))
+		requests = append(requests, jolokia.Exec(beanStorageService, "getKeyspaceReplicationInfo(java.lang.String)",
+			name))
 	}
 	requests = append(requests, jolokia.Read(beanStorageService, "SchemaVersion"))
 	answers, err := n.jmx.Do(ctx, requests...)
@@ -89,8 +91,9 @@ func (v SchemaVersions) Agree() bool { return len(v.Versions) == 1 }
 // unreachableVersion is the key under which Cassandra lists the members that did not answer.
 const unreachableVersion = "UNREACHABLE"
 
-// SchemaVersions has the node ask all members for their schema version. That is a message to each of them, and the request timeout
-// of the server (10 s) if one that is thought alive does not answer.
+// SchemaVersions has the node ask all members for their schema version. That is a message to each
+// of them, and the request timeout of the server (10 s) if one that is thought alive does not
+// answer.
 func (n *Node) SchemaVersions(ctx context.Context) (SchemaVersions, error) {
 	var wire struct{ SchemaVersionsWithPort map[string][]string }
 	if err := n.call(ctx, jolokia.Read(beanStorageProxy, "SchemaVersionsWithPort"), &wire); err != nil {
@@ -111,11 +114,12 @@ func (n *Node) SchemaVersions(ctx context.Context) (SchemaVersions, error) {
 	return result, nil
 }
 
-// agreementPause is the time between two questions for agreement; gossip spreads a change in about a second.
+// agreementPause is the time between two questions for agreement; gossip spreads a change in about
+// a second.
 const agreementPause = 200 * time.Millisecond
 
-// AwaitSchemaAgreement returns when all members that answer hold one schema version, or when ctx ends. Members that are down do not
-// delay it: they fetch the schema when they come back.
+// AwaitSchemaAgreement returns when all members that answer hold one schema version, or when ctx
+// ends. Members that are down do not delay it: they fetch the schema when they come back.
 func (n *Node) AwaitSchemaAgreement(ctx context.Context) error {
 	for {
 		versions, err := n.SchemaVersions(ctx)

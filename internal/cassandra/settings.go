@@ -12,7 +12,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// ErrNotHot means that a setting cannot be changed on a running node, or not to this value; a restart of the JVM applies it.
+// ErrNotHot means that a setting cannot be changed on a running node, or not to this value; a
+// restart of the JVM applies it.
 var ErrNotHot = errors.New("needs a restart of Cassandra")
 
 // hotSettings is HotSettings by key.
@@ -24,7 +25,8 @@ var hotSettings = func() map[string]Setting {
 	return byKey
 }()
 
-// HotSetting looks a setting up by its key in cassandra.yaml. It is for that release, such as "5.0.6".
+// HotSetting looks a setting up by its key in cassandra.yaml. It is for that release, such as
+// "5.0.6".
 func HotSetting(key, release string) (Setting, bool) {
 	setting, found := hotSettings[key]
 	return setting, found && (setting.Since == since41 || !strings.HasPrefix(release, since41+"."))
@@ -36,9 +38,10 @@ type wanted struct {
 	value   string
 }
 
-// ApplySettings gives the settings, by their keys in cassandra.yaml, these values on the running node, and returns the keys of those that it
-// changed. Settings that have the value already are not changed, and every change is read back. An error says which setting, and may come
-// after others were changed; to call it again is harmless. With ErrNotHot nothing was changed.
+// ApplySettings gives the settings, by their keys in cassandra.yaml, these values on the running
+// node, and returns the keys of those that it changed. Settings that have the value already are not
+// changed, and every change is read back. An error says which setting, and may come after others
+// were changed; to call it again is harmless. With ErrNotHot nothing was changed.
 func (n *Node) ApplySettings(ctx context.Context, release string, values map[string]any) ([]string, error) {
 	targets, err := parseTargets(release, values)
 	if err != nil {
@@ -77,8 +80,9 @@ func (n *Node) ApplySettings(ctx context.Context, release string, values map[str
 	return changed, n.verifySettings(ctx, changed, targets)
 }
 
-// Settings reads the present values of the settings with these keys, in the canonical form of Form: text, with quantities in milliseconds, bytes,
-// or bytes per second. Keys of settings that no bean shows are missing from the answer.
+// Settings reads the present values of the settings with these keys, in the canonical form of Form:
+// text, with quantities in milliseconds, bytes, or bytes per second. Keys of settings that no bean
+// shows are missing from the answer.
 func (n *Node) Settings(ctx context.Context, release string, keys []string) (map[string]string, error) {
 	targets := make(map[string]wanted, len(keys))
 	for _, key := range keys {
@@ -148,7 +152,8 @@ func (n *Node) readSettings(ctx context.Context, targets map[string]wanted) (map
 	return values, nil
 }
 
-// writeRequest sets one target. Of a pair it sets both halves: the one that is not to change keeps its value.
+// writeRequest sets one target. Of a pair it sets both halves: the one that is not to change keeps
+// its value.
 func writeRequest(target wanted, targets map[string]wanted, current map[string]string) (jolokia.Request, error) {
 	setting := target.setting
 	if setting.Operation == "" {
@@ -182,7 +187,8 @@ func (n *Node) verifySettings(ctx context.Context, changed []string, targets map
 	}
 	for _, key := range changed {
 		if value, known := current[key]; known && value != targets[key].value {
-			return fmt.Errorf("setting %s: %w: Cassandra took %s and now has %s", key, ErrNotHot, targets[key].value, value)
+			return fmt.Errorf("setting %s: %w: Cassandra took %s and now has %s", key, ErrNotHot, targets[key].value,
+				value)
 		}
 	}
 	return nil

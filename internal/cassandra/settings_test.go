@@ -41,7 +41,8 @@ func (b *beans) answer(t testing.TB, body json.RawMessage) json.RawMessage {
 			name := r.Attribute.([]any)[0].(string)
 			value, found := b.values[name]
 			if !found {
-				answer = map[string]any{"status": 404, "error_type": "javax.management.AttributeNotFoundException", "error": name}
+				answer = map[string]any{"status": 404, "error_type": "javax.management.AttributeNotFoundException",
+					"error": name}
 				break
 			}
 			answer["value"] = map[string]any{name: value}
@@ -79,35 +80,48 @@ func (b *beans) node(t testing.TB) *Node {
 
 func TestApplySettings(t *testing.T) {
 	b := &beans{values: map[string]any{
-		"MaxHintWindow": 10800000, "CompactionThroughtputBytesPerSec": 64 << 20, "HintedHandoffEnabled": true, "PhiConvictThreshold": 8.0,
-		"KeyspacesWarnThreshold": 10, "KeyspacesFailThreshold": -1, "PartitionSizeWarnThreshold": nil, "PartitionSizeFailThreshold": "1GiB",
-		"ReadConsistencyLevelsWarnedCSV": "ALL,ONE", "StreamThroughputMebibytesPerSecAsDouble": 0.5, "ColumnIndexSizeInKiB": -1,
+		"MaxHintWindow": 10800000, "CompactionThroughtputBytesPerSec": 64 << 20, "HintedHandoffEnabled": true,
+		"PhiConvictThreshold":    8.0,
+		"KeyspacesWarnThreshold": 10, "KeyspacesFailThreshold": -1, "PartitionSizeWarnThreshold": nil,
+		"PartitionSizeFailThreshold":     "1GiB",
+		"ReadConsistencyLevelsWarnedCSV": "ALL,ONE", "StreamThroughputMebibytesPerSecAsDouble": 0.5,
+		"ColumnIndexSizeInKiB": -1,
 	}}
 	node, ctx := b.node(t), context.Background()
 	same := map[string]any{
-		"max_hint_window": "3h", "compaction_throughput": "65536KiB/s", "hinted_handoff_enabled": "true", "phi_convict_threshold": 8,
-		"keyspaces_warn_threshold": json.Number("10"), "keyspaces_fail_threshold": -1, "partition_size_warn_threshold": nil,
+		"max_hint_window": "3h", "compaction_throughput": "65536KiB/s", "hinted_handoff_enabled": "true",
+		"phi_convict_threshold":    8,
+		"keyspaces_warn_threshold": json.Number("10"), "keyspaces_fail_threshold": -1,
+		"partition_size_warn_threshold": nil,
 		"partition_size_fail_threshold": "1024MiB", "read_consistency_levels_warned": []any{"one", "ALL"},
 	}
 	if changed, err := node.ApplySettings(ctx, "5.0.6", same); err != nil || len(changed) != 0 || len(b.writes) != 0 {
 		t.Fatalf("nothing differs: changed %v, wrote %v, error %v", changed, b.writes, err)
 	}
 	changed, err := node.ApplySettings(ctx, "5.0.6", map[string]any{
-		"max_hint_window": "10800001ms", "hinted_handoff_enabled": true, "keyspaces_fail_threshold": 20, "partition_size_fail_threshold": nil,
+		"max_hint_window": "10800001ms", "hinted_handoff_enabled": true, "keyspaces_fail_threshold": 20,
+		"partition_size_fail_threshold":  nil,
 		"read_consistency_levels_warned": []any{"ANY"}, "hinted_handoff_throttle": "2MiB",
 	})
-	if want := []string{"hinted_handoff_throttle", "keyspaces_fail_threshold", "max_hint_window", "partition_size_fail_threshold", "read_consistency_levels_warned"}; err != nil || !reflect.DeepEqual(changed, want) {
+	if want := []string{"hinted_handoff_throttle", "keyspaces_fail_threshold", "max_hint_window",
+		"partition_size_fail_threshold", "read_consistency_levels_warned"}; err != nil ||
+		!reflect.DeepEqual(changed, want) {
 		t.Errorf("changed %v, error %v; want %v", changed, err, want)
 	}
 	if want := []string{
-		"HintedHandoffThrottleInKB=2048", "KeyspacesWarnThreshold=10", "KeyspacesFailThreshold=20", "MaxHintWindow=1.0800001e+07",
+		"HintedHandoffThrottleInKB=2048", "KeyspacesWarnThreshold=10", "KeyspacesFailThreshold=20",
+		"MaxHintWindow=1.0800001e+07",
 		"PartitionSizeWarnThreshold=<nil>", "PartitionSizeFailThreshold=<nil>", "ReadConsistencyLevelsWarnedCSV=any",
 	}; !reflect.DeepEqual(b.writes, want) {
 		t.Errorf("wrote %v\nwant  %v", b.writes, want)
 	}
-	values, err := node.Settings(ctx, "5.0.6", []string{"stream_throughput_outbound", "column_index_size", "hinted_handoff_throttle", "partition_size_fail_threshold"})
-	if want := map[string]string{"stream_throughput_outbound": "524288", "column_index_size": "null", "keyspaces_fail_threshold": ""}; err != nil ||
-		values["stream_throughput_outbound"] != want["stream_throughput_outbound"] || values["column_index_size"] != want["column_index_size"] || values["partition_size_fail_threshold"] != "null" {
+	values, err := node.Settings(ctx, "5.0.6",
+		[]string{"stream_throughput_outbound", "column_index_size", "hinted_handoff_throttle",
+			"partition_size_fail_threshold"})
+	if want := map[string]string{"stream_throughput_outbound": "524288", "column_index_size": "null",
+		"keyspaces_fail_threshold": ""}; err != nil ||
+		values["stream_throughput_outbound"] != want["stream_throughput_outbound"] ||
+		values["column_index_size"] != want["column_index_size"] || values["partition_size_fail_threshold"] != "null" {
 		t.Errorf("settings %v, error %v", values, err)
 	}
 	if _, known := values["hinted_handoff_throttle"]; known {
@@ -117,7 +131,8 @@ func TestApplySettings(t *testing.T) {
 
 func TestBothHalvesOfAPairChangeTogether(t *testing.T) {
 	b := &beans{values: map[string]any{"TablesWarnThreshold": 10, "TablesFailThreshold": 20}}
-	changed, err := b.node(t).ApplySettings(context.Background(), "4.1.10", map[string]any{"tables_warn_threshold": 30, "tables_fail_threshold": 40})
+	changed, err := b.node(t).ApplySettings(context.Background(), "4.1.10",
+		map[string]any{"tables_warn_threshold": 30, "tables_fail_threshold": 40})
 	if err != nil || len(changed) != 2 {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
@@ -133,19 +148,21 @@ func TestWhatIsNotHotChangesNothing(t *testing.T) {
 		values  map[string]any
 		hot     error
 	}{
-		"a setting that needs a restart":   {"5.0.6", map[string]any{"concurrent_reads": 32}, ErrNotHot},
-		"a setting of a later release":     {"4.1.10", map[string]any{"drop_keyspace_enabled": true}, ErrNotHot},
-		"more exact than the attribute":    {"5.0.6", map[string]any{"compaction_throughput": "100KiB/s"}, ErrNotHot},
-		"the default of Cassandra":         {"5.0.6", map[string]any{"column_index_size": nil}, ErrNotHot},
-		"one of two":                       {"5.0.6", map[string]any{"max_hint_window": "1h", "concurrent_reads": 32}, ErrNotHot},
+		"a setting that needs a restart": {"5.0.6", map[string]any{"concurrent_reads": 32}, ErrNotHot},
+		"a setting of a later release":   {"4.1.10", map[string]any{"drop_keyspace_enabled": true}, ErrNotHot},
+		"more exact than the attribute":  {"5.0.6", map[string]any{"compaction_throughput": "100KiB/s"}, ErrNotHot},
+		"the default of Cassandra":       {"5.0.6", map[string]any{"column_index_size": nil}, ErrNotHot},
+		"one of two": {"5.0.6", map[string]any{"max_hint_window": "1h", "concurrent_reads": 32},
+			ErrNotHot},
 		"a number instead of a duration":   {"5.0.6", map[string]any{"max_hint_window": 1000}, nil},
 		"a unit that Cassandra has not":    {"5.0.6", map[string]any{"max_hint_window": "1w"}, nil},
 		"text instead of a truth":          {"5.0.6", map[string]any{"hinted_handoff_enabled": "yes"}, nil},
 		"a list instead of a single value": {"5.0.6", map[string]any{"max_hint_window": []any{"1h"}}, nil},
 		"a number in a list":               {"5.0.6", map[string]any{"table_properties_warned": []any{1}}, nil},
-		"too large":                        {"5.0.6", map[string]any{"max_hints_size_per_host": "9999999999999GiB"}, nil},
-		"no number":                        {"5.0.6", map[string]any{"phi_convict_threshold": "NaN"}, nil},
-		"half a number":                    {"5.0.6", map[string]any{"tombstone_warn_threshold": 1.5}, nil},
+		"too large": {"5.0.6", map[string]any{"max_hints_size_per_host": "9999999999999GiB"},
+			nil},
+		"no number":     {"5.0.6", map[string]any{"phi_convict_threshold": "NaN"}, nil},
+		"half a number": {"5.0.6", map[string]any{"tombstone_warn_threshold": 1.5}, nil},
 	} {
 		node, _ := scripted(t) // asked nothing at all
 		changed, err := node.ApplySettings(context.Background(), c.release, c.values)
@@ -157,11 +174,15 @@ func TestWhatIsNotHotChangesNothing(t *testing.T) {
 
 func TestSettingsThatDoNotTakeEffectAreErrors(t *testing.T) {
 	stuck := &beans{values: map[string]any{"RpcTimeout": 10000}, stuck: map[string]bool{"RpcTimeout": true}}
-	if changed, err := stuck.node(t).ApplySettings(context.Background(), "5.0.6", map[string]any{"request_timeout": "5s"}); !errors.Is(err, ErrNotHot) || !strings.Contains(err.Error(), "request_timeout") {
+	if changed, err := stuck.node(t).ApplySettings(context.Background(), "5.0.6",
+		map[string]any{"request_timeout": "5s"}); !errors.Is(err, ErrNotHot) ||
+		!strings.Contains(err.Error(), "request_timeout") {
 		t.Errorf("accepted without effect: changed %v, error %v", changed, err)
 	}
 	refusing := &beans{values: map[string]any{"RpcTimeout": 10000}, refusing: map[string]bool{"RpcTimeout": true}}
-	if changed, err := refusing.node(t).ApplySettings(context.Background(), "5.0.6", map[string]any{"request_timeout": "5s"}); !errors.Is(err, jolokia.ErrException) || !strings.Contains(err.Error(), "request_timeout") {
+	if changed, err := refusing.node(t).ApplySettings(context.Background(), "5.0.6",
+		map[string]any{"request_timeout": "5s"}); !errors.Is(err, jolokia.ErrException) ||
+		!strings.Contains(err.Error(), "request_timeout") {
 		t.Errorf("refused: changed %v, error %v", changed, err)
 	}
 }
@@ -182,7 +203,8 @@ func TestTheTableIsOfOnePiece(t *testing.T) {
 	}
 }
 
-// TestCanonicalValuesSurvive shows that a value written to the file, read from it, sent to the bean and read back is the same.
+// TestCanonicalValuesSurvive shows that a value written to the file, read from it, sent to the bean
+// and read back is the same.
 func TestCanonicalValuesSurvive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(HotSettings()).Draw(t, "setting")
@@ -195,7 +217,8 @@ func TestCanonicalValuesSurvive(t *testing.T) {
 		case FormList:
 			value = rapid.SliceOf(rapid.StringMatching(`[A-Za-z_]{1,8}`)).Draw(t, "value")
 		case FormText:
-			value = rapid.StringMatching(`[a-z0-9]{1,8}`).Filter(func(s string) bool { return s != off }).Draw(t, "value")
+			value = rapid.StringMatching(`[a-z0-9]{1,8}`).Filter(func(s string) bool { return s != off }).Draw(t,
+				"value")
 		default:
 			number := rapid.Int64Range(0, 1<<20).Draw(t, "value") * s.Unit
 			value = s.InYAML(fmt.Sprint(number))
@@ -221,13 +244,16 @@ func TestCanonicalValuesSurvive(t *testing.T) {
 	})
 }
 
-// FuzzCanonical shows that whatever text a user writes is refused, or has one canonical value that stays.
+// FuzzCanonical shows that whatever text a user writes is refused, or has one canonical value that
+// stays.
 func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{"10s", "64MiB/s", "null", "", "-1", "1e3", "true", "ALL,one", "9223372036854775807B", "0x10", " 5 KiB "} {
+	for _, seed := range []string{"10s", "64MiB/s", "null", "", "-1", "1e3", "true", "ALL,one", "9223372036854775807B",
+		"0x10", " 5 KiB "} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, form := range []Form{FormInteger, FormNumber, FormBoolean, FormText, FormDuration, FormSize, FormRate, FormList, FormSizeText} {
+		for _, form := range []Form{FormInteger, FormNumber, FormBoolean, FormText, FormDuration, FormSize, FormRate,
+			FormList, FormSizeText} {
 			s := Setting{Form: form}
 			canonical, err := s.Canonical(text)
 			if err != nil {

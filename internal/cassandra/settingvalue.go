@@ -13,7 +13,8 @@ import (
 // Form is how a setting is written in cassandra.yaml.
 type Form string
 
-// Forms of settings. Quantities are compared and written as whole numbers of milliseconds, bytes, or bytes per second.
+// Forms of settings. Quantities are compared and written as whole numbers of milliseconds, bytes,
+// or bytes per second.
 const (
 	FormInteger  Form = "integer"
 	FormNumber   Form = "number"
@@ -26,8 +27,8 @@ const (
 	FormSizeText Form = "size text" // a size that the bean takes as text; null is off
 )
 
-// off is the canonical value of a setting that is null. Only thresholds that the bean takes as text can be set to it at run time; for others null
-// means what Cassandra chooses when it starts.
+// off is the canonical value of a setting that is null. Only thresholds that the bean takes as text
+// can be set to it at run time; for others null means what Cassandra chooses when it starts.
 const off = "null"
 
 var (
@@ -77,8 +78,9 @@ func (f Form) canonical(value any) (string, error) {
 	}
 }
 
-// Canonical turns a value of cassandra.yaml, as JSON or YAML decoding gives it, into the one text that stands for everything that means the same
-// to Cassandra: quantities are whole numbers of milliseconds, bytes, or bytes per second, lists are sorted words.
+// Canonical turns a value of cassandra.yaml, as JSON or YAML decoding gives it, into the one text
+// that stands for everything that means the same to Cassandra: quantities are whole numbers of
+// milliseconds, bytes, or bytes per second, lists are sorted words.
 func (s Setting) Canonical(value any) (string, error) { return s.Form.canonical(value) }
 
 // InYAML writes a canonical value as cassandra.yaml takes it.
@@ -119,7 +121,8 @@ func scalar(value any) (string, error) {
 	}
 }
 
-// list writes a list as its sorted words in lower case. Null is the empty list, and text is a list separated by commas.
+// list writes a list as its sorted words in lower case. Null is the empty list, and text is a list
+// separated by commas.
 func list(value any) (string, error) {
 	var words []string
 	switch v := value.(type) {
@@ -161,7 +164,8 @@ func quantity(text string, units map[string]int64, allowed string) (string, erro
 	return strconv.FormatInt(number*factor, 10), nil
 }
 
-// toBean turns a canonical value into what the bean takes, whose unit is so many of the smallest unit.
+// toBean turns a canonical value into what the bean takes, whose unit is so many of the smallest
+// unit.
 func (f Form) toBean(canonical string, unit int64) (any, error) {
 	if canonical == off && f != FormSizeText {
 		return nil, errors.New("null stands for what Cassandra chooses when it starts")
@@ -184,7 +188,8 @@ func (f Form) toBean(canonical string, unit int64) (any, error) {
 			return nil, err
 		}
 		if number%unit != 0 {
-			return nil, fmt.Errorf("%s: at run time only a multiple of %d can be set (in milliseconds, bytes, or bytes per second)", canonical, unit)
+			return nil, fmt.Errorf("%s: at run time only a multiple of %d can be set (in milliseconds, bytes, or "+
+				"bytes per second)", canonical, unit)
 		}
 		return number / unit, nil
 	}

@@ -9,13 +9,15 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// Rebuild streams to this node, from another datacenter, the data of its ranges: of one keyspace, or of all if keyspace is empty. It blocks until
-// the data is here. The node refuses a datacenter that it does not know, and a second rebuild while one runs.
+// Rebuild streams to this node, from another datacenter, the data of its ranges: of one keyspace,
+// or of all if keyspace is empty. It blocks until the data is here. The node refuses a datacenter
+// that it does not know, and a second rebuild while one runs.
 func (n *Node) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error {
 	request := jolokia.Exec(beanStorageService, "rebuild(java.lang.String)", sourceDatacenter)
 	if keyspace != "" {
 		// Tokens and sources: all.
-		request = jolokia.Exec(beanStorageService, "rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)",
+		request = jolokia.Exec(beanStorageService,
+			"rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)",
 			sourceDatacenter, keyspace, nil, nil)
 	}
 	if err := n.callBlocking(ctx, request, nil); err != nil {
@@ -24,14 +26,16 @@ func (n *Node) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) e
 	return nil
 }
 
-// Cleanup removes the rows of one keyspace that this node no longer owns, from all tables or those named, with so many compactions at a time
-// (0: as many as there are compactors). It blocks until done. The node refuses while ranges are moving to it.
+// Cleanup removes the rows of one keyspace that this node no longer owns, from all tables or those
+// named, with so many compactions at a time (0: as many as there are compactors). It blocks until
+// done. The node refuses while ranges are moving to it.
 func (n *Node) Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error {
 	if tables == nil {
 		tables = []string{}
 	}
 	var result int
-	request := jolokia.Exec(beanStorageService, "forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)", jobs, keyspace, tables)
+	request := jolokia.Exec(beanStorageService, "forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)", jobs,
+		keyspace, tables)
 	if err := n.callBlocking(ctx, request, &result); err != nil {
 		return fmt.Errorf("clean up keyspace %s: %w", keyspace, err)
 	}
@@ -41,7 +45,8 @@ func (n *Node) Cleanup(ctx context.Context, jobs int, keyspace string, tables ..
 	case cleanupAborted:
 		return fmt.Errorf("clean up keyspace %s: aborted; the log of the node says why", keyspace)
 	case cleanupUnableToCancel:
-		return fmt.Errorf("clean up keyspace %s: compactions that are in the way could not be cancelled; try again later", keyspace)
+		return fmt.Errorf("clean up keyspace %s: compactions that are in the way could not be cancelled; try again "+
+			"later", keyspace)
 	default:
 		return fmt.Errorf("clean up keyspace %s: %w: unknown result %d", keyspace, jolokia.ErrProtocol, result)
 	}
@@ -62,11 +67,13 @@ type Pending struct {
 	Endpoints []netip.AddrPort
 }
 
-// PendingRanges reads which of the keyspaces have pending ranges; none in the answer means nothing is moving as far as this node knows.
+// PendingRanges reads which of the keyspaces have pending ranges; none in the answer means nothing
+// is moving as far as this node knows.
 func (n *Node) PendingRanges(ctx context.Context, keyspaces []string) ([]Pending, error) {
 	requests := make([]jolokia.Request, 0, len(keyspaces))
 	for _, keyspace := range keyspaces {
-		requests = append(requests, jolokia.Exec(beanStorageService, "getPendingRangeToEndpointWithPortMap(java.lang.String)", keyspace))
+		requests = append(requests, jolokia.Exec(beanStorageService,
+			"getPendingRangeToEndpointWithPortMap(java.lang.String)", keyspace))
 	}
 	answers, err := n.jmx.Do(ctx, requests...)
 	if err != nil {
@@ -95,8 +102,9 @@ func (n *Node) PendingRanges(ctx context.Context, keyspaces []string) ([]Pending
 	return result, nil
 }
 
-// Streams is the sum over the streaming sessions that this node takes part in now. Sessions come when they begin and are gone when they end, so that
-// all sums rise and fall while one operation runs: they show that data flows, not how much is left.
+// Streams is the sum over the streaming sessions that this node takes part in now. Sessions come
+// when they begin and are gone when they end, so that all sums rise and fall while one operation
+// runs: they show that data flows, not how much is left.
 type Streams struct {
 	// Plans is the number of stream plans.
 	Plans                         int
@@ -104,7 +112,8 @@ type Streams struct {
 	SentBytes, ToSendBytes        int64
 }
 
-// Streams reads the progress of streaming. It asks for the sums only: the whole answer lists every file.
+// Streams reads the progress of streaming. It asks for the sums only: the whole answer lists every
+// file.
 func (n *Node) Streams(ctx context.Context) (Streams, error) {
 	names := []string{"currentRxBytes", "totalRxBytes", "currentTxBytes", "totalTxBytes"}
 	requests := make([]jolokia.Request, 0, len(names))
@@ -127,6 +136,7 @@ func (n *Node) Streams(ctx context.Context) (Streams, error) {
 		}
 		streams.Plans = max(streams.Plans, len(bytes))
 	}
-	streams.ReceivedBytes, streams.ToReceiveBytes, streams.SentBytes, streams.ToSendBytes = sums[0], sums[1], sums[2], sums[3]
+	streams.ReceivedBytes, streams.ToReceiveBytes, streams.SentBytes, streams.ToSendBytes = sums[0], sums[1], sums[2],
+		sums[3]
 	return streams, nil
 }

@@ -10,7 +10,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// StopNativeTransport closes CQL: connections are cut and the port is closed. On a node that does not serve CQL it does nothing.
+// StopNativeTransport closes CQL: connections are cut and the port is closed. On a node that does
+// not serve CQL it does nothing.
 func (n *Node) StopNativeTransport(ctx context.Context) error {
 	// 5.0 has an overload with "force"; this signature is in every release.
 	if err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "stopNativeTransport()"), nil); err != nil {
@@ -19,7 +20,8 @@ func (n *Node) StopNativeTransport(ctx context.Context) error {
 	return nil
 }
 
-// StartNativeTransport opens CQL. The node refuses if it has not joined the ring. On a node that serves CQL it does nothing.
+// StartNativeTransport opens CQL. The node refuses if it has not joined the ring. On a node that
+// serves CQL it does nothing.
 func (n *Node) StartNativeTransport(ctx context.Context) error {
 	if err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "startNativeTransport()"), nil); err != nil {
 		return fmt.Errorf("start native transport: %w", err)
@@ -27,9 +29,10 @@ func (n *Node) StartNativeTransport(ctx context.Context) error {
 	return nil
 }
 
-// Drain makes the node ready to be stopped: it leaves CQL and gossip, finishes what it began and writes its memtables to disk. It blocks
-// for that long, five seconds on an idle node and minutes on a loaded one. Afterwards only a restart of the JVM brings the node back.
-// On a drained node it does nothing.
+// Drain makes the node ready to be stopped: it leaves CQL and gossip, finishes what it began and
+// writes its memtables to disk. It blocks for that long, five seconds on an idle node and minutes
+// on a loaded one. Afterwards only a restart of the JVM brings the node back. On a drained node it
+// does nothing.
 func (n *Node) Drain(ctx context.Context) error {
 	if err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "drain()"), nil); err != nil {
 		return fmt.Errorf("drain: %w", err)
@@ -46,11 +49,14 @@ func (n *Node) DrainProgress(ctx context.Context) (string, error) {
 	return wire.DrainProgress, nil
 }
 
-// ErrSeedsNotLoaded means that Cassandra could not read its list of seeds and continues with the old one; its log says why.
-var ErrSeedsNotLoaded = errors.New("Cassandra could not load its seeds and keeps the old ones") //nolint:staticcheck // a proper name
+// ErrSeedsNotLoaded means that Cassandra could not read its list of seeds and continues with the
+// old one; its log says why.
+//
+//nolint:staticcheck // a proper name
+var ErrSeedsNotLoaded = errors.New("Cassandra could not load its seeds and keeps the old ones")
 
-// ReloadSeeds makes the node read its list of seeds again and returns those in use, read back. The node itself is never among them, and an
-// empty list changes nothing.
+// ReloadSeeds makes the node read its list of seeds again and returns those in use, read back. The
+// node itself is never among them, and an empty list changes nothing.
 func (n *Node) ReloadSeeds(ctx context.Context) ([]netip.AddrPort, error) {
 	var reloaded *[]string
 	if err := n.call(ctx, jolokia.Exec(beanGossiper, "reloadSeeds()"), &reloaded); err != nil {
@@ -75,23 +81,28 @@ func (n *Node) Flush(ctx context.Context, keyspace string, tables ...string) err
 	if tables == nil {
 		tables = []string{}
 	}
-	request := jolokia.Exec(beanStorageService, "forceKeyspaceFlush(java.lang.String,[Ljava.lang.String;)", keyspace, tables)
+	request := jolokia.Exec(beanStorageService, "forceKeyspaceFlush(java.lang.String,[Ljava.lang.String;)", keyspace,
+		tables)
 	if err := n.callBlocking(ctx, request, nil); err != nil {
 		return fmt.Errorf("flush keyspace %s: %w", keyspace, err)
 	}
 	return nil
 }
 
-// Assassinate has all nodes take an endpoint for one that has left the ring, without its data being streamed to anybody. It blocks for 4 s where the node does not
-// know of the endpoint, and for the ring delay more (30 s) where it does; all that time the node takes in no gossip (Gossiper#assassinateEndpoint, 4.1 and 5.0).
+// Assassinate has all nodes take an endpoint for one that has left the ring, without its data being
+// streamed to anybody. It blocks for 4 s where the node does not know of the endpoint, and for the
+// ring delay more (30 s) where it does; all that time the node takes in no gossip
+// (Gossiper#assassinateEndpoint, 4.1 and 5.0).
 func (n *Node) Assassinate(ctx context.Context, endpoint string) error {
-	if err := n.callBlocking(ctx, jolokia.Exec(beanGossiper, "assassinateEndpoint(java.lang.String)", endpoint), nil); err != nil {
+	if err := n.callBlocking(ctx, jolokia.Exec(beanGossiper, "assassinateEndpoint(java.lang.String)", endpoint),
+		nil); err != nil {
 		return fmt.Errorf("assassinate endpoint %s: %w", endpoint, err)
 	}
 	return nil
 }
 
-// MaxHintWindow is how long peers keep writes for a node that is down. A node that was down for longer needs a repair.
+// MaxHintWindow is how long peers keep writes for a node that is down. A node that was down for
+// longer needs a repair.
 func (n *Node) MaxHintWindow(ctx context.Context) (time.Duration, error) {
 	var wire struct{ MaxHintWindow int64 }
 	if err := n.call(ctx, jolokia.Read(beanStorageProxy, "MaxHintWindow"), &wire); err != nil {

@@ -11,7 +11,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// Mode is what a node says of itself: its place between start and stop. Unknown modes are kept as they are.
+// Mode is what a node says of itself: its place between start and stop. Unknown modes are kept as
+// they are.
 type Mode string
 
 // Modes of Cassandra 4.1 and 5.0; the FAILED ones came with 5.0.
@@ -35,8 +36,8 @@ type State struct {
 	HostID         string
 	ReleaseVersion string
 	SchemaVersion  string
-	// Joined: it owns tokens, as a member does that only starts yet: its disk says so. Starting: it has not begun to join yet. Initialized: gossip ran at
-	// least once.
+	// Joined: it owns tokens, as a member does that only starts yet: its disk says so. Starting: it
+	// has not begun to join yet. Initialized: gossip ran at least once.
 	Joined, Initialized, Starting bool
 	// Drained: it was flushed and takes no more requests; only a restart of the JVM brings it back.
 	Draining, Drained      bool
@@ -48,8 +49,9 @@ type State struct {
 
 // Bootstrap is what a node of Cassandra 5.0 says of its way into the ring and out of it.
 type Bootstrap struct {
-	// State is NEEDS_BOOTSTRAP, IN_PROGRESS, COMPLETED or DECOMMISSIONED, as it stands in the node's system.local table.
-	// NEEDS_BOOTSTRAP is also the state of a leaving node that has given its data away.
+	// State is NEEDS_BOOTSTRAP, IN_PROGRESS, COMPLETED or DECOMMISSIONED, as it stands in the
+	// node's system.local table. NEEDS_BOOTSTRAP is also the state of a leaving node that has given
+	// its data away.
 	State              string
 	Failed             bool
 	Decommissioning    bool
@@ -59,19 +61,22 @@ type Bootstrap struct {
 // View is how the ring looks from one node.
 type View struct {
 	State
-	// HostIDs are the nodes that have a host id in the ring: the members, those that bootstrap, and the node itself from early in its start. A leaving
-	// node is gone from it when its data is streamed; a node that replaces another at a new address comes into it only at the end.
+	// HostIDs are the nodes that have a host id in the ring: the members, those that bootstrap, and
+	// the node itself from early in its start. A leaving node is gone from it when its data is
+	// streamed; a node that replaces another at a new address comes into it only at the end.
 	HostIDs map[netip.AddrPort]string
-	// Live and Unreachable also hold nodes that are no members: a node that left is in neither for a minute or so, and unreachable for three days
-	// then. Intersect with HostIDs before calling a member down.
+	// Live and Unreachable also hold nodes that are no members: a node that left is in neither for
+	// a minute or so, and unreachable for three days then. Intersect with HostIDs before calling a
+	// member down.
 	Live, Unreachable        []netip.AddrPort
 	Joining, Leaving, Moving []netip.AddrPort
 	// Tokens are in ring order. Who owns one is a member, or is in Joining and will own it.
 	Tokens []TokenOwner
 	// Gossip is in the order of the endpoints.
 	Gossip []GossipState
-	// Remembered is where the other nodes are of which gossip does not say it: a node that has started knows the members that were down all the while from
-	// its disk alone, with their tokens and host ids. Where a member is decides who has its rows.
+	// Remembered is where the other nodes are of which gossip does not say it: a node that has
+	// started knows the members that were down all the while from its disk alone, with their tokens
+	// and host ids. Where a member is decides who has its rows.
 	Remembered map[netip.AddrPort]Place
 	// Seeds are those in use, without the node itself even if it is one.
 	Seeds []netip.AddrPort
@@ -88,16 +93,19 @@ type TokenOwner struct {
 	Endpoint netip.AddrPort
 }
 
-// stateRequests ask for State. What 4.1 lacks has a request of its own, since one unknown attribute fails a whole request.
+// stateRequests ask for State. What 4.1 lacks has a request of its own, since one unknown attribute
+// fails a whole request.
 var stateRequests = []jolokia.Request{
-	jolokia.Read(beanStorageService, "OperationMode", "ClusterName", "LocalHostId", "ReleaseVersion", "SchemaVersion", "Joined", "Initialized",
+	jolokia.Read(beanStorageService, "OperationMode", "ClusterName", "LocalHostId", "ReleaseVersion", "SchemaVersion",
+		"Joined", "Initialized",
 		"Starting", "Draining", "Drained", "GossipRunning", "NativeTransportRunning"),
 	jolokia.Read(beanStorageService, "BootstrapState", "BootstrapFailed", "Decommissioning", "DecommissionFailed"),
 }
 
 // ringRequests ask for the rest of View.
 var ringRequests = []jolokia.Request{
-	jolokia.Read(beanStorageService, "PartitionerName", "EndpointWithPortToHostId", "TokenToEndpointWithPortMap", "LiveNodesWithPort",
+	jolokia.Read(beanStorageService, "PartitionerName", "EndpointWithPortToHostId", "TokenToEndpointWithPortMap",
+		"LiveNodesWithPort",
 		"UnreachableNodesWithPort", "JoiningNodesWithPort", "LeavingNodesWithPort", "MovingNodesWithPort"),
 	jolokia.Read(beanFailureDetector, "AllEndpointStatesWithPort", "SimpleStatesWithPort"),
 	jolokia.Read(beanGossiper, "Seeds"),
@@ -113,9 +121,11 @@ func (n *Node) State(ctx context.Context) (State, error) {
 	return decodeState(answers)
 }
 
-// View asks the node how it sees itself and the ring, in one exchange, and in a second one about those that it knows from its disk alone. The schema versions of the peers, keyspaces and pending ranges
-// cost more and have methods of their own. If only the part about the ring is unreadable, State is set beside the error: 4.1 registers the bean of
-// the node seconds before that of the requests that it coordinates.
+// View asks the node how it sees itself and the ring, in one exchange, and in a second one about
+// those that it knows from its disk alone. The schema versions of the peers, keyspaces and pending
+// ranges cost more and have methods of their own. If only the part about the ring is unreadable,
+// State is set beside the error: 4.1 registers the bean of the node seconds before that of the
+// requests that it coordinates.
 func (n *Node) View(ctx context.Context) (View, error) {
 	answers, err := n.jmx.Do(ctx, slices.Concat(stateRequests, ringRequests)...)
 	if err != nil {
@@ -136,7 +146,8 @@ func (n *Node) View(ctx context.Context) (View, error) {
 	return view, nil
 }
 
-// unknownDatacenter is the word of a snitch that neither gossip nor the disk has told where a node is (GossipingPropertyFileSnitch, 4.1 and 5.0).
+// unknownDatacenter is the word of a snitch that neither gossip nor the disk has told where a node
+// is (GossipingPropertyFileSnitch, 4.1 and 5.0).
 const unknownDatacenter = "UNKNOWN_DC"
 
 // remembered asks the snitch, which knows of a node what gossip says, or else what the disk does.
@@ -193,7 +204,8 @@ func decodeState(answers []jolokia.Answer) (State, error) {
 	state := State{
 		Mode: Mode(wire.OperationMode), ClusterName: wire.ClusterName, HostID: wire.LocalHostID,
 		ReleaseVersion: wire.ReleaseVersion, SchemaVersion: wire.SchemaVersion,
-		Joined: wire.Joined, Initialized: wire.Initialized, Starting: wire.Starting, Draining: wire.Draining, Drained: wire.Drained,
+		Joined: wire.Joined, Initialized: wire.Initialized, Starting: wire.Starting, Draining: wire.Draining,
+		Drained:       wire.Drained,
 		GossipRunning: wire.GossipRunning, NativeTransportRunning: wire.NativeTransportRunning,
 	}
 	var bootstrap struct {
@@ -214,10 +226,11 @@ func decodeState(answers []jolokia.Answer) (State, error) {
 
 func decodeRing(answers []jolokia.Answer) (View, error) {
 	var members struct {
-		PartitionerName                                                                                              string
-		EndpointWithPortToHostID                                                                                     map[string]string `json:"EndpointWithPortToHostId"`
-		TokenToEndpointWithPortMap                                                                                   map[string]string
-		LiveNodesWithPort, UnreachableNodesWithPort, JoiningNodesWithPort, LeavingNodesWithPort, MovingNodesWithPort []string
+		PartitionerName                                                 string
+		EndpointWithPortToHostID                                        map[string]string `json:"EndpointWithPortToHostId"`
+		TokenToEndpointWithPortMap                                      map[string]string
+		LiveNodesWithPort, UnreachableNodesWithPort                     []string
+		JoiningNodesWithPort, LeavingNodesWithPort, MovingNodesWithPort []string
 	}
 	var gossip struct {
 		AllEndpointStatesWithPort string
@@ -225,7 +238,8 @@ func decodeRing(answers []jolokia.Answer) (View, error) {
 	}
 	var gossiper struct{ Seeds []string }
 	var proxy struct{ HintsInProgress int }
-	if err := errors.Join(answers[0].Decode(&members), answers[1].Decode(&gossip), answers[2].Decode(&gossiper), answers[3].Decode(&proxy)); err != nil {
+	if err := errors.Join(answers[0].Decode(&members), answers[1].Decode(&gossip), answers[2].Decode(&gossiper),
+		answers[3].Decode(&proxy)); err != nil {
 		return View{}, err
 	}
 	view := View{HintsInProgress: proxy.HintsInProgress}
@@ -282,8 +296,8 @@ func parseTokens(name string, wire map[string]string) ([]TokenOwner, error) {
 	return owners, nil
 }
 
-// parseGossipWithLiveness adds the word of the failure detector. The two attributes are read one after the other: an endpoint that came
-// or went in between counts as dead.
+// parseGossipWithLiveness adds the word of the failure detector. The two attributes are read one
+// after the other: an endpoint that came or went in between counts as dead.
 func parseGossipWithLiveness(text string, liveness map[string]string) ([]GossipState, error) {
 	states, err := ParseGossip(text)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// TestRecordedViews decodes views that were recorded from real nodes of 4.1 and 5.0 through a start, a join, a leave, a removal and a drain.
+// TestRecordedViews decodes views that were recorded from real nodes of 4.1 and 5.0 through a
+// start, a join, a leave, a removal and a drain.
 func TestRecordedViews(t *testing.T) {
 	for _, path := range recordings(t, "view/*.json") {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
@@ -32,7 +33,8 @@ func TestRecordedViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if old := strings.HasPrefix(name, "4.1"); old != (view.Bootstrap == nil) || !strings.HasPrefix(name, view.ReleaseVersion+"-") {
+			if old := strings.HasPrefix(name, "4.1"); old != (view.Bootstrap == nil) ||
+				!strings.HasPrefix(name, view.ReleaseVersion+"-") {
 				t.Errorf("release %s, bootstrap state %+v", view.ReleaseVersion, view.Bootstrap)
 			}
 			golden(t, filepath.Join("testdata", "view", name+".golden.json"), view)
@@ -64,8 +66,10 @@ func TestRecordedModes(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := ownGossip(view)
-		if view.Mode != want.mode || own.Status != want.status || view.Joined != want.joined || view.NativeTransportRunning != want.cql {
-			t.Errorf("%s: mode %s, status %s, joined %v, CQL %v; want %+v", name, view.Mode, own.Status, view.Joined, view.NativeTransportRunning, want)
+		if view.Mode != want.mode || own.Status != want.status || view.Joined != want.joined ||
+			view.NativeTransportRunning != want.cql {
+			t.Errorf("%s: mode %s, status %s, joined %v, CQL %v; want %+v", name, view.Mode, own.Status, view.Joined,
+				view.NativeTransportRunning, want)
 		}
 	}
 }
@@ -95,23 +99,30 @@ func TestPeersInRecordedViews(t *testing.T) {
 		t.Fatalf("%s: no gossip of %s", name, endpoint)
 		return View{}, GossipState{}
 	}
-	if view, state := peer("5.0.6-peer-joining", "127.0.50.5:7000"); state.Status != StatusBootstrapping || !state.HasTokens || len(view.Joining) != 1 || view.HostIDs[state.Endpoint] != state.HostID {
+	if view, state := peer("5.0.6-peer-joining",
+		"127.0.50.5:7000"); state.Status != StatusBootstrapping || !state.HasTokens || len(view.Joining) != 1 ||
+		view.HostIDs[state.Endpoint] != state.HostID {
 		t.Errorf("joining peer: %+v, joining %v, members %v", state, view.Joining, view.HostIDs)
 	}
-	if view, state := peer("5.0.6-peer-leaving", "127.0.50.5:7000"); state.Status != StatusLeaving || len(view.Leaving) != 1 || view.HostIDs[state.Endpoint] != state.HostID {
+	if view, state := peer("5.0.6-peer-leaving", "127.0.50.5:7000"); state.Status != StatusLeaving ||
+		len(view.Leaving) != 1 || view.HostIDs[state.Endpoint] != state.HostID {
 		t.Errorf("leaving peer: %+v, leaving %v, members %v", state, view.Leaving, view.HostIDs)
 	}
 	// A node that left is unreachable for days and no member.
-	if view, state := peer("5.0.6-normal", "127.0.50.1:7000"); state.Status != StatusLeft || state.StatusExpires.Year() < 2000 || len(view.Unreachable) != 1 || view.HostIDs[state.Endpoint] != "" {
+	if view, state := peer("5.0.6-normal", "127.0.50.1:7000"); state.Status != StatusLeft ||
+		state.StatusExpires.Year() < 2000 || len(view.Unreachable) != 1 || view.HostIDs[state.Endpoint] != "" {
 		t.Errorf("peer that left: %+v, unreachable %v, members %v", state, view.Unreachable, view.HostIDs)
 	}
-	if _, state := peer("4.1.10-peer-removing", "127.0.41.3:7000"); state.Status != StatusRemoving || len(state.StatusArguments) != 1 || state.Alive {
+	if _, state := peer("4.1.10-peer-removing", "127.0.41.3:7000"); state.Status != StatusRemoving ||
+		len(state.StatusArguments) != 1 || state.Alive {
 		t.Errorf("peer that is removed: %+v", state)
 	}
-	if _, state := peer("4.1.10-peer-removed-and-shutdown", "127.0.41.3:7000"); state.Status != StatusRemoved || state.StatusExpires.Year() < 2000 {
+	if _, state := peer("4.1.10-peer-removed-and-shutdown", "127.0.41.3:7000"); state.Status != StatusRemoved ||
+		state.StatusExpires.Year() < 2000 {
 		t.Errorf("removed peer: %+v", state)
 	}
-	if view, state := peer("4.1.10-peer-removed-and-shutdown", "127.0.41.2:7000"); state.Status != StatusShutdown || state.Alive || view.HostIDs[state.Endpoint] != state.HostID {
+	if view, state := peer("4.1.10-peer-removed-and-shutdown", "127.0.41.2:7000"); state.Status != StatusShutdown ||
+		state.Alive || view.HostIDs[state.Endpoint] != state.HostID {
 		t.Errorf("peer that was stopped: %+v, members %v", state, view.HostIDs)
 	}
 }
@@ -121,7 +132,8 @@ func tamper(t *testing.T, path, old, with string) *Node {
 	t.Helper()
 	inner := replayed(t, path)
 	return answering(t, func(request json.RawMessage) json.RawMessage {
-		answers, err := inner.jmx.Do(context.Background(), append(append([]jolokia.Request{}, stateRequests...), ringRequests...)...)
+		answers, err := inner.jmx.Do(context.Background(),
+			append(append([]jolokia.Request{}, stateRequests...), ringRequests...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,13 +170,16 @@ func TestUnreadableRingLeavesTheState(t *testing.T) {
 			t.Errorf("%s: error %v, view %+v", name, err, view)
 		}
 	}
-	if view, err := tamper(t, path, `"OperationMode":"NORMAL"`, `"OperationMode":null`).View(context.Background()); !errors.Is(err, jolokia.ErrProtocol) {
+	if view, err := tamper(t, path, `"OperationMode":"NORMAL"`,
+		`"OperationMode":null`).View(context.Background()); !errors.Is(err, jolokia.ErrProtocol) {
 		t.Errorf("without a mode: error %v, view %+v", err, view)
 	}
 }
 
 func TestStateAsksTwoRequests(t *testing.T) {
-	node, requests := scripted(t, `[{"status":200,"value":{"OperationMode":"NORMAL"}},{"status":404,"error":"javax.management.AttributeNotFoundException : No such attribute: BootstrapState"}]`)
+	node, requests := scripted(
+		t, `[{"status":200,"value":{"OperationMode":"NORMAL"}},{"status":404,"error":"javax.management.AttributeNotFoundException : No such attribute: BootstrapState"}]`,
+	)
 	state, err := node.State(context.Background())
 	if err != nil || state.Mode != ModeNormal || state.Bootstrap != nil {
 		t.Errorf("state %+v, error %v", state, err)
@@ -174,8 +189,9 @@ func TestStateAsksTwoRequests(t *testing.T) {
 	}
 }
 
-// TestPlacesThatGossipDoesNotSay: members that a node knows from its disk alone are where its snitch says. It is not asked about the node itself, nor about one that
-// is no member, and what it does not know either is nowhere.
+// TestPlacesThatGossipDoesNotSay: members that a node knows from its disk alone are where its
+// snitch says. It is not asked about the node itself, nor about one that is no member, and what it
+// does not know either is nowhere.
 func TestPlacesThatGossipDoesNotSay(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "view", "5.0.6-normal.json"))
 	if err != nil {
@@ -186,8 +202,9 @@ func TestPlacesThatGossipDoesNotSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	silent := regexp.MustCompile(`\\n  (DC|RACK):[0-9]+:[a-z0-9]+`).ReplaceAll(recorded.Response, nil)
-	node, requests := scripted(t, string(silent), `[{"status":200,"value":"dc1"},{"status":200,"value":"r3"},{"status":200,"value":"UNKNOWN_DC"},{"status":200,"value":"UNKNOWN_RACK"},`+
-		`{"status":200,"value":"dc2"},{"status":200,"value":"r1"}]`)
+	node, requests := scripted(t, string(silent),
+		`[{"status":200,"value":"dc1"},{"status":200,"value":"r3"},{"status":200,"value":"UNKNOWN_DC"},{"status":200,"value":"UNKNOWN_RACK"},`+
+			`{"status":200,"value":"dc2"},{"status":200,"value":"r1"}]`)
 	view, err := node.View(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +225,8 @@ func TestPlacesThatGossipDoesNotSay(t *testing.T) {
 	}
 	for i, address := range []string{"127.0.50.3", "127.0.50.4", "127.0.50.5"} {
 		for j, operation := range []string{"getDatacenter(java.lang.String)", "getRack(java.lang.String)"} {
-			if got := asked[2*i+j]; got.MBean != "org.apache.cassandra.db:type=EndpointSnitchInfo" || got.Operation != operation || !slices.Equal(got.Arguments, []string{address}) {
+			if got := asked[2*i+j]; got.MBean != "org.apache.cassandra.db:type=EndpointSnitchInfo" ||
+				got.Operation != operation || !slices.Equal(got.Arguments, []string{address}) {
 				t.Errorf("request %d is %+v, want %s of %s", 2*i+j, got, operation, address)
 			}
 		}

@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	// askPatience bounds one question, forwarding the port included. The operator gives up a little earlier and says why.
+	// askPatience bounds one question, forwarding the port included. The operator gives up a little
+	// earlier and says why.
 	askPatience = 20 * time.Second
-	// tries bounds how often it is asked in all: other replicas, and again where it says "in a moment".
+	// tries bounds how often it is asked in all: other replicas, and again where it says "in a
+	// moment".
 	tries = 5
 	// maxAnswerBytes holds a cluster of the largest size several times.
 	maxAnswerBytes = 64 << 20
@@ -61,7 +63,8 @@ func (s *settings) ask(ctx context.Context, c *connection, cluster string) (*ins
 		}
 		failure = err
 	}
-	return nil, fmt.Errorf("no operator in namespace %q answered, see kubectl get pods --namespace %s; kubectl helenus status works without it: %w",
+	return nil, fmt.Errorf("no operator in namespace %q answered, see kubectl get pods --namespace %s; kubectl "+
+		"helenus status works without it: %w",
 		s.operatorNamespace, s.operatorNamespace, failure)
 }
 
@@ -76,7 +79,8 @@ func leaderFirst(left []candidate, leader string) []candidate {
 	return left
 }
 
-func (s *settings) askOne(ctx context.Context, c *connection, to candidate, cluster string) (*inspectapi.Inspection, error) {
+func (s *settings) askOne(ctx context.Context, c *connection, to candidate, cluster string) (*inspectapi.Inspection,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	t := tunnel{config: c.config, namespace: s.operatorNamespace, to: to}
@@ -86,7 +90,8 @@ func (s *settings) askOne(ctx context.Context, c *connection, to candidate, clus
 	}
 	defer httpClient.CloseIdleConnections()
 	target := url.URL{Scheme: "https", Host: to.pod}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String()+inspectapi.Path(c.namespace, cluster), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		target.String()+inspectapi.Path(c.namespace, cluster), nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
@@ -113,13 +118,15 @@ func (s *settings) askOne(ctx context.Context, c *connection, to candidate, clus
 	return inspection, nil
 }
 
-// operatorClient speaks to the operator with the credentials that the kubeconfig has for the API server: the same token, client certificate or command,
-// over another connection.
+// operatorClient speaks to the operator with the credentials that the kubeconfig has for the API
+// server: the same token, client certificate or command, over another connection.
 //
-// The operator's certificate is not verified: it is recreated with each process, and nobody vouches for it. Who answers is known by the way there: the
-// API server, which is verified, and whose word says which pod runs as the operator, carries the bytes to the kubelet of that pod, which hands them over
-// on the loopback address inside it.
-func operatorClient(config *rest.Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*http.Client, error) {
+// The operator's certificate is not verified: it is recreated with each process, and nobody vouches
+// for it. Who answers is known by the way there: the API server, which is verified, and whose word
+// says which pod runs as the operator, carries the bytes to the kubelet of that pod, which hands
+// them over on the loopback address inside it.
+func operatorClient(config *rest.Config,
+	dial func(ctx context.Context, network, address string) (net.Conn, error)) (*http.Client, error) {
 	t, err := config.TransportConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read credentials: %w", err)
@@ -129,11 +136,14 @@ func operatorClient(config *rest.Config, dial func(ctx context.Context, network,
 	t.TLS.ServerName = ""
 	t.TLS.NextProtos = []string{"http/1.1"}
 	t.DialHolder = &transport.DialHolder{Dial: dial}
-	// The proxy of the kubeconfig or of the environment is on the way to the API server, not behind it.
+	// The proxy of the kubeconfig or of the environment is on the way to the API server, not behind
+	// it.
 	t.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	through, err := transport.New(t)
 	if err != nil {
 		return nil, fmt.Errorf("use credentials: %w", err)
 	}
-	return &http.Client{Transport: through, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+	return &http.Client{Transport: through, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}, nil
 }

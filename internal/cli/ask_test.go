@@ -79,7 +79,8 @@ func (r *replica) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	_ = json.NewEncoder(w).Encode(a.refusal)
 }
 
-// apiServer forwards ports to replicas by the name of their pod, as the API server and a kubelet do, over SPDY: WebSocket it does not know.
+// apiServer forwards ports to replicas by the name of their pod, as the API server and a kubelet
+// do, over SPDY: WebSocket it does not know.
 type apiServer struct {
 	replicas map[string]*replica
 	// mayForward is false for a user without the right.
@@ -93,7 +94,8 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "only SPDY here", http.StatusBadRequest)
 		return
 	}
-	pod, found := strings.CutPrefix(strings.TrimSuffix(q.URL.Path, "/portforward"), "/api/v1/namespaces/helenus-system/pods/")
+	pod, found := strings.CutPrefix(strings.TrimSuffix(q.URL.Path, "/portforward"),
+		"/api/v1/namespaces/helenus-system/pods/")
 	if !found {
 		http.NotFound(w, q)
 		return
@@ -118,7 +120,8 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	defer func() { _ = connection.Close() }()
 	said, data := <-streams, <-streams
-	if said.Headers().Get(corev1.StreamType) != corev1.StreamTypeError || data.Headers().Get(corev1.PortHeader) != "8082" {
+	if said.Headers().Get(corev1.StreamType) != corev1.StreamTypeError ||
+		data.Headers().Get(corev1.PortHeader) != "8082" {
 		_, _ = io.WriteString(said, "streams are not as they should be")
 		return
 	}
@@ -146,7 +149,8 @@ func (a *apiServer) carry(pod string, said, data httpstream.Stream) {
 	_, _ = io.Copy(data, conn)
 }
 
-// through is a connection to an API server with pods of the operator, each with its replica. The leader is helenus-b.
+// through is a connection to an API server with pods of the operator, each with its replica. The
+// leader is helenus-b.
 func through(t *testing.T, a *apiServer, change func(*rest.Config)) *connection {
 	t.Helper()
 	server := httptest.NewUnstartedServer(a)
@@ -161,9 +165,10 @@ func through(t *testing.T, a *apiServer, change func(*rest.Config)) *connection 
 	}
 	c := to(t, interceptor.Funcs{}, objects...)
 	c.config = &rest.Config{
-		Host:            server.URL,
-		BearerToken:     "secret",
-		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+		Host:        server.URL,
+		BearerToken: "secret",
+		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+			Bytes: server.Certificate().Raw})},
 	}
 	if change != nil {
 		change(c.config)
@@ -183,19 +188,36 @@ func TestAskTheLeader(t *testing.T) {
 		forwards string
 		err      string
 	}{
-		"the one of the lease":           {replicas: map[string][]reply{"helenus-a": {ok}, "helenus-b": {ok}}, forwards: "helenus-b"},
-		"the lease is behind":            {replicas: map[string][]reply{"helenus-a": {standby("helenus-c")}, "helenus-b": {standby("helenus-c")}, "helenus-c": {ok}}, forwards: "helenus-b helenus-c"},
-		"nobody knows who leads":         {replicas: map[string][]reply{"helenus-b": {standby("")}, "helenus-a": {ok}}, forwards: "helenus-b helenus-a"},
-		"nobody leads":                   {replicas: map[string][]reply{"helenus-a": {standby("")}, "helenus-b": {standby("")}}, forwards: "helenus-b helenus-a", err: "no operator in namespace \"helenus-system\" answered"},
-		"the leader does not listen":     {replicas: map[string][]reply{"helenus-b": nil, "helenus-a": {ok}}, forwards: "helenus-b helenus-a"},
-		"nobody listens":                 {replicas: map[string][]reply{"helenus-b": nil}, forwards: "helenus-b", err: "connection refused"},
-		"in a moment":                    {replicas: map[string][]reply{"helenus-b": {{503, inspectapi.Refusal{Error: "ask again in a moment"}}, ok}}, forwards: "helenus-b helenus-b"},
-		"may not forward":                {replicas: map[string][]reply{"helenus-a": {ok}, "helenus-b": {ok}}, forbid: true, forwards: "helenus-b", err: "--role=helenus-plan"},
-		"may not see":                    {replicas: map[string][]reply{"helenus-b": {{403, inspectapi.Refusal{Error: "user x may not"}}}}, forwards: "helenus-b", err: `it takes the right to get cassandraclusters in namespace "shop"`},
-		"is not known":                   {replicas: map[string][]reply{"helenus-b": {{401, inspectapi.Refusal{Error: "not authenticated"}}}}, forwards: "helenus-b", err: "the operator does not accept how you log in"},
-		"is not watched":                 {replicas: map[string][]reply{"helenus-b": {{404, inspectapi.Refusal{Error: "no such"}}}}, forwards: "helenus-b", err: `does not watch namespace "shop"`},
-		"an operator that is broken":     {replicas: map[string][]reply{"helenus-b": {{500, inspectapi.Refusal{Error: "inspect: list pods"}}}}, forwards: "helenus-b", err: "operator helenus-b refuses (500): inspect: list pods"},
-		"one that says nothing in words": {replicas: map[string][]reply{"helenus-b": {{500, inspectapi.Refusal{}}}}, forwards: "helenus-b", err: "(500): 500 Internal Server Error"},
+		"the one of the lease": {replicas: map[string][]reply{"helenus-a": {ok}, "helenus-b": {ok}},
+			forwards: "helenus-b"},
+		"the lease is behind": {replicas: map[string][]reply{"helenus-a": {standby("helenus-c")},
+			"helenus-b": {standby("helenus-c")}, "helenus-c": {ok}}, forwards: "helenus-b helenus-c"},
+		"nobody knows who leads": {replicas: map[string][]reply{"helenus-b": {standby("")}, "helenus-a": {ok}},
+			forwards: "helenus-b helenus-a"},
+		"nobody leads": {replicas: map[string][]reply{"helenus-a": {standby("")},
+			"helenus-b": {standby("")}}, forwards: "helenus-b helenus-a",
+			err: "no operator in namespace \"helenus-system\" answered"},
+		"the leader does not listen": {replicas: map[string][]reply{"helenus-b": nil, "helenus-a": {ok}},
+			forwards: "helenus-b helenus-a"},
+		"nobody listens": {replicas: map[string][]reply{"helenus-b": nil}, forwards: "helenus-b",
+			err: "connection refused"},
+		"in a moment": {replicas: map[string][]reply{"helenus-b": {{503,
+			inspectapi.Refusal{Error: "ask again in a moment"}}, ok}}, forwards: "helenus-b helenus-b"},
+		"may not forward": {replicas: map[string][]reply{"helenus-a": {ok}, "helenus-b": {ok}},
+			forbid: true, forwards: "helenus-b", err: "--role=helenus-plan"},
+		"may not see": {replicas: map[string][]reply{"helenus-b": {{403,
+			inspectapi.Refusal{Error: "user x may not"}}}}, forwards: "helenus-b",
+			err: `it takes the right to get cassandraclusters in namespace "shop"`},
+		"is not known": {replicas: map[string][]reply{"helenus-b": {{401,
+			inspectapi.Refusal{Error: "not authenticated"}}}}, forwards: "helenus-b",
+			err: "the operator does not accept how you log in"},
+		"is not watched": {replicas: map[string][]reply{"helenus-b": {{404,
+			inspectapi.Refusal{Error: "no such"}}}}, forwards: "helenus-b", err: `does not watch namespace "shop"`},
+		"an operator that is broken": {replicas: map[string][]reply{"helenus-b": {{500,
+			inspectapi.Refusal{Error: "inspect: list pods"}}}}, forwards: "helenus-b",
+			err: "operator helenus-b refuses (500): inspect: list pods"},
+		"one that says nothing in words": {replicas: map[string][]reply{"helenus-b": {{500, inspectapi.Refusal{}}}},
+			forwards: "helenus-b", err: "(500): 500 Internal Server Error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &apiServer{replicas: map[string]*replica{}, mayForward: !c.forbid}
@@ -207,7 +229,8 @@ func TestAskTheLeader(t *testing.T) {
 			}
 			d := newDesk()
 			got, err := d.ask(t.Context(), through(t, a, nil), "orders")
-			if c.err == "" && (err != nil || got.Operator.Pod != "the one") || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			if c.err == "" && (err != nil || got.Operator.Pod != "the one") ||
+				c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("got %+v, %v, want error %q", got, err, c.err)
 			}
 			if forwards := strings.Join(a.forwards, " "); forwards != c.forwards {
@@ -253,7 +276,8 @@ func TestAskAsSomebodyElse(t *testing.T) {
 	}
 }
 
-// The token must not go to an API server that cannot be verified, the tunnel's verification being all there is.
+// The token must not go to an API server that cannot be verified, the tunnel's verification being
+// all there is.
 func TestTunnelVerifiesTheServer(t *testing.T) {
 	r := newReplica(t, reply{status: 200})
 	a := &apiServer{replicas: map[string]*replica{"helenus-b": r}, mayForward: true}
@@ -274,7 +298,8 @@ func clientCertificate(t *testing.T, name string) (certificate, key []byte) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
@@ -285,5 +310,6 @@ func clientCertificate(t *testing.T, name string) (certificate, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }

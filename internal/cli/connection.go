@@ -68,10 +68,11 @@ func (c *connection) cluster(ctx context.Context, name string) (*v1alpha1.Cassan
 	case err == nil:
 		return cluster, nil
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("helenus is not installed in this Kubernetes cluster, which has no kind CassandraCluster: "+
-			"apply Helenus' install.yaml, or choose another --context (%w)", err)
+		return nil, fmt.Errorf("helenus is not installed in this Kubernetes cluster, which has no kind "+
+			"CassandraCluster: apply Helenus' install.yaml, or choose another --context (%w)", err)
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("you may not read CassandraClusters in namespace %q: ask its administrator for one of the roles view, edit and admin there (%w)", c.namespace, err)
+		return nil, fmt.Errorf("you may not read CassandraClusters in namespace %q: ask its administrator for one of "+
+			"the roles view, edit and admin there (%w)", c.namespace, err)
 	case apierrors.IsUnauthorized(err):
 		return nil, fmt.Errorf("the API server does not know you: log in again, or choose another --context (%w)", err)
 	case apierrors.IsNotFound(err):
@@ -81,17 +82,21 @@ func (c *connection) cluster(ctx context.Context, name string) (*v1alpha1.Cassan
 	}
 }
 
-// noSuchCluster names those that there are: in this namespace, or else in others that the user may see.
+// noSuchCluster names those that there are: in this namespace, or else in others that the user may
+// see.
 func (c *connection) noSuchCluster(ctx context.Context, name string) error {
 	here := &v1alpha1.CassandraClusterList{}
 	if err := c.client.List(ctx, here, client.InNamespace(c.namespace)); err == nil && len(here.Items) > 0 {
-		return fmt.Errorf("there is no CassandraCluster %q in namespace %q; there is %s", name, c.namespace, namesOf(here, false))
+		return fmt.Errorf("there is no CassandraCluster %q in namespace %q; there is %s", name, c.namespace,
+			namesOf(here, false))
 	}
 	anywhere := &v1alpha1.CassandraClusterList{}
 	if err := c.client.List(ctx, anywhere); err == nil && len(anywhere.Items) > 0 {
-		return fmt.Errorf("there is no CassandraCluster in namespace %q; name another one by --namespace: there is %s", c.namespace, namesOf(anywhere, true))
+		return fmt.Errorf("there is no CassandraCluster in namespace %q; name another one by --namespace: there is %s",
+			c.namespace, namesOf(anywhere, true))
 	}
-	return fmt.Errorf("there is no CassandraCluster %q in namespace %q: look into another one by --namespace, or make one by kubectl apply", name, c.namespace)
+	return fmt.Errorf("there is no CassandraCluster %q in namespace %q: look into another one by --namespace, or "+
+		"make one by kubectl apply", name, c.namespace)
 }
 
 // mostNames is how many clusters an error names.

@@ -69,7 +69,8 @@ func (s *settings) debug(ctx context.Context, c *connection, name string, d debu
 	node := &v1alpha1.CassandraNode{}
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, node); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no CassandraNode %q in namespace %q: kubectl get cassandranodes shows which there are",
+			return fmt.Errorf("there is no CassandraNode %q in namespace %q: kubectl get cassandranodes shows which "+
+				"there are",
 				name, c.namespace)
 		}
 		return fmt.Errorf("get CassandraNode %s: %w", name, err)

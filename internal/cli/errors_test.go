@@ -26,7 +26,8 @@ func cluster(namespace, name string) *v1alpha1.CassandraCluster {
 
 // failing makes reads of kind fail.
 func failing(kind client.Object, err error) interceptor.Funcs {
-	return interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+	return interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey,
+		object client.Object, o ...client.GetOption) error {
 		if fmt.Sprintf("%T", object) == fmt.Sprintf("%T", kind) {
 			return err
 		}
@@ -45,14 +46,23 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		objects []client.Object
 		want    string
 	}{
-		"none at all":      {want: `there is no CassandraCluster "orders" in namespace "shop": look into another one by --namespace, or make one by kubectl apply`},
-		"others here":      {objects: []client.Object{cluster("shop", "carts"), cluster("shop", "basket"), cluster("bank", "orders")}, want: `there is no CassandraCluster "orders" in namespace "shop"; there is basket, carts`},
-		"others elsewhere": {objects: []client.Object{cluster("bank", "orders")}, want: `there is no CassandraCluster in namespace "shop"; name another one by --namespace: there is bank/orders`},
+		"none at all": {
+			want: `there is no CassandraCluster "orders" in namespace "shop": look into another one by --namespace, or make one by kubectl apply`,
+		},
+		"others here": {objects: []client.Object{cluster("shop", "carts"), cluster("shop", "basket"),
+			cluster("bank", "orders")}, want: `there is no CassandraCluster "orders" in namespace "shop"; there is basket, carts`},
+		"others elsewhere": {objects: []client.Object{cluster("bank", "orders")},
+			want: `there is no CassandraCluster in namespace "shop"; name another one by --namespace: there is bank/orders`},
 		"too many to name": {objects: many, want: "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09, 2 more"},
-		"no rights":        {funcs: failing(cluster("", ""), apierrors.NewForbidden(clusters, "orders", errors.New("no"))), want: `you may not read CassandraClusters in namespace "shop": ask its administrator for one of the roles view, edit and admin there`},
-		"not logged in":    {funcs: failing(cluster("", ""), apierrors.NewUnauthorized("no")), want: "the API server does not know you: log in again"},
-		"not installed":    {funcs: failing(cluster("", ""), &meta.NoKindMatchError{GroupKind: kind.GroupKind()}), want: "helenus is not installed in this Kubernetes cluster"},
-		"something else":   {funcs: failing(cluster("", ""), errors.New("broken pipe")), want: "get CassandraCluster orders: broken pipe"},
+		"no rights": {funcs: failing(cluster("", ""),
+			apierrors.NewForbidden(clusters, "orders", errors.New("no"))),
+			want: `you may not read CassandraClusters in namespace "shop": ask its administrator for one of the roles view, edit and admin there`},
+		"not logged in": {funcs: failing(cluster("", ""), apierrors.NewUnauthorized("no")),
+			want: "the API server does not know you: log in again"},
+		"not installed": {funcs: failing(cluster("", ""), &meta.NoKindMatchError{GroupKind: kind.GroupKind()}),
+			want: "helenus is not installed in this Kubernetes cluster"},
+		"something else": {funcs: failing(cluster("", ""), errors.New("broken pipe")),
+			want: "get CassandraCluster orders: broken pipe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk()
@@ -71,19 +81,23 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// A user of one namespace sees the status of his cluster, though he may not look for the operator, nor at pods.
+// A user of one namespace sees the status of his cluster, though he may not look for the operator,
+// nor at pods.
 func TestStatusWithFewRights(t *testing.T) {
-	forbidden := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+	forbidden := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+		o ...client.ListOption) error {
 		if _, pods := list.(*corev1.PodList); pods {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 		}
 		return c.List(ctx, list, o...)
 	}}
 	d := newDesk()
-	if err := d.status(t.Context(), to(t, forbidden, objectsIn(t, "testdata/status/healthy.yaml")...), "orders"); err != nil {
+	if err := d.status(t.Context(), to(t, forbidden, objectsIn(t, "testdata/status/healthy.yaml")...),
+		"orders"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`not known whether it runs: you may not look into namespace "helenus-system"`, "orders-dc1-r1-0  dc1/r1  Normal  Yes"} {
+	for _, want := range []string{`not known whether it runs: you may not look into namespace "helenus-system"`,
+		"orders-dc1-r1-0  dc1/r1  Normal  Yes"} {
 		if !strings.Contains(d.out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, d.out.String())
 		}
@@ -93,11 +107,14 @@ func TestStatusWithFewRights(t *testing.T) {
 func operatorPod(name string, change func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "helenus-system", Name: name, Labels: map[string]string{"app.kubernetes.io/name": "helenus", "helenus.io/component": "operator"},
+			Namespace: "helenus-system", Name: name,
+			Labels: map[string]string{"app.kubernetes.io/name": "helenus", "helenus.io/component": "operator"},
 		},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: "helenus",
-			Containers:         []corev1.Container{{Name: "operator", Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8080}, {Name: "inspect", ContainerPort: 8082}}}},
+			Containers: []corev1.Container{{Name: "operator",
+				Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8080},
+					{Name: "inspect", ContainerPort: 8082}}}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
@@ -117,20 +134,27 @@ func TestWhoIsAsked(t *testing.T) {
 		want    []string
 		err     string
 	}{
-		"the leader first":        {objects: []client.Object{operatorPod("helenus-a", nil), operatorPod("helenus-b", nil), lease}, want: []string{"helenus-b", "helenus-a"}},
-		"by name without a lease": {objects: []client.Object{operatorPod("helenus-c", nil), operatorPod("helenus-b", nil)}, want: []string{"helenus-b", "helenus-c"}},
-		"a leader that is gone":   {objects: []client.Object{operatorPod("helenus-a", nil), lease}, want: []string{"helenus-a"}},
+		"the leader first": {objects: []client.Object{operatorPod("helenus-a", nil),
+			operatorPod("helenus-b", nil), lease}, want: []string{"helenus-b", "helenus-a"}},
+		"by name without a lease": {objects: []client.Object{operatorPod("helenus-c", nil),
+			operatorPod("helenus-b", nil)}, want: []string{"helenus-b", "helenus-c"}},
+		"a leader that is gone": {objects: []client.Object{operatorPod("helenus-a", nil), lease},
+			want: []string{"helenus-a"}},
 		"nobody who only looks like it": {
-			objects: []client.Object{operatorPod("helenus-a", impostor), operatorPod("helenus-b", nil), lease}, want: []string{"helenus-b"},
+			objects: []client.Object{operatorPod("helenus-a", impostor), operatorPod("helenus-b", nil), lease},
+			want:    []string{"helenus-b"},
 		},
-		"no pod":         {err: `the operator does not run: no pod of it is in namespace "helenus-system"`},
-		"no running pod": {objects: []client.Object{operatorPod("helenus-a", waiting)}, err: "the operator does not run: 1 pod of it"},
-		"an older one":   {objects: []client.Object{operatorPod("helenus-a", portless), operatorPod("helenus-b", impostor)}, err: `2 pods of it in namespace "helenus-system", none of which`},
+		"no pod": {err: `the operator does not run: no pod of it is in namespace "helenus-system"`},
+		"no running pod": {objects: []client.Object{operatorPod("helenus-a", waiting)},
+			err: "the operator does not run: 1 pod of it"},
+		"an older one": {objects: []client.Object{operatorPod("helenus-a", portless),
+			operatorPod("helenus-b", impostor)}, err: `2 pods of it in namespace "helenus-system", none of which`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := newDesk().candidates(t.Context(), to(t, interceptor.Funcs{}, c.objects...))
 			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), "kubectl helenus status works without it") {
+				if err == nil || !strings.Contains(err.Error(), c.err) ||
+					!strings.Contains(err.Error(), "kubectl helenus status works without it") {
 					t.Errorf("got %v, want %s", err, c.err)
 				}
 				return

@@ -32,7 +32,8 @@ type desk struct {
 
 func newDesk() *desk {
 	d := &desk{}
-	d.settings = &settings{streams: Streams{Out: &d.out, Err: &d.out}, operatorNamespace: inspectapi.DefaultNamespace, now: func() time.Time { return now }}
+	d.settings = &settings{streams: Streams{Out: &d.out, Err: &d.out}, operatorNamespace: inspectapi.DefaultNamespace,
+		now: func() time.Time { return now }}
 	return d
 }
 
@@ -67,7 +68,9 @@ func kinds(t *testing.T) *runtime.Scheme {
 // to is a connection to an API server that has these objects, in namespace shop.
 func to(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *connection {
 	t.Helper()
-	return &connection{client: fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(objects...).WithInterceptorFuncs(funcs).Build(), namespace: "shop"}
+	return &connection{
+		client: fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(objects...).WithInterceptorFuncs(funcs).Build(), namespace: "shop",
+	}
 }
 
 // golden compares an output with what it was when a user looked at it.
@@ -144,7 +147,8 @@ func TestPlanPrints(t *testing.T) {
 				t.Fatal(err)
 			}
 			back := &inspectapi.Inspection{}
-			if err := yaml.UnmarshalStrict(out, back); err != nil || !back.ObservedAt.Equal(&inspection.ObservedAt) || len(back.Plan.Steps) != len(inspection.Plan.Steps) {
+			if err := yaml.UnmarshalStrict(out, back); err != nil || !back.ObservedAt.Equal(&inspection.ObservedAt) ||
+				len(back.Plan.Steps) != len(inspection.Plan.Steps) {
 				t.Errorf("yaml does not read back: %v\n%s", err, out)
 			}
 		})

@@ -16,7 +16,8 @@ import (
 	"helenus.io/helenus/internal/inspectapi"
 )
 
-// leaseDoubt is how old the leader's lease may look before nobody is believed to lead. It is renewed every two seconds; the rest is for clocks that differ.
+// leaseDoubt is how old the leader's lease may look before nobody is believed to lead. It is
+// renewed every two seconds; the rest is for clocks that differ.
 const leaseDoubt = time.Minute
 
 // operatorHealth is what is seen of the operator from outside.
@@ -32,7 +33,8 @@ type operatorHealth struct {
 	unknown string
 }
 
-// health looks for the operator's pods and for who leads. A user who may not is told so, and no more: it is beside what was asked.
+// health looks for the operator's pods and for who leads. A user who may not is told so, and no
+// more: it is beside what was asked.
 func (s *settings) health(ctx context.Context, c *connection) operatorHealth {
 	h := operatorHealth{namespace: s.operatorNamespace}
 	pods, err := c.operatorPods(ctx, s.operatorNamespace)
@@ -75,13 +77,15 @@ func (h operatorHealth) String() string {
 	case h.unknown != "":
 		return "not known whether it runs: " + h.unknown
 	case h.pods == 0:
-		return fmt.Sprintf("NOT RUNNING, no pod of it is in namespace %q (name another one by --operator-namespace): what follows is the last that was written", h.namespace)
+		return fmt.Sprintf("NOT RUNNING, no pod of it is in namespace %q (name another one by --operator-namespace): "+
+			"what follows is the last that was written", h.namespace)
 	case h.ready == 0:
 		return fmt.Sprintf("NOT RUNNING, 0 of %s ready: %s%s", plural(h.pods, "pod"), old, h.namespace)
 	case h.leader == "":
 		return fmt.Sprintf("NO LEADER, nobody works: %s%s", old, h.namespace)
 	case h.renewed > leaseDoubt:
-		return fmt.Sprintf("NO LEADER, pod %s was that %s ago: %s%s", h.leader, age(time.Unix(0, 0).Add(h.renewed), time.Unix(0, 0)), old, h.namespace)
+		return fmt.Sprintf("NO LEADER, pod %s was that %s ago: %s%s", h.leader,
+			age(time.Unix(0, 0).Add(h.renewed), time.Unix(0, 0)), old, h.namespace)
 	default:
 		return fmt.Sprintf("pod %s leads, %d of %s ready", h.leader, h.ready, plural(h.pods, "pod"))
 	}
@@ -105,8 +109,9 @@ type candidate struct {
 	port int32
 }
 
-// candidates are the operator's pods that can be asked, the one that leads first. What is sent to them are the user's own credentials, so a pod that
-// only carries the labels is not enough: it must run as the operator's service account, whose rights go at least as far as most users' anyway.
+// candidates are the operator's pods that can be asked, the one that leads first. What is sent to
+// them are the user's own credentials, so a pod that only carries the labels is not enough: it must
+// run as the operator's service account, whose rights go at least as far as most users' anyway.
 func (s *settings) candidates(ctx context.Context, c *connection) ([]candidate, error) {
 	pods, err := c.operatorPods(ctx, s.operatorNamespace)
 	switch {
@@ -118,13 +123,15 @@ func (s *settings) candidates(ctx context.Context, c *connection) ([]candidate, 
 	leader := ""
 	lease := &coordinationv1.Lease{}
 	// Without the lease every pod is asked, and the first answers who leads.
-	if err := c.client.Get(ctx, client.ObjectKey{Namespace: s.operatorNamespace, Name: inspectapi.LeaseName}, lease); err == nil {
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: s.operatorNamespace, Name: inspectapi.LeaseName},
+		lease); err == nil {
 		leader = inspectapi.LeaderOf(lease)
 	}
 	var found []candidate
 	for _, pod := range pods {
 		port := inspectPort(pod)
-		if pod.Spec.ServiceAccountName != inspectapi.ServiceAccountName || pod.Status.Phase != corev1.PodRunning || port == 0 {
+		if pod.Spec.ServiceAccountName != inspectapi.ServiceAccountName || pod.Status.Phase != corev1.PodRunning ||
+			port == 0 {
 			continue
 		}
 		found = append(found, candidate{pod: pod.Name, port: port})
@@ -140,11 +147,14 @@ func (s *settings) candidates(ctx context.Context, c *connection) ([]candidate, 
 	})
 	switch {
 	case len(pods) == 0:
-		return nil, fmt.Errorf("the operator does not run: no pod of it is in namespace %q: apply Helenus' install.yaml, or name its namespace by --operator-namespace; "+
-			"kubectl helenus status works without it", s.operatorNamespace)
+		return nil, fmt.Errorf("the operator does not run: no pod of it is in namespace %q: apply Helenus' "+
+			"install.yaml, or name its namespace by --operator-namespace; kubectl helenus status works without it",
+			s.operatorNamespace)
 	case len(found) == 0:
-		return nil, fmt.Errorf("the operator does not run: %s of it in namespace %q, none of which runs as service account %q with a port named %q: see kubectl get pods --namespace %s; "+
-			"kubectl helenus status works without it", plural(len(pods), "pod"), s.operatorNamespace, inspectapi.ServiceAccountName, inspectapi.PortName, s.operatorNamespace)
+		return nil, fmt.Errorf("the operator does not run: %s of it in namespace %q, none of which runs as service "+
+			"account %q with a port named %q: see kubectl get pods --namespace %s; kubectl helenus status works "+
+			"without it", plural(len(pods), "pod"), s.operatorNamespace, inspectapi.ServiceAccountName,
+			inspectapi.PortName, s.operatorNamespace)
 	}
 	return found, nil
 }
@@ -162,6 +172,7 @@ func inspectPort(pod corev1.Pod) int32 {
 
 // mayNotReach says which right is missing and how it is given.
 func (s *settings) mayNotReach(err error) error {
-	return fmt.Errorf("you may not reach the operator: ask an administrator for \"kubectl create rolebinding --namespace %s NAME --role=helenus-plan --user=YOU\"; "+
-		"kubectl helenus status works without it (%w)", s.operatorNamespace, err)
+	return fmt.Errorf("you may not reach the operator: ask an administrator for \"kubectl create rolebinding "+
+		"--namespace %s NAME --role=helenus-plan --user=YOU\"; kubectl helenus status works without it (%w)",
+		s.operatorNamespace, err)
 }

@@ -49,7 +49,8 @@ func newPlan(s *settings) *cobra.Command {
 			return s.plan(cmd.Context(), c, args[0], format)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the `format`: json or yaml, for programs; tables for people if not given")
+	cmd.Flags().StringVarP(&output, "output", "o", "",
+		"the `format`: json or yaml, for programs; tables for people if not given")
 	return cmd
 }
 
@@ -77,7 +78,8 @@ func planPrinter(output string) (printer, error) {
 
 // plan prints the plan of a cluster.
 func (s *settings) plan(ctx context.Context, c *connection, name string, format printer) error {
-	// The cluster is looked at first: whoever mistypes its name is told so by the API server, without the operator.
+	// The cluster is looked at first: whoever mistypes its name is told so by the API server,
+	// without the operator.
 	if _, err := c.cluster(ctx, name); err != nil {
 		return err
 	}

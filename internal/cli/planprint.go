@@ -36,7 +36,8 @@ func planHead(w io.Writer, i *inspectapi.Inspection) {
 	s := i.Snapshot
 	rows := [][]string{
 		{"Cluster:", fmt.Sprintf("%s/%s, generation %d", s.Namespace, s.Cluster, s.Generation)},
-		{"Seen by:", fmt.Sprintf("%s (Helenus %s) at %s", i.Operator.Pod, i.Operator.Version, i.ObservedAt.UTC().Format(time.RFC3339))},
+		{"Seen by:", fmt.Sprintf("%s (Helenus %s) at %s", i.Operator.Pod, i.Operator.Version,
+			i.ObservedAt.UTC().Format(time.RFC3339))},
 		{"Ledger:", ledgerLine(s)},
 	}
 	if s.Deleting {
@@ -87,13 +88,15 @@ func planWrites(w io.Writer, p inspectapi.Plan) {
 		}
 	}
 	if p.WakeSeconds > 0 {
-		fmt.Fprintf(w, "The operator looks again in %s at the latest.\n", duration.HumanDuration(time.Duration(p.WakeSeconds*float64(time.Second))))
+		fmt.Fprintf(w, "The operator looks again in %s at the latest.\n",
+			duration.HumanDuration(time.Duration(p.WakeSeconds*float64(time.Second))))
 		return
 	}
 	fmt.Fprintln(w, "The operator looks again when something changes.")
 }
 
-// planUnheard names the nodes whose agents did not answer the operator: what is not known is what most plans wait for.
+// planUnheard names the nodes whose agents did not answer the operator: what is not known is what
+// most plans wait for.
 func planUnheard(w io.Writer, nodes []inspectapi.Node) {
 	rows := [][]string{{"NO ANSWER FROM", "RACK", "HOST", "BECAUSE"}}
 	for _, n := range nodes {

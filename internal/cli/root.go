@@ -57,12 +57,15 @@ func New(version string, streams Streams) *cobra.Command {
 	return root
 }
 
-// bind adds the flags of the connection, named as kubectl names them. Only those that are used every day are listed by --help.
+// bind adds the flags of the connection, named as kubectl names them. Only those that are used
+// every day are listed by --help.
 func bind(s *settings, flags *pflag.FlagSet) {
 	clientcmd.BindOverrideFlags(&s.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
 	flags.VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "context" && f.Name != "namespace" })
 	flags.Lookup("context").Usage = "the `context` of the kubeconfig to use"
 	flags.Lookup("namespace").Usage = "the `namespace` of the cluster; that of the context if not given"
-	flags.StringVar(&s.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "the kubeconfig `file`; $KUBECONFIG or ~/.kube/config if not given")
-	flags.StringVar(&s.operatorNamespace, "operator-namespace", inspectapi.DefaultNamespace, "the `namespace` that the operator runs in")
+	flags.StringVar(&s.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "",
+		"the kubeconfig `file`; $KUBECONFIG or ~/.kube/config if not given")
+	flags.StringVar(&s.operatorNamespace, "operator-namespace", inspectapi.DefaultNamespace,
+		"the `namespace` that the operator runs in")
 }

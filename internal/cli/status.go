@@ -27,11 +27,12 @@ for whom CQL is open. RESTARTS are unrequested restarts of the JVM.`
 
 func newStatus(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use:     "status CLUSTER",
-		Short:   "Show what a cluster is like, and every node of it",
-		Long:    statusLong,
-		Example: "  kubectl helenus status orders\n  kubectl helenus status orders --namespace shop\n  watch kubectl helenus status orders",
-		Args:    oneCluster,
+		Use:   "status CLUSTER",
+		Short: "Show what a cluster is like, and every node of it",
+		Long:  statusLong,
+		Example: "  kubectl helenus status orders\n  kubectl helenus status orders --namespace shop\n  watch kubectl " +
+			"helenus status orders",
+		Args: oneCluster,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.connect()
 			if err != nil {
@@ -47,7 +48,8 @@ func oneCluster(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return fmt.Errorf("name one CassandraCluster: %s CLUSTER; kubectl get cassandraclusters --all-namespaces shows which there are", cmd.CommandPath())
+	return fmt.Errorf("name one CassandraCluster: %s CLUSTER; kubectl get cassandraclusters --all-namespaces shows "+
+		"which there are", cmd.CommandPath())
 }
 
 // status prints the status of a cluster.
@@ -78,7 +80,8 @@ func (c *connection) nodes(ctx context.Context, cluster *v1alpha1.CassandraClust
 		return nil, fmt.Errorf("list CassandraNodes: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.CassandraNode) int {
-		return cmp.Or(strings.Compare(a.Spec.Datacenter, b.Spec.Datacenter), strings.Compare(a.Spec.Rack, b.Spec.Rack), int(a.Spec.Ordinal-b.Spec.Ordinal))
+		return cmp.Or(strings.Compare(a.Spec.Datacenter, b.Spec.Datacenter), strings.Compare(a.Spec.Rack, b.Spec.Rack),
+			int(a.Spec.Ordinal-b.Spec.Ordinal))
 	})
 	return list.Items, nil
 }

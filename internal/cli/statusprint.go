@@ -54,7 +54,8 @@ func (v statusView) head(w io.Writer) {
 	case 0:
 		spec = fmt.Sprintf("generation %d, the operator has not looked at this cluster yet", c.Generation)
 	default:
-		spec = fmt.Sprintf("generation %d, the operator has NOT seen it yet (it saw %d): what follows is about the older one", c.Generation, c.Status.ObservedGeneration)
+		spec = fmt.Sprintf("generation %d, the operator has NOT seen it yet (it saw %d): what follows is about the "+
+			"older one", c.Generation, c.Status.ObservedGeneration)
 	}
 	rows := [][]string{
 		{"Cluster:", c.Namespace + "/" + c.Name},
@@ -64,7 +65,8 @@ func (v statusView) head(w io.Writer) {
 		{"Operator:", v.operator.String()},
 	}
 	if c.DeletionTimestamp != nil {
-		rows = append(rows, []string{"Deletion:", fmt.Sprintf("asked for %s ago", age(v.now, c.DeletionTimestamp.Time))})
+		rows = append(rows, []string{"Deletion:",
+			fmt.Sprintf("asked for %s ago", age(v.now, c.DeletionTimestamp.Time))})
 	}
 	if c.Spec.Paused {
 		rows = append(rows, []string{"Paused:", "no step is begun until spec.paused is false"})
@@ -92,7 +94,8 @@ func (v statusView) counts() string {
 
 // conditionOrder is the order in which conditions are told: first those the user must act on.
 var conditionOrder = []string{
-	v1alpha1.ConditionStalled, v1alpha1.ConditionReady, v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy, v1alpha1.ConditionUpToDate, v1alpha1.ConditionReconciling,
+	v1alpha1.ConditionStalled, v1alpha1.ConditionReady, v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy,
+	v1alpha1.ConditionUpToDate, v1alpha1.ConditionReconciling,
 }
 
 func (v statusView) conditions(w io.Writer) {
@@ -106,7 +109,8 @@ func (v statusView) conditions(w io.Writer) {
 	slices.SortStableFunc(conditions, func(a, b metav1.Condition) int { return place(a) - place(b) })
 	rows := [][]string{{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}}
 	for _, c := range conditions {
-		rows = append(rows, []string{c.Type, string(c.Status), age(v.now, c.LastTransitionTime.Time), c.Reason, oneLine(c.Message)})
+		rows = append(rows, []string{c.Type, string(c.Status), age(v.now, c.LastTransitionTime.Time), c.Reason,
+			oneLine(c.Message)})
 	}
 	section(w, rows)
 }
@@ -180,7 +184,8 @@ func (v statusView) recommended(w io.Writer) {
 }
 
 func (v statusView) nodeTable(w io.Writer) {
-	rows := [][]string{{"NODE", "RACK", "PHASE", "READY", "TRAFFIC", "VERSION", "HOST ID", "ADDRESS", "RESTARTS", "MESSAGE"}}
+	rows := [][]string{{"NODE", "RACK", "PHASE", "READY", "TRAFFIC", "VERSION", "HOST ID", "ADDRESS", "RESTARTS",
+		"MESSAGE"}}
 	for _, n := range v.nodes {
 		s := n.Status
 		ready, doubt := v.ready(n)
@@ -189,7 +194,8 @@ func (v statusView) nodeTable(w io.Writer) {
 			message = strings.TrimSuffix(doubt+"; "+message, "; ")
 		}
 		rows = append(rows, []string{
-			n.Name, n.Spec.Datacenter + "/" + n.Spec.Rack, orDash(string(s.Phase)), yesNo(ready), orDash(string(s.ClientTraffic)), orDash(s.Version),
+			n.Name, n.Spec.Datacenter + "/" + n.Spec.Rack, orDash(string(s.Phase)), yesNo(ready),
+			orDash(string(s.ClientTraffic)), orDash(s.Version),
 			orDash(hostID(n)), orDash(s.Address), restarts(s.Restarts, v.now), message,
 		})
 	}
@@ -222,7 +228,8 @@ func (v statusView) ready(n v1alpha1.CassandraNode) (ready bool, doubt string) {
 }
 
 func podReady(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+	return slices.ContainsFunc(pod.Status.Conditions,
+		func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
 }
 
 // podTrouble is why a pod does not get on, if Kubernetes says it; else the text given.
@@ -267,7 +274,8 @@ func (v statusView) history(w io.Writer) {
 	history := v.cluster.Status.History
 	for _, r := range history[:min(len(history), shownHistory)] {
 		rows = append(rows, []string{
-			r.Step, string(r.Result), age(v.now, r.FinishedAt.Time), age(r.FinishedAt.Time, r.StartedAt.Time), oneLine(r.Message),
+			r.Step, string(r.Result), age(v.now, r.FinishedAt.Time), age(r.FinishedAt.Time, r.StartedAt.Time),
+			oneLine(r.Message),
 		})
 	}
 	section(w, rows)

@@ -31,7 +31,8 @@ func orDash(text string) string {
 	return text
 }
 
-// oneLine makes a text fit a cell: what programs say may have line breaks and tabs in it, and must not be able to steer a terminal.
+// oneLine makes a text fit a cell: what programs say may have line breaks and tabs in it, and must
+// not be able to steer a terminal.
 func oneLine(text string) string {
 	printable := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
@@ -42,7 +43,8 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(printable), " ")
 }
 
-// age is how long ago something was, as kubectl says it. Clocks differ: what is in the future is now.
+// age is how long ago something was, as kubectl says it. Clocks differ: what is in the future is
+// now.
 func age(now, then time.Time) string {
 	if then.IsZero() {
 		return "-"

@@ -21,8 +21,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// tunnel reaches one port of one pod through the API server and the kubelet, as kubectl port-forward does, but without a port on this machine that
-// others on it could use.
+// tunnel reaches one port of one pod through the API server and the kubelet, as kubectl
+// port-forward does, but without a port on this machine that others on it could use.
 type tunnel struct {
 	config    *rest.Config
 	namespace string
@@ -79,8 +79,9 @@ func (t tunnel) open() (net.Conn, error) {
 	return conn, nil
 }
 
-// dialer prefers WebSocket, which proxies let through, and falls back to SPDY for an API server that does not know it, as kubectl does. The status of
-// the last answer goes to answer: the error that follows from it is words only.
+// dialer prefers WebSocket, which proxies let through, and falls back to SPDY for an API server
+// that does not know it, as kubectl does. The status of the last answer goes to answer: the error
+// that follows from it is words only.
 func (t tunnel) dialer(answer *int) (httpstream.Dialer, error) {
 	target, err := t.url()
 	if err != nil {
@@ -94,7 +95,8 @@ func (t tunnel) dialer(answer *int) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare to forward a port: %w", err)
 	}
-	plain := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: noting{transport, answer}}, http.MethodPost, target)
+	plain := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: noting{transport, answer}}, http.MethodPost,
+		target)
 	return portforward.NewFallbackDialerForStreaming(websocket, plain, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
@@ -126,7 +128,8 @@ func (t tunnel) url() (*url.URL, error) {
 	return c.Post().Namespace(t.namespace).Resource("pods").Name(t.to.pod).SubResource("portforward").URL(), nil
 }
 
-// streams opens the two streams that make one connection: the bytes, and what the kubelet says if it cannot carry them.
+// streams opens the two streams that make one connection: the bytes, and what the kubelet says if
+// it cannot carry them.
 func streams(connection httpstream.Connection, to candidate) (net.Conn, error) {
 	headers := http.Header{}
 	headers.Set(corev1.PortHeader, strconv.Itoa(int(to.port)))

@@ -1,4 +1,5 @@
-// Package initapi is the protocol of helenus-init on its unix socket. Imports: standard library only.
+// Package initapi is the protocol of helenus-init on its unix socket. Imports: standard library
+// only.
 package initapi
 
 import (
@@ -6,8 +7,9 @@ import (
 	"time"
 )
 
-// The protocol is frozen: an agent of any release talks to an init of any release. On each connection init sends a Hello,
-// the client one Request, init one Reply, each one line of JSON; then init closes. Unknown fields are ignored.
+// The protocol is frozen: an agent of any release talks to an init of any release. On each
+// connection init sends a Hello, the client one Request, init one Reply, each one line of JSON;
+// then init closes. Unknown fields are ignored.
 const (
 	ProtocolVersion = 1
 	SocketName      = "init.sock"      // in the shared volume
@@ -23,11 +25,13 @@ type Op string
 
 // The requests of the protocol.
 const (
-	OpState    Op = "state"     // the state now
-	OpWait     Op = "wait"      // the state as soon as Seq is above After or the incarnation another, or after TimeoutMillis
-	OpStart    Op = "start"     // start the JVM: takes effect at most once per StartID
-	OpSignal   Op = "signal"    // signal the running JVM, named by StartID and PID
-	OpTakeStop Op = "take-stop" // after SIGTERM: this agent stops Cassandra in order, for LeaseMillis from now; renewable
+	OpState Op = "state" // the state now
+	// the state as soon as Seq is above After or the incarnation another, or after TimeoutMillis
+	OpWait   Op = "wait"
+	OpStart  Op = "start"  // start the JVM: takes effect at most once per StartID
+	OpSignal Op = "signal" // signal the running JVM, named by StartID and PID
+	// after SIGTERM: this agent stops Cassandra in order, for LeaseMillis from now; renewable
+	OpTakeStop Op = "take-stop"
 )
 
 // Hello is the first line of every connection.
@@ -36,7 +40,8 @@ type Hello struct {
 	Version  string `json:"version"` // release of helenus-init, for people
 }
 
-// Request is one line from the client. Start, signal and take-stop carry the incarnation they were decided for.
+// Request is one line from the client. Start, signal and take-stop carry the incarnation they were
+// decided for.
 type Request struct {
 	Op            Op       `json:"op"`
 	Incarnation   string   `json:"incarnation,omitempty"`
@@ -100,7 +105,8 @@ type Process struct {
 	StartedAt time.Time `json:"startedAt"`
 }
 
-// Exit is an ended start. Code is the exit code, 128 + number for an end by signal, 127 if the program could not be run.
+// Exit is an ended start. Code is the exit code, 128 + number for an end by signal, 127 if the
+// program could not be run.
 type Exit struct {
 	Process
 	EndedAt time.Time `json:"endedAt"`
@@ -110,7 +116,8 @@ type Exit struct {
 	Words   string    `json:"words,omitempty"`  // the end of what it wrote to its standard error, at most 512 bytes
 }
 
-// Stopping is set from SIGTERM on. Until Deadline init leaves the stop to an agent; then, with Alone set, it acts itself.
+// Stopping is set from SIGTERM on. Until Deadline init leaves the stop to an agent; then, with
+// Alone set, it acts itself.
 type Stopping struct {
 	Since    time.Time `json:"since"`
 	Deadline time.Time `json:"deadline"`
@@ -120,14 +127,16 @@ type Stopping struct {
 
 // Image is what the container's image says of itself.
 type Image struct {
-	ConfigDir     string            `json:"configDir"`             // the image's own configuration directory
-	Base          string            `json:"base"`                  // its copy in the shared volume; gone after the next start
+	ConfigDir string `json:"configDir"` // the image's own configuration directory
+	// its copy in the shared volume; gone after the next start
+	Base          string            `json:"base"`
 	CassandraHome string            `json:"cassandraHome"`         // CASSANDRA_HOME, default /opt/cassandra
 	JavaRelease   string            `json:"javaRelease,omitempty"` // the Java runtime's release file, see JavaVersion
 	Environment   map[string]string `json:"environment"`           // variables that bin/cassandra and its scripts read
 }
 
-// JavaVersion returns the version in the Java runtime's release file, "17.0.15"; "" if the image has none.
+// JavaVersion returns the version in the Java runtime's release file, "17.0.15"; "" if the image
+// has none.
 func (i Image) JavaVersion() string {
 	for line := range strings.Lines(i.JavaRelease) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {

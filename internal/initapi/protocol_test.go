@@ -21,13 +21,18 @@ func TestProtocolIsFrozen(t *testing.T) {
 		Hello{Protocol: ProtocolVersion, Version: "0.1.0"},
 		Request{Op: OpState},
 		Request{Op: OpWait, Incarnation: "ABC", After: 9, TimeoutMillis: 30000},
-		Request{Op: OpStart, Incarnation: "ABC", StartID: 4, Argv: []string{"/opt/cassandra/bin/cassandra", "-f"}, Env: []string{"A=b"}, Dir: "/opt/cassandra"},
+		Request{Op: OpStart, Incarnation: "ABC", StartID: 4, Argv: []string{"/opt/cassandra/bin/cassandra", "-f"},
+			Env: []string{"A=b"}, Dir: "/opt/cassandra"},
 		Request{Op: OpSignal, Incarnation: "ABC", StartID: 4, PID: 17, Signal: "TERM"},
 		Request{Op: OpTakeStop, Incarnation: "ABC", LeaseMillis: 10000},
 		Reply{Error: &Error{CodeStopping, "the container stops"}, State: &State{
 			Incarnation: "ABC", Seq: 9, StartedAt: at, LastStartID: 4, Process: &process,
-			Image:    Image{ConfigDir: "/etc/cassandra", Base: "/helenus/base/ABC", CassandraHome: "/opt/cassandra", JavaRelease: "JAVA_VERSION=\"17\"\n", Environment: map[string]string{"CASSANDRA_HOME": "/opt/cassandra"}},
-			Exits:    []Exit{{Process: process, EndedAt: at, Code: 137, Signal: "SIGKILL"}, {Process: process, EndedAt: at, Code: 127, Error: "run /x in /: no such file or directory"}},
+			Image: Image{ConfigDir: "/etc/cassandra", Base: "/helenus/base/ABC", CassandraHome: "/opt/cassandra",
+				JavaRelease: "JAVA_VERSION=\"17\"\n", Environment: map[string]string{
+					"CASSANDRA_HOME": "/opt/cassandra",
+				}},
+			Exits: []Exit{{Process: process, EndedAt: at, Code: 137, Signal: "SIGKILL"},
+				{Process: process, EndedAt: at, Code: 127, Error: "run /x in /: no such file or directory"}},
 			Stopping: &Stopping{Since: at, Deadline: at.Add(2 * time.Second), Taken: true},
 		}},
 	} {

@@ -1,5 +1,5 @@
-// Package initclient is the agent's side of helenus-init: the client of its socket, and the copy of its binary into the pod's
-// volume. Imports: standard library and initapi.
+// Package initclient is the agent's side of helenus-init: the client of its socket, and the copy of
+// its binary into the pod's volume. Imports: standard library and initapi.
 package initclient
 
 import (
@@ -15,22 +15,26 @@ import (
 	"helenus.io/helenus/internal/initapi"
 )
 
-// maxReplyBytes bounds a reply: the state with sixteen exits is a few KB, an image's environment a few more.
+// maxReplyBytes bounds a reply: the state with sixteen exits is a few KB, an image's environment a
+// few more.
 const maxReplyBytes = 1 << 20
 
-// ErrUnreachable says that no init answered on the socket: the Cassandra container is not there yet, or its PID 1, and
-// with it every process of that container, has ended. Every error of the transport wraps it; a refusal is an *Error.
+// ErrUnreachable says that no init answered on the socket: the Cassandra container is not there
+// yet, or its PID 1, and with it every process of that container, has ended. Every error of the
+// transport wraps it; a refusal is an *Error.
 var ErrUnreachable = errors.New("helenus-init does not answer")
 
-// Client speaks to the init behind one socket. It holds no connection and no state: every call stands alone, and a call
-// that failed with ErrUnreachable may or may not have taken effect, which the next State tells.
+// Client speaks to the init behind one socket. It holds no connection and no state: every call
+// stands alone, and a call that failed with ErrUnreachable may or may not have taken effect, which
+// the next State tells.
 type Client struct {
 	socket string
 	pause  func(ctx context.Context, attempt int) error
 }
 
-// NewClient returns a client for the socket in the shared volume. Pause is called by Connect between two attempts,
-// counted from 1; it waits as long as the caller thinks right and returns an error to give up. Nil is a second.
+// NewClient returns a client for the socket in the shared volume. Pause is called by Connect
+// between two attempts, counted from 1; it waits as long as the caller thinks right and returns an
+// error to give up. Nil is a second.
 func NewClient(socket string, pause func(ctx context.Context, attempt int) error) *Client {
 	if pause == nil {
 		pause = PauseFor(time.Second)
@@ -52,8 +56,8 @@ func PauseFor(d time.Duration) func(context.Context, int) error {
 	}
 }
 
-// Connect asks for the state until init answers. It gives up when pause does, and at once on an answer that no later
-// attempt will change: another protocol version.
+// Connect asks for the state until init answers. It gives up when pause does, and at once on an
+// answer that no later attempt will change: another protocol version.
 func (c *Client) Connect(ctx context.Context) (initapi.State, error) {
 	for attempt := 1; ; attempt++ {
 		state, err := c.State(ctx)
@@ -71,13 +75,14 @@ func (c *Client) State(ctx context.Context) (initapi.State, error) {
 	return c.call(ctx, initapi.Request{Op: initapi.OpState})
 }
 
-// WaitChange returns as soon as the state is another than seen, at the latest after limit (at most MaxWait), and then
-// with the state unchanged.
+// WaitChange returns as soon as the state is another than seen, at the latest after limit (at most
+// MaxWait), and then with the state unchanged.
 func (c *Client) WaitChange(ctx context.Context, seen initapi.State, limit time.Duration) (initapi.State, error) {
 	limit = min(max(limit, time.Millisecond), initapi.MaxWait)
 	ctx, cancel := context.WithTimeout(ctx, limit+2*initapi.IOTimeout)
 	defer cancel()
-	return c.call(ctx, initapi.Request{Op: initapi.OpWait, Incarnation: seen.Incarnation, After: seen.Seq, TimeoutMillis: limit.Milliseconds()})
+	return c.call(ctx, initapi.Request{Op: initapi.OpWait, Incarnation: seen.Incarnation, After: seen.Seq,
+		TimeoutMillis: limit.Milliseconds()})
 }
 
 // Command is what to start as the JVM.
@@ -87,10 +92,12 @@ type Command struct {
 	Dir  string   // absolute; "" is /
 }
 
-// Start runs a command as start id, which must be above seen.LastStartID to have an effect: starting the last id again
-// changes nothing and is no error. A program that cannot be run is no error either, but an Exit with its Error set.
+// Start runs a command as start id, which must be above seen.LastStartID to have an effect:
+// starting the last id again changes nothing and is no error. A program that cannot be run is no
+// error either, but an Exit with its Error set.
 func (c *Client) Start(ctx context.Context, seen initapi.State, id uint64, command Command) (initapi.State, error) {
-	return c.call(ctx, initapi.Request{Op: initapi.OpStart, Incarnation: seen.Incarnation, StartID: id, Argv: command.Argv, Env: command.Env, Dir: command.Dir})
+	return c.call(ctx, initapi.Request{Op: initapi.OpStart, Incarnation: seen.Incarnation, StartID: id,
+		Argv: command.Argv, Env: command.Env, Dir: command.Dir})
 }
 
 // Signal names a signal that init can send to the JVM.
@@ -104,17 +111,22 @@ const (
 )
 
 // Signal sends a signal to a process that an earlier state of this incarnation named.
-func (c *Client) Signal(ctx context.Context, seen initapi.State, p initapi.Process, signal Signal) (initapi.State, error) {
-	return c.call(ctx, initapi.Request{Op: initapi.OpSignal, Incarnation: seen.Incarnation, StartID: p.StartID, PID: p.PID, Signal: string(signal)})
+func (c *Client) Signal(ctx context.Context, seen initapi.State, p initapi.Process, signal Signal) (initapi.State,
+	error) {
+	return c.call(ctx, initapi.Request{Op: initapi.OpSignal, Incarnation: seen.Incarnation, StartID: p.StartID,
+		PID: p.PID, Signal: string(signal)})
 }
 
-// TakeStop takes over, or renews, the stop that SIGTERM asked for: for lease (at most MaxStopLease) from now init leaves
-// Cassandra to this agent. If the agent dies, init continues by itself when the lease ends.
+// TakeStop takes over, or renews, the stop that SIGTERM asked for: for lease (at most MaxStopLease)
+// from now init leaves Cassandra to this agent. If the agent dies, init continues by itself when
+// the lease ends.
 func (c *Client) TakeStop(ctx context.Context, seen initapi.State, lease time.Duration) (initapi.State, error) {
-	return c.call(ctx, initapi.Request{Op: initapi.OpTakeStop, Incarnation: seen.Incarnation, LeaseMillis: lease.Milliseconds()})
+	return c.call(ctx, initapi.Request{Op: initapi.OpTakeStop, Incarnation: seen.Incarnation,
+		LeaseMillis: lease.Milliseconds()})
 }
 
-// call is one connection: hello, request, reply. Without a deadline in ctx it is bounded by twice the server's timeout.
+// call is one connection: hello, request, reply. Without a deadline in ctx it is bounded by twice
+// the server's timeout.
 func (c *Client) call(ctx context.Context, r initapi.Request) (initapi.State, error) {
 	if _, bounded := ctx.Deadline(); !bounded || r.Op != initapi.OpWait {
 		var cancel context.CancelFunc
@@ -126,7 +138,9 @@ func (c *Client) call(ctx context.Context, r initapi.Request) (initapi.State, er
 		return initapi.State{}, fmt.Errorf("encode %s request: %w", r.Op, err)
 	}
 	if len(line) >= initapi.MaxRequestBytes {
-		return initapi.State{}, &initapi.Error{Code: initapi.CodeInvalid, Message: fmt.Sprintf("a request has at most %d bytes, this %s %d", initapi.MaxRequestBytes, r.Op, len(line))}
+		return initapi.State{}, &initapi.Error{Code: initapi.CodeInvalid,
+			Message: fmt.Sprintf("a request has at most %d bytes, this %s %d", initapi.MaxRequestBytes, r.Op,
+				len(line))}
 	}
 	unreachable := func(err error) error {
 		if cause := context.Cause(ctx); cause != nil {
@@ -147,7 +161,8 @@ func (c *Client) call(ctx context.Context, r initapi.Request) (initapi.State, er
 		return initapi.State{}, unreachable(fmt.Errorf("read hello: %w", err))
 	}
 	if hello.Protocol != initapi.ProtocolVersion {
-		return initapi.State{}, fmt.Errorf("helenus-init %s speaks protocol %d, this agent %d", hello.Version, hello.Protocol, initapi.ProtocolVersion)
+		return initapi.State{}, fmt.Errorf("helenus-init %s speaks protocol %d, this agent %d", hello.Version,
+			hello.Protocol, initapi.ProtocolVersion)
 	}
 	if _, err := conn.Write(append(line, '\n')); err != nil {
 		return initapi.State{}, unreachable(fmt.Errorf("send request: %w", err))

@@ -96,7 +96,8 @@ func TestAnswersThatAreNoneAreErrors(t *testing.T) {
 		socket := socketPath(t)
 		answering(t, socket, answer)
 		_, err := NewClient(socket, nil).State(context.Background())
-		if err == nil || errors.Is(err, ErrUnreachable) != want.unreachable || !strings.Contains(err.Error(), want.message) {
+		if err == nil || errors.Is(err, ErrUnreachable) != want.unreachable ||
+			!strings.Contains(err.Error(), want.message) {
 			t.Errorf("answer %.40q: %v", answer, err)
 		}
 	}
@@ -151,7 +152,8 @@ func ExampleClient() {
 		return
 	}
 	if state.Process == nil {
-		state, err = client.Start(ctx, state, state.LastStartID+1, Command{Argv: []string{"/opt/cassandra/bin/cassandra", "-f"}})
+		state, err = client.Start(ctx, state, state.LastStartID+1,
+			Command{Argv: []string{"/opt/cassandra/bin/cassandra", "-f"}})
 	}
 	for err == nil && state.Process != nil {
 		state, err = client.WaitChange(ctx, state, initapi.MaxWait)

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Install puts the binary at src to dst, in the volume that the Cassandra container executes it from. It appears whole
-// and executable or not at all, and replaces one that runs without touching it: the old file lives on until its process
-// ends. Missing directories of dst are made.
+// Install puts the binary at src to dst, in the volume that the Cassandra container executes it
+// from. It appears whole and executable or not at all, and replaces one that runs without touching
+// it: the old file lives on until its process ends. Missing directories of dst are made.
 func Install(src, dst string) error {
 	in, err := os.Open(src)
 	if err != nil {

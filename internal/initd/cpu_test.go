@@ -76,7 +76,8 @@ func TestStateSaysTheProcessorTimeOfTheJVM(t *testing.T) {
 	}
 	state := c.run()
 	if again := c.now(); again.CPUNanos < state.CPUNanos || again.CPUNanos == 0 || again.Seq != state.Seq {
-		t.Errorf("processor time %d ns after %d ns, seq %d after %d", again.CPUNanos, state.CPUNanos, again.Seq, state.Seq)
+		t.Errorf("processor time %d ns after %d ns, seq %d after %d", again.CPUNanos, state.CPUNanos, again.Seq,
+			state.Seq)
 	}
 	if used := cpuTime(1 << 22); used.Nano() != 0 {
 		t.Errorf("a process that is not there used %d ns", used.Nano())

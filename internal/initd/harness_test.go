@@ -21,7 +21,8 @@ import (
 	"helenus.io/helenus/internal/initclient"
 )
 
-// The test binary plays every part for real: helenus-init itself, the JVM, and what a JVM leaves behind.
+// The test binary plays every part for real: helenus-init itself, the JVM, and what a JVM leaves
+// behind.
 const roleVariable = "HELENUS_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -92,8 +93,8 @@ func number(text string) int {
 	return n
 }
 
-// spawn starts a process that nobody waits for, through a shell that ends at once. The process reads end of file on its
-// standard input as soon as it has become a child of PID 1.
+// spawn starts a process that nobody waits for, through a shell that ends at once. The process
+// reads end of file on its standard input as soon as it has become a child of PID 1.
 func spawn(role string, args ...string) {
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -126,7 +127,8 @@ func playLeftover() {
 	select {}
 }
 
-// container is an init that runs as a process of its own, in its own pid namespace where the system allows it.
+// container is an init that runs as a process of its own, in its own pid namespace where the system
+// allows it.
 type container struct {
 	*initclient.Client
 	t      *testing.T
@@ -136,7 +138,8 @@ type container struct {
 	log    *bufio.Scanner
 }
 
-// startContainer runs an init whose image has a small configuration directory, and waits until it is ready.
+// startContainer runs an init whose image has a small configuration directory, and waits until it
+// is ready.
 func startContainer(t *testing.T, window time.Duration) *container {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "etc")
@@ -151,7 +154,8 @@ func startContainer(t *testing.T, window time.Duration) *container {
 
 func startContainerIn(t *testing.T, dir, conf string, window time.Duration) *container {
 	t.Helper()
-	c := &container{Client: initclient.NewClient(filepath.Join(dir, initapi.SocketName), initclient.PauseFor(time.Millisecond)), t: t, dir: dir}
+	c := &container{Client: initclient.NewClient(filepath.Join(dir, initapi.SocketName),
+		initclient.PauseFor(time.Millisecond)), t: t, dir: dir}
 	for _, flags := range []uintptr{syscall.CLONE_NEWPID, 0} {
 		c.cmd = exec.Command(os.Args[0], dir, window.String())
 		c.cmd.Env = append(os.Environ(), roleVariable+"=init", "CASSANDRA_CONF="+conf, "CASSANDRA_HOME=/opt/here")
@@ -212,7 +216,8 @@ func expect(t *testing.T, lines *bufio.Scanner, part string) string {
 
 // jvm is the command that plays the JVM.
 func jvm(args ...string) initclient.Command {
-	return initclient.Command{Argv: append([]string{os.Args[0]}, args...), Env: []string{roleVariable + "=jvm", "X=it is x"}, Dir: "/"}
+	return initclient.Command{Argv: append([]string{os.Args[0]}, args...),
+		Env: []string{roleVariable + "=jvm", "X=it is x"}, Dir: "/"}
 }
 
 func (c *container) now() initapi.State {

@@ -13,11 +13,13 @@ import (
 )
 
 // What bin/cassandra and the scripts it sources read from the environment.
-var imageVariables = []string{"CASSANDRA_", "JAVA_", "JVM_", "LOCAL_JMX", "MAX_HEAP_SIZE", "HEAP_NEWSIZE", "LANG", "LC_", "LD_", "MALLOC_", "PATH"}
+var imageVariables = []string{"CASSANDRA_", "JAVA_", "JVM_", "LOCAL_JMX", "MAX_HEAP_SIZE", "HEAP_NEWSIZE", "LANG",
+	"LC_", "LD_", "MALLOC_", "PATH"}
 
 const maxConfigBytes = 16 << 20 // of the image's configuration directory; the official one has 0.2 MB
 
-// readImage copies the image's configuration into the shared volume and collects facts for the agent.
+// readImage copies the image's configuration into the shared volume and collects facts for the
+// agent.
 func (i *Init) readImage() error {
 	image := &i.state.Image
 	image.Environment = map[string]string{}
@@ -54,8 +56,9 @@ func (i *Init) readImage() error {
 	return nil
 }
 
-// copyTree copies directories and regular files; symbolic links to files become files. A file that this user may not read
-// is left out: the JVM, which runs as the same user, could not read it either.
+// copyTree copies directories and regular files; symbolic links to files become files. A file that
+// this user may not read is left out: the JVM, which runs as the same user, could not read it
+// either.
 func (i *Init) copyTree(src, dst string) error {
 	src, err := filepath.EvalSymlinks(src)
 	if err != nil {
@@ -71,7 +74,8 @@ func (i *Init) copyTree(src, dst string) error {
 			return os.MkdirAll(to, 0o775)
 		}
 		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // a link to nothing, or to a directory
+		// a link to nothing, or to a directory
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 			return nil
 		}
 		if err != nil {

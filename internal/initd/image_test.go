@@ -24,7 +24,8 @@ func TestImageIsReported(t *testing.T) {
 	write(t, filepath.Join(image, "real", "triggers", "README.txt"), "triggers\n")
 	write(t, filepath.Join(image, "elsewhere"), "linked\n")
 	write(t, filepath.Join(image, "java", "release"), "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"17.0.15\"\n")
-	for link, target := range map[string]string{conf: "real", filepath.Join(image, "real", "linked"): "../elsewhere", filepath.Join(image, "real", "dangling"): "nowhere"} {
+	for link, target := range map[string]string{conf: "real", filepath.Join(image, "real", "linked"): "../elsewhere",
+		filepath.Join(image, "real", "dangling"): "nowhere"} {
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
@@ -34,13 +35,15 @@ func TestImageIsReported(t *testing.T) {
 
 	c := startContainerIn(t, dir, conf, time.Hour)
 	first := c.now()
-	if first.Image.ConfigDir != conf || first.Image.CassandraHome != "/opt/here" || first.Image.JavaVersion() != "17.0.15" {
+	if first.Image.ConfigDir != conf || first.Image.CassandraHome != "/opt/here" ||
+		first.Image.JavaVersion() != "17.0.15" {
 		t.Errorf("image %+v", first.Image)
 	}
 	if first.Image.Environment["CASSANDRA_HOME"] != "/opt/here" || first.Image.Environment["DB_PASSWORD"] != "" {
 		t.Errorf("environment %v", first.Image.Environment)
 	}
-	for name, want := range map[string]string{"cassandra.yaml": "cluster_name: image\n", "triggers/README.txt": "triggers\n", "linked": "linked\n"} {
+	for name, want := range map[string]string{"cassandra.yaml": "cluster_name: image\n",
+		"triggers/README.txt": "triggers\n", "linked": "linked\n"} {
 		got, err := os.ReadFile(filepath.Join(first.Image.Base, name))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
@@ -64,7 +67,8 @@ func TestImageIsReported(t *testing.T) {
 	if second.Incarnation == first.Incarnation || second.Image.Base == first.Image.Base {
 		t.Errorf("incarnation %q and base %q stayed", second.Incarnation, second.Image.Base)
 	}
-	if got, err := os.ReadFile(filepath.Join(second.Image.Base, "cassandra.yaml")); err != nil || string(got) != "cluster_name: newer\n" {
+	if got, err := os.ReadFile(filepath.Join(second.Image.Base, "cassandra.yaml")); err != nil ||
+		string(got) != "cluster_name: newer\n" {
 		t.Errorf("refreshed copy: %q, %v", got, err)
 	}
 	if _, err := os.Stat(first.Image.Base); !errors.Is(err, os.ErrNotExist) {
@@ -85,7 +89,8 @@ func TestAMissingOrHugeConfigurationIsNamed(t *testing.T) {
 		t.Setenv("CASSANDRA_CONF", conf)
 		i := newInit(t)
 		i.cfg.Dir = t.TempDir()
-		if err := i.readImage(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "CASSANDRA_CONF") {
+		if err := i.readImage(); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "CASSANDRA_CONF") {
 			t.Errorf("%s: %v", conf, err)
 		}
 	}

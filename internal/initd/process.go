@@ -15,8 +15,9 @@ import (
 	"helenus.io/helenus/internal/initapi"
 )
 
-// start runs the JVM in a session of its own. The caller holds i.mu, as for every function of this file: reaping and
-// signalling exclude each other, so that a signal never reaches a pid that was freed.
+// start runs the JVM in a session of its own. The caller holds i.mu, as for every function of this
+// file: reaping and signalling exclude each other, so that a signal never reaches a pid that was
+// freed.
 func (i *Init) start(r initapi.Request) *initapi.Error {
 	switch {
 	case r.StartID == 0 || len(r.Argv) == 0 || !filepath.IsAbs(r.Argv[0]):
@@ -41,7 +42,8 @@ func (i *Init) start(r initapi.Request) *initapi.Error {
 	if err != nil {
 		return refuse(initapi.CodeInvalid, "make a pipe for standard error: %v", err)
 	}
-	attr := &syscall.ProcAttr{Dir: dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, stderr.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	attr := &syscall.ProcAttr{Dir: dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, stderr.Fd()},
+		Sys: &syscall.SysProcAttr{Setsid: true}}
 	pid, err := syscall.ForkExec(r.Argv[0], r.Argv, attr)
 	_ = stderr.Close()
 	i.words = words
@@ -57,8 +59,8 @@ func (i *Init) start(r initapi.Request) *initapi.Error {
 	return nil
 }
 
-// signal sends TERM and QUIT to the JVM alone, because an archive command that runs during the drain must be able to end,
-// and KILL to its process group.
+// signal sends TERM and QUIT to the JVM alone, because an archive command that runs during the
+// drain must be able to end, and KILL to its process group.
 func (i *Init) signal(startID uint64, pid int, name string) *initapi.Error {
 	if name != "TERM" && name != "QUIT" && name != "KILL" {
 		return refuse(initapi.CodeInvalid, "signal %q is none of TERM, QUIT, KILL", name)
@@ -80,8 +82,10 @@ func (i *Init) signal(startID uint64, pid int, name string) *initapi.Error {
 func (i *Init) reap() {
 	if p := i.state.Process; p != nil {
 		var info unix.Siginfo
-		// While the dead JVM is not collected its session ID is not reused: end what it left behind.
-		if unix.Waitid(unix.P_PID, p.PID, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == nil && info.Signo != 0 {
+		// While the dead JVM is not collected its session ID is not reused: end what it left
+		// behind.
+		if unix.Waitid(unix.P_PID, p.PID, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == nil &&
+			info.Signo != 0 {
 			_ = syscall.Kill(-p.PID, syscall.SIGKILL)
 		}
 	}

@@ -111,7 +111,8 @@ func TestInvalidStartsAreRefusedAndUseUpNoID(t *testing.T) {
 			return err
 		},
 		"too large": func() error {
-			_, err := c.Start(background, seen, 1, initclient.Command{Argv: []string{"/bin/true", strings.Repeat("x", initapi.MaxRequestBytes)}})
+			_, err := c.Start(background, seen, 1, initclient.Command{Argv: []string{"/bin/true",
+				strings.Repeat("x", initapi.MaxRequestBytes)}})
 			return err
 		},
 	} {
@@ -128,7 +129,8 @@ func TestHowAJVMEndedIsReportedAndInitStays(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.run("exit", "3")
 	state := c.until(idle)
-	if e := lastExit(state); e.Code != 3 || e.Signal != "" || e.Process != *seen.Process || e.EndedAt.Before(e.StartedAt) {
+	if e := lastExit(state); e.Code != 3 || e.Signal != "" || e.Process != *seen.Process ||
+		e.EndedAt.Before(e.StartedAt) {
 		t.Errorf("exit %+v of %+v", e, seen.Process)
 	}
 	seen = c.run()
@@ -142,7 +144,8 @@ func TestHowAJVMEndedIsReportedAndInitStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := lastExit(state); e.Code != 127 || !strings.Contains(e.Error, "/no/such/program") || state.Process != nil || state.LastStartID != 3 {
+	if e := lastExit(state); e.Code != 127 || !strings.Contains(e.Error, "/no/such/program") || state.Process != nil ||
+		state.LastStartID != 3 {
 		t.Errorf("missing program: %+v", e)
 	}
 	if len(state.Exits) != 3 {
@@ -154,7 +157,8 @@ func TestOnlyTheLastExitsAreKept(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.now()
 	for id := range uint64(keptExits + 4) {
-		if _, err := c.Start(background, seen, id+1, initclient.Command{Argv: []string{"/no/such/program"}}); err != nil {
+		if _, err := c.Start(background, seen, id+1,
+			initclient.Command{Argv: []string{"/no/such/program"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,14 +248,17 @@ func TestSignals(t *testing.T) {
 		sig  initclient.Signal
 		want initapi.Code
 	}{
-		"other start":       {seen, initapi.Process{StartID: 2, PID: seen.Process.PID}, initclient.SignalKill, initapi.CodeNotRunning},
-		"other pid":         {seen, initapi.Process{StartID: 1, PID: seen.Process.PID + 1}, initclient.SignalKill, initapi.CodeNotRunning},
+		"other start": {seen, initapi.Process{StartID: 2, PID: seen.Process.PID}, initclient.SignalKill,
+			initapi.CodeNotRunning},
+		"other pid": {seen, initapi.Process{StartID: 1, PID: seen.Process.PID + 1}, initclient.SignalKill,
+			initapi.CodeNotRunning},
 		"no pid":            {seen, initapi.Process{StartID: 1}, initclient.SignalKill, initapi.CodeNotRunning},
 		"other incarnation": {other, *seen.Process, initclient.SignalKill, initapi.CodeIncarnation},
 		"other signal":      {seen, *seen.Process, "STOP", initapi.CodeInvalid},
 		"no signal":         {seen, *seen.Process, "", initapi.CodeInvalid},
 	} {
-		if _, err := c.Signal(background, refusal.seen, refusal.p, refusal.sig); !initclient.Refused(err, refusal.want) {
+		if _, err := c.Signal(background, refusal.seen, refusal.p, refusal.sig); !initclient.Refused(err,
+			refusal.want) {
 			t.Errorf("%s: %v, want %s", name, err, refusal.want)
 		}
 	}
@@ -262,7 +269,8 @@ func TestSignals(t *testing.T) {
 	if e := lastExit(c.until(idle)); e.Code != 143 || e.Signal != "" {
 		t.Errorf("exit %+v", e)
 	}
-	if _, err := c.Signal(background, seen, *seen.Process, initclient.SignalKill); !initclient.Refused(err, initapi.CodeNotRunning) {
+	if _, err := c.Signal(background, seen, *seen.Process, initclient.SignalKill); !initclient.Refused(err,
+		initapi.CodeNotRunning) {
 		t.Errorf("signal to an ended JVM: %v", err)
 	}
 }
@@ -270,7 +278,8 @@ func TestSignals(t *testing.T) {
 func TestSignalsThatWouldEndAGoProgramAreIgnored(t *testing.T) {
 	c := startContainer(t, time.Hour)
 	seen := c.run()
-	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM} {
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGALRM} {
 		if err := c.cmd.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
@@ -280,12 +289,14 @@ func TestSignalsThatWouldEndAGoProgramAreIgnored(t *testing.T) {
 	}
 }
 
-// What a JVM says on its standard error is in the container's log, and its end in the state, for the agent to say why there is no Cassandra.
+// What a JVM says on its standard error is in the container's log, and its end in the state, for
+// the agent to say why there is no Cassandra.
 func TestTheLastWordsOfAJVMAreKept(t *testing.T) {
 	long := strings.Repeat("a line of a warning that comes again and again\n", 40)
 	for name, c := range map[string]struct{ says, want string }{
-		"nothing":                 {"", ""},
-		"why it does not start":   {"Unrecognized VM option 'X'\nError: no JVM\n", "Unrecognized VM option 'X'\nError: no JVM"},
+		"nothing": {"", ""},
+		"why it does not start": {"Unrecognized VM option 'X'\nError: no JVM\n",
+			"Unrecognized VM option 'X'\nError: no JVM"},
 		"the end of much":         {long + "the end", "the end"},
 		"less than would be kept": {strings.Repeat("x", 500), strings.Repeat("x", 500)},
 	} {
@@ -293,7 +304,8 @@ func TestTheLastWordsOfAJVMAreKept(t *testing.T) {
 			box := startContainer(t, time.Hour)
 			box.run("refuse", "1", c.says)
 			e := lastExit(box.until(idle))
-			if e.Code != 1 || !strings.HasSuffix(e.Words, c.want) || c.want == "" && e.Words != "" || len(e.Words) > keptWords {
+			if e.Code != 1 || !strings.HasSuffix(e.Words, c.want) || c.want == "" && e.Words != "" ||
+				len(e.Words) > keptWords {
 				t.Errorf("exit %+v, want the words %q", e, c.want)
 			}
 			if first, _, _ := strings.Cut(c.says, "\n"); len(first) < 100 && first != "" {

@@ -13,8 +13,8 @@ import (
 	"helenus.io/helenus/internal/initapi"
 )
 
-// TestInitStaysSmall: PID 1, which is this package and cmd/helenus-init, has at most 600 lines, blank lines and comments
-// included.
+// TestInitStaysSmall: PID 1, which is this package and cmd/helenus-init, has at most 600 lines,
+// blank lines and comments included.
 func TestInitStaysSmall(t *testing.T) {
 	files, err := filepath.Glob("../../cmd/helenus-init/*.go")
 	if err != nil || len(files) == 0 {
@@ -40,8 +40,8 @@ func TestInitStaysSmall(t *testing.T) {
 	}
 }
 
-// FuzzServe gives one connection arbitrary bytes: init answers in the form of the protocol, or not at all, and nothing it
-// supervises changes, because no such request carries its incarnation.
+// FuzzServe gives one connection arbitrary bytes: init answers in the form of the protocol, or not
+// at all, and nothing it supervises changes, because no such request carries its incarnation.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte(`{"op":"state"}` + "\n"))
 	f.Add([]byte(`{"op":"start","startID":1,"argv":["/bin/true"]}` + "\n"))

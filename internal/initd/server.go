@@ -133,8 +133,8 @@ func (i *Init) stopping(s initapi.Stopping, left time.Duration) {
 	i.change()
 }
 
-// stopAlone ends the JVM without an agent: SIGTERM, on which Cassandra's shutdown hook drains. How long that may take is
-// the pod's terminationGracePeriod, at whose end the kubelet kills.
+// stopAlone ends the JVM without an agent: SIGTERM, on which Cassandra's shutdown hook drains. How
+// long that may take is the pod's terminationGracePeriod, at whose end the kubelet kills.
 func (i *Init) stopAlone() {
 	if left := time.Until(i.state.Stopping.Deadline); left > 0 { // renewed while the timer fired
 		i.alone.Reset(left)
@@ -175,7 +175,8 @@ func (i *Init) accept(listener net.Listener) {
 	}
 }
 
-// serve answers the one request of a connection, and drops clients that do not send or read in time.
+// serve answers the one request of a connection, and drops clients that do not send or read in
+// time.
 func (i *Init) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(initapi.IOTimeout))
@@ -188,7 +189,8 @@ func (i *Init) serve(conn net.Conn) {
 	in.Scan()
 	var r initapi.Request
 	if err := cmp.Or(in.Err(), json.Unmarshal(in.Bytes(), &r)); err != nil {
-		_ = out.Encode(initapi.Reply{Error: refuse(initapi.CodeInvalid, "read request of at most %d bytes: %v", initapi.MaxRequestBytes, err)})
+		_ = out.Encode(initapi.Reply{Error: refuse(initapi.CodeInvalid, "read request of at most %d bytes: %v",
+			initapi.MaxRequestBytes, err)})
 		return
 	}
 	if r.Op == initapi.OpWait {

@@ -13,7 +13,8 @@ import (
 
 // newInit makes an Init of this process, for what needs neither signals nor a JVM.
 func newInit(t testing.TB) *Init {
-	i := &Init{cfg: Config{Version: "test", Window: time.Hour, Log: testLog{t}}, changed: make(chan struct{}), alone: time.NewTimer(time.Hour)}
+	i := &Init{cfg: Config{Version: "test", Window: time.Hour, Log: testLog{t}}, changed: make(chan struct{}),
+		alone: time.NewTimer(time.Hour)}
 	i.state = initapi.State{Incarnation: "one", Seq: 1}
 	return i
 }
@@ -58,7 +59,8 @@ func TestAgentsThatVanishCostNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start, err := json.Marshal(initapi.Request{Op: initapi.OpStart, Incarnation: seen.Incarnation, StartID: 2, Argv: []string{"/bin/true"}})
+	start, err := json.Marshal(initapi.Request{Op: initapi.OpStart, Incarnation: seen.Incarnation, StartID: 2,
+		Argv: []string{"/bin/true"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ const (
 	lastWords = 200 * time.Millisecond // for what was written last; all that held the pipe was killed with the JVM
 )
 
-// words copies the standard error of a JVM into the container's log and keeps its end: what Java says before Cassandra
-// begins to log is nowhere else. Standard output, with Cassandra's log, does not come through here.
+// words copies the standard error of a JVM into the container's log and keeps its end: what Java
+// says before Cassandra begins to log is nowhere else. Standard output, with Cassandra's log, does
+// not come through here.
 type words struct {
 	done chan struct{}
 	mu   sync.Mutex

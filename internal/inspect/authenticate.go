@@ -17,11 +17,13 @@ import (
 // allAuthenticated is the group of everybody whom Kubernetes knows.
 const allAuthenticated = "system:authenticated"
 
-// errUnknown means that a request comes from nobody we know. What it wraps is said to the one who asks.
+// errUnknown means that a request comes from nobody we know. What it wraps is said to the one who
+// asks.
 var errUnknown = errors.New("not authenticated")
 
-// authenticate says who sent a request: by a valid client certificate, else by a bearer token. As in the API server, a certificate that does not verify
-// is no obstacle to a token that does. An error that is not errUnknown is ours.
+// authenticate says who sent a request: by a valid client certificate, else by a bearer token. As
+// in the API server, a certificate that does not verify is no obstacle to a token that does. An
+// error that is not errUnknown is ours.
 func (s *Server) authenticate(ctx context.Context, r *http.Request) (authenticationv1.UserInfo, error) {
 	var refused error
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
@@ -62,8 +64,9 @@ func bearer(r *http.Request) (string, bool) {
 	return token, found && strings.EqualFold(scheme, "bearer") && token != ""
 }
 
-// userOf is whom a certificate names: as in Kubernetes, the common name is the user and the organizations are the groups. The first certificate is the
-// person's, the rest may lead from it to an authority of the bundle.
+// userOf is whom a certificate names: as in Kubernetes, the common name is the user and the
+// organizations are the groups. The first certificate is the person's, the rest may lead from it to
+// an authority of the bundle.
 func userOf(chain []*x509.Certificate, bundle []byte, now time.Time) (authenticationv1.UserInfo, error) {
 	roots, err := poolOf(bundle)
 	if err != nil {
@@ -75,7 +78,8 @@ func userOf(chain []*x509.Certificate, bundle []byte, now time.Time) (authentica
 	}
 	leaf := chain[0]
 	if _, err := leaf.Verify(x509.VerifyOptions{
-		Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots: roots, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}); err != nil {
 		return authenticationv1.UserInfo{}, fmt.Errorf("%w: verify the client certificate: %w", errUnknown, err)
 	}
@@ -86,8 +90,8 @@ func userOf(chain []*x509.Certificate, bundle []byte, now time.Time) (authentica
 	return authenticationv1.UserInfo{Username: leaf.Subject.CommonName, Groups: append(groups, allAuthenticated)}, nil
 }
 
-// poolOf reads the authorities as the API server does. An empty bundle makes an empty pool, which trusts nobody; a nil pool would stand for the
-// authorities of the image.
+// poolOf reads the authorities as the API server does. An empty bundle makes an empty pool, which
+// trusts nobody; a nil pool would stand for the authorities of the image.
 func poolOf(bundle []byte) (*x509.CertPool, error) {
 	if len(bytes.TrimSpace(bundle)) == 0 {
 		return x509.NewCertPool(), nil

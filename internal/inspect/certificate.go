@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// certificateLife is longer than any process lives. The certificate only makes the connection one of TLS, without which no client certificate can be
-// shown; nobody derives from it with whom he speaks.
+// certificateLife is longer than any process lives. The certificate only makes the connection one
+// of TLS, without which no client certificate can be shown; nobody derives from it with whom he
+// speaks.
 const certificateLife = 10 * 365 * 24 * time.Hour
 
 // selfSigned makes a key and a certificate for it, in memory alone.

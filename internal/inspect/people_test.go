@@ -36,8 +36,9 @@ func newAuthority(t *testing.T, name string, by *signer) *signer {
 	t.Helper()
 	s := &signer{key: newKey(t)}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	parent := &signer{certificate: template, key: s.key}
 	if by != nil {
@@ -87,7 +88,8 @@ func (s *signer) issue(t *testing.T, p person, chain ...*signer) *tls.Certificat
 	key := newKey(t)
 	certificate := sign(t, &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: p.name, Organization: p.groups},
-		NotBefore: now.Add(p.from), NotAfter: now.Add(p.until), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{p.usage},
+		NotBefore: now.Add(p.from), NotAfter: now.Add(p.until), KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{p.usage},
 	}, s, key)
 	out := &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}
 	for _, c := range chain {

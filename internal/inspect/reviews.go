@@ -14,14 +14,16 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// Where the API server publishes how its clients are known. Every component that serves requests of its own reads it there.
+// Where the API server publishes how its clients are known. Every component that serves requests of
+// its own reads it there.
 const (
 	authenticationNamespace = "kube-system"
 	authenticationConfig    = "extension-apiserver-authentication"
 	clientAuthoritiesKey    = "client-ca-file"
 )
 
-// Reviews asks the API server who somebody is and what they may do. Every question is asked again: a right that was taken away is gone at once.
+// Reviews asks the API server who somebody is and what they may do. Every question is asked again:
+// a right that was taken away is gone at once.
 type Reviews struct {
 	// Live reads from the API server itself.
 	Live client.Reader
@@ -29,7 +31,8 @@ type Reviews struct {
 	Client client.Client
 }
 
-// ClientAuthorities is the bundle of the authorities whose client certificates the API server accepts, in PEM. Empty if it accepts none.
+// ClientAuthorities is the bundle of the authorities whose client certificates the API server
+// accepts, in PEM. Empty if it accepts none.
 func (r Reviews) ClientAuthorities(ctx context.Context) ([]byte, error) {
 	config := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: authenticationNamespace, Name: authenticationConfig}
@@ -51,8 +54,10 @@ func (r Reviews) Token(ctx context.Context, token string) (authenticationv1.Toke
 	return review.Status, nil
 }
 
-// MayGet asks whether somebody may get a CassandraCluster. The text is the API server's reason, often empty.
-func (r Reviews) MayGet(ctx context.Context, user authenticationv1.UserInfo, key types.NamespacedName) (bool, string, error) {
+// MayGet asks whether somebody may get a CassandraCluster. The text is the API server's reason,
+// often empty.
+func (r Reviews) MayGet(ctx context.Context, user authenticationv1.UserInfo, key types.NamespacedName) (bool, string,
+	error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extraOf(user.Extra),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{

@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// atOnce bounds the requests in work, and perSecond with burst those that are begun at all: people ask, not programs. What is above is told to come
-	// again, so that nobody can make the operator ask the API server, or look at clusters, instead of doing its work.
+	// atOnce bounds the requests in work, and perSecond with burst those that are begun at all:
+	// people ask, not programs. What is above is told to come again, so that nobody can make the
+	// operator ask the API server, or look at clusters, instead of doing its work.
 	atOnce    = 4
 	perSecond = 5
 	burst     = 20
@@ -41,11 +42,13 @@ var ErrNotNow = errors.New("ask again in a moment")
 
 // Server answers who asks for the plan of a cluster.
 type Server struct {
-	// Address to listen on. It is meant to be a loopback address: those who may forward a port reach it, and nobody else even sees it.
+	// Address to listen on. It is meant to be a loopback address: those who may forward a port
+	// reach it, and nobody else even sees it.
 	Address string
 	// Reviews says who somebody is and what they may do.
 	Reviews Reviews
-	// Leads says whether this replica leads; if it does not, and knows who does, the name of that pod.
+	// Leads says whether this replica leads; if it does not, and knows who does, the name of that
+	// pod.
 	Leads func(ctx context.Context) (bool, string)
 	// Inspect observes a cluster and decides, and writes nothing.
 	Inspect func(ctx context.Context, cluster types.NamespacedName) (*inspectapi.Inspection, error)
@@ -70,7 +73,8 @@ func (s *Server) Start(ctx context.Context) error {
 	return s.serve(ctx, tls.NewListener(listener, serverConfig(certificate)))
 }
 
-// serverConfig asks for a client certificate and takes any: it is verified when the request is there, so that one who is refused learns why.
+// serverConfig asks for a client certificate and takes any: it is verified when the request is
+// there, so that one who is refused learns why.
 func serverConfig(certificate tls.Certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -143,15 +147,18 @@ func (s *Server) Handler() http.Handler {
 
 func busy(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
-	refuse(w, http.StatusTooManyRequests, inspectapi.Refusal{Error: "too many people ask for plans: ask again in a moment"})
+	refuse(w, http.StatusTooManyRequests, inspectapi.Refusal{Error: "too many people ask for plans: ask again in a " +
+		"moment"})
 }
 
-// answer goes through what must hold, in an order in which one who is not known learns nothing, and one who may not see a cluster not whether it exists.
+// answer goes through what must hold, in an order in which one who is not known learns nothing, and
+// one who may not see a cluster not whether it exists.
 func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
 			// To answer for the one who really asks would show more, or less, than was meant.
-			refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: "impersonation is not supported here: ask without --as, --as-group and --as-uid"})
+			refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: "impersonation is not supported here: ask " +
+				"without --as, --as-group and --as-uid"})
 			return
 		}
 	}
@@ -165,13 +172,16 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		return
 	}
 	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	if problems := append(validation.IsDNS1123Label(key.Namespace), validation.IsDNS1123Subdomain(key.Name)...); len(problems) > 0 {
-		refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: fmt.Sprintf("%q is no name of a cluster: %s", key, problems[0])})
+	if problems := append(validation.IsDNS1123Label(key.Namespace),
+		validation.IsDNS1123Subdomain(key.Name)...); len(problems) > 0 {
+		refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: fmt.Sprintf("%q is no name of a cluster: %s", key,
+			problems[0])})
 		return
 	}
 	if leads, leader := s.Leads(ctx); !leads {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusMisdirectedRequest, inspectapi.Refusal{Error: "this replica does not lead", Leader: leader})
+		refuse(w, http.StatusMisdirectedRequest,
+			inspectapi.Refusal{Error: "this replica does not lead", Leader: leader})
 		return
 	}
 	allowed, reason, err := s.Reviews.MayGet(ctx, user, key)
@@ -186,7 +196,8 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	inspection, err := s.Inspect(ctx, key)
 	switch {
 	case errors.Is(err, ErrNoCluster):
-		refuse(w, http.StatusNotFound, inspectapi.Refusal{Error: fmt.Sprintf("this operator sees no CassandraCluster %q in namespace %q", key.Name, key.Namespace)})
+		refuse(w, http.StatusNotFound, inspectapi.Refusal{Error: fmt.Sprintf("this operator sees no CassandraCluster "+
+			"%q in namespace %q", key.Name, key.Namespace)})
 	case errors.Is(err, ErrNotNow):
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, inspectapi.Refusal{Error: err.Error()})
@@ -205,7 +216,8 @@ func forbidden(user string, key types.NamespacedName, reason string) string {
 	return text
 }
 
-// fail is for what is not the fault of who asks. The text has no secrets in it, and tells an administrator what the operator lacks.
+// fail is for what is not the fault of who asks. The text has no secrets in it, and tells an
+// administrator what the operator lacks.
 func (s *Server) fail(w http.ResponseWriter, doing string, err error) {
 	s.Log.Error(err, "cannot answer a request for a plan", "doing", doing)
 	refuse(w, http.StatusInternalServerError, inspectapi.Refusal{Error: fmt.Sprintf("%s: %v", doing, err)})

@@ -46,46 +46,68 @@ func TestWhoMaySee(t *testing.T) {
 		"certificate":                        {request{certificate: authority.issue(t, anna)}, 200, ""},
 		"certificate of the other authority": {request{certificate: second.issue(t, anna)}, 200, ""},
 		"certificate by an intermediate":     {request{certificate: between.issue(t, anna, between)}, 200, ""},
-		"certificate, right by group":        {request{certificate: authority.issue(t, person{name: "carl", groups: []string{"dba"}})}, 200, ""},
-		"token":                              {request{header: bearerOf("bob-token")}, 200, ""},
-		"token, scheme in lower case":        {request{header: map[string]string{"Authorization": "bearer bob-token"}}, 200, ""},
+		"certificate, right by group": {request{certificate: authority.issue(t,
+			person{name: "carl", groups: []string{"dba"}})}, 200, ""},
+		"token": {request{header: bearerOf("bob-token")}, 200, ""},
+		"token, scheme in lower case": {request{header: map[string]string{"Authorization": "bearer bob-token"}}, 200,
+			""},
 		"token beside a stranger's certificate": {
 			request{certificate: stranger.issue(t, anna), header: bearerOf("bob-token")}, 200, "",
 		},
 		"certificate counts before token": {
-			request{certificate: authority.issue(t, person{name: "mallory"}), header: bearerOf("bob-token")}, 403, `"mallory"`,
+			request{certificate: authority.issue(t, person{name: "mallory"}), header: bearerOf("bob-token")}, 403,
+			`"mallory"`,
 		},
 
-		"nothing":                                  {request{}, 401, "no client certificate and no bearer token"},
-		"stranger's certificate":                   {request{certificate: stranger.issue(t, anna)}, 401, "verify the client certificate"},
-		"expired certificate":                      {request{certificate: authority.issue(t, person{name: "anna", until: -time.Second})}, 401, "expired"},
-		"certificate of the future":                {request{certificate: authority.issue(t, person{name: "anna", from: time.Second})}, 401, "not yet valid"},
-		"certificate for servers":                  {request{certificate: authority.issue(t, person{name: "anna", usage: x509.ExtKeyUsageServerAuth})}, 401, "incompatible key usage"},
-		"certificate without a name":               {request{certificate: authority.issue(t, person{groups: []string{"dba"}})}, 401, "names no user"},
-		"certificate without its intermediate":     {request{certificate: between.issue(t, anna)}, 401, "unknown authority"},
-		"certificate by one who is no authority":   {request{certificate: leafSigned(t, authority, anna)}, 401, "verify the client certificate"},
-		"unknown token":                            {request{header: bearerOf("made-up")}, 401, "does not know the bearer token"},
-		"token of nobody":                          {request{header: bearerOf("void-token")}, 401, "does not know the bearer token"},
-		"empty token":                              {request{header: bearerOf("")}, 401, "no bearer token"},
-		"password":                                 {request{header: map[string]string{"Authorization": "Basic Ym9iOmJvYg=="}}, 401, "no bearer token"},
-		"unknown token and stranger's certificate": {request{certificate: stranger.issue(t, anna), header: bearerOf("made-up")}, 401, "bearer token"},
+		"nothing": {request{}, 401, "no client certificate and no bearer token"},
+		"stranger's certificate": {request{certificate: stranger.issue(t, anna)}, 401,
+			"verify the client certificate"},
+		"expired certificate": {request{certificate: authority.issue(t,
+			person{name: "anna", until: -time.Second})}, 401, "expired"},
+		"certificate of the future": {request{certificate: authority.issue(t,
+			person{name: "anna", from: time.Second})}, 401, "not yet valid"},
+		"certificate for servers": {request{certificate: authority.issue(t,
+			person{name: "anna", usage: x509.ExtKeyUsageServerAuth})}, 401, "incompatible key usage"},
+		"certificate without a name": {request{certificate: authority.issue(t,
+			person{groups: []string{"dba"}})}, 401, "names no user"},
+		"certificate without its intermediate": {request{certificate: between.issue(t, anna)}, 401,
+			"unknown authority"},
+		"certificate by one who is no authority": {request{certificate: leafSigned(t, authority, anna)}, 401,
+			"verify the client certificate"},
+		"unknown token":   {request{header: bearerOf("made-up")}, 401, "does not know the bearer token"},
+		"token of nobody": {request{header: bearerOf("void-token")}, 401, "does not know the bearer token"},
+		"empty token":     {request{header: bearerOf("")}, 401, "no bearer token"},
+		"password": {request{header: map[string]string{"Authorization": "Basic Ym9iOmJvYg=="}}, 401,
+			"no bearer token"},
+		"unknown token and stranger's certificate": {request{certificate: stranger.issue(t, anna),
+			header: bearerOf("made-up")}, 401, "bearer token"},
 
-		"token of one without rights":       {request{header: bearerOf("eve-token")}, 403, `user "eve" may not get cassandraclusters "orders" in namespace "shop"`},
-		"certificate of one without rights": {request{certificate: authority.issue(t, person{name: "frank"})}, 403, `"frank"`},
-		"right user, other namespace":       {request{path: inspectapi.Path("bank", "orders"), header: bearerOf("bob-token")}, 403, `namespace "bank"`},
-		"right user, other cluster":         {request{path: inspectapi.Path("shop", "carts"), header: bearerOf("bob-token")}, 403, `"carts"`},
-		"impersonation":                     {request{header: map[string]string{"Authorization": "Bearer bob-token", "Impersonate-User": "anna"}}, 400, "impersonation"},
+		"token of one without rights": {request{header: bearerOf("eve-token")}, 403,
+			`user "eve" may not get cassandraclusters "orders" in namespace "shop"`},
+		"certificate of one without rights": {request{certificate: authority.issue(t, person{name: "frank"})}, 403,
+			`"frank"`},
+		"right user, other namespace": {request{path: inspectapi.Path("bank", "orders"), header: bearerOf("bob-token")},
+			403, `namespace "bank"`},
+		"right user, other cluster": {request{path: inspectapi.Path("shop", "carts"), header: bearerOf("bob-token")},
+			403, `"carts"`},
+		"impersonation": {request{header: map[string]string{"Authorization": "Bearer bob-token",
+			"Impersonate-User": "anna"}}, 400, "impersonation"},
 		"front proxy's headers count for nothing": {
-			request{header: map[string]string{"X-Remote-User": "anna", "X-Remote-Group": "dba"}}, 401, "no client certificate",
+			request{header: map[string]string{"X-Remote-User": "anna", "X-Remote-Group": "dba"}}, 401,
+			"no client certificate",
 		},
 
-		"no such cluster":   {request{path: inspectapi.Path("bank", "orders"), certificate: authority.issue(t, anna)}, 404, `no CassandraCluster "orders" in namespace "bank"`},
-		"impossible name":   {request{path: "/v1/namespaces/shop/clusters/%2e%2e%2forders", header: bearerOf("bob-token")}, 400, "is no name of a cluster"},
-		"impossible place":  {request{path: "/v1/namespaces/a.b/clusters/orders", header: bearerOf("bob-token")}, 400, "is no name of a cluster"},
-		"another path":      {request{path: "/metrics", header: bearerOf("bob-token")}, 404, ""},
-		"another method":    {request{method: http.MethodPost, header: bearerOf("bob-token")}, 405, ""},
-		"deleting a plan":   {request{method: http.MethodDelete, header: bearerOf("bob-token")}, 405, ""},
-		"below the cluster": {request{path: inspectapi.Path("shop", "orders") + "/secrets", header: bearerOf("bob-token")}, 404, ""},
+		"no such cluster": {request{path: inspectapi.Path("bank", "orders"), certificate: authority.issue(t, anna)},
+			404, `no CassandraCluster "orders" in namespace "bank"`},
+		"impossible name": {request{path: "/v1/namespaces/shop/clusters/%2e%2e%2forders",
+			header: bearerOf("bob-token")}, 400, "is no name of a cluster"},
+		"impossible place": {request{path: "/v1/namespaces/a.b/clusters/orders", header: bearerOf("bob-token")}, 400,
+			"is no name of a cluster"},
+		"another path":    {request{path: "/metrics", header: bearerOf("bob-token")}, 404, ""},
+		"another method":  {request{method: http.MethodPost, header: bearerOf("bob-token")}, 405, ""},
+		"deleting a plan": {request{method: http.MethodDelete, header: bearerOf("bob-token")}, 405, ""},
+		"below the cluster": {request{path: inspectapi.Path("shop", "orders") + "/secrets",
+			header: bearerOf("bob-token")}, 404, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -104,7 +126,8 @@ func TestWhoMaySee(t *testing.T) {
 			}
 			if c.status == http.StatusOK {
 				var i inspectapi.Inspection
-				if err := json.Unmarshal(got.body, &i); err != nil || i.Snapshot.Cluster != orders.Name || i.Snapshot.Namespace != orders.Namespace {
+				if err := json.Unmarshal(got.body, &i); err != nil || i.Snapshot.Cluster != orders.Name ||
+					i.Snapshot.Namespace != orders.Namespace {
 					t.Errorf("answer %s, %v", got.body, err)
 				}
 				if got.header.Get("Cache-Control") != "no-store" {
@@ -130,8 +153,9 @@ func leafSigned(t *testing.T, authority *signer, as person) *tls.Certificate {
 func TestWhatIsAsked(t *testing.T) {
 	w := newWorld()
 	w.tokens = map[string]authenticationv1.UserInfo{"t": {
-		Username: "system:serviceaccount:shop:robot", UID: "u-1", Groups: []string{"system:serviceaccounts", "system:authenticated"},
-		Extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/pod-name": {"robot-1"}},
+		Username: "system:serviceaccount:shop:robot", UID: "u-1",
+		Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		Extra:  map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/pod-name": {"robot-1"}},
 	}}
 	authority := newAuthority(t, "kubernetes", nil)
 	w.authorities = authority.pem()
@@ -139,12 +163,17 @@ func TestWhatIsAsked(t *testing.T) {
 	ask(t, address, request{header: bearerOf("t")})
 	ask(t, address, request{certificate: authority.issue(t, person{name: "anna", groups: []string{"dba", "dev"}})})
 	on := &authorizationv1.ResourceAttributes{
-		Verb: "get", Group: "helenus.io", Version: "v1alpha1", Resource: "cassandraclusters", Namespace: "shop", Name: "orders",
+		Verb: "get", Group: "helenus.io", Version: "v1alpha1", Resource: "cassandraclusters", Namespace: "shop",
+		Name: "orders",
 	}
 	want := []authorizationv1.SubjectAccessReviewSpec{
 		{
-			User: "system:serviceaccount:shop:robot", UID: "u-1", Groups: []string{"system:serviceaccounts", "system:authenticated"},
-			Extra: map[string]authorizationv1.ExtraValue{"authentication.kubernetes.io/pod-name": {"robot-1"}}, ResourceAttributes: on,
+			User: "system:serviceaccount:shop:robot", UID: "u-1",
+			Groups: []string{"system:serviceaccounts", "system:authenticated"},
+			Extra: map[string]authorizationv1.ExtraValue{
+				"authentication.kubernetes.io/pod-name": {"robot-1"},
+			},
+			ResourceAttributes: on,
 		},
 		{User: "anna", Groups: []string{"dba", "dev", "system:authenticated"}, ResourceAttributes: on},
 	}
@@ -182,11 +211,16 @@ func TestWhatGoesWrong(t *testing.T) {
 		want   inspectapi.Refusal
 		retry  string
 	}{
-		"standby":                  {func(w *world) { w.leads, w.leader = false, "helenus-1" }, 421, inspectapi.Refusal{Error: "this replica does not lead", Leader: "helenus-1"}, "1"},
-		"standby without a leader": {func(w *world) { w.leads = false }, 421, inspectapi.Refusal{Error: "this replica does not lead"}, "1"},
-		"behind":                   {func(w *world) { w.clusters[orders] = behind }, 503, inspectapi.Refusal{Error: "ask again in a moment: the cache is behind"}, "1"},
-		"broken cluster":           {func(w *world) { w.clusters[orders] = errors.New("list pods: no") }, 500, inspectapi.Refusal{Error: "inspect: list pods: no"}, ""},
-		"reviews fail":             {func(w *world) { w.broken = true }, 500, inspectapi.Refusal{Error: "authenticate: create TokenReview: the API server is down"}, ""},
+		"standby": {func(w *world) { w.leads, w.leader = false, "helenus-1" }, 421,
+			inspectapi.Refusal{Error: "this replica does not lead", Leader: "helenus-1"}, "1"},
+		"standby without a leader": {func(w *world) { w.leads = false }, 421,
+			inspectapi.Refusal{Error: "this replica does not lead"}, "1"},
+		"behind": {func(w *world) { w.clusters[orders] = behind }, 503,
+			inspectapi.Refusal{Error: "ask again in a moment: the cache is behind"}, "1"},
+		"broken cluster": {func(w *world) { w.clusters[orders] = errors.New("list pods: no") }, 500,
+			inspectapi.Refusal{Error: "inspect: list pods: no"}, ""},
+		"reviews fail": {func(w *world) { w.broken = true }, 500,
+			inspectapi.Refusal{Error: "authenticate: create TokenReview: the API server is down"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -195,7 +229,8 @@ func TestWhatGoesWrong(t *testing.T) {
 			c.change(w)
 			got := ask(t, serve(t, w.server(t)), request{header: bearerOf("t")})
 			if got.status != c.status || got.refusal != c.want || got.header.Get("Retry-After") != c.retry {
-				t.Errorf("status %d, %+v, retry after %q, want %d, %+v, %q", got.status, got.refusal, got.header.Get("Retry-After"), c.status, c.want, c.retry)
+				t.Errorf("status %d, %+v, retry after %q, want %d, %+v, %q", got.status, got.refusal,
+					got.header.Get("Retry-After"), c.status, c.want, c.retry)
 			}
 			if len(w.inspected) > 0 && !w.leads {
 				t.Error("a standby looked at the cluster")
@@ -208,7 +243,8 @@ func TestWhatGoesWrong(t *testing.T) {
 func TestStandbyKnowsPeople(t *testing.T) {
 	w := newWorld()
 	w.leads, w.leader = false, "helenus-1"
-	if got := ask(t, serve(t, w.server(t)), request{}); got.status != http.StatusUnauthorized || got.refusal.Leader != "" {
+	if got := ask(t, serve(t, w.server(t)), request{}); got.status != http.StatusUnauthorized ||
+		got.refusal.Leader != "" {
 		t.Errorf("status %d, %+v", got.status, got.refusal)
 	}
 }

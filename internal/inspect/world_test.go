@@ -27,7 +27,8 @@ import (
 	"helenus.io/helenus/internal/inspectapi"
 )
 
-// world is an API server that knows some people and their rights, and an operator that knows some clusters.
+// world is an API server that knows some people and their rights, and an operator that knows some
+// clusters.
 type world struct {
 	// authorities is what the API server publishes; nil if it publishes nothing.
 	authorities []byte
@@ -48,7 +49,8 @@ type world struct {
 	asked []authorizationv1.SubjectAccessReviewSpec
 	// inspected are the clusters that were looked at.
 	inspected []types.NamespacedName
-	// hold keeps inspections from ending until it is closed, if it is not nil; entered gets one value for each that began.
+	// hold keeps inspections from ending until it is closed, if it is not nil; entered gets one
+	// value for each that began.
 	hold    chan struct{}
 	entered chan struct{}
 }
@@ -73,7 +75,9 @@ func (w *world) create(_ context.Context, _ client.WithWatch, object client.Obje
 		w.asked = append(w.asked, review.Spec)
 		on := " " + review.Spec.ResourceAttributes.Namespace + "/" + review.Spec.ResourceAttributes.Name
 		review.Status.Allowed = slices.Contains(w.rights, review.Spec.User+on) ||
-			slices.ContainsFunc(review.Spec.Groups, func(g string) bool { return slices.Contains(w.rights, "group:"+g+on) })
+			slices.ContainsFunc(review.Spec.Groups, func(g string) bool {
+				return slices.Contains(w.rights, "group:"+g+on)
+			})
 	default:
 		return errors.New("only reviews may be created")
 	}

@@ -31,7 +31,8 @@ type Operator struct {
 	Version string `json:"version"`
 }
 
-// Snapshot is a facts.Snapshot in brief: what a user needs to understand the plan. Objects are named, not shown.
+// Snapshot is a facts.Snapshot in brief: what a user needs to understand the plan. Objects are
+// named, not shown.
 type Snapshot struct {
 	Namespace  string    `json:"namespace"`
 	Cluster    string    `json:"cluster"`
@@ -59,7 +60,8 @@ type Node struct {
 	Claims int  `json:"claims"`
 	// Host the pod is on.
 	Host string `json:"host,omitempty"`
-	// Agent is what the agent of the present pod answered; nil if it did not, with the reason in Unreachable.
+	// Agent is what the agent of the present pod answered; nil if it did not, with the reason in
+	// Unreachable.
 	Agent       *Agent `json:"agent,omitempty"`
 	Unreachable string `json:"unreachable,omitempty"`
 }
@@ -109,7 +111,8 @@ type Plan struct {
 	Blocked []v1alpha1.BlockedStep `json:"blocked,omitempty"`
 	Notices []v1alpha1.Notice      `json:"notices,omitempty"`
 	Current *v1alpha1.StepStatus   `json:"current,omitempty"`
-	// WakeSeconds is when the operator looks again even if nothing happens; 0 if only an event can change the plan.
+	// WakeSeconds is when the operator looks again even if nothing happens; 0 if only an event can
+	// change the plan.
 	WakeSeconds float64 `json:"wakeSeconds,omitempty"`
 }
 
@@ -120,7 +123,8 @@ type Write struct {
 	Kind string    `json:"kind,omitempty"`
 	Name string    `json:"name,omitempty"`
 	UID  types.UID `json:"uid,omitempty"`
-	// Live says that the operator reads the cluster once more from the API server and the agents before it does this.
+	// Live says that the operator reads the cluster once more from the API server and the agents
+	// before it does this.
 	Live bool `json:"live,omitempty"`
 	// Text is the line that the operator's log has for the write.
 	Text string `json:"text"`
@@ -128,7 +132,8 @@ type Write struct {
 
 // Of puts an observation and the plan that follows from it in brief.
 func Of(s *facts.Snapshot, p plan.Plan, by Operator, now time.Time) *Inspection {
-	return &Inspection{Operator: by, ObservedAt: metav1.NewTime(now.UTC()).Rfc3339Copy(), Snapshot: snapshotOf(s), Plan: planOf(p)}
+	return &Inspection{Operator: by, ObservedAt: metav1.NewTime(now.UTC()).Rfc3339Copy(), Snapshot: snapshotOf(s),
+		Plan: planOf(p)}
 }
 
 func snapshotOf(s *facts.Snapshot) Snapshot {

@@ -30,26 +30,32 @@ func record(rack string) *v1alpha1.CassandraNode {
 
 func TestOf(t *testing.T) {
 	s := &facts.Snapshot{
-		Cluster: &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "c-1", Generation: 4}},
+		Cluster: &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "c-1",
+			Generation: 4}},
 		Nodes: map[string]*facts.Node{
 			"orders-dc1-r1-0": {
 				Name: "orders-dc1-r1-0", Record: record("r1"), Pod: pod("p-1", "m1"),
-				Agent: &facts.Agent{PodUID: "p-1", ObservedAt: now, Address: "10.0.0.1", Phase: v1alpha1.PhaseNormal, Ready: true, Ring: &facts.Ring{Mode: facts.ModeNormal}},
+				Agent: &facts.Agent{PodUID: "p-1", ObservedAt: now, Address: "10.0.0.1", Phase: v1alpha1.PhaseNormal,
+					Ready: true, Ring: &facts.Ring{Mode: facts.ModeNormal}},
 			},
 			// The answer of an earlier pod counts for nothing.
-			"orders-dc1-r2-0": {Name: "orders-dc1-r2-0", Record: record("r2"), Pod: pod("p-1", "m2"), Agent: &facts.Agent{PodUID: "p-0"}},
-			"orders-dc1-r3-0": {Name: "orders-dc1-r3-0", Record: record("r3"), Claims: map[string]*facts.Claim{"data": {}}},
+			"orders-dc1-r2-0": {Name: "orders-dc1-r2-0", Record: record("r2"), Pod: pod("p-1", "m2"),
+				Agent: &facts.Agent{PodUID: "p-0"}},
+			"orders-dc1-r3-0": {Name: "orders-dc1-r3-0", Record: record("r3"),
+				Claims: map[string]*facts.Claim{"data": {}}},
 			"orders-dc1-r3-1": {Name: "orders-dc1-r3-1", Pod: pod("p-1", ""), Unreachable: "it was not asked yet"},
 			"orders-dc1-r3-2": {Name: "orders-dc1-r3-2", Pod: pod("p-1", "")},
 		},
 		Ledger: &ledger.Ledger{
 			Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{"a": "1", "b": "2"}},
-			Step: &ledger.Step{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: now, Nodes: []string{"a", "b", "c"}, Withdrawn: []string{"c"}},
+			Step: &ledger.Step{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: now,
+				Nodes: []string{"a", "b", "c"}, Withdrawn: []string{"c"}},
 		},
 		Foreign:     []facts.ObjectName{{Kind: "Service", Name: "orders"}},
 		Predecessor: []facts.ObjectName{{Kind: "ConfigMap", Name: "orders-ledger"}},
 	}
-	service := &corev1.Service{TypeMeta: metav1.TypeMeta{Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{Name: "orders"}, Spec: corev1.ServiceSpec{ExternalName: "content"}}
+	service := &corev1.Service{TypeMeta: metav1.TypeMeta{Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Name: "orders"}, Spec: corev1.ServiceSpec{ExternalName: "content"}}
 	made := plan.Plan{
 		Steps: []plan.Report{{Step: "SharedObjects", Outcome: plan.Act, Message: "makes 1 object"}},
 		Writes: []plan.Write{
@@ -71,14 +77,18 @@ func TestOf(t *testing.T) {
 			Nodes: []Node{
 				{
 					Name: "orders-dc1-r1-0", Datacenter: "dc1", Rack: "r1", Record: true, Pod: true, Host: "m1",
-					Agent: &Agent{ObservedAt: utc, Address: "10.0.0.1", Phase: v1alpha1.PhaseNormal, Ready: true, Mode: facts.ModeNormal},
+					Agent: &Agent{ObservedAt: utc, Address: "10.0.0.1", Phase: v1alpha1.PhaseNormal, Ready: true,
+						Mode: facts.ModeNormal},
 				},
-				{Name: "orders-dc1-r2-0", Datacenter: "dc1", Rack: "r2", Record: true, Pod: true, Host: "m2", Unreachable: "what answered was an earlier pod"},
+				{Name: "orders-dc1-r2-0", Datacenter: "dc1", Rack: "r2", Record: true, Pod: true, Host: "m2",
+					Unreachable: "what answered was an earlier pod"},
 				{Name: "orders-dc1-r3-0", Datacenter: "dc1", Rack: "r3", Record: true, Claims: 1},
 				{Name: "orders-dc1-r3-1", Pod: true, Unreachable: "it was not asked yet"},
 				{Name: "orders-dc1-r3-2", Pod: true, Unreachable: "the pod has no address yet"},
 			},
-			Ledger:      &Ledger{Formed: []string{"dc1"}, Members: 2, Steps: []Step{{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: utc, Nodes: []string{"a", "b"}}}},
+			Ledger: &Ledger{Formed: []string{"dc1"}, Members: 2,
+				Steps: []Step{{ID: "s2", Kind: ledger.FormRing, Stage: ledger.StageTickets, StageSince: utc,
+					Nodes: []string{"a", "b"}}}},
 			Foreign:     []string{"Service/orders"},
 			Predecessor: []string{"ConfigMap/orders-ledger"},
 		},
@@ -119,7 +129,9 @@ func TestPath(t *testing.T) {
 
 func TestLeaderOf(t *testing.T) {
 	for holder, want := range map[string]string{"": "", "helenus-a_1-2": "helenus-a", "alone": "alone"} {
-		if got := LeaderOf(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}); got != want {
+		if got := LeaderOf(&coordinationv1.Lease{
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder},
+		}); got != want {
 			t.Errorf("%q: got %q, want %q", holder, got, want)
 		}
 	}

@@ -17,11 +17,13 @@ func Path(namespace, name string) string {
 
 // What the two sides must agree on to find each other.
 const (
-	// PortName is the name of the container port at which an operator listens, on the loopback address of its pod.
+	// PortName is the name of the container port at which an operator listens, on the loopback
+	// address of its pod.
 	PortName = "inspect"
 	// DefaultPort is the number of that port.
 	DefaultPort = 8082
-	// LeaseName is the Lease that the leader holds, in the namespace of the operator. Its holder is <pod>_<random>.
+	// LeaseName is the Lease that the leader holds, in the namespace of the operator. Its holder is
+	// <pod>_<random>.
 	LeaseName = "helenus"
 	// DefaultNamespace of the operator.
 	DefaultNamespace = "helenus-system"
@@ -39,7 +41,8 @@ type Refusal struct {
 	Leader string `json:"leader,omitempty"`
 }
 
-// LeaderOf is the name of the pod that holds a lease; empty if none does. The leader's identity is its host name, an underscore and something random.
+// LeaderOf is the name of the pod that holds a lease; empty if none does. The leader's identity is
+// its host name, an underscore and something random.
 func LeaderOf(lease *coordinationv1.Lease) string {
 	if lease.Spec.HolderIdentity == nil {
 		return ""

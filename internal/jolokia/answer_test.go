@@ -30,11 +30,13 @@ func TestRecordedReads(t *testing.T) {
 			t.Errorf("%s: state %+v", release, state)
 		}
 		// The attribute came with 5.0.
-		if bootstrap := answers[1].Err; (release == "5.0.6") != (bootstrap == nil) || bootstrap != nil && !errors.Is(bootstrap, ErrAttributeNotFound) {
+		if bootstrap := answers[1].Err; (release == "5.0.6") != (bootstrap == nil) ||
+			bootstrap != nil && !errors.Is(bootstrap, ErrAttributeNotFound) {
 			t.Errorf("%s: read of BootstrapState: %v", release, bootstrap)
 		}
 		if !errors.Is(answers[2].Err, ErrAttributeNotFound) {
-			t.Errorf("%s: one unknown attribute among known ones: %v, want ErrAttributeNotFound for the whole request", release, answers[2].Err)
+			t.Errorf("%s: one unknown attribute among known ones: %v, want ErrAttributeNotFound for the whole request",
+				release, answers[2].Err)
 		}
 		if !errors.Is(answers[3].Err, ErrInstanceNotFound) {
 			t.Errorf("%s: read of a bean that does not exist: %v", release, answers[3].Err)
@@ -78,7 +80,8 @@ func TestRecordedCalls(t *testing.T) {
 			text   string
 		}{
 			{1, ErrException, 400, illegalArgument, ""},
-			{2, ErrOperationNotFound, 400, illegalArgument, "No operation noSuchOperation found on MBean " + storageService},
+			{2, ErrOperationNotFound, 400, illegalArgument,
+				"No operation noSuchOperation found on MBean " + storageService},
 			{5, ErrException, 500, "java.lang.UnsupportedOperationException", "Host ID not found."},
 			{6, ErrException, 400, illegalArgument, "Invalid UUID string: not-a-host-id"},
 		}
@@ -88,7 +91,8 @@ func TestRecordedCalls(t *testing.T) {
 				t.Errorf("%s: answer %d: %v is no *Error", release, want.answer, answers[want.answer].Err)
 				continue
 			}
-			if !errors.Is(got, want.kind) || got.Status != want.status || got.Class != want.class || got.Message != want.text {
+			if !errors.Is(got, want.kind) || got.Status != want.status || got.Class != want.class ||
+				got.Message != want.text {
 				t.Errorf("%s: answer %d: %+v, want %+v", release, want.answer, got, want)
 			}
 		}
@@ -118,7 +122,8 @@ func TestRecordedDescription(t *testing.T) {
 		if !found["reloadSeeds()"] || !found["assassinateEndpoint(java.lang.String)"] {
 			t.Errorf("%s: operations are %v", release, description.Operations)
 		}
-		_, err = replay(t, release, "list_missing").Describe(context.Background(), "org.apache.cassandra.net:type=NoSuchBean")
+		_, err = replay(t, release, "list_missing").Describe(context.Background(),
+			"org.apache.cassandra.net:type=NoSuchBean")
 		if !errors.Is(err, ErrInstanceNotFound) {
 			t.Errorf("%s: description of a bean that does not exist: %v", release, err)
 		}
@@ -198,8 +203,8 @@ func TestDecodeRefusesAnotherType(t *testing.T) {
 	}
 }
 
-// FuzzDecodeAnswers holds the decoder to its promise for any body: an error, or as many answers as requests, each with either
-// a JSON value or an *Error.
+// FuzzDecodeAnswers holds the decoder to its promise for any body: an error, or as many answers as
+// requests, each with either a JSON value or an *Error.
 func FuzzDecodeAnswers(f *testing.F) {
 	for _, seed := range []string{
 		`[{"status":200,"value":{"OperationMode":"NORMAL"}},{"status":404,"error_type":"javax.management.InstanceNotFoundException","error":"javax.management.InstanceNotFoundException : x"}]`,

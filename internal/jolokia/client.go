@@ -16,21 +16,22 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultTimeout is long against a warm bulk read of a ten-node ring (5 ms) and a first one in a starting JVM (20 ms), and
-	// short enough for a caller to notice a frozen JVM.
+	// DefaultTimeout is long against a warm bulk read of a ten-node ring (5 ms) and a first one in
+	// a starting JVM (20 ms), and short enough for a caller to notice a frozen JVM.
 	DefaultTimeout = 10 * time.Second
-	// DefaultMaxResponseBytes holds the view of a ring of a thousand nodes with 16 tokens each (about 1.3 MB) several times.
+	// DefaultMaxResponseBytes holds the view of a ring of a thousand nodes with 16 tokens each
+	// (about 1.3 MB) several times.
 	DefaultMaxResponseBytes = 8 << 20
 )
 
-// idleTimeout is below the 30 s after which the JDK's HTTP server closes an idle connection, so that a request is not
-// sent into a connection that is just being closed.
+// idleTimeout is below the 30 s after which the JDK's HTTP server closes an idle connection, so
+// that a request is not sent into a connection that is just being closed.
 const idleTimeout = 10 * time.Second
 
 // Config says where the server is and what this client allows it.
 type Config struct {
-	// URL of the agent, such as http://127.0.0.1:8778/jolokia/. The host is a loopback address: the credential and the
-	// power to stop the JVM travel in the clear.
+	// URL of the agent, such as http://127.0.0.1:8778/jolokia/. The host is a loopback address: the
+	// credential and the power to stop the JVM travel in the clear.
 	URL string
 	// User and Password are sent with each request (basic authentication); empty User: none.
 	User, Password string
@@ -38,7 +39,8 @@ type Config struct {
 	Timeout time.Duration
 	// MaxResponseBytes bounds an answer. Zero: DefaultMaxResponseBytes.
 	MaxResponseBytes int64
-	// Transport carries the requests; nil: a transport of its own over TCP. A simulated node gives one without sockets.
+	// Transport carries the requests; nil: a transport of its own over TCP. A simulated node gives
+	// one without sockets.
 	Transport http.RoundTripper
 }
 
@@ -98,7 +100,8 @@ func endpointOf(text string) (string, error) {
 	}
 	address, err := netip.ParseAddr(u.Hostname())
 	if err != nil || !address.IsLoopback() {
-		return "", fmt.Errorf("unusable Jolokia URL %q: the host is not a loopback address; the credential would leave this machine", text)
+		return "", fmt.Errorf("unusable Jolokia URL %q: the host is not a loopback address; the credential would "+
+			"leave this machine", text)
 	}
 	if u.Path == "" || u.Path[len(u.Path)-1] != '/' {
 		u.Path += "/"
@@ -107,8 +110,8 @@ func endpointOf(text string) (string, error) {
 	return u.String(), nil
 }
 
-// Do sends the requests as one bulk request and returns one answer for each, in order. The error is about the whole
-// exchange; refusals of single requests are in the answers.
+// Do sends the requests as one bulk request and returns one answer for each, in order. The error is
+// about the whole exchange; refusals of single requests are in the answers.
 func (c *Client) Do(ctx context.Context, requests ...Request) ([]Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -124,8 +127,8 @@ func (c *Client) Call(ctx context.Context, request Request) (Answer, error) {
 	return answers[0], answers[0].Err
 }
 
-// ExecBlocking calls an operation that may take hours, such as decommission or rebuild; only ctx bounds it. The operation continues
-// in the JVM when the client gives up or is killed.
+// ExecBlocking calls an operation that may take hours, such as decommission or rebuild; only ctx
+// bounds it. The operation continues in the JVM when the client gives up or is killed.
 func (c *Client) ExecBlocking(ctx context.Context, request Request) (Answer, error) {
 	if request.Type != typeExec {
 		return Answer{}, fmt.Errorf("%s: not a call of an operation", request)
@@ -143,8 +146,8 @@ type Version struct {
 	Protocol string `json:"protocol"`
 }
 
-// Version asks the agent for its version: the cheapest sign that the JVM is alive, there from its first second, before any bean of
-// Cassandra.
+// Version asks the agent for its version: the cheapest sign that the JVM is alive, there from its
+// first second, before any bean of Cassandra.
 func (c *Client) Version(ctx context.Context) (Version, error) {
 	answer, err := c.Call(ctx, Request{Type: typeVersion})
 	if err != nil {
@@ -197,7 +200,8 @@ func (c *Client) post(ctx context.Context, body []byte, repeatable bool) ([]byte
 		request.SetBasicAuth(c.user, c.password)
 	}
 	if repeatable {
-		// net/http may then try again over a new connection when a kept one turns out to be dead. An empty list is not sent.
+		// net/http may then try again over a new connection when a kept one turns out to be dead.
+		// An empty list is not sent.
 		request.Header["Idempotency-Key"] = []string{}
 	}
 	response, err := c.http.Do(request)
@@ -222,7 +226,8 @@ func (c *Client) post(ctx context.Context, body []byte, repeatable bool) ([]byte
 	}
 }
 
-// withoutURL takes the method and URL out of an error of net/http: there is one URL, and the caller knows it.
+// withoutURL takes the method and URL out of an error of net/http: there is one URL, and the caller
+// knows it.
 func withoutURL(err error) error {
 	var urlError *url.Error
 	if errors.As(err, &urlError) {

@@ -14,8 +14,10 @@ import (
 
 func TestNewRefusesURLsThatLeaveTheHost(t *testing.T) {
 	for _, url := range []string{
-		"", "127.0.0.1:8778", "https://127.0.0.1:8778/jolokia", "http://10.0.0.1:8778/jolokia", "http://cassandra.example:8778/",
-		"http://localhost:8778/", "http://user:secret@127.0.0.1:8778/", "http://127.0.0.1:8778/?x=y", "http://[fe80::1]:8778/", "http://%zz/",
+		"", "127.0.0.1:8778", "https://127.0.0.1:8778/jolokia", "http://10.0.0.1:8778/jolokia",
+		"http://cassandra.example:8778/",
+		"http://localhost:8778/", "http://user:secret@127.0.0.1:8778/", "http://127.0.0.1:8778/?x=y",
+		"http://[fe80::1]:8778/", "http://%zz/",
 	} {
 		if _, err := New(Config{URL: url}); err == nil {
 			t.Errorf("URL %q was accepted", url)
@@ -33,7 +35,8 @@ func TestNewRefusesURLsThatLeaveTheHost(t *testing.T) {
 func TestUnusableRequestsAreNotSent(t *testing.T) {
 	client := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	for _, request := range []Request{
-		Read("", "X"), Read("a:b=c"), ReadPath("a:b=c", "X", ""), Write("a:b=c", "", 1), Write("a:b=c", "X", make(chan int)),
+		Read("", "X"), Read("a:b=c"), ReadPath("a:b=c", "X", ""), Write("a:b=c", "", 1),
+		Write("a:b=c", "X", make(chan int)),
 		Exec("a:b=c", "drain"), Exec("a:b=c", "()"), Exec("", "drain()"), Exec("a:b=c", "drain()", 1),
 		Exec("a:b=c", "rebuild(java.lang.String)"), Search(""), List("a"), List(":x"),
 	} {
@@ -71,7 +74,9 @@ func TestHTTPErrors(t *testing.T) {
 
 func TestAnswerIsBounded(t *testing.T) {
 	client := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, `[{"status":200,"value":"`+strings.Repeat("x", 1000)+`"}]`) //nolint:errcheck // the client notices
+		//nolint:errcheck // the client notices
+		io.WriteString(w, `[{"status":200,"value":"`+strings.Repeat("x", 1000)+
+			`"}]`)
 	})
 	client.maxBytes = 100
 	if _, err := client.Call(context.Background(), Read("a:b=c", "X")); !errors.Is(err, ErrTooLarge) {
@@ -99,7 +104,8 @@ func TestNothingListens(t *testing.T) {
 	}
 }
 
-// TestTimeouts shows that a frozen JVM costs a bounded time, and that a blocking operation is bounded only by its context.
+// TestTimeouts shows that a frozen JVM costs a bounded time, and that a blocking operation is
+// bounded only by its context.
 func TestTimeouts(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
@@ -127,8 +133,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestOnlyRequestsThatChangeNothingAreRepeated cuts a kept connection at the moment of the second request: net/http repeats a read,
-// and must not repeat a call.
+// TestOnlyRequestsThatChangeNothingAreRepeated cuts a kept connection at the moment of the second
+// request: net/http repeats a read, and must not repeat a call.
 func TestOnlyRequestsThatChangeNothingAreRepeated(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -19,8 +19,8 @@ type Answer struct {
 	request Request
 }
 
-// Decode stores the value in into, which is a pointer. The whole value must fit its type. JSON null leaves into as it is,
-// so use a pointer to a pointer where null has a meaning.
+// Decode stores the value in into, which is a pointer. The whole value must fit its type. JSON null
+// leaves into as it is, so use a pointer to a pointer where null has a meaning.
 func (a Answer) Decode(into any) error {
 	if a.Err != nil {
 		return a.Err
@@ -39,8 +39,9 @@ type element struct {
 	ErrorType string          `json:"error_type"`
 }
 
-// decodeAnswers reads the answer to a bulk request. It holds the server to the protocol: exactly one array with one
-// object for each request, each with a status, and a value where the status is 200.
+// decodeAnswers reads the answer to a bulk request. It holds the server to the protocol: exactly
+// one array with one object for each request, each with a status, and a value where the status is
+// 200.
 func decodeAnswers(body []byte, requests []Request) ([]Answer, error) {
 	if first := firstByte(body); first == '{' {
 		// An error in the envelope is answered by a single object.
@@ -48,7 +49,8 @@ func decodeAnswers(body []byte, requests []Request) ([]Answer, error) {
 		if err := decodeStrictly(body, &e); err != nil {
 			return nil, fmt.Errorf("decode answer: %w: %w", ErrProtocol, err)
 		}
-		return nil, fmt.Errorf("%w: one object instead of an array of %d: %s %s", ErrProtocol, len(requests), e.ErrorType, e.Error)
+		return nil, fmt.Errorf("%w: one object instead of an array of %d: %s %s", ErrProtocol, len(requests),
+			e.ErrorType, e.Error)
 	}
 	var elements []*element
 	if err := decodeStrictly(body, &elements); err != nil {
@@ -92,7 +94,8 @@ const (
 	statusForbidden = 403
 )
 
-// newError classifies a negative answer. The server repeats the class of the exception in front of its message.
+// newError classifies a negative answer. The server repeats the class of the exception in front of
+// its message.
 func newError(status int, class, text string, request Request) *Error {
 	e := &Error{Status: status, Class: class, Request: request, kind: ErrException}
 	if class == "" {
@@ -114,8 +117,9 @@ func newError(status int, class, text string, request Request) *Error {
 	return e
 }
 
-// namesMissingOperation recognises the two messages by which Jolokia 1.7 and 2.x refuse an unknown operation; both come as an
-// IllegalArgumentException with status 400, as do arguments that Cassandra itself refuses.
+// namesMissingOperation recognises the two messages by which Jolokia 1.7 and 2.x refuse an unknown
+// operation; both come as an IllegalArgumentException with status 400, as do arguments that
+// Cassandra itself refuses.
 func namesMissingOperation(message string) bool {
 	return strings.HasPrefix(message, "No operation ") && strings.Contains(message, " on MBean ") ||
 		strings.HasPrefix(message, "Operation ") && strings.Contains(message, " is overloaded. Signatures found: ")

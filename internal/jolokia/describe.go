@@ -16,8 +16,8 @@ type Description struct {
 	Operations []string
 }
 
-// Attribute describes one attribute. Writable false is not a proof: an attribute with a setter and no getter
-// is listed so, and can be written.
+// Attribute describes one attribute. Writable false is not a proof: an attribute with a setter and
+// no getter is listed so, and can be written.
 type Attribute struct {
 	Type     string `json:"type"`
 	Writable bool   `json:"rw"`
@@ -55,7 +55,8 @@ type signature struct {
 	} `json:"args"`
 }
 
-// signaturesOf reads the overloads of one operation: an object if there is one, an array if there are several.
+// signaturesOf reads the overloads of one operation: an object if there is one, an array if there
+// are several.
 func signaturesOf(name string, raw json.RawMessage) ([]string, error) {
 	var overloads []signature
 	if firstByte(raw) == '[' {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// What can go wrong, for errors.Is. The first group is about the connection: nothing is known of the bean then. The second
-// group are answers: the JVM is alive and said no.
+// What can go wrong, for errors.Is. The first group is about the connection: nothing is known of
+// the bean then. The second group are answers: the JVM is alive and said no.
 var (
-	// ErrUnreachable means that no answer came over the connection: refused, reset, closed or timed out. A request that
-	// changes something may or may not have taken effect.
+	// ErrUnreachable means that no answer came over the connection: refused, reset, closed or timed
+	// out. A request that changes something may or may not have taken effect.
 	ErrUnreachable = errors.New("JVM does not answer")
 	// ErrUnauthorized means that the server refused the credential (HTTP 401).
 	ErrUnauthorized = errors.New("credential refused")
@@ -18,15 +18,19 @@ var (
 	// ErrTooLarge means that the answer was longer than Config.MaxResponseBytes.
 	ErrTooLarge = errors.New("answer is too large")
 
-	// ErrInstanceNotFound means that no bean has this name; while a JVM starts its beans are not there yet.
+	// ErrInstanceNotFound means that no bean has this name; while a JVM starts its beans are not
+	// there yet.
 	ErrInstanceNotFound = errors.New("no such bean")
-	// ErrAttributeNotFound means that the bean has no attribute of this name: another release of the server.
+	// ErrAttributeNotFound means that the bean has no attribute of this name: another release of
+	// the server.
 	ErrAttributeNotFound = errors.New("no such attribute")
-	// ErrOperationNotFound means that the bean has no operation of this name or signature: another release of the server.
+	// ErrOperationNotFound means that the bean has no operation of this name or signature: another
+	// release of the server.
 	ErrOperationNotFound = errors.New("no such operation")
 	// ErrForbidden means that the server's access policy refuses the request.
 	ErrForbidden = errors.New("forbidden by the access policy")
-	// ErrException means that the attribute or operation threw a Java exception, which Error describes.
+	// ErrException means that the attribute or operation threw a Java exception, which Error
+	// describes.
 	ErrException = errors.New("java exception")
 )
 

@@ -18,7 +18,8 @@ const (
 	streamManager  = "org.apache.cassandra.net:type=StreamManager"
 )
 
-// exchanges are requests whose real answers, of Jolokia 2.3.0 in Cassandra 4.1 and 5.0, are kept in testdata/<release>/<name>.json.
+// exchanges are requests whose real answers, of Jolokia 2.3.0 in Cassandra 4.1 and 5.0, are kept in
+// testdata/<release>/<name>.json.
 var exchanges = []struct {
 	name     string
 	requests []Request

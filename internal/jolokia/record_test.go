@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// TestRecordExchanges writes testdata from a running node: go test -tags cassandra -run Record with HELENUS_JOLOKIA_URL,
-// HELENUS_JOLOKIA_USER, HELENUS_JOLOKIA_PASSWORD, and HELENUS_RECORD=<release>.
+// TestRecordExchanges writes testdata from a running node: go test -tags cassandra -run Record with
+// HELENUS_JOLOKIA_URL, HELENUS_JOLOKIA_USER, HELENUS_JOLOKIA_PASSWORD, and
+// HELENUS_RECORD=<release>.
 func TestRecordExchanges(t *testing.T) {
 	release := os.Getenv("HELENUS_RECORD")
 	if release == "" {

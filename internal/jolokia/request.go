@@ -17,7 +17,8 @@ type Request struct {
 	Path       string          `json:"path,omitempty"`
 	Parameters map[string]any  `json:"config,omitempty"`
 
-	// invalid holds what is wrong with the arguments of the constructor; Client.Do refuses the request with it.
+	// invalid holds what is wrong with the arguments of the constructor; Client.Do refuses the
+	// request with it.
 	invalid error
 }
 
@@ -31,10 +32,11 @@ const (
 	typeVersion = "version"
 )
 
-// Read reads attributes of a bean. The value of the answer is an object with one key per attribute, also when there is only one.
+// Read reads attributes of a bean. The value of the answer is an object with one key per attribute,
+// also when there is only one.
 //
-// One attribute that the bean does not have, or that throws, fails the whole request: attributes that only some
-// releases of the server have belong in a request of their own.
+// One attribute that the bean does not have, or that throws, fails the whole request: attributes
+// that only some releases of the server have belong in a request of their own.
 func Read(mbean string, attributes ...string) Request {
 	r := Request{Type: typeRead, MBean: mbean, Attribute: attributes}
 	if mbean == "" || len(attributes) == 0 {
@@ -43,8 +45,8 @@ func Read(mbean string, attributes ...string) Request {
 	return r
 }
 
-// ReadPath reads the part of one attribute that path selects, such as "*/totalRxBytes" of a list of objects.
-// Components are separated by "/"; a "/" inside one is written "!/".
+// ReadPath reads the part of one attribute that path selects, such as "*/totalRxBytes" of a list of
+// objects. Components are separated by "/"; a "/" inside one is written "!/".
 func ReadPath(mbean, attribute, path string) Request {
 	r := Request{Type: typeRead, MBean: mbean, Attribute: attribute, Path: path}
 	if mbean == "" || attribute == "" || path == "" {
@@ -70,16 +72,19 @@ func Write(mbean, attribute string, value any) Request {
 }
 
 // Exec calls an operation. The operation is named with its signature, such as "drain()" or
-// "rebuild(java.lang.String)": a name alone is refused by the server as soon as a later release adds an overload.
+// "rebuild(java.lang.String)": a name alone is refused by the server as soon as a later release
+// adds an overload.
 func Exec(mbean, operation string, arguments ...any) Request {
 	r := Request{Type: typeExec, MBean: mbean, Operation: operation, Arguments: arguments}
 	open := strings.IndexByte(operation, '(')
 	if mbean == "" || open < 1 || !strings.HasSuffix(operation, ")") {
-		r.invalid = fmt.Errorf("call of operation %q of bean %q: name a bean, and the operation with its signature, such as drain()", operation, mbean)
+		r.invalid = fmt.Errorf("call of operation %q of bean %q: name a bean, and the operation with its signature, "+
+			"such as drain()", operation, mbean)
 		return r
 	}
 	if want := countParameters(operation[open+1 : len(operation)-1]); want != len(arguments) {
-		r.invalid = fmt.Errorf("call of operation %s of %s: %d arguments given, the signature has %d", operation, mbean, len(arguments), want)
+		r.invalid = fmt.Errorf("call of operation %s of %s: %d arguments given, the signature has %d", operation, mbean,
+			len(arguments), want)
 	}
 	return r
 }
@@ -101,8 +106,9 @@ func Search(pattern string) Request {
 	return r
 }
 
-// List describes one bean: its attributes and operations with their types. Without a bean the server would describe all
-// of them, which is ten megabytes for a Cassandra node, so a bean is required.
+// List describes one bean: its attributes and operations with their types. Without a bean the
+// server would describe all of them, which is ten megabytes for a Cassandra node, so a bean is
+// required.
 func List(mbean string) Request {
 	r := Request{Type: typeList, Parameters: map[string]any{"maxDepth": listDepth}}
 	domain, keys, found := strings.Cut(mbean, ":")

@@ -20,15 +20,17 @@ import (
 const (
 	// askPatience bounds one question to an agent, with connecting.
 	askPatience = 2 * time.Second
-	// firstPause and lastPause bound the time between two tries to reach an agent that does not answer.
+	// firstPause and lastPause bound the time between two tries to reach an agent that does not
+	// answer.
 	firstPause = 500 * time.Millisecond
 	lastPause  = 15 * time.Second
 	// askedAtOnce bounds the agents that one confirmation asks at the same time.
 	askedAtOnce = 16
 )
 
-// Agents keeps in touch with the agents of all clusters: one long poll for each pod, whose last answer is what a pass sees, and which wakes the cluster
-// when it changes. It outlives passes and decides nothing.
+// Agents keeps in touch with the agents of all clusters: one long poll for each pod, whose last
+// answer is what a pass sees, and which wakes the cluster when it changes. It outlives passes and
+// decides nothing.
 type Agents struct {
 	// Wake is called when an answer changes.
 	Wake func(cluster types.NamespacedName)
@@ -58,9 +60,11 @@ type Asker interface {
 }
 
 // Over asks agents over mutual TLS, with the operator's certificate towards each cluster.
-func Over(material func(cluster types.NamespacedName, uid types.UID) pki.Source, now func() time.Time) func(Target) Asker {
+func Over(material func(cluster types.NamespacedName, uid types.UID) pki.Source,
+	now func() time.Time) func(Target) Asker {
 	return func(t Target) Asker {
-		return agentapi.NewClient(material(t.Cluster, t.UID), pki.NodeOf(t.UID, t.Node), agentapi.FactsAddress(t.Address), now)
+		return agentapi.NewClient(material(t.Cluster, t.UID), pki.NodeOf(t.UID, t.Node),
+			agentapi.FactsAddress(t.Address), now)
 	}
 }
 
@@ -88,7 +92,8 @@ func (c *contact) get() (answer *facts.Agent, reason string, asking bool) {
 	return c.answer, c.reason, !c.asked
 }
 
-// Fill puts the last answer of each agent into a snapshot, keeps in touch with pods that are new, and lets go of pods that are gone.
+// Fill puts the last answer of each agent into a snapshot, keeps in touch with pods that are new,
+// and lets go of pods that are gone.
 func (a *Agents) Fill(s *facts.Snapshot) {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
 	present := map[Target]bool{}
@@ -196,7 +201,8 @@ func (a *Agents) ask(ctx context.Context, t Target, client Asker, digest string)
 	return answer, agentapi.Of(answer, t.UID, t.Node, t.Pod)
 }
 
-// Confirm asks every agent that a snapshot has an answer of, now, and returns ErrChanged if one of them says something else than it said.
+// Confirm asks every agent that a snapshot has an answer of, now, and returns ErrChanged if one of
+// them says something else than it said.
 func (a *Agents) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
 	var ask []func()

@@ -19,13 +19,17 @@ import (
 // versions of the kinds that the operator writes.
 var versions = map[string]schema.GroupVersion{
 	"CassandraCluster": v1alpha1.GroupVersion, "CassandraNode": v1alpha1.GroupVersion,
-	"Pod": corev1.SchemeGroupVersion, "PersistentVolumeClaim": corev1.SchemeGroupVersion, "Service": corev1.SchemeGroupVersion,
-	"ConfigMap": corev1.SchemeGroupVersion, "Secret": corev1.SchemeGroupVersion, "ServiceAccount": corev1.SchemeGroupVersion,
-	"Role": rbacv1.SchemeGroupVersion, "RoleBinding": rbacv1.SchemeGroupVersion, "PodDisruptionBudget": policyv1.SchemeGroupVersion,
+	"Pod": corev1.SchemeGroupVersion, "PersistentVolumeClaim": corev1.SchemeGroupVersion,
+	"Service":   corev1.SchemeGroupVersion,
+	"ConfigMap": corev1.SchemeGroupVersion, "Secret": corev1.SchemeGroupVersion,
+	"ServiceAccount": corev1.SchemeGroupVersion,
+	"Role":           rbacv1.SchemeGroupVersion, "RoleBinding": rbacv1.SchemeGroupVersion,
+	"PodDisruptionBudget": policyv1.SchemeGroupVersion,
 }
 
-// caughtUp returns ErrBehind while the cache does not show our own last writes. An object that we wrote and that the cache does not have is either still
-// to come or was deleted since by somebody else; the API server knows.
+// caughtUp returns ErrBehind while the cache does not show our own last writes. An object that we
+// wrote and that the cache does not have is either still to come or was deleted since by somebody
+// else; the API server knows.
 func (r *Reader) caughtUp(ctx context.Context, cluster string, o *objects, store *consistency.Store) error {
 	for _, key := range store.Unseen(o.look) {
 		if _, there := o.look(key); there {

@@ -18,22 +18,26 @@ import (
 // ErrChanged says that the world is no longer what a plan rests on.
 var ErrChanged = errors.New("the cluster has changed since it was looked at")
 
-// Confirm reads the cluster's object, records, pods and ledger from the API server itself, with a lost ledger the claims that had no volume, and asks every agent
-// that a snapshot has an answer of again. It returns ErrChanged if anything that a decision rests on is no longer as the snapshot has it.
+// Confirm reads the cluster's object, records, pods and ledger from the API server itself, with a
+// lost ledger the claims that had no volume, and asks every agent that a snapshot has an answer of
+// again. It returns ErrChanged if anything that a decision rests on is no longer as the snapshot
+// has it.
 func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
 	cluster := &v1alpha1.CassandraCluster{}
 	if err := r.Live.Get(ctx, key, cluster); err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
-	if cluster.UID != s.Cluster.UID || cluster.Generation != s.Cluster.Generation || (cluster.DeletionTimestamp == nil) != (s.Cluster.DeletionTimestamp == nil) {
+	if cluster.UID != s.Cluster.UID || cluster.Generation != s.Cluster.Generation ||
+		(cluster.DeletionTimestamp == nil) != (s.Cluster.DeletionTimestamp == nil) {
 		return fmt.Errorf("%w: its spec or its deletion", ErrChanged)
 	}
 	var records v1alpha1.CassandraNodeList
 	var pods metav1.PartialObjectMetadataList
 	pods.SetGroupVersionKind(podListKind)
 	for _, l := range []client.ObjectList{&records, &pods} {
-		if err := r.Live.List(ctx, l, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelClusterUID: string(s.Cluster.UID)}); err != nil {
+		if err := r.Live.List(ctx, l, client.InNamespace(key.Namespace),
+			client.MatchingLabels{v1alpha1.LabelClusterUID: string(s.Cluster.UID)}); err != nil {
 			return fmt.Errorf("list %T: %w", l, err)
 		}
 	}
@@ -70,8 +74,10 @@ func (r *Reader) sameLedger(ctx context.Context, s *facts.Snapshot) error {
 	return nil
 }
 
-// addStrays adds the records and pods of the snapshot that have lost the label by which they are listed: what puts that right is confirmed, too.
-func (r *Reader) addStrays(ctx context.Context, s *facts.Snapshot, records *v1alpha1.CassandraNodeList, pods *metav1.PartialObjectMetadataList) error {
+// addStrays adds the records and pods of the snapshot that have lost the label by which they are
+// listed: what puts that right is confirmed, too.
+func (r *Reader) addStrays(ctx context.Context, s *facts.Snapshot, records *v1alpha1.CassandraNodeList,
+	pods *metav1.PartialObjectMetadataList) error {
 	for _, n := range s.Nodes {
 		if n.Record != nil {
 			live := &v1alpha1.CassandraNode{}
@@ -109,7 +115,8 @@ func (r *Reader) stray(ctx context.Context, s *facts.Snapshot, seen, live client
 	return !labelled(live), nil
 }
 
-// sameRecords compares identity and spec. The status of a record changes all the time, and what it says is not trusted for a decision of this kind.
+// sameRecords compares identity and spec. The status of a record changes all the time, and what it
+// says is not trusted for a decision of this kind.
 func sameRecords(s *facts.Snapshot, live []v1alpha1.CassandraNode) error {
 	count := 0
 	for i := range live {
@@ -131,7 +138,8 @@ func samePods(s *facts.Snapshot, live []metav1.PartialObjectMetadata) error {
 	for i := range live {
 		found[live[i].Name] = true
 		n := s.Nodes[live[i].Name]
-		if n == nil || n.Pod == nil || n.Pod.UID != live[i].UID || (n.Pod.DeletionTimestamp == nil) != (live[i].DeletionTimestamp == nil) {
+		if n == nil || n.Pod == nil || n.Pod.UID != live[i].UID ||
+			(n.Pod.DeletionTimestamp == nil) != (live[i].DeletionTimestamp == nil) {
 			return fmt.Errorf("%w: pod %s", ErrChanged, live[i].Name)
 		}
 	}
@@ -143,7 +151,8 @@ func samePods(s *facts.Snapshot, live []metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-// sameClaims compares the claims that had no volume: such a one holds nothing, on which a ledger that is rebuilt rests.
+// sameClaims compares the claims that had no volume: such a one holds nothing, on which a ledger
+// that is rebuilt rests.
 func (r *Reader) sameClaims(ctx context.Context, s *facts.Snapshot) error {
 	for _, n := range s.Nodes {
 		for _, c := range n.Claims {

@@ -13,46 +13,56 @@ import (
 	"helenus.io/helenus/internal/core/consistency"
 )
 
-// A plan may rest on it that a claim never had a volume. It is looked at again before a step is taken.
+// A plan may rest on it that a claim never had a volume. It is looked at again before a step is
+// taken.
 func TestAClaimThatHasGotAVolumeSinceIsAChange(t *testing.T) {
 	for name, c := range map[string]struct {
 		seen    func(*corev1.PersistentVolumeClaim)
 		since   func(context.Context, client.Client, *corev1.PersistentVolumeClaim) error
 		changed bool
 	}{
-		"nothing happened": {nil, func(context.Context, client.Client, *corev1.PersistentVolumeClaim) error { return nil }, false},
-		"a volume is bound": {nil, func(ctx context.Context, live client.Client, c *corev1.PersistentVolumeClaim) error {
+		"nothing happened": {nil, func(context.Context, client.Client, *corev1.PersistentVolumeClaim) error {
+			return nil
+		}, false},
+		"a volume is bound": {nil, func(ctx context.Context, live client.Client,
+			c *corev1.PersistentVolumeClaim) error {
 			c.Status.Phase = corev1.ClaimBound
 			return live.Status().Update(ctx, c)
 		}, true},
-		"a volume is chosen": {nil, func(ctx context.Context, live client.Client, c *corev1.PersistentVolumeClaim) error {
+		"a volume is chosen": {nil, func(ctx context.Context, live client.Client,
+			c *corev1.PersistentVolumeClaim) error {
 			c.Spec.VolumeName = "v"
 			return live.Update(ctx, c)
 		}, true},
 		"it is gone": {nil, func(ctx context.Context, live client.Client, c *corev1.PersistentVolumeClaim) error {
 			return live.Delete(ctx, c)
 		}, true},
-		"it is another one": {nil, func(ctx context.Context, live client.Client, c *corev1.PersistentVolumeClaim) error {
+		"it is another one": {nil, func(ctx context.Context, live client.Client,
+			c *corev1.PersistentVolumeClaim) error {
 			c.UID = types.UID("claim-2")
 			return live.Update(ctx, c)
 		}, true},
-		"it had a volume, and is gone": {func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "v" }, func(ctx context.Context, live client.Client, c *corev1.PersistentVolumeClaim) error {
-			return live.Delete(ctx, c)
-		}, false},
+		"it had a volume, and is gone": {func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "v" },
+			func(ctx context.Context, live client.Client, c *corev1.PersistentVolumeClaim) error {
+				return live.Delete(ctx, c)
+			}, false},
 	} {
 		seen := claim()
 		if c.seen != nil {
 			c.seen(seen)
 		}
 		r := reader(t, record("record-1"), seen)
-		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
+		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed ||
+			err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
 		}
 	}
 }
 
-// confirmedSince looks at the cluster, has something happen to an object of it, and returns what Confirm says then.
-func confirmedSince[T client.Object](t *testing.T, r *Reader, seen T, since func(context.Context, client.Client, T) error) error {
+// confirmedSince looks at the cluster, has something happen to an object of it, and returns what
+// Confirm says then.
+func confirmedSince[T client.Object](t *testing.T, r *Reader, seen T,
+	since func(context.Context, client.Client, T) error) error {
 	t.Helper()
 	s, err := r.Cluster(t.Context(), orders, &consistency.Store{})
 	if err != nil {
@@ -79,7 +89,9 @@ func TestALedgerThatIsAnotherSinceIsAChange(t *testing.T) {
 			m.Data["x"] = "y"
 			return live.Update(ctx, m)
 		}, true},
-		"it is gone": {func(ctx context.Context, live client.Client, m *corev1.ConfigMap) error { return live.Delete(ctx, m) }, true},
+		"it is gone": {func(ctx context.Context, live client.Client, m *corev1.ConfigMap) error {
+			return live.Delete(ctx, m)
+		}, true},
 		"it is another one": {func(ctx context.Context, live client.Client, m *corev1.ConfigMap) error {
 			m.UID = "ledger-2"
 			return live.Update(ctx, m)
@@ -88,7 +100,8 @@ func TestALedgerThatIsAnotherSinceIsAChange(t *testing.T) {
 		seen := withLedger(t)
 		seen.UID = "ledger-1"
 		r := reader(t, record("record-1"), claim(), seen)
-		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
+		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed ||
+			err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
 		}
 	}
@@ -100,11 +113,14 @@ func TestWhatHasLostItsLabelsIsConfirmed(t *testing.T) {
 		strip, since func(*v1alpha1.CassandraNode, *corev1.Pod)
 		changed      bool
 	}{
-		"a record":                     {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil }, nil, false},
-		"a record that has them again": {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil }, func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = record("record-1").Labels }, false},
-		"a record that is another":     {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil }, func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.UID = "record-2" }, true},
-		"a pod":                        {func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.Labels = nil }, nil, false},
-		"a pod that is another":        {func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.Labels = nil }, func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.UID = "pod-2" }, true},
+		"a record": {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil }, nil, false},
+		"a record that has them again": {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil },
+			func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = record("record-1").Labels }, false},
+		"a record that is another": {func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.Labels = nil },
+			func(n *v1alpha1.CassandraNode, _ *corev1.Pod) { n.UID = "record-2" }, true},
+		"a pod": {func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.Labels = nil }, nil, false},
+		"a pod that is another": {func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.Labels = nil },
+			func(_ *v1alpha1.CassandraNode, p *corev1.Pod) { p.UID = "pod-2" }, true},
 	} {
 		n := record("record-1")
 		p := podOf(n)

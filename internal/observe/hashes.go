@@ -9,7 +9,8 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// hashes keeps the hashes of records from pass to pass: they change seldom, and to hash a thousand of them takes longer than the pass.
+// hashes keeps the hashes of records from pass to pass: they change seldom, and to hash a thousand
+// of them takes longer than the pass.
 type hashes struct {
 	mutex sync.Mutex
 	// known by cluster and name of the node.

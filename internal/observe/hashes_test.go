@@ -16,7 +16,8 @@ func TestHashesOfRecords(t *testing.T) {
 	record := func(uid types.UID, version, image string) *facts.Snapshot {
 		r := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Name: first, UID: uid, ResourceVersion: version}}
 		r.Spec.Pod.Image = image
-		return &facts.Snapshot{Nodes: map[string]*facts.Node{first: {Name: first, Record: r}, "pod-alone": {Name: "pod-alone"}}}
+		return &facts.Snapshot{Nodes: map[string]*facts.Node{first: {Name: first, Record: r},
+			"pod-alone": {Name: "pod-alone"}}}
 	}
 	var h hashes
 	seen := record("u", "1", "one")

@@ -11,7 +11,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// hosts finds the hosts that pods are on, and those where the volumes of nodes without a place can be used.
+// hosts finds the hosts that pods are on, and those where the volumes of nodes without a place can
+// be used.
 func (r *Reader) hosts(ctx context.Context, s *facts.Snapshot) error {
 	s.Hosts = map[string]*corev1.Node{}
 	var volumes []*corev1.PersistentVolume

@@ -21,14 +21,16 @@ import (
 	"helenus.io/helenus/internal/core/ledger"
 )
 
-// ErrBehind says that the cache does not show our own last writes yet. Nothing may be decided on it; an event will come.
+// ErrBehind says that the cache does not show our own last writes yet. Nothing may be decided on
+// it; an event will come.
 var ErrBehind = errors.New("the cache does not show our own writes yet")
 
 // Reader observes clusters.
 type Reader struct {
 	// Cache is read for everything that is ours: objects with our labels.
 	Cache client.Reader
-	// Live reads from the API server itself: what has a name of ours without our label, and what a disruptive step must be sure of.
+	// Live reads from the API server itself: what has a name of ours without our label, and what a
+	// disruptive step must be sure of.
 	Live client.Reader
 	// Agents answers for the pods.
 	Agents *Agents
@@ -41,8 +43,10 @@ type Reader struct {
 	hashes  hashes
 }
 
-// Cluster gathers what is known about one cluster. It returns nil if there is no such cluster. Store holds our own writes that must be visible first.
-func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *consistency.Store) (*facts.Snapshot, error) {
+// Cluster gathers what is known about one cluster. It returns nil if there is no such cluster.
+// Store holds our own writes that must be visible first.
+func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *consistency.Store) (*facts.Snapshot,
+	error) {
 	cluster := &v1alpha1.CassandraCluster{}
 	if err := r.Cache.Get(ctx, key, cluster); err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -101,7 +105,8 @@ func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*o
 	for _, l := range []client.ObjectList{
 		&o.records, &o.pods, &o.claims, &o.services, &o.configs, &o.accounts, &o.roles, &o.bindings, &o.budgets,
 	} {
-		if err := from.List(ctx, l, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: key.Name}); err != nil {
+		if err := from.List(ctx, l, client.InNamespace(key.Namespace),
+			client.MatchingLabels{v1alpha1.LabelCluster: key.Name}); err != nil {
 			return nil, fmt.Errorf("list %T: %w", l, err)
 		}
 	}
@@ -128,7 +133,8 @@ func each[T any, P interface {
 
 func (o *objects) add(kind string, object client.Object) {
 	o.seen[consistency.Key{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}] = consistency.Seen{
-		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Deleting: object.GetDeletionTimestamp() != nil,
+		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Deleting: object.GetDeletionTimestamp() != nil,
 	}
 }
 
@@ -137,7 +143,8 @@ func (o *objects) look(key consistency.Key) (consistency.Seen, bool) {
 	return seen, ok
 }
 
-// shared sorts the objects that a cluster has beside its nodes: ours by name, those of an earlier cluster of the same name as its predecessor's.
+// shared sorts the objects that a cluster has beside its nodes: ours by name, those of an earlier
+// cluster of the same name as its predecessor's.
 func (o *objects) shared(s *facts.Snapshot) {
 	s.Shared = facts.Shared{
 		Services:        ours(s, "Service", o.services.Items),
@@ -162,7 +169,8 @@ func readLedger(s *facts.Snapshot, m *corev1.ConfigMap) {
 	s.Ledger = l
 }
 
-// ours are the objects of the cluster, by the uid in their labels or that of their owner: what somebody edits is not another's for that.
+// ours are the objects of the cluster, by the uid in their labels or that of their owner: what
+// somebody edits is not another's for that.
 func ours[T any, P interface {
 	*T
 	client.Object
@@ -170,7 +178,8 @@ func ours[T any, P interface {
 	out := map[string]P{}
 	for i := range items {
 		object := P(&items[i])
-		if object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID) || owned(s, object) || ofLedger(s, object) {
+		if object.GetLabels()[v1alpha1.LabelClusterUID] == string(s.Cluster.UID) || owned(s, object) ||
+			ofLedger(s, object) {
 			out[object.GetName()] = object
 			continue
 		}
@@ -179,12 +188,14 @@ func ours[T any, P interface {
 	return out
 }
 
-// another notes an object of a name of ours that is not ours: of an earlier cluster that is about to go with its owner, or of somebody who has to take it away.
+// another notes an object of a name of ours that is not ours: of an earlier cluster that is about
+// to go with its owner, or of somebody who has to take it away.
 func another(s *facts.Snapshot, kind string, object client.Object) {
 	labels, name := object.GetLabels(), facts.ObjectName{Kind: kind, Name: object.GetName()}
 	goes := metav1.GetControllerOf(object) != nil || name.Name == v1alpha1.LedgerName(s.Cluster.Name)
 	list := &s.Foreign
-	if goes && labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && labels[v1alpha1.LabelCluster] == s.Cluster.Name {
+	if goes && labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy &&
+		labels[v1alpha1.LabelCluster] == s.Cluster.Name {
 		list = &s.Predecessor
 	}
 	if !slices.Contains(*list, name) {
@@ -205,8 +216,9 @@ func owned(s *facts.Snapshot, object client.Object) bool {
 	return false
 }
 
-// nodes sorts records, pods, claims and certificates by node. Claims of an earlier cluster are among them: they may be adopted. A claim that a record pins is
-// that record's, whatever its labels say.
+// nodes sorts records, pods, claims and certificates by node. Claims of an earlier cluster are
+// among them: they may be adopted. A claim that a record pins is that record's, whatever its labels
+// say.
 func (o *objects) nodes(s *facts.Snapshot) {
 	node := func(name string) *facts.Node {
 		n := s.Nodes[name]
@@ -251,7 +263,8 @@ func (o *objects) nodes(s *facts.Snapshot) {
 
 // preferred says that a record pins the claim, where a node has several for one volume.
 func preferred(n *facts.Node, claim *corev1.PersistentVolumeClaim) bool {
-	return n.Record != nil && slices.ContainsFunc(n.Record.Spec.Claims, func(c v1alpha1.ClaimReference) bool { return c.UID == claim.UID })
+	return n.Record != nil && slices.ContainsFunc(n.Record.Spec.Claims,
+		func(c v1alpha1.ClaimReference) bool { return c.UID == claim.UID })
 }
 
 // volumes finds the volume of each bound claim.

@@ -17,14 +17,16 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// SecretsFor is how long a Secret that was read is believed to be as it was. One that somebody deletes is missed after that time at the latest.
+// SecretsFor is how long a Secret that was read is believed to be as it was. One that somebody
+// deletes is missed after that time at the latest.
 const SecretsFor = 10 * time.Minute
 
-// pendingSecretsFor is the same for a node whose pod does not run: a Secret that is missing may be what it waits for.
+// pendingSecretsFor is the same for a node whose pod does not run: a Secret that is missing may be
+// what it waits for.
 const pendingSecretsFor = 30 * time.Second
 
-// secrets reads the Secrets of clusters by name. The operator may neither list nor watch Secrets, so that it cannot see those of others; what it read is
-// kept for a while instead.
+// secrets reads the Secrets of clusters by name. The operator may neither list nor watch Secrets,
+// so that it cannot see those of others; what it read is kept for a while instead.
 type secrets struct {
 	mutex sync.Mutex
 	// known by cluster and name.
@@ -38,9 +40,10 @@ type known struct {
 	edited bool
 }
 
-// read puts the Secrets of a cluster and of its records among its objects: from memory, or from the API server if they are not known, were missing, are
-// old, or were just written by us.
-func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, cluster *v1alpha1.CassandraCluster, o *objects, store *consistency.Store) error {
+// read puts the Secrets of a cluster and of its records among its objects: from memory, or from the
+// API server if they are not known, were missing, are old, or were just written by us.
+func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, cluster *v1alpha1.CassandraCluster,
+	o *objects, store *consistency.Store) error {
 	pending := map[string]bool{}
 	for i := range o.pods.Items {
 		pending[o.pods.Items[i].Name] = o.pods.Items[i].Status.Phase == corev1.PodPending
@@ -51,7 +54,8 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 		}
 		k, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, owner, believed)
 		// One without our label, or our owner, is somebody else's, and is looked for among those.
-		if err == nil && k.secret != nil && (k.secret.Labels[v1alpha1.LabelCluster] == cluster.Name || facts.Owned(k.secret, string(owner))) {
+		if err == nil && k.secret != nil && (k.secret.Labels[v1alpha1.LabelCluster] == cluster.Name ||
+			facts.Owned(k.secret, string(owner))) {
 			o.secrets = append(o.secrets, *k.secret)
 			o.edited[name] = k.edited
 		}
@@ -65,7 +69,8 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 		if pending[o.records.Items[i].Name] {
 			believed = pendingSecretsFor
 		}
-		if err := read(v1alpha1.CertificateName(o.records.Items[i].Name), o.records.Items[i].UID, believed); err != nil {
+		if err := read(v1alpha1.CertificateName(o.records.Items[i].Name), o.records.Items[i].UID,
+			believed); err != nil {
 			return err
 		}
 	}
@@ -74,7 +79,8 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 }
 
 func (s *secrets) get(
-	ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, owner types.UID, believed time.Duration,
+	ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, owner types.UID,
+	believed time.Duration,
 ) (known, error) {
 	s.mutex.Lock()
 	k := s.known[cluster][name]
@@ -91,7 +97,8 @@ func (s *secrets) get(
 	case err != nil:
 		return known{}, fmt.Errorf("get Secret %s: %w", name, err)
 	default:
-		// A pass decides on its being there, on its labels, and on whether it is as we left it; never on what is in it.
+		// A pass decides on its being there, on its labels, and on whether it is as we left it;
+		// never on what is in it.
 		k.secret, k.edited = secret, render.Edited(secret)
 		secret.Data = nil
 	}

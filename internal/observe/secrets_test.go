@@ -20,8 +20,9 @@ func authorityOf(uid types.UID) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: v1alpha1.AuthorityName("orders"),
-			Labels:          map[string]string{v1alpha1.LabelCluster: "orders", v1alpha1.LabelClusterUID: string(uid)},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "CassandraCluster", Name: "orders", UID: uid, Controller: new(true)}},
+			Labels: map[string]string{v1alpha1.LabelCluster: "orders", v1alpha1.LabelClusterUID: string(uid)},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "CassandraCluster", Name: "orders", UID: uid,
+				Controller: new(true)}},
 		},
 		Data: map[string][]byte{"tls.key": []byte("secret")},
 	}
@@ -38,7 +39,8 @@ func TestASecretIsBelievedForAWhileUnlessItIsOfAnEarlierCluster(t *testing.T) {
 	read := func(uid types.UID) []corev1.Secret {
 		t.Helper()
 		o := &objects{seen: map[consistency.Key]consistency.Seen{}, edited: map[string]bool{}}
-		cluster := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: uid}}
+		cluster := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders",
+			UID: uid}}
 		if err := s.read(t.Context(), live, now, cluster, o, &consistency.Store{}); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +67,8 @@ func TestASecretIsBelievedForAWhileUnlessItIsOfAnEarlierCluster(t *testing.T) {
 
 func TestAnEditOfASecretIsNoticedSoonerWhileItsPodDoesNotRun(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for phase, believed := range map[corev1.PodPhase]time.Duration{corev1.PodPending: pendingSecretsFor, corev1.PodRunning: SecretsFor} {
+	for phase, believed := range map[corev1.PodPhase]time.Duration{corev1.PodPending: pendingSecretsFor,
+		corev1.PodRunning: SecretsFor} {
 		n := record("record-1")
 		secret := render.CertificateSecret(owner("now"), n)
 		secret.Data = map[string][]byte{"tls.crt": []byte("one"), "tls.key": []byte("two")}

@@ -18,9 +18,10 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// unlisted looks for what has a name of ours and is not among the objects that our labels found: nothing, mostly. Each such name is asked for at the API server
-// itself: that is once while a cluster is made. An object of ours whose labels somebody took away belongs to the snapshot all the same, so that they are put
-// back; one of somebody else is foreign.
+// unlisted looks for what has a name of ours and is not among the objects that our labels found:
+// nothing, mostly. Each such name is asked for at the API server itself: that is once while a
+// cluster is made. An object of ours whose labels somebody took away belongs to the snapshot all
+// the same, so that they are put back; one of somebody else is foreign.
 func (r *Reader) unlisted(ctx context.Context, s *facts.Snapshot) error {
 	for _, object := range render.SharedObjects(render.OwnerOf(s.Cluster), s.Cluster.Spec.Datacenters) {
 		kind := object.GetObjectKind().GroupVersionKind().Kind
@@ -44,7 +45,8 @@ func (r *Reader) unlisted(ctx context.Context, s *facts.Snapshot) error {
 	return nil
 }
 
-// unlistedOf looks for the record, the pod and the claims of a node. The record comes first: what it owns and pins is ours.
+// unlistedOf looks for the record, the pod and the claims of a node. The record comes first: what
+// it owns and pins is ours.
 func (r *Reader) unlistedOf(ctx context.Context, s *facts.Snapshot, w render.Wanted) error {
 	found := &facts.Node{Name: w.Name, Claims: map[string]*facts.Claim{}}
 	if n := s.Nodes[w.Name]; n != nil {
@@ -53,7 +55,8 @@ func (r *Reader) unlistedOf(ctx context.Context, s *facts.Snapshot, w render.Wan
 	strays := 0
 	if found.Record == nil {
 		record := &v1alpha1.CassandraNode{ObjectMeta: metaOf(s, w.Name)}
-		stray, err := r.byName(ctx, s, "CassandraNode", record, func(*facts.Snapshot, client.Object) bool { return record.Spec.Cluster.UID == s.Cluster.UID })
+		stray, err := r.byName(ctx, s, "CassandraNode", record,
+			func(*facts.Snapshot, client.Object) bool { return record.Spec.Cluster.UID == s.Cluster.UID })
 		if err != nil {
 			return err
 		}
@@ -80,7 +83,8 @@ func (r *Reader) unlistedOf(ctx context.Context, s *facts.Snapshot, w render.Wan
 			continue
 		}
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metaOf(s, v1alpha1.ClaimName(v.Name, w.Name))}
-		stray, err := r.byName(ctx, s, "PersistentVolumeClaim", claim, func(_ *facts.Snapshot, o client.Object) bool { return preferred(found, claim) })
+		stray, err := r.byName(ctx, s, "PersistentVolumeClaim", claim,
+			func(_ *facts.Snapshot, o client.Object) bool { return preferred(found, claim) })
 		if err != nil {
 			return err
 		}
@@ -95,9 +99,11 @@ func (r *Reader) unlistedOf(ctx context.Context, s *facts.Snapshot, w render.Wan
 	return nil
 }
 
-// byName reads an object from the API server itself, into the given one, and returns it if it is ours and has lost labels by which we would have found it.
-// Known says so of one that has neither the uid of the cluster in its labels nor the cluster as its owner.
-func (r *Reader) byName(ctx context.Context, s *facts.Snapshot, kind string, object client.Object, known func(*facts.Snapshot, client.Object) bool) (client.Object, error) {
+// byName reads an object from the API server itself, into the given one, and returns it if it is
+// ours and has lost labels by which we would have found it. Known says so of one that has neither
+// the uid of the cluster in its labels nor the cluster as its owner.
+func (r *Reader) byName(ctx context.Context, s *facts.Snapshot, kind string, object client.Object,
+	known func(*facts.Snapshot, client.Object) bool) (client.Object, error) {
 	key := client.ObjectKeyFromObject(object)
 	err := r.Live.Get(ctx, key, object)
 	labels := object.GetLabels()
@@ -123,7 +129,8 @@ func listed(kind string, labels map[string]string, cluster string) bool {
 	if kind == "PersistentVolumeClaim" && (labels[v1alpha1.LabelNode] == "" || labels[v1alpha1.LabelVolume] == "") {
 		return false
 	}
-	return labels[v1alpha1.LabelCluster] == cluster && (kind == "CassandraNode" || labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy)
+	return labels[v1alpha1.LabelCluster] == cluster &&
+		(kind == "CassandraNode" || labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy)
 }
 
 // ofLedger knows a ledger, which has no owner, by the cluster that is written in it.
@@ -136,7 +143,8 @@ func ofLedger(s *facts.Snapshot, object client.Object) bool {
 	return err == nil
 }
 
-// addStray puts a shared object that was found by its name among those that were found by their labels.
+// addStray puts a shared object that was found by its name among those that were found by their
+// labels.
 func addStray(s *facts.Snapshot, object client.Object) {
 	name := object.GetName()
 	switch o := object.(type) {

@@ -27,7 +27,8 @@ var (
 	first  = "orders-dc1-r1-0"
 )
 
-// reader sees in its cache what has the labels of managed objects, as an operator's does, and everything at the API server.
+// reader sees in its cache what has the labels of managed objects, as an operator's does, and
+// everything at the API server.
 func reader(t *testing.T, objects ...client.Object) *Reader {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -39,21 +40,31 @@ func reader(t *testing.T, objects ...client.Object) *Reader {
 	size := resource.MustParse("1Gi")
 	cluster := &v1alpha1.CassandraCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: orders.Namespace, Name: orders.Name, UID: "now"},
-		Spec: v1alpha1.CassandraClusterSpec{Version: "5.0.6", Node: &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}}}}}, Datacenters: []v1alpha1.Datacenter{{
-			Name: "dc1", NodesPerRack: 1, PlannedReplicationFactor: 1, NumTokens: 4, Racks: []v1alpha1.Rack{{Name: "r1"}},
-		}}},
+		Spec: v1alpha1.CassandraClusterSpec{Version: "5.0.6",
+			Node: &v1alpha1.NodeTemplate{
+				NodeSettings: v1alpha1.NodeSettings{
+					Storage: &v1alpha1.Storage{
+						Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}},
+					},
+				},
+			}, Datacenters: []v1alpha1.Datacenter{{
+				Name: "dc1", NodesPerRack: 1, PlannedReplicationFactor: 1, NumTokens: 4,
+				Racks: []v1alpha1.Rack{{Name: "r1"}},
+			}}},
 	}
 	cached := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster.DeepCopy())
 	for _, o := range objects {
 		_, record := o.(*v1alpha1.CassandraNode)
-		if _, secret := o.(*corev1.Secret); !secret && (record || o.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy) {
+		if _, secret := o.(*corev1.Secret); !secret &&
+			(record || o.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy) {
 			cached = cached.WithObjects(o.DeepCopyObject().(client.Object))
 		}
 	}
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, cluster)...).Build()
 	return &Reader{
-		Cache: cached.Build(), Live: live, Agents: &Agents{Threads: threads.Goroutines{}}, Install: facts.Install{Version: "v1", AgentImage: "agent"},
-		Now: func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
+		Cache: cached.Build(), Live: live, Agents: &Agents{Threads: threads.Goroutines{}},
+		Install: facts.Install{Version: "v1", AgentImage: "agent"},
+		Now:     func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
 	}
 }
 
@@ -76,7 +87,8 @@ func claim() *corev1.PersistentVolumeClaim {
 
 func podOf(record *v1alpha1.CassandraNode) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: record.Name, UID: "pod-1", Labels: render.NodeLabels(owner("now"), record), OwnerReferences: render.RecordReference(record),
+		Namespace: "shop", Name: record.Name, UID: "pod-1", Labels: render.NodeLabels(owner("now"), record),
+		OwnerReferences: render.RecordReference(record),
 	}}
 }
 
@@ -125,34 +137,47 @@ func TestWhatIsOursWhateverItsLabelsSay(t *testing.T) {
 		has                  func(*facts.Snapshot) bool
 		foreign, predecessor string
 	}{
-		"a service":                             {[]client.Object{service()}, hasService, "", ""},
-		"one without labels":                    {[]client.Object{without(service())}, hasService, "", ""},
-		"one that is not watched":               {[]client.Object{without(service(), watched)}, hasService, "", ""},
-		"one that is not watched, nor owned":    {[]client.Object{disowned(without(service(), watched))}, hasService, "", ""},
-		"one of no cluster by name":             {[]client.Object{without(service(), of)}, hasService, "", ""},
-		"one of no cluster by uid":              {[]client.Object{without(service(), uid)}, hasService, "", ""},
-		"one of nobody":                         {[]client.Object{stranger()}, nil, "Service/orders", ""},
-		"one of an earlier cluster":             {[]client.Object{before()}, nil, "", "Service/orders"},
-		"one that an earlier cluster left":      {[]client.Object{disowned(before())}, nil, "Service/orders", ""},
-		"an authority without labels":           {[]client.Object{without(authority())}, hasAuthority, "", ""},
-		"an authority that is not owned":        {[]client.Object{disowned(authority())}, hasAuthority, "", ""},
-		"an authority of nobody":                {[]client.Object{disowned(without(authority()))}, nil, "Secret/orders-agent-ca", ""},
-		"a ledger":                              {[]client.Object{withLedger(t)}, hasLedger, "", ""},
-		"a ledger without labels":               {[]client.Object{without(withLedger(t))}, hasLedger, "", ""},
-		"a ledger of no cluster by uid":         {[]client.Object{without(withLedger(t), uid)}, hasLedger, "", ""},
-		"a record without labels":               {[]client.Object{without(record("record-1"))}, hasRecord, "", ""},
-		"a record that is not owned either":     {[]client.Object{disowned(without(record("record-1")))}, hasRecord, "", ""},
-		"a record of no cluster by uid":         {[]client.Object{without(record("record-1"), uid)}, hasRecord, "", ""},
-		"a pod":                                 {[]client.Object{record("record-1"), podOf(record("record-1"))}, hasPod, "", ""},
-		"a pod without labels":                  {[]client.Object{record("record-1"), without(podOf(record("record-1")))}, hasPod, "", ""},
-		"a pod without labels, nor its record":  {[]client.Object{without(record("record-1")), without(podOf(record("record-1")))}, hasPod, "", ""},
-		"a pod without labels of nobody":        {[]client.Object{record("record-1"), disowned(without(podOf(record("record-1"))))}, nil, "Pod/" + first, ""},
-		"a claim":                               {[]client.Object{record("record-1"), claim()}, hasClaim, "", ""},
-		"a claim without labels":                {[]client.Object{record("record-1"), without(claim())}, hasClaim, "", ""},
-		"a claim of no node":                    {[]client.Object{record("record-1"), without(claim(), v1alpha1.LabelNode)}, hasClaim, "", ""},
-		"a claim of no node that nobody pins":   {[]client.Object{without(claim(), v1alpha1.LabelVolume)}, hasClaim, "", ""},
-		"a claim without labels nobody pins":    {[]client.Object{without(claim())}, nil, "PersistentVolumeClaim/data-" + first, ""},
-		"a claim of another uid under its name": {[]client.Object{record("record-1"), without(func() *corev1.PersistentVolumeClaim { c := claim(); c.UID = "x"; return c }())}, nil, "PersistentVolumeClaim/data-" + first, ""},
+		"a service":               {[]client.Object{service()}, hasService, "", ""},
+		"one without labels":      {[]client.Object{without(service())}, hasService, "", ""},
+		"one that is not watched": {[]client.Object{without(service(), watched)}, hasService, "", ""},
+		"one that is not watched, nor owned": {[]client.Object{disowned(without(service(), watched))}, hasService,
+			"", ""},
+		"one of no cluster by name":        {[]client.Object{without(service(), of)}, hasService, "", ""},
+		"one of no cluster by uid":         {[]client.Object{without(service(), uid)}, hasService, "", ""},
+		"one of nobody":                    {[]client.Object{stranger()}, nil, "Service/orders", ""},
+		"one of an earlier cluster":        {[]client.Object{before()}, nil, "", "Service/orders"},
+		"one that an earlier cluster left": {[]client.Object{disowned(before())}, nil, "Service/orders", ""},
+		"an authority without labels":      {[]client.Object{without(authority())}, hasAuthority, "", ""},
+		"an authority that is not owned":   {[]client.Object{disowned(authority())}, hasAuthority, "", ""},
+		"an authority of nobody": {[]client.Object{disowned(without(authority()))}, nil,
+			"Secret/orders-agent-ca", ""},
+		"a ledger":                      {[]client.Object{withLedger(t)}, hasLedger, "", ""},
+		"a ledger without labels":       {[]client.Object{without(withLedger(t))}, hasLedger, "", ""},
+		"a ledger of no cluster by uid": {[]client.Object{without(withLedger(t), uid)}, hasLedger, "", ""},
+		"a record without labels":       {[]client.Object{without(record("record-1"))}, hasRecord, "", ""},
+		"a record that is not owned either": {[]client.Object{disowned(without(record("record-1")))}, hasRecord, "",
+			""},
+		"a record of no cluster by uid": {[]client.Object{without(record("record-1"), uid)}, hasRecord, "", ""},
+		"a pod": {[]client.Object{record("record-1"), podOf(record("record-1"))},
+			hasPod, "", ""},
+		"a pod without labels": {[]client.Object{record("record-1"),
+			without(podOf(record("record-1")))}, hasPod, "", ""},
+		"a pod without labels, nor its record": {[]client.Object{without(record("record-1")),
+			without(podOf(record("record-1")))}, hasPod, "", ""},
+		"a pod without labels of nobody": {[]client.Object{record("record-1"),
+			disowned(without(podOf(record("record-1"))))}, nil, "Pod/" + first, ""},
+		"a claim": {[]client.Object{record("record-1"), claim()}, hasClaim, "", ""},
+		"a claim without labels": {[]client.Object{record("record-1"), without(claim())}, hasClaim, "",
+			""},
+		"a claim of no node": {[]client.Object{record("record-1"),
+			without(claim(), v1alpha1.LabelNode)}, hasClaim, "", ""},
+		"a claim of no node that nobody pins": {[]client.Object{without(claim(), v1alpha1.LabelVolume)}, hasClaim, "",
+			""},
+		"a claim without labels nobody pins": {[]client.Object{without(claim())}, nil,
+			"PersistentVolumeClaim/data-" + first, ""},
+		"a claim of another uid under its name": {[]client.Object{record("record-1"),
+			without(func() *corev1.PersistentVolumeClaim { c := claim(); c.UID = "x"; return c }())}, nil,
+			"PersistentVolumeClaim/data-" + first, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := reader(t, c.objects...).Cluster(t.Context(), orders, &consistency.Store{})
@@ -178,7 +203,8 @@ func wantNames(t *testing.T, what string, got []facts.ObjectName, want string) {
 	}
 }
 
-// What we wrote and the cache does not show is waited for; but not for ever, if somebody took the labels away by which it would.
+// What we wrote and the cache does not show is waited for; but not for ever, if somebody took the
+// labels away by which it would.
 func TestItIsWaitedForOurOwnWrites(t *testing.T) {
 	written := func(o client.Object, kind string) error {
 		r := reader(t)
@@ -186,7 +212,8 @@ func TestItIsWaitedForOurOwnWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := &consistency.Store{}
-		store.Wrote(consistency.Key{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetUID(), o.GetResourceVersion())
+		store.Wrote(consistency.Key{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetUID(),
+			o.GetResourceVersion())
 		_, err := r.Cluster(t.Context(), orders, store)
 		return err
 	}
@@ -197,8 +224,9 @@ func TestItIsWaitedForOurOwnWrites(t *testing.T) {
 		object client.Object
 		kind   string
 	}{
-		"a service without labels":       {without(render.NodesService(owner("now"), nil)), "Service"},
-		"a service that is not watched":  {without(render.NodesService(owner("now"), nil), v1alpha1.LabelManagedBy), "Service"},
+		"a service without labels": {without(render.NodesService(owner("now"), nil)), "Service"},
+		"a service that is not watched": {without(render.NodesService(owner("now"), nil), v1alpha1.LabelManagedBy),
+			"Service"},
 		"a claim of no node":             {without(claim(), v1alpha1.LabelNode), "PersistentVolumeClaim"},
 		"a certificate without a record": {render.CertificateSecret(owner("now"), record("record-1")), "Secret"},
 	} {

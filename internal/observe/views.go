@@ -9,10 +9,12 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// Every node of a cluster tells of every other, so that what is kept of answers would grow with the square of its size. Nearly always all see the same.
+// Every node of a cluster tells of every other, so that what is kept of answers would grow with the
+// square of its size. Nearly always all see the same.
 
-// keep makes a new answer cheap to keep and to decide on: what it says of the ring is told apart from what others say by a digest, and what others said already is
-// kept once. Nobody may change an answer from then on.
+// keep makes a new answer cheap to keep and to decide on: what it says of the ring is told apart
+// from what others say by a digest, and what others said already is kept once. Nobody may change an
+// answer from then on.
 func (a *Agents) keep(cluster types.NamespacedName, answer *facts.Agent) {
 	if answer.Ring == nil {
 		return
@@ -27,7 +29,8 @@ func (a *Agents) keep(cluster types.NamespacedName, answer *facts.Agent) {
 	}
 }
 
-// sameView is the ring in the kept answer of any node of the cluster that sees the same; nil if there is none.
+// sameView is the ring in the kept answer of any node of the cluster that sees the same; nil if
+// there is none.
 func (a *Agents) sameView(cluster types.NamespacedName, r *facts.Ring) *facts.Ring {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -43,7 +46,8 @@ func (a *Agents) sameView(cluster types.NamespacedName, r *facts.Ring) *facts.Ri
 	return nil
 }
 
-// takeOver has endpoints share their texts and tokens with equal ones. The loads are not equal: each node hears of them at another time.
+// takeOver has endpoints share their texts and tokens with equal ones. The loads are not equal:
+// each node hears of them at another time.
 func takeOver(endpoints, equal []facts.Endpoint) {
 	for i := range endpoints {
 		load := endpoints[i].Load

@@ -14,13 +14,16 @@ import (
 // said is an answer as it is decoded: with texts and tokens of its own.
 func said(load int64, tokens ...int64) *facts.Agent {
 	own := func(text string) string { return string([]byte(text)) }
-	return &facts.Agent{Ring: &facts.Ring{Keyspaces: map[string]string{"ks": fmt.Sprint(load)}, Endpoints: []facts.Endpoint{
-		{Address: own("10.0.0.1"), HostID: own("host-a"), Status: facts.GossipStatus(own("NORMAL")), Live: true, Tokens: append([]int64{}, tokens...), Load: load},
-		{Address: own("10.0.0.2"), HostID: own("host-b"), Load: 2 * load},
-	}}}
+	return &facts.Agent{Ring: &facts.Ring{Keyspaces: map[string]string{"ks": fmt.Sprint(load)},
+		Endpoints: []facts.Endpoint{
+			{Address: own("10.0.0.1"), HostID: own("host-a"), Status: facts.GossipStatus(own("NORMAL")), Live: true,
+				Tokens: append([]int64{}, tokens...), Load: load},
+			{Address: own("10.0.0.2"), HostID: own("host-b"), Load: 2 * load},
+		}}}
 }
 
-// What an answer says is not changed by being kept, and what another node of the cluster said already is kept once.
+// What an answer says is not changed by being kept, and what another node of the cluster said
+// already is kept once.
 func TestEqualViewsAreKeptOnce(t *testing.T) {
 	other := types.NamespacedName{Namespace: "shop", Name: "others"}
 	first, same, different, elsewhere := said(1, 5, 6), said(7, 5, 6), said(1, 5, 7), said(1, 5, 6)
@@ -29,7 +32,8 @@ func TestEqualViewsAreKeptOnce(t *testing.T) {
 		cluster types.NamespacedName
 		node    string
 		answer  *facts.Agent
-	}{{orders, "r1-0", first}, {orders, "r1-1", same}, {orders, "r1-2", different}, {other, "r1-0", elsewhere}, {orders, "r1-3", &facts.Agent{}}} {
+	}{{orders, "r1-0", first}, {orders, "r1-1", same}, {orders, "r1-2", different}, {other, "r1-0", elsewhere},
+		{orders, "r1-3", &facts.Agent{}}} {
 		a.keep(c.cluster, c.answer)
 		kept := &contact{}
 		kept.set(c.answer, "")
@@ -44,7 +48,8 @@ func TestEqualViewsAreKeptOnce(t *testing.T) {
 		"another view":                      {different, said(1, 5, 7), false},
 		"of another cluster":                {elsewhere, said(1, 5, 6), false},
 	} {
-		if got, want := *c.got.Ring, *c.want.Ring; !reflect.DeepEqual(got.Endpoints, want.Endpoints) || !reflect.DeepEqual(got.Keyspaces, want.Keyspaces) {
+		if got, want := *c.got.Ring, *c.want.Ring; !reflect.DeepEqual(got.Endpoints, want.Endpoints) ||
+			!reflect.DeepEqual(got.Keyspaces, want.Keyspaces) {
 			t.Errorf("%s: kept %+v, it said %+v", name, got, want)
 		}
 		for i := range c.got.Ring.Endpoints {
@@ -52,7 +57,8 @@ func TestEqualViewsAreKeptOnce(t *testing.T) {
 			if got := unsafe.StringData(have.HostID) == unsafe.StringData(of.HostID); got != c.shared {
 				t.Errorf("%s: endpoint %d shares its texts: %v, want %v", name, i, got, c.shared)
 			}
-			if got := unsafe.SliceData(have.Tokens) == unsafe.SliceData(of.Tokens); len(of.Tokens) > 0 && got != c.shared {
+			if got := unsafe.SliceData(have.Tokens) == unsafe.SliceData(of.Tokens); len(of.Tokens) > 0 &&
+				got != c.shared {
 				t.Errorf("%s: endpoint %d shares its tokens: %v, want %v", name, i, got, c.shared)
 			}
 		}
@@ -62,7 +68,8 @@ func TestEqualViewsAreKeptOnce(t *testing.T) {
 	}
 }
 
-// To compare views in a pass costs a digest of each that is not kept, which at a thousand nodes is half a millisecond.
+// To compare views in a pass costs a digest of each that is not kept, which at a thousand nodes is
+// half a millisecond.
 func TestTheViewOfAKeptAnswerIsNotWorkedOutAgain(t *testing.T) {
 	a := &Agents{contacts: map[Target]*contact{}}
 	for i, answer := range []*facts.Agent{said(1, 5, 6), said(7, 5, 6)} {

@@ -9,7 +9,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// byLabel says that of a kind only the objects with our label are watched: other people have objects of it too.
+// byLabel says that of a kind only the objects with our label are watched: other people have
+// objects of it too.
 func byLabel(object client.Object) bool {
 	switch object.(type) {
 	case *v1alpha1.CassandraCluster, *v1alpha1.CassandraNode, *corev1.PersistentVolume, *corev1.Node:
@@ -27,9 +28,10 @@ func Cached(object client.Object) bool {
 	return !byLabel(object) || object.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy
 }
 
-// Outline is what an operator's cache keeps of an object: what is decided on, and of what is large no more. Of a pod's spec only the host counts: what else
-// is in it is compared by the hash in the annotations. Of a host it counts which one it is, what it is like, and whether it is there; the images that it has
-// are many times as large. The object itself is not changed.
+// Outline is what an operator's cache keeps of an object: what is decided on, and of what is large
+// no more. Of a pod's spec only the host counts: what else is in it is compared by the hash in the
+// annotations. Of a host it counts which one it is, what it is like, and whether it is there; the
+// images that it has are many times as large. The object itself is not changed.
 func Outline(object client.Object) client.Object {
 	switch full := object.(type) {
 	case *corev1.Pod:
@@ -46,7 +48,8 @@ func Outline(object client.Object) client.Object {
 	}
 }
 
-// cacheOptions keep only what is ours: objects of other people never come into memory. Secrets are not watched at all.
+// cacheOptions keep only what is ours: objects of other people never come into memory. Secrets are
+// not watched at all.
 func cacheOptions(namespaces []string) cache.Options {
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})}
 	o := cache.Options{

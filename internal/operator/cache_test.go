@@ -9,12 +9,15 @@ import (
 
 func TestTheOutlineOfAHostHasWhatIsDecidedOn(t *testing.T) {
 	m := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "one", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"long": "text"}},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}, ProviderID: "x"},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}, Images: []corev1.ContainerImage{{SizeBytes: 1}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "one", ResourceVersion: "7",
+			Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"long": "text"}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}, ProviderID: "x"},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}},
+			Images: []corev1.ContainerImage{{SizeBytes: 1}}},
 	}
 	got := Outline(m).(*corev1.Node)
-	if got.Name != "m1" || got.UID != "one" || got.ResourceVersion != "7" || got.Labels["zone"] != "a" || len(got.Spec.Taints) != 1 || len(got.Status.Conditions) != 1 {
+	if got.Name != "m1" || got.UID != "one" || got.ResourceVersion != "7" || got.Labels["zone"] != "a" ||
+		len(got.Spec.Taints) != 1 || len(got.Status.Conditions) != 1 {
 		t.Errorf("%+v lacks something", got)
 	}
 	if got.Annotations != nil || got.Status.Images != nil || got.Spec.ProviderID != "" {
@@ -27,12 +30,14 @@ func TestTheOutlineOfAHostHasWhatIsDecidedOn(t *testing.T) {
 
 func TestTheOutlineOfAPodHasWhatIsDecidedOn(t *testing.T) {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "p1", UID: "one", ResourceVersion: "7", Annotations: map[string]string{"hash": "h"}},
-		Spec:       corev1.PodSpec{NodeName: "m1", Containers: []corev1.Container{{Name: "cassandra"}}},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
+		ObjectMeta: metav1.ObjectMeta{Name: "p1", UID: "one", ResourceVersion: "7",
+			Annotations: map[string]string{"hash": "h"}},
+		Spec:   corev1.PodSpec{NodeName: "m1", Containers: []corev1.Container{{Name: "cassandra"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
 	}
 	got := Outline(p).(*corev1.Pod)
-	if got.UID != "one" || got.ResourceVersion != "7" || got.Annotations["hash"] != "h" || got.Spec.NodeName != "m1" || got.Status.PodIP != "10.0.0.1" {
+	if got.UID != "one" || got.ResourceVersion != "7" || got.Annotations["hash"] != "h" || got.Spec.NodeName != "m1" ||
+		got.Status.PodIP != "10.0.0.1" {
 		t.Errorf("%+v lacks something", got)
 	}
 	if got.Spec.Containers != nil {

@@ -23,7 +23,8 @@ import (
 // ownNamespace is the file in which Kubernetes tells a pod its namespace.
 const ownNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// addInspection lets people ask for the plan of a cluster. Every replica listens; the one that does not lead says who does.
+// addInspection lets people ask for the plan of a cluster. Every replica listens; the one that does
+// not lead says who does.
 func addInspection(m manager.Manager, r *Reconciler, o Options) error {
 	if o.InspectAddress == "" || o.InspectAddress == "0" {
 		return nil
@@ -44,7 +45,8 @@ func addInspection(m manager.Manager, r *Reconciler, o Options) error {
 	return nil
 }
 
-// leaseNamespace is where the leader's Lease is: as leader election finds it, the namespace of the pod if none was given.
+// leaseNamespace is where the leader's Lease is: as leader election finds it, the namespace of the
+// pod if none was given.
 func leaseNamespace(o Options) string {
 	if o.LeaseNamespace != "" {
 		return o.LeaseNamespace
@@ -56,8 +58,10 @@ func leaseNamespace(o Options) string {
 	return strings.TrimSpace(string(own))
 }
 
-// leads says whether this replica leads, which is so from the moment that elected is closed until the process ends; else the pod that holds the lease.
-func leads(elected <-chan struct{}, from client.Reader, lease client.ObjectKey, log logr.Logger) func(context.Context) (bool, string) {
+// leads says whether this replica leads, which is so from the moment that elected is closed until
+// the process ends; else the pod that holds the lease.
+func leads(elected <-chan struct{}, from client.Reader, lease client.ObjectKey,
+	log logr.Logger) func(context.Context) (bool, string) {
 	return func(ctx context.Context) (bool, string) {
 		select {
 		case <-elected:
@@ -73,8 +77,10 @@ func leads(elected <-chan struct{}, from client.Reader, lease client.ObjectKey, 
 	}
 }
 
-// inspect observes a cluster and decides as a pass does, between two passes of that cluster, and leaves it at that.
-func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName, now func() time.Time) (*inspectapi.Inspection, error) {
+// inspect observes a cluster and decides as a pass does, between two passes of that cluster, and
+// leaves it at that.
+func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName,
+	now func() time.Time) (*inspectapi.Inspection, error) {
 	// No memory is made for a name that somebody thought of.
 	m := r.known(key)
 	if m == nil {

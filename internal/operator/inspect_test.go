@@ -43,13 +43,16 @@ func onlyReads(t *testing.T) interceptor.Funcs {
 		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
 			return wrote("delete", o)
 		},
-		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch,
+			_ ...client.PatchOption) error {
 			return wrote("patch", o)
 		},
-		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, o client.Object, _ client.Patch,
+			_ ...client.SubResourcePatchOption) error {
 			return wrote("patch status", o)
 		},
-		SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, o client.Object, _ ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, o client.Object,
+			_ ...client.SubResourceUpdateOption) error {
 			return wrote("update status", o)
 		},
 	}
@@ -70,7 +73,8 @@ func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 	t.Helper()
 	c := reading(t, objects...)
 	return &Reconciler{
-		Reader:   &observe.Reader{Cache: c, Live: c, Agents: &observe.Agents{}, Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: at},
+		Reader: &observe.Reader{Cache: c, Live: c, Agents: &observe.Agents{},
+			Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: at},
 		Status:   c,
 		Now:      at,
 		clusters: map[types.NamespacedName]*memory{orders: {}},
@@ -95,7 +99,8 @@ func TestInspectDecidesAndWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Snapshot.Cluster != "orders" || got.Snapshot.UID != "c-1" || got.Snapshot.Generation != 3 || !got.ObservedAt.Time.Equal(at()) || got.Operator.Version != "v1" {
+	if got.Snapshot.Cluster != "orders" || got.Snapshot.UID != "c-1" || got.Snapshot.Generation != 3 ||
+		!got.ObservedAt.Time.Equal(at()) || got.Operator.Version != "v1" {
 		t.Errorf("snapshot %+v at %s", got.Snapshot, got.ObservedAt)
 	}
 	// A cluster that nobody has looked at yet: there is much to write, and all of it only said.
@@ -114,7 +119,8 @@ func TestInspectDecidesAndWritesNothing(t *testing.T) {
 
 func TestInspectWhatIsNotThere(t *testing.T) {
 	r := reconciler(t)
-	if _, err := r.inspect(t.Context(), types.NamespacedName{Namespace: "shop", Name: "made-up"}, at); !errors.Is(err, inspect.ErrNoCluster) {
+	if _, err := r.inspect(t.Context(), types.NamespacedName{Namespace: "shop", Name: "made-up"}, at); !errors.Is(err,
+		inspect.ErrNoCluster) {
 		t.Errorf("a name that somebody thought of: %v", err)
 	}
 	if len(r.clusters) != 1 {
@@ -125,10 +131,12 @@ func TestInspectWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// What the operator itself wrote last must be visible first: a plan without it would say that all of it is still to do.
+// What the operator itself wrote last must be visible first: a plan without it would say that all
+// of it is still to do.
 func TestInspectBehind(t *testing.T) {
 	r := reconciler(t, someCluster())
-	r.known(orders).store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: "shop", Name: "orders"}, "c-1", "4711000")
+	r.known(orders).store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: "shop", Name: "orders"}, "c-1",
+		"4711000")
 	if _, err := r.inspect(t.Context(), orders, at); !errors.Is(err, inspect.ErrNotNow) {
 		t.Errorf("got %v", err)
 	}
@@ -170,7 +178,8 @@ func TestLock(t *testing.T) {
 func TestLeads(t *testing.T) {
 	key := client.ObjectKey{Namespace: "helenus-system", Name: "helenus"}
 	lease := func(holder *string) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: holder}}
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: holder}}
 	}
 	elected := make(chan struct{})
 	for name, c := range map[string]struct {
@@ -183,7 +192,8 @@ func TestLeads(t *testing.T) {
 		"no lease":      {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if yes, leader := leads(elected, reading(t, c.objects...), key, testr.New(t))(t.Context()); yes || leader != c.leader {
+			if yes, leader := leads(elected, reading(t, c.objects...), key, testr.New(t))(t.Context()); yes ||
+				leader != c.leader {
 				t.Errorf("leads %t, leader %q, want %q", yes, leader, c.leader)
 			}
 		})

@@ -14,7 +14,8 @@ import (
 	"helenus.io/helenus/internal/pki"
 )
 
-// authorities signs the operator's own certificates, one for each cluster, with the authority of that cluster. They are kept in memory alone.
+// authorities signs the operator's own certificates, one for each cluster, with the authority of
+// that cluster. They are kept in memory alone.
 type authorities struct {
 	secrets client.Reader
 	now     func() time.Time
@@ -30,7 +31,8 @@ type signed struct {
 	renew    time.Time
 }
 
-// source gives the operator's certificate towards one cluster, signed again when the authority changes or two thirds of its life are over.
+// source gives the operator's certificate towards one cluster, signed again when the authority
+// changes or two thirds of its life are over.
 func (a *authorities) source(cluster types.NamespacedName, uid types.UID) pki.Source {
 	return func() (*pki.Material, error) {
 		secret := &corev1.Secret{}
@@ -39,7 +41,8 @@ func (a *authorities) source(cluster types.NamespacedName, uid types.UID) pki.So
 			return nil, fmt.Errorf("read certificate authority: %w", err)
 		}
 		if of := secret.Labels[v1alpha1.LabelClusterUID]; of != string(uid) {
-			return nil, fmt.Errorf("read certificate authority: Secret %s is of the cluster with uid %s, not %s", key.Name, of, uid)
+			return nil, fmt.Errorf("read certificate authority: Secret %s is of the cluster with uid %s, not %s",
+				key.Name, of, uid)
 		}
 		a.mutex.Lock()
 		defer a.mutex.Unlock()
@@ -59,7 +62,8 @@ func (a *authorities) source(cluster types.NamespacedName, uid types.UID) pki.So
 }
 
 func (a *authorities) sign(secret *corev1.Secret, uid types.UID) (*signed, error) {
-	authority, err := pki.ParseAuthority(pki.Pair{Certificate: secret.Data[pki.KeyCertificate], Key: secret.Data[pki.KeyPrivateKey]})
+	authority, err := pki.ParseAuthority(pki.Pair{Certificate: secret.Data[pki.KeyCertificate],
+		Key: secret.Data[pki.KeyPrivateKey]})
 	if err != nil {
 		return nil, fmt.Errorf("read Secret %s: %w", secret.Name, err)
 	}

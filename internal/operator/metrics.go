@@ -28,17 +28,26 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	of := []string{"namespace", "cluster"}
 	m := &Metrics{
-		nodes:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_nodes", Help: "Node records of a cluster."}, of),
-		ready:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_ready_nodes", Help: "Nodes of a cluster that serve clients."}, of),
-		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_blocked_steps", Help: "Steps of a cluster that are held back."}, of),
-		notices: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_notices", Help: "Problems of a cluster that hold no step back."}, of),
-		stalled: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_stalled", Help: "1 while user action is required."}, of),
-		open:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_open_step", Help: "1 while a step of a cluster is open."}, of),
-		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "helenus_writes_total", Help: "Writes to the API server by verb."},
+		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_nodes",
+			Help: "Node records of a cluster."}, of),
+		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_ready_nodes",
+			Help: "Nodes of a cluster that serve clients."}, of),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_blocked_steps",
+			Help: "Steps of a cluster that are held back."}, of),
+		notices: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_notices",
+			Help: "Problems of a cluster that hold no step back."}, of),
+		stalled: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_stalled",
+			Help: "1 while user action is required."}, of),
+		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "helenus_cluster_open_step",
+			Help: "1 while a step of a cluster is open."}, of),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "helenus_writes_total",
+			Help: "Writes to the API server by verb."},
 			[]string{"verb"}),
-		failed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "helenus_failed_passes_total", Help: "Passes over a cluster that failed by an error of the API server."}, of),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "helenus_failed_passes_total",
+			Help: "Passes over a cluster that failed by an error of the API server."}, of),
 		pass: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "helenus_pass_seconds", Help: "Duration of a pass over one cluster.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+			Name: "helenus_pass_seconds", Help: "Duration of a pass over one cluster.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
 	}
 	registry.MustRegister(m.nodes, m.ready, m.blocked, m.notices, m.stalled, m.open, m.writes, m.failed, m.pass)
@@ -46,7 +55,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 }
 
 // Observe takes the figures of a pass.
-func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan plan.Plan, done act.Result, took time.Duration) {
+func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan plan.Plan, done act.Result,
+	took time.Duration) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
 	ready := 0
 	for _, n := range s.Records() {

@@ -50,7 +50,8 @@ type Options struct {
 	// MetricsAddress and HealthAddress are where it listens, such as :8080; 0 turns one off.
 	MetricsAddress string
 	HealthAddress  string
-	// InspectAddress is where it answers `kubectl helenus plan`, such as 127.0.0.1:8082; 0 turns it off.
+	// InspectAddress is where it answers `kubectl helenus plan`, such as 127.0.0.1:8082; 0 turns it
+	// off.
 	InspectAddress string
 	Log            logr.Logger
 }
@@ -77,7 +78,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)
 	}
-	for name, add := range map[string]func(string, healthz.Checker) error{"live": m.AddHealthzCheck, "ready": m.AddReadyzCheck} {
+	for name, add := range map[string]func(string, healthz.Checker) error{"live": m.AddHealthzCheck,
+		"ready": m.AddReadyzCheck} {
 		if err := add(name, healthz.Ping); err != nil {
 			return fmt.Errorf("add health check: %w", err)
 		}
@@ -97,12 +99,17 @@ func add(m manager.Manager, o Options) error {
 		Dial:    observe.Over(signing.source, time.Now),
 		Threads: threads.Goroutines{},
 		Wake: func(key types.NamespacedName) {
-			woken <- event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
+			woken <- event.GenericEvent{
+				Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace,
+					Name: key.Name}},
+			}
 		},
 	}
 	r := &Reconciler{
-		Reader:  &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install, Now: now},
-		Writer:  &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("helenus"), Now: now},
+		Reader: &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install,
+			Now: now},
+		Writer: &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("helenus"),
+			Now: now},
 		Status:  m.GetClient(),
 		Metrics: NewMetrics(metrics.Registry),
 		Now:     now,
@@ -115,7 +122,8 @@ func add(m manager.Manager, o Options) error {
 	for _, object := range watched() {
 		b = b.Watches(object, handler.EnqueueRequestsFromMapFunc(ofCluster))
 	}
-	b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(ofHost(m.GetClient())), builder.WithPredicates(telling()))
+	b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(ofHost(m.GetClient())),
+		builder.WithPredicates(telling()))
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("build controller: %w", err)
 	}
@@ -125,7 +133,8 @@ func add(m manager.Manager, o Options) error {
 // watched are the kinds whose objects wake their cluster.
 func watched() []client.Object {
 	return []client.Object{
-		&v1alpha1.CassandraNode{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{}, &corev1.ConfigMap{},
+		&v1alpha1.CassandraNode{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{},
+		&corev1.ConfigMap{},
 		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
 	}
 }

@@ -15,13 +15,15 @@ import (
 func TestLostRace(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	invalid := func(path *field.Path) error {
-		return apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "orders-agent-ca", field.ErrorList{field.Invalid(path, "x", "field is immutable")})
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "orders-agent-ca",
+			field.ErrorList{field.Invalid(path, "x", "field is immutable")})
 	}
 	for name, c := range map[string]struct {
 		err  error
 		lost bool
 	}{
-		"the object was changed":            {apierrors.NewConflict(secrets, "orders-agent-ca", errors.New("changed")), true},
+		"the object was changed": {apierrors.NewConflict(secrets, "orders-agent-ca", errors.New("changed")),
+			true},
 		"it is there already":               {apierrors.NewAlreadyExists(secrets, "orders-agent-ca"), true},
 		"it is another of the name":         {invalid(field.NewPath("metadata", "uid")), true},
 		"the cluster changed on the way":    {fmt.Errorf("confirm: %w", observe.ErrChanged), true},

@@ -31,7 +31,8 @@ const (
 	passInterval = time.Second
 	// behindPause is when to look again if the event that the cache waits for is lost.
 	behindPause = 2 * time.Second
-	// longestPause is the longest time between two passes that fail, if nothing happens to the cluster in between.
+	// longestPause is the longest time between two passes that fail, if nothing happens to the
+	// cluster in between.
 	longestPause = time.Minute
 )
 
@@ -147,9 +148,11 @@ func sorted(errs ...error) (raced, failed error) {
 	return raced, failed
 }
 
-// again says when to look at the cluster again. A write that lost a race is no failure: what it raced with wakes us, and we look again soon in any case. After
-// others the pauses grow, so that an API server that has trouble, or a right that is lacking, is not asked every second for ever; what happens to the cluster
-// wakes us all the same. Nothing of this is left to the queue, whose own pauses start over whenever a pass is put off.
+// again says when to look at the cluster again. A write that lost a race is no failure: what it
+// raced with wakes us, and we look again soon in any case. After others the pauses grow, so that an
+// API server that has trouble, or a right that is lacking, is not asked every second for ever; what
+// happens to the cluster wakes us all the same. Nothing of this is left to the queue, whose own
+// pauses start over whenever a pass is put off.
 func (m *memory) again(wake time.Duration, raced, failed error) time.Duration {
 	if failed != nil {
 		return m.failed()
@@ -170,19 +173,22 @@ func (m *memory) failed() time.Duration {
 }
 
 func lostRace(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, observe.ErrChanged) || otherObject(err)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, observe.ErrChanged) ||
+		otherObject(err)
 }
 
-// otherObject says that an object of the name has another uid than the write was meant for, as the API server answers it to a patch: as an attempt to
-// change the uid.
+// otherObject says that an object of the name has another uid than the write was meant for, as the
+// API server answers it to a patch: as an attempt to change the uid.
 func otherObject(err error) bool {
 	var answer apierrors.APIStatus
 	return apierrors.IsInvalid(err) && errors.As(err, &answer) && answer.Status().Details != nil &&
-		slices.ContainsFunc(answer.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+		slices.ContainsFunc(answer.Status().Details.Causes,
+			func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // publish writes the status if it differs from the one that is there.
-func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan plan.Plan, done act.Result, now time.Time, store *consistency.Store) error {
+func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan plan.Plan, done act.Result, now time.Time,
+	store *consistency.Store) error {
 	failure, rejected := done.Err, done.Rejected
 	if failure != nil && lostRace(failure) {
 		failure = nil // the next pass, a moment later, knows better
@@ -193,16 +199,20 @@ func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan plan.P
 	}
 	updated := s.Cluster.DeepCopy()
 	updated.Status = next
-	// Of the version that was seen: a uid in the patch would not be looked at, since a write to the status takes the metadata from what is stored.
+	// Of the version that was seen: a uid in the patch would not be looked at, since a write to the
+	// status takes the metadata from what is stored.
 	patch := client.MergeFromWithOptions(s.Cluster.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	if err := r.Status.Status().Patch(ctx, updated, patch, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+	if err := r.Status.Status().Patch(ctx, updated, patch,
+		client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: updated.Namespace, Name: updated.Name}, updated.UID, updated.ResourceVersion)
+	store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: updated.Namespace, Name: updated.Name},
+		updated.UID, updated.ResourceVersion)
 	return nil
 }
 
-// released says that a cluster is being deleted and no longer held by us: its status interests nobody.
+// released says that a cluster is being deleted and no longer held by us: its status interests
+// nobody.
 func released(s *facts.Snapshot) bool {
 	if s.Cluster.DeletionTimestamp == nil {
 		return false
@@ -215,7 +225,8 @@ func released(s *facts.Snapshot) bool {
 	return true
 }
 
-// log writes one line for a pass, with the result of every step, if it did something or came to another result than the pass before.
+// log writes one line for a pass, with the result of every step, if it did something or came to
+// another result than the pass before.
 func (m *memory) log(log logr.Logger, plan plan.Plan, done act.Result, again time.Duration, raced, failed error) {
 	steps := make([]any, 0, 2*len(plan.Steps))
 	line := ""

@@ -23,7 +23,8 @@ import (
 	"helenus.io/helenus/internal/observe"
 )
 
-// clockwork is a reconciler of a cluster whose writes and reads fail as is said, and a clock that the test moves.
+// clockwork is a reconciler of a cluster whose writes and reads fail as is said, and a clock that
+// the test moves.
 type clockwork struct {
 	*Reconciler
 	client client.Client
@@ -41,7 +42,9 @@ func newClockwork(t *testing.T) *clockwork {
 		}
 	}
 	c := &clockwork{now: at()}
-	c.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(someCluster()).WithStatusSubresource(&v1alpha1.CassandraCluster{}).WithInterceptorFuncs(interceptor.Funcs{
+	c.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(someCluster()).WithStatusSubresource(
+		&v1alpha1.CassandraCluster{},
+	).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, w client.WithWatch, o client.Object, options ...client.CreateOption) error {
 			if c.writes != nil {
 				return c.writes
@@ -57,7 +60,8 @@ func newClockwork(t *testing.T) *clockwork {
 	}).Build()
 	now := func() time.Time { return c.now }
 	c.Reconciler = &Reconciler{
-		Reader: &observe.Reader{Cache: c.client, Live: c.client, Agents: &observe.Agents{}, Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: now},
+		Reader: &observe.Reader{Cache: c.client, Live: c.client, Agents: &observe.Agents{},
+			Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: now},
 		Writer: &act.Writer{Client: c.client, Live: c.client, Now: now},
 		Status: c.client, Metrics: NewMetrics(prometheus.NewRegistry()), Now: now,
 	}
@@ -105,7 +109,8 @@ func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
 			t.Error("a pass that succeeds does not end the failures")
 		}
 		c.writes = broken
-		if err := c.client.DeleteAllOf(t.Context(), &corev1.Service{}, client.InNamespace(orders.Namespace)); err != nil {
+		if err := c.client.DeleteAllOf(t.Context(), &corev1.Service{},
+			client.InNamespace(orders.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 		want(t, "failing again", c.pauses(t, 3), seconds(1, 2, 4))
@@ -131,7 +136,8 @@ func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
 	})
 	t.Run("and races are none", func(t *testing.T) {
 		c := newClockwork(t)
-		c.writes = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("x").GroupResource(), "x", errors.New("changed"))
+		c.writes = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("x").GroupResource(), "x",
+			errors.New("changed"))
 		want(t, "losing", c.pauses(t, 5), seconds(1, 1, 1, 1, 1))
 	})
 	t.Run("and do not keep an event waiting", func(t *testing.T) {
@@ -144,7 +150,8 @@ func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
 			t.Fatal(err)
 		}
 		ledger := v1alpha1.LedgerName("orders")
-		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: ledger}, &corev1.ConfigMap{}); err != nil {
+		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: ledger},
+			&corev1.ConfigMap{}); err != nil {
 			t.Errorf("the pass did nothing: %v", err)
 		}
 	})

@@ -18,8 +18,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// Wakes says which clusters have to be looked at after a change: of an object from old to now, where old is nil for a new one and now for one that is gone.
-// View is what the operator sees.
+// Wakes says which clusters have to be looked at after a change: of an object from old to now,
+// where old is nil for a new one and now for one that is gone. View is what the operator sees.
 func Wakes(view client.Reader, old, now client.Object) []types.NamespacedName {
 	object := now
 	if object == nil {
@@ -48,7 +48,8 @@ func keys(requests []reconcile.Request) []types.NamespacedName {
 	return out
 }
 
-// ofHost are the clusters that have a pod on a host, or one that has no host yet: its disk may be there.
+// ofHost are the clusters that have a pod on a host, or one that has no host yet: its disk may be
+// there.
 func ofHost(view client.Reader) handler.MapFunc {
 	return func(ctx context.Context, host client.Object) []reconcile.Request {
 		var pods corev1.PodList
@@ -71,12 +72,14 @@ func ofHost(view client.Reader) handler.MapFunc {
 	}
 }
 
-// telling lets through the changes of a host that say whether it is gone, or whether it is heard. Hosts report much else all the time.
+// telling lets through the changes of a host that say whether it is gone, or whether it is heard.
+// Hosts report much else all the time.
 func telling() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			old, now := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
-			return old.UID != now.UID || facts.OutOfService(old) != facts.OutOfService(now) || readiness(old) != readiness(now) || !maps.Equal(old.Labels, now.Labels)
+			return old.UID != now.UID || facts.OutOfService(old) != facts.OutOfService(now) ||
+				readiness(old) != readiness(now) || !maps.Equal(old.Labels, now.Labels)
 		},
 	}
 }
@@ -88,7 +91,8 @@ func readiness(host *corev1.Node) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// meaningful lets through the events of a cluster that can change what is decided. Our own writes of its status cannot.
+// meaningful lets through the events of a cluster that can change what is decided. Our own writes
+// of its status cannot.
 func meaningful() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

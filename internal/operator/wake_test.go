@@ -17,8 +17,9 @@ import (
 func TestAHostWakesTheClustersOnIt(t *testing.T) {
 	pod := func(name, cluster, host string) *corev1.Pod {
 		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: cluster}},
-			Spec:       corev1.PodSpec{NodeName: host},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+				Labels: map[string]string{v1alpha1.LabelCluster: cluster}},
+			Spec: corev1.PodSpec{NodeName: host},
 		}
 	}
 	scheme := runtime.NewScheme()
@@ -26,11 +27,13 @@ func TestAHostWakesTheClustersOnIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		pod("a-0", "a", "m1"), pod("a-1", "a", "m2"), pod("b-0", "b", "m2"), pod("c-0", "c", ""), pod("d-0", "d", "m1"), pod("d-1", "d", "m1"),
+		pod("a-0", "a", "m1"), pod("a-1", "a", "m2"), pod("b-0", "b", "m2"), pod("c-0", "c", ""), pod("d-0", "d", "m1"),
+		pod("d-1", "d", "m1"),
 	).Build()
 	host := func(change func(*corev1.Node)) *corev1.Node {
 		m := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "one", Labels: map[string]string{"zone": "a"}}}
-		m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}}
+		m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+			{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}}
 		if change != nil {
 			change(m)
 		}
@@ -52,8 +55,12 @@ func TestAHostWakesTheClustersOnIt(t *testing.T) {
 		"has another taint":      {host(silent), host(taint(corev1.TaintNodeUnreachable)), false},
 		"is another of the name": {host(nil), host(func(m *corev1.Node) { m.UID = "two" }), true},
 		"has another label":      {host(nil), host(func(m *corev1.Node) { m.Labels["zone"] = "b" }), true},
-		"is alive":               {host(nil), host(func(m *corev1.Node) { m.Status.Conditions[0].LastHeartbeatTime = metav1.Now() }), false},
-		"is short of disk":       {host(nil), host(func(m *corev1.Node) { m.Status.Conditions[1].Status = corev1.ConditionTrue }), false},
+		"is alive": {host(nil), host(func(m *corev1.Node) {
+			m.Status.Conditions[0].LastHeartbeatTime = metav1.Now()
+		}), false},
+		"is short of disk": {host(nil), host(func(m *corev1.Node) {
+			m.Status.Conditions[1].Status = corev1.ConditionTrue
+		}), false},
 	} {
 		var old, now client.Object
 		if c.old != nil {

@@ -39,7 +39,8 @@ type Authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// NewAuthority makes the authority of a cluster: ECDSA P-256, ten years, able to sign leaves and nothing else. Name is for people.
+// NewAuthority makes the authority of a cluster: ECDSA P-256, ten years, able to sign leaves and
+// nothing else. Name is for people.
 func NewAuthority(name string, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -132,7 +133,8 @@ func RenewAt(certificate *x509.Certificate) time.Time {
 	return certificate.NotBefore.Add(life / 3 * 2)
 }
 
-// ParseCertificates reads one or more PEM certificates. Anything else in the text is an error: a bundle that is half read would lock somebody out.
+// ParseCertificates reads one or more PEM certificates. Anything else in the text is an error: a
+// bundle that is half read would lock somebody out.
 func ParseCertificates(text []byte) ([]*x509.Certificate, error) {
 	var out []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -175,7 +177,8 @@ func newSerial() (*big.Int, error) {
 	return serial.Add(serial, big.NewInt(1)), nil
 }
 
-// commonName cuts a name to the 64 characters that X.520 allows. It is for people; nothing is decided by it.
+// commonName cuts a name to the 64 characters that X.520 allows. It is for people; nothing is
+// decided by it.
 func commonName(name string) string { return name[:min(len(name), 64)] }
 
 func earlier(a, b time.Time) time.Time {

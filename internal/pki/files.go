@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Files reads material from a directory as the kubelet mounts a Secret, and again whenever the files have changed. It looks when it is asked, which is
-// once per connection: no watch can be missed, and an idle process does nothing.
+// Files reads material from a directory as the kubelet mounts a Secret, and again whenever the
+// files have changed. It looks when it is asked, which is once per connection: no watch can be
+// missed, and an idle process does nothing.
 type Files struct {
 	directory string
 
@@ -22,7 +23,8 @@ type Files struct {
 // NewFiles reads from a directory with tls.crt, tls.key and ca.crt. It does not look yet.
 func NewFiles(directory string) *Files { return &Files{directory: directory} }
 
-// stamp tells one state of the files from another. The kubelet exchanges a directory as a whole, behind a symbolic link, so each file has another inode.
+// stamp tells one state of the files from another. The kubelet exchanges a directory as a whole,
+// behind a symbolic link, so each file has another inode.
 type stamp [3]struct {
 	changed time.Time
 	size    int64
@@ -31,14 +33,16 @@ type stamp [3]struct {
 
 func (s stamp) same(other stamp) bool {
 	for i := range s {
-		if !s[i].changed.Equal(other[i].changed) || s[i].size != other[i].size || !os.SameFile(s[i].info, other[i].info) {
+		if !s[i].changed.Equal(other[i].changed) || s[i].size != other[i].size ||
+			!os.SameFile(s[i].info, other[i].info) {
 			return false
 		}
 	}
 	return true
 }
 
-// Material is a Source. While new files cannot be read, or do not fit each other, it continues with what it read last.
+// Material is a Source. While new files cannot be read, or do not fit each other, it continues with
+// what it read last.
 func (f *Files) Material() (*Material, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

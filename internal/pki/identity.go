@@ -32,7 +32,8 @@ func NodeOf(cluster types.UID, node string) Identity {
 // IsOperator says whether it is the operator's.
 func (i Identity) IsOperator() bool { return i.Node == "" }
 
-// URI is the identity as it stands in the certificate: helenus://<cluster uid>/operator or helenus://<cluster uid>/node/<name>.
+// URI is the identity as it stands in the certificate: helenus://<cluster uid>/operator or
+// helenus://<cluster uid>/node/<name>.
 func (i Identity) URI() *url.URL {
 	path := "/operator"
 	if !i.IsOperator() {
@@ -43,8 +44,9 @@ func (i Identity) URI() *url.URL {
 
 func (i Identity) String() string { return i.URI().String() }
 
-// ServerName is the DNS name in a node's certificate. Nothing resolves it: a client dials the pod's address and asks for this name, so that the
-// handshake's own check of names proves which node of which cluster answers.
+// ServerName is the DNS name in a node's certificate. Nothing resolves it: a client dials the pod's
+// address and asks for this name, so that the handshake's own check of names proves which node of
+// which cluster answers.
 func (i Identity) ServerName() string {
 	if i.IsOperator() {
 		return ""
@@ -52,7 +54,8 @@ func (i Identity) ServerName() string {
 	return i.Node + "." + string(i.ClusterUID) + ".helenus.internal"
 }
 
-// anyNode is the DNS name that the certificates of all nodes of a cluster have. No node is called so: their names have hyphens.
+// anyNode is the DNS name that the certificates of all nodes of a cluster have. No node is called
+// so: their names have hyphens.
 func anyNode(cluster types.UID) string { return NodeOf(cluster, "node").ServerName() }
 
 // check refuses what would make an ambiguous URI or name.
@@ -69,7 +72,8 @@ func (i Identity) check() error {
 // ParseIdentity reads the URI of an identity.
 func ParseIdentity(u *url.URL) (Identity, error) {
 	if u.Scheme != scheme || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
-		return Identity{}, fmt.Errorf("%q is no identity: want helenus://<cluster uid>/operator or helenus://<cluster uid>/node/<name>", u.Redacted())
+		return Identity{}, fmt.Errorf("%q is no identity: want helenus://<cluster uid>/operator or "+
+			"helenus://<cluster uid>/node/<name>", u.Redacted())
 	}
 	identity := Identity{ClusterUID: types.UID(u.Host)}
 	if u.Path != "/operator" {

@@ -84,8 +84,10 @@ func TestLeafNeverOutlivesItsAuthority(t *testing.T) {
 
 func TestParseIdentityRefusesWhatIsNone(t *testing.T) {
 	for _, text := range []string{
-		"https://uid/operator", "helenus://uid", "helenus://uid/", "helenus://uid/node/", "helenus://uid/node/a/b", "helenus:///operator",
-		"helenus://user@uid/operator", "helenus://uid/operator?x=1", "helenus://uid/operator#x", "helenus://uid:1/operator", "helenus:opaque",
+		"https://uid/operator", "helenus://uid", "helenus://uid/", "helenus://uid/node/", "helenus://uid/node/a/b",
+		"helenus:///operator",
+		"helenus://user@uid/operator", "helenus://uid/operator?x=1", "helenus://uid/operator#x",
+		"helenus://uid:1/operator", "helenus:opaque",
 	} {
 		u, err := NodeOf("x", "y").URI().Parse(text)
 		if err != nil {
@@ -99,7 +101,8 @@ func TestParseIdentityRefusesWhatIsNone(t *testing.T) {
 
 func TestIssueRefusesNamesThatBreakTheURI(t *testing.T) {
 	a, _ := newAuthority(t)
-	for _, id := range []Identity{{}, {ClusterUID: "a/b"}, {ClusterUID: uid, Node: "a/b"}, {ClusterUID: uid, Node: "a.b"}} {
+	for _, id := range []Identity{{}, {ClusterUID: "a/b"}, {ClusterUID: uid, Node: "a/b"},
+		{ClusterUID: uid, Node: "a.b"}} {
 		if _, err := a.Issue(id, today); err == nil {
 			t.Errorf("issued a certificate for %+v", id)
 		}
@@ -161,19 +164,26 @@ func TestWhoMayTalkToANode(t *testing.T) {
 		{"operator", issue(t, own, OperatorOf(uid), today), server, node, today, true},
 		{"peer", issue(t, own, NodeOf(uid, "orders-dc1-r2-0"), today), server, node, today, true},
 		{"stranger", issue(t, other, OperatorOf(uid), today), server, node, today, false},
-		{"another cluster under the same authority", issue(t, own, OperatorOf("another"), today), server, node, today, false},
-		{"another cluster whose authority is trusted", issue(t, other, OperatorOf("another"), today), material(t, issue(t, own, node, today), bothBundles), node, today, false},
-		{"rotated authority", issue(t, other, OperatorOf(uid), today), material(t, issue(t, own, node, today), bothBundles), node, today, true},
+		{"another cluster under the same authority", issue(t, own, OperatorOf("another"), today), server, node, today,
+			false},
+		{"another cluster whose authority is trusted", issue(t, other, OperatorOf("another"), today),
+			material(t, issue(t, own, node, today), bothBundles), node, today, false},
+		{"rotated authority", issue(t, other, OperatorOf(uid), today),
+			material(t, issue(t, own, node, today), bothBundles), node, today, true},
 		{"expired", issue(t, own, OperatorOf(uid), today.Add(-2*LeafLifetime)), server, node, today, false},
 		{"not yet valid", issue(t, own, OperatorOf(uid), today.Add(48*time.Hour)), server, node, today, false},
-		{"asked for another node", issue(t, own, OperatorOf(uid), today), server, NodeOf(uid, "orders-dc1-r2-0"), today, false},
-		{"asked for another cluster", issue(t, own, OperatorOf(uid), today), server, NodeOf("another", "orders-dc1-r1-0"), today, false},
-		{"server expired", issue(t, own, OperatorOf(uid), today.Add(LeafLifetime)), server, node, today.Add(LeafLifetime + time.Minute), false},
+		{"asked for another node", issue(t, own, OperatorOf(uid), today), server, NodeOf(uid, "orders-dc1-r2-0"), today,
+			false},
+		{"asked for another cluster", issue(t, own, OperatorOf(uid), today), server,
+			NodeOf("another", "orders-dc1-r1-0"), today, false},
+		{"server expired", issue(t, own, OperatorOf(uid), today.Add(LeafLifetime)), server, node,
+			today.Add(LeafLifetime + time.Minute), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := func() time.Time { return c.at }
 			client := material(t, c.leaf, bothBundles)
-			serverErr, clientErr := handshake(ServerConfig(func() (*Material, error) { return c.server, nil }, clock), ClientConfig(client, c.want, clock))
+			serverErr, clientErr := handshake(ServerConfig(func() (*Material, error) { return c.server, nil }, clock),
+				ClientConfig(client, c.want, clock))
 			if ok := serverErr == nil && clientErr == nil; ok != c.ok {
 				t.Errorf("connected: %v, want %v (server: %v, client: %v)", ok, c.ok, serverErr, clientErr)
 			}
@@ -228,7 +238,8 @@ func TestServerOfANodeIsNotMistakenForOneWithItsName(t *testing.T) {
 	clock := func() time.Time { return today }
 	client := ClientConfig(material(t, issue(t, own, OperatorOf(uid), today), pair.Certificate), node, clock)
 	client.ServerName = NodeOf(uid, "orders-dc1-r1-1").ServerName()
-	if _, err := handshake(ServerConfig(func() (*Material, error) { return server, nil }, clock), client); err == nil || !strings.Contains(err.Error(), ErrStranger.Error()) {
+	if _, err := handshake(ServerConfig(func() (*Material, error) { return server, nil }, clock), client); err == nil ||
+		!strings.Contains(err.Error(), ErrStranger.Error()) {
 		t.Errorf("client says %v, want %v", err, ErrStranger)
 	}
 }
@@ -239,7 +250,8 @@ func writeSecret(t *testing.T, directory, version string, leaf Pair, bundle []by
 	if err := os.MkdirAll(filepath.Join(directory, version), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{KeyCertificate: leaf.Certificate, KeyPrivateKey: leaf.Key, KeyBundle: bundle} {
+	for name, content := range map[string][]byte{KeyCertificate: leaf.Certificate, KeyPrivateKey: leaf.Key,
+		KeyBundle: bundle} {
 		if err := os.WriteFile(filepath.Join(directory, version, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

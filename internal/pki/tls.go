@@ -10,14 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Material is what one side needs to prove itself and to check the other: its leaf with key, and the authorities it trusts.
+// Material is what one side needs to prove itself and to check the other: its leaf with key, and
+// the authorities it trusts.
 type Material struct {
 	certificate tls.Certificate
 	roots       *x509.CertPool
 	identity    Identity
 }
 
-// NewMaterial reads a leaf with its key, and a bundle of the authorities of its cluster: two while one takes over from the other.
+// NewMaterial reads a leaf with its key, and a bundle of the authorities of its cluster: two while
+// one takes over from the other.
 func NewMaterial(leaf Pair, bundle []byte) (*Material, error) {
 	certificate, err := tls.X509KeyPair(leaf.Certificate, leaf.Key)
 	if err != nil {
@@ -44,14 +46,16 @@ func (m *Material) Identity() Identity { return m.identity }
 // Leaf is the own certificate.
 func (m *Material) Leaf() *x509.Certificate { return m.certificate.Leaf }
 
-// Source returns the present material: it changes while connections come and go, when certificates are renewed.
+// Source returns the present material: it changes while connections come and go, when certificates
+// are renewed.
 type Source func() (*Material, error)
 
 // ErrStranger means that the other side proved to be somebody, but nobody who may talk to us.
 var ErrStranger = errors.New("not one of this cluster")
 
-// ServerConfig is the configuration of a server that talks only to the operator and the nodes of its own cluster. It looks at the source once per
-// connection; sessions are not resumed, so that every connection is checked in full.
+// ServerConfig is the configuration of a server that talks only to the operator and the nodes of
+// its own cluster. It looks at the source once per connection; sessions are not resumed, so that
+// every connection is checked in full.
 func ServerConfig(source Source, now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -81,10 +85,12 @@ func ClientConfig(material *Material, want Identity, now func() time.Time) *tls.
 	return clientConfig(material, want.ServerName(), now, func(got Identity) bool { return got == want })
 }
 
-// AnyNodeConfig is the configuration of a client that knows an address only: whichever node of its own cluster answers there is right.
+// AnyNodeConfig is the configuration of a client that knows an address only: whichever node of its
+// own cluster answers there is right.
 func AnyNodeConfig(material *Material, now func() time.Time) *tls.Config {
 	cluster := material.identity.ClusterUID
-	return clientConfig(material, anyNode(cluster), now, func(got Identity) bool { return got.ClusterUID == cluster && !got.IsOperator() })
+	return clientConfig(material, anyNode(cluster), now,
+		func(got Identity) bool { return got.ClusterUID == cluster && !got.IsOperator() })
 }
 
 func clientConfig(material *Material, serverName string, now func() time.Time, wanted func(Identity) bool) *tls.Config {

@@ -12,9 +12,11 @@ type Threads interface {
 	Now() time.Time
 	// Go runs something beside the caller.
 	Go(f func())
-	// Together runs all of the functions at once, at most limit of them at the same time (0: no limit), and returns when all have ended.
+	// Together runs all of the functions at once, at most limit of them at the same time (0: no
+	// limit), and returns when all have ended.
 	Together(limit int, all ...func())
-	// Wait returns when the signal is set, which takes it, when d has passed, or when ctx ends. A negative d never passes; the signal may be nil.
+	// Wait returns when the signal is set, which takes it, when d has passed, or when ctx ends. A
+	// negative d never passes; the signal may be nil.
 	Wait(ctx context.Context, d time.Duration, s *Signal)
 	// WithTimeout is a context that ends after d.
 	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
@@ -53,7 +55,8 @@ func (s *Signal) Take() bool {
 	}
 }
 
-// OnSet has a function called whenever the signal becomes set; nil for none. It is for a simulation, where one thing happens at a time.
+// OnSet has a function called whenever the signal becomes set; nil for none. It is for a
+// simulation, where one thing happens at a time.
 func (s *Signal) OnSet(f func()) { s.waiter = f }
 
 // Goroutines are the threads of a real process.
@@ -61,13 +64,15 @@ type Goroutines struct{}
 
 var _ Threads = Goroutines{}
 
-// Now is the time of the host, without what is done to its clock while the process runs: see Steady.
+// Now is the time of the host, without what is done to its clock while the process runs: see
+// Steady.
 func (Goroutines) Now() time.Time { return steady() }
 
 var steady = Steady()
 
-// Steady is a clock that starts with the time of day and then goes by what has passed: it is not moved when somebody sets the host's clock. What it says
-// can be compared with times that were written down, by this process or by an earlier one on another host, as far as their clocks agree.
+// Steady is a clock that starts with the time of day and then goes by what has passed: it is not
+// moved when somebody sets the host's clock. What it says can be compared with times that were
+// written down, by this process or by an earlier one on another host, as far as their clocks agree.
 func Steady() func() time.Time {
 	began := time.Now()
 	return func() time.Time { return began.Add(time.Since(began)) }

@@ -1,6 +1,6 @@
-// Package agent tests the real agent, the real helenus-init and a real Cassandra from its image, without Kubernetes: a
-// network namespace, a process namespace and a file system of its own for each pod, and an API server in memory.
-// It needs root, ip, unshare, setpriv, curl and overlayfs:
+// Package agent tests the real agent, the real helenus-init and a real Cassandra from its image,
+// without Kubernetes: a network namespace, a process namespace and a file system of its own for
+// each pod, and an API server in memory. It needs root, ip, unshare, setpriv, curl and overlayfs:
 //
 //	HELENUS_CASSANDRA_IMAGE=$(images path cassandra-5.0.6) HELENUS_JOLOKIA_JAR=<jolokia-agent-jvm …-javaagent.jar> \
 //	  go test -tags cassandra -v -timeout 20m ./test/agent

@@ -18,7 +18,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// shop is a client that writes to the first node all the while, at a keyspace with one replica: what a join loses is lost.
+// shop is a client that writes to the first node all the while, at a keyspace with one replica:
+// what a join loses is lost.
 type shop struct {
 	t       *testing.T
 	session *gocql.Session
@@ -42,7 +43,8 @@ func openShop(t *testing.T, address string) *shop {
 	}
 	s := &shop{t: t, session: session, over: make(chan struct{})}
 	for _, statement := range []string{
-		`CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1}`, `CREATE TABLE shop.rows (k int PRIMARY KEY, v text)`,
+		`CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1}`,
+		`CREATE TABLE shop.rows (k int PRIMARY KEY, v text)`,
 	} {
 		if err := session.Query(statement).Exec(); err != nil {
 			t.Fatal(err)
@@ -90,10 +92,12 @@ func (s *shop) close(what string) {
 			}
 		}
 	}
-	s.t.Logf("%s: %d rows were acknowledged, %d lost, %d refused (last: %v)", what, len(s.written), lost, s.refused, s.lastFail)
+	s.t.Logf("%s: %d rows were acknowledged, %d lost, %d refused (last: %v)", what, len(s.written), lost, s.refused,
+		s.lastFail)
 }
 
-func (w *world) operate(t *testing.T, p *pod, id string, o v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) *v1alpha1.OperationStatus {
+func (w *world) operate(t *testing.T, p *pod, id string, o v1alpha1.OperationType,
+	arguments *v1alpha1.OperationArguments) *v1alpha1.OperationStatus {
 	t.Helper()
 	w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
 		s.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: id}, Type: o, Arguments: arguments}}
@@ -107,7 +111,8 @@ func (w *world) operate(t *testing.T, p *pod, id string, o v1alpha1.OperationTyp
 	return s
 }
 
-// TestGrow has a ring of one node, which serves a client all the while, grow to three; one join is cut off in the middle.
+// TestGrow has a ring of one node, which serves a client all the while, grow to three; one join is
+// cut off in the middle.
 func TestGrow(t *testing.T) {
 	w := newWorld(t)
 	var pods []*pod
@@ -121,7 +126,8 @@ func TestGrow(t *testing.T) {
 	w.awaitEmpty(pods...)
 	invite := func(i int) {
 		w.change(pods[i].name, func(s *v1alpha1.CassandraNodeSpec) {
-			s.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: fmt.Sprintf("grow/%d", i)}, Mode: v1alpha1.JoinBootstrap, Tokens: tokens(i)}
+			s.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: fmt.Sprintf("grow/%d", i)},
+				Mode: v1alpha1.JoinBootstrap, Tokens: tokens(i)}
 		})
 	}
 	w.part("form", func(*testing.T) { w.form(pods[0]) })
@@ -167,14 +173,16 @@ func TestGrow(t *testing.T) {
 		hostID := r.Status.HostID
 		w.member(pods[2], 6*time.Minute)
 		t.Logf("the join took %.1f s", time.Since(began).Seconds())
-		if r := w.record(pods[2].name); hostID == "" || r.Status.HostID != hostID || r.Status.Restarts == nil || r.Status.Restarts.Count != 1 {
+		if r := w.record(pods[2].name); hostID == "" || r.Status.HostID != hostID || r.Status.Restarts == nil ||
+			r.Status.Restarts.Count != 1 {
 			t.Errorf("host id %s, then %s; restarts %+v", hostID, r.Status.HostID, r.Status.Restarts)
 		}
 	})
 	w.part("every node sees three members and nothing on its way", func(t *testing.T) {
 		for i, p := range pods {
 			a := p.ask(t)
-			if len(a.Ring.Endpoints) != 3 || a.Ring.Pending != 0 || a.Ring.Streaming || a.Space == nil || a.Space.Free <= 0 || a.Space.Free > a.Space.Capacity {
+			if len(a.Ring.Endpoints) != 3 || a.Ring.Pending != 0 || a.Ring.Streaming || a.Space == nil ||
+				a.Space.Free <= 0 || a.Space.Free > a.Space.Capacity {
 				t.Errorf("%s answers %+v, space %+v", p.name, a.Ring, a.Space)
 			}
 			if got := w.record(p.name).Status.Tokens; strings.Join(got, ",") != strings.Join(tokens(i), ",") {
@@ -190,22 +198,35 @@ func TestGrow(t *testing.T) {
 			}
 		}
 		one, three := map[string]int32{"dc1": 1}, map[string]int32{"dc1": 3}
-		want(w.operate(t, pods[0], "auth", v1alpha1.OperationAlterSystemKeyspaces, &v1alpha1.OperationArguments{Replication: three}), v1alpha1.OperationSucceeded, "altered system_auth")
-		want(w.operate(t, pods[1], "lower", v1alpha1.OperationAlterSystemKeyspaces, &v1alpha1.OperationArguments{Replication: one}), v1alpha1.OperationSucceeded, "nothing had to be altered")
-		want(w.operate(t, pods[0], "repair", v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: []string{"system_auth"}, Full: true}), v1alpha1.OperationSucceeded, "repaired system_auth")
-		want(w.operate(t, pods[0], "nothing", v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: []string{"shop"}, Full: true}), v1alpha1.OperationFailed, "one replica")
+		want(w.operate(t, pods[0], "auth", v1alpha1.OperationAlterSystemKeyspaces,
+			&v1alpha1.OperationArguments{Replication: three}), v1alpha1.OperationSucceeded, "altered system_auth")
+		want(w.operate(t, pods[1], "lower", v1alpha1.OperationAlterSystemKeyspaces,
+			&v1alpha1.OperationArguments{Replication: one}), v1alpha1.OperationSucceeded, "nothing had to be altered")
+		want(w.operate(t, pods[0], "repair", v1alpha1.OperationRepair,
+			&v1alpha1.OperationArguments{Keyspaces: []string{"system_auth"}, Full: true}), v1alpha1.OperationSucceeded,
+			"repaired system_auth")
+		want(w.operate(t, pods[0], "nothing", v1alpha1.OperationRepair,
+			&v1alpha1.OperationArguments{Keyspaces: []string{"shop"}, Full: true}), v1alpha1.OperationFailed,
+			"one replica")
 		for _, p := range pods {
 			want(w.operate(t, p, "cleanup", v1alpha1.OperationCleanup, nil), v1alpha1.OperationSucceeded, "shop")
 		}
 		more := []v1alpha1.KeyspaceReplication{{Keyspace: "shop", Replication: map[string]int32{"dc1": 2}}}
-		want(w.operate(t, pods[2], "more", v1alpha1.OperationAlterKeyspaces, &v1alpha1.OperationArguments{KeyspaceReplication: more}), v1alpha1.OperationSucceeded, "altered shop")
+		want(w.operate(t, pods[2], "more", v1alpha1.OperationAlterKeyspaces,
+			&v1alpha1.OperationArguments{KeyspaceReplication: more}), v1alpha1.OperationSucceeded, "altered shop")
 		for i, p := range pods {
-			want(w.operate(t, p, fmt.Sprintf("repair-%d", i), v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: []string{"shop"}, Full: true}), v1alpha1.OperationSucceeded, "repaired shop")
+			want(w.operate(t, p, fmt.Sprintf("repair-%d", i), v1alpha1.OperationRepair,
+				&v1alpha1.OperationArguments{Keyspaces: []string{"shop"}, Full: true}), v1alpha1.OperationSucceeded,
+				"repaired shop")
 		}
-		want(w.operate(t, pods[1], "rebuild", v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc1", Keyspaces: []string{"shop"}}), v1alpha1.OperationSucceeded, "rebuilt shop")
-		want(w.operate(t, pods[1], "nowhere", v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc9"}), v1alpha1.OperationFailed, "dc9")
+		want(w.operate(t, pods[1], "rebuild", v1alpha1.OperationRebuild,
+			&v1alpha1.OperationArguments{SourceDatacenter: "dc1", Keyspaces: []string{"shop"}}),
+			v1alpha1.OperationSucceeded, "rebuilt shop")
+		want(w.operate(t, pods[1], "nowhere", v1alpha1.OperationRebuild,
+			&v1alpha1.OperationArguments{SourceDatacenter: "dc9"}), v1alpha1.OperationFailed, "dc9")
 		strange := []v1alpha1.KeyspaceReplication{{Keyspace: "shop", Replication: map[string]int32{"dc9": 1}}}
-		want(w.operate(t, pods[1], "strange", v1alpha1.OperationAlterKeyspaces, &v1alpha1.OperationArguments{KeyspaceReplication: strange}), v1alpha1.OperationFailed, "dc9")
+		want(w.operate(t, pods[1], "strange", v1alpha1.OperationAlterKeyspaces,
+			&v1alpha1.OperationArguments{KeyspaceReplication: strange}), v1alpha1.OperationFailed, "dc9")
 	})
 	client.close("after it all")
 }

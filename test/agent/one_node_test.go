@@ -12,7 +12,8 @@ import (
 
 // ticket lets a node form a ring alone.
 func ticket(id string, tokens ...string) *v1alpha1.JoinTicket {
-	return &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: id}, Mode: v1alpha1.JoinNew, Tokens: tokens, SystemAuthReplicationFactor: 1}
+	return &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: id}, Mode: v1alpha1.JoinNew, Tokens: tokens,
+		SystemAuthReplicationFactor: 1}
 }
 
 func phase(want v1alpha1.NodePhase) func(*v1alpha1.CassandraNode) bool {
@@ -36,7 +37,8 @@ func TestOneNode(t *testing.T) {
 	r = w.await(p.name, "joined", 2*time.Minute, func(r *v1alpha1.CassandraNode) bool {
 		return r.Status.Phase == v1alpha1.PhaseNormal && r.Status.Join != nil && r.Status.Join.FinishedAt != nil
 	})
-	if r.Status.ClientTraffic != v1alpha1.TrafficClosed || r.Status.Ready || len(r.Status.Tokens) != 4 || r.Status.HostID == "" {
+	if r.Status.ClientTraffic != v1alpha1.TrafficClosed || r.Status.Ready || len(r.Status.Tokens) != 4 ||
+		r.Status.HostID == "" {
 		t.Errorf("after the join: %+v", r.Status)
 	}
 	hostID := r.Status.HostID
@@ -72,7 +74,8 @@ func TestOneNode(t *testing.T) {
 			s.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: "restart-1"}}
 		})
 		w.await(p.name, "restarted", 2*time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Restart != nil && r.Status.Restart.ID == "restart-1" && r.Status.Restart.FinishedAt != nil && r.Status.Ready
+			return r.Status.Restart != nil && r.Status.Restart.ID == "restart-1" &&
+				r.Status.Restart.FinishedAt != nil && r.Status.Ready
 		})
 		if after := p.jvm(); after == before {
 			t.Error("the same JVM still runs")
@@ -95,7 +98,8 @@ func TestOneNode(t *testing.T) {
 	})
 	w.part("idle", func(t *testing.T) {
 		p.probe("/ready", true, 30*time.Second)
-		// What does not happen has no event to wait for: the agent looks at its node and its ring many times in this.
+		// What does not happen has no event to wait for: the agent looks at its node and its ring
+		// many times in this.
 		const long = 20 * time.Second
 		before, changed := w.api.Writes(), w.api.Changed()
 		select {
@@ -128,7 +132,8 @@ func TestOneNode(t *testing.T) {
 		p.startAgent()
 		p.probe("/ready", true, 2*time.Minute)
 		w.api.SetDown(false)
-		w.await(p.name, "death reported afterwards", time.Minute, func(r *v1alpha1.CassandraNode) bool { return r.Status.Restarts.Count == 2 })
+		w.await(p.name, "death reported afterwards", time.Minute,
+			func(r *v1alpha1.CassandraNode) bool { return r.Status.Restarts.Count == 2 })
 	})
 	w.part("SIGTERM", func(t *testing.T) {
 		began := time.Now()

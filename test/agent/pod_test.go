@@ -39,20 +39,26 @@ type pod struct {
 func (w *world) newPod(ordinal int) *pod {
 	w.t.Helper()
 	p := &pod{
-		w: w, name: v1alpha1.NodeName(clusterName, "dc1", fmt.Sprintf("r%d", ordinal+1), 0), uid: types.UID(fmt.Sprintf("pod-%d", ordinal)),
-		address: fmt.Sprintf("10.199.0.%d", 10+ordinal), netns: fmt.Sprintf("%s-%d", w.bridge, ordinal), root: filepath.Join(w.directory, fmt.Sprintf("pod-%d", ordinal)),
+		w: w, name: v1alpha1.NodeName(clusterName, "dc1", fmt.Sprintf("r%d", ordinal+1), 0),
+		uid:     types.UID(fmt.Sprintf("pod-%d", ordinal)),
+		address: fmt.Sprintf("10.199.0.%d", 10+ordinal), netns: fmt.Sprintf("%s-%d", w.bridge, ordinal),
+		root: filepath.Join(w.directory, fmt.Sprintf("pod-%d", ordinal)),
 	}
 	p.connect(ordinal)
 	p.fileSystem()
 	heap := resource.MustParse("384Mi")
 	w.api.Put(recordPath(p.name), map[string]any{
-		"apiVersion": "helenus.io/v1alpha1", "kind": "CassandraNode", "metadata": map[string]any{"uid": "record-" + p.name},
+		"apiVersion": "helenus.io/v1alpha1", "kind": "CassandraNode",
+		"metadata": map[string]any{"uid": "record-" + p.name},
 		"spec": v1alpha1.CassandraNodeSpec{
 			Cluster:    v1alpha1.ClusterReference{Name: clusterName, UID: clusterUID},
-			Datacenter: "dc1", Rack: fmt.Sprintf("r%d", ordinal+1), State: v1alpha1.StateRunning, ClientTraffic: v1alpha1.TrafficClosed,
+			Datacenter: "dc1", Rack: fmt.Sprintf("r%d", ordinal+1), State: v1alpha1.StateRunning,
+			ClientTraffic: v1alpha1.TrafficClosed,
 			Configuration: v1alpha1.NodeConfiguration{
-				Revision: 1, Version: w.version, ClusterName: "test.orders", DatacenterName: "dc1", RackName: fmt.Sprintf("r%d", ordinal+1), NumTokens: 4,
-				JVM: &v1alpha1.JVM{Heap: &heap, Options: []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-AlwaysPreTouch"}},
+				Revision: 1, Version: w.version, ClusterName: "test.orders", DatacenterName: "dc1",
+				RackName: fmt.Sprintf("r%d", ordinal+1), NumTokens: 4,
+				JVM: &v1alpha1.JVM{Heap: &heap, Options: []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+					"-XX:-AlwaysPreTouch"}},
 			},
 		},
 	})
@@ -62,7 +68,8 @@ func (w *world) newPod(ordinal int) *pod {
 func (p *pod) connect(ordinal int) {
 	t := p.w.t
 	t.Helper()
-	outside, inside := fmt.Sprintf("hxv%d-%d", os.Getpid()%10000, ordinal), fmt.Sprintf("hxi%d-%d", os.Getpid()%10000, ordinal)
+	outside, inside := fmt.Sprintf("hxv%d-%d", os.Getpid()%10000, ordinal),
+		fmt.Sprintf("hxi%d-%d", os.Getpid()%10000, ordinal)
 	p.device = inside
 	run(t, "ip", "netns", "add", p.netns)
 	p.w.top.Cleanup(func() { _ = exec.Command("ip", "netns", "del", p.netns).Run() })
@@ -84,9 +91,11 @@ func (p *pod) fileSystem() {
 			t.Fatal(err)
 		}
 	}
-	run(t, "mount", "-t", "overlay", "overlay", "-o", "lowerdir="+p.w.rootfs+",upperdir="+upper+",workdir="+work, p.root)
+	run(t, "mount", "-t", "overlay", "overlay", "-o", "lowerdir="+p.w.rootfs+",upperdir="+upper+",workdir="+work,
+		p.root)
 	p.w.top.Cleanup(func() { _ = exec.Command("umount", "-l", p.root).Run() })
-	for _, d := range []string{layout.SharedDir, layout.DataDir, layout.LogDir, layout.PrivateDir, layout.CertificateDir, layout.TokenDir, "/tmp", "/proc", "/dev"} {
+	for _, d := range []string{layout.SharedDir, layout.DataDir, layout.LogDir, layout.PrivateDir,
+		layout.CertificateDir, layout.TokenDir, "/tmp", "/proc", "/dev"} {
 		if err := os.MkdirAll(filepath.Join(p.root, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +105,10 @@ func (p *pod) fileSystem() {
 		t.Fatal(err)
 	}
 	for name, text := range map[string][]byte{
-		filepath.Join(layout.CertificateDir, layout.CertificateKey): leaf.Certificate, filepath.Join(layout.CertificateDir, layout.PrivateKeyKey): leaf.Key,
-		filepath.Join(layout.CertificateDir, layout.AuthorityKey): p.w.bundle, filepath.Join(layout.TokenDir, "token"): []byte("t"),
+		filepath.Join(layout.CertificateDir, layout.CertificateKey): leaf.Certificate,
+		filepath.Join(layout.CertificateDir, layout.PrivateKeyKey):  leaf.Key,
+		filepath.Join(layout.CertificateDir, layout.AuthorityKey):   p.w.bundle,
+		filepath.Join(layout.TokenDir, "token"):                     []byte("t"),
 	} {
 		if err := os.WriteFile(filepath.Join(p.root, name), text, 0o644); err != nil {
 			t.Fatal(err)
@@ -110,17 +121,21 @@ func (p *pod) fileSystem() {
 
 // inside is a command in the pod's network as the pod's user.
 func (p *pod) inside(arguments ...string) *exec.Cmd {
-	return exec.Command("ip", append([]string{"netns", "exec", p.netns, "setpriv", "--reuid=999", "--regid=999", "--clear-groups"}, arguments...)...)
+	return exec.Command("ip", append([]string{"netns", "exec", p.netns, "setpriv", "--reuid=999", "--regid=999",
+		"--clear-groups"}, arguments...)...)
 }
 
 // startAgent starts the agent's container.
 func (p *pod) startAgent() {
 	t := p.w.t
 	t.Helper()
-	p.agent = p.inside(filepath.Join(p.w.bin, "helenus-agent"), "--root", p.root, "--install-dir", p.w.bin, "--api-server", p.w.apiURL)
+	p.agent = p.inside(filepath.Join(p.w.bin, "helenus-agent"), "--root", p.root, "--install-dir", p.w.bin,
+		"--api-server", p.w.apiURL)
 	p.agent.Env = []string{
-		"PATH=/usr/bin:/bin", layout.EnvPodName + "=" + p.name, layout.EnvPodNamespace + "=" + namespace, layout.EnvPodUID + "=" + string(p.uid), layout.EnvPodTemplate + "=template",
-		layout.EnvPodIP + "=" + p.address, layout.EnvClusterName + "=" + clusterName, layout.EnvClusterUID + "=" + string(clusterUID),
+		"PATH=/usr/bin:/bin", layout.EnvPodName + "=" + p.name, layout.EnvPodNamespace + "=" + namespace,
+		layout.EnvPodUID + "=" + string(p.uid), layout.EnvPodTemplate + "=template",
+		layout.EnvPodIP + "=" + p.address, layout.EnvClusterName + "=" + clusterName,
+		layout.EnvClusterUID + "=" + string(clusterUID),
 		layout.EnvVolumes + "=" + v1alpha1.VolumeData + "=" + layout.DataDir,
 		layout.EnvMemoryLimit + "=1073741824", layout.EnvGracePeriod + "=60", "GOTRACEBACK=all",
 	}
@@ -132,13 +147,15 @@ func (p *pod) startAgent() {
 	p.w.top.Cleanup(func() { _ = agent.Process.Kill(); _ = agent.Wait() })
 }
 
-// startInit starts the Cassandra container, in a process namespace of its own, as soon as the agent has put helenus-init in its place.
+// startInit starts the Cassandra container, in a process namespace of its own, as soon as the agent
+// has put helenus-init in its place.
 func (p *pod) startInit() {
 	t := p.w.t
 	t.Helper()
 	p.probe(layout.StartupPath, true, 30*time.Second)
 	script := `mount -t proc proc "$ROOT/proc" && mount --bind /dev "$ROOT/dev" && exec chroot --userspec=999:999 "$ROOT" ` + layout.InitBinary
-	p.init = exec.Command("ip", "netns", "exec", p.netns, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script)
+	p.init = exec.Command("ip", "netns", "exec", p.netns, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh",
+		"-c", script)
 	p.init.Env = append([]string{"ROOT=" + p.root, "HOME=/tmp"}, p.w.imageEnv...)
 	p.init.Stdout, p.init.Stderr = p.log("cassandra"), p.log("cassandra")
 	if err := p.init.Start(); err != nil {
@@ -195,7 +212,8 @@ func (p *pod) probe(path string, want bool, limit time.Duration) {
 	url := fmt.Sprintf("http://%s:%d%s", p.address, layout.HealthPort, path)
 	for {
 		// curl follows connection refusals by itself; the pause between two questions is its.
-		out, err := exec.Command("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "--max-time", "30", url).Output()
+		out, err := exec.Command("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--retry", "20",
+			"--retry-connrefused", "--retry-delay", "1", "--max-time", "30", url).Output()
 		if got := err == nil && string(out) == "200"; got == want {
 			return
 		}

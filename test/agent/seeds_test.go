@@ -9,8 +9,9 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// TestSeedsThatNobodyHasAnyMore starts a member with the address of a pod without a JVM for its only seed, while its peer has moved to an address that it does
-// not know. Cassandra asks for a minute and ends; when the list of seeds is corrected meanwhile the same JVM has to come up.
+// TestSeedsThatNobodyHasAnyMore starts a member with the address of a pod without a JVM for its
+// only seed, while its peer has moved to an address that it does not know. Cassandra asks for a
+// minute and ends; when the list of seeds is corrected meanwhile the same JVM has to come up.
 func TestSeedsThatNobodyHasAnyMore(t *testing.T) {
 	w := newWorld(t)
 	moved, asking, without := w.newPod(0), w.newPod(1), w.newPod(2)

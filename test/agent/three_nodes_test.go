@@ -25,7 +25,8 @@ func (p *pod) ask(t *testing.T) *facts.Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := agentapi.NewClient(func() (*pki.Material, error) { return material, nil }, pki.NodeOf(clusterUID, p.name), agentapi.FactsAddress(p.address), time.Now)
+	client := agentapi.NewClient(func() (*pki.Material, error) { return material, nil }, pki.NodeOf(clusterUID, p.name),
+		agentapi.FactsAddress(p.address), time.Now)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -52,7 +53,8 @@ func TestThreeNodes(t *testing.T) {
 		versions := map[string]bool{}
 		for _, p := range pods {
 			answer := p.ask(t)
-			if answer.Ring == nil || len(answer.Ring.Endpoints) != 3 || answer.Ring.Keyspaces["system_auth"] == "" || !answer.TrafficOpened {
+			if answer.Ring == nil || len(answer.Ring.Endpoints) != 3 || answer.Ring.Keyspaces["system_auth"] == "" ||
+				!answer.TrafficOpened {
 				t.Fatalf("%s answers %+v", p.name, answer)
 			}
 			versions[answer.Ring.SchemaVersion] = true
@@ -92,7 +94,8 @@ func TestThreeNodes(t *testing.T) {
 		w.change(pods[0].name, func(s *v1alpha1.CassandraNodeSpec) {
 			s.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: "restart-1"}}
 		})
-		r := w.await(pods[0].name, "deferred", time.Minute, func(r *v1alpha1.CassandraNode) bool { return r.Status.Phase == v1alpha1.PhaseDeferred })
+		r := w.await(pods[0].name, "deferred", time.Minute,
+			func(r *v1alpha1.CassandraNode) bool { return r.Status.Phase == v1alpha1.PhaseDeferred })
 		if r.Status.Blocked == nil || !r.Status.Ready {
 			t.Errorf("deferred: ready %v, blocked %+v", r.Status.Ready, r.Status.Blocked)
 		}
@@ -100,7 +103,8 @@ func TestThreeNodes(t *testing.T) {
 			return r.Status.Restarts != nil && r.Status.Restarts.LastReason == v1alpha1.RestartFrozen
 		})
 		t.Logf("said: %s", r.Status.Message)
-		w.await(pods[1].name, "ready again", 3*time.Minute, func(r *v1alpha1.CassandraNode) bool { return r.Status.Ready })
+		w.await(pods[1].name, "ready again", 3*time.Minute,
+			func(r *v1alpha1.CassandraNode) bool { return r.Status.Ready })
 		w.await(pods[0].name, "restarted after all", 5*time.Minute, func(r *v1alpha1.CassandraNode) bool {
 			return r.Status.Restart != nil && r.Status.Restart.FinishedAt != nil && r.Status.Ready
 		})

@@ -10,7 +10,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// TestAJoinIsTakenBack: a node that cannot join gives its ticket back, one that has joined does not, on the word of a real disk.
+// TestAJoinIsTakenBack: a node that cannot join gives its ticket back, one that has joined does
+// not, on the word of a real disk.
 func TestAJoinIsTakenBack(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPod(0)
@@ -26,7 +27,8 @@ func TestAJoinIsTakenBack(t *testing.T) {
 			s.Join = ticket("form/1", tokens...)
 		})
 		w.await(p.name, "refused by Java", time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Restarts != nil && r.Status.Restarts.LastReason == v1alpha1.RestartStartFailed && r.Status.Phase == v1alpha1.PhaseFailed
+			return r.Status.Restarts != nil && r.Status.Restarts.LastReason == v1alpha1.RestartStartFailed &&
+				r.Status.Phase == v1alpha1.PhaseFailed
 		})
 		w.change(p.name, takeBack)
 		r := w.await(p.name, "given back", time.Minute, func(r *v1alpha1.CassandraNode) bool {
@@ -60,7 +62,8 @@ func TestAJoinIsTakenBack(t *testing.T) {
 		p.kill(p.jvm(), syscall.SIGKILL)
 		w.change(p.name, takeBack)
 		r := w.await(p.name, "a member again", 2*time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Phase == v1alpha1.PhaseNormal && r.Status.Restarts != nil && r.Status.Restarts.LastReason == v1alpha1.RestartKilled
+			return r.Status.Phase == v1alpha1.PhaseNormal && r.Status.Restarts != nil &&
+				r.Status.Restarts.LastReason == v1alpha1.RestartKilled
 		})
 		if j := r.Status.Join; j.WithdrawnAt != nil || j.FinishedAt == nil {
 			t.Errorf("join %+v", j)

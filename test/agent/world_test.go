@@ -37,7 +37,8 @@ const (
 
 // world is a host with an API server and pods.
 type world struct {
-	// t is that of the part that runs, top that of the whole test: what lives until its end is cleaned up there.
+	// t is that of the part that runs, top that of the whole test: what lives until its end is
+	// cleaned up there.
 	t, top    *testing.T
 	directory string
 	bin       string
@@ -51,7 +52,8 @@ type world struct {
 	version   string
 }
 
-// part runs a part of a test. The parts of a test build on each other: when one fails the test ends.
+// part runs a part of a test. The parts of a test build on each other: when one fails the test
+// ends.
 func (w *world) part(name string, f func(t *testing.T)) {
 	ok := w.top.Run(name, func(t *testing.T) {
 		w.t = t
@@ -78,7 +80,8 @@ func newWorld(t *testing.T) *world {
 	if image == "" || os.Getenv(envJolokia) == "" {
 		t.Skipf("%s and %s are not set", envImage, envJolokia)
 	}
-	w := &world{t: t, top: t, directory: t.TempDir(), api: recordserver.New(), bridge: fmt.Sprintf("hxb%d", os.Getpid()%100000)}
+	w := &world{t: t, top: t, directory: t.TempDir(), api: recordserver.New(),
+		bridge: fmt.Sprintf("hxb%d", os.Getpid()%100000)}
 	run(t, "chmod", "0755", w.directory, filepath.Dir(w.directory))
 	w.unpack(image)
 	w.build()
@@ -142,7 +145,8 @@ func (w *world) build() {
 	w.t.Helper()
 	w.bin = filepath.Join(w.directory, "bin")
 	for _, command := range []string{"helenus-agent", "helenus-init"} {
-		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(w.bin, command), "helenus.io/helenus/cmd/"+command)
+		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(w.bin, command),
+			"helenus.io/helenus/cmd/"+command)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			w.t.Fatalf("build %s: %v\n%s", command, err, out)
@@ -207,7 +211,8 @@ func (w *world) change(name string, change func(*v1alpha1.CassandraNodeSpec)) {
 }
 
 // await returns when a record satisfies a condition, checked at each change of it.
-func (w *world) await(name, what string, limit time.Duration, condition func(*v1alpha1.CassandraNode) bool) *v1alpha1.CassandraNode {
+func (w *world) await(name, what string, limit time.Duration,
+	condition func(*v1alpha1.CassandraNode) bool) *v1alpha1.CassandraNode {
 	w.t.Helper()
 	timeout := time.After(limit)
 	began := time.Now()

@@ -33,7 +33,8 @@ var (
 	nodes    = v1alpha1.GroupVersion.WithResource(v1alpha1.CassandraNodeResource)
 )
 
-// The identities that policies know. Tests of the schema impersonate them; tests of the policies use real tokens for the agents.
+// The identities that policies know. Tests of the schema impersonate them; tests of the policies
+// use real tokens for the agents.
 const (
 	operatorUser  = "system:serviceaccount:helenus-system:helenus"
 	collectorUser = "system:serviceaccount:kube-system:generic-garbage-collector"
@@ -42,8 +43,8 @@ const (
 	podUIDKey     = "authentication.kubernetes.io/pod-uid"
 )
 
-// as is a client configuration that impersonates a user. With the group system:masters no role stands in the way, so that what refuses is a schema or a
-// policy.
+// as is a client configuration that impersonates a user. With the group system:masters no role
+// stands in the way, so that what refuses is a schema or a policy.
 func as(user string, extra map[string][]string, groups ...string) *rest.Config {
 	config := rest.CopyConfig(server)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups, Extra: extra}
@@ -76,7 +77,8 @@ func must(t testing.TB, err error) {
 // namespace makes a namespace for one test.
 func namespace(t testing.TB) string {
 	t.Helper()
-	made, err := dynamicClient(t, server).Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(),
+	made, err := dynamicClient(t, server).Resource(schema.GroupVersionResource{Version: "v1",
+		Resource: "namespaces"}).Create(t.Context(),
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"generateName": "test-"},
 		}}, metav1.CreateOptions{})
@@ -84,7 +86,8 @@ func namespace(t testing.TB) string {
 	return made.GetName()
 }
 
-// eventually waits until a condition holds that the API server or a controller brings about by itself.
+// eventually waits until a condition holds that the API server or a controller brings about by
+// itself.
 func eventually(ctx context.Context, what string, condition func(ctx context.Context) (bool, error)) error {
 	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, condition); err != nil {
 		return fmt.Errorf("wait until %s: %w", what, err)
@@ -138,7 +141,8 @@ func apply(ctx context.Context, path string) error {
 	return inForce(ctx, client, objects)
 }
 
-func applyObject(ctx context.Context, client dynamic.Interface, mapper meta.RESTMapper, object *unstructured.Unstructured) error {
+func applyObject(ctx context.Context, client dynamic.Interface, mapper meta.RESTMapper,
+	object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -152,14 +156,16 @@ func applyObject(ctx context.Context, client dynamic.Interface, mapper meta.REST
 	return err
 }
 
-// inForce waits until the definitions are served and each policy is enforced, which the API server begins shortly after they are stored.
+// inForce waits until the definitions are served and each policy is enforced, which the API server
+// begins shortly after they are stored.
 func inForce(ctx context.Context, client dynamic.Interface, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if object.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
 		resource := schema.GroupVersionResource{
-			Group: v1alpha1.Group, Version: v1alpha1.GroupVersion.Version, Resource: strings.TrimSuffix(object.GetName(), "."+v1alpha1.Group),
+			Group: v1alpha1.Group, Version: v1alpha1.GroupVersion.Version,
+			Resource: strings.TrimSuffix(object.GetName(), "."+v1alpha1.Group),
 		}
 		err := eventually(ctx, object.GetName()+" is served", func(ctx context.Context) (bool, error) {
 			_, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
@@ -174,14 +180,16 @@ func inForce(ctx context.Context, client dynamic.Interface, objects []*unstructu
 			return create(ctx, server, nodes, "default", base(v1alpha1.CassandraNodeKind))
 		},
 		"helenus-agent": func(ctx context.Context) error {
-			return create(ctx, as("system:serviceaccount:default:probe-helenus-agent", nil, masters), clusters, "default", base(v1alpha1.CassandraClusterKind))
+			return create(ctx, as("system:serviceaccount:default:probe-helenus-agent", nil, masters), clusters,
+				"default", base(v1alpha1.CassandraClusterKind))
 		},
 		"helenus-cluster": func(ctx context.Context) error {
 			return create(ctx, as(operatorUser, nil, masters), clusters, "default", base(v1alpha1.CassandraClusterKind))
 		},
 		"helenus-settings": func(ctx context.Context) error {
 			object := base(v1alpha1.CassandraClusterKind)
-			if err := put(object.Object, "spec.node.cassandraYaml", map[string]any{"num_tokens": int64(4)}); err != nil {
+			if err := put(object.Object, "spec.node.cassandraYaml",
+				map[string]any{"num_tokens": int64(4)}); err != nil {
 				return err
 			}
 			return create(ctx, server, clusters, "default", object)
@@ -199,7 +207,8 @@ func inForce(ctx context.Context, client dynamic.Interface, objects []*unstructu
 	return nil
 }
 
-// nodeStatusProbe writes the status of a record as somebody who may not. The record is real, and stays.
+// nodeStatusProbe writes the status of a record as somebody who may not. The record is real, and
+// stays.
 func nodeStatusProbe(ctx context.Context) error {
 	operator, err := dynamic.NewForConfig(as(operatorUser, nil, masters))
 	if err != nil {
@@ -210,23 +219,27 @@ func nodeStatusProbe(ctx context.Context) error {
 	if err := put(record.Object, "spec.ordinal", int64(99)); err != nil {
 		return err
 	}
-	if _, err := operator.Resource(nodes).Namespace("default").Create(ctx, record, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := operator.Resource(nodes).Namespace("default").Create(ctx, record,
+		metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	current, err := operator.Resource(nodes).Namespace("default").Get(ctx, record.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	_, err = operator.Resource(nodes).Namespace("default").UpdateStatus(ctx, current, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err = operator.Resource(nodes).Namespace("default").UpdateStatus(ctx, current,
+		metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
 // create asks whether an object would be created.
-func create(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace string, object *unstructured.Unstructured) error {
+func create(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace string,
+	object *unstructured.Unstructured) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	_, err = client.Resource(resource).Namespace(namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err = client.Resource(resource).Namespace(namespace).Create(ctx, object,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }

@@ -20,17 +20,20 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// testCase is one object that is accepted or refused: the base object of the kind with a value merged in. With before or status the object is stored
-// first, and the case is about the change of it.
+// testCase is one object that is accepted or refused: the base object of the kind with a value
+// merged in. With before or status the object is stored first, and the case is about the change of
+// it.
 type testCase struct {
 	Name string `json:"name"`
-	// At are the places the case is tried at, each "Kind path", such as "CassandraCluster spec.node".
+	// At are the places the case is tried at, each "Kind path", such as "CassandraCluster
+	// spec.node".
 	At []string `json:"at"`
 	// Before is merged in at the same place before the object is stored.
 	Before any `json:"before,omitempty"`
 	// Status is what the status says before the change.
 	Status any `json:"status,omitempty"`
-	// Value is merged in at the place. In a place below status it is written as its owner writes it.
+	// Value is merged in at the place. In a place below status it is written as its owner writes
+	// it.
 	Value any `json:"value"`
 	// Refused is the end of the message; empty means that the object is accepted.
 	Refused string `json:"refused,omitempty"`
@@ -110,7 +113,8 @@ func (c testCase) attempt(t *testing.T, kind, path string, old *map[string]any) 
 	if c.Before == nil && c.Status == nil && !ofStatus {
 		object.SetNamespace("default")
 		must(t, put(object.Object, path, c.Value))
-		return dynamicClient(t, author(kind, false, object)).Resource(resourceOf(kind)).Namespace("default").Create(t.Context(), object,
+		return dynamicClient(t, author(kind, false,
+			object)).Resource(resourceOf(kind)).Namespace("default").Create(t.Context(), object,
 			metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 	}
 	object.SetNamespace(namespace(t))
@@ -124,10 +128,17 @@ func (c testCase) attempt(t *testing.T, kind, path string, old *map[string]any) 
 
 // store stores an object, with the status of the case.
 func (c testCase) store(t *testing.T, kind string, object *unstructured.Unstructured) *unstructured.Unstructured {
-	stored, err := client(t, kind, false, object).Create(t.Context(), object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	stored, err := client(t, kind, false, object).Create(t.Context(), object,
+		metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	must(t, err)
 	if kind == v1alpha1.CassandraNodeKind {
-		must(t, put(stored.Object, "status", map[string]any{"podUID": string(types.UID("5f0c1a7e-0d1b-4c58-8a59-3f1f7f0f2f11"))}))
+		must(
+			t, put(
+				stored.Object, "status", map[string]any{
+					"podUID": string(types.UID("5f0c1a7e-0d1b-4c58-8a59-3f1f7f0f2f11")),
+				},
+			),
+		)
 	}
 	if c.Status == nil && kind != v1alpha1.CassandraNodeKind {
 		return stored

@@ -23,7 +23,8 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// TestSamples: every sample is accepted, to the last field, and loses none when the product's own types have read it.
+// TestSamples: every sample is accepted, to the last field, and loses none when the product's own
+// types have read it.
 func TestSamples(t *testing.T) {
 	paths, err := filepath.Glob("../../config/samples/*.yaml")
 	must(t, err)
@@ -35,11 +36,13 @@ func TestSamples(t *testing.T) {
 			objects, err := decode(path)
 			must(t, err)
 			for _, object := range objects {
-				stored, err := dynamicClient(t, server).Resource(clusters).Namespace("default").Create(t.Context(), object,
+				stored, err := dynamicClient(t, server).Resource(clusters).Namespace("default").Create(t.Context(),
+					object,
 					metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 				must(t, err)
 				var typed v1alpha1.CassandraCluster
-				must(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored.Object, &typed, true))
+				must(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored.Object, &typed,
+					true))
 				back, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
 				must(t, err)
 				// Values may be written in another way: 10m becomes 10m0s.
@@ -85,7 +88,8 @@ func TestNetworkPolicies(t *testing.T) {
 				object.SetNamespace("default")
 			}
 			resource := object.GroupVersionKind().GroupVersion().WithResource("networkpolicies")
-			_, err := dynamicClient(t, server).Resource(resource).Namespace(object.GetNamespace()).Apply(t.Context(), object.GetName(), object,
+			_, err := dynamicClient(t, server).Resource(resource).Namespace(object.GetNamespace()).Apply(t.Context(),
+				object.GetName(), object,
 				metav1.ApplyOptions{FieldManager: "test", DryRun: dry})
 			if err != nil {
 				t.Errorf("%s: %v", path, err)
@@ -94,7 +98,8 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 }
 
-// TestPortsOfNetworkPolicy: every port of a Cassandra pod that others reach, and no other, is let through.
+// TestPortsOfNetworkPolicy: every port of a Cassandra pod that others reach, and no other, is let
+// through.
 func TestPortsOfNetworkPolicy(t *testing.T) {
 	objects, err := decode("../../config/network-policy/cassandra.yaml")
 	must(t, err)
@@ -107,14 +112,16 @@ func TestPortsOfNetworkPolicy(t *testing.T) {
 		}
 	}
 	got := slices.Sorted(maps.Keys(open))
-	want := []int{layout.NativePort, layout.StoragePort, layout.TLSStoragePort, layout.FactsPort, layout.HealthPort, layout.MetricsPort}
+	want := []int{layout.NativePort, layout.StoragePort, layout.TLSStoragePort, layout.FactsPort, layout.HealthPort,
+		layout.MetricsPort}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("ports %d, want %d", got, want)
 	}
 }
 
-// TestDefaults: what the schema fills in is visible in the object, and nothing is filled in below node, where it would hide what is inherited.
+// TestDefaults: what the schema fills in is visible in the object, and nothing is filled in below
+// node, where it would hide what is inherited.
 func TestDefaults(t *testing.T) {
 	stored, err := dynamicClient(t, server).Resource(clusters).Namespace("default").
 		Create(t.Context(), base(v1alpha1.CassandraClusterKind), metav1.CreateOptions{DryRun: dry})
@@ -138,15 +145,17 @@ volumes: {onClusterDeletion: Retain}
 	}
 }
 
-// TestNullSettings: a null in cassandraYaml takes an inherited setting away, so it must reach the operator however the user writes it. A merge patch, which
-// kubectl apply without --server-side makes of a change, cannot say it: there null means that the key is not in the object.
+// TestNullSettings: a null in cassandraYaml takes an inherited setting away, so it must reach the
+// operator however the user writes it. A merge patch, which kubectl apply without --server-side
+// makes of a change, cannot say it: there null means that the key is not in the object.
 func TestNullSettings(t *testing.T) {
 	object := base(v1alpha1.CassandraClusterKind)
 	object.SetNamespace(namespace(t))
 	client := dynamicClient(t, server).Resource(clusters).Namespace(object.GetNamespace())
 	setting := func(t *testing.T, object *unstructured.Unstructured) (value any, set bool) {
 		t.Helper()
-		value, set, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "node", "cassandraYaml", "concurrent_reads")
+		value, set, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "node", "cassandraYaml",
+			"concurrent_reads")
 		must(t, err)
 		return value, set
 	}
@@ -171,7 +180,8 @@ func TestNullSettings(t *testing.T) {
 	wantNull(t, created)
 
 	created.SetManagedFields(nil)
-	applied, err := client.Apply(t.Context(), object.GetName(), object.DeepCopy(), metav1.ApplyOptions{FieldManager: "user", Force: true})
+	applied, err := client.Apply(t.Context(), object.GetName(), object.DeepCopy(),
+		metav1.ApplyOptions{FieldManager: "user", Force: true})
 	must(t, err)
 	wantNull(t, applied)
 
@@ -193,9 +203,12 @@ func TestDiscovery(t *testing.T) {
 	for _, resource := range list.APIResources {
 		found[resource.Name] = resource
 	}
-	for resource, short := range map[string]string{v1alpha1.CassandraClusterResource: "cass", v1alpha1.CassandraNodeResource: "cassnode"} {
-		if got := found[resource]; !reflect.DeepEqual(got.ShortNames, []string{short}) || !reflect.DeepEqual(got.Categories, []string{"helenus"}) || !got.Namespaced {
-			t.Errorf("%s: short names %q, categories %q, namespaced %t", resource, got.ShortNames, got.Categories, got.Namespaced)
+	for resource, short := range map[string]string{v1alpha1.CassandraClusterResource: "cass",
+		v1alpha1.CassandraNodeResource: "cassnode"} {
+		if got := found[resource]; !reflect.DeepEqual(got.ShortNames, []string{short}) ||
+			!reflect.DeepEqual(got.Categories, []string{"helenus"}) || !got.Namespaced {
+			t.Errorf("%s: short names %q, categories %q, namespaced %t", resource, got.ShortNames, got.Categories,
+				got.Namespaced)
 		}
 		if _, ok := found[resource+"/status"]; !ok {
 			t.Errorf("%s has no status subresource", resource)
@@ -206,8 +219,10 @@ func TestDiscovery(t *testing.T) {
 // TestColumns: what kubectl get prints.
 func TestColumns(t *testing.T) {
 	for resource, want := range map[string][]string{
-		v1alpha1.CassandraClusterResource: {"Name", "Version", "Nodes", "Ready", "Healthy", "Up-to-date", "Step", "Stalled", "Age"},
-		v1alpha1.CassandraNodeResource:    {"Name", "Phase", "Ready", "Traffic", "Version", "Address", "Restarts", "Host ID", "Disk", "Message", "Age"},
+		v1alpha1.CassandraClusterResource: {"Name", "Version", "Nodes", "Ready", "Healthy", "Up-to-date", "Step",
+			"Stalled", "Age"},
+		v1alpha1.CassandraNodeResource: {"Name", "Phase", "Ready", "Traffic", "Version", "Address", "Restarts",
+			"Host ID", "Disk", "Message", "Age"},
 	} {
 		config := rest.CopyConfig(server)
 		config.GroupVersion = &v1alpha1.GroupVersion
@@ -215,7 +230,8 @@ func TestColumns(t *testing.T) {
 		config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 		client, err := rest.RESTClientFor(config)
 		must(t, err)
-		raw, err := client.Get().Resource(resource).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Raw()
+		raw, err := client.Get().Resource(resource).SetHeader("Accept",
+			"application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Raw()
 		must(t, err)
 		var table metav1.Table
 		must(t, json.Unmarshal(raw, &table))

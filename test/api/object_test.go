@@ -24,13 +24,15 @@ func base(kind string) *unstructured.Unstructured {
 	return object
 }
 
-// steps takes a path such as spec.datacenters[0].node apart. Names and indices alternate as the path has them.
+// steps takes a path such as spec.datacenters[0].node apart. Names and indices alternate as the
+// path has them.
 func steps(path string) []string {
 	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
 }
 
-// put merges a value into an object at a path, making what is not there. Maps are merged by key, everything else is replaced; null takes a key away.
+// put merges a value into an object at a path, making what is not there. Maps are merged by key,
+// everything else is replaced; null takes a key away.
 func put(object map[string]any, path string, value any) error {
 	_, err := putAt(object, steps(path), value)
 	if err != nil {
@@ -82,7 +84,8 @@ func merge(into, value any) any {
 	return target
 }
 
-// present says whether an object has something at the path of a schema, in which [] stands for any item of a list or map.
+// present says whether an object has something at the path of a schema, in which [] stands for any
+// item of a list or map.
 func present(at any, path string) bool {
 	if path == "" {
 		return at != nil

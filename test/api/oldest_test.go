@@ -22,7 +22,8 @@ import (
 // oldest is the oldest Kubernetes that Helenus supports.
 var oldest = version.MajorMinor(1, 30)
 
-// TestOldestKubernetes compiles every expression with the functions that the oldest supported Kubernetes has. The server of these tests has more.
+// TestOldestKubernetes compiles every expression with the functions that the oldest supported
+// Kubernetes has. The server of these tests has more.
 func TestOldestKubernetes(t *testing.T) {
 	env := environment.MustBaseEnvSet(oldest)
 	compiled := 0
@@ -31,7 +32,11 @@ func TestOldestKubernetes(t *testing.T) {
 		must(t, err)
 		for _, crd := range crds {
 			var internal apiextensions.JSONSchemaProps
-			must(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &internal, nil))
+			must(
+				t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+					crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &internal, nil,
+				),
+			)
 			structural, err := schema.NewStructural(&internal)
 			must(t, err)
 			compileRules(t, env, crd.Spec.Names.Kind, structural, model.SchemaDeclType(structural, true), &compiled)
@@ -58,7 +63,8 @@ func TestOldestKubernetes(t *testing.T) {
 	}
 }
 
-func compileRules(t *testing.T, env *environment.EnvSet, path string, s *schema.Structural, declared *apiservercel.DeclType, compiled *int) {
+func compileRules(t *testing.T, env *environment.EnvSet, path string, s *schema.Structural,
+	declared *apiservercel.DeclType, compiled *int) {
 	results, err := schemacel.Compile(s, declared, celconfig.PerCallLimit, env, schemacel.NewExpressionsEnvLoader())
 	if err != nil {
 		t.Errorf("%s: %v", path, err)
@@ -83,7 +89,8 @@ func compileRules(t *testing.T, env *environment.EnvSet, path string, s *schema.
 	}
 }
 
-func compilePolicy(t *testing.T, env *environment.EnvSet, policy *admissionv1.ValidatingAdmissionPolicy, compiled *int) {
+func compilePolicy(t *testing.T, env *environment.EnvSet, policy *admissionv1.ValidatingAdmissionPolicy,
+	compiled *int) {
 	compiler, err := admissioncel.NewCompositedCompiler(env)
 	must(t, err)
 	check := func(expression string, result admissioncel.CompilationResult) {
@@ -94,15 +101,23 @@ func compilePolicy(t *testing.T, env *environment.EnvSet, policy *admissionv1.Va
 	}
 	options := admissioncel.OptionalVariableDeclarations{HasAuthorizer: true}
 	for _, v := range policy.Spec.Variables {
-		check(v.Expression, compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, options, environment.NewExpressions))
+		check(v.Expression, compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name,
+			Expression: v.Expression}, options, environment.NewExpressions))
 	}
 	for _, v := range policy.Spec.Validations {
-		check(v.Expression, compiler.CompileCELExpression(&validating.ValidationCondition{Expression: v.Expression}, options, environment.NewExpressions))
+		check(v.Expression, compiler.CompileCELExpression(&validating.ValidationCondition{Expression: v.Expression},
+			options, environment.NewExpressions))
 		if v.MessageExpression != "" {
-			check(v.MessageExpression, compiler.CompileCELExpression(&validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}, options, environment.NewExpressions))
+			check(
+				v.MessageExpression, compiler.CompileCELExpression(
+					&validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}, options,
+					environment.NewExpressions,
+				),
+			)
 		}
 	}
 	for _, c := range policy.Spec.MatchConditions {
-		check(c.Expression, compiler.CompileCELExpression(&validating.ValidationCondition{Expression: c.Expression}, options, environment.NewExpressions))
+		check(c.Expression, compiler.CompileCELExpression(&validating.ValidationCondition{Expression: c.Expression},
+			options, environment.NewExpressions))
 	}
 }

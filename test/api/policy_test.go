@@ -58,7 +58,8 @@ func validations(dir string) ([]validation, error) {
 	return all, nil
 }
 
-// scene is a namespace with two nodes of the cluster demo and everybody who might want to write something.
+// scene is a namespace with two nodes of the cluster demo and everybody who might want to write
+// something.
 type scene struct {
 	t         *testing.T
 	namespace string
@@ -66,8 +67,8 @@ type scene struct {
 	who       map[string]*rest.Config
 }
 
-// Actors of a scene. All service accounts have the role cluster-admin there, so that only policies are in their way; operator is the real one, with its
-// own role.
+// Actors of a scene. All service accounts have the role cluster-admin there, so that only policies
+// are in their way; operator is the real one, with its own role.
 const (
 	admin         = "administrator"
 	operator      = "operator"
@@ -92,7 +93,8 @@ func newScene(t *testing.T) *scene {
 	_, err := typedClient(t, server).RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:" + s.namespace}},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName,
+			Name: "system:serviceaccounts:" + s.namespace}},
 	}, metav1.CreateOptions{})
 	must(t, err)
 	for i := range s.pods {
@@ -138,7 +140,8 @@ func (s *scene) in(who string, resource schema.GroupVersionResource) dynamic.Res
 var dry = []string{metav1.DryRunAll}
 
 // change writes back an object after a change of it.
-func (s *scene) change(who string, resource schema.GroupVersionResource, name string, path string, value any, subresources ...string) error {
+func (s *scene) change(who string, resource schema.GroupVersionResource, name string, path string, value any,
+	subresources ...string) error {
 	current, err := s.in(admin, resource).Get(s.t.Context(), name, metav1.GetOptions{})
 	must(s.t, err)
 	must(s.t, put(current.Object, path, value))
@@ -148,7 +151,8 @@ func (s *scene) change(who string, resource schema.GroupVersionResource, name st
 
 // status writes the status of node i for the pod of node j.
 func (s *scene) status(who string, i, j int) error {
-	return s.change(who, nodes, nodeName(i), "status", map[string]any{"podUID": string(s.pods[j].UID), "phase": "Waiting"}, "status")
+	return s.change(who, nodes, nodeName(i), "status",
+		map[string]any{"podUID": string(s.pods[j].UID), "phase": "Waiting"}, "status")
 }
 
 func (s *scene) delete(who string, resource schema.GroupVersionResource, name string) error {
@@ -169,8 +173,8 @@ const (
 
 var denied = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request: ((?s).*)$`)
 
-// TestPolicies tries what each actor may and may not write, and then asks whether each validation of the policies has refused something, and each policy
-// has let something pass.
+// TestPolicies tries what each actor may and may not write, and then asks whether each validation
+// of the policies has refused something, and each policy has let something pass.
 func TestPolicies(t *testing.T) {
 	s := newScene(t)
 	all, err := validations(policies)
@@ -192,7 +196,8 @@ func TestPolicies(t *testing.T) {
 		{"an agent writes its own status", byStatus, func() error { return s.status(agent0, 0, 0) }, ""},
 		{"an agent writes the status of another node", byStatus, func() error { return s.status(agent1, 0, 0) },
 			"the agent of pod demo-dc1-r1-1 may not write the status of demo-dc1-r1-0"},
-		{"an agent writes the status of another node for its own pod", byStatus, func() error { return s.status(agent1, 0, 1) },
+		{"an agent writes the status of another node for its own pod", byStatus,
+			func() error { return s.status(agent1, 0, 1) },
 			"the agent of pod demo-dc1-r1-1 may not write the status of demo-dc1-r1-0"},
 		{"an agent writes its status for another pod", byStatus, func() error { return s.status(agent0, 0, 1) },
 			"status.podUID must be the uid of the pod that the token is bound to, " + string(s.pods[0].UID)},
@@ -200,11 +205,14 @@ func TestPolicies(t *testing.T) {
 			return s.change(agent0, nodes, nodeName(0), "status", map[string]any{"phase": "Waiting"}, "status")
 		}, "status.podUID must be the uid of the pod that the token is bound to, " + string(s.pods[0].UID)},
 		{"an unbound token writes a status", byStatus, func() error { return s.status(unbound, 0, 0) },
-			"the token of " + agents + " is bound to no pod: an agent writes with the token that its own pod was given"},
+			"the token of " + agents + " is bound to no pod: an agent writes with the token that its own pod was " +
+				"given"},
 		{"a Secret token writes a status", byStatus, func() error { return s.status(secret, 0, 0) },
-			"the token of " + agents + " is bound to no pod: an agent writes with the token that its own pod was given"},
+			"the token of " + agents + " is bound to no pod: an agent writes with the token that its own pod was " +
+				"given"},
 		{"an agent of another cluster writes a status", byStatus, func() error { return s.status(stranger, 0, 0) },
-			"the status of a CassandraNode is written by the agent in its pod alone, not by system:serviceaccount:" + s.namespace + ":other-helenus-agent"},
+			"the status of a CassandraNode is written by the agent in its pod alone, not by system:serviceaccount:" +
+				s.namespace + ":other-helenus-agent"},
 		{"an application writes a status", byStatus, func() error { return s.status(application, 0, 0) },
 			"the status of a CassandraNode is written by the agent in its pod alone, not by " + app},
 		{"the operator writes a node's status", byStatus, func() error {
@@ -223,8 +231,10 @@ func TestPolicies(t *testing.T) {
 			_, err := s.in(admin, nodes).Create(t.Context(), s.record(2), metav1.CreateOptions{DryRun: dry})
 			return err
 		}, "CassandraNodes are made by the operator, not by localkube-admin: change the CassandraCluster"},
-		{"the operator changes a record", byRecord, func() error { return s.change(operator, nodes, nodeName(0), "spec.state", "Stopped") }, ""},
-		{"an application changes a record", byRecord, func() error { return s.change(application, nodes, nodeName(0), "spec.state", "Stopped") },
+		{"the operator changes a record", byRecord,
+			func() error { return s.change(operator, nodes, nodeName(0), "spec.state", "Stopped") }, ""},
+		{"an application changes a record", byRecord,
+			func() error { return s.change(application, nodes, nodeName(0), "spec.state", "Stopped") },
 			"CassandraNodes are changed by the operator, not by " + app + ": change the CassandraCluster"},
 		{"an administrator takes the finalizer of a record away", byRecord, func() error {
 			return s.change(admin, nodes, nodeName(0), "metadata", map[string]any{"finalizers": nil})
@@ -232,20 +242,27 @@ func TestPolicies(t *testing.T) {
 		{"an administrator labels a record", byRecord, func() error {
 			return s.change(admin, nodes, nodeName(0), "metadata.labels", map[string]any{"x": "y"})
 		}, "CassandraNodes are changed by the operator, not by localkube-admin: change the CassandraCluster"},
-		{"an administrator writes a record back as it is", byRecord, func() error { return s.change(admin, nodes, nodeName(0), "spec.state", "Running") }, ""},
+		{"an administrator writes a record back as it is", byRecord,
+			func() error { return s.change(admin, nodes, nodeName(0), "spec.state", "Running") }, ""},
 		{"the garbage collector takes a finalizer away", byRecord, func() error {
 			return s.change(collector, nodes, nodeName(0), "metadata", map[string]any{"finalizers": nil})
 		}, ""},
-		{"the garbage collector changes a spec", byRecord, func() error { return s.change(collector, nodes, nodeName(0), "spec.state", "Stopped") },
+		{"the garbage collector changes a spec", byRecord,
+			func() error { return s.change(collector, nodes, nodeName(0), "spec.state", "Stopped") },
 			"CassandraNodes are changed by the operator, not by " + collectorUser + ": change the CassandraCluster"},
 		{"the operator deletes a record", byRecord, func() error { return s.delete(operator, nodes, nodeName(0)) }, ""},
-		{"the garbage collector deletes a record", byRecord, func() error { return s.delete(collector, nodes, nodeName(0)) }, ""},
-		{"the namespace controller deletes all records", byRecord, func() error { return s.deleteAll(namespaceCtrl, nodes) }, ""},
-		{"the controller manager deletes a record", byRecord, func() error { return s.delete(manager, nodes, nodeName(0)) }, ""},
+		{"the garbage collector deletes a record", byRecord,
+			func() error { return s.delete(collector, nodes, nodeName(0)) }, ""},
+		{"the namespace controller deletes all records", byRecord,
+			func() error { return s.deleteAll(namespaceCtrl, nodes) }, ""},
+		{"the controller manager deletes a record", byRecord,
+			func() error { return s.delete(manager, nodes, nodeName(0)) }, ""},
 		{"an administrator deletes a record", byRecord, func() error { return s.delete(admin, nodes, nodeName(0)) },
-			"CassandraNodes are deleted by the operator, not by localkube-admin: change or delete the CassandraCluster"},
+			"CassandraNodes are deleted by the operator, not by localkube-admin: change or delete the " +
+				"CassandraCluster"},
 		{"an administrator deletes all records", byRecord, func() error { return s.deleteAll(admin, nodes) },
-			"CassandraNodes are deleted by the operator, not by localkube-admin: change or delete the CassandraCluster"},
+			"CassandraNodes are deleted by the operator, not by localkube-admin: change or delete the " +
+				"CassandraCluster"},
 
 		{"the operator writes the status of a cluster", byCluster, func() error {
 			return s.change(operator, clusters, "demo", "status", map[string]any{"nodes": int64(3)}, "status")
@@ -254,21 +271,28 @@ func TestPolicies(t *testing.T) {
 			return s.change(admin, clusters, "demo", "status", map[string]any{"nodes": int64(3)}, "status")
 		}, "the status of a CassandraCluster is written by the operator, not by localkube-admin"},
 		{"the operator sets a finalizer on a cluster", byCluster, func() error {
-			return s.change(operator, clusters, "demo", "metadata", map[string]any{"finalizers": []any{v1alpha1.FinalizerCluster}})
+			return s.change(operator, clusters, "demo", "metadata",
+				map[string]any{"finalizers": []any{v1alpha1.FinalizerCluster}})
 		}, ""},
-		{"the operator writes the spec of a cluster", byCluster, func() error { return s.change(operator, clusters, "demo", "spec.paused", true) },
+		{"the operator writes the spec of a cluster", byCluster,
+			func() error { return s.change(operator, clusters, "demo", "spec.paused", true) },
 			"the operator does not write the spec of a CassandraCluster: it belongs to the user"},
-		{"an application writes the spec of a cluster", byCluster, func() error { return s.change(application, clusters, "demo", "spec.paused", true) }, ""},
+		{"an application writes the spec of a cluster", byCluster,
+			func() error { return s.change(application, clusters, "demo", "spec.paused", true) }, ""},
 
 		{"an application gives a setting that Helenus owns", bySettings, func() error {
-			return s.change(application, clusters, "demo", "spec.node.cassandraYaml", map[string]any{"num_tokens": int64(4), "concurrent_reads": int64(4)})
+			return s.change(application, clusters, "demo", "spec.node.cassandraYaml",
+				map[string]any{"num_tokens": int64(4), "concurrent_reads": int64(4)})
 		}, refusalOf("num_tokens")},
 		{"an application gives another setting", bySettings, func() error {
-			return s.change(application, clusters, "demo", "spec.node.cassandraYaml", map[string]any{"concurrent_reads": int64(4)})
+			return s.change(application, clusters, "demo", "spec.node.cassandraYaml",
+				map[string]any{"concurrent_reads": int64(4)})
 		}, ""},
 
-		{"an agent writes its own status and passes this policy too", byAgent, func() error { return s.status(agent0, 0, 0) }, ""},
-		{"an agent pauses the cluster", byAgent, func() error { return s.change(agent0, clusters, "demo", "spec.paused", true) },
+		{"an agent writes its own status and passes this policy too", byAgent,
+			func() error { return s.status(agent0, 0, 0) }, ""},
+		{"an agent pauses the cluster", byAgent,
+			func() error { return s.change(agent0, clusters, "demo", "spec.paused", true) },
 			agents + " is an agent of Helenus: it may write the status of its own CassandraNode and nothing else"},
 		{"an agent deletes a pod", byAgent, func() error { return s.delete(agent0, pods, nodeName(1)) },
 			agents + " is an agent of Helenus: it may write the status of its own CassandraNode and nothing else"},
@@ -317,7 +341,8 @@ func TestPolicies(t *testing.T) {
 	})
 }
 
-// TestAgentsAreRefusedTwice: what an agent may not do to records, two policies refuse; which of them answers is not defined.
+// TestAgentsAreRefusedTwice: what an agent may not do to records, two policies refuse; which of
+// them answers is not defined.
 func TestAgentsAreRefusedTwice(t *testing.T) {
 	s := newScene(t)
 	for name, do := range map[string]func() error{
@@ -330,19 +355,22 @@ func TestAgentsAreRefusedTwice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := do()
-			if said := denied.FindStringSubmatch(fmt.Sprint(err)); said == nil || said[1] != byAgent && said[1] != byRecord {
+			if said := denied.FindStringSubmatch(fmt.Sprint(err)); said == nil ||
+				said[1] != byAgent && said[1] != byRecord {
 				t.Fatalf("got %v, want it refused by %s or %s", err, byAgent, byRecord)
 			}
 		})
 	}
 }
 
-// TestTokenEndsWithItsPod: the agent of a pod that is gone writes nothing, although a pod of the same name has taken its place.
+// TestTokenEndsWithItsPod: the agent of a pod that is gone writes nothing, although a pod of the
+// same name has taken its place.
 func TestTokenEndsWithItsPod(t *testing.T) {
 	s := newScene(t)
 	must(t, s.status(agent0, 0, 0))
 	zero := int64(0)
-	must(t, typedClient(t, server).CoreV1().Pods(s.namespace).Delete(t.Context(), nodeName(0), metav1.DeleteOptions{GracePeriodSeconds: &zero}))
+	must(t, typedClient(t, server).CoreV1().Pods(s.namespace).Delete(t.Context(), nodeName(0),
+		metav1.DeleteOptions{GracePeriodSeconds: &zero}))
 	pod(t, s.namespace, nodeName(0), v1alpha1.AgentServiceAccountName("demo"))
 	// The API server remembers for some seconds that a token was good.
 	must(t, eventually(t.Context(), "the token of the old pod is refused", func(context.Context) (bool, error) {
@@ -354,12 +382,14 @@ func TestTokenEndsWithItsPod(t *testing.T) {
 	}))
 }
 
-// TestControllersMayCollect: the controllers of Kubernetes, not merely their names, may delete the records of a deleted cluster and of a deleted namespace.
+// TestControllersMayCollect: the controllers of Kubernetes, not merely their names, may delete the
+// records of a deleted cluster and of a deleted namespace.
 func TestControllersMayCollect(t *testing.T) {
 	gone := func(t *testing.T, namespace string) {
 		t.Helper()
 		must(t, eventually(t.Context(), "the record is gone", func(ctx context.Context) (bool, error) {
-			_, err := dynamicClient(t, server).Resource(nodes).Namespace(namespace).Get(ctx, nodeName(0), metav1.GetOptions{})
+			_, err := dynamicClient(t, server).Resource(nodes).Namespace(namespace).Get(ctx, nodeName(0),
+				metav1.GetOptions{})
 			return apierrors.IsNotFound(err), nil
 		}))
 	}
@@ -379,12 +409,15 @@ func TestControllersMayCollect(t *testing.T) {
 		record := base(v1alpha1.CassandraNodeKind)
 		yes := true
 		record.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.CassandraClusterKind, Name: cluster.GetName(), UID: cluster.GetUID(),
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.CassandraClusterKind, Name: cluster.GetName(),
+			UID:        cluster.GetUID(),
 			Controller: &yes, BlockOwnerDeletion: &yes,
 		}})
-		_, err = dynamicClient(t, as(operatorUser, nil, masters)).Resource(nodes).Namespace(namespace).Create(t.Context(), record, metav1.CreateOptions{})
+		_, err = dynamicClient(t, as(operatorUser, nil,
+			masters)).Resource(nodes).Namespace(namespace).Create(t.Context(), record, metav1.CreateOptions{})
 		must(t, err)
-		must(t, dynamicClient(t, server).Resource(clusters).Namespace(namespace).Delete(t.Context(), cluster.GetName(), metav1.DeleteOptions{}))
+		must(t, dynamicClient(t, server).Resource(clusters).Namespace(namespace).Delete(t.Context(), cluster.GetName(),
+			metav1.DeleteOptions{}))
 		gone(t, namespace)
 	})
 }

@@ -17,26 +17,30 @@ import (
 	"helenus.io/helenus/internal/inspectapi"
 )
 
-// request is one thing that somebody may or may not do: "verb group/resource/subresource [name]", in any namespace unless said.
+// request is one thing that somebody may or may not do: "verb group/resource/subresource [name]",
+// in any namespace unless said.
 type request struct {
 	verb, group, resource, subresource, namespace, name string
 }
 
 func (r request) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s/%s/%s in %q %s", r.verb, r.group, r.resource, r.subresource, r.namespace, r.name))
+	return strings.TrimSpace(fmt.Sprintf("%s %s/%s/%s in %q %s", r.verb, r.group, r.resource, r.subresource,
+		r.namespace, r.name))
 }
 
 // may asks the API server's authoriser.
 func may(t *testing.T, user string, groups []string, r request) bool {
 	t.Helper()
-	review, err := typedClient(t, server).AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user, Groups: groups,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: r.namespace, Verb: r.verb, Group: r.group, Resource: r.resource, Subresource: r.subresource, Name: r.name,
+	review, err := typedClient(t, server).AuthorizationV1().SubjectAccessReviews().Create(t.Context(),
+		&authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: user, Groups: groups,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: r.namespace, Verb: r.verb, Group: r.group, Resource: r.resource,
+					Subresource: r.subresource, Name: r.name,
+				},
 			},
-		},
-	}, metav1.CreateOptions{})
+		}, metav1.CreateOptions{})
 	must(t, err)
 	return review.Status.Allowed
 }
@@ -52,18 +56,22 @@ func TestOperatorRole(t *testing.T) {
 	const shop = "shop"
 	var allowed []request
 	for _, managed := range []schema.GroupResource{
-		{Resource: "pods"}, {Resource: "persistentvolumeclaims"}, {Resource: "services"}, {Resource: "configmaps"}, {Resource: "serviceaccounts"},
-		{Group: "policy", Resource: "poddisruptionbudgets"}, {Group: rbacGroup, Resource: "roles"}, {Group: rbacGroup, Resource: "rolebindings"},
+		{Resource: "pods"}, {Resource: "persistentvolumeclaims"}, {Resource: "services"}, {Resource: "configmaps"},
+		{Resource: "serviceaccounts"},
+		{Group: "policy", Resource: "poddisruptionbudgets"}, {Group: rbacGroup, Resource: "roles"},
+		{Group: rbacGroup, Resource: "rolebindings"},
 		v1alpha1.Resource(v1alpha1.CassandraNodeResource),
 	} {
 		for _, verb := range []string{"get", "list", "watch", "create", "patch", "update", "delete"} {
-			allowed = append(allowed, request{verb: verb, group: managed.Group, resource: managed.Resource, namespace: shop})
+			allowed = append(allowed, request{verb: verb, group: managed.Group, resource: managed.Resource,
+				namespace: shop})
 		}
 	}
 	allowed = append(allowed,
 		request{verb: "watch", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource},
 		request{verb: "patch", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource, namespace: shop},
-		request{verb: "patch", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource, subresource: "status", namespace: shop},
+		request{verb: "patch", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource,
+			subresource: "status", namespace: shop},
 		request{verb: "get", resource: "secrets", namespace: shop, name: v1alpha1.AuthorityName("orders")},
 		request{verb: "create", resource: "secrets", namespace: shop},
 		request{verb: "watch", resource: "nodes"},
@@ -72,7 +80,8 @@ func TestOperatorRole(t *testing.T) {
 		request{verb: "create", group: "authentication.k8s.io", resource: "tokenreviews"},
 		request{verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews"},
 		request{verb: "create", group: leaseGroup, resource: "leases", namespace: "helenus-system"},
-		request{verb: "update", group: leaseGroup, resource: "leases", namespace: "helenus-system", name: inspectapi.LeaseName},
+		request{verb: "update", group: leaseGroup, resource: "leases", namespace: "helenus-system",
+			name: inspectapi.LeaseName},
 	)
 	refused := []request{
 		{verb: "create", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource, namespace: shop},
@@ -107,7 +116,8 @@ func TestOperatorRole(t *testing.T) {
 	}
 }
 
-// TestUserRoles: who may edit or view a namespace may edit or view its clusters, and only view the records.
+// TestUserRoles: who may edit or view a namespace may edit or view its clusters, and only view the
+// records.
 func TestUserRoles(t *testing.T) {
 	namespace := namespace(t)
 	for _, role := range []string{"admin", "edit", "view"} {
@@ -140,7 +150,8 @@ func TestUserRoles(t *testing.T) {
 	}
 }
 
-// TestAgentRole: the operator, with its own rights alone, can give the agents of a cluster theirs; and these are enough for an agent, and no more.
+// TestAgentRole: the operator, with its own rights alone, can give the agents of a cluster theirs;
+// and these are enough for an agent, and no more.
 func TestAgentRole(t *testing.T) {
 	namespace := namespace(t)
 	cluster, err := dynamicClient(t, server).Resource(clusters).Namespace(namespace).
@@ -148,11 +159,13 @@ func TestAgentRole(t *testing.T) {
 	must(t, err)
 	owner := render.Owner{Name: cluster.GetName(), Namespace: namespace, UID: cluster.GetUID()}
 	client := typedClient(t, withToken(tokenOf(t, "helenus-system", "helenus", nil)))
-	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), render.AgentServiceAccount(owner, nil), metav1.CreateOptions{})
+	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), render.AgentServiceAccount(owner, nil),
+		metav1.CreateOptions{})
 	must(t, err)
 	_, err = client.RbacV1().Roles(namespace).Create(t.Context(), render.AgentRole(owner), metav1.CreateOptions{})
 	must(t, err)
-	_, err = client.RbacV1().RoleBindings(namespace).Create(t.Context(), render.AgentRoleBinding(owner), metav1.CreateOptions{})
+	_, err = client.RbacV1().RoleBindings(namespace).Create(t.Context(), render.AgentRoleBinding(owner),
+		metav1.CreateOptions{})
 	must(t, err)
 	for _, name := range []string{v1alpha1.SeedsName("demo"), v1alpha1.LedgerName("demo")} {
 		seeds := render.Seeds(owner, []string{"10.0.0.1"})
@@ -161,7 +174,8 @@ func TestAgentRole(t *testing.T) {
 		must(t, err)
 	}
 	record := base(v1alpha1.CassandraNodeKind)
-	_, err = dynamicClient(t, as(operatorUser, nil, masters)).Resource(nodes).Namespace(namespace).Create(t.Context(), record, metav1.CreateOptions{})
+	_, err = dynamicClient(t, as(operatorUser, nil, masters)).Resource(nodes).Namespace(namespace).Create(t.Context(),
+		record, metav1.CreateOptions{})
 	must(t, err)
 
 	account := v1alpha1.AgentServiceAccountName("demo")
@@ -195,15 +209,18 @@ func TestAgentRole(t *testing.T) {
 			return err
 		},
 		"read clusters": func() error {
-			_, err := dynamicClient(t, agent).Resource(clusters).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
+			_, err := dynamicClient(t, agent).Resource(clusters).Namespace(namespace).List(t.Context(),
+				metav1.ListOptions{})
 			return err
 		},
 		"read the records of other namespaces": func() error {
-			_, err := dynamicClient(t, agent).Resource(nodes).Namespace("default").List(t.Context(), metav1.ListOptions{})
+			_, err := dynamicClient(t, agent).Resource(nodes).Namespace("default").List(t.Context(),
+				metav1.ListOptions{})
 			return err
 		},
 		"change its spec": func() error {
-			_, err := records.Patch(t.Context(), record.GetName(), "application/merge-patch+json", []byte(`{"spec":{"state":"Stopped"}}`), metav1.PatchOptions{})
+			_, err := records.Patch(t.Context(), record.GetName(), "application/merge-patch+json",
+				[]byte(`{"spec":{"state":"Stopped"}}`), metav1.PatchOptions{})
 			return err
 		},
 	} {
@@ -219,6 +236,7 @@ func bind(t *testing.T, namespace, kind, role, user string) {
 	binding.OwnerReferences = nil
 	binding.RoleRef.Kind, binding.RoleRef.Name = kind, role
 	binding.Subjects[0].Kind, binding.Subjects[0].APIGroup, binding.Subjects[0].Name, binding.Subjects[0].Namespace = "User", rbacGroup, user, ""
-	_, err := typedClient(t, server).RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{})
+	_, err := typedClient(t, server).RbacV1().RoleBindings(namespace).Create(t.Context(), binding,
+		metav1.CreateOptions{})
 	must(t, err)
 }

@@ -10,21 +10,30 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// TestWhatIsStoredCanBeRead: an object that the Go types cannot read would keep the operator and every agent from reading any, so none may be stored.
-// A number in these cases is what JSON has, which is more than what the types have.
+// TestWhatIsStoredCanBeRead: an object that the Go types cannot read would keep the operator and
+// every agent from reading any, so none may be stored. A number in these cases is what JSON has,
+// which is more than what the types have.
 func TestWhatIsStoredCanBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, path string
 		value      any
 	}{
-		"a number beyond 32 bits":  {v1alpha1.CassandraClusterKind, "spec.node.placement", map[string]any{"topologySpreadConstraints": []any{map[string]any{"maxSkew": int64(1) << 40, "topologyKey": "x", "whenUnsatisfiable": "DoNotSchedule"}}}},
-		"a number beyond 64 bits":  {v1alpha1.CassandraClusterKind, "spec.node.placement", map[string]any{"tolerations": []any{map[string]any{"tolerationSeconds": 1e30}}}},
-		"a broken exponent":        {v1alpha1.CassandraClusterKind, "spec.node.resources.limits.memory", "1e1.5"},
-		"a time without a zone":    {v1alpha1.CassandraNodeKind, "spec.restart", map[string]any{"id": "r", "notAfter": "2026-11-20T12:00:00"}},
-		"a time with a short zone": {v1alpha1.CassandraNodeKind, "spec.restart", map[string]any{"id": "r", "notAfter": "2026-11-20T12:00:00+0100"}},
-		"a time in lower case":     {v1alpha1.CassandraNodeKind, "spec.restart", map[string]any{"id": "r", "notAfter": "2026-11-20t12:00:00z"}},
-		"a day that is none":       {v1alpha1.CassandraNodeKind, "spec.restart", map[string]any{"id": "r", "notAfter": "2026-02-31T12:00:00Z"}},
-		"an hour that is none":     {v1alpha1.CassandraNodeKind, "spec.restart", map[string]any{"id": "r", "notAfter": "2026-02-20T24:00:00Z"}},
+		"a number beyond 32 bits": {v1alpha1.CassandraClusterKind, "spec.node.placement",
+			map[string]any{"topologySpreadConstraints": []any{map[string]any{"maxSkew": int64(1) << 40,
+				"topologyKey": "x", "whenUnsatisfiable": "DoNotSchedule"}}}},
+		"a number beyond 64 bits": {v1alpha1.CassandraClusterKind, "spec.node.placement",
+			map[string]any{"tolerations": []any{map[string]any{"tolerationSeconds": 1e30}}}},
+		"a broken exponent": {v1alpha1.CassandraClusterKind, "spec.node.resources.limits.memory", "1e1.5"},
+		"a time without a zone": {v1alpha1.CassandraNodeKind, "spec.restart",
+			map[string]any{"id": "r", "notAfter": "2026-11-20T12:00:00"}},
+		"a time with a short zone": {v1alpha1.CassandraNodeKind, "spec.restart",
+			map[string]any{"id": "r", "notAfter": "2026-11-20T12:00:00+0100"}},
+		"a time in lower case": {v1alpha1.CassandraNodeKind, "spec.restart",
+			map[string]any{"id": "r", "notAfter": "2026-11-20t12:00:00z"}},
+		"a day that is none": {v1alpha1.CassandraNodeKind, "spec.restart",
+			map[string]any{"id": "r", "notAfter": "2026-02-31T12:00:00Z"}},
+		"an hour that is none": {v1alpha1.CassandraNodeKind, "spec.restart",
+			map[string]any{"id": "r", "notAfter": "2026-02-20T24:00:00Z"}},
 		"settings that are a text": {v1alpha1.CassandraClusterKind, "spec.node.cassandraYaml", "x: y"},
 	} {
 		t.Run(name, func(t *testing.T) {

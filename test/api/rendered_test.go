@@ -21,14 +21,18 @@ import (
 
 // resources of the kinds that the operator makes.
 var resources = map[string]string{
-	"Pod": "pods", "PersistentVolumeClaim": "persistentvolumeclaims", "Service": "services", "ConfigMap": "configmaps", "Secret": "secrets",
-	"ServiceAccount": "serviceaccounts", "Role": "roles", "RoleBinding": "rolebindings", "PodDisruptionBudget": "poddisruptionbudgets",
-	"CassandraNode": "cassandranodes",
+	"Pod": "pods", "PersistentVolumeClaim": "persistentvolumeclaims", "Service": "services", "ConfigMap": "configmaps",
+	"Secret":         "secrets",
+	"ServiceAccount": "serviceaccounts", "Role": "roles", "RoleBinding": "rolebindings",
+	"PodDisruptionBudget": "poddisruptionbudgets",
+	"CassandraNode":       "cassandranodes",
 }
 
-// TestRenderedObjects: what the operator makes of each sample, and of a cluster that uses every field, is accepted, from the operator with its own rights, in a namespace that enforces the
-// Pod Security Standard "restricted", and to the last field. A record that comes back from the API server describes the same node as before: else the
-// operator would see a change where there is none, and restart what nobody asked it to.
+// TestRenderedObjects: what the operator makes of each sample, and of a cluster that uses every
+// field, is accepted, from the operator with its own rights, in a namespace that enforces the Pod
+// Security Standard "restricted", and to the last field. A record that comes back from the API
+// server describes the same node as before: else the operator would see a change where there is
+// none, and restart what nobody asked it to.
 func TestRenderedObjects(t *testing.T) {
 	paths, err := filepath.Glob("../../config/samples/*.yaml")
 	must(t, err)
@@ -38,8 +42,10 @@ func TestRenderedObjects(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			namespace := namespace(t)
-			_, err := typedClient(t, server).CoreV1().Namespaces().Patch(t.Context(), namespace, "application/merge-patch+json",
-				[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`), metav1.PatchOptions{})
+			_, err := typedClient(t, server).CoreV1().Namespaces().Patch(t.Context(), namespace,
+				"application/merge-patch+json",
+				[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`),
+				metav1.PatchOptions{})
 			must(t, err)
 			cluster := sample(t, path, namespace)
 			owner := render.OwnerOf(cluster)
@@ -61,7 +67,8 @@ func TestRenderedObjects(t *testing.T) {
 				var stored v1alpha1.CassandraNode
 				makeAs(t, operator, record, &stored)
 				if !render.Same(&stored, wanted) {
-					t.Errorf("%s: the record comes back as another: %v", wanted.Name, render.Differences(&stored, wanted))
+					t.Errorf("%s: the record comes back as another: %v", wanted.Name,
+						render.Differences(&stored, wanted))
 				}
 				pod, err := render.Pod(owner, &stored, install)
 				must(t, err)
@@ -80,7 +87,8 @@ func sample(t *testing.T, path, namespace string) *v1alpha1.CassandraCluster {
 	t.Helper()
 	objects, err := decode(path)
 	must(t, err)
-	stored, err := dynamicClient(t, server).Resource(clusters).Namespace(namespace).Create(t.Context(), objects[0], metav1.CreateOptions{})
+	stored, err := dynamicClient(t, server).Resource(clusters).Namespace(namespace).Create(t.Context(), objects[0],
+		metav1.CreateOptions{})
 	must(t, err)
 	cluster := &v1alpha1.CassandraCluster{}
 	must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, cluster))
@@ -97,7 +105,8 @@ func makeAs(t *testing.T, who *rest.Config, object, into runtime.Object) {
 	}
 }
 
-func makeObject(ctx context.Context, client dynamic.Interface, object runtime.Object) (*unstructured.Unstructured, error) {
+func makeObject(ctx context.Context, client dynamic.Interface, object runtime.Object) (*unstructured.Unstructured,
+	error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", object, err)

@@ -124,7 +124,8 @@ func rulesOf(kind, path string, schema *apiextensionsv1.JSONSchemaProps) ([]rule
 	return all, nil
 }
 
-// wordsOf makes a pattern of a message, or of an expression that makes one: its texts as they are, anything between them.
+// wordsOf makes a pattern of a message, or of an expression that makes one: its texts as they are,
+// anything between them.
 func wordsOf(message, expression string) (*regexp.Regexp, error) {
 	if expression == "" {
 		if message == "" {
@@ -173,7 +174,8 @@ func (c *coverage) refusal(kind string, causes []metav1.StatusCause) {
 	}
 }
 
-// acceptance notes which rules have looked at an object and were content. old is nil for a new object.
+// acceptance notes which rules have looked at an object and were content. old is nil for a new
+// object.
 func (c *coverage) acceptance(kind string, object, old map[string]any) {
 	for _, r := range c.rules {
 		path := r.path

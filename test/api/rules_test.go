@@ -14,7 +14,8 @@ import (
 
 const definitions = "../../config/crd"
 
-// TestRules tries every case, and then asks whether each rule of the schemas has refused and accepted something.
+// TestRules tries every case, and then asks whether each rule of the schemas has refused and
+// accepted something.
 func TestRules(t *testing.T) {
 	all, err := rules(definitions)
 	must(t, err)
@@ -50,14 +51,16 @@ func runCases(t *testing.T, cases []testCase, shown *coverage) {
 
 // settingsAt and the next are the places that have the settings of a node.
 var (
-	levels     = []string{"CassandraCluster spec.node", "CassandraCluster spec.datacenters[0].node", "CassandraCluster spec.datacenters[0].racks[0].node"}
+	levels = []string{"CassandraCluster spec.node", "CassandraCluster spec.datacenters[0].node",
+		"CassandraCluster spec.datacenters[0].racks[0].node"}
 	settingsAt = append(slices.Clone(levels), "CassandraNode spec.configuration")
 )
 
 func ownedOptions() []testCase {
 	cases := []testCase{{
 		Name: "others are free", At: settingsAt,
-		Value: map[string]any{"jvm": map[string]any{"options": []any{"-XX:+UseG1GC", "-Dcassandra.available_processors=4", "-Xss512k"}}},
+		Value: map[string]any{"jvm": map[string]any{"options": []any{"-XX:+UseG1GC",
+			"-Dcassandra.available_processors=4", "-Xss512k"}}},
 	}}
 	for _, group := range v1alpha1.OwnedJVMOptions {
 		for _, name := range group.Names {
@@ -87,9 +90,11 @@ func ownedVariables() []testCase {
 	return cases
 }
 
-// TestCoverageSeesGaps holds the account of rules to its word: a rule that nothing refused is missed, and so is one that nothing was accepted by.
+// TestCoverageSeesGaps holds the account of rules to its word: a rule that nothing refused is
+// missed, and so is one that nothing was accepted by.
 func TestCoverageSeesGaps(t *testing.T) {
-	r := rule{kind: "K", path: ".spec.names[]", expression: "self != ''", words: regexp.MustCompile(`must not be empty$`)}
+	r := rule{kind: "K", path: ".spec.names[]", expression: "self != ''",
+		words: regexp.MustCompile(`must not be empty$`)}
 	shown := newCoverage([]rule{r})
 	shown.refusal("K", []metav1.StatusCause{{Field: "spec.names[3]", Message: `Invalid value: "string": is too long`}})
 	shown.refusal("K", []metav1.StatusCause{{Field: "spec.other[3]", Message: `must not be empty`}})
@@ -98,7 +103,8 @@ func TestCoverageSeesGaps(t *testing.T) {
 	if got := shown.missing(); len(got) != 2 {
 		t.Fatalf("missing = %q, want the refused and the accepted object", got)
 	}
-	shown.refusal("K", []metav1.StatusCause{{Field: "spec.names[3]", Message: `Invalid value: "string": must not be empty`}})
+	shown.refusal("K", []metav1.StatusCause{{Field: "spec.names[3]",
+		Message: `Invalid value: "string": must not be empty`}})
 	shown.acceptance("K", map[string]any{"spec": map[string]any{"names": []any{"x"}}}, nil)
 	if got := shown.missing(); len(got) != 0 {
 		t.Fatalf("missing = %q, want none", got)

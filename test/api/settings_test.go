@@ -31,10 +31,12 @@ func settingsRefused(t *testing.T, at string, settings map[string]any) string {
 
 func refusalOf(keys ...string) string {
 	return "node.cassandraYaml: Helenus sets " + strings.Join(keys, ", ") +
-		" by itself: leave out all of these; what to set instead is in the API reference, under What Helenus sets by itself"
+		" by itself: leave out all of these; what to set instead is in the API reference, under What Helenus sets by " +
+		"itself"
 }
 
-// TestOwnedSettings: each key that Helenus owns is refused at each level, whatever its value is, and others are free.
+// TestOwnedSettings: each key that Helenus owns is refused at each level, whatever its value is,
+// and others are free.
 func TestOwnedSettings(t *testing.T) {
 	all := map[string]any{}
 	var keys []string
@@ -60,8 +62,8 @@ func TestOwnedSettings(t *testing.T) {
 	}
 }
 
-// TestStockConfiguration: the whole cassandra.yaml of an image, pasted as configuration, is refused in
-// one message that names what has to be left out; without that it is taken.
+// TestStockConfiguration: the whole cassandra.yaml of an image, pasted as configuration, is refused
+// in one message that names what has to be left out; without that it is taken.
 func TestStockConfiguration(t *testing.T) {
 	for _, line := range []string{"4.1", "5.0"} {
 		files, err := stock.Files(line)

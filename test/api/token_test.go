@@ -47,9 +47,11 @@ func tokenOf(t *testing.T, namespace, account string, bound *corev1.Pod) string 
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if bound != nil {
-		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: bound.Name, UID: bound.UID}
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod",
+			Name: bound.Name, UID: bound.UID}
 	}
-	made, err := typedClient(t, server).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
+	made, err := typedClient(t, server).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, request,
+		metav1.CreateOptions{})
 	must(t, err)
 	return made.Status.Token
 }
@@ -59,8 +61,9 @@ func secretToken(t *testing.T, namespace, account string) string {
 	t.Helper()
 	secrets := typedClient(t, server).CoreV1().Secrets(namespace)
 	_, err := secrets.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: account + "-token", Annotations: map[string]string{corev1.ServiceAccountNameKey: account}},
-		Type:       corev1.SecretTypeServiceAccountToken,
+		ObjectMeta: metav1.ObjectMeta{Name: account + "-token",
+			Annotations: map[string]string{corev1.ServiceAccountNameKey: account}},
+		Type: corev1.SecretTypeServiceAccountToken,
 	}, metav1.CreateOptions{})
 	must(t, err)
 	var token string

@@ -36,12 +36,14 @@ var settingChecks = []Check{
 		s.changeAndRestore(t, "collection_size_fail_threshold", "3GiB", "4GiB")
 	}},
 	{Name: "a warning above the failure is refused", Run: func(t *testing.T, s *Subject) {
-		_, err := s.Node.ApplySettings(s.Context, s.View.ReleaseVersion, map[string]any{"tables_warn_threshold": 20, "tables_fail_threshold": 10})
+		_, err := s.Node.ApplySettings(s.Context, s.View.ReleaseVersion,
+			map[string]any{"tables_warn_threshold": 20, "tables_fail_threshold": 10})
 		wantException(t, err)
 	}},
 }
 
-// changeAndRestore sets one setting to one of two values, that which it does not have, looks for the effect, and sets the former value again.
+// changeAndRestore sets one setting to one of two values, that which it does not have, looks for
+// the effect, and sets the former value again.
 func (s *Subject) changeAndRestore(t *testing.T, key string, value, otherwise any) {
 	t.Helper()
 	release := s.View.ReleaseVersion
@@ -68,10 +70,12 @@ func (s *Subject) changeAndRestore(t *testing.T, key string, value, otherwise an
 	if err != nil || !slices.Equal(changed, []string{key}) || read() != canonical(value) {
 		t.Errorf("setting %s: changed %v to %s, error %v; want %v", key, changed, read(), err, value)
 	}
-	if changed, err = s.Node.ApplySettings(s.Context, release, map[string]any{key: value}); err != nil || len(changed) != 0 {
+	if changed, err = s.Node.ApplySettings(s.Context, release, map[string]any{key: value}); err != nil ||
+		len(changed) != 0 {
 		t.Errorf("setting %s again: changed %v, error %v", key, changed, err)
 	}
-	if _, err = s.Node.ApplySettings(s.Context, release, map[string]any{key: setting.InYAML(before)}); err != nil || read() != before {
+	if _, err = s.Node.ApplySettings(s.Context, release, map[string]any{key: setting.InYAML(before)}); err != nil ||
+		read() != before {
 		t.Errorf("setting %s restored to %s, error %v; want %s", key, read(), err, before)
 	}
 }
@@ -83,17 +87,18 @@ var operationChecks = []Check{
 			t.Error(err)
 		}
 	}},
-	{Name: "cleanup of every replicated keyspace succeeds, with as many jobs as there are compactors", Run: func(t *testing.T, s *Subject) {
-		schema, err := s.Node.Schema(s.Context)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range schema.Keyspaces {
-			if err := s.Node.Cleanup(s.Context, 0, k.Name); err != nil {
-				t.Error(err)
+	{Name: "cleanup of every replicated keyspace succeeds, with as many jobs as there are compactors",
+		Run: func(t *testing.T, s *Subject) {
+			schema, err := s.Node.Schema(s.Context)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-	}},
+			for _, k := range schema.Keyspaces {
+				if err := s.Node.Cleanup(s.Context, 0, k.Name); err != nil {
+					t.Error(err)
+				}
+			}
+		}},
 	{Name: "cleanup of what is local to a node is refused", Run: func(t *testing.T, s *Subject) {
 		wantException(t, s.Node.Cleanup(s.Context, 1, "system"))
 	}},
@@ -157,7 +162,8 @@ var trafficChecks = []Check{
 			}
 			view := s.view(t)
 			if view.NativeTransportRunning != open || view.Mode != cassandra.ModeNormal {
-				t.Errorf("CQL should be open: %v; the node says %v in mode %s", open, view.NativeTransportRunning, view.Mode)
+				t.Errorf("CQL should be open: %v; the node says %v in mode %s", open, view.NativeTransportRunning,
+					view.Mode)
 			}
 			// Closing CQL over JMX is not gossiped.
 			if !s.gossipOfSelf(t, view).NativeTransportReady {
@@ -169,44 +175,52 @@ var trafficChecks = []Check{
 
 // drainChecks end the node's service, or leave the ring with a memory.
 var drainChecks = []Check{
-	{Name: "an endpoint that nobody knows is remembered as one that has left, when it is assassinated", Drain: true, Run: func(t *testing.T, s *Subject) {
-		nobody := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), s.self(t).Port()) // of TEST-NET-1, RFC 5737
-		if err := s.Node.Assassinate(s.Context, nobody.Addr().String()); err != nil {
-			t.Fatal(err)
-		}
-		view := s.view(t)
-		i := slices.IndexFunc(view.Gossip, func(g cassandra.GossipState) bool { return g.Endpoint == nobody })
-		if i < 0 || view.Gossip[i].Status != cassandra.StatusLeft || view.Gossip[i].Alive || view.Gossip[i].HostID != "" || view.Gossip[i].StatusExpires.IsZero() {
-			t.Errorf("gossip is %+v", view.Gossip)
-		}
-		if !maps.Equal(view.HostIDs, s.View.HostIDs) || !slices.Equal(view.Tokens, s.View.Tokens) || view.Mode != cassandra.ModeNormal {
-			t.Errorf("members %v with %d tokens, mode %s; before it %v with %d", view.HostIDs, len(view.Tokens), view.Mode, s.View.HostIDs, len(s.View.Tokens))
-		}
-	}},
-	{Name: "a drained node has left CQL and gossip and still answers", Drain: true, Run: func(t *testing.T, s *Subject) {
-		for range 2 {
-			if err := s.Node.Drain(s.Context); err != nil {
+	{Name: "an endpoint that nobody knows is remembered as one that has left, when it is assassinated", Drain: true,
+		Run: func(t *testing.T, s *Subject) {
+			nobody := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), s.self(t).Port()) // of TEST-NET-1, RFC 5737
+			if err := s.Node.Assassinate(s.Context, nobody.Addr().String()); err != nil {
 				t.Fatal(err)
 			}
-			state, err := s.Node.State(s.Context)
-			if err != nil {
-				t.Fatal(err)
+			view := s.view(t)
+			i := slices.IndexFunc(view.Gossip, func(g cassandra.GossipState) bool { return g.Endpoint == nobody })
+			if i < 0 || view.Gossip[i].Status != cassandra.StatusLeft || view.Gossip[i].Alive ||
+				view.Gossip[i].HostID != "" || view.Gossip[i].StatusExpires.IsZero() {
+				t.Errorf("gossip is %+v", view.Gossip)
 			}
-			if state.Mode != cassandra.ModeDrained || !state.Drained || state.Draining || state.GossipRunning || state.NativeTransportRunning {
-				t.Errorf("state of a drained node is %+v", state)
+			if !maps.Equal(view.HostIDs, s.View.HostIDs) || !slices.Equal(view.Tokens, s.View.Tokens) ||
+				view.Mode != cassandra.ModeNormal {
+				t.Errorf("members %v with %d tokens, mode %s; before it %v with %d", view.HostIDs, len(view.Tokens),
+					view.Mode, s.View.HostIDs, len(s.View.Tokens))
 			}
-		}
-	}},
-	{Name: "a drained node says so in its gossip, and its picture of the ring stays", Drain: true, Run: func(t *testing.T, s *Subject) {
-		view := s.view(t)
-		if own := s.gossipOfSelf(t, view); own.Status != cassandra.StatusShutdown || own.NativeTransportReady {
-			t.Errorf("own gossip is %+v", own)
-		}
-		if !maps.Equal(view.HostIDs, s.View.HostIDs) || !slices.Equal(view.Tokens, s.View.Tokens) || !slices.Equal(view.Live, s.View.Live) {
-			t.Errorf("members %v with %d tokens, live %v; before the drain %v with %d, live %v",
-				view.HostIDs, len(view.Tokens), view.Live, s.View.HostIDs, len(s.View.Tokens), s.View.Live)
-		}
-	}},
+		}},
+	{Name: "a drained node has left CQL and gossip and still answers", Drain: true,
+		Run: func(t *testing.T, s *Subject) {
+			for range 2 {
+				if err := s.Node.Drain(s.Context); err != nil {
+					t.Fatal(err)
+				}
+				state, err := s.Node.State(s.Context)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if state.Mode != cassandra.ModeDrained || !state.Drained || state.Draining || state.GossipRunning ||
+					state.NativeTransportRunning {
+					t.Errorf("state of a drained node is %+v", state)
+				}
+			}
+		}},
+	{Name: "a drained node says so in its gossip, and its picture of the ring stays", Drain: true,
+		Run: func(t *testing.T, s *Subject) {
+			view := s.view(t)
+			if own := s.gossipOfSelf(t, view); own.Status != cassandra.StatusShutdown || own.NativeTransportReady {
+				t.Errorf("own gossip is %+v", own)
+			}
+			if !maps.Equal(view.HostIDs, s.View.HostIDs) || !slices.Equal(view.Tokens, s.View.Tokens) ||
+				!slices.Equal(view.Live, s.View.Live) {
+				t.Errorf("members %v with %d tokens, live %v; before the drain %v with %d, live %v",
+					view.HostIDs, len(view.Tokens), view.Live, s.View.HostIDs, len(s.View.Tokens), s.View.Live)
+			}
+		}},
 	{Name: "a drained node does not open CQL", Drain: true, Run: func(t *testing.T, s *Subject) {
 		err := s.Node.StartNativeTransport(s.Context)
 		state, stateErr := s.Node.State(s.Context)

@@ -46,7 +46,8 @@ var protocolChecks = []Check{
 			jolokia.Read(storageService, "OperationMode"),
 		)
 		want := []error{
-			jolokia.ErrInstanceNotFound, jolokia.ErrAttributeNotFound, jolokia.ErrOperationNotFound, jolokia.ErrOperationNotFound,
+			jolokia.ErrInstanceNotFound, jolokia.ErrAttributeNotFound, jolokia.ErrOperationNotFound,
+			jolokia.ErrOperationNotFound,
 			jolokia.ErrException, jolokia.ErrAttributeNotFound, nil,
 		}
 		for i, answer := range answers {
@@ -61,21 +62,25 @@ var protocolChecks = []Check{
 			jolokia.Exec(storageService, "removeNode(java.lang.String)", "not-a-host-id"),
 			jolokia.Exec(storageService, "removeNode(java.lang.String)", "00000000-0000-0000-0000-000000000000"),
 		)
-		classes := []string{"java.lang.NumberFormatException", "java.lang.IllegalArgumentException", "java.lang.UnsupportedOperationException"}
+		classes := []string{"java.lang.NumberFormatException", "java.lang.IllegalArgumentException",
+			"java.lang.UnsupportedOperationException"}
 		statuses := []int{http.StatusBadRequest, http.StatusBadRequest, http.StatusInternalServerError}
 		for i, answer := range answers {
 			var refusal *jolokia.Error
-			if !errors.Is(answer.Err, jolokia.ErrException) || !errors.As(answer.Err, &refusal) || refusal.Class != classes[i] || refusal.Status != statuses[i] {
+			if !errors.Is(answer.Err, jolokia.ErrException) || !errors.As(answer.Err, &refusal) ||
+				refusal.Class != classes[i] || refusal.Status != statuses[i] {
 				t.Errorf("answer %d: %v, want %s with status %d", i+1, answer.Err, classes[i], statuses[i])
 			}
 		}
 	}},
-	{Name: "another signature of a known operation is refused with those that are known", Run: func(t *testing.T, s *Subject) {
-		answers := s.do(t, jolokia.Exec(storageService, "rebuild(int)", 1))
-		if err := answers[0].Err; !errors.Is(err, jolokia.ErrOperationNotFound) || !strings.Contains(err.Error(), "Known signatures: ") {
-			t.Errorf("error %v", err)
-		}
-	}},
+	{Name: "another signature of a known operation is refused with those that are known",
+		Run: func(t *testing.T, s *Subject) {
+			answers := s.do(t, jolokia.Exec(storageService, "rebuild(int)", 1))
+			if err := answers[0].Err; !errors.Is(err, jolokia.ErrOperationNotFound) ||
+				!strings.Contains(err.Error(), "Known signatures: ") {
+				t.Errorf("error %v", err)
+			}
+		}},
 	{Name: "a write answers the value before it", Run: func(t *testing.T, s *Subject) {
 		const attribute = "TombstoneWarnThreshold"
 		var before struct{ TombstoneWarnThreshold int }

@@ -19,7 +19,8 @@ var ringChecks = []Check{
 			t.Errorf("state is %+v", v.State)
 		}
 		if v.ClusterName == "" || v.SchemaVersion == "" || v.HostID == "" {
-			t.Errorf("cluster name %q, schema version %q, host id %q; none may be empty", v.ClusterName, v.SchemaVersion, v.HostID)
+			t.Errorf("cluster name %q, schema version %q, host id %q; none may be empty", v.ClusterName,
+				v.SchemaVersion, v.HostID)
 		}
 	}},
 	{Name: "the bootstrap state is there since 5.0", Run: func(t *testing.T, s *Subject) {
@@ -95,9 +96,11 @@ var ringChecks = []Check{
 				t.Errorf("member %s is not in gossip", endpoint)
 				continue
 			}
-			for operation, want := range map[string]string{"getDatacenter": s.View.Gossip[i].Datacenter, "getRack": s.View.Gossip[i].Rack} {
+			for operation, want := range map[string]string{"getDatacenter": s.View.Gossip[i].Datacenter,
+				"getRack": s.View.Gossip[i].Rack} {
 				var got string
-				answer := s.do(t, jolokia.Exec("org.apache.cassandra.db:type=EndpointSnitchInfo", operation+"(java.lang.String)", endpoint.Addr().String()))[0]
+				answer := s.do(t, jolokia.Exec("org.apache.cassandra.db:type=EndpointSnitchInfo",
+					operation+"(java.lang.String)", endpoint.Addr().String()))[0]
 				if err := answer.Decode(&got); err != nil || got != want || got == "" {
 					t.Errorf("%s of %s is %q, error %v; want %q", operation, endpoint, got, err, want)
 				}
@@ -120,7 +123,8 @@ var ringChecks = []Check{
 				t.Errorf("gossip of member %s (%s) is %+v", endpoint, hostID, state)
 			}
 			if live := slices.Contains(s.View.Live, endpoint); found && state.Alive != live {
-				t.Errorf("member %s: alive is %v in gossip and %v in the list of live nodes", endpoint, state.Alive, live)
+				t.Errorf("member %s: alive is %v in gossip and %v in the list of live nodes", endpoint, state.Alive,
+					live)
 			}
 		}
 	}},
@@ -145,9 +149,10 @@ var ringChecks = []Check{
 			if state.Status != cassandra.StatusNormal {
 				continue
 			}
-			if len(state.StatusArguments) != 1 || !slices.ContainsFunc(s.View.Tokens, func(o cassandra.TokenOwner) bool {
-				return o.Endpoint == state.Endpoint && strconv.FormatInt(o.Token, 10) == state.StatusArguments[0]
-			}) {
+			if len(state.StatusArguments) != 1 || !slices.ContainsFunc(s.View.Tokens,
+				func(o cassandra.TokenOwner) bool {
+					return o.Endpoint == state.Endpoint && strconv.FormatInt(o.Token, 10) == state.StatusArguments[0]
+				}) {
 				t.Errorf("status of %s has the arguments %v", state.Endpoint, state.StatusArguments)
 			}
 		}
@@ -157,7 +162,8 @@ var ringChecks = []Check{
 		s.await(t, "a higher heartbeat", func() (bool, error) {
 			now := s.gossipOfSelf(t, s.view(t))
 			if now.Generation != first.Generation || now.Heartbeat < first.Heartbeat {
-				t.Fatalf("generation and heartbeat went from %d, %d to %d, %d", first.Generation, first.Heartbeat, now.Generation, now.Heartbeat)
+				t.Fatalf("generation and heartbeat went from %d, %d to %d, %d", first.Generation, first.Heartbeat,
+					now.Generation, now.Heartbeat)
 			}
 			return now.Heartbeat > first.Heartbeat, nil
 		})

@@ -9,15 +9,17 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// Target is the node to check. It is NORMAL, and nothing joins, leaves or moves in its ring meanwhile.
+// Target is the node to check. It is NORMAL, and nothing joins, leaves or moves in its ring
+// meanwhile.
 type Target struct {
 	Client *jolokia.Client
 	// Traffic allows checks that close CQL for a moment.
 	Traffic bool
-	// Drain allows the checks after which the node is not as it was: only a restart of the JVM brings it back, and the ring remembers somebody who has left
-	// for three days. They come last.
+	// Drain allows the checks after which the node is not as it was: only a restart of the JVM
+	// brings it back, and the ring remembers somebody who has left for three days. They come last.
 	Drain bool
-	// Pause lets time pass between two questions for something that takes its time, or returns when the context ends; nil: 100 ms of real time.
+	// Pause lets time pass between two questions for something that takes its time, or returns when
+	// the context ends; nil: 100 ms of real time.
 	Pause func(context.Context)
 }
 
@@ -43,7 +45,8 @@ type Subject struct {
 // Checks is the list, in the order in which Run takes it.
 func Checks() []Check {
 	var all []Check
-	for _, part := range [][]Check{protocolChecks, ringChecks, schemaChecks, settingChecks, refusalChecks, operationChecks, trafficChecks, drainChecks} {
+	for _, part := range [][]Check{protocolChecks, ringChecks, schemaChecks, settingChecks, refusalChecks,
+		operationChecks, trafficChecks, drainChecks} {
 		all = append(all, part...)
 	}
 	return all

@@ -12,8 +12,9 @@ import (
 	"helenus.io/helenus/internal/cassandra"
 )
 
-// MemberDies kills the JVM of a node, changes the schema, and starts it again at the same address. Its peers keep it as a NORMAL member all the while, see it down when the
-// failure detector says so, and up again as a later generation of the same member.
+// MemberDies kills the JVM of a node, changes the schema, and starts it again at the same address.
+// Its peers keep it as a NORMAL member all the while, see it down when the failure detector says
+// so, and up again as a later generation of the same member.
 func MemberDies(t *testing.T, r Ring, name string) {
 	t.Helper()
 	w, before := begin(t, r)
@@ -38,7 +39,8 @@ func MemberDies(t *testing.T, r Ring, name string) {
 	}
 	versions, err := w.looks[peer].node.SchemaVersions(w.context)
 	if err != nil || !versions.Agree() || !slices.Equal(versions.Unreachable, []netip.AddrPort{of.endpoint}) {
-		t.Errorf("the versions of the schema are %+v, error %v; want one, and %s unreachable", versions, err, of.endpoint)
+		t.Errorf("the versions of the schema are %+v, error %v; want one, and %s unreachable", versions, err,
+			of.endpoint)
 	}
 	w.comesBack(name, before, old, w.looks[peer].view.SchemaVersion)
 	w.sameMembers(before, w.agree())
@@ -64,7 +66,8 @@ func (w *watch) dies(name string, of member, schema string) {
 	}
 }
 
-// staysDead claims what peers have of a member that died without a word: all that it was, and its last words.
+// staysDead claims what peers have of a member that died without a word: all that it was, and its
+// last words.
 func (w *watch) staysDead(name string, of member, schema string) {
 	w.t.Helper()
 	w.claim(name, w.looks[name].err != nil, "it answers after its death")
@@ -72,13 +75,16 @@ func (w *watch) staysDead(name string, of member, schema string) {
 		l := w.looks[p]
 		g, _ := l.gossip(of.endpoint)
 		w.keepsMember(p, of)
-		w.claim(p, g.Status == cassandra.StatusNormal && g.HostID == of.hostID && g.Generation == of.generation && g.HasTokens && g.NativeTransportReady && g.SchemaVersion == schema,
+		w.claim(p, g.Status == cassandra.StatusNormal && g.HostID == of.hostID && g.Generation == of.generation &&
+			g.HasTokens && g.NativeTransportReady && g.SchemaVersion == schema,
 			"of one that died without a word gossip has %+v", g)
-		w.claim(p, l.sees(of.endpoint) == live || l.sees(of.endpoint) == unreachable, "the dead member is in %s", l.sees(of.endpoint))
+		w.claim(p, l.sees(of.endpoint) == live || l.sees(of.endpoint) == unreachable, "the dead member is in %s",
+			l.sees(of.endpoint))
 	}
 }
 
-// comesBack starts a dead member at its address, and waits until it serves and every peer sees it up.
+// comesBack starts a dead member at its address, and waits until it serves and every peer sees it
+// up.
 func (w *watch) comesBack(name string, before map[string]member, had, missed string) {
 	w.t.Helper()
 	of := before[name]
@@ -89,13 +95,15 @@ func (w *watch) comesBack(name string, before map[string]member, had, missed str
 			isNormal = w.ring.Now()
 		}
 		if l := w.looks[name]; l.stage() != noAnswer {
-			w.claim(name, l.view.SchemaVersion == had || l.view.SchemaVersion == missed, "its schema is %s in mode %s: neither %s, which it had, nor %s, which it missed",
+			w.claim(name, l.view.SchemaVersion == had || l.view.SchemaVersion == missed,
+				"its schema is %s in mode %s: neither %s, which it had, nor %s, which it missed",
 				l.view.SchemaVersion, l.view.Mode, had, missed)
 		}
 		for _, p := range w.peers(name) {
 			g, known := w.looks[p].gossip(of.endpoint)
 			w.keepsMember(p, of)
-			w.claim(p, known && g.HostID == of.hostID && (g.Status == cassandra.StatusNormal || g.Generation > of.generation && g.Status == ""),
+			w.claim(p, known && g.HostID == of.hostID &&
+				(g.Status == cassandra.StatusNormal || g.Generation > of.generation && g.Status == ""),
 				"of a member that starts again gossip has %+v", g)
 			w.claim(p, g.Generation >= of.generation, "its generation is %d, and was %d", g.Generation, of.generation)
 		}
@@ -103,13 +111,15 @@ func (w *watch) comesBack(name string, before map[string]member, had, missed str
 	up := w.until("every peer sees it up", news, nil, func() string {
 		return w.everyPeer(name, of.endpoint, func(l *look) bool {
 			g, _ := l.gossip(of.endpoint)
-			return l.sees(of.endpoint) == live && g.Alive && g.Status == cassandra.StatusNormal && g.Generation > of.generation
+			return l.sees(of.endpoint) == live && g.Alive && g.Status == cassandra.StatusNormal &&
+				g.Generation > of.generation
 		})
 	})
 	w.t.Logf("peers saw it up at most %s after it was NORMAL", w.ring.Now().Sub(isNormal)-up)
 }
 
-// startsAgain claims what a member says of itself from its start to its service, and returns its stage: it never joins, and knows from its disk who is in the ring.
+// startsAgain claims what a member says of itself from its start to its service, and returns its
+// stage: it never joins, and knows from its disk who is in the ring.
 func (w *watch) startsAgain(name string, before map[string]member) stage {
 	w.t.Helper()
 	l, is := w.looks[name], w.rises(name)
@@ -118,19 +128,25 @@ func (w *watch) startsAgain(name string, before map[string]member) stage {
 	}
 	v := &l.view
 	w.claim(name, is != joining, "a member that starts joins")
-	w.claim(name, v.HostID == before[name].hostID || is == starting && v.HostID == "", "its host id is %q in mode %s, and was %s", v.HostID, v.Mode, before[name].hostID)
-	w.claim(name, v.Bootstrap == nil || *v.Bootstrap == cassandra.Bootstrap{State: "COMPLETED"}, "the bootstrap of a member is %+v in mode %s", v.Bootstrap, v.Mode)
+	w.claim(name, v.HostID == before[name].hostID || is == starting && v.HostID == "",
+		"its host id is %q in mode %s, and was %s", v.HostID, v.Mode, before[name].hostID)
+	w.claim(name, v.Bootstrap == nil || *v.Bootstrap == cassandra.Bootstrap{State: "COMPLETED"},
+		"the bootstrap of a member is %+v in mode %s", v.Bootstrap, v.Mode)
 	w.saysWhereItIs(name, is)
 	w.claim(name, v.Joined, "a member that starts has not joined in mode %s", v.Mode)
 	for other, m := range before {
-		w.claim(name, v.HostIDs[m.endpoint] == m.hostID || other == name && is == starting, "in mode %s it has the members %v, without %s at %s", v.Mode, v.HostIDs, m.hostID, m.endpoint)
-		w.claim(name, l.tokens(m.endpoint) == m.tokens, "in mode %s the tokens of %s are %s, and were %s", v.Mode, m.endpoint, l.tokens(m.endpoint), m.tokens)
+		w.claim(name, v.HostIDs[m.endpoint] == m.hostID || other == name && is == starting,
+			"in mode %s it has the members %v, without %s at %s", v.Mode, v.HostIDs, m.hostID, m.endpoint)
+		w.claim(name, l.tokens(m.endpoint) == m.tokens, "in mode %s the tokens of %s are %s, and were %s", v.Mode,
+			m.endpoint, l.tokens(m.endpoint), m.tokens)
 		if other == name {
 			continue
 		}
 		g, known := l.gossip(m.endpoint)
-		w.claim(name, known && (g.Generation == m.generation || g.Generation == 0 && !g.Alive && l.sees(m.endpoint) == unreachable),
-			"in mode %s a member is in %s, gossip %+v: neither heard of nor known from disk alone", v.Mode, l.sees(m.endpoint), g)
+		w.claim(name, known && (g.Generation == m.generation ||
+			g.Generation == 0 && !g.Alive && l.sees(m.endpoint) == unreachable),
+			"in mode %s a member is in %s, gossip %+v: neither heard of nor known from disk alone", v.Mode,
+			l.sees(m.endpoint), g)
 		place := cassandra.Place{Datacenter: g.Datacenter, Rack: g.Rack}
 		if place == (cassandra.Place{}) {
 			place = v.Remembered[m.endpoint]
@@ -152,8 +168,9 @@ func (w *watch) saysWhereItIs(name string, is stage) {
 	w.claim(name, !v.Draining && !v.Drained, "on its way up it is drained: %+v", v.State)
 }
 
-// MemberMoves stops a node in order and has it come back at another address. Its peers hear of the stop at once, keep it as a member, and then have it at the new
-// address and nowhere at the old one, but in the memory of gossip.
+// MemberMoves stops a node in order and has it come back at another address. Its peers hear of the
+// stop at once, keep it as a member, and then have it at the new address and nowhere at the old
+// one, but in the memory of gossip.
 func MemberMoves(t *testing.T, r Ring, name string) {
 	t.Helper()
 	memberMoves(t, r, name)
@@ -166,7 +183,8 @@ func MemberMovesForGood(t *testing.T, r Ring, name string) {
 	w.until("the old address is forgotten", forgottenBefore, func() {
 		for _, p := range w.peers(name) {
 			_, known := w.looks[p].gossip(of.endpoint)
-			w.claim(p, known || r.Now().Sub(moved) > forgottenAfter, "it has forgotten the old address %s after the move", r.Now().Sub(moved))
+			w.claim(p, known || r.Now().Sub(moved) > forgottenAfter,
+				"it has forgotten the old address %s after the move", r.Now().Sub(moved))
 		}
 	}, func() string {
 		return w.everyPeer(name, of.endpoint, func(l *look) bool {
@@ -208,36 +226,45 @@ func memberMoves(t *testing.T, r Ring, name string) (w *watch, of member, moved 
 		if not := w.isServing(name); not != "" {
 			return not
 		}
-		return w.everyPeer(name, of.endpoint, func(l *look) bool { return l.at(of.hostID) != of.endpoint && l.sees(l.at(of.hostID)) == live })
+		return w.everyPeer(name, of.endpoint, func(l *look) bool {
+			return l.at(of.hostID) != of.endpoint && l.sees(l.at(of.hostID)) == live
+		})
 	})
 	after := w.agree()
 	w.sameMembers(before, after)
 	if now := after[name]; now.endpoint == of.endpoint || now.generation <= of.generation {
-		t.Errorf("it was at %s in generation %d, and is at %s in %d", of.endpoint, of.generation, now.endpoint, now.generation)
+		t.Errorf("it was at %s in generation %d, and is at %s in %d", of.endpoint, of.generation, now.endpoint,
+			now.generation)
 	}
 	for _, p := range w.peers(name) {
 		l := w.looks[p]
-		if g, known := l.gossip(of.endpoint); !known || g.Alive || l.sees(of.endpoint) != nowhere || l.tokens(of.endpoint) != none {
-			t.Errorf("node %s has the old address in %s, with the tokens %s and the gossip %+v", p, l.sees(of.endpoint), l.tokens(of.endpoint), g)
+		if g, known := l.gossip(of.endpoint); !known || g.Alive || l.sees(of.endpoint) != nowhere ||
+			l.tokens(of.endpoint) != none {
+			t.Errorf("node %s has the old address in %s, with the tokens %s and the gossip %+v", p, l.sees(of.endpoint),
+				l.tokens(of.endpoint), g)
 		}
 	}
 	return w, of, moved
 }
 
-// moves claims of a peer that it has a member that was stopped in order at its old address, without life, or at another one.
+// moves claims of a peer that it has a member that was stopped in order at its old address, without
+// life, or at another one.
 func (w *watch) moves(peer string, of member) {
 	w.t.Helper()
 	l := w.looks[peer]
 	at := l.at(of.hostID)
 	w.claim(peer, at.IsValid(), "the member that moves is nowhere in %v", l.view.HostIDs)
-	w.claim(peer, l.tokens(at) == of.tokens, "the tokens of the member that moves, at %s, are %s, and were %s", at, l.tokens(at), of.tokens)
+	w.claim(peer, l.tokens(at) == of.tokens, "the tokens of the member that moves, at %s, are %s, and were %s", at,
+		l.tokens(at), of.tokens)
 	if at != of.endpoint {
 		w.claim(peer, l.sees(of.endpoint) == nowhere, "the old address is in %s", l.sees(of.endpoint))
 		return
 	}
 	g, _ := l.gossip(of.endpoint)
-	w.claim(peer, l.sees(of.endpoint) == unreachable && !g.Alive, "a member that was stopped in order is in %s, alive %v", l.sees(of.endpoint), g.Alive)
-	w.claim(peer, g.Status == cassandra.StatusShutdown && g.Heartbeat == lastHeartbeat && g.Generation == of.generation && !g.NativeTransportReady && g.HasTokens,
+	w.claim(peer, l.sees(of.endpoint) == unreachable && !g.Alive,
+		"a member that was stopped in order is in %s, alive %v", l.sees(of.endpoint), g.Alive)
+	w.claim(peer, g.Status == cassandra.StatusShutdown && g.Heartbeat == lastHeartbeat &&
+		g.Generation == of.generation && !g.NativeTransportReady && g.HasTokens,
 		"of a member that was stopped in order gossip has %+v", g)
 }
 
@@ -254,8 +281,9 @@ const (
 	joined
 )
 
-// NodeJoins adds a node. It owns nothing and serves nobody until it is NORMAL; before that its peers know it as one that joins, for the ring delay or longer, and have
-// ranges on their way to it; then all agree.
+// NodeJoins adds a node. It owns nothing and serves nobody until it is NORMAL; before that its
+// peers know it as one that joins, for the ring delay or longer, and have ranges on their way to
+// it; then all agree.
 func NodeJoins(t *testing.T, r Ring) {
 	t.Helper()
 	w, before := begin(t, r)
@@ -293,7 +321,8 @@ func NodeJoins(t *testing.T, r Ring) {
 		if not := w.isServing(name); not != "" {
 			return not
 		}
-		return w.everyPeer(name, w.looks[name].at(hostID), func(l *look) bool { return l.at(hostID).IsValid() && l.sees(l.at(hostID)) == live })
+		return w.everyPeer(name, w.looks[name].at(hostID),
+			func(l *look) bool { return l.at(hostID).IsValid() && l.sees(l.at(hostID)) == live })
 	})
 	t.Logf("peers knew of the join for %s", waited)
 	if waited < ringDelay-2*gossipRound {
@@ -326,23 +355,30 @@ func (w *watch) joins(name, hostID string) string {
 		return ""
 	}
 	v := &w.looks[name].view
-	w.claim(name, hostID == "" || v.HostID == hostID, "its host id is %q in mode %s, and was %s", v.HostID, v.Mode, hostID)
+	w.claim(name, hostID == "" || v.HostID == hostID, "its host id is %q in mode %s, and was %s", v.HostID, v.Mode,
+		hostID)
 	w.saysWhereItIs(name, is)
 	w.claim(name, v.Joined == (is >= normal), "joined is %v in mode %s", v.Joined, v.Mode)
 	if v.Bootstrap != nil {
-		want := map[stage]string{starting: "NEEDS_BOOTSTRAP", joining: "IN_PROGRESS", normal: "COMPLETED", serving: "COMPLETED"}[is]
-		w.claim(name, *v.Bootstrap == cassandra.Bootstrap{State: want}, "its bootstrap is %+v in mode %s, want %s", *v.Bootstrap, v.Mode, want)
+		want := map[stage]string{starting: "NEEDS_BOOTSTRAP", joining: "IN_PROGRESS", normal: "COMPLETED",
+			serving: "COMPLETED"}[is]
+		w.claim(name, *v.Bootstrap == cassandra.Bootstrap{State: want}, "its bootstrap is %+v in mode %s, want %s",
+			*v.Bootstrap, v.Mode, want)
 	}
 	return v.HostID
 }
 
-// seesJoin claims that what a peer has of a node that joins is of one piece, and says how far that is.
+// seesJoin claims that what a peer has of a node that joins is of one piece, and says how far that
+// is.
 func (w *watch) seesJoin(peer, hostID string) joinStage {
 	w.t.Helper()
 	l := w.looks[peer]
-	i := slices.IndexFunc(l.view.Gossip, func(g cassandra.GossipState) bool { return hostID != "" && g.HostID == hostID })
+	i := slices.IndexFunc(l.view.Gossip, func(g cassandra.GossipState) bool {
+		return hostID != "" && g.HostID == hostID
+	})
 	if i < 0 {
-		w.claim(peer, hostID == "" || !l.at(hostID).IsValid(), "it has a host id of which it has not heard: %v", l.view.HostIDs)
+		w.claim(peer, hostID == "" || !l.at(hostID).IsValid(), "it has a host id of which it has not heard: %v",
+			l.view.HostIDs)
 		return unknown
 	}
 	g := l.view.Gossip[i]
@@ -350,16 +386,21 @@ func (w *watch) seesJoin(peer, hostID string) joinStage {
 	at := l.at(hostID)
 	switch g.Status {
 	case "":
-		w.claim(peer, sees == live && tokens == none && !at.IsValid() && !g.HasTokens, "a node that has said nothing of its place is in %s, at %v, with tokens %s, gossip %+v", sees, at, tokens, g)
+		w.claim(peer, sees == live && tokens == none && !at.IsValid() && !g.HasTokens,
+			"a node that has said nothing of its place is in %s, at %v, with tokens %s, gossip %+v", sees, at, tokens,
+			g)
 		w.claim(peer, !g.NativeTransportReady, "a node that has said nothing of its place serves clients")
 		return heardOf
 	case cassandra.StatusBootstrapping:
-		w.claim(peer, sees == "[live joining]" && tokens != none && at == g.Endpoint && g.HasTokens, "a node that joins is in %s, at %v, with tokens %s, gossip %+v", sees, at, tokens, g)
-		w.claim(peer, len(g.StatusArguments) == 1 && strings.Contains(tokens, g.StatusArguments[0]), "a node that joins says %v and has the tokens %s", g.StatusArguments, tokens)
+		w.claim(peer, sees == "[live joining]" && tokens != none && at == g.Endpoint && g.HasTokens,
+			"a node that joins is in %s, at %v, with tokens %s, gossip %+v", sees, at, tokens, g)
+		w.claim(peer, len(g.StatusArguments) == 1 && strings.Contains(tokens, g.StatusArguments[0]),
+			"a node that joins says %v and has the tokens %s", g.StatusArguments, tokens)
 		w.claim(peer, !g.NativeTransportReady, "a node that joins serves clients")
 		return announced
 	case cassandra.StatusNormal:
-		w.claim(peer, sees == live && tokens != none && at == g.Endpoint && g.HasTokens, "a node that has joined is in %s, at %v, with tokens %s, gossip %+v", sees, at, tokens, g)
+		w.claim(peer, sees == live && tokens != none && at == g.Endpoint && g.HasTokens,
+			"a node that has joined is in %s, at %v, with tokens %s, gossip %+v", sees, at, tokens, g)
 		return joined
 	default:
 		w.claim(peer, false, "a node that joins says %s of itself", g.Status)
@@ -373,13 +414,16 @@ func (w *watch) hasPending(peer string, keyspaces []string, to netip.AddrPort) b
 	pending, err := w.looks[peer].node.PendingRanges(w.context, keyspaces)
 	w.claim(peer, err == nil, "its pending ranges cannot be read: %v", err)
 	for _, k := range pending {
-		w.claim(peer, slices.Equal(k.Endpoints, []netip.AddrPort{to}), "ranges of keyspace %s are on their way to %v, and %s joins", k.Keyspace, k.Endpoints, to)
+		w.claim(peer, slices.Equal(k.Endpoints, []netip.AddrPort{to}),
+			"ranges of keyspace %s are on their way to %v, and %s joins", k.Keyspace, k.Endpoints, to)
 	}
 	return len(pending) > 0
 }
 
-// NodeLeaves has a node of four or more leave. Its peers list it as leaving for the ring delay or longer and keep it as a member; then it owns nothing and is remembered
-// as one that has left, in neither list. After another ring delay it neither gossips nor serves, and when its quarantine is over all count it as unreachable.
+// NodeLeaves has a node of four or more leave. Its peers list it as leaving for the ring delay or
+// longer and keep it as a member; then it owns nothing and is remembered as one that has left, in
+// neither list. After another ring delay it neither gossips nor serves, and when its quarantine is
+// over all count it as unreachable.
 func NodeLeaves(t *testing.T, r Ring, name string) {
 	t.Helper()
 	w, before := begin(t, r)
@@ -401,7 +445,8 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 	})
 	left := r.Now()
 	if took := left.Sub(began); !pending || took < ringDelay-2*gossipRound {
-		t.Errorf("it had left after %s, want the ring delay, %s, and ranges were on their way: %v", took, ringDelay, pending)
+		t.Errorf("it had left after %s, want the ring delay, %s, and ranges were on their way: %v", took, ringDelay,
+			pending)
 	}
 	heartbeats := map[string]int64{}
 	for _, p := range w.peers(name) {
@@ -412,7 +457,8 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 		for _, p := range w.peers(name) {
 			w.hasLeft(p, of)
 			g, _ := w.looks[p].gossip(of.endpoint)
-			w.claim(p, g.Heartbeat == heartbeats[p] || r.Now().Sub(left) > forgottenAfter, "the heartbeat of one that has left goes from %d to %d in its quarantine", heartbeats[p], g.Heartbeat)
+			w.claim(p, g.Heartbeat == heartbeats[p] || r.Now().Sub(left) > forgottenAfter,
+				"the heartbeat of one that has left goes from %d to %d in its quarantine", heartbeats[p], g.Heartbeat)
 		}
 	}
 	w.until("the leave has ended", ringDelay+startTime, hasLeft, func() string {
@@ -450,7 +496,8 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 	}
 }
 
-// seesLeave claims what a peer has of a member that leaves, and says whether ranges are on their way because of it.
+// seesLeave claims what a peer has of a member that leaves, and says whether ranges are on their
+// way because of it.
 func (w *watch) seesLeave(peer string, of member, began time.Time, keyspaces []string) bool {
 	w.t.Helper()
 	l := w.looks[peer]
@@ -460,7 +507,8 @@ func (w *watch) seesLeave(peer string, of member, began time.Time, keyspaces []s
 		return false
 	}
 	w.keepsMember(peer, of)
-	w.claim(peer, g.Status == cassandra.StatusLeaving && l.sees(of.endpoint) == "[live leaving]" || w.ring.Now().Sub(began) < news, "a node that leaves is in %s, gossip %+v", l.sees(of.endpoint), g)
+	w.claim(peer, g.Status == cassandra.StatusLeaving && l.sees(of.endpoint) == "[live leaving]" ||
+		w.ring.Now().Sub(began) < news, "a node that leaves is in %s, gossip %+v", l.sees(of.endpoint), g)
 	if g.Status != cassandra.StatusLeaving {
 		return false
 	}
@@ -474,18 +522,22 @@ func (w *watch) hasLeft(peer string, of member) {
 	w.t.Helper()
 	l := w.looks[peer]
 	g, known := l.gossip(of.endpoint)
-	w.claim(peer, l.view.HostIDs[of.endpoint] == "" && l.tokens(of.endpoint) == none, "one that has left is %v in its map, with the tokens %s", l.view.HostIDs, l.tokens(of.endpoint))
+	w.claim(peer, l.view.HostIDs[of.endpoint] == "" && l.tokens(of.endpoint) == none,
+		"one that has left is %v in its map, with the tokens %s", l.view.HostIDs, l.tokens(of.endpoint))
 	// It counts as unreachable when nothing is heard of it any more.
-	w.claim(peer, known && (l.sees(of.endpoint) == unreachable || l.sees(of.endpoint) == nowhere), "one that has left is in %s, gossip %+v", l.sees(of.endpoint), g)
+	w.claim(peer, known && (l.sees(of.endpoint) == unreachable || l.sees(of.endpoint) == nowhere),
+		"one that has left is in %s, gossip %+v", l.sees(of.endpoint), g)
 	left := g.StatusExpires.Sub(w.ring.Now())
-	w.claim(peer, left > leftFor-startTime && left <= leftFor+gossipRound, "what it has of one that has left expires in %s", left)
+	w.claim(peer, left > leftFor-startTime && left <= leftFor+gossipRound,
+		"what it has of one that has left expires in %s", left)
 }
 
 // isDecommissioned fails if a node that has left does not say so.
 func (w *watch) isDecommissioned(node *cassandra.Node, of member) {
 	w.t.Helper()
 	state, err := node.State(w.context)
-	if err != nil || state.Mode != cassandra.ModeDecommissioned || state.Joined || state.GossipRunning || state.NativeTransportRunning || state.HostID != of.hostID {
+	if err != nil || state.Mode != cassandra.ModeDecommissioned || state.Joined || state.GossipRunning ||
+		state.NativeTransportRunning || state.HostID != of.hostID {
 		w.t.Errorf("state of one that has left is %+v, error %v", state, err)
 	}
 	if state.Bootstrap != nil && *state.Bootstrap != (cassandra.Bootstrap{State: "DECOMMISSIONED"}) {
@@ -517,7 +569,8 @@ func (w *watch) busy(keyspaces []string) string {
 		if streams, err := node.Streams(w.context); err != nil || streams != (cassandra.Streams{}) {
 			return fmt.Sprintf("node %s has the streams %+v, error %v", name, streams, err)
 		}
-		if versions, err := node.SchemaVersions(w.context); err != nil || !versions.Agree() || len(versions.Unreachable) > 0 {
+		if versions, err := node.SchemaVersions(w.context); err != nil || !versions.Agree() ||
+			len(versions.Unreachable) > 0 {
 			return fmt.Sprintf("node %s finds the versions of the schema %+v, error %v", name, versions, err)
 		}
 	}

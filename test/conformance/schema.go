@@ -20,7 +20,8 @@ var schemaChecks = []Check{
 		names := make([]string, 0, len(schema.Keyspaces))
 		for _, keyspace := range schema.Keyspaces {
 			names = append(names, keyspace.Name)
-			if replicas, err := keyspace.Replication.Replicas(); err != nil || replicas < 1 || keyspace.Replication.Strategy == cassandra.LocalStrategy {
+			if replicas, err := keyspace.Replication.Replicas(); err != nil || replicas < 1 ||
+				keyspace.Replication.Strategy == cassandra.LocalStrategy {
 				t.Errorf("keyspace %s has replication %s, error %v", keyspace.Name, keyspace.Replication, err)
 			}
 		}
@@ -92,11 +93,12 @@ var refusalChecks = []Check{
 	}},
 }
 
-// wantAssertion is wantException where Cassandra asserts. With assertions on, as in the image's JVM options, Jolokia answers the AssertionError in the
-// place of the whole bulk.
+// wantAssertion is wantException where Cassandra asserts. With assertions on, as in the image's JVM
+// options, Jolokia answers the AssertionError in the place of the whole bulk.
 func wantAssertion(t *testing.T, err error) {
 	t.Helper()
-	if errors.Is(err, jolokia.ErrProtocol) && strings.Contains(err.Error(), "java.lang.AssertionError: Unknown keyspace "+noSuchKeyspace) {
+	if errors.Is(err, jolokia.ErrProtocol) &&
+		strings.Contains(err.Error(), "java.lang.AssertionError: Unknown keyspace "+noSuchKeyspace) {
 		return
 	}
 	wantException(t, err)

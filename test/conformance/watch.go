@@ -91,7 +91,8 @@ func (l *look) sees(endpoint netip.AddrPort) string {
 	for _, list := range []struct {
 		name      string
 		endpoints []netip.AddrPort
-	}{{"live", l.view.Live}, {"unreachable", l.view.Unreachable}, {"joining", l.view.Joining}, {"leaving", l.view.Leaving}, {"moving", l.view.Moving}} {
+	}{{"live", l.view.Live}, {"unreachable", l.view.Unreachable}, {"joining", l.view.Joining},
+		{"leaving", l.view.Leaving}, {"moving", l.view.Moving}} {
 		if slices.Contains(list.endpoints, endpoint) {
 			in = append(in, list.name)
 		}
@@ -119,8 +120,9 @@ type member struct {
 
 // watch asks all nodes of a ring again and again while a scenario continues.
 //
-// A view is put together of attributes that are read one after the other, each between two steps of Cassandra's own threads. So what is wrong in one look is a
-// doubt, and what is still wrong in the next look at the same node is an error.
+// A view is put together of attributes that are read one after the other, each between two steps of
+// Cassandra's own threads. So what is wrong in one look is a doubt, and what is still wrong in the
+// next look at the same node is an error.
 type watch struct {
 	t       *testing.T
 	context context.Context //nolint:containedctx // of the one scenario
@@ -160,7 +162,8 @@ func (w *watch) look() {
 	}
 }
 
-// claim is a doubt if something does not hold of what a node answers now, and an error if it did not at the look before.
+// claim is a doubt if something does not hold of what a node answers now, and an error if it did
+// not at the look before.
 func (w *watch) claim(node string, holds bool, format string, arguments ...any) {
 	w.t.Helper()
 	if holds {
@@ -174,7 +177,8 @@ func (w *watch) claim(node string, holds bool, format string, arguments ...any) 
 	}
 }
 
-// until looks until nothing is missing, with checks after each look, and returns how long that took.
+// until looks until nothing is missing, with checks after each look, and returns how long that
+// took.
 func (w *watch) until(what string, bound time.Duration, checks func(), missing func() string) time.Duration {
 	w.t.Helper()
 	bound = time.Duration(float64(bound) * w.ring.Patience())
@@ -210,7 +214,8 @@ func (w *watch) begun(err error) time.Time {
 
 // peers are the other nodes that answer, in order of their names.
 func (w *watch) peers(of string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.looks)), func(name string) bool { return name == of || w.looks[name].err != nil })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.looks)),
+		func(name string) bool { return name == of || w.looks[name].err != nil })
 }
 
 // everyPeer says of which peer something does not hold yet, and how it sees an endpoint.
@@ -228,7 +233,8 @@ func (w *watch) everyPeer(of string, endpoint netip.AddrPort, holds func(l *look
 	return ""
 }
 
-// agree waits until all members serve, see each other live and nobody change, and have one picture of the ring and one schema. It returns the members by name.
+// agree waits until all members serve, see each other live and nobody change, and have one picture
+// of the ring and one schema. It returns the members by name.
 func (w *watch) agree() map[string]member {
 	w.t.Helper()
 	members := map[string]member{}
@@ -248,7 +254,8 @@ func (w *watch) agree() map[string]member {
 			}
 			own := l.at(l.view.HostID)
 			g, _ := l.gossip(own)
-			members[name] = member{l.view.HostID, own, l.tokens(own), g.Generation, cassandra.Place{Datacenter: g.Datacenter, Rack: g.Rack}}
+			members[name] = member{l.view.HostID, own, l.tokens(own), g.Generation,
+				cassandra.Place{Datacenter: g.Datacenter, Rack: g.Rack}}
 		}
 		return ""
 	})
@@ -269,8 +276,10 @@ func (l *look) disagrees(with *look, nodes int) string {
 	}
 	for endpoint, hostID := range l.view.HostIDs {
 		g, _ := l.gossip(endpoint)
-		if l.sees(endpoint) != live || !g.Alive || g.Status != cassandra.StatusNormal || g.HostID != hostID || g.SchemaVersion != l.view.SchemaVersion || !g.NativeTransportReady {
-			return fmt.Sprintf("member %s is in %s, gossip %+v; the schema is %s", endpoint, l.sees(endpoint), g, l.view.SchemaVersion)
+		if l.sees(endpoint) != live || !g.Alive || g.Status != cassandra.StatusNormal || g.HostID != hostID ||
+			g.SchemaVersion != l.view.SchemaVersion || !g.NativeTransportReady {
+			return fmt.Sprintf("member %s is in %s, gossip %+v; the schema is %s", endpoint, l.sees(endpoint), g,
+				l.view.SchemaVersion)
 		}
 	}
 	return ""
@@ -280,8 +289,10 @@ func (l *look) disagrees(with *look, nodes int) string {
 func (w *watch) keepsMember(name string, of member) {
 	w.t.Helper()
 	l := w.looks[name]
-	w.claim(name, l.view.HostIDs[of.endpoint] == of.hostID, "the member %s at %s is %v in its map", of.hostID, of.endpoint, l.view.HostIDs)
-	w.claim(name, l.tokens(of.endpoint) == of.tokens, "the tokens of %s are %s, and were %s", of.endpoint, l.tokens(of.endpoint), of.tokens)
+	w.claim(name, l.view.HostIDs[of.endpoint] == of.hostID, "the member %s at %s is %v in its map", of.hostID,
+		of.endpoint, l.view.HostIDs)
+	w.claim(name, l.tokens(of.endpoint) == of.tokens, "the tokens of %s are %s, and were %s", of.endpoint,
+		l.tokens(of.endpoint), of.tokens)
 }
 
 // rises claims that the JVM of a node comes up in order, and returns its stage.

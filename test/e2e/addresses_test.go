@@ -18,8 +18,9 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestCrossedAddresses: two pods of one host are deleted, and the new ones get each other's addresses. Neither node starts at the address of another member:
-// both get other pods, and are the members that they were.
+// TestCrossedAddresses: two pods of one host are deleted, and the new ones get each other's
+// addresses. Neither node starts at the address of another member: both get other pods, and are the
+// members that they were.
 func TestCrossedAddresses(t *testing.T) {
 	onlyInFull(t)
 	s := open(t, "e2e-crossed")
@@ -34,7 +35,8 @@ func TestCrossedAddresses(t *testing.T) {
 	})
 	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
 	before, names := identities(t, ring), ring.NodeNames(t.Context())
-	while(t, ring, nothingIsLost, "two pods get each other's addresses", func() error { return cross(t.Context(), ring, podOf(t, ring, names[0]), podOf(t, ring, names[1])) })
+	while(t, ring, nothingIsLost, "two pods get each other's addresses",
+		func() error { return cross(t.Context(), ring, podOf(t, ring, names[0]), podOf(t, ring, names[1])) })
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	for _, name := range names[:2] {
@@ -42,7 +44,8 @@ func TestCrossedAddresses(t *testing.T) {
 	}
 }
 
-// cross deletes two pods of one host, and gives each of the new ones the address that the other one had.
+// cross deletes two pods of one host, and gives each of the new ones the address that the other one
+// had.
 func cross(ctx context.Context, ring *scene.Ring, one, other *corev1.Pod) error {
 	host := one.Spec.NodeName
 	if err := ring.Cordon(ctx, host, true); err != nil {
@@ -60,19 +63,21 @@ func crossOn(ctx context.Context, ring *scene.Ring, host string, old [2]*corev1.
 		}
 	}
 	var next [2]*corev1.Pod
-	err := ring.Until(ctx, 4*time.Minute, "both have other pods, which wait for a host", func(now follow.Sight) (err error) {
-		for i := range old {
-			if next[i], err = another(now, old[i]); err != nil {
-				return err
+	err := ring.Until(ctx, 4*time.Minute, "both have other pods, which wait for a host",
+		func(now follow.Sight) (err error) {
+			for i := range old {
+				if next[i], err = another(now, old[i]); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil {
 		return err
 	}
 	for i, pod := range next {
-		// What a third pod gets may be the other member's address again: until both run elsewhere, the others know them at the addresses that they had.
+		// What a third pod gets may be the other member's address again: until both run elsewhere,
+		// the others know them at the addresses that they had.
 		ring.Invariants.ExpectOtherPods(pod.Name)
 		if err := startAt(ctx, ring, host, pod, old[1-i].Status.PodIP); err != nil {
 			return err

@@ -15,8 +15,9 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestOneNode: the smallest cluster serves, with its commit log on a volume of its own, and the tools that its operator knows work in it unmodified. Its
-// JVM is frozen in the end, for TestFrozenJVM.
+// TestOneNode: the smallest cluster serves, with its commit log on a volume of its own, and the
+// tools that its operator knows work in it unmodified. Its JVM is frozen in the end, for
+// TestFrozenJVM.
 func TestOneNode(t *testing.T) {
 	s, err := scene.Open(background, kubernetes, "e2e-one", *patience)
 	if err != nil {
@@ -53,7 +54,8 @@ func TestOneNode(t *testing.T) {
 	}
 }
 
-// wantShell fails if cqlsh does not find the rows when it is started in the container without any argument that says where.
+// wantShell fails if cqlsh does not find the rows when it is started in the container without any
+// argument that says where.
 func wantShell(t *testing.T, r *scene.Ring) {
 	t.Helper()
 	out, err := r.Run(t.Context(), r.NodeNames(t.Context())[0], "cqlsh", "-e", "SELECT count(*) FROM e2e.rows")
@@ -62,7 +64,8 @@ func wantShell(t *testing.T, r *scene.Ring) {
 	}
 }
 
-// wantCommitLogApart fails if the commit log is not on its own volume, or a volume does not say whose it is.
+// wantCommitLogApart fails if the commit log is not on its own volume, or a volume does not say
+// whose it is.
 func wantCommitLogApart(t *testing.T, r *scene.Ring) {
 	t.Helper()
 	node := r.NodeNames(t.Context())[0]
@@ -73,7 +76,8 @@ func wantCommitLogApart(t *testing.T, r *scene.Ring) {
 	if out, err := r.Run(t.Context(), node, "ls", directory); err != nil || !strings.Contains(out, "CommitLog-") {
 		t.Errorf("%s has %q, error %v; want segments", directory, out, err)
 	}
-	for volume, path := range map[string]string{v1alpha1.VolumeData: layout.DataDir, v1alpha1.VolumeCommitlog: layout.CommitlogDir} {
+	for volume, path := range map[string]string{v1alpha1.VolumeData: layout.DataDir,
+		v1alpha1.VolumeCommitlog: layout.CommitlogDir} {
 		out, err := r.Run(t.Context(), node, "cat", path+"/.helenus/volume.json")
 		if err != nil {
 			t.Errorf("marker of volume %s: %v", volume, err)

@@ -21,8 +21,10 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestCassandraIsAsSimulated: what the simulator takes for Cassandra is what runs here. A node passes the list of checks that a simulated one passes, and a ring of which a
-// member dies goes through what a simulated one goes through. The other stories of that list are told where they happen anyway: in TestPodDeleted and TestGrowing.
+// TestCassandraIsAsSimulated: what the simulator takes for Cassandra is what runs here. A node
+// passes the list of checks that a simulated one passes, and a ring of which a member dies goes
+// through what a simulated one goes through. The other stories of that list are told where they
+// happen anyway: in TestPodDeleted and TestGrowing.
 func TestCassandraIsAsSimulated(t *testing.T) {
 	ring := threeRacks(t)
 	onlyHere(t, ring.Scene)
@@ -31,7 +33,8 @@ func TestCassandraIsAsSimulated(t *testing.T) {
 	t.Run("a member that dies", func(t *testing.T) { memberDies(t, ring, node) })
 }
 
-// memberDies kills a JVM that is down until its peers have seen that, and leaves the ring as it was.
+// memberDies kills a JVM that is down until its peers have seen that, and leaves the ring as it
+// was.
 func memberDies(t *testing.T, ring *scene.Ring, node string) {
 	t.Helper()
 	l := lifeOf(t, ring)
@@ -45,7 +48,8 @@ func memberDies(t *testing.T, ring *scene.Ring, node string) {
 	}
 }
 
-// movePod deletes the pod of a node and follows the way of the node to its next address, where that can be seen. It returns when the pod was deleted.
+// movePod deletes the pod of a node and follows the way of the node to its next address, where that
+// can be seen. It returns when the pod was deleted.
 func movePod(t *testing.T, ring *scene.Ring, node string) (deleted time.Time, err error) {
 	t.Helper()
 	if !jvmsAreReached(ring) {
@@ -72,7 +76,8 @@ func joinPod(t *testing.T, ring *scene.Ring) error {
 	return nil
 }
 
-// wantEndAsSimulated does to a ring of four nodes or more that is of no more use what nothing else does: a node leaves, where there is time, and another one is drained.
+// wantEndAsSimulated does to a ring of four nodes or more that is of no more use what nothing else
+// does: a node leaves, where there is time, and another one is drained.
 func wantEndAsSimulated(t *testing.T, ring *scene.Ring) {
 	t.Helper()
 	if !jvmsAreReached(ring) {
@@ -101,14 +106,16 @@ func wantLivesAsSimulated(t *testing.T, ring *scene.Ring) {
 	})
 }
 
-// jvmsAreReached says whether JVMs can be asked past their agents: only where the hosts of Kubernetes are this one.
+// jvmsAreReached says whether JVMs can be asked past their agents: only where the hosts of
+// Kubernetes are this one.
 func jvmsAreReached(ring *scene.Ring) bool {
 	_, err := ring.Local()
 	return !errors.Is(err, scene.ErrNotHere)
 }
 
-// wantConformance takes a node through the list of checks while its agent stands still, which would open CQL or start a drained node again. Drain allows the checks after which
-// that is what has to be done.
+// wantConformance takes a node through the list of checks while its agent stands still, which would
+// open CQL or start a drained node again. Drain allows the checks after which that is what has to
+// be done.
 func wantConformance(t *testing.T, ring *scene.Ring, node string, drain bool) {
 	t.Helper()
 	asked, err := ring.Jolokia(t.Context(), node)
@@ -124,7 +131,8 @@ func wantConformance(t *testing.T, ring *scene.Ring, node string, drain bool) {
 	conformance.Run(t, conformance.Target{Client: asked, Traffic: true, Drain: drain})
 }
 
-// pauseAgent has the agent of a node stand still until the test ends, or what it returns is called. Kubelet has a minute of patience with it.
+// pauseAgent has the agent of a node stand still until the test ends, or what it returns is called.
+// Kubelet has a minute of patience with it.
 func pauseAgent(t *testing.T, ring *scene.Ring, node string) (resume func()) {
 	t.Helper()
 	pod := podOf(t, ring, node).UID
@@ -226,7 +234,9 @@ func (l *life) Move(ctx context.Context, node string) error {
 
 func (l *life) Join(ctx context.Context) (string, error) {
 	l.joining = l.Name + "-dc1-r1-1"
-	return l.joining, l.Edit(ctx, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	return l.joining, l.Edit(ctx, func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].Nodes = ptr(int32(2))
+	})
 }
 
 func (l *life) Leave(ctx context.Context, node string) (func() (bool, error), error) {
@@ -236,7 +246,8 @@ func (l *life) Leave(ctx context.Context, node string) (func() (bool, error), er
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := asked.ExecBlocking(ctx, jolokia.Exec("org.apache.cassandra.db:type=StorageService", "decommission(boolean)", true))
+		_, err := asked.ExecBlocking(ctx, jolokia.Exec("org.apache.cassandra.db:type=StorageService",
+			"decommission(boolean)", true))
 		ended <- err
 	}()
 	return func() (bool, error) {
@@ -252,11 +263,13 @@ func (l *life) Leave(ctx context.Context, node string) (func() (bool, error), er
 
 const lifeKeyspace = "life"
 
-// ChangeSchema does not wait for the driver, which has a minute of patience with a member that is down and cannot agree.
+// ChangeSchema does not wait for the driver, which has a minute of patience with a member that is
+// down and cannot agree.
 func (l *life) ChangeSchema(ctx context.Context, node string) error {
 	l.changed = make(chan error, 1)
 	go func() {
-		l.changed <- l.statement(ctx, node, "CREATE KEYSPACE "+lifeKeyspace+" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3}")
+		l.changed <- l.statement(ctx, node, "CREATE KEYSPACE "+lifeKeyspace+
+			" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3}")
 	}()
 	return nil
 }

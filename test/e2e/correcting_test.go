@@ -20,13 +20,16 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// mistakes in the description of the nodes of a datacenter, and what the cluster says of each: the words of Kubernetes or Cassandra, and the field.
+// mistakes in the description of the nodes of a datacenter, and what the cluster says of each: the
+// words of Kubernetes or Cassandra, and the field.
 var mistakes = []struct {
 	what  string
 	do    func(*v1alpha1.NodeTemplate)
 	words []string
 }{
-	{"a storage class that does not exist", func(n *v1alpha1.NodeTemplate) { n.Storage.Claims.Data.StorageClassName = ptr("nothing") }, []string{"of class nothing has no volume", "storageClassName"}},
+	{"a storage class that does not exist", func(n *v1alpha1.NodeTemplate) {
+		n.Storage.Claims.Data.StorageClassName = ptr("nothing")
+	}, []string{"of class nothing has no volume", "storageClassName"}},
 	{"a request that no host has room for", func(n *v1alpha1.NodeTemplate) {
 		n.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("9000Gi")}
 		n.Resources.Limits = n.Resources.Requests.DeepCopy()
@@ -39,55 +42,59 @@ var mistakes = []struct {
 	}, []string{"ThereIsNoSuchOption", "node.jvm.options"}},
 }
 
-// TestCorrecting: a datacenter is added to a ring that serves, with one mistake in its description after the other. Each is said in a sentence that names node
-// and field, and the nodes of the ring are not touched. Then it is abandoned, and added again without a mistake.
+// TestCorrecting: a datacenter is added to a ring that serves, with one mistake in its description
+// after the other. Each is said in a sentence that names node and field, and the nodes of the ring
+// are not touched. Then it is abandoned, and added again without a mistake.
 func TestCorrecting(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-correcting")
 	before := identities(t, ring)
 	right, newcomer := ring.Spec.Node.DeepCopy(), ring.Name+"-dc2-r1-0"
-	while(t, ring, servedThroughout, "a datacenter is added with one mistake after the other, abandoned, and added", func() error {
-		for i, m := range mistakes {
-			took(t, m.what+" is said", func() error {
-				err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
-					if i == 0 {
-						s.Datacenters = append(s.Datacenters, oneMore(s.Datacenters[0]))
+	while(t, ring, servedThroughout, "a datacenter is added with one mistake after the other, abandoned, and added",
+		func() error {
+			for i, m := range mistakes {
+				took(t, m.what+" is said", func() error {
+					err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+						if i == 0 {
+							s.Datacenters = append(s.Datacenters, oneMore(s.Datacenters[0]))
+						}
+						s.Datacenters[1].Node = right.DeepCopy()
+						m.do(s.Datacenters[1].Node)
+					})
+					if err != nil {
+						return err
 					}
-					s.Datacenters[1].Node = right.DeepCopy()
-					m.do(s.Datacenters[1].Node)
+					return said(t.Context(), ring, append(m.words, newcomer)...)
+				})
+				ring.Invariants.ExpectRestart(newcomer)
+				if pod, found := ring.Now(t.Context()).Pod(newcomer); found {
+					ring.Invariants.ExpectDeletion(pod)
+				}
+			}
+			var added v1alpha1.Datacenter
+			took(t, "the datacenter is abandoned", func() error {
+				err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+					added = s.Datacenters[1]
+					s.Datacenters = s.Datacenters[:1]
 				})
 				if err != nil {
 					return err
 				}
-				return said(t.Context(), ring, append(m.words, newcomer)...)
+				return ring.Until(t.Context(), growth, "its node is gone", func(now follow.Sight) error {
+					if nodes := len(now.Nodes(ring.Name)); nodes != len(before) {
+						return fmt.Errorf("there are %d nodes", nodes)
+					}
+					return nil
+				})
 			})
-			ring.Invariants.ExpectRestart(newcomer)
-			if pod, found := ring.Now(t.Context()).Pod(newcomer); found {
-				ring.Invariants.ExpectDeletion(pod)
-			}
-		}
-		var added v1alpha1.Datacenter
-		took(t, "the datacenter is abandoned", func() error {
-			err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
-				added = s.Datacenters[1]
-				s.Datacenters = s.Datacenters[:1]
-			})
-			if err != nil {
+			added.Node = nil
+			if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+				s.Datacenters = append(s.Datacenters, added)
+			}); err != nil {
 				return err
 			}
-			return ring.Until(t.Context(), growth, "its node is gone", func(now follow.Sight) error {
-				if nodes := len(now.Nodes(ring.Name)); nodes != len(before) {
-					return fmt.Errorf("there are %d nodes", nodes)
-				}
-				return nil
-			})
+			return grown(t, ring, len(before)+1)
 		})
-		added.Node = nil
-		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added) }); err != nil {
-			return err
-		}
-		return grown(t, ring, len(before)+1)
-	})
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 }
@@ -96,12 +103,14 @@ func TestCorrecting(t *testing.T) {
 func oneMore(like v1alpha1.Datacenter) v1alpha1.Datacenter {
 	dc := *like.DeepCopy()
 	dc.Name, dc.PlannedReplicationFactor, dc.Racks = "dc2", 1, []v1alpha1.Rack{{Name: "r1"}}
-	dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}}, LocalConsistencyOnly: true}
+	dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}},
+		LocalConsistencyOnly: true}
 	return dc
 }
 
-// TestCorrectingImages: a ring cannot form, for its image does not exist; then because it is private; then because the Secret for it does not exist. Each is said, and the
-// ring forms when the Secret is right.
+// TestCorrectingImages: a ring cannot form, for its image does not exist; then because it is
+// private; then because the Secret for it does not exist. Each is said, and the ring forms when the
+// Secret is right.
 func TestCorrectingImages(t *testing.T) {
 	onlyInFull(t)
 	s := open(t, "e2e-images")
@@ -137,12 +146,14 @@ func TestCorrectingImages(t *testing.T) {
 		if err := ring.Edit(t.Context(), pullBy("registri")); err != nil {
 			return err
 		}
-		return ring.Until(t.Context(), 3*time.Minute, "a pod with it is there, and it is said", func(now follow.Sight) error {
-			if pod, found := now.Pod(newcomer); !found || !slices.Contains(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: "registri"}) {
-				return errors.New("no pod has it")
-			}
-			return blockedSaying(now, ring, []string{newcomer, private, "imagePullSecrets"})
-		})
+		return ring.Until(t.Context(), 3*time.Minute, "a pod with it is there, and it is said",
+			func(now follow.Sight) error {
+				if pod, found := now.Pod(newcomer); !found ||
+					!slices.Contains(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: "registri"}) {
+					return errors.New("no pod has it")
+				}
+				return blockedSaying(now, ring, []string{newcomer, private, "imagePullSecrets"})
+			})
 	})
 	took(t, "the ring forms with the Secret that is meant", func() error {
 		err := kubernetes.Client.Create(t.Context(), &corev1.Secret{
@@ -169,7 +180,8 @@ func pullBy(secret string) func(*v1alpha1.CassandraClusterSpec) {
 
 // said waits until the cluster says in one sentence all of some words.
 func said(ctx context.Context, ring *scene.Ring, words ...string) error {
-	return ring.Until(ctx, 3*time.Minute, "it is said", func(now follow.Sight) error { return blockedSaying(now, ring, words) })
+	return ring.Until(ctx, 3*time.Minute, "it is said",
+		func(now follow.Sight) error { return blockedSaying(now, ring, words) })
 }
 
 // blockedSaying holds when something is held back for a reason that has all these words.

@@ -21,7 +21,8 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestDeletedAndAdopted: disks that outlive their cluster are used by the next one if it is told so, all of them, and never otherwise.
+// TestDeletedAndAdopted: disks that outlive their cluster are used by the next one if it is told
+// so, all of them, and never otherwise.
 func TestDeletedAndAdopted(t *testing.T) {
 	s := open(t, "e2e-adopted")
 	sample := sampleOf(t, "demo.yaml")
@@ -52,7 +53,8 @@ func TestDeletedAndAdopted(t *testing.T) {
 		return err
 	})
 	wantSameMembers(t, before, identities(t, heir))
-	took(t, "all rows are read at ALL through every node", func() error { return heir.ReadBack(t.Context(), gocql.All) })
+	took(t, "all rows are read at ALL through every node",
+		func() error { return heir.ReadBack(t.Context(), gocql.All) })
 
 	took(t, "it is deleted with Retain", func() error { return heir.Delete(t.Context(), v1alpha1.ClaimRetain) })
 	took(t, "a claim is removed by hand", func() error {
@@ -76,7 +78,8 @@ func TestDeletedAndAdopted(t *testing.T) {
 	}
 }
 
-// wantHeld waits until a cluster is stalled for a reason, with a text in the message, and fails if it has started anything.
+// wantHeld waits until a cluster is stalled for a reason, with a text in the message, and fails if
+// it has started anything.
 func wantHeld(ctx context.Context, r *scene.Ring, reason, text string) error {
 	message, err := r.Stalled(ctx, reason)
 	if err != nil {
@@ -95,7 +98,8 @@ func wantHeld(ctx context.Context, r *scene.Ring, reason, text string) error {
 func wantClaims(t *testing.T, r *scene.Ring, want int) {
 	t.Helper()
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := kubernetes.Client.List(t.Context(), claims, client.InNamespace(r.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: r.Name}); err != nil {
+	if err := kubernetes.Client.List(t.Context(), claims, client.InNamespace(r.Namespace),
+		client.MatchingLabels{v1alpha1.LabelCluster: r.Name}); err != nil {
 		t.Fatal(err)
 	}
 	bound := slices.DeleteFunc(claims.Items, func(c corev1.PersistentVolumeClaim) bool {
@@ -115,8 +119,9 @@ func removeClaim(ctx context.Context, s *scene.Scene, name string) error {
 	return kubernetes.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID})
 }
 
-// TestCorrectedThenDeletedLeavesNothing: a spec under which no node can start is corrected in place; the ring, of the oldest line of Cassandra, serves. With the policy
-// Delete no object of it is left afterwards, and no volume.
+// TestCorrectedThenDeletedLeavesNothing: a spec under which no node can start is corrected in
+// place; the ring, of the oldest line of Cassandra, serves. With the policy Delete no object of it
+// is left afterwards, and no volume.
 func TestCorrectedThenDeletedLeavesNothing(t *testing.T) {
 	s := open(t, "e2e-nothing")
 	sample := sampleOf(t, "one-node.yaml")
@@ -157,7 +162,9 @@ func TestCorrectedThenDeletedLeavesNothing(t *testing.T) {
 	wantRingSeen(t, ring)
 	wantShell(t, ring)
 	if jvmsAreReached(ring) {
-		t.Run("it is as simulated", func(t *testing.T) { wantConformance(t, ring, ring.NodeNames(t.Context())[0], false) })
+		t.Run("it is as simulated", func(t *testing.T) {
+			wantConformance(t, ring, ring.NodeNames(t.Context())[0], false)
+		})
 	}
 	left, err := ring.Leftovers(t.Context())
 	if err != nil {
@@ -171,11 +178,14 @@ func TestCorrectedThenDeletedLeavesNothing(t *testing.T) {
 		t.Fatal("the cluster has no volume")
 	}
 	took(t, "it is deleted with Delete", func() error { return ring.Delete(t.Context(), v1alpha1.ClaimDelete) })
-	took(t, "nothing is left of it", func() error { return ring.NoLeftovers(t.Context(), func(string) bool { return false }) })
+	took(t, "nothing is left of it", func() error {
+		return ring.NoLeftovers(t.Context(), func(string) bool { return false })
+	})
 	took(t, "nor of its volumes", func() error { return awaitNoVolumes(t.Context(), volumes) })
 }
 
-// refused waits until the only node of a ring has said that its JVM cannot start, and that it retries.
+// refused waits until the only node of a ring has said that its JVM cannot start, and that it
+// retries.
 func refused(ctx context.Context, ring *scene.Ring) error {
 	return ring.Until(ctx, 2*time.Minute, "the node says that the JVM did not start", func(now follow.Sight) error {
 		nodes := now.Nodes(ring.Name)
@@ -184,7 +194,8 @@ func refused(ctx context.Context, ring *scene.Ring) error {
 		}
 		n := nodes[0]
 		ring.Invariants.ExpectRestart(n.Name)
-		if r := n.Status.Restarts; r == nil || r.LastReason != v1alpha1.RestartStartFailed || n.Status.Phase != v1alpha1.PhaseFailed || n.Status.Message == "" {
+		if r := n.Status.Restarts; r == nil || r.LastReason != v1alpha1.RestartStartFailed ||
+			n.Status.Phase != v1alpha1.PhaseFailed || n.Status.Message == "" {
 			return errors.New(follow.Phase(&n))
 		}
 		return nil
@@ -202,7 +213,8 @@ func volumesOf(t *testing.T, r *scene.Ring) []string {
 
 // awaitNoVolumes waits for the provisioner, which removes a volume some time after its claim.
 func awaitNoVolumes(ctx context.Context, names []string) error {
-	ctx, stop := context.WithTimeoutCause(ctx, time.Duration(float64(2*time.Minute)**patience), errors.New("the provisioner has not removed it"))
+	ctx, stop := context.WithTimeoutCause(ctx, time.Duration(float64(2*time.Minute)**patience),
+		errors.New("the provisioner has not removed it"))
 	defer stop()
 	for _, name := range names {
 		for {

@@ -19,20 +19,23 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestDiskLost: a host comes back without its disk. The node says that it lost its data and does not start as if it were new; the others serve.
+// TestDiskLost: a host comes back without its disk. The node says that it lost its data and does
+// not start as if it were new; the others serve.
 func TestDiskLost(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-disk")
-	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDataLost, "replaced", "a host is lost, and comes back without its disk", func() error {
-		if err := ring.LoseHost(t.Context(), pod.Spec.NodeName, true); err != nil {
-			return err
-		}
-		return ring.ReturnHost(t.Context(), pod.Spec.NodeName)
-	})
+	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDataLost, "replaced",
+		"a host is lost, and comes back without its disk", func() error {
+			if err := ring.LoseHost(t.Context(), pod.Spec.NodeName, true); err != nil {
+				return err
+			}
+			return ring.ReturnHost(t.Context(), pod.Spec.NodeName)
+		})
 }
 
-// TestDownTooLong: a host is down for longer than a table keeps its deletions, beside the five minutes for which a node need not note that it is NORMAL. Its node does not
-// start when it is back; the others serve.
+// TestDownTooLong: a host is down for longer than a table keeps its deletions, beside the five
+// minutes for which a node need not note that it is NORMAL. Its node does not start when it is
+// back; the others serve.
 func TestDownTooLong(t *testing.T) {
 	onlyInFull(t)
 	const kept, noted = 10 * time.Second, 5 * time.Minute
@@ -45,17 +48,20 @@ func TestDownTooLong(t *testing.T) {
 		return ring.Says(t.Context(), pod.Name, layout.AgentContainer, now, "deletions are kept for another time now")
 	})
 	ring.Invariants.ExpectOtherPods(pod.Name) // Kubernetes takes it away from a host that is gone for five minutes
-	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDownTooLong, "gc_grace", "a host is lost, and comes back after five minutes and a half", func() error {
-		if err := ring.LoseHost(t.Context(), pod.Spec.NodeName, false); err != nil {
-			return err
-		}
-		rest(t, noted+2*kept)
-		return ring.ReturnHost(t.Context(), pod.Spec.NodeName)
-	})
+	wantAPerson(t, ring, pod.Name, v1alpha1.PhaseDownTooLong, "gc_grace",
+		"a host is lost, and comes back after five minutes and a half", func() error {
+			if err := ring.LoseHost(t.Context(), pod.Spec.NodeName, false); err != nil {
+				return err
+			}
+			rest(t, noted+2*kept)
+			return ring.ReturnHost(t.Context(), pod.Spec.NodeName)
+		})
 }
 
-// wantAPerson wants a node to wait for the user after something, in a phase and with a word, while a client is served by the others.
-func wantAPerson(t *testing.T, ring *scene.Ring, victim string, phase v1alpha1.NodePhase, word, what string, do func() error) {
+// wantAPerson wants a node to wait for the user after something, in a phase and with a word, while
+// a client is served by the others.
+func wantAPerson(t *testing.T, ring *scene.Ring, victim string, phase v1alpha1.NodePhase, word, what string,
+	do func() error) {
 	t.Helper()
 	ring.Invariants.ExpectRestart(victim)
 	client, err := ring.Begin(t.Context())
@@ -89,7 +95,8 @@ func wantAPerson(t *testing.T, ring *scene.Ring, victim string, phase v1alpha1.N
 	}
 }
 
-// TestDiskFull: a node whose disk is full says so, touches nothing, and serves again by itself when somebody has made room.
+// TestDiskFull: a node whose disk is full says so, touches nothing, and serves again by itself when
+// somebody has made room.
 func TestDiskFull(t *testing.T) {
 	onlyInFull(t)
 	s := open(t, "e2e-disk-full")
@@ -127,14 +134,16 @@ func TestDiskFull(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestFileCorrupt: a file of a node is corrupt, at first one that its agent reads, then one that only Cassandra does. Each time the node says which, touches nothing, and
-// serves again by itself when somebody has mended it.
+// TestFileCorrupt: a file of a node is corrupt, at first one that its agent reads, then one that
+// only Cassandra does. Each time the node says which, touches nothing, and serves again by itself
+// when somebody has mended it.
 func TestFileCorrupt(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-corrupt")
 	before := identities(t, ring)
 	for _, file := range []struct{ what, pattern, words string }{
-		{"an SSTable of the node itself is corrupt", "data/system/local-*/*-Data.db", "checksum of Data.db does not match"},
+		{"an SSTable of the node itself is corrupt", "data/system/local-*/*-Data.db",
+			"checksum of Data.db does not match"},
 		{"the commit log is corrupt", "commitlog/*.log", "processing commit log"},
 	} {
 		while(t, ring, gapsAreShort, file.what+", until it is mended", func() error {
@@ -155,7 +164,8 @@ func TestFileCorrupt(t *testing.T) {
 func smallDisk(t *testing.T, s *scene.Scene, zone, claim string) *scene.SmallDisk {
 	t.Helper()
 	var hosts corev1.NodeList
-	if err := kubernetes.Client.List(t.Context(), &hosts, client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
+	if err := kubernetes.Client.List(t.Context(), &hosts,
+		client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
 		t.Fatal(err)
 	}
 	if len(hosts.Items) == 0 {

@@ -18,7 +18,8 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestTwoDatacenters: two datacenters form together, each with its own settings, and replicate to each other.
+// TestTwoDatacenters: two datacenters form together, each with its own settings, and replicate to
+// each other.
 func TestTwoDatacenters(t *testing.T) {
 	s := open(t, "e2e-two")
 	var ring *scene.Ring
@@ -55,13 +56,15 @@ func setting(t *testing.T, r *scene.Ring, node, name string) string {
 	}
 	defer session.Close()
 	var value string
-	if err := session.Query("SELECT value FROM system_views.settings WHERE name = ?", name).Consistency(gocql.One).ScanContext(t.Context(), &value); err != nil {
+	if err := session.Query("SELECT value FROM system_views.settings WHERE name = ?",
+		name).Consistency(gocql.One).ScanContext(t.Context(), &value); err != nil {
 		t.Errorf("read setting %s of node %s: %v", name, node, err)
 	}
 	return value
 }
 
-// TestThreeRacks: a ring forms at once, each rack in its zone, with equal shares, one schema, and system keyspaces that survive the loss of a rack.
+// TestThreeRacks: a ring forms at once, each rack in its zone, with equal shares, one schema, and
+// system keyspaces that survive the loss of a rack.
 func TestThreeRacks(t *testing.T) {
 	ring := threeRacks(t)
 	wantRingSeen(t, ring)
@@ -110,7 +113,8 @@ func wantInZones(t *testing.T, r *scene.Ring) {
 	}
 }
 
-// wantSystemKeyspaces fails if the system keyspaces are not replicated like this, by datacenter, in the view of every node.
+// wantSystemKeyspaces fails if the system keyspaces are not replicated like this, by datacenter, in
+// the view of every node.
 func wantSystemKeyspaces(t *testing.T, r *scene.Ring, want map[string]string) {
 	t.Helper()
 	wanted := map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy"}
@@ -125,7 +129,8 @@ func wantSystemKeyspaces(t *testing.T, r *scene.Ring, want map[string]string) {
 		}
 		for _, keyspace := range []string{"system_auth", "system_distributed", "system_traces"} {
 			if got, err := replicationOf(t, session, keyspace); err != nil || fmt.Sprint(got) != fmt.Sprint(wanted) {
-				t.Errorf("node %s has keyspace %s replicated as %v, error %v; want %v", node, keyspace, got, err, wanted)
+				t.Errorf("node %s has keyspace %s replicated as %v, error %v; want %v", node, keyspace, got, err,
+					wanted)
 			}
 		}
 		session.Close()
@@ -135,11 +140,13 @@ func wantSystemKeyspaces(t *testing.T, r *scene.Ring, want map[string]string) {
 func replicationOf(t *testing.T, session *cqlclient.Session, keyspace string) (map[string]string, error) {
 	t.Helper()
 	var got map[string]string
-	err := session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace).Consistency(gocql.One).ScanContext(t.Context(), &got)
+	err := session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?",
+		keyspace).Consistency(gocql.One).ScanContext(t.Context(), &got)
 	return got, err
 }
 
-// wantNoTokenBesideCassandra fails if the container in which Cassandra runs could speak to the API server.
+// wantNoTokenBesideCassandra fails if the container in which Cassandra runs could speak to the API
+// server.
 func wantNoTokenBesideCassandra(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	for _, c := range pod.Spec.Containers {

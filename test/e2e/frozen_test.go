@@ -17,7 +17,8 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// frozen is the ring of one node whose JVM was frozen, with what it was before. It takes minutes until a JVM counts as frozen; other tests run meanwhile.
+// frozen is the ring of one node whose JVM was frozen, with what it was before. It takes minutes
+// until a JVM counts as frozen; other tests run meanwhile.
 var frozen struct {
 	ring   *scene.Ring
 	before map[string]identity
@@ -40,10 +41,12 @@ func freeze(t *testing.T, ring *scene.Ring) {
 	frozen.ring, frozen.before = ring, before
 }
 
-// frozenFor is how long it may take until a JVM that was frozen serves again: three minutes without an answer, the kill, and a start.
+// frozenFor is how long it may take until a JVM that was frozen serves again: three minutes without
+// an answer, the kill, and a start.
 const frozenFor = 8 * time.Minute
 
-// TestFrozenJVM: a JVM that neither answers nor ends is ended by its agent and started again in the same pod, and the status says why.
+// TestFrozenJVM: a JVM that neither answers nor ends is ended by its agent and started again in the
+// same pod, and the status says why.
 func TestFrozenJVM(t *testing.T) {
 	if frozen.ring == nil {
 		if TestOneNode(t); t.Failed() {
@@ -62,16 +65,17 @@ func TestFrozenJVM(t *testing.T) {
 		}
 	})
 	took(t, "the frozen JVM is ended, and the status says why", func() error {
-		return ring.Until(t.Context(), frozenFor, "the status says that the JVM was frozen", func(now follow.Sight) error {
-			nodes := now.Nodes(ring.Name)
-			if len(nodes) == 0 {
-				return follow.Never(errors.New("it has no record"))
-			}
-			if r := nodes[0].Status.Restarts; r == nil || r.LastReason != v1alpha1.RestartFrozen {
-				return errors.New(follow.Phase(&nodes[0]))
-			}
-			return nil
-		})
+		return ring.Until(t.Context(), frozenFor, "the status says that the JVM was frozen",
+			func(now follow.Sight) error {
+				nodes := now.Nodes(ring.Name)
+				if len(nodes) == 0 {
+					return follow.Never(errors.New("it has no record"))
+				}
+				if r := nodes[0].Status.Restarts; r == nil || r.LastReason != v1alpha1.RestartFrozen {
+					return errors.New(follow.Phase(&nodes[0]))
+				}
+				return nil
+			})
 	})
 	took(t, "the node serves again", func() error { return ring.Serving(t.Context()) })
 	for name, was := range before {

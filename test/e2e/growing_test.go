@@ -51,8 +51,9 @@ func wantAsBefore(t *testing.T, before, now map[string]identity) {
 	}
 }
 
-// TestGrowing: a ring that serves gets a node more while a client writes, and then, where time is, two more, one after the other. No write is lost, every node
-// sees the new ring, and the old ones have dropped what they no longer own.
+// TestGrowing: a ring that serves gets a node more while a client writes, and then, where time is,
+// two more, one after the other. No write is lost, every node sees the new ring, and the old ones
+// have dropped what they no longer own.
 func TestGrowing(t *testing.T) {
 	ring := forGrowth(t, "e2e-grow")
 	before := identities(t, ring)
@@ -80,7 +81,8 @@ func growByOne(t *testing.T, ring *scene.Ring, what string) {
 	})
 }
 
-// TestGrowingTheOldestLine: a node joins a ring of the oldest line of Cassandra, which says less of a join than later ones do.
+// TestGrowingTheOldestLine: a node joins a ring of the oldest line of Cassandra, which says less of
+// a join than later ones do.
 func TestGrowingTheOldestLine(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-grow-oldest", func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine })
@@ -93,8 +95,9 @@ func TestGrowingTheOldestLine(t *testing.T) {
 	wantEndAsSimulated(t, ring)
 }
 
-// TestForgottenWhileJoining: the JVM of a node that joins stands still for so long that its peers forget it. When it can continue it does not: it would lack what was
-// written meanwhile. The join starts over.
+// TestForgottenWhileJoining: the JVM of a node that joins stands still for so long that its peers
+// forget it. When it can continue it does not: it would lack what was written meanwhile. The join
+// starts over.
 func TestForgottenWhileJoining(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-forgotten", func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine })
@@ -122,8 +125,9 @@ func TestForgottenWhileJoining(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestAJoinThatIsNeverForgotten: a node that joins is gone without a word, its pod comes back at another address, and a member is started meanwhile, which keeps
-// the memory of the earlier try alive. The operator has it forgotten, and the node joins.
+// TestAJoinThatIsNeverForgotten: a node that joins is gone without a word, its pod comes back at
+// another address, and a member is started meanwhile, which keeps the memory of the earlier try
+// alive. The operator has it forgotten, and the node joins.
 func TestAJoinThatIsNeverForgotten(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-never-forgotten")
@@ -155,14 +159,18 @@ func TestAJoinThatIsNeverForgotten(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// beginJoin has a node more in the first rack, and waits until a member knows of its tokens: some 30 s later it streams.
+// beginJoin has a node more in the first rack, and waits until a member knows of its tokens: some
+// 30 s later it streams.
 func beginJoin(t *testing.T, ring *scene.Ring, joiner string) error {
 	t.Helper()
 	member := ring.NodeNames(t.Context())[0]
-	if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }); err != nil {
+	if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].Nodes = ptr(int32(2))
+	}); err != nil {
 		return err
 	}
-	if err := untilNode(t, ring, joiner, "it is on its way into the ring", func(n *v1alpha1.CassandraNode) bool { return strings.Contains(n.Status.Message, "JOINING") }); err != nil {
+	if err := untilNode(t, ring, joiner, "it is on its way into the ring",
+		func(n *v1alpha1.CassandraNode) bool { return strings.Contains(n.Status.Message, "JOINING") }); err != nil {
 		return err
 	}
 	return ring.Sees(t.Context(), member, func(members []string) bool {
@@ -185,18 +193,23 @@ func untilNode(t *testing.T, ring *scene.Ring, node, what string, is func(*v1alp
 	})
 }
 
-// sayPauses says how long it took from the end of each join to the begin of the next, in the whole seconds of the status.
+// sayPauses says how long it took from the end of each join to the begin of the next, in the whole
+// seconds of the status.
 func sayPauses(t *testing.T, ring *scene.Ring) {
 	t.Helper()
 	c, _ := ring.Now(t.Context()).Cluster(ring.Name)
-	joins := slices.DeleteFunc(slices.Clone(c.Status.History), func(s v1alpha1.StepRecord) bool { return s.Step != "JoinNode" })
+	joins := slices.DeleteFunc(slices.Clone(c.Status.History),
+		func(s v1alpha1.StepRecord) bool { return s.Step != "JoinNode" })
 	slices.SortFunc(joins, func(a, b v1alpha1.StepRecord) int { return a.StartedAt.Compare(b.StartedAt.Time) })
 	for i := 1; i < len(joins); i++ {
-		t.Logf("%s took %s, and %s began %s later", joins[i-1].Message, joins[i-1].FinishedAt.Sub(joins[i-1].StartedAt.Time), joins[i].Message, joins[i].StartedAt.Sub(joins[i-1].FinishedAt.Time))
+		t.Logf("%s took %s, and %s began %s later", joins[i-1].Message,
+			joins[i-1].FinishedAt.Sub(joins[i-1].StartedAt.Time), joins[i].Message,
+			joins[i].StartedAt.Sub(joins[i-1].FinishedAt.Time))
 	}
 }
 
-// TestOneToThree: a single node becomes a ring of three, with three replicas of the system keyspaces.
+// TestOneToThree: a single node becomes a ring of three, with three replicas of the system
+// keyspaces.
 func TestOneToThree(t *testing.T) {
 	onlyInFull(t)
 	s := open(t, "e2e-one-to-three")
@@ -231,17 +244,20 @@ func TestRackAdded(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestDatacenterAdded: a datacenter is added to a ring with data, which is copied to it before client traffic opens: they find all rows then, although a node of the
-// source lacks them, from which some may have been copied.
+// TestDatacenterAdded: a datacenter is added to a ring with data, which is copied to it before
+// client traffic opens: they find all rows then, although a node of the source lacks them, from
+// which some may have been copied.
 func TestDatacenterAdded(t *testing.T) {
 	onlyInFull(t)
 	ring := emptyForGrowth(t, "e2e-datacenter")
-	took(t, "rows are written of which one node knows nothing", func() error { return ring.FillWithout(t.Context(), ring.NodeNames(t.Context())[1]) })
+	took(t, "rows are written of which one node knows nothing",
+		func() error { return ring.FillWithout(t.Context(), ring.NodeNames(t.Context())[1]) })
 	before := identities(t, ring)
 	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
 		dc := s.Datacenters[0].DeepCopy()
 		dc.Name = "dc2"
-		dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}}, LocalConsistencyOnly: true}
+		dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}},
+			LocalConsistencyOnly: true}
 		s.Datacenters = append(s.Datacenters, *dc)
 	})
 	wantAsBefore(t, before, identities(t, ring))
@@ -249,7 +265,8 @@ func TestDatacenterAdded(t *testing.T) {
 	wantSystemKeyspaces(t, ring, map[string]string{"dc1": "3", "dc2": "3"})
 	for _, n := range ring.Nodes(t.Context()) {
 		if n.Spec.Datacenter == "dc2" {
-			took(t, "node "+n.Name+" of the new datacenter has all rows", func() error { return ring.ReadThrough(t.Context(), n.Name, gocql.LocalQuorum) })
+			took(t, "node "+n.Name+" of the new datacenter has all rows",
+				func() error { return ring.ReadThrough(t.Context(), n.Name, gocql.LocalQuorum) })
 		}
 	}
 }
@@ -262,7 +279,8 @@ func onlyInFull(t *testing.T) {
 	}
 }
 
-// wantHistory fails if the cluster does not say that these steps have succeeded, the first one first.
+// wantHistory fails if the cluster does not say that these steps have succeeded, the first one
+// first.
 func wantHistory(t *testing.T, ring *scene.Ring, steps ...string) {
 	t.Helper()
 	c, _ := ring.Now(t.Context()).Cluster(ring.Name)
@@ -281,7 +299,8 @@ func wantHistory(t *testing.T, ring *scene.Ring, steps ...string) {
 	}
 }
 
-// grow changes the spec of a ring while a client writes, and waits until so many nodes serve and nothing is left to do.
+// grow changes the spec of a ring while a client writes, and waits until so many nodes serve and
+// nothing is left to do.
 func grow(t *testing.T, ring *scene.Ring, what string, nodes int, change func(*v1alpha1.CassandraClusterSpec)) {
 	t.Helper()
 	while(t, ring, servedThroughout, what, func() error {
@@ -300,21 +319,23 @@ func grown(t *testing.T, ring *scene.Ring, nodes int) error {
 
 func grownWithin(t *testing.T, ring *scene.Ring, nodes int, limit time.Duration) error {
 	t.Helper()
-	return ring.Until(t.Context(), limit, fmt.Sprintf("%d nodes serve, and nothing is left to do", nodes), func(now follow.Sight) error {
-		c, found := now.Cluster(ring.Name)
-		switch {
-		case !found || c.Status.ObservedGeneration != c.Generation:
-			return fmt.Errorf("the operator has not looked at it yet")
-		case c.Status.Step != nil:
-			return fmt.Errorf("%s: %s", c.Status.Step.Name, c.Status.Step.Message)
-		case int(c.Status.ReadyNodes) != nodes:
-			return fmt.Errorf("%d of %d nodes serve", c.Status.ReadyNodes, nodes)
-		}
-		return nil
-	})
+	return ring.Until(t.Context(), limit, fmt.Sprintf("%d nodes serve, and nothing is left to do", nodes),
+		func(now follow.Sight) error {
+			c, found := now.Cluster(ring.Name)
+			switch {
+			case !found || c.Status.ObservedGeneration != c.Generation:
+				return fmt.Errorf("the operator has not looked at it yet")
+			case c.Status.Step != nil:
+				return fmt.Errorf("%s: %s", c.Status.Step.Name, c.Status.Step.Message)
+			case int(c.Status.ReadyNodes) != nodes:
+				return fmt.Errorf("%d of %d nodes serve", c.Status.ReadyNodes, nodes)
+			}
+			return nil
+		})
 }
 
-// growth bounds a join with little data: Cassandra waits for 30 s to see the others, and a host of two cores starts a JVM in half a minute.
+// growth bounds a join with little data: Cassandra waits for 30 s to see the others, and a host of
+// two cores starts a JVM in half a minute.
 const growth = 8 * time.Minute
 
 func ptr[T any](v T) *T { return &v }

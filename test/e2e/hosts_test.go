@@ -29,7 +29,8 @@ func onlyHere(t *testing.T, s *scene.Scene) {
 	}
 }
 
-// onHosts is a ring of three racks, each on a host of its own, for tests that leave it other than they found it, and the pod whose host is to suffer.
+// onHosts is a ring of three racks, each on a host of its own, for tests that leave it other than
+// they found it, and the pod whose host is to suffer.
 func onHosts(t *testing.T, namespace string) (*scene.Ring, *corev1.Pod) {
 	t.Helper()
 	withoutSharedRing(t)
@@ -44,7 +45,8 @@ func onHosts(t *testing.T, namespace string) (*scene.Ring, *corev1.Pod) {
 	return ring, podOf(t, ring, ring.NodeNames(t.Context())[1])
 }
 
-// TestHostLost: a host is lost with a node on it. Nobody takes the node's pod or disk away, and it serves again when the host is back.
+// TestHostLost: a host is lost with a node on it. Nobody takes the node's pod or disk away, and it
+// serves again when the host is back.
 func TestHostLost(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-host")
@@ -54,7 +56,8 @@ func TestHostLost(t *testing.T) {
 		if err := ring.LoseHost(t.Context(), host, false); err != nil {
 			return err
 		}
-		err := ring.Until(t.Context(), 2*time.Minute, "the cluster says that a node is down", func(now follow.Sight) error { return notHealthy(now, ring, victim) })
+		err := ring.Until(t.Context(), 2*time.Minute, "the cluster says that a node is down",
+			func(now follow.Sight) error { return notHealthy(now, ring, victim) })
 		rest(t, time.Minute)
 		if now := podOf(t, ring, victim); err == nil && now.UID != pod.UID {
 			err = errors.New("another pod was made while nobody knew what the host does")
@@ -65,30 +68,34 @@ func TestHostLost(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestAllPodsDeletedAndAHostLost: a host is lost, and all pods are deleted. The two nodes that are left find each other at new addresses and serve, and the
-// ring is Available, although they know the third from their disks alone; when the host comes back, so does that one.
+// TestAllPodsDeletedAndAHostLost: a host is lost, and all pods are deleted. The two nodes that are
+// left find each other at new addresses and serve, and the ring is Available, although they know
+// the third from their disks alone; when the host comes back, so does that one.
 func TestAllPodsDeletedAndAHostLost(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-all-but-one")
 	before, victim, host := identities(t, ring), pod.Name, pod.Spec.NodeName
 	others := slices.DeleteFunc(ring.NodeNames(t.Context()), func(name string) bool { return name == victim })
 	ring.Invariants.ExpectDeletion(pod)
-	while(t, ring, nothingIsLost, "a host is lost, all pods are deleted, two nodes serve, and the host comes back", func() error {
-		if err := ring.LoseHost(t.Context(), host, false); err != nil {
-			return err
-		}
-		err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID})
-		if err == nil {
-			err = deletePods(t.Context(), ring, others...)
-		}
-		if err == nil {
-			err = ring.Until(t.Context(), 4*time.Minute, "the two others serve", func(now follow.Sight) error { return serve(now, ring, others) })
-		}
-		if err == nil {
-			err = ring.Until(t.Context(), time.Minute, "the ring is Available", func(now follow.Sight) error { return available(now, ring) })
-		}
-		return errors.Join(err, ring.ReturnHost(context.WithoutCancel(t.Context()), host))
-	})
+	while(t, ring, nothingIsLost, "a host is lost, all pods are deleted, two nodes serve, and the host comes back",
+		func() error {
+			if err := ring.LoseHost(t.Context(), host, false); err != nil {
+				return err
+			}
+			err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID})
+			if err == nil {
+				err = deletePods(t.Context(), ring, others...)
+			}
+			if err == nil {
+				err = ring.Until(t.Context(), 4*time.Minute, "the two others serve",
+					func(now follow.Sight) error { return serve(now, ring, others) })
+			}
+			if err == nil {
+				err = ring.Until(t.Context(), time.Minute, "the ring is Available",
+					func(now follow.Sight) error { return available(now, ring) })
+			}
+			return errors.Join(err, ring.ReturnHost(context.WithoutCancel(t.Context()), host))
+		})
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
 	for name, was := range before {
@@ -122,8 +129,9 @@ func available(now follow.Sight, ring *scene.Ring) error {
 	return nil
 }
 
-// TestPartitionedHost: a host is cut off from the API server while its JVM serves, and its pod is told to stop. It is not taken away by force: the JVM
-// serves on, and stops in order when the host hears of it.
+// TestPartitionedHost: a host is cut off from the API server while its JVM serves, and its pod is
+// told to stop. It is not taken away by force: the JVM serves on, and stops in order when the host
+// hears of it.
 func TestPartitionedHost(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-partition")
@@ -150,44 +158,49 @@ func TestPartitionedHost(t *testing.T) {
 		if err := reconnect(nil); err != nil {
 			return err
 		}
-		return ring.Until(t.Context(), 4*time.Minute, "another pod reports", func(now follow.Sight) error { return reportsFromAnother(now, ring, victim, pod.UID) })
+		return ring.Until(t.Context(), 4*time.Minute, "another pod reports",
+			func(now follow.Sight) error { return reportsFromAnother(now, ring, victim, pod.UID) })
 	})
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 }
 
-// TestStuckPodOfALostHost: the pod of a lost host that was told to stop is stuck until somebody says that the host is gone. Then another is made,
-// which waits for the disk; when the host is back the node serves with it.
+// TestStuckPodOfALostHost: the pod of a lost host that was told to stop is stuck until somebody
+// says that the host is gone. Then another is made, which waits for the disk; when the host is back
+// the node serves with it.
 func TestStuckPodOfALostHost(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-stuck")
 	before, victim, host := identities(t, ring), pod.Name, pod.Spec.NodeName
 	ring.Invariants.ExpectDeletion(pod)
-	while(t, ring, gapsAreShort, "a host is lost, its pod told to stop, the host said to be gone, and back", func() error {
-		if err := ring.LoseHost(t.Context(), host, false); err != nil {
-			return err
-		}
-		back := func(err error) error {
-			ctx := context.WithoutCancel(t.Context())
-			return errors.Join(err, ring.OutOfService(ctx, host, false), ring.ReturnHost(ctx, host))
-		}
-		if err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID}); err != nil {
-			return back(err)
-		}
-		rest(t, 30*time.Second)
-		if now := podOf(t, ring, victim); now.UID != pod.UID {
-			return back(errors.New("the pod was taken away although nobody knew what the host does"))
-		}
-		if err := ring.OutOfService(t.Context(), host, true); err != nil {
-			return back(err)
-		}
-		return back(ring.Until(t.Context(), 3*time.Minute, "another pod waits for the disk", waitsForDisk(ring, pod)))
-	})
+	while(t, ring, gapsAreShort, "a host is lost, its pod told to stop, the host said to be gone, and back",
+		func() error {
+			if err := ring.LoseHost(t.Context(), host, false); err != nil {
+				return err
+			}
+			back := func(err error) error {
+				ctx := context.WithoutCancel(t.Context())
+				return errors.Join(err, ring.OutOfService(ctx, host, false), ring.ReturnHost(ctx, host))
+			}
+			if err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID}); err != nil {
+				return back(err)
+			}
+			rest(t, 30*time.Second)
+			if now := podOf(t, ring, victim); now.UID != pod.UID {
+				return back(errors.New("the pod was taken away although nobody knew what the host does"))
+			}
+			if err := ring.OutOfService(t.Context(), host, true); err != nil {
+				return back(err)
+			}
+			return back(ring.Until(t.Context(), 3*time.Minute, "another pod waits for the disk",
+				waitsForDisk(ring, pod)))
+		})
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 }
 
-// waitsForDisk holds when another pod of a node is there, and the cluster says that it waits for the host of its disk.
+// waitsForDisk holds when another pod of a node is there, and the cluster says that it waits for
+// the host of its disk.
 func waitsForDisk(ring *scene.Ring, pod *corev1.Pod) follow.Condition {
 	return func(now follow.Sight) error {
 		if _, err := another(now, pod); err != nil {
@@ -197,15 +210,17 @@ func waitsForDisk(ring *scene.Ring, pod *corev1.Pod) follow.Condition {
 	}
 }
 
-// TestNodeObjectDeleted: somebody deletes the Node object of a host that works. Kubernetes takes its pods away; the node waits for its disk, and serves with it
-// again when kubelet has registered the host again.
+// TestNodeObjectDeleted: somebody deletes the Node object of a host that works. Kubernetes takes
+// its pods away; the node waits for its disk, and serves with it again when kubelet has registered
+// the host again.
 func TestNodeObjectDeleted(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-unregistered")
 	before, host := identities(t, ring), pod.Spec.NodeName
 	ring.Invariants.ExpectDeletion(pod)
 	while(t, ring, gapsAreShort, "the Node object of a host is deleted, and recreated by its kubelet", func() error {
-		if err := kubernetes.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}); err != nil {
+		if err := kubernetes.Client.Delete(t.Context(),
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}); err != nil {
 			return err
 		}
 		err := ring.Until(t.Context(), 4*time.Minute, "another pod waits for the disk", waitsForDisk(ring, pod))

@@ -18,7 +18,8 @@ const (
 	idleness = 30 * time.Second
 )
 
-// TestIdle: a cluster to which nothing happens causes no write to the API server, by the operator or by any agent.
+// TestIdle: a cluster to which nothing happens causes no write to the API server, by the operator
+// or by any agent.
 func TestIdle(t *testing.T) {
 	ring := threeRacks(t)
 	if _, err := ring.Local(); errors.Is(err, scene.ErrNotHere) {

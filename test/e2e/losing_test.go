@@ -79,7 +79,8 @@ func followLogs(t *testing.T, ring *scene.Ring, pod string) map[string]*scene.Lo
 	return logs
 }
 
-// orderOfAStop is what the two containers of a pod say of it, one after the other. Cassandra's lines are those of 4.1 and 5.0.
+// orderOfAStop is what the two containers of a pod say of it, one after the other. Cassandra's
+// lines are those of 4.1 and 5.0.
 var orderOfAStop = []struct{ container, words string }{
 	{layout.AgentContainer, "Act BeginStop"}, // from here on the probe says that it is not ready
 	{layout.AgentContainer, "Act CloseTraffic"},
@@ -93,7 +94,8 @@ var orderOfAStop = []struct{ container, words string }{
 // longestStop is how long that may take with little data. The grace period of a pod is 300 s.
 const longestStop = 90 * time.Second
 
-// wantStoppedInOrder fails if a pod was not stopped in order: not ready, closed for clients, drained, ended.
+// wantStoppedInOrder fails if a pod was not stopped in order: not ready, closed for clients,
+// drained, ended.
 func wantStoppedInOrder(t *testing.T, logs map[string]*scene.Log) {
 	t.Helper()
 	lines := map[string][]scene.Line{}
@@ -105,9 +107,11 @@ func wantStoppedInOrder(t *testing.T, logs map[string]*scene.Log) {
 	}
 	var first, last time.Time
 	for _, step := range orderOfAStop {
-		i := slices.IndexFunc(lines[step.container], func(l scene.Line) bool { return strings.Contains(l.Text, step.words) })
+		i := slices.IndexFunc(lines[step.container],
+			func(l scene.Line) bool { return strings.Contains(l.Text, step.words) })
 		if i < 0 {
-			t.Errorf("container %s never said %q in its %d last lines", step.container, step.words, len(lines[step.container]))
+			t.Errorf("container %s never said %q in its %d last lines", step.container, step.words,
+				len(lines[step.container]))
 			continue
 		}
 		at := lines[step.container][i].At
@@ -125,11 +129,13 @@ func wantStoppedInOrder(t *testing.T, logs map[string]*scene.Log) {
 	}
 }
 
-// TestAllPodsDeleted: a ring of which nothing runs comes back by itself, with all addresses changed.
+// TestAllPodsDeleted: a ring of which nothing runs comes back by itself, with all addresses
+// changed.
 func TestAllPodsDeleted(t *testing.T) {
 	ring := threeRacks(t)
 	before := identities(t, ring)
-	while(t, ring, nothingIsLost, "all pods are deleted and others report", func() error { return deletePods(t.Context(), ring, ring.NodeNames(t.Context())...) })
+	while(t, ring, nothingIsLost, "all pods are deleted and others report",
+		func() error { return deletePods(t.Context(), ring, ring.NodeNames(t.Context())...) })
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
 	for name := range before {
@@ -140,7 +146,8 @@ func TestAllPodsDeleted(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestJVMKilled: the agent starts it again in the same pod, at the same address, and says why it had to.
+// TestJVMKilled: the agent starts it again in the same pod, at the same address, and says why it
+// had to.
 func TestJVMKilled(t *testing.T) {
 	ring := threeRacks(t)
 	before := identities(t, ring)
@@ -166,7 +173,8 @@ func TestJVMKilled(t *testing.T) {
 			return nil
 		})
 	})
-	sayParts(t, ring, victim, ring.NodeNames(t.Context())[1], killed, slices.Concat([]part{{"agent", "Act NoteExit", "the agent notes the end"}}, comingBack)...)
+	sayParts(t, ring, victim, ring.NodeNames(t.Context())[1], killed,
+		slices.Concat([]part{{"agent", "Act NoteExit", "the agent notes the end"}}, comingBack)...)
 	now := identities(t, ring)
 	wantSameMembers(t, before, now)
 	if now[victim] != before[victim] {
@@ -182,10 +190,12 @@ func TestJVMKilled(t *testing.T) {
 	}
 }
 
-// part of a comeback is what is said on the way to a node that serves: by its agent, by its Cassandra, by that of a peer.
+// part of a comeback is what is said on the way to a node that serves: by its agent, by its
+// Cassandra, by that of a peer.
 type part struct{ by, words, what string }
 
-// comingBack are the parts from the start of a JVM on. What is Helenus' own is the time until the start, and that from NORMAL to CQL.
+// comingBack are the parts from the start of a JVM on. What is Helenus' own is the time until the
+// start, and that from NORMAL to CQL.
 var comingBack = []part{
 	{"agent", "Act StartJVM", "the agent starts a JVM"},
 	{"agent", "Act NoteNormal", "it is NORMAL"},
@@ -197,7 +207,8 @@ var comingBack = []part{
 func sayParts(t *testing.T, ring *scene.Ring, node, peer string, lost time.Time, parts ...part) {
 	t.Helper()
 	said := map[string][]scene.Line{}
-	for by, at := range map[string][2]string{"agent": {node, layout.AgentContainer}, "cassandra": {node, layout.CassandraContainer}, "peer": {peer, layout.CassandraContainer}} {
+	for by, at := range map[string][2]string{"agent": {node, layout.AgentContainer},
+		"cassandra": {node, layout.CassandraContainer}, "peer": {peer, layout.CassandraContainer}} {
 		var err error
 		if said[by], err = ring.ReadLog(t.Context(), at[0], at[1], lost); err != nil {
 			t.Fatal(err)
@@ -254,11 +265,16 @@ func TestAgentKilled(t *testing.T) {
 		// reason that Kubernetes gives for the end of the container; empty for any.
 		reason string
 	}{
-		{name: "killed", end: func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGKILL) }, reason: "Error"},
+		{name: "killed", end: func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGKILL) },
+			reason: "Error"},
 		// What a panic does too: the runtime of Go prints all goroutines and ends with code 2.
-		{name: "crashed", end: func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGQUIT) }, reason: "Error"},
-		{name: "out of memory", end: func(pod *corev1.Pod) error { return ring.ExhaustAgent(t.Context(), pod.UID) }, reason: "OOMKilled"},
-		{name: "exchanged for another image", end: func(pod *corev1.Pod) error { return exchangeAgent(t.Context(), pod) }},
+		{name: "crashed", end: func(pod *corev1.Pod) error { return ring.SignalAgent(pod.UID, syscall.SIGQUIT) },
+			reason: "Error"},
+		{name: "out of memory", end: func(pod *corev1.Pod) error { return ring.ExhaustAgent(t.Context(), pod.UID) },
+			reason: "OOMKilled"},
+		{name: "exchanged for another image", end: func(pod *corev1.Pod) error {
+			return exchangeAgent(t.Context(), pod)
+		}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			was, err := ring.JVM(t.Context(), victim)
@@ -274,7 +290,8 @@ func TestAgentKilled(t *testing.T) {
 				if err := way.end(pod); err != nil {
 					return err
 				}
-				return ring.Until(t.Context(), 2*time.Minute, "another agent runs", func(now follow.Sight) error { return agentStarted(now, victim, before) })
+				return ring.Until(t.Context(), 2*time.Minute, "another agent runs",
+					func(now follow.Sight) error { return agentStarted(now, victim, before) })
 			})
 			if is, err := ring.JVM(t.Context(), victim); err != nil || is != was {
 				t.Errorf("the JVM was %+v and is %+v, error %v: it was to run on", was, is, err)
@@ -290,14 +307,16 @@ func TestAgentKilled(t *testing.T) {
 
 // agentOf is the status of the agent's container in a pod.
 func agentOf(pod *corev1.Pod) corev1.ContainerStatus {
-	i := slices.IndexFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == layout.AgentContainer })
+	i := slices.IndexFunc(pod.Status.InitContainerStatuses,
+		func(c corev1.ContainerStatus) bool { return c.Name == layout.AgentContainer })
 	if i < 0 {
 		return corev1.ContainerStatus{}
 	}
 	return pod.Status.InitContainerStatuses[i]
 }
 
-// agentStarted holds when the agent runs in another container than before, and has put everything in its place.
+// agentStarted holds when the agent runs in another container than before, and has put everything
+// in its place.
 func agentStarted(now follow.Sight, node, before string) error {
 	pod, found := now.Pod(node)
 	if !found {
@@ -312,7 +331,8 @@ func agentStarted(now follow.Sight, node, before string) error {
 	return nil
 }
 
-// exchangeAgent gives the agent the same image by another name: kubelet cannot know that it is the same. With a digest, the tag says nothing.
+// exchangeAgent gives the agent the same image by another name: kubelet cannot know that it is the
+// same. With a digest, the tag says nothing.
 func exchangeAgent(ctx context.Context, pod *corev1.Pod) error {
 	before := pod.DeepCopy()
 	for i := range pod.Spec.InitContainers {

@@ -22,15 +22,18 @@ import (
 )
 
 var (
-	kubeconfig    = flag.String("kubeconfig", "", "`file` that says which Kubernetes to use (default: the local cluster, which is brought up)")
-	doInstall     = flag.Bool("install", true, "build the images and install Helenus first; false takes what is installed")
-	operatorImage = flag.String("operator-image", "", "`image` of the operator (default: what is built here for the local cluster, else that of the manifest)")
-	agentImage    = flag.String("agent-image", "", "`image` of the agent (default: likewise)")
-	patience      = flag.Float64("patience", 1, "`factor` on all bounds, for a host that is slow or busy")
-	full          = flag.Bool("full", false, "run all tests, not only those that are worth their time on every change")
-	report        = flag.String("report", "", "`file` to write into what clients saw of the rings")
-	commit        = flag.String("commit", "unknown", "`name` of what is tested, for the report")
-	keep          = flag.Bool("keep", false, "leave the namespaces of failed tests as they are, to look into them")
+	kubeconfig = flag.String("kubeconfig", "",
+		"`file` that says which Kubernetes to use (default: the local cluster, which is brought up)")
+	doInstall = flag.Bool("install", true,
+		"build the images and install Helenus first; false takes what is installed")
+	operatorImage = flag.String("operator-image", "",
+		"`image` of the operator (default: what is built here for the local cluster, else that of the manifest)")
+	agentImage = flag.String("agent-image", "", "`image` of the agent (default: likewise)")
+	patience   = flag.Float64("patience", 1, "`factor` on all bounds, for a host that is slow or busy")
+	full       = flag.Bool("full", false, "run all tests, not only those that are worth their time on every change")
+	report     = flag.String("report", "", "`file` to write into what clients saw of the rings")
+	commit     = flag.String("commit", "unknown", "`name` of what is tested, for the report")
+	keep       = flag.Bool("keep", false, "leave the namespaces of failed tests as they are, to look into them")
 )
 
 // kubernetes is what all tests use; background ends with the run.

@@ -18,13 +18,15 @@ import (
 )
 
 const (
-	// operatorKills is how often the operator is killed while a ring forms, and as often while a node joins.
+	// operatorKills is how often the operator is killed while a ring forms, and as often while a
+	// node joins.
 	operatorKills = 20
 	// longestWork is how long an operator leads at most before it is killed.
 	longestWork = 3 * time.Second
 )
 
-// killing kills every operator that comes to lead, after a random while, until so many have been killed or stop is called. It says how many were.
+// killing kills every operator that comes to lead, after a random while, until so many have been
+// killed or stop is called. It says how many were.
 func killing(t *testing.T, s *scene.Scene, seed uint64) (stop func() int) {
 	t.Helper()
 	chance := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // for moments
@@ -51,8 +53,9 @@ func killing(t *testing.T, s *scene.Scene, seed uint64) (stop func() int) {
 	}
 }
 
-// TestOperatorKilled: the operator is killed again and again while a ring forms, and while a node joins it under a client's eyes: both come to their end, the
-// client is served, and nothing happens twice.
+// TestOperatorKilled: the operator is killed again and again while a ring forms, and while a node
+// joins it under a client's eyes: both come to their end, the client is served, and nothing happens
+// twice.
 func TestOperatorKilled(t *testing.T) {
 	onlyInFull(t)
 	s := open(t, "e2e-killed")
@@ -69,21 +72,24 @@ func TestOperatorKilled(t *testing.T) {
 	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
 	before := identities(t, ring)
 	stop = killing(t, s, 2)
-	grow(t, ring, "a node joins while the operator is killed again and again", 4, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	grow(t, ring, "a node joins while the operator is killed again and again", 4,
+		func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
 	t.Logf("the operator was killed %d times meanwhile", stop())
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	wantHistory(t, ring, "FormRing", "JoinNode", "Cleanup")
 }
 
-// TestStaleLeader: the operator that leads stands still, and another leads and makes a deleted pod again. When the first one continues, in the midst of what it did, it ends,
-// and nothing comes of it.
+// TestStaleLeader: the operator that leads stands still, and another leads and makes a deleted pod
+// again. When the first one continues, in the midst of what it did, it ends, and nothing comes of
+// it.
 func TestStaleLeader(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
 	onlyHere(t, ring.Scene)
 	before, lost := identities(t, ring), ring.NodeNames(t.Context())[1]
-	while(t, ring, gapsAreShort, "the operator stands still, another makes a deleted pod again, and the first continues", func() error {
+	while(t, ring, gapsAreShort, "the operator stands still, another makes a deleted pod again, and the first "+
+		"continues", func() error {
 		pod := podOf(t, ring, lost)
 		ring.Invariants.ExpectDeletion(pod)
 		if err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID}); err != nil {

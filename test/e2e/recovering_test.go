@@ -34,27 +34,30 @@ func podOf(t *testing.T, ring *scene.Ring, node string) *corev1.Pod {
 	return pod
 }
 
-// TestChildrenRestored: what a cluster has beside its disks is recreated when somebody deletes it, and no client notices.
+// TestChildrenRestored: what a cluster has beside its disks is recreated when somebody deletes it,
+// and no client notices.
 func TestChildrenRestored(t *testing.T) {
 	ring := threeRacks(t)
 	before := identities(t, ring)
-	while(t, ring, servedThroughout, "all objects beside pods and claims are deleted, one kind after the other", func() error {
-		for _, kind := range []client.ObjectList{
-			&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ConfigMapList{},
-		} {
-			took(t, fmt.Sprintf("%T is recreated", kind), func() error {
-				gone, err := ring.DeleteAll(t.Context(), kind)
-				if err != nil {
-					return err
-				}
-				if len(gone) == 0 {
-					return errors.New("there was nothing to delete")
-				}
-				return ring.MadeAnew(t.Context(), kind, gone)
-			})
-		}
-		return nil
-	})
+	while(t, ring, servedThroughout, "all objects beside pods and claims are deleted, one kind after the other",
+		func() error {
+			for _, kind := range []client.ObjectList{
+				&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleBindingList{},
+				&rbacv1.RoleList{}, &corev1.ConfigMapList{},
+			} {
+				took(t, fmt.Sprintf("%T is recreated", kind), func() error {
+					gone, err := ring.DeleteAll(t.Context(), kind)
+					if err != nil {
+						return err
+					}
+					if len(gone) == 0 {
+						return errors.New("there was nothing to delete")
+					}
+					return ring.MadeAnew(t.Context(), kind, gone)
+				})
+			}
+			return nil
+		})
 	if _, err := ring.DeleteAll(t.Context(), &v1alpha1.CassandraNodeList{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a user could delete a CassandraNode: %v", err)
 	}
@@ -62,13 +65,16 @@ func TestChildrenRestored(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestChildrenEdited: what a cluster has beside its disks is repaired when somebody edits it, and no client notices.
+// TestChildrenEdited: what a cluster has beside its disks is repaired when somebody edits it, and
+// no client notices.
 func TestChildrenEdited(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
 	before := identities(t, ring)
-	while(t, ring, servedThroughout, "all services, budgets, roles and their bindings are edited, one kind after the other", func() error {
-		for _, kind := range []client.ObjectList{&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}} {
+	while(t, ring, servedThroughout, "all services, budgets, roles and their bindings are edited, one kind after the "+
+		"other", func() error {
+		for _, kind := range []client.ObjectList{&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},
+			&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}} {
 			took(t, fmt.Sprintf("%T is repaired", kind), func() error {
 				were, err := ring.EditAll(t.Context(), kind, spoil)
 				if err != nil {
@@ -100,20 +106,24 @@ func spoil(o client.Object) {
 	}
 }
 
-// TestAuthorityDeleted: somebody deletes the certificate authority. An operator says so and makes no other; everything serves on, and all is well when it is put back.
+// TestAuthorityDeleted: somebody deletes the certificate authority. An operator says so and makes
+// no other; everything serves on, and all is well when it is put back.
 func TestAuthorityDeleted(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
 	before := identities(t, ring)
 	const guard = "CAMissing"
 	authority := &corev1.Secret{}
-	if err := kubernetes.Client.Get(t.Context(), client.ObjectKey{Namespace: ring.Namespace, Name: v1alpha1.AuthorityName(ring.Name)}, authority); err != nil {
+	if err := kubernetes.Client.Get(t.Context(),
+		client.ObjectKey{Namespace: ring.Namespace, Name: v1alpha1.AuthorityName(ring.Name)}, authority); err != nil {
 		t.Fatal(err)
 	}
 	backup := &corev1.Secret{Type: authority.Type, Data: authority.Data, Immutable: authority.Immutable}
-	backup.Namespace, backup.Name, backup.Labels, backup.Annotations = authority.Namespace, authority.Name, authority.Labels, authority.Annotations
+	backup.Namespace, backup.Name, backup.Labels, backup.Annotations = authority.Namespace, authority.Name,
+		authority.Labels, authority.Annotations
 	while(t, ring, servedThroughout, "the certificate authority is deleted, and put back from a backup", func() error {
-		if err := kubernetes.Client.Delete(t.Context(), authority, client.Preconditions{UID: &authority.UID}); err != nil {
+		if err := kubernetes.Client.Delete(t.Context(), authority,
+			client.Preconditions{UID: &authority.UID}); err != nil {
 			return err
 		}
 		// Secrets are not watched: one that leads already misses it after ten minutes.
@@ -137,7 +147,8 @@ func TestAuthorityDeleted(t *testing.T) {
 	wantAsBefore(t, before, identities(t, ring))
 }
 
-// TestEvicted: of a ring that is whole one pod can be evicted, and no second one until it serves again.
+// TestEvicted: of a ring that is whole one pod can be evicted, and no second one until it serves
+// again.
 func TestEvicted(t *testing.T) {
 	ring := threeRacks(t)
 	before := identities(t, ring)
@@ -152,13 +163,15 @@ func TestEvicted(t *testing.T) {
 			ring.Invariants.ExpectDeletion(other)
 			return fmt.Errorf("a second pod could be evicted meanwhile: %w", err)
 		}
-		return ring.Until(t.Context(), 4*time.Minute, "another pod reports", func(now follow.Sight) error { return reportsFromAnother(now, ring, pod.Name, pod.UID) })
+		return ring.Until(t.Context(), 4*time.Minute, "another pod reports",
+			func(now follow.Sight) error { return reportsFromAnother(now, ring, pod.Name, pod.UID) })
 	})
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 }
 
-// TestFailedPod: a pod that kubelet has ended for good has kept its name; it is taken away and another is made.
+// TestFailedPod: a pod that kubelet has ended for good has kept its name; it is taken away and
+// another is made.
 func TestFailedPod(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
@@ -171,7 +184,8 @@ func TestFailedPod(t *testing.T) {
 		if err := kubernetes.Client.Patch(t.Context(), limited, client.MergeFrom(pod)); err != nil {
 			return fmt.Errorf("limit the time of pod %s: %w", pod.Name, err)
 		}
-		return ring.Until(t.Context(), 4*time.Minute, "another pod reports", func(now follow.Sight) error { return reportsFromAnother(now, ring, pod.Name, pod.UID) })
+		return ring.Until(t.Context(), 4*time.Minute, "another pod reports",
+			func(now follow.Sight) error { return reportsFromAnother(now, ring, pod.Name, pod.UID) })
 	})
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
@@ -186,7 +200,8 @@ func wantEvent(t *testing.T, ring *scene.Ring, reason string, words ...string) {
 		t.Fatal(err)
 	}
 	for _, e := range events.Items {
-		if e.Reason == reason && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(e.Message, w) }) {
+		if e.Reason == reason && !slices.ContainsFunc(words,
+			func(w string) bool { return !strings.Contains(e.Message, w) }) {
 			return
 		}
 	}
@@ -202,7 +217,8 @@ func allReported(c *v1alpha1.CassandraCluster) []v1alpha1.Notice {
 	return out
 }
 
-// blockedBy holds when the ring reports a reason, as blocked or as a notice, for a node; for any if none is named.
+// blockedBy holds when the ring reports a reason, as blocked or as a notice, for a node; for any if
+// none is named.
 func blockedBy(ring *scene.Ring, reason v1alpha1.Reason, node string) follow.Condition {
 	return func(now follow.Sight) error {
 		c, _ := now.Cluster(ring.Name)
@@ -244,7 +260,8 @@ func another(now follow.Sight, old *corev1.Pod) (*corev1.Pod, error) {
 func notHealthy(now follow.Sight, ring *scene.Ring, node string) error {
 	c, _ := now.Cluster(ring.Name)
 	for _, condition := range c.Status.Conditions {
-		if condition.Type == v1alpha1.ConditionHealthy && condition.Status != "True" && strings.Contains(condition.Message, node) {
+		if condition.Type == v1alpha1.ConditionHealthy && condition.Status != "True" &&
+			strings.Contains(condition.Message, node) {
 			return nil
 		}
 	}

@@ -43,8 +43,9 @@ func TestStrangersAreRefused(t *testing.T) {
 	}{
 		"the operator": {by: own, identity: pki.OperatorOf(ring.UID), answered: true},
 		"an operator by the word of another authority": {by: stranger, identity: pki.OperatorOf(ring.UID)},
-		"the operator of another cluster":              {by: own, identity: pki.OperatorOf("5f7e0d1c-0000-4000-8000-000000000001")},
-		"nobody":                                       {},
+		"the operator of another cluster": {by: own,
+			identity: pki.OperatorOf("5f7e0d1c-0000-4000-8000-000000000001")},
+		"nobody": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// The server is not what is tested here, so that any will do.
@@ -81,7 +82,8 @@ func authorityOf(t *testing.T, r *scene.Ring) *pki.Authority {
 	if err := kubernetes.Client.Get(t.Context(), key, secret); err != nil {
 		t.Fatal(err)
 	}
-	authority, err := pki.ParseAuthority(pki.Pair{Certificate: secret.Data[pki.KeyCertificate], Key: secret.Data[pki.KeyPrivateKey]})
+	authority, err := pki.ParseAuthority(pki.Pair{Certificate: secret.Data[pki.KeyCertificate],
+		Key: secret.Data[pki.KeyPrivateKey]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,8 @@ func askForFacts(ctx context.Context, r *scene.Ring, node string, config *tls.Co
 	defer forward.Close()
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s%s", forward.Address, agentapi.PathFacts), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		fmt.Sprintf("https://%s%s", forward.Address, agentapi.PathFacts), http.NoBody)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +111,8 @@ func askForFacts(ctx context.Context, r *scene.Ring, node string, config *tls.Co
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// TestNamespacesAreRestricted: the namespaces of these tests take no pod that the profile "restricted" forbids, so that all of ours keep to it.
+// TestNamespacesAreRestricted: the namespaces of these tests take no pod that the profile
+// "restricted" forbids, so that all of ours keep to it.
 func TestNamespacesAreRestricted(t *testing.T) {
 	ring := threeRacks(t)
 	privileged := true

@@ -31,7 +31,8 @@ func sampleOf(t *testing.T, file string) *v1alpha1.CassandraCluster {
 	return c
 }
 
-// open opens a scene of the test's own. When the test ends nothing that must never happen may have happened.
+// open opens a scene of the test's own. When the test ends nothing that must never happen may have
+// happened.
 func open(t *testing.T, namespace string) *scene.Scene {
 	t.Helper()
 	s, err := scene.Open(background, kubernetes, namespace, *patience)
@@ -62,7 +63,8 @@ func judge(t *testing.T, s *scene.Scene) {
 	}
 }
 
-// diagnose keeps what a user wants to see of a scene in a file: beside the message that says what went wrong it would be all that is seen.
+// diagnose keeps what a user wants to see of a scene in a file: beside the message that says what
+// went wrong it would be all that is seen.
 func diagnose(t *testing.T, s *scene.Scene) {
 	t.Helper()
 	file := filepath.Join(t.ArtifactDir(), "diagnosis.txt")
@@ -73,8 +75,8 @@ func diagnose(t *testing.T, s *scene.Scene) {
 	t.Logf("status, events and logs are in %s", file)
 }
 
-// shared is the ring of three racks that several tests use one after the other, to save the time of forming it. Each leaves it as it found it; after one
-// that failed it is formed again.
+// shared is the ring of three racks that several tests use one after the other, to save the time of
+// forming it. Each leaves it as it found it; after one that failed it is formed again.
 var shared *scene.Ring
 
 // threeRacks is the shared ring, filled with rows.
@@ -109,7 +111,8 @@ func threeRacks(t *testing.T) *scene.Ring {
 	return ring
 }
 
-// withoutSharedRing takes the shared ring away before a test that breaks hosts: what happens to its nodes then, nobody would have asked for.
+// withoutSharedRing takes the shared ring away before a test that breaks hosts: what happens to its
+// nodes then, nobody would have asked for.
 func withoutSharedRing(t *testing.T) {
 	t.Helper()
 	if shared == nil {
@@ -140,8 +143,10 @@ func dropIfFailed(t *testing.T, s *scene.Scene, err error) error {
 func leave() error {
 	var errs []error
 	if frozen.ring != nil {
-		// A JVM that does not run cannot be stopped in order. If it was ended meanwhile there is nothing to do.
-		_ = frozen.ring.ThawJVM(context.WithoutCancel(background), frozen.ring.NodeNames(context.WithoutCancel(background))[0])
+		// A JVM that does not run cannot be stopped in order. If it was ended meanwhile there is
+		// nothing to do.
+		_ = frozen.ring.ThawJVM(context.WithoutCancel(background),
+			frozen.ring.NodeNames(context.WithoutCancel(background))[0])
 	}
 	for _, ring := range []*scene.Ring{shared, frozen.ring} {
 		if ring != nil {
@@ -163,7 +168,8 @@ func identities(t *testing.T, r *scene.Ring) map[string]identity {
 	out := map[string]identity{}
 	for _, n := range r.Nodes(t.Context()) {
 		out[n.Name] = identity{
-			hostID: n.Status.HostID, address: n.Status.Address, podUID: string(n.Status.PodUID), tokens: strings.Join(n.Status.Tokens, ","),
+			hostID: n.Status.HostID, address: n.Status.Address, podUID: string(n.Status.PodUID),
+			tokens: strings.Join(n.Status.Tokens, ","),
 		}
 	}
 	return out
@@ -174,7 +180,8 @@ func wantSameMembers(t *testing.T, before, now map[string]identity) {
 	t.Helper()
 	for name, was := range before {
 		if is := now[name]; is.hostID != was.hostID || is.tokens != was.tokens {
-			t.Errorf("node %s was host id %s with tokens %s, and is %s with %s", name, was.hostID, was.tokens, is.hostID, is.tokens)
+			t.Errorf("node %s was host id %s with tokens %s, and is %s with %s", name, was.hostID, was.tokens,
+				is.hostID, is.tokens)
 		}
 	}
 	if len(now) != len(before) {
@@ -182,7 +189,8 @@ func wantSameMembers(t *testing.T, before, now map[string]identity) {
 	}
 }
 
-// wantRingSeen fails if not every node sees the ring as it is: nodetool of each says UN of every node, and nothing of any other.
+// wantRingSeen fails if not every node sees the ring as it is: nodetool of each says UN of every
+// node, and nothing of any other.
 func wantRingSeen(t *testing.T, r *scene.Ring) {
 	t.Helper()
 	nodes := r.Nodes(t.Context())
@@ -192,7 +200,9 @@ func wantRingSeen(t *testing.T, r *scene.Ring) {
 	}
 	slices.Sort(want)
 	for _, n := range nodes {
-		if err := r.Sees(t.Context(), n.Name, func(members []string) bool { return slices.Equal(members, want) }); err != nil {
+		if err := r.Sees(t.Context(), n.Name, func(members []string) bool {
+			return slices.Equal(members, want)
+		}); err != nil {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}

@@ -14,13 +14,16 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// promise is what a client is owed while something happens to a ring. That no acknowledged write is lost is part of each.
+// promise is what a client is owed while something happens to a ring. That no acknowledged write is
+// lost is part of each.
 type promise string
 
 const (
-	// servedThroughout: growth, cleanup, and faults of the operator, of an agent or of the API server are not seen by a client.
+	// servedThroughout: growth, cleanup, and faults of the operator, of an agent or of the API
+	// server are not seen by a client.
 	servedThroughout promise = "99.9 % served"
-	// gapsAreShort: after the unplanned loss of a node no partition is unavailable for longer than longestGap.
+	// gapsAreShort: after the unplanned loss of a node no partition is unavailable for longer than
+	// longestGap.
 	gapsAreShort promise = "no gap over 30 s"
 	// nothingIsLost: without a quorum nothing is served.
 	nothingIsLost promise = "nothing lost"
@@ -28,7 +31,8 @@ const (
 
 const (
 	longestGap = 30 * time.Second
-	// leastServed of all requests, in a run of all tests. On every change the window is short and hosts are so busy that Cassandra's own time limits strike.
+	// leastServed of all requests, in a run of all tests. On every change the window is short and
+	// hosts are so busy that Cassandra's own time limits strike.
 	leastServed, leastServedInSmoke = 0.999, 0.99
 )
 
@@ -40,8 +44,9 @@ func margin() time.Duration {
 	return 5 * time.Second
 }
 
-// while does something to a ring while a client writes and reads, and waits until it serves again. It fails if a write is lost that was acknowledged, then or
-// before, or if the client did not get what it is owed.
+// while does something to a ring while a client writes and reads, and waits until it serves again.
+// It fails if a write is lost that was acknowledged, then or before, or if the client did not get
+// what it is owed.
 func while(t *testing.T, ring *scene.Ring, owed promise, what string, do func() error) {
 	t.Helper()
 	client, err := ring.Begin(t.Context())
@@ -75,11 +80,14 @@ func while(t *testing.T, ring *scene.Ring, owed promise, what string, do func() 
 	case owed == gapsAreShort && service.Gap > longestGap:
 		t.Errorf("a partition was not served for %s, want at most %s", service.Gap, longestGap)
 	}
-	took(t, "all rows are read at ALL through every node", func() error { return ring.ReadBack(t.Context(), gocql.All) })
-	reported = append(reported, line{test: t.Name(), what: what, owed: owed, took: happened, service: service, kept: !t.Failed()})
+	took(t, "all rows are read at ALL through every node",
+		func() error { return ring.ReadBack(t.Context(), gocql.All) })
+	reported = append(reported, line{test: t.Name(), what: what, owed: owed, took: happened, service: service,
+		kept: !t.Failed()})
 }
 
-// rest lets the client run while nothing happens: its window is wider than what is done to the ring.
+// rest lets the client run while nothing happens: its window is wider than what is done to the
+// ring.
 func rest(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -105,14 +113,17 @@ var reported []line
 func writeReport(file, commit string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Commit %s, %s.\n\n", commit, time.Now().UTC().Format(time.DateOnly))
-	b.WriteString("| test | what happened | took | requests | served | longest gap | median | p99 | promise | kept |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| test | what happened | took | requests | served | longest gap | median | p99 | promise | kept " +
+		"|\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, l := range reported {
 		kept := "yes"
 		if !l.kept {
 			kept = "**no**"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %.0f s | %d | %.3f %% | %.1f s | %.1f ms | %d ms | %s | %s |\n", l.test, l.what, l.took.Seconds(), l.service.Requests, 100*l.service.Share(),
-			l.service.Gap.Seconds(), 1000*l.service.Median.Seconds(), l.service.Percentile99.Milliseconds(), l.owed, kept)
+		fmt.Fprintf(&b, "| `%s` | %s | %.0f s | %d | %.3f %% | %.1f s | %.1f ms | %d ms | %s | %s |\n", l.test, l.what,
+			l.took.Seconds(), l.service.Requests, 100*l.service.Share(),
+			l.service.Gap.Seconds(), 1000*l.service.Median.Seconds(), l.service.Percentile99.Milliseconds(), l.owed,
+			kept)
 	}
 	return os.WriteFile(file, []byte(b.String()), 0o600)
 }

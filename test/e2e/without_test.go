@@ -19,7 +19,8 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// TestWithoutAPIServerAndOperator: a member whose container ends comes back by itself while no operator runs and its host is cut off from the API server.
+// TestWithoutAPIServerAndOperator: a member whose container ends comes back by itself while no
+// operator runs and its host is cut off from the API server.
 func TestWithoutAPIServerAndOperator(t *testing.T) {
 	ring := threeRacks(t)
 	if _, err := ring.Local(); errors.Is(err, scene.ErrNotHere) {
@@ -45,7 +46,9 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 	if err := ring.CutOff(t.Context(), pod.Spec.NodeName); err != nil {
 		t.Fatal(err)
 	}
-	defer took(t, "the host is back", func() error { return ring.Reconnect(context.WithoutCancel(t.Context()), pod.Spec.NodeName) })
+	defer took(t, "the host is back", func() error {
+		return ring.Reconnect(context.WithoutCancel(t.Context()), pod.Spec.NodeName)
+	})
 
 	took(t, "the container ends", func() error {
 		if err := ring.EndContainer(pod.UID); err != nil {
@@ -65,24 +68,26 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 	took(t, "the host is reconnected", func() error { return ring.Reconnect(t.Context(), pod.Spec.NodeName) })
 	took(t, "operators run", func() error { return start(t.Context()) })
 	took(t, "the status says what happened", func() error {
-		return ring.Until(t.Context(), 2*time.Minute, "the agent has reported the end of its container", func(now follow.Sight) error {
-			for _, n := range now.Nodes(ring.Name) {
-				if n.Name != victim {
-					continue
+		return ring.Until(t.Context(), 2*time.Minute, "the agent has reported the end of its container",
+			func(now follow.Sight) error {
+				for _, n := range now.Nodes(ring.Name) {
+					if n.Name != victim {
+						continue
+					}
+					if r := n.Status.Restarts; r == nil || r.LastReason != v1alpha1.RestartInitRestarted {
+						return fmt.Errorf("restarts %+v", r)
+					}
+					return nil
 				}
-				if r := n.Status.Restarts; r == nil || r.LastReason != v1alpha1.RestartInitRestarted {
-					return fmt.Errorf("restarts %+v", r)
-				}
-				return nil
-			}
-			return errors.New("it has no record")
-		})
+				return errors.New("it has no record")
+			})
 	})
 	took(t, "all nodes serve again", func() error { return ring.Serving(t.Context()) })
 	if is := identities(t, ring)[victim]; is != before[victim] {
 		t.Errorf("node %s was %+v and is %+v: pod and address were to stay", victim, before[victim], is)
 	}
-	// The kubelet tells of what it did meanwhile by itself, within some ten seconds after the host is back.
+	// The kubelet tells of what it did meanwhile by itself, within some ten seconds after the host
+	// is back.
 	took(t, "kubelet has told of the container that it started again", func() error {
 		return ring.Until(t.Context(), 2*time.Minute, "kubelet has told of it", func(now follow.Sight) error {
 			if now, found := now.Pod(victim); !found || maps.Equal(restartCounts(now), started) {
@@ -93,8 +98,10 @@ func TestWithoutAPIServerAndOperator(t *testing.T) {
 	})
 	for container, n := range containerRestarts(t, ring, victim) {
 		if again := n - started[container]; strings.HasPrefix(container, "cassandra") != (again == 1) {
-			t.Errorf("container %s was started again %d times: that of Cassandra alone was to be, once", container, again)
+			t.Errorf("container %s was started again %d times: that of Cassandra alone was to be, once", container,
+				again)
 		}
 	}
-	took(t, "all rows are read at ALL through every node", func() error { return ring.ReadBack(t.Context(), gocql.All) })
+	took(t, "all rows are read at ALL through every node",
+		func() error { return ring.ReadBack(t.Context(), gocql.All) })
 }

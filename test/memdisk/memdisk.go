@@ -34,9 +34,10 @@ type Step struct {
 
 func (s Step) String() string { return fmt.Sprintf("step %d, %s %s", s.Number, s.Op, s.Name) }
 
-// Hook is called around each step, without a lock held. Called before (done is false) it may return an error, which the
-// step then returns without effect; what it returns afterwards is the result of a step that took effect. It may panic or
-// end its goroutine in both places: the agent is killed before or after the step.
+// Hook is called around each step, without a lock held. Called before (done is false) it may return
+// an error, which the step then returns without effect; what it returns afterwards is the result of
+// a step that took effect. It may panic or end its goroutine in both places: the agent is killed
+// before or after the step.
 type Hook func(s Step, done bool) error
 
 // Disk is a volume in memory. Its zero value is not usable: see New.
@@ -215,7 +216,8 @@ func (d *Disk) Files() map[string]string {
 	return files
 }
 
-// Put sets the content of a file, durably and with its directories, or removes it if content is nil: damage from outside.
+// Put sets the content of a file, durably and with its directories, or removes it if content is
+// nil: damage from outside.
 func (d *Disk) Put(name string, content []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -252,22 +254,24 @@ func (f *file) Sync() error {
 
 func (f *file) Close() error { return nil }
 
-// Kill returns the disk as the next process finds it when the process was killed and the host ran on: all that was done
-// is there. The disk itself must not be used any more.
+// Kill returns the disk as the next process finds it when the process was killed and the host ran
+// on: all that was done is there. The disk itself must not be used any more.
 func (d *Disk) Kill() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &Disk{names: d.names, durable: d.durable, pending: d.pending}
 }
 
-// PowerLoss returns every disk that a loss of power at this moment can leave, without duplicates: any subset of the names
-// that are not durable, and for content that is not durable nothing, half, all, or zeros. Each is independent of d.
+// PowerLoss returns every disk that a loss of power at this moment can leave, without duplicates:
+// any subset of the names that are not durable, and for content that is not durable nothing, half,
+// all, or zeros. Each is independent of d.
 func (d *Disk) PowerLoss() []*Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	const most = 12
 	if len(d.pending) > most {
-		panic(fmt.Sprintf("memdisk: %d changes of names are not durable, the model enumerates at most %d", len(d.pending), most))
+		panic(fmt.Sprintf("memdisk: %d changes of names are not durable, the model enumerates at most %d",
+			len(d.pending), most))
 	}
 	var disks []*Disk
 	seen := map[string]bool{}

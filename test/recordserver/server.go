@@ -1,5 +1,6 @@
-// Package recordserver is an API server in memory, as far as an agent needs one: list and watch of one object by name, and the JSON patch that writes a status. Tests
-// change objects, cut watches off and make requests fail. It imports the standard library and the API machinery's types.
+// Package recordserver is an API server in memory, as far as an agent needs one: list and watch of
+// one object by name, and the JSON patch that writes a status. Tests change objects, cut watches
+// off and make requests fail. It imports the standard library and the API machinery's types.
 package recordserver
 
 import (
@@ -43,11 +44,12 @@ type event struct {
 
 // New is a server without objects.
 func New() *Server {
-	return &Server{objects: map[string]map[string]any{}, changed: make(chan struct{}), cut: make(chan struct{}), version: 100}
+	return &Server{objects: map[string]map[string]any{}, changed: make(chan struct{}), cut: make(chan struct{}),
+		version: 100}
 }
 
-// Put creates or replaces an object at its path, such as /api/v1/namespaces/x/configmaps/y. A changed spec raises the generation; the status stays if the
-// new object has none.
+// Put creates or replaces an object at its path, such as /api/v1/namespaces/x/configmaps/y. A
+// changed spec raises the generation; the status stays if the new object has none.
 func (s *Server) Put(at string, object any) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -196,7 +198,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	if object, found := s.objects[r.URL.Path+"/"+nameOf(r)]; found {
 		items = append(items, object)
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
+	_ = json.NewEncoder(w).Encode(map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)},
+		"items": items})
 }
 
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +226,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 		}
 		s.mu.Unlock()
 		if gone {
-			_ = out.Encode(map[string]any{"type": "ERROR", "object": status(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")})
+			_ = out.Encode(map[string]any{"type": "ERROR",
+				"object": status(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")})
 			return
 		}
 		for _, e := range news {
@@ -255,9 +259,12 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = json.Unmarshal(body, &patch)
 	}
-	if err != nil || !isStatus || r.Header.Get("Content-Type") != string(types.JSONPatchType) || r.URL.Query().Get("fieldManager") == "" ||
-		len(patch) != 2 || patch[0].Op != "test" || patch[0].Path != "/metadata/uid" || patch[1].Op != "add" || patch[1].Path != "/status" {
-		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf("want a JSON patch that tests the uid and adds the status: %v", err))
+	if err != nil || !isStatus || r.Header.Get("Content-Type") != string(types.JSONPatchType) ||
+		r.URL.Query().Get("fieldManager") == "" ||
+		len(patch) != 2 || patch[0].Op != "test" || patch[0].Path != "/metadata/uid" || patch[1].Op != "add" ||
+		patch[1].Path != "/status" {
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			fmt.Sprintf("want a JSON patch that tests the uid and adds the status: %v", err))
 		return
 	}
 	s.mu.Lock()
@@ -268,7 +275,8 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if patch[0].Value != metadataOf(object)["uid"] {
-		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due to an error in our request")
+		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"the server rejected our request due to an error in our request")
 		return
 	}
 	s.writes++
@@ -304,7 +312,8 @@ func same(a, b any) bool {
 }
 
 func status(code int, reason metav1.StatusReason, message string) metav1.Status {
-	return metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message} //nolint:gosec // an HTTP status
+	return metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
+		Message: message} //nolint:gosec // an HTTP status
 }
 
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {

@@ -16,11 +16,12 @@ import (
 	"time"
 )
 
-// timeoutCoefficient times the duration of the tests without any mutation is how long a mutant may take. It is generous, yet a busy machine meets it: in
-// gremlins' time the mutant is compiled, too.
+// timeoutCoefficient times the duration of the tests without any mutation is how long a mutant may
+// take. It is generous, yet a busy machine meets it: in gremlins' time the mutant is compiled, too.
 const timeoutCoefficient = 20
 
-// shortestLimit is the least that the tests alone of a mutant may take, where it is tried through an overlay. Only an endless loop shall meet it.
+// shortestLimit is the least that the tests alone of a mutant may take, where it is tried through
+// an overlay. Only an endless loop shall meet it.
 const shortestLimit = time.Minute
 
 // gremlins runs the mutation tool.
@@ -86,9 +87,12 @@ func (g gremlins) execute(ctx context.Context, pkg, result, log string) error {
 	}
 	defer func() { _ = file.Close() }()
 	cmd := exec.CommandContext(ctx, g.program, "unleash",
-		"--workers", strconv.Itoa(g.workers), "--timeout-coefficient", strconv.Itoa(timeoutCoefficient), "--output", result,
-		"--arithmetic-base", "--conditionals-boundary", "--conditionals-negation", "--increment-decrement", "--invert-negatives",
-		"--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--invert-logical", "--invert-loopctrl", "--remove-self-assignments",
+		"--workers", strconv.Itoa(g.workers), "--timeout-coefficient", strconv.Itoa(timeoutCoefficient), "--output",
+		result,
+		"--arithmetic-base", "--conditionals-boundary", "--conditionals-negation", "--increment-decrement",
+		"--invert-negatives",
+		"--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--invert-logical", "--invert-loopctrl",
+		"--remove-self-assignments",
 		filepath.Join(g.module, pkg))
 	cmd.Dir, cmd.Env = g.module, environment()
 	// gremlins removes its copies of the module when it is asked to end.
@@ -108,7 +112,8 @@ func (g gremlins) execute(ctx context.Context, pkg, result, log string) error {
 	return ctx.Err()
 }
 
-// follow writes all that gremlins says into the log, and the count of mutants to the reader now and then.
+// follow writes all that gremlins says into the log, and the count of mutants to the reader now and
+// then.
 func follow(from io.Reader, log, reader io.Writer, pkg string) {
 	lines := bufio.NewScanner(from)
 	tried := 0

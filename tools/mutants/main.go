@@ -35,10 +35,12 @@ func run(ctx context.Context, args []string) (sound bool, err error) {
 	root := flags.String("root", ".", "root `folder` of the module whose tests are measured")
 	tool := flags.String("gremlins", "gremlins", "the gremlins `program`")
 	listed := flags.String("survivors", "survivors.yaml", "`file` with the mutants that may survive")
-	logs := flags.String("logs", filepath.Join(os.TempDir(), "mutants"), "`folder` for the complete output and result of gremlins")
+	logs := flags.String("logs", filepath.Join(os.TempDir(), "mutants"),
+		"`folder` for the complete output and result of gremlins")
 	workers := flags.Int("workers", 1, "how many mutants are tried at a time; each worker wants a core")
 	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: mutants [flags] [package ...]\n\nMutates packages (folders below the root; by default %v) and tells what their tests did not notice.\n\n", packages)
+		fmt.Fprintf(flags.Output(), "usage: mutants [flags] [package ...]\n\nMutates packages (folders below the "+
+			"root; by default %v) and tells what their tests did not notice.\n\n", packages)
 		flags.PrintDefaults()
 	}
 	_ = flags.Parse(args) // it ends the program

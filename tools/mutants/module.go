@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// copyModule copies the files of a module that git knows or would take, without those of the modules inside it.
+// copyModule copies the files of a module that git knows or would take, without those of the
+// modules inside it.
 func copyModule(ctx context.Context, root, to string) error {
 	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	cmd.Dir = root
@@ -70,8 +71,10 @@ func goCommand(ctx context.Context, module string, args ...string) error {
 	return nil
 }
 
-// environment is that of all Go commands. Only a failing test kills a mutant, so vet is off; results are not taken from the cache, since gremlins
-// derives its timeout from a first run; property tests draw the same values for every mutant.
+// environment is that of all Go commands. Only a failing test kills a mutant, so vet is off;
+// results are not taken from the cache, since gremlins derives its timeout from a first run;
+// property tests draw the same values for every mutant.
 func environment() []string {
-	return append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath -vet=off -count=1 -ldflags=-w", "GOGC=400", "RAPID_SEED=1")
+	return append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath -vet=off -count=1 -ldflags=-w", "GOGC=400",
+		"RAPID_SEED=1")
 }

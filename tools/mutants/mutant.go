@@ -35,7 +35,8 @@ type mutant struct {
 	mutated []byte
 }
 
-// key names a mutant by what it is and not by where it stands, so that it has the same name when lines are added above it.
+// key names a mutant by what it is and not by where it stands, so that it has the same name when
+// lines are added above it.
 type key struct {
 	File   string `json:"file"`
 	Func   string `json:"func,omitempty"`
@@ -47,17 +48,18 @@ func (m mutant) survived() bool { return m.status == statusLived || m.status == 
 
 // replaced is what gremlins puts in the place of an operator, by the kind of the mutation.
 var replaced = map[string]map[string]string{
-	"ARITHMETIC_BASE":         {"+": "-", "-": "+", "*": "/", "/": "*", "%": "*"},
-	"CONDITIONALS_BOUNDARY":   {">=": ">", ">": ">=", "<=": "<", "<": "<="},
-	"CONDITIONALS_NEGATION":   {"==": "!=", "!=": "==", ">=": "<", "<": ">=", ">": "<=", "<=": ">"},
-	"INCREMENT_DECREMENT":     {"++": "--", "--": "++"},
-	"INVERT_ASSIGNMENTS":      {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "%=": "%="},
-	"INVERT_BITWISE":          {"&": "|", "|": "&", "^": "&", "&^": "&", "<<": ">>", ">>": "<<"},
-	"INVERT_BWASSIGN":         {"&=": "|=", "|=": "&=", "^=": "&=", "&^=": "&=", "<<=": ">>=", ">>=": "<<="},
-	"INVERT_LOGICAL":          {"&&": "||", "||": "&&"},
-	"INVERT_LOOPCTRL":         {"break": "continue", "continue": "break"},
-	"INVERT_NEGATIVES":        {"-": "+"},
-	"REMOVE_SELF_ASSIGNMENTS": {"+=": "=", "-=": "=", "*=": "=", "/=": "=", "%=": "=", "&=": "=", "|=": "=", "^=": "=", "<<=": "=", ">>=": "=", "&^=": "="},
+	"ARITHMETIC_BASE":       {"+": "-", "-": "+", "*": "/", "/": "*", "%": "*"},
+	"CONDITIONALS_BOUNDARY": {">=": ">", ">": ">=", "<=": "<", "<": "<="},
+	"CONDITIONALS_NEGATION": {"==": "!=", "!=": "==", ">=": "<", "<": ">=", ">": "<=", "<=": ">"},
+	"INCREMENT_DECREMENT":   {"++": "--", "--": "++"},
+	"INVERT_ASSIGNMENTS":    {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "%=": "%="},
+	"INVERT_BITWISE":        {"&": "|", "|": "&", "^": "&", "&^": "&", "<<": ">>", ">>": "<<"},
+	"INVERT_BWASSIGN":       {"&=": "|=", "|=": "&=", "^=": "&=", "&^=": "&=", "<<=": ">>=", ">>=": "<<="},
+	"INVERT_LOGICAL":        {"&&": "||", "||": "&&"},
+	"INVERT_LOOPCTRL":       {"break": "continue", "continue": "break"},
+	"INVERT_NEGATIVES":      {"-": "+"},
+	"REMOVE_SELF_ASSIGNMENTS": {"+=": "=", "-=": "=", "*=": "=", "/=": "=", "%=": "=", "&=": "=", "|=": "=", "^=": "=",
+		"<<=": "=", ">>=": "=", "&^=": "="},
 }
 
 // source is a file of Go code.
@@ -90,7 +92,8 @@ func parseSource(name string, content []byte) (*source, error) {
 	s := &source{name: name, lines: bytes.SplitAfter(content, []byte("\n"))}
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {
-			s.funcs = append(s.funcs, function{name: f.Name.Name, from: files.Position(f.Pos()).Line, to: files.Position(f.End()).Line})
+			s.funcs = append(s.funcs, function{name: f.Name.Name, from: files.Position(f.Pos()).Line,
+				to: files.Position(f.End()).Line})
 		}
 	}
 	return s, nil
@@ -112,11 +115,13 @@ func (s *source) mutant(line, column int, operator, status string) (mutant, erro
 		}
 	}
 	if from == "" {
-		return mutant{}, fmt.Errorf("%s: %q does not begin with an operator of %s: it is another release of gremlins than this program knows", at, rest, operator)
+		return mutant{}, fmt.Errorf("%s: %q does not begin with an operator of %s: it is another release of gremlins "+
+			"than this program knows", at, rest, operator)
 	}
 	changed := slices.Concat(before, []byte(replaced[operator][from]), rest[len(from):])
 	m := mutant{line: line, column: column, operator: operator, status: status}
-	m.key = key{File: s.name, Func: s.funcAt(line), Code: strings.TrimSpace(string(text)), Mutant: strings.TrimSpace(string(changed))}
+	m.key = key{File: s.name, Func: s.funcAt(line), Code: strings.TrimSpace(string(text)),
+		Mutant: strings.TrimSpace(string(changed))}
 	m.mutated = slices.Concat(bytes.Join(s.lines[:line-1], nil), changed, bytes.Join(s.lines[line:], nil))
 	return m, nil
 }
@@ -130,17 +135,20 @@ func (s *source) funcAt(line int) string {
 	return ""
 }
 
-// unique drops mutants that change nothing, and those that two kinds of mutation make alike, of which the one that survived is kept.
+// unique drops mutants that change nothing, and those that two kinds of mutation make alike, of
+// which the one that survived is kept.
 func unique(in []mutant) []mutant {
 	slices.SortStableFunc(in, func(a, b mutant) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column), cmp.Compare(a.Mutant, b.Mutant))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column),
+			cmp.Compare(a.Mutant, b.Mutant))
 	})
 	var out []mutant
 	for _, m := range in {
 		if m.Code == m.Mutant {
 			continue
 		}
-		if last := len(out) - 1; last >= 0 && out[last].key == m.key && out[last].line == m.line && out[last].column == m.column {
+		if last := len(out) - 1; last >= 0 && out[last].key == m.key && out[last].line == m.line &&
+			out[last].column == m.column {
 			if m.survived() {
 				out[last] = m
 			}

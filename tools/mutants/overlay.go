@@ -14,21 +14,26 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mayNotCompile are the kinds of mutation that can make code which the compiler refuses, such as the difference of two strings.
+// mayNotCompile are the kinds of mutation that can make code which the compiler refuses, such as
+// the difference of two strings.
 var mayNotCompile = map[string]bool{
-	"ARITHMETIC_BASE": true, "INVERT_ASSIGNMENTS": true, "INVERT_BITWISE": true, "INVERT_BWASSIGN": true, "INVERT_LOOPCTRL": true,
+	"ARITHMETIC_BASE": true, "INVERT_ASSIGNMENTS": true, "INVERT_BITWISE": true, "INVERT_BWASSIGN": true,
+	"INVERT_LOOPCTRL":         true,
 	"REMOVE_SELF_ASSIGNMENTS": true,
 }
 
-// finish does for the mutants what gremlins leaves undone. It does not try those to which no test comes by Go's coverage, which knows neither conditions
-// of a case nor package variables. What does not compile counts for it as killed, although no test has killed it. And a mutant that timed out beside
-// others may be one that loops or one of a slow machine, so that it is tried again alone.
-func (g gremlins) finish(ctx context.Context, pkg string, mutants []mutant, reader io.Writer, try func(context.Context, string, *mutant) error) error {
+// finish does for the mutants what gremlins leaves undone. It does not try those to which no test
+// comes by Go's coverage, which knows neither conditions of a case nor package variables. What does
+// not compile counts for it as killed, although no test has killed it. And a mutant that timed out
+// beside others may be one that loops or one of a slow machine, so that it is tried again alone.
+func (g gremlins) finish(ctx context.Context, pkg string, mutants []mutant, reader io.Writer,
+	try func(context.Context, string, *mutant) error) error {
 	if open := count(mutants, statusNotCovered); open > 0 {
 		fmt.Fprintf(reader, "%s: trying %d mutants to which no test seems to come\n", pkg, open)
 	}
 	once := func(ctx context.Context, m *mutant) error { return try(ctx, pkg, m) }
-	if err := each(ctx, mutants, max(g.workers, 1), func(m mutant) bool { return m.status != statusTimedOut }, once); err != nil {
+	if err := each(ctx, mutants, max(g.workers, 1), func(m mutant) bool { return m.status != statusTimedOut },
+		once); err != nil {
 		return err
 	}
 	if late := count(mutants, statusTimedOut); late > 0 {
@@ -38,7 +43,8 @@ func (g gremlins) finish(ctx context.Context, pkg string, mutants []mutant, read
 }
 
 // each tries those mutants, at most so many at a time.
-func each(ctx context.Context, mutants []mutant, atOnce int, which func(mutant) bool, try func(context.Context, *mutant) error) error {
+func each(ctx context.Context, mutants []mutant, atOnce int, which func(mutant) bool,
+	try func(context.Context, *mutant) error) error {
 	tries, ctx := errgroup.WithContext(ctx)
 	tries.SetLimit(atOnce)
 	for i := range mutants {

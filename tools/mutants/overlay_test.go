@@ -21,7 +21,8 @@ type try struct {
 func finished(t *testing.T, g gremlins, code, test string, tries ...try) []mutant {
 	t.Helper()
 	g.module = t.TempDir()
-	for name, content := range map[string]string{"go.mod": "module example.org/m\n\ngo 1.26.0\n", "p/p.go": code, "p/p_test.go": test} {
+	for name, content := range map[string]string{"go.mod": "module example.org/m\n\ngo 1.26.0\n", "p/p.go": code,
+		"p/p_test.go": test} {
 		file := filepath.Join(g.module, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
@@ -51,8 +52,10 @@ func finished(t *testing.T, g gremlins, code, test string, tries ...try) []mutan
 // What gremlins leaves undone is tried on a module of one function.
 func TestMutantsThatGremlinsDidNotTry(t *testing.T) {
 	mutants := finished(t, gremlins{limit: time.Minute},
-		"package p\n\nfunc Sign(n int, s string) string {\n\tswitch {\n\tcase n < 0:\n\t\treturn \"-\" + s\n\tcase n > 99:\n\t\treturn s\n\t}\n\treturn s\n}\n",
-		"package p\n\nimport \"testing\"\n\nfunc TestSign(t *testing.T) {\n\tif Sign(-1, \"1\") != \"-1\" || Sign(0, \"0\") != \"0\" {\n\t\tt.Fatal()\n\t}\n}\n",
+		"package p\n\nfunc Sign(n int, s string) string {\n\tswitch {\n\tcase n < 0:\n\t\treturn \"-\" + s\n\tcase n "+
+			"> 99:\n\t\treturn s\n\t}\n\treturn s\n}\n",
+		"package p\n\nimport \"testing\"\n\nfunc TestSign(t *testing.T) {\n\tif Sign(-1, \"1\") != \"-1\" || Sign(0, "+
+			"\"0\") != \"0\" {\n\t\tt.Fatal()\n\t}\n}\n",
 		try{5, 9, "CONDITIONALS_BOUNDARY", statusNotCovered},
 		try{7, 9, "CONDITIONALS_BOUNDARY", statusNotCovered},
 		try{6, 14, "ARITHMETIC_BASE", statusKilled},
@@ -75,7 +78,8 @@ func TestMutantsThatGremlinsDidNotTry(t *testing.T) {
 func TestOnlyAMutantThatTimesOutAloneHangs(t *testing.T) {
 	mutants := finished(t, gremlins{workers: 2, limit: time.Second},
 		"package p\n\nfunc Half(n int) (h int) {\n\tfor ; n > 1; n -= 2 {\n\t\th++\n\t}\n\treturn h\n}\n",
-		"package p\n\nimport \"testing\"\n\nfunc TestHalf(t *testing.T) {\n\tif Half(5) != 2 {\n\t\tt.Fatal()\n\t}\n}\n",
+		"package p\n\nimport \"testing\"\n\nfunc TestHalf(t *testing.T) {\n\tif Half(5) != 2 "+
+			"{\n\t\tt.Fatal()\n\t}\n}\n",
 		try{4, 17, "REMOVE_SELF_ASSIGNMENTS", statusTimedOut},
 		try{4, 17, "REMOVE_SELF_ASSIGNMENTS", statusNotCovered},
 	)
@@ -86,10 +90,12 @@ func TestOnlyAMutantThatTimesOutAloneHangs(t *testing.T) {
 	}
 }
 
-// Those that time out beside others are among them. All that may run at once do, before one of them ends.
+// Those that time out beside others are among them. All that may run at once do, before one of them
+// ends.
 func TestMutantsThatTimedOutAreTriedAgainOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mutants := []mutant{{status: statusNotCovered}, {status: statusTimedOut}, {status: statusNotCovered}, {status: statusTimedOut}}
+		mutants := []mutant{{status: statusNotCovered}, {status: statusTimedOut}, {status: statusNotCovered},
+			{status: statusTimedOut}}
 		begun, release, ended := atomic.Int32{}, make(chan struct{}), make(chan error, 1)
 		try := func(_ context.Context, _ string, m *mutant) error {
 			begun.Add(1)

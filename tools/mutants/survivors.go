@@ -32,7 +32,8 @@ func parseSurvivors(content []byte) ([]survivor, error) {
 		case s.File == "" || s.Code == "" || s.Mutant == "":
 			return nil, fmt.Errorf("survivor %d of the list: file, code and mutant are needed", i+1)
 		case s.Reason == "":
-			return nil, fmt.Errorf("survivor %d of the list (%s, %s): say in reason why no test kills it", i+1, s.File, s.Mutant)
+			return nil, fmt.Errorf("survivor %d of the list (%s, %s): say in reason why no test kills it", i+1, s.File,
+				s.Mutant)
 		case seen[s.key]:
 			return nil, fmt.Errorf("survivor %d of the list (%s, %s) is there twice", i+1, s.File, s.Mutant)
 		}

@@ -80,8 +80,10 @@ func (v verdict) print(w io.Writer, took time.Duration) {
 		fmt.Fprintf(w, "%s: in the list, but a test kills it now; it can be taken out:\n", s.File)
 		s.print(w)
 	}
-	fmt.Fprintf(w, "%s: %.1f %% of %d mutants killed (%d hang), %d listed survivors, %d unlisted; %d did not compile; %s\n",
-		v.pkg, v.score(), v.killed+v.hangs+len(v.listed)+len(v.unlisted), v.hangs, len(v.listed), len(v.unlisted), v.unviable, took.Round(time.Second))
+	fmt.Fprintf(w, "%s: %.1f %% of %d mutants killed (%d hang), %d listed survivors, %d unlisted; %d did not "+
+		"compile; %s\n",
+		v.pkg, v.score(), v.killed+v.hangs+len(v.listed)+len(v.unlisted), v.hangs, len(v.listed), len(v.unlisted),
+		v.unviable, took.Round(time.Second))
 	if v.score() < minScore {
 		fmt.Fprintf(w, "%s: at least %d %% must be killed\n", v.pkg, minScore)
 	}

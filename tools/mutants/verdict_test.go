@@ -8,7 +8,8 @@ import (
 func made(n int, status string) []mutant {
 	out := make([]mutant, n)
 	for i := range out {
-		out[i] = mutant{key: key{File: "core/x/x.go", Code: "a", Mutant: strings.Repeat("b", i+1) + status}, line: i + 1, status: status}
+		out[i] = mutant{key: key{File: "core/x/x.go", Code: "a", Mutant: strings.Repeat("b", i+1) + status},
+			line: i + 1, status: status}
 	}
 	return out
 }
@@ -22,19 +23,28 @@ func TestTheVerdictHoldsMutantsAgainstTheList(t *testing.T) {
 		sound   bool
 		says    string
 	}{
-		"all are killed":                {killed, []survivor{other}, true, "100.0 % of 30 mutants killed"},
-		"a survivor is listed":          {append(lived, killed...), []survivor{{lived[0].key, "r"}}, true, "96.8 % of 31"},
-		"a survivor is not listed":      {append(lived, killed...), nil, false, "core/x/x.go:1: survived; it is not in the list"},
-		"no test comes there":           {append(made(1, statusNotCovered), killed...), nil, false, "no test seems to come here"},
-		"a listed one is killed":        {killed, []survivor{{killed[0].key, "r"}}, true, "a test kills it now"},
-		"a listed one is gone":          {killed, []survivor{{lived[0].key, "r"}}, false, "there is no such code any more"},
-		"a hang is a kill":              {append(made(1, statusHangs), killed...), nil, true, "100.0 % of 31 mutants killed (1 hang)"},
-		"a timeout says nothing":        {append(made(1, statusTimedOut), killed...), nil, false, "timed out beside others, which says nothing"},
-		"a timeout kills no listed one": {append(made(1, statusTimedOut), killed...), []survivor{{made(1, statusTimedOut)[0].key, "r"}}, true, "1 listed survivors, 0 unlisted"},
-		"what does not compile is not":  {append(made(30, statusNotViable), made(1, statusKilled)...), nil, true, "100.0 % of 1 mutants"},
-		"nothing was tried":             {nil, nil, false, "0.0 % of 0"},
+		"all are killed": {killed, []survivor{other}, true, "100.0 % of 30 mutants killed"},
+		"a survivor is listed": {append(lived, killed...), []survivor{{lived[0].key, "r"}}, true,
+			"96.8 % of 31"},
+		"a survivor is not listed": {append(lived, killed...), nil, false,
+			"core/x/x.go:1: survived; it is not in the list"},
+		"no test comes there": {append(made(1, statusNotCovered), killed...), nil, false,
+			"no test seems to come here"},
+		"a listed one is killed": {killed, []survivor{{killed[0].key, "r"}}, true, "a test kills it now"},
+		"a listed one is gone": {killed, []survivor{{lived[0].key, "r"}}, false,
+			"there is no such code any more"},
+		"a hang is a kill": {append(made(1, statusHangs), killed...), nil, true,
+			"100.0 % of 31 mutants killed (1 hang)"},
+		"a timeout says nothing": {append(made(1, statusTimedOut), killed...), nil, false,
+			"timed out beside others, which says nothing"},
+		"a timeout kills no listed one": {append(made(1, statusTimedOut), killed...),
+			[]survivor{{made(1, statusTimedOut)[0].key, "r"}}, true, "1 listed survivors, 0 unlisted"},
+		"what does not compile is not": {append(made(30, statusNotViable), made(1, statusKilled)...), nil, true,
+			"100.0 % of 1 mutants"},
+		"nothing was tried": {nil, nil, false, "0.0 % of 0"},
 		"too many are listed": {append(made(4, statusLived), killed...), []survivor{
-			{made(4, statusLived)[0].key, "r"}, {made(4, statusLived)[1].key, "r"}, {made(4, statusLived)[2].key, "r"}, {made(4, statusLived)[3].key, "r"},
+			{made(4, statusLived)[0].key, "r"}, {made(4, statusLived)[1].key, "r"}, {made(4, statusLived)[2].key, "r"},
+			{made(4, statusLived)[3].key, "r"},
 		}, false, "at least 90 % must be killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +60,8 @@ func TestTheVerdictHoldsMutantsAgainstTheList(t *testing.T) {
 
 func TestTheListOfSurvivorsIsChecked(t *testing.T) {
 	const entry = "- {file: a.go, func: f, code: a < b, mutant: a <= b, reason: they are never equal}\n"
-	if got, err := parseSurvivors([]byte(entry)); err != nil || len(got) != 1 || got[0].Mutant != "a <= b" || got[0].Reason != "they are never equal" {
+	if got, err := parseSurvivors([]byte(entry)); err != nil || len(got) != 1 || got[0].Mutant != "a <= b" ||
+		got[0].Reason != "they are never equal" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for says, content := range map[string]string{

@@ -13,7 +13,8 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// Session speaks to one coordinator. Statements go through it as the driver makes them: Query on the embedded session.
+// Session speaks to one coordinator. Statements go through it as the driver makes them: Query on
+// the embedded session.
 type Session struct {
 	*gocql.Session
 	// Pod is the coordinator.
@@ -21,7 +22,8 @@ type Session struct {
 	forward *reach.Forward
 }
 
-// timeout bounds each step of the handshake and each statement. It is a bound for failures: on a busy machine the first change of the schema takes seconds.
+// timeout bounds each step of the handshake and each statement. It is a bound for failures: on a
+// busy machine the first change of the schema takes seconds.
 const timeout = 60 * time.Second
 
 // Connect opens a session through a pod.
@@ -63,7 +65,8 @@ func (s *Session) Close() {
 	s.forward.Close()
 }
 
-// narrow makes the driver, which is made for whole clusters, speak to one address. Nothing is repeated behind the caller's back.
+// narrow makes the driver, which is made for whole clusters, speak to one address. Nothing is
+// repeated behind the caller's back.
 func narrow(address netip.AddrPort) gocql.ClusterConfig {
 	host := address.Addr().String()
 	only := net.ParseIP(host)

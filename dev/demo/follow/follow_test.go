@@ -48,7 +48,8 @@ func TestAWaitLooksAgainAtEveryEvent(t *testing.T) {
 func TestAWaitEndsWithWhatWasMissing(t *testing.T) {
 	missing := errors.New("two of three")
 	err := quiet().Until(context.Background(), time.Nanosecond, "all are there", func(Sight) error { return missing })
-	if !errors.Is(err, missing) || !strings.Contains(err.Error(), "wait until all are there: not within 1ns: two of three") {
+	if !errors.Is(err, missing) || !strings.Contains(err.Error(),
+		"wait until all are there: not within 1ns: two of three") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -74,7 +75,8 @@ func TestEventsAreToldAsTheyAre(t *testing.T) {
 	var told []Event
 	n := quiet()
 	n.watchers = []func(Event){func(e Event) { told = append(told, e) }}
-	old, now := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	old, now := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	n.OnAdd(now, true)
 	n.OnUpdate(old, now)
 	n.OnDelete(old)
@@ -96,7 +98,9 @@ func TestEventsAreToldAsTheyAre(t *testing.T) {
 func TestPodTrouble(t *testing.T) {
 	waiting := func(reason, message string) corev1.PodStatus {
 		return corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
-			Name: "agent", Image: "r/agent:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+			Name: "agent", Image: "r/agent:1", State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message},
+			},
 		}}}
 	}
 	for _, c := range []struct {
@@ -107,10 +111,13 @@ func TestPodTrouble(t *testing.T) {
 	}{
 		{"runs", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{}}}, "", false},
 		{"is being made", waiting("ContainerCreating", ""), "", false},
-		{"no machine", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3"}}}, "waits for a machine: 0/3", false},
-		{"the first failure to pull may pass", waiting("ErrImagePull", "timeout"), "cannot pull image r/agent:1: timeout", false},
+		{"no machine", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled,
+			Status: corev1.ConditionFalse, Message: "0/3"}}}, "waits for a machine: 0/3", false},
+		{"the first failure to pull may pass", waiting("ErrImagePull", "timeout"),
+			"cannot pull image r/agent:1: timeout", false},
 		{"no image", waiting("ImagePullBackOff", "not found"), "cannot pull image r/agent:1: not found", true},
-		{"crashes", waiting("CrashLoopBackOff", "back-off 10s"), "container agent: CrashLoopBackOff: back-off 10s", false},
+		{"crashes", waiting("CrashLoopBackOff", "back-off 10s"), "container agent: CrashLoopBackOff: back-off 10s",
+			false},
 	} {
 		if trouble, pull := PodTrouble(&corev1.Pod{Status: c.status}); trouble != c.trouble || pull != c.pull {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, trouble, pull, c.trouble, c.pull)

@@ -44,7 +44,8 @@ type Namespace struct {
 // Kinds of a namespace with Cassandra in it.
 func Kinds() []client.Object {
 	return []client.Object{
-		&v1alpha1.CassandraCluster{}, &v1alpha1.CassandraNode{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.ConfigMap{},
+		&v1alpha1.CassandraCluster{}, &v1alpha1.CassandraNode{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{},
+		&corev1.ConfigMap{},
 	}
 }
 
@@ -53,14 +54,17 @@ func OperatorKinds() []client.Object {
 	return []client.Object{&appsv1.Deployment{}, &corev1.Pod{}}
 }
 
-// Start follows the objects of some kinds until ctx ends. It returns when all that exist are known. Each watcher is told of every event, those that exist
-// already first; events of one kind come in their order.
-func Start(ctx context.Context, config *rest.Config, namespace string, kinds []client.Object, watchers ...func(Event)) (*Namespace, error) {
+// Start follows the objects of some kinds until ctx ends. It returns when all that exist are known.
+// Each watcher is told of every event, those that exist already first; events of one kind come in
+// their order.
+func Start(ctx context.Context, config *rest.Config, namespace string, kinds []client.Object,
+	watchers ...func(Event)) (*Namespace, error) {
 	scheme, err := reach.Scheme()
 	if err != nil {
 		return nil, err
 	}
-	c, err := cache.New(config, cache.Options{Scheme: scheme, DefaultNamespaces: map[string]cache.Config{namespace: {}}})
+	c, err := cache.New(config, cache.Options{Scheme: scheme,
+		DefaultNamespaces: map[string]cache.Config{namespace: {}}})
 	if err != nil {
 		return nil, fmt.Errorf("follow namespace %s: %w", namespace, err)
 	}
@@ -129,18 +133,20 @@ func (n *Namespace) next() <-chan struct{} {
 	return n.changed
 }
 
-// Condition is nil if it holds, and else says what is missing. Never makes it an error that no event will mend.
+// Condition is nil if it holds, and else says what is missing. Never makes it an error that no
+// event will mend.
 type Condition func(Sight) error
 
 type never struct{ error }
 
 func (n never) Unwrap() error { return n.error }
 
-// Never says that a condition will not hold any more, whatever happens: the wait ends with this error at once.
+// Never says that a condition will not hold any more, whatever happens: the wait ends with this
+// error at once.
 func Never(err error) error { return never{err} }
 
-// Until waits until a condition holds. After the deadline it gives up and says what was missing: a deadline is how long something may take before it counts
-// as broken, and never what is waited for.
+// Until waits until a condition holds. After the deadline it gives up and says what was missing: a
+// deadline is how long something may take before it counts as broken, and never what is waited for.
 func (n *Namespace) Until(ctx context.Context, deadline time.Duration, what string, condition Condition) error {
 	ctx, stop := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not within %s", deadline))
 	defer stop()

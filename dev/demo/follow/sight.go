@@ -16,7 +16,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// Sight is what is known of a namespace at one moment. Kinds are followed apart: of two objects one may be newer than the other.
+// Sight is what is known of a namespace at one moment. Kinds are followed apart: of two objects one
+// may be newer than the other.
 type Sight struct {
 	ctx       context.Context //nolint:containedctx // a Sight lives no longer than the call it is made in
 	namespace *Namespace
@@ -48,7 +49,9 @@ func (s Sight) Deployment(name string) (*appsv1.Deployment, bool) {
 
 // list reads the objects that are labelled as parts of a cluster.
 func (s Sight) list(list client.ObjectList, cluster string) {
-	_ = s.namespace.cache.List(s.ctx, list, client.InNamespace(s.namespace.Name), client.MatchingLabels{v1alpha1.LabelCluster: cluster}) // from memory
+	// from memory
+	_ = s.namespace.cache.List(s.ctx, list, client.InNamespace(s.namespace.Name),
+		client.MatchingLabels{v1alpha1.LabelCluster: cluster})
 }
 
 // Nodes are the records of a cluster, by name.
@@ -83,8 +86,9 @@ func (s Sight) Claims(cluster string) []corev1.PersistentVolumeClaim {
 	return list.Items
 }
 
-// Serving holds when every node of a cluster serves clients, as its spec describes it and by its present pod, and the operator has nothing left to do. What
-// only the user can resolve ends the wait.
+// Serving holds when every node of a cluster serves clients, as its spec describes it and by its
+// present pod, and the operator has nothing left to do. What only the user can resolve ends the
+// wait.
 func Serving(name string) Condition {
 	return func(s Sight) error {
 		cluster, found := s.Cluster(name)
@@ -157,11 +161,12 @@ func stepOf(cluster *v1alpha1.CassandraCluster) string {
 
 // PodReady says whether a pod has the condition Ready.
 func PodReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+	return slices.ContainsFunc(pod.Status.Conditions,
+		func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
 }
 
-// PodTrouble says what Kubernetes says keeps a pod from running; empty if nothing does. Pull says that it is an image that cannot be had, which no waiting
-// mends.
+// PodTrouble says what Kubernetes says keeps a pod from running; empty if nothing does. Pull says
+// that it is an image that cannot be had, which no waiting mends.
 func PodTrouble(pod *corev1.Pod) (trouble string, pull bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

@@ -28,7 +28,8 @@ const (
 	RolloutDeadline = 5 * time.Minute
 )
 
-// Apply applies objects in their order. Kinds that the objects define are waited for before the first object that is not a definition.
+// Apply applies objects in their order. Kinds that the objects define are waited for before the
+// first object that is not a definition.
 func Apply(ctx context.Context, cluster *reach.Cluster, objects []*unstructured.Unstructured) error {
 	var definitions []string
 	for _, object := range objects {
@@ -49,9 +50,11 @@ func Apply(ctx context.Context, cluster *reach.Cluster, objects []*unstructured.
 }
 
 func apply(ctx context.Context, cluster *reach.Cluster, object *unstructured.Unstructured) error {
-	err := cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(fieldManager), client.ForceOwnership)
+	err := cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()),
+		client.FieldOwner(fieldManager), client.ForceOwnership)
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("apply %s %s: you need the rights of an administrator to install Helenus: %w", object.GetKind(), object.GetName(), err)
+		return fmt.Errorf("apply %s %s: you need the rights of an administrator to install Helenus: %w",
+			object.GetKind(), object.GetName(), err)
 	}
 	if err != nil {
 		return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
@@ -64,7 +67,8 @@ func established(ctx context.Context, cluster *reach.Cluster, names []string) er
 	if len(names) == 0 {
 		return nil
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, establishDeadline, fmt.Errorf("the API server does not serve the new kinds within %s", establishDeadline))
+	ctx, stop := context.WithTimeoutCause(ctx, establishDeadline,
+		fmt.Errorf("the API server does not serve the new kinds within %s", establishDeadline))
 	defer stop()
 	watcher, err := cluster.Client.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{})
 	if err != nil {
@@ -90,12 +94,14 @@ func established(ctx context.Context, cluster *reach.Cluster, names []string) er
 }
 
 func isEstablished(definition *apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	})
+	return slices.ContainsFunc(definition.Status.Conditions,
+		func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+			return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+		})
 }
 
-// AwaitOperator waits until the operator runs as it was applied, and no longer as it was before. Progress is told what is still missing.
+// AwaitOperator waits until the operator runs as it was applied, and no longer as it was before.
+// Progress is told what is still missing.
 func AwaitOperator(ctx context.Context, cluster *reach.Cluster, progress func(string)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -132,7 +138,8 @@ func running(s follow.Sight) error {
 	case status.ObservedGeneration < d.Generation:
 		return errors.New("the new version has not been taken up")
 	case status.UpdatedReplicas < wanted || status.AvailableReplicas < wanted:
-		return fmt.Errorf("%d of %d replicas run%s", min(status.UpdatedReplicas, status.AvailableReplicas), wanted, troubles(s))
+		return fmt.Errorf("%d of %d replicas run%s", min(status.UpdatedReplicas, status.AvailableReplicas), wanted,
+			troubles(s))
 	case status.Replicas > status.UpdatedReplicas:
 		return fmt.Errorf("%d replicas of the old version still run", status.Replicas-status.UpdatedReplicas)
 	}

@@ -26,7 +26,8 @@ type Images struct {
 	// Operator and Agent are references; empty leaves what the manifest says.
 	Operator string
 	Agent    string
-	// CassandraRepository is where Cassandra images come from, without tag; empty leaves what the operator takes by itself.
+	// CassandraRepository is where Cassandra images come from, without tag; empty leaves what the
+	// operator takes by itself.
 	CassandraRepository string
 }
 

@@ -28,7 +28,8 @@ func FindRepository(from string) (string, error) {
 			return folder, nil
 		}
 		if folder == filepath.Dir(folder) {
-			return "", fmt.Errorf("find the checkout: there is no %s in %s or above; name the checkout by --repo", ManifestPath, from)
+			return "", fmt.Errorf("find the checkout: there is no %s in %s or above; name the checkout by --repo",
+				ManifestPath, from)
 		}
 		folder = filepath.Dir(folder)
 	}
@@ -48,7 +49,8 @@ func (t Tools) path(name string) string { return filepath.Join(t.Repository, "bi
 func (t Tools) Check() error {
 	for _, name := range []string{"localkube", "images"} {
 		if _, err := os.Stat(t.path(name)); errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s is not built: run `make local-tools` in %s, or use another Kubernetes by --kubeconfig", t.path(name), t.Repository)
+			return fmt.Errorf("%s is not built: run `make local-tools` in %s, or use another Kubernetes by "+
+				"--kubeconfig", t.path(name), t.Repository)
 		}
 	}
 	return nil
@@ -86,7 +88,8 @@ const (
 	AgentImage    = "helenus-agent"
 )
 
-// Build builds the images of the project and of releases of Cassandra, as far as they are not up to date, and returns their files.
+// Build builds the images of the project and of releases of Cassandra, as far as they are not up to
+// date, and returns their files.
 func (t Tools) Build(ctx context.Context, versions ...string) ([]string, error) {
 	args := []string{"build", OperatorImage, AgentImage, "--repo", t.Repository}
 	for _, version := range versions {
@@ -96,7 +99,8 @@ func (t Tools) Build(ctx context.Context, versions ...string) ([]string, error) 
 	return strings.Fields(out), err
 }
 
-// Load gives the machines of the local cluster the images, and says by which references they are to be pulled.
+// Load gives the machines of the local cluster the images, and says by which references they are to
+// be pulled.
 func (t Tools) Load(ctx context.Context, files []string) (install.Images, error) {
 	out, err := t.run(ctx, "localkube", append([]string{"load"}, files...)...)
 	if err != nil {
@@ -105,14 +109,16 @@ func (t Tools) Load(ctx context.Context, files []string) (install.Images, error)
 	return loaded(out)
 }
 
-// loaded finds the references in what `localkube load` prints: a line "loaded|present REFERENCE DIGEST TIME" for each image. They are pinned by digest, so
-// that images built anew under the same tag are really run.
+// loaded finds the references in what `localkube load` prints: a line "loaded|present REFERENCE
+// DIGEST TIME" for each image. They are pinned by digest, so that images built anew under the same
+// tag are really run.
 func loaded(out string) (install.Images, error) {
 	var images install.Images
 	for line := range strings.Lines(out) {
 		fields := strings.Fields(line)
 		if len(fields) < 3 || !strings.HasPrefix(fields[2], "sha256:") {
-			return images, fmt.Errorf("read what localkube load printed: %q has no reference and digest", strings.TrimSpace(line))
+			return images, fmt.Errorf("read what localkube load printed: %q has no reference and digest",
+				strings.TrimSpace(line))
 		}
 		pinned := fields[1] + "@" + fields[2]
 		repository, _, _ := strings.Cut(fields[1], ":")
@@ -124,7 +130,8 @@ func loaded(out string) (install.Images, error) {
 		}
 	}
 	if images.Operator == "" || images.Agent == "" {
-		return images, fmt.Errorf("read what localkube load printed: the images %s and %s are not in it", OperatorImage, AgentImage)
+		return images, fmt.Errorf("read what localkube load printed: the images %s and %s are not in it", OperatorImage,
+			AgentImage)
 	}
 	return images, nil
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func TestImagesArePinnedByWhatWasLoaded(t *testing.T) {
-	images, err := loaded("present  cassandra:5.0.6  sha256:aa  0.1s\nloaded  ghcr.io/x/helenus:dev  sha256:bb  1.0s\nloaded  ghcr.io/x/helenus-agent:dev  sha256:cc  1.0s\n")
+	images, err := loaded("present  cassandra:5.0.6  sha256:aa  0.1s\nloaded  ghcr.io/x/helenus:dev  sha256:bb  " +
+		"1.0s\nloaded  ghcr.io/x/helenus-agent:dev  sha256:cc  1.0s\n")
 	if err != nil {
 		t.Fatal(err)
 	}

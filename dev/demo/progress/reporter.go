@@ -16,7 +16,8 @@ import (
 const (
 	// redrawEvery is how often a running step is drawn again on a terminal.
 	redrawEvery = 200 * time.Millisecond
-	// aliveEvery is how often it is mentioned elsewhere, so that the log of a long step shows that it is alive.
+	// aliveEvery is how often it is mentioned elsewhere, so that the log of a long step shows that
+	// it is alive.
 	aliveEvery = 30 * time.Second
 )
 
@@ -29,7 +30,8 @@ type Reporter struct {
 	start time.Time
 }
 
-// New returns a Reporter that writes to out. On a terminal a running step is drawn in place; elsewhere what changes gets a line of its own.
+// New returns a Reporter that writes to out. On a terminal a running step is drawn in place;
+// elsewhere what changes gets a line of its own.
 func New(out io.Writer) *Reporter {
 	r := &Reporter{out: out, now: time.Now, start: time.Now()}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -62,7 +64,8 @@ type Step struct {
 	drawn int
 }
 
-// Note says in a few words how far the step is. The last note stays beside the step when it is done.
+// Note says in a few words how far the step is. The last note stays beside the step when it is
+// done.
 func (s *Step) Note(format string, args ...any) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -87,7 +90,8 @@ func (s *Step) Parts(lines []string) {
 
 func (s *Step) took() time.Duration { return s.reporter.now().Sub(s.start) }
 
-// Run runs do as one step, and says how long it took. Its error is returned with the name of the step.
+// Run runs do as one step, and says how long it took. Its error is returned with the name of the
+// step.
 func (r *Reporter) Run(ctx context.Context, name string, do func(context.Context, *Step) error) error {
 	step := &Step{reporter: r, name: name, start: r.now()}
 	every := aliveEvery
@@ -113,7 +117,8 @@ func (r *Reporter) Run(ctx context.Context, name string, do func(context.Context
 	}
 }
 
-// draw puts the step on the terminal, in the place of what stands there of it; elsewhere it prints one line. With the last drawing the parts go.
+// draw puts the step on the terminal, in the place of what stands there of it; elsewhere it prints
+// one line. With the last drawing the parts go.
 func (s *Step) draw(mark string, last bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -63,8 +63,10 @@ func TestOnATerminalAStepIsDrawnInPlace(t *testing.T) {
 func TestAFailedStepNamesItself(t *testing.T) {
 	var out strings.Builder
 	broken := errors.New("broken")
-	err := (&Reporter{out: &out, now: clock()}).Run(context.Background(), "images", func(context.Context, *Step) error { return broken })
-	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "images: ") || !strings.HasPrefix(out.String(), "✗ images") {
+	err := (&Reporter{out: &out, now: clock()}).Run(context.Background(), "images",
+		func(context.Context, *Step) error { return broken })
+	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "images: ") ||
+		!strings.HasPrefix(out.String(), "✗ images") {
 		t.Errorf("error %v, output %q", err, out.String())
 	}
 }

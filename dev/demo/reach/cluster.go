@@ -24,7 +24,8 @@ type Cluster struct {
 	Core kubernetes.Interface
 }
 
-// Open reads a kubeconfig and does not speak to the API server yet. An empty path means what kubectl would take: $KUBECONFIG, else ~/.kube/config.
+// Open reads a kubeconfig and does not speak to the API server yet. An empty path means what
+// kubectl would take: $KUBECONFIG, else ~/.kube/config.
 func Open(kubeconfig string) (*Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -52,7 +53,8 @@ func Open(kubeconfig string) (*Cluster, error) {
 // Scheme knows the kinds of Kubernetes, of Helenus, and the definitions of kinds.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
+		v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register kinds: %w", err)
 		}

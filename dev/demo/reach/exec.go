@@ -13,10 +13,12 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// Exec runs a program in a container, as kubectl exec does, and returns what it printed. An error has the program's own words in it.
+// Exec runs a program in a container, as kubectl exec does, and returns what it printed. An error
+// has the program's own words in it.
 func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, command ...string) (string, error) {
 	request := c.Core.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true}, clientgoscheme.ParameterCodec)
+		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true},
+			clientgoscheme.ParameterCodec)
 	fail := func(err error, said string) error {
 		if said = strings.TrimSpace(said); said != "" {
 			err = fmt.Errorf("%w: %s", err, said)

@@ -14,7 +14,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// Forward is a port of a pod at a port of this machine, on the loopback address, for as long as the pod lives and Close is not called.
+// Forward is a port of a pod at a port of this machine, on the loopback address, for as long as the
+// pod lives and Close is not called.
 type Forward struct {
 	// Address to connect to.
 	Address netip.AddrPort
@@ -35,7 +36,8 @@ func (c *Cluster) Forward(ctx context.Context, namespace, pod string, port uint1
 	forwarding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan struct{})
 	var said bytes.Buffer
-	f, err := portforward.NewOnAddressesForStreamingWithContext(forwarding, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf(":%d", port)}, ready, io.Discard, &said)
+	f, err := portforward.NewOnAddressesForStreamingWithContext(forwarding, dialer, []string{"127.0.0.1"},
+		[]string{fmt.Sprintf(":%d", port)}, ready, io.Discard, &said)
 	if err != nil {
 		stop()
 		return fail(err)
@@ -73,9 +75,12 @@ func (f *Forward) Close() {
 	<-f.ended
 }
 
-// forwarder prefers WebSocket, which proxies let through, and falls back to SPDY for an API server that does not know it, as kubectl does.
+// forwarder prefers WebSocket, which proxies let through, and falls back to SPDY for an API server
+// that does not know it, as kubectl does.
 func (c *Cluster) forwarder(namespace, pod string) (httpstream.Dialer, error) {
-	target := c.Core.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+	target := c.Core.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource(
+		"portforward",
+	).URL()
 	websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, c.Config)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,8 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 // Apply makes the object at the path what the manifest (YAML or JSON) says, by
 // server-side apply.
 func (c *Client) Apply(ctx context.Context, path, manifest string) error {
-	return c.do(ctx, http.MethodPatch, path+"?fieldManager=localkube&force=true", "application/apply-patch+yaml", []byte(manifest), nil)
+	return c.do(ctx, http.MethodPatch, path+"?fieldManager=localkube&force=true", "application/apply-patch+yaml",
+		[]byte(manifest), nil)
 }
 
 func (c *Client) do(ctx context.Context, method, path, contentType string, body []byte, into any) error {

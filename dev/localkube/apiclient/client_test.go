@@ -25,7 +25,8 @@ func client(t *testing.T) *Client {
 		case "GET /named":
 			fmt.Fprint(w, `{"metadata":{"name":"x"}}`)
 		case "PATCH /applied":
-			if r.Header.Get("Content-Type") != "application/apply-patch+yaml" || r.URL.Query().Get("fieldManager") == "" || string(body) != "kind: X" {
+			if r.Header.Get("Content-Type") != "application/apply-patch+yaml" ||
+				r.URL.Query().Get("fieldManager") == "" || string(body) != "kind: X" {
 				t.Errorf("no server-side apply: %s %v %s", r.URL, r.Header, body)
 			}
 		case "DELETE /forbidden":
@@ -64,13 +65,15 @@ func TestClient(t *testing.T) {
 	if err := c.Apply(ctx, "/applied", "kind: X"); err != nil {
 		t.Error(err)
 	}
-	if err := c.Get(ctx, "/none", nil); !NotFound(err) || !strings.Contains(err.Error(), "GET /none: HTTP 404: there is none") {
+	if err := c.Get(ctx, "/none", nil); !NotFound(err) ||
+		!strings.Contains(err.Error(), "GET /none: HTTP 404: there is none") {
 		t.Errorf("a missing object: %v", err)
 	}
 	if err := c.Delete(ctx, "/none"); err != nil {
 		t.Errorf("deletion of a missing object: %v", err)
 	}
-	if err := c.Delete(ctx, "/forbidden"); err == nil || NotFound(err) || !strings.Contains(err.Error(), "you may not") {
+	if err := c.Delete(ctx, "/forbidden"); err == nil || NotFound(err) ||
+		!strings.Contains(err.Error(), "you may not") {
 		t.Errorf("a forbidden deletion: %v", err)
 	}
 	if err := c.Get(ctx, "/plain", nil); err == nil || !strings.HasSuffix(err.Error(), "HTTP 500: etcd failed") {

@@ -93,10 +93,12 @@ func parseUpstream(content []byte) (*modfile.File, error) {
 		return nil, fmt.Errorf("parse the go.mod of %s: %w", kubernetesModule, err)
 	}
 	if f.Module == nil || f.Module.Mod.Path != kubernetesModule || f.Go == nil {
-		return nil, fmt.Errorf("parse the go.mod of %s: it names no such module or no language version", kubernetesModule)
+		return nil, fmt.Errorf("parse the go.mod of %s: it names no such module or no language version",
+			kubernetesModule)
 	}
 	if len(stagingModules(f)) == 0 {
-		return nil, fmt.Errorf("parse the go.mod of %s: it replaces no module under %s, so its layout has changed", kubernetesModule, stagingPrefix)
+		return nil, fmt.Errorf("parse the go.mod of %s: it replaces no module under %s, so its layout has changed",
+			kubernetesModule, stagingPrefix)
 	}
 	return f, nil
 }

@@ -122,7 +122,8 @@ func TestGoModRefusesAnotherLayout(t *testing.T) {
 		"no language":         "module k8s.io/kubernetes\n",
 		"not a go.mod at all": "<html>",
 	} {
-		if _, err := kubernetesGoMod([]byte(content), release); err == nil || !strings.Contains(err.Error(), "parse the go.mod of k8s.io/kubernetes") {
+		if _, err := kubernetesGoMod([]byte(content), release); err == nil ||
+			!strings.Contains(err.Error(), "parse the go.mod of k8s.io/kubernetes") {
 			t.Errorf("%s: error %v, want one that names the file", name, err)
 		}
 	}

@@ -32,7 +32,8 @@ func APIOnly() []string { return []string{APIServer, Etcd} }
 // All are the binaries of a full cluster, in the order in which they are built:
 // what shares most with the others comes first.
 func All() []string {
-	return []string{APIServer, Etcd, ControllerManager, Scheduler, Kubelet, KubeProxy, Kubectl, CoreDNS, Provisioner, Pause}
+	return []string{APIServer, Etcd, ControllerManager, Scheduler, Kubelet, KubeProxy, Kubectl, CoreDNS, Provisioner,
+		Pause}
 }
 
 // recipe says how one set of binaries is built. Its hash is part of the cache
@@ -80,7 +81,8 @@ func recipes(k versions.Kubernetes) []recipe {
 		Sources: map[string]string{"etcd/main.go": etcdMain, "pause/main.go": pauseMain},
 		Flags:   goFlags,
 		// Without these Kubernetes calls itself v0.0.0-master and clients refuse it.
-		LDFlags: fmt.Sprintf("-s -w -X %[1]sgitVersion=v%[2]s -X %[1]sgitMajor=%[3]d -X %[1]sgitMinor=%[4]d -X %[1]sgitTreeState=clean",
+		LDFlags: fmt.Sprintf("-s -w -X %[1]sgitVersion=v%[2]s -X %[1]sgitMajor=%[3]d -X %[1]sgitMinor=%[4]d -X "+
+			"%[1]sgitTreeState=clean",
 			version, k, k.Major, k.Minor),
 		Target: runtime.GOOS + "/" + runtime.GOARCH,
 	}, {

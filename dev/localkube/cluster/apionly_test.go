@@ -49,7 +49,8 @@ func TestSeveralAPIServersAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := client.Apply(ctx, "/api/v1/namespaces/only-"+name, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"only-`+name+`"}}`); err != nil {
+			if err := client.Apply(ctx, "/api/v1/namespaces/only-"+name,
+				`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"only-`+name+`"}}`); err != nil {
 				t.Error(err)
 			}
 		})
@@ -140,11 +141,14 @@ func boundTokens(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	for _, o := range []struct{ path, manifest string }{
-		{"/api/v1/namespaces/default/serviceaccounts/agent", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"agent"}}`},
+		{"/api/v1/namespaces/default/serviceaccounts/agent",
+			`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"agent"}}`},
 		{"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/writer", writer},
 		{"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/own-name", policy},
 		{"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/own-name", binding},
-		{"/api/v1/namespaces/default/pods/p1", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p1"},"spec":{"serviceAccountName":"agent","containers":[{"name":"c","image":"x"}]}}`},
+		{
+			"/api/v1/namespaces/default/pods/p1", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p1"},"spec":{"serviceAccountName":"agent","containers":[{"name":"c","image":"x"}]}}`,
+		},
 	} {
 		if err := client.Apply(ctx, o.path, o.manifest); err != nil {
 			t.Fatal(err)
@@ -155,15 +159,19 @@ func boundTokens(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	var token struct{ Status struct{ Token string } }
-	request := fmt.Sprintf(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"p1","uid":%q}}}`, made.Metadata.UID)
-	if err := client.Create(ctx, "/api/v1/namespaces/default/serviceaccounts/agent/token", request, &token); err != nil {
+	request := fmt.Sprintf(
+		`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"p1","uid":%q}}}`, made.Metadata.UID,
+	)
+	if err := client.Create(ctx, "/api/v1/namespaces/default/serviceaccounts/agent/token", request,
+		&token); err != nil {
 		t.Fatal(err)
 	}
 	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// A new policy takes effect a moment later.
 	if err := process.WaitFor(wait, 100*time.Millisecond, func(context.Context) error {
-		if code, message := createConfigMap(t, c, token.Status.Token, "p2"); code != http.StatusUnprocessableEntity && code != http.StatusForbidden || !strings.Contains(message, "pod p1 must not write p2") {
+		if code, message := createConfigMap(t, c, token.Status.Token, "p2"); code != http.StatusUnprocessableEntity &&
+			code != http.StatusForbidden || !strings.Contains(message, "pod p1 must not write p2") {
 			// What was let through is taken back, to ask again.
 			if err := client.Delete(ctx, "/api/v1/namespaces/default/configmaps/p2"); err != nil {
 				t.Fatal(err)
@@ -181,7 +189,8 @@ func boundTokens(t *testing.T, c *Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(counts) != 1 || counts[0].Verb != "create" || counts[0].Resource != "configmaps" || counts[0].Failed < 1 || counts[0].Requests <= counts[0].Failed {
+	if len(counts) != 1 || counts[0].Verb != "create" || counts[0].Resource != "configmaps" || counts[0].Failed < 1 ||
+		counts[0].Requests <= counts[0].Failed {
 		t.Errorf("audited are %v, want creations of configmaps, failed and not", counts)
 	}
 }
@@ -200,7 +209,8 @@ func createConfigMap(t *testing.T, c *Cluster, token, name string) (code int, an
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q}}`, name)
-	req, err := http.NewRequest(http.MethodPost, control.ServerURL(c.state)+"/api/v1/namespaces/default/configmaps", strings.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, control.ServerURL(c.state)+"/api/v1/namespaces/default/configmaps",
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,8 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 // More nodes are no such change.
 func sameCluster(known *state.Cluster, o Options) error {
 	change := func(what string, is, wanted any) error {
-		return fmt.Errorf("cluster %s is already there with %s %v, wanted is %v: run `localkube down --name %s` first, or choose another --name", known.Name, what, is, wanted, known.Name)
+		return fmt.Errorf("cluster %s is already there with %s %v, wanted is %v: run `localkube down --name %s` "+
+			"first, or choose another --name", known.Name, what, is, wanted, known.Name)
 	}
 	switch {
 	case known.KubernetesVersion != o.KubernetesVersion:

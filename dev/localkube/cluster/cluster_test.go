@@ -33,18 +33,21 @@ func TestOptions(t *testing.T) {
 			continue
 		}
 		if err != nil || got.Nodes != tc.nodes || got.Zones != tc.zones {
-			t.Errorf("%s: %d nodes in %d zones, error %v; want %d in %d", tc.name, got.Nodes, got.Zones, err, tc.nodes, tc.zones)
+			t.Errorf("%s: %d nodes in %d zones, error %v; want %d in %d", tc.name, got.Nodes, got.Zones, err, tc.nodes,
+				tc.zones)
 		}
 	}
 }
 
 func TestWhatIsNotGivenIsAsInTheClusterThatIsThere(t *testing.T) {
-	known := &state.Cluster{Name: "x", KubernetesVersion: "1.34.9", Cache: "/cache", APIServerArgs: []string{"--v=4"}, Nodes: []state.Node{nodeAt(1, 2), nodeAt(2, 2), nodeAt(3, 2), nodeAt(4, 2)}}
+	known := &state.Cluster{Name: "x", KubernetesVersion: "1.34.9", Cache: "/cache", APIServerArgs: []string{"--v=4"},
+		Nodes: []state.Node{nodeAt(1, 2), nodeAt(2, 2), nodeAt(3, 2), nodeAt(4, 2)}}
 	o, err := Options{Name: "x"}.complete(known)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.KubernetesVersion != "1.34.9" || o.Cache != "/cache" || len(o.APIServerArgs) != 1 || o.Nodes != 4 || o.Zones != 2 {
+	if o.KubernetesVersion != "1.34.9" || o.Cache != "/cache" || len(o.APIServerArgs) != 1 || o.Nodes != 4 ||
+		o.Zones != 2 {
 		t.Errorf("got %+v", o)
 	}
 	if err := sameCluster(known, o); err != nil {
@@ -67,7 +70,8 @@ func TestNodesAreSpreadOverZones(t *testing.T) {
 }
 
 func TestAnExistingClusterIsNotTurnedIntoAnother(t *testing.T) {
-	known := &state.Cluster{Name: "x", KubernetesVersion: "1.35.4", Nodes: []state.Node{nodeAt(1, 3), nodeAt(2, 3), nodeAt(3, 3)}}
+	known := &state.Cluster{Name: "x", KubernetesVersion: "1.35.4",
+		Nodes: []state.Node{nodeAt(1, 3), nodeAt(2, 3), nodeAt(3, 3)}}
 	same := Options{Name: "x", KubernetesVersion: "1.35.4", Nodes: 3, Zones: 3}
 	for _, tc := range []struct {
 		name   string
@@ -78,7 +82,8 @@ func TestAnExistingClusterIsNotTurnedIntoAnother(t *testing.T) {
 		{"more nodes", func(o *Options) { o.Nodes = 9 }, ""},
 		{"fewer nodes", func(o *Options) { o.Nodes = 2 }, "nodes 3, wanted is 2"},
 		{"other zones", func(o *Options) { o.Zones = 2 }, "node n3 in zone c, wanted is a"},
-		{"other version", func(o *Options) { o.KubernetesVersion = "1.36.1" }, "Kubernetes version 1.35.4, wanted is 1.36.1"},
+		{"other version", func(o *Options) { o.KubernetesVersion = "1.36.1" },
+			"Kubernetes version 1.35.4, wanted is 1.36.1"},
 		{"other kind", func(o *Options) { o.APIOnly = true }, "--api-only"},
 		{"other flags", func(o *Options) { o.APIServerArgs = []string{"--v=4"} }, "API server flags"},
 	} {
@@ -100,8 +105,10 @@ func TestWaitingForSaysWhy(t *testing.T) {
 		nodes.Items[i].Metadata.Name = name
 	}
 	type condition = struct{ Type, Status, Reason, Message string }
-	nodes.Items[0].Status.Conditions = []condition{{Type: "MemoryPressure", Status: "False"}, {Type: "Ready", Status: "True"}}
-	nodes.Items[2].Status.Conditions = []condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "no network"}}
+	nodes.Items[0].Status.Conditions = []condition{{Type: "MemoryPressure", Status: "False"},
+		{Type: "Ready", Status: "True"}}
+	nodes.Items[2].Status.Conditions = []condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady",
+		Message: "no network"}}
 	nodes.Items[3].Status.Conditions = []condition{{Type: "Ready", Status: "True"}}
 	started := map[string]bool{"ready": true, "broken": true}
 

@@ -64,7 +64,8 @@ func (c *Cluster) upFull(ctx context.Context, o Options, version versions.Kubern
 }
 
 // checkMachine looks for what would fail later.
-func (c *Cluster) checkMachine(ctx context.Context, o Options, version versions.Kubernetes, steps *step.Reporter) error {
+func (c *Cluster) checkMachine(ctx context.Context, o Options, version versions.Kubernetes,
+	steps *step.Reporter) error {
 	if err := preflight.Root(); err != nil {
 		return err
 	}

@@ -164,7 +164,8 @@ type leaseList struct {
 
 // awaitNodes waits until all of the nodes are ready and have renewed their lease
 // after the given time: the condition Ready alone may be that of an earlier life.
-func (c *Cluster) awaitNodes(ctx context.Context, client *apiclient.Client, p *step.Progress, names []string, since time.Time) error {
+func (c *Cluster) awaitNodes(ctx context.Context, client *apiclient.Client, p *step.Progress, names []string,
+	since time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, nodePatience)
 	defer cancel()
 	started := make(map[string]bool)
@@ -174,7 +175,8 @@ func (c *Cluster) awaitNodes(ctx context.Context, client *apiclient.Client, p *s
 			return err
 		}
 		var leases leaseList
-		if err := client.Get(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", &leases); err != nil {
+		if err := client.Get(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
+			&leases); err != nil {
 			return err
 		}
 		for _, l := range leases.Items {

@@ -71,7 +71,8 @@ func (c *Cluster) Status(ctx context.Context) Status {
 	why := list.notReady()
 	for i := range c.state.Nodes {
 		n := &c.state.Nodes[i]
-		status := NodeStatus{Name: n.Name, Zone: n.Zone, Address: network.PlanFor(c.state.Subnet).Node(n.Index).String(), State: nodeReady}
+		status := NodeStatus{Name: n.Name, Zone: n.Zone,
+			Address: network.PlanFor(c.state.Subnet).Node(n.Index).String(), State: nodeReady}
 		pid, running := c.node(n).Pid()
 		if running {
 			status.Memory = residentBelow(pid)
@@ -109,7 +110,8 @@ func (c *Cluster) expected() []string {
 // tar or a folder in OCI layout.
 func (c *Cluster) Load(ctx context.Context, file string) ([]registry.Loaded, error) {
 	if c.state.APIOnly {
-		return nil, fmt.Errorf("cluster %s has no nodes that could run an image: it was started with --api-only", c.state.Name)
+		return nil, fmt.Errorf("cluster %s has no nodes that could run an image: it was started with --api-only",
+			c.state.Name)
 	}
 	return registry.Load(ctx, registry.Address(c.plan()), file)
 }

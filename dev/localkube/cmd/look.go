@@ -193,7 +193,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, fmt.Errorf("--since %q: give a duration such as 10m or a time such as %s", text, now.UTC().Format(time.RFC3339))
+	return time.Time{}, fmt.Errorf("--since %q: give a duration such as 10m or a time such as %s", text,
+		now.UTC().Format(time.RFC3339))
 }
 
 func printCounts(out io.Writer, counts []audit.Count, asJSON bool) error {

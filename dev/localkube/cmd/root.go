@@ -78,8 +78,10 @@ func root() *cobra.Command {
 		TraverseChildren: true,
 	}
 	c.PersistentFlags().StringVar(&g.name, "name", cluster.DefaultName, "name of the cluster")
-	c.PersistentFlags().StringVar(&g.state, "state", "", "folder of the cluster's state (default /var/lib/localkube/NAME, for users other than root in their home)")
-	c.AddCommand(up(g), down(g), status(g), load(g), nodeCommands(g), kubeconfig(g), kubectl(g), logs(g), auditCommand(g))
+	c.PersistentFlags().StringVar(&g.state, "state", "",
+		"folder of the cluster's state (default /var/lib/localkube/NAME, for users other than root in their home)")
+	c.AddCommand(up(g), down(g), status(g), load(g), nodeCommands(g), kubeconfig(g), kubectl(g), logs(g),
+		auditCommand(g))
 	c.AddCommand(nodeInit(), registryServe())
 	return c
 }

@@ -32,18 +32,25 @@ The first start compiles for some minutes; later ones take seconds.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "Cluster %s is up. Use it with:\n  export KUBECONFIG=%s\n", c.Name(), c.Kubeconfig())
+			fmt.Fprintf(cmd.ErrOrStderr(), "Cluster %s is up. Use it with:\n  export KUBECONFIG=%s\n", c.Name(),
+				c.Kubeconfig())
 			return nil
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default %d, or as many as there are)", cluster.DefaultNodes))
-	f.IntVar(&o.Zones, "zones", 0, "number of zones, over which the nodes are spread in turn (default 3, or the number of nodes when that is less, or as many as there are)")
-	f.StringVar(&o.KubernetesVersion, "kubernetes-version", "", fmt.Sprintf("Kubernetes release, built from its Go module (default %s, or that of the cluster)", versions.DefaultKubernetes))
+	f.IntVar(&o.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default %d, or as many as there are)",
+		cluster.DefaultNodes))
+	f.IntVar(&o.Zones, "zones", 0, "number of zones, over which the nodes are spread in turn (default 3, or the "+
+		"number of nodes when that is less, or as many as there are)")
+	f.StringVar(&o.KubernetesVersion, "kubernetes-version", "",
+		fmt.Sprintf("Kubernetes release, built from its Go module (default %s, or that of the cluster)",
+			versions.DefaultKubernetes))
 	f.BoolVar(&o.APIOnly, "api-only", false, "start etcd and the API server alone, without nodes and without root")
 	f.BoolVar(&o.Controllers, "with-controllers", false, "with --api-only: also start the controller manager")
-	f.StringArrayVar(&o.APIServerArgs, "apiserver-arg", nil, "flag added to the API server's, for example --apiserver-arg=--feature-gates=X=true (repeatable)")
-	f.StringVar(&o.Cache, "cache", "", "folder of built binaries (default $HELENUS_CACHE, or helenus in the user's cache folder)")
+	f.StringArrayVar(&o.APIServerArgs, "apiserver-arg", nil,
+		"flag added to the API server's, for example --apiserver-arg=--feature-gates=X=true (repeatable)")
+	f.StringVar(&o.Cache, "cache", "", "folder of built binaries (default $HELENUS_CACHE, or helenus in the user's "+
+		"cache folder)")
 	return c
 }
 

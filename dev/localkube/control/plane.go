@@ -65,7 +65,8 @@ func (p Plane) certificates() error {
 	}
 	for _, s := range []subject{
 		{File: AdminCertificate, User: "localkube-admin", Groups: []string{"system:masters"}},
-		{File: "apiserver", User: "kube-apiserver", Groups: []string{"system:masters"}, Hosts: apiServerHosts(p.Cluster)},
+		{File: "apiserver", User: "kube-apiserver", Groups: []string{"system:masters"},
+			Hosts: apiServerHosts(p.Cluster)},
 		{File: "etcd", User: "etcd", Hosts: []string{p.Cluster.Address}},
 		{File: "controller-manager", User: "system:kube-controller-manager"},
 		{File: "scheduler", User: "system:kube-scheduler"},
@@ -99,7 +100,8 @@ func IssueClient(dir state.Dir, file, user string, groups, hosts []string) error
 
 // Client is the administrator's client.
 func (p Plane) Client() (*apiclient.Client, error) {
-	return apiclient.New(ServerURL(p.Cluster), p.Dir.PKI("ca.crt"), p.Dir.PKI(AdminCertificate+".crt"), p.Dir.PKI(AdminCertificate+".key"))
+	return apiclient.New(ServerURL(p.Cluster), p.Dir.PKI("ca.crt"), p.Dir.PKI(AdminCertificate+".crt"),
+		p.Dir.PKI(AdminCertificate+".key"))
 }
 
 // StartAPI starts etcd and the API server and waits until the API answers.

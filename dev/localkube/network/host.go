@@ -75,10 +75,12 @@ func (p Plan) MakeBridge(cluster string) error {
 	case err != nil:
 		return fmt.Errorf("find bridge %s: %w", p.Bridge(), err)
 	case link.Attrs().Alias != alias(cluster):
-		return fmt.Errorf("network link %s is there and is not of cluster %s (its alias is %q): remove it with `ip link delete %s`, or rename it", p.Bridge(), cluster, link.Attrs().Alias, p.Bridge())
+		return fmt.Errorf("network link %s is there and is not of cluster %s (its alias is %q): remove it with `ip "+
+			"link delete %s`, or rename it", p.Bridge(), cluster, link.Attrs().Alias, p.Bridge())
 	}
 	for _, address := range []netip.Addr{p.ControlPlane(), p.DNS()} {
-		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(address, p.Machines().Bits()))}); err != nil {
+		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(address,
+			p.Machines().Bits()))}); err != nil {
 			return fmt.Errorf("give bridge %s the address %s: %w", p.Bridge(), address, err)
 		}
 	}
@@ -90,7 +92,8 @@ func (p Plan) MakeBridge(cluster string) error {
 
 func (p Plan) addBridge(cluster string) (netlink.Link, error) {
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: p.Bridge()}}); err != nil {
-		return nil, fmt.Errorf("make bridge %s (the kernel needs bridge support: try `modprobe bridge`): %w", p.Bridge(), err)
+		return nil, fmt.Errorf("make bridge %s (the kernel needs bridge support: try `modprobe bridge`): %w",
+			p.Bridge(), err)
 	}
 	link, err := netlink.LinkByName(p.Bridge())
 	if err != nil {

@@ -84,6 +84,8 @@ func Choose(inUse []netip.Prefix) (Plan, error) {
 		}
 	}
 	octets := Octets()
-	return Plan{}, fmt.Errorf("choose a network: every range from 10.%d.0.0/16 to 10.%d.0.0/16 overlaps an address or route of this machine (see `ip addr` and `ip route`): stop another cluster with `localkube down`, or remove a route",
+	return Plan{}, fmt.Errorf("choose a network: every range from 10.%d.0.0/16 to 10.%d.0.0/16 overlaps an address "+
+		"or route of this machine (see `ip addr` and `ip route`): stop another cluster with `localkube down`, or "+
+		"remove a route",
 		octets[len(octets)-1], octets[0])
 }

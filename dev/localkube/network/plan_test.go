@@ -58,7 +58,8 @@ func TestChoose(t *testing.T) {
 	}{
 		{name: "free machine", want: "10.250.0.0/16"},
 		{name: "another cluster", inUse: []netip.Prefix{netip.MustParsePrefix("10.250.0.0/24")}, want: "10.249.0.0/16"},
-		{name: "a wide private route", inUse: []netip.Prefix{netip.MustParsePrefix("10.192.0.0/10")}, err: "overlaps an address or route"},
+		{name: "a wide private route", inUse: []netip.Prefix{netip.MustParsePrefix("10.192.0.0/10")},
+			err: "overlaps an address or route"},
 		{name: "a host route", inUse: []netip.Prefix{netip.MustParsePrefix("10.250.77.3/32")}, want: "10.249.0.0/16"},
 		{name: "elsewhere", inUse: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}, want: "10.250.0.0/16"},
 		{name: "all taken", inUse: every, err: "localkube down"},

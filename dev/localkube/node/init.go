@@ -41,7 +41,8 @@ func Init(specFile string) error {
 		return fmt.Errorf("read the node's description: %w", err)
 	}
 	if os.Getpid() != 1 {
-		return errors.New("node-init runs as process 1 of a node; start nodes with `localkube up` or `localkube node start`")
+		return errors.New("node-init runs as process 1 of a node; start nodes with `localkube up` or `localkube node " +
+			"start`")
 	}
 	if err := awaitCable(); err != nil {
 		return err
@@ -114,7 +115,8 @@ func supervise(daemons []*daemon) error {
 			for pid, status := range reap() {
 				for _, d := range daemons {
 					if d.pid == pid {
-						log.Printf("%s ended: exit code %d, signal %d; starting it again", d.name, status.ExitStatus(), status.Signal())
+						log.Printf("%s ended: exit code %d, signal %d; starting it again", d.name, status.ExitStatus(),
+							status.Signal())
 						time.AfterFunc(restartPause, func() { starts <- d })
 					}
 				}

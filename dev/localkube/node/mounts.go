@@ -50,7 +50,8 @@ func mountAll(s Spec) error {
 		if err := os.MkdirAll(target, 0o755); err != nil {
 			return fmt.Errorf("make %s: %w", target, err)
 		}
-		if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), target, "", unix.MS_BIND|unix.MS_REC,
+			""); err != nil {
 			return fmt.Errorf("bind %s: %w", target, err)
 		}
 	}

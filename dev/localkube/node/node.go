@@ -224,7 +224,8 @@ func (n Node) prepare() error {
 func (n Node) credentials() error {
 	kubelet, proxy := "kubelet-"+n.Node.Name, "kube-proxy"
 	hosts := []string{n.Node.Name, n.plan().Node(n.Node.Index).String(), "127.0.0.1"}
-	if err := control.IssueClient(n.Dir, kubelet, "system:node:"+n.Node.Name, []string{"system:nodes"}, hosts); err != nil {
+	if err := control.IssueClient(n.Dir, kubelet, "system:node:"+n.Node.Name, []string{"system:nodes"},
+		hosts); err != nil {
 		return err
 	}
 	for name, certificate := range map[string]string{"kubelet": kubelet, "kube-proxy": proxy} {
@@ -232,7 +233,8 @@ func (n Node) credentials() error {
 			return err
 		}
 	}
-	for from, to := range map[string]string{"ca.crt": "ca.crt", kubelet + ".crt": "kubelet.crt", kubelet + ".key": "kubelet.key"} {
+	for from, to := range map[string]string{"ca.crt": "ca.crt", kubelet + ".crt": "kubelet.crt",
+		kubelet + ".key": "kubelet.key"} {
 		content, err := os.ReadFile(n.Dir.PKI(from))
 		if err != nil {
 			return fmt.Errorf("read the node's certificate: %w", err)

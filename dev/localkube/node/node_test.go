@@ -30,7 +30,8 @@ func TestParseHierarchies(t *testing.T) {
 			{Mount: "/sys/fs/cgroup/systemd"},
 			{Mount: "/sys/fs/cgroup/unified", Unified: true},
 		}},
-		{"v2", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n", []hierarchy{{Mount: "/sys/fs/cgroup", Unified: true}}},
+		{"v2", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n",
+			[]hierarchy{{Mount: "/sys/fs/cgroup", Unified: true}}},
 		{"none", "24 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n", nil},
 	} {
 		got, err := parseHierarchies(strings.NewReader(tc.mounts))
@@ -97,7 +98,8 @@ func TestNodeFlags(t *testing.T) {
 	if flags := strings.Join(kubeProxyFlags(s), "\n"); !strings.Contains(flags, "--cluster-cidr=10.249.64.0/18") {
 		t.Errorf("kube-proxy lacks the range of pods: %s", flags)
 	}
-	if c := kubeletConfig(network.PlanFor(249), "/localkube-x/n3"); !strings.Contains(c, "clusterDNS: [10.249.0.2]") || !strings.Contains(c, "cgroupRoot: /localkube-x/n3\n") {
+	if c := kubeletConfig(network.PlanFor(249), "/localkube-x/n3"); !strings.Contains(c, "clusterDNS: [10.249.0.2]") ||
+		!strings.Contains(c, "cgroupRoot: /localkube-x/n3\n") {
 		t.Errorf("kubelet config lacks DNS or cgroup root:\n%s", c)
 	}
 	if h := hostsConfig(network.PlanFor(249)); !strings.Contains(h, `[host."http://10.249.0.1:5000"]`) {

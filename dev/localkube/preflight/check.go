@@ -18,7 +18,8 @@ const gib = 1 << 30
 // Root requires the rights that nodes need.
 func Root() error {
 	if os.Geteuid() != 0 {
-		return errors.New("a cluster with nodes needs root, for namespaces, bridges and cgroups: run it with sudo, or start an API server alone with `localkube up --api-only`, which needs no root")
+		return errors.New("a cluster with nodes needs root, for namespaces, bridges and cgroups: run it with sudo, " +
+			"or start an API server alone with `localkube up --api-only`, which needs no root")
 	}
 	return nil
 }
@@ -41,7 +42,8 @@ func Disk(path string, need uint64, purpose string) error {
 	}
 	free := fs.Bavail * uint64(fs.Bsize)
 	if free < need {
-		return fmt.Errorf("%s needs %.1f GiB on the disk of %s, and %.1f GiB are free: make room, or choose another place", purpose, float64(need)/gib, path, float64(free)/gib)
+		return fmt.Errorf("%s needs %.1f GiB on the disk of %s, and %.1f GiB are free: make room, or choose another "+
+			"place", purpose, float64(need)/gib, path, float64(free)/gib)
 	}
 	return nil
 }
@@ -57,7 +59,8 @@ func Listen(ctx context.Context, address netip.Addr, port int, who string) error
 	where := netip.AddrPortFrom(address, uint16(port)).String()
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", where)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fmt.Errorf("%s needs the address %s and another process listens there: find it with `ss -ltnp 'sport = :%d'` and stop it", who, where, port)
+		return fmt.Errorf("%s needs the address %s and another process listens there: find it with `ss -ltnp 'sport "+
+			"= :%d'` and stop it", who, where, port)
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot listen on %s: %w", who, where, err)
@@ -124,7 +127,8 @@ func (m Machine) namespaces() error {
 		}
 	}
 	if missing != nil {
-		return fmt.Errorf("the kernel lacks the namespaces %s: it must be built with CONFIG_NAMESPACES and all kinds of them", strings.Join(missing, ", "))
+		return fmt.Errorf("the kernel lacks the namespaces %s: it must be built with CONFIG_NAMESPACES and all kinds "+
+			"of them", strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -143,7 +147,8 @@ func (m Machine) cgroups() error {
 	} else {
 		entries, err := os.ReadDir(base)
 		if err != nil {
-			return fmt.Errorf("no cgroups are mounted at /sys/fs/cgroup: mount them, on most systems with `mount -t cgroup2 none /sys/fs/cgroup`: %w", err)
+			return fmt.Errorf("no cgroups are mounted at /sys/fs/cgroup: mount them, on most systems with `mount -t "+
+				"cgroup2 none /sys/fs/cgroup`: %w", err)
 		}
 		for _, e := range entries {
 			// Controllers may share a hierarchy: cpu,cpuacct.
@@ -159,7 +164,8 @@ func (m Machine) cgroups() error {
 		}
 	}
 	if missing != nil {
-		return fmt.Errorf("cgroup controllers are missing: %s; enable them, for memory often with cgroup_enable=memory on the kernel's command line", strings.Join(missing, ", "))
+		return fmt.Errorf("cgroup controllers are missing: %s; enable them, for memory often with "+
+			"cgroup_enable=memory on the kernel's command line", strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -182,5 +188,6 @@ func Firewall(m Machine, rules string) error {
 	if !strings.Contains(rules, "-P FORWARD DROP") || strings.Contains(rules, "-i lk+ -o lk+ -j ACCEPT") {
 		return nil
 	}
-	return errors.New("this machine's firewall drops forwarded packets, and with them what nodes send each other: run `iptables -I FORWARD -i lk+ -o lk+ -j ACCEPT`")
+	return errors.New("this machine's firewall drops forwarded packets, and with them what nodes send each other: " +
+		"run `iptables -I FORWARD -i lk+ -o lk+ -j ACCEPT`")
 }

@@ -60,7 +60,8 @@ func Packages(ctx context.Context, steps *step.Reporter) error {
 	}
 	apt, err := exec.LookPath("apt-get")
 	if err != nil {
-		return fmt.Errorf("programs that nodes need are missing: %s; install them (on Debian they are in the packages %s)", strings.Join(programs, ", "), strings.Join(packages, " "))
+		return fmt.Errorf("programs that nodes need are missing: %s; install them (on Debian they are in the "+
+			"packages %s)", strings.Join(programs, ", "), strings.Join(packages, " "))
 	}
 	return steps.Run(ctx, "install "+strings.Join(packages, " "), func(ctx context.Context, _ *step.Progress) error {
 		install := append([]string{"install", "-y", "--no-install-recommends"}, packages...)
@@ -86,7 +87,8 @@ func run(ctx context.Context, name string, args ...string) error {
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return fmt.Errorf("%s %s: %w: %s", filepath.Base(name), args[0], err, strings.Join(lines[max(0, len(lines)-5):], "; "))
+		return fmt.Errorf("%s %s: %w: %s", filepath.Base(name), args[0], err,
+			strings.Join(lines[max(0, len(lines)-5):], "; "))
 	}
 	return nil
 }
@@ -114,7 +116,8 @@ func containerdVersion(output string, k versions.Kubernetes) error {
 		return fmt.Errorf("read containerd's version %q: %w", fields[2], err)
 	}
 	if major < 2 && k.Minor >= containerd2Since {
-		return fmt.Errorf("kubernetes %s needs containerd 2 and this machine has %s: install a newer one, or choose --kubernetes-version 1.%d.x or older; --api-only needs none", k, fields[2], containerd2Since-1)
+		return fmt.Errorf("kubernetes %s needs containerd 2 and this machine has %s: install a newer one, or choose "+
+			"--kubernetes-version 1.%d.x or older; --api-only needs none", k, fields[2], containerd2Since-1)
 	}
 	return nil
 }
@@ -132,7 +135,8 @@ func ForwardRules(ctx context.Context) (string, error) {
 func Toolchain(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "go", "version").Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("the Go toolchain is missing, and Kubernetes is compiled with it: install Go and put it into PATH")
+		return errors.New("the Go toolchain is missing, and Kubernetes is compiled with it: install Go and put it " +
+			"into PATH")
 	}
 	if err != nil {
 		return fmt.Errorf("ask for Go's version: %w", err)

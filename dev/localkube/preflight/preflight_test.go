@@ -62,11 +62,18 @@ func TestKernel(t *testing.T) {
 	}{
 		{name: "cgroup v1", release: "6.1.0-13-amd64", files: good(nil)},
 		{name: "cgroup v2", release: "5.13.0", files: v2},
-		{name: "old kernel", release: "5.10.0-8-amd64", files: good(nil), want: []string{"kernel 5.10.0-8-amd64 is too old"}},
-		{name: "no overlay", release: "6.1.0", files: good(map[string]string{"proc/filesystems": "nodev\tfuse-overlayfs\n"}), want: []string{"modprobe overlay"}},
-		{name: "no memory controller", release: "6.1.0", files: good(map[string]string{"sys/fs/cgroup/memory/tasks": ""}), want: []string{"missing: memory;"}},
-		{name: "all at once", release: "4.19.0", files: good(map[string]string{"proc/self/ns/pid": "", "proc/filesystems": "ext4\n"}),
-			want: []string{"too old", "modprobe overlay", "the namespaces pid"}},
+		{name: "old kernel", release: "5.10.0-8-amd64", files: good(nil),
+			want: []string{"kernel 5.10.0-8-amd64 is too old"}},
+		{
+			name: "no overlay", release: "6.1.0", files: good(
+				map[string]string{"proc/filesystems": "nodev\tfuse-overlayfs\n"},
+			), want: []string{"modprobe overlay"},
+		},
+		{name: "no memory controller", release: "6.1.0",
+			files: good(map[string]string{"sys/fs/cgroup/memory/tasks": ""}), want: []string{"missing: memory;"}},
+		{name: "all at once", release: "4.19.0",
+			files: good(map[string]string{"proc/self/ns/pid": "", "proc/filesystems": "ext4\n"}),
+			want:  []string{"too old", "modprobe overlay", "the namespaces pid"}},
 	} {
 		err := Kernel(machine(t, tc.release, tc.files))
 		if tc.want == nil {
@@ -113,7 +120,8 @@ func TestListenNamesTheTakenPort(t *testing.T) {
 	taken := l.Addr().(*net.TCPAddr).Port
 	address := netip.MustParseAddr("127.0.0.1")
 	err = Listen(context.Background(), address, taken, "etcd")
-	if err == nil || !strings.Contains(err.Error(), "etcd needs the address "+l.Addr().String()) || !strings.Contains(err.Error(), "ss -ltnp") {
+	if err == nil || !strings.Contains(err.Error(), "etcd needs the address "+l.Addr().String()) ||
+		!strings.Contains(err.Error(), "ss -ltnp") {
 		t.Errorf("error %v, want one that names the address and how to find who has it", err)
 	}
 	if err := l.Close(); err != nil {
@@ -130,7 +138,8 @@ func TestDisk(t *testing.T) {
 		t.Error(err)
 	}
 	err := Disk(folder, math.MaxUint64, "building Kubernetes")
-	if err == nil || !strings.Contains(err.Error(), "building Kubernetes needs") || !strings.Contains(err.Error(), folder) {
+	if err == nil || !strings.Contains(err.Error(), "building Kubernetes needs") ||
+		!strings.Contains(err.Error(), folder) {
 		t.Errorf("error %v, want one that says for what and where", err)
 	}
 }

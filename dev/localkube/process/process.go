@@ -77,7 +77,8 @@ func Start(spec Spec) (*Running, error) {
 	}
 	// Why it ended is in its log; Wait only reaps it.
 	go func() { _ = cmd.Wait() }()
-	return &Running{Name: spec.Name, Pid: cmd.Process.Pid, pidFile: spec.PidFile, logFile: spec.LogFile, logFrom: from}, nil
+	return &Running{Name: spec.Name, Pid: cmd.Process.Pid, pidFile: spec.PidFile, logFile: spec.LogFile, logFrom: from},
+		nil
 }
 
 // Tail gives the last lines the program wrote since it was started.

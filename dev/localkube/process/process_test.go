@@ -17,7 +17,8 @@ import (
 func spec(t *testing.T, script string) Spec {
 	t.Helper()
 	dir := t.TempDir()
-	s := Spec{Name: "sample", Path: "/bin/sh", Args: []string{"-c", script}, PidFile: filepath.Join(dir, "pid"), LogFile: filepath.Join(dir, "log")}
+	s := Spec{Name: "sample", Path: "/bin/sh", Args: []string{"-c", script}, PidFile: filepath.Join(dir, "pid"),
+		LogFile: filepath.Join(dir, "log")}
 	t.Cleanup(func() {
 		if err := Stop(s.PidFile, 0); err != nil {
 			t.Error(err)

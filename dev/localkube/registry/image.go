@@ -77,7 +77,8 @@ func staticImage(path, program string, links []string, config v1.Config) (v1.Ima
 		return nil, err
 	}
 	for _, link := range links {
-		if err := write(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + link, Linkname: path, Mode: 0o777}, nil); err != nil {
+		if err := write(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + link, Linkname: path, Mode: 0o777},
+			nil); err != nil {
 			return nil, err
 		}
 	}

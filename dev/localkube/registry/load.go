@@ -139,7 +139,8 @@ func loadLayout(ctx context.Context, address, dir string) ([]Loaded, error) {
 			ref = d.Annotations[refAnnotation]
 		}
 		if !strings.ContainsAny(ref, ":/") {
-			return nil, fmt.Errorf("image %s in it has the name %q, which is not whole: write REPOSITORY:TAG into the annotation %s", d.Digest, ref, refAnnotation)
+			return nil, fmt.Errorf("image %s in it has the name %q, which is not whole: write REPOSITORY:TAG into "+
+				"the annotation %s", d.Digest, ref, refAnnotation)
 		}
 		var what remote.Taggable
 		if d.MediaType.IsIndex() {

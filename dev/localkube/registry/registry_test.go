@@ -75,7 +75,8 @@ func TestImagesOfEveryRegistrySurviveARestart(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	address, stop := serve(t, dir)
 	hub, github, local := image(t), image(t), image(t)
-	for ref, i := range map[string]v1.Image{"cassandra:5.0.6": hub, "ghcr.io/library/cassandra:5.0.6": github, "localhost:5001/a/b:c": local} {
+	for ref, i := range map[string]v1.Image{"cassandra:5.0.6": hub, "ghcr.io/library/cassandra:5.0.6": github,
+		"localhost:5001/a/b:c": local} {
 		if l, err := Push(ctx, address, ref, i); err != nil || l.Present {
 			t.Fatalf("push %s: present %v, error %v", ref, l.Present, err)
 		}
@@ -235,7 +236,9 @@ func TestLoadRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := path.AppendImage(image(t), layout.WithAnnotations(map[string]string{refAnnotation: "latest"})); err != nil {
+	if err := path.AppendImage(image(t), layout.WithAnnotations(map[string]string{
+		refAnnotation: "latest",
+	})); err != nil {
 		t.Fatal(err)
 	}
 	text := filepath.Join(dir, "text.tar")

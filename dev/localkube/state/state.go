@@ -72,7 +72,8 @@ var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 // ValidateName checks the name of a cluster: it becomes part of file names.
 func ValidateName(name string) error {
 	if !validName.MatchString(name) {
-		return fmt.Errorf("cluster name %q: use 1 to 32 lower-case letters, digits and dashes, beginning and ending with a letter or digit", name)
+		return fmt.Errorf("cluster name %q: use 1 to 32 lower-case letters, digits and dashes, beginning and ending "+
+			"with a letter or digit", name)
 	}
 	return nil
 }
@@ -138,7 +139,8 @@ func (d Dir) Load() (*Cluster, error) {
 	}
 	c := new(Cluster)
 	if err := json.Unmarshal(content, c); err != nil {
-		return nil, fmt.Errorf("read the cluster's state %s (remove the cluster with `down` and start anew): %w", d.path("cluster.json"), err)
+		return nil, fmt.Errorf("read the cluster's state %s (remove the cluster with `down` and start anew): %w",
+			d.path("cluster.json"), err)
 	}
 	return c, nil
 }

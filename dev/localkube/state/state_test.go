@@ -16,7 +16,8 @@ func TestSaveAndLoad(t *testing.T) {
 	if _, err := dir.Load(); !errors.Is(err, ErrNoCluster) {
 		t.Fatalf("error %v, want ErrNoCluster", err)
 	}
-	want := &Cluster{Name: "x", KubernetesVersion: "1.35.4", Subnet: 250, Nodes: []Node{{Name: "n1", Zone: "a", Index: 1, Killed: true}}}
+	want := &Cluster{Name: "x", KubernetesVersion: "1.35.4", Subnet: 250,
+		Nodes: []Node{{Name: "n1", Zone: "a", Index: 1, Killed: true}}}
 	if err := dir.Save(want); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func TestNodeNamesThoseThereAre(t *testing.T) {
 func TestValidateName(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"a": true, "helenus": true, "api-1": true, strings.Repeat("a", 32): true,
-		"": false, "-a": false, "a-": false, "A": false, "a/b": false, "..": false, "a.b": false, strings.Repeat("a", 33): false,
+		"": false, "-a": false, "a-": false, "A": false, "a/b": false, "..": false, "a.b": false,
+		strings.Repeat("a", 33): false,
 	} {
 		if err := ValidateName(name); (err == nil) != ok {
 			t.Errorf("%q: error %v", name, err)

@@ -30,12 +30,14 @@ func Parse(s string) (Kubernetes, error) {
 	parts := strings.Split(strings.TrimPrefix(s, "v"), ".")
 	var n [3]int
 	if len(parts) != len(n) {
-		return Kubernetes{}, fmt.Errorf("kubernetes version %q: want MAJOR.MINOR.PATCH, for example %s", s, DefaultKubernetes)
+		return Kubernetes{}, fmt.Errorf("kubernetes version %q: want MAJOR.MINOR.PATCH, for example %s", s,
+			DefaultKubernetes)
 	}
 	for i, part := range parts {
 		v, err := strconv.Atoi(part)
 		if err != nil || v < 0 {
-			return Kubernetes{}, fmt.Errorf("kubernetes version %q: %q is not a number; want MAJOR.MINOR.PATCH, for example %s", s, part, DefaultKubernetes)
+			return Kubernetes{}, fmt.Errorf("kubernetes version %q: %q is not a number; want MAJOR.MINOR.PATCH, for "+
+				"example %s", s, part, DefaultKubernetes)
 		}
 		n[i] = v
 	}

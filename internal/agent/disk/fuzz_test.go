@@ -6,7 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// FuzzSSTable: no file makes the reader fail or run away. Checksums are made right, which no fuzzer would guess.
+// FuzzSSTable: no file makes the reader fail or run away. Checksums are made right, which no fuzzer
+// would guess.
 func FuzzSSTable(f *testing.F) {
 	for _, name := range []string{"5.0-nb-needs-bootstrap", "5.0-oa-uuid-completed", "5.0-nb-uncompressed"} {
 		files := volume(f, name)
@@ -26,7 +27,8 @@ func FuzzSSTable(f *testing.F) {
 			f.Add(rows, uint8(len(header.columns)), strings.Contains(name, "nb"))
 		}
 	}
-	names := []string{"UTF8Type", "UUIDType", "SetType(UTF8Type)", "Int32Type", "MapType(UUIDType,BytesType)", "ListType(LongType)"}
+	names := []string{"UTF8Type", "UUIDType", "SetType(UTF8Type)", "Int32Type", "MapType(UUIDType,BytesType)",
+		"ListType(LongType)"}
 	f.Fuzz(func(t *testing.T, rows []byte, columns uint8, old bool) {
 		h := &header{}
 		for i := range columns % 64 {
@@ -46,7 +48,8 @@ func FuzzSSTable(f *testing.F) {
 func FuzzFiles(f *testing.F) {
 	files := volume(f, "5.0-nb-completed")
 	table := localDir + "nb-8-big"
-	f.Add(files[table+dataSuffix].Data, files[table+"-Statistics.db"].Data, files[table+"-CompressionInfo.db"].Data, []byte(added+committed))
+	f.Add(files[table+dataSuffix].Data, files[table+"-Statistics.db"].Data, files[table+"-CompressionInfo.db"].Data,
+		[]byte(added+committed))
 	f.Fuzz(func(t *testing.T, data, statistics, info, log []byte) {
 		r := inspect(fstest.MapFS{
 			table + dataSuffix:                {Data: data},

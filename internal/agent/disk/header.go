@@ -27,8 +27,8 @@ const (
 	timestampEpoch  = 1442880000000000 // 2015-09-22, microseconds: timestamps are stored above it (EncodingStats)
 )
 
-// parseHeader finds and checks the serialization header in Statistics.db: a table of components with a checksum, then the
-// components, each followed by its own.
+// parseHeader finds and checks the serialization header in Statistics.db: a table of components
+// with a checksum, then the components, each followed by its own.
 func parseHeader(statistics []byte) (*header, error) {
 	in := &input{b: statistics}
 	count := in.uint32()
@@ -85,7 +85,8 @@ func parseColumns(in *input) (*header, error) {
 	return h, in.err
 }
 
-// describe tells from the name of a type how its cells are written (AbstractType.valueLengthIfFixed).
+// describe tells from the name of a type how its cells are written
+// (AbstractType.valueLengthIfFixed).
 func (c *column) describe(marshal string) {
 	name, arguments, _ := strings.Cut(strings.ReplaceAll(marshal, "org.apache.cassandra.db.marshal.", ""), "(")
 	element := strings.TrimSuffix(arguments, ")")

@@ -8,7 +8,8 @@ import (
 
 var errShort = errors.New("ends in the middle of a value")
 
-// input reads big-endian values from memory. After the first value that is not there err is set and all values are zero.
+// input reads big-endian values from memory. After the first value that is not there err is set and
+// all values are zero.
 type input struct {
 	b   []byte
 	err error
@@ -60,7 +61,8 @@ func (in *input) uint64() uint64 {
 	return 0
 }
 
-// vint reads Cassandra's unsigned variable-length integer: as many leading ones in the first byte as bytes follow.
+// vint reads Cassandra's unsigned variable-length integer: as many leading ones in the first byte
+// as bytes follow.
 func (in *input) vint() uint64 {
 	first := in.byte()
 	extra := bits.LeadingZeros8(^first)

@@ -9,15 +9,16 @@ import (
 	"strconv"
 )
 
-// Bootstrapped is the word in system.local by which Cassandra remembers how far its membership has come.
+// Bootstrapped is the word in system.local by which Cassandra remembers how far its membership has
+// come.
 type Bootstrapped string
 
 // Cassandra's words (SystemKeyspace.BootstrapState).
 const (
 	// BootstrapUnknown: no word yet. Cassandra was started and did not begin to join.
 	BootstrapUnknown Bootstrapped = ""
-	// NeedsBootstrap: it was LEAVING and has streamed its data away. It is out of the ring, and if it were started it would
-	// bootstrap again.
+	// NeedsBootstrap: it was LEAVING and has streamed its data away. It is out of the ring, and if
+	// it were started it would bootstrap again.
 	NeedsBootstrap Bootstrapped = "NEEDS_BOOTSTRAP"
 	// InProgress: it began to bootstrap or to replace, and did not finish.
 	InProgress Bootstrapped = "IN_PROGRESS"

@@ -18,20 +18,24 @@ type Layout struct {
 // DefaultLayout is that of the official image for a volume mounted at /var/lib/cassandra.
 func DefaultLayout() Layout { return Layout{Data: []string{"data"}, CommitLog: "commitlog"} }
 
-// Report is what a data volume says of itself. If Problem is set the rest is what could be read up to there, and no
-// conclusion may be drawn from what is missing in it.
+// Report is what a data volume says of itself. If Problem is set the rest is what could be read up
+// to there, and no conclusion may be drawn from what is missing in it.
 type Report struct {
-	// Local is the content of system.local; nil if the table has no SSTable, which is so until Cassandra's first start.
+	// Local is the content of system.local; nil if the table has no SSTable, which is so until
+	// Cassandra's first start.
 	Local *Local
 	// Keyspaces that have a directory, by name.
 	Keyspaces []Keyspace
 	// CommitLog of this volume; zero if it is on another one.
 	CommitLog CommitLog
-	// Strangers are entries at the root of the volume that neither Cassandra, Helenus nor a file system makes, at most 16.
+	// Strangers are entries at the root of the volume that neither Cassandra, Helenus nor a file
+	// system makes, at most 16.
 	Strangers []string
-	// SSTables of system.local that were read, and those left out as parts of an unfinished transaction.
+	// SSTables of system.local that were read, and those left out as parts of an unfinished
+	// transaction.
 	SSTables, Unfinished []string
-	// Problem says in words what could not be read or contradicts itself. A volume with a problem must never start.
+	// Problem says in words what could not be read or contradicts itself. A volume with a problem
+	// must never start.
 	Problem string
 }
 
@@ -42,14 +46,15 @@ type Keyspace struct {
 	HasData bool // has at least one SSTable
 }
 
-// CommitLog counts segments. Segments are allocated in full size, so their number says little about unflushed writes.
+// CommitLog counts segments. Segments are allocated in full size, so their number says little about
+// unflushed writes.
 type CommitLog struct {
 	Segments int
 	Bytes    int64
 }
 
-// Empty says that nothing of Cassandra is there: no SSTable, no commit log, nothing strange. Empty directories do not
-// count. It says nothing about a volume with a Problem.
+// Empty says that nothing of Cassandra is there: no SSTable, no commit log, nothing strange. Empty
+// directories do not count. It says nothing about a volume with a Problem.
 func (r Report) Empty() bool {
 	return r.Problem == "" && r.Local == nil && r.CommitLog.Segments == 0 && len(r.Strangers) == 0 &&
 		!slices.ContainsFunc(r.Keyspaces, func(k Keyspace) bool { return k.HasData })
@@ -58,13 +63,16 @@ func (r Report) Empty() bool {
 const maxStrangers = 16
 
 // made at the root of a volume by Cassandra, by Helenus, and by file systems and storage drivers.
-var familiar = []string{"data", "commitlog", "hints", "saved_caches", "cdc_raw", "metadata", ".helenus", "lost+found", ".snapshot"}
+var familiar = []string{"data", "commitlog", "hints", "saved_caches", "cdc_raw", "metadata", ".helenus", "lost+found",
+	".snapshot"}
 
 var systemKeyspaces = []string{
-	"system", "system_schema", "system_auth", "system_distributed", "system_traces", "system_virtual_schema", "system_views", "system_cluster_metadata",
+	"system", "system_schema", "system_auth", "system_distributed", "system_traces", "system_virtual_schema",
+	"system_views", "system_cluster_metadata",
 }
 
-// Inspect reads a data volume. It never returns an error: what it cannot read is the report's Problem.
+// Inspect reads a data volume. It never returns an error: what it cannot read is the report's
+// Problem.
 func Inspect(volume fs.FS, layout Layout) Report {
 	var r Report
 	if err := r.inspect(volume, layout); err != nil {
@@ -147,7 +155,8 @@ func (r *Report) keyspaces(volume fs.FS, dir string) error {
 		at := slices.IndexFunc(r.Keyspaces, func(k Keyspace) bool { return k.Name == entry.Name() })
 		if at < 0 {
 			at = len(r.Keyspaces)
-			r.Keyspaces = append(r.Keyspaces, Keyspace{Name: entry.Name(), System: slices.Contains(systemKeyspaces, entry.Name())})
+			r.Keyspaces = append(r.Keyspaces, Keyspace{Name: entry.Name(),
+				System: slices.Contains(systemKeyspaces, entry.Name())})
 		}
 		r.Keyspaces[at].HasData = r.Keyspaces[at].HasData || has
 	}

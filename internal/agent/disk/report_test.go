@@ -54,15 +54,21 @@ func TestRealVolumes(t *testing.T) {
 	}{
 		"4.1-nb-compaction-committed": {Completed, "4.1.10", "", "127.0.9.1", nil, 1, 5},
 		"4.1-nb-compacted":            {Completed, "4.1.10", "", "127.0.9.1", nil, 1, 0},
-		"5.0-nb-in-progress":          {InProgress, "5.0.6", "926bd045-1389-490f-9f16-7019c9876710", "127.0.0.2", []int64{-6671240986903998330, -3540086380319327067, -616503625612164818, 8121532316075315070}, 7, 0},
-		"5.0-nb-completed":            {Completed, "5.0.6", "d1b50004-34a3-4de5-968f-b4f28d4a8f76", "127.0.0.1", []int64{-8579261235531673697, -6992130444453220153, -2478546727706529608, 7334233067036351352}, 1, 0},
+		"5.0-nb-in-progress": {InProgress, "5.0.6", "926bd045-1389-490f-9f16-7019c9876710", "127.0.0.2",
+			[]int64{-6671240986903998330, -3540086380319327067, -616503625612164818, 8121532316075315070}, 7, 0},
+		"5.0-nb-completed": {Completed, "5.0.6", "d1b50004-34a3-4de5-968f-b4f28d4a8f76", "127.0.0.1",
+			[]int64{-8579261235531673697, -6992130444453220153, -2478546727706529608, 7334233067036351352}, 1, 0},
 		"5.0-nb-compaction-committed": {Completed, "5.0.6", member, "127.0.0.2", memberTokens, 1, 6},
 		"5.0-nb-needs-bootstrap":      {NeedsBootstrap, "5.0.6", member, "127.0.0.2", memberTokens, 2, 0},
 		"5.0-nb-decommissioned":       {Decommissioned, "5.0.6", member, "127.0.0.2", memberTokens, 3, 0},
-		"5.0-nb-uncompressed":         {Completed, "5.0.6", "1891933f-b799-438b-a1e7-1692fc30f932", "127.0.0.1", nil, 7, 0},
-		"5.0-oa-uuid-completed":       {Completed, "5.0.6", "07bd0f9b-1898-4d7d-844c-3efaf4c7ba29", "127.0.0.1", nil, 1, 0},
-		"5.0-oa-uuid-compaction-open": {Completed, "5.0.6", "07bd0f9b-1898-4d7d-844c-3efaf4c7ba29", "127.0.0.1", nil, 7, 1},
-		"5.0-da-uuid-compaction-open": {Completed, "5.0.6", "3712dfd0-2e71-4be0-bc92-486dc9d656bf", "127.0.0.1", []int64{-3763945464220857689, -21285751212754795, 7983270531727641295, 9098883970803718702}, 7, 1},
+		"5.0-nb-uncompressed": {Completed, "5.0.6", "1891933f-b799-438b-a1e7-1692fc30f932", "127.0.0.1", nil, 7,
+			0},
+		"5.0-oa-uuid-completed": {Completed, "5.0.6", "07bd0f9b-1898-4d7d-844c-3efaf4c7ba29", "127.0.0.1", nil, 1,
+			0},
+		"5.0-oa-uuid-compaction-open": {Completed, "5.0.6", "07bd0f9b-1898-4d7d-844c-3efaf4c7ba29", "127.0.0.1", nil, 7,
+			1},
+		"5.0-da-uuid-compaction-open": {Completed, "5.0.6", "3712dfd0-2e71-4be0-bc92-486dc9d656bf", "127.0.0.1",
+			[]int64{-3763945464220857689, -21285751212754795, 7983270531727641295, 9098883970803718702}, 7, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := inspect(volume(t, name))
@@ -70,10 +76,12 @@ func TestRealVolumes(t *testing.T) {
 				t.Fatalf("problem %q", r.Problem)
 			}
 			l := *r.Local
-			if l.Bootstrapped != want.word || l.ReleaseVersion != want.release || l.BroadcastAddress.String() != want.address {
+			if l.Bootstrapped != want.word || l.ReleaseVersion != want.release ||
+				l.BroadcastAddress.String() != want.address {
 				t.Errorf("read %+v", l)
 			}
-			if l.ClusterName != "shop.orders" || l.Datacenter != "dc1" || l.Rack != "r1" || l.Partitioner != "org.apache.cassandra.dht.Murmur3Partitioner" {
+			if l.ClusterName != "shop.orders" || l.Datacenter != "dc1" || l.Rack != "r1" ||
+				l.Partitioner != "org.apache.cassandra.dht.Murmur3Partitioner" {
 				t.Errorf("read %+v", l)
 			}
 			if want.hostID != "" && l.HostID != want.hostID || len(l.HostID) != 36 {
@@ -110,8 +118,8 @@ func TestTheOrderOfGenerationsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestDamageIsSeen flips bytes of what is read, and cuts files at any length: either it is noticed, or it was in a
-// part that is not read and the answer is the same.
+// TestDamageIsSeen flips bytes of what is read, and cuts files at any length: either it is noticed,
+// or it was in a part that is not read and the answer is the same.
 func TestDamageIsSeen(t *testing.T) {
 	for _, name := range []string{"5.0-nb-completed", "5.0-oa-uuid-completed"} {
 		files := volume(t, name)
@@ -146,7 +154,8 @@ func TestDamageIsSeen(t *testing.T) {
 func same(a, b Local) bool {
 	tokens := slices.Equal(a.Tokens, b.Tokens)
 	a.Tokens, b.Tokens = nil, nil
-	return tokens && a.Bootstrapped == b.Bootstrapped && a.HostID == b.HostID && a.ClusterName == b.ClusterName && a.BroadcastAddress == b.BroadcastAddress
+	return tokens && a.Bootstrapped == b.Bootstrapped && a.HostID == b.HostID && a.ClusterName == b.ClusterName &&
+		a.BroadcastAddress == b.BroadcastAddress
 }
 
 func TestIncompleteTables(t *testing.T) {
@@ -154,16 +163,28 @@ func TestIncompleteTables(t *testing.T) {
 		change func(fstest.MapFS)
 		want   string
 	}{
-		"no Statistics.db":       {func(v fstest.MapFS) { delete(v, localDir+"nb-8-big-Statistics.db") }, "file does not exist"},
-		"no CompressionInfo.db":  {func(v fstest.MapFS) { delete(v, localDir+"nb-8-big-CompressionInfo.db") }, "read rows"},
-		"empty Data.db":          {func(v fstest.MapFS) { v[localDir+"nb-8-big-Data.db"] = &fstest.MapFile{} }, "checksum of Data.db"},
-		"other name":             {func(v fstest.MapFS) { v[localDir+"backup-Data.db"] = &fstest.MapFile{} }, "version-id-format"},
-		"too old":                {func(v fstest.MapFS) { v[localDir+"md-3-big-Data.db"] = &fstest.MapFile{} }, "format big, version md is not supported"},
-		"unknown format":         {func(v fstest.MapFS) { v[localDir+"aa-3-row-Data.db"] = &fstest.MapFile{} }, "format row, version aa is not supported"},
-		"two tables":             {func(v fstest.MapFS) { v["data/system/local-0/x"] = &fstest.MapFile{} }, "system.local has 2 directories"},
-		"huge Data.db":           {func(v fstest.MapFS) { v[localDir+"nb-8-big-Data.db"].Data = make([]byte, maxFileBytes+1) }, "more than"},
-		"another compressor":     {func(v fstest.MapFS) { replace(v, "nb-8-big-CompressionInfo.db", "LZ4Compressor", "ZZZCompressor") }, "compressed with ZZZCompressor"},
-		"snapshots and backups":  {func(v fstest.MapFS) { v[localDir+"backups/nb-9-big-Data.db"] = &fstest.MapFile{} }, ""},
+		"no Statistics.db": {func(v fstest.MapFS) { delete(v, localDir+"nb-8-big-Statistics.db") },
+			"file does not exist"},
+		"no CompressionInfo.db": {func(v fstest.MapFS) { delete(v, localDir+"nb-8-big-CompressionInfo.db") },
+			"read rows"},
+		"empty Data.db": {func(v fstest.MapFS) { v[localDir+"nb-8-big-Data.db"] = &fstest.MapFile{} },
+			"checksum of Data.db"},
+		"other name": {func(v fstest.MapFS) { v[localDir+"backup-Data.db"] = &fstest.MapFile{} },
+			"version-id-format"},
+		"too old": {func(v fstest.MapFS) { v[localDir+"md-3-big-Data.db"] = &fstest.MapFile{} },
+			"format big, version md is not supported"},
+		"unknown format": {func(v fstest.MapFS) { v[localDir+"aa-3-row-Data.db"] = &fstest.MapFile{} },
+			"format row, version aa is not supported"},
+		"two tables": {func(v fstest.MapFS) { v["data/system/local-0/x"] = &fstest.MapFile{} },
+			"system.local has 2 directories"},
+		"huge Data.db": {func(v fstest.MapFS) {
+			v[localDir+"nb-8-big-Data.db"].Data = make([]byte, maxFileBytes+1)
+		}, "more than"},
+		"another compressor": {func(v fstest.MapFS) {
+			replace(v, "nb-8-big-CompressionInfo.db", "LZ4Compressor", "ZZZCompressor")
+		}, "compressed with ZZZCompressor"},
+		"snapshots and backups": {func(v fstest.MapFS) { v[localDir+"backups/nb-9-big-Data.db"] = &fstest.MapFile{} },
+			""},
 		"a later version letter": {func(v fstest.MapFS) { rename(v, "nb-8-big", "nz-8-big") }, ""},
 	} {
 		files := volume(t, "5.0-nb-completed")
@@ -230,7 +251,8 @@ func checksumOf(t *testing.T, line string) string {
 	return logChecksum(m[1], m[2], 0, 8)
 }
 
-// TestAnUnfinishedFlushIsLeftOut: Data.db is there in part, and the log says that nobody finished it.
+// TestAnUnfinishedFlushIsLeftOut: Data.db is there in part, and the log says that nobody finished
+// it.
 func TestAnUnfinishedFlushIsLeftOut(t *testing.T) {
 	files := volume(t, "5.0-nb-completed")
 	files[localDir+"nb-3-big-Data.db"] = &fstest.MapFile{Data: []byte("part")}
@@ -238,7 +260,8 @@ func TestAnUnfinishedFlushIsLeftOut(t *testing.T) {
 		t.Errorf("without a log: %q", r.Problem)
 	}
 	files[localDir+"nb_txn_flush_60a3ba50-e53b-11f1-a3f1-cf25d6627fb0.log"] = &fstest.MapFile{Data: []byte(added)}
-	if r := inspect(files); r.Problem != "" || r.Local.Bootstrapped != Completed || !slices.Equal(r.Unfinished, []string{"nb-3-big"}) {
+	if r := inspect(files); r.Problem != "" || r.Local.Bootstrapped != Completed ||
+		!slices.Equal(r.Unfinished, []string{"nb-3-big"}) {
 		t.Errorf("with a log: %+v", r)
 	}
 }
@@ -251,12 +274,17 @@ func TestVolumesWithoutSystemLocal(t *testing.T) {
 		empty bool
 		check func(Report) bool
 	}{
-		"nothing":            {fstest.MapFS{}, true, func(r Report) bool { return r.Keyspaces == nil }},
-		"fresh file system":  {fstest.MapFS{"lost+found": dir, ".helenus/volume.json": file}, true, func(r Report) bool { return r.Strangers == nil }},
-		"empty directories":  {fstest.MapFS{"data/system/local-7ad54392bcdd35a684174e047860b377": dir, "commitlog": dir, "hints": dir}, true, func(r Report) bool { return len(r.Keyspaces) == 1 && r.Keyspaces[0].System }},
-		"strangers":          {fstest.MapFS{"photos": dir, "notes.txt": file}, false, func(r Report) bool { return slices.Equal(r.Strangers, []string{"notes.txt", "photos"}) }},
-		"data of a keyspace": {fstest.MapFS{"data/shop/orders-1/nb-1-big-Data.db": file}, false, func(r Report) bool { return r.Keyspaces[0] == Keyspace{"shop", false, true} }},
-		"a commit log": {fstest.MapFS{"commitlog/CommitLog-7-1.log": file, "commitlog/CommitLog-7-2.log": file, "commitlog/CommitLog-7-2_cdc.idx": file}, false,
+		"nothing": {fstest.MapFS{}, true, func(r Report) bool { return r.Keyspaces == nil }},
+		"fresh file system": {fstest.MapFS{"lost+found": dir, ".helenus/volume.json": file}, true,
+			func(r Report) bool { return r.Strangers == nil }},
+		"empty directories": {fstest.MapFS{"data/system/local-7ad54392bcdd35a684174e047860b377": dir, "commitlog": dir,
+			"hints": dir}, true, func(r Report) bool { return len(r.Keyspaces) == 1 && r.Keyspaces[0].System }},
+		"strangers": {fstest.MapFS{"photos": dir, "notes.txt": file}, false,
+			func(r Report) bool { return slices.Equal(r.Strangers, []string{"notes.txt", "photos"}) }},
+		"data of a keyspace": {fstest.MapFS{"data/shop/orders-1/nb-1-big-Data.db": file}, false,
+			func(r Report) bool { return r.Keyspaces[0] == Keyspace{"shop", false, true} }},
+		"a commit log": {fstest.MapFS{"commitlog/CommitLog-7-1.log": file, "commitlog/CommitLog-7-2.log": file,
+			"commitlog/CommitLog-7-2_cdc.idx": file}, false,
 			func(r Report) bool { return r.CommitLog == CommitLog{Segments: 2, Bytes: 20} }},
 	} {
 		r := inspect(c.files)
@@ -274,7 +302,8 @@ func TestOtherLayouts(t *testing.T) {
 	files["ssd2/shop/orders-1/nb-1-big-Data.db"] = &fstest.MapFile{}
 	files["ssd1/shop/orders-1/backups"] = &fstest.MapFile{Mode: fs.ModeDir}
 	r := Inspect(files, Layout{Data: []string{"ssd1", "ssd2"}})
-	if r.Problem != "" || r.Local == nil || r.Strangers != nil || !slices.Equal(r.Keyspaces, []Keyspace{{"shop", false, true}, {"system", true, true}}) {
+	if r.Problem != "" || r.Local == nil || r.Strangers != nil ||
+		!slices.Equal(r.Keyspaces, []Keyspace{{"shop", false, true}, {"system", true, true}}) {
 		t.Errorf("%+v", r)
 	}
 	if r := Inspect(files, Layout{}); !strings.Contains(r.Problem, "no data directory") || r.Empty() {
@@ -303,10 +332,13 @@ func TestErrorsOfTheVolumeAreProblems(t *testing.T) {
 	files["data/shop/orders-1/nb-1-big-Data.db"] = &fstest.MapFile{}
 	files[localDir+"nb_txn_flush_1.log"] = &fstest.MapFile{}
 	for _, name := range []string{
-		".", "commitlog", "data", "data/shop", "data/shop/orders-1", "data/system", path.Clean(localDir), localDir + "nb_txn_flush_1.log",
-		localDir + "nb-8-big-Data.db", localDir + "nb-8-big-Statistics.db", localDir + "nb-8-big-CompressionInfo.db", localDir + "nb-8-big-Digest.crc32",
+		".", "commitlog", "data", "data/shop", "data/shop/orders-1", "data/system", path.Clean(localDir),
+		localDir + "nb_txn_flush_1.log",
+		localDir + "nb-8-big-Data.db", localDir + "nb-8-big-Statistics.db", localDir + "nb-8-big-CompressionInfo.db",
+		localDir + "nb-8-big-Digest.crc32",
 	} {
-		if r := Inspect(failing{files, name}, DefaultLayout()); !strings.Contains(r.Problem, errDevice.Error()) || r.Local != nil || r.Empty() {
+		if r := Inspect(failing{files, name}, DefaultLayout()); !strings.Contains(r.Problem, errDevice.Error()) ||
+			r.Local != nil || r.Empty() {
 			t.Errorf("%s: problem %q, local %+v", name, r.Problem, r.Local)
 		}
 	}

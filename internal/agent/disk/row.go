@@ -27,7 +27,8 @@ const (
 
 const never = math.MinInt64
 
-// partition is the merged content of the one row of system.local: cells by column and, for collections, path.
+// partition is the merged content of the one row of system.local: cells by column and, for
+// collections, path.
 type partition struct {
 	cells   map[[2]string]cell
 	deleted map[string]int64 // column, "" for the whole row, to the time up to which it is deleted
@@ -72,7 +73,8 @@ func (p *partition) read(data []byte, h *header, oldDeletions bool) error {
 	return in.err
 }
 
-// deletionTime of a partition: before version oa always four and eight bytes, since then one byte if there is none.
+// deletionTime of a partition: before version oa always four and eight bytes, since then one byte
+// if there is none.
 func deletionTime(in *input, old bool) int64 {
 	if old {
 		in.uint32()
@@ -168,7 +170,8 @@ func (p *partition) cell(in *input, c column, rowTimestamp int64, h *header) {
 // timestamp reads one: microseconds, above the smallest of the SSTable.
 func (h *header) timestamp(in *input) int64 { return h.minTimestamp + int64(in.vint()) }
 
-// add keeps the newer cell; of two equally old ones, as Cassandra does, the tombstone, then the greater value.
+// add keeps the newer cell; of two equally old ones, as Cassandra does, the tombstone, then the
+// greater value.
 func (p *partition) add(at [2]string, n cell) {
 	if p.cells == nil {
 		p.cells = map[[2]string]cell{}

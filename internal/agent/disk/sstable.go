@@ -19,8 +19,9 @@ const maxFileBytes = 4 << 20
 
 // readSSTable merges the rows of one SSTable into rows.
 //
-// Formats: "big" of versions na to oa (Cassandra 4.0 to 5.0) and "bti" of version da (5.0). A later version is read like
-// the last known one: a row that was read completely, with nothing left over, is right. One that is not is an error.
+// Formats: "big" of versions na to oa (Cassandra 4.0 to 5.0) and "bti" of version da (5.0). A later
+// version is read like the last known one: a row that was read completely, with nothing left over,
+// is right. One that is not is an error.
 func readSSTable(volume fs.FS, dir, name string, rows *partition) error {
 	parts := strings.Split(name, "-")
 	if len(parts) != 3 || len(parts[0]) != 2 {
@@ -83,7 +84,8 @@ func readFile(volume fs.FS, name string) ([]byte, error) {
 	return content, nil
 }
 
-// decompress joins the chunks of a compressed data file. Each chunk in the file is followed by its CRC-32.
+// decompress joins the chunks of a compressed data file. Each chunk in the file is followed by its
+// CRC-32.
 func decompress(info, data []byte) ([]byte, error) {
 	in := &input{b: info}
 	compressor := in.utf()

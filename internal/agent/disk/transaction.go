@@ -14,12 +14,13 @@ import (
 
 const dataSuffix = "-Data.db"
 
-// record is a line of a transaction log: a type, the path of an SSTable up to its component, a time, a count, a checksum.
+// record is a line of a transaction log: a type, the path of an SSTable up to its component, a
+// time, a count, a checksum.
 var record = regexp.MustCompile(`^(ADD|REMOVE|COMMIT|ABORT):\[(.*),(-?[0-9]+),(-?[0-9]+)\]\[([0-9]+)\]$`)
 
-// listSSTables names the SSTables of a table directory, "nb-8-big" or "oa-3h5o_1szd_1gq5c2s92gylm73a1v-big", without
-// those that an unfinished transaction was writing or that a committed one had replaced, as Cassandra itself would see
-// them after its next start.
+// listSSTables names the SSTables of a table directory, "nb-8-big" or
+// "oa-3h5o_1szd_1gq5c2s92gylm73a1v-big", without those that an unfinished transaction was writing
+// or that a committed one had replaced, as Cassandra itself would see them after its next start.
 func listSSTables(volume fs.FS, dir string) (tables, unfinished []string, err error) {
 	entries, err := readDir(volume, dir)
 	if err != nil {
@@ -51,8 +52,8 @@ func listSSTables(volume fs.FS, dir string) (tables, unfinished []string, err er
 	return tables, unfinished, nil
 }
 
-// leftOut names the SSTables that do not count after a transaction with this log. A line that is cut off or damaged is
-// taken as not written.
+// leftOut names the SSTables that do not count after a transaction with this log. A line that is
+// cut off or damaged is taken as not written.
 func leftOut(log string) []string {
 	var added, removed []string
 	committed := false
@@ -87,7 +88,8 @@ func checksumHolds(kind, file, time, count, checksum string) bool {
 	return err == nil && logChecksum(kind, file, t, int32(n)) == checksum
 }
 
-// logChecksum is the CRC-32 of path, type, both halves of the time and the count (LogRecord.computeChecksum).
+// logChecksum is the CRC-32 of path, type, both halves of the time and the count
+// (LogRecord.computeChecksum).
 func logChecksum(kind, file string, time int64, count int32) string {
 	sum := []byte(file + kind)
 	for _, word := range []uint32{uint32(time), uint32(time >> 32), uint32(count)} {

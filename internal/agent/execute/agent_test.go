@@ -23,11 +23,13 @@ func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 // agent makes an agent of the world.
 func (w *world) agent() *Agent {
 	return New(Host{
-		Threads: threads.Goroutines{}, Init: fakeInit{w}, Journal: fakeJournal{w}, Disk: fakeDisk{w}, Files: fakeFiles{w}, JVM: fakeJVM{world: w}, Record: fakeRecord{w},
+		Threads: threads.Goroutines{}, Init: fakeInit{w}, Journal: fakeJournal{w}, Disk: fakeDisk{w},
+		Files: fakeFiles{w}, JVM: fakeJVM{world: w}, Record: fakeRecord{w},
 		Peers: fakePeers{w}, Logf: func(format string, arguments ...any) {
 			w.change(func() { w.log = append(w.log, fmt.Sprintf(format, arguments...)) })
 		},
-	}, node.Self{ClusterUID: uid, Node: self, PodUID: "pod-1", Address: address, FactsPort: 7780, StartedAt: time.Now(), GracePeriod: 5 * time.Minute},
+	}, node.Self{ClusterUID: uid, Node: self, PodUID: "pod-1", Address: address, FactsPort: 7780, StartedAt: time.Now(),
+		GracePeriod: 5 * time.Minute},
 		Options{Random: func() float64 { return 0 }})
 }
 
@@ -56,13 +58,15 @@ func (w *world) edit(a *Agent, change func(*v1alpha1.CassandraNodeSpec)) {
 func ring(native bool) *facts.Ring {
 	return &facts.Ring{
 		Mode: facts.ModeNormal, HostID: hostID, ReleaseVersion: "5.0.6", GossipRunning: true, NativeRunning: native,
-		Endpoints: []facts.Endpoint{{Address: address, HostID: hostID, Datacenter: "dc1", Rack: "r1", Status: facts.StatusNormal, Live: true, Tokens: []int64{-5, 5}}},
+		Endpoints: []facts.Endpoint{{Address: address, HostID: hostID, Datacenter: "dc1", Rack: "r1",
+			Status: facts.StatusNormal, Live: true, Tokens: []int64{-5, 5}}},
 		Keyspaces: map[string]string{"system_auth": "SimpleStrategy {replication_factor=1}"},
 	}
 }
 
 func ticket() *v1alpha1.JoinTicket {
-	return &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "form/1"}, Mode: v1alpha1.JoinNew, Tokens: []string{"-5", "5"}}
+	return &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "form/1"}, Mode: v1alpha1.JoinNew,
+		Tokens: []string{"-5", "5"}}
 }
 
 // serve brings a new node to where it serves clients.
@@ -87,7 +91,8 @@ func (w *world) serve() (*Agent, func()) {
 func TestANodeFormsAndServes(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.serve()
-	w.await("the time that deletions are kept, in the journal", func() bool { return w.memory.GCGrace == 240*time.Hour })
+	w.await("the time that deletions are kept, in the journal",
+		func() bool { return w.memory.GCGrace == 240*time.Hour })
 	if ok, words := a.Ready(); !ok {
 		t.Errorf("not ready: %s", words)
 	}
@@ -113,7 +118,8 @@ func TestTheNextAgentGoesOn(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.called("start") != starts || len(w.writes) != writes {
-		t.Errorf("the next agent started %d JVMs and wrote %d times: %+v", w.called("start")-starts, len(w.writes)-writes, w.lastStatus())
+		t.Errorf("the next agent started %d JVMs and wrote %d times: %+v", w.called("start")-starts,
+			len(w.writes)-writes, w.lastStatus())
 	}
 }
 
@@ -131,7 +137,10 @@ func TestDeathsAreCountedAndExplained(t *testing.T) {
 		s.Exits = append(s.Exits, initapi.Exit{Process: *s.Process, EndedAt: time.Now(), Code: 100})
 		s.Process = nil
 	})
-	w.await("word of the death", func() bool { r := w.lastStatus().Restarts; return r != nil && r.Count == 1 && !w.lastStatus().Ready })
+	w.await("word of the death", func() bool {
+		r := w.lastStatus().Restarts
+		return r != nil && r.Count == 1 && !w.lastStatus().Ready
+	})
 	w.mu.Lock()
 	status := w.lastStatus()
 	w.mu.Unlock()
@@ -246,11 +255,16 @@ func TestTheDiskIsLookedAtAfterEveryJVM(t *testing.T) {
 		before, after initapi.State
 		ended         bool
 	}{
-		"nothing happened":      {initapi.State{Incarnation: "i", LastStartID: 1}, initapi.State{Incarnation: "i", LastStartID: 1}, false},
-		"one began":             {initapi.State{Incarnation: "i", LastStartID: 1}, initapi.State{Incarnation: "i", LastStartID: 2, Process: process}, false},
-		"it ended":              {initapi.State{Incarnation: "i", LastStartID: 2, Process: process}, initapi.State{Incarnation: "i", LastStartID: 2}, true},
-		"it began and ended":    {initapi.State{Incarnation: "i", LastStartID: 1}, initapi.State{Incarnation: "i", LastStartID: 2}, true},
-		"its container ended":   {initapi.State{Incarnation: "i", LastStartID: 2, Process: process}, initapi.State{Incarnation: "j"}, true},
+		"nothing happened": {initapi.State{Incarnation: "i", LastStartID: 1},
+			initapi.State{Incarnation: "i", LastStartID: 1}, false},
+		"one began": {initapi.State{Incarnation: "i", LastStartID: 1},
+			initapi.State{Incarnation: "i", LastStartID: 2, Process: process}, false},
+		"it ended": {initapi.State{Incarnation: "i", LastStartID: 2, Process: process},
+			initapi.State{Incarnation: "i", LastStartID: 2}, true},
+		"it began and ended": {initapi.State{Incarnation: "i", LastStartID: 1},
+			initapi.State{Incarnation: "i", LastStartID: 2}, true},
+		"its container ended": {initapi.State{Incarnation: "i", LastStartID: 2, Process: process},
+			initapi.State{Incarnation: "j"}, true},
 		"init seen first":       {initapi.State{}, initapi.State{Incarnation: "i"}, false},
 		"init seen after a JVM": {initapi.State{}, initapi.State{Incarnation: "i", LastStartID: 1}, true},
 	} {
@@ -279,7 +293,8 @@ func TestOperationsRunOnce(t *testing.T) {
 	operation := func(id string) {
 		w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
 			s.Operations = []v1alpha1.OperationIntent{{
-				Intent: v1alpha1.Intent{ID: id}, Type: v1alpha1.OperationAlterSystemKeyspaces, Arguments: &v1alpha1.OperationArguments{},
+				Intent: v1alpha1.Intent{ID: id}, Type: v1alpha1.OperationAlterSystemKeyspaces,
+				Arguments: &v1alpha1.OperationArguments{},
 			}}
 		})
 	}
@@ -392,7 +407,8 @@ func TestAnOperationGivesWayToTheEndOfTheContainer(t *testing.T) {
 	w.change(func() { w.block["alter"] = make(chan struct{}) }) // it never ends by itself
 	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
 		s.Operations = []v1alpha1.OperationIntent{{
-			Intent: v1alpha1.Intent{ID: "op-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces, Arguments: &v1alpha1.OperationArguments{},
+			Intent: v1alpha1.Intent{ID: "op-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces,
+			Arguments: &v1alpha1.OperationArguments{},
 		}}
 	})
 	w.await("the operation to begin", func() bool { return w.called("alter") == 1 })

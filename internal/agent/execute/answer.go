@@ -27,7 +27,8 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 		RecordGeneration: d.Status.ObservedGeneration,
 		Address:          a.self.Address,
 		Disk:             d.Status.Disk, Owner: d.Status.DiskOwner, HostID: d.Status.HostID,
-		Phase: d.Status.Phase, Message: d.Status.Message, Process: processState(f.Init), Ready: d.Ready, Join: d.Status.Join,
+		Phase: d.Status.Phase, Message: d.Status.Message, Process: processState(f.Init), Ready: d.Ready,
+		Join:          d.Status.Join,
 		TrafficOpened: f.Memory.TrafficOpenedAt != nil, Traffic: d.Status.ClientTraffic,
 		Addresses: a.addresses(f), Replaced: f.Memory.Replaced,
 	}

@@ -61,14 +61,17 @@ func newWorld(t *testing.T) *world {
 	heap := quantity("512Mi")
 	return &world{
 		t: t, changed: make(chan struct{}), failOn: map[string]error{}, block: map[string]chan struct{}{}, known: true,
-		state: initapi.State{Incarnation: "i1", Seq: 1, Image: initapi.Image{Base: "/helenus/base/i1", CassandraHome: "/opt/cassandra"}},
-		disk:  node.Disk{Volumes: []node.Volume{{Name: v1alpha1.VolumeData}}},
+		state: initapi.State{Incarnation: "i1", Seq: 1,
+			Image: initapi.Image{Base: "/helenus/base/i1", CassandraHome: "/opt/cassandra"}},
+		disk: node.Disk{Volumes: []node.Volume{{Name: v1alpha1.VolumeData}}},
 		record: &v1alpha1.CassandraNode{
 			ObjectMeta: metav1.ObjectMeta{Name: self, UID: "record-1", Generation: 1},
 			Spec: v1alpha1.CassandraNodeSpec{
-				Cluster: v1alpha1.ClusterReference{Name: "orders", UID: uid}, State: v1alpha1.StateRunning, ClientTraffic: v1alpha1.TrafficClosed,
+				Cluster: v1alpha1.ClusterReference{Name: "orders", UID: uid}, State: v1alpha1.StateRunning,
+				ClientTraffic: v1alpha1.TrafficClosed,
 				Configuration: v1alpha1.NodeConfiguration{
-					Revision: 1, Version: "5.0.6", ClusterName: "shop.orders", DatacenterName: "dc1", RackName: "r1", NumTokens: 2, JVM: &v1alpha1.JVM{Heap: &heap},
+					Revision: 1, Version: "5.0.6", ClusterName: "shop.orders", DatacenterName: "dc1", RackName: "r1",
+					NumTokens: 2, JVM: &v1alpha1.JVM{Heap: &heap},
 				},
 			},
 		},
@@ -202,7 +205,8 @@ func (f fakeInit) WaitChange(ctx context.Context, seen initapi.State, limit time
 	}
 }
 
-func (f fakeInit) Start(ctx context.Context, _ initapi.State, id uint64, command initclient.Command) (initapi.State, error) {
+func (f fakeInit) Start(ctx context.Context, _ initapi.State, id uint64, command initclient.Command) (initapi.State,
+	error) {
 	if err := f.call(ctx, "start"); err != nil {
 		return initapi.State{}, err
 	}
@@ -213,7 +217,8 @@ func (f fakeInit) Start(ctx context.Context, _ initapi.State, id uint64, command
 		if f.memory.Start == nil || f.memory.Start.StartID != id {
 			f.t.Errorf("start %d is not in the journal: %+v", id, f.memory.Start)
 		}
-		if command.Argv[0] != "/opt/cassandra/bin/cassandra" || !slices.Contains(command.Argv, "cassandra.start_native_transport=false") {
+		if command.Argv[0] != "/opt/cassandra/bin/cassandra" ||
+			!slices.Contains(command.Argv, "cassandra.start_native_transport=false") {
 			f.t.Errorf("command %v", command.Argv)
 		}
 		s.LastStartID, s.Process = id, &initapi.Process{StartID: id, PID: int(id) + 100, StartedAt: time.Now()}
@@ -221,7 +226,8 @@ func (f fakeInit) Start(ctx context.Context, _ initapi.State, id uint64, command
 	return f.State(ctx)
 }
 
-func (f fakeInit) Signal(ctx context.Context, seen initapi.State, p initapi.Process, s initclient.Signal) (initapi.State, error) {
+func (f fakeInit) Signal(ctx context.Context, seen initapi.State, p initapi.Process,
+	s initclient.Signal) (initapi.State, error) {
 	if err := f.call(ctx, "signal "+string(s)); err != nil {
 		return initapi.State{}, err
 	}
@@ -277,7 +283,8 @@ func (f fakeDisk) Mark(names []string, cluster types.UID, name string, _ types.U
 	f.change(func() {
 		f.disk.Volumes = nil
 		for _, v := range names {
-			f.disk.Volumes = append(f.disk.Volumes, node.Volume{Name: v, Marker: &node.Marker{ClusterUID: cluster, Node: name, Volume: v}})
+			f.disk.Volumes = append(f.disk.Volumes, node.Volume{Name: v,
+				Marker: &node.Marker{ClusterUID: cluster, Node: name, Volume: v}})
 		}
 	})
 	return f.call(context.Background(), "mark")
@@ -293,7 +300,8 @@ type fakeFiles struct{ *world }
 
 func (f fakeFiles) Base(string) (config.Files, error) {
 	return config.Files{
-		config.CassandraYAML: []byte("num_tokens: 16\n"), config.RackProperties: []byte("dc=x\n"), config.ServerOptions: []byte("-ea\n"),
+		config.CassandraYAML: []byte("num_tokens: 16\n"), config.RackProperties: []byte("dc=x\n"),
+		config.ServerOptions: []byte("-ea\n"),
 		config.Logback: []byte(`<configuration><appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender"/>` +
 			`<root level="INFO"><appender-ref ref="STDOUT"/></root></configuration>`),
 	}, f.failOn["base"]
@@ -306,7 +314,8 @@ func (f fakeFiles) Replace(name string, _ []byte) error {
 	return f.call(context.Background(), "replace "+name)
 }
 func (f fakeFiles) Complete(n *config.Node) error {
-	n.Directories = config.Directories{Configuration: "/helenus/conf", Logs: "/var/log/cassandra"}.OnVolumes("/var/lib/cassandra", "")
+	n.Directories = config.Directories{Configuration: "/helenus/conf",
+		Logs: "/var/log/cassandra"}.OnVolumes("/var/lib/cassandra", "")
 	n.Jolokia = config.Jolokia{Jar: "/helenus/lib/jolokia.jar", Port: 7777, User: "u", Password: "p"}
 	return nil
 }

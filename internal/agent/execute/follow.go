@@ -173,7 +173,8 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 		seen.Streaming = a.jvm.Transfer.Plans > 0
 		a.jvm.Ring = &seen
 	}
-	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) || a.host.Threads.Now().Sub(a.decidedAt) >= time.Minute {
+	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) ||
+		a.host.Threads.Now().Sub(a.decidedAt) >= time.Minute {
 		a.wake.Set()
 	}
 }

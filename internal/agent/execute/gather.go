@@ -51,7 +51,8 @@ func initFacts(s initapi.State, answers bool) node.Init {
 	}
 	for _, e := range s.Exits {
 		i.Exits = append(i.Exits,
-			node.Exit{StartID: e.StartID, EndedAt: e.EndedAt, Code: e.Code, Signal: e.Signal, Error: e.Error, Words: e.Words})
+			node.Exit{StartID: e.StartID, EndedAt: e.EndedAt, Code: e.Code, Signal: e.Signal, Error: e.Error,
+				Words: e.Words})
 	}
 	if st := s.Stopping; st != nil {
 		i.Stopping = &node.Stopping{Since: st.Since, Deadline: st.Deadline, Alone: st.Alone}

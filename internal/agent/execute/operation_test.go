@@ -58,13 +58,15 @@ func TestACleanupGoesKeyspaceByKeyspace(t *testing.T) {
 	w.asks(a, v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Jobs: 2})
 	w.await("words on how far it is", func() bool {
 		o := w.lastOperation()
-		return o != nil && o.Phase == v1alpha1.OperationRunning && o.Message == "keyspace shop, 2 of 3" && o.Progress != nil && *o.Progress == 33
+		return o != nil && o.Phase == v1alpha1.OperationRunning && o.Message == "keyspace shop, 2 of 3" &&
+			o.Progress != nil && *o.Progress == 33
 	})
 	// Nothing else waits for it.
 	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) { s.ClientTraffic = v1alpha1.TrafficClosed })
 	w.await("closed traffic", func() bool { return w.called("close") == 1 })
 	close(hold)
-	if o := w.ended(v1alpha1.OperationSucceeded); o.Message != "cleaned up accounts, shop, system_auth" || o.Progress != nil {
+	if o := w.ended(v1alpha1.OperationSucceeded); o.Message != "cleaned up accounts, shop, system_auth" ||
+		o.Progress != nil {
 		t.Errorf("operation %+v", o)
 	}
 	if got := fmt.Sprint(w.callsOf("cleanup")); got != "[cleanup accounts 2 cleanup shop 2 cleanup system_auth 2]" {
@@ -79,9 +81,11 @@ func TestOperationsThatDoNotConflictRunSideBySide(t *testing.T) {
 	hold := make(chan struct{})
 	w.change(func() { w.block["cleanup shop 0"] = hold })
 	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
-		for _, o := range []v1alpha1.OperationType{v1alpha1.OperationCleanup, v1alpha1.OperationRebuild, v1alpha1.OperationAssassinate} {
+		for _, o := range []v1alpha1.OperationType{v1alpha1.OperationCleanup, v1alpha1.OperationRebuild,
+			v1alpha1.OperationAssassinate} {
 			s.Operations = append(s.Operations, v1alpha1.OperationIntent{
-				Intent: v1alpha1.Intent{ID: string(o)}, Type: o, Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.77", SourceDatacenter: "dc1"},
+				Intent: v1alpha1.Intent{ID: string(o)}, Type: o,
+				Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.77", SourceDatacenter: "dc1"},
 			})
 		}
 	})
@@ -92,7 +96,9 @@ func TestOperationsThatDoNotConflictRunSideBySide(t *testing.T) {
 		}
 		return ""
 	}
-	w.await("the end of the assassination", func() bool { return phase(v1alpha1.OperationAssassinate) == v1alpha1.OperationSucceeded })
+	w.await("the end of the assassination", func() bool {
+		return phase(v1alpha1.OperationAssassinate) == v1alpha1.OperationSucceeded
+	})
 	w.mu.Lock()
 	if phase(v1alpha1.OperationCleanup) != v1alpha1.OperationRunning || phase(v1alpha1.OperationRebuild) != "" {
 		t.Errorf("cleanup %q, rebuild %q", phase(v1alpha1.OperationCleanup), phase(v1alpha1.OperationRebuild))
@@ -100,7 +106,8 @@ func TestOperationsThatDoNotConflictRunSideBySide(t *testing.T) {
 	w.mu.Unlock()
 	close(hold)
 	w.await("the end of the others", func() bool {
-		return phase(v1alpha1.OperationCleanup) == v1alpha1.OperationSucceeded && phase(v1alpha1.OperationRebuild) == v1alpha1.OperationSucceeded
+		return phase(v1alpha1.OperationCleanup) == v1alpha1.OperationSucceeded &&
+			phase(v1alpha1.OperationRebuild) == v1alpha1.OperationSucceeded
 	})
 }
 
@@ -110,7 +117,8 @@ func TestTheEndOfAnOperationThatIsNotKnown(t *testing.T) {
 			w.failOn["rebuild shop from dc1"] = fmt.Errorf("%w: connection reset", jolokia.ErrUnreachable)
 		},
 		"the JVM ends": func(w *world) {
-			w.state.Exits = []initapi.Exit{{Process: *w.state.Process, EndedAt: time.Now(), Code: 137, Signal: "SIGKILL"}}
+			w.state.Exits = []initapi.Exit{{Process: *w.state.Process, EndedAt: time.Now(), Code: 137,
+				Signal: "SIGKILL"}}
 			w.state.Process = nil
 			w.state.Seq++
 		},

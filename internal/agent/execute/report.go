@@ -49,8 +49,8 @@ func (a *Agent) writeStatus(ctx context.Context) {
 		row, refused = 0, nil
 		if left, still := a.statusToWrite(); left != nil && sameStatus(still, wanted) {
 			refused = text
-			a.host.Logf("write status: the API server keeps something else than it was given; it is not written again " +
-				"until it changes")
+			a.host.Logf("write status: the API server keeps something else than it was given; it is not written " +
+				"again until it changes")
 		}
 		a.wake.Set()
 		a.host.Threads.Wait(ctx, moment, nil)

@@ -83,7 +83,8 @@ func steps(t *testing.T) int {
 	return disk.Steps()
 }
 
-// TestACrashLeavesTheOldOrTheNewVersion kills the agent before and after each step, and cuts the power then.
+// TestACrashLeavesTheOldOrTheNewVersion kills the agent before and after each step, and cuts the
+// power then.
 func TestACrashLeavesTheOldOrTheNewVersion(t *testing.T) {
 	disks := 0
 	for number := range steps(t) {
@@ -122,8 +123,8 @@ func TestACrashLeavesTheOldOrTheNewVersion(t *testing.T) {
 	t.Logf("%d steps, %d disks", steps(t), disks)
 }
 
-// TestAfterAFailedWrite lets each step fail, with and without effect; the same agent then continues, or takes back what it
-// had tried.
+// TestAfterAFailedWrite lets each step fail, with and without effect; the same agent then
+// continues, or takes back what it had tried.
 func TestAfterAFailedWrite(t *testing.T) {
 	broken := errors.New("input/output error")
 	for number := range steps(t) {
@@ -148,7 +149,8 @@ func TestAfterAFailedWrite(t *testing.T) {
 				if next == "takes back" {
 					want = acknowledged
 				}
-				if err := store.Put(document{Number: want, At: start.Add(time.Duration(want) * time.Second)}); err != nil {
+				if err := store.Put(document{Number: want,
+					At: start.Add(time.Duration(want) * time.Second)}); err != nil {
 					t.Fatalf("%s: %v", where, err)
 				}
 				for _, found := range append(disk.PowerLoss(), disk.Kill()) {
@@ -161,8 +163,8 @@ func TestAfterAFailedWrite(t *testing.T) {
 	}
 }
 
-// TestAnIntentTakesEffectAtMostOnce kills an agent that carries out an intent at each step, and looks at what its successor
-// makes of every disk.
+// TestAnIntentTakesEffectAtMostOnce kills an agent that carries out an intent at each step, and
+// looks at what its successor makes of every disk.
 func TestAnIntentTakesEffectAtMostOnce(t *testing.T) {
 	const intent = "cleanup-1"
 	effects := 0
@@ -208,8 +210,8 @@ func TestAnIntentTakesEffectAtMostOnce(t *testing.T) {
 	}
 }
 
-// TestRandomLives: agents that write, fail and are killed in any order find what was acknowledged last, or what was tried
-// since.
+// TestRandomLives: agents that write, fail and are killed in any order find what was acknowledged
+// last, or what was tried since.
 func TestRandomLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		disk := memdisk.New()

@@ -20,7 +20,8 @@ const (
 	Absent Status = "Absent"
 	// Valid means that it was read, and is what was written.
 	Valid Status = "Valid"
-	// Corrupt means that it is there, or must have been, and is not what was written. Nothing is concluded from it.
+	// Corrupt means that it is there, or must have been, and is not what was written. Nothing is
+	// concluded from it.
 	Corrupt Status = "Corrupt"
 	// Newer means that an agent of a later release wrote it in a form that this one does not know.
 	Newer Status = "Newer"
@@ -28,8 +29,9 @@ const (
 	Unreadable Status = "Unreadable"
 )
 
-// Format is the version of the envelope. Fields of the content may be added without raising it: an agent that does not know
-// one says Newer and leaves the file alone, because it would drop the field at its next write.
+// Format is the version of the envelope. Fields of the content may be added without raising it: an
+// agent that does not know one says Newer and leaves the file alone, because it would drop the
+// field at its next write.
 const Format = 1
 
 // envelope is the form of each file. The checksum covers exactly the bytes of content.
@@ -71,7 +73,8 @@ func decode(kind string, file []byte, content any) (Status, error) {
 		return Corrupt, fmt.Errorf("%s is cut off or damaged: %w", kind, err)
 	}
 	if format.Format > Format {
-		return Newer, fmt.Errorf("%s has format %d, written by a newer agent; this one knows formats up to %d", kind, format.Format, Format)
+		return Newer, fmt.Errorf("%s has format %d, written by a newer agent; this one knows formats up to %d", kind,
+			format.Format, Format)
 	}
 	if err := strict(file, &e); err != nil {
 		return Corrupt, fmt.Errorf("%s is damaged: %w", kind, err)
@@ -85,7 +88,8 @@ func decode(kind string, file []byte, content any) (Status, error) {
 		return Corrupt, fmt.Errorf("%s is damaged: its checksum does not match", kind)
 	}
 	if err := strict(e.Content, content); err != nil {
-		return Newer, fmt.Errorf("%s is not damaged and not known in this form, written by a newer agent: %w", kind, err)
+		return Newer, fmt.Errorf("%s is not damaged and not known in this form, written by a newer agent: %w", kind,
+			err)
 	}
 	return Valid, nil
 }

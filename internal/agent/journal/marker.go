@@ -13,7 +13,8 @@ const (
 	markerKind = "volume marker"
 )
 
-// Marker is what each volume of a node carries: without it a member's volume is a lost one that came back empty.
+// Marker is what each volume of a node carries: without it a member's volume is a lost one that
+// came back empty.
 type Marker struct {
 	ClusterUID string    `json:"clusterUID"`
 	Node       string    `json:"node"`
@@ -30,7 +31,8 @@ func (m Marker) String() string {
 	return fmt.Sprintf("volume %s of node %s in cluster %s", m.Volume, m.Node, m.ClusterUID)
 }
 
-// ReadMarker reads the marker of a volume. The error says in words why the status is neither Absent nor Valid.
+// ReadMarker reads the marker of a volume. The error says in words why the status is neither Absent
+// nor Valid.
 func ReadMarker(volume FS) (Marker, Status, error) {
 	var m Marker
 	_, status, err := read(volume, MarkerPath, markerKind, &m)
@@ -40,8 +42,8 @@ func ReadMarker(volume FS) (Marker, Status, error) {
 	return m, status, err
 }
 
-// CreateMarker marks a volume that has no marker. One that says the same is left as it is; any other state of the volume
-// is an error and changes nothing.
+// CreateMarker marks a volume that has no marker. One that says the same is left as it is; any
+// other state of the volume is an error and changes nothing.
 func CreateMarker(volume FS, m Marker) error {
 	present, status, err := ReadMarker(volume)
 	switch {
@@ -55,7 +57,8 @@ func CreateMarker(volume FS, m Marker) error {
 	return writeMarker(volume, m)
 }
 
-// ReplaceMarker gives a volume, known to belong to from, to another owner: the adoption of a cluster.
+// ReplaceMarker gives a volume, known to belong to from, to another owner: the adoption of a
+// cluster.
 func ReplaceMarker(volume FS, from, to Marker) error {
 	present, status, err := ReadMarker(volume)
 	switch {
@@ -88,7 +91,8 @@ func writeMarker(volume FS, m Marker) error {
 	return syncMarker(volume)
 }
 
-// syncMarker makes the name of a marker durable, also of one that an agent wrote which was killed before it did that.
+// syncMarker makes the name of a marker durable, also of one that an agent wrote which was killed
+// before it did that.
 func syncMarker(volume FS) error {
 	if err := volume.SyncDir(Dir); err != nil {
 		return fmt.Errorf("make %s durable: %w", MarkerPath, err)

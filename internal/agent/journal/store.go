@@ -8,27 +8,30 @@ import (
 const (
 	// Path is the journal on the data volume.
 	Path = Dir + "/journal.json"
-	// PreviousPath is the version before the last write: for a user who repairs a damaged volume, never read by itself.
+	// PreviousPath is the version before the last write: for a user who repairs a damaged volume,
+	// never read by itself.
 	PreviousPath = Dir + "/journal.previous.json"
 	kind         = "journal"
 )
 
-// Store keeps one document of a type durably. It is not safe for use by several goroutines: a document has one writer.
+// Store keeps one document of a type durably. It is not safe for use by several goroutines: a
+// document has one writer.
 type Store[T any] struct {
 	volume  FS
 	written []byte // the file as it is on the volume; nil if there is none
 	unsure  bool   // the last write failed: the volume holds written or what came after it
 }
 
-// OpenStore reads the document of a volume. The store is nil unless the status is Valid or Absent; with Absent the document
-// is the zero value. The error says in words why the status is neither. What is returned is durable; nothing is written.
+// OpenStore reads the document of a volume. The store is nil unless the status is Valid or Absent;
+// with Absent the document is the zero value. The error says in words why the status is neither.
+// What is returned is durable; nothing is written.
 func OpenStore[T any](volume FS) (*Store[T], T, Status, error) {
 	var document, previous, zero T
 	file, status, err := read(volume, Path, kind, &document)
 	switch status {
 	case Valid:
-		// An agent that was killed may have left a name that is not durable yet. Acted on and then lost, it would be a memory
-		// that goes back in time.
+		// An agent that was killed may have left a name that is not durable yet. Acted on and then
+		// lost, it would be a memory that goes back in time.
 		if err := volume.SyncDir(Dir); err != nil {
 			return nil, zero, Unreadable, fmt.Errorf("make what was read of the %s durable: %w", kind, err)
 		}
@@ -48,8 +51,9 @@ func OpenStore[T any](volume FS) (*Store[T], T, Status, error) {
 	}
 }
 
-// Put makes a document durable before it returns. After an error the old or the new one is on the volume, and the next Put
-// rewrites everything. A document that is surely on the volume is not written again.
+// Put makes a document durable before it returns. After an error the old or the new one is on the
+// volume, and the next Put rewrites everything. A document that is surely on the volume is not
+// written again.
 func (s *Store[T]) Put(document T) error {
 	file, err := encode(kind, document)
 	if err != nil {

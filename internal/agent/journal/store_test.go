@@ -114,7 +114,8 @@ func TestDamageIsNeverReadAsAJournal(t *testing.T) {
 			damaged[at] ^= mask
 			disk.Put(journal.Path, damaged)
 			_, got, status, err := journal.OpenStore[document](disk)
-			if status == journal.Valid && (got.Number != 7 || got.Begun != "cleanup-1" || !got.At.Equal(start)) || (status == journal.Valid) != (err == nil) {
+			if status == journal.Valid && (got.Number != 7 || got.Begun != "cleanup-1" || !got.At.Equal(start)) ||
+				(status == journal.Valid) != (err == nil) {
 				t.Fatalf("byte %d ^ %#x was read as %s, %v, %+v", at, mask, status, err, got)
 			}
 		}
@@ -128,7 +129,8 @@ func TestDamageIsNeverReadAsAJournal(t *testing.T) {
 
 // sealed is a file with a right checksum.
 func sealed(content string) string {
-	return fmt.Sprintf(`{"format":1,"kind":"journal","checksum":%q,"content":%s}`, journal.Checksum([]byte(content)), content)
+	return fmt.Sprintf(`{"format":1,"kind":"journal","checksum":%q,"content":%s}`, journal.Checksum([]byte(content)),
+		content)
 }
 
 func TestWhatIsReadIsSaidPrecisely(t *testing.T) {
@@ -148,9 +150,10 @@ func TestWhatIsReadIsSaidPrecisely(t *testing.T) {
 		"trailing":              {valid + "{}", "", journal.Corrupt, "damaged"},
 		"newer format":          {`{"format":2,"anything":true}`, "", journal.Newer, "newer agent"},
 		"format 0":              {`{}`, "", journal.Corrupt, "never existed"},
-		"other kind":            {strings.Replace(valid, `"journal"`, `"marker"`, 1), "", journal.Corrupt, `is a "marker"`},
-		"unknown field":         {sealed(`{"number":1,"extra":1}`), "", journal.Newer, `unknown field "extra"`},
-		"right content":         {sealed(`{"number":1}`), "", journal.Valid, ""},
+		"other kind": {strings.Replace(valid, `"journal"`, `"marker"`, 1), "", journal.Corrupt,
+			`is a "marker"`},
+		"unknown field": {sealed(`{"number":1,"extra":1}`), "", journal.Newer, `unknown field "extra"`},
+		"right content": {sealed(`{"number":1}`), "", journal.Valid, ""},
 	} {
 		disk := memdisk.New()
 		for path, content := range map[string]string{journal.Path: c.file, journal.PreviousPath: c.previous} {
@@ -159,7 +162,8 @@ func TestWhatIsReadIsSaidPrecisely(t *testing.T) {
 			}
 		}
 		store, _, status, err := journal.OpenStore[document](disk)
-		if status != c.want || (err == nil) != (c.message == "") || err != nil && !strings.Contains(err.Error(), c.message) {
+		if status != c.want || (err == nil) != (c.message == "") ||
+			err != nil && !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%s: %s, %v", name, status, err)
 		}
 		if usable := status == journal.Valid || status == journal.Absent; (store != nil) != usable {
@@ -175,13 +179,15 @@ func (unreadable) ReadFile(string) ([]byte, error) { return nil, errors.New("inp
 
 func TestAnErrorOfTheVolumeIsNoAbsence(t *testing.T) {
 	volume := unreadable{memdisk.New()}
-	if store, _, status, err := journal.OpenStore[document](volume); status != journal.Unreadable || err == nil || store != nil {
+	if store, _, status, err := journal.OpenStore[document](volume); status != journal.Unreadable || err == nil ||
+		store != nil {
 		t.Errorf("journal: %s, %v", status, err)
 	}
 	if _, status, err := journal.ReadMarker(volume); status != journal.Unreadable || err == nil {
 		t.Errorf("marker: %s, %v", status, err)
 	}
-	refused(t, journal.CreateMarker(volume, journal.Marker{ClusterUID: "u", Node: "n", Volume: "data"}), "input/output error")
+	refused(t, journal.CreateMarker(volume, journal.Marker{ClusterUID: "u", Node: "n", Volume: "data"}),
+		"input/output error")
 }
 
 func TestTheSameDocumentIsNotWrittenAgain(t *testing.T) {
@@ -219,7 +225,8 @@ func TestMarkers(t *testing.T) {
 		t.Errorf("a marker was written again: %+v", got)
 	}
 	refused(t, journal.CreateMarker(disk, other), "it is volume data of node n in cluster u1")
-	refused(t, journal.ReplaceMarker(disk, journal.Marker{ClusterUID: "u3", Node: "n", Volume: "data"}, other), "it is volume data")
+	refused(t, journal.ReplaceMarker(disk, journal.Marker{ClusterUID: "u3", Node: "n", Volume: "data"}, other),
+		"it is volume data")
 	ok(t, journal.ReplaceMarker(disk, mine, other))
 	ok(t, journal.ReplaceMarker(disk, mine, other)) // again after a crash
 	if got, _, _ := journal.ReadMarker(disk); got != other {
@@ -233,7 +240,8 @@ func TestMarkers(t *testing.T) {
 	refused(t, journal.CreateMarker(disk, mine), `is a "journal", not a volume marker`)
 }
 
-// FuzzOpenStore: nothing that lies on a volume makes the reader fail, and what it takes as valid it writes back as the same.
+// FuzzOpenStore: nothing that lies on a volume makes the reader fail, and what it takes as valid it
+// writes back as the same.
 func FuzzOpenStore(f *testing.F) {
 	_, file := written(f)
 	f.Add([]byte(file), false)
@@ -257,7 +265,8 @@ func FuzzOpenStore(f *testing.F) {
 		if err := store.Put(got); err != nil {
 			t.Skip(err)
 		}
-		if _, again, status, err := journal.OpenStore[document](disk); status != journal.Valid || again.Number != got.Number || len(again.Done) != len(got.Done) {
+		if _, again, status, err := journal.OpenStore[document](disk); status != journal.Valid ||
+			again.Number != got.Number || len(again.Done) != len(got.Done) {
 			t.Fatalf("written back: %s, %v", status, err)
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// FS is what the journal needs of the file system of a volume. Names are relative to its root, with slashes. Nothing but
-// Sync of a file and SyncDir of a directory makes anything durable.
+// FS is what the journal needs of the file system of a volume. Names are relative to its root, with
+// slashes. Nothing but Sync of a file and SyncDir of a directory makes anything durable.
 type FS interface {
 	// ReadFile returns a whole file, at most MaxFileBytes; fs.ErrNotExist if there is none.
 	ReadFile(name string) ([]byte, error)
@@ -89,9 +89,10 @@ func (v *Volume) SyncDir(name string) error {
 	return dir.Sync()
 }
 
-// replaceFile puts content to name, durably and atomically: another file is written and made durable, then takes the name.
-// After an error the file is the old or the new one. A failed Sync is never repeated on the same file, because the kernel
-// may have dropped what it could not write: the next attempt rewrites everything. The caller makes the name durable.
+// replaceFile puts content to name, durably and atomically: another file is written and made
+// durable, then takes the name. After an error the file is the old or the new one. A failed Sync is
+// never repeated on the same file, because the kernel may have dropped what it could not write: the
+// next attempt rewrites everything. The caller makes the name durable.
 func replaceFile(volume FS, name string, content []byte) error {
 	temporary := name + ".new"
 	file, err := volume.Create(temporary)

@@ -33,7 +33,8 @@ func assassinate(ctx context.Context, t *task) (string, error) {
 		case operation.GossipAlive:
 			return "", errors.New(why)
 		case operation.GossipPresent:
-			t.Say(0, 1, "waits until this member has forgotten "+endpoint+": then it takes seconds, and stands still for none")
+			t.Say(0, 1, "waits until this member has forgotten "+endpoint+
+				": then it takes seconds, and stands still for none")
 		}
 		if err := t.Wait(ctx, gossipPoll); err != nil {
 			return "", fmt.Errorf("await that %s is forgotten: %w", endpoint, err)

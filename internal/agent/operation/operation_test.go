@@ -33,9 +33,11 @@ type fake struct {
 
 func newFake() *fake {
 	return &fake{fails: map[string]error{}, before: func(string) {}, ring: &facts.Ring{
-		HostID:    "host-a",
-		Endpoints: []facts.Endpoint{{HostID: "host-a", Address: "10.0.0.1", Datacenter: "dc1", Status: facts.StatusNormal, Tokens: []int64{1}}},
-		Keyspaces: map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "accounts": "NetworkTopologyStrategy {dc1=3}"},
+		HostID: "host-a",
+		Endpoints: []facts.Endpoint{{HostID: "host-a", Address: "10.0.0.1", Datacenter: "dc1",
+			Status: facts.StatusNormal, Tokens: []int64{1}}},
+		Keyspaces: map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}",
+			"accounts": "NetworkTopologyStrategy {dc1=3}"},
 	}}
 }
 
@@ -107,7 +109,8 @@ func TestEveryTypeCanBeCarriedOut(t *testing.T) {
 	if carried := slices.Sorted(maps.Keys(table)); !slices.Equal(carried, known) {
 		t.Errorf("carried out are %v, known to core are %v", carried, known)
 	}
-	if _, err := newFake().run(t, "Dance", nil); err == nil || !strings.Contains(err.Error(), "operation Dance is not known") {
+	if _, err := newFake().run(t, "Dance", nil); err == nil ||
+		!strings.Contains(err.Error(), "operation Dance is not known") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -132,45 +135,63 @@ func TestOperations(t *testing.T) {
 		want      string // or a part of the error
 		fails     bool
 	}{
-		"system keyspaces": {v1alpha1.OperationAlterSystemKeyspaces, arguments{Replication: map[string]int32{"dc1": 3}}, nil,
+		"system keyspaces": {v1alpha1.OperationAlterSystemKeyspaces, arguments{Replication: map[string]int32{"dc1": 3}},
+			nil,
 			"alter system ones to map[dc1:3]", "altered", false},
 		"keyspaces": {v1alpha1.OperationAlterKeyspaces,
-			arguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "shop", Replication: map[string]int32{"dc1": 3}}}}, nil,
+			arguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "shop",
+				Replication: map[string]int32{"dc1": 3}}}}, nil,
 			"alter to map[shop:map[dc1:3]]", "altered", false},
 
 		"cleanup": {v1alpha1.OperationCleanup, arguments{Jobs: 2}, nil,
 			"cleanup accounts by 2; cleanup shop by 2", "cleaned up accounts, shop", false},
-		"cleanup of nothing": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.ring.Keyspaces = nil }, "", "there is no keyspace to do it for", false},
-		"cleanup of what is local": {v1alpha1.OperationCleanup, arguments{Keyspaces: []string{"shop", "system"}}, nil, "",
+		"cleanup of nothing": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.ring.Keyspaces = nil }, "",
+			"there is no keyspace to do it for", false},
+		"cleanup of what is local": {v1alpha1.OperationCleanup, arguments{Keyspaces: []string{"shop", "system"}}, nil,
+			"",
 			`keyspace "system" is not there, or is local to each node: the ring replicates accounts, shop`, true},
-		"cleanup while ranges begin to move": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.before = func(string) { f.ring.Pending = 7 } },
-			"cleanup accounts by 0", "keyspace shop: 7 ranges are on their way to new owners (cleaned up before: accounts)", true},
+		"cleanup while ranges begin to move": {v1alpha1.OperationCleanup, arguments{},
+			func(f *fake) { f.before = func(string) { f.ring.Pending = 7 } },
+			"cleanup accounts by 0", "keyspace shop: 7 ranges are on their way to new owners (cleaned up before: " +
+				"accounts)", true},
 
-		"flush": {v1alpha1.OperationFlush, arguments{}, nil, "flush accounts; flush shop", "flushed accounts, shop", false},
+		"flush": {v1alpha1.OperationFlush, arguments{}, nil, "flush accounts; flush shop", "flushed accounts, shop",
+			false},
 
-		"rebuild": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1"}, nil, "rebuild accounts from dc1; rebuild shop from dc1", "rebuilt accounts, shop", false},
+		"rebuild": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1"}, nil,
+			"rebuild accounts from dc1; rebuild shop from dc1", "rebuilt accounts, shop", false},
 		"rebuild, silent": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1", Keyspaces: shop.Keyspaces},
-			func(f *fake) { f.fails["rebuild shop from dc1"] = jolokia.ErrUnreachable }, "rebuild shop from dc1", "cut off: keyspace shop", true},
+			func(f *fake) { f.fails["rebuild shop from dc1"] = jolokia.ErrUnreachable }, "rebuild shop from dc1",
+			"cut off: keyspace shop", true},
 
-		"repair": {v1alpha1.OperationRepair, arguments{Full: true, Keyspaces: shop.Keyspaces, Datacenters: []string{"dc1"}},
+		"repair": {v1alpha1.OperationRepair, arguments{Full: true, Keyspaces: shop.Keyspaces,
+			Datacenters: []string{"dc1"}},
 			ended(cassandra.RepairInProgress, cassandra.RepairCompleted),
 			"repair shop incremental false in [dc1]; status of 7; status of 7", "repaired shop", false},
-		"repair of nothing": {v1alpha1.OperationRepair, shop, nil, "repair shop incremental true in []", "repaired shop", false},
+		"repair of nothing": {v1alpha1.OperationRepair, shop, nil, "repair shop incremental true in []",
+			"repaired shop", false},
 		"repair fails": {v1alpha1.OperationRepair, shop, ended(cassandra.RepairFailed),
-			"repair shop incremental true in []; status of 7", "keyspace shop: repair failed: Endpoint not alive", true},
+			"repair shop incremental true in []; status of 7", "keyspace shop: repair failed: Endpoint not alive",
+			true},
 		"repair of another JVM": {v1alpha1.OperationRepair, shop, ended(cassandra.RepairUnknown),
 			"repair shop incremental true in []; status of 7", "keyspace shop: cut off: the JVM does not know", true},
 
-		"assassinate": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, nil, "assassinate " + endpoint, "members hear that " + endpoint + " has left", false},
-		"assassinate, forgotten later": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, stale(func(f *fake, _ *facts.Endpoint) {
-			members := f.ring.Endpoints
-			f.before = func(string) { f.ring.Endpoints = members }
-		}), "assassinate " + endpoint, "members hear that " + endpoint + " has left", false},
-		"assassinate, left":   {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, stale(func(_ *fake, e *facts.Endpoint) { e.Status = facts.StatusLeft }), "", "for one that has left", false},
-		"assassinate, a node": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, stale(func(_ *fake, e *facts.Endpoint) { e.Live = true }), "", "is no join that is over", true},
-		"assassinate, somebody's": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, stale(func(f *fake, _ *facts.Endpoint) {
-			f.before = func(string) { f.there = []string{"other"} }
-		}), "", "is the address of node other now", true},
+		"assassinate": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, nil, "assassinate " + endpoint,
+			"members hear that " + endpoint + " has left", false},
+		"assassinate, forgotten later": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint},
+			stale(func(f *fake, _ *facts.Endpoint) {
+				members := f.ring.Endpoints
+				f.before = func(string) { f.ring.Endpoints = members }
+			}), "assassinate " + endpoint, "members hear that " + endpoint + " has left", false},
+		"assassinate, left": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint},
+			stale(func(_ *fake, e *facts.Endpoint) { e.Status = facts.StatusLeft }), "", "for one that has left",
+			false},
+		"assassinate, a node": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint},
+			stale(func(_ *fake, e *facts.Endpoint) { e.Live = true }), "", "is no join that is over", true},
+		"assassinate, somebody's": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint},
+			stale(func(f *fake, _ *facts.Endpoint) {
+				f.before = func(string) { f.there = []string{"other"} }
+			}), "", "is the address of node other now", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
@@ -205,7 +226,8 @@ func TestProgress(t *testing.T) {
 }
 
 func TestTheEndOfTheAgentEndsAnOperation(t *testing.T) {
-	for name, o := range map[string]v1alpha1.OperationType{"repair 7": v1alpha1.OperationRepair, "10.0.0.99": v1alpha1.OperationAssassinate} {
+	for name, o := range map[string]v1alpha1.OperationType{"repair 7": v1alpha1.OperationRepair,
+		"10.0.0.99": v1alpha1.OperationAssassinate} {
 		f := newFake()
 		f.states = []cassandra.RepairState{cassandra.RepairInProgress}
 		f.ring.Endpoints = append(f.ring.Endpoints, facts.Endpoint{Address: "10.0.0.99", Status: facts.StatusBootstrap})
@@ -216,7 +238,8 @@ func TestTheEndOfTheAgentEndsAnOperation(t *testing.T) {
 			Say:     func(int, int, string) {},
 			Wait:    func(context.Context, time.Duration) error { return context.Canceled },
 		}
-		_, err := Run(t.Context(), h, &v1alpha1.OperationIntent{Type: o, Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.99"}})
+		_, err := Run(t.Context(), h, &v1alpha1.OperationIntent{Type: o,
+			Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.99"}})
 		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", o, err)
 		}

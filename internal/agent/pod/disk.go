@@ -32,7 +32,8 @@ type named struct {
 type Store interface {
 	// Use opens it for as long as a function works on the agent's own files.
 	Use(work func(journal.FS) error) error
-	// Report is what Cassandra left there. Its commit log counts unless that has a volume of its own.
+	// Report is what Cassandra left there. Its commit log counts unless that has a volume of its
+	// own.
 	Report(ownCommitlog bool) disk.Report
 	// CommitLog is what lies on a volume for the commit log alone.
 	CommitLog() (disk.CommitLog, error)
@@ -148,7 +149,8 @@ func readMarker(files journal.FS) (*node.Marker, error) {
 	}
 }
 
-// Mark writes the markers, the data volume's last: as long as that one is missing or the old one, the disk counts as it did before.
+// Mark writes the markers, the data volume's last: as long as that one is missing or the old one,
+// the disk counts as it did before.
 func (d *Disk) Mark(names []string, cluster types.UID, nodeName string, from types.UID) error {
 	ordered := slices.Clone(names)
 	slices.SortStableFunc(ordered, func(a, b string) int {
@@ -172,7 +174,8 @@ func mark(files journal.FS, wanted journal.Marker, from types.UID) error {
 	if err != nil {
 		return err
 	}
-	if status == journal.Valid && from != "" && present.ClusterUID == string(from) && present.Node == wanted.Node && present.Volume == wanted.Volume {
+	if status == journal.Valid && from != "" && present.ClusterUID == string(from) && present.Node == wanted.Node &&
+		present.Volume == wanted.Volume {
 		return journal.ReplaceMarker(files, present, wanted)
 	}
 	return journal.CreateMarker(files, wanted)

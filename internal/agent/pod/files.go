@@ -17,13 +17,15 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// Paths are where things lie. Those of the Cassandra container and the agent's are the same, since volumes are mounted at the same place in both.
+// Paths are where things lie. Those of the Cassandra container and the agent's are the same, since
+// volumes are mounted at the same place in both.
 type Paths struct {
 	// Configuration is the directory that Cassandra is started on.
 	Configuration string
 	// Library holds the Java agents.
 	Library string
-	// Data and Commitlog are the mount paths of volumes; Commitlog is empty if it has none of its own.
+	// Data and Commitlog are the mount paths of volumes; Commitlog is empty if it has none of its
+	// own.
 	Data, Commitlog string
 	Logs            string
 	// Given is where the user's own files of configuration are, if there are any.
@@ -34,8 +36,9 @@ type Paths struct {
 // DefaultPaths are those of core/layout.
 func DefaultPaths(hasCommitlog bool) Paths {
 	p := Paths{
-		Configuration: layout.RenderedDir, Library: layout.LibraryDir, Data: layout.DataDir, Logs: layout.LogDir, Temporary: "/tmp",
-		Given: layout.ConfigFilesDir,
+		Configuration: layout.RenderedDir, Library: layout.LibraryDir, Data: layout.DataDir, Logs: layout.LogDir,
+		Temporary: "/tmp",
+		Given:     layout.ConfigFilesDir,
 	}
 	if hasCommitlog {
 		p.Commitlog = layout.CommitlogDir
@@ -52,7 +55,8 @@ const (
 
 // Files are the configuration directories of a node.
 type Files struct {
-	// root is put before every path by which the agent itself reaches a file; the paths in the configuration are those that the JVM sees.
+	// root is put before every path by which the agent itself reaches a file; the paths in the
+	// configuration are those that the JVM sees.
 	root     string
 	paths    Paths
 	password string
@@ -81,13 +85,16 @@ func (f *Files) at(elements ...string) string {
 
 // Complete adds what only the pod knows: directories, Java agents, the credential.
 func (f *Files) Complete(n *config.Node) error {
-	n.Directories = config.Directories{Configuration: f.paths.Configuration, Logs: f.paths.Logs, Temporary: f.paths.Temporary}.
+	n.Directories = config.Directories{Configuration: f.paths.Configuration, Logs: f.paths.Logs,
+		Temporary: f.paths.Temporary}.
 		OnVolumes(f.paths.Data, f.paths.Commitlog)
-	n.Jolokia = config.Jolokia{Jar: filepath.Join(f.paths.Library, JolokiaJar), Port: f.ports.Jolokia, User: jolokiaUser, Password: f.password}
+	n.Jolokia = config.Jolokia{Jar: filepath.Join(f.paths.Library, JolokiaJar), Port: f.ports.Jolokia,
+		User: jolokiaUser, Password: f.password}
 	if f.ports.Exporter > 0 {
 		if _, err := os.Stat(f.at(f.paths.Library, ExporterJar)); err == nil {
 			n.Exporter = &config.Exporter{
-				Jar: filepath.Join(f.paths.Library, ExporterJar), Config: filepath.Join(f.paths.Library, ExporterRules), Port: f.ports.Exporter,
+				Jar: filepath.Join(f.paths.Library, ExporterJar), Config: filepath.Join(f.paths.Library, ExporterRules),
+				Port:    f.ports.Exporter,
 				Address: netip.IPv4Unspecified(),
 			}
 			if n.Address.Is6() && !n.Address.Is4In6() {
@@ -166,8 +173,8 @@ func (f *Files) image(directory string) (config.Files, error) {
 	return files, nil
 }
 
-// Install makes the configuration directory anew: a copy of the image's, with the user's own files and then the rendered
-// ones over it. No JVM runs meanwhile.
+// Install makes the configuration directory anew: a copy of the image's, with the user's own files
+// and then the rendered ones over it. No JVM runs meanwhile.
 func (f *Files) Install(base string, files config.Files) error {
 	present := f.at(f.paths.Configuration)
 	next := present + ".next"
@@ -238,7 +245,8 @@ func (f *Files) Replace(name string, text []byte) error {
 // lastBytes of a log are looked at for the words of a death.
 const lastBytes = 64 << 10
 
-// FatalLine is the last line of Cassandra's own log since a time that tells of an error; empty if there is no such log or line.
+// FatalLine is the last line of Cassandra's own log since a time that tells of an error; empty if
+// there is no such log or line.
 func (f *Files) FatalLine(since time.Time) string {
 	file, err := os.Open(f.at(f.paths.Logs, "system.log"))
 	if err != nil {
@@ -261,7 +269,8 @@ func (f *Files) FatalLine(since time.Time) string {
 	return fatalLine(text)
 }
 
-// fatalLine finds the last ERROR, and the message of its exception where the line has none of its own.
+// fatalLine finds the last ERROR, and the message of its exception where the line has none of its
+// own.
 func fatalLine(log []byte) string {
 	lines := strings.Split(string(bytes.TrimSpace(log)), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -284,5 +293,6 @@ func fatalLine(log []byte) string {
 // isException says whether a line begins a stack trace: "java.lang.RuntimeException: …".
 func isException(line string) bool {
 	class, _, _ := strings.Cut(line, ":")
-	return strings.Contains(class, ".") && !strings.ContainsAny(class, " \t") && (strings.HasSuffix(class, "Exception") || strings.HasSuffix(class, "Error"))
+	return strings.Contains(class, ".") && !strings.ContainsAny(class, " \t") &&
+		(strings.HasSuffix(class, "Exception") || strings.HasSuffix(class, "Error"))
 }

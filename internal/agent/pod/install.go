@@ -21,13 +21,16 @@ var exporterRules []byte
 
 // Installation is what the agent's image hands to the Cassandra container.
 type Installation struct {
-	// Init is helenus-init in the agent's image, InitTarget where the Cassandra container executes it.
+	// Init is helenus-init in the agent's image, InitTarget where the Cassandra container executes
+	// it.
 	Init, InitTarget string
-	// Lib is the directory with the Java agents in the agent's image, Library where the JVM finds them.
+	// Lib is the directory with the Java agents in the agent's image, Library where the JVM finds
+	// them.
 	Lib, Library string
 }
 
-// Install puts everything in place. It is called at every start of the agent: each file appears whole, and one that is in use is not touched.
+// Install puts everything in place. It is called at every start of the agent: each file appears
+// whole, and one that is in use is not touched.
 func Install(i Installation) error {
 	for _, jar := range []struct {
 		pattern, name string
@@ -65,7 +68,8 @@ func copyFile(from, to string) error {
 
 // publish writes a file so that it appears whole or not at all.
 func publish(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o775); err != nil { //nolint:gosec // shared with the Cassandra container, which has the same group
+	if err := os.MkdirAll(filepath.Dir(path),
+		0o775); err != nil { //nolint:gosec // shared with the Cassandra container, which has the same group
 		return fmt.Errorf("install %s: %w", filepath.Base(path), err)
 	}
 	next := path + ".next"
@@ -78,8 +82,8 @@ func publish(path string, text []byte) error {
 	return nil
 }
 
-// Password is the credential of Jolokia in this pod: made once, and kept in the agent's private directory, because a JVM that runs continues asking for it when
-// the agent is a new one.
+// Password is the credential of Jolokia in this pod: made once, and kept in the agent's private
+// directory, because a JVM that runs continues asking for it when the agent is a new one.
 func Password(directory string) (string, error) {
 	path := filepath.Join(directory, "jolokia.password")
 	text, err := os.ReadFile(path)

@@ -37,7 +37,8 @@ type JVM struct {
 // Native is where CQL is reached from within the pod.
 func NewJVM(port uint16, password string, native netip.AddrPort, transport http.RoundTripper) (*JVM, error) {
 	client, err := jolokia.New(jolokia.Config{
-		URL: fmt.Sprintf("http://127.0.0.1:%d/jolokia/", port), User: jolokiaUser, Password: password, Transport: transport,
+		URL: fmt.Sprintf("http://127.0.0.1:%d/jolokia/", port), User: jolokiaUser, Password: password,
+		Transport: transport,
 	})
 	if err != nil {
 		return nil, err
@@ -99,7 +100,8 @@ func (j *JVM) pendingRanges(ctx context.Context, moving bool, keyspaces []string
 // Streams is how far the streams of the node are.
 func (j *JVM) Streams(ctx context.Context) (facts.Transfer, error) {
 	s, err := j.Node.Streams(ctx)
-	return facts.Transfer{Plans: s.Plans, Received: s.ReceivedBytes, ToReceive: s.ToReceiveBytes, Sent: s.SentBytes, ToSend: s.ToSendBytes}, err
+	return facts.Transfer{Plans: s.Plans, Received: s.ReceivedBytes, ToReceive: s.ToReceiveBytes, Sent: s.SentBytes,
+		ToSend: s.ToSendBytes}, err
 }
 
 // schemaOf reads the keyspaces again only when the version of the schema is another one.

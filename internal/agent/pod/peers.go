@@ -16,7 +16,8 @@ import (
 	"helenus.io/helenus/internal/pki"
 )
 
-// peerTimeout is what one peer gets to answer. They are asked together, so this is also what all of them take.
+// peerTimeout is what one peer gets to answer. They are asked together, so this is also what all of
+// them take.
 const peerTimeout = 2 * time.Second
 
 // Peers asks the agents of other nodes over mutual TLS.
@@ -28,13 +29,15 @@ type Peers struct {
 	address func(podIP string) string
 }
 
-// NewPeers asks with the certificates of source. Address is agentapi.FactsAddress, or another mapping where all pods share one host.
+// NewPeers asks with the certificates of source. Address is agentapi.FactsAddress, or another
+// mapping where all pods share one host.
 func NewPeers(cluster types.UID, source pki.Source, now func() time.Time, address func(string) string) *Peers {
 	return &Peers{cluster: cluster, source: source, now: now, address: address}
 }
 
 // Ask asks all of them at once. Whoever does not prove to be a node of this cluster is silent.
-func (p *Peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer, silent []string) {
+func (p *Peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer,
+	silent []string) {
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()
 	var mu sync.Mutex
@@ -65,7 +68,8 @@ func (p *Peers) ask(ctx context.Context, target, address, hostID string) (node.P
 		return node.Peer{}, err
 	}
 	if id.ClusterUID != p.cluster || id.Node == "" {
-		return node.Peer{}, fmt.Errorf("the agent at %s says that it is node %q of cluster %s", target, id.Node, id.ClusterUID)
+		return node.Peer{}, fmt.Errorf("the agent at %s says that it is node %q of cluster %s", target, id.Node,
+			id.ClusterUID)
 	}
 	return PeerOf(target, id), nil
 }
@@ -73,8 +77,10 @@ func (p *Peers) ask(ctx context.Context, target, address, hostID string) (node.P
 // PeerOf is the answer of the agent at an address in the words of core/node.
 func PeerOf(asked string, id *agentapi.Identity) node.Peer {
 	return node.Peer{
-		Asked: asked, Node: id.Node, Datacenter: id.Datacenter, PodUID: id.PodUID, HostID: id.HostID, Addresses: id.Addresses, Replaced: id.Replaced,
-		TrafficOpened: id.TrafficOpened, Ring: id.Ring, JVM: id.JVM, AtAddress: endpointOf(id.AtAddress), OfHostID: endpointOf(id.OfHostID),
+		Asked: asked, Node: id.Node, Datacenter: id.Datacenter, PodUID: id.PodUID, HostID: id.HostID,
+		Addresses: id.Addresses, Replaced: id.Replaced,
+		TrafficOpened: id.TrafficOpened, Ring: id.Ring, JVM: id.JVM, AtAddress: endpointOf(id.AtAddress),
+		OfHostID: endpointOf(id.OfHostID),
 	}
 }
 

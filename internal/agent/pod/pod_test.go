@@ -33,14 +33,16 @@ func TestFilesRenderOverTheImagesOwn(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "base/i1/cassandra.yaml"), "image")
 	write(t, filepath.Join(root, "base/i1/triggers/README"), "kept")
-	f := NewFiles(root, Paths{Configuration: "/conf", Library: "/lib", Data: "/data", Logs: "/logs"}, "secret", Ports{Jolokia: 7777, Exporter: 7782})
+	f := NewFiles(root, Paths{Configuration: "/conf", Library: "/lib", Data: "/data", Logs: "/logs"}, "secret",
+		Ports{Jolokia: 7777, Exporter: 7782})
 
 	base, err := f.Base("/base/i1")
 	if err != nil || string(base["triggers/README"]) != "kept" || len(base) != 2 {
 		t.Fatalf("base %v, %v", base, err)
 	}
 	for _, text := range []string{"first", "second"} {
-		if err := f.Install("/base/i1", config.Files{"cassandra.yaml": []byte(text), config.JolokiaProperties: []byte("password")}); err != nil {
+		if err := f.Install("/base/i1", config.Files{"cassandra.yaml": []byte(text),
+			config.JolokiaProperties: []byte("password")}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := f.Read("cassandra.yaml"); err != nil || string(got) != text {
@@ -79,7 +81,8 @@ func TestCompleteNamesWhatIsThere(t *testing.T) {
 	if err := f.Complete(&n); err != nil || n.Exporter == nil || n.Exporter.Address != netip.IPv6Unspecified() {
 		t.Errorf("exporter %+v, %v", n.Exporter, err)
 	}
-	if n.Directories.Commitlog != "/var/lib/cassandra-commitlog/commitlog" || n.Directories.Data != "/var/lib/cassandra/data" || n.Jolokia.Password != "secret" {
+	if n.Directories.Commitlog != "/var/lib/cassandra-commitlog/commitlog" ||
+		n.Directories.Data != "/var/lib/cassandra/data" || n.Jolokia.Password != "secret" {
 		t.Errorf("directories %+v, Jolokia %+v", n.Directories, n.Jolokia)
 	}
 }
@@ -89,11 +92,14 @@ func TestFatalLine(t *testing.T) {
 		"none": {"INFO  [main] 2026-03-01 Server.java:1 - Hello\n", ""},
 		"message and exception": {
 			"ERROR [main] 2026-03-01 12:00:00,000 CassandraDaemon.java:900 - Exception encountered during startup\n" +
-				"java.lang.RuntimeException: A node with address /10.0.0.1:7000 already exists, cancelling join.\n\tat x.y(Z.java:1)\n",
-			"Exception encountered during startup: java.lang.RuntimeException: A node with address /10.0.0.1:7000 already exists, cancelling join.",
+				"java.lang.RuntimeException: A node with address /10.0.0.1:7000 already exists, cancelling " +
+				"join.\n\tat x.y(Z.java:1)\n",
+			"Exception encountered during startup: java.lang.RuntimeException: A node with address /10.0.0.1:7000 " +
+				"already exists, cancelling join.",
 		},
-		"the last of several": {"ERROR [a] 1 X.java:1 - first\nINFO  [b] 2 X.java:1 - between\nERROR [c] 3 X.java:1 - second\nINFO  [d] 4 X.java:1 - after\n", "second"},
-		"cut in the middle":   {"tail of a line\nERROR [c] 3 X.java:1 - words", "words"},
+		"the last of several": {"ERROR [a] 1 X.java:1 - first\nINFO  [b] 2 X.java:1 - between\nERROR [c] 3 X.java:1 " +
+			"- second\nINFO  [d] 4 X.java:1 - after\n", "second"},
+		"cut in the middle": {"tail of a line\nERROR [c] 3 X.java:1 - words", "words"},
 	} {
 		if got := fatalLine([]byte(c.log)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -104,7 +110,8 @@ func TestFatalLine(t *testing.T) {
 	if got := f.FatalLine(time.Now().Add(-time.Hour)); got != "" {
 		t.Errorf("without a log: %q", got)
 	}
-	write(t, filepath.Join(root, "logs/system.log"), strings.Repeat("INFO  [x] 1 X.java:1 - filler\n", 10_000)+"ERROR [c] 3 X.java:1 - words\n")
+	write(t, filepath.Join(root, "logs/system.log"),
+		strings.Repeat("INFO  [x] 1 X.java:1 - filler\n", 10_000)+"ERROR [c] 3 X.java:1 - words\n")
 	if got := f.FatalLine(time.Now().Add(-time.Hour)); got != "words" {
 		t.Errorf("of a long log: %q", got)
 	}
@@ -126,7 +133,8 @@ func TestMarksAndInspection(t *testing.T) {
 	data, commitlog, scratch := t.TempDir(), t.TempDir(), t.TempDir()
 	d := NewDisk([]Volume{{"data", data}, {"commitlog", commitlog}, {"scratch", scratch}}, time.Now)
 	names := []string{"data", "commitlog", "scratch"}
-	if found := d.Inspect(t.Context()); found.Problem != "" || found.HasData || len(found.Volumes) != 3 || found.Volumes[0].Marker != nil {
+	if found := d.Inspect(t.Context()); found.Problem != "" || found.HasData || len(found.Volumes) != 3 ||
+		found.Volumes[0].Marker != nil {
 		t.Fatalf("new volumes: %+v", found)
 	}
 	if err := d.Mark(names, "earlier", nodeName, ""); err != nil {
@@ -155,7 +163,8 @@ func TestMarksAndInspection(t *testing.T) {
 	if err := d.Mark([]string{"other"}, "uid", nodeName, ""); err == nil {
 		t.Error("marked a volume that is not there")
 	}
-	if found := NewDisk([]Volume{{"data", filepath.Join(data, "missing")}}, time.Now).Inspect(t.Context()); found.Problem == "" {
+	if found := NewDisk([]Volume{{"data", filepath.Join(data, "missing")}},
+		time.Now).Inspect(t.Context()); found.Problem == "" {
 		t.Error("a volume that is not mounted is no problem")
 	}
 }
@@ -167,8 +176,10 @@ func TestACommitLogIsFoundWhereItLies(t *testing.T) {
 	}
 	data, commitlog, scratch := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, segment(commitlog), "x")
-	found := NewDisk([]Volume{{"data", data}, {"commitlog", commitlog}, {"scratch", scratch}}, time.Now).Inspect(t.Context())
-	if found.Problem != "" || found.HasData || found.Volumes[0].HasData || !found.Volumes[1].HasData || found.Volumes[2].HasData {
+	found := NewDisk([]Volume{{"data", data}, {"commitlog", commitlog}, {"scratch", scratch}},
+		time.Now).Inspect(t.Context())
+	if found.Problem != "" || found.HasData || found.Volumes[0].HasData || !found.Volumes[1].HasData ||
+		found.Volumes[2].HasData {
 		t.Errorf("on its own volume: %+v", found)
 	}
 	write(t, segment(data), "x")
@@ -225,7 +236,8 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, want := range map[string]string{"shared/lib/jolokia.jar": "jolokia", "shared/bin/helenus-init": "init", "shared/lib/" + ExporterRules: string(exporterRules)} {
+	for path, want := range map[string]string{"shared/lib/jolokia.jar": "jolokia", "shared/bin/helenus-init": "init",
+		"shared/lib/" + ExporterRules: string(exporterRules)} {
 		if got, err := os.ReadFile(filepath.Join(root, path)); err != nil || string(got) != want {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -256,7 +268,8 @@ func TestRingOfAView(t *testing.T) {
 		HostIDs: map[netip.AddrPort]string{a: "A", b: "B"},
 		Tokens:  []cassandra.TokenOwner{{Token: 5, Endpoint: a}, {Token: -5, Endpoint: a}, {Token: 1, Endpoint: b}},
 		Gossip: []cassandra.GossipState{
-			{Endpoint: a, HostID: "A", Alive: true, Status: cassandra.StatusNormal, Datacenter: "dc1", Rack: "r1", LoadBytes: 7},
+			{Endpoint: a, HostID: "A", Alive: true, Status: cassandra.StatusNormal, Datacenter: "dc1", Rack: "r1",
+				LoadBytes: 7},
 			{Endpoint: netip.MustParseAddrPort("10.0.0.3:7000"), HostID: "C", Status: cassandra.StatusShutdown},
 		},
 		Remembered: map[netip.AddrPort]cassandra.Place{b: {Datacenter: "dc1", Rack: "r2"}},
@@ -302,21 +315,25 @@ func TestGivenFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(base["logback.xml"]) != "user's logback.xml" || string(base["cassandra.yaml"]) != "image's cassandra.yaml" || len(base) != 4 {
+	if string(base["logback.xml"]) != "user's logback.xml" ||
+		string(base["cassandra.yaml"]) != "image's cassandra.yaml" || len(base) != 4 {
 		t.Errorf("base %q", base)
 	}
-	if err := f.Install("/base/i1", config.Files{"cassandra.yaml": []byte("rendered"), "logback.xml": []byte("rendered from the user's")}); err != nil {
+	if err := f.Install("/base/i1", config.Files{"cassandra.yaml": []byte("rendered"),
+		"logback.xml": []byte("rendered from the user's")}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"cassandra.yaml": "rendered", "logback.xml": "rendered from the user's", "extra.xml": "user's extra.xml", "other.properties": "image's other.properties",
+		"cassandra.yaml": "rendered", "logback.xml": "rendered from the user's", "extra.xml": "user's extra.xml",
+		"other.properties": "image's other.properties",
 	} {
 		if got, err := os.ReadFile(filepath.Join(root, "conf", name)); err != nil || string(got) != want {
 			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
 		}
 	}
 	put("given/cassandra.yaml", "user's")
-	const words = "node.configFiles: the ConfigMap has cassandra.yaml, which Helenus renders itself: take it out; give settings in node.cassandraYaml"
+	const words = "node.configFiles: the ConfigMap has cassandra.yaml, which Helenus renders itself: take it out; " +
+		"give settings in node.cassandraYaml"
 	if _, err := f.Base("/base/i1"); err == nil || err.Error() != words {
 		t.Errorf("got %v", err)
 	}

@@ -24,8 +24,8 @@ import (
 type Config struct {
 	// URL of the API server, https://<host>:<port>.
 	URL string
-	// Directory with the files token and ca.crt, as the kubelet projects them. They are read again whenever they are needed: both are exchanged in the
-	// life of a pod.
+	// Directory with the files token and ca.crt, as the kubelet projects them. They are read again
+	// whenever they are needed: both are exchanged in the life of a pod.
 	Directory string
 }
 
@@ -79,7 +79,8 @@ func (a *API) dialTLS(ctx context.Context, network, address string) (net.Conn, e
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read authority of the API server: no certificate in %s", filepath.Join(a.directory, "ca.crt"))
+		return nil, fmt.Errorf("read authority of the API server: no certificate in %s",
+			filepath.Join(a.directory, "ca.crt"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -116,7 +117,8 @@ func Refused(err error, codes ...int) bool {
 }
 
 // do sends one request; the caller closes the body of the answer, which is that of a success.
-func (a *API) do(ctx context.Context, method, path string, query url.Values, contentType string, body []byte) (*http.Response, error) {
+func (a *API) do(ctx context.Context, method, path string, query url.Values, contentType string,
+	body []byte) (*http.Response, error) {
 	target := *a.base
 	target.Path = path
 	target.RawQuery = query.Encode()

@@ -49,7 +49,8 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r.line = record.NewLine(api, record.Options{
-		Namespace: "shop", Node: "orders-dc1-r1-0", Cluster: "orders", Now: time.Now, Random: func() float64 { return 0 },
+		Namespace: "shop", Node: "orders-dc1-r1-0", Cluster: "orders", Now: time.Now,
+		Random:  func() float64 { return 0 },
 		Changed: func() { r.changed <- struct{}{} },
 		Logf: func(format string, arguments ...any) {
 			r.mu.Lock()
@@ -98,7 +99,8 @@ func (r *rig) await(what string, condition func() bool) {
 
 func (r *rig) put(uid, state string) {
 	r.server.Put(recordPath, map[string]any{
-		"apiVersion": "helenus.io/v1alpha1", "kind": "CassandraNode", "metadata": map[string]any{"uid": uid}, "spec": map[string]any{"state": state},
+		"apiVersion": "helenus.io/v1alpha1", "kind": "CassandraNode", "metadata": map[string]any{"uid": uid},
+		"spec": map[string]any{"state": state},
 	})
 }
 
@@ -215,7 +217,8 @@ func TestRefusalsAreExplained(t *testing.T) {
 	if err := os.Remove(filepath.Join(r.directory, "token")); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.line.WriteStatus(t.Context(), "u1", &v1alpha1.CassandraNodeStatus{}); err == nil || !strings.Contains(err.Error(), "token") {
+	if err := r.line.WriteStatus(t.Context(), "u1", &v1alpha1.CassandraNodeStatus{}); err == nil ||
+		!strings.Contains(err.Error(), "token") {
 		t.Errorf("without a token: %v", err)
 	}
 }
@@ -234,7 +237,8 @@ func TestServerIsCheckedAgainstTheAuthorityOfToday(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := record.NewLine(api, record.Options{Namespace: "shop", Node: "orders-dc1-r1-0", Cluster: "orders", Now: time.Now, Changed: func() {}})
+	line := record.NewLine(api, record.Options{Namespace: "shop", Node: "orders-dc1-r1-0", Cluster: "orders",
+		Now: time.Now, Changed: func() {}})
 	server.Put(recordPath, map[string]any{"metadata": map[string]any{"uid": "u1"}})
 	write := func() error { return line.WriteStatus(t.Context(), "u1", &v1alpha1.CassandraNodeStatus{}) }
 	if err := write(); err == nil || !strings.Contains(err.Error(), "no certificate") {
@@ -249,7 +253,8 @@ func TestServerIsCheckedAgainstTheAuthorityOfToday(t *testing.T) {
 }
 
 func TestParseSeeds(t *testing.T) {
-	for text, want := range map[string]string{"": "", ",,": "", "10.0.0.1": "10.0.0.1", "b": "error", "10.0.0.2,10.0.0.1": "10.0.0.1,10.0.0.2", "::ffff:10.0.0.1": "10.0.0.1"} {
+	for text, want := range map[string]string{"": "", ",,": "", "10.0.0.1": "10.0.0.1", "b": "error",
+		"10.0.0.2,10.0.0.1": "10.0.0.1,10.0.0.2", "::ffff:10.0.0.1": "10.0.0.1"} {
 		got, err := record.ParseSeeds(text)
 		if (err != nil) != (want == "error") || err == nil && strings.Join(got, ",") != want {
 			t.Errorf("%q: %v, %v; want %s", text, got, err, want)

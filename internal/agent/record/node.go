@@ -75,7 +75,8 @@ func (l *Line) recordsPath() string {
 	return "/apis/" + v1alpha1.GroupVersion.String() + "/namespaces/" + l.namespace + "/cassandranodes"
 }
 
-// Record is the record as it was last seen, nil if it does not exist; known is false before the server has answered. The record is not to be changed.
+// Record is the record as it was last seen, nil if it does not exist; known is false before the
+// server has answered. The record is not to be changed.
 func (l *Line) Record() (record *v1alpha1.CassandraNode, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +160,8 @@ func ParseSeeds(text string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// WriteStatus makes the status of the record with the given uid what it is to be. A record of another uid is not changed: the answer is then
+// WriteStatus makes the status of the record with the given uid what it is to be. A record of
+// another uid is not changed: the answer is then
 // 422. What the server then has is seen at once.
 func (l *Line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error {
 	body, err := StatusPatch(uid, status)
@@ -169,7 +171,8 @@ func (l *Line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	query := url.Values{"fieldManager": {v1alpha1.FieldManagerAgent}}
-	response, err := l.api.do(ctx, http.MethodPatch, l.recordsPath()+"/"+l.name+"/status", query, string(types.JSONPatchType), body)
+	response, err := l.api.do(ctx, http.MethodPatch, l.recordsPath()+"/"+l.name+"/status", query,
+		string(types.JSONPatchType), body)
 	if err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
@@ -188,8 +191,9 @@ func (l *Line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.
 	return nil
 }
 
-// StatusPatch is the JSON patch (RFC 6902) that replaces the status of the record with a uid, and fails on any other. An apply would not do: a write to the
-// status of a custom resource takes the metadata from what is stored, so that the API server does not look at a uid in it.
+// StatusPatch is the JSON patch (RFC 6902) that replaces the status of the record with a uid, and
+// fails on any other. An apply would not do: a write to the status of a custom resource takes the
+// metadata from what is stored, so that the API server does not look at a uid in it.
 func StatusPatch(uid types.UID, status *v1alpha1.CassandraNodeStatus) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`
@@ -203,7 +207,8 @@ func StatusPatch(uid types.UID, status *v1alpha1.CassandraNodeStatus) ([]byte, e
 	return body, nil
 }
 
-// newer compares two resource versions, which since Kubernetes 1.35 are declared to be comparable numbers and in fact always were.
+// newer compares two resource versions, which since Kubernetes 1.35 are declared to be comparable
+// numbers and in fact always were.
 func newer(a, b string) bool {
 	return len(a) > len(b) || len(a) == len(b) && a > b
 }

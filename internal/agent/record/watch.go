@@ -16,9 +16,11 @@ import (
 
 // Timing of watches.
 const (
-	// watchSeconds is how long the server lets one watch run. It ends it by itself then, which is no error.
+	// watchSeconds is how long the server lets one watch run. It ends it by itself then, which is
+	// no error.
 	watchSeconds = 300
-	// silence is how long a watch may say nothing before it counts as dead: the server sends a bookmark about once a minute.
+	// silence is how long a watch may say nothing before it counts as dead: the server sends a
+	// bookmark about once a minute.
 	silence = 150 * time.Second
 	// The back-off between two attempts that failed.
 	firstPause   = 250 * time.Millisecond
@@ -30,12 +32,14 @@ type object struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// Watcher follows one object by its name: list, then watch from there, and again after whatever happens. The object may not exist (yet).
+// Watcher follows one object by its name: list, then watch from there, and again after whatever
+// happens. The object may not exist (yet).
 type Watcher struct {
 	api *API
 	// path of the collection, such as /api/v1/namespaces/x/configmaps.
 	path, name string
-	// seen is told the JSON of the object, nil for one that does not exist; once after each list, and after each change.
+	// seen is told the JSON of the object, nil for one that does not exist; once after each list,
+	// and after each change.
 	seen func(raw []byte)
 	// heard is told whenever the server has answered anything.
 	heard func()
@@ -70,7 +74,8 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// follow lists the object and watches it from there on. It returns nil when another list is due, which is not a failure.
+// follow lists the object and watches it from there on. It returns nil when another list is due,
+// which is not a failure.
 func (w *Watcher) follow(ctx context.Context, worked func()) error {
 	selector := url.Values{"fieldSelector": {"metadata.name=" + w.name}}
 	var list struct {
@@ -108,7 +113,9 @@ func (w *Watcher) follow(ctx context.Context, worked func()) error {
 func (w *Watcher) watch(ctx context.Context, selector url.Values, version string, worked func()) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	dead := time.AfterFunc(silence, func() { cancel(errors.New("the server has said nothing for " + silence.String())) })
+	dead := time.AfterFunc(silence, func() {
+		cancel(errors.New("the server has said nothing for " + silence.String()))
+	})
 	defer dead.Stop()
 
 	query := url.Values{

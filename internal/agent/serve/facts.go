@@ -33,9 +33,12 @@ const (
 	maxHeaderBytes = 8 << 10
 )
 
-// Facts serves facts on a listener until ctx ends. Only the operator and the nodes of the own cluster are let in.
-func Facts(ctx context.Context, listener net.Listener, source Source, certificates pki.Source, now func() time.Time) error {
-	return run(ctx, tls.NewListener(limit(listener, maxConnections), pki.ServerConfig(certificates, now)), FactsHandler(source))
+// Facts serves facts on a listener until ctx ends. Only the operator and the nodes of the own
+// cluster are let in.
+func Facts(ctx context.Context, listener net.Listener, source Source, certificates pki.Source,
+	now func() time.Time) error {
+	return run(ctx, tls.NewListener(limit(listener, maxConnections), pki.ServerConfig(certificates, now)),
+		FactsHandler(source))
 }
 
 // run serves until ctx ends. Answers under way are cut off then: nothing is lost by it.
@@ -56,8 +59,10 @@ func run(ctx context.Context, listener net.Listener, handler http.Handler) error
 // FactsHandler answers the questions of agentapi. Who asks was checked by the handshake.
 func FactsHandler(source Source) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+agentapi.PathFacts, func(w http.ResponseWriter, r *http.Request) { answerFacts(w, r, source) })
-	mux.HandleFunc("GET "+agentapi.PathIdentity, func(w http.ResponseWriter, r *http.Request) { answerIdentity(w, r, source) })
+	mux.HandleFunc("GET "+agentapi.PathFacts,
+		func(w http.ResponseWriter, r *http.Request) { answerFacts(w, r, source) })
+	mux.HandleFunc("GET "+agentapi.PathIdentity,
+		func(w http.ResponseWriter, r *http.Request) { answerIdentity(w, r, source) })
 	return mux
 }
 
@@ -68,7 +73,8 @@ func answerFacts(w http.ResponseWriter, r *http.Request, source Source) {
 	if query.Has("wait") || query.Has("digest") {
 		wait, err := time.ParseDuration(query.Get("wait"))
 		if err != nil || wait < 0 {
-			http.Error(w, fmt.Sprintf("wait=%q: want a duration such as 30s, at most %s", query.Get("wait"), agentapi.MaxWait), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("wait=%q: want a duration such as 30s, at most %s", query.Get("wait"),
+				agentapi.MaxWait), http.StatusBadRequest)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), min(wait, agentapi.MaxWait))

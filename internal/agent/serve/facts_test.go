@@ -149,12 +149,18 @@ func TestWhoGetsFacts(t *testing.T) {
 		want     pki.Identity
 		ok       bool
 	}{
-		"operator":              {r.material(t, r.own, pki.OperatorOf(uid), now, r.bundles), pki.NodeOf(uid, node), true},
-		"peer":                  {r.material(t, r.own, pki.NodeOf(uid, "orders-dc1-r2-0"), now, r.bundles), pki.NodeOf(uid, node), true},
-		"stranger":              {r.material(t, r.other, pki.OperatorOf(uid), now, r.bundles), pki.NodeOf(uid, node), false},
-		"other cluster":         {r.material(t, r.own, pki.OperatorOf("other"), now, r.bundles), pki.NodeOf(uid, node), false},
-		"expired":               {r.material(t, r.own, pki.OperatorOf(uid), now.Add(-2*pki.LeafLifetime), r.bundles), pki.NodeOf(uid, node), false},
-		"asks for another node": {r.material(t, r.own, pki.OperatorOf(uid), now, r.bundles), pki.NodeOf(uid, "orders-dc1-r2-0"), false},
+		"operator": {r.material(t, r.own, pki.OperatorOf(uid), now, r.bundles), pki.NodeOf(uid, node),
+			true},
+		"peer": {r.material(t, r.own, pki.NodeOf(uid, "orders-dc1-r2-0"), now, r.bundles),
+			pki.NodeOf(uid, node), true},
+		"stranger": {r.material(t, r.other, pki.OperatorOf(uid), now, r.bundles), pki.NodeOf(uid, node),
+			false},
+		"other cluster": {r.material(t, r.own, pki.OperatorOf("other"), now, r.bundles), pki.NodeOf(uid, node),
+			false},
+		"expired": {r.material(t, r.own, pki.OperatorOf(uid), now.Add(-2*pki.LeafLifetime), r.bundles),
+			pki.NodeOf(uid, node), false},
+		"asks for another node": {r.material(t, r.own, pki.OperatorOf(uid), now, r.bundles),
+			pki.NodeOf(uid, "orders-dc1-r2-0"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := r.client(c.material, c.want)
@@ -172,7 +178,9 @@ func TestWhoGetsFacts(t *testing.T) {
 		})
 	}
 	t.Run("no certificate", func(t *testing.T) {
-		plain := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the server is what is tested
+		plain := &http.Client{
+			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		} //nolint:gosec // the server is what is tested
 		response, err := plain.Get("https://" + r.address + agentapi.PathFacts)
 		if err == nil {
 			_ = response.Body.Close()
@@ -325,7 +333,8 @@ func TestLimitedListenerLetsTheNextOneInWhenOneEnds(t *testing.T) {
 func TestMetricsText(t *testing.T) {
 	var out strings.Builder
 	writeMetrics(&out, append(PhaseMetrics("Normal", []v1alpha1.NodePhase{"Normal", "Failed"}),
-		Metric{Name: "a_total", Help: "First by name.", Type: "counter", Value: 3, Labels: map[string]string{"x": "a\"b\n\\"}}))
+		Metric{Name: "a_total", Help: "First by name.", Type: "counter", Value: 3,
+			Labels: map[string]string{"x": "a\"b\n\\"}}))
 	want := `# HELP a_total First by name.
 # TYPE a_total counter
 a_total{x="a\"b\n\\"} 3

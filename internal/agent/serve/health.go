@@ -97,7 +97,8 @@ func labelText(labels map[string]string) string {
 func PhaseMetrics(present v1alpha1.NodePhase, all []v1alpha1.NodePhase) []Metric {
 	out := make([]Metric, 0, len(all))
 	for _, phase := range all {
-		m := Metric{Name: "helenus_agent_phase", Help: "Phase of the node: 1 for the present one.", Type: "gauge", Labels: map[string]string{"phase": string(phase)}}
+		m := Metric{Name: "helenus_agent_phase", Help: "Phase of the node: 1 for the present one.", Type: "gauge",
+			Labels: map[string]string{"phase": string(phase)}}
 		if phase == present {
 			m.Value = 1
 		}

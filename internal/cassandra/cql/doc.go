@@ -1,4 +1,6 @@
-// Package cql administers one Cassandra node over CQL: what JMX cannot do, such as how the system keyspaces are replicated.
+// Package cql administers one Cassandra node over CQL: what JMX cannot do, such as how the system
+// keyspaces are replicated.
 //
-// It is apart from package cassandra so that only those who need CQL link its driver. It imports no Kubernetes code.
+// It is apart from package cassandra so that only those who need CQL link its driver. It imports no
+// Kubernetes code.
 package cql

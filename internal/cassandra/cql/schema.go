@@ -11,18 +11,21 @@ import (
 	"helenus.io/helenus/internal/cassandra"
 )
 
-// SystemKeyspaces are Cassandra's own keyspaces that the ring replicates. They begin as SimpleStrategy and belong on NetworkTopologyStrategy, with
-// replicas in every datacenter that serves clients.
+// SystemKeyspaces are Cassandra's own keyspaces that the ring replicates. They begin as
+// SimpleStrategy and belong on NetworkTopologyStrategy, with replicas in every datacenter that
+// serves clients.
 func SystemKeyspaces() []string {
 	return []string{"system_auth", "system_distributed", "system_traces"}
 }
 
 // ownKeyspaces are all keyspaces of Cassandra itself.
 var ownKeyspaces = []string{
-	"system", "system_schema", "system_auth", "system_distributed", "system_traces", "system_views", "system_virtual_schema", "system_cluster_metadata",
+	"system", "system_schema", "system_auth", "system_distributed", "system_traces", "system_views",
+	"system_virtual_schema", "system_cluster_metadata",
 }
 
-// Keyspaces reads how every keyspace is replicated, by name, from the node's own copy of the schema.
+// Keyspaces reads how every keyspace is replicated, by name, from the node's own copy of the
+// schema.
 func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replication, error) {
 	iter := s.driver.Query("SELECT keyspace_name, replication FROM system_schema.keyspaces").IterContext(ctx)
 	result := map[string]cassandra.Replication{}
@@ -46,14 +49,17 @@ func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replicati
 	return result, nil
 }
 
-// RaiseReplication gives each keyspace at least so many replicas in each datacenter, and returns the names of those that it altered: see
-// cassandra.Replication.Raised; of the system keyspaces, SimpleStrategy counts as none. Keyspaces that have it already are not changed, so that
-// to call it again is harmless. All are looked at before any is altered. One keyspace is altered at a time, each followed by awaitAgreement,
-// which is usually the method of cassandra.Node: Cassandra 5.0 and older do not bear two changes of the schema at once, so only one node of a
-// ring may be administered at a time.
+// RaiseReplication gives each keyspace at least so many replicas in each datacenter, and returns
+// the names of those that it altered: see cassandra.Replication.Raised; of the system keyspaces,
+// SimpleStrategy counts as none. Keyspaces that have it already are not changed, so that to call it
+// again is harmless. All are looked at before any is altered. One keyspace is altered at a time,
+// each followed by awaitAgreement, which is usually the method of cassandra.Node: Cassandra 5.0 and
+// older do not bear two changes of the schema at once, so only one node of a ring may be
+// administered at a time.
 //
 // After replicas were added a repair or rebuild has to bring the data to them.
-func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map[string]int, awaitAgreement func(context.Context) error) ([]string, error) {
+func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map[string]int,
+	awaitAgreement func(context.Context) error) ([]string, error) {
 	for name, replicas := range keyspaces {
 		if err := checkReplicas(name, replicas); err != nil {
 			return nil, err
@@ -80,8 +86,10 @@ func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map
 	return altered, s.verify(ctx, altered, targets)
 }
 
-// RaisedKeyspaces are those of the present ones that must be altered to have at least so many replicas, as they are to be.
-func RaisedKeyspaces(present map[string]cassandra.Replication, least map[string]map[string]int) (map[string]cassandra.Replication, error) {
+// RaisedKeyspaces are those of the present ones that must be altered to have at least so many
+// replicas, as they are to be.
+func RaisedKeyspaces(present map[string]cassandra.Replication,
+	least map[string]map[string]int) (map[string]cassandra.Replication, error) {
 	targets := map[string]cassandra.Replication{}
 	for _, name := range slices.Sorted(maps.Keys(least)) {
 		replication, exists := present[name]
@@ -110,7 +118,8 @@ func (s *Session) verify(ctx context.Context, altered []string, targets map[stri
 	}
 	for _, name := range altered {
 		if !present[name].Equal(targets[name]) {
-			return fmt.Errorf("keyspace %s was altered to %s and is %s: another client changes it", name, targets[name], present[name])
+			return fmt.Errorf("keyspace %s was altered to %s and is %s: another client changes it", name, targets[name],
+				present[name])
 		}
 	}
 	return nil
@@ -134,7 +143,8 @@ func checkReplicas(keyspace string, replicas map[string]int) error {
 // alterStatement writes the statement; options cannot be bound as values.
 func alterStatement(keyspace string, replication cassandra.Replication) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "ALTER KEYSPACE %s WITH replication = {'class': %s", quoteName(keyspace), quoteText(replication.Strategy))
+	fmt.Fprintf(&b, "ALTER KEYSPACE %s WITH replication = {'class': %s", quoteName(keyspace),
+		quoteText(replication.Strategy))
 	for _, option := range slices.Sorted(maps.Keys(replication.Options)) {
 		fmt.Fprintf(&b, ", %s: %s", quoteText(option), quoteText(replication.Options[option]))
 	}
@@ -145,8 +155,9 @@ func alterStatement(keyspace string, replication cassandra.Replication) string {
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 func quoteText(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
 
-// SmallestGCGrace is the smallest positive gc_grace_seconds of all tables and views of users' keyspaces with more than one replica, and false if
-// there is none. A node that was down for longer can bring deleted rows back. No bean of Cassandra shows this property.
+// SmallestGCGrace is the smallest positive gc_grace_seconds of all tables and views of users'
+// keyspaces with more than one replica, and false if there is none. A node that was down for longer
+// can bring deleted rows back. No bean of Cassandra shows this property.
 func (s *Session) SmallestGCGrace(ctx context.Context) (time.Duration, bool, error) {
 	keyspaces, err := s.Keyspaces(ctx)
 	if err != nil {
@@ -172,8 +183,8 @@ func (s *Session) SmallestGCGrace(ctx context.Context) (time.Duration, bool, err
 	return time.Duration(smallest) * time.Second, smallest > 0, nil
 }
 
-// keepsReplicas says whether it is a user's keyspace with more than one replica. An unknown strategy counts as replicated: the answer is used to
-// keep a node from starting.
+// keepsReplicas says whether it is a user's keyspace with more than one replica. An unknown
+// strategy counts as replicated: the answer is used to keep a node from starting.
 func keepsReplicas(name string, replication cassandra.Replication) bool {
 	if slices.Contains(ownKeyspaces, name) {
 		return false

@@ -17,8 +17,11 @@ func TestAlterStatement(t *testing.T) {
 		keyspace string
 		replicas map[string]int
 	}{
-		`ALTER KEYSPACE "system_auth" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': '3', 'dc2': '2'}`: {"system_auth", map[string]int{"dc2": 2, "dc1": 3, "dc3": 0}},
-		`ALTER KEYSPACE "a""b" WITH replication = {'class': 'NetworkTopologyStrategy', 'it''s': '1'}`:                  {`a"b`, map[string]int{"it's": 1}},
+		`ALTER KEYSPACE "system_auth" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': '3', 'dc2': '2'}`: {
+			"system_auth", map[string]int{"dc2": 2, "dc1": 3, "dc3": 0},
+		},
+		`ALTER KEYSPACE "a""b" WITH replication = {'class': 'NetworkTopologyStrategy', 'it''s': '1'}`: {`a"b`,
+			map[string]int{"it's": 1}},
 	} {
 		if got := alterStatement(c.keyspace, cassandra.PerDatacenter(c.replicas)); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -70,11 +73,13 @@ func TestKeepsReplicas(t *testing.T) {
 
 func TestSessionIsNarrowedToOneNode(t *testing.T) {
 	c := clusterConfig(Config{Address: netip.MustParseAddrPort("127.0.0.1:9042")})
-	if c.NumConns != 1 || !c.DisableInitialHostLookup || c.RetryPolicy.Attempt(nil) || c.ReconnectInterval != 0 || c.Authenticator != nil ||
+	if c.NumConns != 1 || !c.DisableInitialHostLookup || c.RetryPolicy.Attempt(nil) || c.ReconnectInterval != 0 ||
+		c.Authenticator != nil ||
 		!c.Events.DisableNodeStatusEvents || !c.Events.DisableTopologyEvents || !c.Events.DisableSchemaEvents {
 		t.Errorf("configuration of the driver is %+v", c)
 	}
-	if c = clusterConfig(Config{Address: netip.MustParseAddrPort("127.0.0.1:9042"), Username: "admin", Timeout: time.Second}); c.Authenticator == nil || c.Timeout != time.Second {
+	if c = clusterConfig(Config{Address: netip.MustParseAddrPort("127.0.0.1:9042"), Username: "admin",
+		Timeout: time.Second}); c.Authenticator == nil || c.Timeout != time.Second {
 		t.Errorf("configuration of the driver is %+v", c)
 	}
 }
@@ -89,12 +94,14 @@ func TestConnectToNothing(t *testing.T) {
 	}
 	address := netip.MustParseAddrPort(listener.Addr().String())
 	listener.Close() //nolint:errcheck // nothing was accepted
-	if _, err := Connect(context.Background(), Config{Address: address, Password: "secret"}); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := Connect(context.Background(), Config{Address: address, Password: "secret"}); err == nil ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("closed port: error %v", err)
 	}
 }
 
-// TestConnectGivesUpWithItsContext uses a node that accepts and says nothing, as one that is frozen.
+// TestConnectGivesUpWithItsContext uses a node that accepts and says nothing, as one that is
+// frozen.
 func TestConnectGivesUpWithItsContext(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -109,7 +116,8 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 			<-t.Context().Done()
 		}
 	}()
-	if _, err := Connect(ctx, Config{Address: netip.MustParseAddrPort(listener.Addr().String())}); !errors.Is(err, context.Canceled) {
+	if _, err := Connect(ctx, Config{Address: netip.MustParseAddrPort(listener.Addr().String())}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 	cancel()

@@ -15,7 +15,8 @@ import (
 const (
 	// DefaultConnectTimeout bounds the TCP connection and each step of the handshake.
 	DefaultConnectTimeout = 5 * time.Second
-	// DefaultTimeout bounds each statement. A change of the schema takes a second or two on a busy node.
+	// DefaultTimeout bounds each statement. A change of the schema takes a second or two on a busy
+	// node.
 	DefaultTimeout = 30 * time.Second
 )
 
@@ -29,14 +30,16 @@ type Config struct {
 	ConnectTimeout, Timeout time.Duration
 }
 
-// Session is a connection to one node, and to that node only: whatever the node says of its peers, none of them is connected. A statement is
-// sent once and never repeated by the driver; the callers here read before they write. Safe for use by several goroutines.
+// Session is a connection to one node, and to that node only: whatever the node says of its peers,
+// none of them is connected. A statement is sent once and never repeated by the driver; the callers
+// here read before they write. Safe for use by several goroutines.
 type Session struct {
 	driver  *gocql.Session
 	address netip.AddrPort
 }
 
-// Connect opens a session: two TCP connections, one for statements and one by which the driver watches the node.
+// Connect opens a session: two TCP connections, one for statements and one by which the driver
+// watches the node.
 func Connect(ctx context.Context, config Config) (*Session, error) {
 	if !config.Address.IsValid() {
 		return nil, errors.New("connect to CQL: no address given")
@@ -57,7 +60,8 @@ func Connect(ctx context.Context, config Config) (*Session, error) {
 		}
 		return &Session{driver: r.driver, address: config.Address}, nil
 	case <-ctx.Done():
-		// The driver takes no context; its own timeouts end it, and what it may still open is closed.
+		// The driver takes no context; its own timeouts end it, and what it may still open is
+		// closed.
 		go func() {
 			if r := <-connected; r.driver != nil {
 				r.driver.Close()

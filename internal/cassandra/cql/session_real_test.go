@@ -17,19 +17,22 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// realNode reaches the node that the environment names, by both ways. The ring has one datacenter and is there for tests.
+// realNode reaches the node that the environment names, by both ways. The ring has one datacenter
+// and is there for tests.
 func realNode(t *testing.T) (*Session, *cassandra.Node) {
 	t.Helper()
 	address, url := os.Getenv("HELENUS_CQL_ADDRESS"), os.Getenv("HELENUS_JOLOKIA_URL")
 	if address == "" || url == "" {
 		t.Skip("HELENUS_CQL_ADDRESS or HELENUS_JOLOKIA_URL is not set: no node to check")
 	}
-	client, err := jolokia.New(jolokia.Config{URL: url, User: os.Getenv("HELENUS_JOLOKIA_USER"), Password: os.Getenv("HELENUS_JOLOKIA_PASSWORD")})
+	client, err := jolokia.New(jolokia.Config{URL: url, User: os.Getenv("HELENUS_JOLOKIA_USER"),
+		Password: os.Getenv("HELENUS_JOLOKIA_PASSWORD")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	session, err := Connect(t.Context(), Config{Address: netip.MustParseAddrPort(address), Username: os.Getenv("HELENUS_CQL_USER"), Password: os.Getenv("HELENUS_CQL_PASSWORD")})
+	session, err := Connect(t.Context(), Config{Address: netip.MustParseAddrPort(address),
+		Username: os.Getenv("HELENUS_CQL_USER"), Password: os.Getenv("HELENUS_CQL_PASSWORD")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,9 +71,11 @@ func TestRealReplication(t *testing.T) {
 		}
 		for _, keyspace := range schema.Keyspaces {
 			if !keyspace.Replication.Equal(overCQL[keyspace.Name]) {
-				t.Errorf("keyspace %s is %s over JMX and %s over CQL", keyspace.Name, keyspace.Replication, overCQL[keyspace.Name])
+				t.Errorf("keyspace %s is %s over JMX and %s over CQL", keyspace.Name, keyspace.Replication,
+					overCQL[keyspace.Name])
 			}
-			if want := cassandra.PerDatacenter(wanted[keyspace.Name]); wanted[keyspace.Name] != nil && !keyspace.Replication.Equal(want) {
+			if want := cassandra.PerDatacenter(wanted[keyspace.Name]); wanted[keyspace.Name] != nil &&
+				!keyspace.Replication.Equal(want) {
 				t.Errorf("keyspace %s is %s, want %s", keyspace.Name, keyspace.Replication, want)
 			}
 		}
@@ -79,7 +84,8 @@ func TestRealReplication(t *testing.T) {
 		"a keyspace that does not exist":   {"no_such_keyspace": {datacenter: 1}},
 		"a datacenter that does not exist": {"system_traces": {"no_such_datacenter": 1}},
 	} {
-		if altered, err := session.RaiseReplication(ctx, wanted, node.AwaitSchemaAgreement); err == nil || len(altered) != 0 {
+		if altered, err := session.RaiseReplication(ctx, wanted, node.AwaitSchemaAgreement); err == nil ||
+			len(altered) != 0 {
 			t.Errorf("%s: altered %v, error %v", name, altered, err)
 		}
 	}
@@ -111,12 +117,14 @@ func TestRealGCGrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(`CREATE KEYSPACE helenus_single WITH replication = {'class': 'NetworkTopologyStrategy', '` + datacenter + `': 1}`)
+	exec(`CREATE KEYSPACE helenus_single WITH replication = {'class': 'NetworkTopologyStrategy', '` + datacenter +
+		`': 1}`)
 	exec(`CREATE TABLE helenus_single.t (k int PRIMARY KEY) WITH gc_grace_seconds = 10`)
 	if grace, found, err := session.SmallestGCGrace(ctx); found != foundBefore || err != nil || grace != before {
 		t.Errorf("a table with one replica changed the smallest gc_grace from %s to %s, error %v", before, grace, err)
 	}
-	exec(`CREATE KEYSPACE "HelenusTest" WITH replication = {'class': 'NetworkTopologyStrategy', '` + datacenter + `': 2}`)
+	exec(`CREATE KEYSPACE "HelenusTest" WITH replication = {'class': 'NetworkTopologyStrategy', '` + datacenter +
+		`': 2}`)
 	exec(`CREATE TABLE "HelenusTest".zero (k int PRIMARY KEY) WITH gc_grace_seconds = 0`)
 	exec(`CREATE TABLE "HelenusTest".hour (k int PRIMARY KEY) WITH gc_grace_seconds = 3600`)
 	exec(`CREATE TABLE "HelenusTest".days (k int PRIMARY KEY)`)
@@ -124,26 +132,32 @@ func TestRealGCGrace(t *testing.T) {
 		t.Errorf("smallest gc_grace is %s, %v, error %v; want 1h", grace, found, err)
 	}
 	// A name that needs quotes.
-	if altered, err := session.RaiseReplication(ctx, map[string]map[string]int{"HelenusTest": {datacenter: 3}}, node.AwaitSchemaAgreement); err != nil || len(altered) != 1 {
+	if altered, err := session.RaiseReplication(ctx, map[string]map[string]int{"HelenusTest": {datacenter: 3}},
+		node.AwaitSchemaAgreement); err != nil || len(altered) != 1 {
 		t.Errorf("altered %v, error %v", altered, err)
 	}
 }
 
 // otherValues are values that differ from the defaults, where the form alone does not give one.
 var otherValues = map[string]any{
-	"paxos_variant": "v2", "read_consistency_levels_warned": []any{"ALL", "ONE"}, "read_consistency_levels_disallowed": []any{"ANY"},
-	"write_consistency_levels_warned": []any{"ALL"}, "write_consistency_levels_disallowed": []any{"ONE", "TWO"},
-	"table_properties_warned": []any{"comment"}, "table_properties_ignored": []any{"gc_grace_seconds", "comment"}, "table_properties_disallowed": []any{"caching"},
-	"snapshot_links_per_second": 77, "native_transport_max_concurrent_connections": 999, "native_transport_max_concurrent_connections_per_ip": 99,
-	"data_disk_usage_percentage_warn_threshold": 70, "data_disk_usage_percentage_fail_threshold": 90,
+	"paxos_variant": "v2", "read_consistency_levels_warned": []any{"ALL", "ONE"},
+	"read_consistency_levels_disallowed": []any{"ANY"},
+	"write_consistency_levels_warned":    []any{"ALL"}, "write_consistency_levels_disallowed": []any{"ONE", "TWO"},
+	"table_properties_warned": []any{"comment"}, "table_properties_ignored": []any{"gc_grace_seconds", "comment"},
+	"table_properties_disallowed": []any{"caching"},
+	"snapshot_links_per_second":   77, "native_transport_max_concurrent_connections": 999,
+	"native_transport_max_concurrent_connections_per_ip": 99,
+	"data_disk_usage_percentage_warn_threshold":          70, "data_disk_usage_percentage_fail_threshold": 90,
 	"maximum_replication_factor_warn_threshold": 7, "maximum_replication_factor_fail_threshold": 9,
 	"minimum_replication_factor_warn_threshold": 3, "minimum_replication_factor_fail_threshold": 1,
-	"repair_session_max_tree_depth": 18, "concurrent_compactors": 2, "concurrent_validations": 1, "concurrent_materialized_view_builders": 2,
-	"default_keyspace_rf": 2, "phi_convict_threshold": 9.5, "tombstone_failure_threshold": 200000,
+	"repair_session_max_tree_depth": 18, "concurrent_compactors": 2, "concurrent_validations": 1,
+	"concurrent_materialized_view_builders": 2,
+	"default_keyspace_rf":                   2, "phi_convict_threshold": 9.5, "tombstone_failure_threshold": 200000,
 	// Other values than the rule below gives, since these pairs have a default warning above it.
 	"sai_sstable_indexes_per_query_warn_threshold": 40, "sai_sstable_indexes_per_query_fail_threshold": 60,
 	"batch_size_warn_threshold": "6KiB", "batch_size_fail_threshold": "60KiB",
-	"sai_string_term_size_fail_threshold": "9KiB", "sai_frozen_term_size_fail_threshold": "9KiB", "sai_vector_term_size_fail_threshold": "33KiB",
+	"sai_string_term_size_fail_threshold": "9KiB", "sai_frozen_term_size_fail_threshold": "9KiB",
+	"sai_vector_term_size_fail_threshold": "33KiB",
 	"sai_vector_term_size_warn_threshold": "17KiB",
 }
 
@@ -175,8 +189,9 @@ func otherValue(setting cassandra.Setting, present string) any {
 	}
 }
 
-// TestRealHotSettings gives every hot setting another value over JMX, and looks for it under the key of cassandra.yaml in the node's own table of
-// settings. That shows that bean, attribute, unit and key belong together.
+// TestRealHotSettings gives every hot setting another value over JMX, and looks for it under the
+// key of cassandra.yaml in the node's own table of settings. That shows that bean, attribute, unit
+// and key belong together.
 func TestRealHotSettings(t *testing.T) {
 	session, node := realNode(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -13,7 +13,8 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// Drift is how a node that exists compares with what the spec describes, and what it may take over now.
+// Drift is how a node that exists compares with what the spec describes, and what it may take over
+// now.
 type Drift string
 
 // The drifts.
@@ -30,11 +31,11 @@ const (
 // user stays as the record has it.
 //
 // A spec under which nodes cannot start must be correctable, or they would wait for ever. So a node
-// that has not joined takes over the spec in all but what its ticket and its disk rest on. Once a node
-// has joined, only those do that do not start: a ring is not to have two kinds of nodes because
-// somebody edits its spec. A member that does not start does so only if it never was NORMAL with what
-// its record says: what has worked is not what keeps it from starting. A node without a ticket takes
-// over everything, and of its claims those that have no volume.
+// that has not joined takes over the spec in all but what its ticket and its disk rest on. Once a
+// node has joined, only those do that do not start: a ring is not to have two kinds of nodes
+// because somebody edits its spec. A member that does not start does so only if it never was NORMAL
+// with what its record says: what has worked is not what keeps it from starting. A node without a
+// ticket takes over everything, and of its claims those that have no volume.
 func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 	if !v.Begun() && !v.LedgerLost { // then the record follows the spec in everything
 		if v.SameAs(n, w) {
@@ -62,7 +63,8 @@ func (v *View) mayTake(n *facts.Node, w render.Wanted) bool {
 		return (have.Version == want.Version || v.allUntouched()) && v.BoundClaim(n, w) == ""
 	case is.Joined() && (!is.Failing() || provenWith(n.Record)):
 		return false
-	case have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName || have.RackName != want.RackName || have.NumTokens != want.NumTokens:
+	case have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||
+		have.RackName != want.RackName || have.NumTokens != want.NumTokens:
 		return false // what the ticket and the disks of others rest on
 	case !equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage):
 		return false // the volumes are there, and the journal is on one of them
@@ -90,14 +92,15 @@ func (v *View) BoundClaim(n *facts.Node, w render.Wanted) string {
 	return ""
 }
 
-// SameVolume compares what is asked for. A class that the spec does not name is the default one of the
-// Kubernetes cluster, which the API server fills in.
+// SameVolume compares what is asked for. A class that the spec does not name is the default one of
+// the Kubernetes cluster, which the API server fills in.
 func SameVolume(have, want *corev1.PersistentVolumeClaim) bool {
 	a, b := have.Spec.Resources.Requests[corev1.ResourceStorage], want.Spec.Resources.Requests[corev1.ResourceStorage]
 	if a.Cmp(b) != 0 {
 		return false
 	}
-	if !slices.Equal(have.Spec.AccessModes, want.Spec.AccessModes) || !equality.Semantic.DeepEqual(have.Spec.Selector, want.Spec.Selector) ||
+	if !slices.Equal(have.Spec.AccessModes, want.Spec.AccessModes) ||
+		!equality.Semantic.DeepEqual(have.Spec.Selector, want.Spec.Selector) ||
 		SourceInWords(have.Spec.DataSource) != SourceInWords(want.Spec.DataSource) {
 		return false
 	}
@@ -108,7 +111,8 @@ func SameVolume(have, want *corev1.PersistentVolumeClaim) bool {
 	return !named
 }
 
-// SourceInWords names what a volume is filled from; empty for nothing. The group is the API server's to fill in.
+// SourceInWords names what a volume is filled from; empty for nothing. The group is the API
+// server's to fill in.
 func SourceInWords(source *corev1.TypedLocalObjectReference) string {
 	if source == nil {
 		return ""
@@ -116,8 +120,8 @@ func SourceInWords(source *corev1.TypedLocalObjectReference) string {
 	return source.Kind + " " + source.Name
 }
 
-// alreadyIs says that a node runs as the spec describes it although its record says otherwise: it was
-// starting when a correction was written, which was taken back when it had joined.
+// alreadyIs says that a node runs as the spec describes it although its record says otherwise: it
+// was starting when a correction was written, which was taken back when it had joined.
 func alreadyIs(n *facts.Node, w render.Wanted) bool {
 	if n.Pod == nil || n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(w.Pod) {
 		return false
@@ -141,7 +145,8 @@ func (v *View) anyJoined() bool {
 	return slices.ContainsFunc(v.Records(), func(n *facts.Node) bool { return v.Of(n.Name).Joined() })
 }
 
-// allUntouched says that Cassandra has written on no disk of the cluster: then even its release is still open.
+// allUntouched says that Cassandra has written on no disk of the cluster: then even its release is
+// still open.
 func (v *View) allUntouched() bool {
 	for _, n := range v.Records() {
 		disk := n.Record.Status.Disk

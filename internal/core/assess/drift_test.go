@@ -40,7 +40,8 @@ func (s *scene) formation(disk v1alpha1.DiskState) {
 	}
 }
 
-// A member follows a correction only if nothing of it runs and it never was NORMAL with what its record says.
+// A member follows a correction only if nothing of it runs and it never was NORMAL with what its
+// record says.
 func TestWhichMembersFollowACorrection(t *testing.T) {
 	normalWith := func(n *facts.Node, pod, configuration string) {
 		n.Record.Status.Proven = &v1alpha1.ProvenStatus{PodTemplate: pod, Configuration: configuration}
@@ -68,7 +69,9 @@ func TestWhichMembersFollowACorrection(t *testing.T) {
 		"it was NORMAL with another template": {func(n *facts.Node) {
 			normalWith(n, "other", hashOf(&n.Record.Spec.Configuration))
 		}, Takes},
-		"it was NORMAL with other settings": {func(n *facts.Node) { normalWith(n, render.PodHash(n.Record.Spec.Pod), "other") }, Takes},
+		"it was NORMAL with other settings": {func(n *facts.Node) {
+			normalWith(n, render.PodHash(n.Record.Spec.Pod), "other")
+		}, Takes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -104,7 +107,8 @@ func TestWhoOnItsWayFollowsACorrection(t *testing.T) {
 		"its pod starts": {func(n *facts.Node) { n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending }, Keeps},
 		"its pod cannot be scheduled": {func(n *facts.Node) {
 			n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending
-			n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no host"}}
+			n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+				Message: "no host"}}
 		}, Takes},
 		"it has no pod": {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, Takes},
 	} {
@@ -118,7 +122,8 @@ func TestWhoOnItsWayFollowsACorrection(t *testing.T) {
 	}
 }
 
-// What may be changed while all tickets are out and nobody has joined: all but what tickets and disks rest on.
+// What may be changed while all tickets are out and nobody has joined: all but what tickets and
+// disks rest on.
 func TestWhatAFormationTakesOver(t *testing.T) {
 	size := resource.MustParse("20Gi")
 	for name, c := range map[string]struct {
@@ -126,28 +131,44 @@ func TestWhatAFormationTakesOver(t *testing.T) {
 		disk   v1alpha1.DiskState
 		want   Drift
 	}{
-		"nothing":      {func(*v1alpha1.CassandraClusterSpec) {}, v1alpha1.DiskEmpty, Same},
-		"a setting":    {setting, v1alpha1.DiskJoining, Takes},
-		"a JVM option": {func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}} }, v1alpha1.DiskEmpty, Takes},
+		"nothing":   {func(*v1alpha1.CassandraClusterSpec) {}, v1alpha1.DiskEmpty, Same},
+		"a setting": {setting, v1alpha1.DiskJoining, Takes},
+		"a JVM option": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}}
+		}, v1alpha1.DiskEmpty, Takes},
 		"the environment": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "b"}}
 		}, v1alpha1.DiskEmpty, Takes},
-		"the image":                {func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" }, v1alpha1.DiskJoining, Takes},
-		"the image that it has":    {func(s *v1alpha1.CassandraClusterSpec) { s.Image = "cassandra:5.0.6" }, v1alpha1.DiskJoining, Same},
-		"the release":              {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, v1alpha1.DiskEmpty, Takes},
-		"the release, with a disk": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, v1alpha1.DiskJoining, Keeps},
+		"the image": {func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" },
+			v1alpha1.DiskJoining, Takes},
+		"the image that it has": {func(s *v1alpha1.CassandraClusterSpec) { s.Image = "cassandra:5.0.6" },
+			v1alpha1.DiskJoining, Same},
+		"the release": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, v1alpha1.DiskEmpty,
+			Takes},
+		"the release, with a disk": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
+			v1alpha1.DiskJoining, Keeps},
 		"the memory": {func(s *v1alpha1.CassandraClusterSpec) {
-			s.Node.Resources = &v1alpha1.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")}}
+			s.Node.Resources = &v1alpha1.Resources{
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")},
+			}
 		}, v1alpha1.DiskJoining, Takes},
 		"the placement": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Placement = &v1alpha1.Placement{Zone: "a"}
 		}, v1alpha1.DiskJoining, Takes},
-		"the name":                   {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, v1alpha1.DiskEmpty, Keeps},
-		"the name of the datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].DatacenterName = "other" }, v1alpha1.DiskEmpty, Keeps},
-		"the name of a rack":         {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].RackName = "other" }, v1alpha1.DiskEmpty, Keeps},
-		"the number of tokens":       {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, v1alpha1.DiskEmpty, Keeps},
+		"the name": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" },
+			v1alpha1.DiskEmpty, Keeps},
+		"the name of the datacenter": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].DatacenterName = "other"
+		}, v1alpha1.DiskEmpty, Keeps},
+		"the name of a rack": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks[1].RackName = "other"
+		}, v1alpha1.DiskEmpty, Keeps},
+		"the number of tokens": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 },
+			v1alpha1.DiskEmpty, Keeps},
 		"the storage": {func(s *v1alpha1.CassandraClusterSpec) {
-			s.Node.Storage = &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}}}
+			s.Node.Storage = &v1alpha1.Storage{
+				Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}},
+			}
 		}, v1alpha1.DiskEmpty, Keeps},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,12 +211,14 @@ func TestWhatANodeWithoutATicketTakesOver(t *testing.T) {
 			s.Ledger, s.lost = &ledger.Ledger{}, true
 			bound(s)
 		}, larger, Keeps},
-		"a setting":                      {grows, setting, Takes},
-		"its name":                       {grows, func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, Takes},
+		"a setting": {grows, setting, Takes},
+		"its name": {grows, func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" },
+			Takes},
 		"its storage":                    {grows, larger, Takes},
 		"its storage, which is bound":    {func(s *scene) { grows(s); bound(s) }, larger, Keeps},
 		"a setting, its volume is bound": {func(s *scene) { grows(s); bound(s) }, setting, Takes},
-		"its release, others have data":  {grows, func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, Keeps},
+		"its release, others have data": {grows, func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
+			Keeps},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -216,12 +239,16 @@ func TestANodeRunsAsTheSpecByTheWordOfItsPresentPod(t *testing.T) {
 		"a former pod said so":    {func(n *facts.Node) { n.Record.Status.PodUID = "former" }, false},
 		"nobody says so":          {func(n *facts.Node) { n.Record.Status.Configuration = nil }, false},
 		"it runs by another one":  {func(n *facts.Node) { n.Record.Status.Configuration.Hash = "other" }, false},
-		"its pod is another one":  {func(n *facts.Node) { n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] = "other" }, false},
-		"it has no pod":           {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, false},
+		"its pod is another one": {func(n *facts.Node) {
+			n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] = "other"
+		}, false},
+		"it has no pod": {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
-			s.n.Record.Status.Configuration = &v1alpha1.ConfigurationStatus{Hash: hashOf(&s.n.Record.Spec.Configuration)}
+			s.n.Record.Status.Configuration = &v1alpha1.ConfigurationStatus{
+				Hash: hashOf(&s.n.Record.Spec.Configuration),
+			}
 			s.n.Record.Spec.Member, s.n.Agent.Process = &v1alpha1.Member{}, facts.ProcessRunning
 			s.n.Record.Spec.Pod.Image = "elsewhere/cassandra:5.0.6" // a correction that was taken back
 			s.n.Record.Spec.Pod.ImageDefaulted = false
@@ -242,9 +269,11 @@ func TestTheReleaseIsOpenWhileAllDisksAreEmpty(t *testing.T) {
 		change func(*scene)
 		open   bool
 	}{
-		"all are empty":                       {func(*scene) {}, true},
-		"one was written on, by its agent":    {func(s *scene) { s.n.Agent.Disk = v1alpha1.DiskJoining }, false},
-		"one was written on, by its status":   {func(s *scene) { s.n.Agent, s.n.Record.Status.Disk = nil, v1alpha1.DiskJoining }, false},
+		"all are empty":                    {func(*scene) {}, true},
+		"one was written on, by its agent": {func(s *scene) { s.n.Agent.Disk = v1alpha1.DiskJoining }, false},
+		"one was written on, by its status": {func(s *scene) {
+			s.n.Agent, s.n.Record.Status.Disk = nil, v1alpha1.DiskJoining
+		}, false},
 		"one was, but its agent knows better": {func(s *scene) { s.n.Record.Status.Disk = v1alpha1.DiskJoining }, true},
 		"nothing is known of one":             {func(s *scene) { s.n.Agent, s.n.Record.Status.Disk = nil, "" }, false},
 		"one is a member, and its disk was lost": {func(s *scene) {

@@ -35,7 +35,8 @@ func TestANodeHasStarted(t *testing.T) {
 	} {
 		record := &v1alpha1.CassandraNode{}
 		record.Name = name
-		record.Spec.Claims = []v1alpha1.ClaimReference{{Volume: v1alpha1.VolumeData, Name: "data-" + name, UID: "claim"}}
+		record.Spec.Claims = []v1alpha1.ClaimReference{{Volume: v1alpha1.VolumeData, Name: "data-" + name,
+			UID: "claim"}}
 		v := NewView(&facts.Snapshot{
 			Cluster: &v1alpha1.CassandraCluster{}, Ledger: &ledger.Ledger{},
 			Nodes: map[string]*facts.Node{name: {Name: name, Record: record}},

@@ -37,7 +37,8 @@ const (
 	Ticketed Membership = "Ticketed"
 	// Withdrawn: its ticket is being withdrawn, or was, and it has not joined.
 	Withdrawn Membership = "Withdrawn"
-	// Seen: no record and no ledger calls it a member, but its agent, its disk or another node does.
+	// Seen: no record and no ledger calls it a member, but its agent, its disk or another node
+	// does.
 	Seen Membership = "Seen"
 	// Joined: it has a ticket, and its agent, its disk or another node says that it has joined.
 	Joined Membership = "Joined"
@@ -103,7 +104,8 @@ func (v *View) Of(name string) Node {
 
 func (v *View) assess(name string) Node {
 	n := v.Nodes[name]
-	out := Node{Membership: v.membership(name, n), Record: recordOf(n), Wanted: v.wantedNames()[name], Contact: Unreachable, Process: Absent}
+	out := Node{Membership: v.membership(name, n), Record: recordOf(n), Wanted: v.wantedNames()[name],
+		Contact: Unreachable, Process: Absent}
 	switch {
 	case n.CurrentAgent() != nil:
 		out.Contact = Answering
@@ -184,8 +186,8 @@ func memberOrLeft(d v1alpha1.DiskState) bool {
 	return d == v1alpha1.DiskMember || d == v1alpha1.DiskLeft
 }
 
-// Ticket in the record of a node. One of an earlier step that was withdrawn does not count once the open
-// step has the node: the step issues another.
+// Ticket in the record of a node. One of an earlier step that was withdrawn does not count once the
+// open step has the node: the step issues another.
 func (v *View) Ticket(n *facts.Node) *v1alpha1.JoinTicket {
 	join := n.Record.Spec.Join
 	if join == nil || v.Ledger == nil || !v.Ledger.Step.Has(n.Name) || ledger.OfIntent(join.ID) == v.Ledger.Step.ID {
@@ -229,7 +231,8 @@ func processOf(n *facts.Node) Process {
 	case agent.Process == facts.ProcessRunning:
 		return Running
 	default:
-		// An agent that was reached without an answer of init: the container is not there, or init hangs.
+		// An agent that was reached without an answer of init: the container is not there, or init
+		// hangs.
 		possible = slices.ContainsFunc(n.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
 			return s.Name == layout.CassandraContainer && s.State.Waiting == nil
 		})
@@ -259,7 +262,8 @@ func notStarting(n *facts.Node) bool {
 // AnythingRuns says that a container of a pod runs, or that the pod says so.
 func AnythingRuns(pod *corev1.Pod) bool {
 	s := pod.Status
-	for _, statuses := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+	for _, statuses := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses,
+		s.EphemeralContainerStatuses} {
 		if slices.ContainsFunc(statuses, func(c corev1.ContainerStatus) bool { return c.State.Running != nil }) {
 			return true
 		}

@@ -10,8 +10,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// What a node is, by everything that is known of it. A node is taken for joined if anybody at all says
-// so: then it is neither stopped nor left out nor changed.
+// What a node is, by everything that is known of it. A node is taken for joined if anybody at all
+// says so: then it is neither stopped nor left out nor changed.
 func TestWhatANodeIs(t *testing.T) {
 	sees := func(e facts.Endpoint) func(*scene) { return func(s *scene) { s.sees(e) } }
 	status := func(c ...corev1.ContainerStatus) func(*scene) {
@@ -66,16 +66,20 @@ func TestWhatANodeIs(t *testing.T) {
 			s.n.Agent.PodUID, s.n.Agent.TrafficOpened = "former", true
 		}, Node{Joined, Possible, Unreachable, Live, true, false}},
 		"another sees its host id": {
-			sees(facts.Endpoint{HostID: "status-id", Tokens: []int64{1}}), Node{Joined, Absent, Answering, Live, true, false},
+			sees(facts.Endpoint{HostID: "status-id", Tokens: []int64{1}}),
+			Node{Joined, Absent, Answering, Live, true, false},
 		},
 		"another sees its agent's host id": {
-			sees(facts.Endpoint{HostID: "agent-id", Tokens: []int64{1}}), Node{Joined, Absent, Answering, Live, true, false},
+			sees(facts.Endpoint{HostID: "agent-id", Tokens: []int64{1}}),
+			Node{Joined, Absent, Answering, Live, true, false},
 		},
 		"another sees its address": {
-			sees(facts.Endpoint{Address: "10.9.9.9", Tokens: []int64{1}}), Node{Joined, Absent, Answering, Live, true, false},
+			sees(facts.Endpoint{Address: "10.9.9.9", Tokens: []int64{1}}),
+			Node{Joined, Absent, Answering, Live, true, false},
 		},
 		"another sees its former address": {
-			sees(facts.Endpoint{Address: "10.9.9.8", Tokens: []int64{1}}), Node{Joined, Absent, Answering, Live, true, false},
+			sees(facts.Endpoint{Address: "10.9.9.8", Tokens: []int64{1}}),
+			Node{Joined, Absent, Answering, Live, true, false},
 		},
 		"another sees its address without tokens": {
 			sees(facts.Endpoint{Address: "10.9.9.9"}), Node{Ticketed, Absent, Answering, Live, true, false},
@@ -85,7 +89,8 @@ func TestWhatANodeIs(t *testing.T) {
 			Node{Ticketed, Absent, Answering, Live, true, false},
 		},
 		"another sees a third one": {
-			sees(facts.Endpoint{Address: "10.8.8.8", HostID: "x", Tokens: []int64{1}}), Node{Ticketed, Absent, Answering, Live, true, false},
+			sees(facts.Endpoint{Address: "10.8.8.8", HostID: "x", Tokens: []int64{1}}),
+			Node{Ticketed, Absent, Answering, Live, true, false},
 		},
 		"another sees one without a host id": {func(s *scene) {
 			s.n.Agent.HostID, s.n.Record.Status.HostID = "", ""
@@ -102,7 +107,8 @@ func TestWhatANodeIs(t *testing.T) {
 				Name: fourth, Record: s.Nodes[first].Record.DeepCopy(), Pod: s.Nodes[first].Pod,
 				Agent: &facts.Agent{PodUID: s.Nodes[first].Pod.UID, Ring: &ring},
 			}
-			ring.Endpoints = append(slices.Clip(ring.Endpoints), facts.Endpoint{Address: "10.9.9.9", Tokens: []int64{1}})
+			ring.Endpoints = append(slices.Clip(ring.Endpoints),
+				facts.Endpoint{Address: "10.9.9.9", Tokens: []int64{1}})
 		}, Node{Joined, Absent, Answering, Live, true, false}},
 		"the last one sees it, while others see nothing": {func(s *scene) {
 			s.Nodes[first].Agent = nil
@@ -117,7 +123,8 @@ func TestWhatANodeIs(t *testing.T) {
 		"the step alone has its ticket": {func(s *scene) {
 			s.n.Record.Spec.Join, s.n.Record.Status.Join = nil, nil
 		}, Node{Ticketed, Absent, Answering, Live, true, false}},
-		"its record alone has its ticket": {func(s *scene) { s.Ledger.Step = nil }, Node{Ticketed, Absent, Answering, Live, true, false}},
+		"its record alone has its ticket": {func(s *scene) { s.Ledger.Step = nil },
+			Node{Ticketed, Absent, Answering, Live, true, false}},
 		"its ticket is being withdrawn": {func(s *scene) {
 			s.n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{}
 		}, Node{Withdrawn, Absent, Answering, Live, true, false}},
@@ -166,19 +173,24 @@ func TestWhatANodeIs(t *testing.T) {
 			s.n.Claims[v1alpha1.VolumeData] = &facts.Claim{Claim: claim}
 			s.lost, s.n.Record.Status.HostID = true, ""
 		}, Node{None, Absent, Answering, Live, true, false}},
-		"it has a disk, and the ledger is there": {func(s *scene) { noTicket(s); claimed(s) }, Node{None, Absent, Answering, Live, true, false}},
+		"it has a disk, and the ledger is there": {func(s *scene) { noTicket(s); claimed(s) },
+			Node{None, Absent, Answering, Live, true, false}},
 
 		// Its record, and whether the spec describes it.
-		"its record is missing": {func(s *scene) { s.n.Record = nil }, Node{Ticketed, Absent, Answering, Missing, true, false}},
+		"its record is missing": {func(s *scene) { s.n.Record = nil },
+			Node{Ticketed, Absent, Answering, Missing, true, false}},
 		"its record is missing, and the ledger knows it": {func(s *scene) {
 			s.n.Record, s.Ledger.Members = nil, map[string]string{second: "id"}
 		}, Node{Member, Absent, Answering, Missing, true, false}},
 		"its record is missing, and no step is open": {func(s *scene) {
 			s.n.Record, s.Ledger.Step = nil, nil
 		}, Node{None, Absent, Answering, Missing, true, false}},
-		"nothing of it exists":  {func(s *scene) { delete(s.Nodes, second) }, Node{Ticketed, Absent, Unreachable, Missing, true, false}},
-		"there is no ledger":    {func(s *scene) { s.Ledger, s.n.Record = nil, nil }, Node{None, Absent, Answering, Missing, true, false}},
-		"its record is deleted": {func(s *scene) { s.n.Record.DeletionTimestamp = &when }, Node{Ticketed, Absent, Answering, Deleting, true, false}},
+		"nothing of it exists": {func(s *scene) { delete(s.Nodes, second) },
+			Node{Ticketed, Absent, Unreachable, Missing, true, false}},
+		"there is no ledger": {func(s *scene) { s.Ledger, s.n.Record = nil, nil },
+			Node{None, Absent, Answering, Missing, true, false}},
+		"its record is deleted": {func(s *scene) { s.n.Record.DeletionTimestamp = &when },
+			Node{Ticketed, Absent, Answering, Deleting, true, false}},
 		"the spec does not want it": {func(s *scene) {
 			s.Cluster.Spec.Datacenters[0].Racks = s.Cluster.Spec.Datacenters[0].Racks[:1]
 		}, Node{Ticketed, Absent, Answering, Live, false, false}},
@@ -187,7 +199,8 @@ func TestWhatANodeIs(t *testing.T) {
 		"its agent is asked for the first time": {func(s *scene) {
 			s.n.Agent, s.n.Asking = nil, true
 		}, Node{Ticketed, Possible, FirstContact, Live, true, false}},
-		"its agent answers, and is asked again": {func(s *scene) { s.n.Asking = true }, Node{Ticketed, Absent, Answering, Live, true, false}},
+		"its agent answers, and is asked again": {func(s *scene) { s.n.Asking = true },
+			Node{Ticketed, Absent, Answering, Live, true, false}},
 		"its JVM runs": {func(s *scene) {
 			s.n.Agent.Process, s.n.Record.Status.Restarts = facts.ProcessRunning, &v1alpha1.RestartsStatus{Count: 1}
 		}, Node{Ticketed, Running, Answering, Live, true, false}},
@@ -218,17 +231,21 @@ func TestWhatANodeIs(t *testing.T) {
 		"its agent does not know, and there is no container": {func(s *scene) {
 			s.n.Agent.Process = facts.ProcessUnknown
 		}, Node{Ticketed, Absent, Answering, Live, true, false}},
-		"its agent does not answer, and its container waits": {status(waitingContainer), Node{Ticketed, Absent, Unreachable, Live, true, true}},
-		"its agent does not answer, and its pod starts":      {status(), Node{Ticketed, Absent, Unreachable, Live, true, false}},
+		"its agent does not answer, and its container waits": {status(waitingContainer),
+			Node{Ticketed, Absent, Unreachable, Live, true, true}},
+		"its agent does not answer, and its pod starts": {status(),
+			Node{Ticketed, Absent, Unreachable, Live, true, false}},
 		"its agent does not answer, and its pod runs": {func(s *scene) {
 			s.n.Agent = nil
 			s.n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{waitingContainer}
 		}, Node{Ticketed, Possible, Unreachable, Live, true, false}},
 		"its pod cannot be scheduled": {func(s *scene) {
 			status()(s)
-			s.n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no host"}}
+			s.n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+				Message: "no host"}}
 		}, Node{Ticketed, Absent, Unreachable, Live, true, true}},
-		"it has no pod": {func(s *scene) { s.n.Pod, s.n.Agent = nil, nil }, Node{Ticketed, Absent, Unreachable, Live, true, true}},
+		"it has no pod": {func(s *scene) { s.n.Pod, s.n.Agent = nil, nil },
+			Node{Ticketed, Absent, Unreachable, Live, true, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -266,11 +283,12 @@ func TestSomethingRunsInAPod(t *testing.T) {
 		status corev1.PodStatus
 		want   bool
 	}{
-		"nothing":                {corev1.PodStatus{Phase: corev1.PodPending}, false},
-		"by its phase":           {corev1.PodStatus{Phase: corev1.PodRunning}, true},
-		"a first container":      {corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: running}, true},
-		"a container":            {corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: running}, true},
-		"an ephemeral container": {corev1.PodStatus{Phase: corev1.PodPending, EphemeralContainerStatuses: running}, true},
+		"nothing":           {corev1.PodStatus{Phase: corev1.PodPending}, false},
+		"by its phase":      {corev1.PodStatus{Phase: corev1.PodRunning}, true},
+		"a first container": {corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: running}, true},
+		"a container":       {corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: running}, true},
+		"an ephemeral container": {corev1.PodStatus{Phase: corev1.PodPending, EphemeralContainerStatuses: running},
+			true},
 		"none of its containers": {corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: running[:1]}, false},
 	} {
 		if got := AnythingRuns(&corev1.Pod{Status: c.status}); got != c.want {

@@ -36,7 +36,8 @@ func (v *View) membersInViews() *seenMembers {
 	return v.seen
 }
 
-// AnyRing is the ring as a member sees it; nil if none answers. Guards see to it that all see the same.
+// AnyRing is the ring as a member sees it; nil if none answers. Guards see to it that all see the
+// same.
 func (v *View) AnyRing() *facts.Ring {
 	for _, name := range v.Members() {
 		if r := v.normalRing(name); r != nil {
@@ -59,15 +60,15 @@ func (v *View) UpAmong(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return v.normalRing(name) == nil })
 }
 
-// KeyspacesOf a ring. One whose replication cannot be read is left out: it has a strategy of its own,
-// of which nothing can be said.
+// KeyspacesOf a ring. One whose replication cannot be read is left out: it has a strategy of its
+// own, of which nothing can be said.
 func KeyspacesOf(r *facts.Ring) []ring.Keyspace {
 	out, _ := r.Replicated()
 	return out
 }
 
-// SystemReplication is how many replicas the system keyspaces are to have, by the datacenter's name in
-// Cassandra: as many as keyspaces of the user will have, with fewer members their number.
+// SystemReplication is how many replicas the system keyspaces are to have, by the datacenter's name
+// in Cassandra: as many as keyspaces of the user will have, with fewer members their number.
 func (v *View) SystemReplication() map[string]int32 {
 	members := v.membersByDatacenter()
 	out := map[string]int32{}
@@ -97,9 +98,9 @@ func (v *View) PlannedReplication() map[string]int32 {
 	return out
 }
 
-// UsedReplication is how much of the planned replication factor of each datacenter of the ring is made
-// use of: what it was formed with, and what its members allow since. A factor that was only written
-// down can be taken back.
+// UsedReplication is how much of the planned replication factor of each datacenter of the ring is
+// made use of: what it was formed with, and what its members allow since. A factor that was only
+// written down can be taken back.
 func (v *View) UsedReplication() map[string]int32 {
 	members := v.membersByDatacenter()
 	out := v.PlannedReplication()
@@ -110,8 +111,8 @@ func (v *View) UsedReplication() map[string]int32 {
 	return out
 }
 
-// Seeds chooses two or three of the given nodes in each datacenter, on different racks, and keeps those
-// that are seeds already.
+// Seeds chooses two or three of the given nodes in each datacenter, on different racks, and keeps
+// those that are seeds already.
 func (v *View) Seeds(names, present []string) []string {
 	var candidates []ring.SeedCandidate
 	for _, name := range names {

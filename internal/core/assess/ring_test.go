@@ -19,7 +19,8 @@ func (s *scene) formed() {
 
 func anotherDatacenter() v1alpha1.Datacenter {
 	one := int32(1)
-	return v1alpha1.Datacenter{Name: "dc2", PlannedReplicationFactor: 3, Racks: []v1alpha1.Rack{{Name: "r1", Nodes: &one}}}
+	return v1alpha1.Datacenter{Name: "dc2", PlannedReplicationFactor: 3,
+		Racks: []v1alpha1.Rack{{Name: "r1", Nodes: &one}}}
 }
 
 func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
@@ -28,8 +29,9 @@ func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
 		want   map[string]int32
 	}{
 		"as many as keyspaces of users": {func(*scene) {}, map[string]int32{"dc1": 3}},
-		"fewer, with fewer members":     {func(s *scene) { delete(s.Ledger.Members, first) }, map[string]int32{"dc1": 2}},
-		"as many, with a record away":   {func(s *scene) { s.Nodes[first].Record = nil }, map[string]int32{"dc1": 3}},
+		"fewer, with fewer members": {func(s *scene) { delete(s.Ledger.Members, first) },
+			map[string]int32{"dc1": 2}},
+		"as many, with a record away": {func(s *scene) { s.Nodes[first].Record = nil }, map[string]int32{"dc1": 3}},
 		"as many, with a pod away": {func(s *scene) {
 			s.Nodes[first].Record, s.Nodes[first].Pod = nil, nil
 		}, map[string]int32{"dc1": 3}},

@@ -43,27 +43,38 @@ func newScene(t *testing.T) *scene {
 				Version: "5.0.6",
 				Datacenters: []v1alpha1.Datacenter{{
 					Name: "dc1", NumTokens: 4, PlannedReplicationFactor: 3,
-					Racks: []v1alpha1.Rack{{Name: "r1", Nodes: &one}, {Name: "r2", Nodes: &one}, {Name: "r3", Nodes: &one}},
+					Racks: []v1alpha1.Rack{{Name: "r1", Nodes: &one}, {Name: "r2", Nodes: &one},
+						{Name: "r3", Nodes: &one}},
 				}},
-				Node: &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}}}}},
+				Node: &v1alpha1.NodeTemplate{
+					NodeSettings: v1alpha1.NodeSettings{
+						Storage: &v1alpha1.Storage{
+							Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}},
+						},
+					},
+				},
 			},
 		},
 		Install: facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent:test"},
 		Nodes:   map[string]*facts.Node{},
 		Ledger: &ledger.Ledger{ClusterUID: "cluster-uid", Steps: 1, Step: &ledger.Step{
-			ID: "step", Kind: ledger.FormRing, Stage: ledger.StageTickets, Datacenters: []string{"dc1"}, Nodes: []string{first, second, third},
+			ID: "step", Kind: ledger.FormRing, Stage: ledger.StageTickets, Datacenters: []string{"dc1"},
+			Nodes: []string{first, second, third},
 		}},
 	}
 	for _, w := range render.WantedNodes(s.Cluster, s.Install) {
-		n := &facts.Node{Name: w.Name, Record: render.Record(render.OwnerOf(s.Cluster), w, nil, ""), Claims: map[string]*facts.Claim{}}
-		n.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: w.Name, UID: types.UID("pod-" + w.Name), Annotations: map[string]string{
-			v1alpha1.AnnotationTemplateHash: render.PodHash(w.Pod),
-		}}}
+		n := &facts.Node{Name: w.Name, Record: render.Record(render.OwnerOf(s.Cluster), w, nil, ""),
+			Claims: map[string]*facts.Claim{}}
+		n.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: w.Name, UID: types.UID("pod-" + w.Name),
+			Annotations: map[string]string{
+				v1alpha1.AnnotationTemplateHash: render.PodHash(w.Pod),
+			}}}
 		n.Pod.Spec.NodeName, n.Pod.Status.Phase = "host-1", corev1.PodRunning
 		id := s.Ledger.Step.IntentID("join", w.Name)
 		n.Record.Spec.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: id}, Mode: v1alpha1.JoinNew}
 		n.Record.Status.PodUID, n.Record.Status.Join = n.Pod.UID, &v1alpha1.IntentStatus{ID: id, StartedAt: &when}
-		n.Agent = &facts.Agent{PodUID: n.Pod.UID, Address: "address-" + w.Name, Disk: v1alpha1.DiskJoining, Process: facts.ProcessAbsent}
+		n.Agent = &facts.Agent{PodUID: n.Pod.UID, Address: "address-" + w.Name, Disk: v1alpha1.DiskJoining,
+			Process: facts.ProcessAbsent}
 		s.Nodes[w.Name] = n
 	}
 	for _, name := range []string{first, third} {
@@ -74,7 +85,8 @@ func newScene(t *testing.T) *scene {
 	}
 	n := s.Nodes[second]
 	n.Agent.Address, n.Agent.HostID = "10.9.9.9", "agent-id"
-	n.Record.Status.HostID, n.Record.Status.Address, n.Record.Status.Disk = "status-id", "10.9.9.8", v1alpha1.DiskJoining
+	n.Record.Status.HostID, n.Record.Status.Address, n.Record.Status.Disk = "status-id", "10.9.9.8",
+		v1alpha1.DiskJoining
 	return &scene{Snapshot: s, n: n}
 }
 

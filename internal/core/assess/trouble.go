@@ -31,8 +31,8 @@ func WhyNoAnswer(n *facts.Node) string {
 	return "its pod is starting"
 }
 
-// Trouble says in words why the pod of a node does not run, if that is known: that it cannot be scheduled, or what keeps a container from starting; and what of
-// the spec to look at.
+// Trouble says in words why the pod of a node does not run, if that is known: that it cannot be
+// scheduled, or what keeps a container from starting; and what of the spec to look at.
 func Trouble(n *facts.Node) string {
 	pod := n.Pod
 	if pod == nil {
@@ -45,7 +45,8 @@ func Trouble(n *facts.Node) string {
 	}
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, status := range list {
-			if w := status.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
+			if w := status.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" &&
+				w.Reason != "ContainerCreating" {
 				words := strings.TrimSpace(fmt.Sprintf("container %s: %s %s", status.Name, w.Reason, w.Message))
 				if status.Name != layout.CassandraContainer {
 					return words // its image is the operator's choice
@@ -57,7 +58,8 @@ func Trouble(n *facts.Node) string {
 	return ""
 }
 
-// unboundClaims names the claims without a volume, if they are what the scheduler waits for: it does not say which, nor that their class does not exist.
+// unboundClaims names the claims without a volume, if they are what the scheduler waits for: it
+// does not say which, nor that their class does not exist.
 func unboundClaims(n *facts.Node, message string) string {
 	if !strings.Contains(message, "unbound immediate PersistentVolumeClaims") {
 		return ""
@@ -77,8 +79,10 @@ func unboundClaims(n *facts.Node, message string) string {
 	return out.String()
 }
 
-// fields of a CassandraCluster, or else what of the hosts, that what Kubernetes and Cassandra say may come from, by what they say: the likeliest first. The scheduler's words are those of its plugins'
-// ErrReason constants, the kubelet's of pkg/kubelet/images, and the JVM's those of hotspot's arguments.cpp.
+// fields of a CassandraCluster, or else what of the hosts, that what Kubernetes and Cassandra say
+// may come from, by what they say: the likeliest first. The scheduler's words are those of its
+// plugins' ErrReason constants, the kubelet's of pkg/kubelet/images, and the JVM's those of
+// hotspot's arguments.cpp.
 var fields = []struct{ word, field string }{
 	{"node(s) were unschedulable", "hosts that are cordoned"},
 	{"untolerated taint {node.kubernetes.io/", "the conditions of the hosts"},
@@ -97,7 +101,8 @@ var fields = []struct{ word, field string }{
 	{"Cassandra refused its configuration", "node.cassandraYaml, node.jvm"},
 }
 
-// WithFields adds to a message what it may come from, where that is known: fields of the spec, or hosts.
+// WithFields adds to a message what it may come from, where that is known: fields of the spec, or
+// hosts.
 func WithFields(message string) string {
 	var at []string
 	for _, f := range fields {

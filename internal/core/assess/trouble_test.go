@@ -14,11 +14,13 @@ import (
 // The messages are those of kube-scheduler and kubelet 1.35, shortened.
 func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 	unscheduled := func(message string) *corev1.Pod {
-		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message}}}}
+		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled,
+			Status: corev1.ConditionFalse, Message: message}}}}
 	}
 	waiting := func(container, reason, message string) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-			Name: container, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+			Name: container, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason,
+				Message: message}},
 		}}}}
 	}
 	for _, c := range []struct {
@@ -29,19 +31,26 @@ func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 		{waiting("cassandra", "ContainerCreating", ""), ""},
 		{
 			unscheduled("0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available"),
-			"its pod cannot be scheduled: 0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available (see node.resources.requests)",
+			"its pod cannot be scheduled: 0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are " +
+				"available (see node.resources.requests)",
 		},
 		{
-			unscheduled("0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector"),
-			"its pod cannot be scheduled: 0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector (see node.resources.requests, node.placement)",
+			unscheduled("0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node " +
+				"affinity/selector"),
+			"its pod cannot be scheduled: 0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's " +
+				"node affinity/selector (see node.resources.requests, node.placement)",
 		},
 		{
-			unscheduled("0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector"),
-			"its pod cannot be scheduled: 0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector (see hosts that are cordoned, node.placement)",
+			unscheduled("0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node " +
+				"affinity/selector"),
+			"its pod cannot be scheduled: 0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't " +
+				"match Pod's node affinity/selector (see hosts that are cordoned, node.placement)",
 		},
 		{
-			unscheduled("0/3 nodes are available: 3 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: }"),
-			"its pod cannot be scheduled: 0/3 nodes are available: 3 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: } (see the conditions of the hosts, node.placement.tolerations)",
+			unscheduled("0/3 nodes are available: 3 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: " +
+				"}"),
+			"its pod cannot be scheduled: 0/3 nodes are available: 3 node(s) had untolerated taint " +
+				"{node.kubernetes.io/disk-pressure: } (see the conditions of the hosts, node.placement.tolerations)",
 		},
 		{
 			unscheduled(`storageclass.storage.k8s.io "fast" not found`),
@@ -49,19 +58,23 @@ func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 		},
 		{
 			unscheduled("0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"),
-			"its pod cannot be scheduled: 0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found; claim data-n of class fast has no volume (see node.storage storageClassName)",
+			"its pod cannot be scheduled: 0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. " +
+				"not found; claim data-n of class fast has no volume (see node.storage storageClassName)",
 		},
 		{unscheduled("something new"), "its pod cannot be scheduled: something new"},
-		{waiting("cassandra", "ErrImagePull", "not found"), "container cassandra: ErrImagePull not found (see image, imagePullSecrets)"},
+		{waiting("cassandra", "ErrImagePull", "not found"),
+			"container cassandra: ErrImagePull not found (see image, imagePullSecrets)"},
 		{waiting("agent", "ErrImagePull", "not found"), "container agent: ErrImagePull not found"},
-		{waiting("cassandra", "CrashLoopBackOff", "back-off 10s"), "container cassandra: CrashLoopBackOff back-off 10s"},
+		{waiting("cassandra", "CrashLoopBackOff", "back-off 10s"),
+			"container cassandra: CrashLoopBackOff back-off 10s"},
 	} {
 		class := "fast"
 		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}}
 		claim.Name = "data-n"
 		bound := claim.DeepCopy()
 		bound.Name, bound.Spec.VolumeName = "commitlog-n", "volume"
-		if got := Trouble(&facts.Node{Pod: c.pod, Claims: map[string]*facts.Claim{"commitlog": {Claim: bound}, "data": {Claim: claim}}}); got != c.want {
+		if got := Trouble(&facts.Node{Pod: c.pod,
+			Claims: map[string]*facts.Claim{"commitlog": {Claim: bound}, "data": {Claim: claim}}}); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -70,13 +83,16 @@ func TestTroubleNamesTheFieldsToLookAt(t *testing.T) {
 func TestItIsSaidWhyAnAgentDoesNotAnswer(t *testing.T) {
 	when := metav1.Now()
 	waiting := func(reason, message string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+		return corev1.ContainerStatus{Name: "cassandra",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
 	}
-	running := corev1.ContainerStatus{Name: "init", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	running := corev1.ContainerStatus{Name: "init",
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	for want, n := range map[string]*facts.Node{
-		"it has no record yet":     {Pod: &corev1.Pod{}},
-		"it has no pod yet":        {Record: &v1alpha1.CassandraNode{}, Unreachable: "no pod"},
-		"its pod is being deleted": {Record: &v1alpha1.CassandraNode{}, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &when}}},
+		"it has no record yet": {Pod: &corev1.Pod{}},
+		"it has no pod yet":    {Record: &v1alpha1.CassandraNode{}, Unreachable: "no pod"},
+		"its pod is being deleted": {Record: &v1alpha1.CassandraNode{},
+			Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &when}}},
 		"its pod cannot be scheduled: no host in zone b": pod(func(s *corev1.PodStatus) {
 			s.Conditions = []corev1.PodCondition{
 				{Type: corev1.PodReady, Status: corev1.ConditionFalse, Message: "not ready"},
@@ -84,14 +100,18 @@ func TestItIsSaidWhyAnAgentDoesNotAnswer(t *testing.T) {
 			}
 		}),
 		"container cassandra: ImagePullBackOff no such image (see image, imagePullSecrets)": pod(func(s *corev1.PodStatus) {
-			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Message: "placed"}}
-			s.InitContainerStatuses = []corev1.ContainerStatus{running, waiting("PodInitializing", ""), waiting("ContainerCreating", ""), waiting("", "soon")}
+			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+				Message: "placed"}}
+			s.InitContainerStatuses = []corev1.ContainerStatus{running, waiting("PodInitializing", ""),
+				waiting("ContainerCreating", ""), waiting("", "soon")}
 			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "no such image")}
 		}),
 		"container cassandra: CrashLoopBackOff": pod(func(s *corev1.PodStatus) {
 			s.InitContainerStatuses = []corev1.ContainerStatus{waiting("CrashLoopBackOff", "")}
 		}),
-		"its agent does not answer: connection refused": pod(func(s *corev1.PodStatus) { s.ContainerStatuses = []corev1.ContainerStatus{running} }),
+		"its agent does not answer: connection refused": pod(func(s *corev1.PodStatus) {
+			s.ContainerStatuses = []corev1.ContainerStatus{running}
+		}),
 	} {
 		if n.Pod != nil && strings.HasPrefix(want, "its agent") {
 			n.Unreachable = "connection refused"

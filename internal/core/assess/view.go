@@ -21,9 +21,11 @@ type View struct {
 	Now time.Time
 	// Wanted are the nodes that the spec describes.
 	Wanted []render.Wanted
-	// SpecRejected says that the spec is refused: what exists is kept going, and nothing new begins.
+	// SpecRejected says that the spec is refused: what exists is kept going, and nothing new
+	// begins.
 	SpecRejected bool
-	// LedgerLost says that the ledger is lost, and that the one at hand is what could be rebuilt so far.
+	// LedgerLost says that the ledger is lost, and that the one at hand is what could be rebuilt so
+	// far.
 	LedgerLost bool
 
 	assessed    map[string]Node
@@ -115,8 +117,8 @@ func (v *View) wantedNames() map[string]bool {
 }
 
 // Abandoned says that a node with a ticket is not to join any more, and has not: the spec no longer
-// has it, or its ticket is withdrawn. That has no way back: its node is abandoned to the end even if
-// the spec has it again, and even if the record that said so was lost: the agent remembers.
+// has it, or its ticket is withdrawn. That has no way back: its node is abandoned to the end even
+// if the spec has it again, and even if the record that said so was lost: the agent remembers.
 func (v *View) Abandoned(name string) bool {
 	n := v.Of(name)
 	unwanted := !n.Wanted && !v.SpecRejected // a spec that is refused says nothing
@@ -163,7 +165,8 @@ func (v *View) Live(name string) *facts.Node {
 	return v.Nodes[name]
 }
 
-// LeavesHost says that the pod of a node is deleted by force: its host is gone for certain, and its agent does not say otherwise.
+// LeavesHost says that the pod of a node is deleted by force: its host is gone for certain, and its
+// agent does not say otherwise.
 func (v *View) LeavesHost(n *facts.Node) bool {
 	return !n.Unplaced() && v.HostGone(n.Pod.Spec.NodeName) != "" && n.Agent == nil && !n.Asking
 }
@@ -178,7 +181,8 @@ func (v *View) Datacenter(name string) *v1alpha1.Datacenter {
 	return nil
 }
 
-// DatacenterOf a node by its record, else by its pod, else by the spec; empty if none of them has it.
+// DatacenterOf a node by its record, else by its pod, else by the spec; empty if none of them has
+// it.
 func (v *View) DatacenterOf(name string) string {
 	switch n := v.Nodes[name]; {
 	case n != nil && n.Record != nil:
@@ -194,7 +198,8 @@ func (v *View) DatacenterOf(name string) string {
 	return ""
 }
 
-// Datacenters are those that are described, in the order of the spec, and those that exist beside them, by name.
+// Datacenters are those that are described, in the order of the spec, and those that exist beside
+// them, by name.
 func (v *View) Datacenters() []string {
 	var names []string
 	add := func(name string) {
@@ -296,5 +301,6 @@ func (v *View) OwnsClaim(n *facts.Node, claim *corev1.PersistentVolumeClaim) boo
 	if claim.Labels[v1alpha1.LabelClusterUID] == string(v.Cluster.UID) {
 		return true
 	}
-	return n.Record != nil && slices.ContainsFunc(n.Record.Spec.Claims, func(c v1alpha1.ClaimReference) bool { return c.UID == claim.UID })
+	return n.Record != nil && slices.ContainsFunc(n.Record.Spec.Claims,
+		func(c v1alpha1.ClaimReference) bool { return c.UID == claim.UID })
 }

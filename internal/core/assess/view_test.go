@@ -25,8 +25,8 @@ func TestWhenARingCanChange(t *testing.T) {
 	}
 }
 
-// A node with a ticket is abandoned when the spec, which is accepted, does not describe it, or its ticket
-// was withdrawn; not once it has joined.
+// A node with a ticket is abandoned when the spec, which is accepted, does not describe it, or its
+// ticket was withdrawn; not once it has joined.
 func TestWhoIsAbandoned(t *testing.T) {
 	same := func(v *View) *View { return v }
 	for name, c := range map[string]struct {
@@ -34,8 +34,9 @@ func TestWhoIsAbandoned(t *testing.T) {
 		view             func(*View) *View
 		wanted, unwanted bool
 	}{
-		"it is on its way":        {func(*scene) {}, same, false, true},
-		"its ticket is withdrawn": {func(s *scene) { s.n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{} }, same, true, true},
+		"it is on its way": {func(*scene) {}, same, false, true},
+		"its ticket is withdrawn": {func(s *scene) { s.n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{} }, same,
+			true, true},
 		"its agent has acknowledged that, as a record that was lost had said": {func(s *scene) {
 			s.n.Record.Status.Join = &v1alpha1.IntentStatus{ID: s.n.Record.Spec.Join.ID, WithdrawnAt: &when}
 		}, same, true, true},

@@ -12,9 +12,10 @@ import (
 	"helenus.io/helenus/internal/core/plan"
 )
 
-// BenchmarkNextWhileANodeJoins is one decision while nodes join a ring of 16 tokens a node, with 20 keyspaces, one after the other. A join begins: all guards are
-// asked, and tokens are chosen; or it is refused, since three members see others than the rest do. It is under way. It ends: every member's view is asked about
-// the node, and what members no longer own is found.
+// BenchmarkNextWhileANodeJoins is one decision while nodes join a ring of 16 tokens a node, with 20
+// keyspaces, one after the other. A join begins: all guards are asked, and tokens are chosen; or it
+// is refused, since three members see others than the rest do. It is under way. It ends: every
+// member's view is asked about the node, and what members no longer own is found.
 func BenchmarkNextWhileANodeJoins(b *testing.B) {
 	for _, nodes := range []int32{9, 99, 999} {
 		w := growing(b, nodes/3)
@@ -22,7 +23,8 @@ func BenchmarkNextWhileANodeJoins(b *testing.B) {
 			b.Run(fmt.Sprintf("%d/%s", nodes+1, moment), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if made := Next(snapshot, w.now); made.Current == nil || !strings.Contains(made.Current.Message, message) {
+					if made := Next(snapshot, w.now); made.Current == nil ||
+						!strings.Contains(made.Current.Message, message) {
 						b.Fatalf("it does not say %q:\n%s", message, made)
 					}
 				}
@@ -59,7 +61,8 @@ func growing(b *testing.B, perRack int32) *world {
 
 // begins says that the next pass gives a node its ticket.
 func begins(w *world) bool {
-	return slices.ContainsFunc(Next(w.snapshot, w.now).Writes, func(write plan.Write) bool { return write.Verb == plan.PutLedger && write.Ledger.Step != nil })
+	return slices.ContainsFunc(Next(w.snapshot, w.now).Writes,
+		func(write plan.Write) bool { return write.Verb == plan.PutLedger && write.Ledger.Step != nil })
 }
 
 // disagreeing is what a world knows of which three members each see another one down.

@@ -14,7 +14,8 @@ import (
 	"helenus.io/helenus/internal/core/plan"
 )
 
-// toCleanUp is a ring with two nodes in its first rack, in which the operations of the first rack's cleanup are written and nobody has begun them.
+// toCleanUp is a ring with two nodes in its first rack, in which the operations of the first rack's
+// cleanup are written and nobody has begun them.
 func toCleanUp(t *testing.T, due ...string) *world {
 	t.Helper()
 	w := newWorld(t, datacenter("dc1", 2, 1))
@@ -42,7 +43,8 @@ func leftForLater(w *world) []string {
 	return nil
 }
 
-// Racks are cleaned up one after the other. A node that is down for long before it has begun is left for later.
+// Racks are cleaned up one after the other. A node that is down for long before it has begun is
+// left for later.
 func TestANodeThatIsDownIsCleanedUpWhenItIsBack(t *testing.T) {
 	w := toCleanUp(t, firstOfRack, secondOfRack, ofNextRack)
 	if got := w.open().Wave(); !slices.Equal(got, []string{firstOfRack, secondOfRack}) {
@@ -52,7 +54,8 @@ func TestANodeThatIsDownIsCleanedUpWhenItIsBack(t *testing.T) {
 	w.agents()
 	began := w.now
 	made := w.settle()
-	if s := w.open(); s == nil || !slices.Equal(s.Wave(), []string{firstOfRack, secondOfRack}) || made.Wake > downTimeout {
+	if s := w.open(); s == nil || !slices.Equal(s.Wave(), []string{firstOfRack, secondOfRack}) ||
+		made.Wake > downTimeout {
 		t.Fatalf("not waited for, or for too long: %+v\n%s", s, made)
 	}
 	w.now = began.Add(downTimeout)
@@ -84,11 +87,13 @@ func TestWhoIsWaitedForInACleanUp(t *testing.T) {
 		"it is up":   {func(*world, *facts.Node) {}, false},
 		"it is away, and has begun": {func(w *world, n *facts.Node) {
 			away(w, n)
-			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: v1alpha1.OperationRunning}}
+			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID,
+				Phase: v1alpha1.OperationRunning}}
 		}, false},
 		"it is away, and has done another step's": {func(w *world, n *facts.Node) {
 			away(w, n)
-			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: "former/cleanup/" + n.Name, Phase: v1alpha1.OperationSucceeded}}
+			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: "former/cleanup/" + n.Name,
+				Phase: v1alpha1.OperationSucceeded}}
 		}, true},
 		"its record is away": {func(w *world, n *facts.Node) { away(w, n); n.Record = nil }, false},
 		"its record is being deleted": {func(w *world, n *facts.Node) {
@@ -114,7 +119,8 @@ func TestWhoIsAwayDoesNotHideBehindOthers(t *testing.T) {
 		"one is up":         func(*facts.Node) {},
 		"one has no record": func(n *facts.Node) { n.Record = nil },
 		"one that is away, too, and has begun": func(n *facts.Node) {
-			n.Agent, n.Record.Status.Operations = nil, []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: v1alpha1.OperationRunning}}
+			n.Agent, n.Record.Status.Operations = nil,
+				[]v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: v1alpha1.OperationRunning}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// An image that cannot be pulled is taken back by taking the field away, as well as by naming another one.
+// An image that cannot be pulled is taken back by taking the field away, as well as by naming
+// another one.
 func TestAnImageIsTakenBackWhileTheRingForms(t *testing.T) {
 	w := forming(t, v1alpha1.DiskEmpty, three...)
 	before := w.snapshot.Nodes[three[0]].Record.Spec.Pod.Image
@@ -40,24 +41,33 @@ func TestAnImageIsTakenBackWhileTheRingForms(t *testing.T) {
 	}
 }
 
-// A spec under which no node can start is corrected while all tickets are out: the correction reaches every node, and the tickets stay what they were.
+// A spec under which no node can start is corrected while all tickets are out: the correction
+// reaches every node, and the tickets stay what they were.
 func TestACorrectedSpecReachesAFormationThatCannotSucceed(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*v1alpha1.CassandraClusterSpec)
 		disk    v1alpha1.DiskState
 		newPods bool
 	}{
-		"setting":    {change: setting("concurrent_reads", "16"), disk: v1alpha1.DiskJoining},
-		"JVM option": {change: func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}} }, disk: v1alpha1.DiskEmpty},
+		"setting": {change: setting("concurrent_reads", "16"), disk: v1alpha1.DiskJoining},
+		"JVM option": {change: func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}}
+		}, disk: v1alpha1.DiskEmpty},
 		"environment": {change: func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "b"}}
 		}, disk: v1alpha1.DiskEmpty},
-		"image":   {change: func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" }, disk: v1alpha1.DiskJoining, newPods: true},
-		"release": {change: func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, disk: v1alpha1.DiskEmpty, newPods: true},
+		"image": {change: func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" },
+			disk: v1alpha1.DiskJoining, newPods: true},
+		"release": {change: func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, disk: v1alpha1.DiskEmpty,
+			newPods: true},
 		"memory": {change: func(s *v1alpha1.CassandraClusterSpec) {
-			s.Node.Resources = &v1alpha1.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")}}
+			s.Node.Resources = &v1alpha1.Resources{
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")},
+			}
 		}, disk: v1alpha1.DiskJoining, newPods: true},
-		"placement": {change: func(s *v1alpha1.CassandraClusterSpec) { s.Node.Placement = &v1alpha1.Placement{Zone: "a"} }, disk: v1alpha1.DiskJoining, newPods: true},
+		"placement": {change: func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Placement = &v1alpha1.Placement{Zone: "a"}
+		}, disk: v1alpha1.DiskJoining, newPods: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, c.disk, three...)
@@ -94,15 +104,21 @@ func TestWhatATicketRestsOnIsNotCorrected(t *testing.T) {
 		disk   v1alpha1.DiskState
 		words  string
 	}{
-		"name":                   {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, v1alpha1.DiskEmpty, "clusterName"},
-		"name of the datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].DatacenterName = "other" }, v1alpha1.DiskEmpty, "datacenterName"},
-		"name of a rack":         {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].RackName = "other" }, v1alpha1.DiskEmpty, "rackName"},
-		"tokens":                 {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, v1alpha1.DiskEmpty, "datacenters[].numTokens: 4 → 8"},
+		"name": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" },
+			v1alpha1.DiskEmpty, "clusterName"},
+		"name of the datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].DatacenterName = "other" },
+			v1alpha1.DiskEmpty, "datacenterName"},
+		"name of a rack": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].RackName = "other" },
+			v1alpha1.DiskEmpty, "rackName"},
+		"tokens": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 }, v1alpha1.DiskEmpty,
+			"datacenters[].numTokens: 4 → 8"},
 		"storage": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Storage.Claims.Data = &v1alpha1.VolumeClaim{Size: &size}
 		}, v1alpha1.DiskEmpty, `node.storage.claims.data.size: "10Gi" → "20Gi"`},
-		"release on a disk with data": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, v1alpha1.DiskJoining, `version: "5.0.6" → "5.0.9"`},
-		"replication":                 {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 2 }, v1alpha1.DiskEmpty, "datacenters[dc1].plannedReplicationFactor: 3 → 2"},
+		"release on a disk with data": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
+			v1alpha1.DiskJoining, `version: "5.0.6" → "5.0.9"`},
+		"replication": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 2 },
+			v1alpha1.DiskEmpty, "datacenters[dc1].plannedReplicationFactor: 3 → 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, c.disk, three...)
@@ -120,10 +136,12 @@ func TestWhatATicketRestsOnIsNotCorrected(t *testing.T) {
 func TestACorrectionLeavesNodesThatHaveJoinedAlone(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	for name, show := range map[string]func(*facts.Node){
-		"by its record":                   func(*facts.Node) {},
-		"by its agent alone":              func(n *facts.Node) { n.Record.Status.Join, n.Record.Status.Disk = nil, "" },
-		"by its disk alone":               func(n *facts.Node) { n.Record.Status.Join, n.Agent = nil, nil },
-		"by the view of another one only": func(n *facts.Node) { n.Record.Status.Join, n.Record.Status.Disk, n.Agent = nil, "", nil },
+		"by its record":      func(*facts.Node) {},
+		"by its agent alone": func(n *facts.Node) { n.Record.Status.Join, n.Record.Status.Disk = nil, "" },
+		"by its disk alone":  func(n *facts.Node) { n.Record.Status.Join, n.Agent = nil, nil },
+		"by the view of another one only": func(n *facts.Node) {
+			n.Record.Status.Join, n.Record.Status.Disk, n.Agent = nil, "", nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := forming(t, v1alpha1.DiskJoining, late)
@@ -146,7 +164,8 @@ func TestACorrectionLeavesNodesThatHaveJoinedAlone(t *testing.T) {
 	}
 }
 
-// A correction that reached a record while its node was on its way, and was then taken back, is taken back in the record too: the node runs as the spec says.
+// A correction that reached a record while its node was on its way, and was then taken back, is
+// taken back in the record too: the node runs as the spec says.
 func TestARecordFollowsTheSpecThatItsNodeRunsBy(t *testing.T) {
 	for name, c := range map[string]struct {
 		image   string // that the pod was made from
@@ -200,15 +219,20 @@ func TestANodeOnItsWayIsLeftAlone(t *testing.T) {
 		"JVM never ended":           {func(n *facts.Node) { n.Record.Status.Restarts.Count = 0 }, false},
 		"JVM ended in a former pod": {func(n *facts.Node) { n.Record.Status.PodUID = "former" }, false},
 		"JVM never started":         {func(n *facts.Node) { n.Record.Status.Restarts = nil }, false},
-		"agent starts none":         {func(n *facts.Node) { n.Record.Status.Restarts = nil; n.Agent.Phase = v1alpha1.PhaseFailed }, true},
+		"agent starts none": {func(n *facts.Node) {
+			n.Record.Status.Restarts = nil
+			n.Agent.Phase = v1alpha1.PhaseFailed
+		}, true},
 		"image not pulled": {func(n *facts.Node) {
 			n.Record.Status.Restarts = nil
-			n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
+			n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cassandra",
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
 		}, true},
 		"pod starts": {func(n *facts.Node) { n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending }, false},
 		"pod cannot be scheduled": {func(n *facts.Node) {
 			n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending
-			n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no host"}}
+			n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+				Message: "no host"}}
 		}, true},
 		"no pod": {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, true},
 	} {
@@ -217,7 +241,8 @@ func TestANodeOnItsWayIsLeftAlone(t *testing.T) {
 			c.change(w.snapshot.Nodes[late])
 			w.change(setting("concurrent_reads", "16"))
 			made := Next(w.snapshot, w.now)
-			follows := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.Apply && w.Object.GetName() == late && w.Live })
+			follows := slices.ContainsFunc(made.Writes,
+				func(w plan.Write) bool { return w.Verb == plan.Apply && w.Object.GetName() == late && w.Live })
 			if follows != c.follow {
 				t.Errorf("follows %v, want %v:\n%s", follows, c.follow, made)
 			}
@@ -257,15 +282,20 @@ func TestANodeThatWasLeftOutFollowsTheSpec(t *testing.T) {
 		t.Fatal("the latecomer was not left out")
 	}
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
-		s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{CassandraYaml: v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}}
+		s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{
+			CassandraYaml: v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}},
+		}
 	})
 	made := w.settle()
-	if made.Stalled != nil || string(w.snapshot.Nodes[late].Record.Spec.Configuration.CassandraYaml["concurrent_reads"].Raw) != "16" {
+	if made.Stalled != nil || string(
+		w.snapshot.Nodes[late].Record.Spec.Configuration.CassandraYaml["concurrent_reads"].Raw,
+	) != "16" {
 		t.Errorf("the node outside of the ring does not follow the spec:\n%s", made)
 	}
 }
 
-// A left-out node is no growth, even if its record is lost with all others: the members' records come back, and it waits as before.
+// A left-out node is no growth, even if its record is lost with all others: the members' records
+// come back, and it waits as before.
 func TestLostRecordsComeBackBesideALeftOutNode(t *testing.T) {
 	late := "orders-dc1-r2-0"
 	for name, until := range map[string]func(*world){
@@ -335,11 +365,13 @@ func TestALatecomerThatIsInTheRingIsNotLeftOut(t *testing.T) {
 	}
 }
 
-// Adopted nodes are members from the beginning. Those whose JVM has not started for this cluster are corrected all the same.
+// Adopted nodes are members from the beginning. Those whose JVM has not started for this cluster
+// are corrected all the same.
 func TestAnAdoptedNodeThatDoesNotStartIsCorrected(t *testing.T) {
 	w := forming(t, v1alpha1.DiskJoining, three...) // with a JVM that has ended
 	l := w.snapshot.Ledger
-	l.Formed, l.Members, l.Step.Kind, l.Step.Stage = []string{"dc1"}, map[string]string{}, ledger.AdoptRing, ledger.StageFormed
+	l.Formed, l.Members, l.Step.Kind, l.Step.Stage = []string{"dc1"}, map[string]string{}, ledger.AdoptRing,
+		ledger.StageFormed
 	for _, name := range three {
 		l.Members[name] = hostID(name)
 	}
@@ -357,7 +389,8 @@ func TestAnAdoptedNodeThatDoesNotStartIsCorrected(t *testing.T) {
 	}
 }
 
-// A node that is to join a ring follows the spec in everything until it has a ticket: its pod is recreated, and a claim that has no volume.
+// A node that is to join a ring follows the spec in everything until it has a ticket: its pod is
+// recreated, and a claim that has no volume.
 func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 	const newcomer = "orders-dc2-r1-0"
 	size := resource.MustParse("10Gi")
@@ -366,18 +399,41 @@ func TestANewcomerThatCannotStartIsCorrected(t *testing.T) {
 		samePod, newClaim bool
 	}{
 		"a request that no host has room for": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{
-			Resources: &v1alpha1.Resources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")}},
+			Resources: &v1alpha1.Resources{
+				Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")},
+			},
 		}}},
-		"a place that does not exist": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: "nowhere"}}}},
+		"a place that does not exist": {
+			wrong: v1alpha1.NodeTemplate{
+				NodeSettings: v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: "nowhere"}},
+			},
+		},
 		"a setting": {
-			wrong:   v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{CassandraYaml: v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}}},
+			wrong: v1alpha1.NodeTemplate{
+				NodeSettings: v1alpha1.NodeSettings{
+					CassandraYaml: v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}},
+				},
+			},
 			samePod: true,
 		},
 		"a class that does not exist": {
-			wrong:    v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size, StorageClassName: ptr("nothing")}}}}},
+			wrong: v1alpha1.NodeTemplate{
+				NodeSettings: v1alpha1.NodeSettings{
+					Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size,
+						StorageClassName: ptr("nothing")}}},
+				},
+			},
 			newClaim: true,
 		},
-		"a volume too many": {wrong: v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: &size}}}}}},
+		"a volume too many": {
+			wrong: v1alpha1.NodeTemplate{
+				NodeSettings: v1alpha1.NodeSettings{
+					Storage: &v1alpha1.Storage{
+						Claims: &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: &size}},
+					},
+				},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -436,7 +492,9 @@ func TestAVolumeOfANewcomerIsNotTakenAway(t *testing.T) {
 			as := func(claims *v1alpha1.StorageClaims) func(*v1alpha1.CassandraClusterSpec) {
 				return func(s *v1alpha1.CassandraClusterSpec) {
 					dc := added("dc2", 1)
-					dc.Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: claims}}}
+					dc.Node = &v1alpha1.NodeTemplate{
+						NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: claims}},
+					}
 					s.Datacenters = append(s.Datacenters[:1:1], dc)
 				}
 			}
@@ -448,7 +506,8 @@ func TestAVolumeOfANewcomerIsNotTakenAway(t *testing.T) {
 			claims, record := len(n.Claims), n.Record.Generation
 			w.change(as(other))
 			made := w.settle()
-			if made.Stalled == nil || !strings.Contains(made.Stalled.Message, "is bound to a volume") || !strings.Contains(made.Stalled.Message, newcomer) {
+			if made.Stalled == nil || !strings.Contains(made.Stalled.Message, "is bound to a volume") ||
+				!strings.Contains(made.Stalled.Message, newcomer) {
 				t.Errorf("not refused in words:\n%s", made)
 			}
 			if len(n.Claims) != claims || n.Record.Generation != record {
@@ -463,22 +522,27 @@ func TestAVolumeOfANewcomerIsNotTakenAway(t *testing.T) {
 	}
 }
 
-// A member that was NORMAL with what its record says, and has a pod made from something else that does not come, gets another pod.
+// A member that was NORMAL with what its record says, and has a pod made from something else that
+// does not come, gets another pod.
 func TestThePodOfAMemberThatDoesNotComeIsMadeAsItsRecordSays(t *testing.T) {
 	for what, up := range map[string]bool{"it does not come": false, "it runs": true} {
 		t.Run(what, func(t *testing.T) {
 			w := formed(t)
 			n := w.snapshot.Nodes["orders-dc1-r2-0"]
-			n.Record.Status.Proven = &v1alpha1.ProvenStatus{PodTemplate: render.PodHash(n.Record.Spec.Pod), Configuration: hashOf(&n.Record.Spec.Configuration)}
+			n.Record.Status.Proven = &v1alpha1.ProvenStatus{PodTemplate: render.PodHash(n.Record.Spec.Pod),
+				Configuration: hashOf(&n.Record.Spec.Configuration)}
 			n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] = "broken"
 			if !up {
 				n.Agent.Ring, n.Agent.Process = nil, facts.ProcessUnknown
 				n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-					Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+					Name: "cassandra", State: corev1.ContainerState{
+						Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"},
+					},
 				}}
 			}
 			made := Next(w.snapshot, w.now)
-			deleted := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live && w.UID == n.Pod.UID })
+			deleted := slices.ContainsFunc(made.Writes,
+				func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live && w.UID == n.Pod.UID })
 			if deleted == up {
 				t.Errorf("pod deleted: %v\n%s", deleted, made)
 			}

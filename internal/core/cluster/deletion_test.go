@@ -132,7 +132,8 @@ func TestAnEarlierClusterIsAdopted(t *testing.T) {
 	w.wantOpen()
 	for _, n := range w.snapshot.Records() {
 		if n.Record.Spec.Member.HostID != hostID(n.Name) || n.Record.Spec.Cluster.AdoptedUID != "cluster-uid" {
-			t.Errorf("node %s: member %v of adopted cluster %q", n.Name, n.Record.Spec.Member, n.Record.Spec.Cluster.AdoptedUID)
+			t.Errorf("node %s: member %v of adopted cluster %q", n.Name, n.Record.Spec.Member,
+				n.Record.Spec.Cluster.AdoptedUID)
 		}
 		if n.Record.Spec.Join != nil {
 			t.Errorf("node %s got a ticket", n.Name)

@@ -13,7 +13,8 @@ import (
 
 func debugException(w *world, name, node string, length time.Duration) v1alpha1.Exception {
 	return v1alpha1.Exception{
-		Name: name, Type: v1alpha1.ExceptionDebug, Node: node, Reason: "corrupt file", Until: metav1.NewTime(w.now.Add(length)),
+		Name: name, Type: v1alpha1.ExceptionDebug, Node: node, Reason: "corrupt file",
+		Until: metav1.NewTime(w.now.Add(length)),
 	}
 }
 
@@ -41,7 +42,8 @@ func TestANodeIsStoppedForAPerson(t *testing.T) {
 	w.except(debugException(w, "look", second, time.Hour))
 	w.pass()
 	debug := w.snapshot.Nodes[second].Record.Spec.Debug
-	if debug == nil || debug.Reason != "corrupt file" || !debug.Until.Time.Equal(w.snapshot.Cluster.Spec.Exceptions[0].Until.Time) {
+	if debug == nil || debug.Reason != "corrupt file" ||
+		!debug.Until.Time.Equal(w.snapshot.Cluster.Spec.Exceptions[0].Until.Time) {
 		t.Fatalf("the record says %+v", debug)
 	}
 	if !slices.Contains(w.events, "DebugStarted") {
@@ -51,7 +53,8 @@ func TestANodeIsStoppedForAPerson(t *testing.T) {
 	w.snapshot.Nodes[second].Record.Status.Phase = v1alpha1.PhaseStopped
 	wantExceptions(t, w, map[string][2]string{"look": {"Active", "kubectl exec -it " + second}})
 	n := w.snapshot.Nodes[second]
-	n.Record.Status.Phase, n.Record.Status.Blocked = v1alpha1.PhaseDeferred, &v1alpha1.NodeBlocked{Message: "node x is down"}
+	n.Record.Status.Phase, n.Record.Status.Blocked = v1alpha1.PhaseDeferred,
+		&v1alpha1.NodeBlocked{Message: "node x is down"}
 	wantExceptions(t, w, map[string][2]string{"look": {"Active", "does not stop yet: node x is down"}})
 
 	w.now = w.now.Add(time.Hour)
@@ -94,13 +97,15 @@ func TestExceptionsWithoutEffect(t *testing.T) {
 	w.except(debugException(w, "long", first, 7*24*time.Hour+time.Second), debugException(w, "past", first, 0),
 		debugException(w, "nobody", "orders-dc9-r1-0", time.Hour))
 	wantExceptions(t, w, map[string][2]string{
-		"long": {"Refused", "at most 7 days ahead"}, "past": {"Over", "its time is over"}, "nobody": {"Waiting", "there is no node orders-dc9-r1-0"},
+		"long": {"Refused", "at most 7 days ahead"}, "past": {"Over", "its time is over"},
+		"nobody": {"Waiting", "there is no node orders-dc9-r1-0"},
 	})
 	if made := w.pass(); !made.Idle() {
 		t.Errorf("want nothing:\n%s", made)
 	}
 	w.except(debugException(w, "one", first, time.Hour), debugException(w, "two", first, 2*time.Hour))
-	wantExceptions(t, w, map[string][2]string{"one": {"Active", ""}, "two": {"Refused", "another exception has stopped node " + first}})
+	wantExceptions(t, w, map[string][2]string{"one": {"Active", ""},
+		"two": {"Refused", "another exception has stopped node " + first}})
 
 	w = preparing(t)
 	w.except(debugException(w, "early", first, time.Hour))

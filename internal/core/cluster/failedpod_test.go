@@ -75,8 +75,8 @@ func TestAPodThatHasFailedIsSpokenOf(t *testing.T) {
 	}
 	due := w.now.Add(-time.Second + firstPause).Format(time.RFC3339)
 	if len(made.Notices) != 1 || made.Notices[0].Reason != "PodBackoff" || made.Notices[0].Message != "pod "+second+
-		" has failed, for the first time since its node was last ready: Evicted: The node was low on resource: memory.; "+
-		"it is recreated after "+due {
+		" has failed, for the first time since its node was last ready: Evicted: The node was low on resource: "+
+		"memory.; it is recreated after "+due {
 		t.Errorf("blocked %+v", made.Notices)
 	}
 	// It says the same until then, and writes nothing.
@@ -104,8 +104,9 @@ func TestWhatAFailedPodWaitsFor(t *testing.T) {
 		"its time is over": {func(w *world) {
 			at(w, 2, w.now.Add(-20*time.Second))
 		}, []string{"Delete Pod"}, interval},
-		"the clock was set back by a day": {func(w *world) { at(w, 2, w.now.Add(24*time.Hour)) }, nil, 20 * time.Second},
-		"it has failed more than often":   {func(w *world) { at(w, 1<<40, w.now) }, nil, 5 * time.Minute},
+		"the clock was set back by a day": {func(w *world) { at(w, 2, w.now.Add(24*time.Hour)) }, nil,
+			20 * time.Second},
+		"it has failed more than often": {func(w *world) { at(w, 1<<40, w.now) }, nil, 5 * time.Minute},
 		"another failed before": {func(w *world) {
 			at(w, 1, w.now)
 			w.snapshot.Nodes[second].Pod.UID = "another"

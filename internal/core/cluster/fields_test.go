@@ -39,26 +39,50 @@ var fields = map[string]struct {
 	"clusterName": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, schema},
 	"paused":      {func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }, applies},
 
-	"imagePullPolicy":              {func(s *v1alpha1.CassandraClusterSpec) { s.ImagePullPolicy = v1alpha1.PullAlways }, `imagePullPolicy: unset → "Always"`},
-	"services.ipFamilies":          {serving(v1alpha1.Services{IPFamilies: []v1alpha1.IPFamily{v1alpha1.IPv4}}), written},
-	"services.nodes.labels":        {serving(v1alpha1.Services{Nodes: &v1alpha1.Metadata{Labels: map[string]string{"a": "b"}}}), written},
-	"services.nodes.annotations":   {serving(v1alpha1.Services{Nodes: &v1alpha1.Metadata{Annotations: map[string]string{"a": "b"}}}), written},
-	"services.clients.type":        {serving(v1alpha1.Services{Clients: &v1alpha1.ClientService{Type: v1alpha1.ServiceLoadBalancer}}), written},
-	"services.clients.labels":      {serving(v1alpha1.Services{Clients: &v1alpha1.ClientService{Metadata: v1alpha1.Metadata{Labels: map[string]string{"a": "b"}}}}), written},
-	"services.clients.annotations": {serving(v1alpha1.Services{Clients: &v1alpha1.ClientService{Metadata: v1alpha1.Metadata{Annotations: map[string]string{"a": "b"}}}}), written},
+	"imagePullPolicy": {func(s *v1alpha1.CassandraClusterSpec) { s.ImagePullPolicy = v1alpha1.PullAlways },
+		`imagePullPolicy: unset → "Always"`},
+	"services.ipFamilies": {serving(v1alpha1.Services{IPFamilies: []v1alpha1.IPFamily{v1alpha1.IPv4}}),
+		written},
+	"services.nodes.labels": {
+		serving(v1alpha1.Services{Nodes: &v1alpha1.Metadata{Labels: map[string]string{"a": "b"}}}), written,
+	},
+	"services.nodes.annotations": {
+		serving(v1alpha1.Services{Nodes: &v1alpha1.Metadata{Annotations: map[string]string{"a": "b"}}}), written,
+	},
+	"services.clients.type": {
+		serving(v1alpha1.Services{Clients: &v1alpha1.ClientService{Type: v1alpha1.ServiceLoadBalancer}}), written,
+	},
+	"services.clients.labels": {
+		serving(
+			v1alpha1.Services{
+				Clients: &v1alpha1.ClientService{Metadata: v1alpha1.Metadata{Labels: map[string]string{"a": "b"}}},
+			},
+		), written,
+	},
+	"services.clients.annotations": {
+		serving(
+			v1alpha1.Services{
+				Clients: &v1alpha1.ClientService{Metadata: v1alpha1.Metadata{Annotations: map[string]string{"a": "b"}}},
+			},
+		), written,
+	},
 	"serviceAccount.labels": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.ServiceAccount = &v1alpha1.Metadata{Labels: map[string]string{"a": "b"}}
 	}, written},
 	"serviceAccount.annotations": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.ServiceAccount = &v1alpha1.Metadata{Annotations: map[string]string{"a": "b"}}
 	}, written},
-	"node.terminationGracePeriodSeconds": {func(s *v1alpha1.CassandraClusterSpec) { s.Node.TerminationGracePeriodSeconds = ptr(int64(600)) }, "node.terminationGracePeriodSeconds: unset → 600"},
+	"node.terminationGracePeriodSeconds": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.TerminationGracePeriodSeconds = ptr(int64(600))
+	}, "node.terminationGracePeriodSeconds: unset → 600"},
 
 	"node.resources.requests": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Resources = resources(corev1.ResourceCPU, "3")
 	}, `node.resources.requests.cpu: "1" → "3"`},
 	"node.resources.limits": {func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.Resources = &v1alpha1.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")}}
+		s.Node.Resources = &v1alpha1.Resources{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")},
+		}
 	}, `node.resources.limits.memory: "4Gi" → "6Gi"`},
 	"node.agentResources.requests": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.AgentResources = resources(corev1.ResourceCPU, "1")
@@ -107,9 +131,15 @@ var fields = map[string]struct {
 	"node.metadata.annotations": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata = &v1alpha1.PodMetadata{Annotations: map[string]string{"a": "b"}}
 	}, `node.metadata.annotations.a: unset → "b"`},
-	"node.storage.claims.data.size":             {stored(func(s *v1alpha1.StorageClaims) { s.Data.Size = quantity("20Gi") }), `node.storage.claims.data.size: "10Gi" → "20Gi"`},
-	"node.storage.claims.data.storageClassName": {stored(func(s *v1alpha1.StorageClaims) { s.Data.StorageClassName = ptr("fast") }), `node.storage.claims.data.storageClassName: unset → "fast"`},
-	"node.storage.claims.commitlog.size":        {stored(func(s *v1alpha1.StorageClaims) { s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi")} }), `node.storage.claims.commitlog.size: unset → "2Gi"`},
+	"node.storage.claims.data.size": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Data.Size = quantity("20Gi")
+	}), `node.storage.claims.data.size: "10Gi" → "20Gi"`},
+	"node.storage.claims.data.storageClassName": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Data.StorageClassName = ptr("fast")
+	}), `node.storage.claims.data.storageClassName: unset → "fast"`},
+	"node.storage.claims.commitlog.size": {stored(func(s *v1alpha1.StorageClaims) {
+		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi")}
+	}), `node.storage.claims.commitlog.size: unset → "2Gi"`},
 	"node.storage.claims.commitlog.storageClassName": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), StorageClassName: ptr("fast")}
 	}),
@@ -124,16 +154,20 @@ var fields = map[string]struct {
 		s.Data.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}
 	}), `node.storage.claims.data.dataSource.kind: unset → "PersistentVolumeClaim"`},
 	"node.storage.claims.commitlog.accessModes": {stored(func(s *v1alpha1.StorageClaims) {
-		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), AccessModes: []v1alpha1.AccessMode{v1alpha1.AccessReadWriteOncePod}}
+		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"),
+			AccessModes: []v1alpha1.AccessMode{v1alpha1.AccessReadWriteOncePod}}
 	}), `node.storage.claims.commitlog.accessModes: unset → ["ReadWriteOncePod"]`},
 	"node.storage.claims.commitlog.selector": {stored(func(s *v1alpha1.StorageClaims) {
-		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}}
+		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}}
 	}), `node.storage.claims.commitlog.selector.matchLabels.disk: unset → "fast"`},
 	"node.storage.claims.commitlog.dataSource": {stored(func(s *v1alpha1.StorageClaims) {
-		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"), DataSource: &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}}
+		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"),
+			DataSource: &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}}
 	}), `node.storage.claims.commitlog.dataSource.kind: unset → "PersistentVolumeClaim"`},
 	"node.storage.claims.additional": {stored(func(s *v1alpha1.StorageClaims) {
-		s.Additional = []v1alpha1.AdditionalVolume{{Name: "scratch", MountPath: "/scratch", VolumeClaim: v1alpha1.VolumeClaim{Size: quantity("1Gi")}}}
+		s.Additional = []v1alpha1.AdditionalVolume{{Name: "scratch", MountPath: "/scratch",
+			VolumeClaim: v1alpha1.VolumeClaim{Size: quantity("1Gi")}}}
 	}), "node.storage.claims.additional: unset → "},
 	"node.overlay": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"dnsPolicy":"Default"}}`)}
@@ -186,12 +220,15 @@ var fields = map[string]struct {
 	}, `node.jvm.heap: unset → "1Gi" (node orders-dc1-r1-0)`},
 	"datacenters[].node": {func(s *v1alpha1.CassandraClusterSpec) {
 		claims := &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}
-		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: claims}}}
+		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{
+			NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: claims}},
+		}
 	}, "node.storage.claims.commitlog.size: unset → "},
 
 	"exceptions": {func(s *v1alpha1.CassandraClusterSpec) {
 		until := metav1.NewTime(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
-		s.Exceptions = []v1alpha1.Exception{{Name: "look", Type: v1alpha1.ExceptionDebug, Node: "orders-dc1-r1-0", Reason: "x", Until: until}}
+		s.Exceptions = []v1alpha1.Exception{{Name: "look", Type: v1alpha1.ExceptionDebug, Node: "orders-dc1-r1-0",
+			Reason: "x", Until: until}}
 	}, written},
 	"disruption.consistency": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Disruption.Consistency = v1alpha1.ConsistencyQuorum
@@ -336,8 +373,10 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 		change  func(*v1alpha1.StorageClaims)
 		refused string
 	}{
-		"size, unbound":  {corev1.ClaimPending, func(s *v1alpha1.StorageClaims) { s.Data.Size = quantity("20Gi") }, ""},
-		"class, unbound": {corev1.ClaimPending, func(s *v1alpha1.StorageClaims) { s.Data.StorageClassName = ptr("fast") }, ""},
+		"size, unbound": {corev1.ClaimPending, func(s *v1alpha1.StorageClaims) { s.Data.Size = quantity("20Gi") }, ""},
+		"class, unbound": {corev1.ClaimPending, func(s *v1alpha1.StorageClaims) {
+			s.Data.StorageClassName = ptr("fast")
+		}, ""},
 		"size, bound": {corev1.ClaimBound, func(s *v1alpha1.StorageClaims) {
 			s.Data.Size = quantity("20Gi")
 		}, "volume data: 10Gi → 20Gi: claim data-orders-dc1-r1-0"},
@@ -377,7 +416,8 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 			w.agents()
 			w.settle()
 			w.wantOpen()
-			if pins := w.snapshot.Nodes["orders-dc1-r1-0"].Record.Spec.Claims; len(pins) != 1 || pins[0].UID != claim.UID {
+			if pins := w.snapshot.Nodes["orders-dc1-r1-0"].Record.Spec.Claims; len(pins) != 1 ||
+				pins[0].UID != claim.UID {
 				t.Errorf("the record pins %v", pins)
 			}
 		})

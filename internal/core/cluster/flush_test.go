@@ -11,7 +11,8 @@ import (
 	"helenus.io/helenus/internal/core/plan"
 )
 
-// flushing is a procedure that is one operation on one node. Nothing of the product is due to flush.
+// flushing is a procedure that is one operation on one node. Nothing of the product is due to
+// flush.
 func flushing(node string) procedure.Procedure {
 	const kind = ledger.Kind("Flush")
 	return procedure.Procedure{
@@ -21,15 +22,16 @@ func flushing(node string) procedure.Procedure {
 				return &procedure.Opening{Stage: ledger.StageOperations, Nodes: []string{node}, Why: "a flush"}, nil
 			}}
 		},
-		Stages: []procedure.Stage{{Name: ledger.StageOperations, Run: func(_ *assess.View, s *procedure.Step) plan.Result {
-			o := procedure.Operation{Purpose: "flush", Type: v1alpha1.OperationFlush}
-			if p := s.Run(o, s.Wave()); len(p.Finished) < len(s.Wave()) {
-				return p.Result("flushing %s", node)
-			}
-			s.ClearOperations(s.Wave())
-			s.Close(false, v1alpha1.StepSucceeded, node)
-			return plan.Nothing()
-		}}},
+		Stages: []procedure.Stage{{Name: ledger.StageOperations,
+			Run: func(_ *assess.View, s *procedure.Step) plan.Result {
+				o := procedure.Operation{Purpose: "flush", Type: v1alpha1.OperationFlush}
+				if p := s.Run(o, s.Wave()); len(p.Finished) < len(s.Wave()) {
+					return p.Result("flushing %s", node)
+				}
+				s.ClearOperations(s.Wave())
+				s.Close(false, v1alpha1.StepSucceeded, node)
+				return plan.Nothing()
+			}}},
 	}
 }
 
@@ -50,7 +52,8 @@ func TestAFlushRunsBesideACleanup(t *testing.T) {
 		w.agents()
 	}
 	pass()
-	if l, asked := w.snapshot.Ledger, w.snapshot.Nodes[node].Record.Spec.Operations; len(l.Maintenance) != 2 || len(asked) != 2 {
+	if l, asked := w.snapshot.Ledger, w.snapshot.Nodes[node].Record.Spec.Operations; len(l.Maintenance) != 2 ||
+		len(asked) != 2 {
 		t.Fatalf("operations %+v of %s", asked, ledgerInWords(l))
 	}
 	phase = v1alpha1.OperationSucceeded

@@ -48,7 +48,8 @@ func TestARingFormsAndOpens(t *testing.T) {
 	}
 }
 
-// Invariant I11 in the small: no client is let in anywhere before every node is a member by its record.
+// Invariant I11 in the small: no client is let in anywhere before every node is a member by its
+// record.
 func TestNoClientComesInBeforeTheRingStands(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	for range 60 {
@@ -80,7 +81,8 @@ func TestNoTicketBeforeEveryAgentHasAnswered(t *testing.T) {
 	if w.snapshot.Ledger.Step != nil {
 		t.Fatalf("a step is open although one disk is unknown:\n%s", made)
 	}
-	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "InitialNodeNotReady" || !slices.Equal(made.Blocked[0].Nodes, []string{"orders-dc1-r2-0"}) {
+	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "InitialNodeNotReady" ||
+		!slices.Equal(made.Blocked[0].Nodes, []string{"orders-dc1-r2-0"}) {
 		t.Errorf("blocked %+v, want the node that did not answer", made.Blocked)
 	}
 	// The user may lower the size instead.
@@ -92,7 +94,8 @@ func TestNoTicketBeforeEveryAgentHasAnswered(t *testing.T) {
 }
 
 func TestADiskThatIsNotEmptyIsNeitherUsedNorWiped(t *testing.T) {
-	for _, disk := range []v1alpha1.DiskState{v1alpha1.DiskMember, v1alpha1.DiskForeign, v1alpha1.DiskUnreadable, v1alpha1.DiskLeft, v1alpha1.DiskJoining} {
+	for _, disk := range []v1alpha1.DiskState{v1alpha1.DiskMember, v1alpha1.DiskForeign, v1alpha1.DiskUnreadable,
+		v1alpha1.DiskLeft, v1alpha1.DiskJoining} {
 		t.Run(string(disk), func(t *testing.T) {
 			w := newWorld(t, datacenter("dc1", 1, 1, 1))
 			for range 20 {
@@ -147,7 +150,8 @@ func TestALatecomerIsWithdrawnAndWaitsOutside(t *testing.T) {
 	}
 }
 
-// The others not being a ring among themselves is never the latecomer's fault, so it is no reason to leave it out.
+// The others not being a ring among themselves is never the latecomer's fault, so it is no reason
+// to leave it out.
 func TestNobodyIsWithdrawnWhileTheOthersDisagree(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	w.late["orders-dc1-r2-0"] = true
@@ -197,12 +201,14 @@ func TestTheOpenStepIsContinuedWhateverTheSpecSaysNow(t *testing.T) {
 }
 
 func TestALostLedgerIsRebuilt(t *testing.T) {
-	for _, stage := range []ledger.Stage{ledger.StageTickets, ledger.StageFormed, ledger.StageKeyspaces, ledger.StageOpen, ""} {
+	for _, stage := range []ledger.Stage{ledger.StageTickets, ledger.StageFormed, ledger.StageKeyspaces,
+		ledger.StageOpen, ""} {
 		t.Run("stage "+string(stage), func(t *testing.T) {
 			w := newWorld(t, datacenter("dc1", 1, 1, 1))
 			for range 100 {
 				w.pass()
-				if l := w.snapshot.Ledger; l.Step != nil && l.Step.Stage == stage || stage == "" && l.IsFormed("dc1") && l.Step == nil {
+				if l := w.snapshot.Ledger; l.Step != nil && l.Step.Stage == stage ||
+					stage == "" && l.IsFormed("dc1") && l.Step == nil {
 					break
 				}
 			}
@@ -253,12 +259,14 @@ func TestALedgerLostBeforeThePodsAreThereIsRebuilt(t *testing.T) {
 	}
 }
 
-// A node that is administered lets no client in yet: alone it was taken for a ring that serves, and stayed as it was.
+// A node that is administered lets no client in yet: alone it was taken for a ring that serves, and
+// stayed as it was.
 func TestALedgerLostWhileTheSystemKeyspacesAreSetIsRebuilt(t *testing.T) {
 	for _, size := range []int32{1, 3} {
 		w := newWorld(t, datacenter("dc1", size))
 		administered := func() bool {
-			return slices.ContainsFunc(w.snapshot.Records(), func(n *facts.Node) bool { return n.Record.Spec.ClientTraffic == v1alpha1.TrafficAdministrative })
+			return slices.ContainsFunc(w.snapshot.Records(),
+				func(n *facts.Node) bool { return n.Record.Spec.ClientTraffic == v1alpha1.TrafficAdministrative })
 		}
 		for range 60 {
 			if w.pass(); administered() {

@@ -19,7 +19,8 @@ import (
 
 func TestARingGrowsByOneNodeAtATime(t *testing.T) {
 	w := formed(t)
-	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}"})
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}",
+		"system_auth": "NetworkTopologyStrategy {dc1=3}"})
 	w.change(nodesPerRack(2))
 	open, opened := "", 0
 	for range 100 {
@@ -67,15 +68,19 @@ func TestWhatKeepsANodeFromJoining(t *testing.T) {
 		change func(*world)
 		guard  v1alpha1.Reason
 	}{
-		"a member is away":      {func(w *world) { w.absent[first] = true }, "MemberDown"},
-		"the newcomer is away":  {func(w *world) { w.absent["orders-dc1-r1-1"] = true }, "JoiningNodeNotReady"},
-		"its disk is not empty": {func(w *world) { w.held = map[string]v1alpha1.DiskState{"orders-dc1-r1-1": v1alpha1.DiskJoining} }, "JoiningDiskNotEmpty"},
+		"a member is away":     {func(w *world) { w.absent[first] = true }, "MemberDown"},
+		"the newcomer is away": {func(w *world) { w.absent["orders-dc1-r1-1"] = true }, "JoiningNodeNotReady"},
+		"its disk is not empty": {func(w *world) {
+			w.held = map[string]v1alpha1.DiskState{"orders-dc1-r1-1": v1alpha1.DiskJoining}
+		}, "JoiningDiskNotEmpty"},
 		"a member that is nobody": {func(w *world) {
-			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusNormal, Live: true, Tokens: []int64{77}}}
+			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusNormal, Live: true,
+				Tokens: []int64{77}}}
 		}, "UnknownRingMember"},
 		"ranges are on their way": {func(w *world) { w.pending = 7 }, "TopologyChangeInProgress"},
 		"a change is under way": {func(w *world) {
-			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusBootstrap, Live: true}}
+			w.strangers = []facts.Endpoint{{HostID: "x", Address: "10.9.9.9", Status: facts.StatusBootstrap,
+				Live: true}}
 		}, "TopologyChangeInProgress"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +113,8 @@ func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
 			if s := w.snapshot.Ledger.Step; late != (s != nil) {
 				t.Fatalf("step %+v:\n%s", s, made)
 			}
-			if late && !slices.ContainsFunc(made.Notices, func(b v1alpha1.Notice) bool { return b.Reason == "JoinFailed" }) {
+			if late && !slices.ContainsFunc(made.Notices,
+				func(b v1alpha1.Notice) bool { return b.Reason == "JoinFailed" }) {
 				t.Errorf("nobody says that the node does not come:\n%s", made)
 			}
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) })
@@ -122,7 +128,8 @@ func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
 	}
 }
 
-// A datacenter whose nodes do not come is given up by taking it, or some of its nodes, out of the spec again. What has joined stays: a ring does not shrink yet.
+// A datacenter whose nodes do not come is given up by taking it, or some of its nodes, out of the
+// spec again. What has joined stays: a ring does not shrink yet.
 func TestADatacenterIsGivenUp(t *testing.T) {
 	nodes := []string{"orders-dc2-r1-0", "orders-dc2-r2-0"}
 	take := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] }
@@ -133,16 +140,21 @@ func TestADatacenterIsGivenUp(t *testing.T) {
 		formed bool
 		stall  string
 	}{
-		"nobody has joined":                {nodes, take, three, false, ""},
-		"one has joined":                   {nodes[1:], take, append(slices.Clone(three), nodes[0]), true, "shrinking a ring is not supported yet"},
-		"the rack of the one that is late": {nodes[1:], func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Racks = s.Datacenters[1].Racks[:1] }, append(slices.Clone(three), nodes[0]), true, ""},
+		"nobody has joined": {nodes, take, three, false, ""},
+		"one has joined": {nodes[1:], take, append(slices.Clone(three), nodes[0]), true,
+			"shrinking a ring is not supported yet"},
+		"the rack of the one that is late": {nodes[1:],
+			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Racks = s.Datacenters[1].Racks[:1] },
+			append(slices.Clone(three), nodes[0]), true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			for _, node := range c.late {
 				w.late[node] = true
 			}
-			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+			w.change(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Datacenters = append(s.Datacenters, added("dc2", 1, 1))
+			})
 			made := w.settle()
 			if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageTickets {
 				t.Fatalf("step %+v:\n%s", s, made)
@@ -163,7 +175,8 @@ func TestADatacenterIsGivenUp(t *testing.T) {
 	}
 }
 
-// A node of a new datacenter that does not come in time is left out for that, and not because the spec had lost it.
+// A node of a new datacenter that does not come in time is left out for that, and not because the
+// spec had lost it.
 func TestALatecomerOfADatacenterIsLeftOutForWhatItDid(t *testing.T) {
 	const late = "orders-dc2-r2-0"
 	w := formed(t)
@@ -185,16 +198,20 @@ func TestALatecomerOfADatacenterIsLeftOutForWhatItDid(t *testing.T) {
 	}
 }
 
-// An agent acknowledges nothing before the Cassandra container runs. Where that does not come the pod goes, and with it the ticket.
+// An agent acknowledges nothing before the Cassandra container runs. Where that does not come the
+// pod goes, and with it the ticket.
 func TestAJoinIsGivenUpWhoseContainerNeverStarts(t *testing.T) {
 	for name, c := range map[string]struct {
 		newcomers []string
 		grow      func(*v1alpha1.CassandraClusterSpec)
 		shrink    func(*v1alpha1.CassandraClusterSpec)
 	}{
-		"a node": {[]string{"orders-dc1-r1-1"}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) },
+		"a node": {[]string{"orders-dc1-r1-1"}, func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks[0].Nodes = ptr(int32(2))
+		},
 			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) }},
-		"a datacenter": {[]string{"orders-dc2-r1-0", "orders-dc2-r2-0"}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
+		"a datacenter": {[]string{"orders-dc2-r1-0", "orders-dc2-r2-0"},
+			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
 			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] }},
 	} {
 		for _, silent := range []bool{false, true} {
@@ -209,7 +226,10 @@ func TestAJoinIsGivenUpWhoseContainerNeverStarts(t *testing.T) {
 					n := w.snapshot.Nodes[newcomer]
 					n.Record.Status.Restarts = nil
 					n.Pod.Status.Phase = corev1.PodPending
-					n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: layout.CassandraContainer, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
+					n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: layout.CassandraContainer,
+						State: corev1.ContainerState{
+							Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"},
+						}}}
 					w.withoutInit[newcomer], w.absent[newcomer] = true, silent
 				}
 				w.agents()
@@ -285,7 +305,8 @@ func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
 	for range 200 {
 		made := w.pass()
 		for _, write := range made.Writes {
-			if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == plan.Apply && len(n.Spec.Operations) > 0 && strings.Contains(write.Why, "operation ") {
+			if n, ok := write.Object.(*v1alpha1.CassandraNode); ok && write.Verb == plan.Apply &&
+				len(n.Spec.Operations) > 0 && strings.Contains(write.Why, "operation ") {
 				kinds = append(kinds, n.Spec.Operations[0].Type)
 				if r := n.Spec.Operations[0].Arguments; r != nil && r.Replication != nil {
 					w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"})
@@ -297,7 +318,8 @@ func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
 		}
 		w.now = w.now.Add(time.Second)
 	}
-	want := []v1alpha1.OperationType{v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationRepair, v1alpha1.OperationRepair, v1alpha1.OperationRepair}
+	want := []v1alpha1.OperationType{v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationRepair,
+		v1alpha1.OperationRepair, v1alpha1.OperationRepair}
 	if len(kinds) < 4 || !slices.Equal(kinds[:4], want) {
 		t.Errorf("operations %v", kinds)
 	}
@@ -306,7 +328,8 @@ func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
 
 func TestADatacenterIsAdded(t *testing.T) {
 	w := formed(t)
-	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}"})
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}",
+		"system_auth": "NetworkTopologyStrategy {dc1=3}"})
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		dc := added("dc2", 2, 2, 1)
 		dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}}
@@ -321,7 +344,8 @@ func TestADatacenterIsAdded(t *testing.T) {
 		working := map[v1alpha1.OperationType]map[string]int{}
 		for _, write := range made.Writes {
 			n, ok := write.Object.(*v1alpha1.CassandraNode)
-			if !ok || write.Verb != plan.Apply || len(n.Spec.Operations) == 0 || !strings.Contains(write.Why, "operation ") {
+			if !ok || write.Verb != plan.Apply || len(n.Spec.Operations) == 0 ||
+				!strings.Contains(write.Why, "operation ") {
 				continue
 			}
 			o := n.Spec.Operations[0]
@@ -332,13 +356,18 @@ func TestADatacenterIsAdded(t *testing.T) {
 			if working[o.Type][n.Spec.Rack]++; working[o.Type][n.Spec.Rack] > 1 {
 				t.Errorf("two nodes of rack %s do %s at a time", n.Spec.Rack, o.Type)
 			}
-			if inside := n.Spec.Datacenter == "dc2"; inside != (o.Type == v1alpha1.OperationRebuild || o.Type == v1alpha1.OperationRepair) {
+			if inside := n.Spec.Datacenter == "dc2"; inside != (o.Type == v1alpha1.OperationRebuild ||
+				o.Type == v1alpha1.OperationRepair) {
 				t.Errorf("node %s does %s", n.Name, o.Type)
 			}
-			if o.Type == v1alpha1.OperationAlterKeyspaces && (len(o.Arguments.KeyspaceReplication) != 1 || o.Arguments.KeyspaceReplication[0].Replication["dc2"] != 3) {
+			if o.Type == v1alpha1.OperationAlterKeyspaces &&
+				(len(o.Arguments.KeyspaceReplication) != 1 ||
+					o.Arguments.KeyspaceReplication[0].Replication["dc2"] != 3) {
 				t.Errorf("extends %+v", o.Arguments.KeyspaceReplication)
 			}
-			if inside := n.Spec.Datacenter == "dc2"; inside && !extendedEverywhere(o.Arguments.KeyspaceReplication, 3, "shop", "system_auth", "system_distributed", "system_traces") {
+			if inside := n.Spec.Datacenter == "dc2"; inside &&
+				!extendedEverywhere(o.Arguments.KeyspaceReplication, 3, "shop", "system_auth", "system_distributed",
+					"system_traces") {
 				t.Errorf("%s by a schema that has at least %+v", o.Type, o.Arguments.KeyspaceReplication)
 			}
 		}
@@ -353,7 +382,8 @@ func TestADatacenterIsAdded(t *testing.T) {
 			break
 		}
 	}
-	if want := []string{"AlterSystemKeyspaces", "AlterKeyspaces", "Rebuild", "Rebuild", "Repair", "Repair"}; !slices.Equal(did, want) {
+	if want := []string{"AlterSystemKeyspaces", "AlterKeyspaces", "Rebuild", "Rebuild", "Repair",
+		"Repair"}; !slices.Equal(did, want) {
 		t.Errorf("did %v, want %v", did, want)
 	}
 	w.wantOpen()
@@ -362,18 +392,22 @@ func TestADatacenterIsAdded(t *testing.T) {
 	}
 }
 
-// Each keyspace gets as many replicas as its entry says, or else as the datacenter plans; all of them
-// are those that exist when the step is opened.
+// Each keyspace gets as many replicas as its entry says, or else as the datacenter plans; all of
+// them are those that exist when the step is opened.
 func TestKeyspacesAreExtendedByTheirOwnFactors(t *testing.T) {
 	for name, c := range map[string]struct {
 		extend v1alpha1.Extend
 		want   map[string]int32
 	}{
-		"none":           {v1alpha1.Extend{}, map[string]int32{}},
-		"by name":        {v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop"}, {Name: "carts", ReplicationFactor: 1}}}, map[string]int32{"shop": 2, "carts": 1}},
-		"all":            {v1alpha1.Extend{All: true}, map[string]int32{"shop": 2, "carts": 2}},
-		"all, one fewer": {v1alpha1.Extend{All: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "carts", ReplicationFactor: 1}}}, map[string]int32{"shop": 2, "carts": 1}},
-		"too many":       {v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop", ReplicationFactor: 9}}}, map[string]int32{"shop": 4}},
+		"none": {v1alpha1.Extend{}, map[string]int32{}},
+		"by name": {v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop"},
+			{Name: "carts", ReplicationFactor: 1}}}, map[string]int32{"shop": 2, "carts": 1}},
+		"all": {v1alpha1.Extend{All: true}, map[string]int32{"shop": 2, "carts": 2}},
+		"all, one fewer": {v1alpha1.Extend{All: true,
+			Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "carts", ReplicationFactor: 1}}},
+			map[string]int32{"shop": 2, "carts": 1}},
+		"too many": {v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "shop", ReplicationFactor: 9}}},
+			map[string]int32{"shop": 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
@@ -400,7 +434,8 @@ func TestKeyspacesAreExtendedByTheirOwnFactors(t *testing.T) {
 				}
 				for _, write := range made.Writes {
 					n, ok := write.Object.(*v1alpha1.CassandraNode)
-					if !ok || len(n.Spec.Operations) == 0 || n.Spec.Operations[0].Type != v1alpha1.OperationAlterKeyspaces {
+					if !ok || len(n.Spec.Operations) == 0 ||
+						n.Spec.Operations[0].Type != v1alpha1.OperationAlterKeyspaces {
 						continue
 					}
 					for _, k := range n.Spec.Operations[0].Arguments.KeyspaceReplication {
@@ -432,14 +467,20 @@ func TestWhatKeepsADatacenterOut(t *testing.T) {
 		change    func(*v1alpha1.Datacenter)
 		words     string
 	}{
-		"clients may read anywhere":     {nil, func(dc *v1alpha1.Datacenter) { dc.Extend = nil }, "extend.localConsistencyOnly"},
-		"a keyspace is there already":   {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3, dc2=1}"}, func(*v1alpha1.Datacenter) {}, "keyspace shop already has replicas"},
-		"a keyspace without datacenter": {map[string]string{"shop": "SimpleStrategy {replication_factor=1}"}, func(*v1alpha1.Datacenter) {}, "alter it to NetworkTopologyStrategy"},
-		"no such keyspace": {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "x"}} },
+		"clients may read anywhere": {nil, func(dc *v1alpha1.Datacenter) { dc.Extend = nil },
+			"extend.localConsistencyOnly"},
+		"a keyspace is there already": {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3, dc2=1}"},
+			func(*v1alpha1.Datacenter) {}, "keyspace shop already has replicas"},
+		"a keyspace without datacenter": {map[string]string{"shop": "SimpleStrategy {replication_factor=1}"},
+			func(*v1alpha1.Datacenter) {}, "alter it to NetworkTopologyStrategy"},
+		"no such keyspace": {map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"},
+			func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "x"}} },
 			"there is no keyspace x"},
-		"nothing to copy": {map[string]string{"shop": "NetworkTopologyStrategy {dc9=1}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}} },
+		"nothing to copy": {map[string]string{"shop": "NetworkTopologyStrategy {dc9=1}"},
+			func(dc *v1alpha1.Datacenter) { dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}} },
 			"keyspace shop has no replicas in datacenter dc1"},
-		"nothing of one to copy, of all": {map[string]string{"shop": "NetworkTopologyStrategy {dc9=1}"}, func(dc *v1alpha1.Datacenter) { dc.Extend.All = true },
+		"nothing of one to copy, of all": {map[string]string{"shop": "NetworkTopologyStrategy {dc9=1}"},
+			func(dc *v1alpha1.Datacenter) { dc.Extend.All = true },
 			"keyspace shop has no replicas in datacenter dc1"},
 		"no such source": {nil, func(dc *v1alpha1.Datacenter) { dc.Extend.From = "dc9" }, `extend.from is "dc9"`},
 	} {
@@ -459,7 +500,8 @@ func TestWhatKeepsADatacenterOut(t *testing.T) {
 	}
 }
 
-// A ledger that is lost while a ring grows is rebuilt so that what was begun goes on, by the same tickets as far as the records have them.
+// A ledger that is lost while a ring grows is rebuilt so that what was begun goes on, by the same
+// tickets as far as the records have them.
 func TestALostLedgerDoesNotEndWhatWasBegun(t *testing.T) {
 	both := func(w *world) {
 		w.snapshot.Ledger = nil
@@ -472,7 +514,8 @@ func TestALostLedgerDoesNotEndWhatWasBegun(t *testing.T) {
 		"ledger and records": both,
 		"both, and a member has never let clients in": func(w *world) {
 			both(w)
-			w.snapshot.Nodes[third].Agent.Traffic, w.snapshot.Nodes[third].Agent.TrafficOpened = v1alpha1.TrafficClosed, false
+			w.snapshot.Nodes[third].Agent.Traffic, w.snapshot.Nodes[third].Agent.TrafficOpened = v1alpha1.TrafficClosed,
+				false
 		},
 	} {
 		t.Run(name, func(t *testing.T) { whatWasBegunGoesOn(t, lose) })
@@ -485,12 +528,20 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 		change func(*v1alpha1.CassandraClusterSpec)
 		until  func(*ledger.Step) bool
 	}{
-		"a join": {nodesPerRack(2), func(s *ledger.Step) bool { return s.Kind == ledger.JoinNode && s.Stage == ledger.StageTickets }},
-		"tickets of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
+		"a join": {nodesPerRack(2), func(s *ledger.Step) bool {
+			return s.Kind == ledger.JoinNode && s.Stage == ledger.StageTickets
+		}},
+		"tickets of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters = append(s.Datacenters, added("dc2", 1, 1))
+		},
 			func(s *ledger.Step) bool { return s.Stage == ledger.StageTickets }},
-		"records of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
+		"records of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters = append(s.Datacenters, added("dc2", 1, 1))
+		},
 			func(s *ledger.Step) bool { return s.Stage == ledger.StageFormed }},
-		"a datacenter that is rebuilt": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) },
+		"a datacenter that is rebuilt": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters = append(s.Datacenters, added("dc2", 1, 1))
+		},
 			func(s *ledger.Step) bool { return s.Stage == ledger.StageRebuild }},
 		"a clean-up": {nodesPerRack(2), func(s *ledger.Step) bool { return s.Kind == ledger.Cleanup }},
 	} {
@@ -542,7 +593,8 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 
 func inRebuild(s *ledger.Step) bool { return s.Stage == ledger.StageRebuild }
 
-// A node whose record is away counts as one that is not rebuilt: its datacenter is not opened without it.
+// A node whose record is away counts as one that is not rebuilt: its datacenter is not opened
+// without it.
 func TestNoNodeOfADatacenterIsForgottenWhileItsRecordIsAway(t *testing.T) {
 	const lost = "orders-dc2-r2-0"
 	w := formed(t)
@@ -567,7 +619,8 @@ func TestNoNodeOfADatacenterIsForgottenWhileItsRecordIsAway(t *testing.T) {
 	w.wantOpen()
 }
 
-// A join that is given up is given up to its end, although the user wants the node again meanwhile: its ticket is worth nothing any more. Then it joins by another.
+// A join that is given up is given up to its end, although the user wants the node again meanwhile:
+// its ticket is worth nothing any more. Then it joins by another.
 func TestAJoinThatIsWantedAgainBeginsAnew(t *testing.T) {
 	size := func(n int32) func(*v1alpha1.CassandraClusterSpec) {
 		return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(n) }
@@ -595,7 +648,8 @@ func TestAJoinThatIsWantedAgainBeginsAnew(t *testing.T) {
 	}
 }
 
-// The record of a node that is not wanted any more is not made again. Without a pod its ticket is nowhere, and the step is over.
+// The record of a node that is not wanted any more is not made again. Without a pod its ticket is
+// nowhere, and the step is over.
 func TestAJoinWhoseRecordIsGoneIsGivenUp(t *testing.T) {
 	for name, pod := range map[string]bool{"with its pod": true, "without a pod": false} {
 		t.Run(name, func(t *testing.T) {
@@ -613,14 +667,16 @@ func TestAJoinWhoseRecordIsGoneIsGivenUp(t *testing.T) {
 			if over := w.snapshot.Ledger.Step == nil; over == pod {
 				t.Errorf("the step is over: %v\n%s", over, made)
 			}
-			if pod && !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Reason == "AbandonedPodStillRunning" }) {
+			if pod && !slices.ContainsFunc(made.Blocked,
+				func(b v1alpha1.BlockedStep) bool { return b.Reason == "AbandonedPodStillRunning" }) {
 				t.Errorf("nobody says what is waited for:\n%s", made)
 			}
 		})
 	}
 }
 
-// What a datacenter gets is decided when it is added: an edit on the way neither opens it without a repair nor copies from elsewhere.
+// What a datacenter gets is decided when it is added: an edit on the way neither opens it without a
+// repair nor copies from elsewhere.
 func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.CassandraClusterSpec){
 		"other keyspaces": func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Extend.Keyspaces = nil },
@@ -642,7 +698,8 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 				made := w.pass()
 				for _, write := range made.Writes {
 					n, ok := write.Object.(*v1alpha1.CassandraNode)
-					if ok && len(n.Spec.Operations) > 0 && n.Spec.Operations[0].Type == v1alpha1.OperationRepair && slices.Contains(n.Spec.Operations[0].Arguments.Keyspaces, "shop") {
+					if ok && len(n.Spec.Operations) > 0 && n.Spec.Operations[0].Type == v1alpha1.OperationRepair &&
+						slices.Contains(n.Spec.Operations[0].Arguments.Keyspaces, "shop") {
 						repaired++
 					}
 				}

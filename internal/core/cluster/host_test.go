@@ -41,8 +41,9 @@ func (w *world) host(name string, ready corev1.ConditionStatus, taints ...string
 func volumeOn(host string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{
 		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
-				Values: []string{host}}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname,
+				Operator: corev1.NodeSelectorOpIn,
+				Values:   []string{host}}},
 		}}}},
 	}}
 }
@@ -65,18 +66,20 @@ func TestAPodOnALostHost(t *testing.T) {
 		"that is silent": {
 			func(*world) {}, false, "HostUnreachable",
 			[]string{"host of-" + second + " has not been heard of since about 2026-11-20T11:00:00Z",
-				"so pod " + second + " is kept. Waits until the host is ready, or known to be gone. If the host is gone " +
-					"for good, say so",
+				"so pod " + second + " is kept. Waits until the host is ready, or known to be gone. If the host is " +
+					"gone for good, say so",
 				"delete its Node object", "kubectl taint node of-" + second + " " +
 					"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"},
 		},
 		"that is silent, told to stop": {
-			func(w *world) { now := metav1.NewTime(w.now); w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now }, false,
+			func(w *world) { now := metav1.NewTime(w.now); w.snapshot.Nodes[second].Pod.DeletionTimestamp = &now },
+			false,
 			"HostUnreachable", []string{"pod " + second + " is kept, told to stop or not."},
 		},
 		"that says that it is not ready": {
 			func(w *world) { w.host(node(w), corev1.ConditionFalse) }, false, "HostUnreachable",
-			[]string{"is not ready since 2026-11-20T11:00:00Z: container runtime is down. Cassandra may still run there"},
+			[]string{"is not ready since 2026-11-20T11:00:00Z: container runtime is down. Cassandra may still run " +
+				"there"},
 		},
 		"that is ready": {func(w *world) { w.host(node(w), corev1.ConditionTrue) }, false, "", nil},
 		"that says nothing of itself": {func(w *world) {
@@ -116,7 +119,8 @@ func TestAPodOnALostHost(t *testing.T) {
 				delete(w.snapshot.Hosts, node(w))
 				w.snapshot.Nodes[second].Agent = w.running[w.snapshot.Nodes[second].Pod.UID]
 			}, false,
-			"RemovedHostStillAnswers", []string{"host of-" + second + " is gone: it has no Node object, but the agent " +
+			"RemovedHostStillAnswers", []string{"host of-" + second +
+				" is gone: it has no Node object, but the agent " +
 				"of node " + second + " answers from there"},
 		},
 	} {
@@ -149,7 +153,8 @@ func TestTheHostOfADisk(t *testing.T) {
 	}{
 		"is gone": {
 			func(w *world) { delete(w.snapshot.Hosts, "of-"+second) },
-			[]string{"volume pv of claim data-" + second + ", which node " + second + " has its data on, can be used on " +
+			[]string{"volume pv of claim data-" + second + ", which node " + second +
+				" has its data on, can be used on " +
 				"host of-" + second + " alone, which is gone; the node waits"},
 		},
 		"is out of service": {func(w *world) {

@@ -24,7 +24,8 @@ func TestAJoinGoesOnWithItsTicket(t *testing.T) {
 	n.Record.Spec.Join = nil
 	made, r := run(w)
 	want(t, made, r, plan.Act, "issued a join ticket to "+newcomer, newcomer)
-	if j := made.Writes[len(made.Writes)-1].Object.(*v1alpha1.CassandraNode).Spec.Join; j == nil || !slices.Equal(j.Tokens, tokens) {
+	if j := made.Writes[len(made.Writes)-1].Object.(*v1alpha1.CassandraNode).Spec.Join; j == nil ||
+		!slices.Equal(j.Tokens, tokens) {
 		t.Errorf("ticket %+v, want tokens %v", j, tokens)
 	}
 	n.Record.Spec.Member = &v1alpha1.Member{HostID: hostID(newcomer)}
@@ -41,14 +42,19 @@ func TestWhenAJoinIsOver(t *testing.T) {
 		"it is a member":             {func(*v1alpha1.CassandraNodeSpec) {}, true},
 		"the record does not say so": {func(s *v1alpha1.CassandraNodeSpec) { s.Member = nil }, false},
 		"its ticket is still there":  {func(s *v1alpha1.CassandraNodeSpec) { s.Join = &v1alpha1.JoinTicket{} }, false},
-		"clients are not let in":     {func(s *v1alpha1.CassandraNodeSpec) { s.ClientTraffic = v1alpha1.TrafficClosed }, false},
-		"nothing of that is so":      {func(s *v1alpha1.CassandraNodeSpec) { *s = v1alpha1.CassandraNodeSpec{Join: &v1alpha1.JoinTicket{}} }, false},
+		"clients are not let in": {func(s *v1alpha1.CassandraNodeSpec) { s.ClientTraffic = v1alpha1.TrafficClosed },
+			false},
+		"nothing of that is so": {func(s *v1alpha1.CassandraNodeSpec) {
+			*s = v1alpha1.CassandraNodeSpec{Join: &v1alpha1.JoinTicket{}}
+		}, false},
 	} {
 		w := joining(t)
 		step := w.snapshot.Ledger.Step
 		step.Stage = ledger.StageOpen
 		n := w.snapshot.Nodes[newcomer]
-		n.Record.Spec.Member, n.Record.Spec.Join, n.Record.Spec.ClientTraffic = &v1alpha1.Member{HostID: hostID(newcomer)}, nil, v1alpha1.TrafficOpen
+		n.Record.Spec.Member, n.Record.Spec.Join, n.Record.Spec.ClientTraffic = &v1alpha1.Member{
+			HostID: hostID(newcomer),
+		}, nil, v1alpha1.TrafficOpen
 		c.change(&n.Record.Spec)
 		made, r := run(w)
 		if over := r.Outcome == plan.Done && len(made.Finished) == 1; over != c.over {
@@ -91,7 +97,8 @@ func TestWhatIsDoubtedOfAJoin(t *testing.T) {
 	}
 }
 
-// A member that lives in the eyes of the newcomer, and does not say what it sees, keeps the join from being over.
+// A member that lives in the eyes of the newcomer, and does not say what it sees, keeps the join
+// from being over.
 func TestAJoinWaitsForTheWordOfEveryMemberThatLives(t *testing.T) {
 	for name, silent := range map[string]func(*facts.Node){
 		"its agent is not there": func(n *facts.Node) { n.Agent = nil },
@@ -103,18 +110,22 @@ func TestAJoinWaitsForTheWordOfEveryMemberThatLives(t *testing.T) {
 			w.comes(n)
 			n.Record.Status.Join.FinishedAt = new(metav1.NewTime(w.now))
 			endpoints := slices.Clone(n.Agent.Ring.Endpoints)
-			endpoints[slices.IndexFunc(endpoints, func(e facts.Endpoint) bool { return e.HostID == hostID(second) })].Live = live
+			endpoints[slices.IndexFunc(endpoints, func(e facts.Endpoint) bool {
+				return e.HostID == hostID(second)
+			})].Live = live
 			n.Agent.Ring.Endpoints = endpoints
 			silent(w.snapshot.Nodes[second])
 			_, r := run(w)
-			if said := strings.Contains(r.Message, second+" is live and does not say what it sees"); said != live || !live && r.Outcome != plan.Act {
+			if said := strings.Contains(r.Message, second+" is live and does not say what it sees"); said != live ||
+				!live && r.Outcome != plan.Act {
 				t.Errorf("%s, lives %v: %s: %q", name, live, r.Outcome, r.Message)
 			}
 		}
 	}
 }
 
-// While a withdrawal is being written nothing else is: whoever else is given up is looked at after that.
+// While a withdrawal is being written nothing else is: whoever else is given up is looked at after
+// that.
 func TestWithdrawalsAreWrittenOneByOne(t *testing.T) {
 	w := joining(t)
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) })
@@ -125,10 +136,12 @@ func TestWithdrawalsAreWrittenOneByOne(t *testing.T) {
 
 // A record that is being deleted, or is gone, is made again before its node's join goes on.
 func TestAJoinWaitsForItsRecord(t *testing.T) {
-	for name, change := range map[string]func(*facts.Node){"it is being deleted": deleting, "it is gone": func(n *facts.Node) { n.Record = nil }} {
+	for name, change := range map[string]func(*facts.Node){"it is being deleted": deleting,
+		"it is gone": func(n *facts.Node) { n.Record = nil }} {
 		w := joining(t)
 		change(w.snapshot.Nodes[newcomer])
-		if made, r := run(w); r.Outcome != plan.Wait || !strings.Contains(r.Message, "which is recreated") || len(made.Writes) > 0 {
+		if made, r := run(w); r.Outcome != plan.Wait || !strings.Contains(r.Message, "which is recreated") ||
+			len(made.Writes) > 0 {
 			t.Errorf("%s: %v, %s: %s", name, r.Outcome, r.Message, made)
 		}
 	}

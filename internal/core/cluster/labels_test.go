@@ -106,7 +106,9 @@ func TestAClaimThatIsBeingAdoptedKeepsItsOwner(t *testing.T) {
 func TestTheLedgerGetsItsLabelsBack(t *testing.T) {
 	w := formed(t)
 	w.settle()
-	w.snapshot.Shared.ConfigMaps["orders-ledger"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "orders-ledger"}}
+	w.snapshot.Shared.ConfigMaps["orders-ledger"] = &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "orders-ledger"},
+	}
 	made := next(w)
 	if len(made.Writes) != 1 || made.Writes[0].Verb != plan.PutLedger ||
 		made.Writes[0].Ledger.Steps != w.snapshot.Ledger.Steps {

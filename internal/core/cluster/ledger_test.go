@@ -97,7 +97,8 @@ func TestWhatALostLedgerIsRebuiltFrom(t *testing.T) {
 			map[string]int{first: 4, second: 0, third: 4}, 0},
 		"clients let in before, by another": {func(w *world) {
 			n := w.snapshot.Nodes[first]
-			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID, n.Agent.TrafficOpened = nil, v1alpha1.DiskMember, "a", true
+			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID, n.Agent.TrafficOpened = nil, v1alpha1.DiskMember, "a",
+				true
 			n = w.snapshot.Nodes[second]
 			n.Record.Spec.Join, n.Agent.Disk, n.Agent.HostID = nil, v1alpha1.DiskMember, "h"
 		}, true, map[string]string{first: "a", second: "h", third: ""}, true, ledger.StageFormed,
@@ -111,7 +112,8 @@ func TestWhatALostLedgerIsRebuiltFrom(t *testing.T) {
 			}
 			c.change(w)
 			l, missing := rebuilt(t, w)
-			if l.IsFormed("dc1") != c.formed || l.TrafficAllowed != c.traffic || len(missing) != c.missing || l.Step == nil ||
+			if l.IsFormed("dc1") != c.formed || l.TrafficAllowed != c.traffic || len(missing) != c.missing ||
+				l.Step == nil ||
 				l.Step.Stage != c.stage || len(l.Step.Nodes) != len(c.tickets) {
 				t.Fatalf("%s, missing %v", ledgerInWords(l), missing)
 			}
@@ -168,8 +170,8 @@ func TestALostLedgerAndLostRecordsComeBackFromTheDisks(t *testing.T) {
 func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept []string
-		// closed are nodes that no client was let to yet: with one that is open and no record that says
-		// so, the ring is formed once more.
+		// closed are nodes that no client was let to yet: with one that is open and no record that
+		// says so, the ring is formed once more.
 		closed []string
 		// silent says that no agent answers while the records learn who is a member.
 		silent bool
@@ -251,7 +253,8 @@ func TestALostLedgerDoesNotWaitForDisksThatNeverWere(t *testing.T) {
 			c.change(n)
 			w.snapshot.Ledger = nil
 			made := next(w)
-			rebuilt := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.PutLedger && w.Live })
+			rebuilt := slices.ContainsFunc(made.Writes,
+				func(w plan.Write) bool { return w.Verb == plan.PutLedger && w.Live })
 			if rebuilt != c.rebuilt {
 				t.Errorf("rebuilt %v, want %v:\n%s", rebuilt, c.rebuilt, made)
 			}

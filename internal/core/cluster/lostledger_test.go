@@ -56,7 +56,8 @@ func TestHowFarALostDatacenterWasAdded(t *testing.T) {
 	unknown := func(n *facts.Node) { n.Record.Spec.Member, n.Record.Spec.Join, n.Agent.TrafficOpened = nil, nil, false }
 	joins := func(n *facts.Node) {
 		n.Record.Spec.Member, n.Agent.Disk = nil, v1alpha1.DiskJoining
-		n.Record.Spec.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "step/join/" + n.Name}, Mode: v1alpha1.JoinNew,
+		n.Record.Spec.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "step/join/" + n.Name},
+			Mode:   v1alpha1.JoinNew,
 			Tokens: []string{"1"}}
 	}
 	for name, c := range map[string]struct {
@@ -73,7 +74,9 @@ func TestHowFarALostDatacenterWasAdded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
-			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+			w.change(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Datacenters = append(s.Datacenters, added("dc2", 1, 1))
+			})
 			w.until(func(s *ledger.Step) bool { return s.Stage == ledger.StageKeyspaces })
 			w.snapshot.Ledger = nil
 			for name, change := range c.change {

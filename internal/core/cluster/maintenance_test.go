@@ -13,8 +13,8 @@ import (
 	"helenus.io/helenus/internal/core/ledger"
 )
 
-// cleaning is a ring that a node has joined, with a cleanup open, whose operations come to a phase; empty
-// if they have not begun.
+// cleaning is a ring that a node has joined, with a cleanup open, whose operations come to a phase;
+// empty if they have not begun.
 func cleaning(t *testing.T, phase *v1alpha1.OperationPhase) *world {
 	t.Helper()
 	w := formed(t)
@@ -24,7 +24,8 @@ func cleaning(t *testing.T, phase *v1alpha1.OperationPhase) *world {
 	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
 		at := metav1.NewTime(w.now)
 		said := n.Record.Status.Operation(o.ID)
-		all := slices.DeleteFunc(slices.Clone(n.Record.Status.Operations), func(s v1alpha1.OperationStatus) bool { return s.ID == o.ID })
+		all := slices.DeleteFunc(slices.Clone(n.Record.Status.Operations),
+			func(s v1alpha1.OperationStatus) bool { return s.ID == o.ID })
 		switch {
 		case said != nil && said.Phase.Final():
 			return append(all, *said)
@@ -35,7 +36,8 @@ func cleaning(t *testing.T, phase *v1alpha1.OperationPhase) *world {
 		case *phase == v1alpha1.OperationRunning:
 			return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: *phase, StartedAt: &at})
 		}
-		return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: *phase, StartedAt: &at, FinishedAt: &at, Message: "it says so"})
+		return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: *phase, StartedAt: &at, FinishedAt: &at,
+			Message: "it says so"})
 	}
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
 	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.Cleanup })
@@ -60,7 +62,8 @@ func (w *world) settles(what string, done func(*ledger.Ledger) bool) {
 func joins(l *ledger.Ledger) bool { return l.Step != nil && l.Step.Kind == ledger.JoinNode }
 
 func TestAJoinSuspendsACleanup(t *testing.T) {
-	for name, phase := range map[string]v1alpha1.OperationPhase{"that runs": v1alpha1.OperationRunning, "that has not begun": ""} {
+	for name, phase := range map[string]v1alpha1.OperationPhase{"that runs": v1alpha1.OperationRunning,
+		"that has not begun": ""} {
 		t.Run(name, func(t *testing.T) {
 			w := cleaning(t, &phase)
 			id := w.snapshot.Ledger.Maintenance[0].ID
@@ -79,7 +82,9 @@ func TestAJoinSuspendsACleanup(t *testing.T) {
 				t.Fatalf("the cleanup is not suspended: %s", ledgerInWords(l))
 			}
 			phase = v1alpha1.OperationSucceeded
-			w.settles("the cleanup is not resumed", func(l *ledger.Ledger) bool { return l.Step == nil && len(l.Suspended) == 0 })
+			w.settles("the cleanup is not resumed", func(l *ledger.Ledger) bool {
+				return l.Step == nil && len(l.Suspended) == 0
+			})
 			w.settle()
 			if l := w.snapshot.Ledger; len(l.Cleanup) != 0 || len(l.Members) != 5 || len(l.Open()) != 0 {
 				t.Errorf("not all is done: %s", ledgerInWords(l))
@@ -98,7 +103,9 @@ func TestACleanupIsNotSuspendedForWhatIsRefused(t *testing.T) {
 		w.pass()
 	}
 	phase = v1alpha1.OperationSucceeded
-	w.settles("the cleanup does not end", func(l *ledger.Ledger) bool { return len(l.Maintenance) == 0 && len(l.Cleanup) < 2 })
+	w.settles("the cleanup does not end", func(l *ledger.Ledger) bool {
+		return len(l.Maintenance) == 0 && len(l.Cleanup) < 2
+	})
 }
 
 func TestACleanupThatFailsIsPostponed(t *testing.T) {

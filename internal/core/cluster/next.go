@@ -20,8 +20,8 @@ import (
 )
 
 // entries are what the operator does, in the order in which it is asked for. Safe writes of earlier
-// entries are never held up by later ones. A gate that is not done ends the pass: what follows would
-// rest on it. An entry whose condition does not hold is passed over.
+// entries are never held up by later ones. A gate that is not done ends the pass: what follows
+// would rest on it. An entry whose condition does not hold is passed over.
 var entries = []entry{
 	{name: "Deletion", run: upkeepOf((*upkeep.Keeper).Deletion), gate: true},
 	{name: "Ownership", run: upkeepOf((*upkeep.Keeper).Ownership), gate: true},
@@ -39,7 +39,8 @@ var entries = []entry{
 	{name: "Adoption", when: noRingYet, run: propose(ledger.AdoptRing), gate: true},
 	{name: "Formation", when: noRingYet, run: propose(ledger.FormRing), gate: true},
 	{name: "StaleJoins", when: ringCanChange, run: propose(ledger.Assassinate), gate: true},
-	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)}, // while one is not ready nodes join the others
+	// while one is not ready nodes join the others
+	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
 	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true},
 	{name: "Cleanup", when: ringCanChange, run: propose(ledger.Cleanup), gate: true},
@@ -48,7 +49,8 @@ var entries = []entry{
 // procedures are all that there are.
 func procedures(rules guard.Rules) []procedure.Procedure {
 	return []procedure.Procedure{
-		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules), join.Join(rules, assassinate.Remove),
+		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules),
+		join.Join(rules, assassinate.Remove),
 		keyspaces.Raise(), cleanup.Cleanup(rules),
 	}
 }
@@ -94,11 +96,12 @@ func propose(kind ledger.Kind) func(*pass) plan.Result {
 	return func(p *pass) plan.Result { return p.engine.Propose(kind) }
 }
 
-// interval is when a cluster is looked at again if nothing happens at all: for what sends no events, such
-// as a Secret that somebody deleted.
+// interval is when a cluster is looked at again if nothing happens at all: for what sends no
+// events, such as a Secret that somebody deleted.
 const interval = 10 * time.Minute
 
-// Next decides what to do about a cluster now. It reads nothing but its arguments and changes neither.
+// Next decides what to do about a cluster now. It reads nothing but its arguments and changes
+// neither.
 func Next(snapshot *facts.Snapshot, now time.Time) plan.Plan {
 	return NextBy(guard.All(), snapshot, now)
 }

@@ -113,7 +113,8 @@ func TestClaimsOfANodeThatNeverHadATicket(t *testing.T) {
 			grow(w)
 			claim(w).Claim.Labels[v1alpha1.LabelClusterUID] = "other"
 		}, nil, true, ""},
-		"gone": {func(w *world) { noPod(w); delete(w.snapshot.Nodes[second].Claims, v1alpha1.VolumeData) }, nil, false, ""},
+		"gone": {func(w *world) { noPod(w); delete(w.snapshot.Nodes[second].Claims, v1alpha1.VolumeData) }, nil, false,
+			""},
 		"gone, and pinned no more": {func(w *world) {
 			noPod(w)
 			delete(w.snapshot.Nodes[second].Claims, v1alpha1.VolumeData)

@@ -26,7 +26,11 @@ func TestATicketThatARecordLacksIsIssued(t *testing.T) {
 			n := w.snapshot.Nodes[first].Record
 			n.Spec.Join, n.Spec.Member = nil, &v1alpha1.Member{}
 		}, nil},
-		"one is being deleted":    {func(w *world) { n := w.snapshot.Nodes[first]; n.Record.Spec.Join = nil; deleting(n) }, nil},
+		"one is being deleted": {func(w *world) {
+			n := w.snapshot.Nodes[first]
+			n.Record.Spec.Join = nil
+			deleting(n)
+		}, nil},
 		"one has no record":       {func(w *world) { w.snapshot.Nodes[first].Record = nil }, nil},
 		"nothing of one is there": {func(w *world) { delete(w.snapshot.Nodes, first) }, nil},
 	} {
@@ -65,12 +69,15 @@ func TestStragglersAreWithdrawnOneByOne(t *testing.T) {
 		want(t, made, r, plan.Act, "withdrawing the ticket of "+first, first)
 		w.now = w.now.Add(-1)
 		if made, r := run(w); r.Outcome != plan.Wait || len(made.Writes) > 0 || made.Wake != 1 {
-			t.Errorf("%s, writes %v, wakes in %s; want to look again at the end of the timeout", r.Outcome, made.Writes, made.Wake)
+			t.Errorf("%s, writes %v, wakes in %s; want to look again at the end of the timeout", r.Outcome, made.Writes,
+				made.Wake)
 		}
 	})
 	for name, change := range map[string]func(*world){
-		"the first has no record":            func(w *world) { w.snapshot.Nodes[first].Record = nil },
-		"the first is in the ring after all": func(w *world) { w.snapshot.Nodes[first].Record.Status.Disk = v1alpha1.DiskMember },
+		"the first has no record": func(w *world) { w.snapshot.Nodes[first].Record = nil },
+		"the first is in the ring after all": func(w *world) {
+			w.snapshot.Nodes[first].Record.Status.Disk = v1alpha1.DiskMember
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := overdue(t, first, second)
@@ -132,23 +139,49 @@ func TestEveryRecordLearnsWhoIsAMember(t *testing.T) {
 		written []string
 		percent int32
 	}{
-		"all are to learn it":             {func(w *world) { ticket(w, three...) }, plan.Act, "recording the host ids of 3 nodes", three, 0},
-		"one knows it already":            {func(w *world) { ticket(w, second, third) }, plan.Act, "recording the host ids of 2 nodes", []string{second, third}, 33},
-		"one has no record":               {func(w *world) { ticket(w, second, third); w.snapshot.Nodes[first].Record = nil }, plan.Act, "of 2 nodes", []string{second, third}, 0},
-		"nothing of one is there":         {func(w *world) { ticket(w, second, third); delete(w.snapshot.Nodes, first) }, plan.Act, "of 2 nodes", []string{second, third}, 0},
-		"one is being deleted":            {func(w *world) { ticket(w, three...); deleting(w.snapshot.Nodes[first]) }, plan.Act, "of 2 nodes", []string{second, third}, 0},
-		"one has not finished its join":   {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil }, plan.Act, "of 2 nodes", []string{second, third}, 0},
-		"one has not said anything":       {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join = nil }, plan.Act, "of 2 nodes", []string{second, third}, 0},
-		"one has said it of another":      {func(w *world) { ticket(w, three...); w.snapshot.Nodes[first].Record.Status.Join.ID = "x" }, plan.Act, "of 2 nodes", []string{second, third}, 0},
-		"one was recreated, as no member": {func(w *world) { r := w.snapshot.Nodes[first].Record; r.Spec.Member, r.Spec.Join = nil, nil }, plan.Act, "of 1 node", []string{first}, 66},
+		"all are to learn it": {func(w *world) { ticket(w, three...) }, plan.Act,
+			"recording the host ids of 3 nodes", three, 0},
+		"one knows it already": {func(w *world) { ticket(w, second, third) }, plan.Act,
+			"recording the host ids of 2 nodes", []string{second, third}, 33},
+		"one has no record": {func(w *world) {
+			ticket(w, second, third)
+			w.snapshot.Nodes[first].Record = nil
+		}, plan.Act, "of 2 nodes", []string{second, third}, 0},
+		"nothing of one is there": {func(w *world) {
+			ticket(w, second, third)
+			delete(w.snapshot.Nodes, first)
+		}, plan.Act, "of 2 nodes", []string{second, third}, 0},
+		"one is being deleted": {func(w *world) { ticket(w, three...); deleting(w.snapshot.Nodes[first]) },
+			plan.Act, "of 2 nodes", []string{second, third}, 0},
+		"one has not finished its join": {func(w *world) {
+			ticket(w, three...)
+			w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil
+		}, plan.Act, "of 2 nodes", []string{second, third}, 0},
+		"one has not said anything": {func(w *world) {
+			ticket(w, three...)
+			w.snapshot.Nodes[first].Record.Status.Join = nil
+		}, plan.Act, "of 2 nodes", []string{second, third}, 0},
+		"one has said it of another": {func(w *world) {
+			ticket(w, three...)
+			w.snapshot.Nodes[first].Record.Status.Join.ID = "x"
+		}, plan.Act, "of 2 nodes", []string{second, third}, 0},
+		"one was recreated, as no member": {func(w *world) {
+			r := w.snapshot.Nodes[first].Record
+			r.Spec.Member, r.Spec.Join = nil, nil
+		}, plan.Act, "of 1 node", []string{first}, 66},
 		"one member still has its ticket": {func(w *world) {
 			r := w.snapshot.Nodes[first].Record
 			ticket(w, first)
 			r.Spec.Member = &v1alpha1.Member{}
 		}, plan.Act, "of 1 node", []string{first}, 66},
-		"all but one, which is missing":       {func(w *world) { w.snapshot.Nodes[third].Record = nil }, plan.Wait, "waiting for " + third, nil, 66},
-		"all but one, which has not finished": {func(w *world) { ticket(w, first); w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil }, plan.Wait, "waiting for " + first, nil, 66},
-		"all":                                 {func(*world) {}, plan.Act, "all host ids are recorded; node " + first + " sets the system keyspaces", []string{first}, 0},
+		"all but one, which is missing": {func(w *world) { w.snapshot.Nodes[third].Record = nil }, plan.Wait,
+			"waiting for " + third, nil, 66},
+		"all but one, which has not finished": {func(w *world) {
+			ticket(w, first)
+			w.snapshot.Nodes[first].Record.Status.Join.FinishedAt = nil
+		}, plan.Wait, "waiting for " + first, nil, 66},
+		"all": {func(*world) {}, plan.Act, "all host ids are recorded; node " + first + " sets the system keyspaces",
+			[]string{first}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inStage(t, ledger.StageFormed)
@@ -159,14 +192,16 @@ func TestEveryRecordLearnsWhoIsAMember(t *testing.T) {
 			if got := *made.Current.Progress; got != c.percent {
 				t.Errorf("progress %d %%, want %d %%", got, c.percent)
 			}
-			if moved := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.PutLedger }); moved != (name == "all") {
+			if moved := slices.ContainsFunc(made.Writes,
+				func(w plan.Write) bool { return w.Verb == plan.PutLedger }); moved != (name == "all") {
 				t.Errorf("the step goes on: %v", moved)
 			}
 		})
 	}
 }
 
-// Before client traffic opens one node sets the system keyspaces for all: whoever has begun, else the first that is up.
+// Before client traffic opens one node sets the system keyspaces for all: whoever has begun, else
+// the first that is up.
 func TestWhoSetsTheSystemKeyspaces(t *testing.T) {
 	asked := func(w *world, name, id string) {
 		w.snapshot.Nodes[name].Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: id}}}
@@ -187,11 +222,17 @@ func TestWhoSetsTheSystemKeyspaces(t *testing.T) {
 		"not one that was asked by another step": {func(w *world) {
 			asked(w, second, "cluster--9/keyspaces/"+second)
 		}, first, "node " + first + " sets"},
-		"not one without a record":          {func(w *world) { w.snapshot.Nodes[first].Record = nil }, second, "node " + second + " sets"},
-		"not one of which nothing is there": {func(w *world) { delete(w.snapshot.Nodes, first) }, second, "node " + second + " sets"},
-		"not one that is being deleted":     {func(w *world) { deleting(w.snapshot.Nodes[first]) }, second, "node " + second + " sets"},
-		"not one that is not NORMAL":        {func(w *world) { w.snapshot.Nodes[first].Agent.Ring.Mode = facts.ModeJoining }, second, "node " + second + " sets"},
-		"not one whose former pod answers":  {func(w *world) { w.snapshot.Nodes[first].Agent.PodUID = "former" }, second, "node " + second + " sets"},
+		"not one without a record": {func(w *world) { w.snapshot.Nodes[first].Record = nil }, second,
+			"node " + second + " sets"},
+		"not one of which nothing is there": {func(w *world) { delete(w.snapshot.Nodes, first) }, second,
+			"node " + second + " sets"},
+		"not one that is being deleted": {func(w *world) { deleting(w.snapshot.Nodes[first]) }, second,
+			"node " + second + " sets"},
+		"not one that is not NORMAL": {func(w *world) {
+			w.snapshot.Nodes[first].Agent.Ring.Mode = facts.ModeJoining
+		}, second, "node " + second + " sets"},
+		"not one whose former pod answers": {func(w *world) { w.snapshot.Nodes[first].Agent.PodUID = "former" }, second,
+			"node " + second + " sets"},
 		"nobody": {func(w *world) {
 			for _, name := range three {
 				w.snapshot.Nodes[name].Agent.Ring.Mode = facts.ModeJoining
@@ -201,7 +242,8 @@ func TestWhoSetsTheSystemKeyspaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := inStage(t, ledger.StageKeyspaces)
 			for _, name := range three {
-				w.snapshot.Nodes[name].Record.Spec.Operations, w.snapshot.Nodes[name].Record.Status.Operations = nil, nil
+				w.snapshot.Nodes[name].Record.Spec.Operations, w.snapshot.Nodes[name].Record.Status.Operations = nil,
+					nil
 			}
 			c.change(w)
 			made, r := run(w)
@@ -232,13 +274,19 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 		words   string
 		written []string
 	}{
-		"all are closed":                {func(w *world) { closed(w, three...) }, plan.Act, "opening client traffic of 3 nodes", three},
-		"one is open":                   {func(w *world) { closed(w, second, third) }, plan.Act, "opening client traffic of 2 nodes", []string{second, third}},
-		"one still has its operation":   {func(w *world) { ended(w.snapshot.Nodes[first]) }, plan.Act, "opening client traffic of 1 node", []string{first}},
-		"the first has no record":       {func(w *world) { closed(w, three...); w.snapshot.Nodes[first].Record = nil }, plan.Wait, "record of " + first, nil},
-		"nothing of the first is there": {func(w *world) { closed(w, three...); delete(w.snapshot.Nodes, first) }, plan.Wait, "record of " + first, nil},
-		"the first is being deleted":    {func(w *world) { closed(w, three...); deleting(w.snapshot.Nodes[first]) }, plan.Wait, "record of " + first, nil},
-		"all are open":                  {func(*world) {}, plan.Done, "", nil},
+		"all are closed": {func(w *world) { closed(w, three...) }, plan.Act,
+			"opening client traffic of 3 nodes", three},
+		"one is open": {func(w *world) { closed(w, second, third) }, plan.Act,
+			"opening client traffic of 2 nodes", []string{second, third}},
+		"one still has its operation": {func(w *world) { ended(w.snapshot.Nodes[first]) }, plan.Act,
+			"opening client traffic of 1 node", []string{first}},
+		"the first has no record": {func(w *world) { closed(w, three...); w.snapshot.Nodes[first].Record = nil },
+			plan.Wait, "record of " + first, nil},
+		"nothing of the first is there": {func(w *world) { closed(w, three...); delete(w.snapshot.Nodes, first) },
+			plan.Wait, "record of " + first, nil},
+		"the first is being deleted": {func(w *world) { closed(w, three...); deleting(w.snapshot.Nodes[first]) },
+			plan.Wait, "record of " + first, nil},
+		"all are open": {func(*world) {}, plan.Done, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inStage(t, ledger.StageOpen)

@@ -20,7 +20,8 @@ import (
 func repairing(t *testing.T) (*world, *ledger.Step) {
 	t.Helper()
 	w := formed(t)
-	s := &ledger.Step{ID: "step", Kind: ledger.AddDatacenter, Stage: ledger.StageOperations, Nodes: three, StageSince: w.now}
+	s := &ledger.Step{ID: "step", Kind: ledger.AddDatacenter, Stage: ledger.StageOperations, Nodes: three,
+		StageSince: w.now}
 	w.snapshot.Ledger.Step = s
 	return w, s
 }
@@ -43,11 +44,13 @@ func attempts(p plan.Plan) map[string]int {
 	return nil
 }
 
-// An operation is begun once, on several nodes at a time, and only the first write needs a look at everything.
+// An operation is begun once, on several nodes at a time, and only the first write needs a look at
+// everything.
 func TestOperationsAreBegunTogether(t *testing.T) {
 	w, _ := repairing(t)
 	o, made := runOn(w, repairOperation, second, third)
-	if r := o.Result("%d", o.Begun); r.Outcome != plan.Act || r.Message != "2" || len(o.Finished) > 0 || len(o.Waiting) != 2 {
+	if r := o.Result("%d", o.Begun); r.Outcome != plan.Act || r.Message != "2" || len(o.Finished) > 0 ||
+		len(o.Waiting) != 2 {
 		t.Errorf("%+v: %+v", o, r)
 	}
 	if got := made.Writes; len(got) != 2 || !got[0].Live || got[1].Live {
@@ -57,7 +60,8 @@ func TestOperationsAreBegunTogether(t *testing.T) {
 		w.do(write)
 	}
 	o, made = runOn(w, repairOperation, second, third)
-	if r := o.Result("written"); r.Outcome != plan.Wait || !strings.Contains(r.Message, third+": it has not begun") || len(made.Writes) > 0 {
+	if r := o.Result("written"); r.Outcome != plan.Wait || !strings.Contains(r.Message, third+": it has not begun") ||
+		len(made.Writes) > 0 {
 		t.Errorf("%+v: %+v", o, r)
 	}
 }
@@ -71,11 +75,13 @@ func TestAnOperationIsBegunBesideANodeWithoutARecord(t *testing.T) {
 	}
 }
 
-// What other steps asked a node for stays until it has ended, and a record holds only so many operations.
+// What other steps asked a node for stays until it has ended, and a record holds only so many
+// operations.
 func TestOperationsOfOtherStepsStay(t *testing.T) {
 	var many []v1alpha1.OperationIntent
 	for i := range v1alpha1.MaxOperations {
-		many = append(many, v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: fmt.Sprintf("other-%d/repair/%s", i, second)}})
+		many = append(many, v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: fmt.Sprintf("other-%d/repair/%s", i,
+			second)}})
 	}
 	own := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "step/rebuild/" + second}}
 	for name, c := range map[string]struct {
@@ -85,9 +91,10 @@ func TestOperationsOfOtherStepsStay(t *testing.T) {
 	}{
 		"one of another step":                {many[:1], false, []string{many[0].ID, "step/repair/" + second}},
 		"one of another step that has ended": {many[:1], true, []string{"step/repair/" + second}},
-		"one of its own":                     {[]v1alpha1.OperationIntent{own}, false, []string{"step/repair/" + second}},
-		"too many":                           {many, false, nil},
-		"too many, of which one has ended":   {many, true, append(idsOf(many[1:]), "step/repair/"+second)},
+		"one of its own": {[]v1alpha1.OperationIntent{own}, false,
+			[]string{"step/repair/" + second}},
+		"too many":                         {many, false, nil},
+		"too many, of which one has ended": {many, true, append(idsOf(many[1:]), "step/repair/"+second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := repairing(t)
@@ -120,7 +127,8 @@ func idsOf(operations []v1alpha1.OperationIntent) []string {
 func TestWhatAnOperationHasComeTo(t *testing.T) {
 	status := func(phase v1alpha1.OperationPhase) func(*world, *facts.Node) {
 		return func(w *world, n *facts.Node) {
-			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: phase, FinishedAt: new(metav1.NewTime(w.now))}}
+			n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: phase,
+				FinishedAt: new(metav1.NewTime(w.now))}}
 		}
 	}
 	for name, c := range map[string]struct {
@@ -140,40 +148,55 @@ func TestWhatAnOperationHasComeTo(t *testing.T) {
 		"it has failed":    {status(v1alpha1.OperationFailed), false, "Failed", "OperationFailed", false},
 		"it was cut off":   {status(v1alpha1.OperationInterrupted), false, "Interrupted", "OperationFailed", false},
 		"it was withdrawn": {status(v1alpha1.OperationWithdrawn), false, "it is asked again", "", false},
-		"its node is away": {func(_ *world, n *facts.Node) { n.Agent, n.Unreachable = nil, "no route" }, false, "no route", "NodeDown", false},
+		"its node is away": {func(_ *world, n *facts.Node) { n.Agent, n.Unreachable = nil, "no route" }, false,
+			"no route", "NodeDown", false},
 		"its node is away, and it runs": {func(w *world, n *facts.Node) {
 			status(v1alpha1.OperationRunning)(w, n)
 			n.Agent, n.Unreachable = nil, "no route"
 		}, false, "no route", "NodeDown", false},
-		"its node is away, and it has succeeded": {func(w *world, n *facts.Node) { status(v1alpha1.OperationSucceeded)(w, n); n.Agent = nil }, true, "", "", false},
-		"the node does another one":              {func(_ *world, n *facts.Node) { n.Record.Spec.Operations[0].ID = "other" }, false, second, "", true},
-		"its node is away, without an intent":    {func(_ *world, n *facts.Node) { n.Agent, n.Record.Spec.Operations = nil, nil }, false, "is not up", "MemberDown", false},
-		"its record is away":                     {func(_ *world, n *facts.Node) { n.Record = nil }, false, "its record is recreated", "", false},
-		"its record is deleted":                  {func(_ *world, n *facts.Node) { deleting(n) }, false, "its record is recreated", "", false},
+		"its node is away, and it has succeeded": {func(w *world, n *facts.Node) {
+			status(v1alpha1.OperationSucceeded)(w, n)
+			n.Agent = nil
+		}, true, "", "", false},
+		"the node does another one": {func(_ *world, n *facts.Node) {
+			n.Record.Spec.Operations[0].ID = "other"
+		}, false, second, "", true},
+		"its node is away, without an intent": {func(_ *world, n *facts.Node) {
+			n.Agent, n.Record.Spec.Operations = nil, nil
+		}, false, "is not up", "MemberDown", false},
+		"its record is away": {func(_ *world, n *facts.Node) { n.Record = nil }, false, "its record is recreated",
+			"", false},
+		"its record is deleted": {func(_ *world, n *facts.Node) { deleting(n) }, false, "its record is recreated", "",
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, s := repairing(t)
 			n := w.snapshot.Nodes[second]
-			n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: s.IntentID("repair", second)}, Type: v1alpha1.OperationRepair}}
+			n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: s.IntentID("repair",
+				second)}, Type: v1alpha1.OperationRepair}}
 			c.change(w, n)
 			o, made := runOn(w, repairOperation, second)
-			if slices.Equal(o.Finished, []string{second}) != c.finished || (len(o.Waiting) == 0) != c.finished || !c.finished && !strings.Contains(o.Waiting[0], c.waiting) {
+			if slices.Equal(o.Finished, []string{second}) != c.finished || (len(o.Waiting) == 0) != c.finished ||
+				!c.finished && !strings.Contains(o.Waiting[0], c.waiting) {
 				t.Errorf("%+v", o)
 			}
 			if begins := slices.Equal(applied(made), []string{second}); begins != c.begins || o.Begun > 0 != c.begins {
 				t.Errorf("begins %v:\n%s", begins, made)
 			}
-			if blocked := reported(made); (len(blocked) > 0) != (c.guard != "") || c.guard != "" && (blocked[0].Reason != c.guard || !slices.Equal(blocked[0].Nodes, []string{second})) {
+			if blocked := reported(made); (len(blocked) > 0) != (c.guard != "") ||
+				c.guard != "" && (blocked[0].Reason != c.guard || !slices.Equal(blocked[0].Nodes, []string{second})) {
 				t.Errorf("blocked %+v, want %q", blocked, c.guard)
 			}
 		})
 	}
 }
 
-// A repair is not begun, or tried again, as long as it cannot but fail, and nobody is asked to wait for one that runs. Other operations ask no other node.
+// A repair is not begun, or tried again, as long as it cannot but fail, and nobody is asked to wait
+// for one that runs. Other operations ask no other node.
 func TestARepairWaitsForAllMembers(t *testing.T) {
 	failed := func(n *facts.Node, finishedAt time.Time) {
-		n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID, Phase: v1alpha1.OperationFailed, FinishedAt: new(metav1.NewTime(finishedAt))}}
+		n.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: n.Record.Spec.Operations[0].ID,
+			Phase: v1alpha1.OperationFailed, FinishedAt: new(metav1.NewTime(finishedAt))}}
 	}
 	away := func(w *world) { w.snapshot.Nodes[third].Agent, w.snapshot.Nodes[third].Unreachable = nil, "no route" }
 	otherSchema := func(w *world) { w.snapshot.Nodes[third].Agent.Ring.SchemaVersion = "other" }
@@ -186,50 +209,61 @@ func TestARepairWaitsForAllMembers(t *testing.T) {
 		goesOn  bool
 		waiting string
 	}{
-		"all are up":             {v1alpha1.OperationRepair, false, false, func(*world) {}, "", true, second},
-		"one is away":            {v1alpha1.OperationRepair, false, false, away, "MemberDown", false, "node " + third + " is not up: its agent does not answer: no route; a repair compares all replicas"},
-		"one has another schema": {v1alpha1.OperationRepair, false, false, otherSchema, "SchemaVersionsDiffer", false, "schema"},
+		"all are up": {v1alpha1.OperationRepair, false, false, func(*world) {}, "", true, second},
+		"one is away": {v1alpha1.OperationRepair, false, false, away, "MemberDown", false,
+			"node " + third + " is not up: its agent does not answer: no route; a repair compares all replicas"},
+		"one has another schema": {v1alpha1.OperationRepair, false, false, otherSchema, "SchemaVersionsDiffer", false,
+			"schema"},
 		"one is there that nobody knows": {v1alpha1.OperationRepair, false, false, func(w *world) {
 			delete(w.snapshot.Ledger.Members, third)
 		}, "UnknownRingMember", false, "that no CassandraNode is of"},
-		"it has failed":                          {v1alpha1.OperationRepair, true, true, func(*world) {}, "OperationFailed", true, "Failed"},
-		"it has failed, and one is away":         {v1alpha1.OperationRepair, true, true, away, "MemberDown", false, "no route"},
-		"it was begun, and one is away":          {v1alpha1.OperationRepair, true, false, away, "", false, "it has not begun"},
-		"a rebuild, and one is away":             {v1alpha1.OperationRebuild, false, false, away, "", true, second},
-		"a rebuild has failed, and one is away":  {v1alpha1.OperationRebuild, true, true, away, "OperationFailed", true, "Failed"},
-		"a clean-up, and one has another schema": {v1alpha1.OperationCleanup, false, false, otherSchema, "", true, second},
+		"it has failed": {v1alpha1.OperationRepair, true, true, func(*world) {},
+			"OperationFailed", true, "Failed"},
+		"it has failed, and one is away": {v1alpha1.OperationRepair, true, true, away, "MemberDown", false,
+			"no route"},
+		"it was begun, and one is away": {v1alpha1.OperationRepair, true, false, away, "", false,
+			"it has not begun"},
+		"a rebuild, and one is away": {v1alpha1.OperationRebuild, false, false, away, "", true, second},
+		"a rebuild has failed, and one is away": {v1alpha1.OperationRebuild, true, true, away, "OperationFailed", true,
+			"Failed"},
+		"a clean-up, and one has another schema": {v1alpha1.OperationCleanup, false, false, otherSchema, "", true,
+			second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, s := repairing(t)
 			n := w.snapshot.Nodes[second]
 			if c.begun {
-				n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: s.IntentID("repair", second)}, Type: c.kind}}
+				n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: s.IntentID("repair",
+					second)}, Type: c.kind}}
 			}
 			if c.failed {
 				failed(n, w.now.Add(-time.Hour))
 			}
 			c.change(w)
 			o, made := runOn(w, procedure.Operation{Purpose: "repair", Type: c.kind}, second)
-			if goesOn := o.Begun > 0 || attempts(made)[second] > 0; goesOn != c.goesOn || len(made.Writes) > 0 != c.goesOn {
+			if goesOn := o.Begun > 0 || attempts(made)[second] > 0; goesOn != c.goesOn ||
+				len(made.Writes) > 0 != c.goesOn {
 				t.Errorf("goes on %v:\n%s", goesOn, made)
 			}
 			if len(o.Waiting) != 1 || !strings.Contains(o.Waiting[0], c.waiting) {
 				t.Errorf("waits for %q", o.Waiting)
 			}
-			if blocked := reported(made); (len(blocked) > 0) != (c.guard != "") || c.guard != "" && blocked[0].Reason != c.guard {
+			if blocked := reported(made); (len(blocked) > 0) != (c.guard != "") ||
+				c.guard != "" && blocked[0].Reason != c.guard {
 				t.Errorf("blocked %+v, want %q", blocked, c.guard)
 			}
 		})
 	}
 }
 
-// After a failure there is a backoff, each twice as long as the one before it, and never longer than ten
-// minutes, or than the operation has it.
+// After a failure there is a backoff, each twice as long as the one before it, and never longer
+// than ten minutes, or than the operation has it.
 func TestAnOperationThatFailsIsRetriedLaterAndLater(t *testing.T) {
 	const once = 5 * time.Second
 	for failed, c := range map[int]struct{ backoff, last time.Duration }{
-		0: {once, 0}, 1: {2 * once, 0}, 3: {8 * once, 0}, 6: {64 * once, 0}, 7: {10 * time.Minute, 0}, 200: {10 * time.Minute, 0},
-		2: {15 * time.Second, 15 * time.Second},
+		0: {once, 0}, 1: {2 * once, 0}, 3: {8 * once, 0}, 6: {64 * once, 0}, 7: {10 * time.Minute, 0},
+		200: {10 * time.Minute, 0},
+		2:   {15 * time.Second, 15 * time.Second},
 	} {
 		for _, early := range []time.Duration{0, time.Second, -time.Second} {
 			w, s := repairing(t)
@@ -245,13 +279,16 @@ func TestAnOperationThatFailsIsRetriedLaterAndLater(t *testing.T) {
 			o.LastBackoff = c.last
 			_, made := runOn(w, o, second)
 			again := attempts(made)[second] == failed+1
-			if again != (early <= 0) || !again && (made.Wake != early || !made.Idle()) || again && attempts(made)[third] != 4 {
-				t.Errorf("%s before the end of the backoff after %d attempts: attempts %v, wakes in %s", early, failed, attempts(made), made.Wake)
+			if again != (early <= 0) || !again && (made.Wake != early || !made.Idle()) ||
+				again && attempts(made)[third] != 4 {
+				t.Errorf("%s before the end of the backoff after %d attempts: attempts %v, wakes in %s", early, failed,
+					attempts(made), made.Wake)
 			}
 		}
 	}
 	w, s := repairing(t)
-	w.snapshot.Nodes[second].Record.Status.Operations = []v1alpha1.OperationStatus{{ID: s.IntentID("repair", second), Phase: v1alpha1.OperationFailed}}
+	w.snapshot.Nodes[second].Record.Status.Operations = []v1alpha1.OperationStatus{{ID: s.IntentID("repair", second),
+		Phase: v1alpha1.OperationFailed}}
 	if _, made := runOn(w, repairOperation, second); attempts(made)[second] != 1 {
 		t.Errorf("without the time of its end: attempts %v", attempts(made))
 	}
@@ -278,7 +315,8 @@ func TestOperationsThatAreOverAreTakenOut(t *testing.T) {
 	w.snapshot.Nodes[first].Record = nil
 	deleting(w.snapshot.Nodes[second])
 	cleared, made := clearAll()
-	if !cleared || !slices.Equal(applied(made), []string{third}) || made.Writes[0].Object.(*v1alpha1.CassandraNode).Spec.Operations != nil {
+	if !cleared || !slices.Equal(applied(made), []string{third}) ||
+		made.Writes[0].Object.(*v1alpha1.CassandraNode).Spec.Operations != nil {
 		t.Errorf("%s", made)
 	}
 }
@@ -291,13 +329,15 @@ func TestRowsWorkInTurn(t *testing.T) {
 	}{0: {first, 0}, 1: {second, 33}, 2: {third, 66}, 3: {"", 100}} {
 		w, s := repairing(t)
 		for _, name := range three[:done] {
-			w.snapshot.Nodes[name].Record.Status.Operations = []v1alpha1.OperationStatus{{ID: s.IntentID("repair", name), Phase: v1alpha1.OperationSucceeded}}
+			w.snapshot.Nodes[name].Record.Status.Operations = []v1alpha1.OperationStatus{{ID: s.IntentID("repair",
+				name), Phase: v1alpha1.OperationSucceeded}}
 		}
 		over := false
 		made := during(viewOf(w), func(s *procedure.Step) {
 			_, over = s.RunInTurn(repairOperation, procedure.OneAtATime(three), "it is repaired")
 		})
-		if got := strings.Join(applied(made), " "); over != (done == 3) || got != want.next || *made.Current.Progress != want.percent {
+		if got := strings.Join(applied(made), " "); over != (done == 3) || got != want.next ||
+			*made.Current.Progress != want.percent {
 			t.Errorf("%d are done: over %v, next %s, %d %%", done, over, got, *made.Current.Progress)
 		}
 	}
@@ -307,7 +347,9 @@ func TestRowsWorkInTurn(t *testing.T) {
 func TestWhoAltersKeyspaces(t *testing.T) {
 	begun := func(step string) func(*world) {
 		return func(w *world) {
-			w.snapshot.Nodes[third].Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: step + "/keyspaces/" + third}}}
+			w.snapshot.Nodes[third].Record.Spec.Operations = []v1alpha1.OperationIntent{
+				{Intent: v1alpha1.Intent{ID: step + "/keyspaces/" + third}},
+			}
 		}
 	}
 	alter := procedure.Operation{Purpose: "keyspaces", Type: v1alpha1.OperationAlterKeyspaces}
@@ -315,11 +357,13 @@ func TestWhoAltersKeyspaces(t *testing.T) {
 		change func(*world)
 		want   string
 	}{
-		"all are up":              {func(*world) {}, "node " + first + " alters them"},
-		"the first is away":       {func(w *world) { w.snapshot.Nodes[first].Agent = nil }, "node " + second + " alters them"},
-		"the first has no record": {func(w *world) { w.snapshot.Nodes[first].Record = nil }, "node " + second + " alters them"},
-		"one has begun":           {begun("step"), "waiting for " + third + ": it has not begun"},
-		"one has another step's":  {begun("other"), "node " + first + " alters them"},
+		"all are up": {func(*world) {}, "node " + first + " alters them"},
+		"the first is away": {func(w *world) { w.snapshot.Nodes[first].Agent = nil },
+			"node " + second + " alters them"},
+		"the first has no record": {func(w *world) { w.snapshot.Nodes[first].Record = nil },
+			"node " + second + " alters them"},
+		"one has begun":          {begun("step"), "waiting for " + third + ": it has not begun"},
+		"one has another step's": {begun("other"), "node " + first + " alters them"},
 		"nobody is up": {func(w *world) {
 			for _, name := range three {
 				w.snapshot.Nodes[name].Agent = nil

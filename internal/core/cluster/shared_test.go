@@ -77,7 +77,8 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 				}
 				return
 			}
-			if len(made.Writes) != 1 || made.Writes[0].Verb != plan.Change || made.Writes[0].Object.GetName() != c.want ||
+			if len(made.Writes) != 1 || made.Writes[0].Verb != plan.Change ||
+				made.Writes[0].Object.GetName() != c.want ||
 				made.Writes[0].UID == "" {
 				t.Errorf("want %s to be applied:\n%s", c.want, made)
 			}
@@ -89,8 +90,8 @@ func TestEditsOfSharedObjectsAreTakenBack(t *testing.T) {
 	}
 }
 
-// What the spec says about services and the account is done to the live objects; what others added stays, and what the spec no
-// longer says goes.
+// What the spec says about services and the account is done to the live objects; what others added
+// stays, and what the spec no longer says goes.
 func TestServicesFollowTheSpec(t *testing.T) {
 	w := formed(t)
 	w.settle()
@@ -117,10 +118,12 @@ func TestServicesFollowTheSpec(t *testing.T) {
 	if nodes.Labels["team"] != "shop" || nodes.Labels["theirs"] != "x" || nodes.Spec.ClusterIP != corev1.ClusterIPNone {
 		t.Errorf("service of the nodes: %v, %+v", nodes.Labels, nodes.Spec)
 	}
-	if clients.Annotations["cloud"] != "internal" || clients.Annotations["theirs"] != "x" || clients.Spec.Type != corev1.ServiceTypeLoadBalancer || clients.UID != before {
+	if clients.Annotations["cloud"] != "internal" || clients.Annotations["theirs"] != "x" ||
+		clients.Spec.Type != corev1.ServiceTypeLoadBalancer || clients.UID != before {
 		t.Errorf("service of the clients: %v, %+v", clients.Annotations, clients.Spec)
 	}
-	if families := clients.Spec.IPFamilies; len(families) != 2 || *clients.Spec.IPFamilyPolicy != corev1.IPFamilyPolicyRequireDualStack {
+	if families := clients.Spec.IPFamilies; len(families) != 2 ||
+		*clients.Spec.IPFamilyPolicy != corev1.IPFamilyPolicyRequireDualStack {
 		t.Errorf("families %v", families)
 	}
 	if account.Annotations["role"] != "orders" {
@@ -134,10 +137,12 @@ func TestServicesFollowTheSpec(t *testing.T) {
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Services, s.ServiceAccount = nil, nil })
 	w.settle()
 	current()
-	if _, kept := nodes.Labels["team"]; kept || nodes.Labels["theirs"] != "x" || nodes.Labels[v1alpha1.LabelCluster] != "orders" {
+	if _, kept := nodes.Labels["team"]; kept || nodes.Labels["theirs"] != "x" ||
+		nodes.Labels[v1alpha1.LabelCluster] != "orders" {
 		t.Errorf("service of the nodes: %v", nodes.Labels)
 	}
-	if _, kept := clients.Annotations["cloud"]; kept || len(clients.Annotations) != 1 || clients.Spec.Type != corev1.ServiceTypeClusterIP || clients.Spec.Ports[0].NodePort != 0 {
+	if _, kept := clients.Annotations["cloud"]; kept || len(clients.Annotations) != 1 ||
+		clients.Spec.Type != corev1.ServiceTypeClusterIP || clients.Spec.Ports[0].NodePort != 0 {
 		t.Errorf("service of the clients: %v, %+v", clients.Annotations, clients.Spec)
 	}
 	if len(account.Annotations) != 0 {
@@ -312,10 +317,12 @@ func TestWhenRangesMove(t *testing.T) {
 		change func(*assess.View)
 		want   bool
 	}{
-		"nobody comes":                           {func(*v1alpha1.CassandraClusterSpec) {}, func(*assess.View) {}, false},
-		"a node is ready":                        {nodeMore, func(*assess.View) {}, true},
-		"a node is ready, the cluster is paused": {nodeMore, func(v *assess.View) { v.Cluster.Spec.Paused = true }, false},
-		"a node is ready, the spec is refused":   {nodeMore, func(v *assess.View) { v.SpecRejected = true }, false},
+		"nobody comes": {func(*v1alpha1.CassandraClusterSpec) {}, func(*assess.View) {},
+			false},
+		"a node is ready": {nodeMore, func(*assess.View) {}, true},
+		"a node is ready, the cluster is paused": {nodeMore, func(v *assess.View) { v.Cluster.Spec.Paused = true },
+			false},
+		"a node is ready, the spec is refused": {nodeMore, func(v *assess.View) { v.SpecRejected = true }, false},
 		"a node is not ready": {nodeMore, func(v *assess.View) {
 			v.Nodes[newcomer].Agent = nil
 		}, false},
@@ -390,7 +397,9 @@ func TestTheLastSeedsStayWhileNobodyHasAnAddress(t *testing.T) {
 	if p := next(w); len(p.Seeds) != 0 {
 		t.Errorf("seeds %v out of nothing", p.Seeds)
 	}
-	w.snapshot.Shared.ConfigMaps["orders-seeds"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "orders-seeds"},
+	w.snapshot.Shared.ConfigMaps["orders-seeds"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "orders-seeds",
+	},
 		Data: map[string]string{"seeds": ""}}
 	if p := next(w); len(p.Seeds) != 0 {
 		t.Errorf("seeds %q out of an empty list", p.Seeds)

@@ -15,7 +15,8 @@ const deserted = "10.9.9.9"
 
 // staleOf is a failed join of a node as members see it that have not forgotten it.
 func staleOf(node string) facts.Endpoint {
-	return facts.Endpoint{Address: deserted, HostID: hostID(node), Datacenter: "dc1", Rack: "r1", Status: facts.StatusBootstrap, Tokens: []int64{7}}
+	return facts.Endpoint{Address: deserted, HostID: hostID(node), Datacenter: "dc1", Rack: "r1",
+		Status: facts.StatusBootstrap, Tokens: []int64{7}}
 }
 
 // remember has members see an endpoint beside the ring.
@@ -44,7 +45,8 @@ func (w *world) assassins() []string {
 	return out
 }
 
-// A join that is over, and that some members have forgotten and others not, is forgotten by all by the word of one.
+// A join that is over, and that some members have forgotten and others not, is forgotten by all by
+// the word of one.
 func TestAStaleEndpointIsAssassinated(t *testing.T) {
 	w := formed(t)
 	names := w.snapshot.Names()
@@ -71,7 +73,8 @@ func TestNobodyAssassinatesWhileAClusterIsPaused(t *testing.T) {
 	names := w.snapshot.Names()
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true })
 	w.remember(staleOf(names[0]), names[1])
-	if made := w.settle(); len(w.assassins()) > 0 || w.open() != nil || !strings.Contains(made.String(), "spec.paused is true; members are to forget a failed join of node "+names[0]) {
+	if made := w.settle(); len(w.assassins()) > 0 || w.open() != nil ||
+		!strings.Contains(made.String(), "spec.paused is true; members are to forget a failed join of node "+names[0]) {
 		t.Errorf("operations of %v\n%s", w.assassins(), made)
 	}
 }
@@ -108,7 +111,8 @@ func TestWhoAssassinates(t *testing.T) {
 	}
 }
 
-// While a node waits to join since an failed join of it is not forgotten, its own step sees to that.
+// While a node waits to join since an failed join of it is not forgotten, its own step sees to
+// that.
 func TestTheStepOfAJoinRemovesAFailedOne(t *testing.T) {
 	w := formed(t)
 	members := w.snapshot.Names()
@@ -150,7 +154,8 @@ func TestEachMemberHasOneAttempt(t *testing.T) {
 		t.Errorf("tried by %v, and by %v now", tried, w.assassins())
 	}
 	made := w.pass()
-	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "StaleEndpointRemains" || !strings.Contains(made.Blocked[0].Message, "nodetool assassinate "+deserted) {
+	if len(made.Blocked) != 1 || made.Blocked[0].Reason != "StaleEndpointRemains" ||
+		!strings.Contains(made.Blocked[0].Message, "nodetool assassinate "+deserted) {
 		t.Errorf("blocked %+v", made.Blocked)
 	}
 	if !made.Idle() {
@@ -170,7 +175,8 @@ func TestTheOperationOfAJoinThatIsAbandonedIsOver(t *testing.T) {
 	name := w.snapshot.Names()[0]
 	record := w.snapshot.Nodes[name].Record
 	record.Spec.Operations = []v1alpha1.OperationIntent{{
-		Intent: v1alpha1.Intent{ID: "another/forget-" + deserted + "/" + name}, Type: v1alpha1.OperationAssassinate, Arguments: &v1alpha1.OperationArguments{Endpoint: deserted},
+		Intent: v1alpha1.Intent{ID: "another/forget-" + deserted + "/" + name}, Type: v1alpha1.OperationAssassinate,
+		Arguments: &v1alpha1.OperationArguments{Endpoint: deserted},
 	}}
 	w.absent[name] = true
 	if made := w.settle(); len(w.assassins()) != 1 || w.open() != nil {

@@ -49,7 +49,8 @@ func TestWhenAPodOfADeletedClusterGoes(t *testing.T) {
 		"its node was stopped in a former pod": {but(func(_ *world, n *facts.Node) {
 			n.Record.Status.PodUID = "former"
 		}), false},
-		"its node was stopped before": {but(func(_ *world, n *facts.Node) { n.Record.Status.ObservedGeneration-- }), false},
+		"its node was stopped before": {but(func(_ *world, n *facts.Node) { n.Record.Status.ObservedGeneration-- }),
+			false},
 		"its node is stopping": {but(func(_ *world, n *facts.Node) {
 			n.Record.Status.Phase = v1alpha1.PhaseStopping
 		}), false},
@@ -106,7 +107,8 @@ func TestWhichClaimsGoWithACluster(t *testing.T) {
 	n.Record.Spec.Claims = append(n.Record.Spec.Claims,
 		v1alpha1.ClaimReference{Volume: "c", Name: "pinned", UID: "pinned"})
 	made := next(w)
-	for name, goes := range map[string]bool{"data-" + first: true, "data-" + second: true, "pinned": true, "other": false,
+	for name, goes := range map[string]bool{"data-" + first: true, "data-" + second: true, "pinned": true,
+		"other": false,
 		"going": false} {
 		if got := len(writesOf(made, name)) > 0; got != goes {
 			t.Errorf("claim %s goes: %v, want %v:\n%s", name, got, goes, made)
@@ -157,8 +159,8 @@ func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 		"one that Helenus did not make": {"", map[string]types.UID{data: ""}, v1alpha1.ReasonForeignDisks,
 			"claim " + data + " was not made by Helenus"},
 		"one of an earlier cluster": {"", map[string]types.UID{data: "old"}, v1alpha1.ReasonForeignDisks,
-			"claim " + data + " holds data of an earlier cluster with uid old: delete the claims; or create the cluster " +
-				"again with bootstrap.adopt.clusterUID: old"},
+			"claim " + data + " holds data of an earlier cluster with uid old: delete the claims; or create the " +
+				"cluster again with bootstrap.adopt.clusterUID: old"},
 		"one of another volume": {"", map[string]types.UID{"commitlog-" + first: "second-uid", data: "old"},
 			v1alpha1.ReasonForeignDisks, data},
 		"the one to adopt":             {"old", map[string]types.UID{data: "old"}, "", ""},
@@ -170,9 +172,10 @@ func TestClaimsInTheWayOfANewCluster(t *testing.T) {
 		"none to adopt": {"old", nil, v1alpha1.ReasonAdoptionIncomplete,
 			"claim " + data + " of the cluster with uid old is not there"},
 		"one more to adopt": {"old", map[string]types.UID{data: "old", "data-x": "old"},
-			v1alpha1.ReasonAdoptionIncomplete, "claim data-x of the cluster with uid old belongs to a node that the spec " +
-				"does not describe"},
-		"another volume of a node to adopt": {"old", map[string]types.UID{data: "old", "scratch-" + first: "old"}, "", ""},
+			v1alpha1.ReasonAdoptionIncomplete, "claim data-x of the cluster with uid old belongs to a node that the " +
+				"spec does not describe"},
+		"another volume of a node to adopt": {"old", map[string]types.UID{data: "old", "scratch-" + first: "old"}, "",
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := with(c.adopt, c.claims, one)
@@ -234,14 +237,23 @@ func TestARecordThatIsMadeAnewIsWhatTheLedgerSays(t *testing.T) {
 			w.snapshot.Ledger.Step = &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageOpen,
 				Datacenters: []string{"dc1"}}
 		}, "Running; traffic Open; 1 claims pinned; member host-" + second},
-		"one with a ticket": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) }, func(*world) {},
-			"Running; traffic Closed; 1 claims pinned; ticket cluster--1/join/" + second + " New of 4 tokens, system_auth 3"},
-		"one whose ticket was withdrawn": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
-			func(w *world) { w.snapshot.Ledger.Step.Withdrawn = []string{second} }, "Running; traffic Closed; 1 claims pinned"},
+		"one with a ticket": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
+			func(*world) {},
+			"Running; traffic Closed; 1 claims pinned; ticket cluster--1/join/" + second +
+				" New of 4 tokens, system_auth 3"},
+		"one whose ticket was withdrawn": {func(t *testing.T) *world {
+			return forming(t, v1alpha1.DiskJoining, second)
+		},
+			func(w *world) { w.snapshot.Ledger.Step.Withdrawn = []string{second} },
+			"Running; traffic Closed; 1 claims pinned"},
 		"one of a ring that is adopted": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
-			func(w *world) { w.snapshot.Ledger.Step.Kind = ledger.AdoptRing }, "Running; traffic Closed; 1 claims pinned"},
-		"one when the ring stands already": {func(t *testing.T) *world { return forming(t, v1alpha1.DiskJoining, second) },
-			func(w *world) { w.snapshot.Ledger.Step.Stage = ledger.StageFormed }, "Running; traffic Closed; 1 claims pinned"},
+			func(w *world) { w.snapshot.Ledger.Step.Kind = ledger.AdoptRing },
+			"Running; traffic Closed; 1 claims pinned"},
+		"one when the ring stands already": {func(t *testing.T) *world {
+			return forming(t, v1alpha1.DiskJoining, second)
+		},
+			func(w *world) { w.snapshot.Ledger.Step.Stage = ledger.StageFormed },
+			"Running; traffic Closed; 1 claims pinned"},
 		"one whose claim is gone": {formed, func(w *world) {
 			delete(w.snapshot.Nodes[second].Claims, "data")
 		}, "Running; traffic Open; 0 claims pinned; member host-" + second},
@@ -338,8 +350,8 @@ func TestWhatARefusalOfGuardsComesTo(t *testing.T) {
 		!slices.Equal(made.Blocked[1].Nodes, []string{first, third}) {
 		t.Errorf("blocked %+v", made.Blocked)
 	}
-	// The first refusal is what the step waits for; a refusal that only the user can resolve makes it
-	// stuck.
+	// The first refusal is what the step waits for; a refusal that only the user can resolve makes
+	// it stuck.
 	if r := made.Steps[len(made.Steps)-1]; r.Outcome != plan.Wait || !strings.Contains(r.Message, second) {
 		t.Errorf("%+v", r)
 	}

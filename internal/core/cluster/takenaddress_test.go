@@ -21,7 +21,8 @@ func (w *world) takes(names ...string) {
 		}
 		w.ready(name, corev1.ConditionFalse)
 		n.Agent = &facts.Agent{
-			PodUID: n.Pod.UID, Disk: v1alpha1.DiskMember, Phase: v1alpha1.PhaseAddressTaken, Process: facts.ProcessAbsent,
+			PodUID: n.Pod.UID, Disk: v1alpha1.DiskMember, Phase: v1alpha1.PhaseAddressTaken,
+			Process: facts.ProcessAbsent,
 			Message: "node " + third + " knows the address 10.0.0.9 as that of the member with host id x",
 		}
 	}

@@ -23,7 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// A trace is what the operator does pass by pass, and what it says on the way: every write with what it rests on, and what the status shows.
+// A trace is what the operator does pass by pass, and what it says on the way: every write with
+// what it rests on, and what the status shows.
 func TestTraces(t *testing.T) {
 	for name, run := range map[string]func(*testing.T, *trace){
 		"forms-three-racks":                      traceFormation,
@@ -105,7 +106,8 @@ func (s *trace) pass(w *world, made plan.Plan) {
 		s.say("  notice: %s (%s): %s", n.Reason, strings.Join(n.Nodes, ", "), n.Message)
 	}
 	for _, f := range made.Finished {
-		s.say("  finished: %s %s with %s, %s to %s", f.Step, f.Result, f.Message, f.StartedAt.UTC().Format("15:04:05"), f.FinishedAt.UTC().Format("15:04:05"))
+		s.say("  finished: %s %s with %s, %s to %s", f.Step, f.Result, f.Message, f.StartedAt.UTC().Format("15:04:05"),
+			f.FinishedAt.UTC().Format("15:04:05"))
 	}
 	if seeds := fmt.Sprint(made.Seeds); seeds != s.seeds {
 		s.say("  seeds %s", seeds)
@@ -120,7 +122,8 @@ func progress(c *v1alpha1.StepStatus) string {
 	if c.Progress == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (%d %% of %s since %s)", *c.Progress, strings.Join(c.Nodes, ", "), c.Since.UTC().Format("15:04:05"))
+	return fmt.Sprintf(" (%d %% of %s since %s)", *c.Progress, strings.Join(c.Nodes, ", "),
+		c.Since.UTC().Format("15:04:05"))
 }
 
 func (s *trace) write(w plan.Write) {
@@ -153,9 +156,11 @@ func (s *trace) write(w plan.Write) {
 }
 
 func recordInWords(r *v1alpha1.CassandraNode) string {
-	words := []string{string(r.Spec.State), "traffic " + string(r.Spec.ClientTraffic), fmt.Sprintf("%d claims pinned", len(r.Spec.Claims))}
+	words := []string{string(r.Spec.State), "traffic " + string(r.Spec.ClientTraffic),
+		fmt.Sprintf("%d claims pinned", len(r.Spec.Claims))}
 	if j := r.Spec.Join; j != nil {
-		words = append(words, fmt.Sprintf("ticket %s %s of %d tokens, system_auth %d", j.ID, j.Mode, len(j.Tokens), j.SystemAuthReplicationFactor))
+		words = append(words, fmt.Sprintf("ticket %s %s of %d tokens, system_auth %d", j.ID, j.Mode, len(j.Tokens),
+			j.SystemAuthReplicationFactor))
 		if j.Withdraw != nil {
 			words = append(words, fmt.Sprintf("withdrawn (%s, pod gone %q)", j.Withdraw.Reason, j.Withdraw.PodGone))
 		}
@@ -366,7 +371,8 @@ func traceLostLedger(t *testing.T, s *trace) {
 
 func traceGrowth(t *testing.T, s *trace) {
 	w := formed(t)
-	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}"})
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}",
+		"system_auth": "NetworkTopologyStrategy {dc1=3}"})
 	s.say("A node more in the first two racks.")
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Nodes, s.Datacenters[0].Racks[1].Nodes = ptr(int32(2)), ptr(int32(2))

@@ -24,7 +24,8 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// world is the least that plans need to come true: objects that are written are there, pods run and their agents do at once what their records say.
+// world is the least that plans need to come true: objects that are written are there, pods run and
+// their agents do at once what their records say.
 type world struct {
 	t        testing.TB
 	snapshot *facts.Snapshot
@@ -49,16 +50,19 @@ type world struct {
 	// keyspaces of all views, strangers in all views, and how much each member stores.
 	keyspaces map[string]string
 	strangers []facts.Endpoint
-	// rumours are what single members see beside that, until one has the others forget it; undying are those that nobody forgets.
+	// rumours are what single members see beside that, until one has the others forget it; undying
+	// are those that nobody forgets.
 	rumours map[string][]facts.Endpoint
-	// operate is what an agent says of an operation that it is asked for; by default it has succeeded at once.
+	// operate is what an agent says of an operation that it is asked for; by default it has
+	// succeeded at once.
 	operate func(*facts.Node, v1alpha1.OperationIntent) []v1alpha1.OperationStatus
 	undying bool
 	load    int64
 	pending int
 	// held is what the volumes hold of nodes whose records forgot it.
 	held map[string]v1alpha1.DiskState
-	// observed has the snapshot carry what the operator works out when it observes: what tells views and records apart. A test that edits them must not.
+	// observed has the snapshot carry what the operator works out when it observes: what tells
+	// views and records apart. A test that edits them must not.
 	observed bool
 }
 
@@ -73,26 +77,35 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 		Spec: v1alpha1.CassandraClusterSpec{
 			Version:     "5.0.6",
 			Datacenters: datacenters,
-			Node:        &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}}}}},
-			Disruption:  v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalQuorum},
-			Volumes:     v1alpha1.VolumePolicy{OnClusterDeletion: v1alpha1.ClaimRetain},
+			Node: &v1alpha1.NodeTemplate{
+				NodeSettings: v1alpha1.NodeSettings{
+					Storage: &v1alpha1.Storage{
+						Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}},
+					},
+				},
+			},
+			Disruption: v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalQuorum},
+			Volumes:    v1alpha1.VolumePolicy{OnClusterDeletion: v1alpha1.ClaimRetain},
 		},
 	}
 	return &world{
 		t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), absent: map[string]bool{},
-		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{}, withoutInit: map[string]bool{}, racks: map[string]v1alpha1.NodeConfiguration{}, lateDisk: v1alpha1.DiskJoining,
+		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{},
+		withoutInit: map[string]bool{}, racks: map[string]v1alpha1.NodeConfiguration{}, lateDisk: v1alpha1.DiskJoining,
 		snapshot: &facts.Snapshot{
 			Cluster: cluster,
 			Install: facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent:test"},
 			Nodes:   map[string]*facts.Node{},
 			Hosts: map[string]*corev1.Node{host: {
 				ObjectMeta: metav1.ObjectMeta{Name: host, Labels: map[string]string{corev1.LabelHostname: host}},
-				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+					Status: corev1.ConditionTrue}}},
 			}},
 			Shared: facts.Shared{
 				Services: map[string]*corev1.Service{}, Budgets: map[string]*policyv1.PodDisruptionBudget{},
-				ServiceAccounts: map[string]*corev1.ServiceAccount{}, Roles: map[string]*rbacv1.Role{}, RoleBindings: map[string]*rbacv1.RoleBinding{},
-				ConfigMaps: map[string]*corev1.ConfigMap{}, Secrets: map[string]*corev1.Secret{},
+				ServiceAccounts: map[string]*corev1.ServiceAccount{}, Roles: map[string]*rbacv1.Role{},
+				RoleBindings: map[string]*rbacv1.RoleBinding{},
+				ConfigMaps:   map[string]*corev1.ConfigMap{}, Secrets: map[string]*corev1.Secret{},
 			},
 		},
 	}
@@ -132,7 +145,8 @@ func (w *world) pass() plan.Plan {
 	made := Next(w.snapshot, w.now)
 	if !w.observed {
 		if again := Next(asObserved(w.snapshot), w.now); !reflect.DeepEqual(again, made) {
-			w.t.Fatalf("with what is worked out when a cluster is observed another plan is made:\n%s\ninstead of\n%s", again, made)
+			w.t.Fatalf("with what is worked out when a cluster is observed another plan is made:\n%s\ninstead of\n%s",
+				again, made)
 		}
 	}
 	for _, write := range made.Writes {
@@ -183,7 +197,9 @@ func (w *world) do(write plan.Write) {
 		}
 		write.Object.SetResourceVersion(w.version())
 		if secret, ok := write.Object.(*corev1.Secret); ok {
-			secret.Annotations = map[string]string{v1alpha1.AnnotationRenewAfter: w.now.Add(1000 * time.Hour).Format(time.RFC3339)}
+			secret.Annotations = map[string]string{
+				v1alpha1.AnnotationRenewAfter: w.now.Add(1000 * time.Hour).Format(time.RFC3339),
+			}
 		}
 		w.put(write.Object)
 	case plan.Apply:
@@ -201,7 +217,8 @@ func (w *world) do(write plan.Write) {
 		w.remove(write)
 	case plan.PutLedger:
 		l := write.Ledger.Copy()
-		if have := w.snapshot.Ledger; have != nil && have.UID != "" && (l.UID != have.UID || l.ResourceVersion != have.ResourceVersion) {
+		if have := w.snapshot.Ledger; have != nil && have.UID != "" &&
+			(l.UID != have.UID || l.ResourceVersion != have.ResourceVersion) {
 			w.t.Fatalf("ledger written on version %q, it has %q", l.ResourceVersion, have.ResourceVersion)
 		}
 		if l.UID == "" {
@@ -274,7 +291,8 @@ func (w *world) apply(write plan.Write) {
 	}
 	have := w.snapshot.Nodes[record.Name].Record
 	if have.UID != write.UID || have.ResourceVersion != write.ResourceVersion {
-		w.t.Fatalf("%s: written on %s/%s, it is %s/%s", write, write.UID, write.ResourceVersion, have.UID, have.ResourceVersion)
+		w.t.Fatalf("%s: written on %s/%s, it is %s/%s", write, write.UID, write.ResourceVersion, have.UID,
+			have.ResourceVersion)
 	}
 	have.Spec, have.Annotations = record.Spec, record.Annotations
 	have.Generation++
@@ -356,11 +374,13 @@ func (w *world) agents() {
 		}
 		if w.running[n.Pod.UID] == nil {
 			w.running[n.Pod.UID] = &facts.Agent{
-				ClusterUID: "cluster-uid", Node: name, PodUID: n.Pod.UID, Address: n.Pod.Status.PodIP, Disk: v1alpha1.DiskEmpty, Phase: v1alpha1.PhaseWaiting,
+				ClusterUID: "cluster-uid", Node: name, PodUID: n.Pod.UID, Address: n.Pod.Status.PodIP,
+				Disk: v1alpha1.DiskEmpty, Phase: v1alpha1.PhaseWaiting,
 				Process: facts.ProcessAbsent,
 			}
 			if disk := cmp.Or(n.Record.Status.Disk, w.held[name]); disk != "" {
-				w.running[n.Pod.UID].Disk, w.running[n.Pod.UID].HostID = disk, hostID(name) // another pod finds the same disk
+				// another pod finds the same disk
+				w.running[n.Pod.UID].Disk, w.running[n.Pod.UID].HostID = disk, hostID(name)
 			}
 		}
 		if w.absent[name] {
@@ -371,13 +391,15 @@ func (w *world) agents() {
 		n.Record.Status.ObservedGeneration = n.Record.Generation
 		w.agent(n)
 	}
-	seen := slices.Clip(append(w.endpoints(), w.strangers...)) // one for all: a test that changes what one of them sees gives it a list of its own
+	// one for all: a test that changes what one of them sees gives it a list of its own
+	seen := slices.Clip(append(w.endpoints(), w.strangers...))
 	for _, name := range w.snapshot.Names() {
 		if n := w.snapshot.Nodes[name]; w.observed && n.Record != nil && n.KnownHashes() == nil {
 			n.Hashes = render.HashesOf(n.Record)
 		}
 		if a := w.snapshot.Nodes[name].Agent; a != nil && a.Ring != nil {
-			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = slices.Concat(seen, w.rumours[name]), w.keyspaces, w.pending
+			a.Ring.Endpoints, a.Ring.Keyspaces, a.Ring.Pending = slices.Concat(seen, w.rumours[name]), w.keyspaces,
+				w.pending
 			if w.observed {
 				a.Ring.KeepView()
 			}
@@ -422,7 +444,8 @@ func (w *world) agent(n *facts.Node) {
 		if status.Operation(o.ID) != nil {
 			continue
 		}
-		status.Operations = []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when, FinishedAt: &when}}
+		status.Operations = []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when,
+			FinishedAt: &when}}
 		switch {
 		case o.Type != v1alpha1.OperationAssassinate:
 		case w.undying:
@@ -435,7 +458,8 @@ func (w *world) agent(n *facts.Node) {
 		status.Phase, status.Tokens = v1alpha1.PhaseNormal, w.tokens[n.Name]
 	}
 	status.Disk, status.Address = n.Agent.Disk, n.Agent.Address
-	if unaware := spec.Member == nil && n.Agent.TrafficOpened; !unaware || spec.ClientTraffic != v1alpha1.TrafficClosed {
+	if unaware := spec.Member == nil && n.Agent.TrafficOpened; !unaware ||
+		spec.ClientTraffic != v1alpha1.TrafficClosed {
 		n.Agent.Traffic = spec.ClientTraffic
 	}
 	status.ClientTraffic = n.Agent.Traffic
@@ -444,7 +468,8 @@ func (w *world) agent(n *facts.Node) {
 }
 
 func (w *world) serve(n *facts.Node, tokens []string) {
-	n.Agent.Disk, n.Agent.HostID, n.Agent.Phase, n.Agent.Process = v1alpha1.DiskMember, hostID(n.Name), v1alpha1.PhaseNormal, facts.ProcessRunning
+	n.Agent.Disk, n.Agent.HostID, n.Agent.Phase, n.Agent.Process = v1alpha1.DiskMember, hostID(n.Name),
+		v1alpha1.PhaseNormal, facts.ProcessRunning
 	n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: hostID(n.Name), SchemaVersion: "schema"}
 	w.tokens[n.Name] = tokens
 }
@@ -491,7 +516,8 @@ func (w *world) wantNames(want ...string) {
 func (w *world) wantOpen() {
 	w.t.Helper()
 	for _, n := range w.snapshot.Records() {
-		if n.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen || n.Record.Spec.Join != nil || n.Record.Spec.Member == nil {
+		if n.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen || n.Record.Spec.Join != nil ||
+			n.Record.Spec.Member == nil {
 			w.t.Errorf("node %s: traffic %s, ticket %v, member %v; want an open member without a ticket",
 				n.Name, n.Record.Spec.ClientTraffic, n.Record.Spec.Join, n.Record.Spec.Member)
 		}

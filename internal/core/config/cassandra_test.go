@@ -17,14 +17,16 @@ import (
 	"helenus.io/helenus/internal/core/config/settings"
 )
 
-// These tests let the real Cassandra read what is rendered. For each line they want a directory with the jars of a release, and the java that it runs on (11 for
-// 4.1, 17 for 5.0); javac (17) must be on the path:
+// These tests let the real Cassandra read what is rendered. For each line they want a directory
+// with the jars of a release, and the java that it runs on (11 for 4.1, 17 for 5.0); javac (17)
+// must be on the path:
 //
 //	mvn -f settings/export/pom.xml -Dcassandra.version=5.0.6 dependency:copy-dependencies -DoutputDirectory=/tmp/cassandra-5.0
 //	CASSANDRA_JARS_5_0=/tmp/cassandra-5.0 CASSANDRA_JAVA_5_0=/usr/lib/jvm/java-17/bin/java go test -tags cassandra -run Cassandra .
 //
-// The releases are those that the files in package stock are of. CASSANDRA_IMAGE_5_0 may name the configuration directory of an image, which is then rendered
-// too; with it, and with the jars of its release, TestCassandraLoads/5.0/image tries another release.
+// The releases are those that the files in package stock are of. CASSANDRA_IMAGE_5_0 may name the
+// configuration directory of an image, which is then rendered too; with it, and with the jars of
+// its release, TestCassandraLoads/5.0/image tries another release.
 //
 // A line whose variables are not set is skipped; without any the tests fail.
 
@@ -37,11 +39,13 @@ func installations(t *testing.T) []installation {
 		suffix := strings.ReplaceAll(line, ".", "_")
 		jars, java := os.Getenv("CASSANDRA_JARS_"+suffix), os.Getenv("CASSANDRA_JAVA_"+suffix)
 		if jars == "" || java == "" {
-			t.Logf("Cassandra %s is not tried: CASSANDRA_JARS_%s and CASSANDRA_JAVA_%s are not set", line, suffix, suffix)
+			t.Logf("Cassandra %s is not tried: CASSANDRA_JARS_%s and CASSANDRA_JAVA_%s are not set", line, suffix,
+				suffix)
 			continue
 		}
 		classes := t.TempDir()
-		compile := exec.CommandContext(t.Context(), "javac", "--release", "11", "-proc:none", "-cp", filepath.Join(jars, "*"), "-d", classes, "testdata/load/Load.java")
+		compile := exec.CommandContext(t.Context(), "javac", "--release", "11", "-proc:none", "-cp",
+			filepath.Join(jars, "*"), "-d", classes, "testdata/load/Load.java")
 		if out, err := compile.CombinedOutput(); err != nil {
 			t.Fatalf("compile Load.java: %v\n%s", err, out)
 		}
@@ -57,7 +61,8 @@ func installations(t *testing.T) []installation {
 func (i installation) run(t *testing.T, dir string, options []string, arguments ...string) (stdout, stderr string) {
 	t.Helper()
 	classPath := strings.Join([]string{dir, i.classes, filepath.Join(i.jars, "*")}, ":")
-	command := exec.CommandContext(t.Context(), i.java, append(append(options, "-cp", classPath, "Load"), arguments...)...)
+	command := exec.CommandContext(t.Context(), i.java,
+		append(append(options, "-cp", classPath, "Load"), arguments...)...)
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
 	if err := command.Run(); err != nil {
@@ -76,18 +81,23 @@ func TestCassandraLoads(t *testing.T) {
 				}
 			}
 		}
-		// The files of an image, if they are given: the whole of them, with the comments of their authors.
+		// The files of an image, if they are given: the whole of them, with the comments of their
+		// authors.
 		if image := os.Getenv("CASSANDRA_IMAGE_" + strings.ReplaceAll(installed.line, ".", "_")); image != "" {
-			t.Run(installed.line+"/image", func(t *testing.T) { installed.load(t, &goldenCases[0], readFiles(t, image)) })
+			t.Run(installed.line+"/image", func(t *testing.T) {
+				installed.load(t, &goldenCases[0], readFiles(t, image))
+			})
 		}
 	}
 }
 
-// load renders a case into a directory, starts the real JVM with the real options on it, and compares what Cassandra understood.
+// load renders a case into a directory, starts the real JVM with the real options on it, and
+// compares what Cassandra understood.
 func (i installation) load(t *testing.T, c *goldenCase, base Files) {
 	node := nodeOf(i.line)
 	dir, data := t.TempDir(), t.TempDir()
-	node.Directories = Directories{Configuration: dir, Logs: filepath.Join(data, "logs"), Temporary: data}.OnVolumes(data, "")
+	node.Directories = Directories{Configuration: dir, Logs: filepath.Join(data, "logs"),
+		Temporary: data}.OnVolumes(data, "")
 	if c.change != nil {
 		c.change(&node)
 	}
@@ -129,7 +139,8 @@ func (i installation) load(t *testing.T, c *goldenCase, base Files) {
 	if !strings.Contains(stdout, "Configuration location") || strings.Contains(stdout+stderr, "in ch.qos.logback") {
 		t.Errorf("logging does not work as rendered:\n%s\n%s", stdout, stderr)
 	}
-	if log, err := os.ReadFile(filepath.Join(node.Directories.Logs, "system.log")); err != nil || !bytes.Contains(log, []byte("Configuration location")) {
+	if log, err := os.ReadFile(filepath.Join(node.Directories.Logs, "system.log")); err != nil ||
+		!bytes.Contains(log, []byte("Configuration location")) {
 		t.Errorf("system.log for the agent: %v\n%s", err, log)
 	}
 	if t.Failed() {
@@ -137,7 +148,8 @@ func (i installation) load(t *testing.T, c *goldenCase, base Files) {
 	}
 }
 
-// options of the JVM as bin/cassandra puts them together, without Java agents, which are not installed here.
+// options of the JVM as bin/cassandra puts them together, without Java agents, which are not
+// installed here.
 func (i installation) options(files Files, start Start, node Node) []string {
 	ofJava := map[string]string{"4.1": "jvm11-server.options", "5.0": "jvm17-server.options"}[i.line]
 	var options []string
@@ -148,7 +160,8 @@ func (i installation) options(files Files, start Start, node Node) []string {
 			}
 		}
 	}
-	options = append(options, "-XX:TieredStopAtLevel=1", "-Dcassandra.logdir="+node.Directories.Logs, "-Dlogback.configurationFile=logback.xml")
+	options = append(options, "-XX:TieredStopAtLevel=1", "-Dcassandra.logdir="+node.Directories.Logs,
+		"-Dlogback.configurationFile=logback.xml")
 	for at := 1; at < len(start.Arguments); at += 2 {
 		options = append(options, "-D"+start.Arguments[at+1])
 	}
@@ -157,8 +170,10 @@ func (i installation) options(files Files, start Start, node Node) []string {
 
 func expectation(n *Node, c *goldenCase) map[string]string {
 	want := map[string]string{
-		"cluster_name": "shop.orders", "num_tokens": "4", "ports": "7000 9042", "location": "DC1 r1", "policies": "die die", "block_for_peers": "-1",
-		"initial_tokens": "[]", "auto_bootstrap": "true", "broadcast_address": "", "rpc_address": "0.0.0.0", "replace": "", "system_auth_rf": "",
+		"cluster_name": "shop.orders", "num_tokens": "4", "ports": "7000 9042", "location": "DC1 r1",
+		"policies": "die die", "block_for_peers": "-1",
+		"initial_tokens": "[]", "auto_bootstrap": "true", "broadcast_address": "", "rpc_address": "0.0.0.0",
+		"replace": "", "system_auth_rf": "",
 		"listen_address":        longForm(n.Address.StringExpanded(), n.Address.Is6()),
 		"broadcast_rpc_address": longForm(n.broadcast().StringExpanded(), n.Address.Is6()),
 		"data_file_directories": fmt.Sprintf("[%s]", n.Directories.Data),
@@ -226,7 +241,8 @@ func TestCassandraHasTheSetters(t *testing.T) {
 			}
 			methods = append(methods, fmt.Sprintf("%s#%s#%d", beans[s.bean], method, parameters))
 		}
-		if stdout, stderr := installed.run(t, t.TempDir(), nil, methods...); strings.Contains(stdout, "missing=") || len(methods) == 0 {
+		if stdout, stderr := installed.run(t, t.TempDir(), nil, methods...); strings.Contains(stdout, "missing=") ||
+			len(methods) == 0 {
 			t.Errorf("%s (%d methods asked for): %s\n%s", installed.line, len(methods), stdout, stderr)
 		}
 	}
@@ -253,13 +269,16 @@ func TestCassandraReadsAllDefaults(t *testing.T) {
 			}
 		}
 		// Defaults that mean «not set», which Cassandra refuses when they are written.
-		for _, name := range []string{"commitlog_sync_period", "commitlog_sync_group_window", "commitlog_sync_batch_window_in_ms"} {
+		for _, name := range []string{"commitlog_sync_period", "commitlog_sync_group_window",
+			"commitlog_sync_batch_window_in_ms"} {
 			delete(configuration.CassandraYaml, name)
 		}
 		for _, problem := range Validate(configuration, 8<<30) {
 			t.Errorf("%s: %s", installed.line, problem)
 		}
-		c := goldenCase{name: plain, change: func(n *Node) { n.Configuration.CassandraYaml = configuration.CassandraYaml }}
+		c := goldenCase{name: plain, change: func(n *Node) {
+			n.Configuration.CassandraYaml = configuration.CassandraYaml
+		}}
 		t.Run(installed.line, func(t *testing.T) { installed.load(t, &c, baseOf(t, installed.line)) })
 	}
 }

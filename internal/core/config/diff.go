@@ -11,17 +11,20 @@ import (
 
 // Changes between two configurations of a node.
 type Changes struct {
-	// Hot are settings, by their present names, that Cassandra takes over at run time (HotWrites). The files are rendered again all the same.
+	// Hot are settings, by their present names, that Cassandra takes over at run time (HotWrites).
+	// The files are rendered again all the same.
 	Hot []string
-	// Restart are fields whose change needs a restart of the JVM: cassandraYaml.concurrent_reads, jvm.heap, environment[X].
+	// Restart are fields whose change needs a restart of the JVM: cassandraYaml.concurrent_reads,
+	// jvm.heap, environment[X].
 	Restart []string
 }
 
 // None says whether nothing differs.
 func (c Changes) None() bool { return len(c.Hot) == 0 && len(c.Restart) == 0 }
 
-// Diff says what has to happen to a JVM that was started with one configuration and is to have another. Two ways to write the same value are no change: an old
-// name with its number and the present name with the unit, 60s and 1m.
+// Diff says what has to happen to a JVM that was started with one configuration and is to have
+// another. Two ways to write the same value are no change: an old name with its number and the
+// present name with the unit, 60s and 1m.
 func Diff(old, wanted *v1alpha1.NodeConfiguration) (Changes, error) {
 	table, err := settings.For(wanted.Version)
 	if err != nil {

@@ -18,17 +18,25 @@ func TestDiffOfSettings(t *testing.T) {
 		hot, restart               string
 	}{
 		{"same", "5.0.6", `{"concurrent_reads": 32}`, `{"concurrent_reads": 32}`, "", ""},
-		{"notation", "5.0.6", `{"read_request_timeout_in_ms": 60000, "memtable": {"configurations": {}}}`, `{"memtable": { "configurations": {} }, "read_request_timeout": "1m"}`, "", ""},
+		{"notation", "5.0.6", `{"read_request_timeout_in_ms": 60000, "memtable": {"configurations": {}}}`,
+			`{"memtable": { "configurations": {} }, "read_request_timeout": "1m"}`, "", ""},
 		{"null", "5.0.6", `{"concurrent_reads": null}`, `{}`, "", ""},
-		{"hot", "5.0.6", `{}`, `{"compaction_throughput": "32MiB/s", "hinted_handoff_enabled": false}`, "compaction_throughput hinted_handoff_enabled", ""},
-		{"hot under an old name", "5.0.6", `{"read_request_timeout": "5s"}`, `{"read_request_timeout_in_ms": 6000}`, "read_request_timeout", ""},
+		{"hot", "5.0.6", `{}`, `{"compaction_throughput": "32MiB/s", "hinted_handoff_enabled": false}`,
+			"compaction_throughput hinted_handoff_enabled", ""},
+		{"hot under an old name", "5.0.6", `{"read_request_timeout": "5s"}`, `{"read_request_timeout_in_ms": 6000}`,
+			"read_request_timeout", ""},
 		{"hot by removal", "5.0.6", `{"read_request_timeout": "6s"}`, `{}`, "read_request_timeout", ""},
 		{"restart", "5.0.6", `{}`, `{"concurrent_reads": 64}`, "", "cassandraYaml.concurrent_reads"},
-		{"no value to go back to", "5.0.6", `{"concurrent_compactors": 2}`, `{}`, "", "cassandraYaml.concurrent_compactors"},
-		{"not exactly by JMX", "5.0.6", `{}`, `{"compaction_throughput": "100KiB/s"}`, "", "cassandraYaml.compaction_throughput"},
-		{"exactly, in another unit", "5.0.6", `{}`, `{"compaction_throughput": "2048KiB/s"}`, "compaction_throughput", ""},
-		{"a guardrail", "5.0.6", `{}`, `{"partition_size_warn_threshold": "1GiB"}`, "partition_size_warn_threshold", ""},
-		{"a guardrail without operation", "4.1.10", `{}`, `{"columns_per_table_warn_threshold": 5}`, "", "cassandraYaml.columns_per_table_warn_threshold"},
+		{"no value to go back to", "5.0.6", `{"concurrent_compactors": 2}`, `{}`, "",
+			"cassandraYaml.concurrent_compactors"},
+		{"not exactly by JMX", "5.0.6", `{}`, `{"compaction_throughput": "100KiB/s"}`, "",
+			"cassandraYaml.compaction_throughput"},
+		{"exactly, in another unit", "5.0.6", `{}`, `{"compaction_throughput": "2048KiB/s"}`, "compaction_throughput",
+			""},
+		{"a guardrail", "5.0.6", `{}`, `{"partition_size_warn_threshold": "1GiB"}`, "partition_size_warn_threshold",
+			""},
+		{"a guardrail without operation", "4.1.10", `{}`, `{"columns_per_table_warn_threshold": 5}`, "",
+			"cassandraYaml.columns_per_table_warn_threshold"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -66,7 +74,8 @@ func TestDiffOfTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"revision", "version", "numTokens", "jvm.heap", "jvm.options", "jvm.gcLog", "jvm.classPath", "environment[A]", "environment[B]", "environment[C]"}
+	want := []string{"revision", "version", "numTokens", "jvm.heap", "jvm.options", "jvm.gcLog", "jvm.classPath",
+		"environment[A]", "environment[B]", "environment[C]"}
 	if !slices.Equal(got.Restart, want) {
 		t.Errorf("got %v, want %v", got.Restart, want)
 	}
@@ -85,11 +94,17 @@ func TestHash(t *testing.T) {
 		t.Errorf("the hash depends on notation: %s, %s", a, b)
 	}
 	for name, change := range map[string]func(c *v1alpha1.NodeConfiguration){
-		"revision":    func(c *v1alpha1.NodeConfiguration) { c.Revision++ },
-		"setting":     func(c *v1alpha1.NodeConfiguration) { c.CassandraYaml = settingsOf(`{"a": {"y": 2}, "b": [1.0]}`) },
-		"heap":        func(c *v1alpha1.NodeConfiguration) { c.JVM = &v1alpha1.JVM{} },
-		"option":      func(c *v1alpha1.NodeConfiguration) { c.JVM = &v1alpha1.JVM{Heap: &heap, Options: []string{"-da"}} },
-		"gc log":      func(c *v1alpha1.NodeConfiguration) { c.JVM = &v1alpha1.JVM{Heap: &heap, GCLog: v1alpha1.GCLogNone} },
+		"revision": func(c *v1alpha1.NodeConfiguration) { c.Revision++ },
+		"setting": func(c *v1alpha1.NodeConfiguration) {
+			c.CassandraYaml = settingsOf(`{"a": {"y": 2}, "b": [1.0]}`)
+		},
+		"heap": func(c *v1alpha1.NodeConfiguration) { c.JVM = &v1alpha1.JVM{} },
+		"option": func(c *v1alpha1.NodeConfiguration) {
+			c.JVM = &v1alpha1.JVM{Heap: &heap, Options: []string{"-da"}}
+		},
+		"gc log": func(c *v1alpha1.NodeConfiguration) {
+			c.JVM = &v1alpha1.JVM{Heap: &heap, GCLog: v1alpha1.GCLogNone}
+		},
 		"environment": func(c *v1alpha1.NodeConfiguration) { c.Environment = c.Environment[:1] },
 	} {
 		changed := *one
@@ -120,11 +135,14 @@ func hashOf(t *testing.T, c *v1alpha1.NodeConfiguration) string {
 }
 
 func TestHotWrites(t *testing.T) {
-	rendered := []byte("compaction_throughput: 2048KiB/s\nread_request_timeout_in_ms: 4000\nkeyspaces_fail_threshold: 20\nhinted_handoff_enabled: false\n" +
-		"partition_size_warn_threshold: 1GiB\nread_consistency_levels_warned: [ONE, TWO]\nphi_convict_threshold: 8.5\n")
+	rendered := []byte("compaction_throughput: 2048KiB/s\nread_request_timeout_in_ms: " +
+		"4000\nkeyspaces_fail_threshold: 20\nhinted_handoff_enabled: false\npartition_size_warn_threshold: " +
+		"1GiB\nread_consistency_levels_warned: [ONE, TWO]\nphi_convict_threshold: 8.5\n")
 	names := []string{
-		"compaction_throughput", "read_request_timeout", "keyspaces_fail_threshold", "keyspaces_warn_threshold", "hinted_handoff_enabled",
-		"partition_size_warn_threshold", "read_consistency_levels_warned", "phi_convict_threshold", "write_request_timeout",
+		"compaction_throughput", "read_request_timeout", "keyspaces_fail_threshold", "keyspaces_warn_threshold",
+		"hinted_handoff_enabled",
+		"partition_size_warn_threshold", "read_consistency_levels_warned", "phi_convict_threshold",
+		"write_request_timeout",
 	}
 	got, err := HotWrites("5.0.6", names, rendered)
 	if err != nil {
@@ -133,9 +151,11 @@ func TestHotWrites(t *testing.T) {
 	want := []Write{
 		{MBean: storageService, Attribute: "CompactionThroughputMbPerSec", Value: int64(2), Settings: names[:1]},
 		{MBean: storageService, Attribute: "ReadRpcTimeout", Value: int64(4000), Settings: names[1:2]},
-		{MBean: guardrails, Operation: "setKeyspacesThreshold(int,int)", Arguments: []any{int64(-1), int64(20)}, Settings: names[2:4]},
+		{MBean: guardrails, Operation: "setKeyspacesThreshold(int,int)", Arguments: []any{int64(-1), int64(20)},
+			Settings: names[2:4]},
 		{MBean: storageProxy, Attribute: "HintedHandoffEnabled", Value: false, Settings: names[4:5]},
-		{MBean: guardrails, Operation: "setPartitionSizeThreshold(java.lang.String,java.lang.String)", Arguments: []any{"1GiB", nil}, Settings: names[5:6]},
+		{MBean: guardrails, Operation: "setPartitionSizeThreshold(java.lang.String,java.lang.String)",
+			Arguments: []any{"1GiB", nil}, Settings: names[5:6]},
 		{MBean: guardrails, Attribute: "ReadConsistencyLevelsWarnedCSV", Value: "ONE,TWO", Settings: names[6:7]},
 		{MBean: failureDetector, Attribute: "PhiConvictThreshold", Value: 8.5, Settings: names[7:8]},
 		// Not in the file: Cassandra's default.
@@ -144,7 +164,8 @@ func TestHotWrites(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	for name, text := range map[string]string{"concurrent_reads": "", "compaction_throughput": "compaction_throughput: 5B/s\n", "concurrent_compactors": ""} {
+	for name, text := range map[string]string{"concurrent_reads": "",
+		"compaction_throughput": "compaction_throughput: 5B/s\n", "concurrent_compactors": ""} {
 		if writes, err := HotWrites("5.0.6", []string{name}, []byte(text)); err == nil {
 			t.Errorf("%s can be set at run time by %+v", name, writes)
 		}

@@ -11,8 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is a cassandra.yaml that is edited key by key: the bytes of every key that is not changed, and all comments, stay as they are. The YAML library
-// says where keys begin and writes new values; it never writes the whole file, because that would reformat what the image's authors wrote.
+// document is a cassandra.yaml that is edited key by key: the bytes of every key that is not
+// changed, and all comments, stay as they are. The YAML library says where keys begin and writes
+// new values; it never writes the whole file, because that would reformat what the image's authors
+// wrote.
 type document struct {
 	lines   [][]byte // with their line ends
 	entries []entry
@@ -93,7 +95,8 @@ func parseMapping(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// aliasIn is the line of the first alias below a node, 0 if there is none. With aliases a key could change its meaning by the edit of another.
+// aliasIn is the line of the first alias below a node, 0 if there is none. With aliases a key could
+// change its meaning by the edit of another.
 func aliasIn(node *yaml.Node) int {
 	if node.Kind == yaml.AliasNode {
 		return node.Line
@@ -116,7 +119,8 @@ func isEmptyDocument(data []byte) bool {
 	return true
 }
 
-// endOf is the line after the last one of an entry. Comments at the beginning of a line and blank lines before the next key belong to that key.
+// endOf is the line after the last one of an entry. Comments at the beginning of a line and blank
+// lines before the next key belong to that key.
 func (d *document) endOf(i int) int {
 	end := len(d.lines)
 	if i+1 < len(d.entries) {
@@ -142,7 +146,8 @@ func (d *document) value(name string) *yaml.Node {
 	return nil
 }
 
-// edits are the changes to be made to a document: new values by key, nil for a key to be removed. Keys are applied in the order given.
+// edits are the changes to be made to a document: new values by key, nil for a key to be removed.
+// Keys are applied in the order given.
 type edits struct {
 	order  []string
 	values map[string]*yaml.Node
@@ -171,8 +176,9 @@ func (e *edits) rename(old, name string, value *yaml.Node) {
 	e.place[name] = old
 }
 
-// apply returns the document with the edits. New keys go before their commented example if the document has one (`# listen_interface: eth0`), else to
-// the end. The result is parsed again and compared: a document that this editor misreads is an error, never a wrong file.
+// apply returns the document with the edits. New keys go before their commented example if the
+// document has one (`# listen_interface: eth0`), else to the end. The result is parsed again and
+// compared: a document that this editor misreads is an error, never a wrong file.
 func (d *document) apply(e *edits) ([]byte, error) {
 	replacement := make(map[int][]byte, len(e.order)) // by start line of an entry
 	insertion := map[int][]byte{}                     // before a line
@@ -254,7 +260,8 @@ func (d *document) splice(replacement, insertion map[int][]byte, appended []byte
 	return out.Bytes()
 }
 
-// exampleOf is the line of the commented example of a key that lies between entries; -1 if there is none.
+// exampleOf is the line of the commented example of a key that lies between entries; -1 if there is
+// none.
 func (d *document) exampleOf(name string) int {
 	pattern := regexp.MustCompile(`^# ?` + regexp.QuoteMeta(name) + `:(\s|$)`)
 	for line := range d.lines {
@@ -274,7 +281,8 @@ func (d *document) inside(line int) bool {
 	return false
 }
 
-// verify says whether the written document holds the edits and, apart from them, what the base held.
+// verify says whether the written document holds the edits and, apart from them, what the base
+// held.
 func (d *document) verify(out []byte, e *edits) error {
 	root, err := parseMapping(out)
 	if err != nil {
@@ -297,11 +305,13 @@ func (d *document) verify(out []byte, e *edits) error {
 		}
 	}
 	if len(got) != len(want) {
-		return fmt.Errorf("the document has a form that cannot be edited line by line: %d keys instead of %d", len(got), len(want))
+		return fmt.Errorf("the document has a form that cannot be edited line by line: %d keys instead of %d", len(got),
+			len(want))
 	}
 	for name, value := range want {
 		if got[name] == nil || !sameValue(got[name], value) {
-			return fmt.Errorf("the document has a form that cannot be edited line by line: %s would change its meaning", name)
+			return fmt.Errorf("the document has a form that cannot be edited line by line: %s would change its meaning",
+				name)
 		}
 	}
 	return nil
@@ -361,12 +371,16 @@ func lookup(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// plainWord are strings that YAML 1.1 (SnakeYAML) and 1.2 both read as themselves without quotes: words, class names, paths, and quantities.
-var plainWord = regexp.MustCompile(`^([A-Za-z/][A-Za-z0-9_./-]*|[0-9]+(ns|us|ms|s|m|h|d|B|KiB|MiB|GiB|B/s|KiB/s|MiB/s))$`)
+// plainWord are strings that YAML 1.1 (SnakeYAML) and 1.2 both read as themselves without quotes:
+// words, class names, paths, and quantities.
+var plainWord = regexp.MustCompile(
+	`^([A-Za-z/][A-Za-z0-9_./-]*|[0-9]+(ns|us|ms|s|m|h|d|B|KiB|MiB|GiB|B/s|KiB/s|MiB/s))$`,
+)
 
 // notPlain are words that YAML 1.1 reads as a boolean, null or a number.
 var notPlain = map[string]bool{
-	"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true, "true": true, "false": true, "null": true, "nan": true, "inf": true,
+	"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true, "true": true, "false": true, "null": true,
+	"nan": true, "inf": true,
 }
 
 // stringNode is a string that every YAML parser reads as a string.

@@ -41,24 +41,37 @@ func TestEdit(t *testing.T) {
 		want       string
 	}{
 		{"nothing", "a: 1 # one\n\n# end\n", nil, "a: 1 # one\n\n# end\n"},
-		{"same value stays as written", "a: 'x' # why\nb: 0x10\n", map[string]string{"a": `"x"`}, "a: 'x' # why\nb: 0x10\n"},
+		{"same value stays as written", "a: 'x' # why\nb: 0x10\n", map[string]string{"a": `"x"`},
+			"a: 'x' # why\nb: 0x10\n"},
 		{"a value", "a: 1\nb: 2\n", map[string]string{"a": "3"}, "a: 3\nb: 2\n"},
-		{"a comment before the next key stays", "a: 1\n# of b\nb: 2\n", map[string]string{"a": "3"}, "a: 3\n# of b\nb: 2\n"},
-		{"a block", "a:\n  x: 1\n  # inside\n  y: 2\n\nb: 2\n", map[string]string{"a": `{"z": [1]}`}, "a:\n  z:\n    - 1\n\nb: 2\n"},
+		{"a comment before the next key stays", "a: 1\n# of b\nb: 2\n", map[string]string{"a": "3"},
+			"a: 3\n# of b\nb: 2\n"},
+		{"a block", "a:\n  x: 1\n  # inside\n  y: 2\n\nb: 2\n", map[string]string{"a": `{"z": [1]}`},
+			"a:\n  z:\n    - 1\n\nb: 2\n"},
 		{"a list without indent", "a:\n- 1\n- 2\nb: 2\n", map[string]string{"a": "[]"}, "a: []\nb: 2\n"},
 		{"removal", "a: 1\nb:\n  - 1\nc: 3\n", map[string]string{"b": "null"}, "a: 1\nc: 3\n"},
 		{"removal of what is not there", "a: 1\n", map[string]string{"b": "null"}, "a: 1\n"},
-		{"a new key goes to its example", "a: 1\n# b is this\n# b: 7\n#b2: 8\nc: 3\n", map[string]string{"b": "2"}, "a: 1\n# b is this\nb: 2\n# b: 7\n#b2: 8\nc: 3\n"},
-		{"no example inside of another key", "a:\n  x: 1\n# b: 7\n  y: 2\n", map[string]string{"b": "2"}, "a:\n  x: 1\n# b: 7\n  y: 2\n\n# Set by Helenus.\nb: 2\n"},
+		{"a new key goes to its example", "a: 1\n# b is this\n# b: 7\n#b2: 8\nc: 3\n", map[string]string{"b": "2"},
+			"a: 1\n# b is this\nb: 2\n# b: 7\n#b2: 8\nc: 3\n"},
+		{"no example inside of another key", "a:\n  x: 1\n# b: 7\n  y: 2\n", map[string]string{"b": "2"},
+			"a:\n  x: 1\n# b: 7\n  y: 2\n\n# Set by Helenus.\nb: 2\n"},
 		{"a new key goes to the end", "a: 1", map[string]string{"b": "2"}, "a: 1\n\n# Set by Helenus.\nb: 2\n"},
-		{"an empty document", "# nothing yet\n", map[string]string{"b": "2"}, "# nothing yet\n\n# Set by Helenus.\nb: 2\n"},
-		{"a literal block", "a: |\n  # text\n  more\n# end\nb: 1\n", map[string]string{"a": `"x"`}, "a: x\n# end\nb: 1\n"},
+		{"an empty document", "# nothing yet\n", map[string]string{"b": "2"},
+			"# nothing yet\n\n# Set by Helenus.\nb: 2\n"},
+		{"a literal block", "a: |\n  # text\n  more\n# end\nb: 1\n", map[string]string{"a": `"x"`},
+			"a: x\n# end\nb: 1\n"},
 		{"document marks", "---\na: 1\nb: 2\n", map[string]string{"b": "3"}, "---\na: 1\nb: 3\n"},
 		{"line ends of Windows", "a: 1\r\nb: 2\r\n", map[string]string{"b": "3"}, "a: 1\r\nb: 3\n"},
-		{"words that YAML 1.1 reads otherwise", "a: 1\n", map[string]string{"a": `["yes", "010", "1:30", "~", "", " x", "null", "1e3", "0x1F", "2001-01-01", "a: b", "# c", "=", "<<"]`},
-			"a:\n" + `  - "yes"` + "\n" + `  - "010"` + "\n" + `  - "1:30"` + "\n" + `  - "~"` + "\n" + `  - ""` + "\n" + `  - " x"` + "\n" + `  - "null"` + "\n" +
-				`  - "1e3"` + "\n" + `  - "0x1F"` + "\n" + `  - "2001-01-01"` + "\n" + `  - "a: b"` + "\n" + `  - "# c"` + "\n" + `  - "="` + "\n" + `  - "<<"` + "\n"},
-		{"numbers", "a: 1\n", map[string]string{"a": `[1e3, 1.5E-7, -0, 12345678901234567890, 18446744073709552000]`}, "a:\n  - 1.0e+3\n  - 1.5e-7\n  - -0\n  - 12345678901234567890\n  - 18446744073709552000\n"},
+		{"words that YAML 1.1 reads otherwise", "a: 1\n",
+			map[string]string{
+				"a": `["yes", "010", "1:30", "~", "", " x", "null", "1e3", "0x1F", "2001-01-01", "a: b", "# c", "=", "<<"]`,
+			},
+			"a:\n" + `  - "yes"` + "\n" + `  - "010"` + "\n" + `  - "1:30"` + "\n" + `  - "~"` + "\n" + `  - ""` +
+				"\n" + `  - " x"` + "\n" + `  - "null"` + "\n" +
+				`  - "1e3"` + "\n" + `  - "0x1F"` + "\n" + `  - "2001-01-01"` + "\n" + `  - "a: b"` + "\n" +
+				`  - "# c"` + "\n" + `  - "="` + "\n" + `  - "<<"` + "\n"},
+		{"numbers", "a: 1\n", map[string]string{"a": `[1e3, 1.5E-7, -0, 12345678901234567890, 18446744073709552000]`},
+			"a:\n  - 1.0e+3\n  - 1.5e-7\n  - -0\n  - 12345678901234567890\n  - 18446744073709552000\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -143,7 +156,9 @@ func mustJSON(t testing.TB, node *yaml.Node) string {
 // valueGenerator makes JSON values with the strings that YAML could misread.
 func valueGenerator(depth int) *rapid.Generator[any] {
 	word := rapid.OneOf(
-		rapid.SampledFrom([]string{"", "yes", "No", "~", "null", "010", "1:30", "1e3", "0o7", "<<", "=", "- a", "a: b", "#c", "x\ny", "x\n", " lead", "trail ", "ü☃", "\ttab", "'", "\"", "10s", "%x", "@a", "`", "|", ">", "&a", "*a", "!t", "a,b", "{", "[", "?", ":"}),
+		rapid.SampledFrom([]string{"", "yes", "No", "~", "null", "010", "1:30", "1e3", "0o7", "<<", "=", "- a", "a: b",
+			"#c", "x\ny", "x\n", " lead", "trail ", "ü☃", "\ttab", "'", "\"", "10s", "%x", "@a", "`", "|", ">", "&a",
+			"*a", "!t", "a,b", "{", "[", "?", ":"}),
 		rapid.String(),
 	)
 	scalar := rapid.OneOf(
@@ -252,7 +267,8 @@ func namesOf(d *document) []string {
 	return names
 }
 
-// FuzzDocument edits any text: it is refused, or the result holds the change and all else, which apply itself verifies and this repeats from outside.
+// FuzzDocument edits any text: it is refused, or the result holds the change and all else, which
+// apply itself verifies and this repeats from outside.
 func FuzzDocument(f *testing.F) {
 	for _, line := range both {
 		f.Add(baseOf(f, line)[CassandraYAML], "concurrent_reads", []byte(`64`))
@@ -287,7 +303,8 @@ func FuzzDocument(f *testing.F) {
 			if got := again.value(before.name); before.name != name && (got == nil || !sameValue(before.value, got)) {
 				t.Fatalf("%s changed:\n%s\nto\n%s", before.name, base, out)
 			}
-			if text := bytes.Join(document.lines[before.start:before.end], nil); before.name != name && !bytes.Contains(out, bytes.TrimRight(text, "\n")) {
+			if text := bytes.Join(document.lines[before.start:before.end], nil); before.name != name &&
+				!bytes.Contains(out, bytes.TrimRight(text, "\n")) {
 				t.Fatalf("the lines of %s were rewritten:\n%s", before.name, out)
 			}
 		}

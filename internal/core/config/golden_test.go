@@ -20,7 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// goldenCase is one rendering that is kept. The files of plain are kept in full, those of the others where they differ from plain.
+// goldenCase is one rendering that is kept. The files of plain are kept in full, those of the
+// others where they differ from plain.
 type goldenCase struct {
 	name     string
 	versions []string
@@ -35,20 +36,23 @@ var both = []string{"4.1", "5.0"}
 var goldenCases = []goldenCase{
 	{name: plain, versions: both},
 	{name: "ticket-new", versions: both, ticket: &v1alpha1.JoinTicket{
-		Mode: v1alpha1.JoinNew, Tokens: []string{"-9223372036854775808", "-4611686018427387904", "0", "4611686018427387904"}, SystemAuthReplicationFactor: 3,
+		Mode: v1alpha1.JoinNew, Tokens: []string{"-9223372036854775808", "-4611686018427387904", "0",
+			"4611686018427387904"}, SystemAuthReplicationFactor: 3,
 	}},
 	{name: "ticket-bootstrap", versions: []string{"5.0"}, ticket: &v1alpha1.JoinTicket{
 		Mode: v1alpha1.JoinBootstrap, Tokens: []string{"1", "2", "3", "4"},
 	}},
 	{name: "ticket-replace", versions: []string{"5.0"}, ticket: &v1alpha1.JoinTicket{
-		Mode: v1alpha1.JoinReplace, Replace: &v1alpha1.ReplaceTarget{HostID: "6f6cb4e6-3bd1-4a85-9d0f-4f0f6c6f2d0e", Address: "10.1.0.9"},
+		Mode: v1alpha1.JoinReplace, Replace: &v1alpha1.ReplaceTarget{HostID: "6f6cb4e6-3bd1-4a85-9d0f-4f0f6c6f2d0e",
+			Address: "10.1.0.9"},
 	}},
 	{name: "ipv6", versions: both, change: func(n *Node) {
 		n.Address = netip.MustParseAddr("fd00:10:244::7")
 		n.Seeds = []netip.Addr{netip.MustParseAddr("fd00:10:244::5"), netip.MustParseAddr("fd00:10:244::6")}
 		n.Exporter.Address = netip.IPv6Unspecified()
 	}},
-	{name: "broadcast-address", versions: []string{"5.0"}, change: func(n *Node) { n.BroadcastAddress = netip.MustParseAddr("203.0.113.7") }},
+	{name: "broadcast-address", versions: []string{"5.0"},
+		change: func(n *Node) { n.BroadcastAddress = netip.MustParseAddr("203.0.113.7") }},
 	{name: "commitlog-volume", versions: both, change: func(n *Node) {
 		n.Directories = n.Directories.OnVolumes("/var/lib/cassandra", "/var/lib/cassandra-commitlog")
 	}},
@@ -84,7 +88,8 @@ var goldenCases = []goldenCase{
 		}`)
 	}},
 	{name: "collector", versions: []string{"5.0"}, change: func(n *Node) {
-		n.Configuration.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC", "-XX:MaxTenuringThreshold=4", "-XX:MaxDirectMemorySize=3G"}, GCLog: v1alpha1.GCLogNone}
+		n.Configuration.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC", "-XX:MaxTenuringThreshold=4",
+			"-XX:MaxDirectMemorySize=3G"}, GCLog: v1alpha1.GCLogNone}
 	}},
 	{name: "collector", versions: []string{"4.1"}, change: func(n *Node) {
 		n.Configuration.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseG1GC", "-XX:MaxGCPauseMillis=300"}}
@@ -93,9 +98,11 @@ var goldenCases = []goldenCase{
 		heap := resource.MustParse("3Gi")
 		n.Configuration.JVM = &v1alpha1.JVM{
 			Heap: &heap, GCLog: v1alpha1.GCLogFile,
-			Options: []string{"-XX:-UseNUMA", "-Xss512k", "-Dcassandra.maxHintTTL=3600", "-Dcassandra.maxHintTTL=7200", "-da", "-XX:ErrorFile=/var/log/cassandra/error"},
+			Options: []string{"-XX:-UseNUMA", "-Xss512k", "-Dcassandra.maxHintTTL=3600", "-Dcassandra.maxHintTTL=7200",
+				"-da", "-XX:ErrorFile=/var/log/cassandra/error"},
 		}
-		n.Configuration.Environment = []v1alpha1.EnvironmentVariable{{Name: "Z", Value: "last"}, {Name: "MALLOC_ARENA_MAX", Value: "2"}}
+		n.Configuration.Environment = []v1alpha1.EnvironmentVariable{{Name: "Z", Value: "last"},
+			{Name: "MALLOC_ARENA_MAX", Value: "2"}}
 	}},
 }
 
@@ -113,7 +120,8 @@ var releases = map[string]string{"4.1": "4.1.10", "5.0": "5.0.6"}
 func nodeOf(line string) Node {
 	return Node{
 		Configuration: v1alpha1.NodeConfiguration{
-			Revision: 1, Version: releases[line], ClusterName: "shop.orders", DatacenterName: "DC1", RackName: "r1", NumTokens: 4,
+			Revision: 1, Version: releases[line], ClusterName: "shop.orders", DatacenterName: "DC1", RackName: "r1",
+			NumTokens: 4,
 		},
 		Address: netip.MustParseAddr("10.1.0.7"),
 		Seeds:   []netip.Addr{netip.MustParseAddr("10.1.0.5"), netip.MustParseAddr("10.1.0.6")},
@@ -122,7 +130,8 @@ func nodeOf(line string) Node {
 		}.OnVolumes("/var/lib/cassandra", ""),
 		MemoryLimit: 8 << 30,
 		Jolokia:     Jolokia{Jar: "/helenus/lib/jolokia.jar", Port: 7777, User: "helenus", Password: `a\b=c:d`},
-		Exporter:    &Exporter{Jar: "/helenus/lib/exporter.jar", Address: netip.IPv4Unspecified(), Port: 7782, Config: "/helenus/lib/exporter.yaml"},
+		Exporter: &Exporter{Jar: "/helenus/lib/exporter.jar", Address: netip.IPv4Unspecified(), Port: 7782,
+			Config: "/helenus/lib/exporter.yaml"},
 	}
 }
 
@@ -189,7 +198,9 @@ func TestGolden(t *testing.T) {
 				files := renderCase(t, c, line)
 				if c.name != plain {
 					usual := renderCase(t, &goldenCases[0], line)
-					maps.DeleteFunc(files, func(name string, data []byte) bool { return bytes.Equal(usual[name], data) })
+					maps.DeleteFunc(files, func(name string, data []byte) bool {
+						return bytes.Equal(usual[name], data)
+					})
 				}
 				dir := filepath.Join("testdata", "golden", line, c.name)
 				if *update {

@@ -11,13 +11,17 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// Hash identifies what the JVM was started with: the user's settings, JVM options and environment, and the revision of the rules they are rendered by. It is
-// 64 hexadecimal digits. Spelling does not count: 4Gi and 4096Mi, the order of keys and of variables, and a default that is written out are the same.
+// Hash identifies what the JVM was started with: the user's settings, JVM options and environment,
+// and the revision of the rules they are rendered by. It is 64 hexadecimal digits. Spelling does
+// not count: 4Gi and 4096Mi, the order of keys and of variables, and a default that is written out
+// are the same.
 //
-// Not part of it are what can change without the user (seeds, addresses, directories, credentials, tickets, client traffic), what never changes
-// (names, tokens), and the version and the memory limit, whose changes come with a new pod.
+// Not part of it are what can change without the user (seeds, addresses, directories, credentials,
+// tickets, client traffic), what never changes (names, tokens), and the version and the memory
+// limit, whose changes come with a new pod.
 //
-// The function belongs to the revisions: for an existing one its result never changes, or every node would restart.
+// The function belongs to the revisions: for an existing one its result never changes, or every
+// node would restart.
 func Hash(configuration *v1alpha1.NodeConfiguration) (string, error) {
 	input, err := canonicalOf(configuration)
 	if err != nil {
@@ -73,7 +77,8 @@ func canonicalOf(c *v1alpha1.NodeConfiguration) (*canonical, error) {
 	return out, nil
 }
 
-// canonicalJSON writes a value with sorted keys, without white space and nulls in mappings, and with numbers as they were written.
+// canonicalJSON writes a value with sorted keys, without white space and nulls in mappings, and
+// with numbers as they were written.
 func canonicalJSON(raw []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

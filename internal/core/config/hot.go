@@ -44,16 +44,21 @@ const (
 
 var only50 = []string{"5.0"}
 
-// setters by setting: what was written and read back on a running Cassandra 5.0.6 and took effect there; the beans of 4.1 have the same ones unless said. A
-// setting that is accepted without effect (stage pools, the slow query threshold, limits of existing connections) is not here: it needs a restart.
+// setters by setting: what was written and read back on a running Cassandra 5.0.6 and took effect
+// there; the beans of 4.1 have the same ones unless said. A setting that is accepted without effect
+// (stage pools, the slow query threshold, limits of existing connections) is not here: it needs a
+// restart.
 var setters = map[string][]setter{
-	"compaction_throughput":                     {attribute(storageService, "CompactionThroughputMbPerSec", "MiB/s")},
-	"stream_throughput_outbound":                {attribute(storageService, "StreamThroughputMebibytesPerSec", "MiB/s")},
-	"inter_dc_stream_throughput_outbound":       {attribute(storageService, "InterDCStreamThroughputMebibytesPerSec", "MiB/s")},
-	"entire_sstable_stream_throughput_outbound": {attribute(storageService, "EntireSSTableStreamThroughputMebibytesPerSec", "MiB/s")},
-	"concurrent_compactors":                     {attribute(storageService, "ConcurrentCompactors", asIs)},
-	"hinted_handoff_throttle":                   {attribute(storageService, "HintedHandoffThrottleInKB", "KiB")},
-	"batchlog_replay_throttle":                  {attribute(storageService, "BatchlogReplayThrottleInKB", "KiB")},
+	"compaction_throughput": {attribute(storageService, "CompactionThroughputMbPerSec", "MiB/s")},
+	"stream_throughput_outbound": {attribute(storageService, "StreamThroughputMebibytesPerSec",
+		"MiB/s")},
+	"inter_dc_stream_throughput_outbound": {attribute(storageService, "InterDCStreamThroughputMebibytesPerSec",
+		"MiB/s")},
+	"entire_sstable_stream_throughput_outbound": {attribute(storageService,
+		"EntireSSTableStreamThroughputMebibytesPerSec", "MiB/s")},
+	"concurrent_compactors":    {attribute(storageService, "ConcurrentCompactors", asIs)},
+	"hinted_handoff_throttle":  {attribute(storageService, "HintedHandoffThrottleInKB", "KiB")},
+	"batchlog_replay_throttle": {attribute(storageService, "BatchlogReplayThrottleInKB", "KiB")},
 
 	"request_timeout":               {attribute(storageService, "RpcTimeout", "ms")},
 	"read_request_timeout":          {attribute(storageService, "ReadRpcTimeout", "ms")},
@@ -89,11 +94,14 @@ var setters = map[string][]setter{
 	"coordinator_read_size_warn_threshold": {attribute(storageService, "CoordinatorLargeReadWarnThreshold", asText)},
 	"local_read_size_warn_threshold":       {attribute(storageService, "LocalReadTooLargeWarnThreshold", asText)},
 
-	"native_transport_max_concurrent_connections": {attribute(storageProxy, "NativeTransportMaxConcurrentConnections", asIs)},
-	"native_transport_max_request_data_in_flight": {attribute(storageService, "NativeTransportMaxConcurrentRequestsInBytes", "B")},
-	"native_transport_rate_limiting_enabled":      {attribute(storageService, "NativeTransportRateLimitingEnabled", asIs)},
-	"native_transport_max_requests_per_second":    {attribute(storageService, "NativeTransportMaxRequestsPerSecond", asIs)},
-	"native_transport_timeout":                    {attribute(storageService, "NativeTransportTimeoutMillis", "ms")},
+	"native_transport_max_concurrent_connections": {attribute(storageProxy, "NativeTransportMaxConcurrentConnections",
+		asIs)},
+	"native_transport_max_request_data_in_flight": {attribute(storageService,
+		"NativeTransportMaxConcurrentRequestsInBytes", "B")},
+	"native_transport_rate_limiting_enabled": {attribute(storageService, "NativeTransportRateLimitingEnabled", asIs)},
+	"native_transport_max_requests_per_second": {attribute(storageService, "NativeTransportMaxRequestsPerSecond",
+		asIs)},
+	"native_transport_timeout": {attribute(storageService, "NativeTransportTimeoutMillis", "ms")},
 
 	"allow_filtering_enabled":                   {attribute(guardrails, "AllowFilteringEnabled", asIs)},
 	"drop_truncate_table_enabled":               {attribute(guardrails, "DropTruncateTableEnabled", asIs)},
@@ -120,10 +128,14 @@ var (
 	keyspacesThreshold                = threshold("setKeyspacesThreshold(int,int)", "keyspaces", asIs, nil)
 	tablesThreshold                   = threshold("setTablesThreshold(int,int)", "tables", asIs, nil)
 	pageSizeThreshold                 = threshold("setPageSizeThreshold(int,int)", "page_size", asIs, nil)
-	minimumReplicationFactorThreshold = threshold("setMinimumReplicationFactorThreshold(int,int)", "minimum_replication_factor", asIs, nil)
-	diskUsageThreshold                = threshold("setDataDiskUsagePercentageThreshold(int,int)", "data_disk_usage_percentage", asIs, nil)
-	collectionSizeThreshold           = threshold("setCollectionSizeThreshold(java.lang.String,java.lang.String)", "collection_size", asText, nil)
-	partitionSizeThreshold            = threshold("setPartitionSizeThreshold(java.lang.String,java.lang.String)", "partition_size", asText, only50)
+	minimumReplicationFactorThreshold = threshold("setMinimumReplicationFactorThreshold(int,int)",
+		"minimum_replication_factor", asIs, nil)
+	diskUsageThreshold = threshold("setDataDiskUsagePercentageThreshold(int,int)", "data_disk_usage_percentage",
+		asIs, nil)
+	collectionSizeThreshold = threshold("setCollectionSizeThreshold(java.lang.String,java.lang.String)",
+		"collection_size", asText, nil)
+	partitionSizeThreshold = threshold("setPartitionSizeThreshold(java.lang.String,java.lang.String)", "partition_size",
+		asText, only50)
 )
 
 func attribute(bean, name, form string) setter {
@@ -131,7 +143,8 @@ func attribute(bean, name, form string) setter {
 }
 
 func threshold(operation, name, form string, lines []string) setter {
-	return setter{bean: guardrails, operation: operation, form: form, lines: lines, arguments: []string{name + "_warn_threshold", name + "_fail_threshold"}}
+	return setter{bean: guardrails, operation: operation, form: form, lines: lines,
+		arguments: []string{name + "_warn_threshold", name + "_fail_threshold"}}
 }
 
 // setterOf a setting by its present name, in a line of Cassandra.
@@ -157,8 +170,9 @@ type Write struct {
 	Settings []string
 }
 
-// HotWrites are the changes through JMX that make the given settings (present names) effective as a newly rendered cassandra.yaml has them. An error means that
-// one cannot be expressed, and that a restart is needed instead.
+// HotWrites are the changes through JMX that make the given settings (present names) effective as a
+// newly rendered cassandra.yaml has them. An error means that one cannot be expressed, and that a
+// restart is needed instead.
 func HotWrites(version string, names []string, rendered []byte) ([]Write, error) {
 	table, err := settings.For(version)
 	if err != nil {
@@ -209,7 +223,8 @@ func (s setter) write(name string, table *settings.Table, root *yaml.Node) (Writ
 	return w, nil
 }
 
-// effective is the value of a setting for JMX: as the file has it under any of its names, else Cassandra's default.
+// effective is the value of a setting for JMX: as the file has it under any of its names, else
+// Cassandra's default.
 func (s setter) effective(name string, table *settings.Table, root *yaml.Node) (any, error) {
 	for _, alias := range table.Names(name) {
 		if node := lookup(root, alias); node != nil && node.ShortTag() != "!!null" {
@@ -240,7 +255,8 @@ func defaultOf(setting *settings.Setting, form string) ([]byte, bool) {
 		return []byte("[]"), true
 	case setting.Default == "":
 		return nil, false
-	case setting.Type == settings.Boolean, setting.Type == settings.Int, setting.Type == settings.Long, setting.Type == settings.Double:
+	case setting.Type == settings.Boolean, setting.Type == settings.Int, setting.Type == settings.Long,
+		setting.Type == settings.Double:
 		return []byte(setting.Default), true
 	default:
 		raw, err := json.Marshal(setting.Default)
@@ -257,7 +273,8 @@ func (s setter) convert(setting *settings.Setting, raw []byte) (any, error) {
 	switch s.form {
 	case asIs:
 		if setting.Converter != "" && setting.Converter != "IDENTITY" {
-			return nil, fmt.Errorf("%s is an old name with another meaning of its number: write %s", setting.Name, setting.Present())
+			return nil, fmt.Errorf("%s is an old name with another meaning of its number: write %s", setting.Name,
+				setting.Present())
 		}
 		if value == nil {
 			return nil, fmt.Errorf("%s has no value", setting.Name)
@@ -286,7 +303,8 @@ func (s setter) convert(setting *settings.Setting, raw []byte) (any, error) {
 }
 
 // kinds of quantities by unit.
-var kinds = map[string]settings.Type{"ms": settings.Duration, "B": settings.Size, "KiB": settings.Size, "MiB": settings.Size, "MiB/s": settings.Rate}
+var kinds = map[string]settings.Type{"ms": settings.Duration, "B": settings.Size, "KiB": settings.Size,
+	"MiB": settings.Size, "MiB/s": settings.Rate}
 
 func (s setter) inUnit(setting *settings.Setting, raw []byte) (any, error) {
 	amount, known := setting.Quantity(raw)
@@ -295,7 +313,8 @@ func (s setter) inUnit(setting *settings.Setting, raw []byte) (any, error) {
 	}
 	n, exact := settings.In(amount, kinds[s.form], s.form)
 	if !exact || n > math.MaxInt32 && s.form != "B" && s.form != "ms" {
-		return nil, fmt.Errorf("%s: %s is no whole number of %s, which is all that can be set at run time", setting.Name, raw, s.form)
+		return nil, fmt.Errorf("%s: %s is no whole number of %s, which is all that can be set at run time",
+			setting.Name, raw, s.form)
 	}
 	return n, nil
 }
@@ -309,7 +328,8 @@ func jsonOf(node *yaml.Node) ([]byte, error) {
 	return json.Marshal(value)
 }
 
-// isHot says whether a change of a setting to a value (nil: to the image's or the default) can be made at run time.
+// isHot says whether a change of a setting to a value (nil: to the image's or the default) can be
+// made at run time.
 func isHot(name string, value *v1alpha1.Value, valueName string, table *settings.Table) bool {
 	s, hot := setterOf(name, table.Line)
 	if !hot {

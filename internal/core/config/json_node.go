@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// nodeOfJSON makes a YAML value of a JSON one, with the order of its keys and the notation of its numbers. Keys whose value is null are left out.
+// nodeOfJSON makes a YAML value of a JSON one, with the order of its keys and the notation of its
+// numbers. Keys whose value is null are left out.
 func nodeOfJSON(raw []byte) (*yaml.Node, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -89,8 +90,8 @@ func setKey(mapping *yaml.Node, key string, value *yaml.Node) {
 	mapping.Content = append(mapping.Content, stringNode(key), value)
 }
 
-// numberNode is a number as it was written, but with the point and the sign before an exponent (1.0e+3) that YAML 1.1 demands. The tag is left to what
-// the text says.
+// numberNode is a number as it was written, but with the point and the sign before an exponent
+// (1.0e+3) that YAML 1.1 demands. The tag is left to what the text says.
 func numberNode(text string) *yaml.Node {
 	if at := strings.IndexAny(text, "eE"); at >= 0 {
 		mantissa, exponent := text[:at], text[at+1:]
@@ -109,7 +110,8 @@ func boolNode(b bool) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(b)}
 }
 
-// merge returns the value of the image with the user's on top: mappings by key, everything else replaced. Comments inside the image's value stay.
+// merge returns the value of the image with the user's on top: mappings by key, everything else
+// replaced. Comments inside the image's value stay.
 func merge(base, user *yaml.Node) *yaml.Node {
 	if base == nil || base.Kind != yaml.MappingNode || user.Kind != yaml.MappingNode {
 		return user
@@ -122,7 +124,8 @@ func merge(base, user *yaml.Node) *yaml.Node {
 	return merged
 }
 
-// withoutFootComments copies a value. The library takes comments that follow a value, up to the next key, for a part of it; in the file they stay.
+// withoutFootComments copies a value. The library takes comments that follow a value, up to the
+// next key, for a part of it; in the file they stay.
 func withoutFootComments(node *yaml.Node) *yaml.Node {
 	clone := *node
 	clone.FootComment = ""

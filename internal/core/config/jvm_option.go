@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// optionKey names what an option of the JVM sets: two options with the same key cannot both hold. -XX:+UseG1GC and -XX:-UseG1GC have the same, and so have
-// two values of one system property.
+// optionKey names what an option of the JVM sets: two options with the same key cannot both hold.
+// -XX:+UseG1GC and -XX:-UseG1GC have the same, and so have two values of one system property.
 func optionKey(option string) string {
 	switch {
 	case strings.HasPrefix(option, "-XX:+"), strings.HasPrefix(option, "-XX:-"):
@@ -30,7 +30,8 @@ func optionKey(option string) string {
 // sizedOption are the options whose value follows without a separator: -Xmx4G.
 var sizedOption = regexp.MustCompile(`^-X(ms|mx|mn|ss)`)
 
-// collectors are the garbage collectors of HotSpot; the JVM does not start with two of them. With each go the prefixes of options that only it has.
+// collectors are the garbage collectors of HotSpot; the JVM does not start with two of them. With
+// each go the prefixes of options that only it has.
 var collectors = map[string][]string{
 	"-XX:UseG1GC":            {"-XX:G1", "-XX:InitiatingHeapOccupancyPercent"},
 	"-XX:UseConcMarkSweepGC": {"-XX:CMS", "-XX:UseCMS"},
@@ -53,7 +54,8 @@ func collectorOf(options []string) string {
 	return chosen
 }
 
-// ofOtherCollector says whether an option turns on, or belongs to, another collector than the chosen one.
+// ofOtherCollector says whether an option turns on, or belongs to, another collector than the
+// chosen one.
 func ofOtherCollector(option, chosen string) bool {
 	if chosen == "" {
 		return false
@@ -75,10 +77,12 @@ func ofOtherCollector(option, chosen string) bool {
 	return false
 }
 
-// isLogOfGC says whether an option logs garbage collection (-Xlog:gc…). cassandra-env.sh adds a log file of its own unless it finds one.
+// isLogOfGC says whether an option logs garbage collection (-Xlog:gc…). cassandra-env.sh adds a log
+// file of its own unless it finds one.
 func isLogOfGC(option string) bool { return strings.HasPrefix(option, "-Xlog:gc") }
 
-// optionsFile is one of the image's files of JVM options. bin/cassandra takes the lines that begin with a dash.
+// optionsFile is one of the image's files of JVM options. bin/cassandra takes the lines that begin
+// with a dash.
 type optionsFile struct{ lines []string }
 
 func parseOptions(data []byte) *optionsFile {

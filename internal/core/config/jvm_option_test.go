@@ -62,9 +62,12 @@ func TestOtherCollector(t *testing.T) {
 
 func TestOwnedOption(t *testing.T) {
 	for option, want := range map[string]bool{
-		"-Xmx4G": true, "-Xmn1G": false, "-cp": true, "-classpath": true, "-class": false, "--class-path=/x": true, "@file": true,
-		"-Dcassandra.replace_address_first_boot=x": true, "-Dcassandra.maxHintTTL=1": false, "-XX:MaxRAMPercentage=50": true,
-		"-XX:+UseZGC": false, "-Djava.net.preferIPv4Stack=false": true, "-Dx=y": false, "-h": true, "-help": true,
+		"-Xmx4G": true, "-Xmn1G": false, "-cp": true, "-classpath": true, "-class": false, "--class-path=/x": true,
+		"@file": true,
+		"-Dcassandra.replace_address_first_boot=x": true, "-Dcassandra.maxHintTTL=1": false,
+		"-XX:MaxRAMPercentage=50": true,
+		"-XX:+UseZGC":             false, "-Djava.net.preferIPv4Stack=false": true, "-Dx=y": false, "-h": true,
+		"-help": true,
 	} {
 		if _, owned := ownedOption(option); owned != want {
 			t.Errorf("%s is owned: %v, want %v", option, owned, want)

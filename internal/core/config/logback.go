@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// systemLog is the one file that is left, at most twice 10 MB: the agent reads from it what ended the JVM.
+// systemLog is the one file that is left, at most twice 10 MB: the agent reads from it what ended
+// the JVM.
 const systemLog = `
   <!-- Set by Helenus: the end of the log, for the agent. -->
   <appender name="HELENUS" class="ch.qos.logback.core.rolling.RollingFileAppender">
@@ -29,9 +30,12 @@ const systemLog = `
   </appender>
 `
 
-// renderLogback makes the image's logback.xml log to standard output, which is the container's log, and to one small file:
-//   - the image's appenders that write files go, and with them those that only feed them: they may grow to gigabytes on a volume of the pod;
-//   - the console shows what the loggers let through: its filter goes, and loggers that are DEBUG only for debug.log are INFO. So nodetool setlogginglevel has
+// renderLogback makes the image's logback.xml log to standard output, which is the container's log,
+// and to one small file:
+//   - the image's appenders that write files go, and with them those that only feed them: they may
+//     grow to gigabytes on a volume of the pod;
+//   - the console shows what the loggers let through: its filter goes, and loggers that are DEBUG
+//     only for debug.log are INFO. So nodetool setlogginglevel has
 //     the effect one expects.
 //
 // Everything else, comments included, stays byte for byte.
@@ -92,7 +96,8 @@ func withSystemLog(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// fileAppenders are the names of appenders that write files, and of those that pass on to such ones only.
+// fileAppenders are the names of appenders that write files, and of those that pass on to such ones
+// only.
 func fileAppenders(root *element) map[string]bool {
 	removed := map[string]bool{}
 	for changed := true; changed; {
@@ -163,7 +168,8 @@ func parseXML(data []byte) (*element, error) {
 		parent := stack[len(stack)-1]
 		switch t := token.(type) {
 		case xml.StartElement:
-			child := &element{name: t.Name.Local, attributes: t.Copy().Attr, opening: span{start, decoder.InputOffset()}}
+			child := &element{name: t.Name.Local, attributes: t.Copy().Attr,
+				opening: span{start, decoder.InputOffset()}}
 			child.span.start = start
 			parent.children = append(parent.children, child)
 			stack = append(stack, child)

@@ -31,14 +31,17 @@ type Node struct {
 
 	// Address of the pod, on which Cassandra listens for other nodes. IPv4 or IPv6.
 	Address netip.Addr
-	// BroadcastAddress under which other nodes and clients know the node. The zero value means Address.
+	// BroadcastAddress under which other nodes and clients know the node. The zero value means
+	// Address.
 	BroadcastAddress netip.Addr
-	// Seeds of the ring. Never empty. They are no part of the hash: Cassandra reads them again at run time.
+	// Seeds of the ring. Never empty. They are no part of the hash: Cassandra reads them again at
+	// run time.
 	Seeds []netip.Addr
 
 	Directories Directories
 
-	// MemoryLimit of the Cassandra container in bytes; 0 if it has none, and then the heap must be given.
+	// MemoryLimit of the Cassandra container in bytes; 0 if it has none, and then the heap must be
+	// given.
 	MemoryLimit int64
 
 	Jolokia Jolokia
@@ -56,14 +59,16 @@ type Directories struct {
 	SavedCaches   string
 	// CDCRaw must be on the volume of the commit log: Cassandra hard-links segments into it.
 	CDCRaw string
-	// Logs is for what is written beside the container's log: the end of system.log for the agent, the garbage collection log (gcLog: File), and what
-	// the user's options name.
+	// Logs is for what is written beside the container's log: the end of system.log for the agent,
+	// the garbage collection log (gcLog: File), and what the user's options name.
 	Logs string
-	// Temporary is java.io.tmpdir, from where native libraries are loaded: it must not be mounted noexec. Empty leaves Java's default.
+	// Temporary is java.io.tmpdir, from where native libraries are loaded: it must not be mounted
+	// noexec. Empty leaves Java's default.
 	Temporary string
 }
 
-// OnVolumes sets the directories of data by the mount paths of their volumes; an empty commitlog means that it has no volume of its own.
+// OnVolumes sets the directories of data by the mount paths of their volumes; an empty commitlog
+// means that it has no volume of its own.
 func (d Directories) OnVolumes(data, commitlog string) Directories {
 	if commitlog == "" {
 		commitlog = data
@@ -115,7 +120,8 @@ func (n *Node) normalize() {
 	n.Seeds = seeds
 }
 
-// check says what is missing for any rendering. What the user wrote is checked by Validate, before it becomes part of a record.
+// check says what is missing for any rendering. What the user wrote is checked by Validate, before
+// it becomes part of a record.
 func (n *Node) check() error {
 	if !n.Address.IsValid() || n.Address.IsUnspecified() {
 		return fmt.Errorf("address %q is not the address of a pod", n.Address)
@@ -133,8 +139,9 @@ func (n *Node) check() error {
 	}
 	d := n.Directories
 	for name, value := range map[string]string{
-		"configuration": d.Configuration, "data": d.Data, "commitlog": d.Commitlog, "hints": d.Hints, "saved caches": d.SavedCaches,
-		"cdc_raw": d.CDCRaw, "logs": d.Logs, "Jolokia jar": n.Jolokia.Jar,
+		"configuration": d.Configuration, "data": d.Data, "commitlog": d.Commitlog, "hints": d.Hints,
+		"saved caches": d.SavedCaches,
+		"cdc_raw":      d.CDCRaw, "logs": d.Logs, "Jolokia jar": n.Jolokia.Jar,
 	} {
 		if err := checkPath(value); err != nil {
 			return fmt.Errorf("path of %s: %w", name, err)
@@ -154,7 +161,8 @@ func checkPath(p string) error {
 	return nil
 }
 
-// rendered are the names of files that Helenus renders whatever the image has, with what the user can do instead.
+// rendered are the names of files that Helenus renders whatever the image has, with what the user
+// can do instead.
 var rendered = []struct {
 	name    *regexp.Regexp
 	instead string
@@ -165,13 +173,15 @@ var rendered = []struct {
 	{regexp.MustCompile(`^jolokia\.properties$`), "JMX is for the agent and for commands inside the pod"},
 }
 
-// WithGiven puts the user's own files over those of the image. One that Helenus renders itself is refused.
+// WithGiven puts the user's own files over those of the image. One that Helenus renders itself is
+// refused.
 func WithGiven(base, given Files) (Files, error) {
 	out := maps.Clone(base)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		for _, r := range rendered {
 			if r.name.MatchString(name) {
-				return nil, fmt.Errorf("node.configFiles: the ConfigMap has %s, which Helenus renders itself: take it out; %s", name, r.instead)
+				return nil, fmt.Errorf("node.configFiles: the ConfigMap has %s, which Helenus renders itself: take "+
+					"it out; %s", name, r.instead)
 			}
 		}
 		out[name] = given[name]

@@ -35,7 +35,8 @@ func TestMemoryOf(t *testing.T) {
 			jvm.Heap = &heap
 		}
 		got, err := MemoryOf(jvm, test.limit)
-		if got != test.want || (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+		if got != test.want || (err == nil) != (test.fails == "") ||
+			err != nil && !strings.Contains(err.Error(), test.fails) {
 			t.Errorf("heap %q, limit %d: %v, %v; want %v, %q", test.heap, test.limit, got, err, test.want, test.fails)
 		}
 	}
@@ -47,20 +48,25 @@ func TestRenderRefuses(t *testing.T) {
 		change func(n *Node, base Files)
 		want   string
 	}{
-		{"revision", func(n *Node, _ Files) { n.Configuration.Revision = 99 }, "revision 99 is not known to this Helenus (newest: 1)"},
+		{"revision", func(n *Node, _ Files) { n.Configuration.Revision = 99 },
+			"revision 99 is not known to this Helenus (newest: 1)"},
 		{"version", func(n *Node, _ Files) { n.Configuration.Version = "6.0.0" }, "Cassandra 6.0.0 is not supported"},
 		{"no address", func(n *Node, _ Files) { n.Address = netip.Addr{} }, "is not the address of a pod"},
 		{"wildcard", func(n *Node, _ Files) { n.Address = netip.IPv4Unspecified() }, "is not the address of a pod"},
-		{"families", func(n *Node, _ Files) { n.BroadcastAddress = netip.MustParseAddr("fd00::1") }, "of another family"},
+		{"families", func(n *Node, _ Files) { n.BroadcastAddress = netip.MustParseAddr("fd00::1") },
+			"of another family"},
 		{"no seeds", func(n *Node, _ Files) { n.Seeds = nil }, "a node without seeds would form a ring of its own"},
 		{"odd seed", func(n *Node, _ Files) { n.Seeds = append(n.Seeds, netip.Addr{}) }, "is no address"},
 		{"path", func(n *Node, _ Files) { n.Directories.Data = "data" }, "path of data"},
 		{"path with space", func(n *Node, _ Files) { n.Jolokia.Jar = "/a b" }, "path of Jolokia jar"},
 		{"credential", func(n *Node, _ Files) { n.Jolokia.Password = "" }, "port, user and password of Jolokia"},
 		{"no file", func(_ *Node, base Files) { delete(base, Logback) }, "the image has no logback.xml"},
-		{"odd yaml", func(_ *Node, base Files) { base[CassandraYAML] = []byte("- a\n") }, "cassandra.yaml: the document is no mapping"},
-		{"odd xml", func(_ *Node, base Files) { base[Logback] = []byte("<a><b></a>") }, "logback.xml: XML syntax error"},
-		{"no console", func(_ *Node, base Files) { base[Logback] = []byte("<configuration><root/></configuration>") }, "no appender writes to the console"},
+		{"odd yaml", func(_ *Node, base Files) { base[CassandraYAML] = []byte("- a\n") },
+			"cassandra.yaml: the document is no mapping"},
+		{"odd xml", func(_ *Node, base Files) { base[Logback] = []byte("<a><b></a>") },
+			"logback.xml: XML syntax error"},
+		{"no console", func(_ *Node, base Files) { base[Logback] = []byte("<configuration><root/></configuration>") },
+			"no appender writes to the console"},
 		{"memory", func(n *Node, _ Files) { n.MemoryLimit = 0 }, "the size of the heap is not known"},
 		{"setting", func(n *Node, _ Files) {
 			n.Configuration.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("{")}}
@@ -80,7 +86,9 @@ func TestRenderRefuses(t *testing.T) {
 // What Helenus sets wins over a record that has it all the same.
 func TestOwnedKeysWin(t *testing.T) {
 	node := nodeOf("5.0")
-	node.Configuration.CassandraYaml = settingsOf(`{"listen_address": "9.9.9.9", "initial_token": "5", "seed_provider": []}`)
+	node.Configuration.CassandraYaml = settingsOf(
+		`{"listen_address": "9.9.9.9", "initial_token": "5", "seed_provider": []}`,
+	)
 	node.Configuration.JVM = &v1alpha1.JVM{Options: []string{"-Xmx77G", "-Dcassandra.gossip_settle_min_wait_ms=77"}}
 	files, err := Render(baseOf(t, "5.0"), node)
 	if err != nil {
@@ -138,7 +146,8 @@ func TestIPv4MappedAddresses(t *testing.T) {
 }
 
 func TestProperties(t *testing.T) {
-	got := string(setProperties([]byte("# dc=example\ndc = old\nrack=old\nother=1\ndc=twice"), []property{{"dc", "Süd \\ 1"}, {"rack", " 😀"}, {"new", ""}}))
+	got := string(setProperties([]byte("# dc=example\ndc = old\nrack=old\nother=1\ndc=twice"),
+		[]property{{"dc", "Süd \\ 1"}, {"rack", " 😀"}, {"new", ""}}))
 	want := "# dc=example\ndc=S\\u00fcd \\\\ 1\nrack=\\ \\ud83d\\ude00\nother=1\nnew=\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -154,16 +163,26 @@ func TestStartOfRefuses(t *testing.T) {
 		want   string
 	}{
 		{"new without tokens", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew}, "the mode New needs tokens"},
-		{"too few tokens", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew, Tokens: four[:3]}, "the ticket has 3 tokens, the node 4 (num_tokens)"},
-		{"a token twice", v1alpha1.JoinTicket{Mode: v1alpha1.JoinBootstrap, Tokens: []string{"1", "2", "3", "1"}}, "token 1 occurs twice"},
-		{"no token", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew, Tokens: []string{"1", "2", "3", "9223372036854775808"}}, "is no token"},
-		{"another form", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew, Tokens: []string{"1", "2", "3", "+4"}}, "is no token"},
-		{"replace without member", v1alpha1.JoinTicket{Mode: v1alpha1.JoinReplace}, "a replaced member belongs to the mode Replace"},
-		{"replaced member of another mode", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew, Tokens: four, Replace: replace}, "a replaced member belongs to the mode Replace"},
-		{"replace with tokens", v1alpha1.JoinTicket{Mode: v1alpha1.JoinReplace, Tokens: four, Replace: replace}, "tokens of its own"},
-		{"replace at own address", v1alpha1.JoinTicket{Mode: v1alpha1.JoinReplace, Replace: &v1alpha1.ReplaceTarget{Address: "::ffff:10.1.0.7"}}, "has the address of this pod"},
-		{"replaced name", v1alpha1.JoinTicket{Mode: v1alpha1.JoinReplace, Replace: &v1alpha1.ReplaceTarget{Address: "node"}}, "address of the replaced member"},
-		{"replication of another mode", v1alpha1.JoinTicket{Mode: v1alpha1.JoinBootstrap, SystemAuthReplicationFactor: 3}, "belongs to the mode New"},
+		{"too few tokens", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew, Tokens: four[:3]},
+			"the ticket has 3 tokens, the node 4 (num_tokens)"},
+		{"a token twice", v1alpha1.JoinTicket{Mode: v1alpha1.JoinBootstrap, Tokens: []string{"1", "2", "3", "1"}},
+			"token 1 occurs twice"},
+		{"no token", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew,
+			Tokens: []string{"1", "2", "3", "9223372036854775808"}}, "is no token"},
+		{"another form", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew, Tokens: []string{"1", "2", "3", "+4"}},
+			"is no token"},
+		{"replace without member", v1alpha1.JoinTicket{Mode: v1alpha1.JoinReplace},
+			"a replaced member belongs to the mode Replace"},
+		{"replaced member of another mode", v1alpha1.JoinTicket{Mode: v1alpha1.JoinNew, Tokens: four, Replace: replace},
+			"a replaced member belongs to the mode Replace"},
+		{"replace with tokens", v1alpha1.JoinTicket{Mode: v1alpha1.JoinReplace, Tokens: four, Replace: replace},
+			"tokens of its own"},
+		{"replace at own address", v1alpha1.JoinTicket{Mode: v1alpha1.JoinReplace,
+			Replace: &v1alpha1.ReplaceTarget{Address: "::ffff:10.1.0.7"}}, "has the address of this pod"},
+		{"replaced name", v1alpha1.JoinTicket{Mode: v1alpha1.JoinReplace,
+			Replace: &v1alpha1.ReplaceTarget{Address: "node"}}, "address of the replaced member"},
+		{"replication of another mode", v1alpha1.JoinTicket{Mode: v1alpha1.JoinBootstrap,
+			SystemAuthReplicationFactor: 3}, "belongs to the mode New"},
 		{"mode", v1alpha1.JoinTicket{Mode: "Copy"}, `mode "Copy" is not known`},
 	}
 	for _, test := range tests {
@@ -177,8 +196,10 @@ func TestStartOfRefuses(t *testing.T) {
 
 func TestFilesThatHelenusRendersCannotBeGiven(t *testing.T) {
 	for name, refused := range map[string]bool{
-		"cassandra.yaml": true, "cassandra-rackdc.properties": true, "jvm-server.options": true, "jvm17-server.options": true,
-		"jolokia.properties": true, "logback.xml": false, "cqlshrc": false, "jvm-clients.options": false, "my-cassandra.yaml": false,
+		"cassandra.yaml": true, "cassandra-rackdc.properties": true, "jvm-server.options": true,
+		"jvm17-server.options": true,
+		"jolokia.properties":   true, "logback.xml": false, "cqlshrc": false, "jvm-clients.options": false,
+		"my-cassandra.yaml": false,
 	} {
 		base := Files{"logback.xml": []byte("image's")}
 		files, err := WithGiven(base, Files{name: []byte("user's")})

@@ -9,7 +9,8 @@ import (
 // property is one entry of a Java properties file.
 type property struct{ key, value string }
 
-// setProperties returns a properties file with the given values in the place of those it has; keys it does not have go to the end.
+// setProperties returns a properties file with the given values in the place of those it has; keys
+// it does not have go to the end.
 func setProperties(base []byte, properties []property) []byte {
 	var out bytes.Buffer
 	done := map[string]bool{}
@@ -57,7 +58,8 @@ func writeProperty(out *bytes.Buffer, p property) {
 	fmt.Fprintf(out, "%s=%s\n", p.key, escapeProperty(p.value))
 }
 
-// escapeProperty writes a value as java.util.Properties reads it: ISO 8859-1 with escapes for everything beyond ASCII.
+// escapeProperty writes a value as java.util.Properties reads it: ISO 8859-1 with escapes for
+// everything beyond ASCII.
 func escapeProperty(value string) string {
 	var out strings.Builder
 	for i, r := range value {

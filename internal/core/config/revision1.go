@@ -18,7 +18,8 @@ import (
 // renderRevision1 changes of the image's files what a node in a pod needs:
 //   - identity, addresses, seeds and directories;
 //   - failures of a disk end the JVM (die), so that the agent decides what happens next;
-//   - the wait for peers at the start is off: readiness is Helenus's, and members that left would make every start wait;
+//   - the wait for peers at the start is off: readiness is Helenus's, and members that left would
+//     make every start wait;
 //   - no token allocation: tokens come with the ticket;
 //   - the log goes to standard output, and what the agent reads of it to a small file (see renderLogback);
 //   - heap and direct memory by the memory limit, Jolokia and the exporter as Java agents;
@@ -80,7 +81,8 @@ func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, erro
 	changes.set("native_transport_port", intNode(layout.NativePort))
 	changes.set("start_native_transport", boolNode(true))
 
-	changes.set("data_file_directories", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{stringNode(d.Data)}})
+	changes.set("data_file_directories", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq",
+		Content: []*yaml.Node{stringNode(d.Data)}})
 	changes.set("commitlog_directory", stringNode(d.Commitlog))
 	changes.set("hints_directory", stringNode(d.Hints))
 	changes.set("saved_caches_directory", stringNode(d.SavedCaches))
@@ -111,7 +113,8 @@ var revision1Removed = []string{
 	"rpc_interface_prefer_ipv6",
 }
 
-// applyUserSettings sets what the user asks for, over the image's value of the same setting under any of its names.
+// applyUserSettings sets what the user asks for, over the image's value of the same setting under
+// any of its names.
 func applyUserSettings(changes *edits, document *document, user v1alpha1.Settings, table *settings.Table) error {
 	names := make([]string, 0, len(user))
 	for name := range user {
@@ -143,7 +146,8 @@ func intNode(n int) *yaml.Node {
 	return numberNode(fmt.Sprint(n))
 }
 
-// nativeTransportAddress is where CQL listens: everywhere, since Cassandra binds it once in the life of a JVM.
+// nativeTransportAddress is where CQL listens: everywhere, since Cassandra binds it once in the
+// life of a JVM.
 func nativeTransportAddress(node *Node) netip.Addr {
 	if node.Address.Is4() {
 		return netip.IPv4Unspecified()
@@ -153,8 +157,8 @@ func nativeTransportAddress(node *Node) netip.Addr {
 
 var versionOptions = regexp.MustCompile(`^jvm[0-9]+-server\.options$`)
 
-// revision1Options renders the files of JVM options: jvm-server.options for every Java, and the one of each version of Java, of which bin/cassandra takes the
-// one that fits.
+// revision1Options renders the files of JVM options: jvm-server.options for every Java, and the one
+// of each version of Java, of which bin/cassandra takes the one that fits.
 func revision1Options(base Files, node *Node) (Files, error) {
 	memory, err := MemoryOf(node.Configuration.JVM, node.MemoryLimit)
 	if err != nil {
@@ -173,7 +177,8 @@ func revision1Options(base Files, node *Node) (Files, error) {
 		}
 		file := parseOptions(data)
 		file.disable(func(option string) bool {
-			return overridden[optionKey(option)] || ofOtherCollector(option, collector) || (isLogOfGC(option) && ownGCLog)
+			return overridden[optionKey(option)] || ofOtherCollector(option, collector) ||
+				(isLogOfGC(option) && ownGCLog)
 		})
 		if name == ServerOptions {
 			file.add("Set by Helenus.", ours)
@@ -194,7 +199,8 @@ func userOptions(jvm *v1alpha1.JVM) []string {
 	return lastOfEach(jvm.Options)
 }
 
-// revision1OwnOptions are the options a node needs, which win over the user's, and those that the user may set otherwise.
+// revision1OwnOptions are the options a node needs, which win over the user's, and those that the
+// user may set otherwise.
 func revision1OwnOptions(node *Node, memory Memory) (firm, defaults []string) {
 	heap := memory.Heap / mebibyte
 	firm = []string{fmt.Sprintf("-Xms%dM", heap), fmt.Sprintf("-Xmx%dM", heap)}
@@ -213,11 +219,13 @@ func revision1OwnOptions(node *Node, memory Memory) (firm, defaults []string) {
 	if node.Directories.Temporary != "" {
 		firm = append(firm, "-Djava.io.tmpdir="+node.Directories.Temporary)
 	}
-	firm = append(firm, fmt.Sprintf("-javaagent:%s=config=%s/%s", node.Jolokia.Jar, node.Directories.Configuration, JolokiaProperties))
+	firm = append(firm, fmt.Sprintf("-javaagent:%s=config=%s/%s", node.Jolokia.Jar, node.Directories.Configuration,
+		JolokiaProperties))
 	if e := node.Exporter; e != nil {
 		firm = append(firm, fmt.Sprintf("-javaagent:%s=%s:%s", e.Jar, netip.AddrPortFrom(e.Address, e.Port), e.Config))
 	}
-	// Names that change are looked up again soon; some Java versions would keep them for ever under Cassandra's security manager.
+	// Names that change are looked up again soon; some Java versions would keep them for ever under
+	// Cassandra's security manager.
 	defaults = []string{"-Dsun.net.inetaddr.ttl=10"}
 	if memory.Direct > 0 {
 		defaults = append(defaults, fmt.Sprintf("-XX:MaxDirectMemorySize=%dM", memory.Direct/mebibyte))
@@ -232,7 +240,8 @@ func gcLogOf(jvm *v1alpha1.JVM) v1alpha1.GCLog {
 	return jvm.GCLog
 }
 
-// gcLogOption is the option for Stdout and Off. Either also keeps cassandra-env.sh from adding its own log file, which is what File means.
+// gcLogOption is the option for Stdout and Off. Either also keeps cassandra-env.sh from adding its
+// own log file, which is what File means.
 func gcLogOption(jvm *v1alpha1.JVM) string {
 	switch gcLogOf(jvm) {
 	case v1alpha1.GCLogFile:
@@ -244,8 +253,9 @@ func gcLogOption(jvm *v1alpha1.JVM) string {
 	}
 }
 
-// youngGeneration sizes the young generation where the collector is CMS, which the options of Java 8 and 11 in Cassandra 4.1 choose: cassandra-env.sh would size
-// it by the memory and the processors of the host. A quarter of the heap, at most 800 MiB, as that file advises for eight processors.
+// youngGeneration sizes the young generation where the collector is CMS, which the options of Java
+// 8 and 11 in Cassandra 4.1 choose: cassandra-env.sh would size it by the memory and the processors
+// of the host. A quarter of the heap, at most 800 MiB, as that file advises for eight processors.
 func youngGeneration(file *optionsFile, user []string, memory Memory) []string {
 	all := append(file.options(), user...)
 	usesCMS := false
@@ -264,7 +274,8 @@ func youngGeneration(file *optionsFile, user []string, memory Memory) []string {
 	return []string{fmt.Sprintf("-Xmn%dM", min(memory.Heap/4, 800*mebibyte)/mebibyte)}
 }
 
-// revision1Jolokia is the configuration of Jolokia: threads on demand, because one long operation would block all questions otherwise.
+// revision1Jolokia is the configuration of Jolokia: threads on demand, because one long operation
+// would block all questions otherwise.
 func revision1Jolokia(j Jolokia) []byte {
 	return setProperties(nil, []property{
 		{"host", "127.0.0.1"},

@@ -19,17 +19,20 @@ type Start struct {
 	Environment []v1alpha1.EnvironmentVariable
 }
 
-// StartOf returns the start of a node. What a ticket needs are properties of this one start: they are in no file and in no hash, and a later start
-// without them is a plain restart. For a member the ticket is nil.
+// StartOf returns the start of a node. What a ticket needs are properties of this one start: they
+// are in no file and in no hash, and a later start without them is a plain restart. For a member
+// the ticket is nil.
 //
-// The heap is in the files of JVM options. MAX_HEAP_SIZE and HEAP_NEWSIZE are not set: cassandra-env.sh takes the files' word.
+// The heap is in the files of JVM options. MAX_HEAP_SIZE and HEAP_NEWSIZE are not set:
+// cassandra-env.sh takes the files' word.
 func StartOf(node Node, ticket *v1alpha1.JoinTicket) (Start, error) {
 	node.normalize()
 	properties, err := ticketProperties(&node, ticket)
 	if err != nil {
 		return Start{}, fmt.Errorf("start with ticket: %w", err)
 	}
-	// Every JVM starts closed to clients. The agent opens it when the node is NORMAL and its record says so.
+	// Every JVM starts closed to clients. The agent opens it when the node is NORMAL and its record
+	// says so.
 	properties = append(properties, "cassandra.start_native_transport=false")
 	start := Start{Arguments: []string{"-f"}}
 	for _, p := range properties {
@@ -83,7 +86,8 @@ func ticketProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error)
 		return nil, fmt.Errorf("the replication factor of system_auth belongs to the mode New, not to %s", ticket.Mode)
 	}
 	if (ticket.Replace != nil) != (ticket.Mode == v1alpha1.JoinReplace) {
-		return nil, fmt.Errorf("a replaced member belongs to the mode Replace, and only to it; the mode is %s", ticket.Mode)
+		return nil, fmt.Errorf("a replaced member belongs to the mode Replace, and only to it; the mode is %s",
+			ticket.Mode)
 	}
 	switch ticket.Mode {
 	case v1alpha1.JoinNew:
@@ -96,7 +100,8 @@ func ticketProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error)
 		}
 		properties = append(properties, "cassandra.auto_bootstrap=false")
 		if ticket.SystemAuthReplicationFactor > 0 {
-			properties = append(properties, fmt.Sprintf("cassandra.system_auth.default_rf=%d", ticket.SystemAuthReplicationFactor))
+			properties = append(properties, fmt.Sprintf("cassandra.system_auth.default_rf=%d",
+				ticket.SystemAuthReplicationFactor))
 		}
 		return properties, nil
 	case v1alpha1.JoinBootstrap:
@@ -108,8 +113,9 @@ func ticketProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error)
 	}
 }
 
-// bootstrapProperties are those of a node that streams the data of its ranges. Each try starts over: 5.0 refuses to start on what an earlier one has streamed
-// unless it is told what to do with it, and 4.1 would take it for complete, without what was written since (CASSANDRA-17679).
+// bootstrapProperties are those of a node that streams the data of its ranges. Each try starts
+// over: 5.0 refuses to start on what an earlier one has streamed unless it is told what to do with
+// it, and 4.1 would take it for complete, without what was written since (CASSANDRA-17679).
 func bootstrapProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) {
 	properties := []string{"cassandra.auto_bootstrap=true", "cassandra.reset_bootstrap_progress=true"}
 	if len(ticket.Tokens) == 0 {
@@ -121,23 +127,27 @@ func bootstrapProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, err
 
 func replaceProperty(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) {
 	if len(ticket.Tokens) > 0 {
-		return nil, fmt.Errorf("the mode Replace takes the tokens of the replaced member; the ticket has tokens of its own")
+		return nil, fmt.Errorf("the mode Replace takes the tokens of the replaced member; the ticket has tokens of " +
+			"its own")
 	}
 	replaced, err := netip.ParseAddr(ticket.Replace.Address)
 	if err != nil {
 		return nil, fmt.Errorf("address of the replaced member: %w", err)
 	}
 	if replaced.Unmap() == node.broadcast() {
-		return nil, fmt.Errorf("the replaced member has the address of this pod, %s: a replacement needs another one", replaced)
+		return nil, fmt.Errorf("the replaced member has the address of this pod, %s: a replacement needs another one",
+			replaced)
 	}
 	return []string{"cassandra.replace_address_first_boot=" + replaced.Unmap().String()}, nil
 }
 
-// tokenProperty checks that the tokens are as many as num_tokens, distinct, and of the range of Murmur3Partitioner: Cassandra gives up otherwise, or worse,
-// takes one token away from another node without a word.
+// tokenProperty checks that the tokens are as many as num_tokens, distinct, and of the range of
+// Murmur3Partitioner: Cassandra gives up otherwise, or worse, takes one token away from another
+// node without a word.
 func tokenProperty(node *Node, tokens []string) ([]string, error) {
 	if len(tokens) != int(node.Configuration.NumTokens) {
-		return nil, fmt.Errorf("the ticket has %d tokens, the node %d (num_tokens)", len(tokens), node.Configuration.NumTokens)
+		return nil, fmt.Errorf("the ticket has %d tokens, the node %d (num_tokens)", len(tokens),
+			node.Configuration.NumTokens)
 	}
 	seen := map[int64]bool{}
 	for _, text := range tokens {

@@ -31,8 +31,8 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// Validate says everything that is wrong with the effective input of the user for a node, nil if nothing is. The memory limit is that of the Cassandra container
-// in bytes, 0 if there is none.
+// Validate says everything that is wrong with the effective input of the user for a node, nil if
+// nothing is. The memory limit is that of the Cassandra container in bytes, 0 if there is none.
 //
 // It is for the operator, before anything is written or touched. Rendering does not ask it.
 func Validate(configuration *v1alpha1.NodeConfiguration, memoryLimit int64) Problems {
@@ -48,7 +48,8 @@ func Validate(configuration *v1alpha1.NodeConfiguration, memoryLimit int64) Prob
 	if jvm := configuration.JVM; jvm != nil && len(jvm.ClassPath) > 0 {
 		for _, v := range configuration.Environment {
 			if v.Name == extraClassPath {
-				problems = append(problems, Problem{"jvm.classPath", "is set beside environment[" + extraClassPath + "], and both mean the same: keep jvm.classPath"})
+				problems = append(problems, Problem{"jvm.classPath",
+					"is set beside environment[" + extraClassPath + "], and both mean the same: keep jvm.classPath"})
 			}
 		}
 	}
@@ -81,15 +82,17 @@ func validateSettings(c *v1alpha1.NodeConfiguration, table *settings.Table) Prob
 			problems = append(problems, Problem{field + problem.Path, problem.Message})
 		}
 		if other := otherNameOf(setting, c.CassandraYaml, table); other != "" {
-			problems = append(problems, Problem{field, fmt.Sprintf("is the same setting as %s under its old name; Cassandra accepts only one of them: keep %s",
-				other, setting.Present())})
+			problems = append(problems, Problem{field,
+				fmt.Sprintf("is the same setting as %s under its old name; Cassandra accepts only one of them: keep %s",
+					other, setting.Present())})
 		}
 	}
 	return problems
 }
 
-// otherNameOf returns the present name, or another old one, under which a setting with an old name is set too; "" if there is none. For the present name it
-// returns nothing, so that a pair is reported once.
+// otherNameOf returns the present name, or another old one, under which a setting with an old name
+// is set too; "" if there is none. For the present name it returns nothing, so that a pair is
+// reported once.
 func otherNameOf(setting *settings.Setting, user v1alpha1.Settings, table *settings.Table) string {
 	if setting.ReplacedBy == "" {
 		return ""
@@ -103,7 +106,8 @@ func otherNameOf(setting *settings.Setting, user v1alpha1.Settings, table *setti
 	return ""
 }
 
-// longGone are settings of Cassandra 3.11 and 4.0 that people still have in their files, with what took their place.
+// longGone are settings of Cassandra 3.11 and 4.0 that people still have in their files, with what
+// took their place.
 var longGone = map[string]string{
 	"commitlog_sync_batch_window_in_ms":                "removed in 5.0",
 	"commitlog_periodic_queue_size":                    "removed in 5.0",
@@ -124,11 +128,13 @@ var longGone = map[string]string{
 	"request_scheduler_id":                     "removed in 4.0",
 	"request_scheduler_options":                "removed in 4.0",
 	"encryption_options":                       "removed in 4.0: server_encryption_options, which is set by Helenus",
-	"index_interval":                           "removed in 4.0: a property of each table (min_index_interval, max_index_interval)",
-	"streaming_socket_timeout_in_ms":           "removed in 4.0: use streaming_keep_alive_period",
+	"index_interval": "removed in 4.0: a property of each table (min_index_interval, " +
+		"max_index_interval)",
+	"streaming_socket_timeout_in_ms": "removed in 4.0: use streaming_keep_alive_period",
 }
 
-// unknownSetting explains why a key is refused: a line of Cassandra that has it, what became of it, or which one may be meant.
+// unknownSetting explains why a key is refused: a line of Cassandra that has it, what became of it,
+// or which one may be meant.
 func unknownSetting(name, version string, table *settings.Table) string {
 	message := "is not known to Cassandra " + version
 	if strings.Contains(name, ".") {
@@ -160,7 +166,8 @@ func validateEnvironment(environment []v1alpha1.EnvironmentVariable) Problems {
 			continue
 		}
 		if !variableName.MatchString(v.Name) {
-			problems = append(problems, Problem{field, "is no name of a variable: letters, digits and underscores, no digit first"})
+			problems = append(problems, Problem{field,
+				"is no name of a variable: letters, digits and underscores, no digit first"})
 		}
 		if strings.ContainsRune(v.Value, 0) {
 			problems = append(problems, Problem{field, "the value contains a NUL character"})

@@ -26,8 +26,8 @@ func validateJVM(c *v1alpha1.NodeConfiguration, memoryLimit int64) Problems {
 	return append(problems, validateMemory(c.JVM, memoryLimit)...)
 }
 
-// validateOption says what is wrong with one option. bin/cassandra puts options into one string that the shell takes apart at white space and without regard
-// to quotes.
+// validateOption says what is wrong with one option. bin/cassandra puts options into one string
+// that the shell takes apart at white space and without regard to quotes.
 func validateOption(option string) string {
 	if instead, owned := ownedOption(option); owned {
 		return fmt.Sprintf("%s is set by Helenus: %s", option, instead)
@@ -36,14 +36,17 @@ func validateOption(option string) string {
 	case !strings.HasPrefix(option, "-") || len(option) < 2:
 		return fmt.Sprintf("%q is no option of the JVM: want one that begins with a dash", option)
 	case strings.ContainsAny(option, " \t\r\n"):
-		return fmt.Sprintf("%q contains white space: write each option on its own, and one with a value as --name=value", option)
+		return fmt.Sprintf("%q contains white space: write each option on its own, and one with a value as "+
+			"--name=value", option)
 	case strings.ContainsAny(option, "\"'`\\$"):
-		return fmt.Sprintf("%q contains a quote, a backslash or a dollar sign, which the start script of Cassandra does not pass on", option)
+		return fmt.Sprintf("%q contains a quote, a backslash or a dollar sign, which the start script of Cassandra "+
+			"does not pass on", option)
 	}
 	return ""
 }
 
-// validateCollectors refuses two garbage collectors, and a fixed young generation with G1: cassandra-env.sh ends with an error then.
+// validateCollectors refuses two garbage collectors, and a fixed young generation with G1:
+// cassandra-env.sh ends with an error then.
 func validateCollectors(options []string, version string) string {
 	chosen := map[string]string{}
 	young := ""
@@ -66,7 +69,8 @@ func validateCollectors(options []string, version string) string {
 	_, g1 := chosen["-XX:UseG1GC"]
 	// The image of 5.0 and later chooses G1 itself.
 	if young != "" && (g1 || (len(chosen) == 0 && !strings.HasPrefix(version, "4."))) {
-		return young + " cannot be set with the G1 collector, which sizes the young generation itself: remove it or choose another collector"
+		return young + " cannot be set with the G1 collector, which sizes the young generation itself: remove it or " +
+			"choose another collector"
 	}
 	return ""
 }
@@ -88,19 +92,22 @@ func validateMemory(jvm *v1alpha1.JVM, limit int64) Problems {
 			}
 			match := directMemory.FindStringSubmatch(option)
 			if match == nil {
-				return Problems{{fmt.Sprintf("jvm.options[%d]", i), option + ": want a size such as -XX:MaxDirectMemorySize=2G"}}
+				return Problems{{fmt.Sprintf("jvm.options[%d]", i),
+					option + ": want a size such as -XX:MaxDirectMemorySize=2G"}}
 			}
 			amount, err := strconv.ParseInt(match[1], 10, 64)
 			shift := map[string]uint{"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[strings.ToLower(match[2])]
 			if err != nil || amount > limit>>shift {
-				return Problems{{fmt.Sprintf("jvm.options[%d]", i), fmt.Sprintf("%s is more than the memory limit of %d MiB", option, limit/mebibyte)}}
+				return Problems{{fmt.Sprintf("jvm.options[%d]", i),
+					fmt.Sprintf("%s is more than the memory limit of %d MiB", option, limit/mebibyte)}}
 			}
 			memory.Direct = amount << shift
 		}
 	}
 	if memory.Heap+memory.Direct > limit {
 		return Problems{{"jvm.heap", fmt.Sprintf(
-			"a heap of %d MiB and %d MiB of direct memory are more than the memory limit of %d MiB: lower the heap, raise resources.limits.memory, or set -XX:MaxDirectMemorySize in jvm.options",
+			"a heap of %d MiB and %d MiB of direct memory are more than the memory limit of %d MiB: lower the heap, "+
+				"raise resources.limits.memory, or set -XX:MaxDirectMemorySize in jvm.options",
 			memory.Heap/mebibyte, memory.Direct/mebibyte, limit/mebibyte)}}
 	}
 	return nil

@@ -24,8 +24,8 @@ type Seen struct {
 	Deleting        bool
 }
 
-// Store holds the writes of one cluster that were not seen yet. The zero value is empty. It is not safe for concurrent use: a cluster has one pass at a
-// time.
+// Store holds the writes of one cluster that were not seen yet. The zero value is empty. It is not
+// safe for concurrent use: a cluster has one pass at a time.
 type Store struct {
 	pending map[Key]write
 }
@@ -44,7 +44,8 @@ func (s *Store) Wrote(key Key, uid types.UID, resourceVersion string) {
 // Deleted remembers that the deletion of an object was accepted.
 func (s *Store) Deleted(key Key, uid types.UID) { s.put(key, write{uid: uid, deleted: true}) }
 
-// Gone forgets a write of an object that no longer exists at the API server: no view will ever show it.
+// Gone forgets a write of an object that no longer exists at the API server: no view will ever show
+// it.
 func (s *Store) Gone(key Key) { delete(s.pending, key) }
 
 // Pending says whether a write of an object was not seen yet.
@@ -60,8 +61,8 @@ func (s *Store) put(key Key, w write) {
 	s.pending[key] = w
 }
 
-// Unseen are the writes that a view does not show yet, sorted; those that it shows are forgotten. Look says what the view has for an object, and whether
-// it has one at all.
+// Unseen are the writes that a view does not show yet, sorted; those that it shows are forgotten.
+// Look says what the view has for an object, and whether it has one at all.
 func (s *Store) Unseen(look func(Key) (Seen, bool)) []Key {
 	var out []Key
 	for key, w := range s.pending {
@@ -86,13 +87,15 @@ func (w write) shown(seen Seen, there bool) bool {
 	case !there:
 		return false
 	default:
-		// Under the name may be another object than ours, if ours is gone again: versions have one order over all of them.
+		// Under the name may be another object than ours, if ours is gone again: versions have one
+		// order over all of them.
 		return !older(seen.ResourceVersion, w.resourceVersion)
 	}
 }
 
-// older compares versions as Kubernetes defines it since 1.35 (and has kept before): decimal numbers of one order. Versions that are no such numbers are
-// equal or unknown, and unknown counts as older.
+// older compares versions as Kubernetes defines it since 1.35 (and has kept before): decimal
+// numbers of one order. Versions that are no such numbers are equal or unknown, and unknown counts
+// as older.
 func older(a, b string) bool {
 	if a == b {
 		return false

@@ -14,16 +14,18 @@ func TestAWriteIsUnseenUntilAViewShowsIt(t *testing.T) {
 		view  *Seen
 		seen  bool
 	}{
-		"written, nothing there yet":             {written, nil, false},
-		"written, older version":                 {written, &Seen{UID: "first", ResourceVersion: "99"}, false},
-		"written, older version of more digits":  {func(s *Store) { s.Wrote(pod, "first", "1000") }, &Seen{UID: "first", ResourceVersion: "999"}, false},
-		"written, this version":                  {written, &Seen{UID: "first", ResourceVersion: "100"}, true},
-		"written, newer version":                 {written, &Seen{UID: "first", ResourceVersion: "101"}, true},
-		"written, an older object of the name":   {written, &Seen{UID: "zeroth", ResourceVersion: "50"}, false},
-		"written, a newer object of the name":    {written, &Seen{UID: "second", ResourceVersion: "150"}, true},
-		"written, a version that is no number":   {written, &Seen{UID: "first", ResourceVersion: "abc"}, false},
-		"deleted, still there":                   {deleted, &Seen{UID: "first", ResourceVersion: "99"}, false},
-		"deleted, being deleted":                 {deleted, &Seen{UID: "first", ResourceVersion: "101", Deleting: true}, true},
+		"written, nothing there yet": {written, nil, false},
+		"written, older version":     {written, &Seen{UID: "first", ResourceVersion: "99"}, false},
+		"written, older version of more digits": {func(s *Store) { s.Wrote(pod, "first", "1000") },
+			&Seen{UID: "first", ResourceVersion: "999"}, false},
+		"written, this version":                {written, &Seen{UID: "first", ResourceVersion: "100"}, true},
+		"written, newer version":               {written, &Seen{UID: "first", ResourceVersion: "101"}, true},
+		"written, an older object of the name": {written, &Seen{UID: "zeroth", ResourceVersion: "50"}, false},
+		"written, a newer object of the name":  {written, &Seen{UID: "second", ResourceVersion: "150"}, true},
+		"written, a version that is no number": {written, &Seen{UID: "first", ResourceVersion: "abc"}, false},
+		"deleted, still there":                 {deleted, &Seen{UID: "first", ResourceVersion: "99"}, false},
+		"deleted, being deleted": {deleted, &Seen{UID: "first", ResourceVersion: "101", Deleting: true},
+			true},
 		"deleted, gone":                          {deleted, nil, true},
 		"deleted, another object under the name": {deleted, &Seen{UID: "second", ResourceVersion: "150"}, true},
 	} {

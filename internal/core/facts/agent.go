@@ -14,8 +14,9 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// Agent is what the agent of one pod answers when it is asked: the state of its node and, while the JVM answers, the ring as that node sees it. An
-// answer is about the present only; what must survive is in the record, the ledger and the journal.
+// Agent is what the agent of one pod answers when it is asked: the state of its node and, while the
+// JVM answers, the ring as that node sees it. An answer is about the present only; what must
+// survive is in the record, the ledger and the journal.
 type Agent struct {
 	// Who answers. An answer counts only if it comes from the present pod of the node.
 	ClusterUID types.UID `json:"clusterUID"`
@@ -38,11 +39,13 @@ type Agent struct {
 	Ready   bool                   `json:"ready"`
 	Join    *v1alpha1.IntentStatus `json:"join,omitempty"`
 
-	// TrafficOpened says that the native transport of this node is, or at any time was, open to anybody (from the journal).
+	// TrafficOpened says that the native transport of this node is, or at any time was, open to
+	// anybody (from the journal).
 	TrafficOpened bool `json:"trafficOpened"`
 	// Traffic is for whom it is open now.
 	Traffic v1alpha1.ClientTraffic `json:"traffic"`
-	// Addresses this node had, with the time it was last known to have it; the present one included.
+	// Addresses this node had, with the time it was last known to have it; the present one
+	// included.
 	Addresses []AddressUse `json:"addresses,omitempty"`
 	// Replaced are the host ids that the agent knows to be replaced.
 	Replaced []string `json:"replaced,omitempty"`
@@ -59,7 +62,8 @@ type Space struct {
 	// Free is what Cassandra may still write, Capacity the size of the file system.
 	Free     int64 `json:"free"`
 	Capacity int64 `json:"capacity"`
-	// Data is the size of the node's own data as its JVM gossips it, at most a minute old; 0 while none answers.
+	// Data is the size of the node's own data as its JVM gossips it, at most a minute old; 0 while
+	// none answers.
 	Data int64 `json:"data,omitempty"`
 }
 
@@ -106,21 +110,25 @@ type Ring struct {
 	GossipRunning  bool   `json:"gossipRunning"`
 	NativeRunning  bool   `json:"nativeRunning"`
 
-	// Pending is the number of ranges, of all keyspaces that are replicated, which are on their way to new owners.
+	// Pending is the number of ranges, of all keyspaces that are replicated, which are on their way
+	// to new owners.
 	Pending int `json:"pending,omitempty"`
 	// Streaming says that this node takes part in a stream, or did so some seconds ago.
 	Streaming bool `json:"streaming,omitempty"`
 
-	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left stay among them for three days.
+	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left
+	// stay among them for three days.
 	Endpoints []Endpoint `json:"endpoints"`
-	// Keyspaces that are replicated, by name, with their replication as Cassandra writes it: "NetworkTopologyStrategy {dc1=3}".
+	// Keyspaces that are replicated, by name, with their replication as Cassandra writes it:
+	// "NetworkTopologyStrategy {dc1=3}".
 	Keyspaces map[string]string `json:"keyspaces,omitempty"`
 
 	// view is what View answers of these endpoints.
 	view keptView
 }
 
-// Transfer is the sum over the streams of one node. Sums rise and fall while one operation runs, as streams begin and end.
+// Transfer is the sum over the streams of one node. Sums rise and fall while one operation runs, as
+// streams begin and end.
 type Transfer struct {
 	// Plans is the number of stream plans.
 	Plans int
@@ -193,8 +201,9 @@ type Endpoint struct {
 	Load int64 `json:"load,omitempty"`
 }
 
-// InFlight says that a topology change of this endpoint is under way: its STATUS is none of NORMAL, LEFT, REMOVED and SHUTDOWN. An endpoint without a
-// STATUS has only been heard of and is not counted.
+// InFlight says that a topology change of this endpoint is under way: its STATUS is none of NORMAL,
+// LEFT, REMOVED and SHUTDOWN. An endpoint without a STATUS has only been heard of and is not
+// counted.
 func (e Endpoint) InFlight() bool {
 	switch e.Status {
 	case StatusUnknown, StatusNormal, StatusLeft, StatusRemoved, StatusShutdown:
@@ -239,7 +248,8 @@ func (r *Ring) Nodes() []ring.Node {
 		for _, t := range e.Tokens {
 			tokens = append(tokens, ring.Token(t))
 		}
-		out = append(out, ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack, Tokens: tokens[begin:len(tokens):len(tokens)]})
+		out = append(out, ring.Node{ID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack,
+			Tokens: tokens[begin:len(tokens):len(tokens)]})
 	}
 	return out
 }
@@ -253,7 +263,8 @@ func (e Endpoint) RingTokens() []ring.Token {
 	return out
 }
 
-// Replicated are the keyspaces in the view, by name. The error says of which the replication cannot be read; the others are returned all the same.
+// Replicated are the keyspaces in the view, by name. The error says of which the replication cannot
+// be read; the others are returned all the same.
 func (r *Ring) Replicated() ([]ring.Keyspace, error) {
 	var out []ring.Keyspace
 	var errs []error

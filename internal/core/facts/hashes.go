@@ -5,7 +5,8 @@ import "k8s.io/apimachinery/pkg/types"
 // Hashes tell apart what nodes are described as: of their configuration and of their pod.
 type Hashes struct{ Configuration, Pod string }
 
-// RecordHashes are the hashes of a record. To hash the records of a thousand nodes takes longer than to decide about them.
+// RecordHashes are the hashes of a record. To hash the records of a thousand nodes takes longer
+// than to decide about them.
 type RecordHashes struct {
 	// UID and ResourceVersion of the record that they are of. Of another version they say nothing.
 	UID             types.UID
@@ -17,7 +18,8 @@ type RecordHashes struct {
 
 // KnownHashes of a node's record as it is; nil if nobody has worked them out.
 func (n *Node) KnownHashes() *RecordHashes {
-	if h := n.Hashes; h != nil && n.Record != nil && h.UID == n.Record.UID && h.ResourceVersion == n.Record.ResourceVersion {
+	if h := n.Hashes; h != nil && n.Record != nil && h.UID == n.Record.UID &&
+		h.ResourceVersion == n.Record.ResourceVersion {
 		return h
 	}
 	return nil

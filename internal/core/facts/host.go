@@ -11,9 +11,11 @@ import (
 // Unplaced says that a node has no pod on any host.
 func (n *Node) Unplaced() bool { return n.Pod == nil || n.Pod.Spec.NodeName == "" }
 
-// HostGone says why a host is gone for certain: in words that follow "its host", or nothing if it is not, or nobody knows. That a host is silent
-// proves nothing, however long: what runs on it may run on. Only a user, or what manages hosts, knows more, and says so in one of two ways: by deleting
-// its Node object, or by the taint node.kubernetes.io/out-of-service. The taint counts as it does for Kubernetes itself: on a host that is not ready.
+// HostGone says why a host is gone for certain: in words that follow "its host", or nothing if it
+// is not, or nobody knows. That a host is silent proves nothing, however long: what runs on it may
+// run on. Only a user, or what manages hosts, knows more, and says so in one of two ways: by
+// deleting its Node object, or by the taint node.kubernetes.io/out-of-service. The taint counts as
+// it does for Kubernetes itself: on a host that is not ready.
 func (s *Snapshot) HostGone(name string) string {
 	host := s.Hosts[name]
 	switch {
@@ -29,7 +31,9 @@ func (s *Snapshot) HostGone(name string) string {
 func OutOfService(host *corev1.Node) bool {
 	ready := HostReady(host)
 	return (ready == nil || ready.Status != corev1.ConditionTrue) &&
-		slices.ContainsFunc(host.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+		slices.ContainsFunc(host.Spec.Taints, func(t corev1.Taint) bool {
+			return t.Key == corev1.TaintNodeOutOfService
+		})
 }
 
 // HostReady is the condition of that name; nil if a host has none.
@@ -42,21 +46,26 @@ func HostReady(host *corev1.Node) *corev1.NodeCondition {
 	return nil
 }
 
-// Reaches says that a volume can be used on a host, as its node affinity has it: one of the terms holds, and of a term everything.
+// Reaches says that a volume can be used on a host, as its node affinity has it: one of the terms
+// holds, and of a term everything.
 func Reaches(volume *corev1.PersistentVolume, host *corev1.Node) bool {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return true
 	}
-	return slices.ContainsFunc(volume.Spec.NodeAffinity.Required.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
-		return len(term.MatchExpressions)+len(term.MatchFields) > 0 &&
-			matches(term.MatchExpressions, host.Labels) && matches(term.MatchFields, labels.Set{"metadata.name": host.Name})
-	})
+	return slices.ContainsFunc(volume.Spec.NodeAffinity.Required.NodeSelectorTerms,
+		func(term corev1.NodeSelectorTerm) bool {
+			return len(term.MatchExpressions)+len(term.MatchFields) > 0 &&
+				matches(term.MatchExpressions, host.Labels) &&
+				matches(term.MatchFields, labels.Set{"metadata.name": host.Name})
+		})
 }
 
 // operators of a node affinity as those of a selector.
 var operators = map[corev1.NodeSelectorOperator]selection.Operator{
-	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
-	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
+	corev1.NodeSelectorOpExists:       selection.Exists,
+	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan,
+	corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
 func matches(all []corev1.NodeSelectorRequirement, has labels.Set) bool {
@@ -69,7 +78,8 @@ func matches(all []corev1.NodeSelectorRequirement, has labels.Set) bool {
 	return true
 }
 
-// Places are the values that a volume's node affinity names, in their order: usually the one host that a local disk is in. They are for people.
+// Places are the values that a volume's node affinity names, in their order: usually the one host
+// that a local disk is in. They are for people.
 func Places(volume *corev1.PersistentVolume) []string {
 	var out []string
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {

@@ -13,28 +13,31 @@ import (
 	"helenus.io/helenus/internal/core/ledger"
 )
 
-// Snapshot is everything known about one cluster at one moment. It is gathered once per pass and never changed afterwards. What could not be reached is
-// a fact, too: a nil Agent with a reason.
+// Snapshot is everything known about one cluster at one moment. It is gathered once per pass and
+// never changed afterwards. What could not be reached is a fact, too: a nil Agent with a reason.
 type Snapshot struct {
 	// Cluster is the object of the user, never nil.
 	Cluster *v1alpha1.CassandraCluster
 	// Install is what this operator was installed with.
 	Install Install
 
-	// Nodes of the cluster by name: everything that has a record, a pod or a claim of it, live or retained.
+	// Nodes of the cluster by name: everything that has a record, a pod or a claim of it, live or
+	// retained.
 	Nodes map[string]*Node
 	// Shared objects of the cluster as they are, by kind and name.
 	Shared Shared
-	// AuthorityEdited says that somebody changed what is in the Secret of the certificate authority.
+	// AuthorityEdited says that somebody changed what is in the Secret of the certificate
+	// authority.
 	AuthorityEdited bool
 	// Ledger as it is; nil if there is none.
 	Ledger *ledger.Ledger
 	// LedgerProblem says why a ledger that is there could not be read. Empty if it could.
 	LedgerProblem string
-	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes of its nodes without a place can be used, by name. One
-	// that is missing is gone.
+	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes
+	// of its nodes without a place can be used, by name. One that is missing is gone.
 	Hosts map[string]*corev1.Node
-	// Predecessor is true while objects of an earlier cluster of the same name and another uid still exist that must go before this one begins.
+	// Predecessor is true while objects of an earlier cluster of the same name and another uid
+	// still exist that must go before this one begins.
 	Predecessor []ObjectName
 	// Foreign objects that have one of our names and are not ours.
 	Foreign []ObjectName
@@ -67,16 +70,20 @@ type Node struct {
 	Hashes *RecordHashes
 	// Pod that has the node's name; nil if there is none.
 	Pod *corev1.Pod
-	// Claims of the node by volume name: those that its record pins, else those of the node's names.
+	// Claims of the node by volume name: those that its record pins, else those of the node's
+	// names.
 	Claims map[string]*Claim
-	// Secret that holds the certificate of the agent; nil if there is none. SecretEdited says that somebody changed what is in it.
+	// Secret that holds the certificate of the agent; nil if there is none. SecretEdited says that
+	// somebody changed what is in it.
 	Secret       *corev1.Secret
 	SecretEdited bool
 
-	// Agent is the answer of the agent in the present pod; nil if there was none, with the reason in Unreachable.
+	// Agent is the answer of the agent in the present pod; nil if there was none, with the reason
+	// in Unreachable.
 	Agent       *Agent
 	Unreachable string
-	// Asking says that this operator has asked it for the first time just now: that there is no answer yet means nothing.
+	// Asking says that this operator has asked it for the first time just now: that there is no
+	// answer yet means nothing.
 	Asking bool
 }
 
@@ -89,13 +96,15 @@ type Claim struct {
 
 // Bound says that the claim has a volume, or had one, or is about to get one that exists.
 func (c *Claim) Bound() bool {
-	return c != nil && c.Claim != nil && (c.Claim.Spec.VolumeName != "" || c.Claim.Status.Phase == corev1.ClaimBound || c.Claim.Status.Phase == corev1.ClaimLost)
+	return c != nil && c.Claim != nil && (c.Claim.Spec.VolumeName != "" || c.Claim.Status.Phase == corev1.ClaimBound ||
+		c.Claim.Status.Phase == corev1.ClaimLost)
 }
 
 // Unbound says that the claim is there and never had a volume: nothing is on it.
 func (c *Claim) Unbound() bool { return c != nil && c.Claim != nil && !c.Bound() }
 
-// Shared are the objects that a cluster has beside its nodes, by name. Only those that carry the label of the cluster's uid are here.
+// Shared are the objects that a cluster has beside its nodes, by name. Only those that carry the
+// label of the cluster's uid are here.
 type Shared struct {
 	Services        map[string]*corev1.Service
 	Budgets         map[string]*policyv1.PodDisruptionBudget
@@ -128,7 +137,8 @@ func (s *Snapshot) Records() []*Node {
 	return out
 }
 
-// CurrentAgent is the agent's answer if it comes from the present pod of the node, and that pod is not on its way out.
+// CurrentAgent is the agent's answer if it comes from the present pod of the node, and that pod is
+// not on its way out.
 func (n *Node) CurrentAgent() *Agent {
 	if n == nil || n.Agent == nil || n.Pod == nil || n.Agent.PodUID != n.Pod.UID {
 		return nil

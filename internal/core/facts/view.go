@@ -6,13 +6,15 @@ import (
 	"hash"
 )
 
-// What nodes see of each other is the one thing that grows with the square of a cluster. Nearly always all see the same, so that views are told apart by a
-// digest, and whoever asks something of every view asks it once of those that are the same.
+// What nodes see of each other is the one thing that grows with the square of a cluster. Nearly
+// always all see the same, so that views are told apart by a digest, and whoever asks something of
+// every view asks it once of those that are the same.
 
 // digestBytes is how much of a SHA-256 is kept: two views that differ never get the same by chance.
 const digestBytes = 16
 
-// View tells views apart: two rings with the same one have the same endpoints, in all but their loads, which no two nodes learn of at the same time.
+// View tells views apart: two rings with the same one have the same endpoints, in all but their
+// loads, which no two nodes learn of at the same time.
 func (r *Ring) View() string {
 	if r.view.isOf(r.Endpoints) {
 		return r.view.digest
@@ -20,14 +22,16 @@ func (r *Ring) View() string {
 	return digestOf(r.Endpoints)
 }
 
-// KeepView works out once what View answers. It is for whoever reads an answer: from then on no endpoint in the list may be changed.
+// KeepView works out once what View answers. It is for whoever reads an answer: from then on no
+// endpoint in the list may be changed.
 func (r *Ring) KeepView() {
 	if r != nil {
 		r.view = keptView{digest: digestOf(r.Endpoints), of: r.Endpoints}
 	}
 }
 
-// keptView is the digest of a list of endpoints. A ring that is copied and given another list does not keep it.
+// keptView is the digest of a list of endpoints. A ring that is copied and given another list does
+// not keep it.
 type keptView struct {
 	digest string
 	of     []Endpoint
@@ -37,7 +41,8 @@ func (v keptView) isOf(endpoints []Endpoint) bool {
 	return v.digest != "" && len(v.of) == len(endpoints) && (len(endpoints) == 0 || &v.of[0] == &endpoints[0])
 }
 
-// SameViews has, for each of the rings, the index of the first one that sees the same. None of the rings is nil.
+// SameViews has, for each of the rings, the index of the first one that sees the same. None of the
+// rings is nil.
 func SameViews(rings []*Ring) []int {
 	first := make(map[string]int, 1)
 	out := make([]int, len(rings))
@@ -53,7 +58,8 @@ func SameViews(rings []*Ring) []int {
 	return out
 }
 
-// digestOf endpoints, in their order. Texts and lists begin with their lengths, so that nothing of one can be taken for a part of the next.
+// digestOf endpoints, in their order. Texts and lists begin with their lengths, so that nothing of
+// one can be taken for a part of the next.
 func digestOf(endpoints []Endpoint) string {
 	d := digester{hash: sha256.New(), buffer: make([]byte, 0, 1<<10)}
 	for i := range endpoints {
@@ -74,7 +80,8 @@ func (d *digester) flush() {
 }
 
 func (d *digester) endpoint(e *Endpoint) {
-	for _, text := range [...]string{e.Address, e.HostID, e.Datacenter, e.Rack, string(e.Status), e.Release, e.SchemaVersion} {
+	for _, text := range [...]string{e.Address, e.HostID, e.Datacenter, e.Rack, string(e.Status), e.Release,
+		e.SchemaVersion} {
 		d.buffer = binary.AppendUvarint(d.buffer, uint64(len(text)))
 		d.buffer = append(d.buffer, text...)
 	}

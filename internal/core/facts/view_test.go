@@ -9,15 +9,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// endpoints are drawn from few values, so that equal ones are frequent, and so are those that would be equal if their texts ran into one another.
+// endpoints are drawn from few values, so that equal ones are frequent, and so are those that would
+// be equal if their texts ran into one another.
 func endpoints(label string) *rapid.Generator[[]Endpoint] {
 	text := rapid.SampledFrom([]string{"", "a", "b", "ab", "ba"})
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Endpoint {
 		return Endpoint{
-			Address: text.Draw(t, label+"address"), HostID: text.Draw(t, label+"hostID"), Datacenter: text.Draw(t, label+"datacenter"), Rack: text.Draw(t, label+"rack"),
-			Status: GossipStatus(text.Draw(t, label+"status")), Live: rapid.Bool().Draw(t, label+"live"), Release: text.Draw(t, label+"release"),
-			SchemaVersion: text.Draw(t, label+"schema"), Tokens: rapid.SliceOfN(rapid.Int64Range(-1, 1), 0, 2).Draw(t, label+"tokens"),
-			Load: rapid.Int64Range(0, 1).Draw(t, label+"load"),
+			Address: text.Draw(t, label+"address"), HostID: text.Draw(t, label+"hostID"),
+			Datacenter: text.Draw(t, label+"datacenter"), Rack: text.Draw(t, label+"rack"),
+			Status: GossipStatus(text.Draw(t, label+"status")), Live: rapid.Bool().Draw(t, label+"live"),
+			Release:       text.Draw(t, label+"release"),
+			SchemaVersion: text.Draw(t, label+"schema"),
+			Tokens:        rapid.SliceOfN(rapid.Int64Range(-1, 1), 0, 2).Draw(t, label+"tokens"),
+			Load:          rapid.Int64Range(0, 1).Draw(t, label+"load"),
 		}
 	}), 0, 3)
 }
@@ -31,7 +35,8 @@ func alike(a, b []Endpoint) bool {
 	})
 }
 
-// Two rings are told apart by their views exactly if their endpoints differ in anything but their loads, whether the views were kept or not.
+// Two rings are told apart by their views exactly if their endpoints differ in anything but their
+// loads, whether the views were kept or not.
 func TestViewsAreEqualIfTheirEndpointsAre(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := &Ring{Endpoints: endpoints("a.").Draw(t, "a")}
@@ -72,7 +77,8 @@ func changed(t *rapid.T, from []Endpoint) []Endpoint {
 	return out
 }
 
-// Whatever field an endpoint gets, it must be seen in its view, or be named here as one that no decision compares.
+// Whatever field an endpoint gets, it must be seen in its view, or be named here as one that no
+// decision compares.
 func TestEveryFieldOfAnEndpointIsInItsView(t *testing.T) {
 	none := &Ring{Endpoints: []Endpoint{{}}}
 	fields := reflect.TypeFor[Endpoint]()
@@ -147,8 +153,10 @@ func BenchmarkView(b *testing.B) {
 	r := &Ring{}
 	for i := range 1000 {
 		r.Endpoints = append(r.Endpoints, Endpoint{
-			Address: fmt.Sprintf("10.0.%d.%d", i/250, i%250), HostID: fmt.Sprintf("5d1ba3c0-0000-4000-8000-%012d", i), Datacenter: "dc1", Rack: "r1", Status: StatusNormal,
-			Live: true, Release: "5.0.6", SchemaVersion: "5d1ba3c0-0000-4000-8000-000000000000", Tokens: make([]int64, 16),
+			Address: fmt.Sprintf("10.0.%d.%d", i/250, i%250), HostID: fmt.Sprintf("5d1ba3c0-0000-4000-8000-%012d", i),
+			Datacenter: "dc1", Rack: "r1", Status: StatusNormal,
+			Live: true, Release: "5.0.6", SchemaVersion: "5d1ba3c0-0000-4000-8000-000000000000",
+			Tokens: make([]int64, 16),
 		})
 	}
 	for b.Loop() {

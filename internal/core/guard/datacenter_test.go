@@ -43,54 +43,76 @@ func TestGuardsOfAnAddedDatacenter(t *testing.T) {
 		keyspaces map[string]string
 		want      []string
 	}{
-		"nothing is extended":              {&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1", map[string]string{"a": here}, nil},
-		"nothing is extended from nowhere": {&v1alpha1.Extend{LocalConsistencyOnly: true}, "", map[string]string{"a": here}, nil},
-		"one is extended":                  {&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "DC1", map[string]string{"a": here}, nil},
-		"one is extended from one by name": {&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}, From: "dc1"}, "DC1", map[string]string{"a": here}, nil},
-		"a source, and nothing":            {&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc1"}, "DC1", nil, nil},
-		"no word of consistency":           {nil, "DC1", nil, []string{"LocalConsistencyNotConfirmed: datacenter dc2 is added"}},
-		"clients may read anywhere":        {&v1alpha1.Extend{}, "DC1", nil, []string{"LocalConsistencyNotConfirmed: datacenter dc2 is added"}},
+		"nothing is extended": {&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1",
+			map[string]string{"a": here}, nil},
+		"nothing is extended from nowhere": {&v1alpha1.Extend{LocalConsistencyOnly: true}, "",
+			map[string]string{"a": here}, nil},
+		"one is extended": {&v1alpha1.Extend{LocalConsistencyOnly: true,
+			Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "DC1", map[string]string{"a": here}, nil},
+		"one is extended from one by name": {&v1alpha1.Extend{LocalConsistencyOnly: true,
+			Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}, From: "dc1"}, "DC1", map[string]string{"a": here},
+			nil},
+		"a source, and nothing": {&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc1"}, "DC1", nil, nil},
+		"no word of consistency": {nil, "DC1", nil,
+			[]string{"LocalConsistencyNotConfirmed: datacenter dc2 is added"}},
+		"clients may read anywhere": {&v1alpha1.Extend{}, "DC1", nil,
+			[]string{"LocalConsistencyNotConfirmed: datacenter dc2 is added"}},
 		"two are there already": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1", map[string]string{"a": there, "b": here, "c": there},
 			[]string{"ReplicasAlreadyPlaced: keyspace a, c already has replicas in datacenter DC2"},
 		},
 		"some have no datacenters": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1", map[string]string{"a": "SimpleStrategy {replication_factor=1}", "b": "EverywhereStrategy {}", "c": "LocalStrategy {}"},
+			&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1",
+			map[string]string{"a": "SimpleStrategy {replication_factor=1}", "b": "EverywhereStrategy {}",
+				"c": "LocalStrategy {}"},
 			[]string{"ReplicasAlreadyPlaced: keyspace a, b is replicated without regard to datacenters"},
 		},
 		"both": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1", map[string]string{"a": "SimpleStrategy {replication_factor=1}", "b": there},
-			[]string{"ReplicasAlreadyPlaced: keyspace b already has", "ReplicasAlreadyPlaced: keyspace a is replicated"},
+			&v1alpha1.Extend{LocalConsistencyOnly: true}, "DC1",
+			map[string]string{"a": "SimpleStrategy {replication_factor=1}", "b": there},
+			[]string{"ReplicasAlreadyPlaced: keyspace b already has",
+				"ReplicasAlreadyPlaced: keyspace a is replicated"},
 		},
 		"from nowhere": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc9"}, "", nil, []string{`ExtensionSourceMissing: datacenters[dc2].extend.from is "dc9"`},
+			&v1alpha1.Extend{LocalConsistencyOnly: true, From: "dc9"}, "", nil,
+			[]string{`ExtensionSourceMissing: datacenters[dc2].extend.from is "dc9"`},
 		},
 		"one to be extended from nowhere": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "", map[string]string{"a": here},
+			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "",
+			map[string]string{"a": here},
 			[]string{`ExtensionSourceMissing: datacenters[dc2].extend.from is ""`},
 		},
 		"unknown and absent": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "x"}, {Name: "a"}, {Name: "b"}, {Name: "c"}}}, "DC1", map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}", "c": "NetworkTopologyStrategy {DC3=2}"},
+			&v1alpha1.Extend{LocalConsistencyOnly: true,
+				Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "x"}, {Name: "a"}, {Name: "b"}, {Name: "c"}}}, "DC1",
+			map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}",
+				"c": "NetworkTopologyStrategy {DC3=2}"},
 			[]string{
 				"ExtensionSourceMissing: datacenters[dc2].extend.keyspaces: there is no keyspace x",
 				"ExtensionSourceMissing: datacenters[dc2].extend: keyspace b, c has no replicas in datacenter DC1",
 			},
 		},
 		"all are extended": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, All: true}, "DC1", map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}", "system_auth": "NetworkTopologyStrategy {DC3=1}", "l": "LocalStrategy {}"},
+			&v1alpha1.Extend{LocalConsistencyOnly: true, All: true}, "DC1",
+			map[string]string{"a": here, "b": "NetworkTopologyStrategy {DC3=1}",
+				"system_auth": "NetworkTopologyStrategy {DC3=1}", "l": "LocalStrategy {}"},
 			[]string{"ExtensionSourceMissing: datacenters[dc2].extend: keyspace b has no replicas in datacenter DC1"},
 		},
 		"more than can be extended": {
 			&v1alpha1.Extend{LocalConsistencyOnly: true, All: true}, "DC1", many,
-			[]string{"ExtensionSourceMissing: datacenters[dc2].extend.all: the ring has 65 keyspaces to extend, and 64 is the most"},
+			[]string{"ExtensionSourceMissing: datacenters[dc2].extend.all: the ring has 65 keyspaces to extend, and " +
+				"64 is the most"},
 		},
 		"one is only there": {
-			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "DC1", map[string]string{"a": only},
-			[]string{"ReplicasAlreadyPlaced: keyspace a already has", "ExtensionSourceMissing: datacenters[dc2].extend: keyspace a has no replicas in datacenter DC1"},
+			&v1alpha1.Extend{LocalConsistencyOnly: true, Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "a"}}}, "DC1",
+			map[string]string{"a": only},
+			[]string{"ReplicasAlreadyPlaced: keyspace a already has",
+				"ExtensionSourceMissing: datacenters[dc2].extend: keyspace a has no replicas in datacenter DC1"},
 		},
 	} {
 		refusals := Check(Adding{
-			Datacenter: &v1alpha1.Datacenter{Name: "dc2", Extend: c.extend}, DatacenterName: "DC2", SourceDatacenter: c.source, Keyspaces: keyspacesOf(t, c.keyspaces),
+			Datacenter: &v1alpha1.Datacenter{Name: "dc2", Extend: c.extend}, DatacenterName: "DC2",
+			SourceDatacenter: c.source, Keyspaces: keyspacesOf(t, c.keyspaces),
 		}, addedDatacenter...)
 		var got []string
 		for _, r := range refusals {

@@ -11,19 +11,23 @@ import (
 
 // formation are the guards before the first tickets of a cluster.
 var formation = []Guard[Nodes]{
-	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod", everyNodeAnswers},
+	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod",
+		everyNodeAnswers},
 	{v1alpha1.BlockedDiskNotEmpty, "the disk of every initial node is empty", everyDiskIsEmpty},
-	{v1alpha1.BlockedClientTrafficAlreadyOpened, "no disk of an initial node has served clients before", noneServedClients},
+	{v1alpha1.BlockedClientTrafficAlreadyOpened, "no disk of an initial node has served clients before",
+		noneServedClients},
 }
 
 // adoption are the guards before the disks of an earlier cluster are taken over.
 var adoption = []Guard[Nodes]{
-	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod", everyNodeAnswers},
+	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod",
+		everyNodeAnswers},
 	{v1alpha1.BlockedDiskNotAdoptable, "every disk is one of the adopted cluster", everyDiskIsAdopted},
 	{v1alpha1.BlockedDuplicateHostID, "no two disks have the same host id", everyHostIDOnce},
 }
 
-// everyNodeAnswers: an agent that was not heard is an unknown disk, and an unknown disk may hold anything.
+// everyNodeAnswers: an agent that was not heard is an unknown disk, and an unknown disk may hold
+// anything.
 func everyNodeAnswers(of Nodes) []Finding {
 	var out []Finding
 	for _, name := range of.Names {
@@ -31,7 +35,8 @@ func everyNodeAnswers(of Nodes) []Finding {
 		if agent := n.CurrentAgent(); agent != nil && agent.Address != "" {
 			continue
 		}
-		out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not ready to join: %s", name, assess.WhyNoAnswer(n))})
+		out = append(out, Finding{Nodes: []string{name},
+			Message: fmt.Sprintf("node %s is not ready to join: %s", name, assess.WhyNoAnswer(n))})
 	}
 	return out
 }
@@ -46,10 +51,12 @@ func everyDiskIsEmpty(of Nodes) []Finding {
 		advice := "delete its claim, or adopt the cluster it is of"
 		if o := agent.Owner; o != nil && o.ClusterUID == of.Cluster.UID {
 			// Ledger and records were lost together. What the disk holds is this cluster's data.
-			advice = "it is a disk of this very cluster, so keep its claim; restore the ledger and the records of the nodes from a backup"
+			advice = "it is a disk of this very cluster, so keep its claim; restore the ledger and the records of " +
+				"the nodes from a backup"
 		}
 		out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonForeignDisks,
-			Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; %s", name, diskInWords(agent), advice)})
+			Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; %s", name,
+				diskInWords(agent), advice)})
 	}
 	return out
 }
@@ -68,7 +75,8 @@ func noneServedClients(of Nodes) []Finding {
 	for _, name := range of.Names {
 		if agent := of.Nodes[name].CurrentAgent(); agent != nil && agent.TrafficOpened {
 			out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonForeignDisks,
-				Message: fmt.Sprintf("node %s was open to clients before: its data may be the only copy of writes", name)})
+				Message: fmt.Sprintf("node %s was open to clients before: its data may be the only copy of writes",
+					name)})
 		}
 	}
 	return out
@@ -91,11 +99,13 @@ func everyDiskIsAdopted(of Nodes) []Finding {
 		case agent.Owner.Node != name:
 			wrong = fmt.Sprintf("it is the disk of node %q", agent.Owner.Node)
 		case agent.Owner.ClusterName != "" && agent.Owner.ClusterName != clusterName:
-			wrong = fmt.Sprintf("its cluster_name is %q, not %q: set spec.clusterName", agent.Owner.ClusterName, clusterName)
+			wrong = fmt.Sprintf("its cluster_name is %q, not %q: set spec.clusterName", agent.Owner.ClusterName,
+				clusterName)
 		}
 		if wrong != "" {
 			out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonAdoptionIncomplete,
-				Message: fmt.Sprintf("the disk of node %s is not a disk of the cluster with uid %s that is to be adopted: %s; nothing is started", name, adopt, wrong)})
+				Message: fmt.Sprintf("the disk of node %s is not a disk of the cluster with uid %s that is to be "+
+					"adopted: %s; nothing is started", name, adopt, wrong)})
 		}
 	}
 	return out
@@ -111,7 +121,8 @@ func everyHostIDOnce(of Nodes) []Finding {
 		}
 		if other, twice := found[agent.HostID]; twice {
 			out = append(out, Finding{Nodes: []string{other, name}, Stalled: v1alpha1.ReasonAdoptionIncomplete,
-				Message: fmt.Sprintf("the disks of nodes %s and %s have the same host id %s: one is a copy of the other", other, name, agent.HostID)})
+				Message: fmt.Sprintf("the disks of nodes %s and %s have the same host id %s: one is a copy of the "+
+					"other", other, name, agent.HostID)})
 		}
 		found[agent.HostID] = name
 	}

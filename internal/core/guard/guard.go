@@ -37,7 +37,8 @@ type Refusal struct {
 	Finding
 }
 
-// Check asks all guards about the same and returns everything that is wrong, in the order of the guards.
+// Check asks all guards about the same and returns everything that is wrong, in the order of the
+// guards.
 func Check[T any](about T, guards ...Guard[T]) []Refusal {
 	var out []Refusal
 	for _, g := range guards {

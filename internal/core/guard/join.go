@@ -14,9 +14,11 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// pendingNode are the guards that a node must pass before it is its turn to join a ring that serves clients.
+// pendingNode are the guards that a node must pass before it is its turn to join a ring that serves
+// clients.
 var pendingNode = []Guard[Nodes]{
-	{v1alpha1.BlockedJoiningNodeNotReady, "the agent of the joining node answers from its present pod", everyNodeAnswers},
+	{v1alpha1.BlockedJoiningNodeNotReady, "the agent of the joining node answers from its present pod",
+		everyNodeAnswers},
 	{v1alpha1.BlockedJoiningDiskNotEmpty, "the disk of the joining node is empty", joiningDiskIsEmpty},
 	{v1alpha1.BlockedJVMNotAbsent, "no JVM runs on a node without a ticket", noJVMRuns},
 }
@@ -31,14 +33,16 @@ var beforeJoin = []Guard[Nodes]{
 	{v1alpha1.BlockedReleasesDiffer, "all members run the same release", oneRelease},
 }
 
-// cleanup are the guards on the ring before members drop what they no longer own: while a range is on its way to another node, the old owner is its source.
+// cleanup are the guards on the ring before members drop what they no longer own: while a range is
+// on its way to another node, the old owner is its source.
 var cleanup = []Guard[Nodes]{
 	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
 	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
 }
 
-// repair are the guards on the ring before a node is repaired: Cassandra fails it as soon as one of the replicas that it compares is down
-// (ActiveRepairService#prepareForRepair), also one that no record is of, and what members write by an older schema meanwhile goes to the replicas of that.
+// repair are the guards on the ring before a node is repaired: Cassandra fails it as soon as one of
+// the replicas that it compares is down (ActiveRepairService#prepareForRepair), also one that no
+// record is of, and what members write by an older schema meanwhile goes to the replicas of that.
 var repair = []Guard[Nodes]{
 	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a repair compares all replicas")},
 	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},
@@ -50,7 +54,8 @@ type Joining struct {
 	Node ring.Node
 	// Datacenter that it joins, by its name in the spec.
 	Datacenter string
-	// ReplicationFactor that keyspaces use in the datacenter, and how many nodes each of its racks will have, by name.
+	// ReplicationFactor that keyspaces use in the datacenter, and how many nodes each of its racks
+	// will have, by name.
 	ReplicationFactor int
 	Sizes             map[string]int
 	// View is the ring as a member sees it, and Before the same with its ranges, without the node.
@@ -68,7 +73,8 @@ var placement = []Guard[Joining]{
 	{v1alpha1.BlockedDataVolumeTooSmall, "the data fits on the volume of the joining node", fits},
 }
 
-// joiningDiskIsEmpty: what is on a disk is somebody's. A join that was broken off leaves one that is neither empty nor a member's.
+// joiningDiskIsEmpty: what is on a disk is somebody's. A join that was broken off leaves one that
+// is neither empty nor a member's.
 func joiningDiskIsEmpty(of Nodes) []Finding {
 	var out []Finding
 	for _, name := range of.Names {
@@ -80,7 +86,9 @@ func joiningDiskIsEmpty(of Nodes) []Finding {
 		if agent.Disk == v1alpha1.DiskMember || agent.TrafficOpened {
 			advice = "it may hold writes that no other disk has: save them before you delete its claim and its pod"
 		}
-		out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; %s", name, diskInWords(agent), advice)})
+		out = append(out, Finding{Nodes: []string{name},
+			Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; %s", name,
+				diskInWords(agent), advice)})
 	}
 	return out
 }
@@ -89,14 +97,17 @@ func noJVMRuns(of Nodes) []Finding {
 	var out []Finding
 	for _, name := range of.Names {
 		if agent := of.Nodes[name].CurrentAgent(); agent != nil && agent.Process != facts.ProcessAbsent {
-			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not ready to join: its pod is starting, its JVM is %s", name, agent.Process)})
+			out = append(out, Finding{Nodes: []string{name},
+				Message: fmt.Sprintf("node %s is not ready to join: its pod is starting, its JVM is %s", name,
+					agent.Process)})
 		}
 	}
 	return out
 }
 
-// everyMemberIsUp: a node that joins streams each of its ranges from the replica that gives it up, and Cassandra refuses if that one is down
-// (cassandra.consistent.rangemovement). One that is down would also not learn of the newcomer. The reason is said with each member that is not up.
+// everyMemberIsUp: a node that joins streams each of its ranges from the replica that gives it up,
+// and Cassandra refuses if that one is down (cassandra.consistent.rangemovement). One that is down
+// would also not learn of the newcomer. The reason is said with each member that is not up.
 func everyMemberIsUp(reason string) func(Nodes) []Finding {
 	return func(of Nodes) []Finding {
 		if len(of.Names) == 0 {
@@ -116,17 +127,20 @@ func everyMemberIsUp(reason string) func(Nodes) []Finding {
 			default:
 				continue
 			}
-			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s is not up: %s; %s", name, why, reason)})
+			out = append(out, Finding{Nodes: []string{name},
+				Message: fmt.Sprintf("node %s is not up: %s; %s", name, why, reason)})
 		}
 		return out
 	}
 }
 
-// views are the rings that these members see, with the names of those that see them, in the order of the names.
+// views are the rings that these members see, with the names of those that see them, in the order
+// of the names.
 func (of Nodes) views() (names []string, rings []*facts.Ring) {
 	names, rings = make([]string, 0, len(of.Names)), make([]*facts.Ring, 0, len(of.Names))
 	for _, name := range inOrder(of.Names) {
-		if agent := of.Nodes[name].CurrentAgent(); agent != nil && agent.Ring != nil && agent.Ring.Mode == facts.ModeNormal {
+		if agent := of.Nodes[name].CurrentAgent(); agent != nil && agent.Ring != nil &&
+			agent.Ring.Mode == facts.ModeNormal {
 			names, rings = append(names, name), append(rings, agent.Ring)
 		}
 	}
@@ -140,7 +154,8 @@ func inOrder(names []string) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// noTopologyChange: Cassandra's own guard against two changes at a time is a race, so that we wait until every member has seen the end of the last one.
+// noTopologyChange: Cassandra's own guard against two changes at a time is a race, so that we wait
+// until every member has seen the end of the last one.
 func noTopologyChange(of Nodes) []Finding {
 	names, rings := of.views()
 	first := facts.SameViews(rings)
@@ -151,10 +166,12 @@ func noTopologyChange(of Nodes) []Finding {
 			inFlight[i] = endpointsThat(r, facts.Endpoint.InFlight)
 		}
 		for _, e := range inFlight[first[i]] {
-			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s sees %s as %s", names[i], e.Address, e.Status)})
+			out = append(out, Finding{Nodes: []string{names[i]},
+				Message: fmt.Sprintf("node %s sees %s as %s", names[i], e.Address, e.Status)})
 		}
 		if r.Pending > 0 {
-			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s sees %d ranges on their way to new owners", names[i], r.Pending)})
+			out = append(out, Finding{Nodes: []string{names[i]},
+				Message: fmt.Sprintf("node %s sees %d ranges on their way to new owners", names[i], r.Pending)})
 		}
 	}
 	return out
@@ -207,7 +224,8 @@ func membersOf(r *facts.Ring) []ring.Member {
 	return out
 }
 
-// everyHostIDIsKnown: a member that no record is of has a disk that nobody has seen. A newcomer must not take its place.
+// everyHostIDIsKnown: a member that no record is of has a disk that nobody has seen. A newcomer
+// must not take its place.
 func everyHostIDIsKnown(of Nodes) []Finding {
 	known := map[string]bool{}
 	for _, id := range of.Ledger.Members {
@@ -223,7 +241,8 @@ func everyHostIDIsKnown(of Nodes) []Finding {
 		for _, e := range rings[i].Endpoints {
 			if e.Member() && !known[e.HostID] && !said[e.HostID] {
 				said[e.HostID] = true
-				out = append(out, Finding{Message: fmt.Sprintf("the ring has a member with host id %s at %s that no CassandraNode is of: find its disk, or remove it with nodetool removenode", e.HostID, e.Address)})
+				out = append(out, Finding{Message: fmt.Sprintf("the ring has a member with host id %s at %s that no "+
+					"CassandraNode is of: find its disk, or remove it with nodetool removenode", e.HostID, e.Address)})
 			}
 		}
 	}
@@ -259,17 +278,20 @@ func (of Nodes) differ(what string, value func(*facts.Ring) string) []Finding {
 	return []Finding{{Message: fmt.Sprintf("the members have different %s: %s", what, strings.Join(words, ", "))}}
 }
 
-// mostOfDisk is how much of its data volume a node may have to fill by joining: compaction needs the rest.
+// mostOfDisk is how much of its data volume a node may have to fill by joining: compaction needs
+// the rest.
 const mostOfDisk = 0.7
 
-// fits says whether what a node will hold fits on its data volume, as far as that follows from the loads that the members report and its part of the ring.
+// fits says whether what a node will hold fits on its data volume, as far as that follows from the
+// loads that the members report and its part of the ring.
 func fits(of Joining) []Finding {
 	if of.Volume == nil || of.Volume.IsZero() {
 		return nil
 	}
 	after, err := of.Before.With(of.Node)
 	if err != nil {
-		return []Finding{{Nodes: []string{of.Node.ID}, Message: fmt.Sprintf("the ring with node %s cannot be judged: %s", of.Node.ID, err)}}
+		return []Finding{{Nodes: []string{of.Node.ID},
+			Message: fmt.Sprintf("the ring with node %s cannot be judged: %s", of.Node.ID, err)}}
 	}
 	stored := int64(0)
 	for _, e := range of.View.Endpoints {
@@ -283,7 +305,8 @@ func fits(of Joining) []Finding {
 		return nil
 	}
 	return []Finding{{Nodes: []string{of.Node.ID}, Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
-		"node %s would hold about %s, which is more than %d %% of its data volume of %s: give it a larger volume, or add nodes to a rack that has some already",
+		"node %s would hold about %s, which is more than %d %% of its data volume of %s: give it a larger volume, or "+
+			"add nodes to a rack that has some already",
 		of.Node.ID, bytes(expected), int(100*mostOfDisk), of.Volume.String())}}
 }
 
@@ -295,11 +318,13 @@ func bytes(n float64) string {
 	return fmt.Sprintf("%.1fGi", n/unit)
 }
 
-// mostRackLoad is how many times the average of its datacenter a node may hold: beyond that its rack is too small.
+// mostRackLoad is how many times the average of its datacenter a node may hold: beyond that its
+// rack is too small.
 const mostRackLoad = 2.0
 
-// racksAreBalanced says whether a rack would have too few nodes once all that are wanted have joined. With no more racks than replicas every rack holds a
-// replica of everything, so that the nodes of a small rack hold more.
+// racksAreBalanced says whether a rack would have too few nodes once all that are wanted have
+// joined. With no more racks than replicas every rack holds a replica of everything, so that the
+// nodes of a small rack hold more.
 func racksAreBalanced(of Joining) []Finding {
 	total, racks := 0, 0
 	for _, n := range of.Sizes {
@@ -315,7 +340,9 @@ func racksAreBalanced(of Joining) []Finding {
 	for _, rack := range slices.Sorted(maps.Keys(of.Sizes)) {
 		if n := of.Sizes[rack]; n > 0 && average/float64(n) > mostRackLoad {
 			out = append(out, Finding{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
-				"rack %s of datacenter %s would have %d of %d nodes in %d racks: with %d replicas each rack holds everything once, so each of its nodes would hold %.1f times the average; give the racks about the same number of nodes",
+				"rack %s of datacenter %s would have %d of %d nodes in %d racks: with %d replicas each rack holds "+
+					"everything once, so each of its nodes would hold %.1f times the average; give the racks about "+
+					"the same number of nodes",
 				rack, of.Datacenter, n, total, racks, of.ReplicationFactor, average/float64(n))})
 		}
 	}

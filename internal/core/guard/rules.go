@@ -9,7 +9,8 @@ type Rules struct {
 	// Placement on what the ring will be with it.
 	PendingNode, BeforeJoin []Guard[Nodes]
 	Placement               []Guard[Joining]
-	// NewDatacenter on the nodes of a datacenter that is added, AddedDatacenter on how it is described.
+	// NewDatacenter on the nodes of a datacenter that is added, AddedDatacenter on how it is
+	// described.
 	NewDatacenter   []Guard[Nodes]
 	AddedDatacenter []Guard[Adding]
 	// Cleanup and Repair on the ring before these operations.
@@ -19,7 +20,8 @@ type Rules struct {
 // All are the rules of the product.
 func All() Rules {
 	return Rules{
-		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin, Placement: placement,
+		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
+		Placement:     placement,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
 	}
 }

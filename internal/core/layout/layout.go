@@ -20,10 +20,11 @@ const (
 	LibraryDir = SharedDir + "/lib"
 	// DataDir is the data volume.
 	DataDir = "/var/lib/cassandra"
-	// CommitlogDir is the mount point of the commit log's own volume, where it has one. Without one the commit log is in DataDir.
+	// CommitlogDir is the mount point of the commit log's own volume, where it has one. Without one
+	// the commit log is in DataDir.
 	CommitlogDir = "/var/lib/cassandra-commitlog"
-	// LogDir is an emptyDir of both containers. Cassandra writes a bounded system.log there beside its output, from which the agent takes the words
-	// for what ended the JVM.
+	// LogDir is an emptyDir of both containers. Cassandra writes a bounded system.log there beside
+	// its output, from which the agent takes the words for what ended the JVM.
 	LogDir = "/var/log/cassandra"
 )
 

@@ -13,7 +13,8 @@ import (
 // Ledger is what the operator must not forget about a cluster. It is written by compare-and-swap on
 // the resourceVersion it was read with, so two operators never have two steps open.
 type Ledger struct {
-	// UID and ResourceVersion of the ConfigMap it was read from; empty for one that does not exist yet.
+	// UID and ResourceVersion of the ConfigMap it was read from; empty for one that does not exist
+	// yet.
 	UID             types.UID `json:"-"`
 	ResourceVersion string    `json:"-"`
 
@@ -34,7 +35,8 @@ const MostMaintenance = 8
 
 // Ring is what is known of the ring itself, whatever step is open.
 type Ring struct {
-	// Formed are the names of the datacenters whose ring exists: New is never issued for them again.
+	// Formed are the names of the datacenters whose ring exists: New is never issued for them
+	// again.
 	Formed []string `json:"formed,omitempty"`
 	// TrafficAllowed says that client traffic of any kind was allowed to a node. From then on a
 	// datacenter only forms without data of the user.
@@ -78,7 +80,8 @@ func (r *Ring) IsPostponed(kind Kind, node string, now time.Time) bool {
 	})
 }
 
-// PostponedOn are the nodes on which a kind of maintenance was postponed, whether their time is over or not.
+// PostponedOn are the nodes on which a kind of maintenance was postponed, whether their time is
+// over or not.
 func (r *Ring) PostponedOn(kind Kind) []string {
 	var out []string
 	for _, p := range r.Postponed {
@@ -97,7 +100,8 @@ func (r *Ring) Postpone(kind Kind, node, message string, now time.Time) {
 
 // Resume forgets that a kind of maintenance was postponed on nodes.
 func (r *Ring) Resume(kind Kind, nodes ...string) {
-	r.Postponed = slices.DeleteFunc(r.Postponed, func(p Postponed) bool { return p.Kind == kind && slices.Contains(nodes, p.Node) })
+	r.Postponed = slices.DeleteFunc(r.Postponed,
+		func(p Postponed) bool { return p.Kind == kind && slices.Contains(nodes, p.Node) })
 }
 
 // IsFormed says that the datacenter's ring exists.
@@ -235,8 +239,8 @@ func (l *Ledger) SuspendLower(class Class) {
 	}
 }
 
-// ResumeSuspended opens what was suspended again, now that no step of a higher class is open: the last
-// step of the highest class, and all of Maintenance if there is none.
+// ResumeSuspended opens what was suspended again, now that no step of a higher class is open: the
+// last step of the highest class, and all of Maintenance if there is none.
 func (l *Ledger) ResumeSuspended() {
 	at := -1
 	for i, s := range l.Suspended {

@@ -44,7 +44,8 @@ func fill(v reflect.Value) {
 	}
 }
 
-// overwrite changes everything that can be changed through a value: what another shares with it changes too.
+// overwrite changes everything that can be changed through a value: what another shares with it
+// changes too.
 func overwrite(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -154,7 +154,8 @@ func (s *Step) Copy() *Step {
 		return nil
 	}
 	out := *s
-	out.Datacenters, out.Nodes, out.Withdrawn = slices.Clone(s.Datacenters), slices.Clone(s.Nodes), slices.Clone(s.Withdrawn)
+	out.Datacenters, out.Nodes, out.Withdrawn = slices.Clone(s.Datacenters), slices.Clone(s.Nodes),
+		slices.Clone(s.Withdrawn)
 	out.Attempts, out.State = maps.Clone(s.Attempts), slices.Clone(s.State)
 	return &out
 }

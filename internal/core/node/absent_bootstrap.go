@@ -116,8 +116,8 @@ func checkLengthOfJoin(p *pass) outcome {
 		return done
 	}
 	return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedJoinLongerThanGCGrace,
-		fmt.Sprintf("the join by the ticket %s began at %s, longer ago than deletions are kept (%s): deleted rows could "+
-			"come back with what was streamed then. "+
+		fmt.Sprintf("the join by the ticket %s began at %s, longer ago than deletions are kept (%s): deleted rows "+
+			"could come back with what was streamed then. "+
 			"Lower the number of nodes, delete claim and pod, and raise it again",
 			m.ID, m.BegunAt.UTC().Format(time.RFC3339), deletionsAreKept))
 }
@@ -135,8 +135,8 @@ func (p *pass) elsewhere(peer Peer) (string, bool) {
 		return words + ", which takes up to five minutes", true
 	}
 	return words +
-		", and members that started meanwhile tell the others of it again and again: the operator ends that once some " +
-		"have forgotten it", true
+		", and members that started meanwhile tell the others of it again and again: the operator ends that once " +
+		"some have forgotten it", true
 }
 
 // findTheRing makes sure that a node which bootstraps joins the ring that is there: at least one
@@ -150,7 +150,8 @@ func (p *pass) findTheRing() outcome {
 		return done
 	}
 	return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedNoSeedAnswers,
-		fmt.Sprintf("none of the seeds %s answers as a member of this ring with a JVM that runs: the node would be alone",
+		fmt.Sprintf("none of the seeds %s answers as a member of this ring with a JVM that runs: the node would be "+
+			"alone",
 			strings.Join(p.Seeds, ", "))).
 		until(p.Peers.AskedAt.Add(peersFresh))
 }
@@ -182,6 +183,7 @@ func withdrawJoin(p *pass) outcome {
 			fmt.Sprintf("the journal says that this node was in the ring, its disk is %s: the ticket is not given back",
 				p.finding.State))
 	default:
-		return act(WithdrawJoin{ID: p.Record.Spec.Join.ID, Why: Why("taken back: " + p.Record.Spec.Join.Withdraw.Reason)})
+		return act(WithdrawJoin{ID: p.Record.Spec.Join.ID,
+			Why: Why("taken back: " + p.Record.Spec.Join.Withdraw.Reason)})
 	}
 }

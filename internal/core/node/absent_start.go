@@ -42,13 +42,14 @@ func knowDisk(p *pass) outcome {
 		}
 		if hostID != "" {
 			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
-				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is empty: it "+
-					"must be replaced", hostID))
+				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is "+
+					"empty: it must be replaced", hostID))
 		}
 	case v1alpha1.DiskForeign:
 		if member != nil {
 			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
-				fmt.Sprintf("the record says that this node is the member with host id %s, but %s", member.HostID, f.Message))
+				fmt.Sprintf("the record says that this node is the member with host id %s, but %s", member.HostID,
+					f.Message))
 		}
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskOfOtherNode,
 			f.Message+"; nothing is started and nothing wiped")
@@ -83,7 +84,8 @@ func (p *pass) unreadable() outcome {
 // the status alone says that the ticket was used, and it outlives a disk. An empty disk has no host
 // id of its own.
 func (p *pass) lost() string {
-	if p.Record == nil || p.running() || p.Memory.Member != nil || p.Disk.Known && p.finding.State != v1alpha1.DiskEmpty {
+	if p.Record == nil || p.running() || p.Memory.Member != nil ||
+		p.Disk.Known && p.finding.State != v1alpha1.DiskEmpty {
 		return ""
 	}
 	switch s := p.Record.Status; s.Disk {
@@ -115,8 +117,8 @@ func requireTicket(p *pass) outcome {
 	}
 	if member := p.Record.Spec.Member; member != nil {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedTicketForMember,
-			fmt.Sprintf("the record says that this node is the member with host id %s, but its disk says that it has not "+
-				"joined: a ticket of the mode %s is refused", member.HostID, ticket.Mode))
+			fmt.Sprintf("the record says that this node is the member with host id %s, but its disk says that it has "+
+				"not joined: a ticket of the mode %s is refused", member.HostID, ticket.Mode))
 	}
 	if p.Memory.TrafficOpenedAt != nil {
 		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClientTrafficAlreadyOpened,
@@ -136,8 +138,8 @@ func (p *pass) holdMembership() outcome {
 	if m := p.Memory.Join; p.Memory.Member == nil && p.Record.Spec.Member == nil && m != nil && m.BegunAt != nil &&
 		m.WithdrawnAt != nil {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskContradictsJournal,
-			fmt.Sprintf("the journal says that the ticket %s was withdrawn before the node had joined, the disk says that "+
-				"it has joined: it is not started", m.ID))
+			fmt.Sprintf("the journal says that the ticket %s was withdrawn before the node had joined, the disk says "+
+				"that it has joined: it is not started", m.ID))
 	}
 	if !p.finding.Adoptable {
 		return done
@@ -148,7 +150,8 @@ func (p *pass) holdMembership() outcome {
 				p.Record.Spec.Configuration.ClusterName))
 	}
 	if p.Record.Spec.Member == nil {
-		return wait(v1alpha1.PhaseWaiting, "the disk is of the cluster to be adopted; waits until all its disks are there")
+		return wait(v1alpha1.PhaseWaiting, "the disk is of the cluster to be adopted; waits until all its disks are "+
+			"there")
 	}
 	return done
 }
@@ -162,8 +165,8 @@ func checkGCGrace(p *pass) outcome {
 	// The node may have been NORMAL for as long as it takes to write that down again.
 	if away := p.now.Sub(*p.Memory.NormalAt) - normalEvery; away > p.Memory.GCGrace {
 		return blocked(v1alpha1.PhaseDownTooLong, v1alpha1.BlockedDownLongerThanGCGrace,
-			fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): deleted rows could come "+
-				"back. Replace the node, or decide that it may start",
+			fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): deleted rows "+
+				"could come back. Replace the node, or decide that it may start",
 				p.Memory.NormalAt.UTC().Format(time.RFC3339), p.Memory.GCGrace))
 	}
 	return done
@@ -195,8 +198,8 @@ func beInContact(p *pass) outcome {
 	}
 	return p.asking(p.hostID(), "nobody was heard for long: does a peer answer?",
 		blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedNoContactWithCluster,
-			fmt.Sprintf("neither the API server nor an agent of this cluster has answered since %s: this node may have "+
-				"been replaced, and waits for a word of either",
+			fmt.Sprintf("neither the API server nor an agent of this cluster has answered since %s: this node may "+
+				"have been replaced, and waits for a word of either",
 				contact.UTC().Format(time.RFC3339))).until(p.Peers.AskedAt.Add(peersAgain)))
 }
 
@@ -239,8 +242,8 @@ func (p *pass) judgePeers(hostID string) outcome {
 	for _, peer := range p.Peers.Answers {
 		if hostID != "" && slices.Contains(peer.Replaced, hostID) {
 			return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedHostIDReplaced,
-				fmt.Sprintf("node %s says that the member with host id %s was replaced; started again, it would take its "+
-					"tokens back", peer.Node, hostID)).until(again)
+				fmt.Sprintf("node %s says that the member with host id %s was replaced; started again, it would take "+
+					"its tokens back", peer.Node, hostID)).until(again)
 		}
 		if words, taken := p.addressTaken(peer, hostID); taken {
 			return blocked(v1alpha1.PhaseAddressTaken, v1alpha1.BlockedAddressTaken, words).until(again)
@@ -250,7 +253,8 @@ func (p *pass) judgePeers(hostID string) outcome {
 		}
 		// Those of another datacenter have data, of which none belongs here before a keyspace is
 		// extended to this one.
-		if peer.TrafficOpened && p.joinsNew() && (peer.Datacenter == "" || peer.Datacenter == p.Record.Spec.Datacenter) {
+		if peer.TrafficOpened && p.joinsNew() &&
+			(peer.Datacenter == "" || peer.Datacenter == p.Record.Spec.Datacenter) {
 			return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedClientTrafficAlreadyOpened,
 				fmt.Sprintf("a ticket of the mode New is refused: node %s of the same datacenter has served clients",
 					peer.Node)).until(again)
@@ -279,7 +283,8 @@ func (p *pass) addressTaken(peer Peer, hostID string) (string, bool) {
 		case ago < peersAgain:
 			return fmt.Sprintf("node %s has the address %s, or had it just now", peer.Node, use.Address), true
 		default:
-			return fmt.Sprintf("node %s had the address %s until %s; its peers remember it for %s", peer.Node, use.Address,
+			return fmt.Sprintf("node %s had the address %s until %s; its peers remember it for %s", peer.Node,
+				use.Address,
 				use.LastUsed.UTC().Format(time.RFC3339), addressQuarantine), true
 		}
 	}

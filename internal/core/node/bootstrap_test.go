@@ -13,7 +13,8 @@ import (
 // newcomer is ready to bootstrap into a ring of which two seeds answer.
 func newcomer() Facts {
 	f := ticketed()
-	f.Record.Spec.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "grow/1"}, Mode: v1alpha1.JoinBootstrap, Tokens: []string{"-7", "7"}}
+	f.Record.Spec.Join = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "grow/1"}, Mode: v1alpha1.JoinBootstrap,
+		Tokens: []string{"-7", "7"}}
 	f.Seeds = []string{"10.0.0.2", "10.0.0.3"}
 	keep(&f)
 	answered(&f, "", peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
@@ -24,9 +25,12 @@ func newcomer() Facts {
 func cutOff(ended time.Duration) Facts {
 	f := newcomer()
 	f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID, f.Disk.Generation = true, WordInProgress, hostA, 9
-	f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "grow/1", BegunAt: ptr(-time.Hour)}, Mode: v1alpha1.JoinBootstrap, Tokens: []string{"-7", "7"}}
-	f.Memory.Start = &StartMemory{PodUID: "pod-1", Incarnation: "i1", StartID: 3, Hash: "hash-1", At: at(ended - time.Minute), EndedAt: ptr(ended), Generation: 8}
-	f.Memory.Deaths = &Deaths{PodUID: "pod-1", Count: 1, Row: 1, LastAt: at(ended), LastReason: v1alpha1.RestartKilled, Message: "it was killed", BackOffUntil: at(ended + 2*time.Second)}
+	f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "grow/1", BegunAt: ptr(-time.Hour)},
+		Mode: v1alpha1.JoinBootstrap, Tokens: []string{"-7", "7"}}
+	f.Memory.Start = &StartMemory{PodUID: "pod-1", Incarnation: "i1", StartID: 3, Hash: "hash-1",
+		At: at(ended - time.Minute), EndedAt: ptr(ended), Generation: 8}
+	f.Memory.Deaths = &Deaths{PodUID: "pod-1", Count: 1, Row: 1, LastAt: at(ended), LastReason: v1alpha1.RestartKilled,
+		Message: "it was killed", BackOffUntil: at(ended + 2*time.Second)}
 	f.Memory.Addresses = []facts.AddressUse{{Address: address, LastUsed: at(ended)}}
 	f.Init.LastStartID = 3
 	answered(&f, hostA, peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
@@ -68,10 +72,11 @@ func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 		seeds  string // of the start
 		held   string
 	}{
-		"all seeds answer":                {nil, "10.0.0.2,10.0.0.3", ""},
-		"one is silent":                   {seeds(peer("10.0.0.3", "c", hostC)), "10.0.0.3", ""},
-		"all are silent":                  {seeds(), "", alone},
-		"one is no member":                {seeds(peer("10.0.0.2", "b", ""), peer("10.0.0.3", "c", hostC)), "10.0.0.3", ""},
+		"all seeds answer": {nil, "10.0.0.2,10.0.0.3", ""},
+		"one is silent":    {seeds(peer("10.0.0.3", "c", hostC)), "10.0.0.3", ""},
+		"all are silent":   {seeds(), "", alone},
+		"one is no member": {seeds(peer("10.0.0.2", "b", ""), peer("10.0.0.3", "c", hostC)), "10.0.0.3",
+			""},
 		"none is a member":                {seeds(peer("10.0.0.2", "b", ""), peer("10.0.0.3", "c", "")), "", alone},
 		"the JVM of the only one is down": {seeds(Peer{Asked: "10.0.0.2", Node: "b", HostID: hostB}), "", alone},
 		"there is no seed yet":            {func(f *Facts) { f.Seeds = nil; keep(f) }, "", "addresses of the seeds"},
@@ -81,14 +86,29 @@ func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 			keep(f)
 			seeds(peer("10.0.0.2", "b", hostB))(f)
 		}, "10.0.0.2", ""},
-		"it answers itself":                   {func(f *Facts) { f.Seeds = []string{"10.0.0.2"}; keep(f); seeds(peer("10.0.0.2", self, hostB))(f) }, "", alone},
-		"a member that is no seed answers":    {func(f *Facts) { f.Memory.Neighbours = []string{"10.0.0.9"}; seeds(peer("10.0.0.9", "d", hostC))(f) }, "", alone},
-		"the ring serves clients":             {func(f *Facts) { f.Peers.Answers[0].TrafficOpened = true }, "10.0.0.2,10.0.0.3", ""},
-		"its address is another member's":     {func(f *Facts) { e := endpoint(address, hostC, "r3", true, 1); f.Peers.Answers[0].AtAddress = &e }, "", "AddressTaken"},
-		"the record has a member, disk empty": {func(f *Facts) { f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}; keep(f) }, "", "DiskUnreadable"},
-		"its disk is another's":               {func(f *Facts) { mark(f, "other", self) }, "", "DiskOfOtherNode"},
-		"it has served clients":               {func(f *Facts) { f.Memory.TrafficOpenedAt = ptr(0) }, "", "ClientTrafficAlreadyOpened"},
-		"the API server has not spoken yet":   {func(f *Facts) { f.APISeenAt = time.Time{} }, "", "API server's word"},
+		"it answers itself": {func(f *Facts) {
+			f.Seeds = []string{"10.0.0.2"}
+			keep(f)
+			seeds(peer("10.0.0.2", self, hostB))(f)
+		}, "", alone},
+		"a member that is no seed answers": {func(f *Facts) {
+			f.Memory.Neighbours = []string{"10.0.0.9"}
+			seeds(peer("10.0.0.9", "d", hostC))(f)
+		}, "", alone},
+		"the ring serves clients": {func(f *Facts) { f.Peers.Answers[0].TrafficOpened = true },
+			"10.0.0.2,10.0.0.3", ""},
+		"its address is another member's": {func(f *Facts) {
+			e := endpoint(address, hostC, "r3", true, 1)
+			f.Peers.Answers[0].AtAddress = &e
+		}, "", "AddressTaken"},
+		"the record has a member, disk empty": {func(f *Facts) {
+			f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}
+			keep(f)
+		}, "", "DiskUnreadable"},
+		"its disk is another's": {func(f *Facts) { mark(f, "other", self) }, "", "DiskOfOtherNode"},
+		"it has served clients": {func(f *Facts) { f.Memory.TrafficOpenedAt = ptr(0) }, "",
+			"ClientTrafficAlreadyOpened"},
+		"the API server has not spoken yet": {func(f *Facts) { f.APISeenAt = time.Time{} }, "", "API server's word"},
 		"the ticket is out of its own journal": {func(f *Facts) {
 			f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "grow/1", WithdrawnAt: ptr(0)}}
 		}, "", "given back"},
@@ -100,7 +120,8 @@ func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 				return
 			}
 			s := as[StartJVM](Next(f, epoch).Action).Start
-			if k := s.Ticket; strings.Join(s.Seeds, ",") != c.seeds || k == nil || k.Mode != v1alpha1.JoinBootstrap || !slices.Equal(k.Tokens, []string{"-7", "7"}) {
+			if k := s.Ticket; strings.Join(s.Seeds, ",") != c.seeds || k == nil || k.Mode != v1alpha1.JoinBootstrap ||
+				!slices.Equal(k.Tokens, []string{"-7", "7"}) {
 				t.Errorf("seeds %v, ticket %+v", s.Seeds, k)
 			}
 		})
@@ -126,14 +147,19 @@ func TestAJoinThatWasCutOffWaitsUntilItsPeersListenAgain(t *testing.T) {
 		"it never did, the try before did": {-10 * s, func(f *Facts) {
 			f.Disk.Generation, f.Memory.Join.Heard = 8, &HeardMemory{address, at(-20 * s), at(-20 * s)}
 		}, 110 * s},
-		"nothing was ever written":         {-10 * s, func(f *Facts) { f.Disk.HasData, f.Disk.Generation, f.Memory.Start.Generation = false, 0, 0 }, 0},
-		"it had joined by its disk":        {-10 * s, func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }, 0},
-		"another configuration is wanted":  {-10 * s, func(f *Facts) { f.Configuration.Hash = "hash-2" }, 120 * s},
-		"nobody saw when, but lately":      {-10 * s, func(f *Facts) { f.Memory.Start.Lost = true }, 120 * s},
-		"nobody saw when, it ran for long": {-10 * s, func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-120*s) }, 390 * s},
-		"nobody saw when, it closes soon":  {-135 * s, func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-239*s) }, 0},
-		"nobody saw when, it has closed":   {-135 * s, func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-240*s) }, 265 * s},
-		"nobody saw when, and it is over":  {-400 * s, func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-4000*s) }, 0},
+		"nothing was ever written": {-10 * s,
+			func(f *Facts) { f.Disk.HasData, f.Disk.Generation, f.Memory.Start.Generation = false, 0, 0 }, 0},
+		"it had joined by its disk":       {-10 * s, func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }, 0},
+		"another configuration is wanted": {-10 * s, func(f *Facts) { f.Configuration.Hash = "hash-2" }, 120 * s},
+		"nobody saw when, but lately":     {-10 * s, func(f *Facts) { f.Memory.Start.Lost = true }, 120 * s},
+		"nobody saw when, it ran for long": {-10 * s,
+			func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-120*s) }, 390 * s},
+		"nobody saw when, it closes soon": {-135 * s,
+			func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-239*s) }, 0},
+		"nobody saw when, it has closed": {-135 * s,
+			func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-240*s) }, 265 * s},
+		"nobody saw when, and it is over": {-400 * s,
+			func(f *Facts) { f.Memory.Start.Lost, f.Memory.Start.At = true, at(-4000*s) }, 0},
 		"it was to form a ring": {-10 * s, func(f *Facts) {
 			f.Record.Spec.Join.Mode, f.Memory.Join.Mode = v1alpha1.JoinNew, v1alpha1.JoinNew
 		}, 0},
@@ -145,7 +171,8 @@ func TestAJoinThatWasCutOffWaitsUntilItsPeersListenAgain(t *testing.T) {
 				t.Errorf("action %v, %s", d.Action, d.Status.Message)
 			case c.again != 0 && (d.Action != nil || !d.Again.Equal(at(c.again))):
 				t.Errorf("action %v, again at %s: %s", d.Action, d.Again, d.Status.Message)
-			case c.again != 0 && (!strings.Contains(d.Status.Message, "it was killed") || d.Status.Phase != v1alpha1.PhaseWaiting):
+			case c.again != 0 && (!strings.Contains(d.Status.Message, "it was killed") ||
+				d.Status.Phase != v1alpha1.PhaseWaiting):
 				t.Errorf("phase %s: %s", d.Status.Phase, d.Status.Message)
 			}
 		})
@@ -154,17 +181,22 @@ func TestAJoinThatWasCutOffWaitsUntilItsPeersListenAgain(t *testing.T) {
 		"the death of an earlier JVM": func(f *Facts) { f.Memory.Deaths.LastAt = at(-time.Hour) },
 		"no death":                    func(f *Facts) { f.Memory.Deaths = nil },
 	} {
-		if d := Next(with1(cutOff(-10*s), change), epoch); !strings.HasPrefix(d.Status.Message, "the join was cut off;") {
+		if d := Next(with1(cutOff(-10*s), change), epoch); !strings.HasPrefix(d.Status.Message,
+			"the join was cut off;") {
 			t.Errorf("says %q by %s", d.Status.Message, name)
 		}
 	}
 	f := cutOff(-time.Hour)
 	m := written(f, Next(f, epoch).Action)
-	if h := m.Join.Heard; h == nil || *h != (HeardMemory{address, at(-time.Hour), at(-time.Hour)}) || m.Start.Generation != 9 || f.Memory.Join.Heard != nil {
+	if h := m.Join.Heard; h == nil || *h != (HeardMemory{address, at(-time.Hour), at(-time.Hour)}) ||
+		m.Start.Generation != 9 || f.Memory.Join.Heard != nil {
 		t.Errorf("ticket %+v, start %+v", m.Join, m.Start)
 	}
 	// A member that comes back waits for nobody to forget it.
-	if got := next(with1(member(), func(f *Facts) { died(f, at(-time.Second)); f.Disk.Generation = 9 })); got != "StartJVM" {
+	if got := next(with1(member(), func(f *Facts) {
+		died(f, at(-time.Second))
+		f.Disk.Generation = 9
+	})); got != "StartJVM" {
 		t.Errorf("action %q of a member", got)
 	}
 }
@@ -181,11 +213,14 @@ func TestAJoinWaitsUntilAnEarlierTryElsewhereIsForgotten(t *testing.T) {
 		change func(*Facts)
 		want   string
 	}{
-		"nobody sees one":              {nil, ""},
-		"one joins elsewhere":          {sees("10.0.0.77", facts.StatusBootstrap), "StaleEndpointInGossip"},
-		"one joined nothing":           {sees("10.0.0.77", facts.StatusUnknown), ""},
-		"one joins here":               {sees(address, facts.StatusBootstrap), ""},
-		"the disk says it is a member": {func(f *Facts) { sees("10.0.0.77", facts.StatusBootstrap)(f); f.Disk.Bootstrapped = WordCompleted }, ""},
+		"nobody sees one":     {nil, ""},
+		"one joins elsewhere": {sees("10.0.0.77", facts.StatusBootstrap), "StaleEndpointInGossip"},
+		"one joined nothing":  {sees("10.0.0.77", facts.StatusUnknown), ""},
+		"one joins here":      {sees(address, facts.StatusBootstrap), ""},
+		"the disk says it is a member": {func(f *Facts) {
+			sees("10.0.0.77", facts.StatusBootstrap)(f)
+			f.Disk.Bootstrapped = WordCompleted
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := with1(cutOff(-time.Hour), c.change)
@@ -226,10 +261,12 @@ func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 	f.Init.Process = nil
 	f.JVM.FatalLine = "Stream failed"
 	d = Next(f, epoch)
-	if death := as[NoteExit](d.Action).Death; death == nil || !strings.Contains(death.Message, "streaming failed") || !strings.Contains(death.Message, "Stream failed") {
+	if death := as[NoteExit](d.Action).Death; death == nil || !strings.Contains(death.Message, "streaming failed") ||
+		!strings.Contains(death.Message, "Stream failed") {
 		t.Errorf("action %v", d.Action)
 	}
-	for reason, want := range map[v1alpha1.RestartReason]string{v1alpha1.RestartStartFailed: "given up", v1alpha1.RestartFrozen: "given up"} {
+	for reason, want := range map[v1alpha1.RestartReason]string{v1alpha1.RestartStartFailed: "given up",
+		v1alpha1.RestartFrozen: "given up"} {
 		quiet := f
 		quiet.JVM.FatalLine = ""
 		if reason == v1alpha1.RestartFrozen {
@@ -238,7 +275,8 @@ func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 		stop := *f.Memory.Stop
 		stop.Reason, stop.Why = reason, want
 		quiet.Memory.Stop = &stop
-		if d := Next(quiet, epoch); as[NoteExit](d.Action).Death == nil || as[NoteExit](d.Action).Death.Message != want {
+		if d := Next(quiet, epoch); as[NoteExit](d.Action).Death == nil ||
+			as[NoteExit](d.Action).Death.Message != want {
 			t.Errorf("%s: action %+v", reason, d.Action)
 		}
 	}
@@ -248,7 +286,12 @@ func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 		"it does not answer":          func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Hour) },
 		"nothing could start instead": func(f *Facts) { f.Configuration.Problem = "no heap" },
 	} {
-		if got := next(with1(onItsWay(facts.ModeJoiningFailed), func(f *Facts) { f.JVM.Ring = view(); f.JVM.Ring.Mode = facts.ModeJoiningFailed; change(f) })); got == "BeginStop" {
+		if got := next(with1(onItsWay(facts.ModeJoiningFailed),
+			func(f *Facts) {
+				f.JVM.Ring = view()
+				f.JVM.Ring.Mode = facts.ModeJoiningFailed
+				change(f)
+			})); got == "BeginStop" {
 			t.Errorf("%s: stopped", name)
 		}
 	}
@@ -274,8 +317,9 @@ func TestAJoinThatStreamsNothing(t *testing.T) {
 		change func(*Facts)
 		stops  bool
 	}{
-		"for long":                         {nil, true},
-		"the JVM is young":                 {func(f *Facts) { f.Init.Process.StartedAt = at(1 - 30*time.Minute) }, false},
+		"for long": {nil, true},
+		"the JVM is young": {func(f *Facts) { f.Init.Process.StartedAt = at(1 - 30*time.Minute) },
+			false},
 		"the agent is young":               {func(f *Facts) { f.Self.StartedAt = at(1 - 30*time.Minute) }, false},
 		"it streamed lately":               {func(f *Facts) { f.JVM.StreamedAt = at(1 - 30*time.Minute) }, false},
 		"it streamed long ago":             {func(f *Facts) { f.JVM.StreamedAt = at(-30 * time.Minute) }, true},
@@ -299,7 +343,8 @@ func TestAJoinThatStreamsIsNotEndedByACorrection(t *testing.T) {
 	f.JVM.Ring.Streaming = true
 	f.JVM.Transfer = facts.Transfer{Plans: 2, Received: 512, ToReceive: 1000}
 	d := Next(f, epoch)
-	if d.Action != nil || d.Status.Phase != v1alpha1.PhaseJoining || d.Status.Message != "Cassandra is in the mode JOINING; streams: received 512 of 1000 B" {
+	if d.Action != nil || d.Status.Phase != v1alpha1.PhaseJoining ||
+		d.Status.Message != "Cassandra is in the mode JOINING; streams: received 512 of 1000 B" {
 		t.Errorf("action %v, phase %s: %s", d.Action, d.Status.Phase, d.Status.Message)
 	}
 }
@@ -313,7 +358,9 @@ func TestAnotherTicketCountsOnAnEmptyDisk(t *testing.T) {
 		want   string
 	}{
 		"an earlier one was never given back": {nil, "grow/1 Bootstrap"},
-		"it is the same":                      {func(f *Facts) { f.Memory.Join.ID, f.Memory.Join.Mode = "grow/1", v1alpha1.JoinBootstrap }, "grow/1 Bootstrap"},
+		"it is the same": {func(f *Facts) {
+			f.Memory.Join.ID, f.Memory.Join.Mode = "grow/1", v1alpha1.JoinBootstrap
+		}, "grow/1 Bootstrap"},
 		"the disk has joined by the earlier one": {func(f *Facts) {
 			f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID = true, WordCompleted, hostA
 			answered(f, hostA, peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
@@ -321,7 +368,8 @@ func TestAnotherTicketCountsOnAnEmptyDisk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newcomer()
-			f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", BegunAt: ptr(-time.Hour)}, Mode: v1alpha1.JoinNew, Tokens: []string{"-7", "7"}}
+			f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", BegunAt: ptr(-time.Hour)},
+				Mode: v1alpha1.JoinNew, Tokens: []string{"-7", "7"}}
 			if c.change != nil {
 				c.change(&f)
 			}

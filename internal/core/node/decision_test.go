@@ -38,7 +38,8 @@ func TestAnActionThatFailedIsTriedAgainLater(t *testing.T) {
 			}
 			d := Next(with1(c.facts, failing(c.kind, 2*time.Second)), epoch)
 			b := d.Status.Blocked
-			if d.Action != nil || !d.Again.Equal(at(2*time.Second)) || b == nil || b.Reason != "ActionFailing" || !strings.Contains(b.Message, string(c.kind)) || !strings.Contains(b.Message, "no such host") {
+			if d.Action != nil || !d.Again.Equal(at(2*time.Second)) || b == nil || b.Reason != "ActionFailing" ||
+				!strings.Contains(b.Message, string(c.kind)) || !strings.Contains(b.Message, "no such host") {
 				t.Errorf("in the pause: action %v, again at %s, blocked %+v", d.Action, d.Again, b)
 			}
 			if failed := d.Status.Phase == v1alpha1.PhaseFailed; failed == c.goesOn {
@@ -58,10 +59,12 @@ func TestAnActionThatFailedIsTriedAgainLater(t *testing.T) {
 func TestWhatIsNotReadyYetIsNoFailure(t *testing.T) {
 	f := with1(serving(), func(f *Facts) {
 		f.JVM.Ring.NativeRunning = false
-		f.Failures = map[ActionKind]Failure{"OpenTraffic": {Message: "CQL is not there yet", Until: at(2 * time.Second), NotYet: true}}
+		f.Failures = map[ActionKind]Failure{"OpenTraffic": {Message: "CQL is not there yet", Until: at(2 * time.Second),
+			NotYet: true}}
 	})
 	d := Next(f, epoch)
-	if d.Action != nil || d.Status.Blocked != nil || !d.Again.Equal(at(2*time.Second)) || d.Steps[len(d.Steps)-1].Message != "CQL is not there yet" {
+	if d.Action != nil || d.Status.Blocked != nil || !d.Again.Equal(at(2*time.Second)) ||
+		d.Steps[len(d.Steps)-1].Message != "CQL is not there yet" {
 		t.Errorf("action %v, blocked %+v, again at %s", d.Action, d.Status.Blocked, d.Again)
 	}
 }
@@ -79,7 +82,8 @@ func TestWhatHoldsIntentsBack(t *testing.T) {
 		f := with1(serving(), func(f *Facts) {
 			f.Seeds, f.Configuration.Hot = []string{address, "10.0.0.2"}, []string{"a"}
 			keep(f)
-			f.Failures = map[ActionKind]Failure{"SetSeeds": {Message: "no", Until: at(c.seeds)}, "ApplySettings": {Message: "no", Until: at(c.settings)}}
+			f.Failures = map[ActionKind]Failure{"SetSeeds": {Message: "no", Until: at(c.seeds)},
+				"ApplySettings": {Message: "no", Until: at(c.settings)}}
 		})
 		if d := Next(f, epoch); !d.Again.Equal(at(c.want)) || !strings.HasPrefix(d.Status.Blocked.Message, "SetSeeds") {
 			t.Errorf("%s: again at %s, blocked %+v", name, d.Again, d.Status.Blocked)
@@ -92,7 +96,8 @@ func TestWhatHoldsIntentsBack(t *testing.T) {
 	if d := Next(f, epoch); !d.Again.IsZero() {
 		t.Errorf("again at %s, want never", d.Again)
 	}
-	f.Configuration.Hot, f.Failures = []string{"a"}, map[ActionKind]Failure{"ApplySettings": {Message: "no", Until: at(time.Minute)}}
+	f.Configuration.Hot, f.Failures = []string{"a"},
+		map[ActionKind]Failure{"ApplySettings": {Message: "no", Until: at(time.Minute)}}
 	if d := Next(f, epoch); !d.Again.Equal(at(time.Minute)) || d.Status.Blocked.Reason != "DecommissionUnsupported" {
 		t.Errorf("again at %s, blocked %+v", d.Again, d.Status.Blocked)
 	}
@@ -101,7 +106,8 @@ func TestWhatHoldsIntentsBack(t *testing.T) {
 		f := with1(serving(), func(f *Facts) {
 			f.Configuration.Hot, f.JVM.Ring.NativeRunning = []string{"a"}, false
 			f.Failures = map[ActionKind]Failure{
-				"ApplySettings": {Message: "no", Until: at(until)}, "OpenTraffic": {Message: "not yet", Until: at(2 * time.Second), NotYet: true},
+				"ApplySettings": {Message: "no", Until: at(until)},
+				"OpenTraffic":   {Message: "not yet", Until: at(2 * time.Second), NotYet: true},
 			}
 		})
 		if d := Next(f, epoch); !d.Again.Equal(at(want)) {
@@ -125,7 +131,8 @@ func TestTheAgentNeverAsksItselfAgainAtOnce(t *testing.T) {
 }
 
 func TestTheKindOfAnAction(t *testing.T) {
-	for want, a := range map[ActionKind]Action{"": nil, "StartJVM": StartJVM{}, "BeginRestart": BeginRestart{ID: "r-1"}} {
+	for want, a := range map[ActionKind]Action{"": nil, "StartJVM": StartJVM{},
+		"BeginRestart": BeginRestart{ID: "r-1"}} {
 		if got := KindOf(a); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -147,15 +154,19 @@ func TestThePhaseOfTheJVM(t *testing.T) {
 		"a join that was cut off": {joining(), phaseAbsent},
 		"it comes up":             {with1(serving(), mode(facts.ModeStarting)), phaseStarting},
 		"its join has failed":     {with1(serving(), mode(facts.ModeJoiningFailed)), phaseStarting},
-		"it never answered":       {with1(serving(), func(f *Facts) { f.JVM = JVM{}; f.Memory.Start.NormalAt = nil }), phaseStarting},
-		"NORMAL, not yet noted":   {with1(serving(), mode(facts.ModeNormal)), phaseRunning},
-		"it leaves":               {with1(serving(), mode(facts.ModeLeaving)), phaseRunning},
-		"drained by somebody":     {with1(serving(), mode(facts.ModeDrained)), phaseRunning},
-		"silent since":            {with1(serving(), silent), phaseRunning},
-		"its stop began":          {stopping(StopMemory{}), phaseStopping},
-		"the container ends":      {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), phaseStopping},
-		"it ends, and none runs":  {with1(member(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }), phaseStopping},
-		"the stop of one before":  {with1(serving(), func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2} }), phaseRunning},
+		"it never answered": {with1(serving(), func(f *Facts) { f.JVM = JVM{}; f.Memory.Start.NormalAt = nil }),
+			phaseStarting},
+		"NORMAL, not yet noted": {with1(serving(), mode(facts.ModeNormal)), phaseRunning},
+		"it leaves":             {with1(serving(), mode(facts.ModeLeaving)), phaseRunning},
+		"drained by somebody":   {with1(serving(), mode(facts.ModeDrained)), phaseRunning},
+		"silent since":          {with1(serving(), silent), phaseRunning},
+		"its stop began":        {stopping(StopMemory{}), phaseStopping},
+		"the container ends": {with1(serving(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }),
+			phaseStopping},
+		"it ends, and none runs": {with1(member(), func(f *Facts) { f.Init.Stopping = &Stopping{Since: epoch} }),
+			phaseStopping},
+		"the stop of one before": {with1(serving(),
+			func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2} }), phaseRunning},
 	} {
 		p := pass{Facts: &c.facts, now: epoch}
 		if got := p.jvmPhase(); got != c.want {

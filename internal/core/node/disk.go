@@ -117,7 +117,8 @@ func examine(f *Facts) Finding {
 	}
 	for _, v := range d.Volumes {
 		if v.Marker == nil && v.HasData && v.Name != v1alpha1.VolumeData {
-			return state(v1alpha1.DiskForeign, "the %s volume holds data of Cassandra, but no marker says whose", v.Name)
+			return state(v1alpha1.DiskForeign, "the %s volume holds data of Cassandra, but no marker says whose",
+				v.Name)
 		}
 	}
 	marker := d.dataMarker()
@@ -153,8 +154,8 @@ func examine(f *Facts) Finding {
 		return state(v1alpha1.DiskLeft, "this node was decommissioned; its disk never starts again")
 	case d.Bootstrapped == WordNeedsBootstrap && member:
 		return state(v1alpha1.DiskLeft,
-			"this node had given its data away and was ended before it had left the ring: started again, it would join "+
-				"with other tokens")
+			"this node had given its data away and was ended before it had left the ring: started again, it would "+
+				"join with other tokens")
 	case !d.HasData && member:
 		return state(v1alpha1.DiskUnreadable, "the markers are those of this member, but Cassandra's files are gone")
 	case !d.HasData:
@@ -178,8 +179,8 @@ func examineUnmarked(f *Facts, finding Finding) Finding {
 		}
 		if v.Marker != nil && v.HasData {
 			finding.State = v1alpha1.DiskForeign
-			finding.Message = fmt.Sprintf("the %s volume holds data of this node, but the data volume has no marker: it is "+
-				"not the one that the node had", v.Name)
+			finding.Message = fmt.Sprintf("the %s volume holds data of this node, but the data volume has no marker: "+
+				"it is not the one that the node had", v.Name)
 			return finding
 		}
 		if v.Marker == nil {

@@ -45,54 +45,85 @@ func TestTheEndOfAJVMIsExplained(t *testing.T) {
 		reason v1alpha1.RestartReason
 		words  []string
 	}{
-		"killed": {ended(Exit{Signal: "SIGKILL", Code: 137}), v1alpha1.RestartKilled, []string{"killed (SIGKILL)", "too little memory"}},
-		"another signal, the first end of the container": {with1(ended(Exit{Signal: "SIGSEGV"}), func(f *Facts) { f.Init.Exits = f.Init.Exits[1:] }), v1alpha1.RestartKilled, []string{"ended by SIGSEGV", log}},
-		"TERM by a stranger":                             {ended(Exit{Code: 143}), v1alpha1.RestartKilled, []string{"did not come from Helenus (exit code 143)", log}},
-		"TERM by a stranger, in order":                   {ended(Exit{Code: 0}), v1alpha1.RestartKilled, []string{"did not come from Helenus (exit code 0)"}},
-		"crashed":                                        {ended(Exit{Code: 134}), v1alpha1.RestartExited, []string{"crashed (exit code 134)", "hs_err"}},
-		"not even run":                                   {starting(Exit{Error: "no such file"}), v1alpha1.RestartStartFailed, []string{"could not be run: no such file"}},
-		"disk failure":                                   {ended(Exit{Code: 100}), v1alpha1.RestartDiskFailure, []string{"because of the disk (exit code 100)"}},
-		"disk failure at the start":                      {starting(Exit{Code: 100}), v1alpha1.RestartDiskFailure, []string{"because of the disk"}},
-		"code 3 of a NORMAL node":                        {ended(Exit{Code: 3}), v1alpha1.RestartOutOfMemory, []string{"heap of the JVM was exhausted (exit code 3)"}},
-		"code 3 at the start":                            {starting(Exit{Code: 3}), v1alpha1.RestartStartFailed, []string{"could not join the ring (exit code 3)"}},
-		"no memory at the start, by its words":           {saying("java.lang.OutOfMemoryError: heap", starting(Exit{Code: 3})), v1alpha1.RestartOutOfMemory, []string{"exhausted (exit code 3): java.lang.OutOfMemoryError: heap"}},
-		"code 1 at the start":                            {saying("Unable to bind", starting(Exit{Code: 1})), v1alpha1.RestartStartFailed, []string{"refused its configuration or its disk (exit code 1): Unable to bind"}},
+		"killed": {ended(Exit{Signal: "SIGKILL", Code: 137}), v1alpha1.RestartKilled,
+			[]string{"killed (SIGKILL)", "too little memory"}},
+		"another signal, the first end of the container": {with1(ended(Exit{Signal: "SIGSEGV"}),
+			func(f *Facts) { f.Init.Exits = f.Init.Exits[1:] }), v1alpha1.RestartKilled,
+			[]string{"ended by SIGSEGV", log}},
+		"TERM by a stranger": {ended(Exit{Code: 143}), v1alpha1.RestartKilled,
+			[]string{"did not come from Helenus (exit code 143)", log}},
+		"TERM by a stranger, in order": {ended(Exit{Code: 0}), v1alpha1.RestartKilled,
+			[]string{"did not come from Helenus (exit code 0)"}},
+		"crashed": {ended(Exit{Code: 134}), v1alpha1.RestartExited,
+			[]string{"crashed (exit code 134)", "hs_err"}},
+		"not even run": {starting(Exit{Error: "no such file"}), v1alpha1.RestartStartFailed,
+			[]string{"could not be run: no such file"}},
+		"disk failure": {ended(Exit{Code: 100}), v1alpha1.RestartDiskFailure,
+			[]string{"because of the disk (exit code 100)"}},
+		"disk failure at the start": {starting(Exit{Code: 100}), v1alpha1.RestartDiskFailure,
+			[]string{"because of the disk"}},
+		"code 3 of a NORMAL node": {ended(Exit{Code: 3}), v1alpha1.RestartOutOfMemory,
+			[]string{"heap of the JVM was exhausted (exit code 3)"}},
+		"code 3 at the start": {starting(Exit{Code: 3}), v1alpha1.RestartStartFailed,
+			[]string{"could not join the ring (exit code 3)"}},
+		"no memory at the start, by its words": {saying("java.lang.OutOfMemoryError: heap", starting(Exit{Code: 3})),
+			v1alpha1.RestartOutOfMemory, []string{"exhausted (exit code 3): java.lang.OutOfMemoryError: heap"}},
+		"code 1 at the start": {saying("Unable to bind", starting(Exit{Code: 1})), v1alpha1.RestartStartFailed,
+			[]string{"refused its configuration or its disk (exit code 1): Unable to bind"}},
 		"code 1 at the start, in Java's words": {
-			starting(Exit{Code: 1, Words: "Picked up JAVA_TOOL_OPTIONS: -Dx\nUnrecognized VM option 'UseFoo'\nError: Could not create the Java Virtual Machine."}),
+			starting(Exit{Code: 1, Words: "Picked up JAVA_TOOL_OPTIONS: -Dx\nUnrecognized VM option 'UseFoo'\nError: " +
+				"Could not create the Java Virtual Machine."}),
 			v1alpha1.RestartStartFailed, []string{"(exit code 1): Unrecognized VM option 'UseFoo'"},
 		},
 		"code 1 at the start, in Java's second line": {
-			starting(Exit{Code: 1, Words: "OpenJDK 64-Bit Server VM warning: options may change\nError occurred during initialization of VM\nToo small maximum heap"}),
-			v1alpha1.RestartStartFailed, []string{"(exit code 1): Error occurred during initialization of VM: Too small maximum heap"},
+			starting(Exit{Code: 1, Words: "OpenJDK 64-Bit Server VM warning: options may change\nError occurred " +
+				"during initialization of VM\nToo small maximum heap"}),
+			v1alpha1.RestartStartFailed, []string{"(exit code 1): Error occurred during initialization of VM: Too " +
+				"small maximum heap"},
 		},
 		"Cassandra's words before Java's": {
-			saying("Unable to bind", starting(Exit{Code: 1, Words: "something"})), v1alpha1.RestartStartFailed, []string{"(exit code 1): Unable to bind"},
+			saying("Unable to bind", starting(Exit{Code: 1, Words: "something"})), v1alpha1.RestartStartFailed,
+			[]string{"(exit code 1): Unable to bind"},
 		},
-		"code 1 of a NORMAL node":       {ended(Exit{Code: 1}), v1alpha1.RestartExited, []string{"ended by itself (exit code 1)", log}},
-		"code 127 at the start":         {starting(Exit{Code: 127}), v1alpha1.RestartStartFailed, []string{"did not find what it needs (exit code 127)"}},
-		"code 127 of a NORMAL node":     {ended(Exit{Code: 127}), v1alpha1.RestartExited, []string{"ended by itself (exit code 127)"}},
-		"another code at the start":     {starting(Exit{Code: 5}), v1alpha1.RestartStartFailed, []string{"before it was in the ring (exit code 5)", log}},
-		"another code of a NORMAL node": {ended(Exit{Code: 5}), v1alpha1.RestartExited, []string{"ended by itself (exit code 5)"}},
+		"code 1 of a NORMAL node": {ended(Exit{Code: 1}), v1alpha1.RestartExited,
+			[]string{"ended by itself (exit code 1)", log}},
+		"code 127 at the start": {starting(Exit{Code: 127}), v1alpha1.RestartStartFailed,
+			[]string{"did not find what it needs (exit code 127)"}},
+		"code 127 of a NORMAL node": {ended(Exit{Code: 127}), v1alpha1.RestartExited,
+			[]string{"ended by itself (exit code 127)"}},
+		"another code at the start": {starting(Exit{Code: 5}), v1alpha1.RestartStartFailed,
+			[]string{"before it was in the ring (exit code 5)", log}},
+		"another code of a NORMAL node": {ended(Exit{Code: 5}), v1alpha1.RestartExited,
+			[]string{"ended by itself (exit code 5)"}},
 		"killed because it was frozen": {
 			with1(ended(Exit{Signal: "SIGKILL"}), func(f *Facts) {
-				f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 3, Why: "no answer for minutes", Reason: v1alpha1.RestartFrozen}
+				f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 3, Why: "no answer for minutes",
+					Reason: v1alpha1.RestartFrozen}
 			}), v1alpha1.RestartFrozen, []string{"no answer for minutes"},
 		},
 		"after the stop of an earlier JVM": {
-			with1(ended(Exit{Code: 5}), func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2, Why: "restart"} }), v1alpha1.RestartExited, nil,
+			with1(ended(Exit{Code: 5}), func(f *Facts) {
+				f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2, Why: "restart"}
+			}), v1alpha1.RestartExited, nil,
 		},
 		"after an earlier JVM was killed because it was frozen": {
 			with1(ended(Exit{Code: 5}), func(f *Facts) {
-				f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2, Why: "frozen", Reason: v1alpha1.RestartFrozen}
+				f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2, Why: "frozen",
+					Reason: v1alpha1.RestartFrozen}
 			}), v1alpha1.RestartExited, []string{"ended by itself"},
 		},
 		"after the stop of a JVM in an earlier container": {
-			with1(ended(Exit{Code: 5}), func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i0", StartID: 3, Why: "restart"} }), v1alpha1.RestartExited, nil,
+			with1(ended(Exit{Code: 5}), func(f *Facts) {
+				f.Memory.Stop = &StopMemory{Incarnation: "i0", StartID: 3, Why: "restart"}
+			}), v1alpha1.RestartExited, nil,
 		},
-		"while another JVM runs already": {with1(ended(Exit{Code: 5}), func(f *Facts) { f.Init.Process = &Process{StartID: 4} }), v1alpha1.RestartExited, nil},
-		"too long ago to be known":       {with1(ended(Exit{}), func(f *Facts) { f.Init.Exits = nil }), v1alpha1.RestartExited, []string{"how is no longer known"}},
+		"while another JVM runs already": {with1(ended(Exit{Code: 5}),
+			func(f *Facts) { f.Init.Process = &Process{StartID: 4} }), v1alpha1.RestartExited, nil},
+		"too long ago to be known": {with1(ended(Exit{}), func(f *Facts) { f.Init.Exits = nil }),
+			v1alpha1.RestartExited, []string{"how is no longer known"}},
 		"with its container": {
-			with1(serving(), func(f *Facts) { f.Init = Init{Answers: true, Incarnation: "i2"} }), v1alpha1.RestartInitRestarted, []string{"container was started again"},
+			with1(serving(), func(f *Facts) { f.Init = Init{Answers: true, Incarnation: "i2"} }),
+			v1alpha1.RestartInitRestarted, []string{"container was started again"},
 		},
 		"with its container, when it was killed because it was frozen": {
 			with1(serving(), func(f *Facts) {
@@ -129,14 +160,20 @@ func TestAnEndThatWasAskedForIsNoDeath(t *testing.T) {
 		ended time.Time
 	}{
 		"stopped": {
-			with1(ended(Exit{Code: 143}), func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 3, Why: "restart r-1"} }), "stopped: restart r-1", at(-time.Second),
+			with1(ended(Exit{Code: 143}), func(f *Facts) {
+				f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 3, Why: "restart r-1"}
+			}), "stopped: restart r-1", at(-time.Second),
 		},
-		"with its container": {with1(ended(Exit{Code: 143}), func(f *Facts) { f.Init.Stopping = &Stopping{} }), "ended with its container", at(-time.Second)},
+		"with its container": {with1(ended(Exit{Code: 143}), func(f *Facts) { f.Init.Stopping = &Stopping{} }),
+			"ended with its container", at(-time.Second)},
 		"never asked of init": {
-			with1(ended(Exit{}), func(f *Facts) { f.Init.Exits, f.Init.LastStartID = nil, 2 }), "never reached init", at(-time.Minute),
+			with1(ended(Exit{}), func(f *Facts) { f.Init.Exits, f.Init.LastStartID = nil, 2 }), "never reached init",
+			at(-time.Minute),
 		},
-		"another pod":                           {with1(serving(), func(f *Facts) { f.Init, f.Self.PodUID = lost, "pod-2" }), "container of the last JVM is gone", epoch},
-		"stopped, and its container gone since": {with1(stopping(StopMemory{}), func(f *Facts) { f.Init = lost }), "container of the last JVM is gone", epoch},
+		"another pod": {with1(serving(),
+			func(f *Facts) { f.Init, f.Self.PodUID = lost, "pod-2" }), "container of the last JVM is gone", epoch},
+		"stopped, and its container gone since": {with1(stopping(StopMemory{}), func(f *Facts) { f.Init = lost }),
+			"container of the last JVM is gone", epoch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := noted(t, c.facts)
@@ -175,21 +212,27 @@ func TestDeathsInARowAreFollowedByLongerPauses(t *testing.T) {
 		row   int
 		pause time.Duration
 	}{
-		"the first":                         {ended(Exit{Code: 5}), 1, 1, 2 * time.Second},
-		"the second":                        {with1(ended(Exit{Code: 5}), before("pod-1", 1)), 5, 2, 4 * time.Second},
-		"the third":                         {with1(ended(Exit{Code: 5}), before("pod-1", 2)), 5, 3, 8 * time.Second},
-		"the longest pause but one":         {with1(ended(Exit{Code: 5}), before("pod-1", 7)), 5, 8, 256 * time.Second},
-		"the longest pause":                 {with1(ended(Exit{Code: 5}), before("pod-1", 8)), 5, 9, 5 * time.Minute},
-		"far out":                           {with1(ended(Exit{Code: 5}), before("pod-1", 1000)), 5, 1001, 5 * time.Minute},
-		"the first of another pod":          {with1(ended(Exit{Code: 5}), before("pod-0", 2)), 1, 3, 8 * time.Second},
-		"after a long time in the ring":     {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)), stable), 5, 1, 2 * time.Second},
-		"after not quite so long a time":    {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)), func(f *Facts) { stable(f); f.Memory.Start.NormalAt = ptr(-10 * time.Minute) }), 5, 4, 16 * time.Second},
-		"after a long time out of the ring": {with1(with1(starting(Exit{Code: 5}), before("pod-1", 3)), func(f *Facts) { f.Memory.Start.At = at(-time.Hour) }), 5, 4, 16 * time.Second},
+		"the first":                 {ended(Exit{Code: 5}), 1, 1, 2 * time.Second},
+		"the second":                {with1(ended(Exit{Code: 5}), before("pod-1", 1)), 5, 2, 4 * time.Second},
+		"the third":                 {with1(ended(Exit{Code: 5}), before("pod-1", 2)), 5, 3, 8 * time.Second},
+		"the longest pause but one": {with1(ended(Exit{Code: 5}), before("pod-1", 7)), 5, 8, 256 * time.Second},
+		"the longest pause":         {with1(ended(Exit{Code: 5}), before("pod-1", 8)), 5, 9, 5 * time.Minute},
+		"far out": {with1(ended(Exit{Code: 5}), before("pod-1", 1000)), 5, 1001,
+			5 * time.Minute},
+		"the first of another pod": {with1(ended(Exit{Code: 5}), before("pod-0", 2)), 1, 3, 8 * time.Second},
+		"after a long time in the ring": {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)), stable), 5, 1,
+			2 * time.Second},
+		"after not quite so long a time": {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)),
+			func(f *Facts) { stable(f); f.Memory.Start.NormalAt = ptr(-10 * time.Minute) }), 5, 4, 16 * time.Second},
+		"after a long time out of the ring": {with1(with1(starting(Exit{Code: 5}), before("pod-1", 3)),
+			func(f *Facts) { f.Memory.Start.At = at(-time.Hour) }), 5, 4, 16 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := noted(t, c.facts).Death
-			if d.Count != c.count || d.Row != c.row || d.PodUID != c.facts.Self.PodUID || !d.LastAt.Equal(at(-time.Second)) || !d.BackOffUntil.Equal(at(-time.Second).Add(c.pause)) {
-				t.Errorf("death %+v, want the %d. of the pod, %d. in a row, and a pause of %s", d, c.count, c.row, c.pause)
+			if d.Count != c.count || d.Row != c.row || d.PodUID != c.facts.Self.PodUID ||
+				!d.LastAt.Equal(at(-time.Second)) || !d.BackOffUntil.Equal(at(-time.Second).Add(c.pause)) {
+				t.Errorf("death %+v, want the %d. of the pod, %d. in a row, and a pause of %s", d, c.count, c.row,
+					c.pause)
 			}
 			if m := Before(&c.facts, noted(t, c.facts), epoch); m.Deaths == nil || *m.Deaths != *d {
 				t.Errorf("the journal says %+v", m.Deaths)

@@ -31,12 +31,16 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 				r.Endpoints = append([]facts.Endpoint{gone(facts.StatusLeft)}, r.Endpoints...)
 			}), keeps, hostB, "",
 		},
-		"a node that left is down": {ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, gone(facts.StatusLeft)) }), "", "", "BeginRestart"},
+		"a node that left is down": {ring(func(r *facts.Ring) {
+			r.Endpoints = append(r.Endpoints, gone(facts.StatusLeft))
+		}), "", "", "BeginRestart"},
 		"a node without tokens is down": {
-			ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, endpoint("10.0.0.9", "h9", "r2", false)) }), "", "", "BeginRestart",
+			ring(func(r *facts.Ring) { r.Endpoints = append(r.Endpoints, endpoint("10.0.0.9", "h9", "r2", false)) }),
+			"", "", "BeginRestart",
 		},
 		"a node is leaving": {
-			ring(func(r *facts.Ring) { r.Endpoints[2].Status = facts.StatusLeaving }), "TopologyChangeInProgress", "10.0.0.3 is LEAVING", "",
+			ring(func(r *facts.Ring) { r.Endpoints[2].Status = facts.StatusLeaving }), "TopologyChangeInProgress",
+			"10.0.0.3 is LEAVING", "",
 		},
 		"two nodes are moving": {
 			ring(func(r *facts.Ring) {
@@ -44,15 +48,21 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 			}),
 			"TopologyChangeInProgress", "10.0.0.2 is MOVING, 10.0.0.3 is BOOT", "",
 		},
-		"the keyspaces are not known": {ring(func(r *facts.Ring) { r.Keyspaces = nil }), keeps, "the keyspaces are not known yet", ""},
+		"the keyspaces are not known": {ring(func(r *facts.Ring) { r.Keyspaces = nil }), keeps,
+			"the keyspaces are not known yet", ""},
 		"a keyspace is replicated in a way nobody knows": {
-			ring(func(r *facts.Ring) { r.Keyspaces["odd"] = "NetworkTopologyStrategy {dc1=many}" }), keeps, "keyspace odd:", "",
+			ring(func(r *facts.Ring) { r.Keyspaces["odd"] = "NetworkTopologyStrategy {dc1=many}" }), keeps,
+			"keyspace odd:", "",
 		},
 		"two members have one token": {
-			ring(func(r *facts.Ring) { r.Endpoints[1].Tokens = []int64{-5, 15} }), keeps, "the view of the ring contradicts itself", "",
+			ring(func(r *facts.Ring) { r.Endpoints[1].Tokens = []int64{-5, 15} }), keeps,
+			"the view of the ring contradicts itself", "",
 		},
-		"the view does not have the node itself": {ring(func(r *facts.Ring) { r.Endpoints = r.Endpoints[1:] }), keeps, hostA, ""},
-		"one replica is all that there ever is":  {ring(func(r *facts.Ring) { r.Keyspaces["shop"] = "SimpleStrategy {replication_factor=1}" }), "", "", "BeginRestart"},
+		"the view does not have the node itself": {ring(func(r *facts.Ring) { r.Endpoints = r.Endpoints[1:] }), keeps,
+			hostA, ""},
+		"one replica is all that there ever is": {ring(func(r *facts.Ring) {
+			r.Keyspaces["shop"] = "SimpleStrategy {replication_factor=1}"
+		}), "", "", "BeginRestart"},
 		"another rack is down, with a keyspace of one replica before it": {
 			ring(func(r *facts.Ring) {
 				r.Keyspaces["a"] = "SimpleStrategy {replication_factor=1}"
@@ -60,7 +70,10 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 			}), keeps, hostC, "",
 		},
 		"the JVM is silent": {
-			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-20*time.Second) }), "JVMNotAnswering", "does not answer", "",
+			with1(serving(), func(f *Facts) {
+				restart(f)
+				f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-20*time.Second)
+			}), "JVMNotAnswering", "does not answer", "",
 		},
 		"the JVM is silent, and was never NORMAL": {
 			with1(serving(), func(f *Facts) {
@@ -71,12 +84,17 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 		"the JVM is silent, and no client is to be served": {
 			with1(serving(), func(f *Facts) {
 				restart(f)
-				f.JVM.AskedAt, f.JVM.AnsweredAt, f.Record.Spec.ClientTraffic = at(0), at(-20*time.Second), v1alpha1.TrafficAdministrative
+				f.JVM.AskedAt, f.JVM.AnsweredAt, f.Record.Spec.ClientTraffic = at(0), at(-20*time.Second),
+					v1alpha1.TrafficAdministrative
 			}), "", "", "BeginRestart",
 		},
-		"it is drained already": {ring(func(r *facts.Ring) { r.Mode = facts.ModeDrained; r.Endpoints[1].Live = false }), "", "", "BeginRestart"},
+		"it is drained already": {ring(func(r *facts.Ring) { r.Mode = facts.ModeDrained; r.Endpoints[1].Live = false }),
+			"", "", "BeginRestart"},
 		"the view is as old as it may be": {
-			with1(serving(), func(f *Facts) { restart(f); f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second), at(-3*time.Second) }), "", "", "BeginRestart",
+			with1(serving(), func(f *Facts) {
+				restart(f)
+				f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second), at(-3*time.Second)
+			}), "", "", "BeginRestart",
 		},
 		"the view is older": {
 			with1(serving(), func(f *Facts) {
@@ -96,10 +114,13 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 				return
 			}
 			b := d.Status.Blocked
-			if d.Action != nil || b == nil || b.Reason != c.guard || !strings.Contains(b.Message, c.words) || d.Status.Phase != v1alpha1.PhaseDeferred {
-				t.Errorf("action %v, phase %s, blocked %+v; want %s with %q", d.Action, d.Status.Phase, b, c.guard, c.words)
+			if d.Action != nil || b == nil || b.Reason != c.guard || !strings.Contains(b.Message, c.words) ||
+				d.Status.Phase != v1alpha1.PhaseDeferred {
+				t.Errorf("action %v, phase %s, blocked %+v; want %s with %q", d.Action, d.Status.Phase, b, c.guard,
+					c.words)
 			}
-			if !d.Again.Equal(at(5*time.Second)) || d.Status.Restart == nil || d.Status.Restart.Message != b.Message || d.Status.Message != b.Message {
+			if !d.Again.Equal(at(5*time.Second)) || d.Status.Restart == nil || d.Status.Restart.Message != b.Message ||
+				d.Status.Message != b.Message {
 				t.Errorf("asked again at %s, restart %+v, message %q", d.Again, d.Status.Restart, d.Status.Message)
 			}
 		})
@@ -123,7 +144,8 @@ func TestAnIntentThatWasNotBegunRunsOut(t *testing.T) {
 		"open":            {v1alpha1.Intent{ID: "i"}, 0, ""},
 		"at its limit":    {v1alpha1.Intent{ID: "i", NotAfter: limit}, 0, ""},
 		"after its limit": {v1alpha1.Intent{ID: "i", NotAfter: limit}, 1, "not begun before 2026-03-01T12:00:00Z"},
-		"taken back":      {v1alpha1.Intent{ID: "i", NotAfter: limit, Withdraw: &v1alpha1.Withdrawal{Reason: "r"}}, 1, "taken back: r"},
+		"taken back": {v1alpha1.Intent{ID: "i", NotAfter: limit, Withdraw: &v1alpha1.Withdrawal{Reason: "r"}}, 1,
+			"taken back: r"},
 	} {
 		p := &pass{now: at(c.now)}
 		if why, over := p.outOfDate(&c.intent); why != c.want || over != (c.want != "") {

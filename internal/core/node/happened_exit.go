@@ -51,7 +51,8 @@ func (p *pass) noteLostContainer(s *StartMemory) outcome {
 		return act(NoteExit{Why: "the container of the last JVM is gone", EndedAt: p.now, Lost: true})
 	}
 	return act(p.death(v1alpha1.RestartInitRestarted,
-		"the Cassandra container was started again: kubelet's last state of it says why (OOMKilled, Error)", p.now).unseen())
+		"the Cassandra container was started again: kubelet's last state of it says why (OOMKilled, Error)",
+		p.now).unseen())
 }
 
 // unseen says of the end of a JVM that nobody saw it.
@@ -121,8 +122,8 @@ func (p *pass) explain(e Exit) (v1alpha1.RestartReason, string) {
 	case e.Error != "":
 		return v1alpha1.RestartStartFailed, "the JVM could not be run: " + e.Error
 	case e.Signal == "SIGKILL":
-		return v1alpha1.RestartKilled, "the JVM was killed (SIGKILL): by the kernel when the container has too little " +
-			"memory beside the heap, or by hand"
+		return v1alpha1.RestartKilled, "the JVM was killed (SIGKILL): by the kernel when the container has too " +
+			"little memory beside the heap, or by hand"
 	case e.Signal != "":
 		return v1alpha1.RestartKilled, with("the JVM was ended by %s", e.Signal)
 	case e.Code == 128+15 || e.Code == 0:
@@ -138,7 +139,8 @@ func (p *pass) explain(e Exit) (v1alpha1.RestartReason, string) {
 	case normal && e.Code == codeOutOfMemory:
 		return v1alpha1.RestartOutOfMemory, with("the heap of the JVM was exhausted (exit code %d)", e.Code)
 	case !normal && e.Code == codeConfiguration:
-		return v1alpha1.RestartStartFailed, with("Cassandra refused its configuration or its disk (exit code %d)", e.Code)
+		return v1alpha1.RestartStartFailed, with("Cassandra refused its configuration or its disk (exit code %d)",
+			e.Code)
 	case !normal && e.Code == codeStartFailed:
 		return v1alpha1.RestartStartFailed, with("Cassandra could not join the ring (exit code %d)", e.Code)
 	case !normal && e.Code == codeNotExecuted:
@@ -160,7 +162,8 @@ func backOff(p *pass) outcome {
 		return done // another configuration than the one that died: a corrected spec applies at once
 	}
 	return wait(v1alpha1.PhaseFailed,
-		fmt.Sprintf("%s; started again at %s", d.Message, d.BackOffUntil.UTC().Format(time.RFC3339))).until(d.BackOffUntil)
+		fmt.Sprintf("%s; started again at %s", d.Message,
+			d.BackOffUntil.UTC().Format(time.RFC3339))).until(d.BackOffUntil)
 }
 
 // orWords is the line of Cassandra's log, or else what Java said first among its last words: the

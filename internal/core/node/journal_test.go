@@ -26,12 +26,14 @@ func TestAJournalBeginsOnANewDisk(t *testing.T) {
 		change func(*Facts)
 		begins bool
 	}{
-		"empty":                     {nil, true},
-		"not looked at":             {func(f *Facts) { f.Disk.Known = false }, false},
-		"unreadable":                {func(f *Facts) { f.Disk.Problem = "I/O error" }, false},
-		"with data":                 {func(f *Facts) { f.Disk.HasData = true }, false},
-		"marked as somebody's":      {func(f *Facts) { mark(f, "other", self) }, false},
-		"with additional ones":      {func(f *Facts) { f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch"}) }, true},
+		"empty":                {nil, true},
+		"not looked at":        {func(f *Facts) { f.Disk.Known = false }, false},
+		"unreadable":           {func(f *Facts) { f.Disk.Problem = "I/O error" }, false},
+		"with data":            {func(f *Facts) { f.Disk.HasData = true }, false},
+		"marked as somebody's": {func(f *Facts) { mark(f, "other", self) }, false},
+		"with additional ones": {func(f *Facts) {
+			f.Disk.Volumes = append(f.Disk.Volumes, Volume{Name: "scratch"})
+		}, true},
 		"without a data volume yet": {func(f *Facts) { f.Disk.Volumes = nil }, true},
 	} {
 		m := written(with1(fresh(), c.change), WithdrawJoin{ID: "form/1"})
@@ -86,7 +88,8 @@ func TestTheRecordOfTheJournalIsTheOneThatWasSeen(t *testing.T) {
 	})
 	m := written(f, KeepRecord{})
 	got := m.Record.Object(self)
-	if got.Name != self || got.UID != f.Record.UID || got.Generation != 4 || !reflect.DeepEqual(got.Spec, f.Record.Spec) || m.Seeds[0] != "10.0.0.9" {
+	if got.Name != self || got.UID != f.Record.UID || got.Generation != 4 ||
+		!reflect.DeepEqual(got.Spec, f.Record.Spec) || m.Seeds[0] != "10.0.0.9" {
 		t.Errorf("record %+v, seeds %v", got, m.Seeds)
 	}
 	if got := (Memory{}).Record.Object(self); got != nil {
@@ -111,20 +114,24 @@ func TestTheRecordIsKeptInTheNodesOwnJournalAlone(t *testing.T) {
 }
 
 func TestWhatAStartLeavesInTheJournal(t *testing.T) {
-	start := StartJVM{Start: &StartArguments{Incarnation: "i1", StartID: 4, Ticket: newTicket(), Hash: "hash-1", Seeds: []string{"10.0.0.2"}}}
+	start := StartJVM{Start: &StartArguments{Incarnation: "i1", StartID: 4, Ticket: newTicket(), Hash: "hash-1",
+		Seeds: []string{"10.0.0.2"}}}
 	f := with1(ticketed(), func(f *Facts) {
 		f.Memory.Stop = &StopMemory{}
 		f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostC}, {HostID: hostB}, {HostID: hostC}}
 	})
 	m := written(f, start)
-	if j := m.Join; j.ID != "form/1" || j.Mode != v1alpha1.JoinNew || !sameTokens(j.Tokens, []string{"5", "-5"}) || j.SystemAuthReplicationFactor != 3 || j.over() {
+	if j := m.Join; j.ID != "form/1" || j.Mode != v1alpha1.JoinNew || !sameTokens(j.Tokens, []string{"5", "-5"}) ||
+		j.SystemAuthReplicationFactor != 3 || j.over() {
 		t.Errorf("ticket %+v", j)
 	}
 	wantTime(t, "ticket begun", m.Join.BegunAt, ptr(0))
-	if s := m.Start; s.PodUID != "pod-1" || !s.Is("i1", 4) || s.Is("i1", 3) || s.Is("i0", 4) || s.Hash != "hash-1" || s.Seeds[0] != "10.0.0.2" || s.Joined || s.NormalAt != nil || s.EndedAt != nil {
+	if s := m.Start; s.PodUID != "pod-1" || !s.Is("i1", 4) || s.Is("i1", 3) || s.Is("i0", 4) || s.Hash != "hash-1" ||
+		s.Seeds[0] != "10.0.0.2" || s.Joined || s.NormalAt != nil || s.EndedAt != nil {
 		t.Errorf("start %+v", s)
 	}
-	if m.Stop != nil || !reflect.DeepEqual(m.Replaced, []string{hostB, hostC}) || m.Addresses[0] != (facts.AddressUse{Address: address, LastUsed: epoch}) {
+	if m.Stop != nil || !reflect.DeepEqual(m.Replaced, []string{hostB, hostC}) ||
+		m.Addresses[0] != (facts.AddressUse{Address: address, LastUsed: epoch}) {
 		t.Errorf("stop %v, replaced %v, addresses %v", m.Stop, m.Replaced, m.Addresses)
 	}
 	// The ticket that was begun is not begun again; another one is.
@@ -146,7 +153,8 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 	hour := time.Hour
 	f := with1(serving(), func(f *Facts) {
 		f.JVM.GCGrace, f.Memory.Start.NormalAt = &hour, nil
-		f.Memory.Addresses = []facts.AddressUse{{Address: "10.9.9.9", LastUsed: at(-time.Hour)}, {Address: address, LastUsed: at(-time.Minute)}}
+		f.Memory.Addresses = []facts.AddressUse{{Address: "10.9.9.9", LastUsed: at(-time.Hour)},
+			{Address: address, LastUsed: at(-time.Minute)}}
 		f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostC}}
 		f.Self.PodTemplate, f.Memory.Start.Hash = "template", "settings"
 	})
@@ -158,8 +166,10 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 		t.Error("what was remembered before has changed")
 	}
 	want := []facts.AddressUse{{Address: address, LastUsed: epoch}, {Address: "10.9.9.9", LastUsed: at(-time.Hour)}}
-	if m.GCGrace != hour || m.Neighbours[0] != "10.0.0.7" || !reflect.DeepEqual(m.Addresses, want) || m.Replaced[0] != hostC {
-		t.Errorf("gc_grace %s, neighbours %v, addresses %v, replaced %v", m.GCGrace, m.Neighbours, m.Addresses, m.Replaced)
+	if m.GCGrace != hour || m.Neighbours[0] != "10.0.0.7" || !reflect.DeepEqual(m.Addresses, want) ||
+		m.Replaced[0] != hostC {
+		t.Errorf("gc_grace %s, neighbours %v, addresses %v, replaced %v", m.GCGrace, m.Neighbours, m.Addresses,
+			m.Replaced)
 	}
 	if m.Proven == nil || *m.Proven != (ProvenMemory{PodTemplate: "template", Configuration: "settings"}) {
 		t.Errorf("proven with %+v", m.Proven)
@@ -175,7 +185,8 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 
 func TestWhatJoinsAndLeavesLeaveInTheJournal(t *testing.T) {
 	m := written(joined(), FinishJoin{HostID: hostA, Tokens: []string{"1"}, Neighbours: []string{"10.0.0.7"}})
-	if m.Member == nil || m.Member.HostID != hostA || m.Member.Tokens[0] != "1" || !m.Member.Since.Equal(epoch) || m.Neighbours[0] != "10.0.0.7" || !m.Join.over() {
+	if m.Member == nil || m.Member.HostID != hostA || m.Member.Tokens[0] != "1" || !m.Member.Since.Equal(epoch) ||
+		m.Neighbours[0] != "10.0.0.7" || !m.Join.over() {
 		t.Errorf("member %+v, neighbours %v, ticket %+v", m.Member, m.Neighbours, m.Join)
 	}
 	wantTime(t, "ticket finished", m.Join.FinishedAt, ptr(0))
@@ -210,7 +221,8 @@ func TestWhatTrafficLeavesInTheJournal(t *testing.T) {
 
 func TestWhatAStopLeavesInTheJournal(t *testing.T) {
 	s := written(serving(), BeginStop{Why: "restart r-1"}).Stop
-	if !s.of("i1", 3) || s.Why != "restart r-1" || !s.BegunAt.Equal(epoch) || s.Reason != "" || s.ClosedAt != nil || s.DrainAt != nil || s.TermAt != nil || s.KillAt != nil {
+	if !s.of("i1", 3) || s.Why != "restart r-1" || !s.BegunAt.Equal(epoch) || s.Reason != "" || s.ClosedAt != nil ||
+		s.DrainAt != nil || s.TermAt != nil || s.KillAt != nil {
 		t.Errorf("stop %+v", s)
 	}
 	for action, at := range map[Action]func(StopMemory) *time.Time{
@@ -225,7 +237,8 @@ func TestWhatAStopLeavesInTheJournal(t *testing.T) {
 		wantTime(t, string(kind)+" in the memory before", at(*f.Memory.Stop), nil)
 		// The stop of a JVM that is gone is not continued with the next one.
 		for _, change := range []func(*Facts){
-			func(f *Facts) { f.Memory.Stop.StartID = 2 }, func(f *Facts) { f.Memory.Stop.Incarnation = "i0" }, func(f *Facts) { f.Init.Process = nil },
+			func(f *Facts) { f.Memory.Stop.StartID = 2 }, func(f *Facts) { f.Memory.Stop.Incarnation = "i0" },
+			func(f *Facts) { f.Init.Process = nil },
 		} {
 			other := *written(with1(stopping(StopMemory{}), change), action).Stop
 			wantTime(t, string(kind)+" of another JVM", at(other), nil)
@@ -243,10 +256,12 @@ func TestWhatAStopLeavesInTheJournal(t *testing.T) {
 func TestWhatTheEndOfAJVMLeavesInTheJournal(t *testing.T) {
 	f := ended(Exit{Code: 5})
 	f.Memory.Deaths = &Deaths{Count: 7}
-	f.Memory.Addresses = []facts.AddressUse{{Address: "10.0.0.8", LastUsed: at(-time.Minute)}, {Address: "10.0.0.9", LastUsed: at(-time.Hour)}}
+	f.Memory.Addresses = []facts.AddressUse{{Address: "10.0.0.8", LastUsed: at(-time.Minute)},
+		{Address: "10.0.0.9", LastUsed: at(-time.Hour)}}
 	m := written(f, NoteExit{EndedAt: at(-time.Second)})
 	wantTime(t, "ended", m.Start.EndedAt, ptr(-time.Second))
-	want := []facts.AddressUse{{Address: "10.0.0.8", LastUsed: at(-time.Second)}, {Address: "10.0.0.9", LastUsed: at(-time.Hour)}}
+	want := []facts.AddressUse{{Address: "10.0.0.8", LastUsed: at(-time.Second)},
+		{Address: "10.0.0.9", LastUsed: at(-time.Hour)}}
 	if m.Deaths.Count != 7 || !reflect.DeepEqual(m.Addresses, want) {
 		t.Errorf("deaths %+v, addresses %v", m.Deaths, m.Addresses)
 	}
@@ -255,7 +270,8 @@ func TestWhatTheEndOfAJVMLeavesInTheJournal(t *testing.T) {
 		t.Errorf("addresses %v", m.Addresses)
 	}
 	f.Memory.Addresses = nil
-	if m := written(f, NoteExit{EndedAt: epoch, Death: &Deaths{Count: 8}}); m.Deaths.Count != 8 || len(m.Addresses) != 0 {
+	if m := written(f, NoteExit{EndedAt: epoch, Death: &Deaths{Count: 8}}); m.Deaths.Count != 8 ||
+		len(m.Addresses) != 0 {
 		t.Errorf("deaths %+v, addresses %v", m.Deaths, m.Addresses)
 	}
 }
@@ -280,7 +296,8 @@ func TestWhatIntentsLeaveInTheJournal(t *testing.T) {
 		t.Errorf("restart %+v of no JVM", r)
 	}
 	f := with1(serving(), func(f *Facts) { f.Memory.Restart = r })
-	if done := written(f, FinishRestart{ID: "r-1"}).Restart; !done.over() || done.WithdrawnAt != nil || done.ID != "r-1" || r.FinishedAt != nil {
+	if done := written(f, FinishRestart{ID: "r-1"}).Restart; !done.over() || done.WithdrawnAt != nil ||
+		done.ID != "r-1" || r.FinishedAt != nil {
 		t.Errorf("restart %+v, before %+v", done, r)
 	}
 	r = written(f, WithdrawRestart{ID: "r-2", Why: "too late"}).Restart
@@ -289,17 +306,21 @@ func TestWhatIntentsLeaveInTheJournal(t *testing.T) {
 	}
 
 	operations := func(f Facts, a Action) []OperationMemory { return written(f, a).Operations }
-	o := &operations(serving(), RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "o-1"}, Type: v1alpha1.OperationRepair}})[0]
-	if o.ID != "o-1" || o.Phase != v1alpha1.OperationRunning || o.FinishedAt != nil || o.Type != v1alpha1.OperationRepair {
+	o := &operations(serving(), RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "o-1"},
+		Type: v1alpha1.OperationRepair}})[0]
+	if o.ID != "o-1" || o.Phase != v1alpha1.OperationRunning || o.FinishedAt != nil ||
+		o.Type != v1alpha1.OperationRepair {
 		t.Errorf("operation %+v", o)
 	}
 	f.Memory.Operations = []OperationMemory{*o}
 	cut := operations(f, InterruptOperation{ID: "o-1", Why: "the agent ended"})[0]
-	if cut.Phase != v1alpha1.OperationInterrupted || cut.Message != "the agent ended" || cut.FinishedAt == nil || o.FinishedAt != nil {
+	if cut.Phase != v1alpha1.OperationInterrupted || cut.Message != "the agent ended" || cut.FinishedAt == nil ||
+		o.FinishedAt != nil {
 		t.Errorf("operation %+v, before %+v", cut, o)
 	}
 	o = &operations(f, WithdrawOperation{ID: "o-2", Why: "too late"})[1]
-	if o.ID != "o-2" || o.Phase != v1alpha1.OperationWithdrawn || o.Message != "too late" || o.FinishedAt == nil || o.BegunAt != nil {
+	if o.ID != "o-2" || o.Phase != v1alpha1.OperationWithdrawn || o.Message != "too late" || o.FinishedAt == nil ||
+		o.BegunAt != nil {
 		t.Errorf("operation %+v", o)
 	}
 }
@@ -311,8 +332,11 @@ func TestWhatIsRememberedOfOperations(t *testing.T) {
 		f.Memory.Operations = append(f.Memory.Operations, OperationMemory{ID: id, Phase: v1alpha1.OperationSucceeded})
 	}
 	f.Memory.Operation("running").Phase = v1alpha1.OperationRunning
-	for i, want := range []string{"wanted running a b c d e 0", "wanted running b c d e 0 1", "wanted running c d e 0 1 2"} {
-		f.Memory = written(f, RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: strconv.Itoa(i)}}})
+	for i, want := range []string{"wanted running a b c d e 0", "wanted running b c d e 0 1",
+		"wanted running c d e 0 1 2"} {
+		f.Memory = written(
+			f, RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: strconv.Itoa(i)}}},
+		)
 		f.Memory = written(f, FinishOperation{ID: strconv.Itoa(i)})
 		var ids []string
 		for _, o := range f.Memory.Operations {
@@ -337,9 +361,11 @@ func TestTheWordsOfAnOperationAreBounded(t *testing.T) {
 func TestTheResultOfAnOperation(t *testing.T) {
 	f := serving()
 	f.Memory.Operations = []OperationMemory{{ID: "o-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}}
-	for failed, phase := range map[bool]v1alpha1.OperationPhase{false: v1alpha1.OperationSucceeded, true: v1alpha1.OperationFailed} {
+	for failed, phase := range map[bool]v1alpha1.OperationPhase{false: v1alpha1.OperationSucceeded,
+		true: v1alpha1.OperationFailed} {
 		o := written(f, FinishOperation{ID: "o-1", Failed: failed, Why: "three keyspaces"}).Operations[0]
-		if o.Phase != phase || o.Message != "three keyspaces" || o.BegunAt == nil || f.Memory.Operations[0].Phase != v1alpha1.OperationRunning {
+		if o.Phase != phase || o.Message != "three keyspaces" || o.BegunAt == nil ||
+			f.Memory.Operations[0].Phase != v1alpha1.OperationRunning {
 			t.Errorf("failed %v: %+v", failed, o)
 		}
 		wantTime(t, string(phase), o.FinishedAt, ptr(0))
@@ -348,10 +374,12 @@ func TestTheResultOfAnOperation(t *testing.T) {
 
 func TestWhatTheRunningJVMTookOverIsItsOwn(t *testing.T) {
 	f := with1(serving(), func(f *Facts) { f.Configuration.Hash = "hash-2"; f.Record.Spec.Configuration.Revision = 9 })
-	if s := After(&f, SetSeeds{Seeds: []string{"10.0.0.2"}}).Start; s.Seeds[0] != "10.0.0.2" || s.Hash != "hash-1" || f.Memory.Start.Seeds[0] != address {
+	if s := After(&f, SetSeeds{Seeds: []string{"10.0.0.2"}}).Start; s.Seeds[0] != "10.0.0.2" || s.Hash != "hash-1" ||
+		f.Memory.Start.Seeds[0] != address {
 		t.Errorf("start %+v, before %+v", s, f.Memory.Start)
 	}
-	if s := After(&f, ApplySettings{}).Start; s.Hash != "hash-2" || s.Configuration.Revision != 9 || s.Seeds[0] != address {
+	if s := After(&f, ApplySettings{}).Start; s.Hash != "hash-2" || s.Configuration.Revision != 9 ||
+		s.Seeds[0] != address {
 		t.Errorf("start %+v", s)
 	}
 	f.Memory.Start = nil
@@ -367,19 +395,30 @@ func TestTheLastContact(t *testing.T) {
 		change func(*Facts)
 		want   *time.Time
 	}{
-		"none yet":                     {nil, nil},
-		"the API server":               {func(f *Facts) { f.APISeenAt = at(-time.Minute) }, ptr(-time.Minute)},
-		"a peer after the API server":  {func(f *Facts) { f.APISeenAt, f.Peers.HeardAt = at(-time.Minute), at(-time.Second) }, ptr(-time.Second)},
-		"a peer before the API server": {func(f *Facts) { f.APISeenAt, f.Peers.HeardAt = at(-time.Second), at(-time.Minute) }, ptr(-time.Second)},
-		"gossip with another member":   {func(f *Facts) { f.JVM = serving().JVM }, ptr(-time.Second)},
-		"gossip with nobody alive":     {func(f *Facts) { f.JVM = serving().JVM; down(f, 1, 2) }, nil},
-		"gossip with itself alone":     {func(f *Facts) { f.JVM = serving().JVM; f.JVM.Ring.Endpoints = f.JVM.Ring.Endpoints[:1] }, nil},
+		"none yet":       {nil, nil},
+		"the API server": {func(f *Facts) { f.APISeenAt = at(-time.Minute) }, ptr(-time.Minute)},
+		"a peer after the API server": {func(f *Facts) {
+			f.APISeenAt, f.Peers.HeardAt = at(-time.Minute), at(-time.Second)
+		}, ptr(-time.Second)},
+		"a peer before the API server": {func(f *Facts) {
+			f.APISeenAt, f.Peers.HeardAt = at(-time.Second), at(-time.Minute)
+		}, ptr(-time.Second)},
+		"gossip with another member": {func(f *Facts) { f.JVM = serving().JVM }, ptr(-time.Second)},
+		"gossip with nobody alive":   {func(f *Facts) { f.JVM = serving().JVM; down(f, 1, 2) }, nil},
+		"gossip with itself alone": {func(f *Facts) {
+			f.JVM = serving().JVM
+			f.JVM.Ring.Endpoints = f.JVM.Ring.Endpoints[:1]
+		}, nil},
 		"gossip with itself alone, its host id not known yet": {func(f *Facts) {
 			f.JVM = serving().JVM
 			f.JVM.Ring.Endpoints = []facts.Endpoint{endpoint(address, "", "r1", true)}
 		}, nil},
-		"an earlier one stays":           {func(f *Facts) { f.Memory.ContactAt, f.APISeenAt = ptr(-time.Second), at(-time.Minute) }, ptr(-time.Second)},
-		"a later one counts":             {func(f *Facts) { f.Memory.ContactAt, f.APISeenAt = ptr(-time.Hour), at(-time.Minute) }, ptr(-time.Minute)},
+		"an earlier one stays": {func(f *Facts) {
+			f.Memory.ContactAt, f.APISeenAt = ptr(-time.Second), at(-time.Minute)
+		}, ptr(-time.Second)},
+		"a later one counts": {func(f *Facts) {
+			f.Memory.ContactAt, f.APISeenAt = ptr(-time.Hour), at(-time.Minute)
+		}, ptr(-time.Minute)},
 		"a clock that was set back":      {func(f *Facts) { f.APISeenAt = at(time.Hour) }, ptr(0)},
 		"nothing new does not delete it": {func(f *Facts) { f.Memory.ContactAt = ptr(-time.Hour) }, ptr(-time.Hour)},
 	} {

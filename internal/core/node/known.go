@@ -18,7 +18,8 @@ func knowRecord(p *pass) outcome {
 	}
 	if uid := p.Record.Spec.Cluster.UID; uid != p.Self.ClusterUID {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedRecordOfOtherCluster,
-			fmt.Sprintf("the record belongs to the cluster with uid %s, this pod to %s: the pod must be made again", uid,
+			fmt.Sprintf("the record belongs to the cluster with uid %s, this pod to %s: the pod must be made again",
+				uid,
 				p.Self.ClusterUID))
 	}
 	return done

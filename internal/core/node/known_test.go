@@ -61,30 +61,41 @@ func TestAJoinOfWhichMembersDoNotKnowIsEnded(t *testing.T) {
 		rounds []round
 		want   string
 	}{
-		"all know":                               {[]round{{0, '+', '+'}, {4 * s, '+', '+'}}, ""},
-		"one heard of it later":                  {[]round{{0, '+', '-'}, {19 * s, '+', '-'}, {21 * s, '+', '+'}}, ""},
-		"one has not heard of it":                {[]round{{0, '+', '-'}, {20*s - 1, '+', '-'}}, ""},
-		"one has not heard of it in time":        {[]round{{0, '+', '-'}, {20 * s, '+', '-'}}, "node c does not see this node join"},
-		"one sees it elsewhere":                  {[]round{{0, '+', 'e'}, {20 * s, '+', 'e'}}, "node c does not see this node join"},
-		"one sees it without a status":           {[]round{{0, '+', 'u'}, {20 * s, '+', 'u'}}, "node c does not see this node join"},
-		"one sees it NORMAL already":             {[]round{{0, '+', '+'}, {4 * s, '+', 'n'}}, ""},
-		"one was asked later":                    {[]round{{0, '+', ' '}, {20 * s, '+', '-'}, {39 * s, '+', '-'}}, ""},
-		"one has forgotten it":                   {[]round{{0, '+', '+'}, {4 * s, '-', '+'}}, "node b had forgotten this node"},
-		"one had forgotten it":                   {[]round{{0, '+', '+'}, {4 * s, '-', '+'}, {8 * s, '+', '+'}}, "node b had forgotten this node"},
-		"one has no JVM that answers":            {[]round{{0, '+', '+'}, {4 * s, '+', '0'}, {40 * s, '+', '0'}}, ""},
-		"one answers beside one that has no JVM": {[]round{{0, '0', '+'}, {4 * s, '0', '-'}}, "node c had forgotten this node"},
-		"one has started since":                  {[]round{{0, '+', '+'}, {4 * s, '+', '!'}, {23 * s, '+', '!'}}, ""},
-		"one has started since, and is unsure":   {[]round{{0, '+', '+'}, {4 * s, '+', '!'}, {24 * s, '+', '!'}}, "node c does not see this node join"},
-		"one was silent":                         {[]round{{0, '+', '+'}, {30 * s, '+', ' '}, {60 * s, '+', '+'}}, ""},
-		"one was silent for too long":            {[]round{{0, '+', '+'}, {30 * s, '+', ' '}, {60*s + 1, '+', '+'}}, "node c had forgotten this node"},
-		"one was silent, and up":                 {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {90 * s, '+', '+'}}, ""},
-		"one was silent, and up for a time":      {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {60 * s, '+', ' '}, {90*s + 1, '+', '+'}}, "node c had forgotten this node"},
-		"one was silent and up, and forgot":      {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {60 * s, '+', '-'}}, "node c had forgotten this node"},
-		"all are silent":                         {[]round{{0, '+', '+'}, {15*s - 1, ' ', ' '}}, ""},
-		"all are silent for long":                {[]round{{0, '+', '+'}, {15 * s, ' ', ' '}}, "no member was heard since"},
-		"all are silent, one is up":              {[]round{{0, '+', '+'}, {15 * s, '^', ' '}, {30*s - 1, ' ', ' '}}, ""},
-		"all are silent, one was up":             {[]round{{0, '+', '+'}, {15 * s, '^', ' '}, {30 * s, ' ', ' '}}, "no member was heard since"},
-		"all were always silent":                 {[]round{{0, ' ', ' '}, {time.Hour, ' ', ' '}}, ""},
+		"all know":                {[]round{{0, '+', '+'}, {4 * s, '+', '+'}}, ""},
+		"one heard of it later":   {[]round{{0, '+', '-'}, {19 * s, '+', '-'}, {21 * s, '+', '+'}}, ""},
+		"one has not heard of it": {[]round{{0, '+', '-'}, {20*s - 1, '+', '-'}}, ""},
+		"one has not heard of it in time": {[]round{{0, '+', '-'}, {20 * s, '+', '-'}},
+			"node c does not see this node join"},
+		"one sees it elsewhere": {[]round{{0, '+', 'e'}, {20 * s, '+', 'e'}},
+			"node c does not see this node join"},
+		"one sees it without a status": {[]round{{0, '+', 'u'}, {20 * s, '+', 'u'}},
+			"node c does not see this node join"},
+		"one sees it NORMAL already": {[]round{{0, '+', '+'}, {4 * s, '+', 'n'}}, ""},
+		"one was asked later":        {[]round{{0, '+', ' '}, {20 * s, '+', '-'}, {39 * s, '+', '-'}}, ""},
+		"one has forgotten it": {[]round{{0, '+', '+'}, {4 * s, '-', '+'}},
+			"node b had forgotten this node"},
+		"one had forgotten it": {[]round{{0, '+', '+'}, {4 * s, '-', '+'}, {8 * s, '+', '+'}},
+			"node b had forgotten this node"},
+		"one has no JVM that answers": {[]round{{0, '+', '+'}, {4 * s, '+', '0'}, {40 * s, '+', '0'}}, ""},
+		"one answers beside one that has no JVM": {[]round{{0, '0', '+'}, {4 * s, '0', '-'}},
+			"node c had forgotten this node"},
+		"one has started since": {[]round{{0, '+', '+'}, {4 * s, '+', '!'}, {23 * s, '+', '!'}}, ""},
+		"one has started since, and is unsure": {[]round{{0, '+', '+'}, {4 * s, '+', '!'}, {24 * s, '+', '!'}},
+			"node c does not see this node join"},
+		"one was silent": {[]round{{0, '+', '+'}, {30 * s, '+', ' '}, {60 * s, '+', '+'}}, ""},
+		"one was silent for too long": {[]round{{0, '+', '+'}, {30 * s, '+', ' '}, {60*s + 1, '+', '+'}},
+			"node c had forgotten this node"},
+		"one was silent, and up": {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {90 * s, '+', '+'}}, ""},
+		"one was silent, and up for a time": {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {60 * s, '+', ' '},
+			{90*s + 1, '+', '+'}}, "node c had forgotten this node"},
+		"one was silent and up, and forgot": {[]round{{0, '+', '+'}, {30 * s, '+', '^'}, {60 * s, '+', '-'}},
+			"node c had forgotten this node"},
+		"all are silent":            {[]round{{0, '+', '+'}, {15*s - 1, ' ', ' '}}, ""},
+		"all are silent for long":   {[]round{{0, '+', '+'}, {15 * s, ' ', ' '}}, "no member was heard since"},
+		"all are silent, one is up": {[]round{{0, '+', '+'}, {15 * s, '^', ' '}, {30*s - 1, ' ', ' '}}, ""},
+		"all are silent, one was up": {[]round{{0, '+', '+'}, {15 * s, '^', ' '}, {30 * s, ' ', ' '}},
+			"no member was heard since"},
+		"all were always silent": {[]round{{0, ' ', ' '}, {time.Hour, ' ', ' '}}, ""},
 	} {
 		f := announced()
 		for _, r := range c.rounds {
@@ -141,7 +152,8 @@ func TestWhatIsKnownIsOfOneJVM(t *testing.T) {
 	if got := Next(f, epoch.Add(time.Second)).Action; got == nil || KindOf(got) != "AskPeers" {
 		t.Errorf("%v, want that they are asked", got)
 	}
-	if f.Peers = (round{2 * time.Second, '-', '-'}.peers(f.Init.Process.StartID).After(f.Peers, f.JVM)); f.Peers.Knowledge["b"].Forgot {
+	if f.Peers = (round{2 * time.Second, '-', '-'}.peers(f.Init.Process.StartID).After(f.Peers,
+		f.JVM)); f.Peers.Knowledge["b"].Forgot {
 		t.Error("the former JVM was forgotten")
 	}
 }
@@ -151,12 +163,15 @@ func TestWhoKnowsIsAskedWhileANodeJoins(t *testing.T) {
 		change func(*Facts)
 		asks   bool
 	}{
-		"it has announced itself":       {nil, true},
-		"it has not yet":                {func(f *Facts) { f.JVM.Ring.Endpoints[0].Status = facts.StatusUnknown }, false},
-		"it starts":                     {func(f *Facts) { f.JVM.Ring.Mode = facts.ModeStarting }, false},
-		"it forms a ring":               {func(f *Facts) { f.Memory.Join.Mode = v1alpha1.JoinNew }, false},
-		"they were asked just now":      {func(f *Facts) { f.Peers = round{-4*time.Second + 1, '+', '+'}.peers(3) }, false},
-		"they were asked":               {func(f *Facts) { f.Peers = round{-4 * time.Second, '+', '+'}.peers(3) }, true},
+		"it has announced itself": {nil, true},
+		"it has not yet": {func(f *Facts) { f.JVM.Ring.Endpoints[0].Status = facts.StatusUnknown },
+			false},
+		"it starts":       {func(f *Facts) { f.JVM.Ring.Mode = facts.ModeStarting }, false},
+		"it forms a ring": {func(f *Facts) { f.Memory.Join.Mode = v1alpha1.JoinNew }, false},
+		"they were asked just now": {func(f *Facts) { f.Peers = round{-4*time.Second + 1, '+', '+'}.peers(3) },
+			false},
+		"they were asked": {func(f *Facts) { f.Peers = round{-4 * time.Second, '+', '+'}.peers(3) },
+			true},
 		"they were asked for the start": {func(f *Facts) { f.Peers = round{-time.Second, '+', '+'}.peers(0) }, true},
 	} {
 		f := announced()
@@ -170,13 +185,16 @@ func TestWhoKnowsIsAskedWhileANodeJoins(t *testing.T) {
 		if !c.asks {
 			continue
 		}
-		if a, want := as[AskPeers](d.Action), []string{"10.0.0.2", "10.0.0.3"}; !slices.Equal(a.Ask, want) || a.StartID != 3 || a.HostID != hostA {
+		if a, want := as[AskPeers](d.Action), []string{"10.0.0.2", "10.0.0.3"}; !slices.Equal(a.Ask, want) ||
+			a.StartID != 3 || a.HostID != hostA {
 			t.Errorf("%s: %+v", name, d.Action)
 		}
 		// A question under way changes nothing of what the node says.
 		f.Doing = &Doing{Action: d.Action}
-		if during := Next(f, epoch); during.Action != nil || during.Status.Phase != d.Status.Phase || during.Status.Message != d.Status.Message {
-			t.Errorf("%s: %v, %s: %s, want %s: %s", name, during.Action, during.Status.Phase, during.Status.Message, d.Status.Phase, d.Status.Message)
+		if during := Next(f, epoch); during.Action != nil || during.Status.Phase != d.Status.Phase ||
+			during.Status.Message != d.Status.Message {
+			t.Errorf("%s: %v, %s: %s, want %s: %s", name, during.Action, during.Status.Phase, during.Status.Message,
+				d.Status.Phase, d.Status.Message)
 		}
 	}
 }
@@ -185,7 +203,8 @@ func TestWhoKnowsIsAskedWhileANodeJoins(t *testing.T) {
 func TestAllMembersAreAsked(t *testing.T) {
 	f := announced()
 	for i := range 100 {
-		f.JVM.Ring.Endpoints = append(f.JVM.Ring.Endpoints, endpoint(fmt.Sprintf("10.1.0.%d", i+1), fmt.Sprintf("host-%d", i), "r1", true, int64(100+i)))
+		f.JVM.Ring.Endpoints = append(f.JVM.Ring.Endpoints,
+			endpoint(fmt.Sprintf("10.1.0.%d", i+1), fmt.Sprintf("host-%d", i), "r1", true, int64(100+i)))
 	}
 	if a := as[AskPeers](Next(f, epoch).Action); len(a.Ask) != 102 || !slices.IsSorted(a.Ask) {
 		t.Errorf("%+v", a)

@@ -65,7 +65,8 @@ func newLife(t *rapid.T) *life {
 	return &life{
 		t: t, now: epoch, record: f.Record, disk: Disk{Volumes: []Volume{{Name: v1alpha1.VolumeData}}},
 		init: Init{Answers: true, Incarnation: "i1"}, failures: map[ActionKind]Failure{},
-		withdrawn: map[string]bool{}, members: map[string]bool{}, restarts: map[string]map[string]bool{}, operations: map[string]v1alpha1.OperationType{}, starts: map[string]bool{},
+		withdrawn: map[string]bool{}, members: map[string]bool{}, restarts: map[string]map[string]bool{},
+		operations: map[string]v1alpha1.OperationType{}, starts: map[string]bool{},
 	}
 }
 
@@ -190,10 +191,12 @@ func (l *life) effect(f *Facts, a Action) {
 		for _, o := range l.running {
 			alters := strings.HasPrefix(string(a.Operation.Type), "Alter")
 			if !o.Ended && alters == strings.HasPrefix(string(l.operations[o.ID]), "Alter") {
-				l.t.Fatalf("operation %s (%s) begins while %s (%s) runs", a.Operation.ID, a.Operation.Type, o.ID, l.operations[o.ID])
+				l.t.Fatalf("operation %s (%s) begins while %s (%s) runs", a.Operation.ID, a.Operation.Type, o.ID,
+					l.operations[o.ID])
 			}
 		}
-		l.running = append(l.running, Operation{ID: a.Operation.ID, Incarnation: l.init.Incarnation, StartID: l.init.Process.StartID})
+		l.running = append(l.running, Operation{ID: a.Operation.ID, Incarnation: l.init.Incarnation,
+			StartID: l.init.Process.StartID})
 	default:
 		_ = f
 	}
@@ -229,14 +232,16 @@ func (l *life) die(code int, signal string) {
 	if l.init.Process == nil {
 		return
 	}
-	l.init.Exits = append(l.init.Exits, Exit{StartID: l.init.Process.StartID, EndedAt: l.now, Code: code, Signal: signal})
+	l.init.Exits = append(l.init.Exits, Exit{StartID: l.init.Process.StartID, EndedAt: l.now, Code: code,
+		Signal: signal})
 	l.init.Process, l.native = nil, false
 	l.diskKnown = false
 }
 
 func (l *life) checkStatus(d Decision) {
 	s := d.Status
-	if s.Ready && (l.init.Process == nil || l.mode != facts.ModeNormal || !l.native || l.record.Spec.ClientTraffic != v1alpha1.TrafficOpen) {
+	if s.Ready && (l.init.Process == nil || l.mode != facts.ModeNormal || !l.native ||
+		l.record.Spec.ClientTraffic != v1alpha1.TrafficOpen) {
 		l.t.Fatalf("ready in the mode %s, CQL %v, traffic %s", l.mode, l.native, l.record.Spec.ClientTraffic)
 	}
 	if j := s.Join; j != nil && j.WithdrawnAt != nil {
@@ -305,7 +310,9 @@ func TestLifeOfANode(t *testing.T) {
 			},
 			"take the ticket back": func() {
 				if l.record.Spec.Join != nil {
-					l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "test"} })
+					l.edit(func(s *v1alpha1.CassandraNodeSpec) {
+						s.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "test"}
+					})
 				}
 			},
 			"next ticket": func() {
@@ -315,18 +322,24 @@ func TestLifeOfANode(t *testing.T) {
 			},
 			"formed": func() {
 				if l.memory.Member != nil && l.record.Spec.Join != nil {
-					l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.Join, s.Member = nil, &v1alpha1.Member{HostID: hostA} })
+					l.edit(func(s *v1alpha1.CassandraNodeSpec) {
+						s.Join, s.Member = nil, &v1alpha1.Member{HostID: hostA}
+					})
 				}
 			},
 			"traffic": func() {
 				if l.record.Spec.Member != nil {
-					traffic := rapid.SampledFrom([]v1alpha1.ClientTraffic{v1alpha1.TrafficOpen, v1alpha1.TrafficOpen, v1alpha1.TrafficAdministrative, v1alpha1.TrafficClosed}).Draw(t, "traffic")
+					traffic := rapid.SampledFrom([]v1alpha1.ClientTraffic{v1alpha1.TrafficOpen, v1alpha1.TrafficOpen,
+						v1alpha1.TrafficAdministrative, v1alpha1.TrafficClosed}).Draw(t, "traffic")
 					l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.ClientTraffic = traffic })
 				}
 			},
 			"restart": func() {
-				if m := l.memory.Restart; l.record.Spec.Restart == nil || m != nil && m.ID == l.record.Spec.Restart.ID && m.over() {
-					l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.Restart = &v1alpha1.RestartIntent{Intent: id("restart")} })
+				if m := l.memory.Restart; l.record.Spec.Restart == nil ||
+					m != nil && m.ID == l.record.Spec.Restart.ID && m.over() {
+					l.edit(func(s *v1alpha1.CassandraNodeSpec) {
+						s.Restart = &v1alpha1.RestartIntent{Intent: id("restart")}
+					})
 				}
 			},
 			"operation": func() {
@@ -340,9 +353,11 @@ func TestLifeOfANode(t *testing.T) {
 					}
 					if len(s.Operations) < v1alpha1.MaxOperations {
 						kind := rapid.SampledFrom([]v1alpha1.OperationType{
-							v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationRepair, v1alpha1.OperationRebuild,
+							v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAlterKeyspaces,
+							v1alpha1.OperationRepair, v1alpha1.OperationRebuild,
 						}).Draw(t, "type")
-						s.Operations = append(slices.Clone(s.Operations), v1alpha1.OperationIntent{Intent: id("operation"), Type: kind})
+						s.Operations = append(slices.Clone(s.Operations),
+							v1alpha1.OperationIntent{Intent: id("operation"), Type: kind})
 					}
 				})
 			},
@@ -350,12 +365,17 @@ func TestLifeOfANode(t *testing.T) {
 				if len(l.running) > 0 {
 					o := &l.running[rapid.IntRange(0, len(l.running)-1).Draw(t, "which")]
 					if !o.Ended {
-						o.Ended, o.Message, o.Failure = true, "done", rapid.SampledFrom([]string{"", "refused"}).Draw(t, "failure")
+						o.Ended, o.Message, o.Failure = true, "done",
+							rapid.SampledFrom([]string{"", "refused"}).Draw(t, "failure")
 					}
 				}
 			},
-			"stop":           func() { l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.State = v1alpha1.StateStopped }) },
-			"run":            func() { l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.State = v1alpha1.StateRunning }) },
+			"stop": func() {
+				l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.State = v1alpha1.StateStopped })
+			},
+			"run": func() {
+				l.edit(func(s *v1alpha1.CassandraNodeSpec) { s.State = v1alpha1.StateRunning })
+			},
 			"JVM dies":       func() { l.die(3, "") },
 			"JVM is killed":  func() { l.die(137, "SIGKILL") },
 			"agent restarts": l.restartAgent,

@@ -32,27 +32,47 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 		guard v1alpha1.Reason
 		words string
 	}{
-		"a cleanup":                              {of(v1alpha1.OperationCleanup, nil), "", ""},
-		"a cleanup with ranges on their way":     {of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.Ring.Pending = 3 }), "PendingRanges", "3 ranges"},
-		"a cleanup while a node joins":           {of(v1alpha1.OperationCleanup, status(facts.StatusBootstrap)), "PendingRanges", "10.0.0.2 is BOOT"},
-		"a cleanup while a node leaves":          {of(v1alpha1.OperationCleanup, status(facts.StatusLeaving)), "PendingRanges", "10.0.0.2 is LEAVING"},
-		"a cleanup while a node is stopped":      {of(v1alpha1.OperationCleanup, status(facts.StatusShutdown)), "", ""},
-		"a cleanup without CQL":                  {of(v1alpha1.OperationCleanup, closed), "", ""},
-		"a rebuild without CQL":                  {of(v1alpha1.OperationRebuild, closed), "", ""},
-		"a repair without CQL":                   {of(v1alpha1.OperationRepair, closed), "", ""},
-		"keyspaces altered without CQL":          {of(v1alpha1.OperationAlterKeyspaces, closed), "NativeTransportClosed", "CQL"},
-		"keyspaces altered while a node joins":   {of(v1alpha1.OperationAlterKeyspaces, status(facts.StatusBootstrap)), "MemberNotNormal", "10.0.0.2 is BOOT"},
-		"system ones altered, a node is stopped": {of(v1alpha1.OperationAlterSystemKeyspaces, status(facts.StatusShutdown)), "MemberNotNormal", "10.0.0.2 is SHUTDOWN"},
-		"keyspaces altered, a node has left":     {of(v1alpha1.OperationAlterKeyspaces, func(f *Facts) { status(facts.StatusLeft)(f); f.Memory.Neighbours = []string{"10.0.0.3"} }), "", ""},
-		"a rebuild while the node leaves":        {of(v1alpha1.OperationRebuild, func(f *Facts) { f.JVM.Ring.Mode = facts.ModeLeaving }), "NodeNotNormal", "not NORMAL"},
-		"a repair while the JVM is silent":       {of(v1alpha1.OperationRepair, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), "NodeNotNormal", "not NORMAL"},
-		"a rebuild of a keyspace not known yet":  {of(v1alpha1.OperationRebuild, func(f *Facts) { least("")(f); delete(f.JVM.Ring.Keyspaces, "shop") }), "ReplicationUnknown", "keyspace shop"},
-		"a rebuild by an older schema":           {of(v1alpha1.OperationRebuild, least("NetworkTopologyStrategy {dc1=3}")), "ReplicationUnknown", "shop is to have 2 replicas in datacenter dc2 and has, as far as this node knows, NetworkTopologyStrategy {dc1=3}"},
-		"a repair by an older schema":            {of(v1alpha1.OperationRepair, least("NetworkTopologyStrategy {dc1=3, dc2=1}")), "ReplicationUnknown", "2 replicas in datacenter dc2"},
-		"a repair by one that cannot be read":    {of(v1alpha1.OperationRepair, least("odd")), "ReplicationUnknown", "odd"},
-		"a repair by a schema that is enough":    {of(v1alpha1.OperationRepair, least("NetworkTopologyStrategy {dc1=3, dc2=2}")), "", ""},
-		"a rebuild by a schema that is enough":   {of(v1alpha1.OperationRebuild, least("NetworkTopologyStrategy {dc1=1, dc2=3}")), "", ""},
-		"an alteration, whose purpose that is":   {of(v1alpha1.OperationAlterKeyspaces, least("NetworkTopologyStrategy {dc1=3}")), "", ""},
+		"a cleanup": {of(v1alpha1.OperationCleanup, nil), "", ""},
+		"a cleanup with ranges on their way": {of(v1alpha1.OperationCleanup,
+			func(f *Facts) { f.JVM.Ring.Pending = 3 }), "PendingRanges", "3 ranges"},
+		"a cleanup while a node joins": {of(v1alpha1.OperationCleanup, status(facts.StatusBootstrap)),
+			"PendingRanges", "10.0.0.2 is BOOT"},
+		"a cleanup while a node leaves": {of(v1alpha1.OperationCleanup, status(facts.StatusLeaving)),
+			"PendingRanges", "10.0.0.2 is LEAVING"},
+		"a cleanup while a node is stopped": {of(v1alpha1.OperationCleanup, status(facts.StatusShutdown)), "", ""},
+		"a cleanup without CQL":             {of(v1alpha1.OperationCleanup, closed), "", ""},
+		"a rebuild without CQL":             {of(v1alpha1.OperationRebuild, closed), "", ""},
+		"a repair without CQL":              {of(v1alpha1.OperationRepair, closed), "", ""},
+		"keyspaces altered without CQL": {of(v1alpha1.OperationAlterKeyspaces, closed),
+			"NativeTransportClosed", "CQL"},
+		"keyspaces altered while a node joins": {of(v1alpha1.OperationAlterKeyspaces, status(facts.StatusBootstrap)),
+			"MemberNotNormal", "10.0.0.2 is BOOT"},
+		"system ones altered, a node is stopped": {of(v1alpha1.OperationAlterSystemKeyspaces,
+			status(facts.StatusShutdown)), "MemberNotNormal", "10.0.0.2 is SHUTDOWN"},
+		"keyspaces altered, a node has left": {of(v1alpha1.OperationAlterKeyspaces,
+			func(f *Facts) { status(facts.StatusLeft)(f); f.Memory.Neighbours = []string{"10.0.0.3"} }), "", ""},
+		"a rebuild while the node leaves": {of(v1alpha1.OperationRebuild,
+			func(f *Facts) { f.JVM.Ring.Mode = facts.ModeLeaving }), "NodeNotNormal", "not NORMAL"},
+		"a repair while the JVM is silent": {of(v1alpha1.OperationRepair,
+			func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(0), at(-time.Minute) }), "NodeNotNormal",
+			"not NORMAL"},
+		"a rebuild of a keyspace not known yet": {of(v1alpha1.OperationRebuild,
+			func(f *Facts) { least("")(f); delete(f.JVM.Ring.Keyspaces, "shop") }), "ReplicationUnknown",
+			"keyspace shop"},
+		"a rebuild by an older schema": {of(v1alpha1.OperationRebuild,
+			least("NetworkTopologyStrategy {dc1=3}")), "ReplicationUnknown",
+			"shop is to have 2 replicas in datacenter dc2 and has, as far as this node knows, " +
+				"NetworkTopologyStrategy {dc1=3}"},
+		"a repair by an older schema": {of(v1alpha1.OperationRepair,
+			least("NetworkTopologyStrategy {dc1=3, dc2=1}")), "ReplicationUnknown", "2 replicas in datacenter dc2"},
+		"a repair by one that cannot be read": {of(v1alpha1.OperationRepair, least("odd")), "ReplicationUnknown",
+			"odd"},
+		"a repair by a schema that is enough": {of(v1alpha1.OperationRepair,
+			least("NetworkTopologyStrategy {dc1=3, dc2=2}")), "", ""},
+		"a rebuild by a schema that is enough": {of(v1alpha1.OperationRebuild,
+			least("NetworkTopologyStrategy {dc1=1, dc2=3}")), "", ""},
+		"an alteration, whose purpose that is": {of(v1alpha1.OperationAlterKeyspaces,
+			least("NetworkTopologyStrategy {dc1=3}")), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Next(c.facts, epoch)
@@ -63,16 +83,23 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 				return
 			}
 			b := d.Status.Blocked
-			if d.Action != nil || b == nil || b.Reason != c.guard || !strings.Contains(b.Message, c.words) || !strings.Contains(b.Message, "op-1") || !d.Again.Equal(at(5*time.Second)) {
+			if d.Action != nil || b == nil || b.Reason != c.guard || !strings.Contains(b.Message, c.words) ||
+				!strings.Contains(b.Message, "op-1") || !d.Again.Equal(at(5*time.Second)) {
 				t.Errorf("action %v, blocked %+v, again at %s", d.Action, b, d.Again)
 			}
 		})
 	}
 	// Data is removed on a look that is seconds old at most.
-	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second), at(-3*time.Second) })); got != "RunOperation" {
+	if got := next(of(v1alpha1.OperationCleanup,
+		func(f *Facts) {
+			f.JVM.AskedAt, f.JVM.AnsweredAt = at(-3*time.Second), at(-3*time.Second)
+		})); got != "RunOperation" {
 		t.Errorf("action %q on a look that is new enough", got)
 	}
-	if got := next(of(v1alpha1.OperationCleanup, func(f *Facts) { f.JVM.AskedAt, f.JVM.AnsweredAt = at(-4*time.Second), at(-4*time.Second) })); got != "LookAtRing" {
+	if got := next(of(v1alpha1.OperationCleanup,
+		func(f *Facts) {
+			f.JVM.AskedAt, f.JVM.AnsweredAt = at(-4*time.Second), at(-4*time.Second)
+		})); got != "LookAtRing" {
 		t.Errorf("action %q on an old look", got)
 	}
 }
@@ -102,23 +129,28 @@ func TestOperationsSideBySide(t *testing.T) {
 		"alteration and assassinate":   {types(alter), types(assassinate), -1, "run-0 (AlterKeyspaces) runs"},
 		"one waits, the next does not": {types(repair), types(cleanup, assassinate), 1, "run-0 (Repair) runs"},
 		"two run, the third waits":     {types(repair, alter), types(cleanup), -1, "run-0 (Repair) runs"},
-		"as many as a record can ask":  {types(repair, alter, "Later1", "Later2"), types(repair), -1, "run-0 (Repair) runs"},
-		"none of which conflicts":      {types("Later1", "Later2", "Later3", "Later4"), types(repair), -1, "run-3 (Later4) runs"},
-		"one less than that":           {types("Later1", "Later2", "Later3"), types(repair), 0, ""},
+		"as many as a record can ask": {types(repair, alter, "Later1", "Later2"), types(repair), -1,
+			"run-0 (Repair) runs"},
+		"none of which conflicts": {types("Later1", "Later2", "Later3", "Later4"), types(repair), -1,
+			"run-3 (Later4) runs"},
+		"one less than that": {types("Later1", "Later2", "Later3"), types(repair), 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serving()
 			for i, o := range c.running {
 				id := fmt.Sprintf("run-%d", i)
-				f.Memory.Operations = append(f.Memory.Operations, OperationMemory{ID: id, Type: o, Phase: v1alpha1.OperationRunning})
+				f.Memory.Operations = append(f.Memory.Operations,
+					OperationMemory{ID: id, Type: o, Phase: v1alpha1.OperationRunning})
 				f.Operations = append(f.Operations, Operation{ID: id, Incarnation: "i1", StartID: 3})
 			}
 			for i, o := range c.wanted {
-				f.Record.Spec.Operations = append(f.Record.Spec.Operations, v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: fmt.Sprintf("op-%d", i)}, Type: o})
+				f.Record.Spec.Operations = append(f.Record.Spec.Operations,
+					v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: fmt.Sprintf("op-%d", i)}, Type: o})
 			}
 			d := Next(f, epoch)
 			switch a := d.Action; {
-			case c.begins < 0 && a != nil, c.begins >= 0 && (KindOf(a) != "RunOperation" || as[RunOperation](a).Operation.ID != fmt.Sprintf("op-%d", c.begins)):
+			case c.begins < 0 && a != nil, c.begins >= 0 &&
+				(KindOf(a) != "RunOperation" || as[RunOperation](a).Operation.ID != fmt.Sprintf("op-%d", c.begins)):
 				t.Errorf("action %v", a)
 			}
 			switch b := d.Status.Blocked; {
@@ -136,8 +168,10 @@ func TestHowAnOperationEnds(t *testing.T) {
 	running := func(change func(*Operation)) Facts {
 		f := serving()
 		wantsOperation(&f)
-		f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationRunning, BegunAt: ptr(-time.Minute)}}
-		f.Operations = []Operation{{ID: "op-1", Incarnation: "i1", StartID: 3, Progress: &percent, Message: "keyspace shop, 2 of 5"}}
+		f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationRunning,
+			BegunAt: ptr(-time.Minute)}}
+		f.Operations = []Operation{{ID: "op-1", Incarnation: "i1", StartID: 3, Progress: &percent,
+			Message: "keyspace shop, 2 of 5"}}
 		if change != nil {
 			change(&f.Operations[0])
 		}
@@ -149,15 +183,26 @@ func TestHowAnOperationEnds(t *testing.T) {
 		failed bool
 		why    string
 	}{
-		"it runs":                   {running(nil), "", false, ""},
-		"it is done":                {running(func(o *Operation) { o.Ended, o.Message = true, "cleaned up shop" }), "FinishOperation", false, "cleaned up shop"},
-		"it failed":                 {running(func(o *Operation) { o.Ended, o.Failure = true, "no source" }), "FinishOperation", true, "no source"},
-		"nobody knows":              {running(func(o *Operation) { o.Ended, o.CutOff, o.Failure = true, true, "cut off" }), "InterruptOperation", false, "cut off"},
-		"another agent had it":      {running(func(o *Operation) { o.ID = "op-0" }), "InterruptOperation", false, "agent ended"},
-		"it failed with its JVM":    {running(func(o *Operation) { o.Ended, o.Failure, o.StartID = true, "connection lost", 2 }), "InterruptOperation", false, "JVM ended"},
-		"it was done before":        {running(func(o *Operation) { o.Ended, o.StartID = true, 2 }), "FinishOperation", false, ""},
-		"it failed, no JVM runs":    {with1(running(func(o *Operation) { o.Ended, o.Failure = true, "lost" }), func(f *Facts) { f.Init.Process, f.Memory.Start.EndedAt = nil, ptr(0) }), "InterruptOperation", false, "JVM ended"},
-		"the end was taken in":      {with1(running(func(o *Operation) { o.Ended = true }), func(f *Facts) { f.Memory.Operations[0].Phase = v1alpha1.OperationSucceeded }), "", false, ""},
+		"it runs": {running(nil), "", false, ""},
+		"it is done": {running(func(o *Operation) { o.Ended, o.Message = true, "cleaned up shop" }),
+			"FinishOperation", false, "cleaned up shop"},
+		"it failed": {running(func(o *Operation) { o.Ended, o.Failure = true, "no source" }),
+			"FinishOperation", true, "no source"},
+		"nobody knows": {running(func(o *Operation) {
+			o.Ended, o.CutOff, o.Failure = true, true, "cut off"
+		}), "InterruptOperation", false, "cut off"},
+		"another agent had it": {running(func(o *Operation) { o.ID = "op-0" }), "InterruptOperation", false,
+			"agent ended"},
+		"it failed with its JVM": {running(func(o *Operation) {
+			o.Ended, o.Failure, o.StartID = true, "connection lost", 2
+		}), "InterruptOperation", false, "JVM ended"},
+		"it was done before": {running(func(o *Operation) { o.Ended, o.StartID = true, 2 }), "FinishOperation",
+			false, ""},
+		"it failed, no JVM runs": {with1(running(func(o *Operation) { o.Ended, o.Failure = true, "lost" }),
+			func(f *Facts) { f.Init.Process, f.Memory.Start.EndedAt = nil, ptr(0) }), "InterruptOperation", false,
+			"JVM ended"},
+		"the end was taken in": {with1(running(func(o *Operation) { o.Ended = true }),
+			func(f *Facts) { f.Memory.Operations[0].Phase = v1alpha1.OperationSucceeded }), "", false, ""},
 		"init is away for a moment": {with1(running(nil), func(f *Facts) { f.Init = Init{} }), "", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,14 +211,16 @@ func TestHowAnOperationEnds(t *testing.T) {
 				t.Fatalf("action %v, want %s", d.Action, c.want)
 			}
 			ends, interrupts := as[FinishOperation](d.Action), as[InterruptOperation](d.Action)
-			if a := d.Action; a != nil && (ends.Failed != c.failed || !strings.Contains(a.Because(), c.why) || ends.ID+interrupts.ID != "op-1") {
+			if a := d.Action; a != nil && (ends.Failed != c.failed || !strings.Contains(a.Because(), c.why) ||
+				ends.ID+interrupts.ID != "op-1") {
 				t.Errorf("action %+v", a)
 			}
 		})
 	}
 	f := running(nil)
 	f.JVM.Transfer = facts.Transfer{Plans: 1, Received: 3 << 29, ToReceive: 2 << 30}
-	if o := reported(f).Operations[0]; o.Progress == nil || *o.Progress != 40 || o.Message != "keyspace shop, 2 of 5; streams: received 1.5 of 2.0 GiB" {
+	if o := reported(f).Operations[0]; o.Progress == nil || *o.Progress != 40 ||
+		o.Message != "keyspace shop, 2 of 5; streams: received 1.5 of 2.0 GiB" {
 		t.Errorf("operation %+v", o)
 	}
 	f.JVM.StartID = 2

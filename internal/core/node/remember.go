@@ -64,7 +64,8 @@ func (a FinishJoin) before(m *Memory, _ *Facts, at time.Time) {
 
 func (a BeginStop) before(m *Memory, f *Facts, at time.Time) {
 	m.Stop = &StopMemory{
-		Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason, BegunAt: at,
+		Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason,
+		BegunAt: at,
 	}
 }
 
@@ -205,8 +206,9 @@ func (a NoteNormal) before(m *Memory, f *Facts, at time.Time) {
 func (a Kill) before(m *Memory, f *Facts, at time.Time) {
 	if a.Reason != "" {
 		m.Stop = &StopMemory{
-			Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason, BegunAt: at,
-			TermAt: &at, KillAt: &at,
+			Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason,
+			BegunAt: at,
+			TermAt:  &at, KillAt: &at,
 		}
 		return
 	}

@@ -89,7 +89,8 @@ func runOperations(p *pass) outcome {
 
 func (p *pass) beginOperation(intent *v1alpha1.OperationIntent) outcome {
 	refuse := func(reason v1alpha1.Reason, format string, args ...any) outcome {
-		message := fmt.Sprintf("operation %s (%s) is not begun: ", intent.ID, intent.Type) + fmt.Sprintf(format, args...)
+		message := fmt.Sprintf("operation %s (%s) is not begun: ", intent.ID, intent.Type) + fmt.Sprintf(format,
+			args...)
 		p.report(reason, message, p.now.Add(deferAgain))
 		return done
 	}

@@ -31,12 +31,15 @@ var marker = &Marker{ClusterUID: uid, Node: self, Volume: v1alpha1.VolumeData}
 // fresh is a new pod with an empty disk, whose record has no ticket.
 func fresh() Facts {
 	return Facts{
-		Self: Self{ClusterUID: uid, Node: self, PodUID: "pod-1", Address: address, FactsPort: 7780, StartedAt: at(-time.Minute), GracePeriod: 5 * time.Minute},
+		Self: Self{ClusterUID: uid, Node: self, PodUID: "pod-1", Address: address, FactsPort: 7780,
+			StartedAt: at(-time.Minute), GracePeriod: 5 * time.Minute},
 		Record: &v1alpha1.CassandraNode{
 			ObjectMeta: metav1.ObjectMeta{Name: self, UID: "record-1", Generation: 1},
 			Spec: v1alpha1.CassandraNodeSpec{
-				Cluster: v1alpha1.ClusterReference{Name: "orders", UID: uid}, Datacenter: "dc1", Rack: "r1", State: v1alpha1.StateRunning,
-				ClientTraffic: v1alpha1.TrafficClosed, Configuration: v1alpha1.NodeConfiguration{Revision: 1, Version: "5.0.6", ClusterName: "shop.orders", NumTokens: 2},
+				Cluster: v1alpha1.ClusterReference{Name: "orders", UID: uid}, Datacenter: "dc1", Rack: "r1",
+				State:         v1alpha1.StateRunning,
+				ClientTraffic: v1alpha1.TrafficClosed, Configuration: v1alpha1.NodeConfiguration{Revision: 1,
+					Version: "5.0.6", ClusterName: "shop.orders", NumTokens: 2},
 			},
 		},
 		Seeds:         []string{address},
@@ -48,7 +51,8 @@ func fresh() Facts {
 }
 
 func newTicket() *v1alpha1.JoinTicket {
-	return &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "form/1"}, Mode: v1alpha1.JoinNew, Tokens: []string{"-5", "5"}, SystemAuthReplicationFactor: 3}
+	return &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: "form/1"}, Mode: v1alpha1.JoinNew,
+		Tokens: []string{"-5", "5"}, SystemAuthReplicationFactor: 3}
 }
 
 // claimed is fresh with the disk claimed and everything written down.
@@ -68,7 +72,8 @@ func member() Facts {
 	f := claimed()
 	f.Disk.HasData, f.Disk.Bootstrapped, f.Disk.HostID, f.Disk.ClusterName = true, WordCompleted, hostA, "shop.orders"
 	f.Memory.Member = &Member{HostID: hostA, Tokens: []string{"-5", "5"}, Since: at(-time.Hour)}
-	f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", BegunAt: ptr(-2 * time.Hour), FinishedAt: ptr(-time.Hour)}, Mode: v1alpha1.JoinNew, Tokens: []string{"-5", "5"}}
+	f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", BegunAt: ptr(-2 * time.Hour),
+		FinishedAt: ptr(-time.Hour)}, Mode: v1alpha1.JoinNew, Tokens: []string{"-5", "5"}}
 	f.Memory.NormalAt, f.Memory.ContactAt = ptr(-time.Minute), ptr(-time.Minute)
 	f.Record.Spec.Member = &v1alpha1.Member{HostID: hostA}
 	f.Record.Spec.ClientTraffic = v1alpha1.TrafficOpen
@@ -77,15 +82,18 @@ func member() Facts {
 }
 
 func endpoint(address, hostID, rack string, live bool, tokens ...int64) facts.Endpoint {
-	return facts.Endpoint{Address: address, HostID: hostID, Datacenter: "dc1", Rack: rack, Status: facts.StatusNormal, Live: live, Tokens: tokens}
+	return facts.Endpoint{Address: address, HostID: hostID, Datacenter: "dc1", Rack: rack, Status: facts.StatusNormal,
+		Live: live, Tokens: tokens}
 }
 
 // view is a ring of three racks.
 func view() *facts.Ring {
 	return &facts.Ring{
-		Mode: facts.ModeNormal, HostID: hostA, ReleaseVersion: "5.0.6", SchemaVersion: "s", GossipRunning: true, NativeRunning: true,
+		Mode: facts.ModeNormal, HostID: hostA, ReleaseVersion: "5.0.6", SchemaVersion: "s", GossipRunning: true,
+		NativeRunning: true,
 		Endpoints: []facts.Endpoint{
-			endpoint(address, hostA, "r1", true, -5, 5), endpoint("10.0.0.2", hostB, "r2", true, -15, 15), endpoint("10.0.0.3", hostC, "r3", true, -25, 25),
+			endpoint(address, hostA, "r1", true, -5, 5), endpoint("10.0.0.2", hostB, "r2", true, -15, 15),
+			endpoint("10.0.0.3", hostC, "r3", true, -25, 25),
 		},
 		Keyspaces: map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"},
 	}
@@ -96,7 +104,8 @@ func serving() Facts {
 	f := member()
 	f.Init.Process, f.Init.LastStartID = &Process{StartID: 3, PID: 7, StartedAt: at(-time.Minute)}, 3
 	f.Memory.Start = &StartMemory{
-		PodUID: "pod-1", Incarnation: "i1", StartID: 3, At: at(-time.Minute), Configuration: f.Record.Spec.Configuration, Hash: "hash-1",
+		PodUID: "pod-1", Incarnation: "i1", StartID: 3, At: at(-time.Minute),
+		Configuration: f.Record.Spec.Configuration, Hash: "hash-1",
 		Seeds: []string{address}, NormalAt: ptr(-50 * time.Second),
 	}
 	f.Memory.TrafficOpenedAt = ptr(-time.Hour)

@@ -69,11 +69,13 @@ func stopFailedJoin(p *pass) outcome {
 	}
 	switch p.JVM.Ring.Mode {
 	case facts.ModeJoiningFailed:
-		return failed("streaming failed, and Cassandra has given its join up (mode " + string(facts.ModeJoiningFailed) + ")")
+		return failed("streaming failed, and Cassandra has given its join up (mode " + string(facts.ModeJoiningFailed) +
+			")")
 	case facts.ModeJoining:
 		since := later(later(p.Init.Process.StartedAt, p.Self.StartedAt), p.JVM.StreamedAt)
 		if !p.JVM.Ring.Streaming && p.now.Sub(since) >= joinStalled {
-			return failed(fmt.Sprintf("Cassandra is in the mode %s and has streamed nothing for %s: the join has failed",
+			return failed(fmt.Sprintf("Cassandra is in the mode %s and has streamed nothing for %s: the join has "+
+				"failed",
 				facts.ModeJoining, joinStalled))
 		}
 	default:

@@ -130,7 +130,8 @@ func restartUnseenJoin(p *pass) outcome {
 		k := p.Peers.Knowledge[name]
 		switch {
 		case k.Forgot:
-			return end("node %s had forgotten this node while it joined: what was written meanwhile may be missing", name)
+			return end("node %s had forgotten this node while it joined: what was written meanwhile may be missing",
+				name)
 		case k.SeenAt.IsZero() && p.Peers.AskedAt.Sub(k.Since) >= knownWithin:
 			return end("node %s does not see this node join: what is written would not come here", name)
 		}

@@ -32,26 +32,38 @@ func TestTheOrderOfAStop(t *testing.T) {
 		want  ActionKind
 		again time.Duration // of a wait
 	}{
-		"CQL is open":                               {begun(0, StopMemory{}, nil), "CloseTraffic", 0},
-		"CQL is open, and was to be closed":         {begun(0, StopMemory{ClosedAt: ptr(0)}, nil), "Drain", 0},
-		"CQL is closed":                             {begun(0, StopMemory{}, closed), "Drain", 0},
-		"CQL is open, and the JVM silent":           {begun(0, StopMemory{}, silent), "Terminate", 0},
-		"CQL is closed, and the JVM silent":         {begun(0, StopMemory{ClosedAt: ptr(0)}, silent), "Terminate", 0},
-		"drained":                                   {begun(0, StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}, closed), "Terminate", 0},
-		"drained by somebody else":                  {begun(0, StopMemory{}, mode(facts.ModeDrained)), "Terminate", 0},
-		"it starts":                                 {begun(0, StopMemory{}, mode(facts.ModeStarting)), "Terminate", 0},
-		"it leaves":                                 {begun(0, StopMemory{}, mode(facts.ModeLeaving)), "Drain", 0},
-		"it could not leave":                        {begun(0, StopMemory{}, mode(facts.ModeDecommissionFailed)), "Drain", 0},
-		"it moves":                                  {begun(0, StopMemory{}, mode(facts.ModeMoving)), "Drain", 0},
-		"there is time for a drain":                 {begun(275*second-1, StopMemory{ClosedAt: ptr(0)}, nil), "Drain", 0},
-		"there is none":                             {begun(275*second, StopMemory{ClosedAt: ptr(0)}, nil), "Terminate", 0},
-		"TERM was sent":                             {begun(10*second, StopMemory{TermAt: ptr(-second)}, nil), "", 285 * second},
-		"TERM was sent, and the time is up":         {begun(295*second, StopMemory{TermAt: ptr(-10 * second)}, nil), "Kill", 0},
-		"TERM was sent, and the time is all but up": {begun(295*second-1, StopMemory{TermAt: ptr(-10 * second)}, nil), "", 1},
-		"TERM was sent at the end of the time":      {begun(300*second, StopMemory{TermAt: ptr(-second)}, nil), "", 4 * second},
-		"TERM was sent five seconds ago at the end of the time": {begun(300*second, StopMemory{TermAt: ptr(-5 * second)}, nil), "Kill", 0},
-		"KILL was sent":                  {begun(300*second, StopMemory{TermAt: ptr(-second), KillAt: ptr(1 - 5*second)}, nil), "", 1},
-		"KILL was sent five seconds ago": {begun(300*second, StopMemory{TermAt: ptr(-second), KillAt: ptr(-5 * second)}, nil), "Kill", 0},
+		"CQL is open":                       {begun(0, StopMemory{}, nil), "CloseTraffic", 0},
+		"CQL is open, and was to be closed": {begun(0, StopMemory{ClosedAt: ptr(0)}, nil), "Drain", 0},
+		"CQL is closed":                     {begun(0, StopMemory{}, closed), "Drain", 0},
+		"CQL is open, and the JVM silent":   {begun(0, StopMemory{}, silent), "Terminate", 0},
+		"CQL is closed, and the JVM silent": {begun(0, StopMemory{ClosedAt: ptr(0)}, silent), "Terminate", 0},
+		"drained": {begun(0, StopMemory{ClosedAt: ptr(0), DrainAt: ptr(0)}, closed),
+			"Terminate", 0},
+		"drained by somebody else": {begun(0, StopMemory{}, mode(facts.ModeDrained)), "Terminate", 0},
+		"it starts":                {begun(0, StopMemory{}, mode(facts.ModeStarting)), "Terminate", 0},
+		"it leaves":                {begun(0, StopMemory{}, mode(facts.ModeLeaving)), "Drain", 0},
+		"it could not leave": {begun(0, StopMemory{}, mode(facts.ModeDecommissionFailed)),
+			"Drain", 0},
+		"it moves": {begun(0, StopMemory{}, mode(facts.ModeMoving)),
+			"Drain", 0},
+		"there is time for a drain": {begun(275*second-1, StopMemory{ClosedAt: ptr(0)},
+			nil), "Drain", 0},
+		"there is none": {begun(275*second, StopMemory{ClosedAt: ptr(0)}, nil),
+			"Terminate", 0},
+		"TERM was sent": {begun(10*second, StopMemory{TermAt: ptr(-second)},
+			nil), "", 285 * second},
+		"TERM was sent, and the time is up": {begun(295*second,
+			StopMemory{TermAt: ptr(-10 * second)}, nil), "Kill", 0},
+		"TERM was sent, and the time is all but up": {begun(295*second-1,
+			StopMemory{TermAt: ptr(-10 * second)}, nil), "", 1},
+		"TERM was sent at the end of the time": {begun(300*second, StopMemory{TermAt: ptr(-second)},
+			nil), "", 4 * second},
+		"TERM was sent five seconds ago at the end of the time": {begun(300*second,
+			StopMemory{TermAt: ptr(-5 * second)}, nil), "Kill", 0},
+		"KILL was sent": {begun(300*second,
+			StopMemory{TermAt: ptr(-second), KillAt: ptr(1 - 5*second)}, nil), "", 1},
+		"KILL was sent five seconds ago": {begun(300*second, StopMemory{TermAt: ptr(-second), KillAt: ptr(-5 * second)},
+			nil), "Kill", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Next(c.facts, epoch)
@@ -63,7 +75,8 @@ func TestTheOrderOfAStop(t *testing.T) {
 			}
 			drain, drains := d.Action.(Drain)
 			closing, closes := d.Action.(CloseTraffic)
-			if until := later(drain.Deadline, closing.Deadline); (drains || closes) && !until.Equal(c.facts.Memory.Stop.BegunAt.Add(275*second)) {
+			if until := later(drain.Deadline, closing.Deadline); (drains || closes) &&
+				!until.Equal(c.facts.Memory.Stop.BegunAt.Add(275*second)) {
 				t.Errorf("%s until %s", KindOf(d.Action), until)
 			}
 			if soon := at(max(c.again, 0)); c.want == "" && !d.Again.Equal(soon) {
@@ -84,23 +97,32 @@ func TestTheEndOfTheContainerComesBeforeAllElse(t *testing.T) {
 		phase v1alpha1.NodePhase
 		hold  bool
 	}{
-		"the agent stops the JVM":               {ends(serving(), Stopping{Since: epoch}), "BeginStop", v1alpha1.PhaseNormal, true},
-		"the agent was too late":                {ends(serving(), Stopping{Since: epoch, Alone: true}), "", v1alpha1.PhaseStopping, false},
-		"no JVM runs":                           {ends(member(), Stopping{Since: epoch}), "", v1alpha1.PhaseStopped, false},
-		"during an action":                      {ends(with1(serving(), func(f *Facts) { f.Doing = &Doing{} }), Stopping{Since: epoch}), "", v1alpha1.PhaseNormal, true},
-		"during an action, and it was too late": {ends(with1(serving(), func(f *Facts) { f.Doing = &Doing{} }), Stopping{Since: epoch, Alone: true}), "", v1alpha1.PhaseNormal, false},
-		"not at all, during an action":          {with1(serving(), func(f *Facts) { f.Doing = &Doing{} }), "", v1alpha1.PhaseNormal, false},
+		"the agent stops the JVM": {ends(serving(), Stopping{Since: epoch}), "BeginStop",
+			v1alpha1.PhaseNormal, true},
+		"the agent was too late": {ends(serving(), Stopping{Since: epoch, Alone: true}), "",
+			v1alpha1.PhaseStopping, false},
+		"no JVM runs": {ends(member(), Stopping{Since: epoch}), "", v1alpha1.PhaseStopped,
+			false},
+		"during an action": {ends(with1(serving(), func(f *Facts) { f.Doing = &Doing{} }),
+			Stopping{Since: epoch}), "", v1alpha1.PhaseNormal, true},
+		"during an action, and it was too late": {ends(with1(serving(), func(f *Facts) { f.Doing = &Doing{} }),
+			Stopping{Since: epoch, Alone: true}), "", v1alpha1.PhaseNormal, false},
+		"not at all, during an action": {with1(serving(), func(f *Facts) { f.Doing = &Doing{} }), "",
+			v1alpha1.PhaseNormal, false},
 		"a stop that was begun takes the time of the container": {
-			ends(stopping(StopMemory{BegunAt: at(-4 * time.Minute), ClosedAt: ptr(0)}), Stopping{Since: at(-274 * time.Second)}), "Drain", v1alpha1.PhaseStopping, true,
+			ends(stopping(StopMemory{BegunAt: at(-4 * time.Minute), ClosedAt: ptr(0)}),
+				Stopping{Since: at(-274 * time.Second)}), "Drain", v1alpha1.PhaseStopping, true,
 		},
 		"a stop that was begun, and no time of the container is left": {
-			ends(stopping(StopMemory{BegunAt: at(-4 * time.Minute), ClosedAt: ptr(0)}), Stopping{Since: at(-276 * time.Second)}), "Terminate", v1alpha1.PhaseStopping, true,
+			ends(stopping(StopMemory{BegunAt: at(-4 * time.Minute), ClosedAt: ptr(0)}),
+				Stopping{Since: at(-276 * time.Second)}), "Terminate", v1alpha1.PhaseStopping, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Next(c.facts, epoch)
 			if next(c.facts) != c.want || d.Status.Phase != c.phase || d.HoldStop != c.hold {
-				t.Errorf("action %v, phase %s, lease held: %v; want %q, %s, %v", d.Action, d.Status.Phase, d.HoldStop, c.want, c.phase, c.hold)
+				t.Errorf("action %v, phase %s, lease held: %v; want %q, %s, %v", d.Action, d.Status.Phase, d.HoldStop,
+					c.want, c.phase, c.hold)
 			}
 		})
 	}
@@ -124,15 +146,19 @@ func TestAJVMThatIsOnItsWayIntoTheRingIsEndedWithItsTicket(t *testing.T) {
 		facts Facts
 		stops bool
 	}{
-		"it starts":                     {onItsWay(facts.ModeStarting), true},
-		"it joins":                      {onItsWay(facts.ModeJoining), true},
-		"it could not join":             {onItsWay(facts.ModeJoiningFailed), true},
-		"it does not answer":            {with1(onItsWay(""), func(f *Facts) { f.JVM = JVM{} }), true},
-		"it was NORMAL":                 {with1(onItsWay(facts.ModeJoining), func(f *Facts) { f.Memory.Start.NormalAt = ptr(0) }), false},
-		"its disk had joined before":    {with1(onItsWay(facts.ModeJoining), func(f *Facts) { f.Memory.Start.Joined = true }), false},
-		"it is a member":                {with1(onItsWay(facts.ModeJoining), func(f *Facts) { f.Memory.Member = &Member{HostID: hostA} }), false},
-		"it is in another mode":         {onItsWay(facts.ModeLeaving), false},
-		"the journal speaks of another": {with1(onItsWay(facts.ModeJoining), func(f *Facts) { f.Memory.Start.StartID, f.Memory.Start.EndedAt = 2, ptr(0) }), false},
+		"it starts":          {onItsWay(facts.ModeStarting), true},
+		"it joins":           {onItsWay(facts.ModeJoining), true},
+		"it could not join":  {onItsWay(facts.ModeJoiningFailed), true},
+		"it does not answer": {with1(onItsWay(""), func(f *Facts) { f.JVM = JVM{} }), true},
+		"it was NORMAL": {with1(onItsWay(facts.ModeJoining),
+			func(f *Facts) { f.Memory.Start.NormalAt = ptr(0) }), false},
+		"its disk had joined before": {with1(onItsWay(facts.ModeJoining),
+			func(f *Facts) { f.Memory.Start.Joined = true }), false},
+		"it is a member": {with1(onItsWay(facts.ModeJoining),
+			func(f *Facts) { f.Memory.Member = &Member{HostID: hostA} }), false},
+		"it is in another mode": {onItsWay(facts.ModeLeaving), false},
+		"the journal speaks of another": {with1(onItsWay(facts.ModeJoining),
+			func(f *Facts) { f.Memory.Start.StartID, f.Memory.Start.EndedAt = 2, ptr(0) }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			back := takenBack(c.facts)

@@ -86,8 +86,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// stayStopped carries out the state Stopped, or a person's wish to look into the pod of a member, and
-// keeps to it across the ends of agent and pod.
+// stayStopped carries out the state Stopped, or a person's wish to look into the pod of a member,
+// and keeps to it across the ends of agent and pod.
 func stayStopped(p *pass) outcome {
 	debug := p.debugged()
 	if p.Record.Spec.State != v1alpha1.StateStopped && debug == nil {
@@ -114,10 +114,12 @@ func stayStopped(p *pass) outcome {
 	return p.stop("the record asks for the state Stopped", p.now)
 }
 
-// debugged is what has a member stopped for a person to look into its pod; nil if nothing does, or its time is over.
+// debugged is what has a member stopped for a person to look into its pod; nil if nothing does, or
+// its time is over.
 func (p *pass) debugged() *v1alpha1.Debug {
 	debug := p.Record.Spec.Debug
-	if debug == nil || p.Record.Spec.Member == nil || p.Record.Spec.State != v1alpha1.StateRunning || !debug.Until.After(p.now) {
+	if debug == nil || p.Record.Spec.Member == nil || p.Record.Spec.State != v1alpha1.StateRunning ||
+		!debug.Until.After(p.now) {
 		return nil
 	}
 	return debug
@@ -126,7 +128,8 @@ func (p *pass) debugged() *v1alpha1.Debug {
 // whyStopped says why no JVM is started on a node that is stopped in order.
 func (p *pass) whyStopped() string {
 	if debug := p.debugged(); debug != nil {
-		return fmt.Sprintf("stopped until %s for a person to look into it: %s", debug.Until.UTC().Format(time.RFC3339), debug.Reason)
+		return fmt.Sprintf("stopped until %s for a person to look into it: %s", debug.Until.UTC().Format(time.RFC3339),
+			debug.Reason)
 	}
 	return "stopped, as the record asks"
 }

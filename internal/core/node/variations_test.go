@@ -46,7 +46,8 @@ func ticketed() Facts {
 func joining() Facts {
 	f := ticketed()
 	f.Disk.HasData = true
-	f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", BegunAt: ptr(-time.Minute)}, Mode: v1alpha1.JoinNew, Tokens: []string{"-5", "5"}}
+	f.Memory.Join = &JoinMemory{IntentMemory: IntentMemory{ID: "form/1", BegunAt: ptr(-time.Minute)},
+		Mode: v1alpha1.JoinNew, Tokens: []string{"-5", "5"}}
 	return f
 }
 
@@ -97,8 +98,10 @@ func neighboured() Facts {
 }
 
 func died(f *Facts, until time.Time) {
-	f.Memory.Start = &StartMemory{PodUID: "pod-1", Incarnation: "i1", StartID: 3, Hash: "hash-1", EndedAt: ptr(-time.Second)}
-	f.Memory.Deaths = &Deaths{PodUID: "pod-1", Count: 4, Row: 4, LastAt: at(-time.Second), LastReason: v1alpha1.RestartExited, Message: "it died", BackOffUntil: until}
+	f.Memory.Start = &StartMemory{PodUID: "pod-1", Incarnation: "i1", StartID: 3, Hash: "hash-1",
+		EndedAt: ptr(-time.Second)}
+	f.Memory.Deaths = &Deaths{PodUID: "pod-1", Count: 4, Row: 4, LastAt: at(-time.Second),
+		LastReason: v1alpha1.RestartExited, Message: "it died", BackOffUntil: until}
 	f.Init.LastStartID = 3
 }
 
@@ -107,7 +110,8 @@ func restart(f *Facts) {
 }
 
 func wantsOperation(f *Facts) {
-	f.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "op-1"}, Type: v1alpha1.OperationAlterSystemKeyspaces}}
+	f.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "op-1"},
+		Type: v1alpha1.OperationAlterSystemKeyspaces}}
 }
 
 // stopping is on its way down.

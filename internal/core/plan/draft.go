@@ -40,7 +40,8 @@ func (d *Draft) Stall(reason, format string, args ...any) {
 
 // Block shows that a step waits, and for what.
 func (d *Draft) Block(step string, reason v1alpha1.Reason, nodes []string, format string, args ...any) {
-	d.Blocked = append(d.Blocked, v1alpha1.BlockedStep{Step: step, Reason: reason, Nodes: nodes, Message: fmt.Sprintf(format, args...)})
+	d.Blocked = append(d.Blocked, v1alpha1.BlockedStep{Step: step, Reason: reason, Nodes: nodes,
+		Message: fmt.Sprintf(format, args...)})
 }
 
 // Notice shows a problem that holds no step back.
@@ -72,7 +73,8 @@ func (d *Draft) Has(object Object) bool {
 	return slices.ContainsFunc(d.Writes, func(w Write) bool { return w.UID != "" && w.UID == object.GetUID() })
 }
 
-// DeletesLive says that the plan deletes something after a live look: after that nothing is as it was seen.
+// DeletesLive says that the plan deletes something after a live look: after that nothing is as it
+// was seen.
 func (d *Draft) DeletesLive() bool {
 	return slices.ContainsFunc(d.Writes, func(w Write) bool { return w.Verb == Delete && w.Live })
 }

@@ -9,12 +9,14 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// Plan is what is to be done now, and why. The same value feeds the operator's writer, its log, the status, `kubectl helenus plan` and the golden
-// tests.
+// Plan is what is to be done now, and why. The same value feeds the operator's writer, its log, the
+// status, `kubectl helenus plan` and the golden tests.
 type Plan struct {
-	// Steps in the order they were looked at, each with its outcome. A step that is not listed was not reached.
+	// Steps in the order they were looked at, each with its outcome. A step that is not listed was
+	// not reached.
 	Steps []Report `json:"steps"`
-	// Writes to carry out in this order. The first one that fails ends the pass: what follows may rest on it.
+	// Writes to carry out in this order. The first one that fails ends the pass: what follows may
+	// rest on it.
 	Writes []Write `json:"writes,omitempty"`
 	// Stalled is what only the user can resolve; nil if there is nothing.
 	Stalled *Stall `json:"stalled,omitempty"`

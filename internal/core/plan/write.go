@@ -23,16 +23,19 @@ type Object interface {
 type Verb string
 
 const (
-	// Create makes an object that must not exist. AlreadyExists is an error: what exists has to be observed first.
+	// Create makes an object that must not exist. AlreadyExists is an error: what exists has to be
+	// observed first.
 	Create Verb = "Create"
-	// Apply sets the fields of an object that must exist with UID (server-side apply, so fields that are left out and were ours go away).
+	// Apply sets the fields of an object that must exist with UID (server-side apply, so fields
+	// that are left out and were ours go away).
 	Apply Verb = "Apply"
-	// Change makes an object that must exist with UID what Object is, of what was Seen: the fields in which the two differ, and no others. Lists are replaced.
+	// Change makes an object that must exist with UID what Object is, of what was Seen: the fields
+	// in which the two differ, and no others. Lists are replaced.
 	Change Verb = "Change"
 	// Delete removes an object by UID.
 	Delete Verb = "Delete"
-	// DeleteByForce removes a pod by UID without waiting for the host that it is on, if that host is gone for certain. The writer looks at the API
-	// server itself, just before, whether it is.
+	// DeleteByForce removes a pod by UID without waiting for the host that it is on, if that host
+	// is gone for certain. The writer looks at the API server itself, just before, whether it is.
 	DeleteByForce Verb = "DeleteByForce"
 	// SetOwners replaces the owner references of an object, by UID and ResourceVersion.
 	SetOwners Verb = "SetOwners"
@@ -40,7 +43,8 @@ const (
 	Release Verb = "Release"
 	// Hold puts our finalizer on an object, by UID.
 	Hold Verb = "Hold"
-	// PutLedger writes the ledger by compare-and-swap on the UID and ResourceVersion it was read with; one that was never read is created.
+	// PutLedger writes the ledger by compare-and-swap on the UID and ResourceVersion it was read
+	// with; one that was never read is created.
 	PutLedger Verb = "PutLedger"
 	// IssueAuthority makes the cluster's certificate authority, a Secret that must not exist.
 	IssueAuthority Verb = "IssueAuthority"
@@ -53,7 +57,8 @@ const (
 // Write is one act on the API server. Which fields count depends on the verb.
 type Write struct {
 	Verb Verb `json:"verb"`
-	// Object to create or apply, or one that names (by type, namespace and name) what to delete, hold or release.
+	// Object to create or apply, or one that names (by type, namespace and name) what to delete,
+	// hold or release.
 	Object Object `json:"object,omitempty"`
 	// Seen is what was seen of an object that is changed.
 	Seen Object `json:"-"`
@@ -61,8 +66,10 @@ type Write struct {
 	UID types.UID `json:"uid,omitempty"`
 	// ResourceVersion that the object was seen with. Empty where any version of that UID will do.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Live asks the writer to read the cluster's records, pods and ledger from the API server itself, not from the cache, before the write, and to continue only
-	// if they are those that the plan rests on. Set on the first write of every step that is disruptive or that is a join, and where a budget is opened.
+	// Live asks the writer to read the cluster's records, pods and ledger from the API server
+	// itself, not from the cache, before the write, and to continue only if they are those that the
+	// plan rests on. Set on the first write of every step that is disruptive or that is a join, and
+	// where a budget is opened.
 	Live bool `json:"live,omitempty"`
 	// Finalizer to hold or release.
 	Finalizer string `json:"finalizer,omitempty"`
@@ -117,9 +124,11 @@ func Named(object Object) Object {
 	case *corev1.Pod:
 		return &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: meta}
 	case *corev1.PersistentVolumeClaim:
-		return &corev1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: meta}
+		return &corev1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+			ObjectMeta: meta}
 	case *v1alpha1.CassandraNode:
-		return &v1alpha1.CassandraNode{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"}, ObjectMeta: meta}
+		return &v1alpha1.CassandraNode{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "CassandraNode"}, ObjectMeta: meta}
 	default:
 		return object
 	}

@@ -26,7 +26,8 @@ func (d Difference) String() string { return fmt.Sprintf("%s: %s → %s", d.Fiel
 // Differences are the fields in which a node's record differs from what the spec describes, sorted
 // by field.
 func Differences(record *v1alpha1.CassandraNode, w Wanted) []Difference {
-	w.Pod.ImageDefaulted = record.Spec.Pod.ImageDefaulted // says where an image comes from, which is not the user's business
+	// says where an image comes from, which is not the user's business
+	w.Pod.ImageDefaulted = record.Spec.Pod.ImageDefaulted
 	var out []Difference
 	out = append(out, differences("configuration", tree(record.Spec.Configuration), tree(w.Configuration))...)
 	out = append(out, differences("pod", tree(record.Spec.Pod), tree(w.Pod))...)

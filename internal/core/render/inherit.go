@@ -112,8 +112,9 @@ func mergePlacement(base, over *v1alpha1.Placement) *v1alpha1.Placement {
 		NodeAffinity:              first(over.NodeAffinity, base.NodeAffinity),
 		Tolerations:               mergeList(base.Tolerations, over.Tolerations),
 		TopologySpreadConstraints: mergeList(base.TopologySpreadConstraints, over.TopologySpreadConstraints),
-		HostAntiAffinity:          v1alpha1.HostAntiAffinity(orElse(string(over.HostAntiAffinity), string(base.HostAntiAffinity))),
-		PriorityClassName:         orElse(over.PriorityClassName, base.PriorityClassName),
+		HostAntiAffinity: v1alpha1.HostAntiAffinity(orElse(string(over.HostAntiAffinity),
+			string(base.HostAntiAffinity))),
+		PriorityClassName: orElse(over.PriorityClassName, base.PriorityClassName),
 	}
 }
 

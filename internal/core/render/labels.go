@@ -65,12 +65,14 @@ func (o Owner) reference() []metav1.OwnerReference {
 }
 
 func (o Owner) meta(name, component string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: o.labels(component), OwnerReferences: o.reference()}
+	return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: o.labels(component),
+		OwnerReferences: o.reference()}
 }
 
 func reference(apiVersion, kind, name string, uid types.UID) metav1.OwnerReference {
 	yes := true
-	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: &yes, BlockOwnerDeletion: &yes}
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: &yes,
+		BlockOwnerDeletion: &yes}
 }
 
 // nodeLabels are the labels of a node's record and pod.
@@ -90,7 +92,8 @@ func NodeLabels(owner Owner, record *v1alpha1.CassandraNode) map[string]string {
 
 // HasNodeLabels says that NodeLabels are among the given ones.
 func HasNodeLabels(have map[string]string, owner Owner, record *v1alpha1.CassandraNode) bool {
-	ofCluster, ofNode := owner.labelList(v1alpha1.ComponentCassandra), nodeLabelList(record.Spec.Datacenter, record.Spec.Rack, record.Name)
+	ofCluster, ofNode := owner.labelList(v1alpha1.ComponentCassandra),
+		nodeLabelList(record.Spec.Datacenter, record.Spec.Rack, record.Name)
 	return hasAll(have, ofNode[:]) && hasAll(have, ofCluster[:])
 }
 
@@ -111,7 +114,8 @@ func BelongsTo(have []metav1.OwnerReference, owner Owner) bool {
 		return false
 	}
 	want := owner.reference()[0]
-	return have[0].APIVersion == want.APIVersion && have[0].Kind == want.Kind && have[0].Name == want.Name && have[0].UID == want.UID &&
+	return have[0].APIVersion == want.APIVersion && have[0].Kind == want.Kind && have[0].Name == want.Name &&
+		have[0].UID == want.UID &&
 		isTrue(have[0].Controller) && isTrue(have[0].BlockOwnerDeletion)
 }
 

@@ -69,15 +69,19 @@ func owned(ours, patched *corev1.Pod) error {
 	same("spec.restartPolicy", ours.Spec.RestartPolicy, patched.Spec.RestartPolicy)
 	same("spec.nodeName", ours.Spec.NodeName, patched.Spec.NodeName)
 	same("spec.hostNetwork", ours.Spec.HostNetwork, patched.Spec.HostNetwork)
-	same("spec.terminationGracePeriodSeconds", ours.Spec.TerminationGracePeriodSeconds, patched.Spec.TerminationGracePeriodSeconds)
+	same("spec.terminationGracePeriodSeconds", ours.Spec.TerminationGracePeriodSeconds,
+		patched.Spec.TerminationGracePeriodSeconds)
 	for _, v := range ours.Spec.Volumes {
 		at := slices.IndexFunc(patched.Spec.Volumes, func(p corev1.Volume) bool { return p.Name == v.Name })
 		if at < 0 || !equality.Semantic.DeepEqual(v, patched.Spec.Volumes[at]) {
-			errs = append(errs, fmt.Errorf("spec.volumes[%s] belongs to Helenus and cannot be changed by an overlay", v.Name))
+			errs = append(errs, fmt.Errorf("spec.volumes[%s] belongs to Helenus and cannot be changed by an overlay",
+				v.Name))
 		}
 	}
-	errs = append(errs, ownedContainer("spec.initContainers", layout.AgentContainer, ours.Spec.InitContainers, patched.Spec.InitContainers)...)
-	errs = append(errs, ownedContainer("spec.containers", layout.CassandraContainer, ours.Spec.Containers, patched.Spec.Containers)...)
+	errs = append(errs, ownedContainer("spec.initContainers", layout.AgentContainer, ours.Spec.InitContainers,
+		patched.Spec.InitContainers)...)
+	errs = append(errs, ownedContainer("spec.containers", layout.CassandraContainer, ours.Spec.Containers,
+		patched.Spec.Containers)...)
 	return errors.Join(errs...)
 }
 
@@ -86,7 +90,8 @@ func owned(ours, patched *corev1.Pod) error {
 func ownedContainer(list, name string, ours, patched []corev1.Container) []error {
 	var errs []error
 	refuse := func(field string) {
-		errs = append(errs, fmt.Errorf("%s[%s].%s belongs to Helenus and cannot be changed by an overlay", list, name, field))
+		errs = append(errs, fmt.Errorf("%s[%s].%s belongs to Helenus and cannot be changed by an overlay", list, name,
+			field))
 	}
 	find := func(in []corev1.Container) *corev1.Container {
 		if at := slices.IndexFunc(in, func(c corev1.Container) bool { return c.Name == name }); at >= 0 {
@@ -102,9 +107,11 @@ func ownedContainer(list, name string, ours, patched []corev1.Container) []error
 		field string
 		a, b  any
 	}{
-		{"image", a.Image, b.Image}, {"command", a.Command, b.Command}, {"args", a.Args, b.Args}, {"resources", a.Resources, b.Resources},
+		{"image", a.Image, b.Image}, {"command", a.Command, b.Command}, {"args", a.Args, b.Args},
+		{"resources", a.Resources, b.Resources},
 		{"restartPolicy", a.RestartPolicy, b.RestartPolicy}, {"startupProbe", a.StartupProbe, b.StartupProbe},
-		{"livenessProbe", a.LivenessProbe, b.LivenessProbe}, {"readinessProbe", a.ReadinessProbe, b.ReadinessProbe}, {"lifecycle", a.Lifecycle, b.Lifecycle},
+		{"livenessProbe", a.LivenessProbe, b.LivenessProbe}, {"readinessProbe", a.ReadinessProbe, b.ReadinessProbe},
+		{"lifecycle", a.Lifecycle, b.Lifecycle},
 	} {
 		if !equality.Semantic.DeepEqual(f.a, f.b) {
 			refuse(f.field)
@@ -116,7 +123,9 @@ func ownedContainer(list, name string, ours, patched []corev1.Container) []error
 		}
 	}
 	for _, m := range a.VolumeMounts {
-		if !slices.ContainsFunc(b.VolumeMounts, func(x corev1.VolumeMount) bool { return equality.Semantic.DeepEqual(x, m) }) {
+		if !slices.ContainsFunc(b.VolumeMounts, func(x corev1.VolumeMount) bool {
+			return equality.Semantic.DeepEqual(x, m)
+		}) {
 			refuse("volumeMounts[" + m.MountPath + "]")
 		}
 	}

@@ -37,7 +37,8 @@ func NewestPodRevision() int32 { return slices.Max(slices.Collect(maps.Keys(PodR
 func Pod(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error) {
 	rule := PodRules[record.Spec.Pod.Revision]
 	if rule == nil {
-		return nil, fmt.Errorf("render pod: revision %d of the rules is not known to this release, which knows %d", record.Spec.Pod.Revision, NewestPodRevision())
+		return nil, fmt.Errorf("render pod: revision %d of the rules is not known to this release, which knows %d",
+			record.Spec.Pod.Revision, NewestPodRevision())
 	}
 	return rule(owner, record, install)
 }
@@ -119,7 +120,8 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 			{Name: layout.EnvVolumes, Value: volumeList(settings)},
 			{Name: layout.EnvGracePeriod, Value: fmt.Sprint(gracePeriod(settings))},
 			{Name: layout.EnvMemoryLimit, ValueFrom: &corev1.EnvVarSource{
-				ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: layout.CassandraContainer, Resource: "limits.memory"},
+				ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: layout.CassandraContainer,
+					Resource: "limits.memory"},
 			}},
 		},
 		Ports: []corev1.ContainerPort{
@@ -206,13 +208,15 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 		{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			DefaultMode: ptr(int32(0o440)),
 			Sources: []corev1.VolumeProjection{
-				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: ptr(int64(3607))}},
+				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token",
+					ExpirationSeconds: ptr(int64(3607))}},
 				{ConfigMap: &corev1.ConfigMapProjection{
 					LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
 					Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
 				}},
 				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
-					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
+					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
+						FieldPath: "metadata.namespace"}},
 				}}},
 			},
 		}}},
@@ -220,7 +224,8 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 	if given := record.Spec.Pod.ConfigFiles; given != nil {
 		volumes = append(volumes, corev1.Volume{Name: configFilesVolume, VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: given.ConfigMapName}, DefaultMode: ptr(int32(0o440)),
+				LocalObjectReference: corev1.LocalObjectReference{Name: given.ConfigMapName},
+				DefaultMode:          ptr(int32(0o440)),
 			},
 		}})
 	}
@@ -271,7 +276,10 @@ func place(spec *corev1.PodSpec, owner Owner, p *v1alpha1.Placement) {
 	case v1alpha1.HostAntiAffinityRequired:
 		apart = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}
 	case v1alpha1.HostAntiAffinityPreferred:
-		apart = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: term}}}
+		apart = &corev1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100,
+				PodAffinityTerm: term}},
+		}
 	case v1alpha1.HostAntiAffinityNone:
 	}
 	if apart != nil {
@@ -305,7 +313,8 @@ func restricted() *corev1.SecurityContext {
 
 func httpProbe(path string, period, timeout, failures int32) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(layout.HealthPort)}},
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path,
+			Port: intstr.FromInt32(layout.HealthPort)}},
 		PeriodSeconds:    period,
 		TimeoutSeconds:   timeout,
 		FailureThreshold: failures,
@@ -313,7 +322,10 @@ func httpProbe(path string, period, timeout, failures int32) *corev1.Probe {
 }
 
 func fieldVariable(name, path string) corev1.EnvVar {
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+	return corev1.EnvVar{
+		Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
+			FieldPath: path}},
+	}
 }
 
 func ptr[T any](v T) *T { return &v }

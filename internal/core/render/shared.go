@@ -32,7 +32,8 @@ func NodesService(owner Owner, given *v1alpha1.Services) *corev1.Service {
 			PublishNotReadyAddresses: true,
 			Selector:                 podSelector(owner, ""),
 			Ports: []corev1.ServicePort{
-				port("native", layout.NativePort), port("storage", layout.StoragePort), port("facts", layout.FactsPort), port("metrics", layout.MetricsPort),
+				port("native", layout.NativePort), port("storage", layout.StoragePort), port("facts", layout.FactsPort),
+				port("metrics", layout.MetricsPort),
 			},
 		},
 	}
@@ -122,7 +123,8 @@ func AddedTo(object metav1.Object) Added {
 }
 
 func port(name string, number int32) corev1.ServicePort {
-	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromInt32(number), Protocol: corev1.ProtocolTCP}
+	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromInt32(number),
+		Protocol: corev1.ProtocolTCP}
 }
 
 // Budget is the disruption budget of a datacenter: evictions may leave no fewer than available
@@ -182,9 +184,12 @@ func AgentRole(owner Owner) *rbacv1.Role {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"},
 		ObjectMeta: owner.meta(v1alpha1.AgentServiceAccountName(owner.Name), v1alpha1.ComponentAgent),
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{v1alpha1.Group}, Resources: []string{"cassandranodes"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{v1alpha1.Group}, Resources: []string{"cassandranodes/status"}, Verbs: []string{"get", "patch"}},
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{v1alpha1.SeedsName(owner.Name)}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{v1alpha1.Group}, Resources: []string{"cassandranodes"},
+				Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{v1alpha1.Group}, Resources: []string{"cassandranodes/status"},
+				Verbs: []string{"get", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"},
+				ResourceNames: []string{v1alpha1.SeedsName(owner.Name)}, Verbs: []string{"get", "list", "watch"}},
 		},
 	}
 }

@@ -90,7 +90,8 @@ func orElse(value, fallback string) string {
 	return fallback
 }
 
-func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, rack *v1alpha1.Rack, s v1alpha1.NodeSettings) v1alpha1.NodeConfiguration {
+func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, rack *v1alpha1.Rack,
+	s v1alpha1.NodeSettings) v1alpha1.NodeConfiguration {
 	return v1alpha1.NodeConfiguration{
 		Revision:       config.NewestRevision(),
 		Version:        cluster.Spec.Version,
@@ -104,7 +105,8 @@ func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter
 	}
 }
 
-func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, t v1alpha1.NodeTemplate, install facts.Install) v1alpha1.PodSettings {
+func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, t v1alpha1.NodeTemplate,
+	install facts.Install) v1alpha1.PodSettings {
 	settings := v1alpha1.PodSettings{
 		Revision:         NewestPodRevision(),
 		Image:            Image(cluster, install),

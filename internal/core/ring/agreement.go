@@ -79,7 +79,8 @@ func Disagreements(views []View) []Disagreement {
 // first observer.
 func mostShared(sights []*sight) *sight {
 	return slices.MinFunc(sights, func(a, b *sight) int {
-		return cmp.Or(cmp.Compare(len(b.observers), len(a.observers)), cmp.Compare(first(a.observers), first(b.observers)))
+		return cmp.Or(cmp.Compare(len(b.observers), len(a.observers)),
+			cmp.Compare(first(a.observers), first(b.observers)))
 	})
 }
 

@@ -12,7 +12,8 @@ func largeRing(b *testing.B, datacenters, nodes int) *Ring {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []Node
 	for n := range nodes {
-		node := Node{ID: fmt.Sprintf("n%04d", n), Datacenter: fmt.Sprint("dc", n%datacenters), Rack: fmt.Sprint("r", n/datacenters%3)}
+		node := Node{ID: fmt.Sprintf("n%04d", n), Datacenter: fmt.Sprint("dc", n%datacenters),
+			Rack: fmt.Sprint("r", n/datacenters%3)}
 		for range 16 {
 			node.Tokens = append(node.Tokens, Token(random.Uint64()))
 		}

@@ -44,7 +44,8 @@ func TestConsistency(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "ANY", "localQuorum", "LOCALQUORUM", "SERIAL"} {
-		want := fmt.Sprintf("consistency level %q is not known: want one of [One LocalOne Two Three Quorum LocalQuorum EachQuorum All]", text)
+		want := fmt.Sprintf("consistency level %q is not known: want one of [One LocalOne Two Three Quorum "+
+			"LocalQuorum EachQuorum All]", text)
 		if got, err := ParseConsistency(text); err == nil || err.Error() != want {
 			t.Errorf("%q is %s, %v", text, got, err)
 		}

@@ -128,7 +128,8 @@ func TestLoads(t *testing.T) {
 		{keyspaces, "b", 0.25, "[one]"},
 	} {
 		load := r.Loads(test.keyspaces)[test.id]
-		if !near(load.Share, test.share) || !near(load.Average, 1.0/3) || !near(load.Ratio(), 3*test.share) || fmt.Sprint(load.Keyspaces) != test.because {
+		if !near(load.Share, test.share) || !near(load.Average, 1.0/3) || !near(load.Ratio(), 3*test.share) ||
+			fmt.Sprint(load.Keyspaces) != test.because {
 			t.Errorf("%d keyspaces, %s: %+v, ratio %f", len(test.keyspaces), test.id, load, load.Ratio())
 		}
 	}

@@ -115,7 +115,8 @@ func replicasBySkipping(nodes []Node, replication Replication, token Token) []st
 		var chosen, skipped []string
 		seen := map[string]bool{}
 		for _, o := range ring {
-			if o.node.Datacenter != datacenter || slices.Contains(chosen, o.node.ID) || slices.Contains(skipped, o.node.ID) {
+			if o.node.Datacenter != datacenter || slices.Contains(chosen, o.node.ID) ||
+				slices.Contains(skipped, o.node.ID) {
 				continue
 			}
 			switch {

@@ -203,7 +203,8 @@ func (u Unprotectable) String() string {
 	if u.Datacenter != "" {
 		where = " in " + u.Datacenter
 	}
-	return fmt.Sprintf("%s: %d replicas%s, %s needs %d", nameKeyspaces(u.Keyspaces), u.Replicas, where, u.Consistency.CQL(), u.Required)
+	return fmt.Sprintf("%s: %d replicas%s, %s needs %d", nameKeyspaces(u.Keyspaces), u.Replicas, where,
+		u.Consistency.CQL(), u.Required)
 }
 
 // Unprotectable lists them by keyspace and datacenter.
@@ -211,7 +212,8 @@ func (p *Protection) Unprotectable() []Unprotectable {
 	var found []Unprotectable
 	for i := range p.demands {
 		if d := &p.demands[i]; d.spare() < 1 {
-			found = append(found, Unprotectable{slices.Clone(d.keyspaces), d.datacenter, d.width, d.required, p.consistency})
+			found = append(found, Unprotectable{slices.Clone(d.keyspaces), d.datacenter, d.width, d.required,
+				p.consistency})
 		}
 	}
 	return found

@@ -90,16 +90,19 @@ func TestCheck(t *testing.T) {
 		{"nothing replicated", LocalQuorum, []Keyspace{{"system", Local()}}, "a1 b1 c1", "", 0, 0},
 		{"everywhere", Quorum, []Keyspace{{"e", Everywhere()}}, "a1 b1 c1 x", "", 0, 0},
 		{"everywhere, too many", Quorum, []Keyspace{{"e", Everywhere()}}, "a1 b1 c1 x y", "", 1, 0},
-		{"alike keyspaces count once", LocalQuorum, []Keyspace{three, {"four", topology(t, "dc1=3")}, both}, "a1 b1", "", 2, 0},
+		{"alike keyspaces count once", LocalQuorum, []Keyspace{three, {"four", topology(t, "dc1=3")}, both}, "a1 b1",
+			"", 2, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			v := checkOf(t, protectionOf(t, r, test.level, test.keyspaces...), test.take, test.down)
-			if v.Broken.Ranges != test.broken || v.Unprotected.Ranges != test.unprotected || v.Safe != (test.broken == 0) {
+			if v.Broken.Ranges != test.broken || v.Unprotected.Ranges != test.unprotected ||
+				v.Safe != (test.broken == 0) {
 				t.Errorf("%d ranges broken, %d unprotected, safe %t; want %d and %d: %s",
 					v.Broken.Ranges, v.Unprotected.Ranges, v.Safe, test.broken, test.unprotected, v)
 			}
-			if (v.Broken.Worst == nil) != (test.broken == 0) || (v.Unprotected.Worst == nil) != (test.unprotected == 0) {
+			if (v.Broken.Worst == nil) != (test.broken == 0) ||
+				(v.Unprotected.Worst == nil) != (test.unprotected == 0) {
 				t.Errorf("examples %v and %v", v.Broken.Worst, v.Unprotected.Worst)
 			}
 		})
@@ -116,7 +119,8 @@ func TestCheckUnknownNode(t *testing.T) {
 	if _, err := p.NextWave([]string{"q"}, nil, 1, Proceed); !errors.As(err, &unknown) {
 		t.Errorf("wave: %v", err)
 	}
-	if _, err := NewProtection(twoDatacenters(t), nil, "Any"); err == nil || !strings.Contains(err.Error(), `consistency level "Any" is not known`) {
+	if _, err := NewProtection(twoDatacenters(t), nil, "Any"); err == nil ||
+		!strings.Contains(err.Error(), `consistency level "Any" is not known`) {
 		t.Errorf("unknown level: %v", err)
 	}
 }
@@ -132,15 +136,27 @@ func TestVerdictWords(t *testing.T) {
 		want       string
 	}{
 		{LocalQuorum, []Keyspace{three}, "a1", "", "every range keeps its consistency"},
-		{LocalQuorum, []Keyspace{three}, "b1", "a1", "2 ranges would fail: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (50,0] in dc1, 1 would be up (a1 down already, b1 to be taken down)"},
+		{LocalQuorum, []Keyspace{three}, "b1", "a1",
+			"2 ranges would fail: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (50,0] in dc1, 1 " +
+				"would be up (a1 down already, b1 to be taken down)"},
 		// The worst range is the one that lacks most.
-		{LocalQuorum, []Keyspace{three}, "b1 c1", "a1", "3 ranges would fail: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (50,0] in dc1, 0 would be up (a1 down already, b1, c1 to be taken down)"},
-		{Quorum, []Keyspace{both, {"also", both.Replication}, {"more", both.Replication}}, "a1 b1 x", "", "2 ranges would fail: keyspace also and 2 more: QUORUM needs 4 of the 6 replicas of range (50,0], 3 would be up (a1, b1, x to be taken down)"},
-		{LocalQuorum, []Keyspace{single}, "a1", "", "1 range cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 would be up (a1 to be taken down)"},
-		{LocalQuorum, []Keyspace{single, three}, "a1 b2", "", "1 range would fail: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (30,40] in dc1, 1 would be up (a1, b2 to be taken down); 2 ranges cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 would be up (a1 to be taken down)"},
+		{LocalQuorum, []Keyspace{three}, "b1 c1", "a1",
+			"3 ranges would fail: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (50,0] in dc1, 0 " +
+				"would be up (a1 down already, b1, c1 to be taken down)"},
+		{Quorum, []Keyspace{both, {"also", both.Replication}, {"more", both.Replication}}, "a1 b1 x", "",
+			"2 ranges would fail: keyspace also and 2 more: QUORUM needs 4 of the 6 replicas of range (50,0], 3 " +
+				"would be up (a1, b1, x to be taken down)"},
+		{LocalQuorum, []Keyspace{single}, "a1", "",
+			"1 range cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in " +
+				"dc1, 0 would be up (a1 to be taken down)"},
+		{LocalQuorum, []Keyspace{single, three}, "a1 b2", "",
+			"1 range would fail: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (30,40] in dc1, 1 " +
+				"would be up (a1, b2 to be taken down); 2 ranges cannot be protected: keyspace single: LOCAL_QUORUM " +
+				"needs 1 of the 1 replicas of range (50,0] in dc1, 0 would be up (a1 to be taken down)"},
 	}
 	for _, test := range tests {
-		if got := checkOf(t, protectionOf(t, r, test.level, test.keyspaces...), test.take, test.down).String(); got != test.want {
+		if got := checkOf(t, protectionOf(t, r, test.level, test.keyspaces...), test.take,
+			test.down).String(); got != test.want {
 			t.Errorf("take %q, down %q:\n got %s\nwant %s", test.take, test.down, got, test.want)
 		}
 	}
@@ -148,12 +164,16 @@ func TestVerdictWords(t *testing.T) {
 
 func TestAssess(t *testing.T) {
 	r := twoDatacenters(t)
-	p := protectionOf(t, r, LocalQuorum, Keyspace{"three", topology(t, "dc1=3")}, Keyspace{"single", topology(t, "dc1=1")})
+	p := protectionOf(t, r, LocalQuorum, Keyspace{"three", topology(t, "dc1=3")},
+		Keyspace{"single", topology(t, "dc1=1")})
 	tests := []struct{ down, want string }{
 		{"", "every range keeps its consistency"},
 		{"x gone", "every range keeps its consistency"},
-		{"a1", "1 range cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 up (a1 down)"},
-		{"a1 a1 b1", "2 ranges below the level: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range (50,0] in dc1, 1 up (a1, b1 down); 2 ranges cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 up (a1 down)"},
+		{"a1", "1 range cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] " +
+			"in dc1, 0 up (a1 down)"},
+		{"a1 a1 b1", "2 ranges below the level: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range " +
+			"(50,0] in dc1, 1 up (a1, b1 down); 2 ranges cannot be protected: keyspace single: LOCAL_QUORUM needs 1 " +
+			"of the 1 replicas of range (50,0] in dc1, 0 up (a1 down)"},
 	}
 	for _, test := range tests {
 		v := p.Assess(strings.Fields(test.down))
@@ -180,7 +200,8 @@ func TestAssessIsCheckOfAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now.Safe != then.Safe || now.Broken.Ranges != then.Broken.Ranges || now.Unprotected.Ranges != then.Unprotected.Ranges {
+		if now.Safe != then.Safe || now.Broken.Ranges != then.Broken.Ranges ||
+			now.Unprotected.Ranges != then.Unprotected.Ranges {
 			t.Fatalf("down %v: %s, but %s", down, now, then)
 		}
 	})
@@ -239,7 +260,8 @@ func TestUnprotectable(t *testing.T) {
 
 func TestPermits(t *testing.T) {
 	r := twoDatacenters(t)
-	three, single, pair := Keyspace{"three", topology(t, "dc1=3")}, Keyspace{"single", topology(t, "dc1=1")}, Keyspace{"pair", topology(t, "dc1=2")}
+	three, single, pair := Keyspace{"three", topology(t, "dc1=3")}, Keyspace{"single", topology(t, "dc1=1")},
+		Keyspace{"pair", topology(t, "dc1=2")}
 	tests := []struct {
 		name           string
 		keyspaces      []Keyspace
@@ -278,7 +300,8 @@ func foresee(r *Ring, keyspaces []Keyspace, level Consistency, take, down []stri
 		for _, token := range r.Tokens() {
 			endpoints := r.NaturalEndpoints(keyspace.Replication, token)
 			factors := map[string]int{"": keyspace.Replication.TotalFactor()}
-			if keyspace.Replication.Strategy() == NetworkTopologyStrategy && slices.Contains([]Consistency{LocalOne, LocalQuorum, EachQuorum}, level) {
+			if keyspace.Replication.Strategy() == NetworkTopologyStrategy &&
+				slices.Contains([]Consistency{LocalOne, LocalQuorum, EachQuorum}, level) {
 				factors = map[string]int{}
 				for _, datacenter := range keyspace.Replication.Datacenters() {
 					factors[datacenter] = keyspace.Replication.Factor(datacenter)
@@ -349,7 +372,8 @@ func TestCheckIsTheCountOfEachRange(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := foresee(r, keyspaces, level, take, down)
-		if v.Safe == want.broken || (v.Unprotected.Ranges > 0) != want.unprotected || v.Unprotected.Down != want.unprotectedDown {
+		if v.Safe == want.broken || (v.Unprotected.Ranges > 0) != want.unprotected ||
+			v.Unprotected.Down != want.unprotectedDown {
 			t.Fatalf("take %v, down %v at %s of %v: %s (%d down of an unprotected range), but counting gives %+v",
 				take, down, level, keyspaces, v, v.Unprotected.Down, want)
 		}
@@ -363,7 +387,8 @@ func TestCheckIsTheCountOfEachRange(t *testing.T) {
 
 func TestNextWave(t *testing.T) {
 	r := twoDatacenters(t)
-	three, single, both := Keyspace{"three", topology(t, "dc1=3")}, Keyspace{"single", topology(t, "dc1=1")}, Keyspace{"both", topology(t, "dc1=3, dc2=3")}
+	three, single, both := Keyspace{"three", topology(t, "dc1=3")}, Keyspace{"single", topology(t, "dc1=1")},
+		Keyspace{"both", topology(t, "dc1=3, dc2=3")}
 	all := "b2 a1 x c1 a2 b1 c2 y z"
 	tests := []struct {
 		name          string
@@ -391,11 +416,13 @@ func TestNextWave(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			wave, err := protectionOf(t, r, LocalQuorum, test.keyspaces...).NextWave(strings.Fields(test.pending), strings.Fields(test.down), test.limit, test.policy)
+			wave, err := protectionOf(t, r, LocalQuorum, test.keyspaces...).NextWave(strings.Fields(test.pending),
+				strings.Fields(test.down), test.limit, test.policy)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := fmt.Sprint(wave.Datacenter, " ", wave.Rack, " ", wave.Nodes); got != test.want || wave.Verdict.Safe != test.safe {
+			if got := fmt.Sprint(wave.Datacenter, " ", wave.Rack, " ", wave.Nodes); got != test.want ||
+				wave.Verdict.Safe != test.safe {
 				t.Errorf("got %s, %s", got, wave.Verdict)
 			}
 		})
@@ -405,7 +432,8 @@ func TestNextWave(t *testing.T) {
 // In a rack of which one node is alone with a replica of what is down, the others
 // still go together.
 func TestNextWaveLeavesOutWhoDoesNotFit(t *testing.T) {
-	r := ringOf(t, "a1 dc1/a 0", "b1 dc1/b 1", "c1 dc1/c 2", "a2 dc1/a 30", "b2 dc1/b 31", "c2 dc1/c 32", "a3 dc1/a 60", "b3 dc1/b 61", "c3 dc1/c 62")
+	r := ringOf(t, "a1 dc1/a 0", "b1 dc1/b 1", "c1 dc1/c 2", "a2 dc1/a 30", "b2 dc1/b 31", "c2 dc1/c 32", "a3 dc1/a 60",
+		"b3 dc1/b 61", "c3 dc1/c 62")
 	p := protectionOf(t, r, LocalQuorum, Keyspace{"three", topology(t, "dc1=3")})
 	wave, err := p.NextWave([]string{"a1", "a2", "a3"}, []string{"b1"}, 9, Block)
 	if err != nil {
@@ -464,7 +492,8 @@ func TestNextWaveIsTriedByCheck(t *testing.T) {
 			if len(want) == 0 {
 				continue
 			}
-			if !slices.Equal(wave.Nodes, want) || wave.Datacenter != place.Datacenter || wave.Rack != place.Rack || !wave.Verdict.Safe {
+			if !slices.Equal(wave.Nodes, want) || wave.Datacenter != place.Datacenter || wave.Rack != place.Rack ||
+				!wave.Verdict.Safe {
 				t.Fatalf("got %+v, want %v of %v", wave, want, place)
 			}
 			return

@@ -65,9 +65,11 @@ func NetworkTopology(factors map[string]int) (Replication, error) {
 		case datacenter == "":
 			return Replication{}, errors.New("replication factor for a datacenter without a name")
 		case strings.EqualFold(datacenter, factorOption):
-			return Replication{}, fmt.Errorf("%s is no option of a %s that is in use: want datacenters", factorOption, NetworkTopologyStrategy)
+			return Replication{}, fmt.Errorf("%s is no option of a %s that is in use: want datacenters", factorOption,
+				NetworkTopologyStrategy)
 		case factor < 0:
-			return Replication{}, fmt.Errorf("replication factor %d of datacenter %s: want 0 or more", factor, datacenter)
+			return Replication{}, fmt.Errorf("replication factor %d of datacenter %s: want 0 or more", factor,
+				datacenter)
 		case factor > 0:
 			replication.factors = append(replication.factors, datacenterFactor{datacenter, factor})
 		}
@@ -106,7 +108,9 @@ func parseReplication(text string) (Replication, error) {
 	class, rest, ok := strings.Cut(text, " {")
 	inner, closed := strings.CutSuffix(rest, "}")
 	if !ok || !closed {
-		return Replication{}, errors.New(`want a class name and options in braces, such as "NetworkTopologyStrategy {dc1=3}"`)
+		return Replication{}, errors.New(
+			`want a class name and options in braces, such as "NetworkTopologyStrategy {dc1=3}"`,
+		)
 	}
 	options := map[string]string{}
 	if inner != "" {

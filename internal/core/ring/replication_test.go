@@ -15,7 +15,8 @@ func TestParseReplication(t *testing.T) {
 		strategy   Strategy
 		total      int
 	}{
-		{"NetworkTopologyStrategy {dc2=2, dc1=3}", "NetworkTopologyStrategy {dc1=3, dc2=2}", NetworkTopologyStrategy, 5},
+		{"NetworkTopologyStrategy {dc2=2, dc1=3}", "NetworkTopologyStrategy {dc1=3, dc2=2}", NetworkTopologyStrategy,
+			5},
 		{"NetworkTopologyStrategy {dc1=3/0, dc2=0}", "NetworkTopologyStrategy {dc1=3}", NetworkTopologyStrategy, 3},
 		{"NetworkTopologyStrategy {}", "NetworkTopologyStrategy {}", NetworkTopologyStrategy, 0},
 		{"NetworkTopologyStrategy {a=b=3}", "NetworkTopologyStrategy {a=b=3}", NetworkTopologyStrategy, 3},
@@ -39,10 +40,12 @@ func TestParseReplication(t *testing.T) {
 
 func TestReplicationFactors(t *testing.T) {
 	r := topology(t, "dc2=2, dc1=3, dc4=0")
-	if got := fmt.Sprint(r.Factor("dc1"), r.Factor("dc2"), r.Factor("dc3"), r.Factor("dc4"), r.Datacenters()); got != "3 2 0 0 [dc1 dc2]" {
+	if got := fmt.Sprint(r.Factor("dc1"), r.Factor("dc2"), r.Factor("dc3"), r.Factor("dc4"),
+		r.Datacenters()); got != "3 2 0 0 [dc1 dc2]" {
 		t.Errorf("got %s", got)
 	}
-	if simple := replicationOf(t, "SimpleStrategy {replication_factor=3}"); simple.Factor("dc1") != 0 || len(simple.Datacenters()) != 0 {
+	if simple := replicationOf(t, "SimpleStrategy {replication_factor=3}"); simple.Factor("dc1") != 0 ||
+		len(simple.Datacenters()) != 0 {
 		t.Error("SimpleStrategy has datacenters")
 	}
 	var none Replication
@@ -64,24 +67,30 @@ func TestReplicationFaults(t *testing.T) {
 		{"NetworkTopologyStrategy {dc1=3/}", `replication factor of dc1: "3/": want an integer of 0 or more`},
 		{"NetworkTopologyStrategy {dc1=3/-1}", `"3/-1": want an integer of 0 or more`},
 		{"NetworkTopologyStrategy {dc1=2147483648}", `"2147483648": want an integer of 0 or more`},
-		{"NetworkTopologyStrategy {Replication_Factor=3}", "replication_factor is no option of a NetworkTopologyStrategy that is in use"},
+		{"NetworkTopologyStrategy {Replication_Factor=3}",
+			"replication_factor is no option of a NetworkTopologyStrategy that is in use"},
 		{"NetworkTopologyStrategy {=3}", "replication factor for a datacenter without a name"},
 		{"SimpleStrategy {}", "SimpleStrategy has no option replication_factor"},
 		{"SimpleStrategy {replication_factor=a}", `option replication_factor: "a": want an integer of 0 or more`},
-		{"MetaStrategy {}", `replication strategy "MetaStrategy" is not known: want NetworkTopologyStrategy, SimpleStrategy, LocalStrategy or EverywhereStrategy`},
+		{
+			"MetaStrategy {}", `replication strategy "MetaStrategy" is not known: want NetworkTopologyStrategy, SimpleStrategy, LocalStrategy or EverywhereStrategy`,
+		},
 	}
 	for _, test := range tests {
 		got, err := ParseReplication(test.text)
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), fmt.Sprintf("parse replication %q: ", test.text)) {
+		if err == nil || !strings.Contains(err.Error(), test.want) ||
+			!strings.HasPrefix(err.Error(), fmt.Sprintf("parse replication %q: ", test.text)) {
 			t.Errorf("%q: got %v, %v; want %s", test.text, got, err, test.want)
 		}
 	}
 	for _, text := range []string{"NetworkTopologyStrategy {dc1=3/1}", "SimpleStrategy {replication_factor=3/1}"} {
-		if _, err := ParseReplication(text); !errors.Is(err, ErrTransientReplication) || !strings.Contains(err.Error(), `"3/1": transient`) {
+		if _, err := ParseReplication(text); !errors.Is(err, ErrTransientReplication) ||
+			!strings.Contains(err.Error(), `"3/1": transient`) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := NetworkTopology(map[string]int{"dc1": -1}); err == nil || err.Error() != "replication factor -1 of datacenter dc1: want 0 or more" {
+	if _, err := NetworkTopology(map[string]int{"dc1": -1}); err == nil ||
+		err.Error() != "replication factor -1 of datacenter dc1: want 0 or more" {
 		t.Errorf("factor -1: %v", err)
 	}
 	if _, err := Simple(-1); err == nil || err.Error() != "replication factor -1: want 0 or more" {
@@ -94,8 +103,10 @@ func TestReplicationFromSchema(t *testing.T) {
 		columns map[string]string
 		want    string
 	}{
-		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "3"}, "NetworkTopologyStrategy {dc1=3}"},
-		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"}, "SimpleStrategy {replication_factor=2}"},
+		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "3"},
+			"NetworkTopologyStrategy {dc1=3}"},
+		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"},
+			"SimpleStrategy {replication_factor=2}"},
 		{map[string]string{"class": "org.apache.cassandra.locator.LocalStrategy"}, "LocalStrategy {}"},
 	}
 	for _, test := range tests {
@@ -107,10 +118,12 @@ func TestReplicationFromSchema(t *testing.T) {
 			t.Errorf("%v was changed", test.columns)
 		}
 	}
-	if _, err := ReplicationFromSchema(map[string]string{"dc1": "3"}); err == nil || err.Error() != `read replication map[dc1:3]: there is no "class"` {
+	if _, err := ReplicationFromSchema(map[string]string{"dc1": "3"}); err == nil ||
+		err.Error() != `read replication map[dc1:3]: there is no "class"` {
 		t.Errorf("no class: %v", err)
 	}
-	if _, err := ReplicationFromSchema(map[string]string{"class": "SimpleStrategy", "replication_factor": "3/2"}); !errors.Is(err, ErrTransientReplication) {
+	if _, err := ReplicationFromSchema(map[string]string{"class": "SimpleStrategy",
+		"replication_factor": "3/2"}); !errors.Is(err, ErrTransientReplication) {
 		t.Errorf("transient: %v", err)
 	}
 }
@@ -128,7 +141,8 @@ func TestReplicationStringIsReadAgain(t *testing.T) {
 func FuzzParseReplication(f *testing.F) {
 	for _, seed := range []string{
 		"NetworkTopologyStrategy {dc2=2, dc1=3}", "SimpleStrategy {replication_factor=3}", "LocalStrategy {}",
-		"EverywhereStrategy {}", "NetworkTopologyStrategy {dc1=3/1}", "NetworkTopologyStrategy {=}", " {", "x {}", "NetworkTopologyStrategy {a b=1, c=2}",
+		"EverywhereStrategy {}", "NetworkTopologyStrategy {dc1=3/1}", "NetworkTopologyStrategy {=}", " {", "x {}",
+		"NetworkTopologyStrategy {a b=1, c=2}",
 	} {
 		f.Add(seed)
 	}

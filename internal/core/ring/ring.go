@@ -85,7 +85,9 @@ func byID(nodes []Node) []Node {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(nodes[a].ID, nodes[b].ID), cmp.Compare(a, b)) })
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(nodes[a].ID, nodes[b].ID), cmp.Compare(a, b))
+	})
 	sorted := make([]Node, len(nodes))
 	for i, at := range order {
 		sorted[i] = nodes[at]
@@ -332,7 +334,8 @@ func (r *Ring) admits(nodes []Node) bool {
 // Without is the ring after nodes left. Ids that are not members are ignored:
 // they have left already.
 func (r *Ring) Without(ids ...string) *Ring {
-	smaller := &Ring{nodes: make([]Node, 0, len(r.nodes)), index: make(map[string]int32, len(r.nodes)), circle: newCircle(len(r.tokens))}
+	smaller := &Ring{nodes: make([]Node, 0, len(r.nodes)), index: make(map[string]int32, len(r.nodes)),
+		circle: newCircle(len(r.tokens))}
 	stays := make([]int32, len(r.nodes)) // where in the smaller ring; -1 for one that left
 	for i, node := range r.nodes {
 		if stays[i] = -1; !slices.Contains(ids, node.ID) {

@@ -63,7 +63,8 @@ func drawNodes(t *rapid.T) []Node {
 	for dc := range rapid.IntRange(1, 3).Draw(t, "datacenters") {
 		for rack := range rapid.IntRange(1, 4).Draw(t, "racks") {
 			for n := range rapid.IntRange(1, 3).Draw(t, "nodes") {
-				node := Node{ID: fmt.Sprintf("dc%d-r%d-%d", dc, rack, n), Datacenter: fmt.Sprint("dc", dc), Rack: fmt.Sprint("r", rack)}
+				node := Node{ID: fmt.Sprintf("dc%d-r%d-%d", dc, rack, n), Datacenter: fmt.Sprint("dc", dc),
+					Rack: fmt.Sprint("r", rack)}
 				for range rapid.IntRange(1, 4).Draw(t, "tokens") {
 					value := token.Draw(t, "token")
 					for used[value] {
@@ -150,15 +151,18 @@ func TestRing(t *testing.T) {
 	if got := fmt.Sprint(ids); got != "[a b c]" {
 		t.Errorf("nodes %s", got)
 	}
-	if got := fmt.Sprint(r.Datacenters(), r.Racks("dc1"), r.Racks("dc2"), r.Racks("dc3"), r.Racks("dc0")); got != "[dc1 dc2] [r1 r2] [r1] [] []" {
+	if got := fmt.Sprint(r.Datacenters(), r.Racks("dc1"), r.Racks("dc2"), r.Racks("dc3"),
+		r.Racks("dc0")); got != "[dc1 dc2] [r1 r2] [r1] [] []" {
 		t.Errorf("datacenters and racks %s", got)
 	}
-	for token, want := range map[Token]string{-31: "b", -30: "b", -29: "c", -7: "c", -6: "a", 0: "a", 1: "c", 50: "c", 51: "a", 100: "a", 101: "b", MinToken: "b", MaxToken: "b"} {
+	for token, want := range map[Token]string{-31: "b", -30: "b", -29: "c", -7: "c", -6: "a", 0: "a", 1: "c", 50: "c",
+		51: "a", 100: "a", 101: "b", MinToken: "b", MaxToken: "b"} {
 		if got := r.Owner(token); got != want {
 			t.Errorf("owner of %s is %s, want %s", token, got, want)
 		}
 	}
-	if got := fmt.Sprint(r.PrimaryRanges("a"), r.PrimaryRanges("b"), r.PrimaryRanges("c"), r.PrimaryRanges("x")); got != "[(-7,0] (50,100]] [(100,-30]] [(-30,-7] (0,50]] []" {
+	if got := fmt.Sprint(r.PrimaryRanges("a"), r.PrimaryRanges("b"), r.PrimaryRanges("c"),
+		r.PrimaryRanges("x")); got != "[(-7,0] (50,100]] [(100,-30]] [(-30,-7] (0,50]] []" {
 		t.Errorf("primary ranges %s", got)
 	}
 	if node, ok := r.Node("c"); !ok || node.Datacenter != "dc2" {
@@ -174,7 +178,8 @@ func TestEmptyRing(t *testing.T) {
 	if r.Owner(0) != "" || r.Len() != 0 || len(r.Tokens()) != 0 || len(r.Datacenters()) != 0 {
 		t.Error("an empty ring has something")
 	}
-	for _, text := range []string{"SimpleStrategy {replication_factor=3}", "NetworkTopologyStrategy {dc1=3}", "EverywhereStrategy {}"} {
+	for _, text := range []string{"SimpleStrategy {replication_factor=3}", "NetworkTopologyStrategy {dc1=3}",
+		"EverywhereStrategy {}"} {
 		if got := r.NaturalEndpoints(replicationOf(t, text), 5); len(got) != 0 {
 			t.Errorf("%s: endpoints %v", text, got)
 		}
@@ -196,7 +201,8 @@ func TestWithAndWithout(t *testing.T) {
 	if got := fmt.Sprint(r.Tokens()); got != "[0 10]" {
 		t.Errorf("the ring itself changed: %s", got)
 	}
-	if _, err := r.With(nodesOf(t, "c dc2/r1 10")...); err == nil || !strings.Contains(err.Error(), "token 10 belongs to both b and c") {
+	if _, err := r.With(nodesOf(t, "c dc2/r1 10")...); err == nil ||
+		!strings.Contains(err.Error(), "token 10 belongs to both b and c") {
 		t.Errorf("with a token twice: %v", err)
 	}
 	smaller := bigger.Without("a", "x", "c")
@@ -205,17 +211,22 @@ func TestWithAndWithout(t *testing.T) {
 	}
 }
 
-// A ring that grows or shrinks is the ring that is recreated of the same nodes, and fails for the same reason.
+// A ring that grows or shrinks is the ring that is recreated of the same nodes, and fails for the
+// same reason.
 func TestWithAndWithoutAreRingsMadeAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRing(t)
 		var joining []Node
 		for i := range rapid.IntRange(0, 3).Draw(t, "joining") {
 			node := Node{
-				ID: rapid.SampledFrom([]string{"", "0", "joiner", fmt.Sprint("z", i), r.nodes[0].ID}).Draw(t, "id"), Datacenter: rapid.SampledFrom([]string{"", "dc1", "dc9"}).Draw(t, "datacenter"), Rack: "r9",
+				ID: rapid.SampledFrom([]string{"", "0", "joiner", fmt.Sprint("z", i), r.nodes[0].ID}).Draw(t,
+					"id"),
+				Datacenter: rapid.SampledFrom([]string{"", "dc1", "dc9"}).Draw(t, "datacenter"), Rack: "r9",
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "tokens") {
-				node.Tokens = append(node.Tokens, rapid.OneOf(rapid.SampledFrom(r.tokens), rapid.Custom(func(t *rapid.T) Token { return Token(rapid.Int64().Draw(t, "new")) })).Draw(t, "token"))
+				node.Tokens = append(node.Tokens, rapid.OneOf(rapid.SampledFrom(r.tokens),
+					rapid.Custom(func(t *rapid.T) Token { return Token(rapid.Int64().Draw(t, "new")) })).Draw(t,
+					"token"))
 			}
 			joining = append(joining, node)
 		}
@@ -224,12 +235,15 @@ func TestWithAndWithoutAreRingsMadeAnew(t *testing.T) {
 		if fmt.Sprint(err) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got, want) {
 			t.Fatalf("with %v: %+v, %v; want %+v, %v", joining, got, err, want, wantErr)
 		}
-		leaving := rapid.SliceOf(rapid.SampledFrom([]string{r.nodes[0].ID, r.nodes[len(r.nodes)-1].ID, "stranger"})).Draw(t, "leaving")
-		rest, err := New(slices.DeleteFunc(slices.Clone(r.nodes), func(n Node) bool { return slices.Contains(leaving, n.ID) }))
+		leaving := rapid.SliceOf(rapid.SampledFrom([]string{r.nodes[0].ID, r.nodes[len(r.nodes)-1].ID,
+			"stranger"})).Draw(t, "leaving")
+		rest, err := New(slices.DeleteFunc(slices.Clone(r.nodes),
+			func(n Node) bool { return slices.Contains(leaving, n.ID) }))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Without(leaving...); !reflect.DeepEqual(got.Nodes(), rest.Nodes()) || fmt.Sprint(got) != fmt.Sprint(rest) {
+		if got := r.Without(leaving...); !reflect.DeepEqual(got.Nodes(), rest.Nodes()) ||
+			fmt.Sprint(got) != fmt.Sprint(rest) {
 			t.Fatalf("without %v: %+v, want %+v", leaving, got, rest)
 		}
 	})
@@ -260,13 +274,15 @@ func TestPrimaryRangesCoverTheRing(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	for text, want := range map[string]Token{"0": 0, "-9223372036854775808": MinToken, "9223372036854775807": MaxToken, "+12": 12} {
+	for text, want := range map[string]Token{"0": 0, "-9223372036854775808": MinToken, "9223372036854775807": MaxToken,
+		"+12": 12} {
 		if got, err := ParseToken(text); got != want || err != nil {
 			t.Errorf("parse %q: %d, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "x", "9223372036854775808", " 1", "1.5", "0x10", "1_0"} {
-		if _, err := ParseToken(text); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("parse token %q: want a decimal integer", text)) {
+		if _, err := ParseToken(text); err == nil ||
+			!strings.Contains(err.Error(), fmt.Sprintf("parse token %q: want a decimal integer", text)) {
 			t.Errorf("parse %q: %v", text, err)
 		}
 	}

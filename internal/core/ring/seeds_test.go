@@ -57,7 +57,8 @@ func TestSeedsOfManyDatacenters(t *testing.T) {
 		var candidates []SeedCandidate
 		for dc := range datacenters {
 			for n := range 4 {
-				candidates = append(candidates, SeedCandidate{ID: fmt.Sprint(dc, "-", n), Datacenter: fmt.Sprint("dc", dc), Rack: fmt.Sprint("r", n)})
+				candidates = append(candidates, SeedCandidate{ID: fmt.Sprint(dc, "-", n),
+					Datacenter: fmt.Sprint("dc", dc), Rack: fmt.Sprint("r", n)})
 			}
 		}
 		seeds, err := Seeds(candidates, nil)
@@ -78,7 +79,8 @@ func TestSeedsRules(t *testing.T) {
 				Suspect:    rapid.IntRange(0, 3).Draw(t, "suspect") == 0,
 			})
 		}
-		present := rapid.SliceOf(rapid.SampledFrom([]string{"n00", "n01", "n02", "n03", "n05", "n09", "gone"})).Draw(t, "present")
+		present := rapid.SliceOf(rapid.SampledFrom([]string{"n00", "n01", "n02", "n03", "n05", "n09", "gone"})).Draw(t,
+			"present")
 		seeds, err := Seeds(candidates, present)
 		if err != nil || len(seeds) == 0 {
 			t.Fatalf("seeds %v, %v", seeds, err)

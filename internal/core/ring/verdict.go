@@ -53,7 +53,8 @@ func (r *Risk) missing() int { return r.Required - r.Left() }
 // down). If nothing is to be taken down it says what is.
 func (r *Risk) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %s needs %d of the %d replicas of range %s", nameKeyspaces(r.Keyspaces), r.Consistency.CQL(), r.Required, len(r.Replicas), r.Range)
+	fmt.Fprintf(&text, "%s: %s needs %d of the %d replicas of range %s", nameKeyspaces(r.Keyspaces),
+		r.Consistency.CQL(), r.Required, len(r.Replicas), r.Range)
 	if r.Datacenter != "" {
 		text.WriteString(" in " + r.Datacenter)
 	}
@@ -80,7 +81,8 @@ func (v Verdict) String() string {
 		parts = append(parts, fmt.Sprintf("%s %s: %s", ranges(v.Broken.Ranges), words, v.Broken.Worst))
 	}
 	if v.Unprotected.Ranges > 0 {
-		parts = append(parts, fmt.Sprintf("%s cannot be protected: %s", ranges(v.Unprotected.Ranges), v.Unprotected.Worst))
+		parts = append(parts, fmt.Sprintf("%s cannot be protected: %s", ranges(v.Unprotected.Ranges),
+			v.Unprotected.Worst))
 	}
 	if len(parts) == 0 {
 		return "every range keeps its consistency"

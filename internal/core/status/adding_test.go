@@ -16,7 +16,8 @@ import (
 	"helenus.io/helenus/internal/core/status"
 )
 
-// A ring serves while a datacenter is added to it, whose nodes are closed to clients: nothing is at risk by that, and it is not being formed.
+// A ring serves while a datacenter is added to it, whose nodes are closed to clients: nothing is at
+// risk by that, and it is not being formed.
 func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 	endpoints := []facts.Endpoint{
 		{HostID: "h1", Datacenter: "dc1", Rack: "r1", Status: facts.StatusNormal, Live: true, Tokens: []int64{1}},
@@ -33,12 +34,15 @@ func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 			Name: name,
 			Record: &v1alpha1.CassandraNode{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec:       v1alpha1.CassandraNodeSpec{Datacenter: dc, Rack: "r1", Member: &v1alpha1.Member{HostID: hostID}},
-				Status:     v1alpha1.CassandraNodeStatus{Ready: ready, PodUID: uid, Phase: v1alpha1.PhaseNormal},
+				Spec: v1alpha1.CassandraNodeSpec{Datacenter: dc, Rack: "r1",
+					Member: &v1alpha1.Member{HostID: hostID}},
+				Status: v1alpha1.CassandraNodeStatus{Ready: ready, PodUID: uid, Phase: v1alpha1.PhaseNormal},
 			},
-			Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}}},
+			Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid},
+				Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}}},
 			Agent: &facts.Agent{PodUID: uid, Phase: v1alpha1.PhaseNormal, Ring: &facts.Ring{
-				Mode: facts.ModeNormal, HostID: hostID, Endpoints: endpoints, Keyspaces: map[string]string{"shop": "NetworkTopologyStrategy {dc1=1, dc2=2}"},
+				Mode: facts.ModeNormal, HostID: hostID, Endpoints: endpoints,
+				Keyspaces: map[string]string{"shop": "NetworkTopologyStrategy {dc1=1, dc2=2}"},
 			}},
 		}
 	}
@@ -50,8 +54,12 @@ func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 		step      *ledger.Step
 		available metav1.ConditionStatus
 	}{
-		"its nodes join":       {[]string{"dc1"}, &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageTickets, Datacenters: []string{"dc2"}}, metav1.ConditionTrue},
-		"its nodes copy":       {[]string{"dc1", "dc2"}, &ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageRebuild, Datacenters: []string{"dc2"}}, metav1.ConditionTrue},
+		"its nodes join": {[]string{"dc1"},
+			&ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageTickets, Datacenters: []string{"dc2"}},
+			metav1.ConditionTrue},
+		"its nodes copy": {[]string{"dc1", "dc2"},
+			&ledger.Step{Kind: ledger.AddDatacenter, Stage: ledger.StageRebuild, Datacenters: []string{"dc2"}},
+			metav1.ConditionTrue},
 		"not when it is there": {[]string{"dc1", "dc2"}, nil, metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,15 +69,19 @@ func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 			}
 			got := status.Of(&facts.Snapshot{
 				Cluster: &v1alpha1.CassandraCluster{Spec: v1alpha1.CassandraClusterSpec{
-					Datacenters: []v1alpha1.Datacenter{datacenter("dc1"), datacenter("dc2")}, Disruption: v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalOne},
+					Datacenters: []v1alpha1.Datacenter{datacenter("dc1"), datacenter("dc2")},
+					Disruption:  v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalOne},
 				}},
 				Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: c.formed, Members: members}, Step: c.step},
-				Nodes:  map[string]*facts.Node{"n1": node("n1", "h1", "dc1", true), "n2": node("n2", "h2", "dc2", false), "n3": node("n3", "h3", "dc2", false)},
+				Nodes: map[string]*facts.Node{"n1": node("n1", "h1", "dc1", true),
+					"n2": node("n2", "h2", "dc2", false), "n3": node("n3", "h3", "dc2", false)},
 			}, plan.Plan{}, nil, nil, time.Unix(0, 0))
-			if is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAvailable); is == nil || is.Status != c.available {
+			if is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAvailable); is == nil ||
+				is.Status != c.available {
 				t.Errorf("Available is %+v, want %s", is, c.available)
 			}
-			if is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionReady); is == nil || is.Reason != v1alpha1.ReasonNodesNotReady {
+			if is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionReady); is == nil ||
+				is.Reason != v1alpha1.ReasonNodesNotReady {
 				t.Errorf("Ready is %+v, want %s", is, v1alpha1.ReasonNodesNotReady)
 			}
 		})

@@ -34,23 +34,27 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	case len(failed) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeFailed, "%s", strings.Join(failed, "; "))
 	case len(unreachable) > 0:
-		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeUnreachable, "no answer from %s", strings.Join(unreachable, ", "))
+		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeUnreachable, "no answer from %s",
+			strings.Join(unreachable, ", "))
 	case len(down) > 0 && formed:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodesDown, "%s not NORMAL", strings.Join(down, ", "))
 	case len(down) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonForming, "the ring is being formed")
 	case len(schemas) > 1:
-		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonSchemaDisagrees, "the nodes have %d different schemas", len(schemas))
+		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonSchemaDisagrees, "the nodes have %d different schemas",
+			len(schemas))
 	default:
 		set(v1alpha1.ConditionHealthy, true, v1alpha1.ReasonAllNodesHealthy, "no node is down or in doubt")
 	}
 }
 
 func needsPerson(phase v1alpha1.NodePhase) bool {
-	return slices.Contains([]v1alpha1.NodePhase{v1alpha1.PhaseFailed, v1alpha1.PhaseDataLost, v1alpha1.PhaseDownTooLong, v1alpha1.PhaseAddressTaken}, phase)
+	return slices.Contains([]v1alpha1.NodePhase{v1alpha1.PhaseFailed, v1alpha1.PhaseDataLost, v1alpha1.PhaseDownTooLong,
+		v1alpha1.PhaseAddressTaken}, phase)
 }
 
-// setAvailable: there is a node that serves clients, and every range that can be protected is served at the configured consistency by the nodes that are up.
+// setAvailable: there is a node that serves clients, and every range that can be protected is
+// served at the configured consistency by the nodes that are up.
 func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	if !formed {
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonForming, "the ring is being formed")
@@ -65,16 +69,19 @@ func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	case risk != "":
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonRangesAtRisk, "%s", risk)
 	default:
-		set(v1alpha1.ConditionAvailable, true, v1alpha1.ReasonConsistencyKept, "every protectable range is served at %s", s.Cluster.Spec.Disruption.Consistency)
+		set(v1alpha1.ConditionAvailable, true, v1alpha1.ReasonConsistencyKept,
+			"every protectable range is served at %s", s.Cluster.Spec.Disruption.Consistency)
 	}
 }
 
-// atRisk says which ranges are not served at the configured consistency, judged by the first complete view of the ring.
+// atRisk says which ranges are not served at the configured consistency, judged by the first
+// complete view of the ring.
 func atRisk(s *facts.Snapshot) (string, error) {
 	var view *facts.Ring
 	down := map[string]bool{}
 	for _, n := range s.Records() {
-		if hostID, member := s.Ledger.Members[n.Name]; member && !serves(n) && !s.Ledger.Adds(n.Record.Spec.Datacenter) {
+		if hostID, member := s.Ledger.Members[n.Name]; member && !serves(n) &&
+			!s.Ledger.Adds(n.Record.Spec.Datacenter) {
 			down[hostID] = true
 		}
 		if a := n.CurrentAgent(); a != nil && a.Ring != nil && a.Ring.Mode == facts.ModeNormal && view == nil {

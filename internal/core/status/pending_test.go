@@ -20,12 +20,16 @@ func TestOfSeveralNodesThatTheSpecLacksTheSameIsNamedEachTime(t *testing.T) {
 	nodes := map[string]*facts.Node{}
 	for i := range 8 {
 		name := fmt.Sprintf("n%d", i)
-		nodes[name] = &facts.Node{Name: name, Record: &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+		nodes[name] = &facts.Node{
+			Name: name, Record: &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		}
 	}
 	for range 20 {
-		got := status.Of(&facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}, Ledger: &ledger.Ledger{}, Nodes: nodes}, plan.Plan{}, nil, nil, time.Unix(0, 0))
+		got := status.Of(&facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}, Ledger: &ledger.Ledger{}, Nodes: nodes},
+			plan.Plan{}, nil, nil, time.Unix(0, 0))
 		is := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionUpToDate)
-		if is == nil || is.Status != metav1.ConditionFalse || is.Reason != v1alpha1.ReasonChangePending || is.Message != "node n0 is not in the spec" {
+		if is == nil || is.Status != metav1.ConditionFalse || is.Reason != v1alpha1.ReasonChangePending ||
+			is.Message != "node n0 is not in the spec" {
 			t.Fatalf("UpToDate is %+v", is)
 		}
 	}

@@ -26,8 +26,9 @@ const (
 	longestField = 1024
 )
 
-// Of is the status of a cluster after a pass. Failure is the write that failed, if one did, and rejected is why the API server does not want pods or
-// claims as they are. A status that equals the present one is not written, so nothing in it may change by itself.
+// Of is the status of a cluster after a pass. Failure is the write that failed, if one did, and
+// rejected is why the API server does not want pods or claims as they are. A status that equals the
+// present one is not written, so nothing in it may change by itself.
 func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.Time) v1alpha1.CassandraClusterStatus {
 	if rejected != nil && decided.Stalled == nil {
 		decided.Stalled = &plan.Stall{Reason: v1alpha1.ReasonPodRejected, Message: rejected.Error()}
@@ -97,7 +98,8 @@ func recommended(all []v1alpha1.Recommendation) []v1alpha1.Recommendation {
 	return out
 }
 
-// history puts what this pass finished before what was known. A pass that failed finished nothing for certain; the next one says so again.
+// history puts what this pass finished before what was known. A pass that failed finished nothing
+// for certain; the next one says so again.
 func history(old, finished []v1alpha1.StepRecord, failure error) []v1alpha1.StepRecord {
 	if failure != nil || len(finished) == 0 {
 		return old
@@ -125,7 +127,8 @@ func step(plan plan.Plan, previous *v1alpha1.StepStatus, now time.Time) *v1alpha
 	return out
 }
 
-// datacenters counts the nodes by datacenter and rack: first those of the spec in its order, then those that only records have.
+// datacenters counts the nodes by datacenter and rack: first those of the spec in its order, then
+// those that only records have.
 func datacenters(s *facts.Snapshot) []v1alpha1.DatacenterStatus {
 	var out []v1alpha1.DatacenterStatus
 	dc := func(name string) *v1alpha1.DatacenterStatus {
@@ -165,7 +168,8 @@ func datacenters(s *facts.Snapshot) []v1alpha1.DatacenterStatus {
 	return out
 }
 
-// serves says that a node serves clients: its agent says so of the pod that is there, and Kubernetes agrees.
+// serves says that a node serves clients: its agent says so of the pod that is there, and
+// Kubernetes agrees.
 func serves(n *facts.Node) bool {
 	if !n.StatusIsCurrent() || n.Pod.DeletionTimestamp != nil || !n.Record.Status.Ready {
 		return false
@@ -212,14 +216,16 @@ func compareReleases(a, b string) int {
 	return cmp.Or(slices.Compare(numbers(a), numbers(b)), strings.Compare(a, b))
 }
 
-func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan plan.Plan, failure error, now time.Time) {
+func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan plan.Plan, failure error,
+	now time.Time) {
 	set := func(kind string, yes bool, reason, format string, args ...any) {
 		value := metav1.ConditionFalse
 		if yes {
 			value = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&out.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: reason, Message: shorten(fmt.Sprintf(format, args...), longestField), ObservedGeneration: out.ObservedGeneration,
+			Type: kind, Status: value, Reason: reason, Message: shorten(fmt.Sprintf(format, args...), longestField),
+			ObservedGeneration: out.ObservedGeneration,
 			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 		})
 	}
@@ -230,13 +236,16 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 	case s.Cluster.DeletionTimestamp != nil:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonDeleting, "the cluster is being deleted")
 	case out.ReadyNodes == wanted && out.Nodes == wanted && formed && whole:
-		set(v1alpha1.ConditionReady, true, v1alpha1.ReasonAllNodesReady, "%d of %d nodes serve clients", out.ReadyNodes, wanted)
+		set(v1alpha1.ConditionReady, true, v1alpha1.ReasonAllNodesReady, "%d of %d nodes serve clients", out.ReadyNodes,
+			wanted)
 	case !formed:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonForming, "the ring is being formed")
 	default:
-		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonNodesNotReady, "%d of %d nodes serve clients", out.ReadyNodes, wanted)
+		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonNodesNotReady, "%d of %d nodes serve clients",
+			out.ReadyNodes, wanted)
 	}
-	// An operator that has just started has heard nobody yet: what was said before stands for the moment that this takes.
+	// An operator that has just started has heard nobody yet: what was said before stands for the
+	// moment that this takes.
 	unheard := slices.ContainsFunc(s.Records(), func(n *facts.Node) bool { return n.Asking })
 	if !unheard || meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionAvailable) == nil {
 		setAvailable(set, s, formed)
@@ -261,7 +270,8 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 	case plan.Stalled == nil && out.Step != nil:
 		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonStepOpen, "%s: %s", out.Step.Name, out.Step.Message)
 	case plan.Stalled == nil && out.ReadyNodes != wanted:
-		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonWaiting, "%d of %d nodes serve clients", out.ReadyNodes, wanted)
+		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonWaiting, "%d of %d nodes serve clients", out.ReadyNodes,
+			wanted)
 	default:
 		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionReconciling)
 	}
@@ -289,7 +299,8 @@ func pending(s *facts.Snapshot, plan plan.Plan) (reason, message string) {
 		case n == nil:
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s does not exist yet", w.Name)
 		case !compared.Same(n, w):
-			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s differs from the spec in %s", w.Name, strings.Join(render.Fields(render.Differences(n.Record, w)), ", "))
+			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s differs from the spec in %s", w.Name,
+				strings.Join(render.Fields(render.Differences(n.Record, w)), ", "))
 		case n.Record.Status.Configuration != nil && n.Record.Status.Configuration.RestartNeeded:
 			return v1alpha1.ReasonRestartNeeded, fmt.Sprintf("node %s needs a restart of its JVM", w.Name)
 		}

@@ -30,10 +30,12 @@ func TestConditionsStayWhileAgentsAreFirstAsked(t *testing.T) {
 		"nothing was said before":  {true, nil, metav1.ConditionFalse},
 		"silent, and nothing said": {false, nil, metav1.ConditionFalse},
 	} {
-		record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1alpha1.CassandraNodeSpec{Datacenter: "dc1", Member: &v1alpha1.Member{HostID: "h"}}}
+		record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+			Spec: v1alpha1.CassandraNodeSpec{Datacenter: "dc1", Member: &v1alpha1.Member{HostID: "h"}}}
 		s := &facts.Snapshot{
 			Cluster: &v1alpha1.CassandraCluster{
-				Spec:   v1alpha1.CassandraClusterSpec{Datacenters: []v1alpha1.Datacenter{{Name: "dc1", NodesPerRack: 1, Racks: []v1alpha1.Rack{{Name: "r1"}}}}},
+				Spec: v1alpha1.CassandraClusterSpec{Datacenters: []v1alpha1.Datacenter{{Name: "dc1", NodesPerRack: 1,
+					Racks: []v1alpha1.Rack{{Name: "r1"}}}}},
 				Status: v1alpha1.CassandraClusterStatus{Conditions: c.before},
 			},
 			Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{"n": "h"}}},
@@ -41,7 +43,8 @@ func TestConditionsStayWhileAgentsAreFirstAsked(t *testing.T) {
 		}
 		got := status.Of(s, plan.Plan{}, nil, nil, time.Unix(0, 0))
 		for _, kind := range []string{v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy} {
-			if condition := meta.FindStatusCondition(got.Conditions, kind); condition == nil || condition.Status != c.want {
+			if condition := meta.FindStatusCondition(got.Conditions, kind); condition == nil ||
+				condition.Status != c.want {
 				t.Errorf("%s: %s is %+v, want %s", name, kind, condition, c.want)
 			}
 		}

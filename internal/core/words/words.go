@@ -1,4 +1,5 @@
-// Package words puts numbers and lists into messages for people. It imports the standard library alone.
+// Package words puts numbers and lists into messages for people. It imports the standard library
+// alone.
 package words
 
 import (

@@ -28,7 +28,8 @@ func budgetRules() rules {
 		}
 		errs = append(errs, validCount(spec.MinAvailable, at.Child("minAvailable"))...)
 		errs = append(errs, validCount(spec.MaxUnavailable, at.Child("maxUnavailable"))...)
-		errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector, metavalidation.LabelSelectorValidationOptions{}, at.Child("selector"))...)
+		errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector,
+			metavalidation.LabelSelectorValidationOptions{}, at.Child("selector"))...)
 		policies := []policyv1.UnhealthyPodEvictionPolicyType{policyv1.AlwaysAllow, policyv1.IfHealthyBudget}
 		if p := spec.UnhealthyPodEvictionPolicy; p != nil && !slices.Contains(policies, *p) {
 			errs = append(errs, field.NotSupported(at.Child("unhealthyPodEvictionPolicy"), *p, policies))
@@ -39,7 +40,8 @@ func budgetRules() rules {
 		s, at := &object.(*policyv1.PodDisruptionBudget).Status, field.NewPath("status")
 		errs := metavalidation.ValidateConditions(s.Conditions, at.Child("conditions"))
 		for name, count := range map[string]int32{
-			"disruptionsAllowed": s.DisruptionsAllowed, "currentHealthy": s.CurrentHealthy, "desiredHealthy": s.DesiredHealthy, "expectedPods": s.ExpectedPods,
+			"disruptionsAllowed": s.DisruptionsAllowed, "currentHealthy": s.CurrentHealthy,
+			"desiredHealthy": s.DesiredHealthy, "expectedPods": s.ExpectedPods,
 		} {
 			errs = append(errs, validation.ValidateNonnegativeField(int64(count), at.Child(name))...)
 		}

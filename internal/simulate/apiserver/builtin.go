@@ -23,7 +23,8 @@ type builtin struct {
 	rules    rules
 }
 
-// builtins are the kinds that Helenus reads and writes, with as much of their behaviour as it can notice. Their fields are not validated beyond metadata.
+// builtins are the kinds that Helenus reads and writes, with as much of their behaviour as it can
+// notice. Their fields are not validated beyond metadata.
 func builtins() []builtin {
 	core, rbac := corev1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
 	return []builtin{
@@ -40,7 +41,8 @@ func builtins() []builtin {
 		{version: rbac, name: "RoleBinding", resource: "rolebindings", rules: roleBindingRules()},
 		{version: eventsv1.SchemeGroupVersion, name: "Event", resource: "events", rules: messageRules()},
 		{version: coordinationv1.SchemeGroupVersion, name: "Lease", resource: "leases", rules: leaseRules()},
-		{version: policyv1.SchemeGroupVersion, name: "PodDisruptionBudget", resource: "poddisruptionbudgets", rules: budgetRules()},
+		{version: policyv1.SchemeGroupVersion, name: "PodDisruptionBudget", resource: "poddisruptionbudgets",
+			rules: budgetRules()},
 	}
 }
 

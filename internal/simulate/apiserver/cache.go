@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Cache is the view of a client that watches: it shows what it was told of, and is told when the world says so. Changes of one kind come in their order.
+// Cache is the view of a client that watches: it shows what it was told of, and is told when the
+// world says so. Changes of one kind come in their order.
 type Cache struct {
 	server  *Server
 	holds   func(client.Object) bool
@@ -23,7 +24,8 @@ type Cache struct {
 
 var _ client.Reader = (*Cache)(nil)
 
-// NewCache begins with what is there now. It holds only objects for which holds is true, and of each what the outline leaves of it.
+// NewCache begins with what is there now. It holds only objects for which holds is true, and of
+// each what the outline leaves of it.
 func NewCache(s *Server, holds func(client.Object) bool, outline func(client.Object) client.Object) *Cache {
 	c := &Cache{server: s, holds: holds, outline: outline, tables: map[*kind]*table{}, pending: map[string][]Event{}}
 	for k, t := range s.tables {
@@ -61,8 +63,9 @@ func (c *Cache) Behind() []string {
 	return slices.Sorted(maps.Keys(c.pending))
 }
 
-// Deliver tells the cache of the next n changes of a kind, and returns those that are of objects which it held or holds. What comes to be held is added
-// for it, and what is held no more is deleted, whatever it is for others.
+// Deliver tells the cache of the next n changes of a kind, and returns those that are of objects
+// which it held or holds. What comes to be held is added for it, and what is held no more is
+// deleted, whatever it is for others.
 func (c *Cache) Deliver(kind string, n int) []Event {
 	var out []Event
 	for range min(max(n, 0), len(c.pending[kind])) {
@@ -174,5 +177,6 @@ func (c *Cache) differs(shown, is *version) bool {
 	if shown == nil || is == nil {
 		return shown != is
 	}
-	return shown.typed.GetUID() != is.typed.GetUID() || shown.typed.GetResourceVersion() != is.typed.GetResourceVersion()
+	return shown.typed.GetUID() != is.typed.GetUID() ||
+		shown.typed.GetResourceVersion() != is.typed.GetResourceVersion()
 }

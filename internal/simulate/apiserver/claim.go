@@ -24,7 +24,8 @@ const (
 )
 
 var (
-	accessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod}
+	accessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce,
+		corev1.ReadWriteOncePod}
 	volumeModes = []corev1.PersistentVolumeMode{corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem}
 )
 
@@ -68,9 +69,12 @@ func claimRules() rules {
 	}
 	r.allowUpdate = func(object, old client.Object) error {
 		claim, before := object.(*corev1.PersistentVolumeClaim), old.(*corev1.PersistentVolumeClaim)
-		if size := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.Cmp(before.Spec.Resources.Requests[corev1.ResourceStorage]) > 0 {
+		if size := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.Cmp(
+			before.Spec.Resources.Requests[corev1.ResourceStorage],
+		) > 0 {
 			return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name,
-				errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"))
+				errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the "+
+					"pvc must support resize"))
 		}
 		return nil
 	}
@@ -80,7 +84,8 @@ func claimRules() rules {
 func validClaim(spec *corev1.PersistentVolumeClaimSpec, at *field.Path) field.ErrorList {
 	errs := validAccessModes(spec.AccessModes, at.Child("accessModes"))
 	if spec.Selector != nil {
-		errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector, metavalidation.LabelSelectorValidationOptions{}, at.Child("selector"))...)
+		errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector,
+			metavalidation.LabelSelectorValidationOptions{}, at.Child("selector"))...)
 	}
 	storage := at.Child("resources").Key(string(corev1.ResourceStorage))
 	if size, has := spec.Resources.Requests[corev1.ResourceStorage]; !has {
@@ -125,11 +130,14 @@ func validClaimUpdate(claim, before *corev1.PersistentVolumeClaim) (errs field.E
 	}
 	if !equality.Semantic.DeepEqual(now, then) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"),
-			"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
+			"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "+
+				"claims"))
 	}
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
-	if size.Cmp(before.Spec.Resources.Requests[corev1.ResourceStorage]) < 0 && size.Cmp(before.Status.Capacity[corev1.ResourceStorage]) <= 0 {
-		errs = append(errs, field.Forbidden(field.NewPath("spec", "resources", "requests", "storage"), "field can not be less than status.capacity"))
+	if size.Cmp(before.Spec.Resources.Requests[corev1.ResourceStorage]) < 0 &&
+		size.Cmp(before.Status.Capacity[corev1.ResourceStorage]) <= 0 {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "resources", "requests", "storage"),
+			"field can not be less than status.capacity"))
 	}
 	return append(errs, immutable(claim.Spec.VolumeMode, before.Spec.VolumeMode, field.NewPath("volumeMode"))...)
 }

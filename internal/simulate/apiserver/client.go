@@ -27,19 +27,21 @@ type caller struct {
 
 var _ client.Client = (*caller)(nil)
 
-// As is a client of a user. It reads what is there now and writes at once. What the user may do is not asked: roles and policies are no part of this
-// server; an Interceptor can refuse.
+// As is a client of a user. It reads what is there now and writes at once. What the user may do is
+// not asked: roles and policies are no part of this server; an Interceptor can refuse.
 func (s *Server) As(user string) client.Client { return &caller{server: s, user: user} }
 
 func (c *caller) begin(k *kind, verb Verb, subresource string, key Key) *Request {
-	return &Request{User: c.user, Verb: verb, Kind: k.Kind, Subresource: subresource, Namespace: key.Namespace, Name: key.Name, resource: k.resource}
+	return &Request{User: c.user, Verb: verb, Kind: k.Kind, Subresource: subresource, Namespace: key.Namespace,
+		Name: key.Name, resource: k.resource}
 }
 
 func (c *caller) writing(ctx context.Context, k *kind, r *Request, key Key, manager string, dryRun []string) *writing {
 	if manager == "" && r.Verb != Apply {
 		manager = c.user
 	}
-	return &writing{Server: c.server, ctx: ctx, request: r, kind: k, key: key, manager: manager, dryRun: len(dryRun) > 0}
+	return &writing{Server: c.server, ctx: ctx, request: r, kind: k, key: key, manager: manager,
+		dryRun: len(dryRun) > 0}
 }
 
 // keyFor is the name of an object as a request carries it.
@@ -102,7 +104,8 @@ func (c *caller) Get(ctx context.Context, key Key, out client.Object, _ ...clien
 	})
 }
 
-// List implements client.Reader. It answers with everything that is asked for at once, whatever limit is asked for.
+// List implements client.Reader. It answers with everything that is asked for at once, whatever
+// limit is asked for.
 func (c *caller) List(ctx context.Context, out client.ObjectList, opts ...client.ListOption) error {
 	k, err := c.server.kinds.of(out)
 	if err != nil {
@@ -236,17 +239,20 @@ func (k *kind) serves(subresource string) error {
 		return nil
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource",
+		Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource",
 	}}
 }
 
 // Patch implements client.Writer.
-func (c *caller) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c *caller) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	opts ...client.PatchOption) error {
 	return c.patch(ctx, object, object, patch, "", (&client.PatchOptions{}).ApplyOptions(opts))
 }
 
 // patch patches an object by what body makes of the patch.
-func (c *caller) patch(ctx context.Context, object, body client.Object, patch client.Patch, subresource string, o *client.PatchOptions) error {
+func (c *caller) patch(ctx context.Context, object, body client.Object, patch client.Patch, subresource string,
+	o *client.PatchOptions) error {
 	k, key, err := c.subject(object, subresource)
 	if err != nil {
 		return err
@@ -274,11 +280,13 @@ func (c *caller) patch(ctx context.Context, object, body client.Object, patch cl
 }
 
 // Apply implements client.Writer.
-func (c *caller) Apply(ctx context.Context, configuration runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+func (c *caller) Apply(ctx context.Context, configuration runtime.ApplyConfiguration,
+	opts ...client.ApplyOption) error {
 	return c.apply(ctx, configuration, "", (&client.ApplyOptions{}).ApplyOptions(opts))
 }
 
-func (c *caller) apply(ctx context.Context, configuration runtime.ApplyConfiguration, subresource string, o *client.ApplyOptions) error {
+func (c *caller) apply(ctx context.Context, configuration runtime.ApplyConfiguration, subresource string,
+	o *client.ApplyOptions) error {
 	applied, answer, err := applyConfiguration(configuration)
 	if err != nil {
 		return err
@@ -311,7 +319,8 @@ func (c *caller) apply(ctx context.Context, configuration runtime.ApplyConfigura
 }
 
 // applyConfiguration is what a client applies, and what gives the result back to it.
-func applyConfiguration(in runtime.ApplyConfiguration) (*unstructured.Unstructured, func(*unstructured.Unstructured) error, error) {
+func applyConfiguration(in runtime.ApplyConfiguration) (*unstructured.Unstructured,
+	func(*unstructured.Unstructured) error, error) {
 	if u, ok := in.(interface {
 		UnstructuredContent() map[string]any
 		SetUnstructuredContent(content map[string]any)

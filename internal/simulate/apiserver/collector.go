@@ -9,13 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Collector is the garbage collector: it deletes what no owner is left of. When it looks is the world's business.
+// Collector is the garbage collector: it deletes what no owner is left of. When it looks is the
+// world's business.
 type Collector struct{ server *Server }
 
 // NewCollector makes one.
 func NewCollector(s *Server) *Collector { return &Collector{s} }
 
-// Collect deletes all objects that have owners of which none exists any more. What these own goes at the next call.
+// Collect deletes all objects that have owners of which none exists any more. What these own goes
+// at the next call.
 func (c *Collector) Collect() {
 	there := map[types.UID]bool{}
 	for _, k := range c.server.kinds.all {
@@ -32,7 +34,8 @@ func (c *Collector) Collect() {
 			uid := v.uid()
 			w := &writing{
 				Server: c.server, ctx: context.Background(), kind: k, key: key,
-				request: &Request{User: "garbage-collector", Verb: Delete, Kind: k.Kind, Namespace: key.Namespace, Name: key.Name, resource: k.resource},
+				request: &Request{User: "garbage-collector", Verb: Delete, Kind: k.Kind, Namespace: key.Namespace,
+					Name: key.Name, resource: k.resource},
 			}
 			// What cannot be deleted now was changed a moment ago, and is looked at again.
 			_ = w.delete(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A built-in kind is kept as its Go type, a custom one as the content that the API server itself keeps, and as its Go type for those who read it.
+// A built-in kind is kept as its Go type, a custom one as the content that the API server itself
+// keeps, and as its Go type for those who read it.
 
 // wire is what built-in types have: the encoding that real clients send them in.
 type wire interface {
@@ -20,7 +21,8 @@ type wire interface {
 	Unmarshal([]byte) error
 }
 
-// decode makes an object that belongs to the server of one that belongs to a client, as if it had come over the wire, with defaults.
+// decode makes an object that belongs to the server of one that belongs to a client, as if it had
+// come over the wire, with defaults.
 func (k *kind) decode(in client.Object) (client.Object, error) {
 	if k.custom != nil {
 		return k.decodeCustom(in)
@@ -29,7 +31,8 @@ func (k *kind) decode(in client.Object) (client.Object, error) {
 	switch in := in.(type) {
 	case *unstructured.Unstructured:
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(in.Object, out); err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", k.Kind, k.Version, k.Kind, err))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", k.Kind,
+				k.Version, k.Kind, err))
 		}
 		// Values of the content may be shared with the result.
 		out = out.DeepCopyObject().(client.Object)
@@ -78,13 +81,15 @@ func (k *kind) typed(object client.Object) (client.Object, error) {
 		return object, nil
 	}
 	out := k.newObject()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, out); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object,
+		out); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", k.Kind, err)
 	}
 	return out, nil
 }
 
-// content is an object of the server as a client sees it that knows no types; the result belongs to the caller.
+// content is an object of the server as a client sees it that knows no types; the result belongs to
+// the caller.
 func (k *kind) content(object client.Object) (map[string]any, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		return runtime.DeepCopyJSON(u.Object), nil
@@ -96,7 +101,8 @@ func (k *kind) content(object client.Object) (map[string]any, error) {
 	return content, nil
 }
 
-// fill gives a version to a client. Typed objects that are read from a server do not say of which kind they are; those of a cache do.
+// fill gives a version to a client. Typed objects that are read from a server do not say of which
+// kind they are; those of a cache do.
 func (v *version) fill(out runtime.Object, withKind bool, fields []metav1.ManagedFieldsEntry) error {
 	switch out := out.(type) {
 	case *unstructured.Unstructured:
@@ -131,7 +137,8 @@ func (v *version) fill(out runtime.Object, withKind bool, fields []metav1.Manage
 }
 
 // fillList gives versions to a client.
-func fillList(k *kind, out client.ObjectList, versions []*version, withKind bool, fields func(*version) []metav1.ManagedFieldsEntry) error {
+func fillList(k *kind, out client.ObjectList, versions []*version, withKind bool,
+	fields func(*version) []metav1.ManagedFieldsEntry) error {
 	switch out := out.(type) {
 	case *unstructured.UnstructuredList:
 		out.Items = make([]unstructured.Unstructured, len(versions))
@@ -183,7 +190,8 @@ func metaOf(object client.Object) *metav1.ObjectMeta {
 	return m
 }
 
-// shallow is an object whose own fields, and those of its metadata, can be set without changing the one that it was made of.
+// shallow is an object whose own fields, and those of its metadata, can be set without changing the
+// one that it was made of.
 func shallow(object client.Object) client.Object {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -205,7 +213,8 @@ func shallow(object client.Object) client.Object {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// copyOf is an object whose own fields, and those of its metadata, can be set, and of a built-in kind everything.
+// copyOf is an object whose own fields, and those of its metadata, can be set, and of a built-in
+// kind everything.
 func (k *kind) copyOf(object client.Object) client.Object {
 	if k.custom != nil {
 		return shallow(object)

@@ -33,7 +33,8 @@ func configMapRules() rules {
 	}
 	r.validateUpdate = func(object, old client.Object) field.ErrorList {
 		m, before := object.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
-		return frozen(m.Immutable, before.Immutable, map[string][2]any{"data": {m.Data, before.Data}, "binaryData": {m.BinaryData, before.BinaryData}})
+		return frozen(m.Immutable, before.Immutable,
+			map[string][2]any{"data": {m.Data, before.Data}, "binaryData": {m.BinaryData, before.BinaryData}})
 	}
 	return r
 }

@@ -26,8 +26,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// definition is a compiled CustomResourceDefinition. What it does to an object is what the API server's strategy for custom resources does, by the same
-// packages and in the same order.
+// definition is a compiled CustomResourceDefinition. What it does to an object is what the API
+// server's strategy for custom resources does, by the same packages and in the same order.
 type definition struct {
 	status          bool
 	schema          *structuralschema.Structural
@@ -53,7 +53,9 @@ func define(d *apiextensionsv1.CustomResourceDefinition) (*kind, managedfields.T
 		return nil, nil, errors.New("no version with a schema is served")
 	}
 	internal := &apiextensions.CustomResourceValidation{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(version.Schema, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(
+		version.Schema, internal, nil,
+	); err != nil {
 		return nil, nil, fmt.Errorf("convert schema: %w", err)
 	}
 	structural, err := structuralschema.NewStructural(internal.OpenAPIV3Schema)
@@ -89,13 +91,16 @@ func define(d *apiextensionsv1.CustomResourceDefinition) (*kind, managedfields.T
 	return one, converter, nil
 }
 
-// typesOf are the types that server-side apply merges by: those of the schema, with the metadata that every object has.
-func typesOf(gvk schema.GroupVersionKind, structural *structuralschema.Structural) (managedfields.TypeConverter, error) {
+// typesOf are the types that server-side apply merges by: those of the schema, with the metadata
+// that every object has.
+func typesOf(gvk schema.GroupVersionKind, structural *structuralschema.Structural) (managedfields.TypeConverter,
+	error) {
 	models := map[string]*spec.Schema{}
 	reference := func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }
 	definitions := openapi.GetOpenAPIDefinitions(reference)
 	for _, name := range []string{
-		metav1.ObjectMeta{}.OpenAPIModelName(), metav1.OwnerReference{}.OpenAPIModelName(), metav1.ManagedFieldsEntry{}.OpenAPIModelName(),
+		metav1.ObjectMeta{}.OpenAPIModelName(), metav1.OwnerReference{}.OpenAPIModelName(),
+		metav1.ManagedFieldsEntry{}.OpenAPIModelName(),
 		metav1.FieldsV1{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName(),
 	} {
 		found, ok := definitions[name]
@@ -108,13 +113,17 @@ func typesOf(gvk schema.GroupVersionKind, structural *structuralschema.Structura
 	text := *spec.StringProperty()
 	root.SetProperty("apiVersion", text)
 	root.SetProperty("kind", text)
-	root.SetProperty("metadata", spec.Schema{SchemaProps: spec.SchemaProps{Ref: reference(metav1.ObjectMeta{}.OpenAPIModelName())}})
-	root.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}})
+	root.SetProperty(
+		"metadata", spec.Schema{SchemaProps: spec.SchemaProps{Ref: reference(metav1.ObjectMeta{}.OpenAPIModelName())}},
+	)
+	root.AddExtension("x-kubernetes-group-version-kind",
+		[]any{map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}})
 	models[gvk.Group+"."+gvk.Version+"."+gvk.Kind] = root
 	return managedfields.NewTypeConverter(models, false)
 }
 
-// coerce drops what the schema does not know, and nulls that it does not allow, and brings the metadata into its form.
+// coerce drops what the schema does not know, and nulls that it does not allow, and brings the
+// metadata into its form.
 func (d *definition) coerce(u *unstructured.Unstructured) error {
 	kind, apiVersion := u.GetKind(), u.GetAPIVersion()
 	objectMeta, has, _, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{})
@@ -123,7 +132,8 @@ func (d *definition) coerce(u *unstructured.Unstructured) error {
 	}
 	pruning.PruneWithOptions(u.Object, d.schema, true, structuralschema.UnknownFieldPathOptions{})
 	defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, d.schema)
-	if err, _ := schemaobjectmeta.CoerceWithOptions(nil, u.Object, d.schema, false, schemaobjectmeta.CoerceOptions{}); err != nil {
+	if err, _ := schemaobjectmeta.CoerceWithOptions(nil, u.Object, d.schema, false,
+		schemaobjectmeta.CoerceOptions{}); err != nil {
 		return err
 	}
 	u.SetKind(kind)
@@ -178,7 +188,8 @@ func (d *definition) prepareStatus(u, old *unstructured.Unstructured) {
 	u.Object = content
 }
 
-func (d *definition) validate(ctx context.Context, k *kind, u *unstructured.Unstructured, objectMeta *metav1.ObjectMeta) field.ErrorList {
+func (d *definition) validate(ctx context.Context, k *kind, u *unstructured.Unstructured,
+	objectMeta *metav1.ObjectMeta) field.ErrorList {
 	errs := validateMeta(objectMeta, k.namespaced)
 	errs = append(errs, validation.ValidateCustomResource(nil, u.Object, d.validator)...)
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, u.Object, d.schema, false)...)
@@ -186,14 +197,17 @@ func (d *definition) validate(ctx context.Context, k *kind, u *unstructured.Unst
 	return d.validateRules(ctx, errs, u, nil)
 }
 
-func (d *definition) validateUpdate(ctx context.Context, u, old *unstructured.Unstructured, objectMeta, oldMeta *metav1.ObjectMeta) field.ErrorList {
+func (d *definition) validateUpdate(ctx context.Context, u, old *unstructured.Unstructured,
+	objectMeta, oldMeta *metav1.ObjectMeta) field.ErrorList {
 	errs := validateMetaUpdate(objectMeta, oldMeta)
-	// What is as it was is not refused: violations that were there before stay allowed. So there is nothing to find where nothing changed.
+	// What is as it was is not refused: violations that were there before stay allowed. So there is
+	// nothing to find where nothing changed.
 	if sameContent(u.Object, old.Object) {
 		return errs
 	}
 	correlated := common.NewCorrelatedObject(u.Object, old.Object, &model.Structural{Structural: d.schema})
-	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, old.Object, d.validator, validation.WithRatcheting(correlated))...)
+	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, old.Object, d.validator,
+		validation.WithRatcheting(correlated))...)
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, u.Object, d.schema, false)...)
 	if len(listtype.ValidateListSetsAndMaps(nil, d.schema, old.Object)) == 0 {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, d.schema, u.Object)...)
@@ -201,32 +215,39 @@ func (d *definition) validateUpdate(ctx context.Context, u, old *unstructured.Un
 	return d.validateRules(ctx, errs, u, old, cel.WithRatcheting(correlated))
 }
 
-func (d *definition) validateStatus(ctx context.Context, u, old *unstructured.Unstructured, objectMeta, oldMeta *metav1.ObjectMeta) field.ErrorList {
+func (d *definition) validateStatus(ctx context.Context, u, old *unstructured.Unstructured,
+	objectMeta, oldMeta *metav1.ObjectMeta) field.ErrorList {
 	errs := validateMetaUpdate(objectMeta, oldMeta)
 	if sameContent(u.Object, old.Object) {
 		return errs
 	}
 	correlated := common.NewCorrelatedObject(u.Object, old.Object, &model.Structural{Structural: d.schema})
 	if status, has := u.Object["status"]; has && d.statusValidator != nil {
-		errs = append(errs, validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], d.statusValidator,
+		errs = append(errs, validation.ValidateCustomResourceUpdate(field.NewPath("status"), status,
+			old.Object["status"], d.statusValidator,
 			validation.WithRatcheting(correlated.Key("status")))...)
 	}
-	if found := listtype.ValidateListSetsAndMaps(nil, d.schema, u.Object); len(found) > 0 && len(listtype.ValidateListSetsAndMaps(nil, d.schema, old.Object)) == 0 {
+	if found := listtype.ValidateListSetsAndMaps(nil, d.schema, u.Object); len(found) > 0 &&
+		len(listtype.ValidateListSetsAndMaps(nil, d.schema, old.Object)) == 0 {
 		errs = append(errs, found...)
 	}
 	return d.validateRules(ctx, errs, u, old, cel.WithRatcheting(correlated))
 }
 
-// validateRules evaluates the rules, unless the object is so wrong that they would make no sense of it.
-func (d *definition) validateRules(ctx context.Context, errs field.ErrorList, u, old *unstructured.Unstructured, options ...cel.Option) field.ErrorList {
+// validateRules evaluates the rules, unless the object is so wrong that they would make no sense of
+// it.
+func (d *definition) validateRules(ctx context.Context, errs field.ErrorList, u, old *unstructured.Unstructured,
+	options ...cel.Option) field.ErrorList {
 	if d.rules == nil {
 		return errs
 	}
 	for _, err := range errs {
 		switch err.Type {
-		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
+			field.ErrorTypeTypeInvalid:
 			return append(errs, field.Invalid(nil, nil,
-				"some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+				"some validation rules were not checked because the object was invalid; correct the existing errors "+
+					"to complete validation"))
 		default:
 		}
 	}

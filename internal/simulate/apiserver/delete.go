@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// delete removes an object, or marks it as deleted if something holds it: finalizers, or the time that it has to end by itself.
+// delete removes an object, or marks it as deleted if something holds it: finalizers, or the time
+// that it has to end by itself.
 func (w *writing) delete(o *metav1.DeleteOptions) error {
 	live := w.find(w.kind, w.key)
 	if live == nil {
@@ -43,13 +44,16 @@ func (w *writing) delete(o *metav1.DeleteOptions) error {
 	if w.dryRun {
 		return nil
 	}
-	if !graceful && !held && len(live.typed.GetFinalizers()) > 0 && o.Preconditions != nil && o.Preconditions.ResourceVersion != nil {
+	if !graceful && !held && len(live.typed.GetFinalizers()) > 0 && o.Preconditions != nil &&
+		o.Preconditions.ResourceVersion != nil {
 		// The real server compares with the version of a write that it did not make.
-		return w.unmet("Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: " + live.typed.GetResourceVersion())
+		return w.unmet("Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: " +
+			live.typed.GetResourceVersion())
 	}
 	last := live
 	if graceful || held {
-		// What ends by itself is marked even if it has no time left for that: those who watch see both.
+		// What ends by itself is marked even if it has no time left for that: those who watch see
+		// both.
 		var err error
 		if last, err = w.commit(w.request, w.kind, w.key, live, object, live.owned); err != nil {
 			return err
@@ -68,16 +72,19 @@ func (w *writing) preconditions(live *version, p *metav1.Preconditions) error {
 	resource := schema.GroupResource{Group: w.kind.Group, Resource: w.kind.Kind}
 	if p.UID != nil && *p.UID != live.uid() {
 		return apierrors.NewConflict(resource, w.key.Name, fmt.Errorf(
-			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, live.uid()))
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been "+
+				"deleted and then recreated", *p.UID, live.uid()))
 	}
 	if now := live.typed.GetResourceVersion(); p.ResourceVersion != nil && *p.ResourceVersion != now {
 		return apierrors.NewConflict(resource, w.key.Name, fmt.Errorf(
-			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, now))
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The "+
+				"object might have been modified", *p.ResourceVersion, now))
 	}
 	return nil
 }
 
-// grace gives an object the time to end by itself. Pending says that it has that already and that nothing is to be done.
+// grace gives an object the time to end by itself. Pending says that it has that already and that
+// nothing is to be done.
 func (w *writing) grace(object client.Object, o *metav1.DeleteOptions) (graceful, pending bool) {
 	asked := o.GracePeriodSeconds
 	if asked != nil && *asked < 0 {
@@ -134,7 +141,8 @@ func (w *writing) markDeleted(object client.Object) {
 	object.SetDeletionGracePeriodSeconds(&zero)
 }
 
-// collectorFinalizers are the finalizers of an object that is deleted with a propagation policy: the garbage collector's own two follow the policy.
+// collectorFinalizers are the finalizers of an object that is deleted with a propagation policy:
+// the garbage collector's own two follow the policy.
 func collectorFinalizers(has []string, o *metav1.DeleteOptions) []string {
 	orphan, foreground := slices.Contains(has, metav1.FinalizerOrphanDependents), false
 	if !orphan {
@@ -147,7 +155,8 @@ func collectorFinalizers(has []string, o *metav1.DeleteOptions) []string {
 		orphan = *o.PropagationPolicy == metav1.DeletePropagationOrphan
 		foreground = *o.PropagationPolicy == metav1.DeletePropagationForeground
 	}
-	if orphan == slices.Contains(has, metav1.FinalizerOrphanDependents) && foreground == slices.Contains(has, metav1.FinalizerDeleteDependents) {
+	if orphan == slices.Contains(has, metav1.FinalizerOrphanDependents) &&
+		foreground == slices.Contains(has, metav1.FinalizerDeleteDependents) {
 		return has
 	}
 	out := make([]string, 0, len(has)+1)

@@ -22,14 +22,16 @@ const (
 	Deleted  EventType = "Deleted"
 )
 
-// Event is a committed change. Its objects have their Go types and no managed fields; they are shared and must not be changed.
+// Event is a committed change. Its objects have their Go types and no managed fields; they are
+// shared and must not be changed.
 type Event struct {
 	Type EventType
 	Kind string
 	Key  Key
 	// Old is the state before; nil for what is new.
 	Old client.Object
-	// New is the state after. For what is gone it is the last state, with the revision of the deletion.
+	// New is the state after. For what is gone it is the last state, with the revision of the
+	// deletion.
 	New client.Object
 	// Revision of the change.
 	Revision uint64
@@ -63,7 +65,8 @@ func (w *Write) String() string {
 	return out.String()
 }
 
-// Changes are the fields that a change made different, each as "path: before → after" and sorted; nothing for what is new or gone.
+// Changes are the fields that a change made different, each as "path: before → after" and sorted;
+// nothing for what is new or gone.
 func (w *Write) Changes() []string {
 	if w.Type != Modified {
 		return nil

@@ -46,10 +46,12 @@ func nodeRules() rules {
 	r.validateUpdate = func(object, old client.Object) (errs field.ErrorList) {
 		now, before := &object.(*corev1.Node).Spec, &old.(*corev1.Node).Spec
 		if len(before.PodCIDRs) > 0 && !slices.Equal(now.PodCIDRs, before.PodCIDRs) {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", "podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "podCIDRs"),
+				"node updates may not change podCIDR except from \"\" to valid"))
 		}
 		if before.ProviderID != "" && now.ProviderID != before.ProviderID {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", "providerID"), "node updates may not change providerID except from \"\" to valid"))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "providerID"),
+				"node updates may not change providerID except from \"\" to valid"))
 		}
 		return errs
 	}
@@ -57,7 +59,8 @@ func nodeRules() rules {
 }
 
 func validTaints(taints []corev1.Taint, at *field.Path) (errs field.ErrorList) {
-	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+		corev1.TaintEffectNoExecute}
 	for i, t := range taints {
 		errs = append(errs, metavalidation.ValidateLabelName(t.Key, at.Index(i).Child("key"))...)
 		switch {
@@ -114,7 +117,8 @@ func volumeRules() rules {
 	r.validateUpdate = func(object, old client.Object) (errs field.ErrorList) {
 		now, before := &object.(*corev1.PersistentVolume).Spec, &old.(*corev1.PersistentVolume).Spec
 		if !equality.Semantic.DeepEqual(now.PersistentVolumeSource, before.PersistentVolumeSource) {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation"))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "persistentvolumesource"),
+				"spec.persistentvolumesource is immutable after creation"))
 		}
 		errs = append(errs, immutable(now.VolumeMode, before.VolumeMode, field.NewPath("volumeMode"))...)
 		if before.NodeAffinity != nil {
@@ -132,14 +136,17 @@ func validVolume(spec *corev1.PersistentVolumeSpec, at *field.Path) field.ErrorL
 		errs = append(errs, field.Required(at.Child("capacity"), ""))
 	}
 	if _, has := spec.Capacity[corev1.ResourceStorage]; !has || len(spec.Capacity) > 1 {
-		errs = append(errs, field.NotSupported(at.Child("capacity"), spec.Capacity, []corev1.ResourceName{corev1.ResourceStorage}))
+		errs = append(errs, field.NotSupported(at.Child("capacity"), spec.Capacity,
+			[]corev1.ResourceName{corev1.ResourceStorage}))
 	}
 	for name, size := range spec.Capacity {
 		errs = append(errs, positive(size, at.Child("capacity").Key(string(name)))...)
 	}
-	policies := []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain}
+	policies := []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete,
+		corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain}
 	if !slices.Contains(policies, spec.PersistentVolumeReclaimPolicy) {
-		errs = append(errs, field.NotSupported(at.Child("persistentVolumeReclaimPolicy"), spec.PersistentVolumeReclaimPolicy, policies))
+		errs = append(errs, field.NotSupported(at.Child("persistentVolumeReclaimPolicy"),
+			spec.PersistentVolumeReclaimPolicy, policies))
 	}
 	switch {
 	case spec.Local == nil:

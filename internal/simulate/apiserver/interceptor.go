@@ -59,17 +59,19 @@ func (r *Request) String() string {
 	return fmt.Sprintf("%s %s %s %s/%s", r.User, r.Verb, what, r.Namespace, r.Name)
 }
 
-// Interceptor stands before and after every request. What it panics with goes through to the caller of the client; the server stays as it is at that
-// point, so that a process can be killed exactly before or after a write.
+// Interceptor stands before and after every request. What it panics with goes through to the caller
+// of the client; the server stays as it is at that point, so that a process can be killed exactly
+// before or after a write.
 type Interceptor interface {
 	// Before a request has any effect. An error is the answer, and the request has no effect.
 	Before(*Request) error
-	// After a request, whose answer is err. An error becomes the answer instead, although what happened has happened; nil leaves the answer as it is.
+	// After a request, whose answer is err. An error becomes the answer instead, although what
+	// happened has happened; nil leaves the answer as it is.
 	After(r *Request, err error) error
 }
 
-// request does one request between the interceptor's two calls. The effect returns what gives the answer to the client, which is not called if the
-// answer is lost.
+// request does one request between the interceptor's two calls. The effect returns what gives the
+// answer to the client, which is not called if the answer is lost.
 func (s *Server) request(ctx context.Context, r *Request, effect func() (answer func() error, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,7 +107,8 @@ func status(err error) error {
 		return err
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonUnknown, Message: err.Error(),
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonUnknown,
+		Message: err.Error(),
 	}}
 }
 
@@ -118,7 +121,8 @@ func Conflict(r *Request) error {
 
 // TooManyRequests is what a server answers that is asked too much: 429, try again in a second.
 func TooManyRequests(*Request) error {
-	return apierrors.NewTooManyRequests("the server has received too many requests and has asked us to try again later", 1)
+	return apierrors.NewTooManyRequests("the server has received too many requests and has asked us to try again later",
+		1)
 }
 
 // InternalError is 500.
@@ -133,7 +137,10 @@ func Unavailable(*Request) error {
 
 // Forbidden is 403: a role or a policy does not allow it.
 func Forbidden(r *Request) error {
-	return apierrors.NewForbidden(r.resource, r.Name, fmt.Errorf("User %q cannot %s resource %q", r.User, r.Verb, r.resource.Resource)) //nolint:staticcheck // the server's words
+	//nolint:staticcheck // the server's words
+	return apierrors.NewForbidden(r.resource, r.Name,
+		fmt.Errorf("User %q cannot %s resource %q", r.User, r.Verb,
+			r.resource.Resource))
 }
 
 // ServerTimeout is 504: the server gave up on it, with or without effect.

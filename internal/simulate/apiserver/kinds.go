@@ -20,8 +20,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Kinds are what a server serves: the built-in kinds that a world needs, and those of the definitions. Making them is expensive (it compiles every rule of
-// the schemas); they are never changed afterwards, and all servers of a process share them.
+// Kinds are what a server serves: the built-in kinds that a world needs, and those of the
+// definitions. Making them is expensive (it compiles every rule of the schemas); they are never
+// changed afterwards, and all servers of a process share them.
 type Kinds struct {
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper
@@ -60,7 +61,8 @@ type rules struct {
 	fields func(object client.Object) map[string]string
 	// createOnUpdate says that an update of what is not there makes it.
 	createOnUpdate bool
-	// defaults brings an object into the form of the server: old fields in their present place, and what a request leaves out filled in.
+	// defaults brings an object into the form of the server: old fields in their present place, and
+	// what a request leaves out filled in.
 	defaults func(object client.Object)
 	// admit does what admission plugins do to a new object, and may refuse it.
 	admit func(s *Server, object client.Object) error
@@ -68,26 +70,32 @@ type rules struct {
 	admitUpdate func(s *Server, object, old client.Object) error
 	// allowUpdate does what admission plugins do to a valid change: it may refuse it.
 	allowUpdate func(object, old client.Object) error
-	// begin gives a new object, or a changed one, what the server hands out; old is nil for a new one.
+	// begin gives a new object, or a changed one, what the server hands out; old is nil for a new
+	// one.
 	begin func(w *writing, object, old client.Object) error
 	// prepareCreate and the others set what the writer of a request has no say in.
 	prepareCreate func(object client.Object)
 	prepareUpdate func(object, old client.Object)
 	prepareStatus func(object, old client.Object, now metav1.Time)
-	// customFinalizers says that finalizers are looked at as those of custom kinds, and metaLast that metadata is looked at only if all else is right.
+	// customFinalizers says that finalizers are looked at as those of custom kinds, and metaLast
+	// that metadata is looked at only if all else is right.
 	customFinalizers, metaLast bool
 	// validate looks at every object, validateCreate at new ones, and the others at changes.
 	validate, validateCreate       func(object client.Object) field.ErrorList
 	validateUpdate, validateStatus func(object, old client.Object) field.ErrorList
-	// uncollected says that the garbage collector leaves them alone: no finalizer of it is ever set.
+	// uncollected says that the garbage collector leaves them alone: no finalizer of it is ever
+	// set.
 	uncollected bool
-	// grace is the time that an object has to end by itself when it is deleted, in seconds; asked is what the request wants.
+	// grace is the time that an object has to end by itself when it is deleted, in seconds; asked
+	// is what the request wants.
 	grace func(object client.Object, asked *int64) int64
 }
 
-// Compile makes the kinds of the built-in table and of the definitions. The scheme has the Go types of both; it is not copied.
+// Compile makes the kinds of the built-in table and of the definitions. The scheme has the Go types
+// of both; it is not copied.
 func Compile(scheme *runtime.Scheme, definitions []*apiextensionsv1.CustomResourceDefinition) (*Kinds, error) {
-	k := &Kinds{scheme: scheme, named: map[string]*kind{}, types: map[reflect.Type]*kind{}, lists: map[reflect.Type]*kind{}}
+	k := &Kinds{scheme: scheme, named: map[string]*kind{}, types: map[reflect.Type]*kind{},
+		lists: map[reflect.Type]*kind{}}
 	converter := applyconfigurations.NewTypeConverter(scheme)
 	for _, b := range builtins() {
 		one := &kind{
@@ -115,7 +123,8 @@ func Compile(scheme *runtime.Scheme, definitions []*apiextensionsv1.CustomResour
 }
 
 // newManager is one of the two constructors of field managers.
-type newManager func(managedfields.TypeConverter, runtime.ObjectConvertor, runtime.ObjectDefaulter, runtime.ObjectCreater, schema.GroupVersionKind,
+type newManager func(managedfields.TypeConverter, runtime.ObjectConvertor, runtime.ObjectDefaulter,
+	runtime.ObjectCreater, schema.GroupVersionKind,
 	schema.GroupVersion, string, map[fieldpath.APIVersion]fieldpath.Filter) (*managedfields.FieldManager, error)
 
 func (k *Kinds) add(one *kind, converter managedfields.TypeConverter, manager newManager) error {
@@ -136,8 +145,9 @@ func (k *Kinds) add(one *kind, converter managedfields.TypeConverter, manager ne
 	one.managers = map[string]*managedfields.FieldManager{}
 	for subresource, reset := range one.resetFields() {
 		glue := managing{one}
-		m, err := manager(converter, glue, glue, glue, one.GroupVersionKind, one.GroupVersion(), subresource, fieldpath.NewExcludeFilterSetMap(
-			map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(one.GroupVersion().String()): reset}))
+		m, err := manager(converter, glue, glue, glue, one.GroupVersionKind, one.GroupVersion(), subresource,
+			fieldpath.NewExcludeFilterSetMap(
+				map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(one.GroupVersion().String()): reset}))
 		if err != nil {
 			return fmt.Errorf("compile %s: %w", one.Kind, err)
 		}
@@ -148,7 +158,8 @@ func (k *Kinds) add(one *kind, converter managedfields.TypeConverter, manager ne
 	return nil
 }
 
-// resetFields are the fields that a request cannot change, by subresource: nobody comes to own them through it.
+// resetFields are the fields that a request cannot change, by subresource: nobody comes to own them
+// through it.
 func (k *kind) resetFields() map[string]*fieldpath.Set {
 	out := map[string]*fieldpath.Set{"": fieldpath.NewSet()}
 	if !k.hasStatus() {
@@ -197,7 +208,8 @@ func (k *Kinds) newMapper() meta.RESTMapper {
 	return mapper
 }
 
-// of finds the kind of an object, by its Go type or, where that does not say, by what it says of itself.
+// of finds the kind of an object, by its Go type or, where that does not say, by what it says of
+// itself.
 func (k *Kinds) of(object runtime.Object) (*kind, error) {
 	t := reflect.TypeOf(object)
 	if t.Kind() == reflect.Pointer {

@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Who owns which field is kept by Kubernetes' own field manager. It is asked only when somebody wants to know: an apply, or a read that shows it. Until
-// then a version remembers the writes that it came about by. Most objects are never applied, so that most of that work is never done.
+// Who owns which field is kept by Kubernetes' own field manager. It is asked only when somebody
+// wants to know: an apply, or a read that shows it. Until then a version remembers the writes that
+// it came about by. Most objects are never applied, so that most of that work is never done.
 
 // ownership is who owns the fields of a version.
 type ownership struct {
@@ -42,7 +43,8 @@ const maxPending = 100
 
 // wrote is the ownership after a write that is to be looked at later, if ever.
 func wrote(before *version, requested client.Object, manager, subresource string, at time.Time) ownership {
-	p := &pendingWrite{before: before, requested: requested, manager: manager, subresource: subresource, at: metav1.NewTime(at).Rfc3339Copy()}
+	p := &pendingWrite{before: before, requested: requested, manager: manager, subresource: subresource,
+		at: metav1.NewTime(at).Rfc3339Copy()}
 	if before != nil && before.owned.pending != nil {
 		p.depth = before.owned.pending.depth + 1
 		if p.depth > maxPending {
@@ -67,7 +69,8 @@ func (v *version) managedFields() []metav1.ManagedFieldsEntry {
 }
 
 // update is who owns what after a write that is not an apply. The requested object is changed.
-func (k *kind) update(before *version, requested client.Object, manager, subresource string, at metav1.Time) []metav1.ManagedFieldsEntry {
+func (k *kind) update(before *version, requested client.Object, manager, subresource string,
+	at metav1.Time) []metav1.ManagedFieldsEntry {
 	live, old := k.live(before)
 	after := k.managers[subresource].UpdateNoErrors(live, requested, manager)
 	return timed(old, after.(client.Object).GetManagedFields(), at)
@@ -89,7 +92,8 @@ func (k *kind) live(v *version) (client.Object, []metav1.ManagedFieldsEntry) {
 	return live, entries
 }
 
-// timed gives the entries that a write changed the time of the world, in the order that the server keeps them in.
+// timed gives the entries that a write changed the time of the world, in the order that the server
+// keeps them in.
 func timed(before, after []metav1.ManagedFieldsEntry, at metav1.Time) []metav1.ManagedFieldsEntry {
 	for i := range after {
 		e := &after[i]
@@ -120,17 +124,20 @@ func timed(before, after []metav1.ManagedFieldsEntry, at metav1.Time) []metav1.M
 }
 
 func sameManager(a, b *metav1.ManagedFieldsEntry) bool {
-	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion &&
+		a.Subresource == b.Subresource
 }
 
 // sameOwners compares entries apart from their times.
 func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(a, b, func(a, b metav1.ManagedFieldsEntry) bool {
-		return sameManager(&a, &b) && (a.FieldsV1 == nil) == (b.FieldsV1 == nil) && (a.FieldsV1 == nil || a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString())
+		return sameManager(&a, &b) && (a.FieldsV1 == nil) == (b.FieldsV1 == nil) &&
+			(a.FieldsV1 == nil || a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString())
 	})
 }
 
-// managing is what the field manager needs to know of a kind. There is one version of each, so that converting is a matter of form.
+// managing is what the field manager needs to know of a kind. There is one version of each, so that
+// converting is a matter of form.
 type managing struct{ kind *kind }
 
 // New implements runtime.ObjectCreater.
@@ -139,7 +146,8 @@ func (m managing) New(schema.GroupVersionKind) (runtime.Object, error) {
 	return live, nil
 }
 
-// Default implements runtime.ObjectDefaulter. Content of custom kinds may be shared with the stored object here, and gets its defaults later.
+// Default implements runtime.ObjectDefaulter. Content of custom kinds may be shared with the stored
+// object here, and gets its defaults later.
 func (m managing) Default(in runtime.Object) {
 	if m.kind.custom == nil && m.kind.rules.defaults != nil {
 		m.kind.rules.defaults(in.(client.Object))

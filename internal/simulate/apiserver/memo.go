@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Worlds of one seed make the same requests until something goes wrong in them. What a patch comes to, and whether an object is valid, depends on the
-// request and on the object before it alone, and is most of the work of a server: it is done once for all worlds of the same kinds.
+// Worlds of one seed make the same requests until something goes wrong in them. What a patch comes
+// to, and whether an object is valid, depends on the request and on the object before it alone, and
+// is most of the work of a server: it is done once for all worlds of the same kinds.
 
-// memo remembers by fingerprint. It forgets what was not asked for again while as much was added as it holds. It is safe for concurrent use.
+// memo remembers by fingerprint. It forgets what was not asked for again while as much was added as
+// it holds. It is safe for concurrent use.
 type memo[V any] struct {
 	mu            sync.Mutex
 	young, former map[fingerprint]V
@@ -48,12 +50,14 @@ func (m *memo[V]) keep(f fingerprint, v V) {
 	m.young[f] = v
 }
 
-// fingerprint tells values apart: that one of a hundred million questions meets another's has a chance of less than one in ten million.
+// fingerprint tells values apart: that one of a hundred million questions meets another's has a
+// chance of less than one in ten million.
 type fingerprint uint64
 
 var seed = maphash.MakeSeed()
 
-// printOf is the fingerprint of values in their order: contents of objects, managed fields, strings, encodings, booleans and numbers.
+// printOf is the fingerprint of values in their order: contents of objects, managed fields,
+// strings, encodings, booleans and numbers.
 func printOf(values ...any) fingerprint { return fingerprint(hashOf(values)) }
 
 func hashOf(value any) uint64 {

@@ -22,7 +22,8 @@ func messageRules() rules {
 	r.fields = func(object client.Object) map[string]string {
 		e := object.(*eventsv1.Event)
 		return map[string]string{
-			"regarding.kind": e.Regarding.Kind, "regarding.namespace": e.Regarding.Namespace, "regarding.name": e.Regarding.Name, "regarding.uid": string(e.Regarding.UID),
+			"regarding.kind": e.Regarding.Kind, "regarding.namespace": e.Regarding.Namespace,
+			"regarding.name": e.Regarding.Name, "regarding.uid": string(e.Regarding.UID),
 			"reason": e.Reason, "reportingController": e.ReportingController, "type": e.Type,
 		}
 	}
@@ -30,12 +31,14 @@ func messageRules() rules {
 		e := object.(*eventsv1.Event)
 		if e.EventTime.IsZero() {
 			if e.Namespace != e.Regarding.Namespace && (e.Regarding.Namespace != "" || e.Namespace != "default") {
-				errs = append(errs, field.Invalid(field.NewPath("involvedObject", "namespace"), e.Regarding.Namespace, "does not match event.namespace"))
+				errs = append(errs, field.Invalid(field.NewPath("involvedObject", "namespace"), e.Regarding.Namespace,
+					"does not match event.namespace"))
 			}
 			return errs
 		}
 		if e.Regarding.Namespace == "" && e.Namespace != "default" && e.Namespace != "kube-system" {
-			errs = append(errs, field.Invalid(field.NewPath("involvedObject", "namespace"), e.Regarding.Namespace, "does not match event.namespace"))
+			errs = append(errs, field.Invalid(field.NewPath("involvedObject", "namespace"), e.Regarding.Namespace,
+				"does not match event.namespace"))
 		}
 		if e.ReportingController == "" {
 			errs = append(errs, field.Required(field.NewPath("reportingController"), ""))
@@ -43,16 +46,19 @@ func messageRules() rules {
 		for _, why := range validation.IsQualifiedName(e.ReportingController) {
 			errs = append(errs, field.Invalid(field.NewPath("reportingController"), e.ReportingController, why))
 		}
-		for name, value := range map[string]string{"reportingInstance": e.ReportingInstance, "action": e.Action, "reason": e.Reason} {
+		for name, value := range map[string]string{"reportingInstance": e.ReportingInstance, "action": e.Action,
+			"reason": e.Reason} {
 			switch {
 			case value == "":
 				errs = append(errs, field.Required(field.NewPath(name), ""))
 			case len(value) > mostOfReason:
-				errs = append(errs, field.Invalid(field.NewPath(name), "", fmt.Sprintf("can have at most %d characters", mostOfReason)))
+				errs = append(errs, field.Invalid(field.NewPath(name), "",
+					fmt.Sprintf("can have at most %d characters", mostOfReason)))
 			}
 		}
 		if len(e.Note) > mostOfNote {
-			errs = append(errs, field.Invalid(field.NewPath("message"), "", fmt.Sprintf("can have at most %d characters", mostOfNote)))
+			errs = append(errs, field.Invalid(field.NewPath("message"), "",
+				fmt.Sprintf("can have at most %d characters", mostOfNote)))
 		}
 		return errs
 	}
@@ -74,9 +80,12 @@ func messageRules() rules {
 			errs = validSeries(e.Series)
 		}
 		for name, is := range map[string][2]any{
-			"involvedObject": {e.Regarding, before.Regarding}, "reason": {e.Reason, before.Reason}, "message": {e.Note, before.Note}, "type": {e.Type, before.Type},
-			"eventTime": {e.EventTime, before.EventTime}, "action": {e.Action, before.Action}, "related": {e.Related, before.Related},
-			"reportingController": {e.ReportingController, before.ReportingController}, "reportingInstance": {e.ReportingInstance, before.ReportingInstance},
+			"involvedObject": {e.Regarding, before.Regarding}, "reason": {e.Reason, before.Reason},
+			"message": {e.Note, before.Note}, "type": {e.Type, before.Type},
+			"eventTime": {e.EventTime, before.EventTime}, "action": {e.Action, before.Action},
+			"related":             {e.Related, before.Related},
+			"reportingController": {e.ReportingController, before.ReportingController},
+			"reportingInstance":   {e.ReportingInstance, before.ReportingInstance},
 		} {
 			errs = append(errs, immutable(is[0], is[1], field.NewPath(name))...)
 		}

@@ -50,8 +50,8 @@ func wipe(object client.Object) {
 	object.SetSelfLink("")
 }
 
-// own works out who owns the fields of an object that a request other than an apply asks for, and takes that out of the object. It is put off, unless
-// the request itself says who owns what.
+// own works out who owns the fields of an object that a request other than an apply asks for, and
+// takes that out of the object. It is put off, unless the request itself says who owns what.
 func (w *writing) own(live *version, object client.Object) ownership {
 	if w.kind.managers[w.subresource()] == nil {
 		return ownership{}
@@ -69,7 +69,9 @@ func (w *writing) own(live *version, object client.Object) ownership {
 // sameEntries says that a request carries exactly what it read.
 func sameEntries(asked []metav1.ManagedFieldsEntry, owned ownership) bool {
 	return owned.pending == nil && len(asked) > 0 && sameOwners(asked, owned.entries) &&
-		slices.EqualFunc(asked, owned.entries, func(a, b metav1.ManagedFieldsEntry) bool { return a.Time.Equal(b.Time) })
+		slices.EqualFunc(asked, owned.entries, func(a, b metav1.ManagedFieldsEntry) bool {
+			return a.Time.Equal(b.Time)
+		})
 }
 
 // add is the creation of an object by whatever request.
@@ -141,15 +143,18 @@ func (w *writing) matchNamespace(object client.Object) error {
 	case namespace == "":
 		object.SetNamespace(w.key.Namespace)
 	case namespace != w.key.Namespace:
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on " +
+			"the request")
 	}
 	return nil
 }
 
-// proposal is what a request wants of an object that is there, or, if live is nil, of one that is not.
+// proposal is what a request wants of an object that is there, or, if live is nil, of one that is
+// not.
 type proposal func(live *version) (client.Object, ownership, error)
 
-// change brings an object into the state that a request proposes. With createToo it is made if it is not there.
+// change brings an object into the state that a request proposes. With createToo it is made if it
+// is not there.
 func (w *writing) change(propose proposal, uid *types.UID, createToo bool) (*version, error) {
 	live := w.find(w.kind, w.key)
 	if live == nil && !createToo {
@@ -161,7 +166,8 @@ func (w *writing) change(propose proposal, uid *types.UID, createToo bool) (*ver
 			there = live.uid()
 		}
 		if *uid != there {
-			return nil, w.unmet(fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *uid, there))
+			return nil, w.unmet(fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v",
+				*uid, there))
 		}
 	}
 	object, owned, err := propose(live)
@@ -208,17 +214,20 @@ func (w *writing) unmet(why string) error {
 		key += w.key.Namespace + "/"
 	}
 	return apierrors.NewConflict(w.kind.resource, w.key.Name,
-		fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s%s, ResourceVersion: 0, AdditionalErrorMsg: %s", key, w.key.Name, why))
+		fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s%s, ResourceVersion: 0, AdditionalErrorMsg: %s", key,
+			w.key.Name, why))
 }
 
-// matchVersion refuses a request that rests on an old version. Some kinds may be overwritten without saying which version that is.
+// matchVersion refuses a request that rests on an old version. Some kinds may be overwritten
+// without saying which version that is.
 func (w *writing) matchVersion(object client.Object, live *version) error {
 	switch asked := object.GetResourceVersion(); {
 	case asked == "" || asked == "0":
 		if !w.kind.rules.unconditional {
-			return apierrors.NewInvalid(w.kind.GroupVersion().WithKind(w.kind.resource.Resource).GroupKind(), w.key.Name, field.ErrorList{
-				field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
-			})
+			return apierrors.NewInvalid(w.kind.GroupVersion().WithKind(w.kind.resource.Resource).GroupKind(),
+				w.key.Name, field.ErrorList{
+					field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
+				})
 		}
 		object.SetResourceVersion(live.typed.GetResourceVersion())
 	case asked != live.typed.GetResourceVersion():
@@ -247,7 +256,8 @@ func (w *writing) prepare(object client.Object, live *version) error {
 	if at := live.typed.GetDeletionTimestamp(); at != nil {
 		object.SetDeletionTimestamp(at)
 	}
-	if grace := live.typed.GetDeletionGracePeriodSeconds(); grace != nil && object.GetDeletionGracePeriodSeconds() == nil {
+	if grace := live.typed.GetDeletionGracePeriodSeconds(); grace != nil &&
+		object.GetDeletionGracePeriodSeconds() == nil {
 		object.SetDeletionGracePeriodSeconds(grace)
 	}
 	if errs := w.kind.validateUpdate(w.ctx, object, live.object, w.subresource()); len(errs) > 0 {

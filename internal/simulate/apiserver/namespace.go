@@ -53,14 +53,16 @@ func namespaceRules() rules {
 			phase = corev1.NamespaceTerminating
 		}
 		if n.Status.Phase != phase {
-			return field.ErrorList{field.Invalid(field.NewPath("status", "Phase"), n.Status.Phase, "may only be '"+string(phase)+"'")}
+			return field.ErrorList{field.Invalid(field.NewPath("status", "Phase"), n.Status.Phase,
+				"may only be '"+string(phase)+"'")}
 		}
 		return nil
 	}
 	return r
 }
 
-// terminate is the deletion of a namespace: it is marked, and nothing new comes into it. It ends when a controller has emptied it, which there is none of.
+// terminate is the deletion of a namespace: it is marked, and nothing new comes into it. It ends
+// when a controller has emptied it, which there is none of.
 func (w *writing) terminate(live *version, o *metav1.DeleteOptions) error {
 	if live.typed.GetDeletionTimestamp() != nil || w.dryRun {
 		return nil
@@ -83,9 +85,11 @@ func (w *writing) admitInto(namespace string) error {
 	if there.object.(*corev1.Namespace).Status.Phase != corev1.NamespaceTerminating {
 		return nil
 	}
-	err := apierrors.NewForbidden(w.kind.resource, w.key.Name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+	err := apierrors.NewForbidden(w.kind.resource, w.key.Name,
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", namespace), Field: "metadata.namespace",
+		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", namespace),
+		Field: "metadata.namespace",
 	})
 	return err
 }

@@ -49,8 +49,10 @@ func (w *writing) patch(sort types.PatchType, data []byte, force *bool) (*versio
 		change = func(content map[string]any) (map[string]any, error) { return applyJSONPatch(content, data) }
 	case types.StrategicMergePatchType:
 		if w.kind.custom != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", w.kind.resource, w.key.Name,
-				"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", 0, false)
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", w.kind.resource,
+				w.key.Name,
+				"the body of the request was in an unknown format - accepted media types include: "+
+					"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", 0, false)
 		}
 		var patch map[string]any
 		if err := utiljson.Unmarshal(data, &patch); err != nil {
@@ -94,7 +96,8 @@ func (w *writing) patched(live *version, change func(map[string]any) (map[string
 	}
 	object, err := w.kind.decode(u)
 	if err != nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), "", err.Error())})
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "",
+			field.ErrorList{field.Invalid(field.NewPath("patch"), "", err.Error())})
 	}
 	return object, nil
 }
@@ -129,7 +132,8 @@ func applyJSONPatch(content map[string]any, data []byte) (map[string]any, error)
 		return nil, fmt.Errorf("encode object: %w", err)
 	}
 	if text, err = patch.Apply(text); err != nil {
-		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "",
+			err.Error(), 0, false)
 	}
 	out := map[string]any{}
 	if err := utiljson.Unmarshal(text, &out); err != nil {
@@ -150,7 +154,8 @@ func invalidOptions(err *field.Error) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "PatchOptions"}, "", field.ErrorList{err})
 }
 
-// apply is server-side apply. It makes the object if it is not there, unless the applied object has a uid.
+// apply is server-side apply. It makes the object if it is not there, unless the applied object has
+// a uid.
 func (w *writing) apply(applied *unstructured.Unstructured, force *bool) (*version, error) {
 	if w.manager == "" {
 		return nil, invalidOptions(field.Required(field.NewPath("fieldManager"), "is required for apply patch"))
@@ -169,7 +174,8 @@ type outcome struct {
 	entries []metav1.ManagedFieldsEntry
 }
 
-func (w *writing) applied(live *version, applied *unstructured.Unstructured, force bool) (client.Object, ownership, error) {
+func (w *writing) applied(live *version, applied *unstructured.Unstructured, force bool) (client.Object, ownership,
+	error) {
 	before, entries := w.kind.live(live)
 	now := w.now()
 	question := []any{w.kind.Kind, w.subresource(), w.manager, force, now.Unix(), applied, entries, nil}
@@ -189,7 +195,8 @@ func (w *writing) applied(live *version, applied *unstructured.Unstructured, for
 }
 
 // merge works out an apply.
-func (w *writing) merge(live *version, before client.Object, entries []metav1.ManagedFieldsEntry, applied *unstructured.Unstructured, force bool, now metav1.Time) (outcome, error) {
+func (w *writing) merge(live *version, before client.Object, entries []metav1.ManagedFieldsEntry,
+	applied *unstructured.Unstructured, force bool, now metav1.Time) (outcome, error) {
 	result, err := w.kind.managers[w.subresource()].Apply(before, applied.DeepCopy(), w.manager, force)
 	if err != nil {
 		return outcome{}, err
@@ -207,11 +214,13 @@ func (w *writing) merge(live *version, before client.Object, entries []metav1.Ma
 	}
 	if live == nil && object.GetUID() != "" {
 		return outcome{}, apierrors.NewConflict(w.kind.resource, w.key.Name,
-			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", object.GetUID()))
+			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found",
+				object.GetUID()))
 	}
 	if object.GetName() != w.key.Name {
 		return outcome{}, apierrors.NewBadRequest(
-			fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", object.GetName(), w.key.Name))
+			fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", object.GetName(),
+				w.key.Name))
 	}
 	return outcome{object, owned}, nil
 }

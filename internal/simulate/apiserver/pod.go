@@ -17,9 +17,11 @@ func podRules() rules {
 	r.fields = func(object client.Object) map[string]string {
 		p := object.(*corev1.Pod)
 		return map[string]string{
-			"spec.nodeName": p.Spec.NodeName, "spec.restartPolicy": string(p.Spec.RestartPolicy), "spec.schedulerName": p.Spec.SchedulerName,
+			"spec.nodeName": p.Spec.NodeName, "spec.restartPolicy": string(p.Spec.RestartPolicy),
+			"spec.schedulerName":      p.Spec.SchedulerName,
 			"spec.serviceAccountName": p.Spec.ServiceAccountName, "spec.hostNetwork": fmt.Sprint(p.Spec.HostNetwork),
-			"status.phase": string(p.Status.Phase), "status.podIP": p.Status.PodIP, "status.nominatedNodeName": p.Status.NominatedNodeName,
+			"status.phase": string(p.Status.Phase), "status.podIP": p.Status.PodIP,
+			"status.nominatedNodeName": p.Status.NominatedNodeName,
 		}
 	}
 	r.defaults = func(object client.Object) { defaultPod(object.(*corev1.Pod)) }
@@ -42,7 +44,8 @@ func podRules() rules {
 		if len(pod.Spec.SchedulingGates) > 0 {
 			pod.Status.Conditions = []corev1.PodCondition{{
 				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
-				Message: "Scheduling is blocked due to non-empty scheduling gates", LastTransitionTime: pod.CreationTimestamp,
+				Message:            "Scheduling is blocked due to non-empty scheduling gates",
+				LastTransitionTime: pod.CreationTimestamp,
 			}}
 		}
 	}
@@ -58,8 +61,10 @@ func podRules() rules {
 			pod.Status.ObservedGeneration = before.Status.ObservedGeneration
 		}
 	}
-	r.validate, r.validateCreate, r.validateUpdate, r.validateStatus = validPod, validNewPod, validPodUpdate, validPodStatus
-	// A pod without a host, or that has ended, is gone at once: there is no kubelet to stop anything.
+	r.validate, r.validateCreate, r.validateUpdate, r.validateStatus = validPod, validNewPod, validPodUpdate,
+		validPodStatus
+	// A pod without a host, or that has ended, is gone at once: there is no kubelet to stop
+	// anything.
 	r.grace = func(object client.Object, asked *int64) int64 {
 		pod := object.(*corev1.Pod)
 		ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
@@ -79,8 +84,8 @@ func podRules() rules {
 	return r
 }
 
-// admitPod does what the admission plugins do that are on by default. Tokens are not mounted, and classes of priority are not looked up: pods of Helenus
-// want neither.
+// admitPod does what the admission plugins do that are on by default. Tokens are not mounted, and
+// classes of priority are not looked up: pods of Helenus want neither.
 func admitPod(s *Server, object client.Object) error {
 	pod := object.(*corev1.Pod)
 	if pod.Spec.ServiceAccountName == "" {
@@ -90,14 +95,17 @@ func admitPod(s *Server, object client.Object) error {
 	k := s.kinds.named["ServiceAccount"]
 	account := s.find(k, Key{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName})
 	if account == nil {
-		return forbidden(pod, "error looking up service account %s/%s: %w", pod.Namespace, pod.Spec.ServiceAccountName, apierrors.NewNotFound(k.resource, pod.Spec.ServiceAccountName))
+		return forbidden(pod, "error looking up service account %s/%s: %w", pod.Namespace, pod.Spec.ServiceAccountName,
+			apierrors.NewNotFound(k.resource, pod.Spec.ServiceAccountName))
 	}
 	if len(pod.Spec.ImagePullSecrets) == 0 {
-		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, account.object.(*corev1.ServiceAccount).ImagePullSecrets...)
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets,
+			account.object.(*corev1.ServiceAccount).ImagePullSecrets...)
 	}
 	priority, policy := int32(0), corev1.PreemptLowerPriority
 	if pod.Spec.Priority != nil && *pod.Spec.Priority != priority {
-		return forbidden(pod, "the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, priority)
+		return forbidden(pod, "the integer value of priority (%d) must not be provided in pod spec; priority "+
+			"admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, priority)
 	}
 	pod.Spec.Priority, pod.Spec.PreemptionPolicy = &priority, &policy
 	tolerateLoss(&pod.Spec)
@@ -113,12 +121,14 @@ func tolerateLoss(spec *corev1.PodSpec) {
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		tolerated := false
 		for _, t := range spec.Tolerations {
-			tolerated = tolerated || (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+			tolerated = tolerated || (t.Key == taint || t.Key == "") &&
+				(t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
 		}
 		if !tolerated {
 			seconds := int64(300)
 			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
-				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: &seconds,
 			})
 		}
 	}

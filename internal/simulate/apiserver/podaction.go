@@ -28,14 +28,17 @@ func (w *writing) bind(b *corev1.Binding) error {
 		return apierrors.NewNotFound(w.kind.resource, w.key.Name)
 	}
 	if b.UID != "" && b.UID != live.uid() {
-		return w.unmet(fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, live.uid()))
+		return w.unmet(fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID,
+			live.uid()))
 	}
 	if at := live.typed.GetResourceVersion(); b.ResourceVersion != "" && b.ResourceVersion != at {
-		return w.unmet(fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, at))
+		return w.unmet(fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in "+
+			"object meta: %v", b.ResourceVersion, at))
 	}
 	pod := live.object.DeepCopyObject().(*corev1.Pod)
 	refuse := func(format string, args ...any) error {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, w.key.Name, fmt.Errorf(format, args...))
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, w.key.Name,
+			fmt.Errorf(format, args...))
 	}
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -102,7 +105,8 @@ func (w *writing) evict(e *policyv1.Eviction) error {
 	w.dryRun = w.dryRun || len(o.DryRun) > 0
 	pod := live.object.(*corev1.Pod)
 	// What has ended, has not begun or is being deleted is no disruption.
-	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodPending && pod.DeletionTimestamp == nil {
+	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
+		pod.Status.Phase != corev1.PodPending && pod.DeletionTimestamp == nil {
 		if err := w.disrupt(pod); err != nil {
 			return err
 		}
@@ -120,7 +124,8 @@ func (w *writing) deleteEvicted(live *version, o *metav1.DeleteOptions) error {
 	}
 	pod := live.object.DeepCopyObject().(*corev1.Pod)
 	setPodCondition(pod, corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI",
+		Message: "Eviction API: evicting",
 	}, w.now())
 	marked, err := w.commit(w.request, w.kind, w.key, live, pod, live.owned)
 	if err != nil {
@@ -143,7 +148,8 @@ func (w *writing) disrupt(pod *corev1.Pod) error {
 			continue
 		}
 		b := t.objects[key].object.(*policyv1.PodDisruptionBudget)
-		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && selector.Matches(labels.Set(pod.Labels)) {
+		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil &&
+			selector.Matches(labels.Set(pod.Labels)) {
 			budgets = append(budgets, t.objects[key])
 		}
 	}
@@ -152,7 +158,8 @@ func (w *writing) disrupt(pod *corev1.Pod) error {
 		return nil
 	case 1:
 	default:
-		return errors.New("this pod has more than one PodDisruptionBudget, which the eviction subresource does not support")
+		return errors.New("this pod has more than one PodDisruptionBudget, which the eviction subresource does not " +
+			"support")
 	}
 	budget := budgets[0].object.(*policyv1.PodDisruptionBudget).DeepCopy()
 	if !podIsReady(pod) {
@@ -167,14 +174,17 @@ func (w *writing) disrupt(pod *corev1.Pod) error {
 	case s.ObservedGeneration < budget.Generation:
 		return tooManyDisruptions(10, "The disruption budget %s is still being processed by the server.", budget.Name)
 	case s.DisruptionsAllowed < 0:
-		return apierrors.NewForbidden(schema.GroupResource{Group: k.Group, Resource: "poddisruptionbudget"}, budget.Name, errors.New("pdb disruptions allowed is negative"))
+		return apierrors.NewForbidden(schema.GroupResource{Group: k.Group, Resource: "poddisruptionbudget"},
+			budget.Name, errors.New("pdb disruptions allowed is negative"))
 	case s.DisruptionsAllowed == 0:
-		return tooManyDisruptions(0, "The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, s.DesiredHealthy, s.CurrentHealthy)
+		return tooManyDisruptions(0, "The disruption budget %s needs %d healthy pods and has %d currently", budget.Name,
+			s.DesiredHealthy, s.CurrentHealthy)
 	}
 	budget.Status.DisruptionsAllowed--
 	if budget.Status.DisruptionsAllowed == 0 {
 		meta.SetStatusCondition(&budget.Status.Conditions, metav1.Condition{
-			Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.InsufficientPodsReason, Status: metav1.ConditionFalse, ObservedGeneration: budget.Status.ObservedGeneration,
+			Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.InsufficientPodsReason,
+			Status: metav1.ConditionFalse, ObservedGeneration: budget.Status.ObservedGeneration,
 			LastTransitionTime: w.now(),
 		})
 	}
@@ -186,14 +196,16 @@ func (w *writing) disrupt(pod *corev1.Pod) error {
 	}
 	budget.Status.DisruptedPods[pod.Name] = w.now()
 	key := types.NamespacedName{Namespace: budget.Namespace, Name: budget.Name}
-	r := &Request{User: w.request.User, Verb: Update, Kind: k.Kind, Subresource: subresourceStatus, Namespace: key.Namespace, Name: key.Name, resource: k.resource}
+	r := &Request{User: w.request.User, Verb: Update, Kind: k.Kind, Subresource: subresourceStatus,
+		Namespace: key.Namespace, Name: key.Name, resource: k.resource}
 	_, err := w.commit(r, k, key, budgets[0], budget, budgets[0].owned)
 	return err
 }
 
 func tooManyDisruptions(seconds int, format string, args ...any) error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", seconds)
-	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: fmt.Sprintf(format, args...)})
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes,
+		metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: fmt.Sprintf(format, args...)})
 	return err
 }
 

@@ -17,11 +17,13 @@ import (
 )
 
 var (
-	restartPolicies = []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}
-	pullPolicies    = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
+	restartPolicies = []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyNever,
+		corev1.RestartPolicyOnFailure}
+	pullPolicies = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
 )
 
-// validPod looks at what users of Helenus can put into a pod by settings and overlays, and at what Helenus itself could get wrong.
+// validPod looks at what users of Helenus can put into a pod by settings and overlays, and at what
+// Helenus itself could get wrong.
 func validPod(object client.Object) (errs field.ErrorList) {
 	pod, at := object.(*corev1.Pod), field.NewPath("spec")
 	spec := &pod.Spec
@@ -41,14 +43,16 @@ func validPod(object client.Object) (errs field.ErrorList) {
 		errs = append(errs, validContainer(&spec.Containers[i], volumes, names, at.Child("containers").Index(i))...)
 	}
 	for i := range spec.InitContainers {
-		errs = append(errs, validContainer(&spec.InitContainers[i], volumes, names, at.Child("initContainers").Index(i))...)
+		errs = append(errs, validContainer(&spec.InitContainers[i], volumes, names,
+			at.Child("initContainers").Index(i))...)
 	}
 	if !slices.Contains(restartPolicies, spec.RestartPolicy) {
 		errs = append(errs, field.NotSupported(at.Child("restartPolicy"), spec.RestartPolicy, restartPolicies))
 	}
 	errs = append(errs, metavalidation.ValidateLabels(spec.NodeSelector, at.Child("nodeSelector"))...)
 	if s := spec.ActiveDeadlineSeconds; s != nil && (*s < 1 || *s > math.MaxInt32) {
-		errs = append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), *s, utilvalidation.InclusiveRangeError(1, math.MaxInt32)))
+		errs = append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), *s,
+			utilvalidation.InclusiveRangeError(1, math.MaxInt32)))
 	}
 	errs = append(errs, validLabel(spec.Hostname, false, at.Child("hostname"))...)
 	errs = append(errs, validLabel(spec.Subdomain, false, at.Child("subdomain"))...)
@@ -57,7 +61,8 @@ func validPod(object client.Object) (errs field.ErrorList) {
 
 func validNewPod(object client.Object) field.ErrorList {
 	if spec := &object.(*corev1.Pod).Spec; spec.NodeName != "" && len(spec.SchedulingGates) > 0 {
-		return field.ErrorList{field.Forbidden(field.NewPath("spec", "nodeName"), "cannot be set until all schedulingGates have been cleared")}
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "nodeName"),
+			"cannot be set until all schedulingGates have been cleared")}
 	}
 	return nil
 }
@@ -105,7 +110,8 @@ func validContainer(c *corev1.Container, volumes, names map[string]bool, at *fie
 	}
 	for name, request := range c.Resources.Requests {
 		if limit, has := c.Resources.Limits[name]; has && request.Cmp(limit) > 0 {
-			errs = append(errs, field.Invalid(at.Child("resources", "requests"), request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
+			errs = append(errs, field.Invalid(at.Child("resources", "requests"), request.String(),
+				fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
 		}
 	}
 	return errs
@@ -122,12 +128,14 @@ func validImage(image string, at *field.Path) field.ErrorList {
 	}
 }
 
-// validPodUpdate lets images, a deadline, and tolerations beside those that are there be changed, and nothing else.
+// validPodUpdate lets images, a deadline, and tolerations beside those that are there be changed,
+// and nothing else.
 func validPodUpdate(object, old client.Object) (errs field.ErrorList) {
 	now, before := object.(*corev1.Pod).Spec.DeepCopy(), &old.(*corev1.Pod).Spec
 	at := field.NewPath("spec")
 	for name, lists := range map[string][2]int{
-		"containers": {len(now.Containers), len(before.Containers)}, "initContainers": {len(now.InitContainers), len(before.InitContainers)},
+		"containers":     {len(now.Containers), len(before.Containers)},
+		"initContainers": {len(now.InitContainers), len(before.InitContainers)},
 	} {
 		if lists[0] != lists[1] {
 			return field.ErrorList{field.Forbidden(at.Child(name), "pod updates may not add or remove containers")}
@@ -135,25 +143,30 @@ func validPodUpdate(object, old client.Object) (errs field.ErrorList) {
 	}
 	switch is, was := now.ActiveDeadlineSeconds, before.ActiveDeadlineSeconds; {
 	case is == nil && was != nil:
-		errs = append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), is, "must not update from a positive integer to nil value"))
+		errs = append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), is,
+			"must not update from a positive integer to nil value"))
 	case is == nil:
 	case *is < 0:
-		return append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), *is, utilvalidation.InclusiveRangeError(0, math.MaxInt32)))
+		return append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), *is,
+			utilvalidation.InclusiveRangeError(0, math.MaxInt32)))
 	case was != nil && *was < *is:
-		return append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), *is, "must be less than or equal to previous value"))
+		return append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), *is,
+			"must be less than or equal to previous value"))
 	}
 	for _, was := range before.Tolerations {
 		if !slices.ContainsFunc(now.Tolerations, func(is corev1.Toleration) bool {
 			is.TolerationSeconds = was.TolerationSeconds
 			return equality.Semantic.DeepEqual(is, was)
 		}) {
-			errs = append(errs, field.Forbidden(at.Child("tolerations"), "existing toleration can not be modified except its tolerationSeconds"))
+			errs = append(errs, field.Forbidden(at.Child("tolerations"),
+				"existing toleration can not be modified except its tolerationSeconds"))
 			break
 		}
 	}
 	for i, gate := range now.SchedulingGates {
 		if !slices.Contains(before.SchedulingGates, gate) {
-			errs = append(errs, field.Forbidden(at.Child("schedulingGates").Index(i).Child("name"), "only deletion is allowed, but found new scheduling gate '"+gate.Name+"'"))
+			errs = append(errs, field.Forbidden(at.Child("schedulingGates").Index(i).Child("name"),
+				"only deletion is allowed, but found new scheduling gate '"+gate.Name+"'"))
 		}
 	}
 	for i := range now.Containers {
@@ -162,10 +175,11 @@ func validPodUpdate(object, old client.Object) (errs field.ErrorList) {
 	for i := range now.InitContainers {
 		now.InitContainers[i].Image = before.InitContainers[i].Image
 	}
-	now.ActiveDeadlineSeconds, now.Tolerations, now.SchedulingGates = before.ActiveDeadlineSeconds, before.Tolerations, before.SchedulingGates
+	now.ActiveDeadlineSeconds, now.Tolerations, now.SchedulingGates = before.ActiveDeadlineSeconds, before.Tolerations,
+		before.SchedulingGates
 	if !equality.Semantic.DeepEqual(now, before) {
-		errs = append(errs, field.Forbidden(at, "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"+
-			"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
+		errs = append(errs, field.Forbidden(at, "pod updates may not change fields other than "+
+			"`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
 	}
 	return errs
 }
@@ -175,7 +189,8 @@ func validPodStatus(object, old client.Object) field.ErrorList {
 	errs := validation.ValidateImmutableField(s.QOSClass, old.(*corev1.Pod).Status.QOSClass, at.Child("qosClass"))
 	for i, address := range s.PodIPs {
 		if _, err := netip.ParseAddr(address.IP); err != nil {
-			errs = append(errs, field.Invalid(at.Child("podIPs").Index(i), address.IP, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"))
+			errs = append(errs, field.Invalid(at.Child("podIPs").Index(i), address.IP,
+				"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"))
 		}
 	}
 	return errs

@@ -24,9 +24,11 @@ func validPolicyRule(r *rbacv1.PolicyRule, at *field.Path) (errs field.ErrorList
 		errs = append(errs, field.Required(at.Child("verbs"), "verbs must contain at least one value"))
 	}
 	if len(r.NonResourceURLs) > 0 {
-		errs = append(errs, field.Invalid(at.Child("nonResourceURLs"), r.NonResourceURLs, "namespaced rules cannot apply to non-resource URLs"))
+		errs = append(errs, field.Invalid(at.Child("nonResourceURLs"), r.NonResourceURLs,
+			"namespaced rules cannot apply to non-resource URLs"))
 		if len(r.APIGroups) > 0 || len(r.Resources) > 0 || len(r.ResourceNames) > 0 {
-			errs = append(errs, field.Invalid(at.Child("nonResourceURLs"), r.NonResourceURLs, "rules cannot apply to both regular resources and non-resource URLs"))
+			errs = append(errs, field.Invalid(at.Child("nonResourceURLs"), r.NonResourceURLs,
+				"rules cannot apply to both regular resources and non-resource URLs"))
 		}
 		return errs
 	}
@@ -57,7 +59,8 @@ func roleBindingRules() rules {
 		b := object.(*rbacv1.RoleBinding)
 		at := field.NewPath("roleRef")
 		if b.RoleRef.APIGroup != rbacv1.GroupName {
-			errs = append(errs, field.NotSupported(at.Child("apiGroup"), b.RoleRef.APIGroup, []string{rbacv1.GroupName}))
+			errs = append(errs, field.NotSupported(at.Child("apiGroup"), b.RoleRef.APIGroup,
+				[]string{rbacv1.GroupName}))
 		}
 		if b.RoleRef.Kind != "Role" && b.RoleRef.Kind != "ClusterRole" {
 			errs = append(errs, field.NotSupported(at.Child("kind"), b.RoleRef.Kind, []string{"Role", "ClusterRole"}))
@@ -95,7 +98,8 @@ func validSubject(s *rbacv1.Subject, at *field.Path) (errs field.ErrorList) {
 		}
 	case rbacv1.UserKind, rbacv1.GroupKind:
 	default:
-		return append(errs, field.NotSupported(at.Child("kind"), s.Kind, []string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}))
+		return append(errs, field.NotSupported(at.Child("kind"), s.Kind,
+			[]string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}))
 	}
 	if s.APIGroup != group {
 		errs = append(errs, field.NotSupported(at.Child("apiGroup"), s.APIGroup, []string{group}))

@@ -21,13 +21,14 @@ type Options struct {
 	Now func() time.Time
 	// NewUID gives a uid that no object had before.
 	NewUID func() types.UID
-	// ShowManagedFields has reads return who owns which field. Nothing of Helenus asks for it, and without it most of it is never worked out; what an
-	// apply does is the same in both cases.
+	// ShowManagedFields has reads return who owns which field. Nothing of Helenus asks for it, and
+	// without it most of it is never worked out; what an apply does is the same in both cases.
 	ShowManagedFields bool
 }
 
-// Server is an API server. It is not safe for concurrent use. Objects that it gives to watchers, caches and the log are shared and must not be changed;
-// those that clients read or write are the clients' own.
+// Server is an API server. It is not safe for concurrent use. Objects that it gives to watchers,
+// caches and the log are shared and must not be changed; those that clients read or write are the
+// clients' own.
 type Server struct {
 	kinds   *Kinds
 	options Options
@@ -44,11 +45,13 @@ type Server struct {
 	log         []*Write
 }
 
-// version is one committed state of an object. Nothing of it is ever changed, apart from ownership that is worked out late.
+// version is one committed state of an object. Nothing of it is ever changed, apart from ownership
+// that is worked out late.
 type version struct {
 	kind *kind
 	key  Key
-	// object is what the server keeps, without managed fields: the Go type of a built-in kind, the content of a custom one.
+	// object is what the server keeps, without managed fields: the Go type of a built-in kind, the
+	// content of a custom one.
 	object client.Object
 	// typed is what others see.
 	typed    client.Object
@@ -81,13 +84,15 @@ func (s *Server) Revision() uint64 { return s.revision }
 // Requests counts all requests that were made.
 func (s *Server) Requests() uint64 { return s.requests }
 
-// Watch has every committed change told, at once and in order. What is called must not make requests: it would see one change within another.
+// Watch has every committed change told, at once and in order. What is called must not make
+// requests: it would see one change within another.
 func (s *Server) Watch(see func(Event)) { s.watchers = append(s.watchers, see) }
 
 // Intercept puts an interceptor before and after every request; nil takes it away.
 func (s *Server) Intercept(i Interceptor) { s.interceptor = i }
 
-// Object is the present state of an object without a request; nil if there is none. It is shared and must not be changed.
+// Object is the present state of an object without a request; nil if there is none. It is shared
+// and must not be changed.
 func (s *Server) Object(kind string, key Key) client.Object {
 	k := s.kinds.named[kind]
 	if k == nil {
@@ -99,7 +104,8 @@ func (s *Server) Object(kind string, key Key) client.Object {
 	return nil
 }
 
-// Objects are the present objects of a kind without a request, by namespace and name. They are shared and must not be changed.
+// Objects are the present objects of a kind without a request, by namespace and name. They are
+// shared and must not be changed.
 func (s *Server) Objects(kind string) []client.Object {
 	k := s.kinds.named[kind]
 	if k == nil {
@@ -134,8 +140,10 @@ func compareKeys(a, b Key) int {
 // now is the present time as objects carry it.
 func (s *Server) now() metav1.Time { return metav1.NewTime(s.options.Now()).Rfc3339Copy() }
 
-// commit makes an object the present state, and tells everybody. A change that changes nothing is none: the version that is there stays.
-func (s *Server) commit(r *Request, k *kind, key Key, old *version, object client.Object, owned ownership) (*version, error) {
+// commit makes an object the present state, and tells everybody. A change that changes nothing is
+// none: the version that is there stays.
+func (s *Server) commit(r *Request, k *kind, key Key, old *version, object client.Object, owned ownership) (*version,
+	error) {
 	v := &version{kind: k, key: key, object: object, owned: owned}
 	if err := v.store(); err != nil {
 		return nil, err
@@ -160,7 +168,8 @@ func (s *Server) commit(r *Request, k *kind, key Key, old *version, object clien
 	return v, nil
 }
 
-// store gives the object of a built-in kind the form in which it comes back from where it is kept: without empty lists and maps, and with defaults.
+// store gives the object of a built-in kind the form in which it comes back from where it is kept:
+// without empty lists and maps, and with defaults.
 func (v *version) store() error {
 	object, isWire := v.object.(wire)
 	if !isWire {
@@ -197,7 +206,8 @@ func (v *version) same(old *version) bool {
 		return false
 	}
 	// What was asked for in vain still changes who owns what.
-	return v.owned.pending == nil || sameObject(v.owned.pending.requested, old.object) || sameOwners(v.managedFields(), old.managedFields())
+	return v.owned.pending == nil || sameObject(v.owned.pending.requested, old.object) ||
+		sameOwners(v.managedFields(), old.managedFields())
 }
 
 // sameObject compares two objects of a kind apart from their revisions.
@@ -225,7 +235,8 @@ func (s *Server) remove(r *Request, old *version) {
 		t.keys = slices.Delete(t.keys, at, at+1)
 	}
 	delete(t.objects, old.key)
-	last := &version{kind: old.kind, key: old.key, object: shallow(old.object), typed: shallow(old.typed), revision: s.revision, owned: old.owned}
+	last := &version{kind: old.kind, key: old.key, object: shallow(old.object), typed: shallow(old.typed),
+		revision: s.revision, owned: old.owned}
 	number := strconv.FormatUint(s.revision, 10)
 	last.object.SetResourceVersion(number)
 	last.typed.SetResourceVersion(number)

@@ -24,8 +24,8 @@ import (
 	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
-// The answers are compared with those of a real server in test/api/compare. Here is what that cannot see: views that lag, time, and what stands between a
-// request and its effect.
+// The answers are compared with those of a real server in test/api/compare. Here is what that
+// cannot see: views that lag, time, and what stands between a request and its effect.
 
 const namespace = "shop"
 
@@ -60,7 +60,8 @@ func newServer(t *testing.T) *apiserver.Server {
 	}})
 	c := s.As("test")
 	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
-	must(t, c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}))
+	must(t, c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
+		Name: "default"}}))
 	return s
 }
 
@@ -79,7 +80,8 @@ func all(client.Object) bool { return true }
 
 func whole(o client.Object) client.Object { return o }
 
-// TestCacheShowsOutlines: of each object a cache has what its outline leaves, whether it was there at first, came, or changed; the server has all of it.
+// TestCacheShowsOutlines: of each object a cache has what its outline leaves, whether it was there
+// at first, came, or changed; the server has all of it.
 func TestCacheShowsOutlines(t *testing.T) {
 	s := newServer(t)
 	c := s.As("test")
@@ -107,7 +109,8 @@ func TestCacheShowsOutlines(t *testing.T) {
 	}
 }
 
-// TestCacheShowsItsSelection: what comes to be selected is added for a cache, and what is selected no more is deleted, whatever it is for the server.
+// TestCacheShowsItsSelection: what comes to be selected is added for a cache, and what is selected
+// no more is deleted, whatever it is for the server.
 func TestCacheShowsItsSelection(t *testing.T) {
 	s := newServer(t)
 	c := s.As("test")
@@ -150,7 +153,8 @@ func (lost) After(r *apiserver.Request, err error) error {
 	return errors.Join(err, apiserver.ClientTimeout(r))
 }
 
-// TestAnswerIsLost: an interceptor can take an answer away; what was done stays done, and the caller's object stays as it was.
+// TestAnswerIsLost: an interceptor can take an answer away; what was done stays done, and the
+// caller's object stays as it was.
 func TestAnswerIsLost(t *testing.T) {
 	s := newServer(t)
 	s.Intercept(lost{})
@@ -166,7 +170,8 @@ func TestAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestPodEndsInItsTime: a pod on a host is marked until kubelet says that it has ended; one without a host is gone at once.
+// TestPodEndsInItsTime: a pod on a host is marked until kubelet says that it has ended; one without
+// a host is gone at once.
 func TestPodEndsInItsTime(t *testing.T) {
 	for name, host := range map[string]string{"placed": "m1", "waiting": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +180,8 @@ func TestPodEndsInItsTime(t *testing.T) {
 			pod := pod("x")
 			must(t, c.Create(t.Context(), pod))
 			if host != "" {
-				must(t, c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: host}}))
+				must(t, c.SubResource("binding").Create(t.Context(), pod,
+					&corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: host}}))
 			}
 			must(t, c.Delete(t.Context(), pod))
 			object := s.Object("Pod", client.ObjectKeyFromObject(pod))
@@ -203,16 +209,20 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
-// TestEvictionTakesFromTheBudget: of two pods that run, one can be evicted, and the other not until the budget is reviewed.
+// TestEvictionTakesFromTheBudget: of two pods that run, one can be evicted, and the other not until
+// the budget is reviewed.
 func TestEvictionTakesFromTheBudget(t *testing.T) {
 	s := newServer(t)
 	c := s.As("test")
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}},
+		},
 	}
 	must(t, c.Create(t.Context(), budget))
-	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 1, CurrentHealthy: 2, DesiredHealthy: 1, ExpectedPods: 2}
+	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 1, CurrentHealthy: 2,
+		DesiredHealthy: 1, ExpectedPods: 2}
 	must(t, c.Status().Update(t.Context(), budget))
 	evict := func(name string) error {
 		p := pod(name)

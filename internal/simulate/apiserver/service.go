@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Services are headless or have one address of their own, as those of Helenus. Node ports, load balancers, external names and two families of addresses
-// are no part of this server.
+// Services are headless or have one address of their own, as those of Helenus. Node ports, load
+// balancers, external names and two families of addresses are no part of this server.
 
 // firstAddress of the range of services, which belongs to the server itself.
 var firstAddress = netip.MustParseAddr("10.96.0.1")
@@ -51,7 +51,8 @@ func serviceRules() rules {
 	}
 	r.validateStatus = func(object, _ client.Object) field.ErrorList {
 		if ingress := object.(*corev1.Service).Status.LoadBalancer.Ingress; len(ingress) > 0 {
-			return field.ErrorList{field.Forbidden(field.NewPath("status", "loadBalancer", "ingress"), "may only be used when `spec.type` is \"LoadBalancer\"")}
+			return field.ErrorList{field.Forbidden(field.NewPath("status", "loadBalancer", "ingress"),
+				"may only be used when `spec.type` is \"LoadBalancer\"")}
 		}
 		return nil
 	}
@@ -68,7 +69,9 @@ func defaultService(spec *corev1.ServiceSpec) {
 	case corev1.ServiceAffinityClientIP:
 		if c := spec.SessionAffinityConfig; c == nil || c.ClientIP == nil || c.ClientIP.TimeoutSeconds == nil {
 			seconds := corev1.DefaultClientIPServiceAffinitySeconds
-			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &seconds}}
+			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{
+				ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &seconds},
+			}
 		}
 	}
 	if spec.Type == "" {
@@ -89,7 +92,8 @@ func defaultService(spec *corev1.ServiceSpec) {
 	}
 }
 
-// keepAddress fills in what an update leaves out of the addresses, and has the two fields for them say the same if one of them was changed.
+// keepAddress fills in what an update leaves out of the addresses, and has the two fields for them
+// say the same if one of them was changed.
 func keepAddress(now, before *corev1.ServiceSpec) {
 	if now.ClusterIP == "" {
 		now.ClusterIP = before.ClusterIP
@@ -132,11 +136,13 @@ func (w *writing) giveAddress(service *corev1.Service, allocate bool) error {
 	if !open {
 		var errs field.ErrorList
 		if *spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
-			errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), *spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
+			errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), *spec.IPFamilyPolicy,
+				"this cluster is not configured for dual-stack services"))
 		}
 		for i, family := range spec.IPFamilies {
 			if family != corev1.IPv4Protocol {
-				errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilies").Index(i), family, "not configured on this cluster"))
+				errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilies").Index(i), family,
+					"not configured on this cluster"))
 			}
 		}
 		if len(errs) > 0 {
@@ -152,7 +158,8 @@ func (w *writing) giveAddress(service *corev1.Service, allocate bool) error {
 	}
 	if spec.ClusterIP != "" {
 		if taken[spec.ClusterIP] && !w.dryRun {
-			return refuse(field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", spec.ClusterIP)))
+			return refuse(field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
+				fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", spec.ClusterIP)))
 		}
 		return nil
 	}
@@ -185,7 +192,8 @@ func validAddresses(spec *corev1.ServiceSpec, at *field.Path) (errs field.ErrorL
 			continue
 		}
 		if _, err := netip.ParseAddr(address); err != nil {
-			errs = append(errs, field.Invalid(all.Index(i), address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"))
+			errs = append(errs, field.Invalid(all.Index(i), address,
+				"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"))
 		}
 	}
 	return errs
@@ -195,7 +203,8 @@ func validAddressUpdate(now, before *corev1.ServiceSpec) field.ErrorList {
 	if slices.Equal(now.ClusterIPs, before.ClusterIPs) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), now.ClusterIPs, "may not change once set")}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), now.ClusterIPs,
+		"may not change once set")}
 }
 
 func validService(spec *corev1.ServiceSpec, at *field.Path) (errs field.ErrorList) {
@@ -214,17 +223,20 @@ func validService(spec *corev1.ServiceSpec, at *field.Path) (errs field.ErrorLis
 		used[key] = true
 	}
 	errs = append(errs, metavalidation.ValidateLabels(spec.Selector, at.Child("selector"))...)
-	if affinities := []corev1.ServiceAffinity{corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone}; !slices.Contains(affinities, spec.SessionAffinity) {
+	if affinities := []corev1.ServiceAffinity{corev1.ServiceAffinityClientIP,
+		corev1.ServiceAffinityNone}; !slices.Contains(affinities, spec.SessionAffinity) {
 		errs = append(errs, field.NotSupported(at.Child("sessionAffinity"), spec.SessionAffinity, affinities))
 	}
 	errs = append(errs, validAddresses(spec, at)...)
 	if spec.Type != corev1.ServiceTypeClusterIP {
-		errs = append(errs, field.NotSupported(at.Child("type"), spec.Type, []corev1.ServiceType{corev1.ServiceTypeClusterIP}))
+		errs = append(errs, field.NotSupported(at.Child("type"), spec.Type,
+			[]corev1.ServiceType{corev1.ServiceTypeClusterIP}))
 	}
 	return errs
 }
 
-func validServicePort(p *corev1.ServicePort, needsName bool, names map[string]bool, at *field.Path) (errs field.ErrorList) {
+func validServicePort(p *corev1.ServicePort, needsName bool, names map[string]bool,
+	at *field.Path) (errs field.ErrorList) {
 	switch {
 	case p.Name == "" && needsName:
 		errs = append(errs, field.Required(at.Child("name"), ""))

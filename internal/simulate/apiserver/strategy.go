@@ -118,13 +118,15 @@ func validateMeta(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
 }
 
 // standardFinalizers are those that need no prefix.
-var standardFinalizers = []string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+var standardFinalizers = []string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents,
+	metav1.FinalizerDeleteDependents}
 
 // validateFinalizers is what Kubernetes' own kinds ask for beside.
 func validateFinalizers(m *metav1.ObjectMeta) (errs field.ErrorList) {
 	for i, name := range m.Finalizers {
 		if !strings.Contains(name, "/") && !slices.Contains(standardFinalizers, name) {
-			errs = append(errs, field.Invalid(atMeta.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+			errs = append(errs, field.Invalid(atMeta.Child("finalizers").Index(i), name,
+				"name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
 	return errs

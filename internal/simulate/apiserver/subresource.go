@@ -22,7 +22,8 @@ var _ client.SubResourceClient = subresource{}
 // Status implements client.Client.
 func (c *caller) Status() client.SubResourceWriter { return subresource{c, subresourceStatus} }
 
-// SubResource implements client.Client. There is the status of the kinds that have one, and the binding and the eviction of pods.
+// SubResource implements client.Client. There is the status of the kinds that have one, and the
+// binding and the eviction of pods.
 func (c *caller) SubResource(name string) client.SubResourceClient { return subresource{c, name} }
 
 // Get implements client.SubResourceReader.
@@ -31,7 +32,8 @@ func (c subresource) Get(context.Context, client.Object, client.Object, ...clien
 }
 
 // Create implements client.SubResourceWriter.
-func (c subresource) Create(ctx context.Context, object, body client.Object, opts ...client.SubResourceCreateOption) error {
+func (c subresource) Create(ctx context.Context, object, body client.Object,
+	opts ...client.SubResourceCreateOption) error {
 	k, err := c.server.kinds.of(object)
 	if err != nil {
 		return err
@@ -72,7 +74,8 @@ func (c subresource) Update(ctx context.Context, object client.Object, opts ...c
 }
 
 // Patch implements client.SubResourceWriter.
-func (c subresource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+func (c subresource) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	opts ...client.SubResourcePatchOption) error {
 	o := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
 	body := object
 	if o.SubResourceBody != nil {
@@ -82,7 +85,8 @@ func (c subresource) Patch(ctx context.Context, object client.Object, patch clie
 }
 
 // Apply implements client.SubResourceWriter.
-func (c subresource) Apply(ctx context.Context, configuration runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+func (c subresource) Apply(ctx context.Context, configuration runtime.ApplyConfiguration,
+	opts ...client.SubResourceApplyOption) error {
 	o := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
 	if o.SubResourceBody != nil {
 		return errors.New("an apply of a subresource by another body is not supported")

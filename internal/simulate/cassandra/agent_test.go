@@ -26,7 +26,8 @@ func (l *lab) agentJVM(p *Process) *pod.JVM {
 	return jvm
 }
 
-// TestTheAgentsOwnCodeStartsServesAndStopsANode takes a node through its life by the calls that the real agent makes.
+// TestTheAgentsOwnCodeStartsServesAndStopsANode takes a node through its life by the calls that the
+// real agent makes.
 func TestTheAgentsOwnCodeStartsServesAndStopsANode(t *testing.T) {
 	for _, release := range []string{"4.1.10", "5.0.6"} {
 		l := newLab(t, 1)
@@ -58,10 +59,13 @@ func TestTheAgentsOwnCodeStartsServesAndStopsANode(t *testing.T) {
 				l.line.Sleep(100 * time.Millisecond)
 			}
 			ring, err := jvm.Look(ctx)
-			if err != nil || !ring.NativeRunning || len(ring.Endpoints) != 1 || len(ring.Endpoints[0].Tokens) != 4 || len(ring.Keyspaces) != 3 {
+			if err != nil || !ring.NativeRunning || len(ring.Endpoints) != 1 || len(ring.Endpoints[0].Tokens) != 4 ||
+				len(ring.Keyspaces) != 3 {
 				t.Errorf("ring is %+v, error %v", ring, err)
 			}
-			if altered, err := p.AlterKeyspaces(ctx, map[string]map[string]int{"system_auth": {"dc1": 1}}); err != nil || !slices.Equal(altered, []string{"system_auth"}) {
+			if altered, err := p.AlterKeyspaces(ctx,
+				map[string]map[string]int{"system_auth": {"dc1": 1}}); err != nil ||
+				!slices.Equal(altered, []string{"system_auth"}) {
 				t.Errorf("%q, error %v", altered, err)
 			}
 			if grace, err := p.SmallestGCGrace(ctx); err != nil || grace != 0 {
@@ -79,7 +83,8 @@ func TestTheAgentsOwnCodeStartsServesAndStopsANode(t *testing.T) {
 	}
 }
 
-// TestEverySettingThatTheAgentChangesIsTaken applies all of them at once, with the values that the file has.
+// TestEverySettingThatTheAgentChangesIsTaken applies all of them at once, with the values that the
+// file has.
 func TestEverySettingThatTheAgentChangesIsTaken(t *testing.T) {
 	for _, release := range []string{"4.1.10", "5.0.6"} {
 		l := newLab(t, 1)

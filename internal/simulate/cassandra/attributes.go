@@ -53,7 +53,10 @@ var attributes = map[attributeName]attribute{}
 
 func init() {
 	add := func(bean, name string, get func(p *Process, out []byte) []byte) {
-		attributes[attributeName{bean, name}] = attribute{get: func(p *Process, out []byte, _ string) ([]byte, *javaError) { return get(p, out), nil }}
+		attributes[attributeName{bean, name}] = attribute{get: func(p *Process, out []byte, _ string) ([]byte,
+			*javaError) {
+			return get(p, out), nil
+		}}
 	}
 	text := func(name string, get func(p *Process) string) {
 		add(beanStorageService, name, func(p *Process, out []byte) []byte { return appendText(out, get(p)) })
@@ -111,7 +114,9 @@ func init() {
 	endpoints("MovingNodesWithPort", func(*Process) []netip.Addr { return nil })
 	add(ss, "EndpointWithPortToHostId", (*Process).appendHostIDs)
 	add(ss, "TokenToEndpointWithPortMap", (*Process).appendTokens)
-	add(ss, "NonLocalStrategyKeyspaces", func(p *Process, out []byte) []byte { return appendTexts(out, p.schema.names()) })
+	add(ss, "NonLocalStrategyKeyspaces", func(p *Process, out []byte) []byte {
+		return appendTexts(out, p.schema.names())
+	})
 	add(ss, "NonSystemKeyspaces", func(p *Process, out []byte) []byte {
 		return appendTexts(out, slices.DeleteFunc(p.schema.names(), systemKeyspace))
 	})
@@ -120,7 +125,9 @@ func init() {
 	})
 	add(beanFailureDetector, "AllEndpointStatesWithPort", (*Process).appendGossip)
 	add(beanFailureDetector, "SimpleStatesWithPort", (*Process).appendLiveness)
-	add(beanGossiper, "Seeds", func(p *Process, out []byte) []byte { return p.appendEndpoints(out, "/", p.gossip.seeds) })
+	add(beanGossiper, "Seeds", func(p *Process, out []byte) []byte {
+		return p.appendEndpoints(out, "/", p.gossip.seeds)
+	})
 	add(beanStorageProxy, "HintsInProgress", func(_ *Process, out []byte) []byte { return append(out, '0') })
 	add(beanStorageProxy, "SchemaVersionsWithPort", (*Process).appendSchemaVersions)
 	attributes[attributeName{beanStreamManager, "CurrentStreams"}] = attribute{get: (*Process).appendStreams}
@@ -260,7 +267,8 @@ func (p *Process) appendLiveness(out []byte) []byte {
 	return append(out, '}')
 }
 
-// appendSchemaVersions asks all that the node sees alive; one that does not answer costs the whole request timeout.
+// appendSchemaVersions asks all that the node sees alive; one that does not answer costs the whole
+// request timeout.
 func (p *Process) appendSchemaVersions(out []byte) []byte {
 	by := map[string][]netip.Addr{}
 	var versions []string

@@ -12,9 +12,11 @@ import (
 // Lost is an acknowledged write that a client may miss now.
 type Lost struct {
 	Written
-	// Coordinator whose readers may miss it; the zero value if no member gossips, and no disk has it.
+	// Coordinator whose readers may miss it; the zero value if no member gossips, and no disk has
+	// it.
 	Coordinator netip.Addr
-	// With and Without are the replicas, by that coordinator's view, that hold it and that do not. A deletion is held by those that still know of it.
+	// With and Without are the replicas, by that coordinator's view, that hold it and that do not.
+	// A deletion is held by those that still know of it.
 	With, Without []netip.Addr
 }
 
@@ -31,7 +33,8 @@ func (l Lost) String() string {
 		return "[" + strings.Join(texts, " ") + "]"
 	}
 	if l.Deleted {
-		return fmt.Sprintf("%s.%s, deleted at %s: by the view of %s the replicas %s know of the deletion, %s do not, and the row is back",
+		return fmt.Sprintf("%s.%s, deleted at %s: by the view of %s the replicas %s know of the deletion, %s do not, "+
+			"and the row is back",
 			l.Keyspace, l.Key, l.Level.CQL(), l.Coordinator, list(l.With), list(l.Without))
 	}
 	return fmt.Sprintf("%s.%s=%s, written at %s: by the view of %s the replicas %s have it and %s do not",
@@ -43,10 +46,12 @@ func (n *Network) Forget(cluster string) {
 	n.writes = slices.DeleteFunc(n.writes, func(w *Written) bool { return w.Cluster == cluster })
 }
 
-// Audit returns every acknowledged write that a read may miss which, together with the level of the write, asks more replicas than there are: for a write at
-// QUORUM a read at QUORUM, for one at ONE a read at ALL, for one at ALL a read at ONE. It asks by the view of every member that gossips; a replica that is down
-// counts by its disk. A later write to the same key stands in for an earlier one. A deletion is missed where a read may ask replicas of which none knows of it and one has
-// the row; what is on the disk of a node that is down is in no answer.
+// Audit returns every acknowledged write that a read may miss which, together with the level of the
+// write, asks more replicas than there are: for a write at QUORUM a read at QUORUM, for one at ONE
+// a read at ALL, for one at ALL a read at ONE. It asks by the view of every member that gossips; a
+// replica that is down counts by its disk. A later write to the same key stands in for an earlier
+// one. A deletion is missed where a read may ask replicas of which none knows of it and one has the
+// row; what is on the disk of a node that is down is in no answer.
 func (n *Network) Audit() []Lost {
 	var lost []Lost
 	for _, w := range n.latest() {
@@ -59,8 +64,9 @@ func (n *Network) Audit() []Lost {
 	return lost
 }
 
-// AuditWithin returns every acknowledged write of a cluster that a read at LOCAL_QUORUM may miss in one of its datacenters, by the view of every member there that
-// gossips. A replica that is down counts by its disk. Deletions are not asked for.
+// AuditWithin returns every acknowledged write of a cluster that a read at LOCAL_QUORUM may miss in
+// one of its datacenters, by the view of every member there that gossips. A replica that is down
+// counts by its disk. Deletions are not asked for.
 func (n *Network) AuditWithin(cluster, datacenter string) []Lost {
 	var lost []Lost
 	for _, w := range n.latest() {
@@ -77,7 +83,8 @@ func (n *Network) AuditWithin(cluster, datacenter string) []Lost {
 	return lost
 }
 
-// latest are the acknowledged writes without those that a later one to the same key stands in for, in the order of the first to each key.
+// latest are the acknowledged writes without those that a later one to the same key stands in for,
+// in the order of the first to each key.
 func (n *Network) latest() []*Written {
 	type row struct{ cluster, keyspace, key string }
 	at := map[row]int{}
@@ -158,7 +165,8 @@ func (n *Network) auditDeletion(w *Written) []Lost {
 // readersOf a write are the members through which it has to be readable.
 func (n *Network) readersOf(w *Written) []*Process {
 	return slices.DeleteFunc(slices.Clone(n.running), func(p *Process) bool {
-		return p.settings.clusterName != w.Cluster || !p.joined || !p.gossips() || w.local() && p.settings.datacenter != w.Datacenter
+		return p.settings.clusterName != w.Cluster || !p.joined || !p.gossips() ||
+			w.local() && p.settings.datacenter != w.Datacenter
 	})
 }
 
@@ -173,7 +181,8 @@ func (w *Written) read(k keyspace) int {
 	return max(factor-blockFor(k.replication, w.Level, w.Datacenter)+1, 1)
 }
 
-// diskOf is the disk behind an endpoint: that of the process which answers there, else that of the host id which the coordinator knows.
+// diskOf is the disk behind an endpoint: that of the process which answers there, else that of the
+// host id which the coordinator knows.
 func (n *Network) diskOf(p *Process, a netip.Addr) *Disk {
 	if other := n.byAddress[a]; other != nil {
 		return other.disk

@@ -57,7 +57,8 @@ func BenchmarkIdleMinute(b *testing.B) {
 func BenchmarkView(b *testing.B) {
 	l := newLab(b, 1)
 	_, processes := l.form(9)
-	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: jolokiaPassword, Transport: processes[0]})
+	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus",
+		Password: jolokiaPassword, Transport: processes[0]})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,8 +11,9 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// bootstrap joins the ring with data: the tokens are announced, and after the ring delay, when everybody sends writes here too, the ranges are streamed. It may
-// end in the mode JOINING_FAILED, in which the JVM stays.
+// bootstrap joins the ring with data: the tokens are announced, and after the ring delay, when
+// everybody sends writes here too, the ranges are streamed. It may end in the mode JOINING_FAILED,
+// in which the JVM stays.
 func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 	if p.disk.word() != disk.InProgress {
 		p.disk.setWord(disk.InProgress)
@@ -32,7 +33,8 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 		p.sleep(p.settings.ringDelay)
 	}
 	if !p.seenAnySeed() {
-		return nil, startup(illegalState, fmt.Sprintf("Unable to contact any seeds: %s", p.appendEndpoints(nil, "/", p.gossip.seeds)))
+		return nil, startup(illegalState, fmt.Sprintf("Unable to contact any seeds: %s",
+			p.appendEndpoints(nil, "/", p.gossip.seeds)))
 	}
 	pieces, refused := p.bootstrapPieces(owned)
 	if refused == nil {
@@ -43,8 +45,9 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 	}
 	if err := p.stream(pieces); err != nil {
 		p.failed = true
-		p.logged = "Error while waiting on bootstrap to complete. Bootstrap will have to be restarted.: java.util.concurrent.ExecutionException: " +
-			"org.apache.cassandra.streaming.StreamException: Stream failed: " + err.Error()
+		p.logged = "Error while waiting on bootstrap to complete. Bootstrap will have to be restarted.: " +
+			"java.util.concurrent.ExecutionException: org.apache.cassandra.streaming.StreamException: Stream failed: " +
+			err.Error()
 		if p.is50() {
 			p.mode = modeJoiningFailed
 		}
@@ -55,7 +58,8 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 	return owned, nil
 }
 
-// stream takes the pieces of one source after the other. What has arrived is written down as available (system.available_ranges_v2).
+// stream takes the pieces of one source after the other. What has arrived is written down as
+// available (system.available_ranges_v2).
 func (p *Process) stream(pieces []piece) error {
 	var sources []*Process
 	for _, x := range pieces {
@@ -78,8 +82,9 @@ func (p *Process) stream(pieces []piece) error {
 // name of a range as system.available_ranges_v2 has it.
 func (x piece) name() string { return x.keyspace + " " + x.of.String() }
 
-// withoutAvailable leaves out what an earlier try has streamed, forgets that, or refuses to decide, as cassandra.reset_bootstrap_progress says
-// (RangeStreamer#fetchAsync; 4.1 never refuses, CASSANDRA-17679).
+// withoutAvailable leaves out what an earlier try has streamed, forgets that, or refuses to decide,
+// as cassandra.reset_bootstrap_progress says (RangeStreamer#fetchAsync; 4.1 never refuses,
+// CASSANDRA-17679).
 func (p *Process) withoutAvailable(pieces []piece) ([]piece, *refusal) {
 	reset, given := p.settings.properties["cassandra.reset_bootstrap_progress"]
 	if reset == "true" {
@@ -87,16 +92,19 @@ func (p *Process) withoutAvailable(pieces []piece) ([]piece, *refusal) {
 	}
 	left := slices.DeleteFunc(slices.Clone(pieces), func(x piece) bool { return p.disk.available[x.name()] })
 	if len(left) < len(pieces) && !given && p.is50() {
-		return nil, startup(illegalState, "Discovered existing bootstrap data and cassandra.reset_bootstrap_progress is not configured; aborting bootstrap. "+
-			"Please clean up local files manually and try again or set cassandra.reset_bootstrap_progress=true to ignore. ")
+		return nil, startup(illegalState, "Discovered existing bootstrap data and cassandra.reset_bootstrap_progress "+
+			"is not configured; aborting bootstrap. Please clean up local files manually and try again or set "+
+			"cassandra.reset_bootstrap_progress=true to ignore. ")
 	}
 	return left, nil
 }
 
-// schemaDelay is how long a bootstrap waits for schemas that it knows to differ (cassandra.schema_delay_ms).
+// schemaDelay is how long a bootstrap waits for schemas that it knows to differ
+// (cassandra.schema_delay_ms).
 const schemaDelay = 30 * time.Second
 
-// waitForSchema lets gossip settle and waits for the schema of the others. A version that cannot be fetched ends the start.
+// waitForSchema lets gossip settle and waits for the schema of the others. A version that cannot be
+// fetched ends the start.
 func (p *Process) waitForSchema() *refusal {
 	p.sleep(p.settings.settle)
 	for waited := time.Duration(0); len(p.schema) == 0 && waited < p.settings.ringDelay; waited += time.Second {
@@ -108,7 +116,8 @@ func (p *Process) waitForSchema() *refusal {
 			if p.settings.properties["cassandra.skip_schema_check"] == "true" {
 				return nil
 			}
-			return startup(runtimeException, "Didn't receive schemas for all known versions within the timeout. Use -Dcassandra.skip_schema_check=true to skip this check.")
+			return startup(runtimeException, "Didn't receive schemas for all known versions within the timeout. Use "+
+				"-Dcassandra.skip_schema_check=true to skip this check.")
 		}
 		p.sleep(time.Second)
 	}
@@ -118,7 +127,8 @@ func (p *Process) waitForSchema() *refusal {
 // outstandingSchema says that a live member has another schema than this node.
 func (p *Process) outstandingSchema() bool {
 	return slices.ContainsFunc(p.gossip.entries, func(e *entry) bool {
-		return e.address != p.address && e.alive && e.state.schema != "" && e.state.schema != emptySchema && e.state.schema != p.schemaVersion()
+		return e.address != p.address && e.alive && e.state.schema != "" && e.state.schema != emptySchema &&
+			e.state.schema != p.schemaVersion()
 	})
 }
 
@@ -126,7 +136,9 @@ func (p *Process) outstandingSchema() bool {
 func (p *Process) bootstrapTokens() ([]ring.Token, *refusal) {
 	if !p.replaces.IsValid() {
 		if p.metadata.isMember(p.address) {
-			return nil, startup(unsupportedOperation, "This node is already a member of the token ring; bootstrap aborted. (If replacing a dead node, remove the old one from the ring first.)")
+			return nil, startup(unsupportedOperation,
+				"This node is already a member of the token ring; bootstrap aborted. (If replacing a dead node, "+
+					"remove the old one from the ring first.)")
 		}
 		return p.chooseTokens()
 	}
@@ -144,7 +156,8 @@ func (p *Process) bootstrapTokens() ([]ring.Token, *refusal) {
 		if !found {
 			return nil, startup(unsupportedOperation, fmt.Sprintf("Cannot replace token %s which does not exist!", t))
 		}
-		if e := p.gossip.find(owner); e != nil && (e.alive || e.flows || p.line.Now().Sub(e.silentSince) < p.settings.ringDelay) {
+		if e := p.gossip.find(owner); e != nil &&
+			(e.alive || e.flows || p.line.Now().Sub(e.silentSince) < p.settings.ringDelay) {
 			return nil, startup(unsupportedOperation, "Cannot replace a live node... ")
 		}
 	}
@@ -178,8 +191,8 @@ func (p *Process) seenAnySeed() bool {
 	})
 }
 
-// bootstrapPieces says what is streamed from whom. A node that joins takes each range from the replica that gives it up, which must be alive; one that replaces
-// takes it from any.
+// bootstrapPieces says what is streamed from whom. A node that joins takes each range from the
+// replica that gives it up, which must be alive; one that replaces takes it from any.
 func (p *Process) bootstrapPieces(owned []ring.Token) ([]piece, *refusal) {
 	before := p.ringsNow().present.Without(p.address.String())
 	base := before
@@ -221,9 +234,11 @@ func (p *Process) bootstrapPieces(owned []ring.Token) ([]piece, *refusal) {
 	return pieces, nil
 }
 
-// replaceAddress is the address of the node to be replaced, if that is asked for and has not been done.
+// replaceAddress is the address of the node to be replaced, if that is asked for and has not been
+// done.
 func (p *Process) replaceAddress() (netip.Addr, *refusal) {
-	firstBoot, always := p.settings.properties["cassandra.replace_address_first_boot"], p.settings.properties["cassandra.replace_address"]
+	firstBoot, always := p.settings.properties["cassandra.replace_address_first_boot"],
+		p.settings.properties["cassandra.replace_address"]
 	text := firstBoot
 	if text == "" {
 		text = always
@@ -235,15 +250,19 @@ func (p *Process) replaceAddress() (netip.Addr, *refusal) {
 		if firstBoot != "" {
 			return netip.Addr{}, nil
 		}
-		return netip.Addr{}, startup(runtimeException, "Cannot replace address with a node that is already bootstrapped")
+		return netip.Addr{}, startup(runtimeException,
+			"Cannot replace address with a node that is already bootstrapped")
 	}
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		return netip.Addr{}, startup(runtimeException, "Replacement host name could not be resolved or scope_id was specified for a global IPv6 address")
+		return netip.Addr{}, startup(runtimeException,
+			"Replacement host name could not be resolved or scope_id was specified for a global IPv6 address")
 	}
 	if !p.shouldBootstrap() && p.settings.properties["cassandra.allow_unsafe_replace"] != "true" {
-		return netip.Addr{}, startup(runtimeException, "Replacing a node without bootstrapping risks invalidating consistency guarantees as the expected data may not be present until repair is run. "+
-			"To perform this operation, please restart with -Dcassandra.allow_unsafe_replace=true")
+		return netip.Addr{}, startup(runtimeException,
+			"Replacing a node without bootstrapping risks invalidating consistency guarantees as the expected data "+
+				"may not be present until repair is run. To perform this operation, please restart with "+
+				"-Dcassandra.allow_unsafe_replace=true")
 	}
 	return a, nil
 }
@@ -256,7 +275,8 @@ func (p *Process) prepareReplacement(replaced netip.Addr, own *state) *refusal {
 	}
 	s, found := known[replaced]
 	if !found {
-		return startup(runtimeException, fmt.Sprintf("Cannot replace_address /%s because it doesn't exist in gossip", p.net.name(replaced)))
+		return startup(runtimeException, fmt.Sprintf("Cannot replace_address /%s because it doesn't exist in gossip",
+			p.net.name(replaced)))
 	}
 	if len(s.tokens) == 0 {
 		return startup(runtimeException, fmt.Sprintf("Could not find tokens for /%s to replace", p.net.name(replaced)))

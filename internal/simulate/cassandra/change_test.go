@@ -78,8 +78,10 @@ func TestABootstrapStreamsWhatItOwns(t *testing.T) {
 	l, _, p := filled(t, 1, 3)
 	began := l.line.Now()
 	_, fourth := l.join(4)
-	l.await("JOINING in the view of a peer", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
-	if pending, err := cassandra.NewNode(l.client(p[0])).PendingRanges(context.Background(), []string{"shop"}); err != nil || len(pending) != 1 {
+	l.await("JOINING in the view of a peer", time.Minute,
+		func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
+	if pending, err := cassandra.NewNode(l.client(p[0])).PendingRanges(context.Background(),
+		[]string{"shop"}); err != nil || len(pending) != 1 {
 		t.Errorf("pending ranges are %v, error %v", pending, err)
 	}
 	l.fill(p[1], "shop", 100, 150)
@@ -126,8 +128,8 @@ func TestTheGuardAgainstTwoBootstrapsIsARace(t *testing.T) {
 	_ = n
 }
 
-// TestTwoBootstrapsAtOnceLoseWrites shows why they are to come one after the other: both may stream a range from the one replica that missed a write, and then
-// push two others out.
+// TestTwoBootstrapsAtOnceLoseWrites shows why they are to come one after the other: both may stream
+// a range from the one replica that missed a write, and then push two others out.
 func TestTwoBootstrapsAtOnceLoseWrites(t *testing.T) {
 	lossy := map[bool]int{}
 	for _, together := range []bool{true, false} {
@@ -173,7 +175,8 @@ func TestABootstrapWithAReplicaDownIsRefused(t *testing.T) {
 	p[3].Kill()
 	l.line.RunFor(30 * time.Second)
 	_, fifth := l.join(5)
-	if exit := l.awaitExit(fifth, 3*time.Minute); exit.Code != 3 || !strings.Contains(exit.FatalLine, "Necessary replicas for strict consistency were removed by source filters") {
+	if exit := l.awaitExit(fifth, 3*time.Minute); exit.Code != 3 ||
+		!strings.Contains(exit.FatalLine, "Necessary replicas for strict consistency were removed by source filters") {
 		t.Errorf("exit is %+v", exit)
 	}
 }
@@ -184,7 +187,8 @@ func TestAFailedStreamLeavesTheNodeJoiningWithoutCQL(t *testing.T) {
 	l.net.FailStreams(1)
 	l.awaitMode(fourth, modeJoiningFailed)
 	l.line.RunFor(time.Minute)
-	if view := l.view(fourth); !view.Bootstrap.Failed || view.NativeTransportRunning || view.Bootstrap.State != "IN_PROGRESS" {
+	if view := l.view(fourth); !view.Bootstrap.Failed || view.NativeTransportRunning ||
+		view.Bootstrap.State != "IN_PROGRESS" {
 		t.Errorf("state is %+v, %+v", view.State, view.Bootstrap)
 	}
 	fourth.Kill()
@@ -196,7 +200,8 @@ func TestAFailedStreamLeavesTheNodeJoiningWithoutCQL(t *testing.T) {
 	l.noneLost()
 }
 
-// TestAKilledBootstrapIsForgottenOrGoesOn is 4e, and that peers forget one which does not come back.
+// TestAKilledBootstrapIsForgottenOrGoesOn is 4e, and that peers forget one which does not come
+// back.
 func TestAKilledBootstrapIsForgottenOrGoesOn(t *testing.T) {
 	l, _, p := filled(t, 1, 3)
 	n, fourth := l.join(4)
@@ -211,13 +216,15 @@ func TestAKilledBootstrapIsForgottenOrGoesOn(t *testing.T) {
 	_, fifth := l.join(5)
 	l.await("its word", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(5)) })
 	fifth.Kill()
-	l.await("to be forgotten", 6*time.Minute, func() bool { return len(l.joining(p[0])) == 0 && p[0].gossip.find(address(5)) == nil })
+	l.await("to be forgotten", 6*time.Minute,
+		func() bool { return len(l.joining(p[0])) == 0 && p[0].gossip.find(address(5)) == nil })
 	l.noneLost()
 }
 
 // TestHowLongAFailedBootstrapIsRemembered is by CASSANDRA-15439.
 func TestHowLongAFailedBootstrapIsRemembered(t *testing.T) {
-	for release, want := range map[string]time.Duration{"4.1.4": 30 * time.Second, "4.1.5": time.Minute, "4.1.10": time.Minute, "5.0.6": 5 * time.Minute} {
+	for release, want := range map[string]time.Duration{"4.1.4": 30 * time.Second, "4.1.5": time.Minute,
+		"4.1.10": time.Minute, "5.0.6": 5 * time.Minute} {
 		l := newLab(t, 1)
 		l.setRelease(release)
 		_, p := l.form(3)
@@ -232,8 +239,9 @@ func TestHowLongAFailedBootstrapIsRemembered(t *testing.T) {
 	}
 }
 
-// A member that is started while a joiner which is gone is remembered learns of it, and tells the others when they have forgotten it (measured with 5.0.6: ADR 16).
-// Where it is not known it is assassinated in seconds, and all take it for one that has left.
+// A member that is started while a joiner which is gone is remembered learns of it, and tells the
+// others when they have forgotten it (measured with 5.0.6: ADR 16). Where it is not known it is
+// assassinated in seconds, and all take it for one that has left.
 func TestAJoinIsNeverForgottenUntilItIsAssassinated(t *testing.T) {
 	l, nodes, p := filled(t, 2, 3)
 	_, fourth := l.join(4)
@@ -324,13 +332,15 @@ func TestDecommissionTakesTwoRingDelays(t *testing.T) {
 	if took := l.line.Now().Sub(began); *result != nil || took < 60*time.Second || took > 70*time.Second {
 		t.Errorf("after %s: %v", took, *result)
 	}
-	if view := l.view(p[3]); view.Mode != cassandra.ModeDecommissioned || view.GossipRunning || view.NativeTransportRunning || view.Joined {
+	if view := l.view(p[3]); view.Mode != cassandra.ModeDecommissioned || view.GossipRunning ||
+		view.NativeTransportRunning || view.Joined {
 		t.Errorf("state is %+v", view.State)
 	}
 	l.line.RunFor(time.Minute)
 	l.noneLost()
 	view := l.view(p[0])
-	if !slices.ContainsFunc(view.Unreachable, func(e netip.AddrPort) bool { return e.Addr() == address(4) }) || len(view.HostIDs) != 3 {
+	if !slices.ContainsFunc(view.Unreachable, func(e netip.AddrPort) bool { return e.Addr() == address(4) }) ||
+		len(view.HostIDs) != 3 {
 		t.Errorf("unreachable %v, members %v", view.Unreachable, view.HostIDs)
 	}
 	l.line.RunFor(4 * 24 * time.Hour)
@@ -338,12 +348,14 @@ func TestDecommissionTakesTwoRingDelays(t *testing.T) {
 		t.Error("it is remembered for more than three days")
 	}
 	p[3].Kill()
-	if exit := l.awaitExit(l.start(nodes[3]), time.Minute); exit.Code != 1 || !strings.Contains(exit.FatalLine, "This node was decommissioned") {
+	if exit := l.awaitExit(l.start(nodes[3]), time.Minute); exit.Code != 1 ||
+		!strings.Contains(exit.FatalLine, "This node was decommissioned") {
 		t.Errorf("exit is %+v", exit)
 	}
 }
 
-// TestWhoHasLeftIsKeptAliveByWhatOthersTell: on real rings some peers had it as unreachable once the failure detector had waited, others not before their quarantine of it was over.
+// TestWhoHasLeftIsKeptAliveByWhatOthersTell: on real rings some peers had it as unreachable once
+// the failure detector had waited, others not before their quarantine of it was over.
 func TestWhoHasLeftIsKeptAliveByWhatOthersTell(t *testing.T) {
 	soon, late := 0, 0
 	for seed := uint64(1); seed <= 5; seed++ {
@@ -398,7 +410,8 @@ func TestADecommissionThatWouldLeaveTooFewIsRefused(t *testing.T) {
 	l, _, p := filled(t, 1, 3)
 	result := l.exec(p[2], "decommission(boolean)", false)
 	l.await("the answer", time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
-	if *result == nil || !strings.Contains((*result).Error(), "Not enough live nodes to maintain replication factor in keyspace") {
+	if *result == nil || !strings.Contains((*result).Error(),
+		"Not enough live nodes to maintain replication factor in keyspace") {
 		t.Errorf("error %v", *result)
 	}
 	if p[2].Mode() != modeDecommissionFailed || !p[2].NativeOpen() {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// cleanup removes the rows that the node does not own by its own view. It refuses while ranges move to it.
+// cleanup removes the rows that the node does not own by its own view. It refuses while ranges move
+// to it.
 func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaError) {
 	if name, failed := argument[string](arguments, 1); failed == nil && (name == "system" || name == "system_schema") {
 		return nil, exception(runtimeException, "Cleanup of the system keyspace is neither necessary nor wise")
@@ -24,13 +25,16 @@ func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaEr
 			return nil, exception(illegalArgument, "Unknown keyspace/cf pair (%s.%s)", name, table)
 		}
 	}
-	if slices.ContainsFunc(p.pending(k.replication), func(r pendingRange) bool { return slices.Contains(r.to, p.address) }) {
-		return nil, exception(runtimeException, "Node is involved in cluster membership changes. Not safe to run cleanup.")
+	if slices.ContainsFunc(p.pending(k.replication),
+		func(r pendingRange) bool { return slices.Contains(r.to, p.address) }) {
+		return nil, exception(runtimeException, "Node is involved in cluster membership changes. Not safe to run "+
+			"cleanup.")
 	}
 	if !p.joined {
 		return json.RawMessage("1"), nil // aborted; the log says that a cleanup cannot run before the node has joined
 	}
-	p.sleep(p.net.within(50*time.Millisecond, 300*time.Millisecond) + time.Duration(len(p.disk.data[name]))*p.net.options.StreamPerKey)
+	p.sleep(p.net.within(50*time.Millisecond,
+		300*time.Millisecond) + time.Duration(len(p.disk.data[name]))*p.net.options.StreamPerKey)
 	for _, key := range p.disk.keys(name) {
 		if !slices.Contains(p.natural(k.replication, tokenOf(key)), p.address) {
 			delete(p.disk.data[name], key)

@@ -13,7 +13,8 @@ func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name, release string
 		nodes         int
-	}{{"one node", "5.0.6", 1}, {"three nodes", "5.0.6", 3}, {"one node of 4.1", "4.1.10", 1}, {"three nodes of 4.1", "4.1.10", 3}} {
+	}{{"one node", "5.0.6", 1}, {"three nodes", "5.0.6", 3}, {"one node of 4.1", "4.1.10", 1},
+		{"three nodes of 4.1", "4.1.10", 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLab(t, 1)
 			l.setRelease(c.release)

@@ -60,7 +60,8 @@ func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replicati
 	return out, nil
 }
 
-// RaiseReplication is cql.Session.RaiseReplication: it alters what has too few replicas, one keyspace at a time, and returns when the ring agrees on the schema.
+// RaiseReplication is cql.Session.RaiseReplication: it alters what has too few replicas, one
+// keyspace at a time, and returns when the ring agrees on the schema.
 func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map[string]int) ([]string, error) {
 	present, err := s.Keyspaces(ctx)
 	if err != nil {
@@ -91,18 +92,23 @@ func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map
 	return altered, nil
 }
 
-// refuseAlter is what AlterKeyspaceStatement refuses, 4.1 and 5.0: datacenters without a node; system_auth without one that has nodes
-// (NetworkTopologyStrategy#validateExpectedOptions); and any change while a node that is known is not NORMAL, be it only stopped (validateNoRangeMovements).
+// refuseAlter is what AlterKeyspaceStatement refuses, 4.1 and 5.0: datacenters without a node;
+// system_auth without one that has nodes (NetworkTopologyStrategy#validateExpectedOptions); and any
+// change while a node that is known is not NORMAL, be it only stopped (validateNoRangeMovements).
 func (p *Process) refuseAlter(name string, wanted ring.Replication) error {
 	known := p.ringsNow().present.Datacenters()
 	for _, datacenter := range wanted.Datacenters() {
 		if !slices.Contains(known, datacenter) {
-			return fmt.Errorf("Unrecognized strategy option {%s} passed to NetworkTopologyStrategy", datacenter) //nolint:staticcheck // Cassandra's words
+			//nolint:staticcheck // Cassandra's words
+			return fmt.Errorf("Unrecognized strategy option {%s} passed to NetworkTopologyStrategy",
+				datacenter)
 		}
 	}
 	for _, datacenter := range known {
 		if name == "system_auth" && !slices.Contains(wanted.Datacenters(), datacenter) {
-			return fmt.Errorf("Following datacenters have active nodes and must be present in replication options for keyspace system_auth: [%s]", datacenter) //nolint:staticcheck // Cassandra's words
+			//nolint:staticcheck // Cassandra's words
+			return fmt.Errorf("Following datacenters have active nodes and must be present in replication options "+
+				"for keyspace system_auth: [%s]", datacenter)
 		}
 	}
 	var moving []string
@@ -116,7 +122,9 @@ func (p *Process) refuseAlter(name string, wanted ring.Replication) error {
 		}
 	}
 	if len(moving) > 0 {
-		return fmt.Errorf("Cannot alter RF while some endpoints are not in normal state (no range movements): %v", moving) //nolint:staticcheck // Cassandra's words
+		//nolint:staticcheck // Cassandra's words
+		return fmt.Errorf("Cannot alter RF while some endpoints are not in normal state (no range movements): %v",
+			moving)
 	}
 	return nil
 }

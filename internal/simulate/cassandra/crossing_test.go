@@ -11,7 +11,8 @@ import (
 	"helenus.io/helenus/internal/agent/disk"
 )
 
-// TestACrossingByForceLeavesAMemberOutForAMinute is 1c of the measurements: both start, and for about a minute some view lacks a member that is NORMAL.
+// TestACrossingByForceLeavesAMemberOutForAMinute is 1c of the measurements: both start, and for
+// about a minute some view lacks a member that is NORMAL.
 func TestACrossingByForceLeavesAMemberOutForAMinute(t *testing.T) {
 	incomplete := 0
 	for seed := range uint64(5) {
@@ -24,7 +25,9 @@ func TestACrossingByForceLeavesAMemberOutForAMinute(t *testing.T) {
 		p[1] = l.start(nodes[1], "cassandra.allow_unsafe_join=true")
 		l.line.RunFor(3 * time.Second) // of two generations of one second Cassandra ignores one for good
 		p[2] = l.start(nodes[2], "cassandra.allow_unsafe_join=true")
-		l.await("both NORMAL", time.Minute, func() bool { return p[1].Mode() == modeNormal && p[2].Mode() == modeNormal })
+		l.await("both NORMAL", time.Minute, func() bool {
+			return p[1].Mode() == modeNormal && p[2].Mode() == modeNormal
+		})
 		l.line.RunFor(20 * time.Second)
 		for _, x := range p {
 			if len(l.view(x).HostIDs) < 3 {
@@ -46,14 +49,17 @@ func TestTwoDecommissionsAtOnce(t *testing.T) {
 		first := l.exec(p[3], "decommission(boolean)", true)
 		l.line.RunFor(5 * time.Second)
 		second := l.exec(p[6], "decommission(boolean)", true)
-		l.await("both answers", 3*time.Minute, func() bool { return !errors.Is(*first, io.EOF) && !errors.Is(*second, io.EOF) })
+		l.await("both answers", 3*time.Minute, func() bool {
+			return !errors.Is(*first, io.EOF) && !errors.Is(*second, io.EOF)
+		})
 		for i, err := range []error{*first, *second} {
 			x := p[3+3*i]
 			if err == nil {
 				continue
 			}
 			failed = true
-			if !strings.Contains(err.Error(), "data is currently moving to this node; unable to leave the ring") || x.Mode() != modeDecommissionFailed || !x.NativeOpen() {
+			if !strings.Contains(err.Error(), "data is currently moving to this node; unable to leave the ring") ||
+				x.Mode() != modeDecommissionFailed || !x.NativeOpen() {
 				t.Errorf("seed %d: mode %s, CQL open %v, error %v", seed, x.Mode(), x.NativeOpen(), err)
 			}
 			l.line.RunFor(time.Minute)
@@ -71,8 +77,8 @@ func TestTwoDecommissionsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAStartThatIsInterruptedLeavesNoMember kills a first start at every tenth of a second: the disk never says more than has happened, and the same start made
-// again joins.
+// TestAStartThatIsInterruptedLeavesNoMember kills a first start at every tenth of a second: the
+// disk never says more than has happened, and the same start made again joins.
 func TestAStartThatIsInterruptedLeavesNoMember(t *testing.T) {
 	words := map[disk.Bootstrapped]bool{}
 	empty, joined := 0, 0
@@ -98,11 +104,13 @@ func TestAStartThatIsInterruptedLeavesNoMember(t *testing.T) {
 		}
 		again := l.start(n, l.fresh(1, 1)...)
 		l.awaitFormed(again)
-		if host := n.disk.HostID(); host == "" || report.Local != nil && report.Local.HostID != "" && host != report.Local.HostID {
+		if host := n.disk.HostID(); host == "" ||
+			report.Local != nil && report.Local.HostID != "" && host != report.Local.HostID {
 			t.Errorf("after %s the host id changed to %s", after, host)
 		}
 	}
-	if empty == 0 || joined == 0 || !words[disk.BootstrapUnknown] || !words[disk.Completed] || words[disk.NeedsBootstrap] {
+	if empty == 0 || joined == 0 || !words[disk.BootstrapUnknown] || !words[disk.Completed] ||
+		words[disk.NeedsBootstrap] {
 		t.Errorf("%d disks were empty, %d nodes had joined, words %v", empty, joined, words)
 	}
 }
@@ -131,7 +139,8 @@ func TestATakenAddressCannotBeBound(t *testing.T) {
 	_, p := l.form(1)
 	n := member(2)
 	n.address = address(1)
-	if exit := l.awaitExit(l.start(n), time.Minute); exit.Code != 3 || !strings.Contains(exit.FatalLine, "is in use by another process") {
+	if exit := l.awaitExit(l.start(n), time.Minute); exit.Code != 3 ||
+		!strings.Contains(exit.FatalLine, "is in use by another process") {
 		t.Errorf("exit is %+v", exit)
 	}
 	if p[0].Ended() || !slices.Contains(l.net.Processes(), p[0]) || l.net.Process(address(1)) != p[0] {

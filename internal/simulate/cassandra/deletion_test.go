@@ -8,7 +8,8 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// deletedRows is a ring of three with rows of a table that keeps deletions for a while; the third node is down when they are deleted.
+// deletedRows is a ring of three with rows of a table that keeps deletions for a while; the third
+// node is down when they are deleted.
 func deletedRows(t *testing.T, grace time.Duration) (*lab, []*node, []*Process) {
 	t.Helper()
 	l := newLab(t, 1)
@@ -41,7 +42,8 @@ func deletedRows(t *testing.T, grace time.Duration) (*lab, []*node, []*Process) 
 	return l, nodes, processes
 }
 
-// Whoever comes back while deletions are kept learns of them; whoever comes back later brings the rows back.
+// Whoever comes back while deletions are kept learns of them; whoever comes back later brings the
+// rows back.
 func TestDeletedRowsComeBackWithANodeThatWasAwayForTooLong(t *testing.T) {
 	for name, c := range map[string]struct {
 		away time.Duration
@@ -116,7 +118,8 @@ func TestADiskThatRunsFullIsTheEndOfItsJVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !nodes[2].disk.Full() || nodes[2].disk.Bytes() > room || !processes[2].Ended() {
-		t.Errorf("full: %v, with %d of %d bytes; the JVM has ended: %v", nodes[2].disk.Full(), nodes[2].disk.Bytes(), room, processes[2].Ended())
+		t.Errorf("full: %v, with %d of %d bytes; the JVM has ended: %v", nodes[2].disk.Full(), nodes[2].disk.Bytes(),
+			room, processes[2].Ended())
 	}
 	nodes[2].disk.Wipe()
 	if nodes[2].disk.Full() || nodes[2].disk.Size() != room {

@@ -12,7 +12,8 @@ import (
 
 // Disk is a data directory with its commit log. It outlives processes and pods.
 type Disk struct {
-	// log is system.local with what only the commit log has, table the same as the SSTables have it; nil before Cassandra wrote any.
+	// log is system.local with what only the commit log has, table the same as the SSTables have
+	// it; nil before Cassandra wrote any.
 	log, table *local
 	// segments says that there is a commit log.
 	segments bool
@@ -74,7 +75,8 @@ type recentWrite struct {
 	had           bool
 }
 
-// syncPeriod is commitlog_sync_period: what was written since may be lost with the host, not with the process.
+// syncPeriod is commitlog_sync_period: what was written since may be lost with the host, not with
+// the process.
 const syncPeriod = 10 * time.Second
 
 // NewDisk is an empty directory.
@@ -87,9 +89,11 @@ func NewDisk() *Disk {
 // Wipe empties it; so does its loss. A JVM that runs on it dies of that.
 func (d *Disk) Wipe() {
 	user, size := d.user, d.size
-	*d = Disk{size: size, peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{}, available: map[string]bool{}}
+	*d = Disk{size: size, peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{},
+		available: map[string]bool{}}
 	if user != nil {
-		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
+		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: "+
+			"org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
 	}
 }
 
@@ -146,7 +150,8 @@ func (d *Disk) HostID() string {
 	return d.log.hostID
 }
 
-// Report is what inspecting the volume tells, as internal/agent/disk reads it from a real one: the tables, not the commit log.
+// Report is what inspecting the volume tells, as internal/agent/disk reads it from a real one: the
+// tables, not the commit log.
 func (d *Disk) Report() disk.Report {
 	var r disk.Report
 	if d.problem != "" {
@@ -162,11 +167,13 @@ func (d *Disk) Report() disk.Report {
 	t := d.table
 	r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: "system", System: true, HasData: true})
 	for _, k := range d.schema.names() {
-		r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: k, System: systemKeyspace(k), HasData: len(d.data[k]) > 0})
+		r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: k, System: systemKeyspace(k),
+			HasData: len(d.data[k]) > 0})
 	}
 	l := &disk.Local{
-		Bootstrapped: t.word, HostID: t.hostID, ClusterName: t.clusterName, Datacenter: t.dc, Rack: t.rack, ReleaseVersion: t.release,
-		Partitioner: partitioner, BroadcastAddress: t.broadcast, GossipGeneration: int32(t.generation),
+		Bootstrapped: t.word, HostID: t.hostID, ClusterName: t.clusterName, Datacenter: t.dc, Rack: t.rack,
+		ReleaseVersion: t.release,
+		Partitioner:    partitioner, BroadcastAddress: t.broadcast, GossipGeneration: int32(t.generation),
 	}
 	for _, token := range t.tokens {
 		l.Tokens = append(l.Tokens, int64(token))
@@ -206,7 +213,8 @@ func (d *Disk) flush() {
 	d.recent = nil
 }
 
-// put writes a row, the later timestamp wins. What the commit log has not synced yet may be lost with the host.
+// put writes a row, the later timestamp wins. What the commit log has not synced yet may be lost
+// with the host.
 func (d *Disk) put(now time.Time, keyspace, key string, c cell) {
 	before, had := d.data[keyspace][key]
 	if !d.set(keyspace, key, c) {
@@ -222,7 +230,9 @@ func (d *Disk) put(now time.Time, keyspace, key string, c cell) {
 func (d *Disk) putStreamed(keyspace, key string, c cell) {
 	if d.set(keyspace, key, c) {
 		// What of the row was not synced before is of no account any more.
-		d.recent = slices.DeleteFunc(d.recent, func(w recentWrite) bool { return w.keyspace == keyspace && w.key == key })
+		d.recent = slices.DeleteFunc(d.recent, func(w recentWrite) bool {
+			return w.keyspace == keyspace && w.key == key
+		})
 	}
 }
 

@@ -14,7 +14,8 @@ type eventHandle = *timeline.Event
 const (
 	// quarantine is how long gossip of a removed endpoint is ignored (2 × RING_DELAY).
 	quarantineDelay = time.Minute
-	// fatClientTimeout is after how long a silent endpoint that is no member is forgotten: see also fatClientTimeoutOf.
+	// fatClientTimeout is after how long a silent endpoint that is no member is forgotten: see also
+	// fatClientTimeoutOf.
 	fatClientTimeout = 30 * time.Second
 	// leftFor is how long the others remember one that left.
 	leftFor = 3 * 24 * time.Hour
@@ -29,14 +30,16 @@ type gossiper struct {
 }
 
 func (g *gossiper) find(address netip.Addr) *entry {
-	if i, found := slices.BinarySearchFunc(g.entries, address, func(e *entry, a netip.Addr) int { return e.address.Compare(a) }); found {
+	if i, found := slices.BinarySearchFunc(g.entries, address,
+		func(e *entry, a netip.Addr) int { return e.address.Compare(a) }); found {
 		return g.entries[i]
 	}
 	return nil
 }
 
 func (g *gossiper) add(e *entry) {
-	i, _ := slices.BinarySearchFunc(g.entries, e.address, func(e *entry, a netip.Addr) int { return e.address.Compare(a) })
+	i, _ := slices.BinarySearchFunc(g.entries, e.address,
+		func(e *entry, a netip.Addr) int { return e.address.Compare(a) })
 	g.entries = slices.Insert(g.entries, i, e)
 }
 
@@ -58,7 +61,8 @@ func (p *Process) merge(from *Process) {
 	// Those that bootstrap come last, so that whom they replace is known by then.
 	for _, late := range []bool{false, true} {
 		for _, e := range slices.Clone(from.gossip.entries) {
-			if e.state != nil && e.state.generation > 0 && late == (e.state.word == statusBoot || e.state.word == statusBootReplace) {
+			if e.state != nil && e.state.generation > 0 &&
+				late == (e.state.word == statusBoot || e.state.word == statusBootReplace) {
 				p.learn(e.address, e.state)
 			}
 		}
@@ -171,13 +175,15 @@ func (p *Process) silenced(other *Process) {
 	p.fallSilent(e)
 }
 
-// fallSilent has the failure detector convict an endpoint in a while, and forget it if it is no member.
+// fallSilent has the failure detector convict an endpoint in a while, and forget it if it is no
+// member.
 func (p *Process) fallSilent(e *entry) {
 	e.silentSince = p.line.Now()
 	p.line.Cancel(e.timer)
 	e.timer = nil
 	if e.alive {
-		e.timer = p.line.After(p.net.within(p.net.options.ConvictMin, p.net.options.ConvictMax), "convict", func() { p.convict(e) })
+		e.timer = p.line.After(p.net.within(p.net.options.ConvictMin, p.net.options.ConvictMax), "convict",
+			func() { p.convict(e) })
 		return
 	}
 	p.watchFatClient(e)
@@ -189,7 +195,8 @@ func (p *Process) convict(e *entry) {
 		return // also for one that gossips no more: its picture stays as it was
 	}
 	if until := p.remindedUntil(e); e.alive && !until.IsZero() {
-		e.timer = p.line.At(until.Add(p.net.within(p.net.options.ConvictMin, p.net.options.ConvictMax)), "convict", func() { p.convict(e) })
+		e.timer = p.line.At(until.Add(p.net.within(p.net.options.ConvictMin, p.net.options.ConvictMax)), "convict",
+			func() { p.convict(e) })
 		return
 	}
 	if e.alive {
@@ -198,8 +205,9 @@ func (p *Process) convict(e *entry) {
 	p.watchFatClient(e)
 }
 
-// remindedUntil is for how long others continue telling of a later heartbeat than this node takes in: until its quarantine of the endpoint is over. Each time that counts as a sign
-// of life, which Gossiper#notifyFailureDetector sees before anybody looks at the quarantine.
+// remindedUntil is for how long others continue telling of a later heartbeat than this node takes
+// in: until its quarantine of the endpoint is over. Each time that counts as a sign of life, which
+// Gossiper#notifyFailureDetector sees before anybody looks at the quarantine.
 func (p *Process) remindedUntil(e *entry) time.Time {
 	now := p.line.Now()
 	if !p.gossip.inQuarantine(e.address, now) {
@@ -207,7 +215,8 @@ func (p *Process) remindedUntil(e *entry) time.Time {
 	}
 	for _, other := range p.net.running {
 		x := other.gossip.find(e.address)
-		if p.hears[other] && x != nil && x.state.generation == e.state.generation && other.heartbeatOf(x, now) > p.heartbeatOf(e, now) {
+		if p.hears[other] && x != nil && x.state.generation == e.state.generation &&
+			other.heartbeatOf(x, now) > p.heartbeatOf(e, now) {
 			return p.gossip.quarantined[e.address]
 		}
 	}
@@ -219,7 +228,8 @@ func (p *Process) gossipOnly(e *entry) bool {
 	return !e.state.dead() && !p.metadata.isMember(e.address)
 }
 
-// fatClientTimeoutOf is Gossiper#getFatClientTimeoutForEndpoint: one that bootstraps is forgotten later since 4.1.5 and 5.0 (CASSANDRA-15439).
+// fatClientTimeoutOf is Gossiper#getFatClientTimeoutForEndpoint: one that bootstraps is forgotten
+// later since 4.1.5 and 5.0 (CASSANDRA-15439).
 func (p *Process) fatClientTimeoutOf(e *entry) time.Duration {
 	if e.state.word != statusBoot && e.state.word != statusBootReplace {
 		return fatClientTimeout
@@ -250,8 +260,10 @@ func (p *Process) watchFatClient(e *entry) {
 		if !p.gossips() || p.gossip.find(e.address) != e || e.flows || !p.gossipOnly(e) {
 			return
 		}
-		if source := p.net.byAddress[e.address]; source != nil && p.hears[source] && source.generation >= e.state.generation {
-			e.silentSince = p.line.Now() // a later generation is heard there: it counts as a sign of life even in quarantine
+		if source := p.net.byAddress[e.address]; source != nil && p.hears[source] &&
+			source.generation >= e.state.generation {
+			// a later generation is heard there: it counts as a sign of life even in quarantine
+			e.silentSince = p.line.Now()
 		}
 		if p.gossip.inQuarantine(e.address, p.line.Now()) || p.line.Now().Sub(e.silentSince) < p.fatClientTimeoutOf(e) {
 			p.watchFatClient(e)
@@ -270,7 +282,8 @@ func (p *Process) evict(e *entry) {
 	p.changed()
 }
 
-// removeEndpoint takes an endpoint out of the ring and of both lists, and ignores what is gossiped of it for a minute. Its state stays until it is evicted.
+// removeEndpoint takes an endpoint out of the ring and of both lists, and ignores what is gossiped
+// of it for a minute. Its state stays until it is evicted.
 func (p *Process) removeEndpoint(address netip.Addr) {
 	if address == p.address {
 		return
@@ -326,7 +339,8 @@ func (p *Process) announce(change func(s *state)) {
 	p.publish(own, &next)
 }
 
-// publish makes a state of an endpoint news: its own, or that of a node which this one declares removed.
+// publish makes a state of an endpoint news: its own, or that of a node which this one declares
+// removed.
 func (p *Process) publish(e *entry, next *state) {
 	next.extra++
 	next.version = max(next.version+1, next.heartbeat(p.line.Now()))

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// entryText is the text of one endpoint in AllEndpointStatesWithPort, escaped for JSON, before and after the heartbeat, and of which state it is.
+// entryText is the text of one endpoint in AllEndpointStatesWithPort, escaped for JSON, before and
+// after the heartbeat, and of which state it is.
 type entryText struct {
 	of            *state
 	before, after string
@@ -28,7 +29,8 @@ func (p *Process) appendGossip(out []byte) []byte {
 	return append(out, '"')
 }
 
-// heartbeatOf is the last heartbeat of an endpoint that came in: they arrive for as long as they flow, a point late.
+// heartbeatOf is the last heartbeat of an endpoint that came in: they arrive for as long as they
+// flow, a point late.
 func (p *Process) heartbeatOf(e *entry, now time.Time) int64 {
 	const late = time.Second
 	switch {
@@ -94,5 +96,6 @@ func (p *Process) textOf(e *entry) entryText {
 	} else {
 		b.WriteString(`  TOKENS: not present\n`)
 	}
-	return entryText{of: s, before: fmt.Sprintf(`/%s\n  generation:%d\n  heartbeat:`, name, s.generation), after: `\n` + b.String()}
+	return entryText{of: s, before: fmt.Sprintf(`/%s\n  generation:%d\n  heartbeat:`, name, s.generation),
+		after: `\n` + b.String()}
 }

@@ -76,13 +76,15 @@ const jolokiaPassword = "secret"
 func (l *lab) files(n *node) config.Files {
 	l.t.Helper()
 	configuration := v1alpha1.NodeConfiguration{
-		Revision: 1, Version: l.release, ClusterName: l.name, DatacenterName: n.dc, RackName: n.rack, NumTokens: int32(l.tokens),
-		JVM: &v1alpha1.JVM{},
+		Revision: 1, Version: l.release, ClusterName: l.name, DatacenterName: n.dc, RackName: n.rack,
+		NumTokens: int32(l.tokens),
+		JVM:       &v1alpha1.JVM{},
 	}
 	rendered, err := config.Render(l.base, config.Node{
 		Configuration: configuration, Address: n.address, Seeds: l.seeds, MemoryLimit: 4 << 30,
 		Directories: config.Directories{Configuration: "/conf", Logs: "/logs"}.OnVolumes("/data", ""),
-		Jolokia:     config.Jolokia{Jar: "/jolokia.jar", Port: layout.JolokiaPort, User: "helenus", Password: jolokiaPassword},
+		Jolokia: config.Jolokia{Jar: "/jolokia.jar", Port: layout.JolokiaPort, User: "helenus",
+			Password: jolokiaPassword},
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -110,7 +112,8 @@ func (l *lab) start(n *node, properties ...string) *Process {
 		at = address(99)
 	}
 	return l.net.Start(StartOptions{
-		Address: at, Release: l.release, Disk: n.disk, Files: l.files(n), Command: initclient.Command{Argv: argv}, ClockOffset: n.offset, Fault: n.fault,
+		Address: at, Release: l.release, Disk: n.disk, Files: l.files(n), Command: initclient.Command{Argv: argv},
+		ClockOffset: n.offset, Fault: n.fault,
 		Exited: func(e Exit) { l.exits[n.address] = e },
 	})
 }
@@ -122,7 +125,8 @@ func (l *lab) fresh(i, of int) []string {
 		step := ^uint64(0)/uint64(of*l.tokens) + 0
 		texts[j] = ring.Token(uint64(j*of+i-1)*step + 1<<63 + uint64(i)).String() //nolint:gosec // wraps as it should
 	}
-	return []string{"cassandra.auto_bootstrap=false", "cassandra.initial_token=" + strings.Join(texts, ","), fmt.Sprintf("cassandra.system_auth.default_rf=%d", min(3, of))}
+	return []string{"cassandra.auto_bootstrap=false", "cassandra.initial_token=" + strings.Join(texts, ","),
+		fmt.Sprintf("cassandra.system_auth.default_rf=%d", min(3, of))}
 }
 
 // form forms a ring of so many nodes, all at once, with CQL open.
@@ -141,7 +145,8 @@ func (l *lab) form(count int) ([]*node, []*Process) {
 	return nodes, processes
 }
 
-// awaitFormed runs until every node is NORMAL, serves clients, and sees all of them alive with one schema.
+// awaitFormed runs until every node is NORMAL, serves clients, and sees all of them alive with one
+// schema.
 func (l *lab) awaitFormed(processes ...*Process) {
 	l.t.Helper()
 	l.await("a formed ring", 3*time.Minute, func() bool {
@@ -150,7 +155,8 @@ func (l *lab) awaitFormed(processes ...*Process) {
 				return false
 			}
 			for _, q := range processes {
-				if !p.isAlive(q.address) || p.metadata.owned[q.address] != l.tokens || p.schemaVersion() != q.schemaVersion() {
+				if !p.isAlive(q.address) || p.metadata.owned[q.address] != l.tokens ||
+					p.schemaVersion() != q.schemaVersion() {
 					return false
 				}
 			}
@@ -180,7 +186,8 @@ func (l *lab) awaitMode(p *Process, mode string) {
 	l.await(p.address.String()+" in mode "+mode, 5*time.Minute, func() bool { return p.Mode() == mode })
 }
 
-// driven carries requests of a test, which is no task: it lets the world continue until each is answered.
+// driven carries requests of a test, which is no task: it lets the world continue until each is
+// answered.
 type driven struct {
 	l *lab
 	p *Process
@@ -190,14 +197,17 @@ type driven struct {
 func (d driven) RoundTrip(r *http.Request) (*http.Response, error) {
 	var response *http.Response
 	var err error
-	task := d.l.line.Go("request", func() { response, err = d.p.RoundTrip(r) }, nil) //nolint:bodyclose // the client closes it
+	//nolint:bodyclose // the client closes it
+	task := d.l.line.Go("request", func() { response, err = d.p.RoundTrip(r) },
+		nil)
 	d.l.line.RunUntil(d.l.line.Now().Add(time.Hour), task.Done)
 	return response, err
 }
 
 func (l *lab) client(p *Process) *jolokia.Client {
 	l.t.Helper()
-	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: jolokiaPassword, Transport: driven{l, p}})
+	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus",
+		Password: jolokiaPassword, Transport: driven{l, p}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -225,7 +235,8 @@ func (l *lab) exec(p *Process, operation string, arguments ...any) (result *erro
 	l.t.Helper()
 	result = new(error)
 	*result = io.EOF // not yet
-	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: jolokiaPassword, Transport: p})
+	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus",
+		Password: jolokiaPassword, Transport: p})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -257,7 +268,8 @@ func viewText(v cassandra.View) string {
 		Tokens                                      []cassandra.TokenOwner
 		Gossip                                      []cassandra.GossipState
 		Seeds                                       []netip.AddrPort
-	}{v.State, fmt.Sprint(v.HostIDs), v.Live, v.Unreachable, v.Joining, v.Leaving, v.Moving, v.Tokens, v.Gossip, v.Seeds})
+	}{v.State, fmt.Sprint(v.HostIDs), v.Live, v.Unreachable, v.Joining, v.Leaving, v.Moving, v.Tokens, v.Gossip,
+		v.Seeds})
 	if err != nil {
 		panic(err)
 	}

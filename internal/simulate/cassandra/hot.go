@@ -9,8 +9,9 @@ import (
 	"helenus.io/helenus/internal/cassandra"
 )
 
-// hotSettings are the values of settings that change at run time, by key, in the canonical form of cassandra.Setting: whole milliseconds, bytes, or bytes per
-// second. They begin as the file has them and are lost with the JVM.
+// hotSettings are the values of settings that change at run time, by key, in the canonical form of
+// cassandra.Setting: whole milliseconds, bytes, or bytes per second. They begin as the file has
+// them and are lost with the JVM.
 type hotSettings map[string]string
 
 const off = "null"
@@ -34,26 +35,32 @@ func init() {
 	for _, s := range cassandra.HotSettings() {
 		hotByKey[s.Key] = s
 		if s.Attribute != "" {
-			hotAttributes[attributeName{s.Bean, s.Attribute}] = hotAttribute{setting: s, unit: s.ReadUnit, readable: true, writable: s.Write == s.Attribute && s.Operation == ""}
+			hotAttributes[attributeName{s.Bean, s.Attribute}] = hotAttribute{setting: s, unit: s.ReadUnit,
+				readable: true, writable: s.Write == s.Attribute && s.Operation == ""}
 		}
 		if s.Write != s.Attribute && s.Write != "" {
-			hotAttributes[attributeName{s.Bean, s.Write}] = hotAttribute{setting: s, unit: s.Unit, readable: s.Attribute != "", writable: true}
+			hotAttributes[attributeName{s.Bean, s.Write}] = hotAttribute{setting: s, unit: s.Unit,
+				readable: s.Attribute != "", writable: true}
 		}
 		if s.Operation != "" {
 			thresholds[s.Operation] = s.PairKeys
 		}
 	}
 	// Names that 5.0 has beside the older ones.
-	for name, key := range map[string]string{"BatchSizeWarnThresholdInKiB": "batch_size_warn_threshold", "ColumnIndexSizeInKiB": "column_index_size"} {
+	for name, key := range map[string]string{"BatchSizeWarnThresholdInKiB": "batch_size_warn_threshold",
+		"ColumnIndexSizeInKiB": "column_index_size"} {
 		s := hotByKey[key]
-		hotAttributes[attributeName{s.Bean, name}] = hotAttribute{setting: s, unit: 1 << 10, readable: true, writable: true}
+		hotAttributes[attributeName{s.Bean, name}] = hotAttribute{setting: s, unit: 1 << 10, readable: true,
+			writable: true}
 	}
 }
 
 // defaults of settings where another value than that of their form would surprise.
 var hotDefaults = hotSettings{
-	"max_hint_window": "10800000", "phi_convict_threshold": "8", "compaction_throughput": "67108864", "tombstone_warn_threshold": "1000",
-	"tombstone_failure_threshold": "100000", "concurrent_compactors": "2", "paxos_variant": "v1", "default_keyspace_rf": "1",
+	"max_hint_window": "10800000", "phi_convict_threshold": "8", "compaction_throughput": "67108864",
+	"tombstone_warn_threshold":    "1000",
+	"tombstone_failure_threshold": "100000", "concurrent_compactors": "2", "paxos_variant": "v1",
+	"default_keyspace_rf":     "1",
 	"zero_ttl_on_twcs_warned": "false", "intersect_filtering_query_warned": "false",
 }
 
@@ -201,7 +208,8 @@ func (p *Process) guardrailOperation(r *request) (operation, bool) {
 	if _, here := cassandra.HotSetting(keys[0], p.release); !here {
 		return operation{}, false
 	}
-	return operation{name: r.Operation, call: func(p *Process, arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	return operation{name: r.Operation, call: func(p *Process, arguments []json.RawMessage) (json.RawMessage,
+		*javaError) {
 		if len(arguments) != len(keys) {
 			return nil, exception(illegalArgument, "%d arguments given", len(arguments))
 		}
@@ -215,7 +223,8 @@ func (p *Process) guardrailOperation(r *request) (operation, bool) {
 		warn, warnErr := strconv.ParseInt(values[0], 10, 64)
 		fail, failErr := strconv.ParseInt(values[1], 10, 64)
 		if warnErr == nil && failErr == nil && warn >= 0 && fail >= 0 && fail < warn {
-			return nil, exception(illegalArgument, "The warn threshold %d for %s should be lower than the fail threshold %d", warn, keys[0], fail)
+			return nil, exception(illegalArgument, "The warn threshold %d for %s should be lower than the fail "+
+				"threshold %d", warn, keys[0], fail)
 		}
 		p.hot[keys[0]], p.hot[keys[1]] = values[0], values[1]
 		return jsonNull, nil

@@ -27,7 +27,8 @@ type request struct {
 	Value     json.RawMessage   `json:"value"`
 	Path      string            `json:"path"`
 
-	// names are the attributes of a read; listed says that they came as a list, and are answered as an object.
+	// names are the attributes of a read; listed says that they came as a list, and are answered as
+	// an object.
 	names  []string
 	listed bool
 }
@@ -41,11 +42,13 @@ type bulk struct {
 // rememberedBulks bounds what is remembered; bodies with arguments that vary are many.
 const rememberedBulks = 512
 
-// answerTime is what an answer takes at most on a host of the usual speed; it counts only on slow ones.
+// answerTime is what an answer takes at most on a host of the usual speed; it counts only on slow
+// ones.
 const answerTime = 20 * time.Millisecond
 
-// RoundTrip answers an exchange with the Jolokia agent in this JVM. In a task of the timeline it takes the time that the JVM needs, and ends with the request's
-// context; what it began continues in the JVM. Outside of a task nothing takes time, and what would is an error.
+// RoundTrip answers an exchange with the Jolokia agent in this JVM. In a task of the timeline it
+// takes the time that the JVM needs, and ends with the request's context; what it began continues
+// in the JVM. Outside of a task nothing takes time, and what would is an error.
 func (p *Process) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err = errors.Join(err, r.Body.Close()); err != nil {
@@ -113,7 +116,8 @@ func timedOut(ctx context.Context) error {
 
 func response(status int, body []byte) *http.Response {
 	return &http.Response{
-		StatusCode: status, Status: strconv.Itoa(status) + " " + http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		StatusCode: status, Status: strconv.Itoa(status) + " " + http.StatusText(status), Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 }
@@ -167,7 +171,8 @@ func (e *javaError) status() int {
 	}
 }
 
-// runtimeError is how an Error of Java comes out, such as a failed assertion: Jolokia answers it in the place of the whole bulk (seen with 2.3.0).
+// runtimeError is how an Error of Java comes out, such as a failed assertion: Jolokia answers it in
+// the place of the whole bulk (seen with 2.3.0).
 const runtimeError = "javax.management.RuntimeErrorException"
 
 const (
@@ -179,7 +184,8 @@ func exception(class, format string, arguments ...any) *javaError {
 	return &javaError{class, fmt.Sprintf(format, arguments...)}
 }
 
-// element answers one request; blocked says that it was an operation that may take long. An error ends the whole exchange.
+// element answers one request; blocked says that it was an operation that may take long. An error
+// ends the whole exchange.
 func (p *Process) element(ctx context.Context, out []byte, r *request) (_ []byte, blocked bool, err error) {
 	start := len(out)
 	out = append(out, `{"value":`...)
@@ -272,7 +278,8 @@ func (p *Process) write(out []byte, r *request) ([]byte, *javaError) {
 	return p.writeHot(out, r.MBean, r.names[0], r.Value)
 }
 
-// exec calls an operation. One that takes its time runs beside the exchange, and continues when the client has left.
+// exec calls an operation. One that takes its time runs beside the exchange, and continues when the
+// client has left.
 func (p *Process) exec(ctx context.Context, r *request) (json.RawMessage, bool, *javaError, error) {
 	if !p.registered(r.MBean) {
 		return nil, false, &javaError{instanceNotFound, r.MBean}, nil
@@ -322,7 +329,8 @@ func (p *Process) findOperation(r *request) (operation, *javaError) {
 	if len(known) == 0 {
 		return operation{}, exception(illegalArgument, "No operation %s found on MBean %s", name, r.MBean)
 	}
-	return operation{}, exception(illegalArgument, "No operation %s on MBean %s exists. Known signatures: %s", r.Operation, r.MBean, strings.Join(known, ","))
+	return operation{}, exception(illegalArgument, "No operation %s on MBean %s exists. Known signatures: %s",
+		r.Operation, r.MBean, strings.Join(known, ","))
 }
 
 // argument decodes one argument of an operation.

@@ -12,8 +12,9 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// decommission leaves the ring: the others are told, the data is streamed to those who take it over, and after another ring delay the node is out for good. The
-// JVM stays. What a death in the middle leaves on the disk decides what the next start does.
+// decommission leaves the ring: the others are told, the data is streamed to those who take it
+// over, and after another ring delay the node is out for good. The JVM stays. What a death in the
+// middle leaves on the disk decides what the next start does.
 func (p *Process) decommission(arguments []json.RawMessage) (json.RawMessage, *javaError) {
 	force, failed := argument[bool](arguments, 0)
 	if failed != nil {
@@ -40,7 +41,8 @@ func (p *Process) decommission(arguments []json.RawMessage) (json.RawMessage, *j
 			return fail(failed)
 		}
 		if p.isPendingTarget() {
-			return fail(exception(unsupportedOperation, "data is currently moving to this node; unable to leave the ring"))
+			return fail(exception(unsupportedOperation,
+				"data is currently moving to this node; unable to leave the ring"))
 		}
 	}
 	p.mode = modeLeaving
@@ -87,7 +89,8 @@ func (p *Process) mayLeave() *javaError {
 	return nil
 }
 
-// leavesEnough says whether every keyspace has as many nodes as replicas without this one; force does not ask.
+// leavesEnough says whether every keyspace has as many nodes as replicas without this one; force
+// does not ask.
 func (p *Process) leavesEnough(force bool) *javaError {
 	if force {
 		return nil
@@ -104,7 +107,8 @@ func (p *Process) leavesEnough(force bool) *javaError {
 			}
 		}
 		if factor > 0 && nodes <= factor {
-			return exception(unsupportedOperation, "Not enough live nodes to maintain replication factor in keyspace %s (RF = %d, N = %d). Perform a forceful decommission to ignore.",
+			return exception(unsupportedOperation, "Not enough live nodes to maintain replication factor in keyspace "+
+				"%s (RF = %d, N = %d). Perform a forceful decommission to ignore.",
 				name, factor, nodes)
 		}
 	}
@@ -114,7 +118,8 @@ func (p *Process) leavesEnough(force bool) *javaError {
 // isPendingTarget says that ranges are on their way to this node.
 func (p *Process) isPendingTarget() bool {
 	for _, name := range p.schema.names() {
-		if slices.ContainsFunc(p.pending(p.schema[name].replication), func(r pendingRange) bool { return slices.Contains(r.to, p.address) }) {
+		if slices.ContainsFunc(p.pending(p.schema[name].replication),
+			func(r pendingRange) bool { return slices.Contains(r.to, p.address) }) {
 			return true
 		}
 	}
@@ -160,7 +165,8 @@ func (p *Process) removeNode(arguments []json.RawMessage) (json.RawMessage, *jav
 	case !p.metadata.isMember(a):
 		return nil, exception(unsupportedOperation, "Node to be removed is not a member of the token ring")
 	case p.isAlive(a):
-		return nil, exception(unsupportedOperation, "Node /%s is alive and owns this ID. Use decommission command to remove it from the ring", p.net.name(a))
+		return nil, exception(unsupportedOperation,
+			"Node /%s is alive and owns this ID. Use decommission command to remove it from the ring", p.net.name(a))
 	}
 	e := p.gossip.find(a)
 	p.removal = fmt.Sprintf("Removing token (%s). Waiting for replication confirmation.", e.state.tokens[0])
@@ -213,7 +219,8 @@ func (p *Process) restoringPieces(gone netip.Addr) []piece {
 	return pieces
 }
 
-// assassinate says that an endpoint has left, in its name: Gossiper#assassinateEndpoint. Of one that is known it waits first whether it speaks.
+// assassinate says that an endpoint has left, in its name: Gossiper#assassinateEndpoint. Of one
+// that is known it waits first whether it speaks.
 func (p *Process) assassinate(arguments []json.RawMessage) (json.RawMessage, *javaError) {
 	address, failed := addressArgument(arguments)
 	if failed != nil {
@@ -229,7 +236,8 @@ func (p *Process) assassinate(arguments []json.RawMessage) (json.RawMessage, *ja
 		before := e.state
 		p.sleep(p.settings.ringDelay)
 		if e = p.gossip.find(address); e == nil || e.flows || e.state.generation != before.generation {
-			return nil, exception(runtimeException, "Endpoint still alive: /%s generation changed while trying to assassinate it", p.net.name(address))
+			return nil, exception(runtimeException, "Endpoint still alive: /%s generation changed while trying to "+
+				"assassinate it", p.net.name(address))
 		}
 		p.declare(e, left)
 		p.sleep(rounds)

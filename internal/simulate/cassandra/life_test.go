@@ -128,7 +128,8 @@ func TestAFreedAddressIsRefusedAndThenIgnored(t *testing.T) {
 			t.Errorf("after %s: ended %v with %+v", c.after, p[1].Ended(), p[1].Exit())
 		}
 		if c.refused {
-			if e := p[1].Exit(); e.Code != 3 || !strings.Contains(e.FatalLine, "A node with address /10.0.0.3:7000 already exists, cancelling join") {
+			if e := p[1].Exit(); e.Code != 3 || !strings.Contains(e.FatalLine,
+				"A node with address /10.0.0.3:7000 already exists, cancelling join") {
 				t.Errorf("exit is %+v", e)
 			}
 			continue
@@ -140,7 +141,8 @@ func TestAFreedAddressIsRefusedAndThenIgnored(t *testing.T) {
 	}
 }
 
-// TestTwoNodesThatExchangeAddressesBothGiveUp is 1b; with everybody down the same exchange passes (2.8).
+// TestTwoNodesThatExchangeAddressesBothGiveUp is 1b; with everybody down the same exchange passes
+// (2.8).
 func TestTwoNodesThatExchangeAddressesBothGiveUp(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		l := newLab(t, 1)
@@ -185,7 +187,8 @@ func TestAllNodesOnNewAddresses(t *testing.T) {
 	}
 }
 
-// TestAMemberThatIsAwayIsWhereTheDiskSays: two nodes that start without the third hear nothing of it by gossip, and know all the same where it is.
+// TestAMemberThatIsAwayIsWhereTheDiskSays: two nodes that start without the third hear nothing of
+// it by gossip, and know all the same where it is.
 func TestAMemberThatIsAwayIsWhereTheDiskSays(t *testing.T) {
 	l := newLab(t, 1)
 	nodes, p := l.form(3)
@@ -198,7 +201,8 @@ func TestAMemberThatIsAwayIsWhereTheDiskSays(t *testing.T) {
 	for _, x := range p[:2] {
 		view := l.view(x)
 		endpoint := netip.AddrPortFrom(address(3), 7000)
-		if got := view.Remembered; len(got) != 1 || got[endpoint] != (cassandra.Place{Datacenter: "dc1", Rack: "r3"}) || view.HostIDs[endpoint] != away {
+		if got := view.Remembered; len(got) != 1 || got[endpoint] != (cassandra.Place{Datacenter: "dc1", Rack: "r3"}) ||
+			view.HostIDs[endpoint] != away {
 			t.Errorf("node %s remembers %v, and has the members %v", x.Address(), got, view.HostIDs)
 		}
 	}
@@ -210,7 +214,8 @@ func TestAFrozenJVMAnswersNobody(t *testing.T) {
 	p[1].Freeze(false)
 	used := p[1].CPUTime()
 	before := l.line.Now()
-	if _, err := cassandra.NewNode(l.client(p[1])).View(context.Background()); err == nil || l.line.Now().Sub(before) != jolokia.DefaultTimeout {
+	if _, err := cassandra.NewNode(l.client(p[1])).View(context.Background()); err == nil ||
+		l.line.Now().Sub(before) != jolokia.DefaultTimeout {
 		t.Errorf("error %v after %s", err, l.line.Now().Sub(before))
 	}
 	l.line.RunFor(20 * time.Second)
@@ -277,7 +282,8 @@ func TestEqualGlancesMeanEqualViews(t *testing.T) {
 			if !x.beans || x.frozen {
 				continue
 			}
-			client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: jolokiaPassword, Transport: x})
+			client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus",
+				Password: jolokiaPassword, Transport: x})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,8 @@ type metadata struct {
 
 func newMetadata() metadata {
 	return metadata{
-		tokens: map[ring.Token]netip.Addr{}, hosts: map[netip.Addr]string{}, byHost: map[string]netip.Addr{}, joining: map[ring.Token]netip.Addr{},
+		tokens: map[ring.Token]netip.Addr{}, hosts: map[netip.Addr]string{}, byHost: map[string]netip.Addr{},
+		joining: map[ring.Token]netip.Addr{},
 		leaving: map[netip.Addr]bool{}, replacing: map[netip.Addr]netip.Addr{}, owned: map[netip.Addr]int{},
 	}
 }
@@ -161,7 +162,8 @@ func (p *Process) onNormal(e *entry) {
 			owned = append(owned, t)
 		case p.startedAfter(a, owner):
 			owned = append(owned, t)
-			// Cassandra looks at each token as if it were the only one that moves, so that an owner of several keeps its place without any (measured).
+			// Cassandra looks at each token as if it were the only one that moves, so that an owner
+			// of several keeps its place without any (measured).
 			if m.owned[owner] == 1 {
 				gone = append(gone, owner)
 			}
@@ -184,7 +186,8 @@ func (p *Process) generationOf(a netip.Addr) int64 {
 	return 0
 }
 
-// onBoot is handleStateBootstrap. A token of another node is an exception in the gossip stage: what was announced stays unheard (TokenMetadata#addBootstrapTokens).
+// onBoot is handleStateBootstrap. A token of another node is an exception in the gossip stage: what
+// was announced stays unheard (TokenMetadata#addBootstrapTokens).
 func (p *Process) onBoot(e *entry) {
 	for _, t := range e.state.tokens {
 		if owner, taken := p.metadata.joining[t]; taken && owner != e.address {
@@ -252,5 +255,6 @@ func (p *Process) onRemoving(e *entry) {
 // savePeer writes to system.peers_v2 what a restart begins with.
 func (p *Process) savePeer(e *entry) {
 	s := e.state
-	p.disk.peers[e.address] = peer{hostID: s.hostID, tokens: s.tokens, dc: s.dc, rack: s.rack, release: s.release, schema: s.schema}
+	p.disk.peers[e.address] = peer{hostID: s.hostID, tokens: s.tokens, dc: s.dc, rack: s.rack, release: s.release,
+		schema: s.schema}
 }

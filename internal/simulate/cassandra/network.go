@@ -9,7 +9,8 @@ import (
 	"helenus.io/helenus/internal/simulate/timeline"
 )
 
-// Network is what the nodes of a world reach each other by. It may hold several clusters; nodes of different cluster names do not talk.
+// Network is what the nodes of a world reach each other by. It may hold several clusters; nodes of
+// different cluster names do not talk.
 type Network struct {
 	line    *timeline.Timeline
 	options Options
@@ -44,8 +45,10 @@ func linkOf(a, b netip.Addr) link {
 // New makes a network without nodes.
 func New(line *timeline.Timeline, options Options) *Network {
 	return &Network{
-		line: line, options: options.withDefaults(), byAddress: map[netip.Addr]*Process{}, group: map[netip.Addr]int{}, blocked: map[link]bool{},
-		slow: map[netip.Addr]float64{}, names: map[netip.Addr]string{}, bulks: map[string]*bulk{}, yamls: map[string]*yamlFile{},
+		line: line, options: options.withDefaults(), byAddress: map[netip.Addr]*Process{}, group: map[netip.Addr]int{},
+		blocked: map[link]bool{},
+		slow:    map[netip.Addr]float64{}, names: map[netip.Addr]string{}, bulks: map[string]*bulk{},
+		yamls: map[string]*yamlFile{},
 	}
 }
 
@@ -55,7 +58,8 @@ func (n *Network) Process(address netip.Addr) *Process { return n.byAddress[addr
 // Processes are all that run, in the order of their starts.
 func (n *Network) Processes() []*Process { return slices.Clone(n.running) }
 
-// Block cuts the link between two addresses. Gossip goes around it through others; writes and streams do not.
+// Block cuts the link between two addresses. Gossip goes around it through others; writes and
+// streams do not.
 func (n *Network) Block(a, b netip.Addr) {
 	n.blocked[linkOf(a, b)] = true
 	n.reconnect()
@@ -67,7 +71,8 @@ func (n *Network) Unblock(a, b netip.Addr) {
 	n.reconnect()
 }
 
-// Isolate cuts some addresses, such as those of a host, off from all others. They continue reaching each other.
+// Isolate cuts some addresses, such as those of a host, off from all others. They continue reaching
+// each other.
 func (n *Network) Isolate(addresses ...netip.Addr) {
 	n.groups++
 	for _, a := range addresses {
@@ -111,8 +116,8 @@ func (n *Network) name(a netip.Addr) string {
 // within takes a while of between low and high.
 func (n *Network) within(low, high time.Duration) time.Duration { return n.line.Between(low, high) }
 
-// reconnect finds out who hears whose heartbeats after something has changed: gossip flows between all that a chain of nodes joins, each of which knows, or is
-// known by, the next and reaches it.
+// reconnect finds out who hears whose heartbeats after something has changed: gossip flows between
+// all that a chain of nodes joins, each of which knows, or is known by, the next and reaches it.
 func (n *Network) reconnect() {
 	part := n.parts()
 	for i, q := range n.running {
@@ -133,7 +138,8 @@ func (n *Network) reconnect() {
 	}
 }
 
-// parts numbers the parts of the network that gossip is connected in, for each running process; -1 for one that does not gossip.
+// parts numbers the parts of the network that gossip is connected in, for each running process; -1
+// for one that does not gossip.
 func (n *Network) parts() []int {
 	part := make([]int, len(n.running))
 	for i := range part {
@@ -150,7 +156,8 @@ func (n *Network) parts() []int {
 			a := n.running[reached[len(reached)-1]]
 			reached = reached[:len(reached)-1]
 			for j, b := range n.running {
-				if part[j] < 0 && b.gossips() && n.linked(a.address, b.address) && a.settings.clusterName == b.settings.clusterName && (a.knows(b) || b.knows(a)) {
+				if part[j] < 0 && b.gossips() && n.linked(a.address, b.address) &&
+					a.settings.clusterName == b.settings.clusterName && (a.knows(b) || b.knows(a)) {
 					part[j] = i
 					reached = append(reached, j)
 				}
@@ -160,7 +167,8 @@ func (n *Network) parts() []int {
 	return part
 }
 
-// contact has one node learn all that another knows, a point after gossip begins to flow between them.
+// contact has one node learn all that another knows, a point after gossip begins to flow between
+// them.
 func (n *Network) contact(q, p *Process) {
 	n.line.After(n.lag(), "gossip", func() {
 		if q.hears[p] {
@@ -169,7 +177,8 @@ func (n *Network) contact(q, p *Process) {
 	})
 }
 
-// lag is how long a piece of news takes to one receiver: its sender's next round, or that of somebody in between.
+// lag is how long a piece of news takes to one receiver: its sender's next round, or that of
+// somebody in between.
 func (n *Network) lag() time.Duration {
 	return n.within(n.options.GossipLagMin, n.options.GossipLagMax)
 }

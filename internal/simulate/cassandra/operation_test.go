@@ -17,7 +17,8 @@ import (
 func TestAnOperationGoesOnWithoutItsClient(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(1)
-	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: jolokiaPassword, Transport: p[0]})
+	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus",
+		Password: jolokiaPassword, Transport: p[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,9 @@ func TestADeathCutsTheConnectionOfAnOperation(t *testing.T) {
 	result := l.exec(p[0], "drain()")
 	l.line.RunFor(time.Second)
 	p[0].Kill()
-	l.await("the answer", time.Second, func() bool { return !errors.Is(*result, io.EOF) || strings.Contains((*result).Error(), "JVM") })
+	l.await("the answer", time.Second, func() bool {
+		return !errors.Is(*result, io.EOF) || strings.Contains((*result).Error(), "JVM")
+	})
 	if !errors.Is(*result, jolokia.ErrUnreachable) {
 		t.Errorf("error %v", *result)
 	}
@@ -55,11 +58,13 @@ func TestADeathCutsTheConnectionOfAnOperation(t *testing.T) {
 func TestOutsideOfATaskNothingTakesTime(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(1)
-	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: jolokiaPassword, Transport: p[0]})
+	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus",
+		Password: jolokiaPassword, Transport: p[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cassandra.NewNode(client).Drain(context.Background()); err == nil || !strings.Contains(err.Error(), "call it in a task") {
+	if err := cassandra.NewNode(client).Drain(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "call it in a task") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -70,17 +75,20 @@ func TestStreamsShowThatDataFlows(t *testing.T) {
 	l.await("the stream", 2*time.Minute, func() bool { return len(fourth.streams) > 0 })
 	l.line.RunFor(time.Second)
 	streams, err := cassandra.NewNode(l.client(fourth)).Streams(context.Background())
-	if err != nil || streams.Plans == 0 || streams.ToReceiveBytes == 0 || streams.ReceivedBytes == 0 || streams.ToSendBytes != 0 {
+	if err != nil || streams.Plans == 0 || streams.ToReceiveBytes == 0 || streams.ReceivedBytes == 0 ||
+		streams.ToSendBytes != 0 {
 		t.Errorf("streams of the new node are %+v, error %v", streams, err)
 	}
 	if err := cassandra.NewNode(l.client(p[0])).Cleanup(context.Background(), 1, "shop"); err != nil {
 		t.Errorf("cleanup of a node that receives nothing: %v", err)
 	}
-	if err := cassandra.NewNode(l.client(fourth)).Cleanup(context.Background(), 1, "shop"); !errors.Is(err, jolokia.ErrException) {
+	if err := cassandra.NewNode(l.client(fourth)).Cleanup(context.Background(), 1, "shop"); !errors.Is(err,
+		jolokia.ErrException) {
 		t.Errorf("cleanup of a joining node: error %v", err)
 	}
 	l.awaitFormed(append(p, fourth)...)
-	if streams, err := cassandra.NewNode(l.client(fourth)).Streams(context.Background()); err != nil || streams != (cassandra.Streams{}) {
+	if streams, err := cassandra.NewNode(l.client(fourth)).Streams(context.Background()); err != nil ||
+		streams != (cassandra.Streams{}) {
 		t.Errorf("afterwards streams are %+v, error %v", streams, err)
 	}
 }
@@ -100,7 +108,8 @@ func TestAFlushIsSafeFromTheHostsCrash(t *testing.T) {
 	l.noneLost()
 }
 
-// TestACloneOfALivingNodeTakesItsPlace is what a volume restored beside its original does: nobody refuses it.
+// TestACloneOfALivingNodeTakesItsPlace is what a volume restored beside its original does: nobody
+// refuses it.
 func TestACloneOfALivingNodeTakesItsPlace(t *testing.T) {
 	l, nodes, p := filled(t, 1, 3)
 	n := member(3)
@@ -145,7 +154,8 @@ func TestSeedsAreReadAnewFromTheFile(t *testing.T) {
 		t.Errorf("seeds %v, error %v", seeds, err)
 	}
 	p[2].options.Files["cassandra.yaml"] = []byte("this is no yaml\n")
-	if _, err := cassandra.NewNode(l.client(p[2])).ReloadSeeds(context.Background()); !errors.Is(err, cassandra.ErrSeedsNotLoaded) {
+	if _, err := cassandra.NewNode(l.client(p[2])).ReloadSeeds(context.Background()); !errors.Is(err,
+		cassandra.ErrSeedsNotLoaded) {
 		t.Errorf("error %v", err)
 	}
 	if view := l.view(p[2]); !slices.Equal(view.Seeds, seeds) {

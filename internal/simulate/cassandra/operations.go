@@ -31,12 +31,17 @@ func init() {
 		{name: "drain", signature: "()", blocks: true, call: plain((*Process).drain)},
 		{name: "decommission", signature: "(boolean)", blocks: true, call: (*Process).decommission},
 		{name: "removeNode", signature: "(java.lang.String)", blocks: true, call: (*Process).removeNode},
-		{name: "rebuild", signature: "(java.lang.String,java.lang.String,java.lang.String,java.lang.String,boolean)", since50: true, blocks: true, call: (*Process).rebuild},
-		{name: "rebuild", signature: "(java.lang.String,java.lang.String,java.lang.String,java.lang.String)", blocks: true, call: (*Process).rebuild},
+		{name: "rebuild", signature: "(java.lang.String,java.lang.String,java.lang.String,java.lang.String,boolean)",
+			since50: true, blocks: true, call: (*Process).rebuild},
+		{name: "rebuild", signature: "(java.lang.String,java.lang.String,java.lang.String,java.lang.String)",
+			blocks: true, call: (*Process).rebuild},
 		{name: "rebuild", signature: "(java.lang.String)", blocks: true, call: (*Process).rebuild},
-		{name: "forceKeyspaceCleanup", signature: "(int,java.lang.String,[Ljava.lang.String;)", blocks: true, call: (*Process).cleanup},
-		{name: "forceKeyspaceFlush", signature: "(java.lang.String,[Ljava.lang.String;)", blocks: true, call: (*Process).flushKeyspace},
-		{name: "upgradeSSTables", signature: "(java.lang.String,boolean,long,int,[Ljava.lang.String;)", blocks: true, call: (*Process).upgradeSSTables},
+		{name: "forceKeyspaceCleanup", signature: "(int,java.lang.String,[Ljava.lang.String;)", blocks: true,
+			call: (*Process).cleanup},
+		{name: "forceKeyspaceFlush", signature: "(java.lang.String,[Ljava.lang.String;)", blocks: true,
+			call: (*Process).flushKeyspace},
+		{name: "upgradeSSTables", signature: "(java.lang.String,boolean,long,int,[Ljava.lang.String;)", blocks: true,
+			call: (*Process).upgradeSSTables},
 		{name: "repairAsync", signature: "(java.lang.String,java.util.Map)", call: (*Process).repairAsync},
 		{name: "getParentRepairStatus", signature: "(int)", call: (*Process).repairStatus},
 		{name: "getKeyspaceReplicationInfo", signature: "(java.lang.String)", call: (*Process).replicationInfo},
@@ -45,8 +50,10 @@ func init() {
 	operations = map[string][]operation{
 		beanStorageService: ss,
 		beanSnitch: {
-			{name: "getDatacenter", signature: "(java.lang.String)", call: placed(func(dc, _ string) string { return dc })},
-			{name: "getRack", signature: "(java.lang.String)", call: placed(func(_, rack string) string { return rack })},
+			{name: "getDatacenter", signature: "(java.lang.String)",
+				call: placed(func(dc, _ string) string { return dc })},
+			{name: "getRack", signature: "(java.lang.String)",
+				call: placed(func(_, rack string) string { return rack })},
 		},
 		beanGossiper: {
 			{name: "reloadSeeds", signature: "()", call: (*Process).reloadSeeds},
@@ -234,7 +241,8 @@ func (p *Process) pendingRanges(arguments []json.RawMessage) (json.RawMessage, *
 	return append(out, '}'), nil
 }
 
-// flushOrDie writes the memtables; a disk without room is the end of the JVM (disk_failure_policy die).
+// flushOrDie writes the memtables; a disk without room is the end of the JVM (disk_failure_policy
+// die).
 func (p *Process) flushOrDie() {
 	p.diesOfFullDisk()
 	p.disk.flush()
@@ -251,7 +259,8 @@ func (p *Process) loadChanges() {
 	p.loadDue = true
 	p.line.After(p.net.within(0, loadPeriod), "load", func() {
 		p.loadDue = false
-		if own := p.gossip.find(p.address); own != nil && p.gossips() && own.state.load > 0 && own.state.load != p.loadBytes() {
+		if own := p.gossip.find(p.address); own != nil && p.gossips() && own.state.load > 0 &&
+			own.state.load != p.loadBytes() {
 			p.announce(func(s *state) { s.load = p.loadBytes() })
 		}
 	})

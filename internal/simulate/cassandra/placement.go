@@ -18,12 +18,14 @@ func tokenOf(key string) ring.Token {
 	return ring.Token(x ^ x>>33) //nolint:gosec // the whole range is wanted
 }
 
-// rings are what a node places replicas by: the present ring and those that are to come. They are recreated when the picture has changed.
+// rings are what a node places replicas by: the present ring and those that are to come. They are
+// recreated when the picture has changed.
 type rings struct {
 	version int
 	entries int
 	present *ring.Ring
-	// joined is the present ring with one node that joins, by that node; left the one without those that leave, nil if none does.
+	// joined is the present ring with one node that joins, by that node; left the one without those
+	// that leave, nil if none does.
 	joined map[netip.Addr]*ring.Ring
 	left   *ring.Ring
 }
@@ -69,12 +71,14 @@ func (p *Process) ringsNow() *rings {
 		joining[a] = append(joining[a], t)
 	}
 	for _, a := range sortedKeys(joining) {
-		// One that replaces takes the place of the other; any other is added, also to those that are to leave.
+		// One that replaces takes the place of the other; any other is added, also to those that
+		// are to leave.
 		base, tokens := r.present, joining[a]
 		if old, replaces := m.replacing[a]; replaces {
 			base = base.Without(old.String())
 		}
-		tokens = slices.DeleteFunc(slices.Clone(tokens), func(t ring.Token) bool { return base.Owner(t) != "" && slices.Contains(base.Tokens(), t) })
+		tokens = slices.DeleteFunc(slices.Clone(tokens),
+			func(t ring.Token) bool { return base.Owner(t) != "" && slices.Contains(base.Tokens(), t) })
 		if len(tokens) == 0 {
 			continue
 		}
@@ -116,7 +120,8 @@ func (p *Process) natural(replication ring.Replication, t ring.Token) []netip.Ad
 	return endpointsOf(p.ringsNow().present, replication, t)
 }
 
-// pendingOf are the nodes on their way to be replicas of a token: they get every write beside the replicas.
+// pendingOf are the nodes on their way to be replicas of a token: they get every write beside the
+// replicas.
 func (p *Process) pendingOf(replication ring.Replication, t ring.Token) []netip.Addr {
 	r := p.ringsNow()
 	if len(r.joined) == 0 && r.left == nil {

@@ -20,13 +20,15 @@ type StartOptions struct {
 	// Release of Cassandra in the image, such as 5.0.6.
 	Release string
 	Disk    *Disk
-	// Files of the configuration directory by name. The JVM reads cassandra.yaml again when its seeds are reloaded, so that the map is shared.
+	// Files of the configuration directory by name. The JVM reads cassandra.yaml again when its
+	// seeds are reloaded, so that the map is shared.
 	Files config.Files
 	// Command is how helenus-init is told to start it.
 	Command initclient.Command
 	// ClockOffset is how far the clock of its host is off.
 	ClockOffset time.Duration
-	// Fault makes the start end with this exit code and fatal line, before it has touched the disk. Nil: none.
+	// Fault makes the start end with this exit code and fatal line, before it has touched the disk.
+	// Nil: none.
 	Fault *Exit
 	// Exited is called once, at its end.
 	Exited func(Exit)
@@ -103,10 +105,12 @@ type Process struct {
 	placement rings
 }
 
-// Start runs a JVM. It refuses nothing: what is wrong with the options ends the JVM as it ends a real one.
+// Start runs a JVM. It refuses nothing: what is wrong with the options ends the JVM as it ends a
+// real one.
 func (n *Network) Start(o StartOptions) *Process {
 	p := &Process{
-		net: n, line: n.line, options: o, address: o.Address.Unmap(), release: o.Release, disk: o.Disk, started: n.line.Now(),
+		net: n, line: n.line, options: o, address: o.Address.Unmap(), release: o.Release, disk: o.Disk,
+		started:  n.line.Now(),
 		metadata: newMetadata(), hears: map[*Process]bool{}, mode: modeStarting,
 		gossip: gossiper{quarantined: map[netip.Addr]time.Time{}},
 	}
@@ -169,7 +173,8 @@ func (p *Process) CPUTime() time.Duration {
 // Kill is SIGKILL.
 func (p *Process) Kill() { p.end(Exit{Code: exitKilled, Signal: "SIGKILL"}) }
 
-// Terminate is SIGTERM: the shutdown hook drains, and the JVM ends with code 143. While it is frozen nothing happens.
+// Terminate is SIGTERM: the shutdown hook drains, and the JVM ends with code 143. While it is
+// frozen nothing happens.
 func (p *Process) Terminate() {
 	if p.ended {
 		return
@@ -187,7 +192,8 @@ func (p *Process) Terminate() {
 	})
 }
 
-// Freeze stops the JVM without ending it: it answers nobody. Busy says whether it uses its processors meanwhile, as one that does nothing but collect garbage.
+// Freeze stops the JVM without ending it: it answers nobody. Busy says whether it uses its
+// processors meanwhile, as one that does nothing but collect garbage.
 func (p *Process) Freeze(busy bool) {
 	if p.ended || p.frozen {
 		return
@@ -215,7 +221,8 @@ func (p *Process) Thaw() {
 	p.notify()
 }
 
-// Die has it end as after an error that it does not survive, such as one of the disk or of its memory.
+// Die has it end as after an error that it does not survive, such as one of the disk or of its
+// memory.
 func (p *Process) Die(code int, line string) { p.end(Exit{Code: code, FatalLine: line}) }
 
 // giveUp ends it a point after the line in its log.
@@ -277,7 +284,8 @@ func (p *Process) spawn(name string, f func()) *timeline.Task {
 	return task
 }
 
-// sleep lets time pass inside the JVM: more of it on a slow host, and as long as it takes while it is frozen.
+// sleep lets time pass inside the JVM: more of it on a slow host, and as long as it takes while it
+// is frozen.
 func (p *Process) sleep(d time.Duration) {
 	if factor, slow := p.net.slow[p.address]; slow {
 		d = time.Duration(float64(d) * factor)
@@ -286,8 +294,9 @@ func (p *Process) sleep(d time.Duration) {
 	p.await(context.Background(), func() bool { return !p.frozen }, -1)
 }
 
-// await parks the calling task until a condition holds, which is looked at whenever something happens to the JVM, or the context or the limit ends; a negative
-// limit does not. It says whether the condition held. Outside of a task it does not wait.
+// await parks the calling task until a condition holds, which is looked at whenever something
+// happens to the JVM, or the context or the limit ends; a negative limit does not. It says whether
+// the condition held. Outside of a task it does not wait.
 func (p *Process) await(ctx context.Context, condition func() bool, limit time.Duration) bool {
 	deadline := p.line.Now().Add(limit)
 	for !condition() {
@@ -304,7 +313,8 @@ func (p *Process) await(ctx context.Context, condition func() bool, limit time.D
 	return true
 }
 
-// waitForNotice parks a task until something happens to the JVM, or the context or the limit ends. The task may be killed there.
+// waitForNotice parks a task until something happens to the JVM, or the context or the limit ends.
+// The task may be killed there.
 func (p *Process) waitForNotice(ctx context.Context, task *timeline.Task, limit time.Duration) {
 	p.waiting = append(p.waiting, task)
 	defer func() { p.waiting = slices.DeleteFunc(p.waiting, func(t *timeline.Task) bool { return t == task }) }()

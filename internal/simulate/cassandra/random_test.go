@@ -8,8 +8,8 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// TestAfterAnyTroubleTheRingIsWholeAgain does what chance says to a ring whose disks stay, heals everything, and wants one picture of the ring and every
-// acknowledged write.
+// TestAfterAnyTroubleTheRingIsWholeAgain does what chance says to a ring whose disks stay, heals
+// everything, and wants one picture of the ring and every acknowledged write.
 func TestAfterAnyTroubleTheRingIsWholeAgain(t *testing.T) {
 	runs := uint64(40)
 	if testing.Short() {
@@ -79,7 +79,8 @@ func TestAfterAnyTroubleTheRingIsWholeAgain(t *testing.T) {
 	}
 }
 
-// TestMembersThatMoveFindEachOther restarts members on new addresses, one or several at a time, as pods do.
+// TestMembersThatMoveFindEachOther restarts members on new addresses, one or several at a time, as
+// pods do.
 func TestMembersThatMoveFindEachOther(t *testing.T) {
 	for seed := range uint64(20) {
 		l := newLab(t, seed)

@@ -9,8 +9,8 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// rebuildPieces says what is streamed from whom. A range of more than one replica that nobody in the datacenter can send is an error
-// (RangeStreamer#handleSourceNotFound).
+// rebuildPieces says what is streamed from whom. A range of more than one replica that nobody in
+// the datacenter can send is an error (RangeStreamer#handleSourceNotFound).
 func (p *Process) rebuildPieces(present *ring.Ring, source, only *string) (pieces []piece, failed *javaError) {
 	for _, name := range p.schema.names() {
 		if only != nil && *only != name {
@@ -31,7 +31,8 @@ func (p *Process) rebuildPieces(present *ring.Ring, source, only *string) (piece
 				}
 			}
 			if rf := replication.TotalFactor(); rf > 1 {
-				failed = exception(illegalState, "Unable to find sufficient sources for streaming range %s in keyspace %s with RF=%d", of, name, rf)
+				failed = exception(illegalState, "Unable to find sufficient sources for streaming range %s in "+
+					"keyspace %s with RF=%d", of, name, rf)
 			}
 		})
 	}
@@ -52,7 +53,8 @@ func (p *Process) rebuild(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	}
 	present := p.ringsNow().present
 	if source != nil && !slices.Contains(present.Datacenters(), *source) {
-		return nil, exception(illegalArgument, "Provided datacenter '%s' is not a valid datacenter, available datacenters are: %s", *source, strings.Join(present.Datacenters(), ","))
+		return nil, exception(illegalArgument, "Provided datacenter '%s' is not a valid datacenter, available "+
+			"datacenters are: %s", *source, strings.Join(present.Datacenters(), ","))
 	}
 	if only != nil {
 		if _, found := p.schema[*only]; !found {

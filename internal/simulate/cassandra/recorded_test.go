@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// TestAnswersHaveTheFormOfRecordedOnes sends what was asked of real nodes to simulated ones in the same state, and compares the forms of the answers: which
-// attributes, of which types, which refusals, and which lines of gossip.
+// TestAnswersHaveTheFormOfRecordedOnes sends what was asked of real nodes to simulated ones in the
+// same state, and compares the forms of the answers: which attributes, of which types, which
+// refusals, and which lines of gossip.
 func TestAnswersHaveTheFormOfRecordedOnes(t *testing.T) {
 	for name, reach := range map[string]func(l *lab) *Process{
 		"no-beans": func(l *lab) *Process {
@@ -61,7 +62,8 @@ func TestAnswersHaveTheFormOfRecordedOnes(t *testing.T) {
 		},
 	} {
 		for _, release := range []string{"4.1.10", "5.0.6"} {
-			text, err := os.ReadFile(filepath.Join("..", "..", "cassandra", "testdata", "view", release+"-"+name+".json"))
+			text, err := os.ReadFile(filepath.Join("..", "..", "cassandra", "testdata", "view",
+				release+"-"+name+".json"))
 			if os.IsNotExist(err) {
 				continue // not every state was recorded of both
 			}
@@ -110,7 +112,8 @@ func TestAnswersHaveTheFormOfRecordedOnes(t *testing.T) {
 	}
 }
 
-// formOf describes a bulk answer: statuses, errors, types of attributes, what is said of state in so many words, and the names in gossip.
+// formOf describes a bulk answer: statuses, errors, types of attributes, what is said of state in
+// so many words, and the names in gossip.
 func formOf(t *testing.T, answer []byte) map[string]string {
 	t.Helper()
 	var elements []struct {
@@ -144,7 +147,8 @@ func formOf(t *testing.T, answer []byte) map[string]string {
 	return form
 }
 
-// gossipForm is which lines there are of a node itself, which alone prints INTERNAL_IP, and of a living member.
+// gossipForm is which lines there are of a node itself, which alone prints INTERNAL_IP, and of a
+// living member.
 func gossipForm(text string) map[string]string {
 	form := map[string]string{}
 	for _, block := range strings.Split(text, "/")[1:] {

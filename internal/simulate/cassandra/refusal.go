@@ -24,14 +24,16 @@ const (
 	exceptions    = "org.apache.cassandra.exceptions."
 )
 
-// configuration is a refusal while the files are read: a ConfigurationException, logged by its message alone.
+// configuration is a refusal while the files are read: a ConfigurationException, logged by its
+// message alone.
 func configuration(message string) *refusal {
 	return &refusal{code: exitStartup, line: duringStartup + message}
 }
 
 // fatalConfiguration is a ConfigurationException after that, while the server is initialised.
 func fatalConfiguration(message string) *refusal {
-	return &refusal{code: exitConfiguration, line: "Fatal configuration error: " + exceptions + "ConfigurationException: " + message}
+	return &refusal{code: exitConfiguration,
+		line: "Fatal configuration error: " + exceptions + "ConfigurationException: " + message}
 }
 
 // startup is any other exception during startup.

@@ -10,7 +10,8 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// repair is one that was started on this node, by its command number, which is its place in the list and one.
+// repair is one that was started on this node, by its command number, which is its place in the
+// list and one.
 type repair struct {
 	state    string
 	messages []string
@@ -36,7 +37,8 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 	if text := options["dataCenters"]; text != "" {
 		datacenters = strings.Split(text, ",")
 		if !slices.Contains(datacenters, p.settings.datacenter) {
-			return nil, exception(illegalArgument, "the local data center must be part of the repair; requested %s, but DC is %s", text, p.settings.datacenter)
+			return nil, exception(illegalArgument, "the local data center must be part of the repair; requested %s, "+
+				"but DC is %s", text, p.settings.datacenter)
 		}
 	}
 	r := &repair{state: "IN_PROGRESS", messages: []string{"Starting repair command"}}
@@ -52,7 +54,8 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 	return formatInt(len(p.repairs)), nil
 }
 
-// assertKeyspace is what an unknown keyspace comes to where Cassandra asserts that it is known: with assertions on, as in the image's options, an Error.
+// assertKeyspace is what an unknown keyspace comes to where Cassandra asserts that it is known:
+// with assertions on, as in the image's options, an Error.
 func (p *Process) assertKeyspace(name string, otherwise *javaError) *javaError {
 	if !p.settings.assertions {
 		return otherwise

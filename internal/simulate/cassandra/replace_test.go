@@ -27,10 +27,13 @@ func TestReplaceAtANewAddress(t *testing.T) {
 	l.awaitMode(r, modeJoining)
 	l.line.RunFor(30 * time.Second)
 	view := l.view(p[0])
-	if len(view.Joining) != 0 || !slices.Contains(view.Live, netip.AddrPortFrom(address(9), 7000)) || view.HostIDs[netip.AddrPortFrom(address(9), 7000)] != "" {
-		t.Errorf("in its silent wait the peers see: live %v, joining %v, members %v", view.Live, view.Joining, view.HostIDs)
+	if len(view.Joining) != 0 || !slices.Contains(view.Live, netip.AddrPortFrom(address(9), 7000)) ||
+		view.HostIDs[netip.AddrPortFrom(address(9), 7000)] != "" {
+		t.Errorf("in its silent wait the peers see: live %v, joining %v, members %v", view.Live, view.Joining,
+			view.HostIDs)
 	}
-	l.await("JOINING in the view of a peer", time.Minute, func() bool { return slices.Contains(l.joining(p[0]), address(9)) })
+	l.await("JOINING in the view of a peer", time.Minute,
+		func() bool { return slices.Contains(l.joining(p[0]), address(9)) })
 	if view := l.view(p[0]); view.HostIDs[netip.AddrPortFrom(address(3), 7000)] != dead {
 		t.Errorf("the dead node has left the map of host ids: %v", view.HostIDs)
 	}
@@ -39,8 +42,10 @@ func TestReplaceAtANewAddress(t *testing.T) {
 	if took := l.line.Now().Sub(began); took < 95*time.Second || took > 125*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	if r.HostID() == dead || !slices.Equal(p[0].metadata.tokensOf(address(9)), tokens) || len(l.view(p[0]).HostIDs) != 3 {
-		t.Errorf("host id %s, tokens %v, members %v", r.HostID(), p[0].metadata.tokensOf(address(9)), l.view(p[0]).HostIDs)
+	if r.HostID() == dead || !slices.Equal(p[0].metadata.tokensOf(address(9)), tokens) ||
+		len(l.view(p[0]).HostIDs) != 3 {
+		t.Errorf("host id %s, tokens %v, members %v", r.HostID(), p[0].metadata.tokensOf(address(9)),
+			l.view(p[0]).HostIDs)
 	}
 	l.noneLost()
 	if rows := len(n.disk.data["shop"]); rows != 120 {
@@ -78,16 +83,18 @@ func TestReplaceIsRefused(t *testing.T) {
 		property string
 		line     string
 	}{
-		"of a live node":       {func(*lab, []*Process) {}, "10.0.0.3", "Cannot replace a live node..."},
-		"of nobody":            {func(*lab, []*Process) {}, "10.0.0.77", "because it doesn't exist in gossip"},
-		"by a node that seeds": {func(l *lab, _ []*Process) { l.seeds = append(l.seeds, address(9)) }, "10.0.0.3", "Replacing a node without bootstrapping risks"},
+		"of a live node": {func(*lab, []*Process) {}, "10.0.0.3", "Cannot replace a live node..."},
+		"of nobody":      {func(*lab, []*Process) {}, "10.0.0.77", "because it doesn't exist in gossip"},
+		"by a node that seeds": {func(l *lab, _ []*Process) { l.seeds = append(l.seeds, address(9)) }, "10.0.0.3",
+			"Replacing a node without bootstrapping risks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _, p := filled(t, 1, 3)
 			c.prepare(l, p)
 			n := member(3)
 			n.address = address(9)
-			if exit := l.awaitExit(l.start(n, replaceProperty+c.property), 3*time.Minute); exit.Code != 3 || !strings.Contains(exit.FatalLine, c.line) {
+			if exit := l.awaitExit(l.start(n, replaceProperty+c.property), 3*time.Minute); exit.Code != 3 ||
+				!strings.Contains(exit.FatalLine, c.line) {
 				t.Errorf("exit is %+v", exit)
 			}
 		})
@@ -104,7 +111,8 @@ func TestAnEmptyNodeAtADeadMembersAddressIsRefused(t *testing.T) {
 		if seed {
 			l.seeds = append(l.seeds, address(3))
 		}
-		if exit := l.awaitExit(l.start(nodes[2]), time.Minute); exit.Code != 3 || !strings.Contains(exit.FatalLine, "already exists, cancelling join") {
+		if exit := l.awaitExit(l.start(nodes[2]), time.Minute); exit.Code != 3 ||
+			!strings.Contains(exit.FatalLine, "already exists, cancelling join") {
 			t.Errorf("seed %v: exit is %+v", seed, exit)
 		}
 		l.seeds = l.seeds[:2]
@@ -113,7 +121,8 @@ func TestAnEmptyNodeAtADeadMembersAddressIsRefused(t *testing.T) {
 	}
 }
 
-// TestAReplacedNodeThatReturnsTakesItsTokensBack is 3f: the replacement keeps its host id and has no tokens, and what was written meanwhile is missed.
+// TestAReplacedNodeThatReturnsTakesItsTokensBack is 3f: the replacement keeps its host id and has
+// no tokens, and what was written meanwhile is missed.
 func TestAReplacedNodeThatReturnsTakesItsTokensBack(t *testing.T) {
 	l, nodes, p := filled(t, 1, 3)
 	tokens := p[2].metadata.tokensOf(address(3))
@@ -128,9 +137,12 @@ func TestAReplacedNodeThatReturnsTakesItsTokensBack(t *testing.T) {
 		}
 	}
 	old := l.start(nodes[2])
-	l.await("its tokens back", 5*time.Minute, func() bool { return slices.Equal(p[0].metadata.tokensOf(address(3)), tokens) })
-	if !old.NativeOpen() || len(p[0].metadata.tokensOf(address(9))) != 0 || p[0].metadata.hosts[address(9)] != r.HostID() {
-		t.Errorf("replacement: tokens %v, host id %q", p[0].metadata.tokensOf(address(9)), p[0].metadata.hosts[address(9)])
+	l.await("its tokens back", 5*time.Minute,
+		func() bool { return slices.Equal(p[0].metadata.tokensOf(address(3)), tokens) })
+	if !old.NativeOpen() || len(p[0].metadata.tokensOf(address(9))) != 0 ||
+		p[0].metadata.hosts[address(9)] != r.HostID() {
+		t.Errorf("replacement: tokens %v, host id %q", p[0].metadata.tokensOf(address(9)),
+			p[0].metadata.hosts[address(9)])
 	}
 }
 
@@ -155,12 +167,14 @@ func TestHintsBringWhatANodeMissed(t *testing.T) {
 		t.Errorf("after longer than the hint window it has %d rows", rows)
 	}
 	l.noneLost()
-	command, err := cassandra.NewNode(l.client(p[2])).StartRepair(context.Background(), "shop", cassandra.RepairOptions{})
+	command, err := cassandra.NewNode(l.client(p[2])).StartRepair(context.Background(), "shop",
+		cassandra.RepairOptions{})
 	if err != nil || command != 1 {
 		t.Fatalf("repair %d, error %v", command, err)
 	}
 	l.line.RunFor(10 * time.Second)
-	if status, err := cassandra.NewNode(l.client(p[2])).RepairStatus(context.Background(), command); err != nil || status.State != cassandra.RepairCompleted {
+	if status, err := cassandra.NewNode(l.client(p[2])).RepairStatus(context.Background(), command); err != nil ||
+		status.State != cassandra.RepairCompleted {
 		t.Errorf("repair is %+v, error %v", status, err)
 	}
 	if rows := len(nodes[2].disk.data["shop"]); rows != 160 {
@@ -201,7 +215,8 @@ func TestWritesNeedTheirReplicas(t *testing.T) {
 		t.Errorf("before the deaths are known: error %v", err)
 	}
 	l.line.RunFor(20 * time.Second)
-	if err := p[0].Write("shop", "k", "v", ring.Quorum); err == nil || !strings.Contains(err.Error(), "cannot achieve consistency level QUORUM") {
+	if err := p[0].Write("shop", "k", "v", ring.Quorum); err == nil ||
+		!strings.Contains(err.Error(), "cannot achieve consistency level QUORUM") {
 		t.Errorf("error %v", err)
 	}
 	if err := p[0].Write("shop", "k", "v", ring.One); err != nil {
@@ -232,7 +247,8 @@ func TestANewDatacenterHasDataAfterARebuild(t *testing.T) {
 		t.Errorf("before the rebuild: %q, error %v", value, err)
 	}
 	if lost := l.net.AuditWithin(p[0].settings.clusterName, "dc2"); len(lost) != 2*100 {
-		t.Errorf("before the rebuild %d losses within the datacenter, want the 100 rows for each of 2 coordinators", len(lost))
+		t.Errorf("before the rebuild %d losses within the datacenter, want the 100 rows for each of 2 coordinators",
+			len(lost))
 	}
 	if lost := l.net.AuditWithin(p[0].settings.clusterName, "dc1"); len(lost) > 0 {
 		t.Errorf("within the first datacenter: %v", lost)

@@ -16,7 +16,8 @@ const (
 	partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
 	// emptySchema is the version of a node that has no keyspace yet.
 	emptySchema = "59adb24e-f3cd-3e02-97f0-5b395827453f"
-	// migrationDelay is how long a node waits before it fetches a schema that differs, unless it has just been started.
+	// migrationDelay is how long a node waits before it fetches a schema that differs, unless it
+	// has just been started.
 	migrationDelay = time.Minute
 )
 
@@ -68,7 +69,8 @@ func (s schema) merge(other schema) bool {
 	for _, name := range other.names() {
 		theirs := other[name]
 		ours, found := s[name]
-		if !found || theirs.at > ours.at || theirs.at == ours.at && theirs.replication.String() > ours.replication.String() {
+		if !found || theirs.at > ours.at || theirs.at == ours.at &&
+			theirs.replication.String() > ours.replication.String() {
 			s[name] = theirs
 			changed = true
 		}
@@ -76,7 +78,8 @@ func (s schema) merge(other schema) bool {
 	return changed
 }
 
-// schemaVersion is the version of the node's schema: a digest of what it holds, so that nodes with the same schema have the same version.
+// schemaVersion is the version of the node's schema: a digest of what it holds, so that nodes with
+// the same schema have the same version.
 func (p *Process) schemaVersion() string {
 	if len(p.schema) == 0 {
 		return emptySchema
@@ -110,7 +113,8 @@ func (p *Process) schemaChanged() {
 	}
 }
 
-// createSystemKeyspaces is what every node does when it joins: same names, same timestamps, so that all of them make the same.
+// createSystemKeyspaces is what every node does when it joins: same names, same timestamps, so that
+// all of them make the same.
 func (p *Process) createSystemKeyspaces() {
 	auth := 1
 	if v, err := strconv.Atoi(p.settings.properties["cassandra.system_auth.default_rf"]); err == nil {
@@ -134,9 +138,11 @@ func (p *Process) createSystemKeyspaces() {
 	}
 }
 
-// onSchema is the news of another node's schema version: one that differs is fetched, at once by a node that has just been started.
+// onSchema is the news of another node's schema version: one that differs is fetched, at once by a
+// node that has just been started.
 func (p *Process) onSchema(e *entry) {
-	if e.state.schema == "" || e.state.schema == p.schemaVersion() || e.state.schema == emptySchema || majorOf(e.state.release) != p.majorRelease() {
+	if e.state.schema == "" || e.state.schema == p.schemaVersion() || e.state.schema == emptySchema ||
+		majorOf(e.state.release) != p.majorRelease() {
 		return
 	}
 	delay := p.net.within(20*time.Millisecond, 200*time.Millisecond)
@@ -153,7 +159,8 @@ func (p *Process) fetchSchema(e *entry) {
 	source := p.net.byAddress[e.address]
 	if source == nil || !p.reaches(source) || source.majorRelease() != p.majorRelease() {
 		if e.alive {
-			p.line.After(migrationDelay, "fetch schema", func() { p.fetchSchema(e) }) // asked again as long as it differs
+			// asked again as long as it differs
+			p.line.After(migrationDelay, "fetch schema", func() { p.fetchSchema(e) })
 		}
 		return
 	}
@@ -164,10 +171,12 @@ func (p *Process) fetchSchema(e *entry) {
 
 // reaches says that a message gets through to another node and is answered.
 func (p *Process) reaches(other *Process) bool {
-	return other == p || !other.ended && !other.frozen && !p.frozen && other.messaging && p.net.linked(p.address, other.address)
+	return other == p || !other.ended && !other.frozen && !p.frozen && other.messaging &&
+		p.net.linked(p.address, other.address)
 }
 
-// alter changes the schema through this node: it applies it, pushes it to all that it sees alive, and gossips the version.
+// alter changes the schema through this node: it applies it, pushes it to all that it sees alive,
+// and gossips the version.
 func (p *Process) alter(name string, change func(k *keyspace)) {
 	k := p.schema[name]
 	k.tables = maps.Clone(k.tables)
@@ -180,7 +189,8 @@ func (p *Process) alter(name string, change func(k *keyspace)) {
 			continue
 		}
 		p.line.After(p.net.within(5*time.Millisecond, 100*time.Millisecond), "push schema", func() {
-			if other := p.net.byAddress[e.address]; other != nil && !p.ended && other.gossip.active && p.reaches(other) && other.schema.merge(p.schema) {
+			if other := p.net.byAddress[e.address]; other != nil && !p.ended && other.gossip.active &&
+				p.reaches(other) && other.schema.merge(p.schema) {
 				other.schemaChanged()
 			}
 		})

@@ -74,8 +74,10 @@ func TestTheSmallestGCGraceIsThatOfAReplicatedTableOfUsers(t *testing.T) {
 		if _, some, err := s.SmallestGCGrace(ctx); err != nil || some {
 			t.Errorf("without tables: some %v, error %v", some, err)
 		}
-		return errors.Join(s.CreateKeyspace(ctx, "shop", map[string]int{"dc1": 3}), s.CreateKeyspace(ctx, "scratch", map[string]int{"dc1": 1}),
-			s.CreateTable(ctx, "shop", "orders", 240*time.Hour), s.CreateTable(ctx, "shop", "carts", time.Hour), s.CreateTable(ctx, "scratch", "t", time.Minute),
+		return errors.Join(s.CreateKeyspace(ctx, "shop", map[string]int{"dc1": 3}),
+			s.CreateKeyspace(ctx, "scratch", map[string]int{"dc1": 1}),
+			s.CreateTable(ctx, "shop", "orders", 240*time.Hour), s.CreateTable(ctx, "shop", "carts", time.Hour),
+			s.CreateTable(ctx, "scratch", "t", time.Minute),
 			s.AwaitAgreement(ctx))
 	}); err != nil {
 		t.Fatal(err)
@@ -91,7 +93,8 @@ func TestTheSmallestGCGraceIsThatOfAReplicatedTableOfUsers(t *testing.T) {
 	}
 }
 
-// TestANodeThatWasAwayFetchesTheSchema at its start, and one that was cut off within about a minute.
+// TestANodeThatWasAwayFetchesTheSchema at its start, and one that was cut off within about a
+// minute.
 func TestANodeThatWasAwayFetchesTheSchema(t *testing.T) {
 	l := newLab(t, 1)
 	nodes, p := l.form(3)
@@ -107,12 +110,14 @@ func TestANodeThatWasAwayFetchesTheSchema(t *testing.T) {
 	l.net.Isolate(address(3))
 	l.line.RunFor(30 * time.Second)
 	l.keyspace(p[0], "two", map[string]int{"dc1": 3})
-	if versions, err := cassandra.NewNode(l.client(p[0])).SchemaVersions(context.Background()); err != nil || !versions.Agree() || len(versions.Unreachable) != 1 {
+	if versions, err := cassandra.NewNode(l.client(p[0])).SchemaVersions(context.Background()); err != nil ||
+		!versions.Agree() || len(versions.Unreachable) != 1 {
 		t.Errorf("versions %s, error %v", versions, err)
 	}
 	l.net.Heal(address(3))
 	l.line.RunFor(10 * time.Second)
-	if versions, err := cassandra.NewNode(l.client(p[0])).SchemaVersions(context.Background()); err != nil || versions.Agree() {
+	if versions, err := cassandra.NewNode(l.client(p[0])).SchemaVersions(context.Background()); err != nil ||
+		versions.Agree() {
 		t.Errorf("soon after: versions %s, error %v", versions, err)
 	}
 	l.await("one schema", 2*time.Minute, func() bool {

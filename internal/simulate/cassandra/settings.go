@@ -13,7 +13,8 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// settings are what a JVM reads at its start: cassandra.yaml, the properties of the rack, and Java properties, which win.
+// settings are what a JVM reads at its start: cassandra.yaml, the properties of the rack, and Java
+// properties, which win.
 type settings struct {
 	yaml           *yamlFile
 	properties     map[string]string
@@ -52,10 +53,12 @@ func UnknownOption(files config.Files) string {
 }
 
 // readSettings reads the configuration as DatabaseDescriptor does, with its refusals.
-func (n *Network) readSettings(release string, address netip.Addr, files config.Files, argv []string) (settings, *refusal) {
+func (n *Network) readSettings(release string, address netip.Addr, files config.Files, argv []string) (settings,
+	*refusal) {
 	s := settings{properties: javaProperties(files, argv)}
 	if option := UnknownOption(files); option != "" {
-		return s, &refusal{code: exitConfiguration, before: true, line: "Unrecognized VM option '" + option + "'\nError: Could not create the Java Virtual Machine."}
+		return s, &refusal{code: exitConfiguration, before: true,
+			line: "Unrecognized VM option '" + option + "'\nError: Could not create the Java Virtual Machine."}
 	}
 	text, found := files[config.CassandraYAML]
 	if !found {
@@ -66,7 +69,8 @@ func (n *Network) readSettings(release string, address netip.Addr, files config.
 		return s, configuration("Invalid yaml: cassandra.yaml: " + err.Error())
 	}
 	if unknown := unknownSettings(release, s.yaml); len(unknown) > 0 {
-		return s, configuration(fmt.Sprintf("Invalid yaml. Please remove properties [%s] from your cassandra.yaml", strings.Join(unknown, ", ")))
+		return s, configuration(fmt.Sprintf("Invalid yaml. Please remove properties [%s] from your cassandra.yaml",
+			strings.Join(unknown, ", ")))
 	}
 	s.clusterName = s.text("cluster_name", "Test Cluster")
 	s.numTokens = int(s.number("num_tokens", 1))
@@ -93,15 +97,17 @@ func (n *Network) readSettings(release string, address netip.Addr, files config.
 	rack := properties(files[config.RackProperties])
 	s.datacenter, s.rack = rack["dc"], rack["rack"]
 	if s.datacenter == "" || s.rack == "" {
-		return s, configuration("DC or rack not found in snitch properties, check your configuration in: cassandra-rackdc.properties")
+		return s, configuration("DC or rack not found in snitch properties, check your configuration in: " +
+			"cassandra-rackdc.properties")
 	}
 	jolokia := properties(files[config.JolokiaProperties])
 	s.user, s.password = jolokia["user"], jolokia["password"]
 	return s, nil
 }
 
-// readTokens reads the initial tokens, which the Java property gives before the file. Only those of the file are counted (seen on 5.0.6): a node that is given
-// too few by the property joins with them, and its next start is refused.
+// readTokens reads the initial tokens, which the Java property gives before the file. Only those of
+// the file are counted (seen on 5.0.6): a node that is given too few by the property joins with
+// them, and its next start is refused.
 func (s *settings) readTokens() *refusal {
 	text, counted := s.properties["cassandra.initial_token"], false
 	if text == "" {
@@ -115,7 +121,8 @@ func (s *settings) readTokens() *refusal {
 		return configuration("Invalid initial_token: " + err.Error())
 	}
 	if counted && len(s.initialTokens) != s.numTokens {
-		return configuration(fmt.Sprintf("The number of initial tokens (by initial_token) specified (%d) is different from num_tokens value (%d)",
+		return configuration(fmt.Sprintf("The number of initial tokens (by initial_token) specified (%d) is "+
+			"different from num_tokens value (%d)",
 			len(s.initialTokens), s.numTokens))
 	}
 	return nil

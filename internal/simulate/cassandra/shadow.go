@@ -15,9 +15,9 @@ const (
 	shadowRetry = 5 * time.Second
 )
 
-// shadowRound asks seeds, and later every peer that the disk remembers, for what they know, before the node says anything of itself
-// (Gossiper.doShadowRound). It is over with the first full answer, or when all seeds are in the same position. Nobody answering is fatal for a node that is no
-// seed.
+// shadowRound asks seeds, and later every peer that the disk remembers, for what they know, before
+// the node says anything of itself (Gossiper.doShadowRound). It is over with the first full answer,
+// or when all seeds are in the same position. Nobody answering is fatal for a node that is no seed.
 func (p *Process) shadowRound() (map[netip.Addr]*state, *refusal) {
 	peers := p.disk.peerAddresses()
 	if len(p.gossip.seeds) == 0 && len(peers) == 0 {
@@ -55,7 +55,8 @@ func (p *Process) shadowRound() (map[netip.Addr]*state, *refusal) {
 func (p *Process) askShadow(asked []netip.Addr, inShadow map[netip.Addr]bool) (known map[netip.Addr]*state, over bool) {
 	for _, a := range asked {
 		other := p.net.byAddress[a]
-		if other == nil || other == p || other.frozen || !other.messaging || !p.net.linked(p.address, a) || other.settings.clusterName != p.settings.clusterName {
+		if other == nil || other == p || other.frozen || !other.messaging || !p.net.linked(p.address, a) ||
+			other.settings.clusterName != p.settings.clusterName {
 			continue
 		}
 		if other.shadow {
@@ -79,7 +80,8 @@ func (p *Process) askShadow(asked []netip.Addr, inShadow map[netip.Addr]bool) (k
 	return nil, false
 }
 
-// checkForCollision is checkForEndpointCollision: is this address free, and, for one that bootstraps, does nobody else?
+// checkForCollision is checkForEndpointCollision: is this address free, and, for one that
+// bootstraps, does nobody else?
 func (p *Process) checkForCollision() *refusal {
 	known, refused := p.shadowRound()
 	if refused != nil {
@@ -87,7 +89,8 @@ func (p *Process) checkForCollision() *refusal {
 	}
 	bootstraps := p.shouldBootstrap()
 	if s, found := known[p.address]; found && !p.safeToStart(s, bootstraps) {
-		return startup(runtimeException, fmt.Sprintf("A node with address /%s already exists, cancelling join. Use cassandra.replace_address if you want to replace this node.",
+		return startup(runtimeException, fmt.Sprintf("A node with address /%s already exists, cancelling join. Use "+
+			"cassandra.replace_address if you want to replace this node.",
 			p.net.name(p.address)))
 	}
 	if bootstraps && p.settings.properties["cassandra.consistent.rangemovement"] != "false" {
@@ -110,8 +113,8 @@ func (p *Process) safeToStart(s *state, bootstraps bool) bool {
 	return s.hostID == p.hostID
 }
 
-// checkOthersMove refuses a bootstrap beside another change of the ring. It sees what has been gossiped by now: of two that look at the same moment neither sees
-// the other.
+// checkOthersMove refuses a bootstrap beside another change of the ring. It sees what has been
+// gossiped by now: of two that look at the same moment neither sees the other.
 func (p *Process) checkOthersMove(known map[netip.Addr]*state) *refusal {
 	var joining, leaving []string
 	addresses := make([]netip.Addr, 0, len(known))
@@ -131,6 +134,7 @@ func (p *Process) checkOthersMove(known map[netip.Addr]*state) *refusal {
 	if len(joining)+len(leaving) == 0 {
 		return nil
 	}
-	return startup(unsupportedOperation, fmt.Sprintf("Other bootstrapping/leaving/moving nodes detected, cannot bootstrap while cassandra.consistent.rangemovement is true. "+
-		"Nodes detected, bootstrapping: %s; leaving: %s; moving: ;", strings.Join(joining, ","), strings.Join(leaving, ",")))
+	return startup(unsupportedOperation, fmt.Sprintf("Other bootstrapping/leaving/moving nodes detected, cannot "+
+		"bootstrap while cassandra.consistent.rangemovement is true. Nodes detected, bootstrapping: %s; leaving: %s; "+
+		"moving: ;", strings.Join(joining, ","), strings.Join(leaving, ",")))
 }

@@ -8,7 +8,8 @@ type Sight struct {
 	Name string
 	// Members are the host ids of those that own tokens.
 	Members []string
-	// Changing are the names of those that join, leave or take another's place, and Down those of the members that it cannot reach.
+	// Changing are the names of those that join, leave or take another's place, and Down those of
+	// the members that it cannot reach.
 	Changing, Down []string
 }
 
@@ -21,7 +22,8 @@ func (p *Process) Sight() Sight {
 			continue
 		}
 		s.Members = append(s.Members, m.hosts[a])
-		if a != p.address && !slices.ContainsFunc(p.gossip.entries, func(e *entry) bool { return e.address == a && e.listed == listedLive }) {
+		if a != p.address && !slices.ContainsFunc(p.gossip.entries,
+			func(e *entry) bool { return e.address == a && e.listed == listedLive }) {
 			s.Down = append(s.Down, p.net.name(a))
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// TestAStartPassesThroughItsStages holds a first start to what was measured: no answer, no beans, STARTING, NORMAL, and CQL last.
+// TestAStartPassesThroughItsStages holds a first start to what was measured: no answer, no beans,
+// STARTING, NORMAL, and CQL last.
 func TestAStartPassesThroughItsStages(t *testing.T) {
 	l := newLab(t, 1)
 	n := member(1)
@@ -51,7 +52,8 @@ func TestAStartPassesThroughItsStages(t *testing.T) {
 	within("NORMAL", at["STARTING"], at["STARTING"]+3*time.Second)
 	within("native", at["NORMAL"]+2*time.Second, at["NORMAL"]+3*time.Second) // gossip settles in 2.5 s
 	report := n.disk.Report()
-	if report.Local == nil || report.Local.Bootstrapped != disk.Completed || report.Local.HostID != p.HostID() || len(report.Local.Tokens) != 4 {
+	if report.Local == nil || report.Local.Bootstrapped != disk.Completed || report.Local.HostID != p.HostID() ||
+		len(report.Local.Tokens) != 4 {
 		t.Errorf("disk is %+v", report)
 	}
 }
@@ -80,7 +82,8 @@ func TestNineNodesFormTogether(t *testing.T) {
 		for _, p := range processes {
 			view := l.view(p)
 			if len(view.HostIDs) != 9 || len(view.Tokens) != 36 || len(view.Live) != 9 || len(view.Unreachable) != 0 {
-				t.Errorf("view of %s: %d members, %d tokens, %v live, %v unreachable", p.Address(), len(view.HostIDs), len(view.Tokens), view.Live, view.Unreachable)
+				t.Errorf("view of %s: %d members, %d tokens, %v live, %v unreachable", p.Address(), len(view.HostIDs),
+					len(view.Tokens), view.Live, view.Unreachable)
 			}
 		}
 	}
@@ -93,16 +96,21 @@ func TestRefusedStarts(t *testing.T) {
 		code   int
 		line   string
 	}{
-		"cluster name":    {func(l *lab, n *node) { l.name = "other" }, 100, "Saved cluster name orders != configured name other"},
-		"datacenter":      {func(_ *lab, n *node) { n.dc = "dc9" }, 100, "differs from previous data center (dc1)"},
-		"rack":            {func(_ *lab, n *node) { n.rack = "r9" }, 100, "differs from previous rack (r1)"},
-		"number of token": {func(l *lab, n *node) { l.tokens = 8 }, 1, "Cannot change the number of tokens from 4 to 8"},
-		"unknown setting": {func(_ *lab, n *node) { n.settings = "no_such_setting: 1\n" }, 3, "Please remove properties [no_such_setting]"},
-		"broken file":     {func(_ *lab, n *node) { n.settings = "this is no yaml\n" }, 3, "Invalid yaml"},
-		"corrupt files":   {func(_ *lab, n *node) { n.disk.Corrupt("Corrupted: nb-1-big-Data.db") }, 100, "Corrupted: nb-1-big-Data.db"},
-		"full disk":       {func(_ *lab, n *node) { n.disk.Fill(true) }, 100, "No space left on device"},
-		"decommissioned":  {func(_ *lab, n *node) { n.disk.setWord(disk.Decommissioned) }, 1, "This node was decommissioned and will not rejoin the ring"},
-		"fault":           {func(_ *lab, n *node) { n.fault = &Exit{Code: 42, FatalLine: "no good"} }, 42, "no good"},
+		"cluster name": {func(l *lab, n *node) { l.name = "other" }, 100,
+			"Saved cluster name orders != configured name other"},
+		"datacenter": {func(_ *lab, n *node) { n.dc = "dc9" }, 100, "differs from previous data center (dc1)"},
+		"rack":       {func(_ *lab, n *node) { n.rack = "r9" }, 100, "differs from previous rack (r1)"},
+		"number of token": {func(l *lab, n *node) { l.tokens = 8 }, 1,
+			"Cannot change the number of tokens from 4 to 8"},
+		"unknown setting": {func(_ *lab, n *node) { n.settings = "no_such_setting: 1\n" }, 3,
+			"Please remove properties [no_such_setting]"},
+		"broken file": {func(_ *lab, n *node) { n.settings = "this is no yaml\n" }, 3, "Invalid yaml"},
+		"corrupt files": {func(_ *lab, n *node) { n.disk.Corrupt("Corrupted: nb-1-big-Data.db") }, 100,
+			"Corrupted: nb-1-big-Data.db"},
+		"full disk": {func(_ *lab, n *node) { n.disk.Fill(true) }, 100, "No space left on device"},
+		"decommissioned": {func(_ *lab, n *node) { n.disk.setWord(disk.Decommissioned) }, 1,
+			"This node was decommissioned and will not rejoin the ring"},
+		"fault": {func(_ *lab, n *node) { n.fault = &Exit{Code: 42, FatalLine: "no good"} }, 42, "no good"},
 		"another listen address": {func(l *lab, n *node) {
 			n.address = address(7)
 			l.moved = true
@@ -131,7 +139,9 @@ func TestANodeThatReachesNoSeedGivesUpAfterAMinute(t *testing.T) {
 	l := newLab(t, 1)
 	n := member(2)
 	exit := l.awaitExit(l.start(n, l.fresh(2, 3)...), 2*time.Minute)
-	if took := exit.At.Sub(begin); exit.Code != 3 || !strings.Contains(exit.FatalLine, "Unable to gossip with any peers") || took < time.Minute || took > 75*time.Second {
+	if took := exit.At.Sub(begin); exit.Code != 3 ||
+		!strings.Contains(exit.FatalLine, "Unable to gossip with any peers") || took < time.Minute ||
+		took > 75*time.Second {
 		t.Errorf("after %s: %+v", took, exit)
 	}
 }
@@ -175,7 +185,8 @@ func TestClustersOfOtherNamesDoNotTalk(t *testing.T) {
 	l.name = "another"
 	l.seeds = []netip.Addr{address(1)}
 	n := member(2)
-	if exit := l.awaitExit(l.start(n, l.fresh(2, 2)...), 2*time.Minute); !strings.Contains(exit.FatalLine, "Unable to gossip with any peers") {
+	if exit := l.awaitExit(l.start(n, l.fresh(2, 2)...), 2*time.Minute); !strings.Contains(exit.FatalLine,
+		"Unable to gossip with any peers") {
 		t.Errorf("ended with %+v", exit)
 	}
 	if members := l.view(processes[0]).HostIDs; len(members) != 1 {
@@ -186,7 +197,8 @@ func TestClustersOfOtherNamesDoNotTalk(t *testing.T) {
 func TestWrongCredentialsAreRefused(t *testing.T) {
 	l := newLab(t, 1)
 	_, processes := l.form(1)
-	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: "wrong", Transport: driven{l, processes[0]}})
+	client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: "wrong",
+		Transport: driven{l, processes[0]}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +212,8 @@ func TestCQLOpensOnlyAfterTheSetup(t *testing.T) {
 	p := l.start(member(1), append(l.fresh(1, 1), "cassandra.start_native_transport=false")...)
 	l.awaitMode(p, modeNormal)
 	client := cassandra.NewNode(l.client(p))
-	if err := client.StartNativeTransport(context.Background()); err == nil || !strings.Contains(err.Error(), "setup() must be called first") {
+	if err := client.StartNativeTransport(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "setup() must be called first") {
 		t.Errorf("error %v", err)
 	}
 	l.line.RunFor(3 * time.Second)

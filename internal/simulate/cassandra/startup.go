@@ -26,7 +26,8 @@ const (
 	modeDrained            = "DRAINED"
 )
 
-// begin is a JVM's life from its start to the end of CassandraDaemon.setup. What it returns ends the JVM.
+// begin is a JVM's life from its start to the end of CassandraDaemon.setup. What it returns ends
+// the JVM.
 func (p *Process) begin() *refusal {
 	o := p.net.options
 	jolokia, beans := p.net.within(o.JolokiaMin, o.JolokiaMax), p.net.within(o.BeansMin, o.BeansMax)
@@ -74,7 +75,8 @@ func (p *Process) begin() *refusal {
 
 func (p *Process) is50() bool { return !strings.HasPrefix(p.release, "4.") }
 
-// beansBeforeJoin is false for the releases that register the bean of StorageService only after the node has joined (CASSANDRA-19902).
+// beansBeforeJoin is false for the releases that register the bean of StorageService only after the
+// node has joined (CASSANDRA-19902).
 func (p *Process) beansBeforeJoin() bool {
 	return !slices.Contains([]string{"5.0.0", "5.0.1", "5.0.2"}, p.release)
 }
@@ -83,15 +85,18 @@ func (p *Process) beansBeforeJoin() bool {
 func (p *Process) checkDisk() *refusal {
 	d, s := p.disk, &p.settings
 	if p.net.byAddress[p.address] != p {
-		return configuration(fmt.Sprintf("/%s is in use by another process.  Change listen_address:storage_port in cassandra.yaml to values that do not conflict with other services",
+		return configuration(fmt.Sprintf("/%s is in use by another process.  Change listen_address:storage_port in "+
+			"cassandra.yaml to values that do not conflict with other services",
 			p.net.name(p.address)))
 	}
 	if listen := s.text("listen_address", p.address.String()); listen != p.address.String() {
-		return configuration(fmt.Sprintf("Unable to bind to address /%s:7000. Set listen_address in cassandra.yaml to an interface you can bind to, e.g., your private IP address on EC2",
+		return configuration(fmt.Sprintf("Unable to bind to address /%s:7000. Set listen_address in cassandra.yaml "+
+			"to an interface you can bind to, e.g., your private IP address on EC2",
 			listen))
 	}
 	if d.problem != "" {
-		return &refusal{code: exitDisk, line: "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSReadError: " + d.problem}
+		return &refusal{code: exitDisk, line: "JVM state determined to be unstable.  Exiting forcefully due to:: " +
+			"org.apache.cassandra.io.FSReadError: " + d.problem}
 	}
 	if d.full {
 		return outOfSpace()
@@ -101,29 +106,35 @@ func (p *Process) checkDisk() *refusal {
 		return nil
 	}
 	if l.clusterName != "" && l.clusterName != s.clusterName {
-		return check(exitWrongConfig, fmt.Sprintf("Fatal exception during initialization: %sConfigurationException: Saved cluster name %s != configured name %s",
+		return check(exitWrongConfig, fmt.Sprintf("Fatal exception during initialization: %sConfigurationException: "+
+			"Saved cluster name %s != configured name %s",
 			exceptions, l.clusterName, s.clusterName))
 	}
 	if l.dc != "" && l.dc != s.datacenter && s.properties["cassandra.ignore_dc"] != "true" {
-		return check(exitWrongConfig, fmt.Sprintf("Cannot start node if snitch's data center (%s) differs from previous data center (%s). "+
-			"Please fix the snitch configuration, decommission and rebootstrap this node or use the flag -Dcassandra.ignore_dc=true.", s.datacenter, l.dc))
+		return check(exitWrongConfig, fmt.Sprintf("Cannot start node if snitch's data center (%s) differs from "+
+			"previous data center (%s). Please fix the snitch configuration, decommission and rebootstrap this node "+
+			"or use the flag -Dcassandra.ignore_dc=true.", s.datacenter, l.dc))
 	}
 	if l.rack != "" && l.rack != s.rack && s.properties["cassandra.ignore_rack"] != "true" {
-		return check(exitWrongConfig, fmt.Sprintf("Cannot start node if snitch's rack (%s) differs from previous rack (%s). "+
-			"Please fix the snitch configuration, decommission and rebootstrap this node or use the flag -Dcassandra.ignore_rack=true.", s.rack, l.rack))
+		return check(exitWrongConfig, fmt.Sprintf("Cannot start node if snitch's rack (%s) differs from previous "+
+			"rack (%s). Please fix the snitch configuration, decommission and rebootstrap this node or use the flag "+
+			"-Dcassandra.ignore_rack=true.", s.rack, l.rack))
 	}
 	return nil
 }
 
 func outOfSpace() *refusal {
-	return &refusal{code: exitDisk, line: "JVM state determined to be unstable.  Exiting forcefully due to:: org.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device"}
+	return &refusal{code: exitDisk, line: "JVM state determined to be unstable.  Exiting forcefully due to:: " +
+		"org.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device"}
 }
 
-// readDisk begins with what the disk remembers: the commit log is replayed, and the members that were known are known again, as unreachable.
+// readDisk begins with what the disk remembers: the commit log is replayed, and the members that
+// were known are known again, as unreachable.
 func (p *Process) readDisk() {
 	d, s := p.disk, &p.settings
 	d.change(false, func(l *local) {
-		l.clusterName, l.dc, l.rack, l.release, l.broadcast = s.clusterName, s.datacenter, s.rack, p.release, s.broadcast
+		l.clusterName, l.dc, l.rack, l.release, l.broadcast = s.clusterName, s.datacenter, s.rack, p.release,
+			s.broadcast
 	})
 	p.schema = d.schema.clone()
 	p.loadHot()
@@ -138,7 +149,8 @@ func (p *Process) readDisk() {
 		p.metadata.setHost(saved.hostID, a)
 	}
 	if l := d.log; !p.shouldBootstrap() && len(l.tokens) > 0 {
-		p.metadata.setNormal(p.address, l.tokens) // StorageService#populateTokenMetadata: it owns them from here on, long before it is NORMAL
+		// StorageService#populateTokenMetadata: it owns them from here on, long before it is NORMAL
+		p.metadata.setNormal(p.address, l.tokens)
 	}
 }
 
@@ -177,8 +189,9 @@ func (p *Process) prepareToJoin() *refusal {
 	d := p.disk
 	override := p.settings.properties["cassandra.override_decommission"] == "true"
 	if d.word() == disk.Decommissioned && !override {
-		return fatalConfiguration("This node was decommissioned and will not rejoin the ring unless -Dcassandra.override_decommission=true has been set, " +
-			"or all existing data is removed and the node is bootstrapped again")
+		return fatalConfiguration("This node was decommissioned and will not rejoin the ring unless " +
+			"-Dcassandra.override_decommission=true has been set, or all existing data is removed and the node is " +
+			"bootstrapped again")
 	}
 	if p.settings.properties["cassandra.replace_token"] != "" || p.settings.properties["cassandra.replace_node"] != "" {
 		return startup(runtimeException, "Replace method removed; use cassandra.replace_address instead")
@@ -226,7 +239,8 @@ func (p *Process) startGossip(own *state) {
 	p.sleep(p.net.within(200*time.Millisecond, 400*time.Millisecond))
 }
 
-// joinTokenRing makes the node a member: with its saved tokens, with those it was given, or by bootstrap.
+// joinTokenRing makes the node a member: with its saved tokens, with those it was given, or by
+// bootstrap.
 func (p *Process) joinTokenRing() *refusal {
 	d := p.disk
 	var owned []ring.Token
@@ -238,7 +252,8 @@ func (p *Process) joinTokenRing() *refusal {
 	} else if owned = d.log.tokens; len(owned) > 0 {
 		// Saved tokens count whatever came of the join that saved them.
 		if len(owned) != p.settings.numTokens {
-			return fatalConfiguration(fmt.Sprintf("Cannot change the number of tokens from %d to %d", len(owned), p.settings.numTokens))
+			return fatalConfiguration(fmt.Sprintf("Cannot change the number of tokens from %d to %d", len(owned),
+				p.settings.numTokens))
 		}
 	} else {
 		var refused *refusal
@@ -273,7 +288,8 @@ func (p *Process) chooseTokens() ([]ring.Token, *refusal) {
 	if given := p.settings.initialTokens; len(given) > 0 {
 		for _, t := range given {
 			if owner, taken := p.metadata.tokens[t]; taken && owner != p.address {
-				return nil, fatalConfiguration(fmt.Sprintf("Bootstrapping to existing token %s is not allowed (decommission/removenode the old node first).", t))
+				return nil, fatalConfiguration(fmt.Sprintf("Bootstrapping to existing token %s is not allowed "+
+					"(decommission/removenode the old node first).", t))
 			}
 		}
 		return slices.Clone(given), nil
@@ -288,7 +304,8 @@ func (p *Process) chooseTokens() ([]ring.Token, *refusal) {
 	return out, nil
 }
 
-// waitForPeers is the check of connectivity at the end of a start: it waits for all that the node knows and that do not answer, those that left included.
+// waitForPeers is the check of connectivity at the end of a start: it waits for all that the node
+// knows and that do not answer, those that left included.
 func (p *Process) waitForPeers() {
 	if p.settings.blockForPeers <= 0 {
 		return

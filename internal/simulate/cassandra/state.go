@@ -24,12 +24,14 @@ const (
 // lastHeartbeat is the last word of a node that was stopped in order.
 const lastHeartbeat = 1<<31 - 1
 
-// state is what a node has said of itself by gossip, or others of it after its death. It is never changed once it is shared; news is another state.
+// state is what a node has said of itself by gossip, or others of it after its death. It is never
+// changed once it is shared; news is another state.
 type state struct {
 	generation int64
 	// version of the newest part.
 	version int64
-	// begun is when this generation began to count its heartbeats, and extra what it counted beside one a second.
+	// begun is when this generation began to count its heartbeats, and extra what it counted beside
+	// one a second.
 	begun time.Time
 	extra int64
 	// stopped is the last heartbeat; 0 while they come.

@@ -33,7 +33,8 @@ func (p *Process) Streams() bool { return len(p.streams) > 0 }
 // FailStreams makes the next so many streams fail.
 func (n *Network) FailStreams(count int) { n.failStreams = count }
 
-// transfer sends pieces, each as its source has them at the beginning, and returns when all have arrived. It fails if a node at either end is lost meanwhile.
+// transfer sends pieces, each as its source has them at the beginning, and returns when all have
+// arrived. It fails if a node at either end is lost meanwhile.
 func (p *Process) transfer(pieces []piece) error {
 	type row struct {
 		to            *Process
@@ -62,7 +63,8 @@ func (p *Process) transfer(pieces []piece) error {
 		takes /= 2
 	}
 	// Releases of different lines do not stream to each other.
-	fails = fails || slices.ContainsFunc(plans, func(s *stream) bool { return s.from.majorRelease() != s.to.majorRelease() })
+	fails = fails || slices.ContainsFunc(plans,
+		func(s *stream) bool { return s.from.majorRelease() != s.to.majorRelease() })
 	for _, s := range plans {
 		s.began, s.takes = p.line.Now(), takes
 		s.from.streams = append(s.from.streams, s)
@@ -89,7 +91,8 @@ func (p *Process) transfer(pieces []piece) error {
 	}
 	for _, s := range plans {
 		if s.to.diesOfFullDisk() {
-			return fmt.Errorf("stream from /%s to /%s failed: no room", p.net.name(s.from.address), p.net.name(s.to.address))
+			return fmt.Errorf("stream from /%s to /%s failed: no room", p.net.name(s.from.address),
+				p.net.name(s.to.address))
 		}
 		s.to.loadChanges()
 	}
@@ -114,7 +117,8 @@ func (p *Process) abortStreams() {
 	}
 }
 
-// appendStreams is CurrentStreams: one entry for each plan, or the part of each that the path selects.
+// appendStreams is CurrentStreams: one entry for each plan, or the part of each that the path
+// selects.
 func (p *Process) appendStreams(out []byte, path string) ([]byte, *javaError) {
 	field := strings.TrimPrefix(path, "*/")
 	out = append(out, '[')
@@ -126,9 +130,11 @@ func (p *Process) appendStreams(out []byte, path string) ([]byte, *javaError) {
 		if s.takes > 0 {
 			done = s.bytes * int64(p.line.Now().Sub(s.began)/time.Millisecond) / max(int64(s.takes/time.Millisecond), 1)
 		}
-		values := map[string]int64{"currentRxBytes": 0, "totalRxBytes": 0, "currentTxBytes": done, "totalTxBytes": s.bytes}
+		values := map[string]int64{"currentRxBytes": 0, "totalRxBytes": 0, "currentTxBytes": done,
+			"totalTxBytes": s.bytes}
 		if s.to == p {
-			values = map[string]int64{"currentRxBytes": done, "totalRxBytes": s.bytes, "currentTxBytes": 0, "totalTxBytes": 0}
+			values = map[string]int64{"currentRxBytes": done, "totalRxBytes": s.bytes, "currentTxBytes": 0,
+				"totalTxBytes": 0}
 		}
 		if path == "" {
 			out = append(out, fmt.Sprintf(`{"currentRxBytes":%d,"totalRxBytes":%d,"currentTxBytes":%d,"totalTxBytes":%d}`,
@@ -159,10 +165,12 @@ func unionEnds(a, b *ring.Ring) []ring.Token {
 	return slices.Compact(ends)
 }
 
-// forEachRange calls f for every range of two rings together, with the replicas of a keyspace in both.
+// forEachRange calls f for every range of two rings together, with the replicas of a keyspace in
+// both.
 func forEachRange(before, after *ring.Ring, replication ring.Replication, f func(of ring.Range, was, is []netip.Addr)) {
 	ends := unionEnds(before, after)
 	for i, end := range ends {
-		f(ring.Range{Start: ends[(i+len(ends)-1)%len(ends)], End: end}, endpointsOf(before, replication, end), endpointsOf(after, replication, end))
+		f(ring.Range{Start: ends[(i+len(ends)-1)%len(ends)], End: end}, endpointsOf(before, replication, end),
+			endpointsOf(after, replication, end))
 	}
 }

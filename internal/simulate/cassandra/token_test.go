@@ -11,7 +11,8 @@ import (
 	"helenus.io/helenus/internal/agent/disk"
 )
 
-// TestTokensGivenTwiceGoToTheLaterGeneration is why tickets are compared before they are issued: nobody refuses.
+// TestTokensGivenTwiceGoToTheLaterGeneration is why tickets are compared before they are issued:
+// nobody refuses.
 func TestTokensGivenTwiceGoToTheLaterGeneration(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(1)
@@ -39,10 +40,12 @@ func TestAnInitialTokenOfAMemberIsRefused(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(1)
 	taken := p[0].metadata.tokensOf(address(1))[0].String()
-	// A node looks at the ring of a point after its gossip has begun: by then it must know the member.
+	// A node looks at the ring of a point after its gossip has begun: by then it must know the
+	// member.
 	l.net.options.GossipLagMin, l.net.options.GossipLagMax = time.Millisecond, 2*time.Millisecond
 	q := l.start(member(2), "cassandra.auto_bootstrap=false", "cassandra.initial_token=1,2,3,"+taken)
-	if exit := l.awaitExit(q, time.Minute); exit.Code != 1 || !strings.Contains(exit.FatalLine, "Bootstrapping to existing token "+taken+" is not allowed") {
+	if exit := l.awaitExit(q, time.Minute); exit.Code != 1 ||
+		!strings.Contains(exit.FatalLine, "Bootstrapping to existing token "+taken+" is not allowed") {
 		t.Errorf("exit is %+v", exit)
 	}
 }
@@ -64,7 +67,8 @@ func TestAReplacementThatIsKilledBeginsAgain(t *testing.T) {
 		r = l.start(n, replaceProperty+"10.0.0.3")
 		l.awaitFormed(p[0], p[1], r)
 		if r.HostID() != host || !slices.Equal(p[0].metadata.tokensOf(address(9)), tokens) {
-			t.Errorf("after %s: host id %s, was %s; tokens %v", after, r.HostID(), host, p[0].metadata.tokensOf(address(9)))
+			t.Errorf("after %s: host id %s, was %s; tokens %v", after, r.HostID(), host,
+				p[0].metadata.tokensOf(address(9)))
 		}
 		l.noneLost()
 	}
@@ -85,12 +89,14 @@ func TestAClockThatStepsBackDoesNotHideARestart(t *testing.T) {
 	}
 }
 
-// TestReleasesOfTwoLinesNeitherShareASchemaNorStream is what changes of a ring during an upgrade come to.
+// TestReleasesOfTwoLinesNeitherShareASchemaNorStream is what changes of a ring during an upgrade
+// come to.
 func TestReleasesOfTwoLinesNeitherShareASchemaNorStream(t *testing.T) {
 	l, nodes, p := filled(t, 1, 4)
 	l.setRelease("4.1.10")
 	_, q := l.join(5)
-	if exit := l.awaitExit(q, 3*time.Minute); exit.Code != 3 || !strings.Contains(exit.FatalLine, "Didn't receive schemas for all known versions") {
+	if exit := l.awaitExit(q, 3*time.Minute); exit.Code != 3 ||
+		!strings.Contains(exit.FatalLine, "Didn't receive schemas for all known versions") {
 		t.Errorf("exit is %+v", exit)
 	}
 	l.line.RunFor(2 * time.Minute)
@@ -139,7 +145,8 @@ func TestTooFewTokensByThePropertyAreFoundAtTheNextStart(t *testing.T) {
 	}
 }
 
-// TestANewcomerListsADeadMemberNowhere was seen on 5.0.6: the member is in the ring and DOWN, and neither among the live nor among the unreachable nodes.
+// TestANewcomerListsADeadMemberNowhere was seen on 5.0.6: the member is in the ring and DOWN, and
+// neither among the live nor among the unreachable nodes.
 func TestANewcomerListsADeadMemberNowhere(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(3)

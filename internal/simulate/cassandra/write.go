@@ -49,8 +49,9 @@ func (p *Process) Write(name, key, value string, level ring.Consistency) error {
 	return p.mutate(name, k, key, cell{value: value}, level)
 }
 
-// Delete takes a row of a table away, as Write writes one. The deletion is kept for the table's gc_grace_seconds: after that compactions forget it wherever it is,
-// and hints of it are not sent any more (Hint#isLive, 4.1 and 5.0).
+// Delete takes a row of a table away, as Write writes one. The deletion is kept for the table's
+// gc_grace_seconds: after that compactions forget it wherever it is, and hints of it are not sent
+// any more (Hint#isLive, 4.1 and 5.0).
 func (p *Process) Delete(name, table, key string, level ring.Consistency) error {
 	k, err := p.clientKeyspace(name)
 	if err != nil {
@@ -60,11 +61,13 @@ func (p *Process) Delete(name, table, key string, level ring.Consistency) error 
 	if !found {
 		return fmt.Errorf("table %s.%s does not exist", name, table)
 	}
-	return p.mutate(name, k, key, cell{deleted: true, until: p.line.Now().Add(time.Duration(grace) * time.Second)}, level)
+	return p.mutate(name, k, key, cell{deleted: true, until: p.line.Now().Add(time.Duration(grace) * time.Second)},
+		level)
 }
 
-// Spare is how many replicas of a row may be away for a write at a level to be acknowledged, as the node sees the ring: less than 0 where there are too few, and 0, too,
-// where it cannot be written at all.
+// Spare is how many replicas of a row may be away for a write at a level to be acknowledged, as the
+// node sees the ring: less than 0 where there are too few, and 0, too, where it cannot be written
+// at all.
 func (p *Process) Spare(name, key string, level ring.Consistency) int {
 	k, err := p.clientKeyspace(name)
 	if err != nil {
@@ -124,13 +127,14 @@ func (p *Process) mutate(name string, k keyspace, key string, c cell, level ring
 		return fmt.Errorf("%w: %d of %d replicas acknowledged the write", ErrTimeout, acknowledged, required)
 	}
 	n.writes = append(n.writes, &Written{
-		Keyspace: name, Key: key, Value: c.value, Level: level, Deleted: c.deleted, Cluster: p.settings.clusterName, Datacenter: p.settings.datacenter, at: c.at,
+		Keyspace: name, Key: key, Value: c.value, Level: level, Deleted: c.deleted, Cluster: p.settings.clusterName,
+		Datacenter: p.settings.datacenter, at: c.at,
 	})
 	return nil
 }
 
-// Read reads a row through this node as coordinator, from as many replicas as the level asks for, and repairs those it asked. It is empty for a row that none of
-// them has.
+// Read reads a row through this node as coordinator, from as many replicas as the level asks for,
+// and repairs those it asked. It is empty for a row that none of them has.
 func (p *Process) Read(name, key string, level ring.Consistency) (string, error) {
 	k, err := p.clientKeyspace(name)
 	if err != nil {
@@ -266,7 +270,8 @@ func (p *Process) keepHint(a netip.Addr, h hint) {
 		return
 	}
 	if e := p.gossip.find(a); e != nil && !e.alive {
-		if window := time.Duration(p.hotInteger("max_hint_window")) * time.Millisecond; p.line.Now().Sub(e.silentSince) > window {
+		window := time.Duration(p.hotInteger("max_hint_window")) * time.Millisecond
+		if p.line.Now().Sub(e.silentSince) > window {
 			return
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// yamlFile is a cassandra.yaml as far as a node needs it: the settings of the first level, and the seeds. It is read by line rather than by a parser, which would
-// cost more than everything else at a start.
+// yamlFile is a cassandra.yaml as far as a node needs it: the settings of the first level, and the
+// seeds. It is read by line rather than by a parser, which would cost more than everything else at
+// a start.
 type yamlFile struct {
 	keys   []string
 	values map[string]string
@@ -34,7 +35,8 @@ func (n *Network) parseYAML(text []byte) (*yamlFile, error) {
 	for line := range strings.Lines(string(text)) {
 		start := at
 		at += len(line)
-		if first := line[0]; first == ' ' || first == '\t' || first == '#' || first == '-' || first == '\n' || first == '\r' {
+		if first := line[0]; first == ' ' || first == '\t' || first == '#' || first == '-' || first == '\n' ||
+			first == '\r' {
 			continue
 		}
 		finish(start)
@@ -74,7 +76,8 @@ func scalar(text string) string {
 	return text
 }
 
-// seeds are the addresses that the seed provider lists; names of hosts do not resolve here and are left out, as Cassandra does with those.
+// seeds are the addresses that the seed provider lists; names of hosts do not resolve here and are
+// left out, as Cassandra does with those.
 func (y *yamlFile) seeds() []netip.Addr {
 	var out []netip.Addr
 	for line := range strings.Lines(y.blocks["seed_provider"]) {

@@ -7,7 +7,8 @@ import (
 	"helenus.io/helenus/internal/simulate/trial"
 )
 
-// Every property is tried at the first place where the schema has it; `sweep spec` tries all places.
+// Every property is tried at the first place where the schema has it; `sweep spec` tries all
+// places.
 func TestEveryPropertyOfTheSpec(t *testing.T) {
 	const directory = "../../../config/crd"
 	kinds, err := trial.CompileKinds(directory)

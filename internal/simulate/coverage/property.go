@@ -16,7 +16,8 @@ type Property struct {
 	Schema apiextensionsv1.JSONSchemaProps
 }
 
-// Properties are those of the spec of a definition which have no properties of their own, in the order of their paths.
+// Properties are those of the spec of a definition which have no properties of their own, in the
+// order of their paths.
 func Properties(d *apiextensionsv1.CustomResourceDefinition) []Property {
 	var out []Property
 	spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
@@ -43,26 +44,30 @@ func collect(out *[]Property, path string, s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// elements are what an element of a list, or an object, needs beside the property that is set in it, by
-// the name of the list or object. Elements of the other lists are there.
+// elements are what an element of a list, or an object, needs beside the property that is set in
+// it, by the name of the list or object. Elements of the other lists are there.
 var elements = map[string]map[string]any{
-	"tolerations":               {"operator": "Exists"},
-	"topologySpreadConstraints": {"maxSkew": int64(1), "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": map[string]any{}},
-	"environment":               {"name": "A", "value": "b"},
-	"additional":                {"name": "scratch", "mountPath": "/scratch", "size": "1Gi"},
-	"imagePullSecrets":          {"name": "registry"},
-	"matchExpressions":          {"key": "disk", "operator": "Exists"},
-	"keyspaces":                 {"name": "shop"},
-	"exceptions":                {"name": "look", "type": "Debug", "node": "nobody", "reason": "corrupt file", "until": "2026-01-02T00:00:00Z"},
-	"dataSource":                {"kind": "PersistentVolumeClaim", "name": "golden"},
-	"matchFields":               {"key": "metadata.name", "operator": "In", "values": []any{"m-a-0"}},
-	"nodeSelectorTerms":         {"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},
+	"tolerations": {"operator": "Exists"},
+	"topologySpreadConstraints": {"maxSkew": int64(1), "topologyKey": "topology.kubernetes.io/zone",
+		"whenUnsatisfiable": "ScheduleAnyway", "labelSelector": map[string]any{}},
+	"environment":      {"name": "A", "value": "b"},
+	"additional":       {"name": "scratch", "mountPath": "/scratch", "size": "1Gi"},
+	"imagePullSecrets": {"name": "registry"},
+	"matchExpressions": {"key": "disk", "operator": "Exists"},
+	"keyspaces":        {"name": "shop"},
+	"exceptions": {"name": "look", "type": "Debug", "node": "nobody", "reason": "corrupt file",
+		"until": "2026-01-02T00:00:00Z"},
+	"dataSource":        {"kind": "PersistentVolumeClaim", "name": "golden"},
+	"matchFields":       {"key": "metadata.name", "operator": "In", "values": []any{"m-a-0"}},
+	"nodeSelectorTerms": {"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},
 	"preferredDuringSchedulingIgnoredDuringExecution": {
-		"weight": int64(1), "preference": map[string]any{"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},
+		"weight": int64(1), "preference": map[string]any{"matchExpressions": []any{map[string]any{"key": "disk",
+			"operator": "Exists"}}},
 	},
 }
 
-// set puts a value at a path, and makes what is missing on the way. A nil value takes the property away.
+// set puts a value at a path, and makes what is missing on the way. A nil value takes the property
+// away.
 func set(object map[string]any, path string, value any) {
 	name, rest, deeper := strings.Cut(path, ".")
 	list, isList := strings.CutSuffix(name, "[]")
@@ -94,14 +99,16 @@ func set(object map[string]any, path string, value any) {
 	}
 }
 
-// fixed says that there is no value which the property could be changed to: one that only Helenus sets, or one that is for life.
+// fixed says that there is no value which the property could be changed to: one that only Helenus
+// sets, or one that is for life.
 func (p Property) fixed() bool {
 	return p.Path == "datacenters[].numTokens" || strings.HasPrefix(p.Path, "bootstrap.") ||
-		slices.ContainsFunc(p.Schema.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "false" })
+		slices.ContainsFunc(p.Schema.XValidations,
+			func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "false" })
 }
 
-// Repeated says that a property is also at another place of the spec, which comes before this one: nodes are described for the cluster, for a datacenter and
-// for a rack by the same schema.
+// Repeated says that a property is also at another place of the spec, which comes before this one:
+// nodes are described for the cluster, for a datacenter and for a rack by the same schema.
 func Repeated(path string) bool {
 	return strings.HasPrefix(path, "datacenters[].node.") || strings.HasPrefix(path, "datacenters[].racks[].node.")
 }

@@ -40,7 +40,8 @@ type outcome struct {
 
 // Steps counts what was done with a property.
 type Steps struct {
-	// Applied changes, those that the cluster refused in words, and those that the API server refused.
+	// Applied changes, those that the cluster refused in words, and those that the API server
+	// refused.
 	Applied, Refused, Invalid int
 }
 
@@ -124,7 +125,8 @@ func newWorld(kinds *apiserver.Kinds, seed uint64) *world.World {
 
 func (a *attempt) settle() {
 	a.lastWrite = a.w.Line.Now()
-	if !a.w.Line.RunUntil(a.w.Line.Now().Add(patience), func() bool { return a.w.Line.Now().Sub(a.lastWrite) > settled }) {
+	if !a.w.Line.RunUntil(a.w.Line.Now().Add(patience),
+		func() bool { return a.w.Line.Now().Sub(a.lastWrite) > settled }) {
 		a.violated("something is still written after %s", patience)
 	}
 }
@@ -155,7 +157,8 @@ func (a *attempt) write(spec map[string]any, options ...client.UpdateOption) err
 	return a.w.User().Update(context.Background(), u, options...)
 }
 
-// values are up to two that the API server takes, other than the present one, and up to two that it does not take.
+// values are up to two that the API server takes, other than the present one, and up to two that it
+// does not take.
 func (a *attempt) values(base map[string]any) (taken, refused []any) {
 	const most = 2
 	for _, v := range candidates(&a.Schema) {
@@ -182,7 +185,8 @@ func (a *attempt) refused(name string, spec map[string]any) {
 		return
 	}
 	a.steps.Invalid++
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), strings.TrimSuffix(strings.Split(a.Path, ".")[0], "[]")) {
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(),
+		strings.TrimSuffix(strings.Split(a.Path, ".")[0], "[]")) {
 		a.violated("%s is refused without saying where: %v", name, err)
 	}
 	a.settle()
@@ -200,8 +204,8 @@ func (a *attempt) unchanged(name string, before outcome) {
 	}
 }
 
-// step writes a spec. Either the cluster refuses it in words that name the property, and stays as it was when all was well, or it becomes what a fresh cluster
-// of that spec is.
+// step writes a spec. Either the cluster refuses it in words that name the property, and stays as
+// it was when all was well, or it becomes what a fresh cluster of that spec is.
 func (a *attempt) step(name string, spec map[string]any) {
 	before := a.outcome()
 	if err := a.write(spec); err != nil {
@@ -235,17 +239,20 @@ func (a *attempt) step(name string, spec map[string]any) {
 	}
 }
 
-// kept says what is other than it was of the things that were there, apart from the cluster itself and what counts its nodes.
+// kept says what is other than it was of the things that were there, apart from the cluster itself
+// and what counts its nodes.
 func (a *attempt) kept(name string, before outcome) {
 	now := a.outcome().end.Objects
 	for key, was := range before.end.Objects {
-		if kind, _, _ := strings.Cut(key, "/"); kind != v1alpha1.CassandraClusterKind && kind != "PodDisruptionBudget" && now[key] != was {
+		if kind, _, _ := strings.Cut(key, "/"); kind != v1alpha1.CassandraClusterKind &&
+			kind != "PodDisruptionBudget" && now[key] != was {
 			a.violated("%s waits for hosts, and yet %s is not as it was", name, key)
 		}
 	}
 }
 
-// named says that a refusal names the property: by its own name, by that of what it is in, or by what it describes.
+// named says that a refusal names the property: by its own name, by that of what it is in, or by
+// what it describes.
 func (a *attempt) named(refusal string) bool {
 	var names []string
 	for _, part := range strings.Split(a.Path, ".") {
@@ -263,10 +270,12 @@ func (a *attempt) named(refusal string) bool {
 func (a *attempt) outcome() outcome {
 	c := trial.Cluster(a.w)
 	o := outcome{end: trial.EndOf(a.w), ready: meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady)}
-	if s := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled); s != nil && s.Status == metav1.ConditionTrue {
+	if s := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled); s != nil &&
+		s.Status == metav1.ConditionTrue {
 		o.stalled = s.Message
 	}
-	o.waits = slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Reason == "JoiningNodeNotReady" })
+	o.waits = slices.ContainsFunc(c.Status.Blocked,
+		func(b v1alpha1.BlockedStep) bool { return b.Reason == "JoiningNodeNotReady" })
 	return o
 }
 
@@ -281,7 +290,8 @@ func (t *Trier) freshOf(spec map[string]any) *outcome {
 	f.w.Watch(func(apiserver.Event) { f.lastWrite = f.w.Line.Now() })
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.CassandraClusterKind,
-		"metadata": map[string]any{"namespace": world.Namespace, "name": trial.ClusterName}, "spec": runtime.DeepCopyJSON(spec),
+		"metadata": map[string]any{"namespace": world.Namespace, "name": trial.ClusterName},
+		"spec":     runtime.DeepCopyJSON(spec),
 	}}
 	if err := f.w.User().Create(context.Background(), u); err != nil {
 		panic(fmt.Sprintf("create a fresh cluster: %v", err)) // the same spec was taken as a change

@@ -7,10 +7,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// words are texts of the sorts that properties take. Which of them a property takes is found out by asking the API server.
+// words are texts of the sorts that properties take. Which of them a property takes is found out by
+// asking the API server.
 var words = []any{
-	"b", "c", "5.0.9", "5.0.5", "1m", "2m", "registry.example.com/cassandra:5.0.6", "registry.example.com/cassandra:other", "/scratch", "/elsewhere", "In", "Exists",
-	"DoesNotExist", "NoSchedule", "NoExecute", "Equal", "Honor", "Ignore", "DoNotSchedule", "ScheduleAnyway", "topology.kubernetes.io/zone", "kubernetes.io/hostname",
+	"b", "c", "5.0.9", "5.0.5", "1m", "2m", "registry.example.com/cassandra:5.0.6",
+	"registry.example.com/cassandra:other", "/scratch", "/elsewhere", "In", "Exists",
+	"DoesNotExist", "NoSchedule", "NoExecute", "Equal", "Honor", "Ignore", "DoNotSchedule", "ScheduleAnyway",
+	"topology.kubernetes.io/zone", "kubernetes.io/hostname",
 	"-Xss1m", "-Xss2m", "metadata.name", "50%", "25%", "PersistentVolumeClaim", "/extra/*.jar", "/opt/one.jar",
 	"2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z", "",
 	// What nobody takes.
@@ -47,7 +50,8 @@ func candidates(s *apiextensionsv1.JSONSchemaProps) []any {
 		return maps(s.AdditionalProperties.Schema)
 	default: // anything may be in it
 		return []any{
-			map[string]any{"spec": map[string]any{"dnsPolicy": "Default"}}, map[string]any{"spec": map[string]any{"hostname": "b"}},
+			map[string]any{"spec": map[string]any{"dnsPolicy": "Default"}},
+			map[string]any{"spec": map[string]any{"hostname": "b"}},
 			map[string]any{"spec": map[string]any{"containers": "none"}}, map[string]any{"enabled": true}, "text",
 		}
 	}

@@ -40,7 +40,8 @@ func (k *Cluster) reviewBudget(b *policyv1.PodDisruptionBudget) {
 	}
 	var healthy, expected int32
 	for _, p := range k.order {
-		if p.seen.Namespace != b.Namespace || !selector.Matches(labels.Set(p.seen.Labels)) || p.seen.DeletionTimestamp != nil {
+		if p.seen.Namespace != b.Namespace || !selector.Matches(labels.Set(p.seen.Labels)) ||
+			p.seen.DeletionTimestamp != nil {
 			continue
 		}
 		expected++
@@ -52,10 +53,12 @@ func (k *Cluster) reviewBudget(b *policyv1.PodDisruptionBudget) {
 	at := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
 	updateStatus(k, at, b.UID, func(o *policyv1.PodDisruptionBudget) bool {
 		next := policyv1.PodDisruptionBudgetStatus{
-			ObservedGeneration: o.Generation, DisruptionsAllowed: max(healthy-desired, 0), CurrentHealthy: healthy, DesiredHealthy: desired, ExpectedPods: expected,
+			ObservedGeneration: o.Generation, DisruptionsAllowed: max(healthy-desired, 0), CurrentHealthy: healthy,
+			DesiredHealthy: desired, ExpectedPods: expected,
 		}
 		s := &o.Status
-		if s.ObservedGeneration == next.ObservedGeneration && s.DisruptionsAllowed == next.DisruptionsAllowed && s.CurrentHealthy == next.CurrentHealthy &&
+		if s.ObservedGeneration == next.ObservedGeneration && s.DisruptionsAllowed == next.DisruptionsAllowed &&
+			s.CurrentHealthy == next.CurrentHealthy &&
 			s.DesiredHealthy == next.DesiredHealthy && s.ExpectedPods == next.ExpectedPods {
 			return false
 		}

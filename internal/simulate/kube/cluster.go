@@ -93,12 +93,15 @@ type Cluster struct {
 	handed map[string]netip.Addr
 }
 
-// New makes the hosts, and a default storage class by the name standard, whose volumes are bound when a pod is placed.
+// New makes the hosts, and a default storage class by the name standard, whose volumes are bound
+// when a pod is placed.
 func New(line *timeline.Timeline, c client.Client, runtime Runtime, o Options) (*Cluster, error) {
-	k := &Cluster{line: line, client: c, runtime: runtime, volumes: map[string]*Volume{}, pods: map[types.UID]*pod{}, broken: map[string]bool{}, private: map[string]string{}, handed: map[string]netip.Addr{}}
+	k := &Cluster{line: line, client: c, runtime: runtime, volumes: map[string]*Volume{}, pods: map[types.UID]*pod{},
+		broken: map[string]bool{}, private: map[string]string{}, handed: map[string]netip.Addr{}}
 	for i := range max(o.HostsPerZone, 1) {
 		for _, zone := range o.Zones {
-			k.hosts = append(k.hosts, &Host{Name: fmt.Sprintf("m-%s-%d", zone, i), Zone: zone, number: len(k.hosts) + 1, up: true, linked: true, ready: true})
+			k.hosts = append(k.hosts, &Host{Name: fmt.Sprintf("m-%s-%d", zone, i), Zone: zone, number: len(k.hosts) + 1,
+				up: true, linked: true, ready: true})
 		}
 	}
 	for _, m := range k.hosts {
@@ -109,8 +112,10 @@ func New(line *timeline.Timeline, c client.Client, runtime Runtime, o Options) (
 
 func (m *Host) object() *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelTopologyZone: m.Zone}},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: m.Name,
+			Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelTopologyZone: m.Zone}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+			Status: corev1.ConditionTrue, Reason: "KubeletReady"}}},
 	}
 }
 
@@ -137,7 +142,8 @@ func (k *Cluster) host(name string) *Host {
 	return k.hosts[i]
 }
 
-// Changed is to be called for every change that the API server makes to a pod, a claim, or a budget.
+// Changed is to be called for every change that the API server makes to a pod, a claim, or a
+// budget.
 func (k *Cluster) Changed(object client.Object, deleted bool) {
 	switch o := object.(type) {
 	case *corev1.Pod:
@@ -150,7 +156,8 @@ func (k *Cluster) Changed(object client.Object, deleted bool) {
 	}
 }
 
-// ReadyMayHaveChanged is to be called by the runtime when a probe of a pod may have another result than before.
+// ReadyMayHaveChanged is to be called by the runtime when a probe of a pod may have another result
+// than before.
 func (k *Cluster) ReadyMayHaveChanged(uid types.UID) {
 	if p := k.pods[uid]; p != nil {
 		p.probe()
@@ -162,10 +169,12 @@ func (k *Cluster) soon() time.Duration {
 	return k.line.Between(10*time.Millisecond, 150*time.Millisecond)
 }
 
-// update changes the present object, whatever version it has; one that is gone or was replaced is not changed.
+// update changes the present object, whatever version it has; one that is gone or was replaced is
+// not changed.
 func update[T client.Object](k *Cluster, object T, uid types.UID, change func(T) bool) {
 	ctx := context.Background()
-	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil || object.GetUID() != uid || !change(object) {
+	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil || object.GetUID() != uid ||
+		!change(object) {
 		return
 	}
 	if err := k.client.Update(ctx, object); err != nil && !apierrors.IsNotFound(err) {
@@ -175,7 +184,8 @@ func update[T client.Object](k *Cluster, object T, uid types.UID, change func(T)
 
 func updateStatus[T client.Object](k *Cluster, object T, uid types.UID, change func(T) bool) {
 	ctx := context.Background()
-	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil || object.GetUID() != uid || !change(object) {
+	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil || object.GetUID() != uid ||
+		!change(object) {
 		return
 	}
 	if err := k.client.Status().Update(ctx, object); err != nil && !apierrors.IsNotFound(err) {

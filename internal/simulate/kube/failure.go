@@ -6,19 +6,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// failure is why a pod has failed. One that has is never run again: only its deletion makes room for another.
+// failure is why a pod has failed. One that has is never run again: only its deletion makes room
+// for another.
 type failure struct {
 	reason, message string
 }
 
-// Reject has the kubelet of a host refuse every pod that comes to it, as one does that has no room for it or that no longer matches what the pod wants of
-// its host. Without a reason it takes them again.
+// Reject has the kubelet of a host refuse every pod that comes to it, as one does that has no room
+// for it or that no longer matches what the pod wants of its host. Without a reason it takes them
+// again.
 func (k *Cluster) Reject(host, reason, message string) {
 	k.host(host).rejects = failure{reason, "Pod was rejected: " + message}
 }
 
-// Press has the kubelet of a host evict its pods, as one does that runs out of memory or disk: their containers get no time to stop, and the pods stay
-// as failed ones.
+// Press has the kubelet of a host evict its pods, as one does that runs out of memory or disk:
+// their containers get no time to stop, and the pods stay as failed ones.
 func (k *Cluster) Press(host, message string) {
 	for _, p := range k.onHost(k.host(host)) {
 		if p.gone || p.stopping || p.failed != nil || p.sandbox == nil {
@@ -50,7 +52,8 @@ func (p *pod) writeFailure(o *corev1.Pod) bool {
 		s.ContainerStatuses[i].Ready, s.ContainerStatuses[i].State = false, ended(p.containers, s.ContainerStatuses[i])
 	}
 	for i := range s.InitContainerStatuses {
-		s.InitContainerStatuses[i].Ready, s.InitContainerStatuses[i].State = false, ended(p.containers, s.InitContainerStatuses[i])
+		s.InitContainerStatuses[i].Ready, s.InitContainerStatuses[i].State = false,
+			ended(p.containers, s.InitContainerStatuses[i])
 	}
 	setCondition(o, corev1.PodReady, corev1.ConditionFalse, "PodFailed", "", p.now())
 	setCondition(o, corev1.ContainersReady, corev1.ConditionFalse, "PodFailed", "", p.now())
@@ -64,5 +67,6 @@ func ended(containers []*container, status corev1.ContainerStatus) corev1.Contai
 			return corev1.ContainerState{Terminated: c.exit}
 		}
 	}
-	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}}
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137,
+		Reason: "ContainerStatusUnknown"}}
 }

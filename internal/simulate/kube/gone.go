@@ -26,20 +26,24 @@ func (k *Cluster) register(m *Host) {
 	m.ready = true
 }
 
-// Unregister deletes the Node object of a host, as the manager of hosts does, or a user, when it is gone for good.
+// Unregister deletes the Node object of a host, as the manager of hosts does, or a user, when it is
+// gone for good.
 func (k *Cluster) Unregister(name string) error {
 	k.host(name).ready = false // for the scheduler there is none
-	return client.IgnoreNotFound(k.client.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	return client.IgnoreNotFound(k.client.Delete(context.Background(),
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// Taint declares a host to be out of service, as a user does who has switched it off. Its pods do not tolerate that and are told to stop.
+// Taint declares a host to be out of service, as a user does who has switched it off. Its pods do
+// not tolerate that and are told to stop.
 func (k *Cluster) Taint(name string) {
 	m := k.host(name)
 	m.out = true
 	k.line.After(time.Second, "eviction by taint", func() {
 		for _, p := range k.onHost(m) {
 			if m.out && !p.gone && p.seen.DeletionTimestamp == nil {
-				if err := client.IgnoreNotFound(k.client.Delete(context.Background(), p.object(), client.Preconditions{UID: &p.seen.UID})); err != nil {
+				if err := client.IgnoreNotFound(k.client.Delete(context.Background(), p.object(),
+					client.Preconditions{UID: &p.seen.UID})); err != nil {
 					panic(fmt.Sprintf("evict pod %s: %v", p.seen.Name, err))
 				}
 			}
@@ -47,7 +51,8 @@ func (k *Cluster) Taint(name string) {
 	})
 	at := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	update(k, at, k.uidOf(at), func(n *corev1.Node) bool {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown",
+			Effect: corev1.TaintEffectNoExecute})
 		return true
 	})
 }

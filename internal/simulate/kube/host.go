@@ -11,7 +11,8 @@ import (
 // unknownAfter is how long Kubernetes waits for a host's word before it calls it unknown.
 const unknownAfter = 40 * time.Second
 
-// Lose ends a host: everything on it stops at once and nobody is told. Its disks keep what they have.
+// Lose ends a host: everything on it stops at once and nobody is told. Its disks keep what they
+// have.
 func (k *Cluster) Lose(name string) {
 	m := k.host(name)
 	m.up, m.lost = false, true
@@ -51,7 +52,8 @@ func (p *pod) crash() {
 // Zone of a host.
 func (k *Cluster) Zone(name string) string { return k.host(name).Zone }
 
-// Return brings a host back: kubelet starts the pods again that the API server still binds to it. Without its disks all volumes on it are empty.
+// Return brings a host back: kubelet starts the pods again that the API server still binds to it.
+// Without its disks all volumes on it are empty.
 func (k *Cluster) Return(name string, withDisks bool) {
 	m := k.host(name)
 	if m.scrapped {
@@ -68,7 +70,8 @@ func (k *Cluster) Return(name string, withDisks bool) {
 	k.resume(m)
 }
 
-// Partition cuts kubelet off from the API server; containers run on. Whether their own traffic is cut is the world's business.
+// Partition cuts kubelet off from the API server; containers run on. Whether their own traffic is
+// cut is the world's business.
 func (k *Cluster) Partition(name string) {
 	m := k.host(name)
 	m.linked = false
@@ -82,7 +85,8 @@ func (k *Cluster) Heal(name string) {
 	k.resume(m)
 }
 
-// Outage cuts every kubelet off from the API server, or ends that. Nobody is there who would call the hosts silent.
+// Outage cuts every kubelet off from the API server, or ends that. Nobody is there who would call
+// the hosts silent.
 func (k *Cluster) Outage(away bool) {
 	for _, m := range k.hosts {
 		if m.linked = !away; !away {
@@ -111,7 +115,8 @@ func (k *Cluster) resume(m *Host) {
 	})
 }
 
-// onHost are the pods on a host: also those that the API server has no more and that it has not been told of.
+// onHost are the pods on a host: also those that the API server has no more and that it has not
+// been told of.
 func (k *Cluster) onHost(m *Host) []*pod {
 	var out []*pod
 	for _, p := range k.pods {
@@ -131,7 +136,8 @@ func (k *Cluster) onHost(m *Host) []*pod {
 	return out
 }
 
-// judge is the node controller: it says whether a host is heard, and marks the pods of one that is not as not ready.
+// judge is the node controller: it says whether a host is heard, and marks the pods of one that is
+// not as not ready.
 func (k *Cluster) judge(m *Host) {
 	heard := m.up && m.linked
 	if heard == m.ready {
@@ -144,14 +150,16 @@ func (k *Cluster) judge(m *Host) {
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
 	updateStatus(k, node, k.uidOf(node), func(n *corev1.Node) bool {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: k.now()}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: reason,
+			LastTransitionTime: k.now()}}
 		return true
 	})
 	update(k, node, k.uidOf(node), func(n *corev1.Node) bool {
 		n.Spec.Taints = without(n.Spec.Taints, corev1.TaintNodeUnreachable)
 		if !heard {
 			n.Spec.Taints = append(n.Spec.Taints,
-				corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
+				corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
+				corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
 		}
 		return true
 	})
@@ -161,7 +169,8 @@ func (k *Cluster) judge(m *Host) {
 	for _, p := range k.onHost(m) {
 		if !p.gone {
 			updateStatus(k, p.object(), p.seen.UID, func(o *corev1.Pod) bool {
-				return setCondition(o, corev1.PodReady, corev1.ConditionFalse, "NodeNotReady", "Node is not ready", k.now())
+				return setCondition(o, corev1.PodReady, corev1.ConditionFalse, "NodeNotReady", "Node is not ready",
+					k.now())
 			})
 		}
 	}

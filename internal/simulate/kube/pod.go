@@ -19,10 +19,12 @@ type pod struct {
 	*Cluster
 	// seen is the pod as the API server has it.
 	seen *corev1.Pod
-	// known is what the host's kubelet last saw of it; nil before it did. A kubelet that is cut off sees nothing new.
+	// known is what the host's kubelet last saw of it; nil before it did. A kubelet that is cut off
+	// sees nothing new.
 	known *corev1.Pod
 	host  *Host
-	// assumed is the host that the scheduler has given it, before the API server's word of that is back.
+	// assumed is the host that the scheduler has given it, before the API server's word of that is
+	// back.
 	assumed string
 	address netip.Addr
 	sandbox Sandbox
@@ -30,7 +32,8 @@ type pod struct {
 	containers []*container
 	stopping   bool
 	gone       bool
-	// failed says why the pod has failed, or will have when what runs in it has ended; nil if it has not.
+	// failed says why the pod has failed, or will have when what runs in it has ended; nil if it
+	// has not.
 	failed    *failure
 	kill      *timeline.Event
 	syncing   *timeline.Event
@@ -43,7 +46,8 @@ type container struct {
 	image   string
 	sidecar bool
 	running bool
-	// begun says that it was started at least once, started that its startup probe has passed since it last was.
+	// begun says that it was started at least once, started that its startup probe has passed since
+	// it last was.
 	begun, started, ready bool
 	restarts              int32
 	waiting               string
@@ -54,7 +58,8 @@ type container struct {
 }
 
 const (
-	// firstBackOff and longestBackOff bound the time between restarts of a container that ends again and again.
+	// firstBackOff and longestBackOff bound the time between restarts of a container that ends
+	// again and again.
 	firstBackOff   = 10 * time.Second
 	longestBackOff = 5 * time.Minute
 	// forgetAfter is how long a container must run for its back-off to start over.
@@ -143,7 +148,8 @@ func (p *pod) look() {
 	}
 }
 
-// begin makes the sandbox and starts the sidecars. Volumes whose claims or Secrets are gone hold it up, as they do on a host.
+// begin makes the sandbox and starts the sidecars. Volumes whose claims or Secrets are gone hold it
+// up, as they do on a host.
 func (p *pod) begin() {
 	volumes := map[string]*Volume{}
 	for _, v := range p.seen.Spec.Volumes {
@@ -155,7 +161,8 @@ func (p *pod) begin() {
 			continue
 		}
 		claim := &corev1.PersistentVolumeClaim{}
-		err := p.client.Get(context.Background(), client.ObjectKey{Namespace: p.seen.Namespace, Name: v.PersistentVolumeClaim.ClaimName}, claim)
+		err := p.client.Get(context.Background(),
+			client.ObjectKey{Namespace: p.seen.Namespace, Name: v.PersistentVolumeClaim.ClaimName}, claim)
 		if err != nil || p.volumes[claim.Spec.VolumeName] == nil {
 			p.line.After(2*time.Second, "mount "+p.seen.Name, p.sync)
 			return
@@ -170,7 +177,8 @@ func (p *pod) begin() {
 		p.sandbox = p.runtime.Sandbox(p.seen, p.host.Name, p.address, volumes)
 		p.containers = nil
 		for _, c := range p.seen.Spec.InitContainers {
-			p.containers = append(p.containers, &container{name: c.Name, image: c.Image, sidecar: true, waiting: "PodInitializing"})
+			p.containers = append(p.containers, &container{name: c.Name, image: c.Image, sidecar: true,
+				waiting: "PodInitializing"})
 		}
 		for _, c := range p.seen.Spec.Containers {
 			p.containers = append(p.containers, &container{name: c.Name, image: c.Image, waiting: "PodInitializing"})
@@ -184,7 +192,8 @@ func (p *pod) exists(object client.Object, name string) bool {
 	return p.client.Get(context.Background(), client.ObjectKey{Namespace: p.seen.Namespace, Name: name}, object) == nil
 }
 
-// advance starts what is to run next: sidecars one after the other, each when the one before has started, then the others.
+// advance starts what is to run next: sidecars one after the other, each when the one before has
+// started, then the others.
 func (p *pod) advance() {
 	if p.sandbox == nil || p.stopping {
 		return
@@ -206,12 +215,14 @@ func (p *pod) start(c *container, after time.Duration) {
 			return
 		}
 		if why := p.unpullable(c.image); why != "" {
-			c.waiting, c.message = "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", c.image, why)
+			c.waiting, c.message = "ImagePullBackOff",
+				fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", c.image, why)
 			p.start(c, firstBackOff)
 			p.report()
 			return
 		}
-		c.running, c.begun, c.started, c.ready, c.waiting, c.message, c.startedAt = true, true, false, false, "", "", p.line.Now()
+		c.running, c.begun, c.started, c.ready, c.waiting, c.message, c.startedAt = true, true, false, false, "", "",
+			p.line.Now()
 		sandbox := p.sandbox
 		sandbox.Start(c.name, c.image, func(code int) {
 			if p.sandbox == sandbox {
@@ -229,7 +240,8 @@ func (p *pod) unpullable(image string) string {
 		return fmt.Sprintf("failed to resolve reference %q: not found", image)
 	}
 	secret, private := p.private[image]
-	named := slices.ContainsFunc(p.seen.Spec.ImagePullSecrets, func(r corev1.LocalObjectReference) bool { return r.Name == secret })
+	named := slices.ContainsFunc(p.seen.Spec.ImagePullSecrets,
+		func(r corev1.LocalObjectReference) bool { return r.Name == secret })
 	if private && (!named || !p.exists(&corev1.Secret{}, secret)) {
 		return fmt.Sprintf("failed to authorize %q: 401 Unauthorized", image)
 	}
@@ -239,7 +251,8 @@ func (p *pod) unpullable(image string) string {
 func (p *pod) exited(c *container, code int) {
 	ran := p.line.Now().Sub(c.startedAt)
 	c.running, c.started, c.ready = false, false, false
-	c.exit = &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: "Error", StartedAt: metav1.NewTime(c.startedAt), FinishedAt: p.now()} //nolint:gosec // 0-255
+	c.exit = &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: "Error",
+		StartedAt: metav1.NewTime(c.startedAt), FinishedAt: p.now()} //nolint:gosec // 0-255
 	if p.stopping {
 		p.ended()
 		return
@@ -250,14 +263,16 @@ func (p *pod) exited(c *container, code int) {
 	}
 	if c.restarts > 0 {
 		pause = min(firstBackOff<<min(c.restarts-1, 10), longestBackOff)
-		c.waiting, c.message = "CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s", pause, c.name)
+		c.waiting, c.message = "CrashLoopBackOff",
+			fmt.Sprintf("back-off %s restarting failed container=%s", pause, c.name)
 	}
 	c.restarts++
 	p.start(c, pause+p.line.Between(200*time.Millisecond, time.Second))
 	p.report()
 }
 
-// probe asks startup and readiness again. Kubelet asks at its period: what changes is seen up to one period later.
+// probe asks startup and readiness again. Kubelet asks at its period: what changes is seen up to
+// one period later.
 func (p *pod) probe() {
 	if p.sandbox == nil || p.host == nil || !p.host.up {
 		return
@@ -297,7 +312,8 @@ func (p *pod) updateImages() {
 	}
 }
 
-// stop ends the pod in order: the containers get SIGTERM, the sidecars when those have ended, and after the grace period what is left is killed.
+// stop ends the pod in order: the containers get SIGTERM, the sidecars when those have ended, and
+// after the grace period what is left is killed.
 func (p *pod) stop() {
 	grace := 30 * time.Second
 	if s := p.seen.DeletionGracePeriodSeconds; s != nil {
@@ -393,13 +409,15 @@ func (p *pod) remove() {
 		return // done when the link is back
 	}
 	zero := int64(0)
-	err := p.client.Delete(context.Background(), p.object(), client.Preconditions{UID: &p.seen.UID}, &client.DeleteOptions{GracePeriodSeconds: &zero})
+	err := p.client.Delete(context.Background(), p.object(), client.Preconditions{UID: &p.seen.UID},
+		&client.DeleteOptions{GracePeriodSeconds: &zero})
 	if client.IgnoreNotFound(err) != nil {
 		panic(fmt.Sprintf("remove pod %s: %v", p.seen.Name, err))
 	}
 }
 
-// newAddress is one that no pod had before, unless the pod of that name is to have another's, which that one has no more.
+// newAddress is one that no pod had before, unless the pod of that name is to have another's, which
+// that one has no more.
 func (p *pod) newAddress() netip.Addr {
 	if a, ok := p.handed[p.seen.Name]; ok {
 		delete(p.handed, p.seen.Name)

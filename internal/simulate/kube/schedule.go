@@ -65,7 +65,8 @@ func (k *Cluster) placeOne(p *pod) {
 
 func (k *Cluster) unplaceable(p *pod, message string) {
 	updateStatus(k, p.object(), p.seen.UID, func(o *corev1.Pod) bool {
-		return setCondition(o, corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, message, k.now())
+		return setCondition(o, corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, message,
+			k.now())
 	})
 }
 
@@ -103,7 +104,8 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 				return err.Error()
 			}
 			for _, other := range k.order {
-				if other.seen.UID != pod.UID && other.failed == nil && other.hostName() == m.Name && other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
+				if other.seen.UID != pod.UID && other.failed == nil && other.hostName() == m.Name &&
+					other.seen.Namespace == pod.Namespace && selector.Matches(labels.Set(other.seen.Labels)) {
 					return "node(s) didn't match pod anti-affinity rules"
 				}
 			}
@@ -125,7 +127,8 @@ func (k *Cluster) freeMemory(m *Host) int64 {
 	return free
 }
 
-// requestedMemory of a pod is what its containers request that run at once: sidecars among the init containers, and the others.
+// requestedMemory of a pod is what its containers request that run at once: sidecars among the init
+// containers, and the others.
 func requestedMemory(pod *corev1.Pod) int64 {
 	sum := int64(0)
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -171,17 +174,22 @@ func (k *Cluster) claimsOf(pod *corev1.Pod) ([]*corev1.PersistentVolumeClaim, er
 			continue
 		}
 		claim := &corev1.PersistentVolumeClaim{}
-		if err := k.client.Get(context.Background(), client.ObjectKey{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}, claim); err != nil {
+		if err := k.client.Get(context.Background(),
+			client.ObjectKey{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}, claim); err != nil {
 			return nil, fmt.Errorf("persistentvolumeclaim %q not found", v.PersistentVolumeClaim.ClaimName)
 		}
 		if claim.DeletionTimestamp != nil {
 			return nil, fmt.Errorf("persistentvolumeclaim %q is being deleted", claim.Name)
 		}
-		if claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName != apiserver.StorageClass {
-			return nil, errors.New("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found") // as kube-scheduler 1.35 has it
+		if claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil &&
+			*claim.Spec.StorageClassName != apiserver.StorageClass {
+			// as kube-scheduler 1.35 has it
+			return nil, errors.New("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not " +
+				"found")
 		}
 		if claim.Status.Phase == corev1.ClaimLost {
-			return nil, fmt.Errorf("persistentvolumeclaim %q bound to non-existing persistentvolume %q", claim.Name, claim.Spec.VolumeName)
+			return nil, fmt.Errorf("persistentvolumeclaim %q bound to non-existing persistentvolume %q", claim.Name,
+				claim.Spec.VolumeName)
 		}
 		out = append(out, claim)
 	}

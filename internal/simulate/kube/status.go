@@ -66,7 +66,8 @@ func (p *pod) writeStatus(o *corev1.Pod) bool {
 
 func (c *container) status() corev1.ContainerStatus {
 	out := corev1.ContainerStatus{
-		Name: c.name, Image: c.image, ImageID: c.image, RestartCount: c.restarts, Ready: c.ready || c.sidecar && c.started, Started: &c.started,
+		Name: c.name, Image: c.image, ImageID: c.image, RestartCount: c.restarts,
+		Ready: c.ready || c.sidecar && c.started, Started: &c.started,
 	}
 	switch {
 	case c.running:
@@ -92,7 +93,8 @@ func truth(b bool) corev1.ConditionStatus {
 }
 
 // setCondition says whether it changed anything.
-func setCondition(o *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string, now metav1.Time) bool {
+func setCondition(o *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string,
+	now metav1.Time) bool {
 	i := slices.IndexFunc(o.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
 	if i < 0 {
 		o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{Type: kind})

@@ -23,10 +23,13 @@ func (k *Cluster) provision(claim *corev1.PersistentVolumeClaim, m *Host) {
 			AccessModes:                   claim.Spec.AccessModes,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 			StorageClassName:              apiserver.StorageClass,
-			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/volumes/" + name}},
+			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim",
+				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/volumes/" +
+				name}},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{m.Name}}},
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname,
+					Operator: corev1.NodeSelectorOpIn, Values: []string{m.Name}}},
 			}}}},
 		},
 	}
@@ -43,12 +46,14 @@ func (k *Cluster) provision(claim *corev1.PersistentVolumeClaim, m *Host) {
 		return true
 	})
 	updateStatus(k, at, claim.UID, func(c *corev1.PersistentVolumeClaim) bool {
-		c.Status.Phase, c.Status.Capacity, c.Status.AccessModes = corev1.ClaimBound, c.Spec.Resources.Requests, c.Spec.AccessModes
+		c.Status.Phase, c.Status.Capacity, c.Status.AccessModes = corev1.ClaimBound, c.Spec.Resources.Requests,
+			c.Spec.AccessModes
 		return true
 	})
 }
 
-// claimChanged protects a new claim, lets one go that no pod uses, and removes the volume of one that is gone.
+// claimChanged protects a new claim, lets one go that no pod uses, and removes the volume of one
+// that is gone.
 func (k *Cluster) claimChanged(claim *corev1.PersistentVolumeClaim, deleted bool) {
 	at := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}}
 	switch {
@@ -63,7 +68,8 @@ func (k *Cluster) claimChanged(claim *corev1.PersistentVolumeClaim, deleted bool
 			}
 			update(k, at, claim.UID, func(c *corev1.PersistentVolumeClaim) bool {
 				before := len(c.Finalizers)
-				c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == apiserver.ClaimProtection })
+				c.Finalizers = slices.DeleteFunc(c.Finalizers,
+					func(f string) bool { return f == apiserver.ClaimProtection })
 				return len(c.Finalizers) != before
 			})
 		})

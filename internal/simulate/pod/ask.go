@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// answerDelay is what a question to an agent takes, silence what it takes to give one up that does not answer.
+	// answerDelay is what a question to an agent takes, silence what it takes to give one up that
+	// does not answer.
 	answerDelay = 5 * time.Millisecond
 	silence     = 2 * time.Second
 )
@@ -28,7 +29,8 @@ const (
 type peers struct{ s *Sandbox }
 
 // Ask asks the agents at some addresses.
-func (p peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer, silent []string) {
+func (p peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer,
+	silent []string) {
 	wait := answerDelay
 	for _, a := range addresses {
 		other := p.s.rt.at(a)
@@ -133,14 +135,16 @@ type jvmHost struct {
 }
 
 func newJVM(s *Sandbox) *jvmHost {
-	overJolokia, err := agentpod.NewJVM(layout.JolokiaPort, "simulated", netip.AddrPortFrom(s.address, layout.NativePort), s)
+	overJolokia, err := agentpod.NewJVM(layout.JolokiaPort, "simulated",
+		netip.AddrPortFrom(s.address, layout.NativePort), s)
 	if err != nil {
 		panic(fmt.Sprintf("make the client of Jolokia: %v", err)) // the address is always the same
 	}
 	return &jvmHost{JVM: overJolokia, s: s}
 }
 
-// Look reads how the ring looks from there, by the real client, unless nothing has changed since it did so the last time.
+// Look reads how the ring looks from there, by the real client, unless nothing has changed since it
+// did so the last time.
 func (j *jvmHost) Look(ctx context.Context) (*facts.Ring, error) {
 	p := j.s.jvm
 	if p == nil || j.last == nil || j.process != p || j.glance != p.Glance() {

@@ -11,10 +11,12 @@ import (
 	"helenus.io/helenus/internal/simulate/cassandra"
 )
 
-// files is the shared volume of a pod: the image's configuration and what the agent rendered from it.
+// files is the shared volume of a pod: the image's configuration and what the agent rendered from
+// it.
 type files struct {
 	base config.Files
-	// rendered is the directory that Cassandra is started on. The JVM shares it, since it reads cassandra.yaml again when it reloads its seeds.
+	// rendered is the directory that Cassandra is started on. The JVM shares it, since it reads
+	// cassandra.yaml again when it reloads its seeds.
 	rendered config.Files
 	// last is how the JVM ended the last time.
 	last cassandra.Exit
@@ -56,8 +58,10 @@ func (f *files) Replace(name string, content []byte) error {
 // Complete adds what only the pod knows.
 func (f *files) Complete(n *config.Node) error {
 	paths := agentpod.DefaultPaths(false)
-	n.Directories = config.Directories{Configuration: paths.Configuration, Logs: paths.Logs, Temporary: paths.Temporary}.OnVolumes(paths.Data, paths.Commitlog)
-	n.Jolokia = config.Jolokia{Jar: layout.LibraryDir + "/" + agentpod.JolokiaJar, Port: layout.JolokiaPort, User: "helenus", Password: "simulated"}
+	n.Directories = config.Directories{Configuration: paths.Configuration, Logs: paths.Logs,
+		Temporary: paths.Temporary}.OnVolumes(paths.Data, paths.Commitlog)
+	n.Jolokia = config.Jolokia{Jar: layout.LibraryDir + "/" + agentpod.JolokiaJar, Port: layout.JolokiaPort,
+		User: "helenus", Password: "simulated"}
 	return nil
 }
 

@@ -26,7 +26,8 @@ import (
 	"helenus.io/helenus/test/memdisk"
 )
 
-// growth is a ring of one node that serves clients and grows by hand: what an operator would do to the records is done here, without its guards.
+// growth is a ring of one node that serves clients and grows by hand: what an operator would do to
+// the records is done here, without its guards.
 type growth struct {
 	*testing.T
 	w *world.World
@@ -98,7 +99,8 @@ const first = "orders-dc1-r1-0"
 func nodeName(ordinal int) string { return fmt.Sprintf("orders-dc1-r1-%d", ordinal) }
 
 func (g *growth) record(name string) *v1alpha1.CassandraNode {
-	n, _ := g.w.Server.Object("CassandraNode", types.NamespacedName{Namespace: world.Namespace, Name: name}).(*v1alpha1.CassandraNode)
+	n, _ := g.w.Server.Object("CassandraNode",
+		types.NamespacedName{Namespace: world.Namespace, Name: name}).(*v1alpha1.CassandraNode)
 	return n
 }
 
@@ -140,7 +142,8 @@ func (g *growth) add(ordinal int) string {
 // invite gives a node its ticket.
 func (g *growth) invite(name string, id string, tokens ...string) {
 	g.Helper()
-	g.tickets[name] = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: id}, Mode: v1alpha1.JoinBootstrap, Tokens: tokens}
+	g.tickets[name] = &v1alpha1.JoinTicket{Intent: v1alpha1.Intent{ID: id}, Mode: v1alpha1.JoinBootstrap,
+		Tokens: tokens}
 	g.change(name, func(n *v1alpha1.CassandraNode) { n.Spec.Join = g.tickets[name].DeepCopy() })
 }
 
@@ -150,7 +153,8 @@ func (g *growth) change(name string, change func(*v1alpha1.CassandraNode)) {
 	g.must(g.c.Update(context.Background(), n))
 }
 
-// look is what happens every second: pods are there, tickets that were used go, members open client traffic, the seed is the first node, and a client writes.
+// look is what happens every second: pods are there, tickets that were used go, members open client
+// traffic, the seed is the first node, and a client writes.
 func (g *growth) look() {
 	g.after(time.Second, g.look)
 	for ordinal := range 4 {
@@ -165,7 +169,9 @@ func (g *growth) look() {
 		}
 		s := n.Status
 		if j := n.Spec.Join; j != nil && s.Join != nil && s.Join.ID == j.ID && s.Join.FinishedAt != nil {
-			g.change(name, func(n *v1alpha1.CassandraNode) { n.Spec.Join, n.Spec.Member = nil, &v1alpha1.Member{HostID: s.HostID} })
+			g.change(name, func(n *v1alpha1.CassandraNode) {
+				n.Spec.Join, n.Spec.Member = nil, &v1alpha1.Member{HostID: s.HostID}
+			})
 		} else if n.Spec.Member != nil && n.Spec.ClientTraffic != v1alpha1.TrafficOpen {
 			g.change(name, func(n *v1alpha1.CassandraNode) { n.Spec.ClientTraffic = v1alpha1.TrafficOpen })
 		}
@@ -173,7 +179,8 @@ func (g *growth) look() {
 	for _, s := range g.w.Pods.Sandboxes() {
 		if j := s.JVM(); j != nil && j.NativeOpen() {
 			g.written++
-			_ = j.Write("orders", fmt.Sprintf("more-%d", g.written), "x", ring.Quorum) // one that is refused is on no account
+			// one that is refused is on no account
+			_ = j.Write("orders", fmt.Sprintf("more-%d", g.written), "x", ring.Quorum)
 		}
 	}
 	g.publishSeeds()
@@ -200,7 +207,8 @@ func (g *growth) publishSeeds() {
 func (g *growth) podOf(name string) *corev1.Pod {
 	model := &corev1.Pod{}
 	for ordinal := range 4 {
-		if o, ok := g.w.Server.Object("Pod", types.NamespacedName{Namespace: world.Namespace, Name: nodeName(ordinal)}).(*corev1.Pod); ok && o.DeletionTimestamp == nil {
+		if o, ok := g.w.Server.Object("Pod", types.NamespacedName{Namespace: world.Namespace,
+			Name: nodeName(ordinal)}).(*corev1.Pod); ok && o.DeletionTimestamp == nil {
 			text, err := json.Marshal(o)
 			g.must(err)
 			g.must(json.Unmarshal([]byte(strings.ReplaceAll(string(text), o.Name, first)), model))
@@ -222,7 +230,8 @@ func (g *growth) sandbox(name string) *pod.Sandbox {
 }
 
 func (g *growth) deletePod(name string) {
-	g.must(client.IgnoreNotFound(g.c.Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}})))
+	g.must(client.IgnoreNotFound(g.c.Delete(context.Background(),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}})))
 }
 
 // joined says that a node is a member and serves.
@@ -233,7 +242,8 @@ func (g *growth) joined(name string) func() bool {
 	}
 }
 
-// judge holds the ring to what must be: nothing lost, each member with the tokens of its ticket in every view.
+// judge holds the ring to what must be: nothing lost, each member with the tokens of its ticket in
+// every view.
 func (g *growth) judge() {
 	g.Helper()
 	g.w.Line.RunFor(30 * time.Second)
@@ -258,7 +268,9 @@ func (g *growth) judge() {
 		if members != 1+len(g.tickets) {
 			g.Errorf("%s sees %d members", s.Name(), members)
 		}
-		if k := g.tickets[s.Name()]; k != nil && !slices.Equal(slices.Sorted(slices.Values(k.Tokens)), slices.Sorted(slices.Values(g.record(s.Name()).Status.Tokens))) {
+		if k := g.tickets[s.Name()]; k != nil &&
+			!slices.Equal(slices.Sorted(slices.Values(k.Tokens)),
+				slices.Sorted(slices.Values(g.record(s.Name()).Status.Tokens))) {
 			g.Errorf("%s has the tokens %v, not %v", s.Name(), g.record(s.Name()).Status.Tokens, k.Tokens)
 		}
 	}
@@ -317,7 +329,8 @@ func (g *growth) bringWithin(name string, limit time.Duration) {
 	ordinal, err := strconv.Atoi(name[len(name)-1:])
 	g.must(err)
 	g.add(ordinal)
-	g.await("an agent that waits", 5*time.Minute, func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
+	g.await("an agent that waits", 5*time.Minute,
+		func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
 	g.invite(name, "grow/"+name, tokensOf(ordinal)...)
 	g.await("a member", limit, g.joined(name))
 }

@@ -22,7 +22,8 @@ type jvm interface {
 	CPU() time.Duration
 }
 
-// initContainer keeps to the frozen protocol of package initd, without sockets and processes: the same refusals, the same state.
+// initContainer keeps to the frozen protocol of package initd, without sockets and processes: the
+// same refusals, the same state.
 type initContainer struct {
 	line *timeline.Timeline
 	// start runs the JVM; exited is to be called when it ends.
@@ -36,7 +37,8 @@ type initContainer struct {
 	gone    bool
 }
 
-func newInit(line *timeline.Timeline, incarnation string, image initapi.Image, start func(initclient.Command, func(cassandra.Exit)) (jvm, error), exited func(int)) *initContainer {
+func newInit(line *timeline.Timeline, incarnation string, image initapi.Image,
+	start func(initclient.Command, func(cassandra.Exit)) (jvm, error), exited func(int)) *initContainer {
 	return &initContainer{
 		line: line, start: start, exited: exited,
 		state: initapi.State{Incarnation: incarnation, Seq: 1, StartedAt: line.Now(), Image: image},
@@ -119,7 +121,8 @@ func (i *initContainer) jvmEnded(startID uint64, e cassandra.Exit) {
 	if i.gone || p == nil || p.StartID != startID {
 		return
 	}
-	exits := append(slices.Clone(i.state.Exits), initapi.Exit{Process: *p, EndedAt: i.line.Now(), Code: e.Code, Signal: e.Signal, Words: e.Words})
+	exits := append(slices.Clone(i.state.Exits),
+		initapi.Exit{Process: *p, EndedAt: i.line.Now(), Code: e.Code, Signal: e.Signal, Words: e.Words})
 	if len(exits) > 16 {
 		exits = exits[len(exits)-16:]
 	}
@@ -198,7 +201,8 @@ func (c connection) meant(ctx context.Context, seen initapi.State) (*initContain
 }
 
 // Start starts the JVM once per id.
-func (c connection) Start(ctx context.Context, seen initapi.State, id uint64, command initclient.Command) (initapi.State, error) {
+func (c connection) Start(ctx context.Context, seen initapi.State, id uint64,
+	command initclient.Command) (initapi.State, error) {
 	i, err := c.meant(ctx, seen)
 	if err != nil {
 		return initapi.State{}, err
@@ -223,7 +227,8 @@ func (c connection) Start(ctx context.Context, seen initapi.State, id uint64, co
 }
 
 // Signal signals the JVM.
-func (c connection) Signal(ctx context.Context, seen initapi.State, p initapi.Process, s initclient.Signal) (initapi.State, error) {
+func (c connection) Signal(ctx context.Context, seen initapi.State, p initapi.Process,
+	s initclient.Signal) (initapi.State, error) {
 	i, err := c.meant(ctx, seen)
 	if err != nil {
 		return initapi.State{}, err

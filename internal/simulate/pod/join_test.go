@@ -20,7 +20,8 @@ func TestNodesBootstrapIntoARingThatServes(t *testing.T) {
 		g := newGrowth(t, kinds, seed)
 		for ordinal := 1; ordinal <= 2; ordinal++ {
 			name := g.add(ordinal)
-			g.await("an agent that waits", 5*time.Minute, func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
+			g.await("an agent that waits", 5*time.Minute,
+				func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
 			g.invite(name, fmt.Sprintf("grow/%d", ordinal), tokensOf(ordinal)...)
 			began := g.w.Line.Now()
 			g.await("a member", 5*time.Minute, g.joined(name))
@@ -54,7 +55,8 @@ func TestAJoinIsCutOffAtEachDurableStep(t *testing.T) {
 	} {
 		for i, step := range steps {
 			// What lies between two of these steps is the journal's own affair, and tried there.
-			if step.Op != memdisk.OpRename && (what != "agent killed" || step.Op != memdisk.OpCreate) || testing.Short() && i%5 != 0 {
+			if step.Op != memdisk.OpRename && (what != "agent killed" || step.Op != memdisk.OpCreate) ||
+				testing.Short() && i%5 != 0 {
 				continue
 			}
 			for _, after := range []bool{false, true} {
@@ -116,7 +118,8 @@ func TestAJoinIsCutOffAtAnyTime(t *testing.T) {
 	}
 }
 
-// A host that is down for some minutes comes back, with the same address, when the ring forgets the join or has just done so.
+// A host that is down for some minutes comes back, with the same address, when the ring forgets the
+// join or has just done so.
 func TestAJoinIsCutOffForSomeMinutes(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -138,7 +141,8 @@ func TestAJoinIsCutOffForSomeMinutes(t *testing.T) {
 	}
 }
 
-// A join that is cut off between the streams of two nodes starts over with both: what it had is out of date by what was written since.
+// A join that is cut off between the streams of two nodes starts over with both: what it had is out
+// of date by what was written since.
 func TestAJoinIsCutOffBetweenTwoStreams(t *testing.T) {
 	kinds := kindsOf(t)
 	for age := 44 * time.Second; age < 50*time.Second; age += 500 * time.Millisecond {
@@ -155,7 +159,8 @@ func TestAJoinIsCutOffBetweenTwoStreams(t *testing.T) {
 	}
 }
 
-// A join that is taken back ends, whatever it had begun, unless the node has joined; the ring continues without it.
+// A join that is taken back ends, whatever it had begun, unless the node has joined; the ring
+// continues without it.
 func TestAJoinIsTakenBackAtAnyTime(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -164,7 +169,8 @@ func TestAJoinIsTakenBackAtAnyTime(t *testing.T) {
 		t.Run(age.String(), func(t *testing.T) {
 			g := newGrowth(t, kinds, 3)
 			g.add(1)
-			g.await("an agent that waits", 5*time.Minute, func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
+			g.await("an agent that waits", 5*time.Minute,
+				func() bool { return g.record(name).Status.Disk == v1alpha1.DiskEmpty })
 			g.invite(name, "grow/1", tokensOf(1)...)
 			g.w.Line.RunFor(age)
 			if g.record(name).Spec.Join == nil {
@@ -185,7 +191,8 @@ func TestAJoinIsTakenBackAtAnyTime(t *testing.T) {
 			delete(g.tickets, name)
 			g.w.Line.RunFor(6 * time.Minute) // 5.0 remembers it for five
 			s := g.record(name).Status
-			if g.sandbox(name).JVM() != nil || s.Disk != v1alpha1.DiskJoining && s.Disk != v1alpha1.DiskEmpty || s.Phase != v1alpha1.PhaseWaiting {
+			if g.sandbox(name).JVM() != nil || s.Disk != v1alpha1.DiskJoining && s.Disk != v1alpha1.DiskEmpty ||
+				s.Phase != v1alpha1.PhaseWaiting {
 				t.Errorf("JVM %v, disk %s, phase %s: %s", g.sandbox(name).JVM(), s.Disk, s.Phase, s.Message)
 			}
 			over[string(s.Disk)]++
@@ -205,7 +212,8 @@ func TestAJoinIsTakenBackAtAnyTime(t *testing.T) {
 	}
 }
 
-// Cassandra 4.1 says nothing when a stream of its join has failed, and continues with what an earlier try has streamed if it is not told otherwise.
+// Cassandra 4.1 says nothing when a stream of its join has failed, and continues with what an
+// earlier try has streamed if it is not told otherwise.
 func TestAJoinOfAnOlderReleaseBeginsAnew(t *testing.T) {
 	kinds := kindsOf(t)
 	for age := 44 * time.Second; age < 50*time.Second; age += time.Second {
@@ -220,8 +228,8 @@ func TestAJoinOfAnOlderReleaseBeginsAnew(t *testing.T) {
 	}
 }
 
-// A joiner that its peers forget while it stands still, or while nobody hears it, does not continue as if nothing had happened. One that has streamed everything
-// by then is not guarded (ADR 16).
+// A joiner that its peers forget while it stands still, or while nobody hears it, does not continue
+// as if nothing had happened. One that has streamed everything by then is not guarded (ADR 16).
 func TestAJoinIsForgotten(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -256,7 +264,9 @@ func TestAJoinIsForgotten(t *testing.T) {
 							j = g.sandbox(name).JVM()
 							streamed = j.Mode() == string(facts.ModeNormal)
 							do(g, g.sandbox(name), lasts)
-							g.after(lasts-time.Second, func() { streamed = streamed || j.Mode() == string(facts.ModeNormal) })
+							g.after(lasts-time.Second, func() {
+								streamed = streamed || j.Mode() == string(facts.ModeNormal)
+							})
 						})
 						g.bringWithin(name, 2*time.Hour)
 						g.w.Line.RunFor(lasts + 3*time.Minute)

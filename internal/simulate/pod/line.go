@@ -17,7 +17,8 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// line is the agent's line to the API server: what it was told by its watches, and its writes. It lives as long as the agent.
+// line is the agent's line to the API server: what it was told by its watches, and its writes. It
+// lives as long as the agent.
 type line struct {
 	s     *Sandbox
 	agent *execute.Agent
@@ -34,7 +35,8 @@ func (l *line) Record() (*v1alpha1.CassandraNode, bool) { return l.record, l.kno
 // Seeds as they were last seen.
 func (l *line) Seeds() []string { return l.seeds }
 
-// HeardAt is when the server last answered: its watches are told something every minute even if nothing happens.
+// HeardAt is when the server last answered: its watches are told something every minute even if
+// nothing happens.
 func (l *line) HeardAt() time.Time {
 	if l.known && l.s.rt.APIReachable(l.s.host) {
 		l.heard = l.s.rt.Line.Now().Truncate(time.Minute)
@@ -51,7 +53,8 @@ func (l *line) list() {
 	}
 	l.see(n)
 	seeds := &corev1.ConfigMap{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: l.s.pod.Namespace, Name: v1alpha1.SeedsName(l.s.cluster)}, seeds); err == nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: l.s.pod.Namespace, Name: v1alpha1.SeedsName(l.s.cluster)},
+		seeds); err == nil {
 		l.seeSeeds(seeds)
 	}
 }
@@ -80,7 +83,8 @@ func (l *line) WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.
 		return err
 	}
 	n := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: l.s.pod.Namespace, Name: l.s.pod.Name}}
-	if err := l.s.rt.Client(l.s.user()).Status().Patch(ctx, n, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(v1alpha1.FieldManagerAgent)); err != nil {
+	if err := l.s.rt.Client(l.s.user()).Status().Patch(ctx, n, client.RawPatch(types.JSONPatchType, patch),
+		client.FieldOwner(v1alpha1.FieldManagerAgent)); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	n.ManagedFields = nil

@@ -11,7 +11,8 @@ import (
 )
 
 // operate asks a node for an operation, and returns how it ended.
-func (g *growth) operate(name, id string, o v1alpha1.OperationType, arguments *v1alpha1.OperationArguments) *v1alpha1.OperationStatus {
+func (g *growth) operate(name, id string, o v1alpha1.OperationType,
+	arguments *v1alpha1.OperationArguments) *v1alpha1.OperationStatus {
 	g.Helper()
 	g.ask(name, id, o, arguments)
 	g.await("the end of operation "+id, 10*time.Minute, func() bool {
@@ -43,7 +44,8 @@ func TestOperationsOfARingThatHasGrown(t *testing.T) {
 	g := newGrowth(t, kindsOf(t), 4)
 	second := nodeName(1)
 	g.add(1)
-	g.await("an agent that waits", 5*time.Minute, func() bool { return g.record(second).Status.Disk == v1alpha1.DiskEmpty })
+	g.await("an agent that waits", 5*time.Minute,
+		func() bool { return g.record(second).Status.Disk == v1alpha1.DiskEmpty })
 	g.invite(second, "grow/1", tokensOf(1)...)
 	g.await("ranges on their way", 2*time.Minute, func() bool {
 		answer, _ := g.sandbox(first).Agent().Answer()
@@ -68,20 +70,25 @@ func TestOperationsOfARingThatHasGrown(t *testing.T) {
 	}
 	g.succeeds(g.operate(first, "flush", v1alpha1.OperationFlush, nil), "flushed ")
 	two := map[string]int32{"dc1": 2}
-	g.succeeds(g.operate(first, "auth", v1alpha1.OperationAlterSystemKeyspaces, &v1alpha1.OperationArguments{Replication: two}), "altered system_auth, system_distributed, system_traces")
-	g.succeeds(g.operate(second, "lower", v1alpha1.OperationAlterSystemKeyspaces, &v1alpha1.OperationArguments{Replication: map[string]int32{"dc1": 1}}), "nothing had to be altered")
+	g.succeeds(g.operate(first, "auth", v1alpha1.OperationAlterSystemKeyspaces,
+		&v1alpha1.OperationArguments{Replication: two}), "altered system_auth, system_distributed, system_traces")
+	g.succeeds(g.operate(second, "lower", v1alpha1.OperationAlterSystemKeyspaces,
+		&v1alpha1.OperationArguments{Replication: map[string]int32{"dc1": 1}}), "nothing had to be altered")
 	g.succeeds(g.operate(first, "more", v1alpha1.OperationAlterKeyspaces, &v1alpha1.OperationArguments{
 		KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "orders", Replication: two}},
 	}), "altered orders")
-	g.succeeds(g.operate(second, "repair", v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Full: true}), "repaired orders, system_auth, system_distributed, system_traces")
+	g.succeeds(g.operate(second, "repair", v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Full: true}),
+		"repaired orders, system_auth, system_distributed, system_traces")
 	if a, b := g.bytes(first), g.bytes(second); b < a*9/10 {
 		t.Errorf("%d bytes on the first node, %d on the second after a repair", a, b)
 	}
-	g.succeeds(g.operate(second, "rebuild", v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc1", Keyspaces: []string{"orders"}}), "rebuilt orders")
+	g.succeeds(g.operate(second, "rebuild", v1alpha1.OperationRebuild,
+		&v1alpha1.OperationArguments{SourceDatacenter: "dc1", Keyspaces: []string{"orders"}}), "rebuilt orders")
 	g.judge()
 }
 
-// An operation whose JVM or agent ends is said to be interrupted, whenever that is, and the next one by another id runs.
+// An operation whose JVM or agent ends is said to be interrupted, whenever that is, and the next
+// one by another id runs.
 func TestAnOperationIsCutOffAtAnyTime(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)
@@ -96,17 +103,20 @@ func TestAnOperationIsCutOffAtAnyTime(t *testing.T) {
 				g := newGrowth(t, kinds, 5)
 				g.bring(name)
 				g.succeeds(g.operate(first, "more", v1alpha1.OperationAlterKeyspaces, &v1alpha1.OperationArguments{
-					KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "orders", Replication: map[string]int32{"dc1": 2}}},
+					KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "orders",
+						Replication: map[string]int32{"dc1": 2}}},
 				}), "altered orders")
 				g.after(after, func() { kill(g) })
-				o := g.operate(name, "repair-1", v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Full: true, Keyspaces: []string{"orders"}})
+				o := g.operate(name, "repair-1", v1alpha1.OperationRepair,
+					&v1alpha1.OperationArguments{Full: true, Keyspaces: []string{"orders"}})
 				phases[o.Phase]++
 				if o.Phase != v1alpha1.OperationInterrupted && o.Phase != v1alpha1.OperationSucceeded {
 					t.Errorf("operation %+v", o)
 				}
 				g.w.Line.RunFor(after)
 				g.await("its service", 5*time.Minute, g.joined(name))
-				g.succeeds(g.operate(name, "repair-2", v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Full: true, Keyspaces: []string{"orders"}}), "repaired orders")
+				g.succeeds(g.operate(name, "repair-2", v1alpha1.OperationRepair,
+					&v1alpha1.OperationArguments{Full: true, Keyspaces: []string{"orders"}}), "repaired orders")
 				g.judge()
 			})
 		}

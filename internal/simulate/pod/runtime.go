@@ -41,19 +41,23 @@ type Runtime struct {
 	Observer client.Reader
 	// Base are the configuration files of an image by release: 5.0.6.
 	Base func(release string) config.Files
-	// APIReachable says that a host reaches the API server, Reachable that one host reaches another.
+	// APIReachable says that a host reaches the API server, Reachable that one host reaches
+	// another.
 	APIReachable func(host string) bool
 	Reachable    func(from, to string) bool
-	// Delay is what it takes longer to reach a host, or to get something done on it. Blind says that a pod's agent is told nothing by its watches.
+	// Delay is what it takes longer to reach a host, or to get something done on it. Blind says
+	// that a pod's agent is told nothing by its watches.
 	Delay func(host string) time.Duration
 	Blind func(pod types.UID) bool
 	// Clock is how far the clock of a host is off for agents that start from now on.
 	Clock func(host string) time.Duration
 	// Probed is called when a probe of a pod may have another result.
 	Probed func(uid types.UID)
-	// Hook, where there is one, is called around each durable step of an agent, and may kill the agent there.
+	// Hook, where there is one, is called around each durable step of an agent, and may kill the
+	// agent there.
 	Hook func(s *Sandbox, step memdisk.Step, done bool) error
-	// Start, where there is one, is called before each start of a JVM; a fault makes the start fail.
+	// Start, where there is one, is called before each start of a JVM; a fault makes the start
+	// fail.
 	Start func(s *Sandbox, command initclient.Command) *cassandra.Exit
 	// Host, where there is one, returns what an agent touches in place of what it would.
 	Host func(s *Sandbox, h execute.Host) execute.Host
@@ -84,10 +88,12 @@ type Sandbox struct {
 }
 
 // Sandbox makes one.
-func (r *Runtime) Sandbox(pod *corev1.Pod, host string, address netip.Addr, volumes map[string]*kube.Volume) kube.Sandbox {
+func (r *Runtime) Sandbox(pod *corev1.Pod, host string, address netip.Addr,
+	volumes map[string]*kube.Volume) kube.Sandbox {
 	s := &Sandbox{
 		rt: r, pod: pod, host: host, address: address, volumes: volumes, asking: map[int]context.CancelFunc{},
-		cluster: environment(pod, layout.EnvClusterName), uid: types.UID(environment(pod, layout.EnvClusterUID)), files: &files{},
+		cluster: environment(pod, layout.EnvClusterName), uid: types.UID(environment(pod, layout.EnvClusterUID)),
+		files: &files{},
 	}
 	if _, mounted := volumes[v1alpha1.VolumeData]; !mounted {
 		volumes[v1alpha1.VolumeData] = &kube.Volume{Name: "emptyDir", Host: host}
@@ -144,9 +150,11 @@ func (s *Sandbox) user() string {
 	return "system:serviceaccount:" + s.pod.Namespace + ":" + s.pod.Spec.ServiceAccountName
 }
 
-// Sandboxes in which something runs, by name: who is the first does not depend on which was made first.
+// Sandboxes in which something runs, by name: who is the first does not depend on which was made
+// first.
 func (r *Runtime) Sandboxes() []*Sandbox {
-	all := slices.DeleteFunc(slices.Clone(r.sandboxes), func(s *Sandbox) bool { return s.process == nil && s.init == nil })
+	all := slices.DeleteFunc(slices.Clone(r.sandboxes),
+		func(s *Sandbox) bool { return s.process == nil && s.init == nil })
 	slices.SortStableFunc(all, func(a, b *Sandbox) int { return strings.Compare(a.Name(), b.Name()) })
 	return all
 }
@@ -182,7 +190,8 @@ func (s *Sandbox) Start(container, image string, exited func(int)) {
 	s.files.base = s.rt.Base(release)
 	s.rt.count++
 	s.init = newInit(s.rt.Line, fmt.Sprintf("i%d", s.rt.count), initapi.Image{
-		ConfigDir: "/etc/cassandra", Base: fmt.Sprintf("/helenus/base/i%d", s.rt.count), CassandraHome: "/opt/cassandra", JavaRelease: `JAVA_VERSION="17.0.19"`,
+		ConfigDir: "/etc/cassandra", Base: fmt.Sprintf("/helenus/base/i%d", s.rt.count),
+		CassandraHome: "/opt/cassandra", JavaRelease: `JAVA_VERSION="17.0.19"`,
 	}, func(command initclient.Command, ended func(cassandra.Exit)) (jvm, error) {
 		return s.startJVM(release, command, ended), nil
 	},
@@ -203,7 +212,8 @@ func (s *Sandbox) startJVM(release string, command initclient.Command, ended fun
 		fault = s.rt.Start(s, command)
 	}
 	s.jvm = s.rt.Network.Start(cassandra.StartOptions{
-		Address: s.address, Release: release, Disk: s.content(v1alpha1.VolumeData).Data, Files: s.files.rendered, Command: command, Fault: fault,
+		Address: s.address, Release: release, Disk: s.content(v1alpha1.VolumeData).Data, Files: s.files.rendered,
+		Command: command, Fault: fault,
 		Exited: func(e cassandra.Exit) {
 			s.jvm, s.files.last = nil, e
 			ended(e)
@@ -212,7 +222,8 @@ func (s *Sandbox) startJVM(release string, command initclient.Command, ended fun
 	return running{s.jvm}
 }
 
-// Refused says that a JVM which is started now ends before it does anything: Java does not take its options, or Cassandra not the disk.
+// Refused says that a JVM which is started now ends before it does anything: Java does not take its
+// options, or Cassandra not the disk.
 func (s *Sandbox) Refused() bool {
 	return cassandra.UnknownOption(s.files.rendered) != "" || s.content(v1alpha1.VolumeData).Data.Unfit()
 }
@@ -326,7 +337,9 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 		host = s.rt.Host(s, host)
 	}
 	return execute.New(host, node.Self{
-		ClusterUID: s.uid, Node: s.pod.Name, PodUID: s.pod.UID, PodTemplate: s.pod.Annotations[v1alpha1.AnnotationTemplateHash], Address: s.address.String(), AgentVersion: "simulated", FactsPort: layout.FactsPort,
+		ClusterUID: s.uid, Node: s.pod.Name, PodUID: s.pod.UID,
+		PodTemplate: s.pod.Annotations[v1alpha1.AnnotationTemplateHash], Address: s.address.String(),
+		AgentVersion: "simulated", FactsPort: layout.FactsPort,
 		StartedAt: s.rt.Line.Now(), GracePeriod: grace,
 	}, execute.Options{MemoryLimit: memoryLimit, Random: s.rt.Line.Dice().Float64})
 }
@@ -370,7 +383,8 @@ func (r *Runtime) Changed(object client.Object, deleted bool) {
 	}
 }
 
-// watchDelay is what news takes from the API server to an agent. It is always the same, so that news comes in order.
+// watchDelay is what news takes from the API server to an agent. It is always the same, so that
+// news comes in order.
 const watchDelay = 20 * time.Millisecond
 
 func (s *Sandbox) deliver(l *line, tell func()) {

@@ -35,7 +35,8 @@ func (r *Runtime) Destroy(v *kube.Volume) {
 	v.Content = nil
 }
 
-// volume is a volume of a sandbox as the agent looks at it: its own files by the real packages, Cassandra's by their report.
+// volume is a volume of a sandbox as the agent looks at it: its own files by the real packages,
+// Cassandra's by their report.
 type volume struct {
 	s    *Sandbox
 	name string

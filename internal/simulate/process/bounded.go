@@ -7,7 +7,8 @@ import (
 	"helenus.io/helenus/internal/simulate/timeline"
 )
 
-// bounded is a context whose end is an event of a timeline. The standard library propagates it to the contexts it makes by AfterFunc, without a goroutine.
+// bounded is a context whose end is an event of a timeline. The standard library propagates it to
+// the contexts it makes by AfterFunc, without a goroutine.
 type bounded struct {
 	parent context.Context
 	line   *timeline.Timeline
@@ -52,7 +53,8 @@ func (c *bounded) end(err error) {
 	}
 }
 
-// AfterFunc calls f when the context ends, in whatever ends it, or now if it has ended. Package context uses it too.
+// AfterFunc calls f when the context ends, in whatever ends it, or now if it has ended. Package
+// context uses it too.
 func (c *bounded) AfterFunc(f func()) (stop func() bool) {
 	if c.err != nil {
 		f()
@@ -87,7 +89,8 @@ func (c *bounded) Value(k any) any {
 	return c.parent.Value(k)
 }
 
-// Sleep lets virtual time pass in the task that runs, until ctx ends, and returns its error then. It is how the world's devices take their time.
+// Sleep lets virtual time pass in the task that runs, until ctx ends, and returns its error then.
+// It is how the world's devices take their time.
 func Sleep(ctx context.Context, line *timeline.Timeline, d time.Duration) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -43,7 +43,8 @@ func (p *Process) OnEnd(f func()) { p.onEnd = f }
 // OnPark has a function called whenever a part of the program has run.
 func (p *Process) OnPark(f func()) { p.onPark = f }
 
-// Kill ends the program at once: none of its code runs any more, except what it deferred. Called by the program itself, it does not return.
+// Kill ends the program at once: none of its code runs any more, except what it deferred. Called by
+// the program itself, it does not return.
 func (p *Process) Kill() {
 	if p.dead {
 		return
@@ -69,7 +70,8 @@ func (p *Process) Kill() {
 // Now is what its clock says.
 func (p *Process) Now() time.Time { return p.line.Now().Add(p.skew) }
 
-// StepClock sets its clock forward or back. What it waits for comes as it would have: that is measured by another clock.
+// StepClock sets its clock forward or back. What it waits for comes as it would have: that is
+// measured by another clock.
 func (p *Process) StepClock(d time.Duration) { p.skew += d }
 
 // Go begins a task of the program.
@@ -99,7 +101,8 @@ func (p *Process) begin(f func(), ended func()) {
 	p.tasks = append(p.tasks, task)
 }
 
-// Together begins a task for each function, and parks until all have ended. The limit does not count: a timeline runs one thing at a time.
+// Together begins a task for each function, and parks until all have ended. The limit does not
+// count: a timeline runs one thing at a time.
 func (p *Process) Together(_ int, all ...func()) {
 	caller, left := p.line.Running(), len(all)
 	for _, f := range all {

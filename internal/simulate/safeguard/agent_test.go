@@ -29,7 +29,8 @@ func host(change func(s *pod.Sandbox, h *execute.Host)) world.Wrap {
 	}}
 }
 
-// disk changes what an agent finds on its volumes before it has marked them, which it may whosever they are.
+// disk changes what an agent finds on its volumes before it has marked them, which it may whosever
+// they are.
 type disk struct {
 	execute.Disk
 	sandbox *pod.Sandbox
@@ -115,7 +116,8 @@ func (forgotten) SmallestGCGrace(context.Context) (time.Duration, error) { retur
 // phase says that a node is in a phase.
 func phase(name string, p v1alpha1.NodePhase) func(*world.World) bool {
 	return func(w *world.World) bool {
-		n, ok := w.Server.Object("CassandraNode", types.NamespacedName{Namespace: world.Namespace, Name: name}).(*v1alpha1.CassandraNode)
+		n, ok := w.Server.Object("CassandraNode",
+			types.NamespacedName{Namespace: world.Namespace, Name: name}).(*v1alpha1.CassandraNode)
 		return ok && n.Status.Phase == p
 	}
 }
@@ -133,7 +135,10 @@ func notServing(w *world.World) bool { return !trial.Serves(w) }
 func diskLost() *trial.Scenario {
 	return trial.Named("disk-lost", "a host is lost and comes back with an empty disk", true, nil,
 		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
-		trial.Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], false); return nil },
+		trial.Act{Name: "return", Do: func(w *world.World) error {
+			w.Kube.Return(w.Kube.Hosts()[0], false)
+			return nil
+		},
 			Until: phase(first, v1alpha1.PhaseDataLost), Within: 15 * time.Minute})
 }
 
@@ -142,11 +147,13 @@ func crossed() *trial.Scenario {
 	starts := map[string]int{}
 	inVain := func(*world.World) []string {
 		if n := starts[first]; n > 1 {
-			return []string{fmt.Sprintf("node %s was started %d times at the address of another member, in vain", first, n-1)}
+			return []string{fmt.Sprintf("node %s was started %d times at the address of another member, in vain", first,
+				n-1)}
 		}
 		return nil
 	}
-	return trial.Named("addresses-crossed", "two pods are deleted, and each comes back at the address of the other", true, nil,
+	return trial.Named("addresses-crossed", "two pods are deleted, and each comes back at the address of the other",
+		true, nil,
 		trial.Act{Name: "delete two pods", Do: func(w *world.World) error {
 			clear(starts)
 			watchStarts(w, func(s *pod.Sandbox) { starts[s.Name()]++ })
@@ -159,44 +166,54 @@ func crossed() *trial.Scenario {
 				}
 			}
 			return nil
-		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseAddressTaken)(w) || starts[first] > 3 }, Within: 15 * time.Minute},
-		trial.Act{Name: "a user deletes one again", Do: func(w *world.World) error { return deletePod(w, first) }, Until: trial.Serves, Within: 15 * time.Minute},
+		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseAddressTaken)(w) || starts[first] > 3 },
+			Within: 15 * time.Minute},
+		trial.Act{Name: "a user deletes one again", Do: func(w *world.World) error { return deletePod(w, first) },
+			Until: trial.Serves, Within: 15 * time.Minute},
 		unharmed(inVain))
 }
 
-// longAway is the scenario of a node that is down when rows are deleted, until the others have forgotten the deletions.
+// longAway is the scenario of a node that is down when rows are deleted, until the others have
+// forgotten the deletions.
 func longAway() *trial.Scenario {
 	s, err := trial.Find("down-too-long")
 	if err != nil {
 		panic(err) // it is one of the catalogue
 	}
-	s = s.With("down-while-deleting", "an hour passes", waiting(time.Minute), trial.Act{Name: "delete rows", Do: deleteRows})
+	s = s.With("down-while-deleting", "an hour passes", waiting(time.Minute),
+		trial.Act{Name: "delete rows", Do: deleteRows})
 	back := &s.Acts[len(s.Acts)-1]
 	held := back.Until
 	back.Until = func(w *world.World) bool { return held(w) || trial.Serves(w) }
 	return s
 }
 
-// deleteRows has a client delete the rows that it wrote, from the table that keeps deletions for half an hour, through a node that is there.
+// deleteRows has a client delete the rows that it wrote, from the table that keeps deletions for
+// half an hour, through a node that is there.
 func deleteRows(w *world.World) error {
 	for i := range 20 {
-		if err := sandbox(w, last).JVM().Delete(world.Keyspace, "short", fmt.Sprintf("row-%d", i), ring.Quorum); err != nil {
+		if err := sandbox(w, last).JVM().Delete(world.Keyspace, "short", fmt.Sprintf("row-%d", i),
+			ring.Quorum); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// allRestored is the scenario of a restore of the API server's objects from before the ring formed, while a host has lost its disk.
+// allRestored is the scenario of a restore of the API server's objects from before the ring formed,
+// while a host has lost its disk.
 func allRestored() *trial.Scenario {
-	return trial.Named("all-restored", "the records are deleted and the ledger is put back to its beginning, while a host comes back with an empty disk", true, nil,
+	return trial.Named("all-restored", "the records are deleted and the ledger is put back to its beginning, while a "+
+		"host comes back with an empty disk", true, nil,
 		trial.Act{Name: "lose", Do: lose, Until: notServing, Within: 10 * time.Minute},
 		trial.Act{Name: "restore", Do: func(w *world.World) error {
 			if err := putBack(w); err != nil {
 				return err
 			}
 			for _, o := range w.Server.Objects("CassandraNode") {
-				if err := w.User().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}); err != nil {
+				if err := w.User().Delete(context.Background(),
+					&v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(),
+						Name: o.GetName()}}); err != nil {
 					return err
 				}
 			}
@@ -217,7 +234,8 @@ func damaged() *trial.Scenario {
 		}, Until: phase(first, v1alpha1.PhaseFailed), Within: 15 * time.Minute})
 }
 
-// behind is the scenario of a node of a new datacenter that is cut off while keyspaces are extended to that, and is told to copy them before it has heard of it.
+// behind is the scenario of a node of a new datacenter that is cut off while keyspaces are extended
+// to that, and is told to copy them before it has heard of it.
 func behind() *trial.Scenario {
 	const newest = clusterName + "-dc2-r3-0"
 	var idle []string
@@ -226,7 +244,8 @@ func behind() *trial.Scenario {
 			idle = nil
 			ended(w, v1alpha1.OperationSucceeded, func(node string, o v1alpha1.OperationStatus) {
 				if strings.Contains(o.ID, "/rebuild") && !strings.Contains(o.Message, world.Keyspace) {
-					idle = append(idle, fmt.Sprintf("node %s counts as rebuilt without keyspace %s: %s", node, world.Keyspace, o.Message))
+					idle = append(idle, fmt.Sprintf("node %s counts as rebuilt without keyspace %s: %s", node,
+						world.Keyspace, o.Message))
 				}
 			})
 			return nil
@@ -236,7 +255,8 @@ func behind() *trial.Scenario {
 			w.Partition(sandbox(w, newest).Host(), true)
 			return nil
 		}, Until: func(w *world.World) bool {
-			return slices.ContainsFunc(recordAt(w, newest).Spec.Operations, func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRebuild })
+			return slices.ContainsFunc(recordAt(w, newest).Spec.Operations,
+				func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRebuild })
 		}, Within: 10 * time.Minute},
 		trial.Act{Name: "heal", Do: func(w *world.World) error {
 			w.Heal(sandbox(w, newest).Host())
@@ -304,7 +324,8 @@ func agentCases() []agentCase {
 		{"MemberDiskMissing", diskLost(), nil, world.Wrap{}, pretending(), "DataLost"},
 		{"DownLongerThanGCGrace", longAway(), nil, world.Wrap{}, deletionsForgotten(), back},
 		{"AddressTaken", crossed(), nil, world.Wrap{}, strangers(), "at the address of another member, in vain"},
-		{"ClientTrafficAlreadyOpened", allRestored(), []string{"DiskNotEmpty", "ClientTrafficAlreadyOpened"}, world.Wrap{}, strangers(), "DataLost"},
+		{"ClientTrafficAlreadyOpened", allRestored(), []string{"DiskNotEmpty", "ClientTrafficAlreadyOpened"},
+			world.Wrap{}, strangers(), "DataLost"},
 		{"ReplicationUnknown", behind(), nil, world.Wrap{}, unconditional(), "counts as rebuilt without keyspace"},
 		{"DiskUnreadable", damaged(), nil, world.Wrap{}, pretending(), "I10"},
 	}

@@ -27,8 +27,8 @@ func kindsOf(t testing.TB) *apiserver.Kinds {
 	return kinds
 }
 
-// underRace says that the race detector watches, which costs a trial ten times its time. A world is one thread: of trials that differ in their point alone,
-// one is enough then.
+// underRace says that the race detector watches, which costs a trial ten times its time. A world is
+// one thread: of trials that differ in their point alone, one is enough then.
 var underRace = false
 
 // ends of scenarios of the catalogue without fault and wrap.

@@ -18,7 +18,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// refusal is a write that the API server refused because what it was for is not what was seen: another object of the name, or the same one in another version.
+// refusal is a write that the API server refused because what it was for is not what was seen:
+// another object of the name, or the same one in another version.
 type refusal struct {
 	// who wrote, verb and kind are what it would have done.
 	who, verb, kind string
@@ -47,8 +48,9 @@ func (r refusals) want(t *testing.T, one refusal) {
 // identity is what a wrapper leaves out of a write, of what the operator has seen of its object.
 type identity struct{ uid, version bool }
 
-// preconditions is a client that sees which writes the API server refuses because the object is another one, or another version, than was seen; and that
-// leaves out such of these preconditions as strip says.
+// preconditions is a client that sees which writes the API server refuses because the object is
+// another one, or another version, than was seen; and that leaves out such of these preconditions
+// as strip says.
 type preconditions struct {
 	client.Client
 	who     string
@@ -56,12 +58,14 @@ type preconditions struct {
 	refused refusals
 }
 
-// judge counts a write that was refused for its preconditions, by the answer: of a uid that differs the API server says to a patch that it cannot change, and
-// to others which uid it has. What else is a conflict is one of versions.
+// judge counts a write that was refused for its preconditions, by the answer: of a uid that differs
+// the API server says to a patch that it cannot change, and to others which uid it has. What else
+// is a conflict is one of versions.
 func (p preconditions) judge(verb string, object client.Object, err error) error {
 	var by precondition
 	switch {
-	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.uid"), apierrors.IsConflict(err) && strings.Contains(err.Error(), "the UID in the precondition"):
+	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.uid"), apierrors.IsConflict(err) &&
+		strings.Contains(err.Error(), "the UID in the precondition"):
 		by = byUID
 	case apierrors.IsConflict(err):
 		by = byVersion
@@ -91,7 +95,8 @@ func (p preconditions) Delete(ctx context.Context, object client.Object, options
 }
 
 // Patch leaves out uid and version.
-func (p preconditions) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (p preconditions) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	options ...client.PatchOption) error {
 	patch, err := stripped(object, patch, p.strip(object))
 	if err != nil {
 		return err
@@ -100,7 +105,8 @@ func (p preconditions) Patch(ctx context.Context, object client.Object, patch cl
 }
 
 // Apply leaves out uid and version.
-func (p preconditions) Apply(ctx context.Context, applied runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+func (p preconditions) Apply(ctx context.Context, applied runtime.ApplyConfiguration,
+	options ...client.ApplyOption) error {
 	text, err := json.Marshal(applied)
 	if err != nil {
 		return err
@@ -114,7 +120,8 @@ func (p preconditions) Apply(ctx context.Context, applied runtime.ApplyConfigura
 		return p.judge("apply", u, p.Client.Apply(ctx, applied, options...))
 	}
 	without.from(u)
-	if err := p.judge("apply", u, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...)); err != nil {
+	if err := p.judge("apply", u, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		options...)); err != nil {
 		return err
 	}
 	if text, err = json.Marshal(u.Object); err != nil {
@@ -139,7 +146,8 @@ type status struct {
 	p preconditions
 }
 
-func (s status) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+func (s status) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	options ...client.SubResourcePatchOption) error {
 	patch, err := stripped(object, patch, s.p.strip(object))
 	if err != nil {
 		return err

@@ -11,13 +11,15 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// What the cluster says of itself is held to the world: an operator that is told something else of its nodes says something else, and that is noticed.
+// What the cluster says of itself is held to the world: an operator that is told something else of
+// its nodes says something else, and that is noticed.
 func TestAStatusThatIsNotSoIsNoticed(t *testing.T) {
 	for name, c := range map[string]struct {
 		of []string
 		by string
 	}{
-		"a node is not NORMAL": {[]string{clusterName + "-dc1-r1-0"}, "the condition Healthy is false (" + clusterName + "-dc1-r1-0 not NORMAL), and 3 of 3 nodes are NORMAL"},
+		"a node is not NORMAL": {[]string{clusterName + "-dc1-r1-0"},
+			"the condition Healthy is false (" + clusterName + "-dc1-r1-0 not NORMAL), and 3 of 3 nodes are NORMAL"},
 		"no node is": {
 			[]string{clusterName + "-dc1-r1-0", clusterName + "-dc1-r2-0", clusterName + "-dc1-r3-0"},
 			"the condition Available is false (no node can say what the ring is like), and 96 of 96 writes",

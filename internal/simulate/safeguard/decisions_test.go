@@ -28,25 +28,26 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// Scenarios of what the operator holds back inside of its decisions. No test can stand between there, so the operator is shown other facts: those by which it would
-// continue.
+// Scenarios of what the operator holds back inside of its decisions. No test can stand between
+// there, so the operator is shown other facts: those by which it would continue.
 
 // decisionCase is the scenario of such a guard.
 type decisionCase struct {
 	guard    string
 	scenario *trial.Scenario
-	// doubled are other guards of the operator that refuse the same, and elsewhere are the words in which an agent does, or whoever carries the decision out;
-	// empty if there is none.
+	// doubled are other guards of the operator that refuse the same, and elsewhere are the words in
+	// which an agent does, or whoever carries the decision out; empty if there is none.
 	doubled   []string
 	elsewhere string
-	// world is what the scenario takes place in, misled that in which the operator is shown other facts, and away that in which
-	// nobody elsewhere refuses either.
+	// world is what the scenario takes place in, misled that in which the operator is shown other
+	// facts, and away that in which nobody elsewhere refuses either.
 	world, misled, away world.Wrap
 	// by is what is said without it.
 	by string
 }
 
-// try wants the guard to refuse, each that doubles it to refuse without it, and the harm to be caught without all of them.
+// try wants the guard to refuse, each that doubles it to refuse without it, and the harm to be
+// caught without all of them.
 func (c decisionCase) try(t *testing.T) {
 	t.Helper()
 	t.Run(c.guard, func(t *testing.T) {
@@ -111,7 +112,8 @@ type retold struct {
 	observe.Asker
 	target observe.Target
 	change func(observe.Target, *facts.Agent)
-	// said and told are the digests of the last answer as it was, and as it was passed on: whoever waits for another one goes by the latter.
+	// said and told are the digests of the last answer as it was, and as it was passed on: whoever
+	// waits for another one goes by the latter.
 	said, told string
 }
 
@@ -143,7 +145,8 @@ func (r *retold) or(answer *facts.Agent, err error) (*facts.Agent, error) {
 func joins(name string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		s := sandbox(w, name)
-		return s != nil && s.JVM() != nil && slices.Contains(sandbox(w, first).JVM().Sight().Changing, s.JVM().Sight().Name)
+		return s != nil && s.JVM() != nil && slices.Contains(sandbox(w, first).JVM().Sight().Changing,
+			s.JVM().Sight().Name)
 	}
 }
 
@@ -155,7 +158,8 @@ func steps(kind ledger.Kind) func(*world.World) bool {
 	}
 }
 
-// unknown are the members of the ring, by what its nodes see, of which the ledger does not know although nothing is under way.
+// unknown are the members of the ring, by what its nodes see, of which the ledger does not know
+// although nothing is under way.
 func unknown(w *world.World) []string {
 	l := ledgerOf(w)
 	if l == nil || l.Step != nil {
@@ -172,17 +176,20 @@ func unknown(w *world.World) []string {
 		}
 		for _, id := range s.JVM().Sight().Members {
 			if !known[id] {
-				out = append(out, fmt.Sprintf("node %s sees the member %s, of which the ledger does not know", s.Name(), id))
+				out = append(out, fmt.Sprintf("node %s sees the member %s, of which the ledger does not know", s.Name(),
+					id))
 			}
 		}
 	}
 	return out
 }
 
-// claimReplaced is the scenario of a member whose claim somebody deletes, and makes again by the same name: its disk is another one then.
+// claimReplaced is the scenario of a member whose claim somebody deletes, and makes again by the
+// same name: its disk is another one then.
 func claimReplaced() *trial.Scenario {
 	name := keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, first))
-	return trial.Named("claim-replaced", "the claim of a member is deleted, and somebody makes another of its name", true, nil,
+	return trial.Named("claim-replaced", "the claim of a member is deleted, and somebody makes another of its name",
+		true, nil,
 		trial.Act{Name: "replace the claim", Do: func(w *world.World) error {
 			w.Watch(func(e apiserver.Event) {
 				if e.Kind != "PersistentVolumeClaim" || e.Type != apiserver.Deleted || e.Key != name {
@@ -197,18 +204,22 @@ func claimReplaced() *trial.Scenario {
 					}
 				})
 			})
-			if err := w.User().Delete(context.Background(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}); err != nil {
+			if err := w.User().Delete(context.Background(),
+				&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace,
+					Name: name.Name}}); err != nil {
 				return err
 			}
 			return deletePod(w, first)
 		}, Until: func(w *world.World) bool {
 			s := sandbox(w, first)
-			return blockedBy(w, "MemberClaimMissing") || s != nil && s.Content(v1alpha1.VolumeData).Data.Report().Empty()
+			return blockedBy(w, "MemberClaimMissing") ||
+				s != nil && s.Content(v1alpha1.VolumeData).Data.Report().Empty()
 		}, Within: 10 * time.Minute},
 		waiting(10*time.Minute))
 }
 
-// claimsByName are operators to which the claim of a node is any of its name: each is shown as the first one.
+// claimsByName are operators to which the claim of a node is any of its name: each is shown as the
+// first one.
 func claimsByName() world.Wrap {
 	uids := map[string]types.UID{}
 	return listing(func(_ client.Reader, list client.ObjectList) {
@@ -226,11 +237,13 @@ func claimsByName() world.Wrap {
 	})
 }
 
-// unseen is the scenario of a formation in which the last node joins while neither operator nor API server hear of it, and whose host is lost then.
+// unseen is the scenario of a formation in which the last node joins while neither operator nor API
+// server hear of it, and whose host is lost then.
 func unseen() *trial.Scenario {
 	const by = "StragglerInRing"
 	var host string
-	s := trial.Named("create-unseen", "a node joins while its host is cut off from the API server, and is lost before it was heard", false, nil)
+	s := trial.Named("create-unseen", "a node joins while its host is cut off from the API server, and is lost "+
+		"before it was heard", false, nil)
 	s.Acts[0].Until = func(w *world.World) bool { return sandbox(w, last) != nil && sandbox(w, last).JVM() != nil }
 	return s.With(s.Name, "",
 		trial.Act{Name: "cut off", Do: func(w *world.World) error {
@@ -243,7 +256,9 @@ func unseen() *trial.Scenario {
 		trial.Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(host); return nil }},
 		waiting(time.Minute),
 		trial.Act{Name: "say that it is lost", Do: func(w *world.World) error {
-			return w.User().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: last}}, client.GracePeriodSeconds(0))
+			return w.User().Delete(context.Background(),
+				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: last}},
+				client.GracePeriodSeconds(0))
 		}, Until: func(w *world.World) bool {
 			return blockedBy(w, by) || !steps(ledger.FormRing)(w)
 		}, Within: time.Hour},
@@ -261,11 +276,13 @@ func unmentioned() world.Wrap {
 		if t.Node == last || answer.Ring == nil {
 			return
 		}
-		answer.Ring.Endpoints = slices.DeleteFunc(answer.Ring.Endpoints, func(e facts.Endpoint) bool { return e.Rack == "r3" })
+		answer.Ring.Endpoints = slices.DeleteFunc(answer.Ring.Endpoints,
+			func(e facts.Endpoint) bool { return e.Rack == "r3" })
 	})
 }
 
-// orphaned is the scenario of a join that the user takes back, together with the record of the node.
+// orphaned is the scenario of a join that the user takes back, together with the record of the
+// node.
 func orphaned() *trial.Scenario {
 	const by = "AbandonedPodStillRunning"
 	return growing("grow-orphaned", "a join is taken back while it runs, and the record of its node deleted at once",
@@ -277,18 +294,21 @@ func orphaned() *trial.Scenario {
 				return err
 			}
 			return w.User().Delete(context.Background(), recordAt(w, second).DeepCopy())
-		}, Until: func(w *world.World) bool { return blockedBy(w, by) || !steps(ledger.JoinNode)(w) }, Within: 10 * time.Minute},
+		}, Until: func(w *world.World) bool { return blockedBy(w, by) || !steps(ledger.JoinNode)(w) },
+			Within: 10 * time.Minute},
 		waiting(5*time.Minute), unharmed(unknown),
 		respec("describe it again", grown, firstRackMore))
 }
 
-// recordless pods are not shown to operators, once they have seen that they took such a pod from its record: they wait for what they wrote.
+// recordless pods are not shown to operators, once they have seen that they took such a pod from
+// its record: they wait for what they wrote.
 func recordless() world.Wrap {
 	taken := map[types.UID]bool{}
 	hidden := func(from client.Reader, p client.Object) bool {
 		was := taken[p.GetUID()]
 		taken[p.GetUID()] = metav1.GetControllerOf(p) == nil
-		return was && apierrors.IsNotFound(from.Get(context.Background(), keyOf(p.GetName()), &v1alpha1.CassandraNode{}))
+		return was && apierrors.IsNotFound(from.Get(context.Background(), keyOf(p.GetName()),
+			&v1alpha1.CassandraNode{}))
 	}
 	return listing(func(from client.Reader, list client.ObjectList) {
 		switch l := list.(type) {
@@ -300,21 +320,25 @@ func recordless() world.Wrap {
 	})
 }
 
-// correctedUnheard is the scenario of a ring of one node that forms while neither operator nor API server hear of it, and whose spec is corrected meanwhile.
+// correctedUnheard is the scenario of a ring of one node that forms while neither operator nor API
+// server hear of it, and whose spec is corrected meanwhile.
 func correctedUnheard() *trial.Scenario {
 	const by = "AgentUnreachable"
 	var host, image string
-	s := trial.Named("create-corrected-unheard", "the spec of a single node is corrected while its host is cut off from the API server and it joins", false, func(c *v1alpha1.CassandraCluster) {
-		dc := &c.Spec.Datacenters[0]
-		dc.Racks, dc.PlannedReplicationFactor = dc.Racks[:1], 1
-	})
+	s := trial.Named("create-corrected-unheard",
+		"the spec of a single node is corrected while its host is cut off from the API server and it joins", false,
+		func(c *v1alpha1.CassandraCluster) {
+			dc := &c.Spec.Datacenters[0]
+			dc.Racks, dc.PlannedReplicationFactor = dc.Racks[:1], 1
+		})
 	s.Acts[0].Until = func(w *world.World) bool { return sandbox(w, first) != nil && sandbox(w, first).JVM() != nil }
 	return s.With(s.Name, "",
 		trial.Act{Name: "cut off", Do: func(w *world.World) error {
 			host = sandbox(w, first).Host()
 			w.Partition(host, false)
 			return nil
-		}, Until: func(w *world.World) bool { return sandbox(w, first).JVM().Mode() == string(facts.ModeNormal) }, Within: 10 * time.Minute},
+		}, Until: func(w *world.World) bool { return sandbox(w, first).JVM().Mode() == string(facts.ModeNormal) },
+			Within: 10 * time.Minute},
 		respec("correct", func(w *world.World) bool {
 			return blockedBy(w, by) || w.Server.Object("Pod", keyOf(first)).GetDeletionTimestamp() != nil
 		}, func(s *v1alpha1.CassandraClusterSpec) { image, s.Image = s.Image, "cassandra:5.0.6-other" }),
@@ -338,7 +362,8 @@ type secrets struct {
 	change func(from client.Reader, secret *corev1.Secret) (found bool)
 }
 
-func (s secrets) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (s secrets) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption) error {
 	if err := s.Reader.Get(ctx, key, object, options...); err != nil {
 		return err
 	}
@@ -363,7 +388,8 @@ func baseless() world.Wrap {
 	})
 }
 
-// authorityExchanged is the scenario of an authority for which somebody puts another one, and of a certificate that is lost meanwhile.
+// authorityExchanged is the scenario of an authority for which somebody puts another one, and of a
+// certificate that is lost meanwhile.
 func authorityExchanged() *trial.Scenario {
 	var own map[string][]byte
 	put := func(w *world.World, data map[string][]byte) error {
@@ -373,21 +399,26 @@ func authorityExchanged() *trial.Scenario {
 	}
 	certificate := keyOf(v1alpha1.CertificateName(first))
 	there := func(w *world.World) bool { return w.Server.Object("Secret", certificate) != nil }
-	return trial.Named("authority-exchanged", "somebody puts another authority in the place of a ring's, a certificate is lost, and the authority is put back", true, nil,
+	return trial.Named("authority-exchanged",
+		"somebody puts another authority in the place of a ring's, a certificate is lost, and the authority is put "+
+			"back", true, nil,
 		trial.Act{Name: "exchange it", Do: func(w *world.World) error {
 			own = w.Server.Object("Secret", authorityKey).(*corev1.Secret).DeepCopy().Data
 			pair, err := pki.NewAuthority("somebody else's", w.Line.Now())
 			if err != nil {
 				return err
 			}
-			return put(w, map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: pair.Certificate})
+			return put(w, map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key,
+				pki.KeyBundle: pair.Certificate})
 		}},
 		waiting(2*observe.SecretsFor), // until it is looked at again
 		trial.Act{Name: "lose a certificate", Do: func(w *world.World) error {
-			return w.User().Delete(context.Background(), w.Server.Object("Secret", certificate).DeepCopyObject().(client.Object))
+			return w.User().Delete(context.Background(),
+				w.Server.Object("Secret", certificate).DeepCopyObject().(client.Object))
 		}},
 		waiting(2*observe.SecretsFor),
-		trial.Act{Name: "put it back", Do: func(w *world.World) error { return put(w, own) }, Until: there, Within: 30 * time.Minute},
+		trial.Act{Name: "put it back", Do: func(w *world.World) error { return put(w, own) }, Until: there,
+			Within: 30 * time.Minute},
 		unharmed(func(w *world.World) []string { return strange(w, own[pki.KeyCertificate]) }))
 }
 
@@ -407,13 +438,15 @@ func strange(w *world.World, authority []byte) []string {
 			err = leaf[0].CheckSignatureFrom(by[0])
 		}
 		if err != nil {
-			out = append(out, fmt.Sprintf("the certificate of node %s is not signed by the authority of the cluster: %v", o.GetLabels()[v1alpha1.LabelNode], err))
+			out = append(out, fmt.Sprintf("the certificate of node %s is not signed by the authority of the cluster: "+
+				"%v", o.GetLabels()[v1alpha1.LabelNode], err))
 		}
 	}
 	return out
 }
 
-// unedited is how the authority seems to operators that decide, whatever is in it; and to those that sign, too, if all is set.
+// unedited is how the authority seems to operators that decide, whatever is in it; and to those
+// that sign, too, if all is set.
 func unedited(all bool) world.Wrap {
 	change := func(_ client.Reader, s *corev1.Secret) bool {
 		if s.Name == authorityKey.Name {
@@ -422,13 +455,16 @@ func unedited(all bool) world.Wrap {
 		return true
 	}
 	if all {
-		return world.Wrap{Live: func(_ *world.Operator, live, _ client.Reader) client.Reader { return secrets{live, change} }}
+		return world.Wrap{Live: func(_ *world.Operator, live, _ client.Reader) client.Reader {
+			return secrets{live, change}
+		}}
 	}
 	return secretly(change)
 }
 
-// remembered is the scenario of a join that is over and of which members tell each other again and again, since one of them was started before the others had forgotten
-// it; and of a node that is to join meanwhile.
+// remembered is the scenario of a join that is over and of which members tell each other again and
+// again, since one of them was started before the others had forgotten it; and of a node that is to
+// join meanwhile.
 type remembered struct {
 	// inVain is whatever members do about it; address is where the node was that began to join.
 	inVain  bool
@@ -438,8 +474,10 @@ type remembered struct {
 const third = clusterName + "-dc1-r2-1"
 
 func (r *remembered) scenario() *trial.Scenario {
-	return growing("grow-remembered", "a join is cut off and abandoned, and members tell each other of it again and again",
-		trial.Act{Name: "what is to be forgotten stays", Do: func(*world.World) error { r.inVain, r.address = true, ""; return nil }},
+	return growing("grow-remembered", "a join is cut off and abandoned, and members tell each other of it again and "+
+		"again",
+		trial.Act{Name: "what is to be forgotten stays",
+			Do: func(*world.World) error { r.inVain, r.address = true, ""; return nil }},
 		respec("grow", joins(second), firstRackMore),
 		trial.Act{Name: "lose the host, and start a member meanwhile", Do: func(w *world.World) error {
 			host := sandbox(w, second).Host()
@@ -450,20 +488,30 @@ func (r *remembered) scenario() *trial.Scenario {
 			w.Kube.Return(host, true)
 			return nil
 		}, Until: func(w *world.World) bool { return serving(w) == 3 }, Within: 10 * time.Minute},
-		// Nobody is abandoned who is seen to join, so that must happen while the one that remembers it is not heard.
-		trial.Act{Name: "do not hear that one", Do: func(w *world.World) error { w.Partition(sandbox(w, last).Host(), false); return nil }},
+		// Nobody is abandoned who is seen to join, so that must happen while the one that remembers
+		// it is not heard.
+		trial.Act{Name: "do not hear that one", Do: func(w *world.World) error {
+			w.Partition(sandbox(w, last).Host(), false)
+			return nil
+		}},
 		respec("take it back", func(w *world.World) bool {
 			n := recordAt(w, second)
 			return n.Spec.Join != nil && n.Spec.Join.Withdraw != nil
 		}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }),
 		respec("describe it again", func(w *world.World) bool { return !steps(ledger.JoinNode)(w) }, firstRackMore),
-		trial.Act{Name: "hear it again", Do: func(w *world.World) error { w.Heal(sandbox(w, last).Host()); return nil }},
-		respec("grow elsewhere", nil, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[1].Nodes = new(int32(2)) }),
+		trial.Act{Name: "hear it again", Do: func(w *world.World) error {
+			w.Heal(sandbox(w, last).Host())
+			return nil
+		}},
+		respec("grow elsewhere", nil, func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks[1].Nodes = new(int32(2))
+		}),
 		waiting(5*time.Minute),
-		trial.Act{Name: "what is to be forgotten goes", Do: func(*world.World) error { r.inVain = false; return nil }, Until: func(w *world.World) bool {
-			n := recordAt(w, third)
-			return n != nil && n.Spec.Member != nil
-		}, Within: 20 * time.Minute})
+		trial.Act{Name: "what is to be forgotten goes", Do: func(*world.World) error { r.inVain = false; return nil },
+			Until: func(w *world.World) bool {
+				n := recordAt(w, third)
+				return n != nil && n.Spec.Member != nil
+			}, Within: 20 * time.Minute})
 }
 
 // wrap in which no member has any effect on what others remember, while that is so.
@@ -483,7 +531,8 @@ func (p powerless) Assassinate(ctx context.Context, endpoint string) error {
 	return p.JVM.Assassinate(ctx, endpoint)
 }
 
-// stillThere is a wrap in which the agent of the node that was to join seems to be at its former address: what is there is not to be forgotten.
+// stillThere is a wrap in which the agent of the node that was to join seems to be at its former
+// address: what is there is not to be forgotten.
 func (r *remembered) stillThere() world.Wrap {
 	return retelling(func(t observe.Target, answer *facts.Agent) {
 		if t.Node == second && r.address != "" {
@@ -501,16 +550,19 @@ func decisionCases() []decisionCase {
 			misled: claimsByName(), away: with(claimsByName(), pretending()), by: "DataLost",
 		},
 		{guard: "StragglerInRing", scenario: unseen(), misled: unmentioned(), by: "of which the ledger does not know"},
-		{guard: "AbandonedPodStillRunning", scenario: orphaned(), misled: recordless(), by: "of which the ledger does not know"},
-		{guard: "AgentUnreachable", scenario: correctedUnheard(), misled: l.wrap(true), by: "I1: the operator deletes pod " + first},
+		{guard: "AbandonedPodStillRunning", scenario: orphaned(), misled: recordless(),
+			by: "of which the ledger does not know"},
+		{guard: "AgentUnreachable", scenario: correctedUnheard(), misled: l.wrap(true),
+			by: "I1: the operator deletes pod " + first},
 		{guard: "CAMissing", scenario: authorityDeleted(), misled: baseless(), by: "I7"},
 		{
 			guard: "CAModified", scenario: authorityExchanged(), elsewhere: "sign certificate: somebody edited Secret",
 			misled: unedited(false), away: unedited(true), by: "is not signed by the authority of the cluster",
 		},
 		{
-			guard: "StaleEndpointRemains", scenario: r.scenario(), doubled: []string{"TopologyChangeInProgress", "RingViewsDiffer", "UnknownRingMember"},
-			world: r.wrap(), misled: with(r.stillThere(), r.wrap()), by: "I2: JoinNode is opened",
+			guard: "StaleEndpointRemains", scenario: r.scenario(),
+			doubled: []string{"TopologyChangeInProgress", "RingViewsDiffer", "UnknownRingMember"},
+			world:   r.wrap(), misled: with(r.stillThere(), r.wrap()), by: "I2: JoinNode is opened",
 		},
 	}
 }

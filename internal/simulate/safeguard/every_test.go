@@ -24,21 +24,31 @@ var excused = map[string][]excuse{
 		{"rings of two releases come with upgrades", []string{"ReleasesDiffer"}},
 	},
 	"node": {
-		{"nodes that are taken down while the ring serves come with rolling changes", []string{"JVMNotAnswering", "TopologyChangeInProgress", "ConsistencyWouldBeLost"}},
-		{"nodes that are replaced or leave come with these operations", []string{"HostIDReplaced", "NoContactWithCluster", "NodeHasLeft", "DecommissionUnsupported"}},
-		{"nobody writes what a later release may: it comes with the operations of that", []string{"TicketModeUnsupported", "UnknownOperation"}},
-		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a cleanup, whose scenarios are told, and Cassandra refuse the same", []string{"PendingRanges"}},
-		{"it is what is left when JVMNotAbsent is taken away, whose scenario shows the ticket that it refuses", []string{"DiskOfOtherTicket"}},
-		{"the adoption's guard, and Cassandra itself, refuse the same: DiskNotAdoptable", []string{"ClusterNameDiffers"}},
-		{"without it there is nobody who could be asked, or nothing to start with: what it holds back fails by itself", []string{
-			"NodeNotNormal", "NativeTransportClosed", "ConfigurationRenderingFailed", "PodIncomplete",
-		}},
+		{"nodes that are taken down while the ring serves come with rolling changes",
+			[]string{"JVMNotAnswering", "TopologyChangeInProgress", "ConsistencyWouldBeLost"}},
+		{"nodes that are replaced or leave come with these operations",
+			[]string{"HostIDReplaced", "NoContactWithCluster", "NodeHasLeft", "DecommissionUnsupported"}},
+		{"nobody writes what a later release may: it comes with the operations of that",
+			[]string{"TicketModeUnsupported", "UnknownOperation"}},
+		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a " +
+			"cleanup, whose scenarios are told, and Cassandra refuse the same", []string{"PendingRanges"}},
+		{"it is what is left when JVMNotAbsent is taken away, whose scenario shows the ticket that it refuses",
+			[]string{"DiskOfOtherTicket"}},
+		{"the adoption's guard, and Cassandra itself, refuse the same: DiskNotAdoptable",
+			[]string{"ClusterNameDiffers"}},
+		{"without it there is nobody who could be asked, or nothing to start with: what it holds back fails by itself",
+			[]string{
+				"NodeNotNormal", "NativeTransportClosed", "ConfigurationRenderingFailed", "PodIncomplete",
+			}},
 		{"it says that something has failed and will be retried", []string{"ActionFailing"}},
-		{"the operator asks a node for one operation at a time; core/node's tests have it refuse", []string{"ConflictingOperation"}},
-		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: TestRecordsByUIDAndVersion", []string{"RecordOfOtherCluster"}},
+		{"the operator asks a node for one operation at a time; core/node's tests have it refuse",
+			[]string{"ConflictingOperation"}},
+		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: " +
+			"TestRecordsByUIDAndVersion", []string{"RecordOfOtherCluster"}},
 	},
 	"cluster": {
-		{"it names the records that are missing while the spec is refused; what holds them back is that refusal, without which there is nothing to say", []string{"RecordMissing"}},
+		{"it names the records that are missing while the spec is refused; what holds them back is that refusal, " +
+			"without which there is nothing to say", []string{"RecordMissing"}},
 	},
 }
 
@@ -69,13 +79,15 @@ func told() map[string]map[string]bool {
 	return out
 }
 
-// calls that name a reason, with its place among their arguments. Notices hold nothing back, so they are none of them.
+// calls that name a reason, with its place among their arguments. Notices hold nothing back, so
+// they are none of them.
 var calls = map[string]map[string]int{
 	"node":    {"blocked": 1, "report": 0, "refuse": 0},
 	"cluster": {"Block": 1}, // of a plan; of a step it is the first
 }
 
-// declared are the guards that a package of internal/core has, and the packages below it, by their source.
+// declared are the guards that a package of internal/core has, and the packages below it, by their
+// source.
 func declared(t *testing.T, name string) map[string]bool {
 	t.Helper()
 	files := token.NewFileSet()
@@ -173,7 +185,8 @@ func listOfGuards(e ast.Expr) bool {
 	return ok && name.Name == "Guard"
 }
 
-// name takes a reason in: a constant of the API, one of this file that stands for it, or what was named before it got here.
+// name takes a reason in: a constant of the API, one of this file that stands for it, or what was
+// named before it got here.
 func (d *declarations) name(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -196,7 +209,8 @@ func (d *declarations) name(e ast.Expr) {
 	d.t.Errorf("%s: a reason is neither a constant of the API nor one of this file", d.files.Position(e.Pos()))
 }
 
-// TestEveryGuardHasAScenario holds what the sources declare against what is told here, so that no guard can be forgotten.
+// TestEveryGuardHasAScenario holds what the sources declare against what is told here, so that no
+// guard can be forgotten.
 func TestEveryGuardHasAScenario(t *testing.T) {
 	scenarios := told()
 	for _, of := range slices.Sorted(maps.Keys(scenarios)) {

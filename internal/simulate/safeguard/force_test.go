@@ -24,21 +24,27 @@ func readiness(w *world.World, host string) corev1.ConditionStatus {
 	return ""
 }
 
-// tainted is the scenario of a host that was out of service and is back, of which a standby saw only the first half; it becomes the leader while the host is
-// cut off and its JVM serves.
+// tainted is the scenario of a host that was out of service and is back, of which a standby saw
+// only the first half; it becomes the leader while the host is cut off and its JVM serves.
 func tainted() *trial.Scenario {
 	host := func(w *world.World) string { return w.Kube.Hosts()[0] }
 	do := func(f func(*world.World)) func(*world.World) error {
 		return func(w *world.World) error { f(w); return nil }
 	}
 	silent := func(w *world.World) bool { return readiness(w, host(w)) == corev1.ConditionUnknown }
-	return trial.Named("tainted-stale-standby", "a host was out of service, is back, and is cut off when a standby leads that saw only the first", true, nil,
+	return trial.Named("tainted-stale-standby",
+		"a host was out of service, is back, and is cut off when a standby leads that saw only the first", true, nil,
 		standby(),
-		trial.Act{Name: "lose", Do: do(func(w *world.World) { w.Kube.Lose(host(w)) }), Until: silent, Within: 10 * time.Minute},
+		trial.Act{Name: "lose", Do: do(func(w *world.World) { w.Kube.Lose(host(w)) }), Until: silent,
+			Within: 10 * time.Minute},
 		trial.Act{Name: "say that it is gone", Do: do(func(w *world.World) { w.Kube.Taint(host(w)) })},
 		freeze(nil, 0, "Node"),
-		trial.Act{Name: "return", Do: do(func(w *world.World) { w.Kube.Untaint(host(w)); w.Kube.Return(host(w), true) }), Until: trial.Serves, Within: 15 * time.Minute},
-		trial.Act{Name: "cut off", Do: do(func(w *world.World) { w.Partition(host(w), false) }), Until: silent, Within: 10 * time.Minute},
+		trial.Act{Name: "return", Do: do(func(w *world.World) {
+			w.Kube.Untaint(host(w))
+			w.Kube.Return(host(w), true)
+		}), Until: trial.Serves, Within: 15 * time.Minute},
+		trial.Act{Name: "cut off", Do: do(func(w *world.World) { w.Partition(host(w), false) }), Until: silent,
+			Within: 10 * time.Minute},
 		trial.Act{Name: "the standby leads", Do: do(func(w *world.World) {
 			w.Operators()[0].Kill()
 			w.Operators()[0].Lead()
@@ -55,7 +61,8 @@ type believing struct {
 	cache client.Reader
 }
 
-func (b believing) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (b believing) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption) error {
 	if _, host := object.(*corev1.Node); host {
 		return b.cache.Get(ctx, key, object, options...)
 	}

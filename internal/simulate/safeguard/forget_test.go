@@ -12,18 +12,21 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// forgetful operators do not remember what they wrote when they look at a cluster again: they go by a cache that does not show it yet.
+// forgetful operators do not remember what they wrote when they look at a cluster again: they go by
+// a cache that does not show it yet.
 func forgetful(w world.Wrap) world.Wrap {
 	w.Pass = func(_ *world.Operator, r *operator.Reconciler) *operator.Reconciler {
-		return &operator.Reconciler{Reader: r.Reader, Writer: r.Writer, Status: r.Status, Metrics: r.Metrics, Now: r.Now}
+		return &operator.Reconciler{Reader: r.Reader, Writer: r.Writer, Status: r.Status, Metrics: r.Metrics,
+			Now: r.Now}
 	}
 	return w
 }
 
-// The store of own writes: an operator whose view does not show its last status must not take the one before for the present one. Without it the status stays
-// wrong until something else happens.
+// The store of own writes: an operator whose view does not show its last status must not take the
+// one before for the present one. Without it the status stays wrong until something else happens.
 func TestOwnWritesAreWaitedFor(t *testing.T) {
-	s := trial.Named("status-stale", "a JVM is killed while the operator does not see what it says of its cluster", true, nil,
+	s := trial.Named("status-stale", "a JVM is killed while the operator does not see what it says of its cluster",
+		true, nil,
 		trial.Act{Name: "kill a JVM", Do: func(w *world.World) error {
 			w.Operators()[0].Freeze("CassandraCluster")
 			w.Pods.Sandboxes()[0].JVM().Kill()
@@ -36,8 +39,10 @@ func TestOwnWritesAreWaitedFor(t *testing.T) {
 		}, Until: healthy, Within: 5 * time.Second})
 	var noticed []string
 	for seed := range uint64(8) { // by chance an agent may have something to tell just then, which wakes the operator
-		refuses(t, holds(t, trial.Trial{Scenario: s, Seed: seed, Tell: true}), "the cache does not show our own writes yet: CassandraCluster")
-		noticed = append(noticed, run(t, trial.Trial{Scenario: s, Seed: seed, Wrap: forgetful(world.Wrap{})}).Violations...)
+		refuses(t, holds(t, trial.Trial{Scenario: s, Seed: seed, Tell: true}),
+			"the cache does not show our own writes yet: CassandraCluster")
+		noticed = append(noticed, run(t, trial.Trial{Scenario: s, Seed: seed,
+			Wrap: forgetful(world.Wrap{})}).Violations...)
 		if saysAll(noticed, "act the view continues is not over") {
 			return
 		}

@@ -21,7 +21,8 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// growing begins a scenario with a ring of three to which clients write, where there are hosts for six.
+// growing begins a scenario with a ring of three to which clients write, where there are hosts for
+// six.
 func growing(name, about string, acts ...trial.Act) *trial.Scenario {
 	s := trial.Named(name, about, true, nil, acts...)
 	s.HostsPerZone, s.Grows = 2, true
@@ -57,7 +58,8 @@ func datacenterMore(extend *v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec
 	}
 }
 
-// until a guard has spoken, or, where it is taken away, until the step begins that it is to hold back.
+// until a guard has spoken, or, where it is taken away, until the step begins that it is to hold
+// back.
 func until(by string, step ledger.Kind) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := trial.Cluster(w)
@@ -106,27 +108,32 @@ func away() *trial.Scenario {
 		}},
 		waiting(time.Minute),
 		respec("grow", until("MemberDown", ledger.JoinNode), paused(false)),
-		trial.Act{Name: "return it", Do: func(w *world.World) error { w.Kube.Return(host, true); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
+		trial.Act{Name: "return it", Do: func(w *world.World) error { w.Kube.Return(host, true); return nil },
+			Until: trial.Serves, Within: 2 * time.Hour},
 	)
 }
 
 // leaving has a user take a member out of the ring by hand.
 func leaving(node string) trial.Act {
 	return trial.Act{Name: "decommission by hand", Do: func(w *world.World) error {
-		client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus", Password: "simulated", Transport: sandbox(w, node).JVM()})
+		client, err := jolokia.New(jolokia.Config{URL: "http://127.0.0.1:7777/jolokia/", User: "helenus",
+			Password: "simulated", Transport: sandbox(w, node).JVM()})
 		if err != nil {
 			return err
 		}
 		w.Line.Go("nodetool", func() {
-			_, _ = client.ExecBlocking(context.Background(), jolokia.Exec("org.apache.cassandra.db:type=StorageService", "decommission(boolean)", true))
+			_, _ = client.ExecBlocking(context.Background(),
+				jolokia.Exec("org.apache.cassandra.db:type=StorageService", "decommission(boolean)", true))
 		}, nil)
 		return nil
-	}, Until: func(w *world.World) bool { return sandbox(w, node).JVM().Mode() == string(facts.ModeLeaving) }, Within: time.Minute}
+	}, Until: func(w *world.World) bool { return sandbox(w, node).JVM().Mode() == string(facts.ModeLeaving) },
+		Within: time.Minute}
 }
 
 // stays has the JVM of a member that leaves killed: it comes back as the member that it was.
 func stays(node string) trial.Act {
-	return trial.Act{Name: "kill its JVM", Do: func(w *world.World) error { sandbox(w, node).JVM().Kill(); return nil }, Until: trial.Serves, Within: 2 * time.Hour}
+	return trial.Act{Name: "kill its JVM", Do: func(w *world.World) error { sandbox(w, node).JVM().Kill(); return nil },
+		Until: trial.Serves, Within: 2 * time.Hour}
 }
 
 // beside is the scenario of a ring that is to grow while a user takes a member out of it.
@@ -139,9 +146,11 @@ func beside() *trial.Scenario {
 	)
 }
 
-// cleanUpBeside is the scenario of a ring that is to be cleaned up while a user takes a member out of it.
+// cleanUpBeside is the scenario of a ring that is to be cleaned up while a user takes a member out
+// of it.
 func cleanUpBeside() *trial.Scenario {
-	return growing("clean-up-beside", "a ring that has grown is to be cleaned up while a member is being decommissioned by hand",
+	return growing("clean-up-beside", "a ring that has grown is to be cleaned up while a member is being "+
+		"decommissioned by hand",
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
 		leaving(last), waiting(6*time.Second),
 		respec("clean up", until("TopologyChangeInProgress", ledger.Cleanup), cleanup(v1alpha1.AutomationAutomatic)),
@@ -149,28 +158,42 @@ func cleanUpBeside() *trial.Scenario {
 	)
 }
 
-// cleanUpApart is the scenario of a ring that is to be cleaned up while one member cannot talk to the others.
+// cleanUpApart is the scenario of a ring that is to be cleaned up while one member cannot talk to
+// the others.
 func cleanUpApart() *trial.Scenario {
 	return growing("clean-up-apart", "a ring that has grown is to be cleaned up while the others do not see a member",
 		respec("grow", trial.Serves, nodeMore, cleanup(v1alpha1.AutomationRecommend)),
-		trial.Act{Name: "isolate", Do: func(w *world.World) error { w.Network.Isolate(sandbox(w, last).Address()); return nil }},
+		trial.Act{Name: "isolate", Do: func(w *world.World) error {
+			w.Network.Isolate(sandbox(w, last).Address())
+			return nil
+		}},
 		waiting(time.Minute),
 		respec("clean up", until("RingViewsDiffer", ledger.Cleanup), cleanup(v1alpha1.AutomationAutomatic)),
 		waiting(10*time.Second),
-		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Network.Heal(sandbox(w, last).Address()); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
+		trial.Act{Name: "heal", Do: func(w *world.World) error {
+			w.Network.Heal(sandbox(w, last).Address())
+			return nil
+		}, Until: trial.Serves, Within: 2 * time.Hour},
 	)
 }
 
-// apart is the scenario of a ring that is to grow while one member cannot talk to the others, and of what happens meanwhile.
+// apart is the scenario of a ring that is to grow while one member cannot talk to the others, and
+// of what happens meanwhile.
 func apart(by string, meanwhile func(w *world.World) error) *trial.Scenario {
 	return growing("grow-apart", "a ring is to grow while the others do not see a member",
 		respec("make ready", prepared(3), nodeMore, paused(true)),
-		trial.Act{Name: "isolate", Do: func(w *world.World) error { w.Network.Isolate(sandbox(w, last).Address()); return nil }},
+		trial.Act{Name: "isolate", Do: func(w *world.World) error {
+			w.Network.Isolate(sandbox(w, last).Address())
+			return nil
+		}},
 		waiting(time.Minute),
 		trial.Act{Name: "meanwhile", Do: meanwhile},
 		waiting(time.Minute),
 		respec("grow", until(by, ledger.JoinNode), paused(false)),
-		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Network.Heal(sandbox(w, last).Address()); return nil }, Until: trial.Serves, Within: 2 * time.Hour},
+		trial.Act{Name: "heal", Do: func(w *world.World) error {
+			w.Network.Heal(sandbox(w, last).Address())
+			return nil
+		}, Until: trial.Serves, Within: 2 * time.Hour},
 	)
 }
 
@@ -185,7 +208,8 @@ func keyspace(name string, replicas map[string]int) func(*world.World) error {
 	}
 }
 
-// setBack is the scenario of a ledger that is put back to how it was before a node joined, in a ring that is to grow further.
+// setBack is the scenario of a ledger that is put back to how it was before a node joined, in a
+// ring that is to grow further.
 func setBack() *trial.Scenario {
 	var before map[string]string
 	return growing("grow-set-back", "the ledger of a ring that has grown is put back to how it was before",
@@ -211,16 +235,17 @@ func firstRackMore(s *v1alpha1.CassandraClusterSpec) {
 // dirtyGrowth is the scenario of a node that is to join on the disk of an earlier cluster.
 func dirtyGrowth(name string, acts ...trial.Act) *trial.Scenario {
 	var v leftover
-	s := trial.Named(name, "the volume of a node that is to join is the disk of an earlier cluster", true, deleteClaims, append([]trial.Act{
-		v.deletion(), v.kept(),
-		{
-			Name: "create again", Do: func(w *world.World) error {
-				return w.User().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+	s := trial.Named(name, "the volume of a node that is to join is the disk of an earlier cluster", true, deleteClaims,
+		append([]trial.Act{
+			v.deletion(), v.kept(),
+			{
+				Name: "create again", Do: func(w *world.World) error {
+					return w.User().Create(context.Background(), trial.ThreeRacks(deleteClaims))
+				},
+				Until: trial.Serves, Within: 30 * time.Minute,
 			},
-			Until: trial.Serves, Within: 30 * time.Minute,
-		},
-		{Name: "dirty", Do: func(w *world.World) error { v.handOut(w); return nil }},
-	}, acts...)...)
+			{Name: "dirty", Do: func(w *world.World) error { v.handOut(w); return nil }},
+		}, acts...)...)
 	s.HostsPerZone, s.Grows = 2, true
 	return s
 }
@@ -233,7 +258,9 @@ func lostWhileJoining() *trial.Scenario {
 			s := sandbox(w, node.Name)
 			return s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeJoining)
 		}, firstRackMore),
-		trial.Act{Name: "lose both", Do: func(w *world.World) error { return loseLedgerAnd(w, w.Server.Object(v1alpha1.CassandraNodeKind, node)) },
+		trial.Act{Name: "lose both", Do: func(w *world.World) error {
+			return loseLedgerAnd(w, w.Server.Object(v1alpha1.CassandraNodeKind, node))
+		},
 			Until: until("JoiningDiskNotEmpty", ledger.JoinNode), Within: 20 * time.Minute})
 }
 
@@ -267,9 +294,12 @@ func TestWhoJoinsHasToAnswer(t *testing.T) {
 		}
 		return a
 	}}
-	s := dirtyGrowth("grow-unheard", trial.Act{Name: "cut the line", Do: func(*world.World) error { cut = true; return nil }}, respec("grow", until(by, ledger.JoinNode), firstRackMore), waiting(time.Minute), trial.Act{
-		Name: "mend the line", Do: func(*world.World) error { cut = false; return nil }, Until: until("JoiningDiskNotEmpty", ledger.JoinNode), Within: 20 * time.Minute,
-	})
+	s := dirtyGrowth("grow-unheard", trial.Act{Name: "cut the line",
+		Do: func(*world.World) error { cut = true; return nil }},
+		respec("grow", until(by, ledger.JoinNode), firstRackMore), waiting(time.Minute), trial.Act{
+			Name: "mend the line", Do: func(*world.World) error { cut = false; return nil },
+			Until: until("JoiningDiskNotEmpty", ledger.JoinNode), Within: 20 * time.Minute,
+		})
 	refused := judged(t)
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap})
 	if refused[by] == 0 {
@@ -281,7 +311,8 @@ func TestWhoJoinsHasToAnswer(t *testing.T) {
 
 const foreignTicket = "gets a ticket for the disk of a member of another cluster"
 
-// smallVolumes is a cluster whose volumes have room for some 4,700 rows: 100 kB are Cassandra's own, and a row takes 200 bytes.
+// smallVolumes is a cluster whose volumes have room for some 4,700 rows: 100 kB are Cassandra's
+// own, and a row takes 200 bytes.
 func smallVolumes(c *v1alpha1.CassandraCluster) {
 	c.Spec.Node.Storage.Claims.Data.Size = new(resource.MustParse("1Mi"))
 }
@@ -289,14 +320,17 @@ func smallVolumes(c *v1alpha1.CassandraCluster) {
 // rowsOnSmall is how many rows a node of smallVolumes has room for, with some to spare.
 const rowsOnSmall = 4000
 
-// narrow is the scenario of a ring of one rack that gets another: the first node there has to hold what three hold in the first one.
+// narrow is the scenario of a ring of one rack that gets another: the first node there has to hold
+// what three hold in the first one.
 func narrow(by string) *trial.Scenario {
-	s := trial.Named("grow-narrow", "a ring of one rack gets another, whose first node has no room for what it is to hold", true, func(c *v1alpha1.CassandraCluster) {
+	s := trial.Named("grow-narrow", "a ring of one rack gets another, whose first node has no room for what it is to "+
+		"hold", true, func(c *v1alpha1.CassandraCluster) {
 		smallVolumes(c)
 		dc := &c.Spec.Datacenters[0]
 		dc.Racks, dc.NodesPerRack, dc.PlannedReplicationFactor = dc.Racks[:1], 3, 2
 	},
-		trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(rowsOnSmall*3/2, nil) }}, waiting(2*time.Minute),
+		trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(rowsOnSmall*3/2, nil) }},
+		waiting(2*time.Minute),
 		respec("grow", until(by, ledger.JoinNode), func(s *v1alpha1.CassandraClusterSpec) {
 			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, trial.ThreeRacks(nil).Spec.Datacenters[0].Racks[1])
 		}),
@@ -310,10 +344,12 @@ func narrow(by string) *trial.Scenario {
 	return s
 }
 
-// lopsided is the scenario of a ring of which one rack alone grows. Clients write as much as its nodes together have room for.
+// lopsided is the scenario of a ring of which one rack alone grows. Clients write as much as its
+// nodes together have room for.
 func lopsided(by string) *trial.Scenario {
 	s := trial.Named("grow-lopsided", "one of three racks is to have five nodes, the others one", true, smallVolumes,
-		respec("grow", until(by, ledger.JoinNode), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = new(int32(5)) }), over(by),
+		respec("grow", until(by, ledger.JoinNode),
+			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = new(int32(5)) }), over(by),
 		trial.Act{Name: "write what there is room for", Do: func(w *world.World) error {
 			const replicas = 3
 			return w.WriteRows(serving(w)*rowsOnSmall/replicas, nil)
@@ -322,21 +358,29 @@ func lopsided(by string) *trial.Scenario {
 	return s
 }
 
-// anywhere is the scenario of a datacenter that is added to a ring whose clients read from any replica.
+// anywhere is the scenario of a datacenter that is added to a ring whose clients read from any
+// replica.
 func anywhere(by string) *trial.Scenario {
 	a := asking{keyspace: world.Keyspace, write: ring.All, read: ring.One}
-	return growing("grow-anywhere", "a datacenter is added while clients read from any replica, whatever datacenter it is in",
-		a.reading(20*time.Minute), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}})), over(by), waiting(time.Minute), unharmed(a.found))
+	return growing("grow-anywhere", "a datacenter is added while clients read from any replica, whatever datacenter "+
+		"it is in",
+		a.reading(20*time.Minute), respec("grow", until(by, ledger.AddDatacenter),
+			datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}})), over(by),
+		waiting(time.Minute), unharmed(a.found))
 }
 
-// missing is the scenario of a datacenter to which a keyspace is to be extended that nobody has made.
+// missing is the scenario of a datacenter to which a keyspace is to be extended that nobody has
+// made.
 func missing(by string) *trial.Scenario {
 	var f failures
 	return growing("grow-missing", "a datacenter is to get a keyspace that there is not",
-		f.watch(), respec("grow", until(by, ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "missing"}}, LocalConsistencyOnly: true})), waiting(10*time.Minute), unharmed(f.found))
+		f.watch(), respec("grow", until(by, ledger.AddDatacenter),
+			datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: "missing"}},
+				LocalConsistencyOnly: true})), waiting(10*time.Minute), unharmed(f.found))
 }
 
-// placed is the scenario of a datacenter in which a keyspace has replicas before it is there, which clients made by create, write to and read from.
+// placed is the scenario of a datacenter in which a keyspace has replicas before it is there, which
+// clients made by create, write to and read from.
 func placed(name string, create func(*world.World) error, write, read ring.Consistency) *trial.Scenario {
 	const by = "ReplicasAlreadyPlaced"
 	a := asking{keyspace: "placed", write: write, read: read}
@@ -359,10 +403,12 @@ func simple(name string) func(*world.World) error {
 
 // extended is a datacenter that gets the keyspace of the clients.
 func extended() func(*v1alpha1.CassandraClusterSpec) {
-	return datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}, LocalConsistencyOnly: true})
+	return datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}},
+		LocalConsistencyOnly: true})
 }
 
-// unrepaired is the scenario of a datacenter that cannot be repaired, because a member of another has lost its disk meanwhile.
+// unrepaired is the scenario of a datacenter that cannot be repaired, because a member of another
+// has lost its disk meanwhile.
 func unrepaired() *trial.Scenario {
 	var f failures
 	return growing("grow-disk-lost", "a host loses its disk while a datacenter is added",
@@ -387,7 +433,8 @@ type guardCase struct {
 	by string
 }
 
-// try wants the guard to refuse, with those that double it away or not, and the harm to be caught without it.
+// try wants the guard to refuse, with those that double it away or not, and the harm to be caught
+// without it.
 func (c guardCase) try(t *testing.T) {
 	t.Helper()
 	t.Run(c.scenario.Name+"/"+c.guard, func(t *testing.T) {
@@ -405,24 +452,33 @@ func growthCases() []guardCase {
 	const opened = "I2: JoinNode is opened"
 	nothing := func(*world.World) error { return nil }
 	return []guardCase{
-		{"JoiningDiskNotEmpty", dirtyGrowth("grow-dirty", respec("grow", until("JoiningDiskNotEmpty", ledger.JoinNode), firstRackMore)), nil, foreignTicket},
-		{"DiskNotEmpty", dirtyGrowth("datacenter-dirty", respec("grow", until("DiskNotEmpty", ledger.AddDatacenter), datacenterMore(&v1alpha1.Extend{LocalConsistencyOnly: true}))), nil, foreignTicket},
-		{"JVMNotAbsent", lostWhileJoining(), []string{"JoiningDiskNotEmpty"}, "gets a ticket for a disk that is not empty"},
+		{"JoiningDiskNotEmpty", dirtyGrowth("grow-dirty",
+			respec("grow", until("JoiningDiskNotEmpty", ledger.JoinNode), firstRackMore)), nil, foreignTicket},
+		{"DiskNotEmpty", dirtyGrowth("datacenter-dirty",
+			respec("grow", until("DiskNotEmpty", ledger.AddDatacenter),
+				datacenterMore(&v1alpha1.Extend{LocalConsistencyOnly: true}))), nil, foreignTicket},
+		{"JVMNotAbsent", lostWhileJoining(), []string{"JoiningDiskNotEmpty"},
+			"gets a ticket for a disk that is not empty"},
 		{"MemberDown", away(), []string{"RingViewsDiffer"}, opened},
 		{"TopologyChangeInProgress", beside(), []string{"MemberDown"}, opened},
 		{"RingViewsDiffer", apart("RingViewsDiffer", nothing), nil, opened},
-		{"SchemaVersionsDiffer", apart("SchemaVersionsDiffer", keyspace("other", map[string]int{"dc1": 3})), []string{"RingViewsDiffer"}, opened},
+		{"SchemaVersionsDiffer", apart("SchemaVersionsDiffer", keyspace("other", map[string]int{"dc1": 3})),
+			[]string{"RingViewsDiffer"}, opened},
 		{"UnknownRingMember", setBack(), nil, opened},
 		{"TopologyChangeInProgress", cleanUpBeside(), nil, "I2: Cleanup is opened"},
 		{"RingViewsDiffer", cleanUpApart(), nil, "I2: Cleanup is opened"},
 		{"MemberDown", unrepaired(), nil, "an operation of node"},
 		{"RacksUnbalanced", lopsided("RacksUnbalanced"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
-		{"DataVolumeTooSmall", narrow("DataVolumeTooSmall"), nil, "the disk of node " + clusterName + "-dc1-r2-0 is full"},
+		{"DataVolumeTooSmall", narrow("DataVolumeTooSmall"), nil,
+			"the disk of node " + clusterName + "-dc1-r2-0 is full"},
 		{"LocalConsistencyNotConfirmed", anywhere("LocalConsistencyNotConfirmed"), nil, "reads nothing at ONE"},
 		{"ExtensionSourceMissing", missing("ExtensionSourceMissing"), nil, "an operation of node"},
-		{"ReplicasAlreadyPlaced", placed("grow-simple", simple("placed"), ring.Quorum, ring.Quorum), nil, "reads nothing at QUORUM"},
-		// The rows are on all replicas that there are, of which the datacenter that is not there yet has none.
-		{"ReplicasAlreadyPlaced", placed("grow-placed", keyspace("placed", map[string]int{"dc1": 3, "dc2": 1}), ring.Quorum, ring.One), nil, "reads nothing at ONE"},
+		{"ReplicasAlreadyPlaced", placed("grow-simple", simple("placed"), ring.Quorum, ring.Quorum), nil,
+			"reads nothing at QUORUM"},
+		// The rows are on all replicas that there are, of which the datacenter that is not there
+		// yet has none.
+		{"ReplicasAlreadyPlaced", placed("grow-placed", keyspace("placed", map[string]int{"dc1": 3, "dc2": 1}),
+			ring.Quorum, ring.One), nil, "reads nothing at ONE"},
 	}
 }
 

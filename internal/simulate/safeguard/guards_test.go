@@ -27,14 +27,16 @@ import (
 	"helenus.io/helenus/test/memdisk"
 )
 
-// judged counts what each of the operator's guards refuses, for the time of a test; those that are named pass always.
+// judged counts what each of the operator's guards refuses, for the time of a test; those that are
+// named pass always.
 func judged(t *testing.T, allow ...string) map[string]int {
 	t.Helper()
 	refused := map[string]int{}
 	whole := world.Rules
 	t.Cleanup(func() { world.Rules = whole })
 	r := &world.Rules
-	for _, list := range []*[]guard.Guard[guard.Nodes]{&r.Formation, &r.Adoption, &r.PendingNode, &r.BeforeJoin, &r.Cleanup, &r.Repair, &r.NewDatacenter} {
+	for _, list := range []*[]guard.Guard[guard.Nodes]{&r.Formation, &r.Adoption, &r.PendingNode, &r.BeforeJoin,
+		&r.Cleanup, &r.Repair, &r.NewDatacenter} {
 		*list = judge(*list, refused, allow)
 	}
 	r.Placement = judge(r.Placement, refused, allow)
@@ -72,10 +74,12 @@ func stalled(reason string) func(*world.World) bool {
 	}
 }
 
-// ledgerRestored is the scenario of a backup: somebody puts the ledger back to how it was before the ring formed.
+// ledgerRestored is the scenario of a backup: somebody puts the ledger back to how it was before
+// the ring formed.
 func ledgerRestored() *trial.Scenario {
 	return trial.Named("ledger-restored", "the ledger of a ring that serves is put back to its beginning", true, nil,
-		trial.Act{Name: "restore the ledger", Do: putBack, Until: stalled(v1alpha1.ReasonForeignDisks), Within: 5 * time.Minute})
+		trial.Act{Name: "restore the ledger", Do: putBack, Until: stalled(v1alpha1.ReasonForeignDisks),
+			Within: 5 * time.Minute})
 }
 
 // putBack gives the cluster the ledger that it began with.
@@ -92,7 +96,8 @@ func putBack(w *world.World) error {
 // dirty is the scenario of a provisioner that hands out a volume as an earlier cluster has left it.
 func dirty(until func(*world.World) bool) *trial.Scenario {
 	var v leftover
-	return trial.Named("dirty-volume", "a cluster is created, and one of its volumes is the disk of an earlier cluster", true, deleteClaims,
+	return trial.Named("dirty-volume", "a cluster is created, and one of its volumes is the disk of an earlier cluster",
+		true, deleteClaims,
 		v.deletion(), v.kept(),
 		trial.Act{Name: "create again", Do: func(w *world.World) error {
 			v.handOut(w)
@@ -158,30 +163,34 @@ type earlier struct {
 	change func(*v1alpha1.CassandraCluster)
 }
 
-// adopted is the scenario of an adoption, of what was done to the disks before it and of what comes after.
-func (e *earlier) adopted(name string, before func(*world.World) error, until func(*world.World) bool, after ...trial.Act) *trial.Scenario {
-	s := trial.Named(name, "a ring is deleted, its disks are mixed up, and it is recreated from them", true, e.change, append([]trial.Act{
-		{Name: "delete", Do: func(w *world.World) error {
-			e.uid, e.members = trial.Cluster(w).UID, disks(w)
-			return w.User().Delete(context.Background(), trial.Cluster(w).DeepCopy())
-		}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
-		{Name: "adopt", Do: func(w *world.World) error {
-			if err := before(w); err != nil {
-				return err
-			}
-			return w.User().Create(context.Background(), trial.ThreeRacks(func(c *v1alpha1.CassandraCluster) {
-				if e.change != nil {
-					e.change(c)
+// adopted is the scenario of an adoption, of what was done to the disks before it and of what comes
+// after.
+func (e *earlier) adopted(name string, before func(*world.World) error, until func(*world.World) bool,
+	after ...trial.Act) *trial.Scenario {
+	s := trial.Named(name, "a ring is deleted, its disks are mixed up, and it is recreated from them", true, e.change,
+		append([]trial.Act{
+			{Name: "delete", Do: func(w *world.World) error {
+				e.uid, e.members = trial.Cluster(w).UID, disks(w)
+				return w.User().Delete(context.Background(), trial.Cluster(w).DeepCopy())
+			}, Until: func(w *world.World) bool { return trial.Cluster(w) == nil }, Within: 20 * time.Minute},
+			{Name: "adopt", Do: func(w *world.World) error {
+				if err := before(w); err != nil {
+					return err
 				}
-				c.Spec.Bootstrap = &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: e.uid}}
-			}))
-		}, Until: until, Within: 10 * time.Minute},
-	}, after...)...)
+				return w.User().Create(context.Background(), trial.ThreeRacks(func(c *v1alpha1.CassandraCluster) {
+					if e.change != nil {
+						e.change(c)
+					}
+					c.Spec.Bootstrap = &v1alpha1.Bootstrap{Adopt: &v1alpha1.Adoption{ClusterUID: e.uid}}
+				}))
+			}, Until: until, Within: 10 * time.Minute},
+		}, after...)...)
 	s.HostsPerZone = 3
 	return s
 }
 
-// disks are the host ids on the volumes of the nodes, by the names of the nodes; those of empty ones are empty.
+// disks are the host ids on the volumes of the nodes, by the names of the nodes; those of empty
+// ones are empty.
 func disks(w *world.World) map[string]string {
 	out := map[string]string{}
 	for _, o := range w.Server.Objects("PersistentVolumeClaim") {
@@ -197,7 +206,8 @@ func (e *earlier) misnamed(w *world.World) []string {
 	var out []string
 	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
 		if m := o.(*v1alpha1.CassandraNode).Spec.Member; m != nil && m.HostID != e.members[o.GetName()] {
-			out = append(out, fmt.Sprintf("the record of node %s says that it is the member %s, and it was %s", o.GetName(), m.HostID, e.members[o.GetName()]))
+			out = append(out, fmt.Sprintf("the record of node %s says that it is the member %s, and it was %s",
+				o.GetName(), m.HostID, e.members[o.GetName()]))
 		}
 	}
 	return out
@@ -264,7 +274,8 @@ func oneRack(c *v1alpha1.CassandraCluster) {
 	dc.Racks, dc.NodesPerRack = dc.Racks[:1], 3
 }
 
-// exchanged is the scenario of an adoption for which two disks are exchanged, and repaired when that is noticed.
+// exchanged is the scenario of an adoption for which two disks are exchanged, and repaired when
+// that is noticed.
 func exchanged(by string) *trial.Scenario {
 	var e earlier
 	return e.adopted("adopt-swapped", swapped, until(by, ledger.AdoptRing), waiting(time.Minute), unharmed(e.misnamed),
@@ -290,11 +301,13 @@ func TestGuardsOfAdoption(t *testing.T) {
 	}
 }
 
-// lines are an operator's to the agents of some nodes, by their names; a line that is cut says nothing.
+// lines are an operator's to the agents of some nodes, by their names; a line that is cut says
+// nothing.
 type lines struct {
 	w   *world.World
 	cut map[string]bool
-	// last is what each agent said last, where that is kept: also by a former pod, or before its disk was lost.
+	// last is what each agent said last, where that is kept: also by a former pod, or before its
+	// disk was lost.
 	last map[string]*facts.Agent
 }
 
@@ -347,7 +360,8 @@ func (r heard) or(answer *facts.Agent, err error) (*facts.Agent, error) {
 	return &stale, nil
 }
 
-// lostWhileUnheard is the scenario of an adoption that waits for the word of one disk while another, which was heard of, is lost.
+// lostWhileUnheard is the scenario of an adoption that waits for the word of one disk while
+// another, which was heard of, is lost.
 func lostWhileUnheard(l *lines) *trial.Scenario {
 	const by = "InitialNodeNotReady"
 	var e earlier
@@ -376,19 +390,22 @@ func lostWhileUnheard(l *lines) *trial.Scenario {
 			w.Line.RunFor(time.Minute)
 			w.Kube.Return(at, false)
 			return deletePod(w, first)
-		}, Until: func(w *world.World) bool { s := sandbox(w, first); return s != nil && s.Agent() != nil }, Within: 10 * time.Minute},
+		}, Until: func(w *world.World) bool { s := sandbox(w, first); return s != nil && s.Agent() != nil },
+			Within: 10 * time.Minute},
 		trial.Act{Name: "hear the other", Do: func(w *world.World) error {
 			delete(l.cut, last)
 			w.Line.RunFor(5 * time.Minute)
 			return nil
 		}},
 		unharmed(func(*world.World) []string { return early }),
-		trial.Act{Name: "hear of the loss", Do: func(*world.World) error { delete(l.cut, first); return nil }, Until: stalled(v1alpha1.ReasonAdoptionIncomplete), Within: 10 * time.Minute},
+		trial.Act{Name: "hear of the loss", Do: func(*world.World) error { delete(l.cut, first); return nil },
+			Until: stalled(v1alpha1.ReasonAdoptionIncomplete), Within: 10 * time.Minute},
 		unharmed(func(*world.World) []string { return early }))
 }
 
-// A disk that was heard of may be gone since: only the present pod can tell. Without the guard nobody could adopt what nobody has heard of, so that it stays, and believes what
-// is not from the present pod.
+// A disk that was heard of may be gone since: only the present pod can tell. Without the guard
+// nobody could adopt what nobody has heard of, so that it stays, and believes what is not from the
+// present pod.
 func TestWhoIsAdoptedHasToAnswer(t *testing.T) {
 	const by = "InitialNodeNotReady"
 	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}

@@ -17,7 +17,8 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// What a guard keeps away is looked for by acts that know nothing of guards: they ask the world itself.
+// What a guard keeps away is looked for by acts that know nothing of guards: they ask the world
+// itself.
 
 // unharmed is an act that finds harm if there is any, in the words that are to be caught.
 func unharmed(find func(*world.World) []string) trial.Act {
@@ -29,15 +30,18 @@ func unharmed(find func(*world.World) []string) trial.Act {
 	}}
 }
 
-// over ends an act that a guard holds back, and one that it lets go when all that the spec asks for is there.
+// over ends an act that a guard holds back, and one that it lets go when all that the spec asks for
+// is there.
 func over(by string) trial.Act {
-	return trial.Act{Name: "wait for the end of it", Until: func(w *world.World) bool { return blockedBy(w, by) || grown(w) }, Within: 2 * time.Hour}
+	return trial.Act{Name: "wait for the end of it",
+		Until: func(w *world.World) bool { return blockedBy(w, by) || grown(w) }, Within: 2 * time.Hour}
 }
 
 // blockedBy says that a guard of the operator holds something back.
 func blockedBy(w *world.World, guard string) bool {
 	c := trial.Cluster(w)
-	return c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return string(b.Reason) == guard })
+	return c != nil && slices.ContainsFunc(c.Status.Blocked,
+		func(b v1alpha1.BlockedStep) bool { return string(b.Reason) == guard })
 }
 
 // grown says that every node of the spec serves, and that nothing is left to do.
@@ -94,7 +98,8 @@ func ended(w *world.World, phase v1alpha1.OperationPhase, tell func(node string,
 
 func (f *failures) found(*world.World) []string { return f.seen }
 
-// asking is a client that wrote rows at a level at which whoever reads at another must find them, and reads them all the while.
+// asking is a client that wrote rows at a level at which whoever reads at another must find them,
+// and reads them all the while.
 type asking struct {
 	keyspace    string
 	write, read ring.Consistency
@@ -128,7 +133,8 @@ func (a *asking) ask(w *world.World, key string) {
 	switch {
 	case err != nil:
 	case value == "":
-		a.missed = append(a.missed, fmt.Sprintf("a client that wrote %s.%s at %s reads nothing at %s", a.keyspace, key, a.write.CQL(), a.read.CQL()))
+		a.missed = append(a.missed, fmt.Sprintf("a client that wrote %s.%s at %s reads nothing at %s", a.keyspace, key,
+			a.write.CQL(), a.read.CQL()))
 	default:
 		a.reads++
 	}

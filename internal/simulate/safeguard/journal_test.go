@@ -13,8 +13,8 @@ import (
 	"helenus.io/helenus/test/memdisk"
 )
 
-// lastLost is a volume on which what the journal wrote last is not there when the agent starts again: as if it were written after its effect, and the agent
-// had died between the two.
+// lastLost is a volume on which what the journal wrote last is not there when the agent starts
+// again: as if it were written after its effect, and the agent had died between the two.
 func lastLost(w world.Wrap) world.Wrap {
 	w.Host = func(s *pod.Sandbox, h execute.Host) execute.Host {
 		volume := s.Content(v1alpha1.VolumeData).Files
@@ -39,7 +39,8 @@ func allLost(w world.Wrap) world.Wrap {
 	return w
 }
 
-// remembering counts the starts of agents at which the journal said that a JVM was started by it before.
+// remembering counts the starts of agents at which the journal said that a JVM was started by it
+// before.
 func remembering(w world.Wrap, starts *int) world.Wrap {
 	w.Host = func(_ *pod.Sandbox, h execute.Host) execute.Host {
 		h.Journal = reader{h.Journal, starts}
@@ -61,7 +62,8 @@ func (r reader) Load() (node.Memory, error) {
 	return m, err
 }
 
-// The journal before the effect: an agent that died must find what it had begun, or it refuses its own disk, or takes what it did for something that went wrong.
+// The journal before the effect: an agent that died must find what it had begun, or it refuses its
+// own disk, or takes what it did for something that went wrong.
 func TestJournalBeforeEffect(t *testing.T) {
 	s, err := trial.Find("create-3")
 	if err != nil {
@@ -86,7 +88,8 @@ func TestJournalBeforeEffect(t *testing.T) {
 				if m.What != first+"/"+journal.PreviousPath+".new" || m.Does != string(memdisk.OpCreate) {
 					continue
 				}
-				tr := trial.Trial{Scenario: s, Seed: 1, Fault: &trial.Fault{Kind: "agent-killed-after", At: m}, Wrap: remembering(world.Wrap{}, &starts)}
+				tr := trial.Trial{Scenario: s, Seed: 1, Fault: &trial.Fault{Kind: "agent-killed-after", At: m},
+					Wrap: remembering(world.Wrap{}, &starts)}
 				if result := tr.Run(kindsOf(t), &undisturbed.End); !result.Fired || len(result.Violations) > 0 {
 					t.Errorf("%s with the journal: fault injected %v, %v", tr, result.Fired, result.Violations)
 				}
@@ -106,8 +109,9 @@ func TestJournalBeforeEffect(t *testing.T) {
 	}
 }
 
-// The journal of the member that a node adopts is its own as long as the record says so. When the record was missing as an action ended, the agent forgot all of it, and began an
-// empty one on that disk.
+// The journal of the member that a node adopts is its own as long as the record says so. When the
+// record was missing as an action ended, the agent forgot all of it, and began an empty one on that
+// disk.
 func TestJournalOutlivesTheRecord(t *testing.T) {
 	named(t, "adopt/1/records-deleted@operator:update:ConfigMap/orders-ledger:7")
 }

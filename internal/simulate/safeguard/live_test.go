@@ -15,13 +15,15 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// cached answers from the cache what an operator asks the API server in order to be sure: its cluster, records, pods and ledger.
+// cached answers from the cache what an operator asks the API server in order to be sure: its
+// cluster, records, pods and ledger.
 type cached struct {
 	client.Reader
 	cache client.Reader
 }
 
-func (c cached) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (c cached) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption) error {
 	switch object.(type) {
 	case *v1alpha1.CassandraCluster, *corev1.ConfigMap:
 		return c.cache.Get(ctx, key, object, options...)
@@ -59,10 +61,12 @@ func ledgerOf(w *world.World) *ledger.Ledger {
 	return l
 }
 
-// formedStale is the scenario of a formation that a standby sees up to the tickets, before it becomes the leader when clients are in. Kinds are those of which its
-// view stands still; all if none is named.
+// formedStale is the scenario of a formation that a standby sees up to the tickets, before it
+// becomes the leader when clients are in. Kinds are those of which its view stands still; all if
+// none is named.
 func formedStale(kinds ...string) *trial.Scenario {
-	s := trial.Named("create-stale-standby", "a ring forms, and a standby that saw only the beginning leads", false, nil)
+	s := trial.Named("create-stale-standby", "a ring forms, and a standby that saw only the beginning leads", false,
+		nil)
 	s = s.With(s.Name, "create", standby())
 	create := &s.Acts[len(s.Acts)-1]
 	create.Until = func(w *world.World) bool { l := ledgerOf(w); return l != nil && l.Step != nil }

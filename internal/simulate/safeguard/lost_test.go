@@ -34,14 +34,18 @@ func (h hasty) or(answer *facts.Agent, err error) (*facts.Agent, error) {
 	}
 	t := h.target
 	return &facts.Agent{
-		ClusterUID: t.UID, Node: t.Node, PodUID: t.Pod, Address: t.Address, Disk: v1alpha1.DiskEmpty, Phase: v1alpha1.PhaseWaiting, Process: facts.ProcessAbsent,
+		ClusterUID: t.UID, Node: t.Node, PodUID: t.Pod, Address: t.Address, Disk: v1alpha1.DiskEmpty,
+		Phase: v1alpha1.PhaseWaiting, Process: facts.ProcessAbsent,
 	}, nil
 }
 
-// loseLedgerAnd deletes the ledger and records, at once and while no operator runs; another one starts then.
+// loseLedgerAnd deletes the ledger and records, at once and while no operator runs; another one
+// starts then.
 func loseLedgerAnd(w *world.World, records ...client.Object) error {
 	w.Operators()[0].Kill()
-	if err := w.User().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace, Name: ledgerKey.Name}}); err != nil {
+	if err := w.User().Delete(context.Background(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace,
+			Name: ledgerKey.Name}}); err != nil {
 		return err
 	}
 	for _, o := range records {
@@ -58,10 +62,13 @@ func loseLedgerAnd(w *world.World, records ...client.Object) error {
 	return nil
 }
 
-// allLostWhileAway is the scenario of a cluster whose ledger and records are deleted while one of its hosts is down.
+// allLostWhileAway is the scenario of a cluster whose ledger and records are deleted while one of
+// its hosts is down.
 func allLostWhileAway() *trial.Scenario {
-	return trial.Named("ledger-and-records-lost", "the ledger and all records are deleted at once while a host is cut off and no operator runs", true, nil,
-		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], true); return nil }, Until: notServing, Within: 10 * time.Minute},
+	return trial.Named("ledger-and-records-lost",
+		"the ledger and all records are deleted at once while a host is cut off and no operator runs", true, nil,
+		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], true); return nil },
+			Until: notServing, Within: 10 * time.Minute},
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
 			if err := loseLedgerAnd(w, w.Server.Objects(v1alpha1.CassandraNodeKind)...); err != nil {
 				return err
@@ -69,13 +76,17 @@ func allLostWhileAway() *trial.Scenario {
 			w.Line.RunFor(3 * time.Minute)
 			return nil
 		}},
-		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Hosts()[0]); return nil }, Until: trial.Serves, Within: 20 * time.Minute})
+		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Hosts()[0]); return nil },
+			Until: trial.Serves, Within: 20 * time.Minute})
 }
 
 // A lost ledger is rebuilt when every disk has said what it holds: silence is no answer.
 func TestALostLedgerIsRebuiltFromAllDisks(t *testing.T) {
 	s := allLostWhileAway()
-	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "the ledger is lost; waiting for what the disks of")
-	away := world.Wrap{Asker: func(_ *world.Operator, t observe.Target, a observe.Asker) observe.Asker { return hasty{a, t} }}
+	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}),
+		"the ledger is lost; waiting for what the disks of")
+	away := world.Wrap{Asker: func(_ *world.Operator, t observe.Target, a observe.Asker) observe.Asker {
+		return hasty{a, t}
+	}}
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: away}, "act heal is not over")
 }

@@ -23,24 +23,29 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// Most of the published bugs cannot happen in Helenus for want of the code in which they were: there is no safeguard to take away. So wrappers make of the real
-// operator one that is like those in the one point that counts. Each such operator has to come to the right end where nothing goes wrong, so that what catches it
-// is the bug.
+// Most of the published bugs cannot happen in Helenus for want of the code in which they were:
+// there is no safeguard to take away. So wrappers make of the real operator one that is like those
+// in the one point that counts. Each such operator has to come to the right end where nothing goes
+// wrong, so that what catches it is the bug.
 
-// seeing has operators decide on another view than their cache's, and be sure of what another reader than the API server tells them.
+// seeing has operators decide on another view than their cache's, and be sure of what another
+// reader than the API server tells them.
 func seeing(view func(o *world.Operator, cache, live client.Reader) (client.Reader, client.Reader)) world.Wrap {
 	made := map[*operator.Reconciler]*operator.Reconciler{}
 	return world.Wrap{Pass: func(o *world.Operator, r *operator.Reconciler) *operator.Reconciler {
 		if made[r] == nil {
 			cache, live := view(o, r.Reader.Cache, r.Reader.Live)
-			reader := &observe.Reader{Cache: cache, Live: live, Agents: r.Reader.Agents, Install: r.Reader.Install, Now: r.Reader.Now}
-			made[r] = &operator.Reconciler{Reader: reader, Writer: r.Writer, Status: r.Status, Metrics: r.Metrics, Now: r.Now}
+			reader := &observe.Reader{Cache: cache, Live: live, Agents: r.Reader.Agents, Install: r.Reader.Install,
+				Now: r.Reader.Now}
+			made[r] = &operator.Reconciler{Reader: reader, Writer: r.Writer, Status: r.Status, Metrics: r.Metrics,
+				Now: r.Now}
 		}
 		return made[r]
 	}}
 }
 
-// namesakes shows objects of the name of a cluster as if they were that cluster's, whichever they are of: those of which it is asked to. The others it counts.
+// namesakes shows objects of the name of a cluster as if they were that cluster's, whichever they
+// are of: those of which it is asked to. The others it counts.
 type namesakes struct {
 	client.Reader
 	these func(client.Object) bool
@@ -85,7 +90,8 @@ func byName(these func(client.Object) bool, others map[string]int) world.Wrap {
 func all(client.Object) bool  { return true }
 func none(client.Object) bool { return false }
 
-// finalizing is a standby that deletes, as soon as it leads, the claim of every pod that it sees going. The claim is the one that it sees, by its uid.
+// finalizing is a standby that deletes, as soon as it leads, the claim of every pod that it sees
+// going. The claim is the one that it sees, by its uid.
 func finalizing() world.Wrap {
 	return world.Wrap{Pass: func(o *world.Operator, r *operator.Reconciler) *operator.Reconciler {
 		ctx := context.Background()
@@ -104,7 +110,8 @@ func finalizing() world.Wrap {
 	}}
 }
 
-// witnessing shows of a cluster that is being deleted the claims of those pods alone that were seen going.
+// witnessing shows of a cluster that is being deleted the claims of those pods alone that were seen
+// going.
 type witnessing struct {
 	client.Reader
 	cache client.Reader
@@ -125,10 +132,12 @@ func (w witnessing) look(ctx context.Context) {
 // hidden says that a claim is not shown.
 func (w witnessing) hidden(ctx context.Context, claim *corev1.PersistentVolumeClaim) bool {
 	cluster := &v1alpha1.CassandraCluster{}
-	return w.cache.Get(ctx, keyOf(clusterName), cluster) == nil && cluster.DeletionTimestamp != nil && !w.going[claim.Labels[v1alpha1.LabelNode]]
+	return w.cache.Get(ctx, keyOf(clusterName), cluster) == nil && cluster.DeletionTimestamp != nil &&
+		!w.going[claim.Labels[v1alpha1.LabelNode]]
 }
 
-func (w witnessing) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (w witnessing) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption) error {
 	err := w.Reader.Get(ctx, key, object, options...)
 	if claim, is := object.(*corev1.PersistentVolumeClaim); is && err == nil && w.hidden(ctx, claim) {
 		return apierrors.NewNotFound(corev1.Resource("persistentvolumeclaims"), key.Name)
@@ -146,7 +155,8 @@ func (w witnessing) List(ctx context.Context, list client.ObjectList, options ..
 	return nil
 }
 
-// byEvents are operators that delete the claims of pods which they saw going, instead of those that are there.
+// byEvents are operators that delete the claims of pods which they saw going, instead of those that
+// are there.
 func byEvents() world.Wrap {
 	views := map[*world.Operator]witnessing{}
 	w := seeing(func(o *world.Operator, cache, live client.Reader) (client.Reader, client.Reader) {
@@ -166,7 +176,8 @@ func byEvents() world.Wrap {
 // renewing is a client that changes a budget by deleting it and making it again.
 type renewing struct{ client.Client }
 
-func (r renewing) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (r renewing) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	options ...client.PatchOption) error {
 	budget, is := object.(*policyv1.PodDisruptionBudget)
 	if !is {
 		return r.Client.Patch(ctx, object, patch, options...)
@@ -178,8 +189,9 @@ func (r renewing) Patch(ctx context.Context, object client.Object, patch client.
 	return r.Create(ctx, budget)
 }
 
-// oneFewer shows what is of the nodes that the spec describes, and of one more in each rack: what an operator takes away that compares a spec with the one that
-// it saw last, and expects of it one node fewer.
+// oneFewer shows what is of the nodes that the spec describes, and of one more in each rack: what
+// an operator takes away that compares a spec with the one that it saw last, and expects of it one
+// node fewer.
 type oneFewer struct{ client.Reader }
 
 func (o oneFewer) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -206,14 +218,16 @@ func (o oneFewer) List(ctx context.Context, list client.ObjectList, options ...c
 	return meta.SetList(list, shown)
 }
 
-// twoSpecs are operators that know of no other nodes than those of the present spec and the one before.
+// twoSpecs are operators that know of no other nodes than those of the present spec and the one
+// before.
 func twoSpecs() world.Wrap {
 	return seeing(func(_ *world.Operator, cache, live client.Reader) (client.Reader, client.Reader) {
 		return oneFewer{cache}, oneFewer{live}
 	})
 }
 
-// together is a client of an operator that makes certificates along with their authority: if the authority is there, so are they.
+// together is a client of an operator that makes certificates along with their authority: if the
+// authority is there, so are they.
 type together struct {
 	client.Client
 	made *bool
@@ -251,7 +265,8 @@ func givesTicket(object client.Object, patch client.Patch) bool {
 	return err == nil && json.Unmarshal(text, &content) == nil && content.Spec.Join != nil
 }
 
-// callsOnce is a client of an operator that calls the nodes only just after it wrote down that they start: a step that it finds open was called already.
+// callsOnce is a client of an operator that calls the nodes only just after it wrote down that they
+// start: a step that it finds open was called already.
 type callsOnce struct {
 	client.Client
 	opened *bool
@@ -266,7 +281,8 @@ func (c callsOnce) Update(ctx context.Context, object client.Object, options ...
 	return err
 }
 
-func (c callsOnce) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (c callsOnce) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	options ...client.PatchOption) error {
 	if !*c.opened && givesTicket(object, patch) {
 		return nil
 	}
@@ -330,14 +346,16 @@ func underWay(cache client.Reader) bool {
 func unready(cache client.Reader) bool {
 	var pods corev1.PodList
 	return cache.List(context.Background(), &pods) == nil && slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
-		return !slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+		return !slices.ContainsFunc(p.Status.Conditions,
+			func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
 	})
 }
 
 // adding is a client that takes nothing away from what a record says of the user's spec.
 type adding struct{ client.Client }
 
-func (a adding) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (a adding) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	options ...client.PatchOption) error {
 	text, err := patch.Data(object)
 	if err != nil {
 		return err

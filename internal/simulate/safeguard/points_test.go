@@ -22,8 +22,8 @@ import (
 type beginning struct {
 	// ticket is when the operator writes the node's ticket into its record.
 	ticket trial.Point
-	// renamed and durable are the last steps of the agent's writing down that it starts a JVM, next the first step of what it writes after that: the JVM is
-	// started in between.
+	// renamed and durable are the last steps of the agent's writing down that it starts a JVM, next
+	// the first step of what it writes after that: the JVM is started in between.
 	renamed, durable, next trial.Point
 }
 
@@ -33,7 +33,8 @@ type listening struct {
 	hear func(object client.Object, patch client.Patch)
 }
 
-func (l listening) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (l listening) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	options ...client.PatchOption) error {
 	l.hear(object, patch)
 	return l.Client.Patch(ctx, object, patch, options...)
 }
@@ -62,7 +63,8 @@ func beginnings(t *testing.T, s *trial.Scenario) map[string]beginning {
 					patches[name]++
 				}
 				if _, known := tickets[name]; !known && givesTicket(object, patch) {
-					tickets[name] = trial.Point{Who: "operator", Does: "patch", What: v1alpha1.CassandraNodeKind + "/" + name, Nth: patches[name]}
+					tickets[name] = trial.Point{Who: "operator", Does: "patch",
+						What: v1alpha1.CassandraNodeKind + "/" + name, Nth: patches[name]}
 				}
 			}}
 		},
@@ -81,7 +83,8 @@ func beginnings(t *testing.T, s *trial.Scenario) map[string]beginning {
 		steps := slices.DeleteFunc(slices.Clone(result.Points), func(m trial.Point) bool {
 			return m.Who != trial.WhoDisk || !strings.HasPrefix(m.What, name+"/")
 		})
-		b := beginning{ticket: ticket, renamed: trial.Point{Who: trial.WhoDisk, Does: string(memdisk.OpRename), What: name + "/" + journal.Path + ".new", Nth: starts[name]}}
+		b := beginning{ticket: ticket, renamed: trial.Point{Who: trial.WhoDisk, Does: string(memdisk.OpRename),
+			What: name + "/" + journal.Path + ".new", Nth: starts[name]}}
 		i := slices.Index(steps, b.renamed)
 		if !slices.Contains(result.Points, ticket) || i < 0 || i+2 >= len(steps) {
 			t.Fatalf("the points of node %s were not found: %v of %v", name, b, steps)

@@ -18,7 +18,8 @@ const theStandby = world.UserOperator + "-2"
 
 // standby starts an operator that watches and becomes the leader later.
 func standby() trial.Act {
-	return trial.Act{Name: "a standby starts", Do: func(w *world.World) error { w.StartStandby(world.Install); return nil },
+	return trial.Act{Name: "a standby starts",
+		Do: func(w *world.World) error { w.StartStandby(world.Install); return nil },
 		Until: func(w *world.World) bool {
 			all := w.Operators()
 			return len(all) == 2 && all[1].Started()
@@ -45,18 +46,21 @@ func failover() []trial.Act {
 			w.Line.RunFor(time.Minute)
 			return nil
 		}},
-		{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 10 * time.Minute},
+		{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil },
+			Until: trial.Serves, Within: 10 * time.Minute},
 	}
 }
 
 // claimsLeft says that the cluster is being deleted and only claims are left of its nodes.
 func claimsLeft(w *world.World) bool {
 	c := trial.Cluster(w)
-	return c != nil && c.DeletionTimestamp != nil && len(w.Server.Objects("Pod")) == 0 && len(w.Server.Objects("PersistentVolumeClaim")) > 0
+	return c != nil && c.DeletionTimestamp != nil && len(w.Server.Objects("Pod")) == 0 &&
+		len(w.Server.Objects("PersistentVolumeClaim")) > 0
 }
 
-// recreated is the scenario of most published losses of data: the leader fails over to one whose view still shows the deletion of an earlier cluster of the name.
-// Kinds are those of which it stands still; all if none is named.
+// recreated is the scenario of most published losses of data: the leader fails over to one whose
+// view still shows the deletion of an earlier cluster of the name. Kinds are those of which it
+// stands still; all if none is named.
 func recreated(t *testing.T, kinds ...string) *trial.Scenario {
 	t.Helper()
 	s, err := trial.Find("recreate")
@@ -82,9 +86,12 @@ func TestDeletesByUID(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(claims, identity{uid: true}), refusals{})}, "I3")
 }
 
-// formedTwice is the scenario of two clusters of one name, and of a standby that saw the first one form and nothing after that.
+// formedTwice is the scenario of two clusters of one name, and of a standby that saw the first one
+// form and nothing after that.
 func formedTwice() *trial.Scenario {
-	s := trial.Named("create-twice-stale-standby", "a cluster is made twice, and a standby that saw the first one form leads when the second serves", true, deleteClaims, standby(),
+	s := trial.Named("create-twice-stale-standby",
+		"a cluster is made twice, and a standby that saw the first one form leads when the second serves", true,
+		deleteClaims, standby(),
 		freeze(trial.Serves, time.Minute),
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
 			w.Network.Forget(world.Namespace + "." + clusterName)
@@ -96,21 +103,25 @@ func formedTwice() *trial.Scenario {
 	return s.With(s.Name, "", failover()...)
 }
 
-// A status is written to the version that was seen: in a write to a status the API server does not look at the uid.
+// A status is written to the version that was seen: in a write to a status the API server does not
+// look at the uid.
 func TestStatusByVersion(t *testing.T) {
 	s := formedTwice()
 	refused := refusals{}
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
 	refused.want(t, refusal{theStandby, "status", "CassandraCluster", byVersion})
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(clusters, identity{version: true}), refusals{})}, "I5: operator-2 writes CassandraCluster")
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(clusters, identity{version: true}), refusals{})},
+		"I5: operator-2 writes CassandraCluster")
 }
 
-// budgetReplaced is the scenario of a standby that saw the first budget of a ring which formed, while somebody deletes that afterwards and it is recreated.
+// budgetReplaced is the scenario of a standby that saw the first budget of a ring which formed,
+// while somebody deletes that afterwards and it is recreated.
 func budgetReplaced() *trial.Scenario {
 	budget := func(w *world.World) client.Object {
 		return w.Server.Object("PodDisruptionBudget", keyOf(clusterName+"-dc1"))
 	}
-	s := trial.Named("budget-replaced", "a budget is deleted and recreated, and a standby that saw the first one still closed leads", false, nil)
+	s := trial.Named("budget-replaced", "a budget is deleted and recreated, and a standby that saw the first one "+
+		"still closed leads", false, nil)
 	s = s.With(s.Name, "create", standby())
 	s.Acts[1].Until = func(w *world.World) bool { return budget(w) != nil }
 	s = s.With(s.Name, "",
@@ -125,8 +136,13 @@ func budgetReplaced() *trial.Scenario {
 			return w.User().Update(context.Background(), edited)
 		}})
 	return s.With(s.Name, "",
-		trial.Act{Name: "the standby leads", Do: func(w *world.World) error { w.Operators()[0].Lead(); w.Line.RunFor(time.Minute); return nil }},
-		trial.Act{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 10 * time.Minute})
+		trial.Act{Name: "the standby leads", Do: func(w *world.World) error {
+			w.Operators()[0].Lead()
+			w.Line.RunFor(time.Minute)
+			return nil
+		}},
+		trial.Act{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil },
+			Until: trial.Serves, Within: 10 * time.Minute})
 }
 
 func TestChangesByUID(t *testing.T) {
@@ -134,12 +150,16 @@ func TestChangesByUID(t *testing.T) {
 	refused := refusals{}
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
 	refused.want(t, refusal{theStandby, "patch", "PodDisruptionBudget", byUID})
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(budgets, identity{uid: true}), refusals{})}, "I5: operator-2 writes PodDisruptionBudget")
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(budgets, identity{uid: true}), refusals{})},
+		"I5: operator-2 writes PodDisruptionBudget")
 }
 
-// deletionBegun is the scenario of a standby that saw the first of two clusters when its deletion had only just begun: to its knowledge all nodes have to be stopped.
+// deletionBegun is the scenario of a standby that saw the first of two clusters when its deletion
+// had only just begun: to its knowledge all nodes have to be stopped.
 func deletionBegun() *trial.Scenario {
-	s := trial.Named("recreate-standby-at-the-beginning", "a standby that saw the deletion of an earlier cluster begin leads when the next one serves", true, deleteClaims, standby(),
+	s := trial.Named("recreate-standby-at-the-beginning",
+		"a standby that saw the deletion of an earlier cluster begin leads when the next one serves", true,
+		deleteClaims, standby(),
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
 			w.Operators()[1].Freeze("CassandraNode", "Pod", "PersistentVolumeClaim", "ConfigMap", "PodDisruptionBudget")
 			w.Network.Forget(world.Namespace + "." + clusterName)
@@ -152,7 +172,8 @@ func deletionBegun() *trial.Scenario {
 	return s.With(s.Name, "", failover()...)
 }
 
-// A change of a record names uid and version, of which each is enough where the record is another one.
+// A change of a record names uid and version, of which each is enough where the record is another
+// one.
 func TestRecordsByUIDAndVersion(t *testing.T) {
 	s := deletionBegun()
 	for _, c := range []struct {
@@ -167,5 +188,7 @@ func TestRecordsByUIDAndVersion(t *testing.T) {
 		holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(records, c.without), refused)})
 		refused.want(t, refusal{theStandby, "patch", "CassandraNode", c.by})
 	}
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(of(records, identity{uid: true, version: true}), refusals{})}, "I5: operator-2 writes CassandraNode")
+	caught(t, trial.Trial{Scenario: s, Seed: 1,
+		Wrap: stripping(of(records, identity{uid: true, version: true}), refusals{})},
+		"I5: operator-2 writes CassandraNode")
 }

@@ -18,8 +18,9 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// The published bugs of other operators of Cassandra that Sieve (OSDI 2022) and Acto (SOSP 2023) have found, as far as Helenus has the operation in which they
-// happened. The others are in docs/reliability.md, with the issue that brings their operation.
+// The published bugs of other operators of Cassandra that Sieve (OSDI 2022) and Acto (SOSP 2023)
+// have found, as far as Helenus has the operation in which they happened. The others are in
+// docs/reliability.md, with the issue that brings their operation.
 
 // named runs trials of the catalogue, with the fault that the name says.
 func named(t *testing.T, names ...string) {
@@ -45,7 +46,8 @@ func parsed(t *testing.T, name string) trial.Trial {
 	return tr
 }
 
-// likeOther has another operator play a scenario of a fault: without the fault it comes to the same end as ours, and with it the bug is caught.
+// likeOther has another operator play a scenario of a fault: without the fault it comes to the same
+// end as ours, and with it the bug is caught.
 func likeOther(t *testing.T, tr trial.Trial, other func() world.Wrap, by string) trial.Result {
 	t.Helper()
 	found := caught(t, trial.Trial{Scenario: tr.Scenario, Seed: tr.Seed, Fault: tr.Fault, Wrap: other()}, by)
@@ -57,33 +59,44 @@ func likeOther(t *testing.T, tr trial.Trial, other func() world.Wrap, by string)
 	return found
 }
 
-// TestK8SSAND559: cass-operator saw the deletionTimestamp of an earlier datacenter of the same name again, behind an API server that lagged, and deleted the
-// claims of the live one. Here the leader changes to a standby whose whole view is of the deletion: its deletes are refused, because they are of what it saw.
+// TestK8SSAND559: cass-operator saw the deletionTimestamp of an earlier datacenter of the same name
+// again, behind an API server that lagged, and deleted the claims of the live one. Here the leader
+// changes to a standby whose whole view is of the deletion: its deletes are refused, because they
+// are of what it saw.
 func TestK8SSAND559(t *testing.T) {
 	s := recreated(t)
 	refused := refusals{}
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
 	refused.want(t, refusal{theStandby, "delete", "PersistentVolumeClaim", byUID})
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(everything, refusals{})}, "I3: claim data-orders-dc1-r1-0 is deleted with data on it while its cluster lives")
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(everything, refusals{})},
+		"I3: claim data-orders-dc1-r1-0 is deleted with data on it while its cluster lives")
 }
 
-// TestCassKop316: CassKop took the claims to delete by the cluster's name, not by its uid. Here only the cluster is seen as it was, being deleted, and everything
-// else as it is: what carries the same name and another uid is not the old cluster's. No uid of a delete would help, since everything is seen that there is.
+// TestCassKop316: CassKop took the claims to delete by the cluster's name, not by its uid. Here
+// only the cluster is seen as it was, being deleted, and everything else as it is: what carries the
+// same name and another uid is not the old cluster's. No uid of a delete would help, since
+// everything is seen that there is.
 func TestCassKop316(t *testing.T) {
-	ofAnother(t, recreated(t, "CassandraCluster"), all, "*v1.PersistentVolumeClaim", "*v1alpha1.CassandraNode", "*v1.Pod")
+	ofAnother(t, recreated(t, "CassandraCluster"), all, "*v1.PersistentVolumeClaim", "*v1alpha1.CassandraNode",
+		"*v1.Pod")
 }
 
-// TestInstaclustr402: instaclustr's operator chose the claims to delete by the labels of cluster and datacenter, when it saw the deletion of an earlier one again.
-// Here the nodes are those of the former cluster too, all stopped; the claims are seen as they are, and only they could be taken for its own.
+// TestInstaclustr402: instaclustr's operator chose the claims to delete by the labels of cluster
+// and datacenter, when it saw the deletion of an earlier one again. Here the nodes are those of the
+// former cluster too, all stopped; the claims are seen as they are, and only they could be taken
+// for its own.
 func TestInstaclustr402(t *testing.T) {
-	ofAnother(t, recreated(t, "CassandraCluster", "CassandraNode", "Pod", "ConfigMap"), claims, "*v1.PersistentVolumeClaim")
-	// The other way round, the cluster is the new one and its claims and pods are seen as they were: what is missing is asked for at the API server itself, by its
-	// name, and found. Without that the record says which claims are its node's, and of what there is nothing is made twice.
+	ofAnother(t, recreated(t, "CassandraCluster", "CassandraNode", "Pod", "ConfigMap"), claims,
+		"*v1.PersistentVolumeClaim")
+	// The other way round, the cluster is the new one and its claims and pods are seen as they
+	// were: what is missing is asked for at the API server itself, by its name, and found. Without
+	// that the record says which claims are its node's, and of what there is nothing is made twice.
 	result := holds(t, trial.Trial{Scenario: recreated(t, "PersistentVolumeClaim", "Pod"), Seed: 1, Tell: true})
 	refuses(t, result, "the cache does not show our own writes yet: Pod orders-dc1-r1-0")
 }
 
-// ofAnother wants a stale leader to let alone what is of another cluster of the name, although it sees it, and a claim of the living to be deleted otherwise.
+// ofAnother wants a stale leader to let alone what is of another cluster of the name, although it
+// sees it, and a claim of the living to be deleted otherwise.
 func ofAnother(t *testing.T, s *trial.Scenario, these func(client.Object) bool, shown ...string) {
 	t.Helper()
 	others, refused := map[string]int{}, refusals{}
@@ -95,13 +108,17 @@ func ofAnother(t *testing.T, s *trial.Scenario, these func(client.Object) bool, 
 			t.Errorf("no %s of the other cluster was seen: %v", kind, others)
 		}
 	}
-	refused.want(t, refusal{theStandby, "status", "CassandraCluster", byVersion}) // it did take the former cluster for the present one
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: byName(these, map[string]int{})}, "I3: claim data-orders-dc1-r1-0 is deleted with data on it while its cluster lives")
+	// it did take the former cluster for the present one
+	refused.want(t, refusal{theStandby, "status", "CassandraCluster", byVersion})
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: byName(these, map[string]int{})},
+		"I3: claim data-orders-dc1-r1-0 is deleted with data on it while its cluster lives")
 }
 
-// TestInstaclustr407: a pod that was seen as being deleted, in a stale view, cost its claim, and any deletion of a pod did so with deletePVCs. Here a pod is deleted
-// under onClusterDeletion Delete, and the leader changes to one that still sees the pod go when its successor serves. No deletion of a pod touches a claim; the
-// claim being the same as before, no uid would help an operator that did so.
+// TestInstaclustr407: a pod that was seen as being deleted, in a stale view, cost its claim, and
+// any deletion of a pod did so with deletePVCs. Here a pod is deleted under onClusterDeletion
+// Delete, and the leader changes to one that still sees the pod go when its successor serves. No
+// deletion of a pod touches a claim; the claim being the same as before, no uid would help an
+// operator that did so.
 func TestInstaclustr407(t *testing.T) {
 	going := func(w *world.World) bool {
 		p := w.Server.Object("Pod", keyOf(first))
@@ -110,24 +127,29 @@ func TestInstaclustr407(t *testing.T) {
 	scenario := func(name string, comesBack trial.Act) *trial.Scenario {
 		s := trial.Named(name, "a pod is deleted, and a standby leads when its successor serves", true, deleteClaims,
 			standby(),
-			trial.Act{Name: "delete a pod", Do: func(w *world.World) error { return deletePod(w, first) }, Within: time.Minute,
-				Until: func(w *world.World) bool { return going(w) && notServing(w) }},
+			trial.Act{Name: "delete a pod", Do: func(w *world.World) error { return deletePod(w, first) },
+				Within: time.Minute,
+				Until:  func(w *world.World) bool { return going(w) && notServing(w) }},
 			comesBack)
 		return s.With(s.Name, "", failover()...)
 	}
 	s := scenario("pod-deleted-stale-standby", freeze(trial.Serves, 15*time.Minute))
 	refused := refusals{}
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: stripping(nothing, refused)})
-	refused.want(t, refusal{theStandby, "status", "CassandraCluster", byVersion}) // what it would say of the pod that it sees going
+	// what it would say of the pod that it sees going
+	refused.want(t, refusal{theStandby, "status", "CassandraCluster", byVersion})
 	seen := scenario("pod-deleted-standby", trial.Act{Name: "it comes back", Until: func(w *world.World) bool {
 		return !going(w) && trial.Serves(w)
 	}, Within: 15 * time.Minute})
 	holds(t, trial.Trial{Scenario: seen, Seed: 1, Wrap: finalizing()})
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: finalizing()}, "I3: claim data-orders-dc1-r1-0 is deleted with data on it while its cluster lives")
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: finalizing()},
+		"I3: claim data-orders-dc1-r1-0 is deleted with data on it while its cluster lives")
 }
 
-// TestInstaclustr398: the deletionTimestamp of a pod was never seen, and so its claim was never deleted. Here the events of pods are missed while a cluster with
-// its claims is deleted: nothing may be left. What is deleted follows from what is there; an operator that deletes the claims of pods it saw going leaves others.
+// TestInstaclustr398: the deletionTimestamp of a pod was never seen, and so its claim was never
+// deleted. Here the events of pods are missed while a cluster with its claims is deleted: nothing
+// may be left. What is deleted follows from what is there; an operator that deletes the claims of
+// pods it saw going leaves others.
 func TestInstaclustr398(t *testing.T) {
 	unseen := "delete-delete/1/stale-restart=Pod@operator:delete:Pod/orders-dc1-r1-0:1"
 	named(t,
@@ -142,12 +164,15 @@ func TestInstaclustr398(t *testing.T) {
 	}
 }
 
-// TestCassKop321: a disruption budget was deleted and recreated from a stale object with other numbers, and was weaker than asked. Here budgets are changed in
-// place and close while a step is open: under every staleness each is made once and none deleted, and the end is the same.
+// TestCassKop321: a disruption budget was deleted and recreated from a stale object with other
+// numbers, and was weaker than asked. Here budgets are changed in place and close while a step is
+// open: under every staleness each is made once and none deleted, and the end is the same.
 func TestCassKop321(t *testing.T) {
 	var stale []trial.Trial
-	for _, kind := range []string{"second-operator", "stale-1=PodDisruptionBudget", "stale-5=PodDisruptionBudget", "stale-restart=PodDisruptionBudget"} {
-		for _, at := range []string{"operator:create:PodDisruptionBudget/orders-dc1:1", "operator:patch:PodDisruptionBudget/orders-dc1:1"} {
+	for _, kind := range []string{"second-operator", "stale-1=PodDisruptionBudget", "stale-5=PodDisruptionBudget",
+		"stale-restart=PodDisruptionBudget"} {
+		for _, at := range []string{"operator:create:PodDisruptionBudget/orders-dc1:1",
+			"operator:patch:PodDisruptionBudget/orders-dc1:1"} {
 			stale = append(stale, parsed(t, "create-3/1/"+kind+"@"+at))
 		}
 	}
@@ -158,13 +183,17 @@ func TestCassKop321(t *testing.T) {
 		result := holds(t, tr)
 		name := "PodDisruptionBudget/orders-dc1"
 		if end := result.End; !result.Fired || end.Created[name] != 1 || end.Deleted[name] != 0 {
-			t.Errorf("%s: fault injected %v, the budget was made %d times and deleted %d times", tr, result.Fired, end.Created[name], end.Deleted[name])
+			t.Errorf("%s: fault injected %v, the budget was made %d times and deleted %d times", tr, result.Fired,
+				end.Created[name], end.Deleted[name])
 		}
 	}
-	// As published: what a budget should be is taken from the past, and what it is from the present. It is the right object, so that no uid helps; an operator that
-	// changes budgets by making them again makes four of them instead of two.
+	// As published: what a budget should be is taken from the past, and what it is from the
+	// present. It is the right object, so that no uid helps; an operator that changes budgets by
+	// making them again makes four of them instead of two.
 	past := formedStale("CassandraCluster", "CassandraNode", "ConfigMap", "Pod", "PersistentVolumeClaim")
-	past = past.With(past.Name, "the standby leads", trial.Act{Name: "the budget opens", Until: func(w *world.World) bool { return atLeast(w) == 2 }, Within: time.Minute})
+	past = past.With(past.Name, "the standby leads",
+		trial.Act{Name: "the budget opens", Until: func(w *world.World) bool { return atLeast(w) == 2 },
+			Within: time.Minute})
 	create, err := trial.Find("create-3")
 	if err != nil {
 		t.Fatal(err)
@@ -187,14 +216,17 @@ func TestCassKop321(t *testing.T) {
 	}
 }
 
-// The budget of a ring is closed while ranges move. A standby whose view of the ledger does not show the step yet would open it: what CassKop 321 made of the spec.
+// The budget of a ring is closed while ranges move. A standby whose view of the ledger does not
+// show the step yet would open it: what CassKop 321 made of the spec.
 func TestABudgetIsNotOpenedFromThePast(t *testing.T) {
 	closed := func(w *world.World) bool {
 		l := ledgerOf(w)
 		return l != nil && l.Step != nil && atLeast(w) == len(w.Server.Objects(v1alpha1.CassandraNodeKind))
 	}
-	for _, kinds := range [][]string{{"ConfigMap"}, {"CassandraCluster", "ConfigMap", "CassandraNode", "Pod", "PersistentVolumeClaim"}} {
-		s := growing("grow-stale-standby", "a ring grows, and a standby leads that sees the budget and not the step", standby(), freeze(nil, 0, kinds...),
+	for _, kinds := range [][]string{{"ConfigMap"},
+		{"CassandraCluster", "ConfigMap", "CassandraNode", "Pod", "PersistentVolumeClaim"}} {
+		s := growing("grow-stale-standby", "a ring grows, and a standby leads that sees the budget and not the step",
+			standby(), freeze(nil, 0, kinds...),
 			respec("grow", closed, nodeMore),
 			trial.Act{Name: "the standby leads", Do: func(w *world.World) error {
 				w.Operators()[0].Kill()
@@ -206,9 +238,14 @@ func TestABudgetIsNotOpenedFromThePast(t *testing.T) {
 				}
 				return nil
 			}},
-			trial.Act{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil }, Until: trial.Serves, Within: 2 * time.Hour})
-		refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), `confirm before \"Change PodDisruptionBudget orders-dc1`)
-		caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: notLive(world.Wrap{})}, "the budget leaves 2 while a step is open")
+			trial.Act{Name: "its view continues", Do: func(w *world.World) error {
+				w.Operators()[0].Thaw()
+				return nil
+			}, Until: trial.Serves, Within: 2 * time.Hour})
+		refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}),
+			`confirm before \"Change PodDisruptionBudget orders-dc1`)
+		caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: notLive(world.Wrap{})},
+			"the budget leaves 2 while a step is open")
 	}
 }
 
@@ -221,18 +258,23 @@ func atLeast(w *world.World) int {
 	return b.Spec.MinAvailable.IntValue()
 }
 
-// TestCassKop342: a size was changed 2→1→0 while the operator looked away; it compared two specs with each other, and the pods of the first were never removed.
-// Here the size goes 3→2→1 before the ring forms, and the middle is never seen: the end is that of a cluster which was created so. An operator that compares two
-// specs, and expects one node fewer, shrinks step by step, and leaves what it did not see.
+// TestCassKop342: a size was changed 2→1→0 while the operator looked away; it compared two specs
+// with each other, and the pods of the first were never removed. Here the size goes 3→2→1 before
+// the ring forms, and the middle is never seen: the end is that of a cluster which was created so.
+// An operator that compares two specs, and expects one node fewer, shrinks step by step, and leaves
+// what it did not see.
 func TestCassKop342(t *testing.T) {
 	nodes := func(n int32) func(*v1alpha1.CassandraCluster) {
 		return func(c *v1alpha1.CassandraCluster) {
 			c.Spec.Datacenters[0].NodesPerRack, c.Spec.Datacenters[0].PlannedReplicationFactor = n, 3
 		}
 	}
-	s := trial.Named("shrink-unseen", "a cluster that finds no hosts shrinks in two steps, of which the operator sees the last", false, nil)
+	s := trial.Named("shrink-unseen", "a cluster that finds no hosts shrinks in two steps, of which the operator "+
+		"sees the last", false, nil)
 	s.HostsPerZone = 1
-	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error { return w.User().Create(context.Background(), trial.ThreeRacks(nodes(3))) },
+	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error {
+		return w.User().Create(context.Background(), trial.ThreeRacks(nodes(3)))
+	},
 		Until: func(w *world.World) bool { return len(w.Server.Objects("Pod")) == 9 }, Within: 5 * time.Minute}
 	s = s.With(s.Name, "",
 		trial.Act{Name: "shrink unseen", Do: func(w *world.World) error {
@@ -251,11 +293,13 @@ func TestCassKop342(t *testing.T) {
 	likeFresh(t, trial.Trial{Scenario: s, Seed: 1}, nodes(1))
 	bySteps := stepwise(nodes(3), nodes(2), nodes(1))
 	holds(t, trial.Trial{Scenario: bySteps, Seed: 1, Wrap: twoSpecs()})
-	caughtUnlike(t, trial.Trial{Scenario: s, Seed: 1, Wrap: twoSpecs()}, nodes(1), "the end has CassandraNode/orders-dc1-r1-2")
+	caughtUnlike(t, trial.Trial{Scenario: s, Seed: 1, Wrap: twoSpecs()}, nodes(1),
+		"the end has CassandraNode/orders-dc1-r1-2")
 }
 
-// TestK8SSAND1023: a crash between the two Secrets of the certificate authority left pods that could never start. Here a crash before or after any Secret
-// changes nothing in the end, since each is looked for by itself. One that takes the first for all leaves pods that never start.
+// TestK8SSAND1023: a crash between the two Secrets of the certificate authority left pods that
+// could never start. Here a crash before or after any Secret changes nothing in the end, since each
+// is looked for by itself. One that takes the first for all leaves pods that never start.
 func TestK8SSAND1023(t *testing.T) {
 	var names []string
 	for _, secret := range []string{"orders-agent-ca", "orders-dc1-r1-0-agent-tls", "orders-dc1-r3-0-agent-tls"} {
@@ -269,9 +313,10 @@ func TestK8SSAND1023(t *testing.T) {
 	}, "act create is not over")
 }
 
-// TestK8SSAND1362: a crash after the label that says Starting, before the call that starts: nobody called again. Here the tickets are written one by one, and the
-// agent writes down that it starts before it does: a crash of either at that moment starts each node once, and once only. What remembers is the ledger for the
-// operator, and the journal for the agent.
+// TestK8SSAND1362: a crash after the label that says Starting, before the call that starts: nobody
+// called again. Here the tickets are written one by one, and the agent writes down that it starts
+// before it does: a crash of either at that moment starts each node once, and once only. What
+// remembers is the ledger for the operator, and the journal for the agent.
 func TestK8SSAND1362(t *testing.T) {
 	create, err := trial.Find("create-3")
 	if err != nil {
@@ -294,12 +339,15 @@ func TestK8SSAND1362(t *testing.T) {
 			}
 		}
 	}
-	likeOther(t, trial.Trial{Scenario: create, Seed: 1, Fault: &trial.Fault{Kind: "kill-before", At: begun[first].ticket}}, func() world.Wrap {
+	likeOther(t, trial.Trial{Scenario: create, Seed: 1,
+		Fault: &trial.Fault{Kind: "kill-before", At: begun[first].ticket}}, func() world.Wrap {
 		return writing(func(c client.Client) client.Client { return callsOnce{c, new(bool)} })
 	}, "act create is not over")
 
 	starts := 0
-	started := trial.Trial{Scenario: create, Seed: 1, Fault: &trial.Fault{Kind: "agent-killed-after", At: begun[first].next}, Wrap: remembering(world.Wrap{}, &starts)}
+	started := trial.Trial{Scenario: create, Seed: 1,
+		Fault: &trial.Fault{Kind: "agent-killed-after", At: begun[first].next},
+		Wrap:  remembering(world.Wrap{}, &starts)}
 	if holds(t, started); starts == 0 {
 		t.Error("the agent did not find in its journal that it had started a JVM")
 	}
@@ -312,24 +360,29 @@ func misspelt(c *v1alpha1.CassandraCluster) {
 	c.Spec.Node.JVM.Options = append(c.Spec.Node.JVM.Options, "-XX:+ThereIsNoSuchOption")
 }
 
-// TestActoCassOperator324: while an update was in progress the StatefulSet was not reconciled, so that a bad value could not be withdrawn. Here a formation whose
-// nodes do not start takes the correction; an operator that sees no other spec while a step is open does not.
+// TestActoCassOperator324: while an update was in progress the StatefulSet was not reconciled, so
+// that a bad value could not be withdrawn. Here a formation whose nodes do not start takes the
+// correction; an operator that sees no other spec while a step is open does not.
 func TestActoCassOperator324(t *testing.T) {
 	s := trial.Named("never-starts", "a ring that cannot start is corrected", false, misspelt)
 	s.Acts[0].Until, s.Acts[0].Within = func(w *world.World) bool {
 		n, ok := w.Server.Object("CassandraNode", keyOf(first)).(*v1alpha1.CassandraNode)
 		return ok && n.Status.Restarts != nil && n.Status.Restarts.Count > 2
 	}, 10*time.Minute
-	s = s.With(s.Name, "", trial.Edit("correct", func(c *v1alpha1.CassandraCluster) { c.Spec.Node.JVM.Options = nil }, trial.Serves, 20*time.Minute))
+	s = s.With(s.Name, "", trial.Edit("correct", func(c *v1alpha1.CassandraCluster) { c.Spec.Node.JVM.Options = nil },
+		trial.Serves, 20*time.Minute))
 	likeFresh(t, trial.Trial{Scenario: s, Seed: 1}, nil)
 	shutTo(t, s, underWay)
 }
 
-// TestActoCassOperator330: labels that were taken out of the spec stayed on the Service. Here labels, annotations and settings are taken out again before the ring
-// forms: nothing of them is left, because records are changed by what differs. A client whose changes take nothing away leaves them.
+// TestActoCassOperator330: labels that were taken out of the spec stayed on the Service. Here
+// labels, annotations and settings are taken out again before the ring forms: nothing of them is
+// left, because records are changed by what differs. A client whose changes take nothing away
+// leaves them.
 func TestActoCassOperator330(t *testing.T) {
 	labels := func(c *v1alpha1.CassandraCluster) {
-		c.Spec.Node.Metadata = &v1alpha1.PodMetadata{Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/note": "x"}}
+		c.Spec.Node.Metadata = &v1alpha1.PodMetadata{Labels: map[string]string{"team": "shop"},
+			Annotations: map[string]string{"example.com/note": "x"}}
 		c.Spec.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}
 	}
 	s := unplaceable("labels-removed", func(c *v1alpha1.CassandraCluster) { labels(c); nowhere(c) })
@@ -339,15 +392,17 @@ func TestActoCassOperator330(t *testing.T) {
 	}, trial.Serves, 20*time.Minute))
 	likeFresh(t, trial.Trial{Scenario: s, Seed: 1}, nil)
 	adds := writing(func(c client.Client) client.Client { return adding{c} })
-	holds(t, trial.Trial{Scenario: trial.Named("labelled", "a cluster with labels", false, labels), Seed: 1, Wrap: adds})
+	holds(t, trial.Trial{Scenario: trial.Named("labelled", "a cluster with labels", false, labels), Seed: 1,
+		Wrap: adds})
 	found := caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: adds}, "act take out is not over")
 	if record := found.End.Objects["CassandraNode/"+first]; !strings.Contains(record, `"labels":{"team":"shop"}`) {
 		t.Errorf("the labels did not stay: %s", record)
 	}
 }
 
-// TestActoCassOperator334: a wrong affinity made a pod Pending, and the health gate refused the corrected spec because of it; the same is CassKop 20. Here a rack in
-// a zone that does not exist is corrected; an operator that sees no other spec while a pod is not ready does not do it.
+// TestActoCassOperator334: a wrong affinity made a pod Pending, and the health gate refused the
+// corrected spec because of it; the same is CassKop 20. Here a rack in a zone that does not exist
+// is corrected; an operator that sees no other spec while a pod is not ready does not do it.
 func TestActoCassOperator334(t *testing.T) {
 	s := unplaceable("no-such-zone", nowhere)
 	s = s.With(s.Name, "", trial.Edit("correct", func(c *v1alpha1.CassandraCluster) {
@@ -357,8 +412,9 @@ func TestActoCassOperator334(t *testing.T) {
 	shutTo(t, s, unready)
 }
 
-// shutTo plays a scenario of a correction with an operator that looks at no spec while something is wrong: it is stuck with what is to be corrected. Where all goes
-// well it forms a ring, and takes an edit afterwards.
+// shutTo plays a scenario of a correction with an operator that looks at no spec while something is
+// wrong: it is stuck with what is to be corrected. Where all goes well it forms a ring, and takes
+// an edit afterwards.
 func shutTo(t *testing.T, s *trial.Scenario, while func(client.Reader) bool) {
 	t.Helper()
 	kept := 0
@@ -413,16 +469,20 @@ func caughtUnlike(t *testing.T, tr trial.Trial, change func(*v1alpha1.CassandraC
 	}
 }
 
-// stepwise is the scenario of a cluster whose spec is changed before its ring forms, once for each change and while its operator looks on.
+// stepwise is the scenario of a cluster whose spec is changed before its ring forms, once for each
+// change and while its operator looks on.
 func stepwise(specs ...func(*v1alpha1.CassandraCluster)) *trial.Scenario {
 	s := trial.Named("stepwise", "a cluster that finds no hosts is changed step by step", false, nil)
 	s.HostsPerZone = 1
 	waiting := func(w *world.World) bool {
 		c := trial.Cluster(w)
 		nodes := 3 * int(c.Spec.Datacenters[0].NodesPerRack)
-		return c.Status.ObservedGeneration == c.Generation && len(w.Server.Objects("Pod")) == nodes && len(w.Server.Objects(v1alpha1.CassandraNodeKind)) == nodes
+		return c.Status.ObservedGeneration == c.Generation && len(w.Server.Objects("Pod")) == nodes &&
+			len(w.Server.Objects(v1alpha1.CassandraNodeKind)) == nodes
 	}
-	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error { return w.User().Create(context.Background(), trial.ThreeRacks(specs[0])) },
+	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error {
+		return w.User().Create(context.Background(), trial.ThreeRacks(specs[0]))
+	},
 		Until: waiting, Within: 5 * time.Minute}
 	for _, change := range specs[1:] {
 		s.Acts = append(s.Acts, trial.Edit("change", change, waiting, 5*time.Minute))
@@ -438,5 +498,6 @@ func edit(w *world.World, change func(*v1alpha1.CassandraCluster)) error {
 }
 
 func deletePod(w *world.World, name string) error {
-	return w.User().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}})
+	return w.User().Delete(context.Background(),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}})
 }

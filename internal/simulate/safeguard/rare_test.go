@@ -70,7 +70,8 @@ func (j looking) Look(ctx context.Context) (*facts.Ring, error) {
 	return &other, nil
 }
 
-// rollback is the scenario of a volume, and of the ticket in a record, that are put back to how they were when the node was about to join.
+// rollback is the scenario of a volume, and of the ticket in a record, that are put back to how
+// they were when the node was about to join.
 type rollback struct {
 	kept   *pod.Content
 	ticket *v1alpha1.JoinTicket
@@ -89,7 +90,8 @@ func (r *rollback) snapshot() trial.Act {
 func (r *rollback) look(w *world.World) {
 	if s := sandbox(w, first); s != nil {
 		c := s.Content(v1alpha1.VolumeData)
-		if local := c.Data.Report().Local; local != nil && local.HostID != "" && string(local.Bootstrapped) != string(node.WordCompleted) {
+		if local := c.Data.Report().Local; local != nil && local.HostID != "" &&
+			string(local.Bootstrapped) != string(node.WordCompleted) {
 			files := memdisk.New()
 			for name, text := range c.Files.Files() {
 				files.Put(name, []byte(text))
@@ -111,11 +113,13 @@ func (r *rollback) scenario() *trial.Scenario {
 			volumes(w)[0].Content, r.rolled = r.kept, true
 			w.Kube.Return(w.Kube.Hosts()[0], true)
 			return nil
-		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseFailed)(w) || trial.Serves(w) }, Within: 15 * time.Minute})
+		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseFailed)(w) || trial.Serves(w) },
+			Within: 15 * time.Minute})
 	return s.With(s.Name, "create", r.snapshot())
 }
 
-// records are those by which the first node has its ticket again when its volume was put back, which the API refuses to be a member's; they may even not say that it is one.
+// records are those by which the first node has its ticket again when its volume was put back,
+// which the API refuses to be a member's; they may even not say that it is one.
 func (r *rollback) records(member bool) world.Wrap {
 	return host(func(s *pod.Sandbox, h *execute.Host) {
 		if s.Name() == first {
@@ -150,10 +154,12 @@ const (
 	second = clusterName + "-dc1-r1-1"
 )
 
-// interrupted is the scenario of a join that is cut off between two of its streams and continues when deletions are forgotten.
+// interrupted is the scenario of a join that is cut off between two of its streams and continues
+// when deletions are forgotten.
 func interrupted() *trial.Scenario {
 	const by, host = "JoinLongerThanGCGrace", "m-d-0"
-	s := trial.Named("grow-interrupted", "a node that joins is down, with a part of its rows, until the deletion of these is forgotten", true, nil,
+	s := trial.Named("grow-interrupted", "a node that joins is down, with a part of its rows, until the deletion of "+
+		"these is forgotten", true, nil,
 		trial.Act{Name: "create a table", Do: func(w *world.World) error {
 			session, err := sandbox(w, first).JVM().CQL(context.Background())
 			if err != nil {
@@ -166,7 +172,8 @@ func interrupted() *trial.Scenario {
 			n := sandbox(w, fourth)
 			return n != nil && n.JVM() != nil && n.Content(v1alpha1.VolumeData).Data.Bytes() > cassandra.NewDisk().Bytes()
 		}, func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: "d"}}})
+			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks,
+				v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: "d"}}})
 		}),
 		trial.Act{Name: "lose the host", Do: func(w *world.World) error {
 			if mode := sandbox(w, fourth).JVM().Mode(); mode != string(facts.ModeJoining) {
@@ -185,8 +192,9 @@ func interrupted() *trial.Scenario {
 	return s
 }
 
-// begunLongAgo is a journal by which a join began ten days before it did: a trial has no time for them, and its table keeps deletions for so much less. By the journal as
-// it is the agent has no reason to refuse.
+// begunLongAgo is a journal by which a join began ten days before it did: a trial has no time for
+// them, and its table keeps deletions for so much less. By the journal as it is the agent has no
+// reason to refuse.
 func begunLongAgo() world.Wrap {
 	return misremembering(func(j *node.JoinMemory) {
 		if j.BegunAt != nil {
@@ -195,7 +203,8 @@ func begunLongAgo() world.Wrap {
 	})
 }
 
-// misremembering is a wrap of agents that read something else of a join in their journals than they wrote.
+// misremembering is a wrap of agents that read something else of a join in their journals than they
+// wrote.
 func misremembering(change func(*node.JoinMemory)) world.Wrap {
 	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Journal = misremembered{h.Journal, change} })
 }
@@ -215,7 +224,8 @@ func (m misremembered) Load() (node.Memory, error) {
 	return memory, err
 }
 
-// deafness is that of an agent to its JVM, which serves: it gets no answer, and sees no processor time pass.
+// deafness is that of an agent to its JVM, which serves: it gets no answer, and sees no processor
+// time pass.
 type deafness struct {
 	deaf bool
 	jvm  *cassandra.Process
@@ -259,11 +269,14 @@ func (d *deafness) scenario() *trial.Scenario {
 		trial.Act{Name: "go deaf", Do: func(w *world.World) error {
 			d.deaf, d.jvm = true, sandbox(w, first).JVM()
 			return nil
-		}, Until: func(w *world.World) bool { return heldBy(w, first, "PeerSeesNodeUp") || d.jvm.Ended() }, Within: 20 * time.Minute},
-		trial.Act{Name: "hear again", Do: func(*world.World) error { d.deaf = false; return nil }, Until: trial.Serves, Within: 20 * time.Minute})
+		}, Until: func(w *world.World) bool { return heldBy(w, first, "PeerSeesNodeUp") || d.jvm.Ended() },
+			Within: 20 * time.Minute},
+		trial.Act{Name: "hear again", Do: func(*world.World) error { d.deaf = false; return nil }, Until: trial.Serves,
+			Within: 20 * time.Minute})
 }
 
-// strayed is the scenario of a node that joins with other tokens than those of its ticket, which its agent gave Cassandra to start with.
+// strayed is the scenario of a node that joins with other tokens than those of its ticket, which
+// its agent gave Cassandra to start with.
 type strayed struct{ given, taken []int64 }
 
 func (t *strayed) wrap() world.Wrap {
@@ -280,7 +293,8 @@ type misled struct {
 }
 
 // Start has the JVM take the tokens after those that it was given.
-func (m misled) Start(ctx context.Context, seen initapi.State, id uint64, command initclient.Command) (initapi.State, error) {
+func (m misled) Start(ctx context.Context, seen initapi.State, id uint64, command initclient.Command) (initapi.State,
+	error) {
 	const property = "cassandra.initial_token="
 	command.Argv = slices.Clone(command.Argv)
 	for i, argument := range command.Argv {
@@ -305,18 +319,21 @@ func (m misled) Start(ctx context.Context, seen initapi.State, id uint64, comman
 
 func (t *strayed) scenario() *trial.Scenario {
 	return growing("grow-strayed", "a node joins with other tokens than those of its ticket",
-		respec("grow", func(w *world.World) bool { return heldBy(w, second, "TokensDifferFromTicket") || grown(w) }, firstRackMore),
+		respec("grow", func(w *world.World) bool { return heldBy(w, second, "TokensDifferFromTicket") || grown(w) },
+			firstRackMore),
 		waiting(time.Minute), unharmed(func(w *world.World) []string {
 			s := sandbox(w, second)
 			local := s.Content(v1alpha1.VolumeData).Data.Report().Local
 			if s.JVM() != nil && s.JVM().NativeOpen() && !slices.Equal(local.Tokens, t.given) {
-				return []string{fmt.Sprintf("node %s serves clients with the tokens %d, which nobody has planned: %d are", second, local.Tokens, t.given)}
+				return []string{fmt.Sprintf("node %s serves clients with the tokens %d, which nobody has planned: %d "+
+					"are", second, local.Tokens, t.given)}
 			}
 			return nil
 		}))
 }
 
-// asGiven has all agents see the tokens of its ticket: the operator looks at those, too, and would say so.
+// asGiven has all agents see the tokens of its ticket: the operator looks at those, too, and would
+// say so.
 func (t *strayed) asGiven() world.Wrap {
 	return looks(func(_ string, view *facts.Ring) {
 		for i := range view.Endpoints {
@@ -327,7 +344,8 @@ func (t *strayed) asGiven() world.Wrap {
 	})
 }
 
-// stopped is the scenario of a datacenter that is added while a member is stopped, and no host takes its next pod for some time.
+// stopped is the scenario of a datacenter that is added while a member is stopped, and no host
+// takes its next pod for some time.
 func stopped() *trial.Scenario {
 	const by = "MemberNotNormal"
 	var f failures
@@ -338,7 +356,8 @@ func stopped() *trial.Scenario {
 			c := trial.Cluster(w)
 			return c.Status.Step != nil && c.Status.Step.Name == string(ledger.AddDatacenter)
 		},
-			datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}, LocalConsistencyOnly: true})),
+			datacenterMore(&v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}},
+				LocalConsistencyOnly: true})),
 		trial.Act{Name: "stop a member", Do: func(w *world.World) error {
 			host = sandbox(w, last).Host()
 			w.Kube.Reject(host, "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present")
@@ -347,7 +366,8 @@ func stopped() *trial.Scenario {
 			return len(f.seen) > 0 || heldBy(w, first, by) || heldBy(w, clusterName+"-dc1-r2-0", by)
 		}, Within: 20 * time.Minute},
 		waiting(time.Minute),
-		trial.Act{Name: "take it back", Do: func(w *world.World) error { w.Kube.Reject(host, "", ""); return nil }, Until: grown, Within: time.Hour},
+		trial.Act{Name: "take it back", Do: func(w *world.World) error { w.Kube.Reject(host, "", ""); return nil },
+			Until: grown, Within: time.Hour},
 		unharmed(f.found))
 }
 
@@ -379,14 +399,16 @@ func (p here) Ask(ctx context.Context, addresses []string, address, hostID strin
 	return answers, silent
 }
 
-// moved is the scenario of a join that is cut off and continues at another address, while the others still remember the first.
+// moved is the scenario of a join that is cut off and continues at another address, while the
+// others still remember the first.
 func moved() *trial.Scenario {
 	var host string
 	starts := 0
 	return growing("grow-moved", "the host of a node that joins is lost and back, and its pod has another address",
 		respec("grow", func(w *world.World) bool {
 			s := sandbox(w, second)
-			return s != nil && s.JVM() != nil && slices.Contains(sandbox(w, first).JVM().Sight().Changing, s.JVM().Sight().Name)
+			return s != nil && s.JVM() != nil && slices.Contains(sandbox(w, first).JVM().Sight().Changing,
+				s.JVM().Sight().Name)
 		}, firstRackMore),
 		trial.Act{Name: "lose the host", Do: func(w *world.World) error {
 			host, starts = sandbox(w, second).Host(), 0
@@ -402,7 +424,8 @@ func moved() *trial.Scenario {
 		}, Until: grown, Within: time.Hour},
 		unharmed(func(*world.World) []string {
 			if starts > 1 {
-				return []string{fmt.Sprintf("node %s was started %d times beside its own earlier try, in vain", second, starts-1)}
+				return []string{fmt.Sprintf("node %s was started %d times beside its own earlier try, in vain", second,
+					starts-1)}
 			}
 			return nil
 		}))
@@ -436,13 +459,15 @@ func (a *alone) scenario() *trial.Scenario {
 		waiting(5*time.Minute),
 		unharmed(func(*world.World) []string {
 			if a.starts > 0 {
-				return []string{fmt.Sprintf("node %s was started %d times without anybody to join, in vain", second, a.starts)}
+				return []string{fmt.Sprintf("node %s was started %d times without anybody to join, in vain", second,
+					a.starts)}
 			}
 			return nil
 		}))
 }
 
-// wrap of what the agent of that node asks others. One that believes takes every seed for a member that answers.
+// wrap of what the agent of that node asks others. One that believes takes every seed for a member
+// that answers.
 func (a *alone) wrap(believes bool) world.Wrap {
 	return host(func(s *pod.Sandbox, h *execute.Host) {
 		if s.Name() == second {
@@ -457,7 +482,8 @@ type unreached struct {
 	believes bool
 }
 
-func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer, silent []string) {
+func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer,
+	silent []string) {
 	answers, silent = u.Peers.Ask(ctx, addresses, address, hostID)
 	switch {
 	case !u.of.cut:
@@ -467,12 +493,14 @@ func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID 
 	}
 	answers = nil
 	for i, asked := range addresses {
-		answers = append(answers, node.Peer{Asked: asked, Node: fmt.Sprintf("believed-%d", i), HostID: asked, Ring: true})
+		answers = append(answers, node.Peer{Asked: asked, Node: fmt.Sprintf("believed-%d", i), HostID: asked,
+			Ring: true})
 	}
 	return answers, nil
 }
 
-// givenUpAndCopied is the scenario of a join that was taken back before it had streamed anything, and of a user who puts the data of a member on its disk.
+// givenUpAndCopied is the scenario of a join that was taken back before it had streamed anything,
+// and of a user who puts the data of a member on its disk.
 func givenUpAndCopied() *trial.Scenario {
 	const by = "DiskContradictsJournal"
 	back := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }
@@ -485,16 +513,19 @@ func givenUpAndCopied() *trial.Scenario {
 			n := recordAt(w, second)
 			return n.Spec.Join != nil && n.Spec.Join.Withdraw != nil
 		}, back),
-		respec("describe it again", func(w *world.World) bool { return blockedBy(w, "JoiningDiskNotEmpty") }, firstRackMore),
+		respec("describe it again", func(w *world.World) bool { return blockedBy(w, "JoiningDiskNotEmpty") },
+			firstRackMore),
 		trial.Act{Name: "copy", Do: func(w *world.World) error {
 			from, to := sandbox(w, first).Content(v1alpha1.VolumeData), sandbox(w, second).Content(v1alpha1.VolumeData)
 			*to = pod.Content{Files: to.Files, Data: from.Data.Clone()}
 			return deletePod(w, second)
-		}, Until: func(w *world.World) bool { return heldBy(w, second, by) || len(twins(w)) > 0 }, Within: 10 * time.Minute},
+		}, Until: func(w *world.World) bool { return heldBy(w, second, by) || len(twins(w)) > 0 },
+			Within: 10 * time.Minute},
 		waiting(time.Minute), unharmed(twins))
 }
 
-// withoutBeginning is a journal that does not say of a ticket which was taken back that it was ever gone by.
+// withoutBeginning is a journal that does not say of a ticket which was taken back that it was ever
+// gone by.
 func withoutBeginning() world.Wrap {
 	return misremembering(func(j *node.JoinMemory) {
 		if j.WithdrawnAt != nil {
@@ -509,12 +540,15 @@ func rareCases() []agentCase {
 	var s strayed
 	var a alone
 	return []agentCase{
-		{"TicketForMember", r.scenario(), nil, r.records(true), inTurn(r.records(false), strangers()), "I11: node " + first + " starts without streaming"},
+		{"TicketForMember", r.scenario(), nil, r.records(true), inTurn(r.records(false), strangers()),
+			"I11: node " + first + " starts without streaming"},
 		{"JoinLongerThanGCGrace", interrupted(), nil, begunLongAgo(), world.Wrap{}, "and the row is back"},
 		{"StaleEndpointInGossip", moved(), nil, world.Wrap{}, elsewhere(), "beside its own earlier try, in vain"},
 		{"NoSeedAnswers", a.scenario(), nil, a.wrap(false), a.wrap(true), "without anybody to join, in vain"},
-		{"PeerSeesNodeUp", d.scenario(), nil, d.wrap(), inTurn(d.wrap(), strangers()), "I1: the agent of node " + first + " ends the JVM, which serves clients"},
-		{"TokensDifferFromTicket", s.scenario(), nil, s.wrap(), inTurn(s.wrap(), s.asGiven()), "which nobody has planned"},
+		{"PeerSeesNodeUp", d.scenario(), nil, d.wrap(), inTurn(d.wrap(), strangers()),
+			"I1: the agent of node " + first + " ends the JVM, which serves clients"},
+		{"TokensDifferFromTicket", s.scenario(), nil, s.wrap(), inTurn(s.wrap(), s.asGiven()),
+			"which nobody has planned"},
 		{"DiskContradictsJournal", givenUpAndCopied(), nil, world.Wrap{}, withoutBeginning(), "run with one host id"},
 		{"MemberNotNormal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
 	}
@@ -526,7 +560,8 @@ func TestGuardsOfAgentsThatAreRarelyNeeded(t *testing.T) {
 	}
 }
 
-// mistaken is the scenario of a Node object that somebody deletes while its host lives, and the nodes on it serve.
+// mistaken is the scenario of a Node object that somebody deletes while its host lives, and the
+// nodes on it serve.
 func mistaken(l *lines) *trial.Scenario {
 	const by = "RemovedHostStillAnswers"
 	var host string
@@ -540,7 +575,9 @@ func mistaken(l *lines) *trial.Scenario {
 			return blockedBy(w, by) || p == nil || p.GetDeletionTimestamp() != nil
 		}, Within: 10 * time.Minute},
 		waiting(time.Minute),
-		trial.Act{Name: "its kubelet starts again", Do: func(w *world.World) error { clear(l.cut); w.Kube.Heal(host); return nil }, Until: trial.Serves, Within: 15 * time.Minute})
+		trial.Act{Name: "its kubelet starts again",
+			Do: func(w *world.World) error { clear(l.cut); w.Kube.Heal(host); return nil }, Until: trial.Serves,
+			Within: 15 * time.Minute})
 }
 
 // Whoever answers from a host is not gone with it.

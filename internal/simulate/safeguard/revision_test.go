@@ -26,10 +26,12 @@ var next = facts.Install{Version: "next", AgentImage: "helenus/agent:next"}
 // ruleTwo marks what is made by the second revision of the rules.
 const ruleTwo = "RULE_TWO"
 
-// upgrade replaces the operator by one whose rules of pods and of configuration have a second revision, under which everything looks otherwise.
+// upgrade replaces the operator by one whose rules of pods and of configuration have a second
+// revision, under which everything looks otherwise.
 func upgrade(w *world.World) error {
 	one := render.PodRules[1]
-	render.PodRules[2] = func(owner render.Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error) {
+	render.PodRules[2] = func(owner render.Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod,
+		error) {
 		pod, err := one(owner, record, install)
 		if err != nil {
 			return nil, err
@@ -68,7 +70,8 @@ var upgraded = trial.Act{Name: "upgrade", Do: func(w *world.World) error {
 	return nil
 }, Until: trial.Serves, Within: time.Minute}
 
-// rested lets what the clients' first tables set going come to its end: the nodes agree on the schema some seconds later, and the status says so.
+// rested lets what the clients' first tables set going come to its end: the nodes agree on the
+// schema some seconds later, and the status says so.
 var rested = trial.Act{Name: "rest", Do: func(w *world.World) error {
 	w.Line.RunFor(time.Minute)
 	return nil
@@ -118,10 +121,12 @@ func marked(end trial.End) []string {
 	return out
 }
 
-// TestI12WithoutRevisions changes the rules that records carry, instead of making others: a pod that is recreated is another one then.
+// TestI12WithoutRevisions changes the rules that records carry, instead of making others: a pod
+// that is recreated is another one then.
 func TestI12WithoutRevisions(t *testing.T) {
 	forgetRules(t)
-	s := trial.Named("upgrade-in-place", "the operator is replaced by one with other rules under the same revision", true, nil,
+	s := trial.Named("upgrade-in-place", "the operator is replaced by one with other rules under the same revision",
+		true, nil,
 		trial.Act{Name: "upgrade", Do: func(w *world.World) error {
 			if err := upgrade(w); err != nil {
 				return err
@@ -131,14 +136,16 @@ func TestI12WithoutRevisions(t *testing.T) {
 			delete(config.Rules, 2)
 			return nil
 		}},
-		trial.Act{Name: "delete a pod", Do: func(w *world.World) error { return deletePod(w, first) }, Until: notServing, Within: 5 * time.Minute},
+		trial.Act{Name: "delete a pod", Do: func(w *world.World) error { return deletePod(w, first) },
+			Until: notServing, Within: 5 * time.Minute},
 		trial.Act{Name: "it comes back", Until: trial.Serves, Within: 15 * time.Minute})
 	if made := marked(run(t, trial.Trial{Scenario: s, Seed: 1}).End); len(made) != 1 {
 		t.Errorf("pods made by the new rules: %v", made)
 	}
 }
 
-// TestI12 replaces the operator by one with other rules, at several points: what exists stays as it is.
+// TestI12 replaces the operator by one with other rules, at several points: what exists stays as it
+// is.
 func TestI12(t *testing.T) {
 	one := map[string]int{"orders-dc1-r1-0": 1, "orders-dc1-r2-0": 1, "orders-dc1-r3-0": 1}
 	twice := maps.Clone(one)
@@ -155,26 +162,34 @@ func TestI12(t *testing.T) {
 		jvms     map[string]int
 	}{
 		{"of a ring that serves", create, []trial.Act{rested, upgraded, silent}, 1, one},
-		{"and a pod is deleted", create, []trial.Act{upgraded, {Name: "delete a pod", Do: func(w *world.World) error { return deletePod(w, first) }, Until: notServing, Within: 5 * time.Minute},
+		{"and a pod is deleted", create, []trial.Act{upgraded,
+			{Name: "delete a pod", Do: func(w *world.World) error { return deletePod(w, first) }, Until: notServing,
+				Within: 5 * time.Minute},
 			{Name: "it comes back", Until: trial.Serves, Within: 15 * time.Minute}}, 1, twice},
-		{"and the ledger is lost", create, []trial.Act{upgraded, {Name: "delete the ledger", Do: func(w *world.World) error {
-			if err := w.User().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace, Name: ledgerKey.Name}}); err != nil {
-				return err
-			}
-			w.Line.RunFor(time.Hour)
-			return nil
-		}, Until: trial.Serves, Within: time.Minute}}, 1, one},
-		{"while the ring forms", forming, []trial.Act{upgraded}, 1, one},
-		// With the records goes what was pinned in them. What runs stays as it is all the same.
-		{"and the records are lost", create, []trial.Act{upgraded, {Name: "delete the records", Do: func(w *world.World) error {
-			for name := range one {
-				if err := w.User().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: name}}); err != nil {
+		{"and the ledger is lost", create, []trial.Act{upgraded,
+			{Name: "delete the ledger", Do: func(w *world.World) error {
+				if err := w.User().Delete(context.Background(),
+					&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledgerKey.Namespace,
+						Name: ledgerKey.Name}}); err != nil {
 					return err
 				}
-			}
-			w.Line.RunFor(time.Hour)
-			return nil
-		}, Until: trial.Serves, Within: time.Minute}}, 2, one},
+				w.Line.RunFor(time.Hour)
+				return nil
+			}, Until: trial.Serves, Within: time.Minute}}, 1, one},
+		{"while the ring forms", forming, []trial.Act{upgraded}, 1, one},
+		// With the records goes what was pinned in them. What runs stays as it is all the same.
+		{"and the records are lost", create, []trial.Act{upgraded,
+			{Name: "delete the records", Do: func(w *world.World) error {
+				for name := range one {
+					if err := w.User().Delete(context.Background(),
+						&v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace,
+							Name: name}}); err != nil {
+						return err
+					}
+				}
+				w.Line.RunFor(time.Hour)
+				return nil
+			}, Until: trial.Serves, Within: time.Minute}}, 2, one},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			forgetRules(t)

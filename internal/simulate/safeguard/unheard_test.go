@@ -11,7 +11,8 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// TestAnOperatorThatStartsSaysWhoIsSilent: that nobody was heard yet is no news, but that somebody does not answer is, a moment later.
+// TestAnOperatorThatStartsSaysWhoIsSilent: that nobody was heard yet is no news, but that somebody
+// does not answer is, a moment later.
 func TestAnOperatorThatStartsSaysWhoIsSilent(t *testing.T) {
 	silent := func(w *world.World) bool {
 		c := trial.Cluster(w)

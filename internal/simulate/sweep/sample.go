@@ -8,7 +8,8 @@ import (
 	"helenus.io/helenus/internal/simulate/trial"
 )
 
-// sample takes as many jobs of each class as its quota allows, and leaves them in their order: jobs of one scenario follow each other.
+// sample takes as many jobs of each class as its quota allows, and leaves them in their order: jobs
+// of one scenario follow each other.
 func (s *sweeper) sample(jobs []job) []job {
 	if len(s.Quotas) == 0 {
 		return jobs
@@ -33,8 +34,9 @@ func (s *sweeper) sample(jobs []job) []job {
 	return out
 }
 
-// choose takes some of the jobs: first each combination once, then of each scenario as much as of the others, by the events of their runs without a fault. A long scenario
-// does not take the time of the others, and tells of each of its points in fewer of them.
+// choose takes some of the jobs: first each combination once, then of each scenario as much as of
+// the others, by the events of their runs without a fault. A long scenario does not take the time
+// of the others, and tells of each of its points in fewer of them.
 func choose(jobs []job, all []int, quota int) []int {
 	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(jobs[a].hash, jobs[b].hash) })
 	had := map[Combination]bool{}

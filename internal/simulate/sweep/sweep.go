@@ -20,13 +20,16 @@ type Options struct {
 	// Faults are the kinds that are tried; empty for all.
 	Faults []string
 	Seed   uint64
-	// Part of Parts, from 0: the points that belong to one share of the whole, spread evenly over everything. Parts 0 or 1 is the whole.
+	// Part of Parts, from 0: the points that belong to one share of the whole, spread evenly over
+	// everything. Parts 0 or 1 is the whole.
 	Part, Parts int
-	// Quotas bound the points of a class, so that what a class has most of does not take all the time. Every fault is tried with every verb on every kind
-	// of object before any combination comes a second time; what is chosen beyond that is spread over the scenarios, to each as many events, and depends on the seed. A class
-	// without one is run whole.
+	// Quotas bound the points of a class, so that what a class has most of does not take all the
+	// time. Every fault is tried with every verb on every kind of object before any combination
+	// comes a second time; what is chosen beyond that is spread over the scenarios, to each as many
+	// events, and depends on the seed. A class without one is run whole.
 	Quotas map[trial.Class]int
-	// Limit ends the sweep early; 0 for none. What was not tried is counted, and is some of everything.
+	// Limit ends the sweep early; 0 for none. What was not tried is counted, and is some of
+	// everything.
 	Limit time.Duration
 	// Workers run trials at the same time; 0 for one for each processor.
 	Workers int
@@ -77,7 +80,9 @@ func Run(o Options) Report {
 	jobs := s.plan()
 	s.report.Planned = len(jobs)
 	s.work(jobs)
-	slices.SortFunc(s.report.Failures, func(a, b Failure) int { return cmp.Compare(a.Trial.String(), b.Trial.String()) })
+	slices.SortFunc(s.report.Failures, func(a, b Failure) int {
+		return cmp.Compare(a.Trial.String(), b.Trial.String())
+	})
 	return s.report
 }
 
@@ -133,7 +138,8 @@ func (r Report) Of(class trial.Class) int {
 	return n
 }
 
-// Spared are the points, each a program's verb on a kind of thing, at which no fault of a class has injected, sorted.
+// Spared are the points, each a program's verb on a kind of thing, at which no fault of a class has
+// injected, sorted.
 func (r Report) Spared(class trial.Class) []string {
 	injected := map[string]bool{}
 	for c, yes := range r.Tried[class] {

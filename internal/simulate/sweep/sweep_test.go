@@ -21,10 +21,12 @@ func smallest(t *testing.T) (*apiserver.Kinds, *trial.Scenario) {
 	return kinds, one
 }
 
-// A sweep of two workers, which share what was worked out for their worlds, tries every fault with every verb on every kind of object before any comes twice.
+// A sweep of two workers, which share what was worked out for their worlds, tries every fault with
+// every verb on every kind of object before any comes twice.
 func TestASampleHasEveryCombinationFirst(t *testing.T) {
 	kinds, one := smallest(t)
-	whole := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Faults: []string{"conflict", "kill-after", "stale-1"}}, report: newReport()}
+	whole := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1,
+		Faults: []string{"conflict", "kill-after", "stale-1"}}, report: newReport()}
 	all := map[trial.Class]map[Combination]bool{}
 	for _, j := range whole.plan() {
 		if all[j.class] == nil {
@@ -32,7 +34,8 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 		}
 		all[j.class][combinationOf(j.trial.Fault)] = true
 	}
-	quotas := map[trial.Class]int{trial.ClassCrash: len(all[trial.ClassCrash]), trial.ClassError: 7, trial.ClassStale: 5}
+	quotas := map[trial.Class]int{trial.ClassCrash: len(all[trial.ClassCrash]), trial.ClassError: 7,
+		trial.ClassStale: 5}
 	chosen := map[Combination]int{}
 	sampled := &sweeper{Options: whole.Options, report: newReport()}
 	sampled.Quotas = quotas
@@ -49,9 +52,11 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 			t.Errorf("%v is not tried", c)
 		}
 	}
-	report := Run(Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Workers: 2, Quotas: map[trial.Class]int{
-		trial.ClassCrash: 8, trial.ClassError: 8, trial.ClassRead: 8, trial.ClassAgent: 8, trial.ClassStale: 8, trial.ClassWorld: 8, trial.ClassUser: 8,
-	}})
+	report := Run(Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Workers: 2,
+		Quotas: map[trial.Class]int{
+			trial.ClassCrash: 8, trial.ClassError: 8, trial.ClassRead: 8, trial.ClassAgent: 8, trial.ClassStale: 8,
+			trial.ClassWorld: 8, trial.ClassUser: 8,
+		}})
 	if report.Run != 56 || report.Planned != 56 {
 		t.Errorf("%d of %d points run, want 56", report.Run, report.Planned)
 	}
@@ -64,7 +69,8 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 func TestSharesAreTheWhole(t *testing.T) {
 	kinds, one := smallest(t)
 	share := func(part, parts int) map[string]bool {
-		s := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1, Faults: []string{"conflict", "kill-after"}, Part: part, Parts: parts}, report: newReport()}
+		s := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1,
+			Faults: []string{"conflict", "kill-after"}, Part: part, Parts: parts}, report: newReport()}
 		out := map[string]bool{}
 		for _, j := range s.plan() {
 			out[j.trial.String()] = true
@@ -93,9 +99,11 @@ func TestASampleIsSpreadOverTheScenarios(t *testing.T) {
 	events := map[string]uint64{"large": 1000, "small": 1000, "long": 4000}
 	for name, points := range map[string]int{"large": 300, "small": 60, "long": 300} {
 		for i := range points {
-			fault := &trial.Fault{Kind: "kill-after", At: trial.Point{Who: trial.WhoDisk, Does: "create", What: "Pod/p", Nth: i}}
+			fault := &trial.Fault{Kind: "kill-after",
+				At: trial.Point{Who: trial.WhoDisk, Does: "create", What: "Pod/p", Nth: i}}
 			all = append(all, len(jobs))
-			jobs = append(jobs, job{trial: trial.Trial{Scenario: &trial.Scenario{Name: name}, Seed: 1, Fault: fault}, events: events[name], hash: uint64(i)}) //nolint:gosec // small
+			jobs = append(jobs, job{trial: trial.Trial{Scenario: &trial.Scenario{Name: name}, Seed: 1, Fault: fault},
+				events: events[name], hash: uint64(i)}) //nolint:gosec // small
 		}
 	}
 	chosen := map[string]int{}

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Task is ordinary code that runs in a timeline and may let time pass in the middle of a call: the code of a process of the world. It ends when its
-// function returns, or when it is killed: then it unwinds from where it is parked and never continues.
+// Task is ordinary code that runs in a timeline and may let time pass in the middle of a call: the
+// code of a process of the world. It ends when its function returns, or when it is killed: then it
+// unwinds from where it is parked and never continues.
 type Task struct {
 	timeline *Timeline
 	name     string
@@ -21,13 +22,15 @@ type Task struct {
 	parked func()
 }
 
-// OnPark has a function called whenever the task has run and parked again or ended; it is not called when it is killed.
+// OnPark has a function called whenever the task has run and parked again or ended; it is not
+// called when it is killed.
 func (k *Task) OnPark(f func()) { k.parked = f }
 
 // unwinding is what a killed task panics with.
 type unwinding struct{ task *Task }
 
-// Go begins a task; its first step is an event of this moment. Ended is called once, when it has ended of itself or was killed; it may be nil.
+// Go begins a task; its first step is an event of this moment. Ended is called once, when it has
+// ended of itself or was killed; it may be nil.
 func (t *Timeline) Go(name string, run func(), ended func()) *Task {
 	k := &Task{timeline: t, name: name, ended: ended}
 	k.next, k.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -43,7 +46,8 @@ func (t *Timeline) Go(name string, run func(), ended func()) *Task {
 	return k
 }
 
-// Sleep lets time pass in the task that calls it. Outside of a task no time passes: what calls is no process of the world.
+// Sleep lets time pass in the task that calls it. Outside of a task no time passes: what calls is
+// no process of the world.
 func (t *Timeline) Sleep(d time.Duration) {
 	if k := t.task; k != nil {
 		k.wakeIn(d)
@@ -68,7 +72,8 @@ func (k *Task) park() {
 	}
 }
 
-// Wake runs a parked task on, in an event of this moment. One that sleeps continues early; one that has ended stays so.
+// Wake runs a parked task on, in an event of this moment. One that sleeps continues early; one that
+// has ended stays so.
 func (k *Task) Wake() {
 	if !k.done && k.timeline.task != k {
 		k.timeline.Cancel(k.wake)
@@ -79,7 +84,8 @@ func (k *Task) Wake() {
 // Done says that the task has ended.
 func (k *Task) Done() bool { return k.done }
 
-// Kill ends a task where it is: its deferred calls run, nothing else does. A task that kills itself does not return from the call.
+// Kill ends a task where it is: its deferred calls run, nothing else does. A task that kills itself
+// does not return from the call.
 func (k *Task) Kill() {
 	if k.done || k.killed {
 		return

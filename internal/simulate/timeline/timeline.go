@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Timeline is a world's clock, its list of what comes next, and its dice. It is not safe for concurrent use: everything in a world runs in it, one thing
-// at a time.
+// Timeline is a world's clock, its list of what comes next, and its dice. It is not safe for
+// concurrent use: everything in a world runs in it, one thing at a time.
 type Timeline struct {
 	now    time.Time
 	dice   *rand.Rand
@@ -20,7 +20,8 @@ type Timeline struct {
 
 // New starts a timeline at a point. The seed determines every choice that is made by its dice.
 func New(start time.Time, seed uint64) *Timeline {
-	return &Timeline{now: start, dice: rand.New(rand.NewPCG(seed, 0x68656c656e7573))} //nolint:gosec // reproducible, not secret
+	return &Timeline{now: start, dice: rand.New(rand.NewPCG(seed,
+		0x68656c656e7573))} //nolint:gosec // reproducible, not secret
 }
 
 // Now is the virtual time.
@@ -50,7 +51,8 @@ type Event struct {
 	index int
 }
 
-// At has something happen at a point, or now if that has passed. Events of one point happen in the order in which they were made.
+// At has something happen at a point, or now if that has passed. Events of one point happen in the
+// order in which they were made.
 func (t *Timeline) At(when time.Time, name string, do func()) *Event {
 	if when.Before(t.now) {
 		when = t.now
@@ -96,8 +98,8 @@ func (t *Timeline) Next() (at time.Time, ok bool) {
 	return t.queue[0].at, true
 }
 
-// RunUntil lets events happen until a condition holds, which is looked at after each, or until the deadline, and says whether it held. At the deadline it
-// is that time; events of later points stay.
+// RunUntil lets events happen until a condition holds, which is looked at after each, or until the
+// deadline, and says whether it held. At the deadline it is that time; events of later points stay.
 func (t *Timeline) RunUntil(deadline time.Time, condition func() bool) bool {
 	for {
 		if condition() {

@@ -23,14 +23,19 @@ type mistake struct {
 	not string
 }
 
-// mistakes in what is said of nodes, in an order in which each is found after the ones before were corrected: no claim has a volume until a pod has a place.
+// mistakes in what is said of nodes, in an order in which each is found after the ones before were
+// corrected: no claim has a volume until a pod has a place.
 var mistakes = []mistake{
-	{"a class that does not exist", func(n *v1alpha1.NodeTemplate) { n.Storage.Claims.Data.StorageClassName = new("nothing") }, []string{"of class nothing has no volume", "storageClassName"}, "Insufficient"},
+	{"a class that does not exist", func(n *v1alpha1.NodeTemplate) {
+		n.Storage.Claims.Data.StorageClassName = new("nothing")
+	}, []string{"of class nothing has no volume", "storageClassName"}, "Insufficient"},
 	{"a request that no host has room for", func(n *v1alpha1.NodeTemplate) {
 		n.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")}
 		n.Resources.Limits = n.Resources.Requests
 	}, []string{"Insufficient memory", "node.resources.requests"}, "nothing"},
-	{"a place that does not exist", func(n *v1alpha1.NodeTemplate) { n.Placement = &v1alpha1.Placement{Zone: "nowhere"} }, []string{"node affinity/selector", "node.placement)"}, "Insufficient"},
+	{"a place that does not exist", func(n *v1alpha1.NodeTemplate) {
+		n.Placement = &v1alpha1.Placement{Zone: "nowhere"}
+	}, []string{"node affinity/selector", "node.placement)"}, "Insufficient"},
 }
 
 // refusedOption is an option that no JVM takes.
@@ -52,11 +57,13 @@ func right() *v1alpha1.NodeTemplate { return threeRacks.cluster().Spec.Node }
 
 func wrongForming() *Scenario {
 	s := &Scenario{
-		Name: "badspec-forming", About: "a ring cannot form for one mistake in its spec after the other, and forms when the last one is corrected",
+		Name: "badspec-forming", About: "a ring cannot form for one mistake in its spec after the other, and forms " +
+			"when the last one is corrected",
 		Zones: threeRacks.zones(), HostsPerZone: threeRacks.perZone(),
 	}
 	for i, m := range mistakes {
-		a := Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc1-")...), not(blockedSaying(m.not))), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+		a := Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc1-")...),
+			not(blockedSaying(m.not))), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node = right()
 			// The zone of a rack would stand above that of the cluster.
 			s.Datacenters[0].Racks[0].Node = nil
@@ -64,37 +71,45 @@ func wrongForming() *Scenario {
 		})}
 		if i == 0 {
 			a.Do = func(w *world.World) error {
-				return w.User().Create(context.Background(), threeRacks.cluster(func(c *v1alpha1.CassandraCluster) { m.do(c.Spec.Node) }))
+				return w.User().Create(context.Background(),
+					threeRacks.cluster(func(c *v1alpha1.CassandraCluster) { m.do(c.Spec.Node) }))
 			}
 		}
 		s.Acts = append(s.Acts, a)
 	}
 	s.Acts = append(s.Acts,
-		Act{Name: "an image that does not exist", Until: blockedSaying(missingImage, "see image"), Within: 30 * time.Minute, Do: func(w *world.World) error {
-			w.Kube.Break(missingImage)
-			return respec(func(s *v1alpha1.CassandraClusterSpec) {
-				*s = threeRacks.cluster().Spec
-				s.Image = missingImage
-			})(w)
-		}},
-		Act{Name: "a private image", Until: blockedSaying(privateImage, "401 Unauthorized"), Within: 30 * time.Minute, Do: func(w *world.World) error {
-			w.Kube.Restrict(privateImage, pullSecret)
-			return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Image = privateImage })(w)
-		}},
-		Act{Name: "a Secret that does not exist", Until: all(podsName("registri"), blockedSaying(privateImage, "401 Unauthorized")), Within: 30 * time.Minute,
+		Act{Name: "an image that does not exist", Until: blockedSaying(missingImage, "see image"),
+			Within: 30 * time.Minute, Do: func(w *world.World) error {
+				w.Kube.Break(missingImage)
+				return respec(func(s *v1alpha1.CassandraClusterSpec) {
+					*s = threeRacks.cluster().Spec
+					s.Image = missingImage
+				})(w)
+			}},
+		Act{Name: "a private image", Until: blockedSaying(privateImage, "401 Unauthorized"), Within: 30 * time.Minute,
+			Do: func(w *world.World) error {
+				w.Kube.Restrict(privateImage, pullSecret)
+				return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Image = privateImage })(w)
+			}},
+		Act{Name: "a Secret that does not exist",
+			Until: all(podsName("registri"), blockedSaying(privateImage, "401 Unauthorized")), Within: 30 * time.Minute,
 			Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registri"}}
 			})},
-		Act{Name: "an option that no JVM takes", Until: blockedSaying("ThereIsNoSuchOption", "see node.jvm"), Within: 30 * time.Minute, Do: func(w *world.World) error {
-			if err := w.User().Create(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: pullSecret}}); err != nil {
-				return err
-			}
-			return respec(func(s *v1alpha1.CassandraClusterSpec) {
-				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecret}}
-				s.Node.JVM.Options = []string{refusedOption}
-			})(w)
-		}},
-		Act{Name: "correct it", Until: ready, Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM.Options = nil })},
+		Act{Name: "an option that no JVM takes", Until: blockedSaying("ThereIsNoSuchOption", "see node.jvm"),
+			Within: 30 * time.Minute, Do: func(w *world.World) error {
+				if err := w.User().Create(context.Background(),
+					&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace,
+						Name: pullSecret}}); err != nil {
+					return err
+				}
+				return respec(func(s *v1alpha1.CassandraClusterSpec) {
+					s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecret}}
+					s.Node.JVM.Options = []string{refusedOption}
+				})(w)
+			}},
+		Act{Name: "correct it", Until: ready, Within: 30 * time.Minute,
+			Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM.Options = nil })},
 	)
 	s.Tries = true
 	return s
@@ -103,7 +118,8 @@ func wrongForming() *Scenario {
 func wrongDatacenter() *Scenario {
 	var acts []Act
 	for i, m := range mistakes {
-		acts = append(acts, Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc2-")...), not(blockedSaying(m.not)), serves(3)), Within: 30 * time.Minute,
+		acts = append(acts, Act{Name: m.name, Until: all(blockedSaying(append(m.words, clusterName+"-dc2-")...),
+			not(blockedSaying(m.not)), serves(3)), Within: 30 * time.Minute,
 			Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 				if i == 0 {
 					secondDatacenter(s)
@@ -116,27 +132,35 @@ func wrongDatacenter() *Scenario {
 			})})
 	}
 	acts = append(acts,
-		Act{Name: "an option that no JVM takes", Until: all(blockedSaying("ThereIsNoSuchOption", "see node.jvm", clusterName+"-dc2-"), serves(3)), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters[1].Node = right()
-			s.Datacenters[1].Node.JVM.Options = []string{refusedOption}
-		})},
-		Act{Name: "correct it", Until: grown, Within: time.Hour, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil })},
+		Act{Name: "an option that no JVM takes",
+			Until:  all(blockedSaying("ThereIsNoSuchOption", "see node.jvm", clusterName+"-dc2-"), serves(3)),
+			Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Datacenters[1].Node = right()
+				s.Datacenters[1].Node.JVM.Options = []string{refusedOption}
+			})},
+		Act{Name: "correct it", Until: grown, Within: time.Hour,
+			Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Node = nil })},
 	)
-	s := scenario("badspec-datacenter", "a datacenter is added with one mistake after the other, and joins when the last one is corrected", threeRacks.growing(2), acts...)
+	s := scenario("badspec-datacenter", "a datacenter is added with one mistake after the other, and joins when the "+
+		"last one is corrected", threeRacks.growing(2), acts...)
 	s.Grows, s.Tries = true, true
 	return s
 }
 
 func datacenterGivenUp() *Scenario {
-	mistaken := Act{Name: "add one with an option that no JVM takes", Until: all(blockedSaying("ThereIsNoSuchOption", "see node.jvm", clusterName+"-dc2-"), serves(3)), Within: 30 * time.Minute,
+	mistaken := Act{Name: "add one with an option that no JVM takes",
+		Until:  all(blockedSaying("ThereIsNoSuchOption", "see node.jvm", clusterName+"-dc2-"), serves(3)),
+		Within: 30 * time.Minute,
 		Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 			secondDatacenter(s)
 			s.Datacenters[1].Node = right()
 			s.Datacenters[1].Node.JVM.Options = []string{refusedOption}
 		})}
-	s := scenario("datacenter-given-up", "a datacenter is added whose nodes do not start, is taken out of the spec again, and is added once more without the mistake", threeRacks.growing(2),
+	s := scenario("datacenter-given-up", "a datacenter is added whose nodes do not start, is taken out of the spec "+
+		"again, and is added once more without the mistake", threeRacks.growing(2),
 		mistaken,
-		Act{Name: "take it back", Until: all(ready, recordsAre(3)), Within: 30 * time.Minute, Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] })},
+		Act{Name: "take it back", Until: all(ready, recordsAre(3)), Within: 30 * time.Minute,
+			Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] })},
 		Act{Name: "add it once more", Until: grown, Within: time.Hour, Do: respec(secondDatacenter)},
 	)
 	s.Grows, s.Tries = true, true
@@ -153,10 +177,12 @@ func podsName(secret string) func(*world.World) bool {
 	}
 }
 
-// recordsAre says that there are so many records of nodes. One that lost its labels while it was on its way out stays until somebody wants its name again.
+// recordsAre says that there are so many records of nodes. One that lost its labels while it was on
+// its way out stays until somebody wants its name again.
 func recordsAre(n int) func(*world.World) bool {
 	return func(w *world.World) bool {
-		return n == len(slices.DeleteFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool { return o.GetLabels()[v1alpha1.LabelCluster] == "" }))
+		return n == len(slices.DeleteFunc(w.Server.Objects("CassandraNode"),
+			func(o client.Object) bool { return o.GetLabels()[v1alpha1.LabelCluster] == "" }))
 	}
 }
 

@@ -39,14 +39,17 @@ func Catalogue() []*Scenario {
 		scenario("create-9", "three racks of three nodes form a ring", nineNodes),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 
-		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good when it has its ticket"),
+		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good "+
+			"when it has its ticket"),
 
 		scenario("delete-retain", "a ring is deleted and its claims stay", threeRacks,
 			Act{Name: "delete", Do: remove, Until: gone, Within: 20 * time.Minute, Despite: true}),
 		scenario("delete-delete", "a ring is deleted and leaves nothing", threeRacks.with(deleteClaims),
 			Act{Name: "delete", Do: removeData, Until: goneWithClaims, Within: 20 * time.Minute, Despite: true}),
-		scenario("recreate", "a cluster of the same name is created as soon as the old one lets the name go", threeRacks.with(deleteClaims),
-			Act{Name: "delete", Do: removeData, Until: func(w *world.World) bool { return get(w) == nil }, Within: 20 * time.Minute, Despite: true},
+		scenario("recreate", "a cluster of the same name is created as soon as the old one lets the name go",
+			threeRacks.with(deleteClaims),
+			Act{Name: "delete", Do: removeData, Until: func(w *world.World) bool { return get(w) == nil },
+				Within: 20 * time.Minute, Despite: true},
 			Act{Name: "create again", Do: createAgain, Until: ready, Within: 30 * time.Minute}),
 		scenario("adopt", "a ring is deleted and recreated from its retained claims", threeRacks,
 			Act{Name: "delete", Do: remember(remove), Until: gone, Within: 20 * time.Minute, Despite: true},
@@ -61,24 +64,37 @@ func Catalogue() []*Scenario {
 		scenario("jvm-frozen", "a JVM stops answering and is made to start again", threeRacks,
 			Act{Name: "freeze", Do: onePod(freezeJVM), Until: again, Within: 30 * time.Minute}),
 		scenario("agent-killed", "an agent is killed and its JVM runs on", threeRacks,
-			Act{Name: "kill", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) }), Until: again, Within: 15 * time.Minute}),
+			Act{Name: "kill", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) }), Until: again,
+				Within: 15 * time.Minute}),
 		scenario("host-lost", "a host is lost and comes back with its disk", threeRacks,
-			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], true); return nil }, Until: again, Within: 15 * time.Minute}),
-		losing(scenario("disk-lost", "a host is lost, comes back without its disk, and the node says what it has lost", threeRacks,
-			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil }, Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "return empty", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], false); return nil }, Until: allBut(v1alpha1.PhaseDataLost), Within: 15 * time.Minute})),
-		threeRacks.growing(2).scenario("grow-3-6", "a ring of three grows by a node in each rack while clients write", nodesPerRack(2)),
-		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3), plannedReplicationFactor(3)),
+			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil },
+				Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], true); return nil },
+				Until: again, Within: 15 * time.Minute}),
+		losing(scenario("disk-lost", "a host is lost, comes back without its disk, and the node says what it has lost",
+			threeRacks,
+			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil },
+				Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "return empty", Do: func(w *world.World) error {
+				w.Kube.Return(w.Kube.Hosts()[0], false)
+				return nil
+			}, Until: allBut(v1alpha1.PhaseDataLost), Within: 15 * time.Minute})),
+		threeRacks.growing(2).scenario("grow-3-6", "a ring of three grows by a node in each rack while clients write",
+			nodesPerRack(2)),
+		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3),
+			plannedReplicationFactor(3)),
 		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: zones[3]}}})
+			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks,
+				v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: zones[3]}}})
 		}),
-		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied", secondDatacenter),
+		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied",
+			secondDatacenter),
 		forgottenWhileGrowing(),
 
 		scenario("all-down", "all hosts are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyHost((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
-			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
+			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
+				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), childScenarios(), wrongScenarios())...)
 }
 
@@ -181,7 +197,8 @@ func deletePods(n int) func(*world.World) error {
 	return func(w *world.World) error {
 		all := w.Pods.Sandboxes() // a fault may have taken some already
 		for _, s := range all[:min(n, len(all))] {
-			if err := w.User().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
+			if err := w.User().Delete(context.Background(),
+				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}); err != nil {
 				return err
 			}
 		}
@@ -225,13 +242,15 @@ func nobodyServes(w *world.World) bool {
 	return c != nil && c.Status.ReadyNodes == 0
 }
 
-// allBut says that one node waits for the user in this phase, by its own word, and that by the cluster's the others serve.
+// allBut says that one node waits for the user in this phase, by its own word, and that by the
+// cluster's the others serve.
 func allBut(phase v1alpha1.NodePhase) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
-		return c != nil && c.Status.ReadyNodes == c.Status.Nodes-1 && slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
-			return o.(*v1alpha1.CassandraNode).Status.Phase == phase
-		})
+		return c != nil && c.Status.ReadyNodes == c.Status.Nodes-1 &&
+			slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+				return o.(*v1alpha1.CassandraNode).Status.Phase == phase
+			})
 	}
 }
 
@@ -244,8 +263,10 @@ func (s shape) late(name, about string) *Scenario {
 	last := func(w *world.World) string { return w.Kube.Hosts()[s.racks*s.nodes-1] }
 	out.Acts = []Act{
 		create,
-		{Name: "lose", Do: func(w *world.World) error { w.Kube.Scrap(last(w)); return nil }, Until: func(w *world.World) bool { return unheard(w, last(w)) }, Within: 5 * time.Minute},
-		{Name: "say that it is lost for good", Do: func(w *world.World) error { return deleteByForce(w, last(w)) }, Until: formedWithout(1), Within: time.Hour},
+		{Name: "lose", Do: func(w *world.World) error { w.Kube.Scrap(last(w)); return nil },
+			Until: func(w *world.World) bool { return unheard(w, last(w)) }, Within: 5 * time.Minute},
+		{Name: "say that it is lost for good", Do: func(w *world.World) error { return deleteByForce(w, last(w)) },
+			Until: formedWithout(1), Within: time.Hour},
 	}
 	return out
 }
@@ -263,7 +284,8 @@ func deleteByForce(w *world.World, host string) error {
 	var errs []error
 	for _, o := range w.Server.Objects("Pod") {
 		if pod := o.(*corev1.Pod); pod.Spec.NodeName == host {
-			errs = append(errs, client.IgnoreNotFound(w.User().Delete(context.Background(), pod.DeepCopy(), client.GracePeriodSeconds(0))))
+			errs = append(errs, client.IgnoreNotFound(w.User().Delete(context.Background(), pod.DeepCopy(),
+				client.GracePeriodSeconds(0))))
 		}
 	}
 	return errors.Join(errs...)
@@ -271,14 +293,17 @@ func deleteByForce(w *world.World, host string) error {
 
 func ticketsOut(w *world.World) bool {
 	all := w.Server.Objects(v1alpha1.CassandraNodeKind)
-	return len(all) > 0 && !slices.ContainsFunc(all, func(o client.Object) bool { return o.(*v1alpha1.CassandraNode).Spec.Join == nil })
+	return len(all) > 0 && !slices.ContainsFunc(all,
+		func(o client.Object) bool { return o.(*v1alpha1.CassandraNode).Spec.Join == nil })
 }
 
-// formedWithout says that a ring has formed without some of the nodes, and that the cluster says so.
+// formedWithout says that a ring has formed without some of the nodes, and that the cluster says
+// so.
 func formedWithout(n int32) func(w *world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
-		return c != nil && (c.Status.Step == nil || c.Status.Step.Name != string(ledger.FormRing)) && c.Status.ReadyNodes > 0 && c.Status.ReadyNodes == c.Status.Nodes-n
+		return c != nil && (c.Status.Step == nil || c.Status.Step.Name != string(ledger.FormRing)) &&
+			c.Status.ReadyNodes > 0 && c.Status.ReadyNodes == c.Status.Nodes-n
 	}
 }
 

@@ -39,14 +39,17 @@ type checker struct {
 	hostIDs map[string]string
 	// authorities are the credentials of each cluster.
 	authorities map[types.UID]string
-	// lastLedger is the last that was written, and grown says that a ring was once to get a node more.
+	// lastLedger is the last that was written, and grown says that a ring was once to get a node
+	// more.
 	lastLedger *ledger.Ledger
 	grown      bool
 	// owners are the clusters of which each host id was a member first.
 	owners map[string]types.UID
-	// served are the datacenters, by the uid of their cluster and their name, that have opened client traffic.
+	// served are the datacenters, by the uid of their cluster and their name, that have opened
+	// client traffic.
 	served map[string]bool
-	// had are the nodes that have ever had an address, and ended the operations whose end their agent has told.
+	// had are the nodes that have ever had an address, and ended the operations whose end their
+	// agent has told.
 	had   map[string][]string
 	ended map[string]v1alpha1.OperationPhase
 	// pods that follow those that have failed.
@@ -57,9 +60,11 @@ type checker struct {
 
 func newChecker(r *run) *checker {
 	o := &checker{
-		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{}, hostIDs: map[string]string{},
-		authorities: map[types.UID]string{}, served: map[string]bool{}, owners: map[string]types.UID{}, lastWrite: world.Began,
-		had: map[string][]string{}, ended: map[string]v1alpha1.OperationPhase{},
+		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{},
+		hostIDs:     map[string]string{},
+		authorities: map[types.UID]string{}, served: map[string]bool{}, owners: map[string]types.UID{},
+		lastWrite: world.Began,
+		had:       map[string][]string{}, ended: map[string]v1alpha1.OperationPhase{},
 	}
 	o.pace = pace{checker: o, nodes: map[string]*failing{}}
 	o.topology = topology{checker: o}
@@ -93,7 +98,8 @@ func (o *checker) changed(e apiserver.Event) {
 	if byOperator && e.Type != apiserver.Added && !o.seen(w.User, e.New.GetUID()) {
 		o.violated("I5: %s writes %s of the uid %s, which it has never seen", w.User, name, e.New.GetUID())
 	}
-	begunDeleting := e.Type == apiserver.Deleted || e.New.GetDeletionTimestamp() != nil && e.Old != nil && e.Old.GetDeletionTimestamp() == nil
+	begunDeleting := e.Type == apiserver.Deleted ||
+		e.New.GetDeletionTimestamp() != nil && e.Old != nil && e.Old.GetDeletionTimestamp() == nil
 	switch object := e.New.(type) {
 	case *corev1.Pod:
 		if ip := object.Status.PodIP; ip != "" && !slices.Contains(o.had[ip], object.Name) {
@@ -132,8 +138,10 @@ func (o *checker) seen(user string, uid types.UID) bool {
 // podDeleted: no pod of a node that serves is deleted, unless its cluster is.
 func (o *checker) podDeleted(p *corev1.Pod) {
 	if c := get(o.w); c == nil || c.DeletionTimestamp != nil || string(c.UID) != p.Labels[v1alpha1.LabelClusterUID] {
-		if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().NativeOpen() && (c == nil || string(c.UID) == p.Labels[v1alpha1.LabelClusterUID]) {
-			o.violated("principle 7: pod %s is deleted while its JVM serves clients: it was not stopped in order", p.Name)
+		if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().NativeOpen() &&
+			(c == nil || string(c.UID) == p.Labels[v1alpha1.LabelClusterUID]) {
+			o.violated("principle 7: pod %s is deleted while its JVM serves clients: it was not stopped in order",
+				p.Name)
 		}
 		return
 	}
@@ -142,10 +150,12 @@ func (o *checker) podDeleted(p *corev1.Pod) {
 	}
 }
 
-// forced: no pod is taken out of the API server without the word of its kubelet, unless its host is gone for certain or has ended it.
+// forced: no pod is taken out of the API server without the word of its kubelet, unless its host is
+// gone for certain or has ended it.
 func (o *checker) forced(p *corev1.Pod) {
 	grace := p.DeletionGracePeriodSeconds
-	if p.DeletionTimestamp == nil || grace == nil || *grace > 0 || p.Spec.NodeName == "" || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
+	if p.DeletionTimestamp == nil || grace == nil || *grace > 0 || p.Spec.NodeName == "" ||
+		p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
 		return
 	}
 	host, there := o.w.Server.Object("Node", types.NamespacedName{Name: p.Spec.NodeName}).(*corev1.Node)
@@ -153,8 +163,10 @@ func (o *checker) forced(p *corev1.Pod) {
 		return
 	}
 	silent := unheard(o.w, host.Name)
-	if !silent || !slices.ContainsFunc(host.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
-		o.violated("proof: the operator deletes pod %s by force, and nobody has said that host %s is gone", p.Name, host.Name)
+	if !silent || !slices.ContainsFunc(host.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
+		o.violated("proof: the operator deletes pod %s by force, and nobody has said that host %s is gone", p.Name,
+			host.Name)
 	}
 	if s := o.sandbox(p.UID); s != nil && s.JVM() != nil {
 		o.violated("proof: the operator deletes pod %s by force, whose JVM lives", p.Name)
@@ -183,7 +195,8 @@ func (o *checker) claimDeleted(c *corev1.PersistentVolumeClaim) {
 			o.violated("I3: claim %s is deleted with data on it while its cluster lives", c.Name)
 		}
 	case cluster.Spec.Volumes.OnClusterDeletion != v1alpha1.ClaimDelete:
-		o.violated("I3: claim %s is deleted although volumes.onClusterDeletion is %s", c.Name, cluster.Spec.Volumes.OnClusterDeletion)
+		o.violated("I3: claim %s is deleted although volumes.onClusterDeletion is %s", c.Name,
+			cluster.Spec.Volumes.OnClusterDeletion)
 	default:
 		for _, s := range o.w.Pods.Sandboxes() {
 			if s.Name() == c.Labels[v1alpha1.LabelNode] && s.JVM() != nil {
@@ -195,7 +208,8 @@ func (o *checker) claimDeleted(c *corev1.PersistentVolumeClaim) {
 
 // seeds: I6.
 func (o *checker) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
-	if user == world.UserPerson || m.Name != v1alpha1.SeedsName(clusterName) || e.Type == apiserver.Deleted || m.DeletionTimestamp != nil {
+	if user == world.UserPerson || m.Name != v1alpha1.SeedsName(clusterName) || e.Type == apiserver.Deleted ||
+		m.DeletionTimestamp != nil {
 		return
 	}
 	text := m.Data[layout.SeedsKey]
@@ -209,23 +223,28 @@ func (o *checker) seeds(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	}
 	for _, address := range strings.Split(text, ",") {
 		if !slices.ContainsFunc(o.had[address], func(node string) bool {
-			return l.Members[node] != "" || l.Step != nil && l.Step.Kind != ledger.JoinNode && slices.Contains(l.Step.Wave(), node)
+			return l.Members[node] != "" || l.Step != nil && l.Step.Kind != ledger.JoinNode &&
+				slices.Contains(l.Step.Wave(), node)
 		}) {
-			o.violated("I6: %s is a seed, and was never the address of a member or of a node that forms a ring, but of %v", address, o.had[address])
+			o.violated("I6: %s is a seed, and was never the address of a member or of a node that forms a ring, but "+
+				"of %v", address, o.had[address])
 		}
 	}
 }
 
 func (o *checker) servedAny(cluster types.UID) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(o.served)), func(dc string) bool { return strings.HasPrefix(dc, string(cluster)+"/") })
+	return slices.ContainsFunc(slices.Collect(maps.Keys(o.served)),
+		func(dc string) bool { return strings.HasPrefix(dc, string(cluster)+"/") })
 }
 
-// overBefore says that a step is in its last stage, so that the write which closes it can open the next.
+// overBefore says that a step is in its last stage, so that the write which closes it can open the
+// next.
 func overBefore(s *ledger.Step) bool {
 	return s.Stage == ledger.StageOpen || s.Kind != ledger.AddDatacenter && s.Stage == ledger.StageOperations
 }
 
-// ledger: I8. An open step is closed before the next one is opened, or with the same write. What a user makes of it is not the product's.
+// ledger: I8. An open step is closed before the next one is opened, or with the same write. What a
+// user makes of it is not the product's.
 func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	if m.Name != v1alpha1.LedgerName(clusterName) || e.Type == apiserver.Deleted {
 		return
@@ -262,7 +281,8 @@ func (o *checker) decode(m *corev1.ConfigMap) *ledger.Ledger {
 	return l
 }
 
-// secret: I7. Only with everything that it has signed has somebody said that an authority is gone for good.
+// secret: I7. Only with everything that it has signed has somebody said that an authority is gone
+// for good.
 func (o *checker) secret(e apiserver.Event, s *corev1.Secret, user string) {
 	if user == world.UserPerson || s.Name != v1alpha1.AuthorityName(clusterName) || e.Type == apiserver.Deleted {
 		return
@@ -306,7 +326,8 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 	if byOperator && n.Spec.Join != nil && (old == nil || old.Spec.Join == nil) {
 		o.ticket(n, old == nil)
 	}
-	// A node that has only begun to join, and has lost its disk, may begin again: no other has seen it in the ring, or its peers refuse.
+	// A node that has only begun to join, and has lost its disk, may begin again: no other has seen
+	// it in the ring, or its peers refuse.
 	if id := n.Status.HostID; id != "" && n.Status.Disk == v1alpha1.DiskMember {
 		key := string(n.Spec.Cluster.UID) + "/" + n.Name
 		if before, known := o.hostIDs[key]; known && before != id {
@@ -318,18 +339,23 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 		}
 	}
 	o.operations(n)
-	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && older(n.Spec.Configuration.Version, old.Spec.Configuration.Version) {
-		o.violated("I9: the record of member %s changes its version from %s to %s", n.Name, old.Spec.Configuration.Version, n.Spec.Configuration.Version)
+	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil &&
+		older(n.Spec.Configuration.Version, old.Spec.Configuration.Version) {
+		o.violated("I9: the record of member %s changes its version from %s to %s", n.Name,
+			old.Spec.Configuration.Version, n.Spec.Configuration.Version)
 	}
-	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID && old.Spec.Member.HostID != m.HostID {
+	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID &&
+		old.Spec.Member.HostID != m.HostID {
 		o.violated("the record of node %s changes its member from %s to %s", n.Name, old.Spec.Member.HostID, m.HostID)
 	}
 }
 
-// letIn: clients that come into a datacenter which was added to one that they use find there what they have written.
+// letIn: clients that come into a datacenter which was added to one that they use find there what
+// they have written.
 func (o *checker) letIn(n *v1alpha1.CassandraNode) {
 	if missed := o.w.AuditWithin(ringName, n.Spec.Configuration.DatacenterName); len(missed) > 0 {
-		o.violated("I11: clients are let into datacenter %s, where reads at LOCAL_QUORUM may miss %d acknowledged writes: %s", n.Spec.Datacenter, len(missed), missed[0])
+		o.violated("I11: clients are let into datacenter %s, where reads at LOCAL_QUORUM may miss %d acknowledged "+
+			"writes: %s", n.Spec.Datacenter, len(missed), missed[0])
 	}
 }
 
@@ -348,7 +374,8 @@ func (o *checker) operations(n *v1alpha1.CassandraNode) {
 
 // steps judges what is opened and suspended: I8, and that nothing of a suspended step runs.
 func (o *checker) steps(old, now *ledger.Ledger) {
-	if now.Step != nil && old.Step != nil && old.Step.ID != now.Step.ID && now.StepByID(old.Step.ID) == nil && !overBefore(old.Step) {
+	if now.Step != nil && old.Step != nil && old.Step.ID != now.Step.ID && now.StepByID(old.Step.ID) == nil &&
+		!overBefore(old.Step) {
 		o.violated("I8: step %s is opened while step %s is open", now.Step.ID, old.Step.ID)
 	}
 	if now.Step != nil && len(now.Maintenance) > 0 || len(now.Maintenance) > ledger.MostMaintenance {
@@ -367,7 +394,8 @@ func (o *checker) steps(old, now *ledger.Ledger) {
 				return ledger.OfIntent(op.ID) == s.ID && !op.Phase.Final()
 			})
 			p, exists := o.w.Server.Object("Pod", keyOf(n.Name)).(*corev1.Pod)
-			if runs && exists && p.UID == n.Status.PodUID && !slices.ContainsFunc(old.Suspended, func(was *ledger.Step) bool { return was.ID == s.ID }) {
+			if runs && exists && p.UID == n.Status.PodUID &&
+				!slices.ContainsFunc(old.Suspended, func(was *ledger.Step) bool { return was.ID == s.ID }) {
 				o.violated("I2: step %s is suspended while node %s runs an operation of it", s.ID, n.Name)
 			}
 		}
@@ -395,7 +423,8 @@ func (o *checker) ticket(n *v1alpha1.CassandraNode, again bool) {
 	if n.Spec.Join.Mode == v1alpha1.JoinNew && o.served[string(n.Spec.Cluster.UID)+"/"+n.Spec.Datacenter] {
 		o.violated("I11: node %s gets a New ticket after clients were let into its datacenter", n.Name)
 	}
-	if claim, ok := o.w.Server.Object("PersistentVolumeClaim", keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, n.Name))).(*corev1.PersistentVolumeClaim); ok {
+	if claim, ok := o.w.Server.Object("PersistentVolumeClaim",
+		keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, n.Name))).(*corev1.PersistentVolumeClaim); ok {
 		v := o.w.Kube.Volume(claim)
 		switch {
 		case v == nil:
@@ -413,7 +442,8 @@ func (o *checker) foreign(disk *cassandra.Disk, cluster types.UID) bool {
 	return known && of != cluster
 }
 
-// jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member, and never without streaming into a datacenter that serves.
+// jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member, and
+// never without streaming into a datacenter that serves.
 func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassandra.Exit {
 	if !s.Refused() {
 		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is repaired
@@ -426,11 +456,13 @@ func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassand
 	if member && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {
 		o.violated("DataLost: node %s, which is the member %s, starts on an empty disk", s.Name(), before)
 	}
-	if disk := s.Content(v1alpha1.VolumeData).Data; o.foreign(disk, c.UID) && o.owners[disk.HostID()] != c.Spec.AdoptedUID() {
+	if disk := s.Content(v1alpha1.VolumeData).Data; o.foreign(disk, c.UID) &&
+		o.owners[disk.HostID()] != c.Spec.AdoptedUID() {
 		o.violated("node %s starts on the disk of a member of another cluster", s.Name())
 	}
 	record, _ := o.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
-	if record != nil && o.served[string(c.UID)+"/"+record.Spec.Datacenter] && slices.Contains(command.Argv, "cassandra.auto_bootstrap=false") && !isMember(s) {
+	if record != nil && o.served[string(c.UID)+"/"+record.Spec.Datacenter] &&
+		slices.Contains(command.Argv, "cassandra.auto_bootstrap=false") && !isMember(s) {
 		o.violated("I11: node %s starts without streaming in a datacenter whose client traffic is open", s.Name())
 	}
 	for _, other := range o.w.Pods.Sandboxes() {

@@ -26,21 +26,25 @@ import (
 )
 
 // childKinds are the kinds of the objects that a cluster has beside its pods and claims.
-var childKinds = []string{"Service", "PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "Secret", v1alpha1.CassandraNodeKind}
+var childKinds = []string{"Service", "PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding", "ConfigMap",
+	"Secret", v1alpha1.CassandraNodeKind}
 
-// children are the objects of a kind that belong to the cluster, the authority of its certificates aside: what rests on that is not recreated.
+// children are the objects of a kind that belong to the cluster, the authority of its certificates
+// aside: what rests on that is not recreated.
 func children(w *world.World, kind string) []client.Object {
 	var out []client.Object
 	c := get(w)
 	for _, o := range w.Server.Objects(kind) {
-		if c != nil && o.GetNamespace() == world.Namespace && o.GetName() != v1alpha1.AuthorityName(clusterName) && strings.HasPrefix(o.GetName(), clusterName) {
+		if c != nil && o.GetNamespace() == world.Namespace && o.GetName() != v1alpha1.AuthorityName(clusterName) &&
+			strings.HasPrefix(o.GetName(), clusterName) {
 			out = append(out, o.DeepCopyObject().(client.Object))
 		}
 	}
 	return out
 }
 
-// edits are what a user does to an object, by words. Nothing of it is an edit of the user's own, which would be left alone.
+// edits are what a user does to an object, by words. Nothing of it is an edit of the user's own,
+// which would be left alone.
 func edits(o client.Object) map[string]func() {
 	out := map[string]func(){
 		"take its labels away": func() { o.SetLabels(nil) },
@@ -55,7 +59,8 @@ func edits(o client.Object) map[string]func() {
 	case *corev1.Service:
 		out["change a port"] = func() { o.Spec.Ports[0].Port++ }
 		out["add a port"] = func() {
-			o.Spec.Ports = append(o.Spec.Ports, corev1.ServicePort{Name: "debug", Port: 4711, Protocol: corev1.ProtocolTCP})
+			o.Spec.Ports = append(o.Spec.Ports, corev1.ServicePort{Name: "debug", Port: 4711,
+				Protocol: corev1.ProtocolTCP})
 		}
 		out["change the selector"] = func() { o.Spec.Selector["team"] = "shop" }
 		out["publish otherwise"] = func() { o.Spec.PublishNotReadyAddresses = !o.Spec.PublishNotReadyAddresses }
@@ -64,19 +69,23 @@ func edits(o client.Object) map[string]func() {
 		out["allow all"] = func() {
 			o.Spec.MinAvailable, o.Spec.MaxUnavailable = nil, &intstr.IntOrString{Type: intstr.String, StrVal: "100%"}
 		}
-		out["select others"] = func() { o.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}} }
+		out["select others"] = func() {
+			o.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
+		}
 	case *corev1.ServiceAccount:
 		yes := true
 		out["mount its token"] = func() { o.AutomountServiceAccountToken = &yes }
 	case *rbacv1.Role:
 		out["allow nothing"] = func() { o.Rules = nil }
 		out["allow more"] = func() {
-			o.Rules = append(o.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"*"}})
+			o.Rules = append(o.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"},
+				Verbs: []string{"*"}})
 		}
 	case *rbacv1.RoleBinding:
 		out["bind nobody"] = func() { o.Subjects = nil }
 		out["bind another"] = func() {
-			o.Subjects = append(o.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "default", Namespace: o.Namespace})
+			o.Subjects = append(o.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "default",
+				Namespace: o.Namespace})
 		}
 	case *corev1.ConfigMap:
 		if o.Name == v1alpha1.LedgerName(clusterName) {
@@ -133,7 +142,8 @@ func editChildren(w *world.World, kind, name string) error {
 
 // childScenarios are what people do to the objects of a cluster.
 func childScenarios() []*Scenario {
-	scenarios := []*Scenario{childrenDeleted(), childrenEdited(), authorityDeleted(), authorityRenewed(), authorityEdited(), ledgerSpoiled(), forgotten()}
+	scenarios := []*Scenario{childrenDeleted(), childrenEdited(), authorityDeleted(), authorityRenewed(),
+		authorityEdited(), ledgerSpoiled(), forgotten()}
 	for _, s := range scenarios {
 		s.Keeps = true
 	}
@@ -141,16 +151,19 @@ func childScenarios() []*Scenario {
 }
 
 func childrenDeleted() *Scenario {
-	s := scenario("children-deleted", "somebody deletes the objects of a ring, one kind after the other, and they are recreated", threeRacks,
+	s := scenario("children-deleted", "somebody deletes the objects of a ring, one kind after the other, and they "+
+		"are recreated", threeRacks,
 		Act{Name: "look at them", Do: keepEnd})
 	for _, kind := range childKinds {
-		s.Acts = append(s.Acts, Act{Name: "delete every " + kind, Do: deleteChildren(kind), Until: all(again, asKept), Within: 30 * time.Minute})
+		s.Acts = append(s.Acts, Act{Name: "delete every " + kind, Do: deleteChildren(kind), Until: all(again, asKept),
+			Within: 30 * time.Minute})
 	}
 	return s
 }
 
 func childrenEdited() *Scenario {
-	s := scenario("children-edited", "somebody edits the objects of a ring, in one way after the other, and they are repaired", threeRacks,
+	s := scenario("children-edited", "somebody edits the objects of a ring, in one way after the other, and they are "+
+		"repaired", threeRacks,
 		Act{Name: "look at them", Do: keepEnd})
 	for _, kind := range append(slices.Clone(childKinds), "Pod", "PersistentVolumeClaim") {
 		s.Acts = append(s.Acts, Act{Name: "edit every " + kind, Do: func(w *world.World) error {
@@ -169,50 +182,63 @@ func childrenEdited() *Scenario {
 }
 
 func authorityDeleted() *Scenario {
-	return scenario("authority-deleted", "somebody deletes the certificate authority of a ring, and puts it back", threeRacks,
+	return scenario("authority-deleted", "somebody deletes the certificate authority of a ring, and puts it back",
+		threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
-		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("CAMissing", v1alpha1.AuthorityName(clusterName), "from a backup", "kubectl delete secrets"), Within: 30 * time.Minute},
+		Act{Name: "delete it", Do: deleteAuthority,
+			Until: blockedWith("CAMissing", v1alpha1.AuthorityName(clusterName), "from a backup",
+				"kubectl delete secrets"), Within: 30 * time.Minute},
 		Act{Name: "restart the operator", Do: restartOperator},
 		anHour(blockedWith("CAMissing"), serves(3)),
 		Act{Name: "put it back", Do: restoreAuthority, Until: all(again, asKept), Within: 30 * time.Minute})
 }
 
 func authorityRenewed() *Scenario {
-	return scenario("authority-renewed", "somebody deletes the certificate authority of a ring, and then all certificates", threeRacks,
+	return scenario("authority-renewed", "somebody deletes the certificate authority of a ring, and then all "+
+		"certificates", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "delete it", Do: deleteAuthority, Until: blockedWith("CAMissing"), Within: 30 * time.Minute},
-		Act{Name: "delete the certificates", Do: deleteChildren("Secret"), Until: all(again, asKept), Within: 30 * time.Minute})
+		Act{Name: "delete the certificates", Do: deleteChildren("Secret"), Until: all(again, asKept),
+			Within: 30 * time.Minute})
 }
 
 func authorityEdited() *Scenario {
-	return scenario("authority-edited", "somebody edits the certificate authority of a ring, and puts its content back", threeRacks,
+	return scenario("authority-edited", "somebody edits the certificate authority of a ring, and puts its content back",
+		threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "edit it", Do: editAuthority(func(s *corev1.Secret) {
 			s.Data[corev1.TLSPrivateKeyKey] = append([]byte("x"), s.Data[corev1.TLSPrivateKeyKey]...)
 		}),
 			Until: blockedWith("CAModified"), Within: 30 * time.Minute},
-		Act{Name: "put it back", Do: editAuthority(func(s *corev1.Secret) { s.Data[corev1.TLSPrivateKeyKey] = s.Data[corev1.TLSPrivateKeyKey][1:] }), Until: all(again, asKept), Within: 30 * time.Minute},
-		Act{Name: "take its labels away", Do: editAuthority(func(s *corev1.Secret) { s.Labels = nil }), Until: all(again, asKept), Within: 30 * time.Minute})
+		Act{Name: "put it back", Do: editAuthority(func(s *corev1.Secret) {
+			s.Data[corev1.TLSPrivateKeyKey] = s.Data[corev1.TLSPrivateKeyKey][1:]
+		}), Until: all(again, asKept), Within: 30 * time.Minute},
+		Act{Name: "take its labels away", Do: editAuthority(func(s *corev1.Secret) { s.Labels = nil }),
+			Until: all(again, asKept), Within: 30 * time.Minute})
 }
 
 func ledgerSpoiled() *Scenario {
 	return scenario("ledger-spoiled", "somebody spoils the ledger of a ring, and deletes it", threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
-		Act{Name: "spoil it", Do: spoilLedger, Until: stalledWith(v1alpha1.ReasonNameTaken, "delete it", "rebuilt"), Within: 30 * time.Minute},
+		Act{Name: "spoil it", Do: spoilLedger, Until: stalledWith(v1alpha1.ReasonNameTaken, "delete it", "rebuilt"),
+			Within: 30 * time.Minute},
 		Act{Name: "delete it", Do: deleteLedger, Until: all(again, asKept), Within: 30 * time.Minute})
 }
 
 func deleteLedger(w *world.World) error {
-	return w.User().Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: v1alpha1.LedgerName(clusterName)}})
+	return w.User().Delete(context.Background(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace,
+			Name: v1alpha1.LedgerName(clusterName)}})
 }
 
 func forgotten() *Scenario {
-	return scenario("forgotten", "somebody deletes all records of a ring, and the ledger before they are recreated: who is who, the disks alone know", threeRacks,
+	return scenario("forgotten", "somebody deletes all records of a ring, and the ledger before they are recreated: "+
+		"who is who, the disks alone know", threeRacks,
 		append([]Act{{Name: "look at it", Do: keepEnd}}, forgetting(all(again, asKept), 30*time.Minute)...)...)
 }
 
-// forgetting takes from the operator all that it wrote down. It writes down again who is a member before it lets go of a record, so both are gone together only
-// if the ledger goes after that.
+// forgetting takes from the operator all that it wrote down. It writes down again who is a member
+// before it lets go of a record, so both are gone together only if the ledger goes after that.
 func forgetting(until func(*world.World) bool, within time.Duration) []Act {
 	const had = "records"
 	return []Act{
@@ -220,14 +246,16 @@ func forgetting(until func(*world.World) bool, within time.Duration) []Act {
 			w.Notes[had] = strings.Join(recordUIDs(w), " ")
 			return deleteChildren(v1alpha1.CassandraNodeKind)(w)
 		}},
-		{Name: "delete the ledger", Do: func(w *world.World) error { return client.IgnoreNotFound(deleteLedger(w)) }, Until: until, Within: within},
+		{Name: "delete the ledger", Do: func(w *world.World) error { return client.IgnoreNotFound(deleteLedger(w)) },
+			Until: until, Within: within},
 	}
 }
 
 // lettingGo says that none of the records that are noted is there any more.
 func lettingGo(noted string) func(*world.World) bool {
 	return func(w *world.World) bool {
-		return !slices.ContainsFunc(recordUIDs(w), func(uid string) bool { return slices.Contains(strings.Fields(w.Notes[noted]), uid) })
+		return !slices.ContainsFunc(recordUIDs(w),
+			func(uid string) bool { return slices.Contains(strings.Fields(w.Notes[noted]), uid) })
 	}
 }
 
@@ -285,7 +313,8 @@ func stalledWith(reason string, words ...string) func(*world.World) bool {
 			return false
 		}
 		s := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
-		return s != nil && s.Reason == reason && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(s.Message, word) })
+		return s != nil && s.Reason == reason &&
+			!slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(s.Message, word) })
 	}
 }
 
@@ -298,7 +327,8 @@ type kept struct {
 	texts map[client.Object]string
 }
 
-// keepEnd remembers how the world stands when it has come to rest, and asKept says that it stands so again.
+// keepEnd remembers how the world stands when it has come to rest, and asKept says that it stands
+// so again.
 func keepEnd(w *world.World) error {
 	w.Line.RunFor(2*awayFor + observe.SecretsFor) // whatever a fault has done before
 	w.Kept = &kept{end: EndOf(w)}
@@ -309,7 +339,8 @@ func asKept(w *world.World) bool { return len(unlikeKept(w)) == 0 }
 
 func unlikeKept(w *world.World) []string {
 	k := w.Kept.(*kept)
-	// It is asked after each event: most change nothing that counts, and the others an object or two.
+	// It is asked after each event: most change nothing that counts, and the others an object or
+	// two.
 	if glance := fmt.Sprint(w.Server.Revision(), sandboxesOf(w)); glance != k.glance {
 		former := k.texts
 		k.texts = map[client.Object]string{}

@@ -12,8 +12,8 @@ import (
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// The table of docs/reliability.md says which scenario, which fault and which test on real Cassandra show a case. All of them are there, and no scenario is missing from the
-// document.
+// The table of docs/reliability.md says which scenario, which fault and which test on real
+// Cassandra show a case. All of them are there, and no scenario is missing from the document.
 func TestTheDocumentNamesWhatThereIs(t *testing.T) {
 	const root = "../../.."
 	text, err := os.ReadFile(root + "/docs/reliability.md")
@@ -37,9 +37,13 @@ func TestTheDocumentNamesWhatThereIs(t *testing.T) {
 			continue
 		}
 		rows++
-		for column, there := range map[int][]string{2: append(scenarios, "internal/simulate/pod"), 3: Kinds(), 4: append(tests, "test/agent", "cassandra")} {
+		for column, there := range map[int][]string{2: append(scenarios, "internal/simulate/pod"), 3: Kinds(),
+			4: append(tests, "test/agent", "cassandra")} {
 			for _, found := range quoted.FindAllStringSubmatch(cells[column], -1) {
-				if !slices.ContainsFunc(there, func(name string) bool { is, err := path.Match(found[1], name); return err == nil && is }) {
+				if !slices.ContainsFunc(there, func(name string) bool {
+					is, err := path.Match(found[1], name)
+					return err == nil && is
+				}) {
 					t.Errorf("%s: there is no %s", strings.TrimSpace(cells[1]), found[1])
 				}
 			}

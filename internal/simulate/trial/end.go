@@ -28,7 +28,8 @@ type End struct {
 
 // compared are the kinds of which the end is made.
 var compared = []string{
-	"CassandraCluster", "CassandraNode", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap", "Secret", "ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget",
+	"CassandraCluster", "CassandraNode", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap", "Secret",
+	"ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget",
 }
 
 func endOf(r *run) End {
@@ -85,9 +86,12 @@ func sandboxesOf(w *world.World) map[string]sandbox {
 
 // chance are fields that no two runs have in common, or whose difference is said elsewhere.
 var chance = map[string]bool{
-	"resourceVersion": true, "generation": true, "observedGeneration": true, "managedFields": true, "creationTimestamp": true, "selfLink": true,
-	"lastTransitionTime": true, "since": true, "startedAt": true, "finishedAt": true, "restarts": true, "addresses": true, "history": true,
-	"nodeName": true, "host": true, "address": true, "clusterIP": true, "clusterIPs": true, "volumeName": true, "load": true,
+	"resourceVersion": true, "generation": true, "observedGeneration": true, "managedFields": true,
+	"creationTimestamp": true, "selfLink": true,
+	"lastTransitionTime": true, "since": true, "startedAt": true, "finishedAt": true, "restarts": true,
+	"addresses": true, "history": true,
+	"nodeName": true, "host": true, "address": true, "clusterIP": true, "clusterIPs": true, "volumeName": true,
+	"load": true,
 }
 
 var (
@@ -101,8 +105,8 @@ var (
 	replicas = regexp.MustCompile(`,\s*\\"replication\\":\s*\{.*?\}`)
 	// An operation that was interrupted is tried again by another id, and finds less to do.
 	attempts = regexp.MustCompile(`<step>/keyspaces(-[0-9]+)?`)
-	// Who has which tokens: a fault that holds one newcomer up has another join before it, and a user who takes a rack away for a minute may have a ring form
-	// without it.
+	// Who has which tokens: a fault that holds one newcomer up has another join before it, and a
+	// user who takes a rack away for a minute may have a ring form without it.
 	taken   = regexp.MustCompile(`"tokens":\[[^]]*\]`)
 	altered = regexp.MustCompile(`altered [a-z_, ]+|nothing had to be altered`)
 )
@@ -122,8 +126,9 @@ func normal(o client.Object) string {
 			delete(spec, "join") // a ticket that was taken back is as good as none
 		}
 		if status, ok := content["status"].(map[string]any); ok {
-			// An operation that failed may be carried out by another node; what it did is in the ring. One that nobody knows the end of is another matter, as
-			// long as the operator still wants it.
+			// An operation that failed may be carried out by another node; what it did is in the
+			// ring. One that nobody knows the end of is another matter, as long as the operator
+			// still wants it.
 			var unknown []any
 			for i, op := range o.Status.Operations {
 				if op.Phase == v1alpha1.OperationInterrupted && o.Spec.Operation(op.ID) != nil {
@@ -213,7 +218,8 @@ func leavingOut(part *regexp.Regexp, objects map[string]string) map[string]strin
 	return out
 }
 
-// Unlike says in what an end differs from the expected one, the counts of what happened on the way aside.
+// Unlike says in what an end differs from the expected one, the counts of what happened on the way
+// aside.
 func Unlike(e, expected End) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(expected.Objects)) {
@@ -249,7 +255,8 @@ func (r *run) may() allowance {
 	return may
 }
 
-// compareCounts allows what the fault explains, and nothing else. What was deleted need not be counted: it is what was made and is not there at the end.
+// compareCounts allows what the fault explains, and nothing else. What was deleted need not be
+// counted: it is what was made and is not there at the end.
 func (r *run) compareCounts(expected *End) {
 	may := r.may()
 	starts := 0
@@ -257,7 +264,8 @@ func (r *run) compareCounts(expected *End) {
 		starts += max(0, n-expected.JVMs[name]) // one that starts less makes up for none
 	}
 	if starts > may.jvmStarts {
-		r.violated("%d JVMs started more than without the fault; %d may%s: %v, not %v", starts, may.jvmStarts, may.because(), r.result.End.JVMs, expected.JVMs)
+		r.violated("%d JVMs started more than without the fault; %d may%s: %v, not %v", starts, may.jvmStarts,
+			may.because(), r.result.End.JVMs, expected.JVMs)
 	}
 	pods := 0
 	for _, name := range slices.Sorted(maps.Keys(r.result.End.Created)) {

@@ -20,7 +20,8 @@ type truth struct {
 	recorded, described int
 	// normal are those whose JVM is NORMAL, and serving those of them that opened client traffic.
 	normal, serving int
-	// upToDate says that each node of the spec has a record with the settings of the spec, and no other has one, and that each pod has the image of the spec.
+	// upToDate says that each node of the spec has a record with the settings of the spec, and no
+	// other has one, and that each pod has the image of the spec.
 	upToDate bool
 }
 
@@ -47,14 +48,16 @@ func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 	images := map[string]string{}
 	for _, object := range o.w.Server.Objects("Pod") {
 		p := object.(*corev1.Pod)
-		if i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == layout.CassandraContainer }); i >= 0 {
+		if i := slices.IndexFunc(p.Spec.Containers,
+			func(c corev1.Container) bool { return c.Name == layout.CassandraContainer }); i >= 0 {
 			images[p.Name] = p.Spec.Containers[i].Image
 		}
 	}
 	for _, w := range wanted {
 		has, recorded := settings[w.Name]
 		image, runs := images[w.Name]
-		is.upToDate = is.upToDate && recorded && (!runs || image == w.Pod.Image) && equality.Semantic.DeepEqual(has, w.Configuration.CassandraYaml)
+		is.upToDate = is.upToDate && recorded && (!runs || image == w.Pod.Image) &&
+			equality.Semantic.DeepEqual(has, w.Configuration.CassandraYaml)
 		delete(images, w.Name)
 	}
 	is.upToDate = is.upToDate && len(images) == 0 && is.recorded == is.described
@@ -84,8 +87,10 @@ func (o *checker) atTheEnd() {
 
 // conditions: each agrees with the world.
 func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
-	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionHealthy, v1alpha1.ConditionAvailable, v1alpha1.ConditionUpToDate} {
-		if meta.FindStatusCondition(c.Status.Conditions, kind) == nil { // the others are missing where they are not true
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionHealthy, v1alpha1.ConditionAvailable,
+		v1alpha1.ConditionUpToDate} {
+		// the others are missing where they are not true
+		if meta.FindStatusCondition(c.Status.Conditions, kind) == nil {
 			o.violated("the condition %s is missing", kind)
 			return
 		}
@@ -95,21 +100,26 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 	stalled := says(v1alpha1.ConditionStalled) // and may doubt what serves
 	whole := is.serving == is.recorded && is.recorded == is.described
 	if ready := says(v1alpha1.ConditionReady); ready && !whole || whole && !ready && !stalled {
-		o.violated("the condition Ready is %v, and %d of %d nodes serve clients, where the spec has %d", ready, is.serving, is.recorded, is.described)
+		o.violated("the condition Ready is %v, and %d of %d nodes serve clients, where the spec has %d", ready,
+			is.serving, is.recorded, is.described)
 	}
 	if healthy := says(v1alpha1.ConditionHealthy); healthy != (is.normal == is.recorded) {
-		o.violated("the condition Healthy is %v (%s), and %d of %d nodes are NORMAL", healthy, because(v1alpha1.ConditionHealthy), is.normal, is.recorded)
+		o.violated("the condition Healthy is %v (%s), and %d of %d nodes are NORMAL", healthy,
+			because(v1alpha1.ConditionHealthy), is.normal, is.recorded)
 	}
-	if says(v1alpha1.ConditionUpToDate) && !is.upToDate { // false may be right there, too: whether a JVM needs a restart is not known here
+	// false may be right there, too: whether a JVM needs a restart is not known here
+	if says(v1alpha1.ConditionUpToDate) && !is.upToDate {
 		o.violated("the condition UpToDate is true, and the records and pods are not those that the spec describes")
 	}
 	if whole && !stalled && says(v1alpha1.ConditionReconciling) {
-		o.violated("the condition Reconciling is true (%s), and all %d nodes serve clients", because(v1alpha1.ConditionReconciling), is.serving)
+		o.violated("the condition Reconciling is true (%s), and all %d nodes serve clients",
+			because(v1alpha1.ConditionReconciling), is.serving)
 	}
 	acknowledged, asked := o.w.Probe()
 	available, served := says(v1alpha1.ConditionAvailable), asked > 0 && acknowledged == asked
 	if is.serving == 0 && available || asked > 0 && available && !served || served && !available && !stalled {
-		o.violated("the condition Available is %v (%s), and %d of %d writes through %d nodes are acknowledged at LOCAL_QUORUM", available,
+		o.violated("the condition Available is %v (%s), and %d of %d writes through %d nodes are acknowledged at "+
+			"LOCAL_QUORUM", available,
 			because(v1alpha1.ConditionAvailable), acknowledged, asked, is.serving)
 	}
 }

@@ -35,7 +35,8 @@ func ParseFault(text string) (Fault, error) {
 	kind, view, _ := strings.Cut(kind, "=")
 	k, known := kinds[kind]
 	if !known {
-		return Fault{}, fmt.Errorf("fault %q: there is no kind %q; there are %s", text, kind, strings.Join(Kinds(), ", "))
+		return Fault{}, fmt.Errorf("fault %q: there is no kind %q; there are %s", text, kind,
+			strings.Join(Kinds(), ", "))
 	}
 	if (k.view > 0) != (view != "") {
 		return Fault{}, fmt.Errorf("fault %q: a view is named for faults of views, and for no others", text)
@@ -67,16 +68,19 @@ type kind struct {
 	after  func(t *run, r *apiserver.Request) error
 	// step is injected before a durable step of an agent, stepped after it.
 	step, stepped func(t *run, node string)
-	// world is injected beside the point, in an event of its own. It says whether anything is otherwise then; a fault of a view is told later, if somebody looks.
+	// world is injected beside the point, in an event of its own. It says whether anything is
+	// otherwise then; a fault of a view is told later, if somebody looks.
 	world func(t *run) bool
-	// view is how many changes of what an operator sees must follow for the fault to make a difference; 0 for faults that are not of a view.
+	// view is how many changes of what an operator sees must follow for the fault to make a
+	// difference; 0 for faults that are not of a view.
 	view int
 	// may says in what the end may differ from that of the run without the fault, and why.
 	may allowance
-	// instead is another end of any act that is right after this fault, and differs says that the end may be another though every act came to its own; nil
-	// for neither.
+	// instead is another end of any act that is right after this fault, and differs says that the
+	// end may be another though every act came to its own; nil for neither.
 	instead, differs func(t *run) bool
-	// unlike names the objects that may end otherwise after this fault, and stays is what the text of any object is compared without; nil for none.
+	// unlike names the objects that may end otherwise after this fault, and stays is what the text
+	// of any object is compared without; nil for none.
 	unlike func(t *run) []string
 	stays  *regexp.Regexp
 }
@@ -123,17 +127,21 @@ func (a allowance) because() string {
 }
 
 // edited is what an edit may change that is taken back.
-var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true, why: "what had not begun when the spec changed begins again by the spec that counts then"}
+var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true,
+	why: "what had not begun when the spec changed begins again by the spec that counts then"}
 
 // remade is what an edit may change that has every pod recreated, twice.
-var remade = allowance{jvmStarts: 18, pods: -1, objects: true, claims: true, why: "every node starts again with the image that counts then, and once more if it found no seed because the seeds' pods were recreated just then"}
+var remade = allowance{jvmStarts: 18, pods: -1, objects: true, claims: true,
+	why: "every node starts again with the image that counts then, and once more if it found no seed because the " +
+		"seeds' pods were recreated just then"}
 
 const (
 	restartPause = 3 * time.Second
 	staleFor     = time.Minute
 	mergedFor    = 10 * time.Second
 	awayFor      = 2 * time.Minute
-	// secretsLooked is in how long an operator has looked at a Secret that it does not watch, if it looks every ten minutes and believes what it saw for as long.
+	// secretsLooked is in how long an operator has looked at a Secret that it does not watch, if it
+	// looks every ten minutes and believes what it saw for as long.
 	secretsLooked = 25 * time.Minute
 	clockStep     = 2 * time.Minute
 	// deadline is how long a client waits for an answer.
@@ -164,22 +172,33 @@ var kinds map[string]kind
 func init() {
 	kinds = map[string]kind{
 		"kill-before": {
-			about: "the program that makes a request is killed before it has an effect", class: ClassCrash, fits: anyWrite,
+			about: "the program that makes a request is killed before it has an effect", class: ClassCrash,
+			fits:   anyWrite,
 			before: func(t *run, r *apiserver.Request) error { t.killCaller(r); return nil },
 		},
 		"kill-after": {
-			about: "the program that makes a request is killed after it had its effect", class: ClassCrash, fits: anyWrite,
+			about: "the program that makes a request is killed after it had its effect", class: ClassCrash,
+			fits:  anyWrite,
 			after: func(t *run, r *apiserver.Request) error { t.killCaller(r); return nil },
 		},
-		"conflict":         {about: "a write is answered 409", class: ClassError, fits: anyWrite, before: answer(apiserver.Conflict)},
-		"too-many":         {about: "a request is answered 429", class: ClassError, fits: anyRequest, before: answer(apiserver.TooManyRequests)},
-		"internal":         {about: "a request is answered 500", class: ClassError, fits: anyRequest, before: answer(apiserver.InternalError)},
-		"unavailable":      {about: "a request is answered 503", class: ClassError, fits: anyRequest, before: answer(apiserver.Unavailable)},
-		"forbidden":        {about: "a request is answered 403", class: ClassError, fits: anyRequest, before: answer(apiserver.Forbidden)},
-		"timeout":          {about: "a request times out without effect", class: ClassError, fits: anyRequest, before: answer(apiserver.ServerTimeout)},
-		"timeout-effect":   {about: "a write has its effect and times out", class: ClassError, fits: anyWrite, after: answer(apiserver.ServerTimeout)},
-		"no-answer":        {about: "a request is lost, and its client gives up waiting", class: ClassError, fits: anyRequest, before: noAnswer},
-		"no-answer-effect": {about: "a write has its effect, its answer is lost, and its client gives up waiting", class: ClassError, fits: anyWrite, after: noAnswer},
+		"conflict": {about: "a write is answered 409", class: ClassError, fits: anyWrite,
+			before: answer(apiserver.Conflict)},
+		"too-many": {about: "a request is answered 429", class: ClassError, fits: anyRequest,
+			before: answer(apiserver.TooManyRequests)},
+		"internal": {about: "a request is answered 500", class: ClassError, fits: anyRequest,
+			before: answer(apiserver.InternalError)},
+		"unavailable": {about: "a request is answered 503", class: ClassError, fits: anyRequest,
+			before: answer(apiserver.Unavailable)},
+		"forbidden": {about: "a request is answered 403", class: ClassError, fits: anyRequest,
+			before: answer(apiserver.Forbidden)},
+		"timeout": {about: "a request times out without effect", class: ClassError, fits: anyRequest,
+			before: answer(apiserver.ServerTimeout)},
+		"timeout-effect": {about: "a write has its effect and times out", class: ClassError, fits: anyWrite,
+			after: answer(apiserver.ServerTimeout)},
+		"no-answer": {about: "a request is lost, and its client gives up waiting", class: ClassError,
+			fits: anyRequest, before: noAnswer},
+		"no-answer-effect": {about: "a write has its effect, its answer is lost, and its client gives up waiting",
+			class: ClassError, fits: anyWrite, after: noAnswer},
 
 		"agent-killed-before": {
 			about: "an agent is killed before a durable step", class: ClassAgent, fits: durableStep,
@@ -220,27 +239,33 @@ func init() {
 			may:   allowance{jvmStarts: 2, pods: -1, why: "what could not start in the meantime is retried"},
 		},
 		"zone-lost": {
-			about: "all hosts of a zone are lost and come back with their disks after two minutes", class: ClassWorld, fits: anyWrite,
+			about: "all hosts of a zone are lost and come back with their disks after two minutes", class: ClassWorld,
+			fits:  anyWrite,
 			world: (*run).loseZone,
 			may:   allowance{jvmStarts: 9, pods: -1, why: "what was in the zone starts again"},
 		},
 		"disk-lost": {
-			about: "a host is lost and comes back without its disks after two minutes", class: ClassWorld, fits: anyWrite,
+			about: "a host is lost and comes back without its disks after two minutes", class: ClassWorld,
+			fits:  anyWrite,
 			world: (*run).loseDisk,
 			may: allowance{jvmStarts: 3, joins: 6, pods: -1, writes: true,
-				why: "what was on the host starts again, as far as it may, who joins until the ring has forgotten the join that was on the disk, and a write can have been on no more than two disks"},
+				why: "what was on the host starts again, as far as it may, who joins until the ring has forgotten " +
+					"the join that was on the disk, and a write can have been on no more than two disks"},
 			instead: (*run).tellsOfLostDisk,
 		},
 		"slow-node": {
-			about: "everything takes one and a half seconds longer on a host, for two minutes", class: ClassWorld, fits: anyWrite,
+			about: "everything takes one and a half seconds longer on a host, for two minutes", class: ClassWorld,
+			fits:  anyWrite,
 			world: (*run).slow,
 		},
 		"clock-forward": {
-			about: "the program that makes a request ends, and starts again by a clock that is two minutes fast", class: ClassWorld, fits: anyWrite,
+			about: "the program that makes a request ends, and starts again by a clock that is two minutes fast",
+			class: ClassWorld, fits: anyWrite,
 			world: func(t *run) bool { return t.skew(clockStep) },
 		},
 		"clock-back": {
-			about: "the program that makes a request ends, and starts again by a clock that is two minutes slow", class: ClassWorld, fits: anyWrite,
+			about: "the program that makes a request ends, and starts again by a clock that is two minutes slow",
+			class: ClassWorld, fits: anyWrite,
 			world: func(t *run) bool { return t.skew(-clockStep) },
 		},
 		"agent-blind": {
@@ -253,10 +278,12 @@ func init() {
 			may:   edited,
 			instead: func(t *run) bool {
 				// What is recreated then follows the spec.
-				return t.refusesBack("concurrent_reads") || t.Scenario.Keeps && t.formedByEdit("concurrent_reads", "needs a restart of its JVM")
+				return t.refusesBack("concurrent_reads") ||
+					t.Scenario.Keeps && t.formedByEdit("concurrent_reads", "needs a restart of its JVM")
 			},
 			differs: func(t *run) bool {
-				return t.formedByEdit("concurrent_reads") || t.Scenario.Forgets && t.formedByEdit("needs a restart of its JVM")
+				return t.formedByEdit("concurrent_reads") ||
+					t.Scenario.Forgets && t.formedByEdit("needs a restart of its JVM")
 			},
 		},
 		"edit-kept": {
@@ -265,7 +292,8 @@ func init() {
 			may:   edited,
 			instead: func(t *run) bool {
 				s := t.Scenario // one that waits until the cluster is as its spec again
-				return (s.Grows || s.Keeps || s.Forgets) && (t.refuses("concurrent_reads") || t.formedByEdit("needs a restart of its JVM"))
+				return (s.Grows || s.Keeps || s.Forgets) &&
+					(t.refuses("concurrent_reads") || t.formedByEdit("needs a restart of its JVM"))
 			},
 			unlike: (*run).saysThatItDiffers, stays: reads,
 		},
@@ -275,13 +303,17 @@ func init() {
 			may:   edited,
 		},
 		"edit-contradicting": {
-			about: "the user asks for more nodes, then for a rack less, and takes both back a minute later", class: ClassUser, fits: anyWrite,
-			world:   func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
-			may:     edited,
-			instead: func(t *run) bool { return t.refusesBack("shrinking a ring is not supported yet") || t.hasGivenUp() },
+			about: "the user asks for more nodes, then for a rack less, and takes both back a minute later",
+			class: ClassUser, fits: anyWrite,
+			world: func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
+			may:   edited,
+			instead: func(t *run) bool {
+				return t.refusesBack("shrinking a ring is not supported yet") || t.hasGivenUp()
+			},
 		},
 		"edit-image": {
-			about: "the user names an image that cannot be pulled, and takes it back two minutes later", class: ClassUser, fits: anyWrite,
+			about: "the user names an image that cannot be pulled, and takes it back two minutes later",
+			class: ClassUser, fits: anyWrite,
 			world: func(t *run) bool {
 				t.w.Kube.Break(brokenImage)
 				return t.edit(2*staleFor, wrongImage)
@@ -300,18 +332,22 @@ func init() {
 		},
 		"records-deleted": {
 			about: "somebody deletes all records of nodes", class: ClassWorld, fits: operatorWrite,
-			world:   (*run).deleteRecords,
-			may:     allowance{objects: true, jvmStarts: 3, pods: -1, why: "the records are recreated; a pod that has not joined may be, too"},
+			world: (*run).deleteRecords,
+			may: allowance{objects: true, jvmStarts: 3, pods: -1,
+				why: "the records are recreated; a pod that has not joined may be, too"},
 			instead: (*run).waitsForLostRecord, unlike: (*run).cleansUpLater,
 		},
 		"child-deleted": {
-			about: "somebody deletes an object that the cluster has beside its pods and claims", class: ClassWorld, fits: operatorWrite,
-			world:   (*run).deleteChild,
-			may:     allowance{objects: true, jvmStarts: 1, pods: -1, why: "the object is recreated; with a record the pod of a node that has not joined may be, too"},
+			about: "somebody deletes an object that the cluster has beside its pods and claims", class: ClassWorld,
+			fits:  operatorWrite,
+			world: (*run).deleteChild,
+			may: allowance{objects: true, jvmStarts: 1, pods: -1,
+				why: "the object is recreated; with a record the pod of a node that has not joined may be, too"},
 			instead: (*run).waitsForLostRecord, unlike: (*run).cleansUpLater,
 		},
 		"child-edited": {
-			about: "somebody edits such an object, or the labels of a pod or a claim", class: ClassWorld, fits: operatorWrite,
+			about: "somebody edits such an object, or the labels of a pod or a claim", class: ClassWorld,
+			fits:  operatorWrite,
 			world: (*run).editChild,
 		},
 		"status-lost": {
@@ -321,20 +357,24 @@ func init() {
 	}
 	for lag, changes := range map[int]int{1: 1, 2: 2, 5: 3} {
 		kinds[fmt.Sprintf("stale-%d", lag)] = kind{
-			about: fmt.Sprintf("the operator's view of a kind misses the last changes, up to %d of them, for a minute", lag), class: ClassStale, fits: anyWrite, view: changes,
+			about: fmt.Sprintf("the operator's view of a kind misses the last changes, up to %d of them, for a minute",
+				lag), class: ClassStale, fits: anyWrite, view: changes,
 			world: func(t *run) bool { return t.stale(lag, staleFor, false) },
 		}
 	}
 	kinds["stale-restart"] = kind{
-		about: "the operator's view of a kind stands still until it is restarted a minute later", class: ClassStale, fits: anyWrite, view: 1,
+		about: "the operator's view of a kind stands still until it is restarted a minute later", class: ClassStale,
+		fits: anyWrite, view: 1,
 		world: func(t *run) bool { return t.stale(1<<20, staleFor, true) },
 	}
 	kinds["skipped"] = kind{
-		about: "the operator's view gets the next change of a kind without waking anybody", class: ClassStale, fits: anyWrite, view: 1,
+		about: "the operator's view gets the next change of a kind without waking anybody", class: ClassStale,
+		fits: anyWrite, view: 1,
 		world: func(t *run) bool { t.skipping = t.Fault.View; return false },
 	}
 	kinds["merged"] = kind{
-		about: "the operator's watch of a kind breaks, and ten seconds later it sees what has become of each object meanwhile", class: ClassStale, fits: anyWrite, view: 2,
+		about: "the operator's watch of a kind breaks, and ten seconds later it sees what has become of each object " +
+			"meanwhile", class: ClassStale, fits: anyWrite, view: 2,
 		world: func(t *run) bool { return t.merge(mergedFor) },
 	}
 }

@@ -60,13 +60,17 @@ func plannedReplicationFactor(n int32) func(*v1alpha1.CassandraClusterSpec) {
 func secondDatacenter(s *v1alpha1.CassandraClusterSpec) {
 	dc := threeRacks.cluster().Spec.Datacenters[0]
 	dc.Name = "dc2"
-	dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}}, LocalConsistencyOnly: true}
+	dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: world.Keyspace}},
+		LocalConsistencyOnly: true}
 	s.Datacenters = append(s.Datacenters, dc)
 }
 
-// forgottenWhileGrowing is a datacenter that is added, which must not open client traffic before it has the data, whatever the operator remembers.
+// forgottenWhileGrowing is a datacenter that is added, which must not open client traffic before it
+// has the data, whatever the operator remembers.
 func forgottenWhileGrowing() *Scenario {
-	s := threeRacks.growing(2).scenario("grow-forgotten", "while a datacenter gets its data somebody deletes all records, and the ledger before they are recreated", secondDatacenter)
+	s := threeRacks.growing(2).scenario("grow-forgotten",
+		"while a datacenter gets its data somebody deletes all records, and the ledger before they are recreated",
+		secondDatacenter)
 	s.Acts[len(s.Acts)-1].Until = Operates(v1alpha1.OperationRebuild)
 	s.Acts = append(s.Acts, forgetting(grown, time.Hour)...)
 	s.Forgets = true
@@ -77,7 +81,8 @@ func forgottenWhileGrowing() *Scenario {
 func Operates(kind v1alpha1.OperationType) func(*world.World) bool {
 	return func(w *world.World) bool {
 		return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
-			return slices.ContainsFunc(o.(*v1alpha1.CassandraNode).Spec.Operations, func(o v1alpha1.OperationIntent) bool { return o.Type == kind })
+			return slices.ContainsFunc(o.(*v1alpha1.CassandraNode).Spec.Operations,
+				func(o v1alpha1.OperationIntent) bool { return o.Type == kind })
 		})
 	}
 }

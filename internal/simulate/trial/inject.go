@@ -25,7 +25,8 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: world.Namespace, Name: name}
 }
 
-// killCaller kills the program that makes a request. It does not return if that is the caller's own.
+// killCaller kills the program that makes a request. It does not return if that is the caller's
+// own.
 func (r *run) killCaller(request *apiserver.Request) {
 	if strings.HasPrefix(request.User, world.UserOperator) {
 		for _, o := range r.w.Operators() {
@@ -70,7 +71,8 @@ func (r *run) victimHost() string {
 	return names[len(r.result.Points)%len(names)]
 }
 
-// beside is the pod of the agent at whose step the fault is injected, and a victim for other points.
+// beside is the pod of the agent at whose step the fault is injected, and a victim for other
+// points.
 func (r *run) beside() *pod.Sandbox {
 	if r.Fault.At.Who != WhoDisk {
 		return r.victim()
@@ -103,7 +105,8 @@ func (r *run) killJVM() bool {
 
 func (r *run) deletePod() bool {
 	s := r.victim()
-	return s != nil && r.w.User().Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}) == nil
+	return s != nil && r.w.User().Delete(context.Background(),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.Name()}}) == nil
 }
 
 func (r *run) evict() bool {
@@ -111,9 +114,11 @@ func (r *run) evict() bool {
 	return s != nil && r.w.Kube.Evict(keyOf(s.Name())) == nil
 }
 
-// lose has hosts go, and come back with their disks or with empty ones. It matters to nobody where no pod is.
+// lose has hosts go, and come back with their disks or with empty ones. It matters to nobody where
+// no pod is.
 func (r *run) lose(keep bool, hosts ...string) bool {
-	matters := slices.ContainsFunc(r.w.Pods.Sandboxes(), func(s *pod.Sandbox) bool { return slices.Contains(hosts, s.Host()) })
+	matters := slices.ContainsFunc(r.w.Pods.Sandboxes(),
+		func(s *pod.Sandbox) bool { return slices.Contains(hosts, s.Host()) })
 	for _, name := range hosts {
 		r.w.Kube.Lose(name)
 		r.later(awayFor, "host "+name+" returns", func() { r.w.Kube.Return(name, keep) })
@@ -127,12 +132,14 @@ func (r *run) loseDisk() bool { return r.lose(false, r.victimHost()) }
 
 func (r *run) loseZone() bool {
 	zone := r.w.Kube.Zone(r.victimHost())
-	return r.lose(true, slices.DeleteFunc(r.w.Kube.Hosts(), func(name string) bool { return r.w.Kube.Zone(name) != zone })...)
+	return r.lose(true, slices.DeleteFunc(r.w.Kube.Hosts(),
+		func(name string) bool { return r.w.Kube.Zone(name) != zone })...)
 }
 
-// tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over, says that it is empty; or that the user has to clear the disk of a node that
-// could not use its ticket on another disk, because those that formed the ring with it remember the first; or that the ring has a member that no record is of: with the disk
-// everything that knew of it was lost.
+// tellsOfLostDisk says that the node whose disk it was, or the cluster that was to take it over,
+// says that it is empty; or that the user has to clear the disk of a node that could not use its
+// ticket on another disk, because those that formed the ring with it remember the first; or that
+// the ring has a member that no record is of: with the disk everything that knew of it was lost.
 func (r *run) tellsOfLostDisk() bool {
 	for _, o := range r.w.Server.Objects(v1alpha1.CassandraNodeKind) {
 		if o.(*v1alpha1.CassandraNode).Status.Phase == v1alpha1.PhaseDataLost {
@@ -143,23 +150,28 @@ func (r *run) tellsOfLostDisk() bool {
 	if c == nil {
 		return false
 	}
-	if blockedWith("JoiningDiskNotEmpty", "delete its claim")(r.w) || blockedWith("UnknownRingMember", "find its disk")(r.w) {
+	if blockedWith("JoiningDiskNotEmpty", "delete its claim")(r.w) ||
+		blockedWith("UnknownRingMember", "find its disk")(r.w) {
 		return true
 	}
 	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
-	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete && strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
+	return stalled != nil && stalled.Reason == v1alpha1.ReasonAdoptionIncomplete &&
+		strings.Contains(stalled.Message, "it is "+string(v1alpha1.DiskEmpty))
 }
 
-// cleansUpLater names the objects that say that a node that waits for the user is to be cleaned up when it is back: a ledger that was lost is rebuilt as if every node had data to
-// drop, for only the lost one knew better.
+// cleansUpLater names the objects that say that a node that waits for the user is to be cleaned up
+// when it is back: a ledger that was lost is rebuilt as if every node had data to drop, for only
+// the lost one knew better.
 func (r *run) cleansUpLater() []string {
-	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) || !blockedWith("NodeDown", "holds data that it no longer owns")(r.w) {
+	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) ||
+		!blockedWith("NodeDown", "holds data that it no longer owns")(r.w) {
 		return nil
 	}
 	return []string{v1alpha1.CassandraClusterKind + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}
 }
 
-// waitsForLostNode says that the ledger was lost in a scenario in which a node is lost for good, and cannot be rebuilt without what its disk holds.
+// waitsForLostNode says that the ledger was lost in a scenario in which a node is lost for good,
+// and cannot be rebuilt without what its disk holds.
 func (r *run) waitsForLostNode() bool {
 	c := get(r.w)
 	return r.Scenario.LosesNode && c != nil && slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
@@ -167,7 +179,8 @@ func (r *run) waitsForLostNode() bool {
 	})
 }
 
-// waitsForLostRecord says that only what is lost could tell how to continue: the ledger, as waitsForLostNode says, or the record of a join that is abandoned.
+// waitsForLostRecord says that only what is lost could tell how to continue: the ledger, as
+// waitsForLostNode says, or the record of a join that is abandoned.
 func (r *run) waitsForLostRecord() bool { return r.waitsForLostNode() || r.waitsForGivenUpPod() }
 
 func (r *run) slow() bool {
@@ -186,8 +199,8 @@ func (r *run) blind() bool {
 	return false
 }
 
-// skew sets the clock of the host of the program at whose point the fault is injected. A program does not notice that while it runs (threads.Steady), so it is
-// killed and starts again.
+// skew sets the clock of the host of the program at whose point the fault is injected. A program
+// does not notice that while it runs (threads.Steady), so it is killed and starts again.
 func (r *run) skew(d time.Duration) bool {
 	if r.Fault.At.Who == whoOperator {
 		r.w.OperatorClock = d
@@ -223,14 +236,17 @@ func (r *run) deleteLedger() bool {
 func (r *run) deleteRecords() bool {
 	deleted := 0
 	for _, o := range r.w.Server.Objects("CassandraNode") {
-		if r.w.User().Delete(context.Background(), &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}) == nil {
+		if r.w.User().Delete(context.Background(),
+			&v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(),
+				Name: o.GetName()}}) == nil {
 			deleted++
 		}
 	}
 	return deleted > 0
 }
 
-// child is an object of the cluster of one of the kinds, another for each point and the same for the same.
+// child is an object of the cluster of one of the kinds, another for each point and the same for
+// the same.
 func (r *run) child(kinds []string) client.Object {
 	var all []client.Object
 	for _, kind := range kinds {
@@ -251,7 +267,8 @@ func (r *run) deleteChild() bool {
 	return r.w.User().Delete(context.Background(), o) == nil
 }
 
-// awaitSecret keeps the world from counting as silent before an operator has looked at a Secret again.
+// awaitSecret keeps the world from counting as silent before an operator has looked at a Secret
+// again.
 func (r *run) awaitSecret(o client.Object) {
 	if _, secret := o.(*corev1.Secret); secret {
 		r.later(secretsLooked, "an operator has looked at its Secrets", func() {})
@@ -266,7 +283,8 @@ func (r *run) editChild() bool {
 	r.awaitSecret(o)
 	could := edits(o)
 	if r.releasing() {
-		delete(could, "take its owner away") // nobody looks any more, but the next cluster of the name, which says what it has found
+		// nobody looks any more, but the next cluster of the name, which says what it has found
+		delete(could, "take its owner away")
 	}
 	names := slices.Sorted(maps.Keys(could))
 	could[names[len(r.result.Points)*5%len(names)]]()
@@ -274,10 +292,12 @@ func (r *run) editChild() bool {
 	return r.w.User().Update(context.Background(), o) == nil && o.GetResourceVersion() != before
 }
 
-// releasing says that the cluster is all but deleted: its ledger goes last, in the pass that lets go of it.
+// releasing says that the cluster is all but deleted: its ledger goes last, in the pass that lets
+// go of it.
 func (r *run) releasing() bool {
 	c := get(r.w)
-	return c != nil && c.DeletionTimestamp != nil && r.w.Server.Object("ConfigMap", keyOf(v1alpha1.LedgerName(clusterName))) == nil
+	return c != nil && c.DeletionTimestamp != nil &&
+		r.w.Server.Object("ConfigMap", keyOf(v1alpha1.LedgerName(clusterName))) == nil
 }
 
 // loseStatus takes the status of every object of ours away.
@@ -306,7 +326,8 @@ func (r *run) loseStatus() bool {
 	return lost
 }
 
-// stale has the operator's view of a kind miss its last changes for a while. It takes effect if somebody reads what is missing.
+// stale has the operator's view of a kind miss its last changes for a while. It takes effect if
+// somebody reads what is missing.
 func (r *run) stale(lag int, d time.Duration, restart bool) bool {
 	r.lag = lag
 	r.later(d, "the view catches up", func() {
@@ -323,7 +344,8 @@ func (r *run) stale(lag int, d time.Duration, restart bool) bool {
 	return false
 }
 
-// merge has the operator's watch of a kind break for a while. It takes effect if several changes of an object are seen as one then.
+// merge has the operator's watch of a kind break for a while. It takes effect if several changes of
+// an object are seen as one then.
 func (r *run) merge(d time.Duration) bool {
 	r.lag = 1 << 20
 	r.later(d, "the watch starts over", func() {

@@ -33,7 +33,8 @@ func Parse(name string) (Trial, error) {
 	return t, nil
 }
 
-// FaultsAt are all faults that can be injected at a point of a run that was seen, and that make a difference there as far as that run tells.
+// FaultsAt are all faults that can be injected at a point of a run that was seen, and that make a
+// difference there as far as that run tells.
 func (seen *Result) FaultsAt(m Point) []Fault {
 	var out []Fault
 	for _, name := range Kinds() {

@@ -12,7 +12,8 @@ import (
 // ClusterName of all scenarios.
 const ClusterName = clusterName
 
-// With is the scenario under another name, with acts put before the one of that name, or at the end if there is none.
+// With is the scenario under another name, with acts put before the one of that name, or at the end
+// if there is none.
 func (s *Scenario) With(name, before string, acts ...Act) *Scenario {
 	out := *s
 	out.Name = name
@@ -24,7 +25,8 @@ func (s *Scenario) With(name, before string, acts ...Act) *Scenario {
 	return &out
 }
 
-// Named begins a scenario with a cluster of one node in each of three racks, which clients write to if write is set. Change may be nil.
+// Named begins a scenario with a cluster of one node in each of three racks, which clients write to
+// if write is set. Change may be nil.
 func Named(name, about string, write bool, change func(*v1alpha1.CassandraCluster), acts ...Act) *Scenario {
 	var of creator = threeRacks
 	if change != nil {
@@ -45,7 +47,8 @@ func Cluster(w *world.World) *v1alpha1.CassandraCluster { return get(w) }
 func Serves(w *world.World) bool { return again(w) }
 
 // Edit has the user change the spec.
-func Edit(name string, change func(*v1alpha1.CassandraCluster), until func(*world.World) bool, within time.Duration) Act {
+func Edit(name string, change func(*v1alpha1.CassandraCluster), until func(*world.World) bool,
+	within time.Duration) Act {
 	return Act{Name: name, Until: until, Within: within, Do: func(w *world.World) error {
 		c := get(w).DeepCopy()
 		change(c)

@@ -10,7 +10,8 @@ import (
 	"helenus.io/helenus/test/memdisk"
 )
 
-// Point is a place in a run where a fault can be injected: the nth time that a program does one thing.
+// Point is a place in a run where a fault can be injected: the nth time that a program does one
+// thing.
 type Point struct {
 	// Who does it: operator or agent, or the disk of an agent.
 	Who string
@@ -66,7 +67,8 @@ func pointOfRequest(r *apiserver.Request) *Point {
 	return &m
 }
 
-// pointOfStep is a durable step of an agent: the same files are written again and again, so that node and step make it one.
+// pointOfStep is a durable step of an agent: the same files are written again and again, so that
+// node and step make it one.
 func pointOfStep(node string, s memdisk.Step) Point {
 	return Point{Who: WhoDisk, Does: string(s.Op), What: node + "/" + strings.ReplaceAll(s.Name, ":", "_")}
 }

@@ -12,7 +12,8 @@ import (
 	"helenus.io/helenus/internal/simulate/kube"
 )
 
-// pace watches how soon a pod follows one that has failed. Hosts that refuse pods, or evict them, must not be flooded with more.
+// pace watches how soon a pod follows one that has failed. Hosts that refuse pods, or evict them,
+// must not be flooded with more.
 type pace struct {
 	*checker
 	nodes map[string]*failing
@@ -20,19 +21,22 @@ type pace struct {
 
 // failing is a node whose pods fail.
 type failing struct {
-	// times in a row, since a pod of the node was ready; last is when the latest failed, of its pod made from template.
+	// times in a row, since a pod of the node was ready; last is when the latest failed, of its pod
+	// made from template.
 	times    int
 	last     time.Time
 	pod      types.UID
 	template string
-	// free says that somebody else than the operator removed the failed pod: then another may come at once.
+	// free says that somebody else than the operator removed the failed pod: then another may come
+	// at once.
 	free bool
 }
 
 const (
 	firstPause   = 10 * time.Second
 	longestPause = 5 * time.Minute
-	// seenLate is what the operator's clock may have been cut by, and the time in which it has noticed the failure.
+	// seenLate is what the operator's clock may have been cut by, and the time in which it has
+	// noticed the failure.
 	seenLate = 2 * time.Second
 )
 
@@ -66,7 +70,8 @@ func (p *pace) changed(e apiserver.Event, pod *corev1.Pod, byOperator bool) {
 }
 
 func (p *pace) made(f *failing, pod *corev1.Pod) {
-	if f.times == 0 || f.free || f.template != pod.Annotations[v1alpha1.AnnotationTemplateHash] || p.Fault != nil && strings.HasPrefix(p.Fault.Kind, "clock-") {
+	if f.times == 0 || f.free || f.template != pod.Annotations[v1alpha1.AnnotationTemplateHash] ||
+		p.Fault != nil && strings.HasPrefix(p.Fault.Kind, "clock-") {
 		return
 	}
 	pause := longestPause
@@ -74,7 +79,8 @@ func (p *pace) made(f *failing, pod *corev1.Pod) {
 		pause = firstPause << (f.times - 1)
 	}
 	if after := p.w.Line.Now().Sub(f.last); after < pause-seenLate {
-		p.violated("pod %s is made %s after it had failed %d times in a row; %s is due", pod.Name, after, f.times, pause)
+		p.violated("pod %s is made %s after it had failed %d times in a row; %s is due", pod.Name, after, f.times,
+			pause)
 	}
 }
 

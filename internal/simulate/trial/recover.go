@@ -26,19 +26,22 @@ func trying(s *Scenario) *Scenario {
 	return s
 }
 
-// startingInVain is a scenario in which so many nodes may come back at the address of a member when no agent runs that could tell them. Cassandra does not let them in
-// as soon as another node knows, and they get other pods.
+// startingInVain is a scenario in which so many nodes may come back at the address of a member when
+// no agent runs that could tell them. Cassandra does not let them in as soon as another node knows,
+// and they get other pods.
 func startingInVain(nodes int, s *Scenario) *Scenario {
 	s.InVain = nodes
 	return s
 }
 
-// unfit is a scenario in which Cassandra ends, and does not start for a quarter of an hour, because of what is on a disk, which nobody touches but a user.
+// unfit is a scenario in which Cassandra ends, and does not start for a quarter of an hour, because
+// of what is on a disk, which nobody touches but a user.
 func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *Scenario {
 	const node = clusterName + "-dc1-r1-0"
 	do := func(yes bool) func(*world.World) error {
 		return func(w *world.World) error {
-			claim, _ := w.Server.Object("PersistentVolumeClaim", keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, node))).(*corev1.PersistentVolumeClaim)
+			claim, _ := w.Server.Object("PersistentVolumeClaim",
+				keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, node))).(*corev1.PersistentVolumeClaim)
 			if claim == nil || w.Kube.Volume(claim) == nil {
 				return fmt.Errorf("node %s has no disk", node)
 			}
@@ -65,14 +68,20 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "refuse", Do: refuse, Until: pausing(3, "OutOfcpu", "requested: 500"), Within: 15 * time.Minute},
 			Act{Name: "restart the operator", Do: restartOperator, Until: pausing(4), Within: 15 * time.Minute},
 			anHour(),
-			Act{Name: "take it again", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Hosts()[0], "", ""); return nil }, Until: again, Within: 15 * time.Minute})),
-		unfit("disk-full", "a disk is full, and its node waits until there is room again", "no space left on device", func(d *cassandra.Disk, yes bool) { d.Fill(yes) }),
-		unfit("file-corrupt", "a file is corrupt, and its node waits until somebody has mended it", "Corrupted: nb-1-big-Data.db", func(d *cassandra.Disk, yes bool) {
-			if d.Corrupt(""); yes {
-				d.Corrupt("Corrupted: nb-1-big-Data.db")
-			}
-		}),
-		scenario("down-too-long", "a host is down for longer than a table keeps its deletions, and its node waits for the user", threeRacks,
+			Act{Name: "take it again", Do: func(w *world.World) error {
+				w.Kube.Reject(w.Kube.Hosts()[0], "", "")
+				return nil
+			}, Until: again, Within: 15 * time.Minute})),
+		unfit("disk-full", "a disk is full, and its node waits until there is room again", "no space left on device",
+			func(d *cassandra.Disk, yes bool) { d.Fill(yes) }),
+		unfit("file-corrupt", "a file is corrupt, and its node waits until somebody has mended it",
+			"Corrupted: nb-1-big-Data.db", func(d *cassandra.Disk, yes bool) {
+				if d.Corrupt(""); yes {
+					d.Corrupt("Corrupted: nb-1-big-Data.db")
+				}
+			}),
+		scenario("down-too-long", "a host is down for longer than a table keeps its deletions, and its node waits "+
+			"for the user", threeRacks,
 			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
 			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
@@ -81,63 +90,97 @@ func recoverScenarios() []*Scenario {
 				Until: all(allBut(v1alpha1.PhaseDownTooLong), serves(2)), Within: 15 * time.Minute}),
 		scenario("pod-evicted", "a host runs out of memory and evicts its pod", threeRacks,
 			Act{Name: "evict", Do: func(w *world.World) error {
-				w.Kube.Press(w.Kube.Hosts()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, available: 41Mi.")
+				w.Kube.Press(w.Kube.Hosts()[0], "The node was low on resource: memory. Threshold quantity: 100Mi, "+
+					"available: 41Mi.")
 				return nil
 			}, Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "wait", Until: again, Within: 15 * time.Minute}),
-		scenario("stuck", "a lost host keeps the pod of a node that is told to stop, until somebody says that it is gone; then it comes back with its disk", threeRacks,
-			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: blockedWith("HostUnreachable", "m-a-0", "orders-dc1-r1-0", "out-of-service"), Within: 10 * time.Minute},
+		scenario("stuck", "a lost host keeps the pod of a node that is told to stop, until somebody says that it is "+
+			"gone; then it comes back with its disk", threeRacks,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose),
+				Until:  blockedWith("HostUnreachable", "m-a-0", "orders-dc1-r1-0", "out-of-service"),
+				Within: 10 * time.Minute},
 			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Hosts()[0]) },
 				Until: blockedWith("HostUnreachable", "told to stop or not"), Within: 10 * time.Minute},
 			anHour(),
-			Act{Name: "say that it is gone", Do: first((*kube.Cluster).Taint), Until: blockedWith("VolumeHostUnavailable", "m-a-0", "which is gone"), Within: 10 * time.Minute},
-			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Untaint(name); k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
-		scenario("unregistered", "the Node object of a lost host is deleted, and the host comes back with its disk", threeRacks,
-			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
-			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Hosts()[0]) },
+			Act{Name: "say that it is gone", Do: first((*kube.Cluster).Taint),
 				Until: blockedWith("VolumeHostUnavailable", "m-a-0", "which is gone"), Within: 10 * time.Minute},
-			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
-		scenario("partition-long", "a host is cut off from the API server for an hour while its JVM serves, and its pod is told to stop", threeRacks,
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Untaint(name); k.Return(name, true) }),
+				Until: again, Within: 15 * time.Minute}),
+		scenario("unregistered", "the Node object of a lost host is deleted, and the host comes back with its disk",
+			threeRacks,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
+			Act{Name: "delete its Node object", Do: func(w *world.World) error {
+				return w.Kube.Unregister(w.Kube.Hosts()[0])
+			},
+				Until: blockedWith("VolumeHostUnavailable", "m-a-0", "which is gone"), Within: 10 * time.Minute},
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again,
+				Within: 15 * time.Minute}),
+		scenario("partition-long", "a host is cut off from the API server for an hour while its JVM serves, and its "+
+			"pod is told to stop", threeRacks,
 			Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], false); return nil },
 				Until: blockedWith("HostUnreachable", "m-a-0"), Within: 10 * time.Minute},
-			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Hosts()[0]) }, Until: servesUncutOff, Within: 10 * time.Minute},
+			Act{Name: "delete the pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Hosts()[0]) },
+				Until: servesUncutOff, Within: 10 * time.Minute},
 			anHour(),
 			Act{Name: "the JVM still serves", Until: servesUncutOff, Within: time.Minute},
-			Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Hosts()[0]); return nil }, Until: again, Within: 15 * time.Minute}),
+			Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Hosts()[0]); return nil }, Until: again,
+				Within: 15 * time.Minute}),
 		scenario("unregistered-alive", "somebody deletes the Node object of a host that lives", threeRacks,
-			Act{Name: "delete the Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Hosts()[0]) },
-				// A host that a fault has taken away just then does not answer, and registers itself when it is back.
-				Until: either(blockedWith("RemovedHostStillAnswers", "m-a-0", "answers from there"), all(isRegistered, again)), Within: 10 * time.Minute},
-			Act{Name: "its kubelet starts again", Do: first(func(k *kube.Cluster, name string) { k.Heal(name) }), Until: again, Within: 15 * time.Minute}),
+			Act{Name: "delete the Node object", Do: func(w *world.World) error {
+				return w.Kube.Unregister(w.Kube.Hosts()[0])
+			},
+				// A host that a fault has taken away just then does not answer, and registers
+				// itself when it is back.
+				Until: either(blockedWith("RemovedHostStillAnswers", "m-a-0", "answers from there"),
+					all(isRegistered, again)), Within: 10 * time.Minute},
+			Act{Name: "its kubelet starts again", Do: first(func(k *kube.Cluster, name string) { k.Heal(name) }),
+				Until: again, Within: 15 * time.Minute}),
 		scenario("delete-stuck", "a ring is deleted of which a host is lost, which somebody says is gone", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "delete", Do: remove, Until: blockedWith("HostUnreachable", "m-a-0"), Within: 20 * time.Minute},
 			anHour(),
-			Act{Name: "delete its Node object", Do: func(w *world.World) error { return w.Kube.Unregister(w.Kube.Hosts()[0]) }, Until: gone, Within: 20 * time.Minute, Despite: true}),
-		scenario("seed-lost", "the host of a seed is lost, and then all pods are deleted at once: the others come back without it", threeRacks,
+			Act{Name: "delete its Node object", Do: func(w *world.World) error {
+				return w.Kube.Unregister(w.Kube.Hosts()[0])
+			}, Until: gone, Within: 20 * time.Minute, Despite: true}),
+		scenario("seed-lost", "the host of a seed is lost, and then all pods are deleted at once: the others come "+
+			"back without it", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose)},
-			Act{Name: "delete the pods", Do: deletePods(3), Until: all(serves(2), readyNodes(2), newPods(2)), Within: 20 * time.Minute},
-			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 15 * time.Minute}),
-		startingInVain(2, trying(scenario("crossed", "two pods are deleted, and each comes back at the address that the other had", threeRacks,
+			Act{Name: "delete the pods", Do: deletePods(3), Until: all(serves(2), readyNodes(2), newPods(2)),
+				Within: 20 * time.Minute},
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again,
+				Within: 15 * time.Minute}),
+		startingInVain(2, trying(scenario("crossed",
+			"two pods are deleted, and each comes back at the address that the other had", threeRacks,
 			Act{Name: "cross", Do: cross, Until: all(again, newPods(2)), Within: 30 * time.Minute}))),
-		startingInVain(2, trying(scenario("crossed-all", "all pods are deleted, and each comes back at the address that another had", threeRacks,
+		startingInVain(2, trying(scenario("crossed-all",
+			"all pods are deleted, and each comes back at the address that another had", threeRacks,
 			Act{Name: "cross", Do: crossAll, Until: all(again, newPods(3)), Within: 30 * time.Minute}))),
-		scenario("server-away", "the API server is down when a JVM is killed, which starts again all the same", threeRacks,
+		scenario("server-away", "the API server is down when a JVM is killed, which starts again all the same",
+			threeRacks,
 			Act{Name: "the API server goes", Do: func(w *world.World) error { w.Outage(true); return nil }},
 			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
 			Act{Name: "it serves again", Until: everyPodServes, Within: 5 * time.Minute},
 			anHour(),
-			Act{Name: "the API server is back", Do: func(w *world.World) error { w.Outage(false); return nil }, Until: all(again, tellsOfRestart), Within: 15 * time.Minute}),
+			Act{Name: "the API server is back", Do: func(w *world.World) error { w.Outage(false); return nil },
+				Until: all(again, tellsOfRestart), Within: 15 * time.Minute}),
 		scenario("operator-away", "no operator is there when a JVM is killed and another pod deleted", threeRacks,
 			Act{Name: "the operator ends", Do: endOperators},
 			Act{Name: "kill", Do: onePod(killJVM), Until: serves(2), Within: time.Minute},
 			Act{Name: "it serves again", Until: serves(3), Within: 5 * time.Minute},
-			Act{Name: "delete the other's pod", Do: func(w *world.World) error { return deleteFrom(w, w.Kube.Hosts()[1]) }, Until: serves(2), Within: 5 * time.Minute},
+			Act{Name: "delete the other's pod", Do: func(w *world.World) error {
+				return deleteFrom(w, w.Kube.Hosts()[1])
+			}, Until: serves(2), Within: 5 * time.Minute},
 			anHour(),
-			Act{Name: "an operator starts", Do: func(w *world.World) error { w.StartOperator(world.Install); return nil }, Until: again, Within: 15 * time.Minute}),
+			Act{Name: "an operator starts", Do: func(w *world.World) error {
+				w.StartOperator(world.Install)
+				return nil
+			}, Until: again, Within: 15 * time.Minute}),
 		scenario("zone-lost", "the hosts of a zone are lost and come back with their disks", nineNodes,
-			Act{Name: "lose", Do: everyHostOf("a", (*kube.Cluster).Lose), Until: readyNodes(6), Within: 10 * time.Minute},
-			Act{Name: "return", Do: everyHostOf("a", func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again, Within: 30 * time.Minute}),
+			Act{Name: "lose", Do: everyHostOf("a", (*kube.Cluster).Lose), Until: readyNodes(6),
+				Within: 10 * time.Minute},
+			Act{Name: "return", Do: everyHostOf("a", func(k *kube.Cluster, name string) { k.Return(name, true) }),
+				Until: again, Within: 30 * time.Minute}),
 		trying(threeRacks.rejected("create-rejected", "a ring forms when a host that refuses its pod takes it")),
 	}
 }
@@ -148,10 +191,13 @@ func (s shape) rejected(name, about string) *Scenario {
 	out := scenario(name, about, s)
 	out.Acts = []Act{
 		{Name: "create", Do: func(w *world.World) error {
-			w.Kube.Reject(w.Kube.Hosts()[0], "UnexpectedAdmissionError", "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices, which is unexpected")
+			w.Kube.Reject(w.Kube.Hosts()[0], "UnexpectedAdmissionError",
+				"Allocate failed due to no healthy devices present; cannot allocate unhealthy devices, which is "+
+					"unexpected")
 			return create.Do(w)
 		}, Until: pausing(4, "UnexpectedAdmissionError"), Within: 15 * time.Minute},
-		{Name: "take it", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Hosts()[0], "", ""); return nil }, Until: ready, Within: 15 * time.Minute},
+		{Name: "take it", Do: func(w *world.World) error { w.Kube.Reject(w.Kube.Hosts()[0], "", ""); return nil },
+			Until: ready, Within: 15 * time.Minute},
 	}
 	return out
 }
@@ -163,8 +209,9 @@ func refuse(w *world.World) error {
 	return deleteFrom(w, host)
 }
 
-// pausing says that a pod has failed so many times in a row and that the next is not made yet. By an operator's clock that a fault has set forward the shorter pauses are over at
-// once: then, and only then, it may have failed more often.
+// pausing says that a pod has failed so many times in a row and that the next is not made yet. By
+// an operator's clock that a fault has set forward the shorter pauses are over at once: then, and
+// only then, it may have failed more often.
 func pausing(times int, words ...string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		most := times
@@ -205,7 +252,8 @@ func crossAll(w *world.World) error {
 	return rotate(w, len(w.Pods.Sandboxes()))
 }
 
-// rotate deletes the first pods and has each come back at the address of the next. A fault may have taken some already.
+// rotate deletes the first pods and has each come back at the address of the next. A fault may have
+// taken some already.
 func rotate(w *world.World, n int) error {
 	pods := w.Pods.Sandboxes()
 	pods = pods[:min(n, len(pods))]
@@ -302,10 +350,12 @@ func first(do func(*kube.Cluster, string)) func(*world.World) error {
 	}
 }
 
-// everyPodServes says that a JVM is NORMAL and open for clients in every pod that runs. Without an API server none starts on a host that was lost meanwhile.
+// everyPodServes says that a JVM is NORMAL and open for clients in every pod that runs. Without an
+// API server none starts on a host that was lost meanwhile.
 func everyPodServes(w *world.World) bool { return serves(len(w.Pods.Sandboxes()))(w) }
 
-// servesUncutOff says that all three JVMs serve, that of the host that is cut off among them, unless a fault has taken its host away: then the two others do.
+// servesUncutOff says that all three JVMs serve, that of the host that is cut off among them,
+// unless a fault has taken its host away: then the two others do.
 func servesUncutOff(w *world.World) bool {
 	return serves(3)(w) || w.Kube.WasLost(w.Kube.Hosts()[0]) && serves(2)(w)
 }
@@ -323,7 +373,8 @@ func serves(n int) func(*world.World) bool {
 	}
 }
 
-// blockedWith says that the status reports a reason, as blocked or as a notice, with these words in its message.
+// blockedWith says that the status reports a reason, as blocked or as a notice, with these words in
+// its message.
 func blockedWith(reason v1alpha1.Reason, words ...string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
@@ -331,7 +382,8 @@ func blockedWith(reason v1alpha1.Reason, words ...string) func(*world.World) boo
 			return false
 		}
 		for _, b := range reported(c) {
-			if b.Reason == reason && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) }) {
+			if b.Reason == reason && !slices.ContainsFunc(words,
+				func(word string) bool { return !strings.Contains(b.Message, word) }) {
 				return true
 			}
 		}
@@ -348,7 +400,8 @@ func reported(c *v1alpha1.CassandraCluster) []v1alpha1.Notice {
 	return out
 }
 
-// blockedSaying says that the status reports something, as blocked or as a notice, with these words in its message.
+// blockedSaying says that the status reports something, as blocked or as a notice, with these words
+// in its message.
 func blockedSaying(words ...string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
@@ -384,8 +437,9 @@ func passing(words string, d time.Duration, also ...func(*world.World) bool) Act
 		at, err := time.Parse(time.RFC3339Nano, w.Notes[begun])
 		return err == nil && w.Line.Now().Sub(at) >= d
 	}
-	return Act{Name: words + " passes", Within: 2 * d, Until: all(append(also, passed)...), Do: func(w *world.World) error {
-		w.Notes[begun] = w.Line.Now().Format(time.RFC3339Nano)
-		return nil
-	}}
+	return Act{Name: words + " passes", Within: 2 * d, Until: all(append(also, passed)...),
+		Do: func(w *world.World) error {
+			w.Notes[begun] = w.Line.Now().Format(time.RFC3339Nano)
+			return nil
+		}}
 }

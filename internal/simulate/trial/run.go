@@ -20,8 +20,8 @@ type Trial struct {
 	Seed     uint64
 	// Fault is nil for none.
 	Fault *Fault
-	// Quiet is how long nothing may be written at the end; 0 for an hour after what happens to the world, and after one of
-	// twenty other faults, and for a few minutes otherwise.
+	// Quiet is how long nothing may be written at the end; 0 for an hour after what happens to the
+	// world, and after one of twenty other faults, and for a few minutes otherwise.
 	Quiet time.Duration
 	// Tell keeps the scenario.
 	Tell bool
@@ -72,7 +72,8 @@ type Result struct {
 	Points []Point
 	// Requests are all of them, reads too.
 	Requests []Point
-	// At is when each point was, and Changes when objects of a kind were changed, of those that an operator sees.
+	// At is when each point was, and Changes when objects of a kind were changed, of those that an
+	// operator sees.
 	At      map[Point]time.Time
 	Changes map[string][]time.Time
 	End     End
@@ -99,7 +100,8 @@ type run struct {
 	injected time.Time
 	// second is the operator that believes that it leads.
 	second string
-	// lag of the view that the fault is of, skipping the kind of which a change wakes nobody, merging that the watch starts over.
+	// lag of the view that the fault is of, skipping the kind of which a change wakes nobody,
+	// merging that the watch starts over.
 	lag      int
 	skipping string
 	merging  bool
@@ -108,7 +110,8 @@ type run struct {
 const (
 	// patience is what a fault may add to an act.
 	patience = 30 * time.Minute
-	// settle is how long nothing must have been written for the world to count as silent, and silence how long that may take.
+	// settle is how long nothing must have been written for the world to count as silent, and
+	// silence how long that may take.
 	settle  = 2 * time.Minute
 	silence = 2 * time.Hour
 	hour    = time.Hour
@@ -121,7 +124,8 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 	r := &run{Trial: t, count: counter{}, open: map[uint64]Point{}}
 	r.result.At, r.result.Changes = map[Point]time.Time{}, map[string][]time.Time{}
 	var err error
-	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones, HostsPerZone: t.Scenario.HostsPerZone, Wrap: t.Wrap}); err != nil {
+	if r.w, err = world.New(world.Options{Kinds: kinds, Seed: t.Seed, Zones: t.Scenario.Zones,
+		HostsPerZone: t.Scenario.HostsPerZone, Wrap: t.Wrap}); err != nil {
 		panic(fmt.Sprintf("make the world: %v", err)) // a defect of the simulator
 	}
 	if t.Tell {
@@ -141,7 +145,8 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 		r.w.End()
 	}()
 	r.checker = newChecker(r)
-	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Misled: r.misled, Blinded: r.fired, Skip: r.skips, Merge: r.merges}
+	r.w.Faults = world.Faults{Before: r.before, After: r.after, Lag: r.lagOf, Misled: r.misled, Blinded: r.fired,
+		Skip: r.skips, Merge: r.merges}
 	r.w.Pods.Hook = r.step
 	r.w.Pods.Start = r.checker.jvmStarts
 	r.w.Pods.Host = r.checker.below(r.w.Pods.Host)
@@ -157,7 +162,8 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 }
 
 func (r *run) tell(who, line string) {
-	r.result.Trace = append(r.result.Trace, fmt.Sprintf("%9.3fs %-12s %s", r.w.Line.Now().Sub(world.Began).Seconds(), who, line))
+	r.result.Trace = append(r.result.Trace, fmt.Sprintf("%9.3fs %-12s %s", r.w.Line.Now().Sub(world.Began).Seconds(),
+		who, line))
 }
 
 // Violation is who speaks, in a scenario, where something was violated.
@@ -183,8 +189,10 @@ func (r *run) acts() {
 			r.tell("act", a.Name)
 		}
 		if a.Do != nil {
-			// A fault may leave no node, for now or for good, that a client can write to, or have its own end, from which the act does not come back.
-			if err := a.Do(r.w); err != nil && (r.Fault == nil || !errors.Is(err, world.ErrUnserved)) && (a.Despite || !r.instead()) {
+			// A fault may leave no node, for now or for good, that a client can write to, or have
+			// its own end, from which the act does not come back.
+			if err := a.Do(r.w); err != nil && (r.Fault == nil || !errors.Is(err, world.ErrUnserved)) &&
+				(a.Despite || !r.instead()) {
 				r.violated("act %s: %v", a.Name, err)
 				return
 			}
@@ -193,7 +201,8 @@ func (r *run) acts() {
 		if r.Fault != nil {
 			within += patience
 		}
-		if a.Until != nil && !r.w.Line.RunUntil(r.w.Line.Now().Add(within), func() bool { return a.Until(r.w) || !a.Despite && r.instead() }) {
+		if a.Until != nil && !r.w.Line.RunUntil(r.w.Line.Now().Add(within),
+			func() bool { return a.Until(r.w) || !a.Despite && r.instead() }) {
 			r.violated("act %s is not over after %s: %s", a.Name, within, r.checker.why())
 			return
 		}
@@ -222,7 +231,8 @@ func (r *run) quiet() {
 	over := r.w.Line.Now() // an API server that is back is told of the past only now
 	if !r.w.Line.RunUntil(over.Add(silence), func() bool {
 		now := r.w.Line.Now()
-		return r.injects == 0 && now.Sub(over) > settle && now.Sub(r.checker.lastWrite) > settle && now.Sub(r.injected) > settle
+		return r.injects == 0 && now.Sub(over) > settle && now.Sub(r.checker.lastWrite) > settle &&
+			now.Sub(r.injected) > settle
 	}) {
 		r.violated("still writing %s after the end: %s", silence, r.checker.lastWritten)
 		return

@@ -22,7 +22,8 @@ type Scenario struct {
 	// Zones and hosts in each of the world.
 	Zones        []string
 	HostsPerZone int
-	// LosesDisk says that a disk is lost in it: with a fault beside that, a write can be lost that was on two disks only.
+	// LosesDisk says that a disk is lost in it: with a fault beside that, a write can be lost that
+	// was on two disks only.
 	LosesDisk bool
 	// LosesNode says that a node is lost in it for good.
 	LosesNode bool
@@ -34,7 +35,8 @@ type Scenario struct {
 	Forgets bool
 	// Tries says that how many pods it takes depends on when things happen in it.
 	Tries bool
-	// InVain is how many JVMs may start in vain in it, when a fault changes the order in which nodes come back.
+	// InVain is how many JVMs may start in vain in it, when a fault changes the order in which
+	// nodes come back.
 	InVain int
 	// Acts happen one after the other.
 	Acts []Act
@@ -78,7 +80,8 @@ spec:
   datacenters:
 `, world.Namespace, clusterName)
 	for d := range s.datacenters {
-		fmt.Fprintf(&text, "  - {name: dc%d, nodesPerRack: %d, plannedReplicationFactor: %d, racks: [", d+1, s.nodes, min(3, s.racks*s.nodes))
+		fmt.Fprintf(&text, "  - {name: dc%d, nodesPerRack: %d, plannedReplicationFactor: %d, racks: [", d+1, s.nodes,
+			min(3, s.racks*s.nodes))
 		for r := range s.racks {
 			fmt.Fprintf(&text, "{name: r%d, node: {placement: {zone: %s}}}, ", r+1, zones[r])
 		}
@@ -114,7 +117,8 @@ func get(w *world.World) *v1alpha1.CassandraCluster {
 // ready says that the cluster is as its spec wants it, in its own words.
 func ready(w *world.World) bool {
 	c := get(w)
-	return c != nil && c.Status.ObservedGeneration == c.Generation && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady) &&
+	return c != nil && c.Status.ObservedGeneration == c.Generation &&
+		meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady) &&
 		!meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReconciling)
 }
 
@@ -123,7 +127,8 @@ func gone(w *world.World) bool {
 	if get(w) != nil {
 		return false
 	}
-	for _, kind := range []string{"CassandraNode", "Pod", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding"} {
+	for _, kind := range []string{"CassandraNode", "Pod", "Service", "ConfigMap", "Secret", "PodDisruptionBudget",
+		"ServiceAccount", "Role", "RoleBinding"} {
 		for _, o := range w.Server.Objects(kind) {
 			if o.GetLabels()[v1alpha1.LabelCluster] == clusterName {
 				return false

@@ -23,11 +23,13 @@ func (o *checker) below(wrap host) host {
 	}
 }
 
-// takenDown judges an agent that takes a node from its clients, once they were let into its datacenter: nobody asks for that but kubelet, when the container is to end, and who
-// deletes the cluster.
+// takenDown judges an agent that takes a node from its clients, once they were let into its
+// datacenter: nobody asks for that but kubelet, when the container is to end, and who deletes the
+// cluster.
 func (o *checker) takenDown(s *pod.Sandbox, how string) {
 	c := get(o.w)
-	if c == nil || c.DeletionTimestamp != nil || c.UID != s.ClusterUID() || !o.served[string(c.UID)+"/"+s.Datacenter()] {
+	if c == nil || c.DeletionTimestamp != nil || c.UID != s.ClusterUID() ||
+		!o.served[string(c.UID)+"/"+s.Datacenter()] {
 		return
 	}
 	if jvm := s.JVM(); jvm != nil && jvm.NativeOpen() && !s.Ending() {
@@ -41,7 +43,8 @@ type watchedInit struct {
 	s *pod.Sandbox
 }
 
-func (i watchedInit) Signal(ctx context.Context, seen initapi.State, p initapi.Process, signal initclient.Signal) (initapi.State, error) {
+func (i watchedInit) Signal(ctx context.Context, seen initapi.State, p initapi.Process,
+	signal initclient.Signal) (initapi.State, error) {
 	if signal != initclient.SignalThreadDump {
 		i.o.takenDown(i.s, "ends the JVM")
 	}

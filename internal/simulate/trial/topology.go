@@ -14,7 +14,8 @@ import (
 	"helenus.io/helenus/internal/simulate/cassandra"
 )
 
-// topology is I2: it knows, by what the nodes themselves see, whether a ring can bear a change of it.
+// topology is I2: it knows, by what the nodes themselves see, whether a ring can bear a change of
+// it.
 type topology struct {
 	*checker
 	// since is when each obstacle was first there, of those that there are.
@@ -34,7 +35,8 @@ const (
 	unseen    = "does not see" // that it is up
 )
 
-// settledBy is how long before a step an obstacle must have been there: whoever decides looks at the nodes just before it writes, and a fault may be injected in between.
+// settledBy is how long before a step an obstacle must have been there: whoever decides looks at
+// the nodes just before it writes, and a fault may be injected in between.
 const settledBy = time.Second / 2
 
 // look notes what speaks against a change now.
@@ -86,7 +88,8 @@ func (t *topology) obstacles() []obstacle {
 func (t *topology) members(of map[string]string) map[string]*cassandra.Process {
 	out := map[string]*cassandra.Process{}
 	for _, s := range t.w.Pods.Sandboxes() {
-		if _, member := of[s.Name()]; member && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) && !t.w.Isolated(s.Host()) {
+		if _, member := of[s.Name()]; member && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) &&
+			!t.w.Isolated(s.Host()) {
 			out[s.Name()] = s.JVM()
 		}
 	}
@@ -112,7 +115,8 @@ func (t *topology) opened(step *ledger.Step, members map[string]string) {
 		for name, j := range t.members(members) {
 			for _, id := range j.Sight().Members {
 				if !slices.Contains(known, id) {
-					t.violated("I2: %s is opened, and member %s sees %s, of which the ledger does not know", step.Kind, name, id)
+					t.violated("I2: %s is opened, and member %s sees %s, of which the ledger does not know", step.Kind,
+						name, id)
 				}
 			}
 		}
@@ -132,7 +136,8 @@ func (t *topology) hasTicket(name string) bool {
 }
 
 func (o obstacle) inWords(d time.Duration) string {
-	return strings.Join(strings.Fields(fmt.Sprintf("member %s %s %s", o.node, o.kind, o.what)), " ") + fmt.Sprintf(" for %s", d)
+	return strings.Join(strings.Fields(fmt.Sprintf("member %s %s %s", o.node, o.kind, o.what)),
+		" ") + fmt.Sprintf(" for %s", d)
 }
 
 func (o obstacle) compare(other obstacle) int {

@@ -42,7 +42,8 @@ func TestATrialRunsTheSameAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := trial.Run(kinds, nil), trial.Run(kinds, nil)
-	if !first.Fired || first.Events != second.Events || first.Took != second.Took || len(first.Points) != len(second.Points) {
+	if !first.Fired || first.Events != second.Events || first.Took != second.Took ||
+		len(first.Points) != len(second.Points) {
 		t.Fatalf("%d events in %s, then %d in %s", first.Events, first.Took, second.Events, second.Took)
 	}
 	for i := range first.Points {

@@ -18,13 +18,15 @@ import (
 // betweenEdits is how long a user thinks.
 const betweenEdits = 5 * time.Second
 
-// change of a spec, and how it is taken back: by what the spec was before, and without what was changed otherwise since.
+// change of a spec, and how it is taken back: by what the spec was before, and without what was
+// changed otherwise since.
 type change struct {
 	do   func(*v1alpha1.CassandraClusterSpec)
 	undo func(s, before *v1alpha1.CassandraClusterSpec)
 }
 
-// edit has the user change the spec of the cluster that is there, once or several times, and take the changes back some time later.
+// edit has the user change the spec of the cluster that is there, once or several times, and take
+// the changes back some time later.
 func (r *run) edit(d time.Duration, changes ...change) bool {
 	c := get(r.w)
 	if c == nil || c.DeletionTimestamp != nil {
@@ -51,7 +53,8 @@ func (r *run) editForGood(c change) bool {
 	return is != nil && is.DeletionTimestamp == nil && r.write(is.UID, c.do)
 }
 
-// write has the user write a spec, as long as the cluster is the one that they mean. What the API server refuses, they leave.
+// write has the user write a spec, as long as the cluster is the one that they mean. What the API
+// server refuses, they leave.
 func (r *run) write(uid types.UID, change func(*v1alpha1.CassandraClusterSpec)) bool {
 	for {
 		c := get(r.w)
@@ -70,21 +73,23 @@ func (r *run) write(uid types.UID, change func(*v1alpha1.CassandraClusterSpec)) 
 	}
 }
 
-// formedByEdit says that the ring was formed while the edit stood, so that taking it back is a change of a ring that exists: the cluster says in what the nodes
-// differ from the spec.
+// formedByEdit says that the ring was formed while the edit stood, so that taking it back is a
+// change of a ring that exists: the cluster says in what the nodes differ from the spec.
 func (r *run) formedByEdit(what ...string) bool {
 	c := get(r.w)
 	if c == nil {
 		return false
 	}
 	upToDate := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionUpToDate)
-	return upToDate != nil && upToDate.Status == metav1.ConditionFalse && slices.ContainsFunc(what, func(words string) bool { return strings.Contains(upToDate.Message, words) })
+	return upToDate != nil && upToDate.Status == metav1.ConditionFalse &&
+		slices.ContainsFunc(what, func(words string) bool { return strings.Contains(upToDate.Message, words) })
 }
 
 // reads is setReads in the text of a cluster or a record, and the hashes of what follows from it.
 var reads = regexp.MustCompile(`"cassandraYaml":\{"concurrent_reads":16\},?|"[0-9a-f]{64}"`)
 
-// saysThatItDiffers names the cluster where its ring was formed before the edit, which is not carried out then.
+// saysThatItDiffers names the cluster where its ring was formed before the edit, which is not
+// carried out then.
 func (r *run) saysThatItDiffers() []string {
 	if c := get(r.w); c != nil && !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionUpToDate) {
 		return []string{v1alpha1.CassandraClusterKind + "/" + c.Name}
@@ -92,7 +97,8 @@ func (r *run) saysThatItDiffers() []string {
 	return nil
 }
 
-// refusesBack says that a ring which can grow took an edit over before it was taken back, which is refused now.
+// refusesBack says that a ring which can grow took an edit over before it was taken back, which is
+// refused now.
 func (r *run) refusesBack(words string) bool { return r.Scenario.Grows && r.refuses(words) }
 
 // refuses says that the cluster refuses its spec in these words.
@@ -105,12 +111,14 @@ func (r *run) refuses(words string) bool {
 	return stalled != nil && stalled.Status == metav1.ConditionTrue && strings.Contains(stalled.Message, words)
 }
 
-// hasGivenUp says that a join was abandoned half way, so that the node's disk is to be cleared by a user before it can join again.
+// hasGivenUp says that a join was abandoned half way, so that the node's disk is to be cleared by a
+// user before it can join again.
 func (r *run) hasGivenUp() bool {
 	return r.Scenario.Grows && blockedWith("JoiningDiskNotEmpty")(r.w)
 }
 
-// waitsForGivenUpPod says that a user is asked to delete a pod, which may continue with a join that was abandoned, and of which no record tells any more.
+// waitsForGivenUpPod says that a user is asked to delete a pod, which may continue with a join that
+// was abandoned, and of which no record tells any more.
 func (r *run) waitsForGivenUpPod() bool {
 	return r.Scenario.Grows && blockedWith("AbandonedPodStillRunning", "delete the pod")(r.w)
 }
@@ -129,7 +137,8 @@ var setReads = change{
 	undo: func(s, before *v1alpha1.CassandraClusterSpec) { s.Node.CassandraYaml = before.Node.CassandraYaml },
 }
 
-// more nodes in each rack than any scenario asks for, so that one which is to be taken back is known from one that the scenario wrote meanwhile.
+// more nodes in each rack than any scenario asks for, so that one which is to be taken back is
+// known from one that the scenario wrote meanwhile.
 const more = 3
 
 var moreNodes = change{
@@ -149,7 +158,8 @@ var fewerRacks = change{
 	},
 	undo: func(s, before *v1alpha1.CassandraClusterSpec) {
 		for _, rack := range before.Datacenters[0].Racks {
-			if !slices.ContainsFunc(s.Datacenters[0].Racks, func(other v1alpha1.Rack) bool { return other.Name == rack.Name }) {
+			if !slices.ContainsFunc(s.Datacenters[0].Racks,
+				func(other v1alpha1.Rack) bool { return other.Name == rack.Name }) {
 				s.Datacenters[0].Racks = append(s.Datacenters[0].Racks, rack)
 			}
 		}

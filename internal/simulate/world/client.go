@@ -34,7 +34,8 @@ func (w *World) serving() []*cassandra.Process {
 	return out
 }
 
-// WriteRows has a client write rows at QUORUM, through one node after the other. The first time it makes its Keyspace.
+// WriteRows has a client write rows at QUORUM, through one node after the other. The first time it
+// makes its Keyspace.
 func (w *World) WriteRows(rows int, replicas map[string]int) error {
 	nodes := w.serving()
 	if len(nodes) == 0 {
@@ -60,7 +61,8 @@ func (w *World) WriteRows(rows int, replicas map[string]int) error {
 	return nil
 }
 
-// write returns how many rows were acknowledged. A write that is refused or not acknowledged is the client's to repeat: it is not on the account.
+// write returns how many rows were acknowledged. A write that is refused or not acknowledged is the
+// client's to repeat: it is not on the account.
 func (w *World) write(name string, rows int) int {
 	acknowledged := 0
 	for i := range rows {
@@ -75,8 +77,9 @@ func (w *World) write(name string, rows int) int {
 	return acknowledged
 }
 
-// Probe has a client write rows through every node that lets it in, at LOCAL_QUORUM, and says how many writes of how many were acknowledged. Of ranges that bear the
-// loss of no replica, and where the ring has no keyspace of the client, there are none.
+// Probe has a client write rows through every node that lets it in, at LOCAL_QUORUM, and says how
+// many writes of how many were acknowledged. Of ranges that bear the loss of no replica, and where
+// the ring has no keyspace of the client, there are none.
 func (w *World) Probe() (acknowledged, asked int) {
 	const rows, level = 32, ring.LocalQuorum // a part of each node's tokens
 	for i := range rows {
@@ -97,7 +100,8 @@ func (w *World) Probe() (acknowledged, asked int) {
 // meanwhile begins the names of the rows of WriteOn.
 const meanwhile = "meanwhile"
 
-// WriteOn has the client write two rows every five seconds, so many times, where it is served and as long as nobody deletes a cluster. It does nothing before WriteRows.
+// WriteOn has the client write two rows every five seconds, so many times, where it is served and
+// as long as nobody deletes a cluster. It does nothing before WriteRows.
 func (w *World) WriteOn(rounds int) {
 	const rows, pause = 2, 5 * time.Second
 	if rounds == 0 || !w.tabled {
@@ -113,8 +117,9 @@ func (w *World) WriteOn(rounds int) {
 	})
 }
 
-// Audit names every write of the client that was acknowledged and that a reader may miss. What WriteOn wrote does not count where a host was lost: a node syncs its
-// commit log every ten seconds, and a write that was taken while one replica was down is on no more than two.
+// Audit names every write of the client that was acknowledged and that a reader may miss. What
+// WriteOn wrote does not count where a host was lost: a node syncs its commit log every ten
+// seconds, and a write that was taken while one replica was down is on no more than two.
 func (w *World) Audit() []string { return w.missed(w.Network.Audit()) }
 
 // AuditWithin is Audit for a reader in one datacenter of a cluster, at LOCAL_QUORUM.

@@ -45,7 +45,8 @@ type Operator struct {
 	delivering map[string]*timeline.Event
 	// seen are the uids of all objects that it has read.
 	seen map[types.UID]bool
-	// withheld are the kinds of which its view was not shown everything that it could have been, frozen those of which it stands still.
+	// withheld are the kinds of which its view was not shown everything that it could have been,
+	// frozen those of which it stands still.
 	withheld, frozen map[string]bool
 	// standby is one that watches and does not lead.
 	standby bool
@@ -70,7 +71,9 @@ func (w *World) StartStandby(install facts.Install) *Operator { return w.startOp
 
 func (w *World) startOperator(install facts.Install, standby bool) *Operator {
 	w.started++
-	o := &Operator{w: w, standby: standby, name: fmt.Sprintf("%s-%d", UserOperator, w.started), install: install, queue: map[types.NamespacedName]*item{}, delivering: map[string]*timeline.Event{}, seen: map[types.UID]bool{}, withheld: map[string]bool{}}
+	o := &Operator{w: w, standby: standby, name: fmt.Sprintf("%s-%d", UserOperator, w.started), install: install,
+		queue: map[types.NamespacedName]*item{}, delivering: map[string]*timeline.Event{}, seen: map[types.UID]bool{},
+		withheld: map[string]bool{}}
 	w.operators = append(w.operators, o)
 	o.process = process.Start(w.Line, o.name, o.run)
 	o.process.StepClock(w.OperatorClock)
@@ -163,27 +166,29 @@ func (o *Operator) deliver(kind string) {
 	if o.delivering[kind] != nil {
 		return
 	}
-	o.delivering[kind] = o.w.Line.After(o.w.Line.Between(5*time.Millisecond, 60*time.Millisecond), "informer of "+o.name, func() {
-		delete(o.delivering, kind)
-		if o.process.Dead() {
-			return
-		}
-		if o.frozen[kind] || o.frozen[""] {
-			return
-		}
-		lag := 0
-		if f := o.w.Faults.Lag; f != nil {
-			lag = f(o, kind)
-		}
-		events := o.cache.Deliver(kind, o.cache.Pending(kind)-lag)
-		o.withheld[kind] = o.cache.Pending(kind) > 0
-		if merged := merge(events); len(merged) < len(events) && o.w.Faults.Merge != nil && o.w.Faults.Merge(o, kind) {
-			events = merged
-		}
-		for _, e := range events {
-			o.show(e)
-		}
-	})
+	o.delivering[kind] = o.w.Line.After(o.w.Line.Between(5*time.Millisecond, 60*time.Millisecond),
+		"informer of "+o.name, func() {
+			delete(o.delivering, kind)
+			if o.process.Dead() {
+				return
+			}
+			if o.frozen[kind] || o.frozen[""] {
+				return
+			}
+			lag := 0
+			if f := o.w.Faults.Lag; f != nil {
+				lag = f(o, kind)
+			}
+			events := o.cache.Deliver(kind, o.cache.Pending(kind)-lag)
+			o.withheld[kind] = o.cache.Pending(kind) > 0
+			if merged := merge(events); len(merged) < len(events) && o.w.Faults.Merge != nil &&
+				o.w.Faults.Merge(o, kind) {
+				events = merged
+			}
+			for _, e := range events {
+				o.show(e)
+			}
+		})
 }
 
 // show wakes those whom a change concerns.
@@ -204,8 +209,9 @@ func (o *Operator) show(e apiserver.Event) {
 	}
 }
 
-// merge makes one change of all those of an object: what an informer sees that lists again after its watch broke. An object that gave way to another of its
-// name has changed, then; one that came and went was never there.
+// merge makes one change of all those of an object: what an informer sees that lists again after
+// its watch broke. An object that gave way to another of its name has changed, then; one that came
+// and went was never there.
 func merge(events []apiserver.Event) []apiserver.Event {
 	var out []apiserver.Event
 	at := map[types.NamespacedName]int{}
@@ -248,7 +254,8 @@ func (o *Operator) enqueueIn(key types.NamespacedName, d time.Duration) {
 	at := o.w.Line.Now().Add(d)
 	switch {
 	case q.running:
-		// Looked at again after the pass that is under way; the later wish of two counts only if there is no earlier one.
+		// Looked at again after the pass that is under way; the later wish of two counts only if
+		// there is no earlier one.
 		if !q.dirty || at.Before(q.at) {
 			q.dirty, q.at = true, at
 		}
@@ -314,7 +321,8 @@ func (o *Operator) CatchUp(kind string) {
 	}
 }
 
-// Freeze has the operator's view stand still, as behind an API server that lags: of some kinds, or of all if none is named.
+// Freeze has the operator's view stand still, as behind an API server that lags: of some kinds, or
+// of all if none is named.
 func (o *Operator) Freeze(kinds ...string) {
 	o.frozen = map[string]bool{"": len(kinds) == 0}
 	for _, kind := range kinds {

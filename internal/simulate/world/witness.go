@@ -12,7 +12,8 @@ import (
 	"helenus.io/helenus/internal/simulate/apiserver"
 )
 
-// witness notes the uids of everything that an operator reads and creates, so that a write to what it has never seen is noticed.
+// witness notes the uids of everything that an operator reads and creates, so that a write to what
+// it has never seen is noticed.
 type witness struct {
 	client.Client
 	seen map[types.UID]bool
@@ -45,7 +46,8 @@ func noteList(seen map[types.UID]bool, list client.ObjectList, err error) error 
 	})
 }
 
-func (w witness) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (w witness) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption) error {
 	return note(w.seen, object, w.Client.Get(ctx, key, object, options...))
 }
 
@@ -57,7 +59,8 @@ func (w witness) Create(ctx context.Context, object client.Object, options ...cl
 	return note(w.seen, object, w.Client.Create(ctx, object, options...))
 }
 
-func (r witnessReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (r witnessReader) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption) error {
 	r.reads(object, func() bool { return r.StaleFor(key, object) })
 	return note(r.seen, object, r.Cache.Get(ctx, key, object, options...))
 }

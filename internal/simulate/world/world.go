@@ -51,17 +51,20 @@ type Options struct {
 
 // Faults are what goes wrong. A nil function is a fault that does not happen.
 type Faults struct {
-	// Before and After stand around every request of an operator or agent; see apiserver.Interceptor.
+	// Before and After stand around every request of an operator or agent; see
+	// apiserver.Interceptor.
 	Before func(r *apiserver.Request) error
 	After  func(r *apiserver.Request, err error) error
 	// Lag says how many of the latest changes of a kind an operator's cache does not show yet.
 	Lag func(o *Operator, kind string) int
 	// Skip says that a change, which would wake somebody, is shown without waking anybody.
 	Skip func(o *Operator, kind string) bool
-	// Merge says that the changes of a kind which an operator has not been shown yet are shown as one for each object, as after a watch that broke.
-	// It is asked if there is one object at least of which several are left.
+	// Merge says that the changes of a kind which an operator has not been shown yet are shown as
+	// one for each object, as after a watch that broke. It is asked if there is one object at least
+	// of which several are left.
 	Merge func(o *Operator, kind string) bool
-	// Misled is told when an operator reads a kind of which changes are held back; stale says whether what it reads would be otherwise without that.
+	// Misled is told when an operator reads a kind of which changes are held back; stale says
+	// whether what it reads would be otherwise without that.
 	Misled func(kind string, stale func() bool)
 	// Blinded is told when an agent is not told of a change.
 	Blinded func()
@@ -89,11 +92,13 @@ type World struct {
 	started   int
 	collector *apiserver.Collector
 	uids      *rand.Rand
-	// parted are hosts that are cut off from the API server and the operator; isolated those whose pods reach no others.
+	// parted are hosts that are cut off from the API server and the operator; isolated those whose
+	// pods reach no others.
 	parted, isolated map[string]bool
 	// away says that the API server answers nobody.
 	away bool
-	// slow are hosts on which everything takes longer, blind pods whose agents' watches tell nothing.
+	// slow are hosts on which everything takes longer, blind pods whose agents' watches tell
+	// nothing.
 	slow  map[string]time.Duration
 	blind map[types.UID]bool
 	// clocks are hosts whose clocks are off.
@@ -107,8 +112,10 @@ type World struct {
 func New(o Options) (*World, error) {
 	w := &World{
 		wrap: o.Wrap,
-		Line: timeline.New(Began, o.Seed), Notes: map[string]string{}, parted: map[string]bool{}, isolated: map[string]bool{}, slow: map[string]time.Duration{}, blind: map[types.UID]bool{}, clocks: map[string]time.Duration{},
-		uids: rand.New(rand.NewPCG(o.Seed, 1)), //nolint:gosec // reproducible, not secret
+		Line: timeline.New(Began, o.Seed), Notes: map[string]string{}, parted: map[string]bool{},
+		isolated: map[string]bool{}, slow: map[string]time.Duration{}, blind: map[types.UID]bool{},
+		clocks: map[string]time.Duration{},
+		uids:   rand.New(rand.NewPCG(o.Seed, 1)), //nolint:gosec // reproducible, not secret
 	}
 	w.Server = apiserver.New(o.Kinds, apiserver.Options{Now: w.Line.Now, NewUID: w.uid})
 	w.Network = cassandra.New(w.Line, cassandra.Options{})
@@ -132,11 +139,13 @@ func New(o Options) (*World, error) {
 		Logf:   func(format string, args ...any) { w.say("agent", format, args...) },
 		Host:   o.Wrap.Host,
 	}
-	if err := kubernetes.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
+	if err := kubernetes.Create(context.Background(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
 		return nil, fmt.Errorf("create namespace: %w", err)
 	}
 	var err error
-	if w.Kube, err = kube.New(w.Line, kubernetes, w.Pods, kube.Options{Zones: o.Zones, HostsPerZone: o.HostsPerZone}); err != nil {
+	if w.Kube, err = kube.New(w.Line, kubernetes, w.Pods,
+		kube.Options{Zones: o.Zones, HostsPerZone: o.HostsPerZone}); err != nil {
 		return nil, err
 	}
 	w.collector = apiserver.NewCollector(w.Server)
@@ -146,7 +155,8 @@ func New(o Options) (*World, error) {
 }
 
 func (w *World) uid() types.UID {
-	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", w.uids.Uint32(), w.uids.Uint32N(1<<16), w.uids.Uint32N(1<<12), w.uids.Uint32N(1<<12), w.uids.Uint64N(1<<48)))
+	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", w.uids.Uint32(), w.uids.Uint32N(1<<16),
+		w.uids.Uint32N(1<<12), w.uids.Uint32N(1<<12), w.uids.Uint64N(1<<48)))
 }
 
 func (w *World) say(who, format string, args ...any) {
@@ -168,7 +178,8 @@ func (w *World) changed(e apiserver.Event) {
 		w.Pods.Changed(e.New, deleted)
 	}
 	if deleted || len(e.New.GetFinalizers()) > 0 && e.New.GetDeletionTimestamp() != nil {
-		w.Line.After(w.Line.Between(10*time.Millisecond, 500*time.Millisecond), "garbage collector", w.collector.Collect)
+		w.Line.After(w.Line.Between(10*time.Millisecond, 500*time.Millisecond), "garbage collector",
+			w.collector.Collect)
 	}
 	for _, o := range w.operators {
 		o.changed(e)
@@ -189,10 +200,11 @@ func (w *World) End() {
 	}
 }
 
-// Person writes as the user does.
+// User writes as the user does.
 func (w *World) User() client.Client { return w.Server.As(UserPerson) }
 
-// Partition cuts a host off from the API server and the operator; with its pods' own traffic too if all is set.
+// Partition cuts a host off from the API server and the operator; with its pods' own traffic too if
+// all is set.
 func (w *World) Partition(host string, all bool) {
 	w.parted[host], w.isolated[host] = true, all
 	w.Kube.Partition(host)
@@ -217,7 +229,8 @@ func (w *World) Heal(host string) {
 	}
 }
 
-// Outage has the API server answer nobody, until away is false: neither operators nor agents nor kubelets.
+// Outage has the API server answer nobody, until away is false: neither operators nor agents nor
+// kubelets.
 func (w *World) Outage(away bool) {
 	w.away = away
 	w.Kube.Outage(away)
@@ -229,13 +242,15 @@ func (w *World) Outage(away bool) {
 	}
 }
 
-// Slow has everything that an agent does with others on a host take longer: requests, answers, questions to its JVM. Zero ends that.
+// Slow has everything that an agent does with others on a host take longer: requests, answers,
+// questions to its JVM. Zero ends that.
 func (w *World) Slow(host string, d time.Duration) { w.slow[host] = d }
 
 // SetClock has the clock of a host be off by d, for programs that start on it from now on.
 func (w *World) SetClock(host string, d time.Duration) { w.clocks[host] = d }
 
-// slowness is what a request takes longer because of the host that it comes from. Agents write their own node's record alone.
+// slowness is what a request takes longer because of the host that it comes from. Agents write
+// their own node's record alone.
 func (w *World) slowness(r *apiserver.Request) time.Duration {
 	if len(w.slow) == 0 || strings.HasPrefix(r.User, UserOperator) {
 		return 0
@@ -248,7 +263,8 @@ func (w *World) slowness(r *apiserver.Request) time.Duration {
 	return 0
 }
 
-// Blind ends the watches of a pod's agent without its noticing; they start over when blind is false.
+// Blind ends the watches of a pod's agent without its noticing; they start over when blind is
+// false.
 func (w *World) Blind(s *pod.Sandbox, blind bool) {
 	w.blind[s.PodUID()] = blind
 	if !blind {

@@ -9,8 +9,9 @@ import (
 	"helenus.io/helenus/internal/simulate/pod"
 )
 
-// Wrap stands between the product's programs and what they touch: a test takes one of the product's safeguards away with it, or counts how often one
-// refuses. A nil function leaves things as they are.
+// Wrap stands between the product's programs and what they touch: a test takes one of the product's
+// safeguards away with it, or counts how often one refuses. A nil function leaves things as they
+// are.
 type Wrap struct {
 	// Client is what an operator writes with.
 	Client func(o *Operator, c client.Client) client.Client

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// steps takes a path such as spec.datacenters[0].node apart. A key with dots in it stands in quotes: metadata.labels."helenus.io/x".
+// steps takes a path such as spec.datacenters[0].node apart. A key with dots in it stands in
+// quotes: metadata.labels."helenus.io/x".
 func steps(path string) []string {
 	var out []string
 	for path != "" {
@@ -33,7 +34,8 @@ func steps(path string) []string {
 	return out
 }
 
-// apply changes one field of a content. What is not there is made; where there is nothing to change, nothing happens.
+// apply changes one field of a content. What is not there is made; where there is nothing to
+// change, nothing happens.
 func apply(content map[string]any, c change) { applyAt(content, steps(c.Path), c.Value) }
 
 func applyAt(at any, path []string, value any) any {
@@ -80,7 +82,8 @@ func applyAt(at any, path []string, value any) any {
 	return fields
 }
 
-// patchOf is a merge patch that makes a change, as far as it goes: lists are replaced by the item alone.
+// patchOf is a merge patch that makes a change, as far as it goes: lists are replaced by the item
+// alone.
 func patchOf(c change) map[string]any {
 	path := steps(c.Path)
 	at := runtime.DeepCopyJSONValue(c.Value)

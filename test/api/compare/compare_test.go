@@ -38,7 +38,8 @@ type comparison struct {
 	tally   tally
 }
 
-// TestSameAnswers: whatever clients ask, in whatever order, the server in memory answers as the real one does, and shows the same to those who watch.
+// TestSameAnswers: whatever clients ask, in whatever order, the server in memory answers as the
+// real one does, and shows the same to those who watch.
 func TestSameAnswers(t *testing.T) {
 	loadSubjects(t)
 	from := slices.DeleteFunc(slices.Clone(subjects), func(s *subject) bool {
@@ -93,7 +94,8 @@ func (m *comparison) look(t *testing.T, seed uint64, from []*subject) {
 }
 
 // report tells of a difference, by as few requests as it takes, unless one like it was told of.
-func (m *comparison) report(t *testing.T, known map[string]bool, seed uint64, requests []request, at int, lines []string, err error) {
+func (m *comparison) report(t *testing.T, known map[string]bool, seed uint64, requests []request, at int,
+	lines []string, err error) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("-compare.seed=%d: %v", seed, err)
@@ -113,7 +115,8 @@ func (m *comparison) report(t *testing.T, known map[string]bool, seed uint64, re
 	for _, r := range requests {
 		fmt.Fprintf(&scenario, "  %s\n", r)
 	}
-	t.Errorf("-compare.seed=%d: after\n%sthe servers differ:\n  %s", seed, scenario.String(), strings.Join(lines, "\n  "))
+	t.Errorf("-compare.seed=%d: after\n%sthe servers differ:\n  %s", seed, scenario.String(),
+		strings.Join(lines, "\n  "))
 }
 
 // signature is what tells one difference from another, roughly.
@@ -131,26 +134,32 @@ func signature(requests []request, at int, lines []string) string {
 
 const sentinels = "sentinels"
 
-// run makes requests of both servers until they differ, and says at which request and how. What differs only in the watches differs after the last.
+// run makes requests of both servers until they differ, and says at which request and how. What
+// differs only in the watches differs after the last.
 func (m *comparison) run(ctx context.Context, requests []request) (at int, lines []string, err error) {
 	run := int(m.runs.Add(1))
 	p := place{fmt.Sprintf("r%d-", run)}
 	memory := apiserver.New(kinds, apiserver.Options{Now: time.Now, NewUID: uuid.NewUUID, ShowManagedFields: true})
 	events := map[string][]happening{}
 	memory.Watch(func(e apiserver.Event) {
-		events[e.Kind] = append(events[e.Kind], happening{strings.ToUpper(string(e.Type)), e.Key.Namespace, e.Key.Name, e.New.GetResourceVersion(), string(e.New.GetUID())})
+		events[e.Kind] = append(events[e.Kind], happening{strings.ToUpper(string(e.Type)), e.Key.Namespace, e.Key.Name,
+			e.New.GetResourceVersion(), string(e.New.GetUID())})
 	})
 	actual, simulated := newSide(m.real, p), newSide(memory.As(tester), p)
 	for _, s := range []*side{actual, simulated} {
 		for _, n := range []string{"a", "b", ending} {
-			if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace(n)}}); err != nil {
+			if err := s.client.Create(ctx, &corev1.Namespace{
+				ObjectMeta: metav1.ObjectMeta{Name: p.namespace(n)},
+			}); err != nil {
 				return 0, nil, fmt.Errorf("create namespace: %w", err)
 			}
 			if err := createAccounts(ctx, s.client, p.namespace(n)); err != nil {
 				return 0, nil, err
 			}
 		}
-		if err := s.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace(ending)}}); err != nil {
+		if err := s.client.Delete(ctx, &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{Name: p.namespace(ending)},
+		}); err != nil {
 			return 0, nil, fmt.Errorf("delete namespace: %w", err)
 		}
 	}
@@ -185,8 +194,10 @@ const ending = "ending"
 // createAccounts makes the service accounts that pods need to be admitted.
 func createAccounts(ctx context.Context, c client.Client, namespace string) error {
 	mount := false
-	for _, name := range []string{"default", v1alpha1.AgentServiceAccountName("demo"), v1alpha1.AgentServiceAccountName("everything")} {
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, AutomountServiceAccountToken: &mount}
+	for _, name := range []string{"default", v1alpha1.AgentServiceAccountName("demo"),
+		v1alpha1.AgentServiceAccountName("everything")} {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			AutomountServiceAccountToken: &mount}
 		if err := c.Create(ctx, account); err != nil {
 			return fmt.Errorf("create service account: %w", err)
 		}
@@ -228,7 +239,8 @@ func unequalStreams(kind string, actual, simulated *side, a, b []happening) []st
 	said := func(s *side, all []happening) []string {
 		out := make([]string, len(all))
 		for i, h := range all {
-			out[i] = fmt.Sprintf("%s %s/%s %s %s", h.Type, h.Namespace, h.Name, s.symbol("uid", h.UID), s.symbol("version", h.Version))
+			out[i] = fmt.Sprintf("%s %s/%s %s %s", h.Type, h.Namespace, h.Name, s.symbol("uid", h.UID),
+				s.symbol("version", h.Version))
 		}
 		return out
 	}
@@ -236,7 +248,8 @@ func unequalStreams(kind string, actual, simulated *side, a, b []happening) []st
 	if slices.Equal(x, y) {
 		return nil
 	}
-	return []string{fmt.Sprintf("watch of %s:\n  real\n    %s\n  simulated\n    %s", kind, strings.Join(x, "\n    "), strings.Join(y, "\n    "))}
+	return []string{fmt.Sprintf("watch of %s:\n  real\n    %s\n  simulated\n    %s", kind, strings.Join(x, "\n    "),
+		strings.Join(y, "\n    "))}
 }
 
 // shrink leaves out requests as long as the servers differ in some way.
@@ -268,6 +281,8 @@ func listFrom(version string) *metav1.ListOptions {
 
 // clean are the kinds that are compared.
 var clean = map[string]bool{
-	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "Event": true, "Lease": true, "Namespace": true, "Node": true, "PersistentVolume": true, "PersistentVolumeClaim": true,
-	"Pod": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true, "ServiceAccount": true,
+	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "Event": true, "Lease": true, "Namespace": true,
+	"Node": true, "PersistentVolume": true, "PersistentVolumeClaim": true,
+	"Pod": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true,
+	"ServiceAccount": true,
 }

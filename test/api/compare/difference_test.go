@@ -14,7 +14,8 @@ import (
 // tolerance is how far apart the two servers may have written down the same moment.
 const tolerance = 5 * time.Second
 
-// symbolic replaces in an object what each server chooses for itself by names in the order of appearance, and leaves out what cannot be the same.
+// symbolic replaces in an object what each server chooses for itself by names in the order of
+// appearance, and leaves out what cannot be the same.
 func (s *side) symbolic(at any, path string) any {
 	switch at := at.(type) {
 	case map[string]any:
@@ -85,18 +86,20 @@ func difference(actual, simulated *side, a, b answer) []string {
 	}
 	var out []string
 	for i := range a.objects {
-		unequal("", actual.symbolic(a.objects[i], ""), simulated.symbolic(b.objects[i], ""), func(path string, x, y any) {
-			out = append(out, fmt.Sprintf("%s: real %s, simulated %s", path, brief(x), brief(y)))
-		})
+		unequal("", actual.symbolic(a.objects[i], ""), simulated.symbolic(b.objects[i], ""),
+			func(path string, x, y any) {
+				out = append(out, fmt.Sprintf("%s: real %s, simulated %s", path, brief(x), brief(y)))
+			})
 	}
 	sort.Strings(out)
 	return out
 }
 
-// leftNull says that both refuse an apply, the real one because of what it put there itself: before 1.37 it leaves a null where it takes the last field of
-// a map away that another manager made.
+// leftNull says that both refuse an apply, the real one because of what it put there itself: before
+// 1.37 it leaves a null where it takes the last field of a map away that another manager made.
 func leftNull(actual, simulated error) bool {
-	return apierrors.IsInvalid(actual) && apierrors.IsInvalid(simulated) && strings.Contains(actual.Error(), `in body must be of type object: "null"`)
+	return apierrors.IsInvalid(actual) && apierrors.IsInvalid(simulated) &&
+		strings.Contains(actual.Error(), `in body must be of type object: "null"`)
 }
 
 func said(verdict string, err error) string {

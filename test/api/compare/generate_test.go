@@ -29,7 +29,8 @@ func generate(seed uint64, from []*subject) []request {
 	// What Helenus lives by is asked for more often.
 	from = slices.Clone(from)
 	for _, k := range from {
-		if slices.Contains([]string{"CassandraCluster", "CassandraNode", "Pod", "PersistentVolumeClaim", "PodDisruptionBudget", "ConfigMap"}, k.gvk.Kind) {
+		if slices.Contains([]string{"CassandraCluster", "CassandraNode", "Pod", "PersistentVolumeClaim",
+			"PodDisruptionBudget", "ConfigMap"}, k.gvk.Kind) {
 			from = append(from, k)
 		}
 	}
@@ -39,7 +40,8 @@ func generate(seed uint64, from []*subject) []request {
 	var out []request
 	for _, k := range g.kinds {
 		// So that there is something to begin with.
-		r := request{Verb: "create", Kind: k.gvk.Kind, Name: k.names[0], Typed: g.in(2), Manager: oneOf(g, managers...), Body: runtime.DeepCopyJSON(oneOf(g, k.bodies...))}
+		r := request{Verb: "create", Kind: k.gvk.Kind, Name: k.names[0], Typed: g.in(2), Manager: oneOf(g, managers...),
+			Body: runtime.DeepCopyJSON(oneOf(g, k.bodies...))}
 		if !k.global {
 			r.Namespace = "a"
 		}
@@ -66,7 +68,8 @@ func (g *generator) in(n int) bool { return g.IntN(n) == 0 }
 
 func (g *generator) request() request {
 	k := oneOf(g, g.kinds...)
-	r := request{Kind: k.gvk.Kind, Name: oneOf(g, k.names...), Typed: g.in(2), DryRun: g.in(12), Manager: oneOf(g, managers...)}
+	r := request{Kind: k.gvk.Kind, Name: oneOf(g, k.names...), Typed: g.in(2), DryRun: g.in(12),
+		Manager: oneOf(g, managers...)}
 	if !k.global {
 		r.Namespace = oneOf(g, "a", "a", "a", "a", "b")
 		if g.in(25) {
@@ -87,7 +90,8 @@ func (g *generator) request() request {
 		r.Version, r.UID = often(g, current, none, former, wrong), often(g, oneOf(g, current, none), former, wrong)
 		r.Changes = g.changes(k, &r)
 	case n < 60:
-		r.Verb, r.Patch = "patch", oneOf(g, types.MergePatchType, types.MergePatchType, types.JSONPatchType, types.JSONPatchType, types.StrategicMergePatchType)
+		r.Verb, r.Patch = "patch", oneOf(g, types.MergePatchType, types.MergePatchType, types.JSONPatchType,
+			types.JSONPatchType, types.StrategicMergePatchType)
 		r.Version, r.UID = often(g, none, current, former, wrong), often(g, oneOf(g, current, none), former, wrong)
 		g.patch(&r, g.changes(k, &r))
 	case n < 78:
@@ -117,7 +121,8 @@ func (g *generator) request() request {
 }
 
 func (g *generator) policy() metav1.DeletionPropagation {
-	return oneOf(g, "", "", metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground)
+	return oneOf(g, "", "", metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan,
+		metav1.DeletePropagationForeground)
 }
 
 func (g *generator) grace() *int64 {
@@ -156,8 +161,8 @@ func (g *generator) change(k *subject) change {
 	return oneOf(g, k.changes...)
 }
 
-// statusChange is one of its status. Who owns the metadata that a write of the status of a custom kind carries, and does not change, is counted by servers
-// before 1.37 alone, so that is left out.
+// statusChange is one of its status. Who owns the metadata that a write of the status of a custom
+// kind carries, and does not change, is counted by servers before 1.37 alone, so that is left out.
 func (g *generator) statusChange(k *subject) change {
 	if k.gvk.Group != v1alpha1.GroupVersion.Group && g.in(3) {
 		return oneOf(g, metadataChanges...)
@@ -193,7 +198,8 @@ func (g *generator) patch(r *request, changes []change) {
 	merged := map[string]any{}
 	for _, c := range changes {
 		if c.Value == nil && strings.HasPrefix(strings.ToLower(steps(c.Path)[0]), "data") {
-			// Whether taking something away from where nothing is leaves an empty map there shows in what is immutable alone.
+			// Whether taking something away from where nothing is leaves an empty map there shows
+			// in what is immutable alone.
 			continue
 		}
 		mergeInto(merged, patchOf(c))
@@ -217,7 +223,8 @@ func mergeInto(into, from map[string]any) {
 func (g *generator) apply(k *subject, r *request) {
 	r.Verb, r.Patch, r.Force = "patch", types.ApplyYAMLPatchType, g.in(2)
 	r.Manager = oneOf(g, "one", "two", "three", "one", "two", "")
-	r.UID, r.Version = oneOf(g, none, none, none, none, current, wrong), oneOf(g, none, none, none, none, none, current, former)
+	r.UID, r.Version = oneOf(g, none, none, none, none, current, wrong),
+		oneOf(g, none, none, none, none, none, current, former)
 	switch {
 	case len(k.statusChanges) > 0 && g.in(2) && !k.makesByStatus():
 		r.Sub = "status"

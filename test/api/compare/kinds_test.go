@@ -31,11 +31,13 @@ type subject struct {
 	names []string
 	// bodies are what Helenus or Kubernetes make of it.
 	bodies []map[string]any
-	// changes of single fields, right and wrong ones; statusChanges are those of its status, if it has one.
+	// changes of single fields, right and wrong ones; statusChanges are those of its status, if it
+	// has one.
 	changes, statusChanges []change
 }
 
-// makesByStatus says that a write of the status of what is not there makes it, half done. Only services have that, and nobody means it: it is left out.
+// makesByStatus says that a write of the status of what is not there makes it, half done. Only
+// services have that, and nobody means it: it is left out.
 func (s *subject) makesByStatus() bool { return s.gvk.Kind == "Service" }
 
 var subjects []*subject
@@ -73,7 +75,8 @@ func owner(kind, name, uid string) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": kind, "name": name, "uid": uid}
 }
 
-// loadSubjects makes the bodies, once for all tests: the operator's own rendering of clusters that a server has filled the defaults in of.
+// loadSubjects makes the bodies, once for all tests: the operator's own rendering of clusters that
+// a server has filled the defaults in of.
 func loadSubjects(t *testing.T) {
 	t.Helper()
 	if len(subjects) > 0 {
@@ -94,7 +97,8 @@ func loadSubjects(t *testing.T) {
 		addRendered(t, cluster, install)
 	}
 	for _, gvk := range []schema.GroupVersionKind{
-		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("PersistentVolume"), corev1.SchemeGroupVersion.WithKind("Namespace"),
+		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("PersistentVolume"),
+		corev1.SchemeGroupVersion.WithKind("Namespace"),
 		coordinationv1.SchemeGroupVersion.WithKind("Lease"), eventsv1.SchemeGroupVersion.WithKind("Event"),
 	} {
 		for _, text := range written[gvk.Kind] {
@@ -118,7 +122,8 @@ func loadSubjects(t *testing.T) {
 // recordName is the name that a record must have.
 func recordName(body map[string]any, ordinal int) string {
 	spec := body["spec"].(map[string]any)
-	return fmt.Sprintf("%s-%s-%s-%d", spec["cluster"].(map[string]any)["name"], spec["datacenter"], spec["rack"], ordinal)
+	return fmt.Sprintf("%s-%s-%s-%d", spec["cluster"].(map[string]any)["name"], spec["datacenter"], spec["rack"],
+		ordinal)
 }
 
 func addRendered(t *testing.T, cluster *v1alpha1.CassandraCluster, install facts.Install) {
@@ -171,7 +176,8 @@ func addBody(t *testing.T, object client.Object) {
 	i := slices.IndexFunc(subjects, func(s *subject) bool { return s.gvk == gvk })
 	if i < 0 {
 		i = len(subjects)
-		subjects = append(subjects, &subject{gvk: gvk, global: slices.Contains([]string{"Node", "PersistentVolume", "Namespace"}, gvk.Kind)})
+		subjects = append(subjects, &subject{gvk: gvk,
+			global: slices.Contains([]string{"Node", "PersistentVolume", "Namespace"}, gvk.Kind)})
 	}
 	subjects[i].bodies = append(subjects[i].bodies, content)
 }

@@ -29,7 +29,8 @@ import (
 // tester is the user of both servers: the name of its requests' field manager if they give none.
 const tester = "tester"
 
-// The two servers, which all tests share: the configuration of the real one, the kinds of the one in memory, and the scheme of both.
+// The two servers, which all tests share: the configuration of the real one, the kinds of the one
+// in memory, and the scheme of both.
 var (
 	server *rest.Config
 	kinds  *apiserver.Kinds
@@ -39,14 +40,16 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := live.With(ctx, "test-compare", false, live.TestOutput(), func(config *rest.Config, _ string) (int, error) { // without controllers: they would write too
-		config.UserAgent = tester
-		server = config
-		if err := prepare(ctx); err != nil {
-			return 1, err
-		}
-		return m.Run(), nil
-	})
+	// without controllers: they would write too
+	code, err := live.With(ctx, "test-compare", false, live.TestOutput(),
+		func(config *rest.Config, _ string) (int, error) {
+			config.UserAgent = tester
+			server = config
+			if err := prepare(ctx); err != nil {
+				return 1, err
+			}
+			return m.Run(), nil
+		})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test/api/compare:", err)
@@ -55,9 +58,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare gives both servers the kinds of Helenus, and the real one what every world has from the start: a default storage class.
+// prepare gives both servers the kinds of Helenus, and the real one what every world has from the
+// start: a default storage class.
 func prepare(ctx context.Context) error {
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
+		v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("register kinds: %w", err)
 		}
@@ -75,7 +80,8 @@ func prepare(ctx context.Context) error {
 	}
 	late := storagev1.VolumeBindingWaitForFirstConsumer
 	if err := c.Create(ctx, &storagev1.StorageClass{
-		ObjectMeta:  metav1.ObjectMeta{Name: apiserver.StorageClass, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: apiserver.StorageClass,
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
 		Provisioner: "nobody", VolumeBindingMode: &late,
 	}); err != nil {
 		return fmt.Errorf("create storage class: %w", err)
@@ -84,18 +90,20 @@ func prepare(ctx context.Context) error {
 		if err := c.Create(ctx, d); err != nil {
 			return fmt.Errorf("create definition %s: %w", d.Name, err)
 		}
-		if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-			now := &apiextensionsv1.CustomResourceDefinition{}
-			if err := c.Get(ctx, client.ObjectKeyFromObject(d), now); err != nil {
-				return false, err
-			}
-			for _, condition := range now.Status.Conditions {
-				if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-					return true, nil
+		if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true,
+			func(ctx context.Context) (bool, error) {
+				now := &apiextensionsv1.CustomResourceDefinition{}
+				if err := c.Get(ctx, client.ObjectKeyFromObject(d), now); err != nil {
+					return false, err
 				}
-			}
-			return false, nil
-		}); err != nil {
+				for _, condition := range now.Status.Conditions {
+					if condition.Type == apiextensionsv1.Established &&
+						condition.Status == apiextensionsv1.ConditionTrue {
+						return true, nil
+					}
+				}
+				return false, nil
+			}); err != nil {
 			return fmt.Errorf("wait for definition %s: %w", d.Name, err)
 		}
 	}

@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// repairers are the loops within a kube-apiserver that look after the addresses and ports of services. They cannot be turned off, and write an Event beside
-// a service whose address they do not know yet, which happens when they see the service before the address (ClusterIPNotAllocated).
+// repairers are the loops within a kube-apiserver that look after the addresses and ports of
+// services. They cannot be turned off, and write an Event beside a service whose address they do
+// not know yet, which happens when they see the service before the address (ClusterIPNotAllocated).
 var repairers = []string{"ipallocator-repair-controller", "portallocator-repair-controller"}
 
 // serversOwn says that the real server wrote an object by itself, when it liked.
@@ -31,7 +32,8 @@ func serversOwn(u *unstructured.Unstructured) bool {
 // withoutServersOwn is a client of the real server that lists and watches only what clients made.
 func withoutServersOwn(c client.WithWatch) client.WithWatch {
 	return interceptor.NewClient(c, interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+			options ...client.ListOption) error {
 			if err := c.List(ctx, list, options...); err != nil {
 				return err
 			}
@@ -40,7 +42,8 @@ func withoutServersOwn(c client.WithWatch) client.WithWatch {
 			}
 			return nil
 		},
-		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+			options ...client.ListOption) (watch.Interface, error) {
 			w, err := c.Watch(ctx, list, options...)
 			if err != nil {
 				return nil, err
@@ -53,7 +56,8 @@ func withoutServersOwn(c client.WithWatch) client.WithWatch {
 	})
 }
 
-// TestServersOwnEventsAreNotCompared makes the real server write an Event by itself: it misses the address of a service.
+// TestServersOwnEventsAreNotCompared makes the real server write an Event by itself: it misses the
+// address of a service.
 func TestServersOwnEventsAreNotCompared(t *testing.T) {
 	loadSubjects(t)
 	plain, err := client.NewWithWatch(server, client.Options{Scheme: scheme})
@@ -64,19 +68,21 @@ func TestServersOwnEventsAreNotCompared(t *testing.T) {
 	p := place{"own-"}
 	namespace := p.namespace("a")
 	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "n0"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "n0"},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
 	must(t, c.Create(t.Context(), service))
 	must(t, c.Delete(t.Context(), &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: service.Spec.ClusterIP}}))
 	events := &eventsv1.EventList{}
-	must(t, wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		// The loop looks at a service that changes.
-		service.Labels = map[string]string{"look": fmt.Sprint(time.Now().UnixNano())}
-		if err := plain.Update(ctx, service); err != nil {
-			return false, err
-		}
-		err := plain.List(ctx, events, client.InNamespace(namespace))
-		return len(events.Items) > 0, err
-	}))
+	must(t, wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			// The loop looks at a service that changes.
+			service.Labels = map[string]string{"look": fmt.Sprint(time.Now().UnixNano())}
+			if err := plain.Update(ctx, service); err != nil {
+				return false, err
+			}
+			err := plain.List(ctx, events, client.InNamespace(namespace))
+			return len(events.Items) > 0, err
+		}))
 
 	sentinel := sentinelOf("Event", "own", 0)
 	sentinel.SetNamespace(namespace)

@@ -20,7 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// reference says which of the uids or resourceVersions that a server has shown of an object a request carries.
+// reference says which of the uids or resourceVersions that a server has shown of an object a
+// request carries.
 type reference string
 
 const (
@@ -47,7 +48,8 @@ type change struct {
 type request struct {
 	Verb, Sub             string
 	Kind, Namespace, Name string
-	// Body is what is created or applied, or the patch. An update sends what was seen last, with Changes.
+	// Body is what is created or applied, or the patch. An update sends what was seen last, with
+	// Changes.
 	Body    any
 	Changes []change
 	Patch   types.PatchType
@@ -140,9 +142,10 @@ func (s *side) send(ctx context.Context, r request, m *shown, uid, version strin
 	}
 	switch r.Verb {
 	case "create":
-		return s.with(r, s.named(r, runtime.DeepCopyJSON(r.Body.(map[string]any)), uid, version), func(o client.Object) error {
-			return s.client.Create(ctx, o, &client.CreateOptions{FieldManager: r.Manager, DryRun: dry})
-		})
+		return s.with(r, s.named(r, runtime.DeepCopyJSON(r.Body.(map[string]any)), uid, version),
+			func(o client.Object) error {
+				return s.client.Create(ctx, o, &client.CreateOptions{FieldManager: r.Manager, DryRun: dry})
+			})
 	case "update":
 		content := m.last
 		if content == nil {
@@ -154,7 +157,9 @@ func (s *side) send(ctx context.Context, r request, m *shown, uid, version strin
 		}
 		return s.with(r, s.named(r, content, uid, version), func(o client.Object) error {
 			if r.Sub != "" {
-				return s.client.SubResource(r.Sub).Update(ctx, o, &client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{FieldManager: r.Manager, DryRun: dry}})
+				return s.client.SubResource(r.Sub).Update(ctx, o,
+					&client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{FieldManager: r.Manager,
+						DryRun: dry}})
 			}
 			return s.client.Update(ctx, o, &client.UpdateOptions{FieldManager: r.Manager, DryRun: dry})
 		})
@@ -180,7 +185,8 @@ func (s *side) send(ctx context.Context, r request, m *shown, uid, version strin
 		if err != nil {
 			return nil, err
 		}
-		o := &client.DeleteAllOfOptions{ListOptions: *list, DeleteOptions: client.DeleteOptions{GracePeriodSeconds: r.Grace, DryRun: dry}}
+		o := &client.DeleteAllOfOptions{ListOptions: *list,
+			DeleteOptions: client.DeleteOptions{GracePeriodSeconds: r.Grace, DryRun: dry}}
 		if r.Policy != "" {
 			o.PropagationPolicy = &r.Policy
 		}
@@ -201,9 +207,11 @@ func (s *side) send(ctx context.Context, r request, m *shown, uid, version strin
 		}
 		return nil, s.client.SubResource("eviction").Create(ctx, s.pod(r), body)
 	case "bind":
-		body := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: s.place.name(r), Namespace: s.namespaceOf(r), UID: types.UID(uid)},
+		body := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: s.place.name(r), Namespace: s.namespaceOf(r),
+			UID: types.UID(uid)},
 			Target: corev1.ObjectReference{Kind: "Node", Name: fmt.Sprint(r.Body)}}
-		return nil, s.client.SubResource("binding").Create(ctx, s.pod(r), body, &client.SubResourceCreateOptions{CreateOptions: client.CreateOptions{DryRun: dry}})
+		return nil, s.client.SubResource("binding").Create(ctx, s.pod(r), body,
+			&client.SubResourceCreateOptions{CreateOptions: client.CreateOptions{DryRun: dry}})
 	default:
 		panic("no such verb: " + r.Verb)
 	}
@@ -227,10 +235,12 @@ func (s *side) patch(ctx context.Context, r request, uid, version string, dry []
 	case types.JSONPatchType:
 		operations := slices.Clone(r.Body.([]any))
 		if uid != "" {
-			operations = append([]any{map[string]any{"op": "test", "path": "/metadata/uid", "value": uid}}, operations...)
+			operations = append([]any{map[string]any{"op": "test", "path": "/metadata/uid", "value": uid}},
+				operations...)
 		}
 		if version != "" {
-			operations = append([]any{map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": version}}, operations...)
+			operations = append([]any{map[string]any{"op": "test", "path": "/metadata/resourceVersion",
+				"value": version}}, operations...)
 		}
 		body = operations
 	case types.ApplyYAMLPatchType:
@@ -256,7 +266,8 @@ func (s *side) patch(ctx context.Context, r request, uid, version string, dry []
 	}
 	return s.with(r, s.object(r).Object, func(object client.Object) error {
 		if r.Sub != "" {
-			return s.client.SubResource(r.Sub).Patch(ctx, object, client.RawPatch(r.Patch, text), &client.SubResourcePatchOptions{PatchOptions: o})
+			return s.client.SubResource(r.Sub).Patch(ctx, object, client.RawPatch(r.Patch, text),
+				&client.SubResourcePatchOptions{PatchOptions: o})
 		}
 		return s.client.Patch(ctx, object, client.RawPatch(r.Patch, text), &o)
 	})
@@ -307,7 +318,8 @@ func (s *side) object(r request) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: s.named(r, map[string]any{}, "", "")}
 }
 
-// pod is the same for requests whose body is of another kind than what they are about, which the client makes of Go types alone.
+// pod is the same for requests whose body is of another kind than what they are about, which the
+// client makes of Go types alone.
 func (s *side) pod(r request) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: s.place.name(r), Namespace: s.namespaceOf(r)}}
 }
@@ -323,16 +335,18 @@ func (s *side) named(r request, content map[string]any, uid, version string) map
 	return content
 }
 
-// with calls something with an object of that content, in its Go type if the request wants that and if it can be said in it, and gives back what became
-// of it.
+// with calls something with an object of that content, in its Go type if the request wants that and
+// if it can be said in it, and gives back what became of it.
 func (s *side) with(r request, content map[string]any, do func(client.Object) error) ([]map[string]any, error) {
 	if r.Typed {
 		if typed, err := s.client.Scheme().New(kindNamed(r.Kind).gvk); err == nil {
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, typed, true); err == nil {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, typed,
+				true); err == nil {
 				if err := do(typed.(client.Object)); err != nil {
 					return nil, err
 				}
-				// Whether a Go type says of itself what it is depends on the client, not on the server.
+				// Whether a Go type says of itself what it is depends on the client, not on the
+				// server.
 				typed.GetObjectKind().SetGroupVersionKind(kindNamed(r.Kind).gvk)
 				back, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 				return []map[string]any{back}, err
@@ -346,7 +360,8 @@ func (s *side) with(r request, content map[string]any, do func(client.Object) er
 	return []map[string]any{u.Object}, nil
 }
 
-// verdict is an error in the form that must be the same: code, reason, and the fields that are wrong.
+// verdict is an error in the form that must be the same: code, reason, and the fields that are
+// wrong.
 func verdict(err error) string {
 	if err == nil {
 		return ""

@@ -6,7 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// place is where a run of a sequence takes place: every run has names of its own, so that it begins with nothing.
+// place is where a run of a sequence takes place: every run has names of its own, so that it begins
+// with nothing.
 type place struct{ prefix string }
 
 func (p place) namespace(n string) string { return p.prefix + n }
@@ -24,7 +25,8 @@ type side struct {
 	client client.Client
 	place  place
 	seen   map[string]*shown
-	// symbols name the uids, resourceVersions and what else the server chose, in the order in which they appeared.
+	// symbols name the uids, resourceVersions and what else the server chose, in the order in which
+	// they appeared.
 	symbols map[string]string
 }
 

@@ -18,7 +18,8 @@ type happening struct {
 	Type, Namespace, Name, Version, UID string
 }
 
-// streams are the watches of the real server, one for each kind, from the beginning to the end of all sequences.
+// streams are the watches of the real server, one for each kind, from the beginning to the end of
+// all sequences.
 type streams struct {
 	mu   sync.Mutex
 	more *sync.Cond

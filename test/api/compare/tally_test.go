@@ -41,7 +41,8 @@ func (t *tally) add(r request, err error) {
 	t.verdicts[strings.Join(words[:min(2, len(words))], " ")]++
 }
 
-// check tells what was asked, and fails if something was never carried out, or never refused, so that nothing was compared of it.
+// check tells what was asked, and fails if something was never carried out, or never refused, so
+// that nothing was compared of it.
 func (t *tally) check(test *testing.T) {
 	test.Helper()
 	var lines []string
@@ -60,5 +61,6 @@ func (t *tally) check(test *testing.T) {
 // alwaysDone are requests that find what there is.
 var alwaysDone = map[string]bool{"list": true, "deleteAll": true}
 
-// enough is how many requests must have been made of a sort before it is strange that all of them had the same end.
+// enough is how many requests must have been made of a sort before it is strange that all of them
+// had the same end.
 const enough = 30

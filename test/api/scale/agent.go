@@ -41,7 +41,8 @@ func (r *ring) enter(name string, e facts.Endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members[name] = e
-	seen := slices.SortedFunc(maps.Values(r.members), func(a, b facts.Endpoint) int { return strings.Compare(a.Address, b.Address) })
+	seen := slices.SortedFunc(maps.Values(r.members),
+		func(a, b facts.Endpoint) int { return strings.Compare(a.Address, b.Address) })
 	for _, a := range r.agents {
 		a.change(func(answer *facts.Agent) {
 			if answer.Ring != nil {
@@ -53,7 +54,8 @@ func (r *ring) enter(name string, e facts.Endpoint) {
 	}
 }
 
-// agent is that of one pod: it does at once what its record says, and answers by the server of the real one.
+// agent is that of one pod: it does at once what its record says, and answers by the server of the
+// real one.
 type agent struct {
 	ring *ring
 	pod  *corev1.Pod
@@ -69,11 +71,13 @@ type agent struct {
 
 // start serves for a pod with the certificate of its node.
 func start(ctx context.Context, r *ring, cluster types.UID, pod *corev1.Pod, secret *corev1.Secret) (*agent, error) {
-	material, err := pki.NewMaterial(pki.Pair{Certificate: secret.Data[layout.CertificateKey], Key: secret.Data[layout.PrivateKeyKey]}, secret.Data[layout.AuthorityKey])
+	material, err := pki.NewMaterial(pki.Pair{Certificate: secret.Data[layout.CertificateKey],
+		Key: secret.Data[layout.PrivateKeyKey]}, secret.Data[layout.AuthorityKey])
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of %s: %w", pod.Name, err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(layout.FactsPort)))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp",
+		net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(layout.FactsPort)))
 	if err != nil {
 		return nil, fmt.Errorf("serve for %s: %w", pod.Name, err)
 	}
@@ -81,7 +85,8 @@ func start(ctx context.Context, r *ring, cluster types.UID, pod *corev1.Pod, sec
 	a := &agent{ring: r, pod: pod, stop: stop, listener: listener, changed: make(chan struct{})}
 	a.change(func(answer *facts.Agent) {
 		*answer = facts.Agent{
-			ClusterUID: cluster, Node: pod.Name, PodUID: pod.UID, Address: pod.Status.PodIP, Disk: v1alpha1.DiskEmpty, Phase: v1alpha1.PhaseWaiting,
+			ClusterUID: cluster, Node: pod.Name, PodUID: pod.UID, Address: pod.Status.PodIP, Disk: v1alpha1.DiskEmpty,
+			Phase:   v1alpha1.PhaseWaiting,
 			Process: facts.ProcessAbsent, Traffic: v1alpha1.TrafficClosed,
 		}
 	})
@@ -98,7 +103,8 @@ func start(ctx context.Context, r *ring, cluster types.UID, pod *corev1.Pod, sec
 func (a *agent) fallSilent(ctx context.Context) error {
 	a.stop()
 	address := a.listener.Addr().String()
-	err := wait.PollUntilContextTimeout(ctx, look, toChange, true, func(ctx context.Context) (bool, error) { // until the server has let go of the address
+	// until the server has let go of the address
+	err := wait.PollUntilContextTimeout(ctx, look, toChange, true, func(ctx context.Context) (bool, error) {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
 			return false, nil //nolint:nilerr // it is tried again
@@ -156,7 +162,8 @@ func (a *agent) Wait(ctx context.Context, known string) (*facts.Agent, string) {
 // Identity implements serve.Source.
 func (a *agent) Identity(string, string) agentapi.Identity {
 	answer, _, _ := a.now()
-	return agentapi.Identity{ClusterUID: answer.ClusterUID, Node: answer.Node, PodUID: answer.PodUID, HostID: answer.HostID, TrafficOpened: answer.TrafficOpened}
+	return agentapi.Identity{ClusterUID: answer.ClusterUID, Node: answer.Node, PodUID: answer.PodUID,
+		HostID: answer.HostID, TrafficOpened: answer.TrafficOpened}
 }
 
 // follow does what a record says, and returns the status that it has then.
@@ -165,28 +172,33 @@ func (a *agent) follow(record *v1alpha1.CassandraNode) (*v1alpha1.CassandraNodeS
 	when := metav1.Now().Rfc3339Copy()
 	for _, o := range spec.Operations {
 		if status.Operation(o.ID) == nil {
-			status.Operations = []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when, FinishedAt: &when}}
+			status.Operations = []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded,
+				StartedAt: &when, FinishedAt: &when}}
 		}
 	}
 	answer, _, _ := a.now()
 	joins := spec.Join != nil && (status.Join == nil || status.Join.ID != spec.Join.ID)
 	if joins {
-		status.Join, status.Tokens = &v1alpha1.IntentStatus{ID: spec.Join.ID, StartedAt: &when, FinishedAt: &when}, spec.Join.Tokens
+		status.Join, status.Tokens = &v1alpha1.IntentStatus{ID: spec.Join.ID, StartedAt: &when, FinishedAt: &when},
+			spec.Join.Tokens
 		status.HostID = string(a.pod.UID)
 	}
 	status.PodUID, status.Address, status.ObservedGeneration = a.pod.UID, a.pod.Status.PodIP, record.Generation
 	status.ClientTraffic, status.Disk, status.Phase = spec.ClientTraffic, v1alpha1.DiskEmpty, v1alpha1.PhaseWaiting
 	if status.HostID != "" {
-		status.Disk, status.Phase, status.Ready = v1alpha1.DiskMember, v1alpha1.PhaseNormal, spec.ClientTraffic == v1alpha1.TrafficOpen
+		status.Disk, status.Phase, status.Ready = v1alpha1.DiskMember, v1alpha1.PhaseNormal,
+			spec.ClientTraffic == v1alpha1.TrafficOpen
 	}
 	a.change(func(answer *facts.Agent) {
 		answer.RecordGeneration, answer.Traffic = record.Generation, spec.ClientTraffic
 		answer.TrafficOpened = answer.TrafficOpened || spec.ClientTraffic != v1alpha1.TrafficClosed
-		answer.Disk, answer.Phase, answer.Ready, answer.HostID, answer.Join = status.Disk, status.Phase, status.Ready, status.HostID, status.Join
+		answer.Disk, answer.Phase, answer.Ready, answer.HostID, answer.Join = status.Disk, status.Phase, status.Ready,
+			status.HostID, status.Join
 		if status.HostID == "" {
 			return
 		}
-		ring := facts.Ring{Mode: facts.ModeNormal, ReleaseVersion: release, SchemaVersion: "one", GossipRunning: true, HostID: status.HostID, Keyspaces: keyspaces}
+		ring := facts.Ring{Mode: facts.ModeNormal, ReleaseVersion: release, SchemaVersion: "one", GossipRunning: true,
+			HostID: status.HostID, Keyspaces: keyspaces}
 		if answer.Ring != nil {
 			ring.Endpoints = answer.Ring.Endpoints
 		}
@@ -199,8 +211,10 @@ func (a *agent) follow(record *v1alpha1.CassandraNode) (*v1alpha1.CassandraNodeS
 			return nil, fmt.Errorf("read tokens of %s: %w", record.Name, err)
 		}
 		a.ring.enter(record.Name, facts.Endpoint{
-			Address: a.pod.Status.PodIP, HostID: status.HostID, Datacenter: spec.Configuration.DatacenterName, Rack: spec.Configuration.RackName,
-			Status: facts.StatusNormal, Live: true, Release: release, SchemaVersion: "one", Tokens: tokens, Load: 1 << 20,
+			Address: a.pod.Status.PodIP, HostID: status.HostID, Datacenter: spec.Configuration.DatacenterName,
+			Rack:   spec.Configuration.RackName,
+			Status: facts.StatusNormal, Live: true, Release: release, SchemaVersion: "one", Tokens: tokens,
+			Load: 1 << 20,
 		})
 	}
 	return status, nil

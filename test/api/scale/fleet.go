@@ -29,8 +29,8 @@ const (
 	host      = "host"
 )
 
-// fleet does the part of Kubernetes and of the nodes: claims get volumes, pods run, agents do what their records say. Nodes beyond the size that the clusters
-// began with get nothing.
+// fleet does the part of Kubernetes and of the nodes: claims get volumes, pods run, agents do what
+// their records say. Nodes beyond the size that the clusters began with get nothing.
 type fleet struct {
 	client.Client
 	perRack int32
@@ -50,7 +50,8 @@ func (f *fleet) begin(m manager.Manager) error {
 	if err := claims.Complete(reconcile.Func(f.claim)); err != nil {
 		return fmt.Errorf("follow claims: %w", err)
 	}
-	nodes := builder.ControllerManagedBy(m).Named("nodes").For(&v1alpha1.CassandraNode{}).Watches(&corev1.Pod{}, &handler.EnqueueRequestForObject{}).WithOptions(options)
+	nodes := builder.ControllerManagedBy(m).Named("nodes").For(&v1alpha1.CassandraNode{}).Watches(&corev1.Pod{},
+		&handler.EnqueueRequestForObject{}).WithOptions(options)
 	if err := nodes.Complete(reconcile.Func(f.node)); err != nil {
 		return fmt.Errorf("follow nodes: %w", err)
 	}
@@ -60,7 +61,8 @@ func (f *fleet) begin(m manager.Manager) error {
 // runs says that a node is one of those that its cluster began with.
 func (f *fleet) runs(labels map[string]string) bool {
 	var ordinal int32
-	rack := v1alpha1.NodeName(labels[v1alpha1.LabelCluster], labels[v1alpha1.LabelDatacenter], labels[v1alpha1.LabelRack], 0)
+	rack := v1alpha1.NodeName(labels[v1alpha1.LabelCluster], labels[v1alpha1.LabelDatacenter],
+		labels[v1alpha1.LabelRack], 0)
 	_, err := fmt.Sscanf(labels[v1alpha1.LabelNode], rack[:len(rack)-1]+"%d", &ordinal)
 	return err == nil && ordinal < f.perRack
 }
@@ -103,7 +105,8 @@ func (f *fleet) node(ctx context.Context, r reconcile.Request) (reconcile.Result
 		return reconcile.Result{}, nil
 	case pod.Spec.NodeName == "":
 		return again(f.SubResource("binding").Create(ctx, pod, &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: host},
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: host},
 		}))
 	case pod.Status.PodIP == "":
 		return again(f.Status().Update(ctx, f.running(pod)))
@@ -131,9 +134,11 @@ func (f *fleet) running(pod *corev1.Pod) *corev1.Pod {
 	address := fmt.Sprintf("127.%d.%d.%d", 16+f.pods/62500, f.pods/250%250, 1+f.pods%250)
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, address, []corev1.PodIP{{IP: address}}
 	now := metav1.Now()
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now})
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now})
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: layout.CassandraContainer, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+		Name: layout.CassandraContainer, Ready: true,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
 	}}
 	return pod
 }
@@ -146,7 +151,8 @@ func (f *fleet) agentOf(ctx context.Context, pod *corev1.Pod, node *v1alpha1.Cas
 		return a, nil
 	}
 	secret := &corev1.Secret{}
-	if err := f.Get(ctx, client.ObjectKey{Namespace: node.Namespace, Name: v1alpha1.CertificateName(node.Name)}, secret); err != nil {
+	if err := f.Get(ctx, client.ObjectKey{Namespace: node.Namespace, Name: v1alpha1.CertificateName(node.Name)},
+		secret); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	cluster := node.Spec.Cluster.UID
@@ -173,7 +179,8 @@ func (f *fleet) any() *agent {
 
 // size is a change of the number of nodes that the first rack of a cluster has.
 func size(nodes int32) (client.Patch, error) {
-	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/spec/datacenters/0/racks/0/nodes", "value": nodes}})
+	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/spec/datacenters/0/racks/0/nodes",
+		"value": nodes}})
 	if err != nil {
 		return nil, fmt.Errorf("make patch: %w", err)
 	}

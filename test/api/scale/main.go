@@ -1,6 +1,8 @@
-// Command scale measures the operator beside many clusters that stand and are left alone: a real API server, the operator's own process, and the agents' own
-// servers, one at an address of its own for each node. There is no Cassandra: what the agents answer is that of rings which stand. It prints Markdown for
-// docs/performance.md. It may import everything of the product that a node consists of, and the local API server.
+// Command scale measures the operator beside many clusters that stand and are left alone: a real
+// API server, the operator's own process, and the agents' own servers, one at an address of its own
+// for each node. There is no Cassandra: what the agents answer is that of rings which stand. It
+// prints Markdown for docs/performance.md. It may import everything of the product that a node
+// consists of, and the local API server.
 package main
 
 import (
@@ -80,7 +82,8 @@ The whole takes a quarter of an hour on two cores. Nothing else should run on th
 // run measures on an API server of its own.
 func run(ctx context.Context, o options, progress io.Writer) (*figures, error) {
 	if o.clusters < 1 || o.clusters > 1000 || o.perRack < 1 || o.perRack > 60 || o.changes < 1 {
-		return nil, fmt.Errorf("--clusters %d, --nodes-per-rack %d and --changes %d: there are 1 to 1000 clusters with 1 to 60 nodes in a rack, and a change or more", o.clusters, o.perRack, o.changes)
+		return nil, fmt.Errorf("--clusters %d, --nodes-per-rack %d and --changes %d: there are 1 to 1000 clusters "+
+			"with 1 to 60 nodes in a rack, and a change or more", o.clusters, o.perRack, o.changes)
 	}
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())

@@ -54,7 +54,8 @@ type bench struct {
 	heard    chan struct{}
 }
 
-func measure(ctx context.Context, config *rest.Config, kubeconfig string, o options, say func(string, ...any)) (out *figures, err error) {
+func measure(ctx context.Context, config *rest.Config, kubeconfig string, o options,
+	say func(string, ...any)) (out *figures, err error) {
 	folder, err := os.MkdirTemp("", "helenus-scale-")
 	if err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
@@ -62,7 +63,8 @@ func measure(ctx context.Context, config *rest.Config, kubeconfig string, o opti
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b := &bench{options: o, config: config, kubeconfig: kubeconfig, folder: folder, say: say, appeared: map[string]time.Time{}, heard: make(chan struct{}, 1)}
+	b := &bench{options: o, config: config, kubeconfig: kubeconfig, folder: folder, say: say,
+		appeared: map[string]time.Time{}, heard: make(chan struct{}, 1)}
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -80,7 +82,8 @@ func measure(ctx context.Context, config *rest.Config, kubeconfig string, o opti
 
 // prepare installs the definitions, and has the fleet run.
 func (b *bench) prepare(ctx context.Context) error {
-	if _, err := envtest.InstallCRDs(b.config, envtest.CRDInstallOptions{Paths: []string{b.definitions}, ErrorIfPathMissing: true}); err != nil {
+	if _, err := envtest.InstallCRDs(b.config,
+		envtest.CRDInstallOptions{Paths: []string{b.definitions}, ErrorIfPathMissing: true}); err != nil {
 		return fmt.Errorf("install definitions: %w", err)
 	}
 	scheme := runtime.NewScheme()
@@ -91,7 +94,8 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)
 	}
-	b.fleet = &fleet{Client: m.GetClient(), perRack: b.perRack, ctx: ctx, rings: map[types.UID]*ring{}, agents: map[types.UID]*agent{}}
+	b.fleet = &fleet{Client: m.GetClient(), perRack: b.perRack, ctx: ctx, rings: map[types.UID]*ring{},
+		agents: map[types.UID]*agent{}}
 	if err := b.fleet.begin(m); err != nil {
 		return err
 	}
@@ -177,8 +181,9 @@ func (b *bench) run(ctx context.Context) (*figures, error) {
 	return out, nil
 }
 
-// change raises the size of one cluster after the other by a node, and measures how long it takes from the request until the API server tells of its record. Then
-// it is taken back, so that all are idle again.
+// change raises the size of one cluster after the other by a node, and measures how long it takes
+// from the request until the API server tells of its record. Then it is taken back, so that all are
+// idle again.
 func (b *bench) change(ctx context.Context) ([]time.Duration, error) {
 	var out []time.Duration
 	order := rand.Perm(b.clusters) //nolint:gosec // any order
@@ -225,7 +230,8 @@ func (b *bench) resize(ctx context.Context, name string, nodes int32) error {
 	if err != nil {
 		return err
 	}
-	return b.fleet.Patch(ctx, &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, patch)
+	return b.fleet.Patch(ctx, &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
+		Name: name}}, patch)
 }
 
 func (b *bench) untilAppears(ctx context.Context, record string) (time.Time, error) {
@@ -266,7 +272,8 @@ func (b *bench) untilAllServe(ctx context.Context) error {
 	})
 }
 
-func (b *bench) until(ctx context.Context, limit time.Duration, what string, is func(context.Context) (bool, error)) error {
+func (b *bench) until(ctx context.Context, limit time.Duration, what string,
+	is func(context.Context) (bool, error)) error {
 	if err := wait.PollUntilContextTimeout(ctx, look, limit, true, is); err != nil {
 		return fmt.Errorf("await that %s: %w", what, err)
 	}
@@ -293,7 +300,13 @@ func clusterOf(i int, perRack int32) *v1alpha1.CassandraCluster {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName(i)},
 		Spec: v1alpha1.CassandraClusterSpec{
 			Version: release,
-			Node:    &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &gib}}}}},
+			Node: &v1alpha1.NodeTemplate{
+				NodeSettings: v1alpha1.NodeSettings{
+					Storage: &v1alpha1.Storage{
+						Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &gib}},
+					},
+				},
+			},
 			Datacenters: []v1alpha1.Datacenter{{
 				Name: "dc1", NodesPerRack: perRack, Racks: []v1alpha1.Rack{{Name: "r1"}, {Name: "r2"}, {Name: "r3"}},
 			}},
@@ -320,8 +333,10 @@ func percentile(of []time.Duration, percent int) time.Duration {
 func (f *figures) markdown(o options) string {
 	var out strings.Builder
 	nodes := 3 * int(o.perRack)
-	fmt.Fprintf(&out, "%d clusters of %d nodes, formed all at once in %s.\n\n", o.clusters, nodes, f.formed.Round(time.Second))
-	fmt.Fprintf(&out, "| from the change of a spec to the first write, %d changes, 1 of %d agents silent | |\n|---|---:|\n", len(f.changes), o.clusters*nodes)
+	fmt.Fprintf(&out, "%d clusters of %d nodes, formed all at once in %s.\n\n", o.clusters, nodes,
+		f.formed.Round(time.Second))
+	fmt.Fprintf(&out, "| from the change of a spec to the first write, %d changes, 1 of %d agents silent | "+
+		"|\n|---|---:|\n", len(f.changes), o.clusters*nodes)
 	for _, percent := range []int{50, 90, 99, 100} {
 		fmt.Fprintf(&out, "| %d %% of them | %d ms |\n", percent, percentile(f.changes, percent).Milliseconds())
 	}
@@ -329,7 +344,8 @@ func (f *figures) markdown(o options) string {
 	for _, row := range []struct {
 		name string
 		resident
-	}{{"after all clusters formed at once", f.afterForming}, {"after a start beside clusters that stand", f.afterStart}, {"after the changes", f.afterChanges}} {
+	}{{"after all clusters formed at once", f.afterForming}, {"after a start beside clusters that stand", f.afterStart},
+		{"after the changes", f.afterChanges}} {
 		fmt.Fprintf(&out, "| %s | %.0f | %.0f |\n", row.name, float64(row.now)/(1<<20), float64(row.most)/(1<<20))
 	}
 	return out.String()

@@ -20,7 +20,8 @@ type operator struct {
 	ended   chan struct{} // closed when the process has ended
 }
 
-// startOperator runs the program against an API server; what it says goes into a file of the folder.
+// startOperator runs the program against an API server; what it says goes into a file of the
+// folder.
 func startOperator(ctx context.Context, program, kubeconfig, folder string) (*operator, error) {
 	o := &operator{log: filepath.Join(folder, "operator.log"), ended: make(chan struct{})}
 	log, err := os.OpenFile(o.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -10,7 +10,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// TestAFewClusters keeps the measurement able to run: what it measures counts with a hundred clusters alone.
+// TestAFewClusters keeps the measurement able to run: what it measures counts with a hundred
+// clusters alone.
 func TestAFewClusters(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "helenus")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/helenus")
@@ -18,7 +19,8 @@ func TestAFewClusters(t *testing.T) {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the operator: %v\n%s", err, text)
 	}
-	o := options{operator: program, definitions: "../../../config/crd", clusters: 2, perRack: 1, changes: 4, idle: time.Second}
+	o := options{operator: program, definitions: "../../../config/crd", clusters: 2, perRack: 1, changes: 4,
+		idle: time.Second}
 	f, err := run(t.Context(), o, t.Output())
 	if err != nil {
 		t.Fatal(err)
@@ -47,8 +49,10 @@ func TestPercentiles(t *testing.T) {
 // Nodes that a change adds get no pod that runs.
 func TestWhoRuns(t *testing.T) {
 	f := &fleet{perRack: 3}
-	for node, want := range map[string]bool{"c001-dc1-r1-0": true, "c001-dc1-r1-2": true, "c001-dc1-r1-3": false, "c001-dc1-r1-10": false, "other": false} {
-		labels := map[string]string{v1alpha1.LabelCluster: "c001", v1alpha1.LabelDatacenter: "dc1", v1alpha1.LabelRack: "r1", v1alpha1.LabelNode: node}
+	for node, want := range map[string]bool{"c001-dc1-r1-0": true, "c001-dc1-r1-2": true, "c001-dc1-r1-3": false,
+		"c001-dc1-r1-10": false, "other": false} {
+		labels := map[string]string{v1alpha1.LabelCluster: "c001", v1alpha1.LabelDatacenter: "dc1",
+			v1alpha1.LabelRack: "r1", v1alpha1.LabelNode: node}
 		if got := f.runs(labels); got != want {
 			t.Errorf("%s: %v", node, got)
 		}

@@ -54,7 +54,8 @@ func newFigures(ctx context.Context, b *bench, sample *v1alpha1.CassandraCluster
 		return nil, err
 	}
 	return &figures{
-		command: b.shown, host: host(), version: sample.Spec.Version, kubernetes: server.GitVersion, at: time.Now().UTC(), loadBefore: load(),
+		command: b.shown, host: host(), version: sample.Spec.Version, kubernetes: server.GitVersion,
+		at: time.Now().UTC(), loadBefore: load(),
 		formed: map[int]time.Duration{}, bootstrapped: map[int]time.Duration{}, sameFlags: map[int]time.Duration{},
 	}, nil
 }
@@ -114,7 +115,8 @@ func (f *figures) rings(b *strings.Builder) {
 	if f.one == 0 && len(sizes) == 0 {
 		return
 	}
-	b.WriteString("\n| from nothing to all nodes serving CQL | formed by Helenus | against one node | one by one, bootstrap | factor | one by one, same flags | factor |\n")
+	b.WriteString("\n| from nothing to all nodes serving CQL | formed by Helenus | against one node | one by one, " +
+		"bootstrap | factor | one by one, same flags | factor |\n")
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
 	if f.one > 0 {
 		fmt.Fprintf(b, "| 1 node | %s | | | | | |\n", seconds(f.one))
@@ -122,7 +124,8 @@ func (f *figures) rings(b *strings.Builder) {
 	for _, size := range sizes {
 		formed := f.formed[size]
 		fmt.Fprintf(b, "| %d nodes | %s | %s | %s | %s | %s | %s |\n", size, seconds(formed), ratio(formed, f.one),
-			seconds(f.bootstrapped[size]), ratio(f.bootstrapped[size], formed), seconds(f.sameFlags[size]), ratio(f.sameFlags[size], formed))
+			seconds(f.bootstrapped[size]), ratio(f.bootstrapped[size], formed), seconds(f.sameFlags[size]),
+			ratio(f.sameFlags[size], formed))
 	}
 }
 
@@ -147,7 +150,8 @@ func (f *figures) memories(b *strings.Builder) {
 	}
 	b.WriteString("\n| resident memory | containers | smallest | largest |\n|---|---:|---:|---:|\n")
 	for _, m := range f.memory {
-		fmt.Fprintf(b, "| %s | %d | %s | %s |\n", m.what, len(m.resident), mebibytes(slices.Min(m.resident)), mebibytes(slices.Max(m.resident)))
+		fmt.Fprintf(b, "| %s | %d | %s | %s |\n", m.what, len(m.resident), mebibytes(slices.Min(m.resident)),
+			mebibytes(slices.Max(m.resident)))
 	}
 }
 
@@ -157,7 +161,8 @@ func (f *figures) writes(b *strings.Builder) {
 	if f.idle == nil {
 		return
 	}
-	fmt.Fprintf(b, "\nWrites to the API server by the operator and the agents of %d nodes in %s in which nothing happened, without leases: **%d**\n",
+	fmt.Fprintf(b, "\nWrites to the API server by the operator and the agents of %d nodes in %s in which nothing "+
+		"happened, without leases: **%d**\n",
 		f.idle.nodes, f.idle.window, f.idle.writes)
 	if f.idle.detail != "" {
 		fmt.Fprintf(b, "\n```\n%s```\n", f.idle.detail)

@@ -1,5 +1,6 @@
-// Command bench measures what docs/performance.md says of Helenus, on real Cassandra, and prints it as Markdown. Everything is measured in one run on one
-// host, so that the ratios hold whatever the host is.
+// Command bench measures what docs/performance.md says of Helenus, on real Cassandra, and prints it
+// as Markdown. Everything is measured in one run on one host, so that the ratios hold whatever the
+// host is.
 package main
 
 import (
@@ -93,9 +94,11 @@ what does is in the figures, and the load that was there is in the report.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&b.kubeconfig, "kubeconfig", "", "`file` that says which Kubernetes to use (default: the local cluster, which is brought up)")
+	f.StringVar(&b.kubeconfig, "kubeconfig", "",
+		"`file` that says which Kubernetes to use (default: the local cluster, which is brought up)")
 	f.BoolVar(&b.install, "install", true, "build the images and install Helenus first")
-	f.StringVar(&b.images.Operator, "operator-image", "", "`image` of the operator (default: what is built here for the local cluster, else that of the manifest)")
+	f.StringVar(&b.images.Operator, "operator-image", "",
+		"`image` of the operator (default: what is built here for the local cluster, else that of the manifest)")
 	f.StringVar(&b.images.Agent, "agent-image", "", "`image` of the agent (default: likewise)")
 	f.StringSliceVar(&b.parts, "parts", allParts, "what to measure")
 	f.IntSliceVar(&b.sizes, "sizes", []int{3, 9}, "sizes of the rings, each a multiple of 3: there are three racks")
@@ -134,7 +137,8 @@ func (b *bench) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	b.cluster, err = prepare.Kubernetes(ctx, prepare.Options{
-		Kubeconfig: b.kubeconfig, Install: b.install, Images: b.images, Versions: []string{sample.Spec.Version}, Progress: b.progress,
+		Kubeconfig: b.kubeconfig, Install: b.install, Images: b.images, Versions: []string{sample.Spec.Version},
+		Progress: b.progress,
 	})
 	if err != nil {
 		return err

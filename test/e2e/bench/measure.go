@@ -24,7 +24,8 @@ const (
 	namespaceSerial = "bench-serial"
 )
 
-// settling is how long after the last change the end of it may still be written down; it is not part of the idle time.
+// settling is how long after the last change the end of it may still be written down; it is not
+// part of the idle time.
 const settling = 30 * time.Second
 
 func readSample() (*v1alpha1.CassandraCluster, error) {
@@ -35,7 +36,8 @@ func readSample() (*v1alpha1.CassandraCluster, error) {
 	return scene.Sample(filepath.Join(repository, "config", "samples", "demo.yaml"))
 }
 
-// shaped is the sample with another number of nodes. Hosts are shared where there are fewer of them.
+// shaped is the sample with another number of nodes. Hosts are shared where there are fewer of
+// them.
 func shaped(sample *v1alpha1.CassandraCluster, size int) *v1alpha1.CassandraCluster {
 	c := sample.DeepCopy()
 	c.Name = fmt.Sprintf("ring%d", size)
@@ -78,8 +80,9 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 	return nil
 }
 
-// formations measures one node and the rings, each several times: what counts is the time in the middle. A ring is formed before that which does not count:
-// the hosts may still have to get the images, which has nothing to do with forming.
+// formations measures one node and the rings, each several times: what counts is the time in the
+// middle. A ring is formed before that which does not count: the hosts may still have to get the
+// images, which has nothing to do with forming.
 func (b *bench) formations(ctx context.Context, sample *v1alpha1.CassandraCluster, f *figures) error {
 	if _, err := b.form(ctx, shaped(sample, 3), nil); err != nil {
 		return err
@@ -108,9 +111,10 @@ func middle(times []time.Duration) time.Duration {
 	return sorted[len(sorted)/2]
 }
 
-// form forms a ring in a scene of its own, does something with it, and removes it again. It returns how long it took from the creation of the cluster
-// until all its nodes served.
-func (b *bench) form(ctx context.Context, c *v1alpha1.CassandraCluster, use func(*scene.Ring) error) (time.Duration, error) {
+// form forms a ring in a scene of its own, does something with it, and removes it again. It returns
+// how long it took from the creation of the cluster until all its nodes served.
+func (b *bench) form(ctx context.Context, c *v1alpha1.CassandraCluster, use func(*scene.Ring) error) (time.Duration,
+	error) {
 	s, err := scene.Open(ctx, b.cluster, namespaceFormed, b.patience*float64(max(1, nodeCount(c)/3)))
 	if err != nil {
 		return 0, err
@@ -205,7 +209,8 @@ func (b *bench) memory(ctx context.Context, size int) ([]memory, error) {
 		return nil, fmt.Errorf("list hosts: %w", err)
 	}
 	for _, host := range hosts.Items {
-		text, err := b.cluster.Core.CoreV1().RESTClient().Get().Resource("nodes").Name(host.Name).SubResource("proxy", "stats", "summary").DoRaw(ctx)
+		text, err := b.cluster.Core.CoreV1().RESTClient().Get().Resource("nodes").Name(host.Name).SubResource("proxy",
+			"stats", "summary").DoRaw(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("ask the kubelet of %s for its figures: %w", host.Name, err)
 		}
@@ -225,7 +230,8 @@ func (b *bench) memory(ctx context.Context, size int) ([]memory, error) {
 		}
 	}
 	if len(operator.resident) == 0 || len(agents.resident) != size {
-		return nil, fmt.Errorf("the kubelets show %d operators and %d agents, want one or more and %d", len(operator.resident), len(agents.resident), size)
+		return nil, fmt.Errorf("the kubelets show %d operators and %d agents, want one or more and %d",
+			len(operator.resident), len(agents.resident), size)
 	}
 	return []memory{operator, agents}, nil
 }

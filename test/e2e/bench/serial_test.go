@@ -45,7 +45,8 @@ func TestNodesWithoutHelenusAreLikeThoseOfTheSample(t *testing.T) {
 	same := serialPod(sample, 9, 4, sameFlags, "10.0.0.1")
 	for _, p := range []*corev1.Pod{byDefault, same} {
 		c := p.Spec.Containers[0]
-		if !c.Resources.Limits.Memory().Equal(*sample.Spec.Node.Resources.Limits.Memory()) || environment(p, "MAX_HEAP_SIZE") != "384M" ||
+		if !c.Resources.Limits.Memory().Equal(*sample.Spec.Node.Resources.Limits.Memory()) ||
+			environment(p, "MAX_HEAP_SIZE") != "384M" ||
 			environment(p, "CASSANDRA_RACK") != "r2" || environment(p, "CASSANDRA_SEEDS") != "10.0.0.1" {
 			t.Errorf("pod %+v", c)
 		}
@@ -56,7 +57,8 @@ func TestNodesWithoutHelenusAreLikeThoseOfTheSample(t *testing.T) {
 	if got := environment(byDefault, "JVM_EXTRA_OPTS"); got != "-XX:+UseSerialGC" {
 		t.Errorf("a node that bootstraps has the options %q", got)
 	}
-	if got := environment(same, "JVM_EXTRA_OPTS"); !strings.Contains(got, "-Dcassandra.auto_bootstrap=false -Dcassandra.initial_token=") {
+	if got := environment(same, "JVM_EXTRA_OPTS"); !strings.Contains(got,
+		"-Dcassandra.auto_bootstrap=false -Dcassandra.initial_token=") {
 		t.Errorf("a node with the same flags has the options %q", got)
 	}
 }

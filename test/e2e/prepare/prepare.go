@@ -1,5 +1,6 @@
-// Package prepare sees to it that there is a Kubernetes with Helenus in it, for the tests and the measurements: the local cluster with the images of this
-// checkout, or another one. It imports dev/demo.
+// Package prepare sees to it that there is a Kubernetes with Helenus in it, for the tests and the
+// measurements: the local cluster with the images of this checkout, or another one. It imports
+// dev/demo.
 package prepare
 
 import (
@@ -52,7 +53,8 @@ func Kubernetes(ctx context.Context, o Options) (*reach.Cluster, error) {
 	return cluster, install.AwaitOperator(ctx, cluster, func(string) {})
 }
 
-// local brings the local cluster up with the images in it, and puts into the options how it is reached and what it runs.
+// local brings the local cluster up with the images in it, and puts into the options how it is
+// reached and what it runs.
 func (o *Options) local(ctx context.Context, t local.Tools) error {
 	if err := t.Check(); err != nil {
 		return err

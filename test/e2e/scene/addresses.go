@@ -15,11 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// addressesInUse is the folder of a host of the local cluster in which the CNI plugin host-local has a file for each address of a pod, by its name.
+// addressesInUse is the folder of a host of the local cluster in which the CNI plugin host-local
+// has a file for each address of a pod, by its name.
 const addressesInUse = "/var/lib/cni/networks/pods"
 
-// LeaveFree takes all addresses of a host of the local cluster that no pod has, but for one: the next pod gets that. The function that it returns gives
-// them back.
+// LeaveFree takes all addresses of a host of the local cluster that no pod has, but for one: the
+// next pod gets that. The function that it returns gives them back.
 func (s *Scene) LeaveFree(host, address string) (giveBack func() error, err error) {
 	init, err := s.hostInit(host)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// LoseHost loses a host of the local cluster as one loses a host: all that runs on it is gone at once. Its disk stays, or goes too.
+// LoseHost loses a host of the local cluster as one loses a host: all that runs on it is gone at
+// once. Its disk stays, or goes too.
 func (s *Scene) LoseHost(ctx context.Context, host string, disk bool) error {
 	local, err := s.Local()
 	if err != nil {
@@ -33,7 +34,8 @@ func (s *Scene) ReturnHost(ctx context.Context, host string) error {
 	return local.StartNode(ctx, host, false)
 }
 
-// CutOff keeps the API server away from a host of the local cluster and from all that runs on it. Its containers run on and reach each other.
+// CutOff keeps the API server away from a host of the local cluster and from all that runs on it.
+// Its containers run on and reach each other.
 func (s *Scene) CutOff(ctx context.Context, host string) error {
 	local, err := s.Local()
 	if err != nil {
@@ -69,8 +71,8 @@ func (s *Scene) hostReady(ctx context.Context, host string) error {
 	})
 }
 
-// RestartKubelet ends the kubelet of a host of the local cluster, which starts it again, and waits until the host is ready. A kubelet registers its host
-// when it starts.
+// RestartKubelet ends the kubelet of a host of the local cluster, which starts it again, and waits
+// until the host is ready. A kubelet registers its host when it starts.
 func (s *Scene) RestartKubelet(ctx context.Context, host string) error {
 	init, err := s.hostInit(host)
 	if err != nil {
@@ -86,25 +88,27 @@ func (s *Scene) RestartKubelet(ctx context.Context, host string) error {
 	return s.hostReady(ctx, host)
 }
 
-// AwaitProbe asks the readiness probe of a pod, past Kubernetes, until it answers as wanted. The pods of the local cluster are reached from this machine.
+// AwaitProbe asks the readiness probe of a pod, past Kubernetes, until it answers as wanted. The
+// pods of the local cluster are reached from this machine.
 func (s *Scene) AwaitProbe(ctx context.Context, pod *corev1.Pod, ready bool) error {
 	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(layout.HealthPort)) + layout.ReadyPath
-	return s.poll(ctx, comeback, fmt.Sprintf("the probe of pod %s says ready=%v", pod.Name, ready), func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-		if err != nil {
-			return err
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			if ready {
+	return s.poll(ctx, comeback, fmt.Sprintf("the probe of pod %s says ready=%v", pod.Name, ready),
+		func(ctx context.Context) error {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+			if err != nil {
 				return err
 			}
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				if ready {
+					return err
+				}
+				return nil
+			}
+			defer answer.Body.Close() //nolint:errcheck // it was only read
+			if (answer.StatusCode == http.StatusOK) != ready {
+				return fmt.Errorf("it answers %s", answer.Status)
+			}
 			return nil
-		}
-		defer answer.Body.Close() //nolint:errcheck // it was only read
-		if (answer.StatusCode == http.StatusOK) != ready {
-			return fmt.Errorf("it answers %s", answer.Status)
-		}
-		return nil
-	})
+		})
 }

@@ -17,9 +17,11 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// Client is an application beside a ring: all the while something happens to the ring it writes rows and reads them back at LOCAL_QUORUM. It is an open loop:
-// requests leave at a fixed rate, whatever becomes of those before, so that a ring which stands still for a second owes a second of answers. The driver is set
-// up as an application's: token aware, with all nodes of a datacenter, 2 s for a request, and at most one retry at another node.
+// Client is an application beside a ring: all the while something happens to the ring it writes
+// rows and reads them back at LOCAL_QUORUM. It is an open loop: requests leave at a fixed rate,
+// whatever becomes of those before, so that a ring which stands still for a second owes a second of
+// answers. The driver is set up as an application's: token aware, with all nodes of a datacenter, 2
+// s for a request, and at most one retry at another node.
 type Client struct {
 	ring *Ring
 	// session that it has now, and renewing is held by who makes another.
@@ -43,9 +45,11 @@ type row struct {
 }
 
 const (
-	// clientRate is how many requests leave in a second, half of them writes: enough to see a gap of a few hundredths of a second, too little to load a ring.
+	// clientRate is how many requests leave in a second, half of them writes: enough to see a gap
+	// of a few hundredths of a second, too little to load a ring.
 	clientRate = 50
-	// clientPartitions are what the rows are spread over: enough to touch every replica of small rings.
+	// clientPartitions are what the rows are spread over: enough to touch every replica of small
+	// rings.
 	clientPartitions = 32
 	// clientTimeout bounds each try.
 	clientTimeout = 2 * time.Second
@@ -65,7 +69,8 @@ func (r *Ring) Begin(ctx context.Context) (*Client, error) {
 	c := &Client{ring: r, stop: stop, run: time.Now().UTC().Format(time.RFC3339Nano)}
 	c.session.Store(session)
 	for partition := range clientPartitions {
-		if err := r.poll(ctx, reaction, "a client writes", func(ctx context.Context) error { return c.write(ctx, row{partition, -1}) }); err != nil {
+		if err := r.poll(ctx, reaction, "a client writes",
+			func(ctx context.Context) error { return c.write(ctx, row{partition, -1}) }); err != nil {
 			stop()
 			leave(c.session.Load())
 			return nil, err
@@ -91,14 +96,18 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	config.Timeout, config.WriteTimeout, config.ConnectTimeout = clientTimeout, clientTimeout, clientTimeout
 	config.Consistency, config.DefaultIdempotence = gocql.LocalQuorum, true
 	config.RetryPolicy = &gocql.SimpleRetryPolicy{NumRetries: 1}
-	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.DCAwareRoundRobinPolicy(render.DatacenterName(&r.Spec.Datacenters[0])))
+	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(
+		gocql.DCAwareRoundRobinPolicy(render.DatacenterName(&r.Spec.Datacenters[0])),
+	)
 	config.ReconnectInterval = time.Second
 	config.Logger = quiet{}
 	return config.CreateSession()
 }
 
-// on makes a request with the session that the client has now. A driver whose hosts have all changed their addresses at once finds them by the name that it
-// was given, which it looks up again. This machine does not know the names of the ring's cluster: the client looks the addresses up itself and connects again.
+// on makes a request with the session that the client has now. A driver whose hosts have all
+// changed their addresses at once finds them by the name that it was given, which it looks up
+// again. This machine does not know the names of the ring's cluster: the client looks the addresses
+// up itself and connects again.
 func (c *Client) on(ctx context.Context, request func(*gocql.Session) error) error {
 	session := c.session.Load()
 	err := request(session)
@@ -114,7 +123,8 @@ func (c *Client) on(ctx context.Context, request func(*gocql.Session) error) err
 	return err
 }
 
-// loop sends a request with every tick. One that is late because this machine was busy leaves all the same.
+// loop sends a request with every tick. One that is late because this machine was busy leaves all
+// the same.
 func (c *Client) loop(ctx context.Context) {
 	tick := time.NewTicker(time.Second / clientRate)
 	defer tick.Stop()
@@ -163,21 +173,25 @@ func (c *Client) request(n int) {
 
 func (c *Client) write(ctx context.Context, r row) error {
 	return c.on(ctx, func(session *gocql.Session) error {
-		return session.Query("INSERT INTO "+Keyspace+".client (run, partition, sequence) VALUES (?, ?, ?)", c.run, r.partition, r.sequence).ExecContext(ctx)
+		return session.Query("INSERT INTO "+Keyspace+".client (run, partition, sequence) VALUES (?, ?, ?)", c.run,
+			r.partition, r.sequence).ExecContext(ctx)
 	})
 }
 
 func (c *Client) read(ctx context.Context, r row) error {
 	return c.on(ctx, func(session *gocql.Session) error {
 		var sequence int64
-		return session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ? AND sequence = ?", c.run, r.partition, r.sequence).ScanContext(ctx, &sequence)
+		return session.Query("SELECT sequence FROM "+Keyspace+
+			".client WHERE run = ? AND partition = ? AND sequence = ?", c.run, r.partition, r.sequence).ScanContext(ctx,
+			&sequence)
 	})
 }
 
 // readAll adds the rows of a partition to those that are there.
 func (c *Client) readAll(ctx context.Context, level gocql.Consistency, partition int, there map[row]bool) error {
 	return c.on(ctx, func(session *gocql.Session) error {
-		iter := session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ?", c.run, partition).Consistency(level).IterContext(ctx)
+		iter := session.Query("SELECT sequence FROM "+Keyspace+".client WHERE run = ? AND partition = ?", c.run,
+			partition).Consistency(level).IterContext(ctx)
 		for sequence := int64(0); iter.Scan(&sequence); {
 			there[row{partition, sequence}] = true
 		}
@@ -185,8 +199,8 @@ func (c *Client) readAll(ctx context.Context, level gocql.Consistency, partition
 	})
 }
 
-// End ends the client, and reads at a level, ALL unless a node is lost for good, that every row is there that was acknowledged. It says how it was served. The
-// error says what was lost.
+// End ends the client, and reads at a level, ALL unless a node is lost for good, that every row is
+// there that was acknowledged. It says how it was served. The error says what was lost.
 func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, error) {
 	c.stop()
 	c.all.Wait()
@@ -194,31 +208,36 @@ func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, err
 	service := serviceOf(c.requests)
 	service.Written = len(c.rows)
 	if len(c.unread) > 0 {
-		return service, fmt.Errorf("%d rows that were acknowledged at LOCAL_QUORUM were not read at LOCAL_QUORUM, the first is %s", len(c.unread), c.unread[0])
+		return service, fmt.Errorf("%d rows that were acknowledged at LOCAL_QUORUM were not read at LOCAL_QUORUM, "+
+			"the first is %s", len(c.unread), c.unread[0])
 	}
 	there := map[row]bool{}
-	err := c.ring.poll(ctx, comeback, "the client's rows can be read at "+level.String(), func(ctx context.Context) error {
-		clear(there)
-		for partition := range clientPartitions {
-			if err := c.readAll(ctx, level, partition, there); err != nil {
-				return err
+	err := c.ring.poll(ctx, comeback, "the client's rows can be read at "+level.String(),
+		func(ctx context.Context) error {
+			clear(there)
+			for partition := range clientPartitions {
+				if err := c.readAll(ctx, level, partition, there); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil {
 		return service, err
 	}
 	if lost := slices.DeleteFunc(slices.Clone(c.rows), func(r row) bool { return there[r] }); len(lost) > 0 {
-		return service, fmt.Errorf("%d of %d acknowledged rows are lost, the first is %v", len(lost), len(c.rows), lost[0])
+		return service, fmt.Errorf("%d of %d acknowledged rows are lost, the first is %v", len(lost), len(c.rows),
+			lost[0])
 	}
 	return service, nil
 }
 
-// leave ends a session, and does not wait for it: the driver (2.1.2) waits for ever for the heartbeat of a control connection that has ended.
+// leave ends a session, and does not wait for it: the driver (2.1.2) waits for ever for the
+// heartbeat of a control connection that has ended.
 func leave(session *gocql.Session) { go session.Close() }
 
-// podDialer reaches pods by their addresses: the local cluster's from this machine, others through their API server.
+// podDialer reaches pods by their addresses: the local cluster's from this machine, others through
+// their API server.
 type podDialer struct{ ring *Ring }
 
 func (d podDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {

@@ -18,7 +18,8 @@ import (
 // logLines is how much of each log a diagnosis shows.
 const logLines int64 = 40
 
-// Diagnosis is what a user wants to see of the scene when something went wrong. What cannot be had is said in its place.
+// Diagnosis is what a user wants to see of the scene when something went wrong. What cannot be had
+// is said in its place.
 func (s *Scene) Diagnosis(ctx context.Context) string {
 	var b strings.Builder
 	section := func(title, text string, err error) {
@@ -62,8 +63,10 @@ func asYAML(v any) string {
 func nodeLines(nodes []v1alpha1.CassandraNode) string {
 	var b strings.Builder
 	for _, n := range nodes {
-		fmt.Fprintf(&b, "%s: wanted %s, traffic %s; is %s %q, traffic %s, disk %s, host id %s, address %s, pod %s\n", n.Name, n.Spec.State, n.Spec.ClientTraffic,
-			n.Status.Phase, n.Status.Message, n.Status.ClientTraffic, n.Status.Disk, n.Status.HostID, n.Status.Address, n.Status.PodUID)
+		fmt.Fprintf(&b, "%s: wanted %s, traffic %s; is %s %q, traffic %s, disk %s, host id %s, address %s, pod %s\n",
+			n.Name, n.Spec.State, n.Spec.ClientTraffic,
+			n.Status.Phase, n.Status.Message, n.Status.ClientTraffic, n.Status.Disk, n.Status.HostID, n.Status.Address,
+			n.Status.PodUID)
 	}
 	return b.String()
 }
@@ -78,7 +81,8 @@ func (s *Scene) events(ctx context.Context) (string, error) {
 	})
 	var b strings.Builder
 	for _, e := range list.Items[max(0, len(list.Items)-int(logLines)):] {
-		fmt.Fprintf(&b, "%s %s %s/%s: %s\n", e.CreationTimestamp.UTC().Format("15:04:05"), e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message)
+		fmt.Fprintf(&b, "%s %s %s/%s: %s\n", e.CreationTimestamp.UTC().Format("15:04:05"), e.Reason,
+			e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message)
 	}
 	return b.String(), nil
 }
@@ -96,7 +100,8 @@ func (s *Scene) logs(ctx context.Context, pod *corev1.Pod, section func(title, t
 				title += ", before its restart"
 			}
 			text, err := s.Kubernetes.Core.CoreV1().Pods(pod.Namespace).
-				GetLogs(pod.Name, &corev1.PodLogOptions{Container: status.Name, Previous: previous, TailLines: &lines}).DoRaw(ctx)
+				GetLogs(pod.Name, &corev1.PodLogOptions{Container: status.Name, Previous: previous,
+					TailLines: &lines}).DoRaw(ctx)
 			section(title, string(text), err)
 		}
 	}

@@ -25,7 +25,8 @@ type SmallDisk struct {
 	path string
 }
 
-// SmallDisk makes a volume of so many bytes, in memory, for a claim of the scene that is still to be made.
+// SmallDisk makes a volume of so many bytes, in memory, for a claim of the scene that is still to
+// be made.
 func (s *Scene) SmallDisk(ctx context.Context, host, claim string, size int64) (*SmallDisk, error) {
 	init, err := s.hostInit(host)
 	if err != nil {
@@ -35,7 +36,8 @@ func (s *Scene) SmallDisk(ctx context.Context, host, claim string, size int64) (
 	if err := d.enter(ctx, "mkdir", "-p", d.path); err != nil {
 		return nil, err
 	}
-	if err := d.enter(ctx, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d,mode=0777", size), "tmpfs", d.path); err != nil {
+	if err := d.enter(ctx, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d,mode=0777", size), "tmpfs",
+		d.path); err != nil {
 		return nil, err
 	}
 	d.volume = &corev1.PersistentVolume{
@@ -47,9 +49,12 @@ func (s *Scene) SmallDisk(ctx context.Context, host, claim string, size int64) (
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			StorageClassName:              "standard",
 			ClaimRef:                      &corev1.ObjectReference{Namespace: s.Namespace, Name: claim},
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: d.path}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				Local: &corev1.LocalVolumeSource{Path: d.path},
+			},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{host}}},
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname,
+					Operator: corev1.NodeSelectorOpIn, Values: []string{host}}},
 			}}}},
 		},
 	}
@@ -87,17 +92,20 @@ func (d *SmallDisk) Remove(ctx context.Context) error {
 	return d.enter(ctx, "umount", "--lazy", d.path)
 }
 
-// enter runs a program among the mounts of the host, and its processes: umount looks its own mounts up in /proc.
+// enter runs a program among the mounts of the host, and its processes: umount looks its own mounts
+// up in /proc.
 func (d *SmallDisk) enter(ctx context.Context, program ...string) error {
-	command := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(d.init), "-m", "-p", "--"}, program...)...) //nolint:gosec // what this file names
+	command := exec.CommandContext(ctx, "nsenter",
+		append([]string{"-t", strconv.Itoa(d.init), "-m", "-p", "--"},
+			program...)...) //nolint:gosec // what this file names
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v on the host: %w: %s", program, err, out)
 	}
 	return nil
 }
 
-// corrupt takes the number of a JVM and a pattern of files below the data volume, ends the JVM, saves the first file, spoils it, keeps its checksum, and prints
-// its name.
+// corrupt takes the number of a JVM and a pattern of files below the data volume, ends the JVM,
+// saves the first file, spoils it, keeps its checksum, and prints its name.
 const corrupt = `set -e
 kill -9 $1
 for f in /var/lib/cassandra/$2; do break; done
@@ -111,8 +119,9 @@ const mend = `set -e
 sha256sum --check --quiet /tmp/spoiled
 cp -p /tmp/saved $1`
 
-// CorruptFile kills the JVM of a node and spoils a file of it before the next one starts: the first that fits a pattern of names below the data volume. The function that it
-// returns makes the file what it was, or fails if it is not as it was spoiled.
+// CorruptFile kills the JVM of a node and spoils a file of it before the next one starts: the first
+// that fits a pattern of names below the data volume. The function that it returns makes the file
+// what it was, or fails if it is not as it was spoiled.
 func (r *Ring) CorruptFile(ctx context.Context, node, pattern string) (undo func(context.Context) error, err error) {
 	jvm, err := r.JVM(ctx, node)
 	if err != nil {

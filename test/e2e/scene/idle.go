@@ -14,14 +14,16 @@ import (
 // serviceAccounts begin like this, as users.
 const serviceAccounts = "system:serviceaccount:"
 
-// Writes counts what the operator and the agents of the whole Kubernetes cluster have written since, by the audit log of its API server: leases are left
-// out, and everything else that is no get, list or watch is in. Only the local cluster has such a log at hand.
+// Writes counts what the operator and the agents of the whole Kubernetes cluster have written
+// since, by the audit log of its API server: leases are left out, and everything else that is no
+// get, list or watch is in. Only the local cluster has such a log at hand.
 func (s *Scene) Writes(since time.Time) ([]audit.Count, error) {
 	local, err := s.Local()
 	if err != nil {
 		return nil, err
 	}
-	counts, err := local.Audit(audit.Filter{Since: since, WritesOnly: true, WithoutLeases: true, User: serviceAccounts + "*"})
+	counts, err := local.Audit(audit.Filter{Since: since, WritesOnly: true, WithoutLeases: true,
+		User: serviceAccounts + "*"})
 	if err != nil {
 		return nil, fmt.Errorf("count writes: %w", err)
 	}

@@ -25,7 +25,8 @@ import (
 //   - a bound claim that is deleted, unless its cluster is, with the policy Delete, or the test deletes it
 //   - a pod that is deleted, or a JVM that is started again, and nobody asked for it
 //
-// Kinds are watched apart, so that of two of them one is older: what one kind says about another is judged at the end.
+// Kinds are watched apart, so that of two of them one is older: what one kind says about another is
+// judged at the end.
 type Invariants struct {
 	mutex      sync.Mutex
 	violations []string
@@ -33,7 +34,8 @@ type Invariants struct {
 	suspects []suspect
 
 	clusters map[types.UID]*clusterMemory
-	// expected are the uids of objects that the test deletes itself, and names of nodes whose JVM it kills.
+	// expected are the uids of objects that the test deletes itself, and names of nodes whose JVM
+	// it kills.
 	expected map[string]bool
 	// addresses that any node ever reported.
 	addresses map[string]bool
@@ -61,7 +63,8 @@ type clusterMemory struct {
 
 // NewInvariants knows of nothing yet.
 func NewInvariants() *Invariants {
-	return &Invariants{clusters: map[types.UID]*clusterMemory{}, expected: map[string]bool{}, addresses: map[string]bool{}}
+	return &Invariants{clusters: map[types.UID]*clusterMemory{}, expected: map[string]bool{},
+		addresses: map[string]bool{}}
 }
 
 // ExpectDeletion says that the test itself deletes an object.
@@ -104,7 +107,8 @@ func (v *Invariants) suspect(innocent func() bool, format string, args ...any) {
 
 func (v *Invariants) cluster(uid types.UID) *clusterMemory {
 	if v.clusters[uid] == nil {
-		v.clusters[uid] = &clusterMemory{served: map[string]bool{}, tickets: map[string]bool{}, hostIDs: map[string]string{}}
+		v.clusters[uid] = &clusterMemory{served: map[string]bool{}, tickets: map[string]bool{},
+			hostIDs: map[string]string{}}
 	}
 	return v.clusters[uid]
 }
@@ -146,7 +150,8 @@ func (v *Invariants) node(e follow.Event, n *v1alpha1.CassandraNode) {
 	if t := n.Spec.Join; t != nil && !memory.tickets[t.ID] {
 		memory.tickets[t.ID] = true
 		if t.Mode == v1alpha1.JoinNew && memory.served[n.Spec.Datacenter] {
-			v.violated("node %s was given the ticket %s to join as a new node although datacenter %s had served clients", n.Name, t.ID, n.Spec.Datacenter)
+			v.violated("node %s was given the ticket %s to join as a new node although datacenter %s had served "+
+				"clients", n.Name, t.ID, n.Spec.Datacenter)
 		}
 	}
 	if m := n.Spec.Member; m != nil {
@@ -178,7 +183,8 @@ func (v *Invariants) restarts(e follow.Event, n *v1alpha1.CassandraNode) {
 		had = before.Status.Restarts.Count
 	}
 	if n.Status.Restarts.Count > had && !v.expected["restart of "+n.Name] {
-		v.violated("the JVM of node %s was started again (%s) and nobody asked for it: %s", n.Name, n.Status.Restarts.LastReason, n.Status.Message)
+		v.violated("the JVM of node %s was started again (%s) and nobody asked for it: %s", n.Name,
+			n.Status.Restarts.LastReason, n.Status.Message)
 	}
 }
 
@@ -207,7 +213,8 @@ func (v *Invariants) configMap(e follow.Event, m *corev1.ConfigMap) {
 func (v *Invariants) seeds(e follow.Event, m *corev1.ConfigMap, memory *clusterMemory) {
 	if e.New == nil {
 		if memory.formed {
-			v.suspect(func() bool { return v.expected[string(m.UID)] || memory.deleting }, "the seeds %s of a formed ring were deleted", m.Name)
+			v.suspect(func() bool { return v.expected[string(m.UID)] || memory.deleting },
+				"the seeds %s of a formed ring were deleted", m.Name)
 		}
 		return
 	}
@@ -216,7 +223,8 @@ func (v *Invariants) seeds(e follow.Event, m *corev1.ConfigMap, memory *clusterM
 		v.violated("the list of seeds %s of a formed ring is empty", m.Name)
 	}
 	for _, address := range list {
-		v.suspect(func() bool { return v.addresses[address] }, "the seed %s in %s is the address of no node", address, m.Name)
+		v.suspect(func() bool { return v.addresses[address] }, "the seed %s in %s is the address of no node", address,
+			m.Name)
 	}
 }
 
@@ -233,5 +241,6 @@ func (v *Invariants) podDeleted(p *corev1.Pod) {
 		return
 	}
 	memory := v.cluster(uid)
-	v.suspect(func() bool { return v.expected[string(p.UID)] || v.expected["pods of "+p.Name] || memory.deleting }, "pod %s (uid %s) was deleted and nobody asked for it", p.Name, p.UID)
+	v.suspect(func() bool { return v.expected[string(p.UID)] || v.expected["pods of "+p.Name] || memory.deleting },
+		"pod %s (uid %s) was deleted and nobody asked for it", p.Name, p.UID)
 }

@@ -54,7 +54,8 @@ func restarted(count int32) func(*v1alpha1.CassandraNode) {
 }
 
 func configMap(name, key, value string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels()}, Data: map[string]string{key: value}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels()},
+		Data: map[string]string{key: value}}
 }
 
 func ledgerMap(formed string) *corev1.ConfigMap {
@@ -99,43 +100,68 @@ func TestInvariants(t *testing.T) {
 		// violation that is to be found; empty if none is.
 		violation string
 	}{
-		{name: "tickets before anybody serves", events: []follow.Event{added(node("a", ticket("1"))), added(node("b", ticket("2"))), added(node("a", open)), added(node("b", ticket("2")))}},
-		{name: "a ticket after a node serves", events: []follow.Event{added(node("a", open)), added(node("b", ticket("2")))}, violation: "although datacenter dc1 had served"},
-		{name: "a ticket in a datacenter that does not serve", events: []follow.Event{added(node("a", open)), added(node("b", func(n *v1alpha1.CassandraNode) {
-			ticket("2")(n)
-			n.Spec.Datacenter = "dc2"
-		}))}},
-		{name: "a ticket to replace", events: []follow.Event{added(node("a", open)), added(node("b", func(n *v1alpha1.CassandraNode) {
-			ticket("2")(n)
-			n.Spec.Join.Mode = v1alpha1.JoinReplace
-		}))}},
+		{name: "tickets before anybody serves", events: []follow.Event{added(node("a", ticket("1"))),
+			added(node("b", ticket("2"))), added(node("a", open)), added(node("b", ticket("2")))}},
+		{name: "a ticket after a node serves", events: []follow.Event{added(node("a", open)),
+			added(node("b", ticket("2")))}, violation: "although datacenter dc1 had served"},
+		{name: "a ticket in a datacenter that does not serve",
+			events: []follow.Event{added(node("a", open)), added(node("b", func(n *v1alpha1.CassandraNode) {
+				ticket("2")(n)
+				n.Spec.Datacenter = "dc2"
+			}))}},
+		{name: "a ticket to replace", events: []follow.Event{added(node("a", open)),
+			added(node("b", func(n *v1alpha1.CassandraNode) {
+				ticket("2")(n)
+				n.Spec.Join.Mode = v1alpha1.JoinReplace
+			}))}},
 		{name: "no seeds while forming", events: []follow.Event{added(ledgerMap("")), added(seeds(""))}},
-		{name: "no seeds once formed", events: []follow.Event{added(ledgerMap(`"dc1"`)), added(seeds(""))}, violation: "is empty"},
-		{name: "seeds of a deleted cluster go", events: []follow.Event{added(ledgerMap(`"dc1"`)), gone(seeds("10.0.0.1")), deleting(v1alpha1.ClaimRetain)}},
-		{name: "seeds go", events: []follow.Event{added(ledgerMap(`"dc1"`)), gone(seeds("10.0.0.1"))}, violation: "were deleted"},
+		{name: "no seeds once formed", events: []follow.Event{added(ledgerMap(`"dc1"`)), added(seeds(""))},
+			violation: "is empty"},
+		{name: "seeds of a deleted cluster go", events: []follow.Event{added(ledgerMap(`"dc1"`)),
+			gone(seeds("10.0.0.1")), deleting(v1alpha1.ClaimRetain)}},
+		{name: "seeds go", events: []follow.Event{added(ledgerMap(`"dc1"`)), gone(seeds("10.0.0.1"))},
+			violation: "were deleted"},
 		{name: "seeds that report later", events: []follow.Event{added(seeds("10.0.0.1")), added(node("a", as))}},
-		{name: "a seed that nobody is", events: []follow.Event{added(seeds("10.0.0.1,10.0.0.2")), added(node("a", as))}, violation: "seed 10.0.0.2"},
-		{name: "a ledger that is broken", events: []follow.Event{added(configMap("orders-ledger", "ledger.json", "{"))}, violation: "cannot be read"},
-		{name: "a host id stays", events: []follow.Event{added(node("a", member(first))), added(node("a", member(first))), added(node("b", member(second)))}},
-		{name: "a host id changes", events: []follow.Event{added(node("a", member(first))), added(node("a", member(second)))}, violation: "had the host id"},
-		{name: "a host id is taken twice", events: []follow.Event{added(node("a", member(first))), added(node("b", member(first)))}, violation: "the same host id"},
-		{name: "a bound claim is deleted", events: []follow.Event{changed(claim("v", false), claim("v", true))}, violation: "bound claim data-a"},
-		{name: "a bound claim vanishes", events: []follow.Event{gone(claim("v", false))}, violation: "bound claim data-a"},
+		{name: "a seed that nobody is", events: []follow.Event{added(seeds("10.0.0.1,10.0.0.2")), added(node("a", as))},
+			violation: "seed 10.0.0.2"},
+		{name: "a ledger that is broken", events: []follow.Event{added(configMap("orders-ledger", "ledger.json", "{"))},
+			violation: "cannot be read"},
+		{name: "a host id stays", events: []follow.Event{added(node("a", member(first))),
+			added(node("a", member(first))), added(node("b", member(second)))}},
+		{name: "a host id changes", events: []follow.Event{added(node("a", member(first))),
+			added(node("a", member(second)))}, violation: "had the host id"},
+		{name: "a host id is taken twice", events: []follow.Event{added(node("a", member(first))),
+			added(node("b", member(first)))}, violation: "the same host id"},
+		{name: "a bound claim is deleted", events: []follow.Event{changed(claim("v", false), claim("v", true))},
+			violation: "bound claim data-a"},
+		{name: "a bound claim vanishes", events: []follow.Event{gone(claim("v", false))},
+			violation: "bound claim data-a"},
 		{name: "a claim that was never bound", events: []follow.Event{gone(claim("", false))}},
-		{name: "claims go with their cluster", events: []follow.Event{gone(claim("v", true)), deleting(v1alpha1.ClaimDelete)}},
-		{name: "claims go although the policy is Retain", events: []follow.Event{deleting(v1alpha1.ClaimRetain), gone(claim("v", true))}, violation: "bound claim data-a"},
-		{name: "the test deletes a claim", expect: func(v *Invariants) { v.ExpectDeletion(claim("v", false)) }, events: []follow.Event{gone(claim("v", true))}},
+		{name: "claims go with their cluster", events: []follow.Event{gone(claim("v", true)),
+			deleting(v1alpha1.ClaimDelete)}},
+		{name: "claims go although the policy is Retain",
+			events:    []follow.Event{deleting(v1alpha1.ClaimRetain), gone(claim("v", true))},
+			violation: "bound claim data-a"},
+		{name: "the test deletes a claim", expect: func(v *Invariants) { v.ExpectDeletion(claim("v", false)) },
+			events: []follow.Event{gone(claim("v", true))}},
 		{name: "a pod is deleted", events: []follow.Event{changed(pod(false), pod(true))}, violation: "pod a"},
-		{name: "the test deletes a pod", expect: func(v *Invariants) { v.ExpectDeletion(pod(false)) }, events: []follow.Event{changed(pod(false), pod(true)), gone(pod(true))}},
-		{name: "a node gets other pods", expect: func(v *Invariants) { v.ExpectOtherPods("a") }, events: []follow.Event{changed(pod(false), pod(true)), gone(pod(true))}},
-		{name: "another node gets other pods", expect: func(v *Invariants) { v.ExpectOtherPods("b") }, events: []follow.Event{gone(pod(true))}, violation: "pod a"},
-		{name: "pods go with their cluster", events: []follow.Event{changed(pod(false), pod(true)), deleting(v1alpha1.ClaimRetain)}},
-		{name: "a JVM starts again", events: []follow.Event{changed(node("a", as), node("a", restarted(1)))}, violation: "JVM of node a"},
-		{name: "the test kills a JVM", expect: func(v *Invariants) { v.ExpectRestart("a") }, events: []follow.Event{changed(node("a", as), node("a", restarted(1)))}},
-		{name: "another pod counts again", events: []follow.Event{changed(node("a", as), node("a", func(n *v1alpha1.CassandraNode) {
-			restarted(1)(n)
-			n.Status.PodUID = "p2"
-		}))}},
+		{name: "the test deletes a pod", expect: func(v *Invariants) { v.ExpectDeletion(pod(false)) },
+			events: []follow.Event{changed(pod(false), pod(true)), gone(pod(true))}},
+		{name: "a node gets other pods", expect: func(v *Invariants) { v.ExpectOtherPods("a") },
+			events: []follow.Event{changed(pod(false), pod(true)), gone(pod(true))}},
+		{name: "another node gets other pods", expect: func(v *Invariants) { v.ExpectOtherPods("b") },
+			events: []follow.Event{gone(pod(true))}, violation: "pod a"},
+		{name: "pods go with their cluster", events: []follow.Event{changed(pod(false), pod(true)),
+			deleting(v1alpha1.ClaimRetain)}},
+		{name: "a JVM starts again", events: []follow.Event{changed(node("a", as), node("a", restarted(1)))},
+			violation: "JVM of node a"},
+		{name: "the test kills a JVM", expect: func(v *Invariants) { v.ExpectRestart("a") },
+			events: []follow.Event{changed(node("a", as), node("a", restarted(1)))}},
+		{name: "another pod counts again", events: []follow.Event{changed(node("a", as),
+			node("a", func(n *v1alpha1.CassandraNode) {
+				restarted(1)(n)
+				n.Status.PodUID = "p2"
+			}))}},
 	} {
 		v := NewInvariants()
 		if c.expect != nil {

@@ -18,7 +18,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// Jolokia asks the JVM of a node in its present pod, past its agent, with the credential that the agent has rendered for it. It outlives the JVM.
+// Jolokia asks the JVM of a node in its present pod, past its agent, with the credential that the
+// agent has rendered for it. It outlives the JVM.
 func (r *Ring) Jolokia(ctx context.Context, node string) (*jolokia.Client, error) {
 	pod, found := r.Now(ctx).Pod(node)
 	if !found {
@@ -28,7 +29,8 @@ func (r *Ring) Jolokia(ctx context.Context, node string) (*jolokia.Client, error
 	if err != nil {
 		return nil, fmt.Errorf("ask the JVM of %s: %w", node, err)
 	}
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "root", layout.RenderedDir, config.JolokiaProperties))
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "root", layout.RenderedDir,
+		config.JolokiaProperties))
 	if err != nil {
 		return nil, fmt.Errorf("ask the JVM of %s: read its credential: %w", node, err)
 	}
@@ -54,7 +56,8 @@ func dialInside(ctx context.Context, pid int, network, address string) (net.Conn
 	}
 	results := make(chan result, 1)
 	go func() {
-		// The thread changes its namespace for good: it ends with the goroutine, because it is never unlocked.
+		// The thread changes its namespace for good: it ends with the goroutine, because it is
+		// never unlocked.
 		runtime.LockOSThread()
 		connection, err := func() (net.Conn, error) {
 			namespace, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "ns", "net"))

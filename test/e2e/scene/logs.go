@@ -26,21 +26,24 @@ func (s *Scene) ReadLog(ctx context.Context, pod, container string, since time.T
 		return nil, fmt.Errorf("read the log of container %s of pod %s: %w", container, pod, err)
 	}
 	lines := readLines(stream)
-	return slices.DeleteFunc(lines, func(l Line) bool { return l.At.Before(since) }), nil // the server goes by whole seconds
+	// the server goes by whole seconds
+	return slices.DeleteFunc(lines, func(l Line) bool { return l.At.Before(since) }), nil
 }
 
 // Says waits until the present containers of a name have said some words in a pod since a time.
 func (s *Scene) Says(ctx context.Context, pod, container string, since time.Time, words string) error {
-	return s.poll(ctx, comeback, fmt.Sprintf("container %s of pod %s says %q", container, pod, words), func(ctx context.Context) error {
-		lines, err := s.ReadLog(ctx, pod, container, since)
-		if err == nil && !slices.ContainsFunc(lines, func(l Line) bool { return strings.Contains(l.Text, words) }) {
-			err = fmt.Errorf("it does not, in %d lines", len(lines))
-		}
-		return err
-	})
+	return s.poll(ctx, comeback, fmt.Sprintf("container %s of pod %s says %q", container, pod, words),
+		func(ctx context.Context) error {
+			lines, err := s.ReadLog(ctx, pod, container, since)
+			if err == nil && !slices.ContainsFunc(lines, func(l Line) bool { return strings.Contains(l.Text, words) }) {
+				err = fmt.Errorf("it does not, in %d lines", len(lines))
+			}
+			return err
+		})
 }
 
-// Log is what a container has said since it was followed. It can be read to the end, which comes with the end of the container or of the context.
+// Log is what a container has said since it was followed. It can be read to the end, which comes
+// with the end of the container or of the context.
 type Log struct {
 	lines chan []Line
 }

@@ -19,7 +19,8 @@ import (
 // objects of a kind that a cluster has, by name.
 func (r *Ring) objects(ctx context.Context, list client.ObjectList) (map[string]client.Object, error) {
 	list = list.DeepCopyObject().(client.ObjectList)
-	if err := r.Kubernetes.Client.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: r.Name}); err != nil {
+	if err := r.Kubernetes.Client.List(ctx, list, client.InNamespace(r.Namespace),
+		client.MatchingLabels{v1alpha1.LabelCluster: r.Name}); err != nil {
 		return nil, err
 	}
 	out := map[string]client.Object{}
@@ -31,7 +32,8 @@ func (r *Ring) objects(ctx context.Context, list client.ObjectList) (map[string]
 	return out, err
 }
 
-// DeleteAll deletes all objects of a kind that the cluster has, as a user does, and returns their uids by name.
+// DeleteAll deletes all objects of a kind that the cluster has, as a user does, and returns their
+// uids by name.
 func (r *Ring) DeleteAll(ctx context.Context, list client.ObjectList) (map[string]types.UID, error) {
 	objects, err := r.objects(ctx, list)
 	if err != nil {
@@ -65,8 +67,10 @@ func (r *Ring) MadeAnew(ctx context.Context, list client.ObjectList, gone map[st
 	})
 }
 
-// EditAll edits all objects of a kind that the cluster has, as a user does, and returns how they were, by name.
-func (r *Ring) EditAll(ctx context.Context, list client.ObjectList, edit func(client.Object)) (map[string]client.Object, error) {
+// EditAll edits all objects of a kind that the cluster has, as a user does, and returns how they
+// were, by name.
+func (r *Ring) EditAll(ctx context.Context, list client.ObjectList, edit func(client.Object)) (map[string]client.Object,
+	error) {
 	before, err := r.objects(ctx, list)
 	if err != nil {
 		return nil, err
@@ -112,16 +116,19 @@ func content(o client.Object) client.Object {
 	return o
 }
 
-// OutOfService says that a host is gone for good, as a user does who has looked, or takes that back.
+// OutOfService says that a host is gone for good, as a user does who has looked, or takes that
+// back.
 func (s *Scene) OutOfService(ctx context.Context, host string, gone bool) error {
 	node := &corev1.Node{}
 	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
 		return fmt.Errorf("say that host %s is gone: %w", host, err)
 	}
 	before := node.DeepCopy()
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 	if gone {
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+		node.Spec.Taints = append(node.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 	}
 	if err := s.Kubernetes.Client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("say that host %s is gone: %w", host, err)

@@ -23,8 +23,8 @@ var operator = client.ObjectKey{Namespace: "helenus-system", Name: "helenus"}
 // operatorProcess is the name of the process 1 of its container.
 const operatorProcess = "helenus"
 
-// StopOperators waits until no operator runs any more. The function that it returns runs as many as before, and waits until they do; where they could not be
-// stopped, that is done already.
+// StopOperators waits until no operator runs any more. The function that it returns runs as many as
+// before, and waits until they do; where they could not be stopped, that is done already.
 func (s *Scene) StopOperators(ctx context.Context) (start func(context.Context) error, err error) {
 	deployment := &appsv1.Deployment{}
 	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
@@ -73,13 +73,15 @@ func (s *Scene) operators(ctx context.Context) ([]corev1.Pod, error) {
 		return nil, err
 	}
 	pods := &corev1.PodList{}
-	err := s.Kubernetes.Client.List(ctx, pods, client.InNamespace(operator.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
+	err := s.Kubernetes.Client.List(ctx, pods, client.InNamespace(operator.Namespace),
+		client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
 	return pods.Items, err
 }
 
-// KillLeader waits until an operator leads that is another than the given one, lets it work for a while, and kills its process. It returns who led. Its pod and
-// its lease go too: kubelet would start the process later with each time, and the next one to lead would wait for the lease to run out, so that not much
-// would be killed while a ring forms.
+// KillLeader waits until an operator leads that is another than the given one, lets it work for a
+// while, and kills its process. It returns who led. Its pod and its lease go too: kubelet would
+// start the process later with each time, and the next one to lead would wait for the lease to run
+// out, so that not much would be killed while a ring forms.
 func (s *Scene) KillLeader(ctx context.Context, not string, after time.Duration) (string, error) {
 	if _, err := s.Local(); err != nil {
 		return "", err
@@ -102,8 +104,9 @@ func (s *Scene) KillLeader(ctx context.Context, not string, after time.Duration)
 	)
 }
 
-// FreezeLeader stops the operator that leads where it is, and waits until another one does. The function that it returns lets the former one run on, which does not
-// know of that, and waits until it has ended by itself and the other still leads.
+// FreezeLeader stops the operator that leads where it is, and waits until another one does. The
+// function that it returns lets the former one run on, which does not know of that, and waits until
+// it has ended by itself and the other still leads.
 func (s *Scene) FreezeLeader(ctx context.Context) (thaw func(context.Context) error, err error) {
 	if _, err := s.Local(); err != nil {
 		return nil, err
@@ -135,7 +138,8 @@ func (s *Scene) FreezeLeader(ctx context.Context) (thaw func(context.Context) er
 	}, nil
 }
 
-// operatorEnds waits until the operator of a pod has ended by itself since the pod was seen, with an error: not by kubelet, which would have sent a signal.
+// operatorEnds waits until the operator of a pod has ended by itself since the pod was seen, with
+// an error: not by kubelet, which would have sent a signal.
 func (s *Scene) operatorEnds(ctx context.Context, seen *corev1.Pod) error {
 	restarts := seen.Status.ContainerStatuses[0].RestartCount
 	return s.poll(ctx, reaction, "the operator of pod "+seen.Name+" has ended", func(ctx context.Context) error {
@@ -159,11 +163,13 @@ func (s *Scene) operatorEnds(ctx context.Context, seen *corev1.Pod) error {
 	})
 }
 
-// leader waits until an operator leads that is another than the given one, and says which and in which pod.
+// leader waits until an operator leads that is another than the given one, and says which and in
+// which pod.
 func (s *Scene) leader(ctx context.Context, not string) (identity string, pod *corev1.Pod, err error) {
 	err = s.poll(ctx, comeback, "an operator leads", func(ctx context.Context) error {
 		lease := &coordinationv1.Lease{}
-		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Namespace: operator.Namespace, Name: inspectapi.LeaseName}, lease); err != nil {
+		if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Namespace: operator.Namespace,
+			Name: inspectapi.LeaseName}, lease); err != nil {
 			return err
 		}
 		if h := lease.Spec.HolderIdentity; h == nil || *h == "" || *h == not {

@@ -16,14 +16,16 @@ import (
 	localkube "helenus.io/helenus/dev/localkube/cluster"
 )
 
-// Process is a process as the kernel knows it: another one may have the same number, but not the same start.
+// Process is a process as the kernel knows it: another one may have the same number, but not the
+// same start.
 type Process struct {
 	PID int
 	// Start in clock ticks after the host's.
 	Start string
 }
 
-// findJVM prints pid, parent and start of each process called java. Tools such as nodetool are Java too, but not children of helenus-init, which is 1.
+// findJVM prints pid, parent and start of each process called java. Tools such as nodetool are Java
+// too, but not children of helenus-init, which is 1.
 const findJVM = `for p in /proc/[0-9]*; do read -r name <$p/comm && [ "$name" = java ] && cut -d' ' -f1,4,22 $p/stat; done 2>/dev/null; true`
 
 // JVM is the Cassandra process of a node.
@@ -59,7 +61,8 @@ func (r *Ring) KillJVM(ctx context.Context, node string) error {
 	return nil
 }
 
-// FreezeJVM stops the JVM of a node where it is, so that it neither answers nor ends: what a host does that waits for a disk for ever.
+// FreezeJVM stops the JVM of a node where it is, so that it neither answers nor ends: what a host
+// does that waits for a disk for ever.
 func (r *Ring) FreezeJVM(ctx context.Context, node string) error {
 	jvm, err := r.JVM(ctx, node)
 	if err != nil {
@@ -84,7 +87,8 @@ func (r *Ring) ThawJVM(ctx context.Context, node string) error {
 	return nil
 }
 
-// ErrNotHere is why processes of the hosts cannot be reached: only those of the local cluster run on this one.
+// ErrNotHere is why processes of the hosts cannot be reached: only those of the local cluster run
+// on this one.
 var ErrNotHere = errors.New("the hosts of this Kubernetes are not this one")
 
 // Local is the local cluster, if that is what the scene is in.
@@ -95,7 +99,8 @@ func (s *Scene) Local() (*localkube.Cluster, error) {
 	}
 	state := c.State()
 	if server := fmt.Sprintf("https://%s:%d", state.Address, state.APIPort); server != s.Kubernetes.Config.Host {
-		return nil, fmt.Errorf("%w: the API server is %s and that of the local cluster %s", ErrNotHere, s.Kubernetes.Config.Host, server)
+		return nil, fmt.Errorf("%w: the API server is %s and that of the local cluster %s", ErrNotHere,
+			s.Kubernetes.Config.Host, server)
 	}
 	return c, nil
 }
@@ -115,12 +120,14 @@ const (
 	initProcess  = "helenus-init"
 )
 
-// SignalAgent sends a signal to the agent of a pod. It is process 1 of a container without a shell, so that it can be reached from the host alone.
+// SignalAgent sends a signal to the agent of a pod. It is process 1 of a container without a shell,
+// so that it can be reached from the host alone.
 func (s *Scene) SignalAgent(pod types.UID, signal syscall.Signal) error {
 	return s.signal(pod, agentProcess, signal)
 }
 
-// EndContainer ends the Cassandra container of a pod at once, as the kernel does when it needs the memory: its process 1 and all others with it.
+// EndContainer ends the Cassandra container of a pod at once, as the kernel does when it needs the
+// memory: its process 1 and all others with it.
 func (s *Scene) EndContainer(pod types.UID) error { return s.signal(pod, initProcess, syscall.SIGKILL) }
 
 func (s *Scene) signal(pod types.UID, name string, signal syscall.Signal) error {
@@ -149,8 +156,9 @@ func (s *Scene) processOf(pod types.UID, name string) (int, error) {
 	return pids[0], nil
 }
 
-// exhaust takes all the memory of the cgroup of the process whose number is the argument: with cgroup v1 of the controller memory, with v2 the only one.
-// That process is the one that the kernel ends first for the lack of it.
+// exhaust takes all the memory of the cgroup of the process whose number is the argument: with
+// cgroup v1 of the controller memory, with v2 the only one. That process is the one that the kernel
+// ends first for the lack of it.
 const exhaust = `set -e
 echo 1000 >/proc/$1/oom_score_adj
 group=$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
@@ -159,7 +167,8 @@ if [ -z "$group" ]; then group=$(sed -n 's/^0:://p' /proc/$1/cgroup); mount=/sys
 echo $$ >"$mount$group/cgroup.procs"
 exec tail /dev/zero`
 
-// ExhaustAgent takes all the memory that the agent's container may have, until the kernel has ended the agent.
+// ExhaustAgent takes all the memory that the agent's container may have, until the kernel has ended
+// the agent.
 func (s *Scene) ExhaustAgent(ctx context.Context, pod types.UID) error {
 	pid, err := s.processOf(pod, agentProcess)
 	if err != nil {
@@ -230,7 +239,9 @@ func childOf(parent int, name string) (int, error) {
 	return 0, fmt.Errorf("find %s among the children of process %d: none is", name, parent)
 }
 
-// inPod says whether cgroups are those of a pod. Kubelet writes the uid with hyphens, or with underscores where systemd keeps the cgroups.
+// inPod says whether cgroups are those of a pod. Kubelet writes the uid with hyphens, or with
+// underscores where systemd keeps the cgroups.
 func inPod(cgroups string, pod types.UID) bool {
-	return strings.Contains(cgroups, "pod"+string(pod)) || strings.Contains(cgroups, "pod"+strings.ReplaceAll(string(pod), "-", "_"))
+	return strings.Contains(cgroups, "pod"+string(pod)) ||
+		strings.Contains(cgroups, "pod"+strings.ReplaceAll(string(pod), "-", "_"))
 }

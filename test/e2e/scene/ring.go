@@ -112,8 +112,9 @@ func (r *Ring) NodeNames(ctx context.Context) []string {
 	return names
 }
 
-// Session speaks CQL through a node. A node that has just become ready may still refuse for a moment, and the way to it, through the API server and the kubelet,
-// takes a minute to be found again after its host was cut off.
+// Session speaks CQL through a node. A node that has just become ready may still refuse for a
+// moment, and the way to it, through the API server and the kubelet, takes a minute to be found
+// again after its host was cut off.
 func (r *Ring) Session(ctx context.Context, node string) (*cqlclient.Session, error) {
 	var session *cqlclient.Session
 	err := r.poll(ctx, comeback, "node "+node+" takes a CQL session", func(ctx context.Context) error {
@@ -166,7 +167,8 @@ func (r *Ring) Delete(ctx context.Context, policy v1alpha1.ClaimPolicy) error {
 	})
 }
 
-// Leftovers are the objects that carry the uid of the cluster, of every kind that there is in a namespace, as resource/name.
+// Leftovers are the objects that carry the uid of the cluster, of every kind that there is in a
+// namespace, as resource/name.
 func (r *Ring) Leftovers(ctx context.Context) ([]string, error) {
 	lists, err := r.Kubernetes.Core.Discovery().ServerPreferredNamespacedResources()
 	if err != nil {
@@ -217,8 +219,9 @@ func (r *Ring) labelled(ctx context.Context, groupVersion, resource string) ([]s
 	return names, nil
 }
 
-// NoLeftovers waits until nothing carries the uid of the cluster any more but what keep says, by resource/name. Kubernetes collects what the deleted
-// cluster owned a little later, and tells nobody.
+// NoLeftovers waits until nothing carries the uid of the cluster any more but what keep says, by
+// resource/name. Kubernetes collects what the deleted cluster owned a little later, and tells
+// nobody.
 func (r *Ring) NoLeftovers(ctx context.Context, keep func(string) bool) error {
 	return r.poll(ctx, time.Minute, "nothing is left of the cluster", func(ctx context.Context) error {
 		left, err := r.Leftovers(ctx)
@@ -232,8 +235,9 @@ func (r *Ring) NoLeftovers(ctx context.Context, keep func(string) bool) error {
 	})
 }
 
-// Sees waits until what a node sees of the ring is as wanted: gossip takes a moment to tell everybody of a change. The members are sorted, each
-// "STATE ADDRESS HOSTID" as nodetool status has them.
+// Sees waits until what a node sees of the ring is as wanted: gossip takes a moment to tell
+// everybody of a change. The members are sorted, each "STATE ADDRESS HOSTID" as nodetool status has
+// them.
 func (r *Ring) Sees(ctx context.Context, node string, wanted func(members []string) bool) error {
 	return r.poll(ctx, reaction, "node "+node+" sees the ring as wanted", func(ctx context.Context) error {
 		out, err := r.Run(ctx, node, "nodetool", "status")

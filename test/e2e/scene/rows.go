@@ -17,7 +17,8 @@ import (
 // Keyspace of all rows that a scene writes.
 const Keyspace = "e2e"
 
-// rowCount is how many rows are written: enough to reach every range of rings of this size, few enough to cost nothing.
+// rowCount is how many rows are written: enough to reach every range of rings of this size, few
+// enough to cost nothing.
 const rowCount = 200
 
 // Replication of the keyspace: in each datacenter as many copies as the cluster plans for.
@@ -48,7 +49,8 @@ func (r *Ring) through(ctx context.Context, node string, do func(*cqlclient.Sess
 	return nil
 }
 
-// Fill makes the keyspace and writes rows at a consistency level, a share of them through each node.
+// Fill makes the keyspace and writes rows at a consistency level, a share of them through each
+// node.
 func (r *Ring) Fill(ctx context.Context, level gocql.Consistency) error {
 	if err := r.makeTables(ctx); err != nil {
 		return err
@@ -56,8 +58,9 @@ func (r *Ring) Fill(ctx context.Context, level gocql.Consistency) error {
 	return r.writeRows(ctx, level, r.NodeNames(ctx))
 }
 
-// FillWithout does the same at QUORUM while one node is not in the ring, and no hints are kept for it: afterwards it lacks all rows, and only a repair, or a read
-// that asks it and others, brings them to it.
+// FillWithout does the same at QUORUM while one node is not in the ring, and no hints are kept for
+// it: afterwards it lacks all rows, and only a repair, or a read that asks it and others, brings
+// them to it.
 func (r *Ring) FillWithout(ctx context.Context, laggard string) error {
 	if err := r.makeTables(ctx); err != nil {
 		return err
@@ -74,7 +77,9 @@ func (r *Ring) FillWithout(ctx context.Context, laggard string) error {
 	sees := func(state string) error {
 		for _, name := range others {
 			err := r.Sees(ctx, name, func(members []string) bool {
-				return slices.ContainsFunc(members, func(m string) bool { return strings.HasPrefix(m, state+" "+r.address(ctx, laggard)+" ") })
+				return slices.ContainsFunc(members, func(m string) bool {
+					return strings.HasPrefix(m, state+" "+r.address(ctx, laggard)+" ")
+				})
 			})
 			if err != nil {
 				return err
@@ -82,7 +87,8 @@ func (r *Ring) FillWithout(ctx context.Context, laggard string) error {
 		}
 		return nil
 	}
-	if err := errors.Join(each(others, "disablehandoff"), each([]string{laggard}, "disablegossip"), sees("DN")); err != nil {
+	if err := errors.Join(each(others, "disablehandoff"), each([]string{laggard}, "disablegossip"),
+		sees("DN")); err != nil {
 		return err
 	}
 	if err := r.writeRows(ctx, gocql.Quorum, others); err != nil {
@@ -104,7 +110,8 @@ func (r *Ring) makeTables(ctx context.Context) error {
 	return r.define(ctx,
 		"CREATE KEYSPACE IF NOT EXISTS "+Keyspace+" WITH replication = "+replication(r.Spec),
 		"CREATE TABLE IF NOT EXISTS "+Keyspace+".rows (id int PRIMARY KEY, value text)",
-		"CREATE TABLE IF NOT EXISTS "+Keyspace+".client (run text, partition int, sequence bigint, PRIMARY KEY ((run, partition), sequence))")
+		"CREATE TABLE IF NOT EXISTS "+Keyspace+".client (run text, partition int, sequence bigint, PRIMARY KEY "+
+			"((run, partition), sequence))")
 }
 
 // KeepDeletions has the table of rows keep deletions for no longer than this, in whole seconds.
@@ -132,7 +139,8 @@ func (r *Ring) writeRows(ctx context.Context, level gocql.Consistency, nodes []s
 	for n, node := range nodes {
 		err := r.through(ctx, node, func(s *cqlclient.Session) error {
 			for i := n; i < rowCount; i += len(nodes) {
-				if err := s.Query("INSERT INTO "+Keyspace+".rows (id, value) VALUES (?, ?)", i, rowText(i)).Consistency(level).ExecContext(ctx); err != nil {
+				if err := s.Query("INSERT INTO "+Keyspace+".rows (id, value) VALUES (?, ?)", i,
+					rowText(i)).Consistency(level).ExecContext(ctx); err != nil {
 					return fmt.Errorf("write row %d at %s: %w", i, level, err)
 				}
 			}
@@ -145,8 +153,9 @@ func (r *Ring) writeRows(ctx context.Context, level gocql.Consistency, nodes []s
 	return nil
 }
 
-// ReadBack reads all rows through every node, and fails if one is missing or not as it was written. Peers may see a node as down for a moment after it is
-// ready, so what is unavailable is asked again; what is wrong is not.
+// ReadBack reads all rows through every node, and fails if one is missing or not as it was written.
+// Peers may see a node as down for a moment after it is ready, so what is unavailable is asked
+// again; what is wrong is not.
 func (r *Ring) ReadBack(ctx context.Context, level gocql.Consistency) error {
 	for _, node := range r.NodeNames(ctx) {
 		if err := r.ReadThrough(ctx, node, level); err != nil {
@@ -191,7 +200,8 @@ func readAll(ctx context.Context, s *cqlclient.Session, level gocql.Consistency)
 func compare(seen map[int]string, level gocql.Consistency) error {
 	for i := range rowCount {
 		if value, found := seen[i]; !found || value != rowText(i) {
-			return fmt.Errorf("row %d is %q at %s, and %q was acknowledged; %d of %d rows were read", i, value, level, rowText(i), len(seen), rowCount)
+			return fmt.Errorf("row %d is %q at %s, and %q was acknowledged; %d of %d rows were read", i, value, level,
+				rowText(i), len(seen), rowCount)
 		}
 	}
 	if len(seen) != rowCount {

@@ -15,8 +15,8 @@ import (
 	"helenus.io/helenus/dev/demo/reach"
 )
 
-// How long things may take on a quiet host with two cores before they count as broken. What is waited for are events; these bound failures alone. Each is
-// several times what was measured there.
+// How long things may take on a quiet host with two cores before they count as broken. What is
+// waited for are events; these bound failures alone. Each is several times what was measured there.
 const (
 	// formation of a ring of up to four nodes.
 	formation = 4 * time.Minute
@@ -41,20 +41,23 @@ type Scene struct {
 	patience float64
 }
 
-// Open makes the namespace. What an earlier run has left in it goes first. The scene is open until Close, or until ctx ends.
+// Open makes the namespace. What an earlier run has left in it goes first. The scene is open until
+// Close, or until ctx ends.
 func Open(ctx context.Context, kubernetes *reach.Cluster, namespace string, patience float64) (*Scene, error) {
 	s := &Scene{Kubernetes: kubernetes, Namespace: namespace, Invariants: NewInvariants(), patience: patience}
 	if err := s.removeNamespace(ctx); err != nil {
 		return nil, fmt.Errorf("clear namespace %s: %w", namespace, err)
 	}
-	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace,
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 	if err := kubernetes.Client.Create(ctx, object); err != nil {
 		return nil, fmt.Errorf("create namespace %s: %w", namespace, err)
 	}
 	following, stop := context.WithCancel(ctx)
 	s.stop = stop
 	var err error
-	if s.follow, err = follow.Start(following, kubernetes.Config, namespace, follow.Kinds(), s.Invariants.Observe); err != nil {
+	if s.follow, err = follow.Start(following, kubernetes.Config, namespace, follow.Kinds(),
+		s.Invariants.Observe); err != nil {
 		stop()
 		return nil, err
 	}
@@ -96,8 +99,9 @@ func (s *Scene) poll(ctx context.Context, bound time.Duration, what string, ask 
 	}
 }
 
-// removeNamespace deletes the clusters of the namespace with their claims, waits for them, and then deletes the namespace: without its operator's work a
-// cluster does not go, and a claim that is left would be found by the next one.
+// removeNamespace deletes the clusters of the namespace with their claims, waits for them, and then
+// deletes the namespace: without its operator's work a cluster does not go, and a claim that is
+// left would be found by the next one.
 func (s *Scene) removeNamespace(ctx context.Context) error {
 	namespace := &corev1.Namespace{}
 	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: s.Namespace}, namespace); err != nil {

@@ -23,8 +23,9 @@ type Service struct {
 	Requests, Served int
 	// Written rows that were acknowledged.
 	Written int
-	// Gap is the longest time that a partition was not served, from the start of one request that was served to the start of the next that was, with others between
-	// them that were not. A partition that was not served at the end has its gap until the end.
+	// Gap is the longest time that a partition was not served, from the start of one request that
+	// was served to the start of the next that was, with others between them that were not. A
+	// partition that was not served at the end has its gap until the end.
 	Gap time.Duration
 	// Median and Percentile99 of how long a request took that was served.
 	Median, Percentile99 time.Duration
@@ -36,8 +37,10 @@ type Service struct {
 func (s Service) Share() float64 { return float64(s.Served) / float64(max(s.Requests, 1)) }
 
 func (s Service) String() string {
-	text := fmt.Sprintf("%d of %d requests served (%.3f %%) in %.0fs, longest gap of a partition %.1fs, median %.1fms, 99th percentile %.0fms, %d rows written",
-		s.Served, s.Requests, 100*s.Share(), s.Window.Seconds(), s.Gap.Seconds(), milliseconds(s.Median), milliseconds(s.Percentile99), s.Written)
+	text := fmt.Sprintf("%d of %d requests served (%.3f %%) in %.0fs, longest gap of a partition %.1fs, median "+
+		"%.1fms, 99th percentile %.0fms, %d rows written",
+		s.Served, s.Requests, 100*s.Share(), s.Window.Seconds(), s.Gap.Seconds(), milliseconds(s.Median),
+		milliseconds(s.Percentile99), s.Written)
 	for _, words := range slices.Sorted(maps.Keys(s.Refusals)) {
 		text += fmt.Sprintf("; %d × %s", s.Refusals[words], words)
 	}

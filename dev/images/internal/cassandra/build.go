@@ -62,7 +62,8 @@ func (b *Builder) Build(ctx context.Context, v Version, locked *lock.File) (v1.I
 		return nil, nil, err
 	}
 	if locked.Architecture != runtime.GOARCH {
-		return nil, nil, fmt.Errorf("an image for %s needs a machine of that kind: its JDK is run while it is made", locked.Architecture)
+		return nil, nil, fmt.Errorf("an image for %s needs a machine of that kind: its JDK is run while it is made",
+			locked.Architecture)
 	}
 	var layers [3]string
 	if err := b.step("download", func() error { return b.fetch(ctx, v, locked) }); err != nil {
@@ -76,15 +77,18 @@ func (b *Builder) Build(ctx context.Context, v Version, locked *lock.File) (v1.I
 		key      []any
 		assemble func(ctx context.Context, work string) (layer.Tree, error)
 	}{
-		{"Debian " + v.Suite, []string{"debian", "layer", "cassandra/base.go", "cassandra/packages.go"}, []any{locked.Architecture, locked.Debian}, func(ctx context.Context, _ string) (layer.Tree, error) {
-			return base(ctx, b.Cache, locked.Debian.Packages, locked.Architecture)
-		}},
-		{fmt.Sprintf("Java %d", v.Java), []string{"debian", "layer", "jre"}, []any{locked.Architecture, locked.Java}, func(ctx context.Context, work string) (layer.Tree, error) {
-			return b.java(ctx, v, locked.Java.Packages, work)
-		}},
-		{"Cassandra " + v.Number, []string{"pypi", "layer", "settings", "cassandra"}, []any{v, locked, own}, func(context.Context, string) (layer.Tree, error) {
-			return server(b.Cache, v, locked)
-		}},
+		{"Debian " + v.Suite, []string{"debian", "layer", "cassandra/base.go", "cassandra/packages.go"},
+			[]any{locked.Architecture, locked.Debian}, func(ctx context.Context, _ string) (layer.Tree, error) {
+				return base(ctx, b.Cache, locked.Debian.Packages, locked.Architecture)
+			}},
+		{fmt.Sprintf("Java %d", v.Java), []string{"debian", "layer", "jre"}, []any{locked.Architecture, locked.Java},
+			func(ctx context.Context, work string) (layer.Tree, error) {
+				return b.java(ctx, v, locked.Java.Packages, work)
+			}},
+		{"Cassandra " + v.Number, []string{"pypi", "layer", "settings", "cassandra"}, []any{v, locked, own},
+			func(context.Context, string) (layer.Tree, error) {
+				return server(b.Cache, v, locked)
+			}},
 	} {
 		group.Go(func() error {
 			path, err := b.layer(ctx, l.name, l.code, l.key, l.assemble)
@@ -127,7 +131,8 @@ func (b *Builder) fetch(ctx context.Context, v Version, locked *lock.File) error
 }
 
 // layer returns the file of a layer, assembled now unless it is in the cache.
-func (b *Builder) layer(ctx context.Context, name string, code []string, key []any, assemble func(ctx context.Context, work string) (layer.Tree, error)) (string, error) {
+func (b *Builder) layer(ctx context.Context, name string, code []string, key []any,
+	assemble func(ctx context.Context, work string) (layer.Tree, error)) (string, error) {
 	recipe, err := b.Recipe(code...)
 	if err != nil {
 		return "", err
@@ -184,16 +189,18 @@ func config(v Version) v1.Config {
 			"CASSANDRA_CONF=/" + conf,
 			"CASSANDRA_VERSION=" + v.Number,
 		},
-		Entrypoint:   []string{"docker-entrypoint.sh"},
-		Cmd:          []string{"cassandra", "-f"},
-		WorkingDir:   "/",
-		Volumes:      map[string]struct{}{"/var/lib/cassandra": {}},
-		ExposedPorts: map[string]struct{}{"7000/tcp": {}, "7001/tcp": {}, "7199/tcp": {}, "9042/tcp": {}, "9160/tcp": {}},
+		Entrypoint: []string{"docker-entrypoint.sh"},
+		Cmd:        []string{"cassandra", "-f"},
+		WorkingDir: "/",
+		Volumes:    map[string]struct{}{"/var/lib/cassandra": {}},
+		ExposedPorts: map[string]struct{}{"7000/tcp": {}, "7001/tcp": {}, "7199/tcp": {}, "9042/tcp": {},
+			"9160/tcp": {}},
 		Labels: map[string]string{
-			"org.opencontainers.image.title":       "Apache Cassandra",
-			"org.opencontainers.image.version":     v.Number,
-			"org.opencontainers.image.licenses":    "Apache-2.0",
-			"org.opencontainers.image.description": "Apache Cassandra in the layout of the official image, for development and tests",
+			"org.opencontainers.image.title":    "Apache Cassandra",
+			"org.opencontainers.image.version":  v.Number,
+			"org.opencontainers.image.licenses": "Apache-2.0",
+			"org.opencontainers.image.description": "Apache Cassandra in the layout of the official image, for " +
+				"development and tests",
 		},
 	}
 }

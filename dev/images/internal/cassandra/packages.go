@@ -10,7 +10,8 @@ import (
 // packages are what the image's scripts and Cassandra need of Debian; apt finds
 // the libraries. The list is that of the official image plus what its base has.
 var packages = []string{
-	"base-files", "libc-bin", "bash", "dash", "coreutils", "sed", "grep", "findutils", "mawk", "hostname", "debianutils",
+	"base-files", "libc-bin", "bash", "dash", "coreutils", "sed", "grep", "findutils", "mawk", "hostname",
+	"debianutils",
 	"util-linux",              // getopt for bin/cassandra, setpriv for the entry point
 	"procps",                  // free for cassandra-env.sh, ps
 	"iproute2",                // ip for the entry point
@@ -25,10 +26,13 @@ var drop = []string{
 	"dpkg", "tar", "debconf", "usrmerge", "init-system-helpers", "openssl", "media-types", "mime-support",
 	"perl", "perl-base", "perl-modules-5.36", "perl-modules-5.32", "libperl5.36", "libperl5.32",
 	"libfile-find-rule-perl", "libnumber-compare-perl", "libtext-glob-perl",
-	"util-linux-extra", "libblkid1", "libmount1", "libsmartcols1", "libudev1", "libpam0g", "libaudit1", "libaudit-common",
-	"libtirpc3", "libtirpc-common", "libnsl2", "libgssapi-krb5-2", "libkrb5-3", "libkrb5support0", "libk5crypto3", "libkeyutils1", "libcom-err2",
+	"util-linux-extra", "libblkid1", "libmount1", "libsmartcols1", "libudev1", "libpam0g", "libaudit1",
+	"libaudit-common",
+	"libtirpc3", "libtirpc-common", "libnsl2", "libgssapi-krb5-2", "libkrb5-3", "libkrb5support0", "libk5crypto3",
+	"libkeyutils1", "libcom-err2",
 	"libdb5.3", "libgdbm6", "libgdbm-compat4", "readline-common", "libxtables12", "libcap2-bin",
-	"libpam-modules", "libpam-modules-bin", "libpam-runtime", "login", "passwd", "sensible-utils", "adduser", "lsb-base", "sysvinit-utils",
+	"libpam-modules", "libpam-modules-bin", "libpam-runtime", "login", "passwd", "sensible-utils", "adduser",
+	"lsb-base", "sysvinit-utils",
 }
 
 // only names the programs kept of packages that hold many.
@@ -42,9 +46,12 @@ var only = map[string][]string{
 
 // leftOut are trees that nothing in the image reads.
 var leftOut = []string{
-	"usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian", "usr/share/bash-completion", "usr/share/gdb",
-	"usr/share/bug", "usr/share/menu", "usr/share/pixmaps", "usr/share/applications", "usr/share/doc-base", "usr/share/gcc",
-	"etc/init.d", "etc/cron.daily", "etc/apt", "etc/dpkg", "usr/lib/systemd", "usr/lib/init", "usr/lib/python3/dist-packages",
+	"usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian", "usr/share/bash-completion",
+	"usr/share/gdb",
+	"usr/share/bug", "usr/share/menu", "usr/share/pixmaps", "usr/share/applications", "usr/share/doc-base",
+	"usr/share/gcc",
+	"etc/init.d", "etc/cron.daily", "etc/apt", "etc/dpkg", "usr/lib/systemd", "usr/lib/init",
+	"usr/lib/python3/dist-packages",
 	"var/cache", "var/backups", "usr/share/python3/runtime.d",
 }
 

@@ -32,9 +32,11 @@ func TestJarPath(t *testing.T) {
 	for want, c := range map[string]lock.Coordinates{
 		"opt/cassandra/lib/apache-cassandra-5.0.6.jar": v.jar(),
 		"opt/cassandra/lib/jamm-0.4.0.jar":             {Group: "com.github.jbellis", ID: "jamm", Version: "0.4.0"},
-		"opt/cassandra/lib/epoll-1-linux-x86_64.jar":   {Group: "io.netty", ID: "epoll", Version: "1", Classifier: "linux-x86_64"},
+		"opt/cassandra/lib/epoll-1-linux-x86_64.jar": {Group: "io.netty", ID: "epoll", Version: "1",
+			Classifier: "linux-x86_64"},
 		"opt/cassandra/lib/x86_64/AmazonCorrettoCryptoProvider-2.2.0-linux-x86_64.jar": {
-			Group: "software.amazon.cryptools", ID: "AmazonCorrettoCryptoProvider", Version: "2.2.0", Classifier: "linux-x86_64",
+			Group: "software.amazon.cryptools", ID: "AmazonCorrettoCryptoProvider", Version: "2.2.0",
+			Classifier: "linux-x86_64",
 		},
 	} {
 		if got := jarPath(v, c, "amd64"); got != want {
@@ -66,7 +68,8 @@ func TestKeepFile(t *testing.T) {
 }
 
 func TestMissingLibrariesSpeaksOfBrokenFiles(t *testing.T) {
-	tree := layer.Tree{"usr/bin/x": {Content: []byte("\x7fELF and then nothing")}, "usr/bin/script": {Content: []byte("#!/bin/sh\n")}}
+	tree := layer.Tree{"usr/bin/x": {Content: []byte("\x7fELF and then nothing")},
+		"usr/bin/script": {Content: []byte("#!/bin/sh\n")}}
 	if got := missingLibraries(tree); len(got) != 1 || !strings.HasPrefix(got[0], "usr/bin/x: ") {
 		t.Errorf("got %q, want one about usr/bin/x", got)
 	}
@@ -103,7 +106,8 @@ func TestConfigurationIsComplete(t *testing.T) {
 			}
 			yaml := string(tree[conf+"/cassandra.yaml"].Content)
 			for _, pattern := range []string{
-				`(?m)^cluster_name:`, `(?m)^num_tokens:`, `(?m)^listen_address:`, `(?m)^rpc_address:`, `(?m)^endpoint_snitch:`,
+				`(?m)^cluster_name:`, `(?m)^num_tokens:`, `(?m)^listen_address:`, `(?m)^rpc_address:`,
+				`(?m)^endpoint_snitch:`,
 				`(?m)^# broadcast_address:`, `(?m)^# broadcast_rpc_address:`, `(?m)^\s+- seeds:`,
 			} {
 				if found := regexp.MustCompile(pattern).FindAllString(yaml, -1); len(found) != 1 {

@@ -25,12 +25,13 @@ func newMachine(t *testing.T, v Version) *machine {
 	tree := files(t, v)
 	arguments := "#!/bin/sh\nfor a in \"$@\"; do echo \"[$a]\"; done\n"
 	for name, text := range map[string]string{
-		"stubs/cassandra":            arguments,
-		javaHome + "/bin/java":       arguments,
-		javaHome + "/release":        "JAVA_VERSION=\"" + map[int]string{11: "11.0.24", 17: "17.0.19"}[v.Java] + "\"\n",
-		"stubs/id":                   "#!/bin/sh\necho 999\n",
-		"stubs/numactl":              "#!/bin/sh\nexit 1\n",
-		"stubs/ip":                   "#!/bin/sh\necho '1: lo    inet 127.0.0.1/8 scope host lo'\necho '2: eth0    inet 10.1.2.3/24 scope global eth0'\n",
+		"stubs/cassandra":      arguments,
+		javaHome + "/bin/java": arguments,
+		javaHome + "/release":  "JAVA_VERSION=\"" + map[int]string{11: "11.0.24", 17: "17.0.19"}[v.Java] + "\"\n",
+		"stubs/id":             "#!/bin/sh\necho 999\n",
+		"stubs/numactl":        "#!/bin/sh\nexit 1\n",
+		"stubs/ip": "#!/bin/sh\necho '1: lo    inet 127.0.0.1/8 scope host lo'\necho '2: eth0    " +
+			"inet 10.1.2.3/24 scope global eth0'\n",
 		home + "/lib/x.jar":          "",
 		home + "/lib/jamm-0.4.0.jar": "",
 		home + "/logs/keep":          "",
@@ -103,16 +104,21 @@ func TestEntrypointEditsConfiguration(t *testing.T) {
 		env, yaml, rackdc []string
 	}{
 		"defaults": {nil, []string{
-			"listen_address: 10.1.2.3", "broadcast_address: 10.1.2.3", "rpc_address: 0.0.0.0", "broadcast_rpc_address: 10.1.2.3",
+			"listen_address: 10.1.2.3", "broadcast_address: 10.1.2.3", "rpc_address: 0.0.0.0",
+			"broadcast_rpc_address: 10.1.2.3",
 			`      - seeds: "10.1.2.3"`, "cluster_name: 'Test Cluster'", "num_tokens: 16",
 		}, []string{"dc=dc1", "rack=rack1"}},
 		"everything": {[]string{
-			"CASSANDRA_LISTEN_ADDRESS=10.0.0.1", "CASSANDRA_BROADCAST_ADDRESS=10.0.0.2", "CASSANDRA_RPC_ADDRESS=10.0.0.3",
+			"CASSANDRA_LISTEN_ADDRESS=10.0.0.1", "CASSANDRA_BROADCAST_ADDRESS=10.0.0.2",
+			"CASSANDRA_RPC_ADDRESS=10.0.0.3",
 			"CASSANDRA_BROADCAST_RPC_ADDRESS=10.0.0.4", "CASSANDRA_SEEDS=a,b", "CASSANDRA_CLUSTER_NAME=R&D / \\x",
-			"CASSANDRA_NUM_TOKENS=4", "CASSANDRA_ENDPOINT_SNITCH=GossipingPropertyFileSnitch", "CASSANDRA_DC=west", "CASSANDRA_RACK=r 2",
+			"CASSANDRA_NUM_TOKENS=4", "CASSANDRA_ENDPOINT_SNITCH=GossipingPropertyFileSnitch", "CASSANDRA_DC=west",
+			"CASSANDRA_RACK=r 2",
 		}, []string{
-			"listen_address: 10.0.0.1", "broadcast_address: 10.0.0.2", "rpc_address: 10.0.0.3", "broadcast_rpc_address: 10.0.0.4",
-			`      - seeds: "a,b"`, `cluster_name: R&D / \x`, "num_tokens: 4", "endpoint_snitch: GossipingPropertyFileSnitch",
+			"listen_address: 10.0.0.1", "broadcast_address: 10.0.0.2", "rpc_address: 10.0.0.3",
+			"broadcast_rpc_address: 10.0.0.4",
+			`      - seeds: "a,b"`, `cluster_name: R&D / \x`, "num_tokens: 4",
+			"endpoint_snitch: GossipingPropertyFileSnitch",
 		}, []string{"dc=west", "rack=r 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,17 +162,21 @@ func TestCassandraStartsJava(t *testing.T) {
 	for _, v := range Versions {
 		t.Run(v.Number, func(t *testing.T) {
 			m := newMachine(t, v)
-			env := []string{"MAX_HEAP_SIZE=512m", "HEAP_NEWSIZE=128m", "JVM_EXTRA_OPTS=-Dextra=1 -Dmore=2", "JVM_OPTS=-Dbefore=1"}
+			env := []string{"MAX_HEAP_SIZE=512m", "HEAP_NEWSIZE=128m", "JVM_EXTRA_OPTS=-Dextra=1 -Dmore=2",
+				"JVM_OPTS=-Dbefore=1"}
 			out := m.mustRun(env, home+"/bin/cassandra", "-f", "-p", "/tmp/pid", "-D", "given=1", "-H", "/dumps")
 			wantLines(t, "command line", strings.Split(out, "\n"), []string{
-				"[-Dbefore=1]", "[-Dextra=1]", "[-Dmore=2]", "[-Dgiven=1]", "[-XX:HeapDumpPath=/dumps]", "[-Xms512m]", "[-Xmx512m]",
+				"[-Dbefore=1]", "[-Dextra=1]", "[-Dmore=2]", "[-Dgiven=1]", "[-XX:HeapDumpPath=/dumps]", "[-Xms512m]",
+				"[-Xmx512m]",
 				"[-XX:OnOutOfMemoryError=kill -9 %p]", "[-Dcassandra-foreground=yes]", "[-Dcassandra-pidfile=/tmp/pid]",
-				"[-Xss256k]", "[-Djdk.attach.allowAttachSelf=true]", "[--add-exports]", "[java.sql/java.sql=ALL-UNNAMED]",
+				"[-Xss256k]", "[-Djdk.attach.allowAttachSelf=true]", "[--add-exports]",
+				"[java.sql/java.sql=ALL-UNNAMED]",
 				"[-Dcassandra.jmx.local.port=7199]", "[-Dlogback.configurationFile=logback.xml]",
 				"[-Dcassandra.storagedir=" + filepath.Join(m.root, home, "data") + "]",
 				"[org.apache.cassandra.service.CassandraDaemon]",
 			})
-			classPath := "[" + filepath.Join(m.root, conf) + ":" + filepath.Join(m.root, home, "lib/jamm-0.4.0.jar") + ":" + filepath.Join(m.root, home, "lib/x.jar") + "]"
+			classPath := "[" + filepath.Join(m.root, conf) + ":" + filepath.Join(m.root, home, "lib/jamm-0.4.0.jar") +
+				":" + filepath.Join(m.root, home, "lib/x.jar") + "]"
 			wantLines(t, "command line", strings.Split(out, "\n"), []string{"[-cp]", classPath})
 		})
 	}
@@ -206,10 +216,12 @@ func TestCassandraRefuses(t *testing.T) {
 
 func TestNodetoolPassesArguments(t *testing.T) {
 	for name, c := range map[string]struct{ arguments, want []string }{
-		"plain":  {[]string{"status"}, []string{"[org.apache.cassandra.tools.NodeTool]", "[-p]", "[7199]", "[status]"}},
-		"port":   {[]string{"-h", "10.0.0.1", "-p", "7299", "status"}, []string{"[-p]", "[7299]", "[-h]", "[10.0.0.1]", "[status]"}},
+		"plain": {[]string{"status"}, []string{"[org.apache.cassandra.tools.NodeTool]", "[-p]", "[7199]", "[status]"}},
+		"port": {[]string{"-h", "10.0.0.1", "-p", "7299", "status"},
+			[]string{"[-p]", "[7299]", "[-h]", "[10.0.0.1]", "[status]"}},
 		"spaces": {[]string{"snapshot", "-t", "a b"}, []string{"[-p]", "[7199]", "[snapshot]", "[-t]", "[a b]"}},
-		"java":   {[]string{"-Dx=y", "--ssl", "info"}, []string{"[-Dssl.enable=true]", "[org.apache.cassandra.tools.NodeTool]", "[-p]", "[7199]", "[info]"}},
+		"java": {[]string{"-Dx=y", "--ssl", "info"},
+			[]string{"[-Dssl.enable=true]", "[org.apache.cassandra.tools.NodeTool]", "[-p]", "[7199]", "[info]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, Versions[1])

@@ -38,7 +38,8 @@ func server(c *cache.Cache, v Version, locked *lock.File) (layer.Tree, error) {
 		if coordinates == v.jar() {
 			cassandraJar = file
 		}
-		if err := tree.Add(jarPath(v, coordinates, locked.Architecture), layer.Entry{Mode: 0o644, File: file}); err != nil {
+		if err := tree.Add(jarPath(v, coordinates, locked.Architecture),
+			layer.Entry{Mode: 0o644, File: file}); err != nil {
 			return nil, err
 		}
 	}

@@ -28,14 +28,18 @@ type Version struct {
 
 // corretto is Amazon's crypto provider, which the stock cassandra.yaml of 5.0
 // asks for (and does without when it is missing).
-var corretto = []lock.Coordinates{{Group: "software.amazon.cryptools", ID: "AmazonCorrettoCryptoProvider", Version: "2.2.0"}}
+var corretto = []lock.Coordinates{{Group: "software.amazon.cryptools", ID: "AmazonCorrettoCryptoProvider",
+	Version: "2.2.0"}}
 
 // Versions are all images, oldest first. 4.1 does not run on Java 17, and only
 // Debian bullseye has Java 11.
 var Versions = []Version{
-	{Number: "4.1.10", Java: 11, Suite: "bullseye", Python: "3.9", Requirements: []string{"cqlsh==6.1.3", "cassandra-driver==3.29.3", "wcwidth==0.2.13"}},
-	{Number: "5.0.6", Java: 17, Suite: "bookworm", Python: "3.11", Requirements: []string{"cqlsh==6.2.1", "cassandra-driver==3.29.3", "wcwidth==0.2.13"}, Natives: corretto},
-	{Number: "5.0.9", Java: 17, Suite: "bookworm", Python: "3.11", Requirements: []string{"cqlsh==6.2.2", "cassandra-driver==3.29.3", "wcwidth==0.2.13"}, Natives: corretto},
+	{Number: "4.1.10", Java: 11, Suite: "bullseye", Python: "3.9",
+		Requirements: []string{"cqlsh==6.1.3", "cassandra-driver==3.29.3", "wcwidth==0.2.13"}},
+	{Number: "5.0.6", Java: 17, Suite: "bookworm", Python: "3.11",
+		Requirements: []string{"cqlsh==6.2.1", "cassandra-driver==3.29.3", "wcwidth==0.2.13"}, Natives: corretto},
+	{Number: "5.0.9", Java: 17, Suite: "bookworm", Python: "3.11",
+		Requirements: []string{"cqlsh==6.2.2", "cassandra-driver==3.29.3", "wcwidth==0.2.13"}, Natives: corretto},
 }
 
 // Find returns the version of the image called name: cassandra-5.0.6.

@@ -24,7 +24,8 @@ var environment = []string{
 	"CASSANDRA_NUM_TOKENS=4",
 	"MAX_HEAP_SIZE=512m",
 	"HEAP_NEWSIZE=128m",
-	"JVM_EXTRA_OPTS=-XX:-AlwaysPreTouch -XX:TieredStopAtLevel=1 -Dcassandra.skip_wait_for_gossip_to_settle=0 -Dcassandra.ring_delay_ms=1000",
+	"JVM_EXTRA_OPTS=-XX:-AlwaysPreTouch -XX:TieredStopAtLevel=1 -Dcassandra.skip_wait_for_gossip_to_settle=0 " +
+		"-Dcassandra.ring_delay_ms=1000",
 }
 
 // Report is what was measured.

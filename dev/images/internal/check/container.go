@@ -51,14 +51,16 @@ func start(ctx context.Context, root string, config v1.Config, extra []string, o
 		return nil, fmt.Errorf("start container: %w", err)
 	}
 	env := append(append([]string{}, config.Env...), extra...)
-	text, err := json.Marshal(plan{Root: root, Command: append(append([]string{}, config.Entrypoint...), config.Cmd...), Env: env})
+	text, err := json.Marshal(plan{Root: root, Command: append(append([]string{}, config.Entrypoint...), config.Cmd...),
+		Env: env})
 	if err != nil {
 		return nil, fmt.Errorf("start container: %w", err)
 	}
 	process := exec.CommandContext(ctx, self, ContainerCommand, string(text))
 	process.Stdout, process.Stderr = output, output
 	process.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS |
+			syscall.CLONE_NEWIPC,
 		// The container does not outlive the check.
 		Pdeathsig: syscall.SIGKILL,
 	}
@@ -212,7 +214,8 @@ func lookPath(program string, env []string) (string, error) {
 
 // run runs a program inside the container as its user and returns its output.
 func (c *container) run(ctx context.Context, arguments ...string) (string, error) {
-	enter := []string{"--target", strconv.Itoa(c.process.Process.Pid), "--mount", "--net", "--pid", "--uts", "--ipc", "--root", "--wd",
+	enter := []string{"--target", strconv.Itoa(c.process.Process.Pid), "--mount", "--net", "--pid", "--uts", "--ipc",
+		"--root", "--wd",
 		"--setuid", strconv.Itoa(uid), "--setgid", strconv.Itoa(gid), "--", "/usr/bin/env", "-i"}
 	command := exec.CommandContext(ctx, "nsenter", append(append(enter, c.env...), arguments...)...)
 	out, err := command.CombinedOutput()

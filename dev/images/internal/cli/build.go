@@ -41,8 +41,9 @@ func (a *app) build() *cobra.Command {
 Cassandra images, "own" for all of the project's. A Cassandra image is built only
 if what it is made from has changed; the project's are always compiled, which is
 quick when nothing changed.`,
-		Example: "  images build cassandra-5.0.6\n  images build cassandra\n  images build helenus helenus-agent --tag v0.1.0 --arch arm64",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  images build cassandra-5.0.6\n  images build cassandra\n  images build helenus helenus-agent " +
+			"--tag v0.1.0 --arch arm64",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, names []string) error {
 			c, err := a.cache()
 			if err != nil {
@@ -56,7 +57,8 @@ quick when nothing changed.`,
 					if v, err = cassandra.Find(name); err != nil {
 						return fmt.Errorf("no image %q; there are %s", name, strings.Join(allNames(), ", "))
 					}
-					err = a.buildCassandra(command.Context(), command.OutOrStdout(), command.ErrOrStderr(), c, v, options.force)
+					err = a.buildCassandra(command.Context(), command.OutOrStdout(), command.ErrOrStderr(), c, v,
+						options.force)
 				}
 				if err != nil {
 					return fmt.Errorf("build %s: %w", name, err)
@@ -66,7 +68,8 @@ quick when nothing changed.`,
 		},
 	}
 	command.Flags().BoolVar(&options.force, "force", false, "build even what is up to date (layers are still reused)")
-	command.Flags().StringVar(&options.repository, "repo", "../..", "checkout whose commands go into the project's images")
+	command.Flags().StringVar(&options.repository, "repo", "../..",
+		"checkout whose commands go into the project's images")
 	a.tagFlag(command)
 	return command
 }
@@ -109,7 +112,8 @@ func (a *app) file(c *cache.Cache, name string) string {
 	return c.Image(name + "-" + a.architecture)
 }
 
-func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Cache, i own.Image, options buildOptions) error {
+func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Cache, i own.Image,
+	options buildOptions) error {
 	if err := own.CheckRepository(options.repository); err != nil {
 		return err
 	}
@@ -145,11 +149,13 @@ func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Ca
 		return err
 	}
 	// The digest is the key: whether the sources changed is known once compiled.
-	return a.store(out, progress, c, target{name: i.Name, reference: builder.Reference(i), key: digest.String(), since: start}, options.force,
+	return a.store(out, progress, c, target{name: i.Name, reference: builder.Reference(i), key: digest.String(),
+		since: start}, options.force,
 		func() (v1.Image, []string, error) { return img, nil, nil })
 }
 
-func (a *app) buildCassandra(ctx context.Context, out, progress io.Writer, c *cache.Cache, v cassandra.Version, force bool) error {
+func (a *app) buildCassandra(ctx context.Context, out, progress io.Writer, c *cache.Cache, v cassandra.Version,
+	force bool) error {
 	locked, err := a.readLock(v.Image(), a.architecture)
 	if err != nil {
 		return err
@@ -161,9 +167,10 @@ func (a *app) buildCassandra(ctx context.Context, out, progress io.Writer, c *ca
 	if err != nil {
 		return err
 	}
-	return a.store(out, progress, c, target{name: v.Image(), reference: v.Reference(), key: key}, force, func() (v1.Image, []string, error) {
-		return builder.Build(ctx, v, locked)
-	})
+	return a.store(out, progress, c, target{name: v.Image(), reference: v.Reference(), key: key}, force,
+		func() (v1.Image, []string, error) {
+			return builder.Build(ctx, v, locked)
+		})
 }
 
 // target is an image to be built.
@@ -175,7 +182,8 @@ type target struct {
 
 // store builds and writes an image unless the file in the cache has its key,
 // and prints the path of the file.
-func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force bool, build func() (v1.Image, []string, error)) error {
+func (a *app) store(out, progress io.Writer, c *cache.Cache, t target, force bool,
+	build func() (v1.Image, []string, error)) error {
 	file := a.file(c, t.name)
 	if old, err := readBuilt(file); err == nil && old.Key == t.key && !force {
 		_, _ = fmt.Fprintln(out, file)

@@ -34,7 +34,8 @@ cqlsh. Needs root.`,
 				if err != nil {
 					return err
 				}
-				if err := a.buildCassandra(command.Context(), command.ErrOrStderr(), command.ErrOrStderr(), c, v, false); err != nil {
+				if err := a.buildCassandra(command.Context(), command.ErrOrStderr(), command.ErrOrStderr(), c, v,
+					false); err != nil {
 					return fmt.Errorf("build %s: %w", v.Image(), err)
 				}
 				if err := a.checkOne(command, timeout, v); err != nil {

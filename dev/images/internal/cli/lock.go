@@ -31,7 +31,8 @@ commit it.`,
 				return err
 			}
 			if _, err := os.Stat(filepath.Join(directory, "locks")); err != nil {
-				return fmt.Errorf("%s has no directory locks: run this in dev/images, or name that directory by --dir", directory)
+				return fmt.Errorf("%s has no directory locks: run this in dev/images, or name that directory by --dir",
+					directory)
 			}
 			if len(names) == 0 {
 				names = allNames()

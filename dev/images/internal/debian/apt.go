@@ -30,11 +30,13 @@ type Apt struct {
 func New(c *cache.Cache, suite, architecture string) (*Apt, error) {
 	for _, command := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(command); err != nil {
-			return nil, fmt.Errorf("%s is missing: the images are assembled from Debian packages and need apt and dpkg", command)
+			return nil, fmt.Errorf("%s is missing: the images are assembled from Debian packages and need apt and dpkg",
+				command)
 		}
 	}
 	if _, err := os.Stat(keyring); err != nil {
-		return nil, fmt.Errorf("the keys of the Debian archive are missing: install the package debian-archive-keyring: %w", err)
+		return nil, fmt.Errorf("the keys of the Debian archive are missing: install the package "+
+			"debian-archive-keyring: %w", err)
 	}
 	mirror, err := Mirror()
 	if err != nil {
@@ -125,7 +127,8 @@ func (a *Apt) describe(ctx context.Context, names []string) (*lock.Suite, error)
 		}
 	}
 	if len(suite.Packages) != len(names) {
-		return nil, fmt.Errorf("describe packages of %s: asked for %d, got %d", a.suite, len(names), len(suite.Packages))
+		return nil, fmt.Errorf("describe packages of %s: asked for %d, got %d", a.suite, len(names),
+			len(suite.Packages))
 	}
 	return suite, nil
 }
@@ -150,7 +153,8 @@ func (a *Apt) Fetch(ctx context.Context, packages []lock.Package) error {
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
 	if _, err := a.run(ctx, directory, "apt-get", append([]string{"download"}, missing...)...); err != nil {
-		return fmt.Errorf("download packages of %s (if a version is gone, a newer point release replaced it: run `lock`): %w", a.suite, err)
+		return fmt.Errorf("download packages of %s (if a version is gone, a newer point release replaced it: run "+
+			"`lock`): %w", a.suite, err)
 	}
 	for _, p := range packages {
 		if a.cache.Has(p.SHA256) {

@@ -13,12 +13,14 @@ import (
 
 func TestMirrorInList(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"plain":               {"deb http://mirror.example/debian bookworm main\n", "http://mirror.example/debian"},
-		"options":             {"deb [arch=amd64 signed-by=/k.gpg] http://mirror.example/d stable main contrib\n", "http://mirror.example/d"},
-		"comment":             {"# deb http://mirror.example/debian bookworm main\n", ""},
-		"another suite":       {"deb http://other.example/x jammy main\n", ""},
-		"security is not one": {"deb http://mirror.example/s bookworm-security main\ndeb http://mirror.example/d bookworm main\n", "http://mirror.example/d"},
-		"sources":             {"deb-src http://mirror.example/debian bookworm main\n", ""},
+		"plain": {"deb http://mirror.example/debian bookworm main\n", "http://mirror.example/debian"},
+		"options": {"deb [arch=amd64 signed-by=/k.gpg] http://mirror.example/d stable main contrib\n",
+			"http://mirror.example/d"},
+		"comment":       {"# deb http://mirror.example/debian bookworm main\n", ""},
+		"another suite": {"deb http://other.example/x jammy main\n", ""},
+		"security is not one": {"deb http://mirror.example/s bookworm-security main\ndeb http://mirror.example/d " +
+			"bookworm main\n", "http://mirror.example/d"},
+		"sources": {"deb-src http://mirror.example/debian bookworm main\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := mirrorInList(c.text); got != c.want {
@@ -30,7 +32,8 @@ func TestMirrorInList(t *testing.T) {
 
 func TestMirrorInSources(t *testing.T) {
 	text := "Types: deb\nURIs: http://other.example/x\nSuites: nodistro\nComponents: main\n\n" +
-		"Types: deb\n# URIs: http://old.example\nURIs: http://mirror.example/debian\nSuites: bookworm bookworm-updates\nComponents: main\n"
+		"Types: deb\n# URIs: http://old.example\nURIs: http://mirror.example/debian\nSuites: bookworm " +
+		"bookworm-updates\nComponents: main\n"
 	if got, want := mirrorInSources(text), "http://mirror.example/debian"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -93,7 +96,9 @@ func TestUnpackTar(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := layer.Tree{}
-	if err := unpackTar(&data, tree, func(name string) bool { return !strings.HasPrefix(name, "usr/share/man") }); err != nil {
+	if err := unpackTar(&data, tree, func(name string) bool {
+		return !strings.HasPrefix(name, "usr/share/man")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	program := layer.Entry{Mode: 0o755, Content: []byte("text")}

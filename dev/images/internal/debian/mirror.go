@@ -16,7 +16,8 @@ const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 // debianSuites are the code names that tell a Debian mirror from one of another
 // distribution in this machine's sources.
-var debianSuites = []string{"bullseye", "bookworm", "trixie", "forky", "sid", "stable", "oldstable", "oldoldstable", "testing", "unstable"}
+var debianSuites = []string{"bullseye", "bookworm", "trixie", "forky", "sid", "stable", "oldstable", "oldoldstable",
+	"testing", "unstable"}
 
 // Mirror finds the address of a Debian mirror: HELENUS_DEBIAN_MIRROR, else the
 // one this machine takes its packages from, else the default of debootstrap.
@@ -47,8 +48,8 @@ func Mirror() (string, error) {
 			}
 		}
 	}
-	return "", errors.New("no Debian mirror found: this machine's apt sources name none and debootstrap is not installed; " +
-		"install debootstrap or set HELENUS_DEBIAN_MIRROR to the address of a mirror")
+	return "", errors.New("no Debian mirror found: this machine's apt sources name none and debootstrap is not " +
+		"installed; install debootstrap or set HELENUS_DEBIAN_MIRROR to the address of a mirror")
 }
 
 var debootstrapDefault = regexp.MustCompile(`(?m)^\s*DEF_MIRROR=["']?(https?://[^"'\s]+)`)
@@ -80,7 +81,8 @@ func mirrorInSources(text string) string {
 			}
 		}
 		for _, suite := range fields["suites"] {
-			if slices.Contains(debianSuites, suite) && slices.Contains(fields["components"], "main") && len(fields["uris"]) > 0 {
+			if slices.Contains(debianSuites, suite) && slices.Contains(fields["components"], "main") &&
+				len(fields["uris"]) > 0 {
 				return fields["uris"][0]
 			}
 		}

@@ -28,7 +28,8 @@ func assemble(t *testing.T, content string) v1.Image {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	img, err := Assemble(Spec{Architecture: "arm64", Layers: []string{file}, Config: v1.Config{User: "999", Entrypoint: []string{"/bin/x"}}})
+	img, err := Assemble(Spec{Architecture: "arm64", Layers: []string{file},
+		Config: v1.Config{User: "999", Entrypoint: []string{"/bin/x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,9 @@ func TestWrittenImageCanBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file.Bytes())), nil }, &tag)
+	read, err := tarball.Image(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(file.Bytes())), nil
+	}, &tag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +78,8 @@ func TestWrittenImageCanBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Architecture != "arm64" || config.OS != "linux" || config.Config.User != "999" || !config.Created.Equal(config.Created.UTC()) || config.Created.Unix() != 0 {
+	if config.Architecture != "arm64" || config.OS != "linux" || config.Config.User != "999" ||
+		!config.Created.Equal(config.Created.UTC()) || config.Created.Unix() != 0 {
 		t.Errorf("read a configuration that differs: %+v", config)
 	}
 	layers, err := read.Layers()

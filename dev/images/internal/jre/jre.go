@@ -51,7 +51,8 @@ func Build(ctx context.Context, packages layer.Tree, release int, work, prefix s
 	// them in the order of a hash set that differs from run to run.
 	if err := run(ctx, filepath.Join(home, "bin", "jlink"),
 		"--module-path", filepath.Join(home, "jmods"), "--add-modules", strings.Join(modules, ","),
-		"--strip-debug", "--no-header-files", "--no-man-pages", "--compress=0", "--order-resources=**", "--output", out); err != nil {
+		"--strip-debug", "--no-header-files", "--no-man-pages", "--compress=0", "--order-resources=**", "--output",
+		out); err != nil {
 		return nil, err
 	}
 	// No class data archive: two dumps of the same runtime differ, and the layer
@@ -90,7 +91,8 @@ func unpack(packages layer.Tree, release int, directory string) (string, error) 
 			if err := os.WriteFile(target, entry.Content, entry.Mode|fs.FileMode(0o600)); err != nil {
 				return "", err
 			}
-			if strings.HasPrefix(name, "usr/lib/jvm/java-"+strconv.Itoa(release)+"-") && strings.HasSuffix(name, "/bin/jlink") {
+			if strings.HasPrefix(name, "usr/lib/jvm/java-"+strconv.Itoa(release)+"-") &&
+				strings.HasSuffix(name, "/bin/jlink") {
 				home = filepath.Dir(filepath.Dir(target))
 			}
 		}

@@ -101,7 +101,8 @@ func TestWriteAddsParentsAndKeepsAttributes(t *testing.T) {
 			t.Errorf("%s is missing", name)
 			continue
 		}
-		got := tar.Header{Typeflag: h.Typeflag, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid, Size: h.Size, Linkname: h.Linkname}
+		got := tar.Header{Typeflag: h.Typeflag, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid, Size: h.Size,
+			Linkname: h.Linkname}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}

@@ -65,7 +65,8 @@ type Coordinates struct {
 func (a Artifact) Coordinates() (Coordinates, error) {
 	parts := strings.Split(a.Name, ":")
 	if len(parts) < 3 || len(parts) > 4 || slices.Contains(parts, "") {
-		return Coordinates{}, fmt.Errorf("artifact %q: want group:artifact:version or group:artifact:version:classifier", a.Name)
+		return Coordinates{}, fmt.Errorf("artifact %q: want group:artifact:version or "+
+			"group:artifact:version:classifier", a.Name)
 	}
 	c := Coordinates{Group: parts[0], ID: parts[1], Version: parts[2]}
 	if len(parts) == 4 {
@@ -174,8 +175,10 @@ func (f *File) validate() error {
 // the same content is the same text.
 func (f *File) Format() ([]byte, error) {
 	sorted := *f
-	sorted.Maven = slices.SortedFunc(slices.Values(f.Maven), func(a, b Artifact) int { return cmp.Compare(a.Name, b.Name) })
-	sorted.Python = slices.SortedFunc(slices.Values(f.Python), func(a, b Wheel) int { return cmp.Compare(a.Name, b.Name) })
+	sorted.Maven = slices.SortedFunc(slices.Values(f.Maven),
+		func(a, b Artifact) int { return cmp.Compare(a.Name, b.Name) })
+	sorted.Python = slices.SortedFunc(slices.Values(f.Python),
+		func(a, b Wheel) int { return cmp.Compare(a.Name, b.Name) })
 	sorted.Debian = f.Debian.sorted()
 	sorted.Java = f.Java.sorted()
 	if err := sorted.validate(); err != nil {
@@ -196,7 +199,8 @@ func (s *Suite) sorted() *Suite {
 		return nil
 	}
 	return &Suite{
-		Name:     s.Name,
-		Packages: slices.SortedFunc(slices.Values(s.Packages), func(a, b Package) int { return cmp.Compare(a.Name, b.Name) }),
+		Name: s.Name,
+		Packages: slices.SortedFunc(slices.Values(s.Packages),
+			func(a, b Package) int { return cmp.Compare(a.Name, b.Name) }),
 	}
 }

@@ -17,10 +17,14 @@ func TestParseRefuses(t *testing.T) {
 		"not JSON":      {"{", "unexpected EOF"},
 		"unknown field": {`{"image":"a","architecture":"amd64","mavne":[]}`, "mavne"},
 		"no image":      {`{"architecture":"amd64"}`, "image and architecture"},
-		"short hash":    {`{"image":"a","architecture":"amd64","maven":[{"name":"g:a:1","sha256":"abc"}]}`, "64 hexadecimal digits"},
-		"no hash":       {`{"image":"a","architecture":"amd64","python":[{"name":"a","version":"1"}]}`, "64 hexadecimal digits"},
-		"no version":    {`{"image":"a","architecture":"amd64","python":[{"name":"a","sha256":"` + hashA + `"}]}`, "name and version"},
-		"bad artifact":  {`{"image":"a","architecture":"amd64","maven":[{"name":"g:a","sha256":"` + hashA + `"}]}`, "want group:artifact:version"},
+		"short hash": {`{"image":"a","architecture":"amd64","maven":[{"name":"g:a:1","sha256":"abc"}]}`,
+			"64 hexadecimal digits"},
+		"no hash": {`{"image":"a","architecture":"amd64","python":[{"name":"a","version":"1"}]}`,
+			"64 hexadecimal digits"},
+		"no version": {`{"image":"a","architecture":"amd64","python":[{"name":"a","sha256":"` + hashA + `"}]}`,
+			"name and version"},
+		"bad artifact": {`{"image":"a","architecture":"amd64","maven":[{"name":"g:a","sha256":"` + hashA + `"}]}`,
+			"want group:artifact:version"},
 		"two versions": {`{"image":"a","architecture":"amd64","maven":[{"name":"g:a:1","sha256":"` + hashA + `"},
 			{"name":"g:a:2","sha256":"` + hashB + `"}]}`, "listed twice"},
 		"no suite": {`{"image":"a","architecture":"amd64","debian":{"packages":[]}}`, "suite must be set"},
@@ -56,7 +60,8 @@ func TestFormatDoesNotDependOnOrder(t *testing.T) {
 	if !bytes.Equal(first, second) {
 		t.Errorf("formatting what was parsed gives other text:\n%s\n%s", first, second)
 	}
-	if got := []string{parsed.Maven[0].Name, parsed.Debian.Packages[0].Name, parsed.Python[0].Name}; !reflect.DeepEqual(got, []string{"g:a:1:linux", "a", "x"}) {
+	if got := []string{parsed.Maven[0].Name, parsed.Debian.Packages[0].Name,
+		parsed.Python[0].Name}; !reflect.DeepEqual(got, []string{"g:a:1:linux", "a", "x"}) {
 		t.Errorf("lists are not sorted: first elements %q", got)
 	}
 	if file.Maven[0].Name != "g:b:1" {

@@ -35,7 +35,8 @@ func New(c *cache.Cache) (*Maven, error) {
 
 // Resolve finds everything that root needs at run time, itself included, with
 // hashes; keep decides about each artifact.
-func (m *Maven) Resolve(ctx context.Context, root lock.Coordinates, keep func(lock.Coordinates) bool) ([]lock.Artifact, error) {
+func (m *Maven) Resolve(ctx context.Context, root lock.Coordinates, keep func(lock.Coordinates) bool) ([]lock.Artifact,
+	error) {
 	files, err := m.list(ctx, []lock.Coordinates{root}, true)
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", root, err)
@@ -134,7 +135,8 @@ type exclusion struct {
 
 // list resolves a made-up project that depends on wanted, and returns the file
 // of every artifact.
-func (m *Maven) list(ctx context.Context, wanted []lock.Coordinates, transitive bool) (map[lock.Coordinates]string, error) {
+func (m *Maven) list(ctx context.Context, wanted []lock.Coordinates, transitive bool) (map[lock.Coordinates]string,
+	error) {
 	directory, err := m.cache.WorkDir("maven")
 	if err != nil {
 		return nil, err
@@ -156,7 +158,8 @@ func (m *Maven) list(ctx context.Context, wanted []lock.Coordinates, transitive 
 	if err := os.WriteFile(pomFile, text, 0o644); err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, "mvn", "--batch-mode", "--no-transfer-progress", "--quiet", "--file", pomFile, listGoal,
+	command := exec.CommandContext(ctx, "mvn", "--batch-mode", "--no-transfer-progress", "--quiet", "--file", pomFile,
+		listGoal,
 		"-DincludeScope=runtime", "-DoutputFile="+listFile, "-DoutputAbsoluteArtifactFilename=true", "-Dsort=true")
 	if out, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("mvn: %w: %s", err, firstErrors(out))

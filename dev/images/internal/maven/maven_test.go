@@ -18,9 +18,10 @@ func TestParseList(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[lock.Coordinates]string{
-		{Group: "io.netty", ID: "netty-all", Version: "4.1"}:                         "/repo/netty-all-4.1.jar",
-		{Group: "io.netty", ID: "epoll", Version: "4.1", Classifier: "linux-x86_64"}: "/repo/epoll-4.1-linux-x86_64.jar",
-		{Group: "org.y", ID: "y", Version: "2"}:                                      "/repo/y-2.jar",
+		{Group: "io.netty", ID: "netty-all", Version: "4.1"}: "/repo/netty-all-4.1.jar",
+		{Group: "io.netty", ID: "epoll", Version: "4.1",
+			Classifier: "linux-x86_64"}: "/repo/epoll-4.1-linux-x86_64.jar",
+		{Group: "org.y", ID: "y", Version: "2"}: "/repo/y-2.jar",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -34,7 +35,8 @@ func TestParseListRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestFirstErrors(t *testing.T) {
-	got := firstErrors([]byte("[INFO] x\n\x1b[1m[ERROR] no such artifact\x1b[m\n[ERROR] two\n[ERROR] three\n[ERROR] four\n"))
+	got := firstErrors([]byte("[INFO] x\n\x1b[1m[ERROR] no such artifact\x1b[m\n[ERROR] two\n[ERROR] three\n[ERROR] " +
+		"four\n"))
 	if want := "no such artifact; two; three"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

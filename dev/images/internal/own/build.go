@@ -90,7 +90,8 @@ func (b *Builder) compile(ctx context.Context, pkg, file string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -buildid= -X main.version="+b.Tag, "-o", file, pkg)
 	command.Dir = b.Repository
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+b.Architecture, "GOFLAGS=", "GOWORK=off")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+b.Architecture, "GOFLAGS=",
+		"GOWORK=off")
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile %s: %w\n%s", pkg, err, bytes.TrimSpace(out))
 	}
@@ -123,7 +124,8 @@ func CheckRepository(directory string) error {
 		return fmt.Errorf("find the repository (name it by --repo): %w", err)
 	}
 	if first, _, _ := strings.Cut(string(text), "\n"); strings.TrimSpace(first) != "module "+Module {
-		return fmt.Errorf("find the repository: %s is not the module %s; name its directory by --repo", directory, Module)
+		return fmt.Errorf("find the repository: %s is not the module %s; name its directory by --repo", directory,
+			Module)
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ var (
 		Jars:       map[string]lock.Coordinates{"/opt/agent.jar": agent},
 		Entrypoint: []string{"/opt/hello"},
 	}
-	locked = &lock.File{Image: "fixture", Architecture: AnyArchitecture, Maven: []lock.Artifact{{Name: agent.String(), SHA256: sha}}}
+	locked = &lock.File{Image: "fixture", Architecture: AnyArchitecture,
+		Maven: []lock.Artifact{{Name: agent.String(), SHA256: sha}}}
 )
 
 func builder(t *testing.T, architecture string) *Builder {
@@ -58,7 +59,8 @@ func build(t *testing.T, architecture string) v1.Image {
 // Two builds in other directories give the same image, another machine another.
 func TestBuildIsReproducible(t *testing.T) {
 	digests := map[string]string{}
-	for _, b := range []struct{ name, architecture string }{{"first", "amd64"}, {"second", "amd64"}, {"other", "arm64"}} {
+	for _, b := range []struct{ name, architecture string }{{"first", "amd64"}, {"second", "amd64"},
+		{"other", "arm64"}} {
 		digest, err := build(t, b.architecture).Digest()
 		if err != nil {
 			t.Fatal(err)

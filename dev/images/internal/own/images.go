@@ -44,8 +44,10 @@ var Images = []Image{
 			"/opt/helenus/helenus-init":  "./cmd/helenus-init",
 		},
 		Jars: map[string]lock.Coordinates{
-			"/opt/helenus/jolokia-agent-jvm.jar":        {Group: "org.jolokia", ID: "jolokia-agent-jvm", Version: "2.3.0", Classifier: "javaagent"},
-			"/opt/helenus/jmx_prometheus_javaagent.jar": {Group: "io.prometheus.jmx", ID: "jmx_prometheus_javaagent", Version: "1.0.1"},
+			"/opt/helenus/jolokia-agent-jvm.jar": {Group: "org.jolokia", ID: "jolokia-agent-jvm",
+				Version: "2.3.0", Classifier: "javaagent"},
+			"/opt/helenus/jmx_prometheus_javaagent.jar": {Group: "io.prometheus.jmx", ID: "jmx_prometheus_javaagent",
+				Version: "1.0.1"},
 		},
 		Entrypoint: []string{"/opt/helenus/helenus-agent"},
 	},

@@ -48,7 +48,9 @@ func TestUnpackLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := layer.Tree{}
-	if err := Unpack(wheel, tree, "lib", func(name string) bool { return !strings.HasSuffix(name, ".so") }); err != nil {
+	if err := Unpack(wheel, tree, "lib", func(name string) bool {
+		return !strings.HasSuffix(name, ".so")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got, want := slices.Sorted(maps.Keys(tree)), []string{"lib/x-1.dist-info/METADATA", "lib/x/__init__.py"}

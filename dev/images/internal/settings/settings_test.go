@@ -48,7 +48,8 @@ func TestReadFindsSettingsAndOldNames(t *testing.T) {
 		{Name: "first_name", Type: "int", ReplacedBy: "renamed"},
 		{Name: "going_away", Type: "boolean", Deprecated: true},
 		{Name: "max_hint_window", Type: "String"},
-		{Name: "max_hint_window_in_ms", Type: "String", Deprecated: true, ReplacedBy: "max_hint_window", Converter: "MILLIS_DURATION_INT"},
+		{Name: "max_hint_window_in_ms", Type: "String", Deprecated: true, ReplacedBy: "max_hint_window",
+			Converter: "MILLIS_DURATION_INT"},
 		{Name: "num_tokens", Type: "int"},
 		{Name: "renamed", Type: "int"},
 		{Name: "second_name", Type: "int", Deprecated: true, ReplacedBy: "renamed"},
@@ -70,7 +71,8 @@ func TestUnknown(t *testing.T) {
 		yaml string
 		want []string
 	}{
-		"all known":             {"cluster_name: x\nseed_provider:\n  - class_name: y\n# broadcast_address: 1.2.3.4\n", nil},
+		"all known": {"cluster_name: x\nseed_provider:\n  - class_name: y\n# broadcast_address: 1.2.3.4\n",
+			nil},
 		"in force":              {"cluster_name: x\nclustername: y\n", []string{"clustername"}},
 		"offered":               {"# no_such: 1\n#other_one:\n", []string{"no_such", "other_one"}},
 		"once":                  {"no_such: 1\n# no_such: 2\n", []string{"no_such"}},

@@ -55,7 +55,8 @@ func run(kubeconfig, nodes, name string) error {
 		// long that takes.
 		controller.FailedProvisionThreshold(0),
 		controller.FailedDeleteThreshold(0),
-		controller.RateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[string](500*time.Millisecond, 5*time.Second)),
+		controller.RateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[string](500*time.Millisecond,
+			5*time.Second)),
 		controller.MetricsPort(0),
 	)
 	c.Run(ctx)
@@ -77,14 +78,16 @@ func (d disks) volumes(node string) (string, error) {
 }
 
 // Provision makes a folder on the disk of the node that the scheduler chose.
-func (d disks) Provision(_ context.Context, o controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
+func (d disks) Provision(_ context.Context, o controller.ProvisionOptions) (*corev1.PersistentVolume,
+	controller.ProvisioningState, error) {
 	const done = controller.ProvisioningFinished
 	if o.PVC.Spec.Selector != nil {
 		return nil, done, fmt.Errorf("claim %s/%s: selectors are not supported", o.PVC.Namespace, o.PVC.Name)
 	}
 	for _, mode := range o.PVC.Spec.AccessModes {
 		if mode != corev1.ReadWriteOnce && mode != corev1.ReadWriteOncePod {
-			return nil, done, fmt.Errorf("claim %s/%s: access mode %s is not supported by a volume on the disk of one node; use ReadWriteOnce or ReadWriteOncePod", o.PVC.Namespace, o.PVC.Name, mode)
+			return nil, done, fmt.Errorf("claim %s/%s: access mode %s is not supported by a volume on the disk of "+
+				"one node; use ReadWriteOnce or ReadWriteOncePod", o.PVC.Namespace, o.PVC.Name, mode)
 		}
 	}
 	if o.PVC.Spec.VolumeMode != nil && *o.PVC.Spec.VolumeMode == corev1.PersistentVolumeBlock {
@@ -110,14 +113,17 @@ func (d disks) Provision(_ context.Context, o controller.ProvisionOptions) (*cor
 			PersistentVolumeReclaimPolicy: *o.StorageClass.ReclaimPolicy,
 			AccessModes:                   o.PVC.Spec.AccessModes,
 			VolumeMode:                    &filesystem,
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: o.PVC.Spec.Resources.Requests[corev1.ResourceStorage]},
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: o.PVC.Spec.Resources.Requests[corev1.ResourceStorage],
+			},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
 				Local: &corev1.LocalVolumeSource{Path: filepath.Join(nodePath, folder)},
 			},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
 				NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 					MatchExpressions: []corev1.NodeSelectorRequirement{{
-						Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{o.SelectedNodeName},
+						Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+						Values: []string{o.SelectedNodeName},
 					}},
 				}},
 			}},

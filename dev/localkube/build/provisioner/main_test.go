@@ -39,7 +39,9 @@ func options(node string, mode corev1.PersistentVolumeAccessMode) controller.Pro
 			ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data"},
 			Spec: corev1.PersistentVolumeClaimSpec{
 				AccessModes: []corev1.PersistentVolumeAccessMode{mode},
-				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+				Resources: corev1.VolumeResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+				},
 			},
 		},
 	}
@@ -98,11 +100,16 @@ func TestProvisionRefuses(t *testing.T) {
 		state   controller.ProvisioningState
 		err     string
 	}{
-		"shared":        {options: options("n1", corev1.ReadWriteMany), state: controller.ProvisioningFinished, err: "ReadWriteMany is not supported"},
-		"lost node":     {options: options("n2", corev1.ReadWriteOnce), state: controller.ProvisioningReschedule, err: "n2 does not run"},
-		"no node":       {options: options("", corev1.ReadWriteOnce), state: controller.ProvisioningReschedule, err: "no file name"},
-		"path for node": {options: options("../n1", corev1.ReadWriteOnce), state: controller.ProvisioningReschedule, err: "no file name"},
-		"selector": {options: options("n1", corev1.ReadWriteOnce), state: controller.ProvisioningFinished, err: "selectors",
+		"shared": {options: options("n1", corev1.ReadWriteMany), state: controller.ProvisioningFinished,
+			err: "ReadWriteMany is not supported"},
+		"lost node": {options: options("n2", corev1.ReadWriteOnce), state: controller.ProvisioningReschedule,
+			err: "n2 does not run"},
+		"no node": {options: options("", corev1.ReadWriteOnce), state: controller.ProvisioningReschedule,
+			err: "no file name"},
+		"path for node": {options: options("../n1", corev1.ReadWriteOnce), state: controller.ProvisioningReschedule,
+			err: "no file name"},
+		"selector": {options: options("n1", corev1.ReadWriteOnce), state: controller.ProvisioningFinished,
+			err:    "selectors",
 			change: func(s *corev1.PersistentVolumeClaimSpec) { s.Selector = &metav1.LabelSelector{} }},
 		"block": {options: options("n1", corev1.ReadWriteOnce), state: controller.ProvisioningFinished, err: "block",
 			change: func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeMode = &block }},

@@ -36,9 +36,9 @@ type Extension struct {
 	Replicas  int32            `json:"replicas"`
 }
 
-// Add adds a datacenter: its nodes join all at once, with nothing on them and closed to clients; then
-// keyspaces are extended to it, its nodes are rebuilt from another datacenter and repaired, and only
-// then client traffic opens. While one is not ready nodes join the others.
+// Add adds a datacenter: its nodes join all at once, with nothing on them and closed to clients;
+// then keyspaces are extended to it, its nodes are rebuilt from another datacenter and repaired,
+// and only then client traffic opens. While one is not ready nodes join the others.
 func Add(rules guard.Rules) procedure.Procedure {
 	return procedure.Procedure{
 		Kind: ledger.AddDatacenter, Class: ledger.Topology, MovesRanges: true,
@@ -144,12 +144,14 @@ func extension(v *assess.View, dc *v1alpha1.Datacenter) *Extension {
 		return nil
 	}
 	return &Extension{
-		Datacenter: render.DatacenterName(dc), Source: render.DatacenterName(from), Replicas: dc.PlannedReplicationFactor,
+		Datacenter: render.DatacenterName(dc), Source: render.DatacenterName(from),
+		Replicas:  dc.PlannedReplicationFactor,
 		Keyspaces: guard.Extended(dc, assess.KeyspacesOf(view)),
 	}
 }
 
-// awaitRing waits until all nodes have joined. It takes out nodes that are abandoned, and excludes a straggler.
+// awaitRing waits until all nodes have joined. It takes out nodes that are abandoned, and excludes
+// a straggler.
 func awaitRing(v *assess.View, s *procedure.Step) plan.Result {
 	if slices.ContainsFunc(s.Wave(), v.Abandoned) {
 		return ticket.Abandon(v, s)
@@ -182,17 +184,20 @@ func extendSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 	}, next, "extends the system keyspaces to datacenter "+s.Datacenters()[0])
 }
 
-// extendAgain decides once more what the datacenter gets: the ledger in which it was written was lost.
+// extendAgain decides once more what the datacenter gets: the ledger in which it was written was
+// lost.
 func extendAgain(v *assess.View, s *procedure.Step) plan.Result {
 	dc := s.Datacenters()[0]
 	x := extension(v, v.Datacenter(dc))
 	if x == nil {
 		s.Describe(0, "datacenter %s is being added", dc)
-		return plan.Waiting("until the spec has datacenter %s, and one that it can be rebuilt from, again, and a member answers", dc)
+		return plan.Waiting("until the spec has datacenter %s, and one that it can be rebuilt from, again, and a "+
+			"member answers", dc)
 	}
 	state := procedure.State[State](s)
 	state.Extension = x
-	s.Write(true, "what the datacenter gets", func(_ *ledger.Ring, own *ledger.Step) { own.State = ledger.Encoded(state) })
+	s.Write(true, "what the datacenter gets",
+		func(_ *ledger.Ring, own *ledger.Step) { own.State = ledger.Encoded(state) })
 	return plan.Acting("what datacenter %s gets is decided again: its ledger was lost", dc)
 }
 
@@ -217,14 +222,17 @@ func alter(v *assess.View, s *procedure.Step, o procedure.Operation, next ledger
 func (x *Extension) of(s *procedure.Step, keyspaces []string) []v1alpha1.KeyspaceReplication {
 	out := make([]v1alpha1.KeyspaceReplication, len(keyspaces))
 	for i, keyspace := range keyspaces {
-		out[i] = v1alpha1.KeyspaceReplication{Keyspace: keyspace, Replication: map[string]int32{x.Datacenter: x.replicas(s, keyspace)}}
+		out[i] = v1alpha1.KeyspaceReplication{Keyspace: keyspace,
+			Replication: map[string]int32{x.Datacenter: x.replicas(s, keyspace)}}
 	}
 	return out
 }
 
-// all keyspaces that the datacenter gets replicas of, sorted. The user may have named system keyspaces too.
+// all keyspaces that the datacenter gets replicas of, sorted. The user may have named system
+// keyspaces too.
 func (x *Extension) all() []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(x.Keyspaces)), ring.SystemKeyspaces()))))
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(x.Keyspaces)),
+		ring.SystemKeyspaces()))))
 }
 
 // replicas that a keyspace gets in the datacenter: never more than it has nodes.
@@ -236,7 +244,8 @@ func (x *Extension) replicas(s *procedure.Step, keyspace string) int32 {
 	return min(replicas, int32(len(s.Wave()))) //nolint:gosec // at most thousands
 }
 
-// rebuild has each node of the datacenter stream what it is to hold: one node of each rack at a time.
+// rebuild has each node of the datacenter stream what it is to hold: one node of each rack at a
+// time.
 func rebuild(v *assess.View, s *procedure.Step) plan.Result {
 	x := procedure.State[State](s).Extension
 	what := "datacenter " + s.Datacenters()[0] + " is rebuilt"
@@ -251,8 +260,8 @@ func rebuild(v *assess.View, s *procedure.Step) plan.Result {
 	return plan.Acting("%s", what)
 }
 
-// repair what was extended, one node of each rack at a time: writes that were lost while the nodes were
-// rebuilt come to them before clients do.
+// repair what was extended, one node of each rack at a time: writes that were lost while the nodes
+// were rebuilt come to them before clients do.
 func repair(v *assess.View, s *procedure.Step) plan.Result {
 	x := procedure.State[State](s).Extension
 	what := "what was extended to datacenter " + s.Datacenters()[0] + " is repaired"
@@ -277,7 +286,8 @@ func openTraffic(v *assess.View, s *procedure.Step) plan.Result {
 		return r
 	}
 	nodes := words.Plural(len(s.Wave()), "node")
-	s.Write(false, "client traffic is open", func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
+	s.Write(false, "client traffic is open",
+		func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
 	s.Close(false, v1alpha1.StepSucceeded, nodes)
 	s.Event("DatacenterAdded", "%s of datacenter %s serve clients", nodes, s.Datacenters()[0])
 	return plan.Nothing()

@@ -15,7 +15,8 @@ import (
 
 // The system keyspaces come to a datacenter whether the user names them or not, and once.
 func TestEachKeyspaceIsExtendedOnce(t *testing.T) {
-	for name, named := range map[string][]string{"none": nil, "one of the system": {"system_auth", "zoo"}, "one of the user": {"zoo"}} {
+	for name, named := range map[string][]string{"none": nil, "one of the system": {"system_auth", "zoo"},
+		"one of the user": {"zoo"}} {
 		want := append(slices.Clone(ring.SystemKeyspaces()), "zoo")[:3+min(len(named), 1)]
 		x := &Extension{Keyspaces: map[string]int32{}}
 		for _, keyspace := range named {
@@ -29,14 +30,16 @@ func TestEachKeyspaceIsExtendedOnce(t *testing.T) {
 
 // A datacenter is rebuilt from one that is formed, and that is not itself.
 func TestWhereADatacenterIsRebuiltFrom(t *testing.T) {
-	for from, want := range map[string]string{"": "dc1", "dc1": "dc1", "dc4": "dc4", "dc3": "", "dc2": "", "elsewhere": ""} {
+	for from, want := range map[string]string{"": "dc1", "dc1": "dc1", "dc4": "dc4", "dc3": "", "dc2": "",
+		"elsewhere": ""} {
 		cluster := &v1alpha1.CassandraCluster{}
 		for _, name := range []string{"dc3", "dc2", "dc1", "dc4"} {
 			cluster.Spec.Datacenters = append(cluster.Spec.Datacenters, v1alpha1.Datacenter{Name: name})
 		}
 		dc := &cluster.Spec.Datacenters[1]
 		dc.Extend = &v1alpha1.Extend{From: from}
-		s := &facts.Snapshot{Cluster: cluster, Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: []string{"dc1", "dc4"}}}}
+		s := &facts.Snapshot{Cluster: cluster, Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: []string{"dc1",
+			"dc4"}}}}
 		got := ""
 		if source := source(assess.NewView(s, metav1.Now().Time), dc); source != nil {
 			got = source.Name

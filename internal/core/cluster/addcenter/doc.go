@@ -1,2 +1,3 @@
-// Package addcenter adds a datacenter to a ring that has data. It imports core packages, procedure and ticket.
+// Package addcenter adds a datacenter to a ring that has data. It imports core packages, procedure
+// and ticket.
 package addcenter

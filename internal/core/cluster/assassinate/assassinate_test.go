@@ -24,7 +24,8 @@ type scene struct{ *facts.Snapshot }
 
 func newScene(members ...string) scene {
 	s := scene{&facts.Snapshot{
-		Cluster: &v1alpha1.CassandraCluster{}, Nodes: map[string]*facts.Node{}, Ledger: &ledger.Ledger{Ring: ledger.Ring{Members: map[string]string{}}},
+		Cluster: &v1alpha1.CassandraCluster{}, Nodes: map[string]*facts.Node{},
+		Ledger: &ledger.Ledger{Ring: ledger.Ring{Members: map[string]string{}}},
 	}}
 	var endpoints []facts.Endpoint
 	for _, name := range members {
@@ -32,13 +33,16 @@ func newScene(members ...string) scene {
 		s.Ledger.Members[name] = "host-" + name
 		s.Nodes[name] = &facts.Node{
 			Name: name, Record: &v1alpha1.CassandraNode{},
-			Pod:   &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(name)}, Status: corev1.PodStatus{PodIP: address}},
+			Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(name)},
+				Status: corev1.PodStatus{PodIP: address}},
 			Agent: &facts.Agent{PodUID: types.UID(name), HostID: "host-" + name, Address: address},
 		}
-		endpoints = append(endpoints, facts.Endpoint{Address: address, HostID: "host-" + name, Status: facts.StatusNormal, Live: true, Tokens: []int64{1}})
+		endpoints = append(endpoints, facts.Endpoint{Address: address, HostID: "host-" + name,
+			Status: facts.StatusNormal, Live: true, Tokens: []int64{1}})
 	}
 	for _, n := range s.Nodes {
-		n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: n.Agent.HostID, Endpoints: endpoints[:len(endpoints):len(endpoints)]}
+		n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: n.Agent.HostID,
+			Endpoints: endpoints[:len(endpoints):len(endpoints)]}
 	}
 	return s
 }
@@ -69,17 +73,24 @@ func TestWhichEndpointIsStale(t *testing.T) {
 		change func(scene)
 		want   string
 	}{
-		"there is none":               {func(scene) {}, ""},
-		"one member sees it":          {func(s scene) { s.sees(staleOf(first), second) }, first},
-		"two members see it":          {func(s scene) { s.sees(staleOf(first), second, third) }, first},
-		"all see it":                  {func(s scene) { s.sees(staleOf(first), first, second, third) }, ""},
-		"it is up":                    {func(s scene) { s.sees(with(staleOf(first), func(e *facts.Endpoint) { e.Live = true }), second) }, ""},
-		"it is a member":              {as(facts.StatusNormal), ""},
-		"it leaves":                   {as(facts.StatusLeaving), ""},
-		"it has left":                 {as(facts.StatusLeft), ""},
-		"nobody knows its host id":    {func(s scene) { s.sees(staleOf("stranger"), second) }, ""},
-		"it has no host id":           {func(s scene) { s.sees(with(staleOf(first), func(e *facts.Endpoint) { e.HostID = "" }), second) }, ""},
-		"its agent knows its host id": {func(s scene) { s.Nodes[first].Agent.HostID = "host-stranger"; s.sees(staleOf("stranger"), second) }, first},
+		"there is none":      {func(scene) {}, ""},
+		"one member sees it": {func(s scene) { s.sees(staleOf(first), second) }, first},
+		"two members see it": {func(s scene) { s.sees(staleOf(first), second, third) }, first},
+		"all see it":         {func(s scene) { s.sees(staleOf(first), first, second, third) }, ""},
+		"it is up": {func(s scene) {
+			s.sees(with(staleOf(first), func(e *facts.Endpoint) { e.Live = true }), second)
+		}, ""},
+		"it is a member":           {as(facts.StatusNormal), ""},
+		"it leaves":                {as(facts.StatusLeaving), ""},
+		"it has left":              {as(facts.StatusLeft), ""},
+		"nobody knows its host id": {func(s scene) { s.sees(staleOf("stranger"), second) }, ""},
+		"it has no host id": {func(s scene) {
+			s.sees(with(staleOf(first), func(e *facts.Endpoint) { e.HostID = "" }), second)
+		}, ""},
+		"its agent knows its host id": {func(s scene) {
+			s.Nodes[first].Agent.HostID = "host-stranger"
+			s.sees(staleOf("stranger"), second)
+		}, first},
 		"its record does": {func(s scene) {
 			s.Nodes[third].Record.Status.HostID = "host-stranger"
 			s.sees(staleOf("stranger"), second)
@@ -127,7 +138,8 @@ func TestHowManyMembersKeepAStaleEndpointAlive(t *testing.T) {
 	}
 }
 
-// An address is somebody's if an agent of today says so, or its pod, or the record of a pod that has no address yet.
+// An address is somebody's if an agent of today says so, or its pod, or the record of a pod that
+// has no address yet.
 func TestWhoseAddressItIs(t *testing.T) {
 	pod := func(ip string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod"}, Status: corev1.PodStatus{PodIP: ip}}
@@ -139,10 +151,13 @@ func TestWhoseAddressItIs(t *testing.T) {
 		node facts.Node
 		want bool
 	}{
-		"nothing is known":                    {facts.Node{}, false},
-		"its agent has it":                    {facts.Node{Pod: pod("10.0.0.1"), Agent: &facts.Agent{PodUID: "pod", Address: deserted}}, true},
-		"its agent has another":               {facts.Node{Pod: pod("10.0.0.1"), Agent: &facts.Agent{PodUID: "pod", Address: "10.0.0.1"}}, false},
-		"the agent of its former pod had it":  {facts.Node{Pod: pod("10.0.0.1"), Agent: &facts.Agent{PodUID: "former", Address: deserted}}, false},
+		"nothing is known": {facts.Node{}, false},
+		"its agent has it": {facts.Node{Pod: pod("10.0.0.1"),
+			Agent: &facts.Agent{PodUID: "pod", Address: deserted}}, true},
+		"its agent has another": {facts.Node{Pod: pod("10.0.0.1"),
+			Agent: &facts.Agent{PodUID: "pod", Address: "10.0.0.1"}}, false},
+		"the agent of its former pod had it": {facts.Node{Pod: pod("10.0.0.1"),
+			Agent: &facts.Agent{PodUID: "former", Address: deserted}}, false},
 		"its pod has it":                      {facts.Node{Pod: pod(deserted)}, true},
 		"its record had it, and has no pod":   {facts.Node{Record: record(deserted)}, false},
 		"its pod may get it":                  {facts.Node{Pod: pod(""), Record: record(deserted)}, true},
@@ -150,7 +165,8 @@ func TestWhoseAddressItIs(t *testing.T) {
 		"its pod may get any":                 {facts.Node{Pod: pod("")}, false},
 		"its record has not heard of its pod": {facts.Node{Pod: pod("10.0.0.1"), Record: record(deserted)}, false},
 	} {
-		s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}, Nodes: map[string]*facts.Node{"other": {}, "node": &c.node}}
+		s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{},
+			Nodes: map[string]*facts.Node{"other": {}, "node": &c.node}}
 		if got := anyoneAt(assess.NewView(s, metav1.Now().Time), deserted); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -1,4 +1,5 @@
-// Package cleanup removes from members the data that they no longer own. It imports core packages and procedure.
+// Package cleanup removes from members the data that they no longer own. It imports core packages
+// and procedure.
 package cleanup
 
 import (
@@ -18,8 +19,8 @@ import (
 // downTimeout is how long a cleanup waits for a node that is down before its operation has begun.
 const downTimeout = 10 * time.Minute
 
-// Cleanup runs nodetool cleanup once no node joins any more: on the nodes of one rack at a time, so that
-// the others serve at full speed.
+// Cleanup runs nodetool cleanup once no node joins any more: on the nodes of one rack at a time, so
+// that the others serve at full speed.
 func Cleanup(rules guard.Rules) procedure.Procedure {
 	return procedure.Procedure{
 		Kind: ledger.Cleanup, Class: ledger.Maintenance, Runs: []v1alpha1.OperationType{v1alpha1.OperationCleanup},
@@ -37,14 +38,16 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	}
 	p := &procedure.Proposal{What: words.Plural(len(nodes), "node") + " to clean up"}
 	if v.Cluster.Spec.Automation.Cleanup == v1alpha1.AutomationRecommend {
-		p.Recommend = &v1alpha1.Recommendation{Operation: string(v1alpha1.OperationCleanup), Nodes: nodes, Message: "nodes have joined, and these hold data that they no longer own; " +
-			"run nodetool cleanup on them, or set automation.cleanup to Automatic"}
+		p.Recommend = &v1alpha1.Recommendation{Operation: string(v1alpha1.OperationCleanup), Nodes: nodes,
+			Message: "nodes have joined, and these hold data that they no longer own; " +
+				"run nodetool cleanup on them, or set automation.cleanup to Automatic"}
 		return p
 	}
 	names := firstRack(v, v.UpAmong(nodes))
 	if len(names) == 0 {
 		p.Notices = []v1alpha1.Notice{{Reason: v1alpha1.NoticeNodeDown, Nodes: nodes, Message: fmt.Sprintf(
-			"node %s holds data that it no longer owns, and is down: cleanup waits until it is up", words.List(nodes, 3))}}
+			"node %s holds data that it no longer owns, and is down: cleanup waits until it is up",
+			words.List(nodes, 3))}}
 		p.Wait = "until a node that is to be cleaned up is up"
 		return p
 	}
@@ -59,13 +62,15 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	return p
 }
 
-// firstRack are those of the nodes that are in the first rack, in the order of the spec, that any of them is in.
+// firstRack are those of the nodes that are in the first rack, in the order of the spec, that any
+// of them is in.
 func firstRack(v *assess.View, names []string) []string {
 	for _, w := range v.Wanted {
 		if slices.Contains(names, w.Name) {
 			return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 				n := v.Nodes[name]
-				return n == nil || n.Record == nil || n.Record.Spec.Datacenter != w.Datacenter || n.Record.Spec.Rack != w.Rack
+				return n == nil || n.Record == nil || n.Record.Spec.Datacenter != w.Datacenter ||
+					n.Record.Spec.Rack != w.Rack
 			})
 		}
 	}
@@ -98,8 +103,8 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 	return plan.Nothing()
 }
 
-// leaveDown takes a node out of the wave that was down for long and whose operation has not begun: the
-// others do not wait for it. It stays due.
+// leaveDown takes a node out of the wave that was down for long and whose operation has not begun:
+// the others do not wait for it. It stays due.
 func leaveDown(v *assess.View, s *procedure.Step) bool {
 	left := s.StageSince().Add(downTimeout).Sub(v.Now)
 	for _, name := range s.Wave() {

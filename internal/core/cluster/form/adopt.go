@@ -11,9 +11,9 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// Adopt takes over the disks of an earlier cluster: when every node has reported, live, a disk of that
-// cluster, each with a host id of its own, all become members at once and start on what they have. With
-// one disk missing nothing starts.
+// Adopt takes over the disks of an earlier cluster: when every node has reported, live, a disk of
+// that cluster, each with a host id of its own, all become members at once and start on what they
+// have. With one disk missing nothing starts.
 func Adopt(rules guard.Rules) procedure.Procedure {
 	return procedure.Procedure{
 		Kind: ledger.AdoptRing, Class: ledger.Topology, MovesRanges: true, AsksLast: true,
@@ -29,7 +29,8 @@ func Adopt(rules guard.Rules) procedure.Procedure {
 			}
 		},
 		Stages: []procedure.Stage{
-			// A ledger that is rebuilt before the first node opens has the system keyspaces set again.
+			// A ledger that is rebuilt before the first node opens has the system keyspaces set
+			// again.
 			{Name: ledger.StageTickets, Run: awaitRing},
 			{Name: ledger.StageFormed, Run: recordMembers},
 			{Name: ledger.StageKeyspaces, Run: setSystemKeyspaces},

@@ -14,9 +14,9 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// Form forms the ring of a new cluster: when every initial agent has answered, live, that its disk is
-// empty, all get their tickets at once. Nothing is begun while one is missing, since an empty disk that
-// nobody has looked at may be a lost one.
+// Form forms the ring of a new cluster: when every initial agent has answered, live, that its disk
+// is empty, all get their tickets at once. Nothing is begun while one is missing, since an empty
+// disk that nobody has looked at may be a lost one.
 func Form(rules guard.Rules) procedure.Procedure {
 	return procedure.Procedure{
 		Kind: ledger.FormRing, Class: ledger.Topology, MovesRanges: true, AsksLast: true,
@@ -57,12 +57,14 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 		State: ticket.State{Tokens: chosen, Seeds: seeds}, Seeds: seeds,
 		Change: func(r *ledger.Ring) { r.Replication = v.PlannedReplication() },
 		Why:    "all tickets at once",
-		Event:  "FormingRing", EventMessage: nodes + " get their tickets at once", ResultMessage: "issued join tickets to " + nodes,
+		Event:  "FormingRing", EventMessage: nodes + " get their tickets at once",
+		ResultMessage: "issued join tickets to " + nodes,
 	}, nil
 }
 
-// awaitRing waits until every node of the wave is NORMAL in the view of every other, with the tokens it
-// was given and one schema. It issues tickets that were not written yet, and excludes a straggler.
+// awaitRing waits until every node of the wave is NORMAL in the view of every other, with the
+// tokens it was given and one schema. It issues tickets that were not written yet, and excludes a
+// straggler.
 func awaitRing(v *assess.View, s *procedure.Step) plan.Result {
 	views, r, joined := ticket.AwaitAll(v, s)
 	if joined {
@@ -94,8 +96,8 @@ func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 	if !over {
 		return r
 	}
-	// What an operation came to never changes, so nothing has to be asked again: by the altered schema
-	// every node's facts change just now.
+	// What an operation came to never changes, so nothing has to be asked again: by the altered
+	// schema every node's facts change just now.
 	s.Advance(false, "the system keyspaces are set", ledger.StageOpen)
 	return plan.Acting("the system keyspaces are set")
 }
@@ -107,7 +109,8 @@ func openTraffic(v *assess.View, s *procedure.Step) plan.Result {
 		return r
 	}
 	nodes := words.Plural(len(s.Wave()), "node")
-	s.Write(false, "client traffic is open", func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
+	s.Write(false, "client traffic is open",
+		func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
 	s.Close(false, v1alpha1.StepSucceeded, nodes)
 	if s.Kind() == ledger.AdoptRing {
 		s.Event("RingAdopted", "%s start on their disks and are open to clients", nodes)

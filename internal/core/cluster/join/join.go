@@ -25,12 +25,13 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// Stale removes stale endpoints from gossip while a step is open, and says whether it has anything to do.
+// Stale removes stale endpoints from gossip while a step is open, and says whether it has anything
+// to do.
 type Stale func(*assess.View, *procedure.Step) (plan.Result, bool)
 
-// Join has nodes that the spec describes join the ring, one at a time: the first that is ready, of the
-// rack with the fewest members. The next one follows when every member sees the last one NORMAL; there
-// is no fixed wait.
+// Join has nodes that the spec describes join the ring, one at a time: the first that is ready, of
+// the rack with the fewest members. The next one follows when every member sees the last one
+// NORMAL; there is no fixed wait.
 func Join(rules guard.Rules, stale Stale) procedure.Procedure {
 	j := joiner{rules, stale}
 	return procedure.Procedure{
@@ -74,8 +75,8 @@ func (j joiner) due(v *assess.View) *procedure.Proposal {
 	return p
 }
 
-// lostStep is the step of a node that has a ticket although none is open: the ledger that had it was
-// lost, together with the record of a member.
+// lostStep is the step of a node that has a ticket although none is open: the ledger that had it
+// was lost, together with the record of a member.
 func lostStep(v *assess.View, pending []render.Wanted) *ledger.Step {
 	for _, w := range pending {
 		n := v.Nodes[w.Name]
@@ -89,7 +90,8 @@ func lostStep(v *assess.View, pending []render.Wanted) *ledger.Step {
 	return nil
 }
 
-// pendingNodes are the nodes of the spec that have no part in the ring, in the order in which they join.
+// pendingNodes are the nodes of the spec that have no part in the ring, in the order in which they
+// join.
 func pendingNodes(v *assess.View) []render.Wanted {
 	members := map[[2]string]int{}
 	for _, w := range v.Wanted {
@@ -104,7 +106,8 @@ func pendingNodes(v *assess.View) []render.Wanted {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b render.Wanted) int {
-		return cmp.Or(cmp.Compare(members[[2]string{a.Datacenter, a.Rack}], members[[2]string{b.Datacenter, b.Rack}]), cmp.Compare(a.Ordinal, b.Ordinal))
+		return cmp.Or(cmp.Compare(members[[2]string{a.Datacenter, a.Rack}], members[[2]string{b.Datacenter, b.Rack}]),
+			cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 	return out
 }
@@ -123,8 +126,9 @@ func (j joiner) open(v *assess.View, w render.Wanted) (*procedure.Opening, []gua
 		}
 	}
 	refusals := guard.Check(guard.Joining{
-		Node: node, Datacenter: w.Datacenter, ReplicationFactor: int(v.Datacenter(w.Datacenter).PlannedReplicationFactor), Sizes: sizes,
-		View: view, Before: before, Keyspaces: assess.KeyspacesOf(view), Volume: dataVolume(v, w),
+		Node: node, Datacenter: w.Datacenter, Sizes: sizes,
+		ReplicationFactor: int(v.Datacenter(w.Datacenter).PlannedReplicationFactor),
+		View:              view, Before: before, Keyspaces: assess.KeyspacesOf(view), Volume: dataVolume(v, w),
 	}, j.rules.Placement...)
 	if len(refusals) > 0 {
 		return nil, refusals
@@ -142,7 +146,8 @@ func (j joiner) open(v *assess.View, w render.Wanted) (*procedure.Opening, []gua
 func withTokens(v *assess.View, w render.Wanted, members []ring.Node) (*ring.Ring, ring.Node, error) {
 	dc := v.Datacenter(w.Datacenter)
 	j := tokens.Join{
-		ID: w.Name, Datacenter: w.Configuration.DatacenterName, Rack: w.Configuration.RackName, Tokens: int(w.Configuration.NumTokens),
+		ID: w.Name, Datacenter: w.Configuration.DatacenterName, Rack: w.Configuration.RackName,
+		Tokens:            int(w.Configuration.NumTokens),
 		ReplicationFactor: int(dc.PlannedReplicationFactor), Start: startToken(w.Name),
 	}
 	for i := range dc.Racks {
@@ -204,7 +209,8 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 	if doubts := doubts(v, s, n); len(doubts) > 0 {
 		s.Describe(0, "node %s joins: %s", name, words.List(doubts, 3))
 		if v.Of(name).NotStarting {
-			s.Notice(v1alpha1.NoticeJoinFailed, []string{name}, "%s; it is retried, and abandoned when the spec no longer has the node", doubts[0])
+			s.Notice(v1alpha1.NoticeJoinFailed, []string{name},
+				"%s; it is retried, and abandoned when the spec no longer has the node", doubts[0])
 		}
 		return plan.Waiting("waiting for %s", words.List(doubts, 3))
 	}
@@ -224,17 +230,19 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 	return plan.Acting("node %s has joined", name)
 }
 
-// doubts are the reasons why a node does not count as joined yet: it is NORMAL with the tokens of its
-// ticket, and every member that is live sees it so.
+// doubts are the reasons why a node does not count as joined yet: it is NORMAL with the tokens of
+// its ticket, and every member that is live sees it so.
 func doubts(v *assess.View, s *procedure.Step, n *facts.Node) []string {
 	views := ticket.Look(v, s)
-	if status := ticket.Status(s, n); len(views.Normal) > 0 && n.Record.Spec.Join != nil && (status == nil || status.FinishedAt == nil) {
+	if status := ticket.Status(s, n); len(views.Normal) > 0 && n.Record.Spec.Join != nil &&
+		(status == nil || status.FinishedAt == nil) {
 		views.Doubt(n.Name, n.Name, "%s has not reported that the join has finished", n.Name)
 	}
 	return views.Doubts
 }
 
-// end closes the step once the record says who has joined. The next join may begin in the same pass.
+// end closes the step once the record says who has joined. The next join may begin in the same
+// pass.
 func end(v *assess.View, s *procedure.Step) plan.Result {
 	name := s.Nodes()[0]
 	n := v.Live(name)
@@ -278,5 +286,6 @@ func shrunk(v *assess.View, view *facts.Ring, hostID string) []string {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(v.Ledger.Members)), func(name string) bool { return !less[v.Ledger.Members[name]] })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(v.Ledger.Members)),
+		func(name string) bool { return !less[v.Ledger.Members[name]] })
 }

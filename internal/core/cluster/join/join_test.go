@@ -36,7 +36,9 @@ func growing(sizes []int32, members ...string) *assess.View {
 	}
 	s.Cluster.Name, s.Cluster.Spec.Version, s.Cluster.Spec.Datacenters = "orders", "5.0.6", []v1alpha1.Datacenter{dc}
 	claims := &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{Size: &size}}
-	s.Cluster.Spec.Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: claims}}}
+	s.Cluster.Spec.Node = &v1alpha1.NodeTemplate{
+		NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{Claims: claims}},
+	}
 	for _, name := range members {
 		s.Ledger.Members[name] = "host-" + name
 	}
@@ -45,7 +47,8 @@ func growing(sizes []int32, members ...string) *assess.View {
 
 // The next node to join is of the rack with the fewest members.
 func TestWhoJoinsNext(t *testing.T) {
-	v := growing([]int32{4, 4, 4}, "orders-dc1-r1-0", "orders-dc1-r1-1", "orders-dc1-r2-0", "orders-dc1-r3-0", "orders-dc1-r3-1", "orders-dc1-r3-2")
+	v := growing([]int32{4, 4, 4}, "orders-dc1-r1-0", "orders-dc1-r1-1", "orders-dc1-r2-0", "orders-dc1-r3-0",
+		"orders-dc1-r3-1", "orders-dc1-r3-2")
 	var got []string
 	for _, n := range pendingNodes(v) {
 		got = append(got, strings.TrimPrefix(n.Name, "orders-dc1-"))
@@ -79,7 +82,8 @@ func TestWhichTicketsHaveAJoinGoOn(t *testing.T) {
 		v.Nodes[pending] = n
 		c.change(n)
 		s := lostStep(v, []render.Wanted{{Name: second}, {Name: pending}})
-		if (s != nil) != c.want || c.want && (s.ID != "step" || s.Kind != ledger.JoinNode || !slices.Equal(ticket.Of(s).Tokens[pending], tokens)) {
+		if (s != nil) != c.want || c.want && (s.ID != "step" || s.Kind != ledger.JoinNode ||
+			!slices.Equal(ticket.Of(s).Tokens[pending], tokens)) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
@@ -132,7 +136,8 @@ func TestWhoHoldsLessOnceANodeHasJoined(t *testing.T) {
 		want      []string
 	}{
 		"one of them has replicas here": {map[string]string{
-			"a": "NetworkTopologyStrategy {dc9=1}", "b": "NetworkTopologyStrategy {dc9=1}", "c": "NetworkTopologyStrategy {dc1=1}",
+			"a": "NetworkTopologyStrategy {dc9=1}", "b": "NetworkTopologyStrategy {dc9=1}",
+			"c": "NetworkTopologyStrategy {dc1=1}",
 		}, []string{first}},
 		"none has": {map[string]string{"a": "NetworkTopologyStrategy {dc9=1}"}, nil},
 	} {

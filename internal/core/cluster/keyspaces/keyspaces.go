@@ -1,5 +1,5 @@
-// Package keyspaces gives the system keyspaces more replicas where nodes have joined. It imports core
-// packages and procedure.
+// Package keyspaces gives the system keyspaces more replicas where nodes have joined. It imports
+// core packages and procedure.
 package keyspaces
 
 import (
@@ -16,14 +16,15 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// Raise gives the system keyspaces as many replicas as keyspaces of the user are to have: a role that
-// has one replica is lost with one node. Where they have as many already nothing is done.
+// Raise gives the system keyspaces as many replicas as keyspaces of the user are to have: a role
+// that has one replica is lost with one node. Where they have as many already nothing is done.
 func Raise() procedure.Procedure {
 	return procedure.Procedure{
 		Kind: ledger.RaiseSystemKeyspaces, Class: ledger.Maintenance,
-		Runs:   []v1alpha1.OperationType{v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationRepair},
-		Due:    due,
-		Stages: []procedure.Stage{{Name: ledger.StageKeyspaces, Run: raise}, {Name: ledger.StageOperations, Run: repair}},
+		Runs: []v1alpha1.OperationType{v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationRepair},
+		Due:  due,
+		Stages: []procedure.Stage{{Name: ledger.StageKeyspaces, Run: raise},
+			{Name: ledger.StageOperations, Run: repair}},
 	}
 }
 
@@ -34,19 +35,23 @@ func due(v *assess.View) *procedure.Proposal {
 	view := v.AnyRing()
 	up := v.UpAmong(v.Members())
 	later := v.Ledger.PostponedOn(ledger.RaiseSystemKeyspaces)
-	names := slices.DeleteFunc(up, func(name string) bool { return v.Ledger.IsPostponed(ledger.RaiseSystemKeyspaces, name, v.Now) })
+	names := slices.DeleteFunc(up, func(name string) bool {
+		return v.Ledger.IsPostponed(ledger.RaiseSystemKeyspaces, name, v.Now)
+	})
 	p := &procedure.Proposal{What: "the system keyspaces are to get more replicas"}
 	switch few := view != nil && tooFew(view, v.SystemReplication()); {
 	case view == nil:
 		p.Wait = "waiting for a member that answers"
 	case !few && len(later) == 0:
-		p.Settled = &procedure.Settled{Why: "the system keyspaces have enough replicas", Change: func(r *ledger.Ring) { note(v, r) }}
+		p.Settled = &procedure.Settled{Why: "the system keyspaces have enough replicas",
+			Change: func(r *ledger.Ring) { note(v, r) }}
 	case len(up) < len(v.Ledger.Members):
 		p.Wait = "until all members are up: the system keyspaces get more replicas"
 	case few:
 		p.Open = opening(ledger.StageKeyspaces, names)
 	default: // the repair of some nodes was postponed
-		p.Open = opening(ledger.StageOperations, slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(later, name) }))
+		p.Open = opening(ledger.StageOperations,
+			slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(later, name) }))
 	}
 	if p.Open == nil && p.Wait == "" && p.Settled == nil {
 		return nil // all of it is postponed
@@ -67,7 +72,8 @@ func opening(stage ledger.Stage, names []string) func() (*procedure.Opening, []g
 	}
 }
 
-// isDue says that nodes have joined, or that the user wants more replicas, since the system keyspaces were set.
+// isDue says that nodes have joined, or that the user wants more replicas, since the system
+// keyspaces were set.
 func isDue(v *assess.View) bool {
 	if v.Ledger.SystemKeyspaces {
 		return true

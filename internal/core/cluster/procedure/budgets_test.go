@@ -22,20 +22,28 @@ func TestWhichBudgetsAreOpen(t *testing.T) {
 		change func(*facts.Snapshot, *policyv1.PodDisruptionBudget)
 		open   bool
 	}{
-		"closed":          {func(*facts.Snapshot, *policyv1.PodDisruptionBudget) {}, false},
-		"it is not there": {func(s *facts.Snapshot, b *policyv1.PodDisruptionBudget) { delete(s.Shared.Budgets, b.Name) }, true},
+		"closed": {func(*facts.Snapshot, *policyv1.PodDisruptionBudget) {}, false},
+		"it is not there": {func(s *facts.Snapshot, b *policyv1.PodDisruptionBudget) {
+			delete(s.Shared.Budgets, b.Name)
+		}, true},
 		"it wants something else": {func(_ *facts.Snapshot, b *policyv1.PodDisruptionBudget) {
 			b.Spec.MinAvailable = new(intstr.FromInt32(1))
 		}, true},
 		"nobody has looked yet": {func(_ *facts.Snapshot, b *policyv1.PodDisruptionBudget) { b.Generation++ }, true},
-		"a pod may go":          {func(_ *facts.Snapshot, b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }, true},
+		"a pod may go": {func(_ *facts.Snapshot, b *policyv1.PodDisruptionBudget) {
+			b.Status.DisruptionsAllowed = 1
+		}, true},
 	} {
-		s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}, Nodes: map[string]*facts.Node{}, Ledger: &ledger.Ledger{
-			Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{}}, Step: &ledger.Step{Kind: ledger.JoinNode},
-		}}
+		s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}, Nodes: map[string]*facts.Node{},
+			Ledger: &ledger.Ledger{
+				Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{}},
+				Step: &ledger.Step{Kind: ledger.JoinNode},
+			}}
 		s.Cluster.Name = "orders"
 		for _, name := range []string{"orders-dc1-r1-0", "orders-dc1-r2-0", "orders-dc1-r3-0"} {
-			s.Nodes[name] = &facts.Node{Name: name, Record: &v1alpha1.CassandraNode{Spec: v1alpha1.CassandraNodeSpec{Datacenter: "dc1"}}}
+			s.Nodes[name] = &facts.Node{
+				Name: name, Record: &v1alpha1.CassandraNode{Spec: v1alpha1.CassandraNodeSpec{Datacenter: "dc1"}},
+			}
 			s.Ledger.Members[name] = "host-" + name
 		}
 		v := assess.NewView(s, time.Time{})

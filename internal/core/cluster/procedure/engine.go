@@ -31,9 +31,10 @@ type Engine struct {
 	proposed  *assess.View
 }
 
-// NewEngine for one pass. Repair are the guards asked before any repair; seeds publishes the addresses
-// of nodes as seeds.
-func NewEngine(v *assess.View, d *plan.Draft, procedures []Procedure, repair []guard.Guard[guard.Nodes], seeds func([]string)) *Engine {
+// NewEngine for one pass. Repair are the guards asked before any repair; seeds publishes the
+// addresses of nodes as seeds.
+func NewEngine(v *assess.View, d *plan.Draft, procedures []Procedure, repair []guard.Guard[guard.Nodes],
+	seeds func([]string)) *Engine {
 	return &Engine{view: v, draft: d, procedures: procedures, repair: repair, seeds: seeds}
 }
 
@@ -59,7 +60,8 @@ func (e *Engine) procedure(kind ledger.Kind) *Procedure {
 	return nil
 }
 
-// due is the proposal of a kind, worked out once for a view: the guards look at what every member sees.
+// due is the proposal of a kind, worked out once for a view: the guards look at what every member
+// sees.
 func (e *Engine) due(p *Procedure) *Proposal {
 	if e.proposed != e.view {
 		e.proposed, e.proposals = e.view, map[ledger.Kind]*Proposal{}
@@ -93,8 +95,8 @@ func (e *Engine) RangesMove() bool {
 	return false
 }
 
-// Continue continues the open step, from wherever it is. It is never computed again. Corrected is the
-// number of nodes that take over a corrected spec just now: the step waits for them.
+// Continue continues the open step, from wherever it is. It is never computed again. Corrected is
+// the number of nodes that take over a corrected spec just now: the step waits for them.
 func (e *Engine) Continue(corrected int) plan.Result {
 	open := e.view.Ledger.Step
 	if open == nil {
@@ -108,8 +110,8 @@ func (e *Engine) Continue(corrected int) plan.Result {
 	return e.advance(open)
 }
 
-// advance continues a step, and the next stage in the same pass: its writes follow the ledger's and are
-// not made if that fails.
+// advance continues a step, and the next stage in the same pass: its writes follow the ledger's and
+// are not made if that fails.
 func (e *Engine) advance(s *ledger.Step) plan.Result {
 	result := e.stage(s)
 	if next := e.view.Ledger.StepByID(s.ID); next != nil && next.Stage != s.Stage {
@@ -129,7 +131,8 @@ func (e *Engine) stage(s *ledger.Step) plan.Result {
 	}
 	if at < 0 {
 		e.draft.Stall(v1alpha1.ReasonUnsupportedChange,
-			"the open step %s is in stage %q, which this release of Helenus does not know: run the release that began it", s.ID, s.Stage)
+			"the open step %s is in stage %q, which this release of Helenus does not know: run the release that "+
+				"began it", s.ID, s.Stage)
 		return plan.Stopped("unknown stage %q", s.Stage)
 	}
 	if p.Understands != nil {
@@ -210,8 +213,9 @@ func (e *Engine) begin(p *Procedure, o *Opening) plan.Result {
 	e.putLedger(true, o.Why, func(l *ledger.Ledger) {
 		l.Steps++
 		step := &ledger.Step{
-			ID: StepID(e.view, l.Steps), Kind: p.Kind, Class: p.Class, Stage: o.Stage, Generation: e.view.Cluster.Generation,
-			OpenedAt: now, StageSince: now, Datacenters: o.Datacenters, Nodes: slices.Sorted(slices.Values(o.Nodes)),
+			ID: StepID(e.view, l.Steps), Kind: p.Kind, Class: p.Class, Stage: o.Stage,
+			Generation: e.view.Cluster.Generation,
+			OpenedAt:   now, StageSince: now, Datacenters: o.Datacenters, Nodes: slices.Sorted(slices.Values(o.Nodes)),
 		}
 		if o.State != nil {
 			step.State = ledger.Encoded(o.State)
@@ -232,8 +236,8 @@ func (e *Engine) begin(p *Procedure, o *Opening) plan.Result {
 	return plan.Acting("%s", o.ResultMessage)
 }
 
-// StepID is the id of a step. Steps are counted in the life of a cluster, and the cluster's uid is part
-// of the id, since an adopted disk remembers the intents of the cluster before.
+// StepID is the id of a step. Steps are counted in the life of a cluster, and the cluster's uid is
+// part of the id, since an adopted disk remembers the intents of the cluster before.
 func StepID(v *assess.View, number int64) string {
 	return fmt.Sprintf("%.8s-%d", v.Cluster.UID, number)
 }
@@ -253,9 +257,9 @@ func (e *Engine) openBudgets() []string {
 	return out
 }
 
-// MinAvailable is how many pods of a datacenter an eviction must leave: all but one of its members, and
-// every one of them while ranges move or none is a member yet. A member counts whether its record or
-// its pod is there just now or not.
+// MinAvailable is how many pods of a datacenter an eviction must leave: all but one of its members,
+// and every one of them while ranges move or none is a member yet. A member counts whether its
+// record or its pod is there just now or not.
 func MinAvailable(v *assess.View, datacenter string, rangesMove bool) int {
 	members := 0
 	for name := range v.Ledger.Members {
@@ -286,8 +290,8 @@ func MinAvailable(v *assess.View, datacenter string, rangesMove bool) int {
 	return pods
 }
 
-// Refused turns refusals of guards into what the status shows, one entry for each reason: those that
-// only the user can resolve stall, too.
+// Refused turns refusals of guards into what the status shows, one entry for each reason: those
+// that only the user can resolve stall, too.
 func Refused(d *plan.Draft, step string, refusals []guard.Refusal) plan.Result {
 	nodes, messages := map[v1alpha1.Reason][]string{}, map[v1alpha1.Reason][]string{}
 	for _, r := range refusals {

@@ -14,12 +14,13 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// mostFailures is how often an operation of Maintenance fails on a node before it is postponed there.
+// mostFailures is how often an operation of Maintenance fails on a node before it is postponed
+// there.
 const mostFailures = 5
 
 // Maintain continues the open steps of Maintenance. While a procedure of a higher class is ready to
-// begin they are suspended: no operation begins, and those that have not begun are withdrawn. When no
-// step of a higher class is open or ready, what was suspended is resumed.
+// begin they are suspended: no operation begins, and those that have not begun are withdrawn. When
+// no step of a higher class is open or ready, what was suspended is resumed.
 func (e *Engine) Maintain() plan.Result {
 	e.noticePostponed()
 	if l := e.view.Ledger; l.Step != nil || len(l.Maintenance)+len(l.Suspended) == 0 {
@@ -53,8 +54,8 @@ func (e *Engine) Maintain() plan.Result {
 	return out
 }
 
-// ready is the first procedure above Maintenance that begins as soon as lower steps are suspended; nil if
-// there is none.
+// ready is the first procedure above Maintenance that begins as soon as lower steps are suspended;
+// nil if there is none.
 func (e *Engine) ready() *Procedure {
 	if !e.view.CanChange() || e.view.Cluster.Spec.Paused {
 		return nil
@@ -84,7 +85,8 @@ func (p *Proposal) opening() (*Opening, []guard.Refusal) {
 	return p.opened, p.refused
 }
 
-// quiesce withdraws what the steps of Maintenance have asked for and has not begun, and says what still runs.
+// quiesce withdraws what the steps of Maintenance have asked for and has not begun, and says what
+// still runs.
 func (e *Engine) quiesce() []string {
 	var waiting []string
 	for _, s := range e.view.Ledger.Maintenance {
@@ -126,13 +128,14 @@ func (e *Engine) withdrawUnbegun(s *ledger.Step, n *facts.Node, why string) {
 	})
 }
 
-// agentGone says that the pod which last spoke for a node no longer exists: what ran in it has ended.
+// agentGone says that the pod which last spoke for a node no longer exists: what ran in it has
+// ended.
 func (e *Engine) agentGone(n *facts.Node) bool {
 	return n.Record.Status.PodUID != "" && (n.Pod == nil || n.Pod.UID != n.Record.Status.PodUID)
 }
 
-// inTheWay names an open step of Maintenance that a new one has to wait for: one with an operation that
-// conflicts on one of its nodes, or as many as there may be.
+// inTheWay names an open step of Maintenance that a new one has to wait for: one with an operation
+// that conflicts on one of its nodes, or as many as there may be.
 func (e *Engine) inTheWay(p *Procedure, nodes []string) string {
 	open := e.view.Ledger.Maintenance
 	if len(open) >= ledger.MostMaintenance {
@@ -144,7 +147,9 @@ func (e *Engine) inTheWay(p *Procedure, nodes []string) string {
 			return string(s.Kind) + " is open"
 		}
 		conflict := slices.ContainsFunc(p.Runs, func(a v1alpha1.OperationType) bool {
-			return slices.ContainsFunc(other.Runs, func(b v1alpha1.OperationType) bool { return operation.Conflict(a, b) })
+			return slices.ContainsFunc(other.Runs, func(b v1alpha1.OperationType) bool {
+				return operation.Conflict(a, b)
+			})
 		})
 		shared := slices.ContainsFunc(nodes, func(n string) bool { return slices.Contains(s.Wave(), n) })
 		if conflict && shared {
@@ -154,26 +159,31 @@ func (e *Engine) inTheWay(p *Procedure, nodes []string) string {
 	return ""
 }
 
-// postponedAfterFailures postpones an operation of Maintenance that failed too often on a node, and says whether it did.
+// postponedAfterFailures postpones an operation of Maintenance that failed too often on a node, and
+// says whether it did.
 func (s *Step) postponedAfterFailures(o Operation, node, why string) bool {
 	if s.open.Class != ledger.Maintenance || s.open.Attempts[node]+1 < mostFailures {
 		return false
 	}
 	now, kind := s.engine.view.Now, s.Kind()
-	s.Write(true, fmt.Sprintf("%s failed %d times on node %s", o.Type, mostFailures, node), func(r *ledger.Ring, own *ledger.Step) {
-		own.Withdrawn = append(own.Withdrawn, node)
-		r.Postpone(kind, node, why, now)
-	})
+	s.Write(true, fmt.Sprintf("%s failed %d times on node %s", o.Type, mostFailures, node),
+		func(r *ledger.Ring, own *ledger.Step) {
+			own.Withdrawn = append(own.Withdrawn, node)
+			r.Postpone(kind, node, why, now)
+		})
 	s.ClearOperations([]string{node})
-	s.Warn("OperationPostponed", "%s failed %d times on node %s and is postponed for %s: %s", o.Type, mostFailures, node, ledger.PostponedFor, why)
+	s.Warn("OperationPostponed", "%s failed %d times on node %s and is postponed for %s: %s", o.Type, mostFailures,
+		node, ledger.PostponedFor, why)
 	return true
 }
 
 // noticePostponed names in the status what failed too often and stays due.
 func (e *Engine) noticePostponed() {
 	for _, p := range e.view.Ledger.Postponed {
-		e.draft.Notice(v1alpha1.NoticeOperationPostponed, []string{p.Node}, "%s failed %d times on node %s and is retried after %s: %s",
-			p.Kind, mostFailures, p.Node, p.Since.Add(ledger.PostponedFor).UTC().Format("2006-01-02T15:04:05Z07:00"), p.Message)
+		e.draft.Notice(v1alpha1.NoticeOperationPostponed, []string{p.Node},
+			"%s failed %d times on node %s and is retried after %s: %s",
+			p.Kind, mostFailures, p.Node, p.Since.Add(ledger.PostponedFor).UTC().Format("2006-01-02T15:04:05Z07:00"),
+			p.Message)
 		if left := p.Since.Add(ledger.PostponedFor).Sub(e.view.Now); left > 0 {
 			e.draft.WakeIn(left)
 		}

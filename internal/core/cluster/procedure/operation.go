@@ -79,7 +79,8 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			if s.postponedAfterFailures(o, name, why) {
 				continue
 			}
-			s.Notice(v1alpha1.NoticeOperationFailed, []string{name}, "%s failed on node %s: %s; it is retried", o.Type, name, why)
+			s.Notice(v1alpha1.NoticeOperationFailed, []string{name}, "%s failed on node %s: %s; it is retried", o.Type,
+				name, why)
 			s.retry(o, n, status)
 		case n.CurrentAgent() == nil && asked:
 			why := assess.WhyNoAnswer(n)
@@ -110,8 +111,8 @@ func (s *Step) operationID(o Operation, node string) string {
 	return s.IntentID(purpose, node)
 }
 
-// ask writes an operation into a record, and says whether there was room. Operations of other steps that
-// have not ended stay.
+// ask writes an operation into a record, and says whether there was room. Operations of other steps
+// that have not ended stay.
 func (s *Step) ask(o Operation, n *facts.Node, id string, live bool) bool {
 	ended := func(have v1alpha1.OperationIntent) bool {
 		status := n.Record.Status.Operation(have.ID)
@@ -129,7 +130,8 @@ func (s *Step) ask(o Operation, n *facts.Node, id string, live bool) bool {
 	})
 }
 
-// blockers are why an operation would be begun, or retried, in vain now: a repair needs the whole ring.
+// blockers are why an operation would be begun, or retried, in vain now: a repair needs the whole
+// ring.
 func (s *Step) blockers(o Operation) []guard.Refusal {
 	if o.Type != v1alpha1.OperationRepair {
 		return nil
@@ -163,7 +165,8 @@ func (s *Step) attemptAgain(node string) {
 	})
 }
 
-// ClearOperations takes operations that are over out of the records, and says whether any had to be.
+// ClearOperations takes operations that are over out of the records, and says whether any had to
+// be.
 func (s *Step) ClearOperations(nodes []string) bool { return s.engine.clearOperations(nodes) }
 
 func (e *Engine) clearOperations(nodes []string) bool {
@@ -183,8 +186,8 @@ func (e *Engine) clearOperations(nodes []string) bool {
 	return written
 }
 
-// Unfinished are the operations in the record of a node that are not over: those of other steps among
-// them. One that is not over cannot be taken away.
+// Unfinished are the operations in the record of a node that are not over: those of other steps
+// among them. One that is not over cannot be taken away.
 func Unfinished(n *facts.Node) []v1alpha1.OperationIntent {
 	return unfinished(n, n.Record.Spec.Operations)
 }
@@ -222,8 +225,9 @@ func (s *Step) RunInTurn(o Operation, rows [][]string, what string) (plan.Result
 	return plan.Nothing(), true
 }
 
-// RunOnOne has one of the nodes run an operation for all, and says whether it has: the node that has an
-// operation of the step already, else the first that is up. What says of the node what it does.
+// RunOnOne has one of the nodes run an operation for all, and says whether it has: the node that
+// has an operation of the step already, else the first that is up. What says of the node what it
+// does.
 func (s *Step) RunOnOne(o Operation, among []string, what string) (plan.Result, bool) {
 	name := s.chosen(o, among)
 	if name == "" {
@@ -238,7 +242,8 @@ func (s *Step) RunOnOne(o Operation, among []string, what string) (plan.Result, 
 	return plan.Acting("node %s %s: done", name, what), true
 }
 
-// chosen is the node that is asked for the operation already, else the first that is up; empty if none is.
+// chosen is the node that is asked for the operation already, else the first that is up; empty if
+// none is.
 func (s *Step) chosen(o Operation, among []string) string {
 	for _, name := range among {
 		if n := s.engine.view.Live(name); n != nil && n.Record.Spec.Operation(s.operationID(o, name)) != nil {
@@ -255,7 +260,8 @@ func (s *Step) chosen(o Operation, among []string) string {
 
 // HasBegun says that a node has begun an operation of the step, or ended one.
 func (s *Step) HasBegun(n *facts.Node) bool {
-	return slices.ContainsFunc(n.Record.Status.Operations, func(o v1alpha1.OperationStatus) bool { return ledger.OfIntent(o.ID) == s.ID() })
+	return slices.ContainsFunc(n.Record.Status.Operations,
+		func(o v1alpha1.OperationStatus) bool { return ledger.OfIntent(o.ID) == s.ID() })
 }
 
 // OneAtATime is a row for each node.
@@ -267,8 +273,9 @@ func OneAtATime(nodes []string) [][]string {
 	return out
 }
 
-// OnePerRack are rows that have at most one node of each rack. A node whose rack nobody knows just now,
-// since its record is being recreated, is in a row of its own, the last: nothing is over without it.
+// OnePerRack are rows that have at most one node of each rack. A node whose rack nobody knows just
+// now, since its record is being recreated, is in a row of its own, the last: nothing is over
+// without it.
 func OnePerRack(v *assess.View, nodes []string) [][]string {
 	var out, unknown [][]string
 	at := map[[2]string]int{}

@@ -16,8 +16,8 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// Step is an open step as its own stages see it. Through it they write the records of its nodes, its
-// own part of the ledger and what is known of the ring, and nothing else.
+// Step is an open step as its own stages see it. Through it they write the records of its nodes,
+// its own part of the ledger and what is known of the ring, and nothing else.
 type Step struct {
 	engine *Engine
 	open   *ledger.Step
@@ -50,7 +50,8 @@ func (s *Step) StageSince() time.Time { return s.open.StageSince }
 // IntentID is the id of the step's intent of a purpose for one node.
 func (s *Step) IntentID(purpose, node string) string { return s.open.IntentID(purpose, node) }
 
-// UpdateRecord changes the record of one of the step's nodes, and says whether there is one to change.
+// UpdateRecord changes the record of one of the step's nodes, and says whether there is one to
+// change.
 func (s *Step) UpdateRecord(node string, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) bool {
 	if !s.Has(node) {
 		panic(fmt.Sprintf("step %s (%s) writes the record of node %s, which is not its own", s.ID(), s.Kind(), node))
@@ -91,7 +92,8 @@ func (s *Step) Close(live bool, result v1alpha1.StepResult, message string) {
 func (s *Step) Describe(done int, format string, args ...any) {
 	wave := s.Wave()
 	since := metav1.NewTime(s.open.OpenedAt)
-	current := &v1alpha1.StepStatus{Name: string(s.open.Kind), Message: fmt.Sprintf(format, args...), Nodes: wave, Since: &since}
+	current := &v1alpha1.StepStatus{Name: string(s.open.Kind), Message: fmt.Sprintf(format, args...), Nodes: wave,
+		Since: &since}
 	if len(wave) > 0 {
 		percent := int32(100 * done / len(wave)) //nolint:gosec // at most 100
 		current.Progress = &percent
@@ -144,8 +146,10 @@ func (e *Engine) updateRecord(node string, live bool, why string, change func(*v
 	return true
 }
 
-// UpdateRecord changes the record of a node, which has one: by one write in a plan, whoever changes it.
-func UpdateRecord(v *assess.View, d *plan.Draft, n *facts.Node, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) {
+// UpdateRecord changes the record of a node, which has one: by one write in a plan, whoever changes
+// it.
+func UpdateRecord(v *assess.View, d *plan.Draft, n *facts.Node, live bool, why string,
+	change func(*v1alpha1.CassandraNodeSpec)) {
 	for i := range d.Writes {
 		if w := &d.Writes[i]; w.Verb == plan.Apply && w.UID == n.Record.UID {
 			change(&w.Object.(*v1alpha1.CassandraNode).Spec)
@@ -155,5 +159,6 @@ func UpdateRecord(v *assess.View, d *plan.Draft, n *facts.Node, live bool, why s
 	}
 	record := render.ForApply(v.Owner(), n.Record)
 	change(&record.Spec)
-	d.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Live: live, Why: why})
+	d.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion,
+		Live: live, Why: why})
 }

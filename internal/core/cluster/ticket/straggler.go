@@ -14,9 +14,9 @@ import (
 // stragglerTimeout is how long a wave waits for a node when all others have joined.
 const stragglerTimeout = 10 * time.Minute
 
-// ExcludeStragglers takes nodes out of the wave that did not join within the timeout after all others
-// had. Each is taken out with its agent's acknowledgement, or with the proof that the pod which had the
-// ticket is gone.
+// ExcludeStragglers takes nodes out of the wave that did not join within the timeout after all
+// others had. Each is taken out with its agent's acknowledgement, or with the proof that the pod
+// which had the ticket is gone.
 func ExcludeStragglers(v *assess.View, s *procedure.Step, views *Views) (plan.Result, bool) {
 	if views == nil {
 		return plan.Result{}, false
@@ -47,17 +47,20 @@ func ExcludeStragglers(v *assess.View, s *procedure.Step, views *Views) (plan.Re
 		}
 		if v.Of(n.Name).Joined() {
 			s.Block(v1alpha1.BlockedStragglerInRing, []string{n.Name},
-				"node %s has not reported that it joined, but another node, or its disk, says that it is in the ring: it is not excluded", n.Name)
+				"node %s has not reported that it joined, but another node, or its disk, says that it is in the "+
+					"ring: it is not excluded", n.Name)
 			continue
 		}
 		if IsWithdrawn(s, n) {
 			s.Withdraw("it did not join in time", n.Name)
-			s.Warn("NodeWithdrawn", "node %s did not join within %s of the others and is excluded from the formation", n.Name, stragglerTimeout)
+			s.Warn("NodeWithdrawn", "node %s did not join within %s of the others and is excluded from the formation",
+				n.Name, stragglerTimeout)
 			return plan.Acting("excluding %s", n.Name), true
 		}
 		if n.Record.Spec.Join != nil && Withdraw(s, n, "it did not join in time") {
 			return plan.Acting("withdrawing the ticket of %s", n.Name), true
 		}
 	}
-	return plan.Waiting("waiting for %s to acknowledge that the ticket is withdrawn", words.Plural(len(late), "node")), true
+	return plan.Waiting("waiting for %s to acknowledge that the ticket is withdrawn", words.Plural(len(late), "node")),
+		true
 }

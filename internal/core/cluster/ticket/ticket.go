@@ -20,7 +20,8 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// State is what a step by which nodes join must not compute twice. It is part of the state of each such kind.
+// State is what a step by which nodes join must not compute twice. It is part of the state of each
+// such kind.
 type State struct {
 	// Tokens that the nodes take, by node.
 	Tokens map[string][]string `json:"tokens,omitempty"`
@@ -40,14 +41,15 @@ func Of(s *ledger.Step) State {
 // Purpose of the intent by which a node joins.
 const Purpose = "join"
 
-// maxSystemAuthReplicas is how many replicas system_auth has at most while the ring forms, before its
-// keyspaces are set for good.
+// maxSystemAuthReplicas is how many replicas system_auth has at most while the ring forms, before
+// its keyspaces are set for good.
 const maxSystemAuthReplicas = 3
 
 // For is the ticket of a node to form the ring, or to join it.
 func For(s *ledger.Step, node string) *v1alpha1.JoinTicket {
 	out := &v1alpha1.JoinTicket{
-		Intent: v1alpha1.Intent{ID: s.IntentID(Purpose, node)}, Mode: v1alpha1.JoinBootstrap, Tokens: Of(s).Tokens[node],
+		Intent: v1alpha1.Intent{ID: s.IntentID(Purpose, node)}, Mode: v1alpha1.JoinBootstrap,
+		Tokens: Of(s).Tokens[node],
 	}
 	if s.Kind != ledger.JoinNode {
 		out.Mode = v1alpha1.JoinNew
@@ -58,7 +60,8 @@ func For(s *ledger.Step, node string) *v1alpha1.JoinTicket {
 
 // Issue writes the ticket of a node into its record.
 func Issue(v *assess.View, s *procedure.Step, node string) {
-	s.UpdateRecord(node, false, "its ticket to join", func(spec *v1alpha1.CassandraNodeSpec) { spec.Join = For(openStep(v, s), node) })
+	s.UpdateRecord(node, false, "its ticket to join",
+		func(spec *v1alpha1.CassandraNodeSpec) { spec.Join = For(openStep(v, s), node) })
 }
 
 // openStep is the step in the ledger.
@@ -66,13 +69,15 @@ func openStep(v *assess.View, s *procedure.Step) *ledger.Step { return v.Ledger.
 
 // Status is what the record says of the step's ticket; nil if nothing.
 func Status(s *procedure.Step, n *facts.Node) *v1alpha1.IntentStatus {
-	if n == nil || n.Record == nil || n.Record.Status.Join == nil || n.Record.Status.Join.ID != s.IntentID(Purpose, n.Name) {
+	if n == nil || n.Record == nil || n.Record.Status.Join == nil ||
+		n.Record.Status.Join.ID != s.IntentID(Purpose, n.Name) {
 		return nil
 	}
 	return n.Record.Status.Join
 }
 
-// Choose tokens for all nodes of datacenters that form beside the members that the ring has already.
+// Choose tokens for all nodes of datacenters that form beside the members that the ring has
+// already.
 func Choose(formations []tokens.Formation, members []ring.Node) (map[string][]string, error) {
 	nodes, err := tokens.Form(formations, members)
 	if err != nil {
@@ -97,8 +102,8 @@ func Format(in []ring.Token) []string {
 // noLonger is why a node is abandoned.
 const noLonger = "the spec no longer has the node"
 
-// whyAbandoned is why a node does not join any more: that the spec no longer has it, or what its ticket
-// was withdrawn for before. Where only the agent remembers that, it has said why.
+// whyAbandoned is why a node does not join any more: that the spec no longer has it, or what its
+// ticket was withdrawn for before. Where only the agent remembers that, it has said why.
 func whyAbandoned(v *assess.View, n *facts.Node) string {
 	switch {
 	case n == nil || n.Record == nil || v.Ticket(n) == nil:
@@ -111,8 +116,8 @@ func whyAbandoned(v *assess.View, n *facts.Node) string {
 	return noLonger
 }
 
-// Abandon withdraws the tickets of the nodes that are abandoned, and resumes without them. Without any
-// node the step is closed.
+// Abandon withdraws the tickets of the nodes that are abandoned, and resumes without them. Without
+// any node the step is closed.
 func Abandon(v *assess.View, s *procedure.Step) plan.Result {
 	var out, waiting []string
 	for _, name := range s.Wave() {
@@ -146,7 +151,8 @@ func Abandon(v *assess.View, s *procedure.Step) plan.Result {
 	return plan.Acting("resuming without %s", words.List(out, 3))
 }
 
-// abandon withdraws the ticket of a node that has not joined, and says whether nothing can go by it any more.
+// abandon withdraws the ticket of a node that has not joined, and says whether nothing can go by it
+// any more.
 func abandon(v *assess.View, s *procedure.Step, name string) (bool, plan.Result) {
 	n := v.Nodes[name]
 	why := whyAbandoned(v, n)
@@ -155,7 +161,8 @@ func abandon(v *assess.View, s *procedure.Step, name string) (bool, plan.Result)
 		return true, plan.Nothing() // its ticket was in the record
 	case n.Record == nil:
 		s.Block(v1alpha1.BlockedAbandonedPodStillRunning, []string{name},
-			"node %s has no record any more and the spec does not describe it, but its pod may resume the join: delete the pod, or describe the node again", name)
+			"node %s has no record any more and the spec does not describe it, but its pod may resume the join: "+
+				"delete the pod, or describe the node again", name)
 		return false, plan.Waiting("until pod %s is deleted, or the spec has the node again", name)
 	case v.Ticket(n) == nil:
 		// Another operator may be about to write the ticket: after this it cannot.
@@ -167,7 +174,8 @@ func abandon(v *assess.View, s *procedure.Step, name string) (bool, plan.Result)
 		return true, plan.Nothing()
 	case Withdraw(s, n, why):
 	case n.Pod != nil && n.Pod.DeletionTimestamp == nil && neverAnswers(v, n):
-		s.DeletePod(n, "its agent cannot acknowledge that its ticket is withdrawn, since its Cassandra container does not start")
+		s.DeletePod(n, "its agent cannot acknowledge that its ticket is withdrawn, since its Cassandra container "+
+			"does not start")
 	default:
 		return false, plan.Waiting("waiting for node %s to acknowledge that its ticket is withdrawn: %s", name, why)
 	}
@@ -192,9 +200,9 @@ func Withdraw(s *procedure.Step, n *facts.Node, why string) bool {
 	})
 }
 
-// IsWithdrawn says that a node's ticket has no effect any more: its agent has acknowledged it, or the
-// pod that had the ticket is gone and none has run since that could take it up. An agent that starts
-// later reads the record before it goes by a ticket.
+// IsWithdrawn says that a node's ticket has no effect any more: its agent has acknowledged it, or
+// the pod that had the ticket is gone and none has run since that could take it up. An agent that
+// starts later reads the record before it goes by a ticket.
 func IsWithdrawn(s *procedure.Step, n *facts.Node) bool {
 	if status := Status(s, n); status != nil && status.WithdrawnAt != nil {
 		return true
@@ -206,8 +214,9 @@ func IsWithdrawn(s *procedure.Step, n *facts.Node) bool {
 	return n.Pod == nil || n.Pod.UID != j.Withdraw.PodGone && n.Pod.Spec.NodeName == ""
 }
 
-// podGone is the uid of the pod that last spoke for the node, if that pod no longer exists. A status
-// that was lost does not say which one that was; it is gone if no pod of the node has a host.
+// podGone is the uid of the pod that last spoke for the node, if that pod no longer exists. A
+// status that was lost does not say which one that was; it is gone if no pod of the node has a
+// host.
 func podGone(n *facts.Node) types.UID {
 	switch last := n.Record.Status.PodUID; {
 	case last != "" && (n.Pod == nil || n.Pod.UID != last):
@@ -241,8 +250,8 @@ func Admit(v *assess.View, s *procedure.Step) (written int, waiting []string) {
 		s.UpdateRecord(name, false, "it is a member", func(spec *v1alpha1.CassandraNodeSpec) {
 			spec.Member, spec.Join = &v1alpha1.Member{HostID: v.Ledger.Members[name]}, nil
 			if serves(n) && spec.ClientTraffic == v1alpha1.TrafficClosed {
-				// Ledger and record were lost. This keeps its connections, and sends it no others before
-				// the step opens client traffic.
+				// Ledger and record were lost. This keeps its connections, and sends it no others
+				// before the step opens client traffic.
 				spec.ClientTraffic = v1alpha1.TrafficAdministrative
 			}
 		})
@@ -251,14 +260,17 @@ func Admit(v *assess.View, s *procedure.Step) (written int, waiting []string) {
 	return written, waiting
 }
 
-// serves says that the native transport of a node is open to anybody, as far as its agent or its record knows.
+// serves says that the native transport of a node is open to anybody, as far as its agent or its
+// record knows.
 func serves(n *facts.Node) bool {
 	open := []v1alpha1.ClientTraffic{v1alpha1.TrafficOpen, v1alpha1.TrafficAdministrative}
 	agent := n.CurrentAgent()
-	return agent != nil && slices.Contains(open, agent.Traffic) || n.StatusIsCurrent() && slices.Contains(open, n.Record.Status.ClientTraffic)
+	return agent != nil && slices.Contains(open, agent.Traffic) ||
+		n.StatusIsCurrent() && slices.Contains(open, n.Record.Status.ClientTraffic)
 }
 
-// OpenTraffic opens the client traffic of every node of the wave. It is over when it writes nothing.
+// OpenTraffic opens the client traffic of every node of the wave. It is over when it writes
+// nothing.
 func OpenTraffic(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 	written := 0
 	for _, name := range s.Wave() {
@@ -285,7 +297,8 @@ func OpenTraffic(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 // FormationOf a datacenter: its racks with the nodes that the spec describes.
 func FormationOf(v *assess.View, dc *v1alpha1.Datacenter) tokens.Formation {
 	f := tokens.Formation{
-		Datacenter: render.DatacenterName(dc), Tokens: int(dc.NumTokens), ReplicationFactor: int(dc.PlannedReplicationFactor),
+		Datacenter: render.DatacenterName(dc), Tokens: int(dc.NumTokens),
+		ReplicationFactor: int(dc.PlannedReplicationFactor),
 	}
 	for i := range dc.Racks {
 		rack := tokens.Rack{Name: render.RackName(&dc.Racks[i])}
@@ -301,11 +314,13 @@ func FormationOf(v *assess.View, dc *v1alpha1.Datacenter) tokens.Formation {
 
 // NoTokens is the refusal of a spec for which no tokens can be chosen.
 func NoTokens(format string, args ...any) []guard.Refusal {
-	return []guard.Refusal{{Finding: guard.Finding{Message: fmt.Sprintf(format, args...), Stalled: v1alpha1.ReasonInvalidSpec}}}
+	return []guard.Refusal{{Finding: guard.Finding{Message: fmt.Sprintf(format, args...),
+		Stalled: v1alpha1.ReasonInvalidSpec}}}
 }
 
-// AwaitAll waits until every node of the wave is NORMAL in the view of every other, with its tokens and
-// one schema, and says whether they are. It issues tickets that were not written yet; the views are nil then.
+// AwaitAll waits until every node of the wave is NORMAL in the view of every other, with its tokens
+// and one schema, and says whether they are. It issues tickets that were not written yet; the views
+// are nil then.
 func AwaitAll(v *assess.View, s *procedure.Step) (*Views, plan.Result, bool) {
 	var issued []string
 	for _, name := range s.Wave() {
@@ -343,7 +358,8 @@ func RingFormed(v *assess.View, s *procedure.Step, views *Views) plan.Result {
 	return plan.Acting("ring formed with %s", nodes)
 }
 
-// RecordMembers records the host ids of a wave, takes its tickets away, and goes on to the next stage.
+// RecordMembers records the host ids of a wave, takes its tickets away, and goes on to the next
+// stage.
 func RecordMembers(v *assess.View, s *procedure.Step, next ledger.Stage) plan.Result {
 	written, waiting := Admit(v, s)
 	s.Describe(len(s.Wave())-written-len(waiting), "recording host ids")
@@ -361,7 +377,8 @@ func RecordMembers(v *assess.View, s *procedure.Step, next ledger.Stage) plan.Re
 	return plan.Acting("all host ids are recorded")
 }
 
-// LostJoin is the step, which the ledger lost, of a node that has a ticket to join a ring which serves clients.
+// LostJoin is the step, which the ledger lost, of a node that has a ticket to join a ring which
+// serves clients.
 func LostJoin(v *assess.View, n *facts.Node) *ledger.Step {
 	t := n.Record.Spec.Join
 	return &ledger.Step{

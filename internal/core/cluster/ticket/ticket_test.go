@@ -31,7 +31,8 @@ func joining() (*facts.Snapshot, *facts.Node) {
 	n.Record.Status.Join = &v1alpha1.IntentStatus{ID: n.Record.Spec.Join.ID}
 	return &facts.Snapshot{
 		Cluster: &v1alpha1.CassandraCluster{}, Nodes: map[string]*facts.Node{first: n},
-		Ledger: &ledger.Ledger{Step: &ledger.Step{ID: "step", Kind: ledger.JoinNode, Stage: ledger.StageTickets, Nodes: []string{first}}},
+		Ledger: &ledger.Ledger{Step: &ledger.Step{ID: "step", Kind: ledger.JoinNode, Stage: ledger.StageTickets,
+			Nodes: []string{first}}},
 	}, n
 }
 
@@ -39,7 +40,10 @@ func joining() (*facts.Snapshot, *facts.Node) {
 func during(s *facts.Snapshot, do func(*assess.View, *procedure.Step)) plan.Plan {
 	v, draft := assess.NewView(s, metav1.Now().Time), &plan.Draft{}
 	only := procedure.Procedure{Kind: s.Ledger.Step.Kind, Stages: []procedure.Stage{{
-		Name: s.Ledger.Step.Stage, Run: func(v *assess.View, s *procedure.Step) plan.Result { do(v, s); return plan.Nothing() },
+		Name: s.Ledger.Step.Stage, Run: func(v *assess.View, s *procedure.Step) plan.Result {
+			do(v, s)
+			return plan.Nothing()
+		},
 	}}}
 	procedure.NewEngine(v, draft, []procedure.Procedure{only}, nil, nil).Continue(0)
 	return draft.Plan
@@ -96,10 +100,13 @@ func TestWhenATicketHasNoEffectAnyMore(t *testing.T) {
 		"its agent has acknowledged that of a former one": {func(n *facts.Node) {
 			n.Record.Status.Join = &v1alpha1.IntentStatus{ID: "former", WithdrawnAt: &when}
 		}, false},
-		"there is none":                           {func(n *facts.Node) { n.Record.Spec.Join = nil }, false},
-		"its pod is there":                        {func(n *facts.Node) { n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{} }, false},
-		"its pod is gone":                         {func(n *facts.Node) { gone(n); n.Pod = nil }, true},
-		"its pod is gone, another runs":           {func(n *facts.Node) { gone(n); n.Pod.Spec.NodeName = "host" }, false},
+		"there is none": {func(n *facts.Node) { n.Record.Spec.Join = nil }, false},
+		"its pod is there": {func(n *facts.Node) {
+			n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{}
+		}, false},
+		"its pod is gone": {func(n *facts.Node) { gone(n); n.Pod = nil }, true},
+		"its pod is gone, another runs": {func(n *facts.Node) { gone(n); n.Pod.Spec.NodeName = "host" },
+			false},
 		"its pod is gone, another has no host":    {gone, true},
 		"its pod is there after all, without one": {func(n *facts.Node) { gone(n); n.Pod.UID = "gone" }, false},
 	} {
@@ -115,7 +122,8 @@ func TestWhenATicketHasNoEffectAnyMore(t *testing.T) {
 	}
 }
 
-// Nobody will acknowledge that a ticket is withdrawn where a node fails, and its agent waits for the Cassandra container or is not there.
+// Nobody will acknowledge that a ticket is withdrawn where a node fails, and its agent waits for
+// the Cassandra container or is not there.
 func TestWhoNeverAnswers(t *testing.T) {
 	stuck := []corev1.ContainerStatus{{
 		Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
@@ -149,27 +157,32 @@ func TestWhoNeverAnswers(t *testing.T) {
 	}
 }
 
-// What a node is abandoned for is what its ticket was withdrawn for, if the record or its agent knows.
+// What a node is abandoned for is what its ticket was withdrawn for, if the record or its agent
+// knows.
 func TestWhyANodeIsAbandoned(t *testing.T) {
 	const why = "it did not come"
 	acknowledged := func(n *facts.Node, message string) {
-		n.Record.Status.Join = &v1alpha1.IntentStatus{ID: n.Record.Spec.Join.ID, WithdrawnAt: &metav1.Time{}, Message: message}
+		n.Record.Status.Join = &v1alpha1.IntentStatus{ID: n.Record.Spec.Join.ID, WithdrawnAt: &metav1.Time{},
+			Message: message}
 	}
 	for name, c := range map[string]struct {
 		change func(*facts.Node)
 		want   string
 	}{
-		"nobody wants it":           {func(*facts.Node) {}, noLonger},
-		"it has no record":          {func(n *facts.Node) { n.Record = nil }, noLonger},
-		"it has no ticket":          {func(n *facts.Node) { n.Record.Spec.Join = nil }, noLonger},
-		"its record knows":          {func(n *facts.Node) { n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why} }, why},
+		"nobody wants it":  {func(*facts.Node) {}, noLonger},
+		"it has no record": {func(n *facts.Node) { n.Record = nil }, noLonger},
+		"it has no ticket": {func(n *facts.Node) { n.Record.Spec.Join = nil }, noLonger},
+		"its record knows": {func(n *facts.Node) {
+			n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: why}
+		}, why},
 		"its agent alone knows":     {func(n *facts.Node) { acknowledged(n, why) }, why},
 		"its agent knows no reason": {func(n *facts.Node) { acknowledged(n, "") }, noLonger},
 		"its agent says something else": {func(n *facts.Node) {
 			n.Record.Status.Join.Message = why
 		}, noLonger},
 		"its record knows of the ticket of an earlier step": {func(n *facts.Node) {
-			n.Record.Spec.Join.ID, n.Record.Spec.Join.Withdraw = "earlier/join/"+first, &v1alpha1.Withdrawal{Reason: why}
+			n.Record.Spec.Join.ID, n.Record.Spec.Join.Withdraw = "earlier/join/"+first,
+				&v1alpha1.Withdrawal{Reason: why}
 		}, noLonger},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,20 +195,24 @@ func TestWhyANodeIsAbandoned(t *testing.T) {
 	}
 }
 
-// The pod of a node goes whose agent cannot say that it knows of the withdrawal; another one is waited for.
+// The pod of a node goes whose agent cannot say that it knows of the withdrawal; another one is
+// waited for.
 func TestWhosePodGoesWithItsTicket(t *testing.T) {
 	stuck := func(n *facts.Node) {
 		n.Agent.Process, n.Pod.Status.ContainerStatuses = facts.ProcessUnknown, []corev1.ContainerStatus{{
-			Name: "cassandra", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
+			Name: "cassandra", State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"},
+			},
 		}}
 	}
 	for name, c := range map[string]struct {
 		change  func(*facts.Node)
 		deletes bool
 	}{
-		"it answers":                 {func(*facts.Node) {}, false},
-		"it never answers":           {stuck, true},
-		"it never answers, and goes": {func(n *facts.Node) { stuck(n); n.Pod.DeletionTimestamp = &metav1.Time{} }, false},
+		"it answers":       {func(*facts.Node) {}, false},
+		"it never answers": {stuck, true},
+		"it never answers, and goes": {func(n *facts.Node) { stuck(n); n.Pod.DeletionTimestamp = &metav1.Time{} },
+			false},
 		"its pod is gone, and nobody knows it yet": {func(n *facts.Node) {
 			n.Pod, n.Record.Status.PodUID, n.Record.Spec.Join.Withdraw.PodGone = nil, "", podForgotten
 			n.Record.Status.Join = nil
@@ -218,8 +235,8 @@ func TestWhosePodGoesWithItsTicket(t *testing.T) {
 	}
 }
 
-// A node is abandoned before its ticket is written, too: after that no other operator can write it. So it
-// is where the record has that of an earlier step.
+// A node is abandoned before its ticket is written, too: after that no other operator can write it.
+// So it is where the record has that of an earlier step.
 func TestATicketIsWithdrawnThatIsNotWrittenYet(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.CassandraNodeSpec){
 		"there is none": func(s *v1alpha1.CassandraNodeSpec) { s.Join = nil },
@@ -235,7 +252,8 @@ func TestATicketIsWithdrawnThatIsNotWrittenYet(t *testing.T) {
 				t.Fatalf("%s", made)
 			}
 			join := made.Writes[0].Object.(*v1alpha1.CassandraNode).Spec.Join
-			if join == nil || join.ID != "step/join/"+first || join.Withdraw == nil || join.Withdraw.Reason != noLonger {
+			if join == nil || join.ID != "step/join/"+first || join.Withdraw == nil ||
+				join.Withdraw.Reason != noLonger {
 				t.Errorf("ticket %+v", join)
 			}
 		})

@@ -43,8 +43,8 @@ func (v *Views) OthersDoubt(nodes []*facts.Node) []string {
 	return out
 }
 
-// Look asks every node of the wave about itself and about every other, and every member about all of
-// them: NORMAL, live, the tokens of its ticket, one schema.
+// Look asks every node of the wave about itself and about every other, and every member about all
+// of them: NORMAL, live, the tokens of its ticket, one schema.
 func Look(view *assess.View, s *procedure.Step) Views {
 	v := Views{HostIDs: map[string]string{}}
 	tokens := Of(openStep(view, s)).Tokens
@@ -75,8 +75,9 @@ func Look(view *assess.View, s *procedure.Step) Views {
 	return v
 }
 
-// membersDoubt adds what speaks against the wave in the views of members outside of it: every one that
-// is live, as the wave sees it, must see all of it, have the same schema, and know of no pending range.
+// membersDoubt adds what speaks against the wave in the views of members outside of it: every one
+// that is live, as the wave sees it, must see all of it, have the same schema, and know of no
+// pending range.
 func (v *Views) membersDoubt(view *assess.View, s *procedure.Step, rings map[string]*facts.Ring, look *lookups) {
 	for _, member := range view.Members() {
 		if s.Has(member) {
@@ -91,7 +92,8 @@ func (v *Views) membersDoubt(view *assess.View, s *procedure.Step, rings map[str
 			switch {
 			case seen == nil:
 				if e, known := look.of(rings[of]).byHostID[view.Ledger.Members[member]]; known && e.Live {
-					v.Doubt(member, of, "%s is live and does not say what it sees: %s", member, assess.WhyNoAnswer(view.Nodes[member]))
+					v.Doubt(member, of, "%s is live and does not say what it sees: %s", member,
+						assess.WhyNoAnswer(view.Nodes[member]))
 				}
 				continue
 			case agent.Ring.SchemaVersion != rings[of].SchemaVersion:
@@ -104,7 +106,8 @@ func (v *Views) membersDoubt(view *assess.View, s *procedure.Step, rings map[str
 	}
 }
 
-// ownRing is the ring as a node sees it that is NORMAL with the given tokens; nil, with a doubt, if it is not.
+// ownRing is the ring as a node sees it that is NORMAL with the given tokens; nil, with a doubt, if
+// it is not.
 func (v *Views) ownRing(n *facts.Node, name string, tokens []string) *facts.Ring {
 	agent := n.CurrentAgent()
 	switch {
@@ -143,8 +146,8 @@ type lookups struct {
 // lookup is one view of the ring.
 type lookup struct {
 	byHostID map[string]*facts.Endpoint
-	// wrong is, for each node that is NORMAL in its own view, what this view has otherwise, in words that
-	// follow the observer's name; empty if nothing.
+	// wrong is, for each node that is NORMAL in its own view, what this view has otherwise, in
+	// words that follow the observer's name; empty if nothing.
 	wrong []string
 }
 

@@ -16,7 +16,8 @@ type claimOfOthers struct{ name, node string }
 
 func (c claimOfOthers) String() string { return c.name }
 
-// claimsOfOthers are the claims under our names that belong to another cluster, by the uid of that cluster.
+// claimsOfOthers are the claims under our names that belong to another cluster, by the uid of that
+// cluster.
 func (k *Keeper) claimsOfOthers() map[string][]claimOfOthers {
 	out := map[string][]claimOfOthers{}
 	for _, name := range k.Names() {
@@ -32,8 +33,9 @@ func (k *Keeper) claimsOfOthers() map[string][]claimOfOthers {
 	return out
 }
 
-// adoptableClaims says whether the claims that are there are just those that the spec needs: without volumes.adopt none of an earlier cluster, with it all
-// data volumes of that one and of no other. Nothing is made before that.
+// adoptableClaims says whether the claims that are there are just those that the spec needs:
+// without volumes.adopt none of an earlier cluster, with it all data volumes of that one and of no
+// other. Nothing is made before that.
 func (k *Keeper) adoptableClaims() plan.Result {
 	adopt := string(k.Adopts())
 	others := k.claimsOfOthers()
@@ -65,11 +67,14 @@ func (k *Keeper) adoptableClaims() plan.Result {
 	}
 	switch {
 	case len(missing) > 0:
-		k.draft.Stall(v1alpha1.ReasonAdoptionIncomplete, "claim %s of the cluster with uid %s is not there: with a disk missing nothing is started, since it would join empty; "+
-			"restore it, or describe a cluster without that node", words.List(missing, 3), adopt)
+		k.draft.Stall(v1alpha1.ReasonAdoptionIncomplete,
+			"claim %s of the cluster with uid %s is not there: with a disk missing nothing is started, since it "+
+				"would join empty; restore it, or describe a cluster without that node", words.List(missing, 3), adopt)
 		return plan.Stopped("not all disks to adopt are there")
 	case len(extra) > 0:
-		k.draft.Stall(v1alpha1.ReasonAdoptionIncomplete, "claim %s of the cluster with uid %s belongs to a node that the spec does not describe: describe all its nodes", words.List(extra, 3), adopt)
+		k.draft.Stall(v1alpha1.ReasonAdoptionIncomplete,
+			"claim %s of the cluster with uid %s belongs to a node that the spec does not describe: describe all its "+
+				"nodes", words.List(extra, 3), adopt)
 		return plan.Stopped("the spec does not describe all nodes to adopt")
 	}
 	return plan.Nothing()
@@ -77,7 +82,9 @@ func (k *Keeper) adoptableClaims() plan.Result {
 
 func foreignClaims(uid string, claims []claimOfOthers) string {
 	if uid == "" {
-		return fmt.Sprintf("claim %s was not made by Helenus: delete or rename it, or choose another name for the cluster", words.List(claims, 3))
+		return fmt.Sprintf("claim %s was not made by Helenus: delete or rename it, or choose another name for the "+
+			"cluster", words.List(claims, 3))
 	}
-	return fmt.Sprintf("claim %s holds data of an earlier cluster with uid %s: delete the claims; or create the cluster again with bootstrap.adopt.clusterUID: %s, which uses them", words.List(claims, 3), uid, uid)
+	return fmt.Sprintf("claim %s holds data of an earlier cluster with uid %s: delete the claims; or create the "+
+		"cluster again with bootstrap.adopt.clusterUID: %s, which uses them", words.List(claims, 3), uid, uid)
 }

@@ -14,12 +14,14 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// stopTimeout is how long a deleted cluster waits for an agent to stop its node in order before the pod is deleted all the same. helenus-init then stops
-// the JVM by itself, in the pod's grace period.
+// stopTimeout is how long a deleted cluster waits for an agent to stop its node in order before the
+// pod is deleted all the same. helenus-init then stops the JVM by itself, in the pod's grace
+// period.
 const stopTimeout = 5 * time.Minute
 
-// Deletion takes a deleted cluster apart: every node is stopped in order, then its pod goes, then, if the user said so, its claims, then its record, and
-// last the ledger and the cluster itself. A claim outlives the cluster unless volumes.onClusterDeletion is Delete.
+// Deletion takes a deleted cluster apart: every node is stopped in order, then its pod goes, then,
+// if the user said so, its claims, then its record, and last the ledger and the cluster itself. A
+// claim outlives the cluster unless volumes.onClusterDeletion is Delete.
 func (k *Keeper) Deletion() plan.Result {
 	if k.Cluster.DeletionTimestamp == nil {
 		return plan.Nothing()
@@ -34,7 +36,8 @@ func (k *Keeper) Deletion() plan.Result {
 			record := render.ForApply(k.Owner(), n.Record)
 			record.Spec.State = v1alpha1.StateStopped
 			record.Spec.ClientTraffic = v1alpha1.TrafficClosed
-			k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "the cluster is being deleted"})
+			k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID,
+				ResourceVersion: n.Record.ResourceVersion, Why: "the cluster is being deleted"})
 			stopping++
 		}
 	}
@@ -65,10 +68,12 @@ func (k *Keeper) Deletion() plan.Result {
 		return plan.Acting("removing %d records", len(records))
 	}
 	if k.Ledger != nil && k.Ledger.UID != "" {
-		k.draft.Write(plan.Write{Verb: plan.Delete, Object: render.Ledger(k.Owner(), nil), UID: k.Ledger.UID, Why: "the cluster is being deleted"})
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: render.Ledger(k.Owner(), nil), UID: k.Ledger.UID,
+			Why: "the cluster is being deleted"})
 	}
 	k.deleteSecret(k.Shared.Secrets[v1alpha1.AuthorityName(k.Cluster.Name)], "the cluster is being deleted")
-	k.draft.Write(plan.Write{Verb: plan.Release, Object: k.Cluster, UID: k.Cluster.UID, Finalizer: v1alpha1.FinalizerCluster})
+	k.draft.Write(plan.Write{Verb: plan.Release, Object: k.Cluster, UID: k.Cluster.UID,
+		Finalizer: v1alpha1.FinalizerCluster})
 	return plan.Acting("releasing the cluster")
 }
 
@@ -85,8 +90,8 @@ func (k *Keeper) ownAll() {
 	}
 }
 
-// deleteSecret deletes a Secret. It would go with its owner, too; but an owner that somebody took away is noticed late, since Secrets are not watched, and what
-// stayed behind would be a key.
+// deleteSecret deletes a Secret. It would go with its owner, too; but an owner that somebody took
+// away is noticed late, since Secrets are not watched, and what stayed behind would be a key.
 func (k *Keeper) deleteSecret(secret *corev1.Secret, why string) {
 	if secret != nil && secret.DeletionTimestamp == nil {
 		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(secret), UID: secret.UID, Why: why})
@@ -107,15 +112,18 @@ func (k *Keeper) own(have, like plan.Object) {
 	}
 	now := have.DeepCopyObject().(plan.Object)
 	now.SetOwnerReferences(like.GetOwnerReferences())
-	k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: "so that it goes with its owner"})
+	k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(),
+		Why: "so that it goes with its owner"})
 }
 
-// mayDeletePod says whether the pod of a node that is to be stopped can go: its agent has stopped the JVM in order, or never started one.
+// mayDeletePod says whether the pod of a node that is to be stopped can go: its agent has stopped
+// the JVM in order, or never started one.
 func (k *Keeper) mayDeletePod(n *facts.Node) bool {
 	if n.Pod.Spec.NodeName == "" || n.Record == nil {
 		return true
 	}
-	if n.StatusIsCurrent() && n.Record.Status.ObservedGeneration == n.Record.Generation && n.Record.Status.Phase == v1alpha1.PhaseStopped {
+	if n.StatusIsCurrent() && n.Record.Status.ObservedGeneration == n.Record.Generation &&
+		n.Record.Status.Phase == v1alpha1.PhaseStopped {
 		return true
 	}
 	left := k.Cluster.DeletionTimestamp.Add(stopTimeout).Sub(k.Now)
@@ -126,7 +134,8 @@ func (k *Keeper) mayDeletePod(n *facts.Node) bool {
 	return false
 }
 
-// deleteClaims deletes the claims of the cluster, each by the uid it was seen with, and counts those that are still there.
+// deleteClaims deletes the claims of the cluster, each by the uid it was seen with, and counts
+// those that are still there.
 func (k *Keeper) deleteClaims() int {
 	left := 0
 	for _, name := range k.Names() {
@@ -137,7 +146,8 @@ func (k *Keeper) deleteClaims() int {
 			}
 			left++
 			if claim.DeletionTimestamp == nil {
-				k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID, Why: "volumes.onClusterDeletion is Delete"})
+				k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID,
+					Why: "volumes.onClusterDeletion is Delete"})
 			}
 		}
 	}
@@ -151,7 +161,8 @@ func (k *Keeper) removeRecord(n *facts.Node, why string) {
 		k.deleteSecret(n.Secret, why)
 		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(n.Record), UID: n.Record.UID, Why: why})
 	case hasFinalizer(n.Record, v1alpha1.FinalizerNode):
-		k.draft.Write(plan.Write{Verb: plan.Release, Object: plan.Named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
+		k.draft.Write(plan.Write{Verb: plan.Release, Object: plan.Named(n.Record), UID: n.Record.UID,
+			Finalizer: v1alpha1.FinalizerNode})
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 // longestException is how far ahead an exception may end.
 const longestException = 7 * 24 * time.Hour
 
-// Exceptions copies a person's word about single nodes into their records, and takes it out again when
-// it is gone from the spec or its time is over. It holds nothing up.
+// Exceptions copies a person's word about single nodes into their records, and takes it out again
+// when it is gone from the spec or its time is over. It holds nothing up.
 func (k *Keeper) Exceptions() plan.Result {
 	wanted := map[string]*v1alpha1.Debug{}
 	for i := range k.Cluster.Spec.Exceptions {
@@ -44,7 +44,8 @@ func (k *Keeper) Exceptions() plan.Result {
 		case want == nil:
 			k.draft.Event(corev1.EventTypeNormal, "DebugEnded", "node %s starts again", n.Name)
 		case have == nil:
-			k.draft.Event(corev1.EventTypeNormal, "DebugStarted", "node %s stops until %s for a person to look into it: %s",
+			k.draft.Event(corev1.EventTypeNormal, "DebugStarted",
+				"node %s stops until %s for a person to look into it: %s",
 				n.Name, want.Until.UTC().Format(time.RFC3339), want.Reason)
 		}
 	}
@@ -52,14 +53,16 @@ func (k *Keeper) Exceptions() plan.Result {
 }
 
 // judgeException says what becomes of an exception, and why. Those before it are given.
-func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alpha1.Debug) (v1alpha1.ExceptionState, string) {
+func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alpha1.Debug) (v1alpha1.ExceptionState,
+	string) {
 	n := k.Nodes[e.Node]
 	record := recordOf(n)
 	switch {
 	case !e.Until.After(k.Now):
 		return v1alpha1.ExceptionOver, "its time is over: take it out of spec.exceptions"
 	case e.Until.Sub(k.Now) > longestException:
-		return v1alpha1.ExceptionRefused, fmt.Sprintf("until is %s, and may be at most 7 days ahead", e.Until.UTC().Format(time.RFC3339))
+		return v1alpha1.ExceptionRefused, fmt.Sprintf("until is %s, and may be at most 7 days ahead",
+			e.Until.UTC().Format(time.RFC3339))
 	case before[e.Node] != nil:
 		return v1alpha1.ExceptionRefused, fmt.Sprintf("another exception has stopped node %s already", e.Node)
 	case record == nil:
@@ -67,12 +70,15 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 	case record.Spec.Debug != nil:
 		return v1alpha1.ExceptionActive, debugged(n)
 	case record.Spec.Member == nil || !k.Begun() || !k.Settled():
-		return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until node %s is a member of a ring that has formed", e.Node)
+		return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until node %s is a member of a ring that has formed",
+			e.Node)
 	}
 	// One after the other: the agent of the second sees the first down.
 	for _, other := range k.Records() {
-		if other.Name != e.Node && (other.Record.Spec.Debug != nil || before[other.Name] != nil) && !stoppedForDebug(other) {
-			return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until node %s, which is to stop first, is down", other.Name)
+		if other.Name != e.Node && (other.Record.Spec.Debug != nil || before[other.Name] != nil) &&
+			!stoppedForDebug(other) {
+			return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until node %s, which is to stop first, is down",
+				other.Name)
 		}
 	}
 	return v1alpha1.ExceptionActive, debugged(n)

@@ -16,16 +16,17 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// A pod that has failed is never run again: kubelet evicted it, or refused it, since its host has no room for it or no longer is what the pod asks for.
-// Another one may fail the same way, at once and for ever, so each failure doubles the time until the next is made. The failed pod stays for as long, for
-// people to look at.
+// A pod that has failed is never run again: kubelet evicted it, or refused it, since its host has
+// no room for it or no longer is what the pod asks for. Another one may fail the same way, at once
+// and for ever, so each failure doubles the time until the next is made. The failed pod stays for
+// as long, for people to look at.
 const (
 	firstPodPause   = 10 * time.Second
 	longestPodPause = 5 * time.Minute
 )
 
-// podFailures are the failures in a row of a node's pods. They are kept in an annotation of its record: the pods come and go, and an operator that starts again
-// must not start over.
+// podFailures are the failures in a row of a node's pods. They are kept in an annotation of its
+// record: the pods come and go, and an operator that starts again must not start over.
 type podFailures struct {
 	Count int `json:"count"`
 	// Pod that failed last, and when that was seen.
@@ -33,10 +34,12 @@ type podFailures struct {
 	At  time.Time `json:"at"`
 }
 
-// failuresOf reads the annotation of a record. One that nobody can read is none: it costs no more than a try.
+// failuresOf reads the annotation of a record. One that nobody can read is none: it costs no more
+// than a try.
 func failuresOf(record *v1alpha1.CassandraNode) podFailures {
 	var f podFailures
-	if err := json.Unmarshal([]byte(record.Annotations[v1alpha1.AnnotationPodFailures]), &f); err != nil || f.Count < 1 {
+	if err := json.Unmarshal([]byte(record.Annotations[v1alpha1.AnnotationPodFailures]), &f); err != nil ||
+		f.Count < 1 {
 		return podFailures{}
 	}
 	return f
@@ -50,8 +53,8 @@ func (f podFailures) pause() time.Duration {
 
 func (f podFailures) due() time.Time { return f.At.Add(f.pause()) }
 
-// failedPod counts the failure of a node's pod, and deletes the pod when its time is over, or at once if the spec has changed since it was made: another is made
-// in its place.
+// failedPod counts the failure of a node's pod, and deletes the pod when its time is over, or at
+// once if the spec has changed since it was made: another is made in its place.
 func (k *Keeper) failedPod(n *facts.Node) {
 	if k.MadeForAnother(n) {
 		k.draft.Write(plan.DeletePod(n.Pod, "it has ended, and the spec has changed"))
@@ -71,7 +74,8 @@ func (k *Keeper) failedPod(n *facts.Node) {
 		return
 	}
 	k.draft.WakeIn(left)
-	k.draft.Notice(v1alpha1.NoticePodBackoff, []string{n.Name}, "pod %s has failed, for the %s time since its node was last ready: %s; it is recreated after %s",
+	k.draft.Notice(v1alpha1.NoticePodBackoff, []string{n.Name},
+		"pod %s has failed, for the %s time since its node was last ready: %s; it is recreated after %s",
 		n.Name, words.Ordinal(f.Count), why, f.due().Format(time.RFC3339))
 }
 
@@ -85,7 +89,8 @@ func (k *Keeper) forgetFailures(n *facts.Node) {
 // noteFailures writes the failures into a node's record; nil for none.
 func (k *Keeper) noteFailures(n *facts.Node, f *podFailures) {
 	record := render.ForApply(k.Owner(), n.Record)
-	w := plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "its pod is ready again"}
+	w := plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion,
+		Why: "its pod is ready again"}
 	delete(record.Annotations, v1alpha1.AnnotationPodFailures)
 	if f != nil {
 		text, err := json.Marshal(f)

@@ -15,8 +15,9 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// forceDeleteFromLostHosts deletes by force the pods of hosts that are gone for certain, and says of hosts that are merely silent what would make it so. A pod that
-// is told to stop on a host that no longer is stays for ever otherwise, and its node with it.
+// forceDeleteFromLostHosts deletes by force the pods of hosts that are gone for certain, and says
+// of hosts that are merely silent what would make it so. A pod that is told to stop on a host that
+// no longer is stays for ever otherwise, and its node with it.
 func (k *Keeper) forceDeleteFromLostHosts(step string) {
 	silent := map[string][]*facts.Node{}
 	for _, name := range k.Names() {
@@ -34,9 +35,11 @@ func (k *Keeper) forceDeleteFromLostHosts(step string) {
 		case n.Agent != nil:
 			// Whoever said so was wrong, or its agent is about to fall silent.
 			k.draft.Block(step, v1alpha1.BlockedRemovedHostStillAnswers, []string{n.Name},
-				"host %s %s, but the agent of node %s answers from there: waits until it no longer answers, or the host is registered again", host, why, n.Name)
+				"host %s %s, but the agent of node %s answers from there: waits until it no longer answers, or the "+
+					"host is registered again", host, why, n.Name)
 		case k.LeavesHost(n):
-			k.draft.Write(plan.Write{Verb: plan.DeleteByForce, Object: plan.Named(n.Pod), UID: n.Pod.UID, Host: host, Why: fmt.Sprintf("host %s %s", host, why)})
+			k.draft.Write(plan.Write{Verb: plan.DeleteByForce, Object: plan.Named(n.Pod), UID: n.Pod.UID, Host: host,
+				Why: fmt.Sprintf("host %s %s", host, why)})
 		}
 	}
 	for _, host := range slices.Sorted(maps.Keys(silent)) {
@@ -44,7 +47,8 @@ func (k *Keeper) forceDeleteFromLostHosts(step string) {
 	}
 }
 
-// blockOnUnreachable tells people of a host that is not ready, and of the nodes whose pods are on it.
+// blockOnUnreachable tells people of a host that is not ready, and of the nodes whose pods are on
+// it.
 func (k *Keeper) blockOnUnreachable(step string, host *corev1.Node, nodes []*facts.Node) {
 	names := make([]string, len(nodes))
 	for i, n := range nodes {
@@ -54,7 +58,9 @@ func (k *Keeper) blockOnUnreachable(step string, host *corev1.Node, nodes []*fac
 	if slices.ContainsFunc(nodes, func(n *facts.Node) bool { return n.Pod.DeletionTimestamp != nil }) {
 		stay = ", told to stop or not"
 	}
-	k.draft.Block(step, v1alpha1.BlockedHostUnreachable, names, "host %s %s. Cassandra may still run there, so pod %s is kept%s. Waits until the host is ready, or known to be gone. %s",
+	k.draft.Block(step, v1alpha1.BlockedHostUnreachable, names,
+		"host %s %s. Cassandra may still run there, so pod %s is kept%s. Waits until the host is ready, or known to "+
+			"be gone. %s",
 		host.Name, notReady(host), words.List(names, 5), stay, proof(host.Name))
 }
 
@@ -65,14 +71,17 @@ func notReady(host *corev1.Node) string {
 	if ready.Status == corev1.ConditionUnknown {
 		return "has not been heard of since about " + since
 	}
-	return strings.TrimSuffix(fmt.Sprintf("is not ready since %s: %s", since, orElse(ready.Message, ready.Reason)), ": ")
+	return strings.TrimSuffix(fmt.Sprintf("is not ready since %s: %s", since, orElse(ready.Message, ready.Reason)),
+		": ")
 }
 
 func proof(host string) string {
-	return fmt.Sprintf("If the host is gone for good, say so: delete its Node object, or taint it, kubectl taint node %s %s=nodeshutdown:NoExecute", host, corev1.TaintNodeOutOfService)
+	return fmt.Sprintf("If the host is gone for good, say so: delete its Node object, or taint it, kubectl taint "+
+		"node %s %s=nodeshutdown:NoExecute", host, corev1.TaintNodeOutOfService)
 }
 
-// noticeUnusableDisks names the nodes whose volumes are on hosts that are gone, or silent, so that no pod of theirs can run.
+// noticeUnusableDisks names the nodes whose volumes are on hosts that are gone, or silent, so that
+// no pod of theirs can run.
 func (k *Keeper) noticeUnusableDisks() {
 	for _, n := range k.Records() {
 		if !n.Unplaced() {
@@ -98,11 +107,14 @@ func (k *Keeper) noticeUnusableDisk(n *facts.Node, c *facts.Claim) {
 		}
 		silent = host
 	}
-	volume := fmt.Sprintf("volume %s of claim %s, which node %s has its data on, can be used on host %s alone", c.Volume.Name, c.Claim.Name, n.Name, words.List(facts.Places(c.Volume), 3))
+	volume := fmt.Sprintf("volume %s of claim %s, which node %s has its data on, can be used on host %s alone",
+		c.Volume.Name, c.Claim.Name, n.Name, words.List(facts.Places(c.Volume), 3))
 	if silent != nil {
-		k.draft.Notice(v1alpha1.NoticeVolumeHostUnavailable, []string{n.Name}, "%s, which %s; the node waits until that host is ready", volume, notReady(silent))
+		k.draft.Notice(v1alpha1.NoticeVolumeHostUnavailable, []string{n.Name},
+			"%s, which %s; the node waits until that host is ready", volume, notReady(silent))
 		return
 	}
 	k.draft.Notice(v1alpha1.NoticeVolumeHostUnavailable, []string{n.Name},
-		"%s, which is gone; the node waits until there is a host of that name with that disk. Replacing the node is not supported in this release", volume)
+		"%s, which is gone; the node waits until there is a host of that name with that disk. Replacing the node is "+
+			"not supported in this release", volume)
 }

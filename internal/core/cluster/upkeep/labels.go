@@ -9,18 +9,22 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// Labels and owners are how objects are found, selected by services and budgets, and collected. What somebody takes away of them is put back.
+// Labels and owners are how objects are found, selected by services and budgets, and collected.
+// What somebody takes away of them is put back.
 
-// repairMetadata puts back what belongs to the metadata of records, unless a record is written anyway: every write of one has it.
+// repairMetadata puts back what belongs to the metadata of records, unless a record is written
+// anyway: every write of one has it.
 func (k *Keeper) repairMetadata() {
 	owner := k.Owner()
 	for _, n := range k.Records() {
-		right := render.HasNodeLabels(n.Record.Labels, owner, n.Record) && hasFinalizer(n.Record, v1alpha1.FinalizerNode) && render.BelongsTo(n.Record.OwnerReferences, owner)
+		right := render.HasNodeLabels(n.Record.Labels, owner, n.Record) &&
+			hasFinalizer(n.Record, v1alpha1.FinalizerNode) && render.BelongsTo(n.Record.OwnerReferences, owner)
 		if right || n.Record.DeletionTimestamp != nil || k.draft.Has(n.Record) {
 			continue
 		}
 		k.draft.Write(plan.Write{
-			Verb: plan.Apply, Object: render.ForApply(owner, n.Record), UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata",
+			Verb: plan.Apply, Object: render.ForApply(owner, n.Record), UID: n.Record.UID,
+			ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata",
 		})
 	}
 }
@@ -32,8 +36,8 @@ func (k *Keeper) relabelPod(n *facts.Node) {
 	}
 }
 
-// relabelClaim puts back the labels of a claim, and makes an adopted one this cluster's own once the adoption is complete, so that it can be deleted, or adopted
-// again, as such.
+// relabelClaim puts back the labels of a claim, and makes an adopted one this cluster's own once
+// the adoption is complete, so that it can be deleted, or adopted again, as such.
 func (k *Keeper) relabelClaim(n *facts.Node, v render.Volume, claim *corev1.PersistentVolumeClaim) {
 	if render.HasClaimLabels(claim.Labels, k.Owner(), n.Record, v.Name) {
 		return

@@ -15,16 +15,19 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// KeepLedger sees to it that there is one. A cluster without any object gets an empty one. Where it is gone although the cluster has objects it was lost, and
-// with it the knowledge of what was begun: nothing is decided until it is rebuilt from the records and from what the disks say.
+// KeepLedger sees to it that there is one. A cluster without any object gets an empty one. Where it
+// is gone although the cluster has objects it was lost, and with it the knowledge of what was
+// begun: nothing is decided until it is rebuilt from the records and from what the disks say.
 func (k *Keeper) KeepLedger() plan.Result {
 	if k.LedgerProblem != "" {
-		k.draft.Stall(v1alpha1.ReasonNameTaken, "ConfigMap %s cannot be used as the ledger of this cluster: %s. Put its content back from a backup; or delete it, and it is rebuilt from the "+
-			"records and from what the disks say", v1alpha1.LedgerName(k.Cluster.Name), k.LedgerProblem)
+		k.draft.Stall(v1alpha1.ReasonNameTaken, "ConfigMap %s cannot be used as the ledger of this cluster: %s. Put "+
+			"its content back from a backup; or delete it, and it is rebuilt from the records and from what the "+
+			"disks say", v1alpha1.LedgerName(k.Cluster.Name), k.LedgerProblem)
 		return plan.Stopped("the ledger cannot be read")
 	}
 	if k.Ledger != nil {
-		if m := k.Shared.ConfigMaps[v1alpha1.LedgerName(k.Cluster.Name)]; m != nil && !hasLabels(m, render.Ledger(k.Owner(), nil).Labels) {
+		if m := k.Shared.ConfigMaps[v1alpha1.LedgerName(k.Cluster.Name)]; m != nil &&
+			!hasLabels(m, render.Ledger(k.Owner(), nil).Labels) {
 			k.putLedger(false, "somebody edited its labels", func(*ledger.Ledger) {})
 		}
 		return plan.Nothing()
@@ -43,27 +46,34 @@ func (k *Keeper) KeepLedger() plan.Result {
 	if len(missing) > 0 {
 		k.View = k.Without(rebuilt)
 		k.letDisksSpeak(unrecorded)
-		k.draft.Block("Ledger", v1alpha1.BlockedDisksUnknown, missing, "the ledger is lost: waits until every node has reported its disk, then rebuilds it; missing: %s", words.List(missing, 5))
-		return plan.Waiting("the ledger is lost; waiting for what the disks of %s say", words.Plural(len(missing), "node"))
+		k.draft.Block("Ledger", v1alpha1.BlockedDisksUnknown, missing,
+			"the ledger is lost: waits until every node has reported its disk, then rebuilds it; missing: %s",
+			words.List(missing, 5))
+		return plan.Waiting("the ledger is lost; waiting for what the disks of %s say",
+			words.Plural(len(missing), "node"))
 	}
 	k.draft.Write(plan.Write{Verb: plan.PutLedger, Ledger: rebuilt, Live: true, Why: "the ledger was lost"},
-		plan.Write{Verb: plan.Event, EventType: "Warning", Reason: v1alpha1.ReasonLedgerLost, Why: "the ledger was lost; it was rebuilt from the records and the disks"})
+		plan.Write{Verb: plan.Event, EventType: "Warning", Reason: v1alpha1.ReasonLedgerLost,
+			Why: "the ledger was lost; it was rebuilt from the records and the disks"})
 	return plan.Acting("rebuilding the ledger")
 }
 
-// letDisksSpeak makes pods, and what they need: a disk says what it holds through a pod. By a spec that is refused no record is made, changed or let go.
+// letDisksSpeak makes pods, and what they need: a disk says what it holds through a pod. By a spec
+// that is refused no record is made, changed or let go.
 func (k *Keeper) letDisksSpeak(unrecorded []render.Wanted) {
 	k.SharedObjects(false)
 	if k.checkSettings() == nil && k.checkSpec() == nil {
 		_ = k.checkNodes() // what is refused is said when the ledger is there again
 		k.correct()
 		for _, n := range k.Records() {
-			if n.Record.DeletionTimestamp != nil && n.Record.Spec.Member == nil { // who is a member is known without its disk
+			// who is a member is known without its disk
+			if n.Record.DeletionTimestamp != nil && n.Record.Spec.Member == nil {
 				k.releaseRecord(n)
 			}
 		}
 		for _, w := range unrecorded {
-			k.draft.Write(plan.Write{Verb: plan.Create, Object: render.Record(k.Owner(), w, k.ClaimsOf(w), k.Adopts()), Why: "its disk is to say what it holds"})
+			k.draft.Write(plan.Write{Verb: plan.Create, Object: render.Record(k.Owner(), w, k.ClaimsOf(w), k.Adopts()),
+				Why: "its disk is to say what it holds"})
 		}
 	}
 	k.VolumesAndPods()
@@ -84,7 +94,8 @@ func (k *Keeper) anyNodeObject() bool {
 	return false
 }
 
-// unrecorded are the nodes of the spec that have a volume or a pod of this cluster and no record: what they are, their disks alone know.
+// unrecorded are the nodes of the spec that have a volume or a pod of this cluster and no record:
+// what they are, their disks alone know.
 func (k *Keeper) unrecorded() []render.Wanted {
 	var out []render.Wanted
 	for _, w := range k.Wanted {
@@ -102,15 +113,18 @@ func (k *Keeper) unrecorded() []render.Wanted {
 	return out
 }
 
-// rebuildLedger makes a ledger from records and disks. A datacenter is formed if any of its nodes is a member by its record or its disk, or let clients
-// in. Tickets that are out, and members that no client was let to, are a formation that goes on. Members by their disks alone are written down as such; their
-// datacenter serves clients as openDatacenters says, and is otherwise one that is formed, or added to those that serve. Nodes of which nothing is known
-// are returned: an empty disk must have said so itself, unless there never was one.
+// rebuildLedger makes a ledger from records and disks. A datacenter is formed if any of its nodes
+// is a member by its record or its disk, or let clients in. Tickets that are out, and members that
+// no client was let to, are a formation that goes on. Members by their disks alone are written down
+// as such; their datacenter serves clients as openDatacenters says, and is otherwise one that is
+// formed, or added to those that serve. Nodes of which nothing is known are returned: an empty disk
+// must have said so itself, unless there never was one.
 func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	// The number of steps is lost too. Taking the time keeps the ids of steps unique.
 	l := &ledger.Ledger{ClusterUID: k.Cluster.UID, Steps: k.Now.Unix(), Ring: ledger.Ring{Members: map[string]string{}}}
 	step := &ledger.Step{
-		ID: procedure.StepID(k.View, l.Steps), Kind: ledger.FormRing, Class: ledger.Topology, Stage: ledger.StageTickets,
+		ID: procedure.StepID(k.View, l.Steps), Kind: ledger.FormRing, Class: ledger.Topology,
+		Stage:      ledger.StageTickets,
 		Generation: k.Cluster.Generation, OpenedAt: k.Now, StageSince: k.Now,
 	}
 	tickets := ticket.State{Tokens: map[string][]string{}}
@@ -198,13 +212,15 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	return l, missing
 }
 
-// adoptionBegun says that disks of the earlier cluster have been taken over: all nodes become members by their records then, one after the other.
+// adoptionBegun says that disks of the earlier cluster have been taken over: all nodes become
+// members by their records then, one after the other.
 func (k *Keeper) adoptionBegun() bool {
 	return slices.ContainsFunc(k.Records(), func(n *facts.Node) bool { return n.Record.Spec.Member != nil })
 }
 
-// openDatacenters are those of which the record of any node lets clients in, or of which two members that no record knows, or the only one, have let some in: one
-// of several may be that which sets the system keyspaces before clients come.
+// openDatacenters are those of which the record of any node lets clients in, or of which two
+// members that no record knows, or the only one, have let some in: one of several may be that which
+// sets the system keyspaces before clients come.
 func (k *Keeper) openDatacenters(byDisk map[string][]*facts.Agent) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range k.Records() {
@@ -226,11 +242,14 @@ func (k *Keeper) openDatacenters(byDisk map[string][]*facts.Agent) map[string]bo
 	return out
 }
 
-// rebuildAddition makes the step out of what is found of a datacenter that is being added: none of its nodes lets clients in, and those of others do. What was
-// extended or rebuilt already is done again, which changes nothing.
+// rebuildAddition makes the step out of what is found of a datacenter that is being added: none of
+// its nodes lets clients in, and those of others do. What was extended or rebuilt already is done
+// again, which changes nothing.
 func (k *Keeper) rebuildAddition(l *ledger.Ledger, step *ledger.Step, tickets ticket.State, datacenter string) {
 	step.Kind, step.Stage, step.Datacenters = ledger.AddDatacenter, ledger.StageKeyspaces, []string{datacenter}
-	maps.DeleteFunc(tickets.Tokens, func(name string, _ []string) bool { return k.Nodes[name].Record.Spec.Datacenter != datacenter })
+	maps.DeleteFunc(tickets.Tokens, func(name string, _ []string) bool {
+		return k.Nodes[name].Record.Spec.Datacenter != datacenter
+	})
 	step.Nodes = slices.Sorted(maps.Keys(tickets.Tokens))
 	switch {
 	case slices.ContainsFunc(step.Nodes, func(name string) bool { return l.Members[name] == "" }):

@@ -71,7 +71,8 @@ func TestWhichNodesGetARecordBack(t *testing.T) {
 func TestWhichDatacentersServeByTheirDisks(t *testing.T) {
 	n := recorded(first)
 	n.Record.Spec.Datacenter, n.Record.Spec.ClientTraffic = "dc1", v1alpha1.TrafficClosed
-	for members, serves := range map[int][]bool{1: {false, true}, 2: {false, false, true}, 3: {false, false, true, true}} {
+	for members, serves := range map[int][]bool{1: {false, true}, 2: {false, false, true},
+		3: {false, false, true, true}} {
 		for opened, want := range serves {
 			agents := make([]*facts.Agent, members)
 			for i := range agents {

@@ -18,8 +18,8 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// VolumesAndPods gives every record its claims, its certificate and its pod. A claim that a member had is never made again: another disk under its name
-// would be an empty one.
+// VolumesAndPods gives every record its claims, its certificate and its pod. A claim that a member
+// had is never made again: another disk under its name would be an empty one.
 func (k *Keeper) VolumesAndPods() plan.Result {
 	before := len(k.draft.Writes)
 	waiting := 0
@@ -49,8 +49,9 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 	return plan.Nothing()
 }
 
-// noticeNotStarting names the nodes with a part in the ring that do not come up, and what of the spec that may come from. Of others the guards of their tickets
-// say it, and of one that joins its step does.
+// noticeNotStarting names the nodes with a part in the ring that do not come up, and what of the
+// spec that may come from. Of others the guards of their tickets say it, and of one that joins its
+// step does.
 func (k *Keeper) noticeNotStarting() {
 	var names, why []string
 	var joining []string
@@ -60,8 +61,10 @@ func (k *Keeper) noticeNotStarting() {
 	for _, n := range k.Records() {
 		said := slices.ContainsFunc(k.draft.Blocked, func(b v1alpha1.BlockedStep) bool {
 			return b.Step == "VolumesAndPods" && slices.Contains(b.Nodes, n.Name)
-		}) || slices.ContainsFunc(k.draft.Notices, func(o v1alpha1.Notice) bool { return slices.Contains(o.Nodes, n.Name) })
-		if said || !k.Of(n.Name).Started() || n.Pod == nil || n.Pod.DeletionTimestamp != nil || slices.Contains(joining, n.Name) {
+		}) || slices.ContainsFunc(k.draft.Notices,
+			func(o v1alpha1.Notice) bool { return slices.Contains(o.Nodes, n.Name) })
+		if said || !k.Of(n.Name).Started() || n.Pod == nil || n.Pod.DeletionTimestamp != nil ||
+			slices.Contains(joining, n.Name) {
 			continue
 		}
 		words := assess.Trouble(n)
@@ -77,7 +80,8 @@ func (k *Keeper) noticeNotStarting() {
 	}
 }
 
-// claimsReady makes the claims of a node and pins them in its record, and says whether all are there and pinned.
+// claimsReady makes the claims of a node and pins them in its record, and says whether all are
+// there and pinned.
 func (k *Keeper) claimsReady(n *facts.Node) bool {
 	var missing []render.Volume
 	pins := map[string]v1alpha1.ClaimReference{}
@@ -102,14 +106,16 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 				delete(pins, v.Name)
 				changed = true
 			case claim.DeletionTimestamp == nil:
-				k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
+				k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID,
+					ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and the spec has changed"})
 			}
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
 			k.relabelClaim(n, v, claim)
 		case isPinned && k.Of(n.Name).Started():
 			lost = append(lost, pin.Name)
 		case isPinned:
-			// Nothing was ever on it that counts: take what is there under the name, or make another.
+			// Nothing was ever on it that counts: take what is there under the name, or make
+			// another.
 			delete(pins, v.Name)
 			changed = true
 		case claim != nil && k.MayUse(claim):
@@ -123,7 +129,8 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 	}
 	if len(lost) > 0 {
 		k.draft.Block("VolumesAndPods", v1alpha1.BlockedMemberClaimMissing, []string{n.Name},
-			"claim %s of node %s is gone: its pod is not created, since it would start with an empty disk. Waits until the claim is restored with the same volume", words.List(lost, 3), n.Name)
+			"claim %s of node %s is gone: its pod is not created, since it would start with an empty disk. Waits "+
+				"until the claim is restored with the same volume", words.List(lost, 3), n.Name)
 		return n.Pod != nil
 	}
 	for _, v := range missing {
@@ -144,11 +151,14 @@ func (k *Keeper) pin(n *facts.Node, pins map[string]v1alpha1.ClaimReference, why
 			record.Spec.Claims = append(record.Spec.Claims, pin)
 		}
 	}
-	k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion, Why: why})
+	k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID,
+		ResourceVersion: n.Record.ResourceVersion, Why: why})
 }
 
-// dropVolumes takes away what a node that never had a ticket has of volumes that the spec no longer describes: first the pins, of which it says whether there
-// were any, then the claims. What is bound is no concern here: the spec is refused then, or the ring has not begun and the claim stays for the user to delete.
+// dropVolumes takes away what a node that never had a ticket has of volumes that the spec no longer
+// describes: first the pins, of which it says whether there were any, then the claims. What is
+// bound is no concern here: the spec is refused then, or the ring has not begun and the claim stays
+// for the user to delete.
 func (k *Keeper) dropVolumes(n *facts.Node, pins map[string]v1alpha1.ClaimReference) bool {
 	described := map[string]bool{}
 	for _, v := range render.Volumes(n.Record.Spec.Pod) {
@@ -163,8 +173,9 @@ func (k *Keeper) dropVolumes(n *facts.Node, pins map[string]v1alpha1.ClaimRefere
 	return false
 }
 
-// leavesVolume says that a claim of a node that never had a ticket goes: it is on its way already, or is not what the spec says now. One that is bound stays:
-// only the user deletes a disk, even an empty one. Until that is resolved nothing begins.
+// leavesVolume says that a claim of a node that never had a ticket goes: it is on its way already,
+// or is not what the spec says now. One that is bound stays: only the user deletes a disk, even an
+// empty one. Until that is resolved nothing begins.
 func (k *Keeper) leavesVolume(n *facts.Node, v render.Volume, c *facts.Claim) bool {
 	claim, want := c.Claim, render.Claim(k.Owner(), n.Record, v)
 	if claim.DeletionTimestamp != nil {
@@ -175,8 +186,10 @@ func (k *Keeper) leavesVolume(n *facts.Node, v render.Volume, c *facts.Claim) bo
 	}
 	if c.Bound() {
 		k.View = k.Rejecting()
-		k.draft.Stall(v1alpha1.ReasonUnsupportedChange, "node.storage: volume %s: %s → %s: claim %s is bound to a volume, which does not change; take the change back, "+
-			"or delete the claim and its pod so that both are recreated", v.Name, volumeInWords(claim), volumeInWords(want), claim.Name)
+		k.draft.Stall(v1alpha1.ReasonUnsupportedChange,
+			"node.storage: volume %s: %s → %s: claim %s is bound to a volume, which does not change; take the change "+
+				"back, or delete the claim and its pod so that both are recreated", v.Name, volumeInWords(claim),
+			volumeInWords(want), claim.Name)
 		return false
 	}
 	return true
@@ -202,7 +215,8 @@ func volumeInWords(claim *corev1.PersistentVolumeClaim) string {
 	return strings.Join(parts, " ")
 }
 
-// certificate issues the certificate of a node's agent, and another when two thirds of its life are over.
+// certificate issues the certificate of a node's agent, and another when two thirds of its life are
+// over.
 func (k *Keeper) certificate(n *facts.Node) {
 	// One of a former record goes with that record.
 	if n.Pod != nil && n.Pod.Status.Phase == corev1.PodPending {
@@ -211,7 +225,8 @@ func (k *Keeper) certificate(n *facts.Node) {
 	if k.unsigned {
 		return
 	}
-	if n.Secret != nil && !n.SecretEdited && facts.Owned(n.Secret, string(n.Record.UID)) && render.HasCertificateLabels(n.Secret.Labels, k.Owner(), n.Record) {
+	if n.Secret != nil && !n.SecretEdited && facts.Owned(n.Secret, string(n.Record.UID)) &&
+		render.HasCertificateLabels(n.Secret.Labels, k.Owner(), n.Record) {
 		renew, err := time.Parse(time.RFC3339, n.Secret.Annotations[v1alpha1.AnnotationRenewAfter])
 		if err == nil && k.Now.Before(renew) {
 			k.draft.WakeIn(renew.Sub(k.Now))
@@ -226,11 +241,12 @@ func (k *Keeper) certificate(n *facts.Node) {
 	k.draft.Write(w)
 }
 
-// pod makes a node's pod where there is none, takes an orphaned one back, and clears away one that has ended or that was made for a spec the node never
-// ran under.
+// pod makes a node's pod where there is none, takes an orphaned one back, and clears away one that
+// has ended or that was made for a spec the node never ran under.
 func (k *Keeper) pod(n *facts.Node) {
 	if n.Pod == nil {
-		if n.Record.Spec.State != v1alpha1.StateRunning || !k.LedgerLost && k.Abandoning(n.Name) && k.Abandoned(n.Name) {
+		if n.Record.Spec.State != v1alpha1.StateRunning ||
+			!k.LedgerLost && k.Abandoning(n.Name) && k.Abandoned(n.Name) {
 			return
 		}
 		pod, err := render.Pod(k.Owner(), n.Record, k.Install)
@@ -248,7 +264,8 @@ func (k *Keeper) pod(n *facts.Node) {
 	if metav1.GetControllerOfNoCopy(n.Pod) == nil {
 		pod := plan.Named(n.Pod)
 		pod.SetOwnerReferences(render.RecordReference(n.Record))
-		k.draft.Write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record was recreated"})
+		k.draft.Write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID,
+			ResourceVersion: n.Pod.ResourceVersion, Why: "its record was recreated"})
 		return
 	}
 	switch n.Pod.Status.Phase {
@@ -265,8 +282,8 @@ func (k *Keeper) pod(n *facts.Node) {
 	}
 }
 
-// mayRecreatePod says that the pod of a node with a ticket, or of a member, can be recreated: its agent says that the node is not up, or nothing runs in it that
-// could say so.
+// mayRecreatePod says that the pod of a node with a ticket, or of a member, can be recreated: its
+// agent says that the node is not up, or nothing runs in it that could say so.
 func (k *Keeper) mayRecreatePod(n *facts.Node) bool {
 	if k.Of(n.Name).Joined() {
 		return k.Of(n.Name).Failing()
@@ -274,19 +291,23 @@ func (k *Keeper) mayRecreatePod(n *facts.Node) bool {
 	return n.CurrentAgent() != nil || !assess.AnythingRuns(n.Pod)
 }
 
-// replacePod deletes a pod that was made for another spec than its record has, if the node is not up. Of nodes that have a ticket one goes at a
-// time: each is looked at live, and after the first one nothing is as it was seen.
+// replacePod deletes a pod that was made for another spec than its record has, if the node is not
+// up. Of nodes that have a ticket one goes at a time: each is looked at live, and after the first
+// one nothing is as it was seen.
 func (k *Keeper) replacePod(n *facts.Node) {
 	w := plan.DeletePod(n.Pod, "the node is not up, and the spec has changed")
 	switch {
 	case !k.Of(n.Name).Started():
 		k.draft.Write(w)
 	case k.mayRecreatePod(n):
-		if w.Live = true; !slices.ContainsFunc(k.draft.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
+		if w.Live = true; !slices.ContainsFunc(k.draft.Writes,
+			func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
 			k.draft.Write(w)
 		}
 	case !k.Of(n.Name).Joined():
 		k.draft.Block("VolumesAndPods", v1alpha1.BlockedAgentUnreachable, []string{n.Name},
-			"the spec of node %s was corrected, but its agent does not answer: %s. Waits until the agent reports that the node is down, then recreates the pod; deleting the pod helps, too", n.Name, orElse(n.Unreachable, "no answer yet"))
+			"the spec of node %s was corrected, but its agent does not answer: %s. Waits until the agent reports "+
+				"that the node is down, then recreates the pod; deleting the pod helps, too", n.Name,
+			orElse(n.Unreachable, "no answer yet"))
 	}
 }

@@ -23,13 +23,16 @@ const first, second, third = "orders-dc1-r1-0", "orders-dc1-r2-0", "orders-dc1-r
 // members is what is known of a ring of three nodes that are all up.
 func members() *facts.Snapshot {
 	s := &facts.Snapshot{
-		Cluster: &v1alpha1.CassandraCluster{}, Nodes: map[string]*facts.Node{}, Ledger: &ledger.Ledger{Ring: ledger.Ring{Members: map[string]string{}}},
+		Cluster: &v1alpha1.CassandraCluster{}, Nodes: map[string]*facts.Node{},
+		Ledger: &ledger.Ledger{Ring: ledger.Ring{Members: map[string]string{}}},
 	}
 	for _, name := range []string{first, second, third} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(name)}}
 		s.Nodes[name] = &facts.Node{
-			Name: name, Record: &v1alpha1.CassandraNode{Spec: v1alpha1.CassandraNodeSpec{Member: &v1alpha1.Member{}}}, Pod: pod,
-			Agent: &facts.Agent{PodUID: pod.UID, Phase: v1alpha1.PhaseNormal, Process: facts.ProcessRunning, Ring: &facts.Ring{Mode: facts.ModeNormal}},
+			Name: name, Record: &v1alpha1.CassandraNode{Spec: v1alpha1.CassandraNodeSpec{Member: &v1alpha1.Member{}}},
+			Pod: pod,
+			Agent: &facts.Agent{PodUID: pod.UID, Phase: v1alpha1.PhaseNormal, Process: facts.ProcessRunning,
+				Ring: &facts.Ring{Mode: facts.ModeNormal}},
 		}
 		s.Ledger.Members[name] = "host-" + name
 	}
@@ -45,7 +48,9 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 	}
 	trouble := func(s *scene) {
 		s.n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			Name: layout.CassandraContainer, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
+			Name: layout.CassandraContainer, State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"},
+			},
 		}}
 	}
 	blockedBy := func(step, node string) func(*scene) {
@@ -76,7 +81,8 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 		"its agent says something else": {failed(v1alpha1.PhaseNormal, "it serves"), ""},
 		"it has no pod":                 {func(s *scene) { s.n.Pod = nil }, ""},
 		"the one before it has no pod":  {func(s *scene) { trouble(s); s.Nodes[first].Pod = nil }, "ErrImagePull"},
-		"its pod goes":                  {func(s *scene) { trouble(s); s.n.Pod.DeletionTimestamp = &metav1.Time{} }, ""},
+		"its pod goes": {func(s *scene) { trouble(s); s.n.Pod.DeletionTimestamp = &metav1.Time{} },
+			""},
 		"it has no part in the ring": {func(s *scene) {
 			trouble(s)
 			s.n.Record.Spec.Member = nil
@@ -92,7 +98,9 @@ func TestWhoDoesNotComeUpIsSaid(t *testing.T) {
 			before := len(s.draft.Notices)
 			New(assess.NewView(s.Snapshot, metav1.Now().Time), s.draft).noticeNotStarting()
 			said := s.draft.Notices[before:]
-			if (len(said) > 0) != (c.words != "") || len(said) > 0 && (!slices.Equal(said[0].Nodes, []string{second}) || !strings.Contains(said[0].Message, c.words)) {
+			if (len(said) > 0) != (c.words != "") ||
+				len(said) > 0 && (!slices.Equal(said[0].Nodes, []string{second}) ||
+					!strings.Contains(said[0].Message, c.words)) {
 				t.Errorf("said %+v, want %q", said, c.words)
 			}
 		})

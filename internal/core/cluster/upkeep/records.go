@@ -14,14 +14,17 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// NodeRecords keeps one record for each node. Until the first ticket is out the records follow the spec in everything. After that a record is made again
-// where one that belongs to the ring has gone, with the identity the ledger remembers, and nodes that are not in the ring follow corrections.
+// NodeRecords keeps one record for each node. Until the first ticket is out the records follow the
+// spec in everything. After that a record is made again where one that belongs to the ring has
+// gone, with the identity the ledger remembers, and nodes that are not in the ring follow
+// corrections.
 func (k *Keeper) NodeRecords() plan.Result {
 	before := len(k.draft.Writes)
 	k.correct()
 	defer k.repairMetadata()
 	if k.SpecRejected {
-		// A record that is being deleted stays for as long: what it pins cannot be taken from a spec that is refused.
+		// A record that is being deleted stays for as long: what it pins cannot be taken from a
+		// spec that is refused.
 		return k.reportMissingRecords()
 	}
 	for _, n := range k.Records() {
@@ -49,25 +52,31 @@ func (k *Keeper) NodeRecords() plan.Result {
 // correct writes the corrections that were found when the spec was checked.
 func (k *Keeper) correct() {
 	for i, c := range k.corrections {
-		why := "the spec has changed, and the node is not up: " + words.List(render.Differences(c.node.Record, c.wanted), 3)
+		why := "the spec has changed, and the node is not up: " + words.List(render.Differences(c.node.Record,
+			c.wanted), 3)
 		k.takeOver(c.node, c.wanted, i == 0, why)
 	}
 }
 
 // takeOver makes the record of a node what the spec wants of it.
 func (k *Keeper) takeOver(n *facts.Node, w render.Wanted, live bool, why string) {
-	k.update(n, live, why, func(spec *v1alpha1.CassandraNodeSpec) { spec.Configuration, spec.Pod = w.Configuration, w.Pod })
+	k.update(n, live, why, func(spec *v1alpha1.CassandraNodeSpec) {
+		spec.Configuration, spec.Pod = w.Configuration, w.Pod
+	})
 }
 
-// releaseRecord lets a record go that somebody deleted. Its pod is taken from it first, so that the garbage collector leaves it running; the record is
-// then recreated, or the pod is deleted in order, as the spec says.
+// releaseRecord lets a record go that somebody deleted. Its pod is taken from it first, so that the
+// garbage collector leaves it running; the record is then recreated, or the pod is deleted in
+// order, as the spec says.
 func (k *Keeper) releaseRecord(n *facts.Node) {
 	if n.Pod != nil && facts.Owned(n.Pod, string(n.Record.UID)) {
 		pod := plan.Named(n.Pod)
-		k.draft.Write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID, ResourceVersion: n.Pod.ResourceVersion, Why: "its record is being deleted"})
+		k.draft.Write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID,
+			ResourceVersion: n.Pod.ResourceVersion, Why: "its record is being deleted"})
 	}
 	if hasFinalizer(n.Record, v1alpha1.FinalizerNode) {
-		k.draft.Write(plan.Write{Verb: plan.Release, Object: plan.Named(n.Record), UID: n.Record.UID, Finalizer: v1alpha1.FinalizerNode})
+		k.draft.Write(plan.Write{Verb: plan.Release, Object: plan.Named(n.Record), UID: n.Record.UID,
+			Finalizer: v1alpha1.FinalizerNode})
 	}
 }
 
@@ -95,7 +104,8 @@ func (k *Keeper) followSpec() {
 	}
 }
 
-// removeNode removes a node that has no part in the ring: its pod, claims without a volume, and then its record. Nothing is made for it any more.
+// removeNode removes a node that has no part in the ring: its pod, claims without a volume, and
+// then its record. Nothing is made for it any more.
 func (k *Keeper) removeNode(n *facts.Node, why string) {
 	if k.unwanted == nil {
 		k.unwanted = map[string]bool{}
@@ -122,20 +132,24 @@ func (k *Keeper) removeNode(n *facts.Node, why string) {
 	}
 }
 
-// deleteUnbound deletes the claims of a node, except for some volumes, that never got a volume: nobody would know of them afterwards. One that is bound stays:
-// only the user deletes a disk, even an empty one.
+// deleteUnbound deletes the claims of a node, except for some volumes, that never got a volume:
+// nobody would know of them afterwards. One that is bound stays: only the user deletes a disk, even
+// an empty one.
 func (k *Keeper) deleteUnbound(n *facts.Node, except map[string]bool, why string) {
 	for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
 		c := n.Claims[volume]
 		claim := c.Claim
-		if except[volume] || !c.Unbound() || claim.DeletionTimestamp != nil || claim.Labels[v1alpha1.LabelClusterUID] != string(k.Cluster.UID) {
+		if except[volume] || !c.Unbound() || claim.DeletionTimestamp != nil ||
+			claim.Labels[v1alpha1.LabelClusterUID] != string(k.Cluster.UID) {
 			continue
 		}
-		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID, ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and " + why})
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: claim.UID,
+			ResourceVersion: claim.ResourceVersion, Why: "it has no volume yet, and " + why})
 	}
 }
 
-// restoreRecords recreates records that belong to the ring and are gone, and those of nodes that are to join it.
+// restoreRecords recreates records that belong to the ring and are gone, and those of nodes that
+// are to join it.
 func (k *Keeper) restoreRecords() {
 	for _, w := range k.Wanted {
 		n := k.Nodes[w.Name]
@@ -143,8 +157,11 @@ func (k *Keeper) restoreRecords() {
 		inWave, newcomer := k.Ledger.Step.Has(w.Name), k.Settled()
 		if record := recordOf(n); record != nil {
 			if member && !inWave && record.Spec.Member == nil && record.DeletionTimestamp == nil {
-				// It was made so that its disk could say what it holds, when the ledger was lost with it.
-				k.update(n, false, "it is a member", func(spec *v1alpha1.CassandraNodeSpec) { k.makeMember(spec, hostID) })
+				// It was made so that its disk could say what it holds, when the ledger was lost
+				// with it.
+				k.update(n, false, "it is a member", func(spec *v1alpha1.CassandraNodeSpec) {
+					k.makeMember(spec, hostID)
+				})
 			}
 			continue
 		}
@@ -152,9 +169,10 @@ func (k *Keeper) restoreRecords() {
 			continue
 		}
 		record := render.Record(k.Owner(), w, k.ClaimsOf(w), k.Adopts())
-		if s := k.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) && s.Kind != ledger.AdoptRing && s.Stage == ledger.StageTickets {
-			// The agent may have begun by this ticket. A new record must have it from the first moment: once the status shows an id as used, nobody can
-			// write it any more.
+		if s := k.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) &&
+			s.Kind != ledger.AdoptRing && s.Stage == ledger.StageTickets {
+			// The agent may have begun by this ticket. A new record must have it from the first
+			// moment: once the status shows an id as used, nobody can write it any more.
 			record.Spec.Join = ticket.For(s, w.Name)
 		}
 		if member {
@@ -176,7 +194,8 @@ func (k *Keeper) makeMember(spec *v1alpha1.CassandraNodeSpec, hostID string) {
 	}
 }
 
-// reportMissingRecords names members whose records are gone while the spec, from which they could be made again, is refused.
+// reportMissingRecords names members whose records are gone while the spec, from which they could
+// be made again, is refused.
 func (k *Keeper) reportMissingRecords() plan.Result {
 	var missing []string
 	for _, name := range k.Members() {
@@ -187,6 +206,7 @@ func (k *Keeper) reportMissingRecords() plan.Result {
 	if len(missing) == 0 {
 		return plan.Waiting("the spec is refused")
 	}
-	k.draft.Block("NodeRecords", v1alpha1.BlockedRecordMissing, missing, "the record of %s was deleted: waits until the spec is accepted, then recreates it", words.List(missing, 3))
+	k.draft.Block("NodeRecords", v1alpha1.BlockedRecordMissing, missing,
+		"the record of %s was deleted: waits until the spec is accepted, then recreates it", words.List(missing, 3))
 	return plan.Waiting("%s without a record", words.Plural(len(missing), "member"))
 }

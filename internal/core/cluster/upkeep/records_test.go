@@ -26,14 +26,16 @@ func TestWhichClaimsGoWithANodeThatTheSpecNoLongerHas(t *testing.T) {
 			c.Status.Phase = corev1.ClaimLost
 		}, false},
 		"not one whose volume is chosen": {func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "v" }, false},
-		"not one that goes already":      {func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &when }, false},
+		"not one that goes already": {func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &when },
+			false},
 		"not one of another cluster": {func(c *corev1.PersistentVolumeClaim) {
 			c.Labels[v1alpha1.LabelClusterUID] = "x"
 		}, false},
 	} {
 		// One that holds nothing up, one after it that goes in any case, and one that is to stay.
 		n := &facts.Node{Name: second, Claims: map[string]*facts.Claim{
-			"a": {}, "b": claimOf("b", "cluster-uid"), "c": claimOf("c", "cluster-uid"), "d": claimOf("d", "cluster-uid"),
+			"a": {}, "b": claimOf("b", "cluster-uid"), "c": claimOf("c", "cluster-uid"),
+			"d": claimOf("d", "cluster-uid"),
 		}}
 		c.change(n.Claims["b"].Claim)
 		k := keeper(n)
@@ -57,7 +59,8 @@ func TestARecordIsReleasedWithItsPodTakenFromIt(t *testing.T) {
 		"with another's pod": {func(n *facts.Node) {
 			n.Pod.OwnerReferences[0].UID = "x"
 		}, []string{"Release CassandraNode"}},
-		"held by others alone": {func(n *facts.Node) { n.Record.Finalizers = []string{"others"} }, []string{"SetOwners Pod"}},
+		"held by others alone": {func(n *facts.Node) { n.Record.Finalizers = []string{"others"} },
+			[]string{"SetOwners Pod"}},
 		"held by others as well": {func(n *facts.Node) {
 			n.Record.Finalizers = append([]string{"others"}, n.Record.Finalizers...)
 		}, []string{"SetOwners Pod", "Release CassandraNode"}},

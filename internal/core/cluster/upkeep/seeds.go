@@ -11,8 +11,9 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// PublishSeeds publishes the addresses that the nodes use as seeds: while the ring forms those of the ticket holders that the open step names, afterwards those
-// of two or three members in each datacenter. Without any address to give, the last list stays.
+// PublishSeeds publishes the addresses that the nodes use as seeds: while the ring forms those of
+// the ticket holders that the open step names, afterwards those of two or three members in each
+// datacenter. Without any address to give, the last list stays.
 func (k *Keeper) PublishSeeds() plan.Result {
 	names := k.seedNodes()
 	var addresses []string
@@ -32,13 +33,15 @@ func (k *Keeper) PublishSeeds() plan.Result {
 }
 
 func (k *Keeper) publishSeeds(addresses []string) {
-	ensure(k, k.Shared.ConfigMaps, render.Seeds(k.Owner(), addresses), repairConfig, "seeds: "+strings.Join(addresses, ", "))
+	ensure(k, k.Shared.ConfigMaps, render.Seeds(k.Owner(), addresses), repairConfig,
+		"seeds: "+strings.Join(addresses, ", "))
 }
 
 // seedNodes are the names of the nodes that are seeds now.
 func (k *Keeper) seedNodes() []string {
 	if s := k.Ledger.Step; s != nil && s.Stage == ledger.StageTickets && len(ticket.Of(s).Seeds) > 0 {
-		return slices.DeleteFunc(ticket.Of(s).Seeds, func(name string) bool { return slices.Contains(s.Withdrawn, name) })
+		return slices.DeleteFunc(ticket.Of(s).Seeds,
+			func(name string) bool { return slices.Contains(s.Withdrawn, name) })
 	}
 	if len(k.Ledger.Members) == 0 {
 		return nil

@@ -16,13 +16,15 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// SharedObjects are those that a cluster has beside its nodes: services, the agents' account and rights, the certificate authority, disruption budgets.
-// What somebody edited or deleted is put back. Later steps need not wait: writes are carried out in order.
+// SharedObjects are those that a cluster has beside its nodes: services, the agents' account and
+// rights, the certificate authority, disruption budgets. What somebody edited or deleted is put
+// back. Later steps need not wait: writes are carried out in order.
 func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 	before := len(k.draft.Writes)
 	o := k.Owner()
 	k.authority()
-	ensure(k, k.Shared.ServiceAccounts, render.AgentServiceAccount(o, k.Cluster.Spec.ServiceAccount), repairAccount, edited)
+	ensure(k, k.Shared.ServiceAccounts, render.AgentServiceAccount(o, k.Cluster.Spec.ServiceAccount), repairAccount,
+		edited)
 	ensure(k, k.Shared.Roles, render.AgentRole(o), repairRole, edited)
 	ensure(k, k.Shared.RoleBindings, render.AgentRoleBinding(o), repairBinding, edited)
 	ensure(k, k.Shared.Services, render.NodesService(o, k.Cluster.Spec.Services), repairService, edited)
@@ -36,8 +38,8 @@ func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 	return plan.Nothing()
 }
 
-// budget repairs a disruption budget. Before that of a ring is opened the API server itself is looked at: a view that stood still does not show the step for
-// which it was closed.
+// budget repairs a disruption budget. Before that of a ring is opened the API server itself is
+// looked at: a view that stood still does not show the step for which it was closed.
 func (k *Keeper) budget(want *policyv1.PodDisruptionBudget) {
 	ensure(k, k.Shared.Budgets, want, repairBudget, edited)
 	if have := k.Shared.Budgets[want.Name]; have != nil && len(k.Ledger.Members) > 0 && opens(have, want) {
@@ -50,11 +52,13 @@ func opens(have, want *policyv1.PodDisruptionBudget) bool {
 	return have.Spec.MinAvailable != nil && want.Spec.MinAvailable.IntValue() < have.Spec.MinAvailable.IntValue()
 }
 
-// edited is why an object is changed that only somebody else can have changed, or a budget with its members.
+// edited is why an object is changed that only somebody else can have changed, or a budget with its
+// members.
 const edited = "it is not what it should be"
 
-// ensure creates an object that is missing, and repairs one that differs in what is ours: labels, owner, and what right sets. What others added stays, but
-// not to lists and maps that are ours as a whole. If right says that the object cannot be changed to what it is to be, it is recreated.
+// ensure creates an object that is missing, and repairs one that differs in what is ours: labels,
+// owner, and what right sets. What others added stays, but not to lists and maps that are ours as a
+// whole. If right says that the object cannot be changed to what it is to be, it is recreated.
 func ensure[T any, P interface {
 	*T
 	plan.Object
@@ -69,7 +73,8 @@ func ensure[T any, P interface {
 	case possible:
 		k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
 	case have.GetDeletionTimestamp() == nil:
-		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(want), UID: have.GetUID(), Why: "it is not what it should be, and cannot be changed to that; it is recreated"})
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(want), UID: have.GetUID(),
+			Why: "it is not what it should be, and cannot be changed to that; it is recreated"})
 	}
 }
 
@@ -135,8 +140,9 @@ func repairBinding(now, want *rbacv1.RoleBinding) bool {
 	return now.RoleRef == want.RoleRef
 }
 
-// repairService keeps what Kubernetes has given to the service: ports of the hosts, and families of addresses where the spec
-// names none. A service keeps its main family and its being headless for life.
+// repairService keeps what Kubernetes has given to the service: ports of the hosts, and families of
+// addresses where the spec names none. A service keeps its main family and its being headless for
+// life.
 func repairService(now, want *corev1.Service) bool {
 	now.Spec.Selector, now.Spec.PublishNotReadyAddresses = want.Spec.Selector, want.Spec.PublishNotReadyAddresses
 	ports := slices.Clone(want.Spec.Ports)

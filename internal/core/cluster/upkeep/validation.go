@@ -16,8 +16,9 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// Validation refuses what the schema cannot see: settings that this release of Cassandra does not know, overlays that touch what is ours, and changes that
-// are not supported yet. A refused spec changes nothing: what exists is kept going as its records describe it.
+// Validation refuses what the schema cannot see: settings that this release of Cassandra does not
+// know, overlays that touch what is ours, and changes that are not supported yet. A refused spec
+// changes nothing: what exists is kept going as its records describe it.
 func (k *Keeper) Validation() plan.Result {
 	reason, err := k.refusal()
 	if err == nil {
@@ -41,7 +42,8 @@ func (k *Keeper) refusal() (string, error) {
 	return "", nil
 }
 
-// checkSettings validates the settings of each rack. The racks usually inherit the same ones: the same words once are enough.
+// checkSettings validates the settings of each rack. The racks usually inherit the same ones: the
+// same words once are enough.
 func (k *Keeper) checkSettings() error {
 	var errs []error
 	said, seen := map[string]bool{}, map[string]bool{}
@@ -74,18 +76,21 @@ func (k *Keeper) checkSpec() error {
 		rings[name] = dc.Name
 	}
 	if spec.AdoptedUID() != "" && spec.AdoptedUID() == k.Cluster.UID {
-		return fmt.Errorf("bootstrap.adopt.clusterUID is %q, the uid of this cluster itself: it must be that of an earlier one", spec.AdoptedUID())
+		return fmt.Errorf("bootstrap.adopt.clusterUID is %q, the uid of this cluster itself: it must be that of an "+
+			"earlier one", spec.AdoptedUID())
 	}
 	for i, w := range k.Wanted {
 		if i > 0 && w.Datacenter == k.Wanted[i-1].Datacenter && w.Rack == k.Wanted[i-1].Rack {
 			continue // the nodes of a rack differ in nothing but their names
 		}
 		if claims := w.Pod.Storage.Claims; claims == nil || claims.Data == nil {
-			return fmt.Errorf("node.storage.claims.data.size is not set for datacenter %s: say how large the volume of each node is", w.Datacenter)
+			return fmt.Errorf("node.storage.claims.data.size is not set for datacenter %s: say how large the volume "+
+				"of each node is", w.Datacenter)
 		}
 		for _, v := range render.Volumes(w.Pod) {
 			if v.Claim.Size == nil {
-				return fmt.Errorf("node.storage.claims.%s.size is not set for datacenter %s: say how large the volume of each node is", volumeField(v.Name), w.Datacenter)
+				return fmt.Errorf("node.storage.claims.%s.size is not set for datacenter %s: say how large the "+
+					"volume of each node is", volumeField(v.Name), w.Datacenter)
 			}
 		}
 		record := render.Record(k.Owner(), w, nil, "")
@@ -106,8 +111,8 @@ func volumeField(volume string) string {
 	}
 }
 
-// checkChange refuses changes to a ring that exists. Before its first ticket a cluster follows every change of the spec, and a node that is not in the
-// ring follows corrections after that.
+// checkChange refuses changes to a ring that exists. Before its first ticket a cluster follows
+// every change of the spec, and a node that is not in the ring follows corrections after that.
 func (k *Keeper) checkChange() error {
 	if !k.Begun() {
 		return nil
@@ -115,7 +120,8 @@ func (k *Keeper) checkChange() error {
 	return errors.Join(k.checkNodes(), k.checkNumbers(), k.checkLedger())
 }
 
-// checkNodes compares every record with what the spec describes, and sorts the differences into corrections and refusals.
+// checkNodes compares every record with what the spec describes, and sorts the differences into
+// corrections and refusals.
 func (k *Keeper) checkNodes() error {
 	var errs []error
 	refused := map[string][]string{}
@@ -131,8 +137,9 @@ func (k *Keeper) checkNodes() error {
 			k.corrections = append(k.corrections, correction{n, w})
 		case assess.Keeps:
 			if claim := k.BoundClaim(n, w); claim != "" && !k.Of(n.Name).Started() {
-				errs = append(errs, fmt.Errorf("node.storage: claim %s of node %s, which is to join, is bound to a volume, and that does not change; take the change back, or delete the claim and its "+
-					"pod so that both are recreated", claim, n.Name))
+				errs = append(errs, fmt.Errorf("node.storage: claim %s of node %s, which is to join, is bound to a "+
+					"volume, and that does not change; take the change back, or delete the claim and its pod so that "+
+					"both are recreated", claim, n.Name))
 			} else {
 				for _, d := range render.Differences(n.Record, w) {
 					refused[d.String()] = append(refused[d.String()], n.Name)
@@ -145,12 +152,14 @@ func (k *Keeper) checkNodes() error {
 		changes = append(changes, fmt.Sprintf("%s (node %s)", d, words.List(refused[d], 3)))
 	}
 	if len(changes) > 0 {
-		errs = append(errs, fmt.Errorf("%s: changing the nodes of a ring is not supported yet; take the change back", words.List(changes, 5)))
+		errs = append(errs, fmt.Errorf("%s: changing the nodes of a ring is not supported yet; take the change back",
+			words.List(changes, 5)))
 	}
 	return errors.Join(errs...)
 }
 
-// checkNumbers refuses nodes more than the ring can grow by, and fewer than it has. Those without any part in the ring can go.
+// checkNumbers refuses nodes more than the ring can grow by, and fewer than it has. Those without
+// any part in the ring can go.
 func (k *Keeper) checkNumbers() error {
 	wanted := map[string]bool{}
 	var early, fewer []string
@@ -174,25 +183,32 @@ func (k *Keeper) checkNumbers() error {
 	}
 	switch {
 	case len(early) > 0:
-		return fmt.Errorf("the spec has %s that the ring does not have (%s): a ring grows when it has formed; take the change back until then", words.Plural(len(early), "node"), words.List(early, 3))
+		return fmt.Errorf("the spec has %s that the ring does not have (%s): a ring grows when it has formed; take "+
+			"the change back until then", words.Plural(len(early), "node"), words.List(early, 3))
 	case len(fewer) > 0:
-		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a ring is not supported yet; take the change back", words.Plural(len(fewer), "node"), words.List(fewer, 3))
+		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a ring is not supported yet; take the "+
+			"change back", words.Plural(len(fewer), "node"), words.List(fewer, 3))
 	}
 	return nil
 }
 
-// checkLedger refuses changes of what no record holds, and what was used up when the ring was formed.
+// checkLedger refuses changes of what no record holds, and what was used up when the ring was
+// formed.
 func (k *Keeper) checkLedger() error {
 	var errs []error
 	for i := range k.Cluster.Spec.Datacenters {
 		dc := &k.Cluster.Spec.Datacenters[i]
-		if have, known := k.Ledger.Replication[dc.Name]; known && (have > dc.PlannedReplicationFactor || have != dc.PlannedReplicationFactor && !k.Settled()) {
-			errs = append(errs, fmt.Errorf("datacenters[%s].plannedReplicationFactor: %d → %d: the tokens and the system keyspaces were made for the old one, which can be raised once the ring "+
-				"has formed and is never lowered; take the change back. Keyspaces of your own can have any number of replicas", dc.Name, have, dc.PlannedReplicationFactor))
+		if have, known := k.Ledger.Replication[dc.Name]; known &&
+			(have > dc.PlannedReplicationFactor || have != dc.PlannedReplicationFactor && !k.Settled()) {
+			errs = append(errs, fmt.Errorf("datacenters[%s].plannedReplicationFactor: %d → %d: the tokens and the "+
+				"system keyspaces were made for the old one, which can be raised once the ring has formed and is "+
+				"never lowered; take the change back. Keyspaces of your own can have any number of replicas", dc.Name,
+				have, dc.PlannedReplicationFactor))
 		}
 	}
 	if adopt := k.Adopts(); adopt != k.Ledger.Adopted {
-		errs = append(errs, fmt.Errorf("bootstrap.adopt.clusterUID: %q → %q: a ring that exists cannot take over the disks of another cluster; take the change back", k.Ledger.Adopted, adopt))
+		errs = append(errs, fmt.Errorf("bootstrap.adopt.clusterUID: %q → %q: a ring that exists cannot take over the "+
+			"disks of another cluster; take the change back", k.Ledger.Adopted, adopt))
 	}
 	return errors.Join(errs...)
 }

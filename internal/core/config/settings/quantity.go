@@ -6,7 +6,8 @@ import (
 	"math/big"
 )
 
-// oldUnits are the units of numbers under old names, by Cassandra's converter. Converters that are missing here change more than the notation.
+// oldUnits are the units of numbers under old names, by Cassandra's converter. Converters that are
+// missing here change more than the notation.
 var oldUnits = map[string]struct {
 	kind Type
 	unit string
@@ -21,8 +22,9 @@ var oldUnits = map[string]struct {
 	"MEBIBYTES_PER_SECOND_DATA_RATE": {Rate, "MiB/s"},
 }
 
-// Quantity is the amount of a duration in nanoseconds, of a size in bytes, or of a rate in bytes per second, also under an old name whose numbers have an
-// implied unit. It is not known for other settings and for values that Cassandra would not read as such.
+// Quantity is the amount of a duration in nanoseconds, of a size in bytes, or of a rate in bytes
+// per second, also under an old name whose numbers have an implied unit. It is not known for other
+// settings and for values that Cassandra would not read as such.
 func (s *Setting) Quantity(raw []byte) (amount int64, known bool) {
 	value, err := decode(raw)
 	if err != nil {
@@ -47,7 +49,8 @@ func (s *Setting) Quantity(raw []byte) (amount int64, known bool) {
 	return times(match[1], s.Type, match[2])
 }
 
-// In returns an amount, as Quantity gives it, counted in a unit; false if it is no whole number of them.
+// In returns an amount, as Quantity gives it, counted in a unit; false if it is no whole number of
+// them.
 func In(amount int64, kind Type, unit string) (int64, bool) {
 	units, _ := unitsOf(kind)
 	factor := factorOf(units, unit)

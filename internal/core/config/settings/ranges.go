@@ -11,8 +11,9 @@ type bounds struct{ least, most float64 }
 
 var unlimited = math.Inf(1)
 
-// ranges are the limits that Cassandra itself puts on numbers when it starts (config/DatabaseDescriptor.java, applySimpleConfig and below, the same in
-// 4.1 and 5.0). A value outside of them is a JVM that does not start.
+// ranges are the limits that Cassandra itself puts on numbers when it starts
+// (config/DatabaseDescriptor.java, applySimpleConfig and below, the same in 4.1 and 5.0). A value
+// outside of them is a JVM that does not start.
 var ranges = map[string]bounds{
 	"phi_convict_threshold":                 {5, 16},
 	"concurrent_reads":                      {2, unlimited},

@@ -56,11 +56,14 @@ type Shape struct {
 type Setting struct {
 	Shape
 	Name string `json:"name"`
-	// Default as one word, of Cassandra itself. Empty where there is none, or none that is one word. cassandra.yaml of the image may differ.
+	// Default as one word, of Cassandra itself. Empty where there is none, or none that is one
+	// word. cassandra.yaml of the image may differ.
 	Default string `json:"default,omitempty"`
-	// ReplacedBy is the present name of the setting if Name is an old one. Cassandra accepts either name, not both.
+	// ReplacedBy is the present name of the setting if Name is an old one. Cassandra accepts either
+	// name, not both.
 	ReplacedBy string `json:"replacedBy,omitempty"`
-	// Converter is the name of Cassandra's conversion from the old form of the value (config/Converters.java).
+	// Converter is the name of Cassandra's conversion from the old form of the value
+	// (config/Converters.java).
 	Converter string `json:"converter,omitempty"`
 	// Plain says that the value may also be a number without a unit.
 	Plain Type `json:"plain,omitempty"`
@@ -76,7 +79,8 @@ type Setting struct {
 type Table struct {
 	// Line is the first two parts of the version: 5.0.
 	Line string `json:"line"`
-	// Releases that the table was made of, in ascending order. Later ones of the line are taken to know what the last one does.
+	// Releases that the table was made of, in ascending order. Later ones of the line are taken to
+	// know what the last one does.
 	Releases []string  `json:"releases"`
 	Settings []Setting `json:"settings"`
 
@@ -126,7 +130,8 @@ func Lines() []string {
 	return lines
 }
 
-// For returns the table for a version such as 5.0.6 (anything may follow the third part: 5.0.6-custom). The error names the lines that are supported.
+// For returns the table for a version such as 5.0.6 (anything may follow the third part:
+// 5.0.6-custom). The error names the lines that are supported.
 func For(version string) (*Table, error) {
 	line, _, err := parse(version)
 	if err != nil {
@@ -137,7 +142,9 @@ func For(version string) (*Table, error) {
 			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("Cassandra %s is not supported: the settings of %s are known", version, strings.Join(Lines(), " and ")) //nolint:staticcheck // a name
+	//nolint:staticcheck // a name
+	return nil, fmt.Errorf("Cassandra %s is not supported: the settings of %s are known", version,
+		strings.Join(Lines(), " and "))
 }
 
 // parse splits 5.0.6 into the line 5.0 and the number 6 of the release.
@@ -157,12 +164,14 @@ func parse(version string) (line string, patch int, err error) {
 	return parts[0] + "." + parts[1], patch, nil
 }
 
-// Lookup returns the setting with that name, present or old, that the line knows in any of its releases; nil if there is none.
+// Lookup returns the setting with that name, present or old, that the line knows in any of its
+// releases; nil if there is none.
 func (t *Table) Lookup(name string) *Setting {
 	return t.byName[name]
 }
 
-// Names are the present name of a setting and all its old ones. A name that is not known is returned alone.
+// Names are the present name of a setting and all its old ones. A name that is not known is
+// returned alone.
 func (t *Table) Names(name string) []string {
 	s := t.Lookup(name)
 	if s == nil {
@@ -214,7 +223,8 @@ func (t *Table) Elsewhere(name string) []string {
 	return lines
 }
 
-// Nearest returns the known name that is closest to a misspelt one, or "" if none is close enough to be meant.
+// Nearest returns the known name that is closest to a misspelt one, or "" if none is close enough
+// to be meant.
 func (t *Table) Nearest(name string) string {
 	candidates := make([]string, 0, len(t.Settings))
 	for i := range t.Settings {
@@ -233,7 +243,8 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// editDistance is the least number of insertions, deletions and substitutions between two names; anything from limit upwards is returned as limit.
+// editDistance is the least number of insertions, deletions and substitutions between two names;
+// anything from limit upwards is returned as limit.
 func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

@@ -27,7 +27,8 @@ type unit struct {
 	factor int64
 }
 
-// The notations of Cassandra 4.1 and later (config/DurationSpec, DataStorageSpec, DataRateSpec.java), smallest unit first.
+// The notations of Cassandra 4.1 and later (config/DurationSpec, DataStorageSpec,
+// DataRateSpec.java), smallest unit first.
 var (
 	durationUnits = []unit{
 		{"ns", 1},
@@ -135,7 +136,8 @@ func check(path string, shape *Shape, value any) []Problem {
 	return nil
 }
 
-// checkString accepts what has one text only. A number or a boolean does not: 010 and yes would reach Cassandra as something else.
+// checkString accepts what has one text only. A number or a boolean does not: 010 and yes would
+// reach Cassandra as something else.
 func checkString(path string, value any) []Problem {
 	text, ok := value.(string)
 	if !ok {
@@ -182,7 +184,8 @@ func checkQuantity(path string, shape *Shape, value any) []Problem {
 	if !ok {
 		return wrong(path, value, allowed)
 	}
-	// Cassandra keeps the value counted in its smallest unit, and refuses the largest number itself.
+	// Cassandra keeps the value counted in its smallest unit, and refuses the largest number
+	// itself.
 	counted := new(big.Int).Div(amount.Mul(amount, big.NewInt(given)), big.NewInt(smallest))
 	most := int64(math.MaxInt64)
 	if shape.Bound == "int" {
@@ -206,7 +209,8 @@ func allowedQuantity(shape *Shape) string {
 			symbols = append(symbols, u.symbol)
 		}
 	}
-	return fmt.Sprintf("a %s: a whole number followed by %s, such as 10%s", shape.Type, strings.Join(symbols, ", "), usual)
+	return fmt.Sprintf("a %s: a whole number followed by %s, such as 10%s", shape.Type, strings.Join(symbols, ", "),
+		usual)
 }
 
 func factorOf(units []unit, symbol string) int64 {
@@ -277,10 +281,12 @@ func checkObject(path string, shape *Shape, value any) []Problem {
 	return problems
 }
 
-// checkSequence checks the older way to write a class with parameters: a list with one mapping, whose parameters are again such a list.
+// checkSequence checks the older way to write a class with parameters: a list with one mapping,
+// whose parameters are again such a list.
 func checkSequence(path string, shape *Shape, list []any) []Problem {
 	if len(list) != 1 {
-		return []Problem{{path, fmt.Sprintf("is a list of %d elements; want one mapping with the keys %s", len(list), fieldNames(shape))}}
+		return []Problem{{path, fmt.Sprintf("is a list of %d elements; want one mapping with the keys %s", len(list),
+			fieldNames(shape))}}
 	}
 	mapping, ok := list[0].(map[string]any)
 	if !ok {
@@ -289,7 +295,8 @@ func checkSequence(path string, shape *Shape, list []any) []Problem {
 	var problems []Problem
 	for _, key := range sortedKeys(mapping) {
 		if !slices.ContainsFunc(shape.Fields, func(f Setting) bool { return f.Name == key }) {
-			problems = append(problems, Problem{path + "[0]." + key, "is not known here; known are " + fieldNames(shape)})
+			problems = append(problems, Problem{path + "[0]." + key,
+				"is not known here; known are " + fieldNames(shape)})
 		}
 	}
 	return problems

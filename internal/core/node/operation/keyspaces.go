@@ -58,7 +58,8 @@ func (r Request) checkDatacenters() error {
 	datacenters, own := datacentersOf(r.View), r.self().Datacenter
 	for _, name := range r.Arguments.Datacenters {
 		if !slices.Contains(datacenters, name) {
-			return fmt.Errorf("datacenter %q has no member: those of the ring are %s", name, strings.Join(datacenters, ", "))
+			return fmt.Errorf("datacenter %q has no member: those of the ring are %s", name,
+				strings.Join(datacenters, ", "))
 		}
 	}
 	if wanted := r.Arguments.Datacenters; len(wanted) > 0 && !slices.Contains(wanted, own) {

@@ -18,16 +18,19 @@ const (
 func twoDatacenters() *facts.Ring {
 	member := func(address, datacenter string, token int64) facts.Endpoint {
 		return facts.Endpoint{
-			Address: address, HostID: "host-" + address, Datacenter: datacenter, Rack: "r1", Status: facts.StatusNormal, Live: true, Tokens: []int64{token},
+			Address: address, HostID: "host-" + address, Datacenter: datacenter, Rack: "r1", Status: facts.StatusNormal,
+			Live: true, Tokens: []int64{token},
 		}
 	}
 	gone := member("10.0.0.9", "dc9", 9)
 	gone.Status, gone.Tokens = facts.StatusLeft, nil
 	return &facts.Ring{
 		Mode: facts.ModeNormal, HostID: "host-10.0.0.1", NativeRunning: true,
-		Endpoints: []facts.Endpoint{member("10.0.0.1", dc1, 1), member("10.0.0.2", dc2, 2), member("10.0.0.3", dc2, 3), gone},
+		Endpoints: []facts.Endpoint{member("10.0.0.1", dc1, 1), member("10.0.0.2", dc2, 2), member("10.0.0.3", dc2, 3),
+			gone},
 		Keyspaces: map[string]string{
-			"both": "NetworkTopologyStrategy {dc1=1, dc2=2}", "here": "NetworkTopologyStrategy {dc1=1}", "there": "NetworkTopologyStrategy {dc2=2}",
+			"both": "NetworkTopologyStrategy {dc1=1, dc2=2}", "here": "NetworkTopologyStrategy {dc1=1}",
+			"there":  "NetworkTopologyStrategy {dc2=2}",
 			"simple": "SimpleStrategy {replication_factor=2}", "single": "SimpleStrategy {replication_factor=1}",
 		},
 	}
@@ -40,22 +43,40 @@ func TestKeyspaces(t *testing.T) {
 		want      string // or a part of the error
 		fails     bool
 	}{
-		"a cleanup of all":             {v1alpha1.OperationCleanup, nil, "both here simple single there", false},
-		"a cleanup of some":            {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"simple", "both"}}, "both simple", false},
-		"a cleanup of a local one":     {v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Keyspaces: []string{"both", "system"}}, `"system" is not there, or is local`, true},
-		"a repair of all":              {v1alpha1.OperationRepair, nil, "both simple there", false},
-		"a repair of one replica":      {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Keyspaces: []string{"here"}}, "has one replica", true},
-		"a repair of both":             {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc2"}, Full: true, Keyspaces: []string{"both"}}, "both", false},
-		"a repair of others":           {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc2"}, Full: true}, "do not include that of this node, dc1", true},
-		"a repair of nobody":           {v1alpha1.OperationRepair, &v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc3"}, Full: true}, `"dc3" has no member`, true},
-		"a rebuild of all":             {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2"}, "both simple single", false},
-		"a rebuild from nowhere":       {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc3"}, `"dc3" has no member: those of the ring are dc1, dc2`, true},
-		"a rebuild from one that left": {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc9"}, `"dc9" has no member`, true},
-		"a rebuild of what is here":    {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"here"}}, "no replica in the datacenter dc2", true},
-		"a rebuild for nothing":        {v1alpha1.OperationRebuild, &v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"there"}}, "no replica in the datacenter of this node, dc1", true},
+		"a cleanup of all": {v1alpha1.OperationCleanup, nil, "both here simple single there", false},
+		"a cleanup of some": {v1alpha1.OperationCleanup,
+			&v1alpha1.OperationArguments{Keyspaces: []string{"simple", "both"}}, "both simple", false},
+		"a cleanup of a local one": {v1alpha1.OperationCleanup,
+			&v1alpha1.OperationArguments{Keyspaces: []string{"both", "system"}}, `"system" is not there, or is local`,
+			true},
+		"a repair of all": {v1alpha1.OperationRepair, nil, "both simple there", false},
+		"a repair of one replica": {v1alpha1.OperationRepair,
+			&v1alpha1.OperationArguments{Keyspaces: []string{"here"}}, "has one replica", true},
+		"a repair of both": {v1alpha1.OperationRepair,
+			&v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc2"}, Full: true, Keyspaces: []string{"both"}},
+			"both", false},
+		"a repair of others": {v1alpha1.OperationRepair,
+			&v1alpha1.OperationArguments{Datacenters: []string{"dc2"}, Full: true},
+			"do not include that of this node, dc1", true},
+		"a repair of nobody": {v1alpha1.OperationRepair,
+			&v1alpha1.OperationArguments{Datacenters: []string{"dc1", "dc3"}, Full: true}, `"dc3" has no member`, true},
+		"a rebuild of all": {v1alpha1.OperationRebuild,
+			&v1alpha1.OperationArguments{SourceDatacenter: "dc2"}, "both simple single", false},
+		"a rebuild from nowhere": {v1alpha1.OperationRebuild,
+			&v1alpha1.OperationArguments{SourceDatacenter: "dc3"},
+			`"dc3" has no member: those of the ring are dc1, dc2`, true},
+		"a rebuild from one that left": {v1alpha1.OperationRebuild,
+			&v1alpha1.OperationArguments{SourceDatacenter: "dc9"}, `"dc9" has no member`, true},
+		"a rebuild of what is here": {v1alpha1.OperationRebuild,
+			&v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"here"}},
+			"no replica in the datacenter dc2", true},
+		"a rebuild for nothing": {v1alpha1.OperationRebuild,
+			&v1alpha1.OperationArguments{SourceDatacenter: "dc2", Keyspaces: []string{"there"}},
+			"no replica in the datacenter of this node, dc1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Keyspaces(&v1alpha1.OperationIntent{Type: c.operation, Arguments: c.arguments}, twoDatacenters())
+			got, err := Keyspaces(&v1alpha1.OperationIntent{Type: c.operation, Arguments: c.arguments},
+				twoDatacenters())
 			switch {
 			case (err != nil) != c.fails:
 				t.Errorf("%v, error %v", got, err)
@@ -68,7 +89,8 @@ func TestKeyspaces(t *testing.T) {
 	}
 	strange := twoDatacenters()
 	strange.Keyspaces["odd"] = "NetworkTopologyStrategy {dc1=3/1}"
-	if _, err := Keyspaces(&v1alpha1.OperationIntent{Type: v1alpha1.OperationCleanup}, strange); err == nil || !strings.Contains(err.Error(), "keyspace odd") {
+	if _, err := Keyspaces(&v1alpha1.OperationIntent{Type: v1alpha1.OperationCleanup}, strange); err == nil ||
+		!strings.Contains(err.Error(), "keyspace odd") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -95,7 +117,8 @@ func TestGossipStateAt(t *testing.T) {
 		if got != c.want || (why != "") != (got == GossipAlive) {
 			t.Errorf("%s: %s %q, want %s", name, got, why, c.want)
 		}
-		if got, why := GossipStateAt(ring, "10.0.0.77", []string{"c"}); got != GossipAlive || !strings.Contains(why, "node c") {
+		if got, why := GossipStateAt(ring, "10.0.0.77", []string{"c"}); got != GossipAlive ||
+			!strings.Contains(why, "node c") {
 			t.Errorf("%s, and a node is there: %s %q", name, got, why)
 		}
 	}
@@ -110,7 +133,9 @@ func TestConflictsGoBothWays(t *testing.T) {
 	}
 	for _, a := range Types() {
 		for _, b := range Types() {
-			want := slices.ContainsFunc(families, func(f []v1alpha1.OperationType) bool { return slices.Contains(f, a) && slices.Contains(f, b) })
+			want := slices.ContainsFunc(families, func(f []v1alpha1.OperationType) bool {
+				return slices.Contains(f, a) && slices.Contains(f, b)
+			})
 			if got := Conflict(a, b); got != want {
 				t.Errorf("%s and %s: conflict %v, want %v", a, b, got, want)
 			}

@@ -158,7 +158,8 @@ func TestSpreadSplitsWithoutGroups(t *testing.T) {
 // end makes it empty, not full.
 func TestFurther(t *testing.T) {
 	for _, test := range []struct{ a, b, end, want ring.Token }{
-		{1, 2, 10, 1}, {2, 1, 10, 1}, {5, 20, 10, 20}, {10, 7, 10, 7}, {7, 10, 10, 7}, {ring.MaxToken, 3, 10, ring.MaxToken},
+		{1, 2, 10, 1}, {2, 1, 10, 1}, {5, 20, 10, 20}, {10, 7, 10, 7}, {7, 10, 10, 7},
+		{ring.MaxToken, 3, 10, ring.MaxToken},
 	} {
 		if got := further(test.a, test.b, test.end); got != test.want {
 			t.Errorf("further back from %s of %s and %s is %s", test.end, test.a, test.b, got)

@@ -90,7 +90,8 @@ func readToolRuns(t *testing.T) []toolRun {
 	eachLine(t, "testdata/generatetokens.golden", func(line string) {
 		var run toolRun
 		var racks string
-		if n, _ := fmt.Sscanf(line, "command generatetokens -n %d -t %d --rf %d --racks %s", &run.count, &run.tokens, &run.factor, &racks); n == 4 {
+		if n, _ := fmt.Sscanf(line, "command generatetokens -n %d -t %d --rf %d --racks %s", &run.count, &run.tokens,
+			&run.factor, &racks); n == 4 {
 			for rack := range strings.SplitSeq(racks, ",") {
 				var size int
 				if _, err := fmt.Sscan(rack, &size); err != nil {
@@ -111,7 +112,8 @@ func readToolRuns(t *testing.T) []toolRun {
 			t.Fatalf("line %q: %v", line, err)
 		}
 		last := &runs[len(runs)-1]
-		last.nodes = append(last.nodes, ring.Node{ID: fmt.Sprint("n", id), Datacenter: "dc1", Rack: fmt.Sprint("r", rack), Tokens: tokens})
+		last.nodes = append(last.nodes, ring.Node{ID: fmt.Sprint("n", id), Datacenter: "dc1",
+			Rack: fmt.Sprint("r", rack), Tokens: tokens})
 	})
 	return runs
 }
@@ -145,7 +147,8 @@ func join(t testing.TB, nodes []ring.Node, count, factor int, racks []string, or
 	for i, rack := range order {
 		node := ring.Node{ID: fmt.Sprintf("join-%02d", i), Datacenter: "dc1", Rack: rack}
 		tokens, err := Allocate(nodes, Join{
-			ID: node.ID, Datacenter: "dc1", Rack: rack, Racks: racks, Tokens: count, ReplicationFactor: factor, Start: ring.Token(i) * 1e15,
+			ID: node.ID, Datacenter: "dc1", Rack: rack, Racks: racks, Tokens: count, ReplicationFactor: factor,
+			Start: ring.Token(i) * 1e15,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +165,8 @@ func TestBalanceAgainstTheTool(t *testing.T) {
 	for _, run := range readToolRuns(t) {
 		t.Run(run.name(), func(t *testing.T) {
 			tool := measure(t, run.nodes, "dc1", run.factor)
-			formed := form(t, nil, Formation{Datacenter: "dc1", Tokens: run.tokens, ReplicationFactor: run.factor, Racks: racksOf(run.racks...)})
+			formed := form(t, nil, Formation{Datacenter: "dc1", Tokens: run.tokens, ReplicationFactor: run.factor,
+				Racks: racksOf(run.racks...)})
 			got := measure(t, formed, "dc1", run.factor)
 			if got.least < tool.least || got.most > tool.most {
 				t.Errorf("formed %s, the tool has %s", got, tool)
@@ -212,12 +216,15 @@ func TestFormedShares(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(strings.ReplaceAll(fmt.Sprint(test.sizes, test.tokens, test.factor), " ", ","), func(t *testing.T) {
-			nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: test.tokens, ReplicationFactor: test.factor, Racks: racksOf(test.sizes...)})
+			nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: test.tokens, ReplicationFactor: test.factor,
+				Racks: racksOf(test.sizes...)})
 			const rounding = 1e-6
-			if got := measure(t, nodes, "dc1", test.factor); got.least < test.whole.least-rounding || got.most > test.whole.most+rounding {
+			if got := measure(t, nodes, "dc1", test.factor); got.least < test.whole.least-rounding ||
+				got.most > test.whole.most+rounding {
 				t.Errorf("nodes hold %s of the mean, want %s", got, test.whole)
 			}
-			if got := measureByRack(t, nodes, "dc1", test.factor); got.least < test.rack.least-rounding || got.most > test.rack.most+rounding {
+			if got := measureByRack(t, nodes, "dc1", test.factor); got.least < test.rack.least-rounding ||
+				got.most > test.rack.most+rounding {
 				t.Errorf("within a rack nodes hold %s of the mean, want %s", got, test.rack)
 			}
 		})
@@ -246,11 +253,13 @@ func TestGrowth(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: test.tokens, ReplicationFactor: test.factor, Racks: racksOf(test.sizes...)})
+			nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: test.tokens, ReplicationFactor: test.factor,
+				Racks: racksOf(test.sizes...)})
 			order := strings.Fields(test.order)
 			for i := range order {
 				grown := join(t, nodes, test.tokens, test.factor, nil, order[:i+1]...)
-				if got := measureByRack(t, grown, "dc1", test.factor); got.least < test.within.least || got.most > test.within.most {
+				if got := measureByRack(t, grown, "dc1", test.factor); got.least < test.within.least ||
+					got.most > test.within.most {
 					t.Errorf("after %d joins nodes of a rack hold %s of its mean, want %s", i+1, got, test.within)
 				}
 			}

@@ -184,7 +184,8 @@ func (f Formation) joinOneByOne(existing []ring.Node, taken taken, shift uint64)
 	w := waysFor(len(f.Racks), f.ReplicationFactor)[0]
 	for _, at := range f.turns() {
 		node := &nodes[at]
-		join := Join{ID: node.ID, Datacenter: f.Datacenter, Rack: node.Rack, Tokens: f.Tokens, ReplicationFactor: f.ReplicationFactor}
+		join := Join{ID: node.ID, Datacenter: f.Datacenter, Rack: node.Rack, Tokens: f.Tokens,
+			ReplicationFactor: f.ReplicationFactor}
 		node.Tokens = taken.claimAll(allocate(placed, join, w, taken.free(position(shift))))
 		placed = append(placed, *node)
 	}

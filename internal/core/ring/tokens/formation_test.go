@@ -29,7 +29,8 @@ func TestFormedTokens(t *testing.T) {
 	}{
 		{"one node, one token", []Formation{{"dc1", 1, 1, racksOf(1)}}, `r0-0 dc1/r0 2177342782468422676
 `},
-		{"three racks", []Formation{{"dc1", 2, 3, racksOf(1, 1, 1)}}, `r0-0 dc1/r0 -7323252900300909395,1900119136553866413
+		{"three racks", []Formation{{"dc1", 2, 3, racksOf(1, 1, 1)}},
+			`r0-0 dc1/r0 -7323252900300909395,1900119136553866413
 r1-0 dc1/r1 -4248795554682650793,4974576482172125015
 r2-0 dc1/r2 -1174338209064392190,8049033827790383618
 `},
@@ -79,8 +80,10 @@ node old is there twice`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	broken := append(slices.Clone(existing), ring.Node{ID: "other", Datacenter: "dc1", Rack: "r1", Tokens: []ring.Token{1}})
-	if _, err := Form(nil, broken); err == nil || err.Error() != "form datacenters: make ring: token 1 belongs to both old and other" {
+	broken := append(slices.Clone(existing),
+		ring.Node{ID: "other", Datacenter: "dc1", Rack: "r1", Tokens: []ring.Token{1}})
+	if _, err := Form(nil, broken); err == nil ||
+		err.Error() != "form datacenters: make ring: token 1 belongs to both old and other" {
 		t.Errorf("broken ring: %v", err)
 	}
 	if nodes, err := Form(nil, existing); err != nil || len(nodes) != 0 {
@@ -94,7 +97,8 @@ func TestFormRules(t *testing.T) {
 		shape := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 4)
 		draw := func(name string) Formation {
 			sizes := shape.Filter(func(sizes []int) bool { return slices.Max(sizes) > 0 }).Draw(t, "racks")
-			f := Formation{Datacenter: name, Tokens: rapid.IntRange(1, 8).Draw(t, "tokens"), ReplicationFactor: rapid.IntRange(1, 4).Draw(t, "factor"), Racks: racksOf(sizes...)}
+			f := Formation{Datacenter: name, Tokens: rapid.IntRange(1, 8).Draw(t, "tokens"),
+				ReplicationFactor: rapid.IntRange(1, 4).Draw(t, "factor"), Racks: racksOf(sizes...)}
 			for _, rack := range f.Racks {
 				for n := range rack.Nodes {
 					rack.Nodes[n] = name + "-" + rack.Nodes[n]
@@ -132,7 +136,8 @@ func TestFormRules(t *testing.T) {
 			for _, id := range rack.Nodes {
 				node := got[at]
 				at++
-				if node.ID != id || node.Rack != rack.Name || node.Datacenter != "dc3" || len(node.Tokens) != third.Tokens {
+				if node.ID != id || node.Rack != rack.Name || node.Datacenter != "dc3" ||
+					len(node.Tokens) != third.Tokens {
 					t.Fatalf("want %s of rack %s with %d tokens, got %+v", id, rack.Name, third.Tokens, node)
 				}
 				if !slices.IsSorted(node.Tokens) || slices.Contains(node.Tokens, ring.MinToken) {

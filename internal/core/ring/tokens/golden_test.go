@@ -76,7 +76,8 @@ func TestAllocatorEqualsCassandra(t *testing.T) {
 	for _, g := range readGoldenJoins(t) {
 		t.Run(g.name, func(t *testing.T) {
 			for i, node := range g.nodes {
-				join := Join{ID: node.ID, Datacenter: "dc1", Rack: node.Rack, Tokens: g.tokens, ReplicationFactor: g.factor}
+				join := Join{ID: node.ID, Datacenter: "dc1", Rack: node.Rack, Tokens: g.tokens,
+					ReplicationFactor: g.factor}
 				ways := waysFor(cassandraRackCount(g.nodes[:i], node.Rack), g.factor)
 				if len(ways) != 1 {
 					t.Fatalf("node %s in rack %s: Cassandra has no way, but did it", node.ID, node.Rack)

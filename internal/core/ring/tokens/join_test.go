@@ -35,7 +35,8 @@ func TestAllocateFaults(t *testing.T) {
 	if tokens, err := Allocate(nodes, good); err != nil || len(tokens) != 1 {
 		t.Errorf("a good one: %v, %v", tokens, err)
 	}
-	if _, err := Allocate(append(nodes, nodes...), good); err == nil || !strings.HasPrefix(err.Error(), "allocate tokens: make ring: node a is there twice") {
+	if _, err := Allocate(append(nodes, nodes...), good); err == nil ||
+		!strings.HasPrefix(err.Error(), "allocate tokens: make ring: node a is there twice") {
 		t.Errorf("broken ring: %v", err)
 	}
 }
@@ -92,7 +93,8 @@ func TestAllocateTakesTheBetterWay(t *testing.T) {
 		{[]int{3, 3}, "r0", replicatedByNode},
 		{[]int{7, 2}, "r1", primaryInRack},
 	} {
-		nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: 16, ReplicationFactor: 3, Racks: racksOf(test.sizes...)})
+		nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: 16, ReplicationFactor: 3,
+			Racks: racksOf(test.sizes...)})
 		join := Join{ID: "new", Datacenter: "dc1", Rack: test.rack, Tokens: 16, ReplicationFactor: 3}
 		got, err := Allocate(nodes, join)
 		if err != nil {
@@ -114,7 +116,8 @@ func TestAllocateAvoidsOtherDatacenters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := ring.Node{ID: "other", Datacenter: "dc2", Rack: "r1", Tokens: []ring.Token{alone[0], alone[2], alone[2] + 1}}
+	other := ring.Node{ID: "other", Datacenter: "dc2", Rack: "r1",
+		Tokens: []ring.Token{alone[0], alone[2], alone[2] + 1}}
 	got, err := Allocate(append(nodes, other), join)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +135,8 @@ func TestAllocateAvoidsOtherDatacenters(t *testing.T) {
 		t.Errorf("least token: %v, %v", got, err)
 	}
 	join.Start = ring.MaxToken
-	if got, err := Allocate([]ring.Node{{ID: "a", Datacenter: "dc2", Rack: "r", Tokens: []ring.Token{ring.MaxToken}}}, join); err != nil || !slices.Equal(got, []ring.Token{ring.MinToken + 1}) {
+	if got, err := Allocate([]ring.Node{{ID: "a", Datacenter: "dc2", Rack: "r", Tokens: []ring.Token{ring.MaxToken}}},
+		join); err != nil || !slices.Equal(got, []ring.Token{ring.MinToken + 1}) {
 		t.Errorf("greatest token: %v, %v", got, err)
 	}
 }
@@ -143,7 +147,8 @@ func TestAllocateAvoidsOtherDatacenters(t *testing.T) {
 // less at first; later joins make up for that (see TestGrowth).
 func TestJoinTakesItsLoad(t *testing.T) {
 	for size := 1; size <= 24; size++ {
-		nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: 16, ReplicationFactor: 3, Racks: racksOf(size, size, size)})
+		nodes := form(t, nil, Formation{Datacenter: "dc1", Tokens: 16, ReplicationFactor: 3,
+			Racks: racksOf(size, size, size)})
 		nodes = join(t, nodes, 16, 3, nil, "r1")
 		r, err := ring.New(nodes)
 		if err != nil {
@@ -200,10 +205,12 @@ func BenchmarkAllocate(b *testing.B) {
 	for _, racks := range []int{3, 4} {
 		b.Run(fmt.Sprint(racks, " racks"), func(b *testing.B) {
 			sizes := slices.Repeat([]int{999 / racks}, racks)
-			nodes := form(b, nil, Formation{Datacenter: "dc1", Tokens: 16, ReplicationFactor: 3, Racks: racksOf(sizes...)})
+			nodes := form(b, nil, Formation{Datacenter: "dc1", Tokens: 16, ReplicationFactor: 3,
+				Racks: racksOf(sizes...)})
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Allocate(nodes, Join{ID: "new", Datacenter: "dc1", Rack: "r1", Tokens: 16, ReplicationFactor: 3}); err != nil {
+				if _, err := Allocate(nodes, Join{ID: "new", Datacenter: "dc1", Rack: "r1", Tokens: 16,
+					ReplicationFactor: 3}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,5 @@
-// Command sweep breaks Helenus in a simulated world, at every point and in every way it knows, and says what did not hold.
+// Command sweep breaks Helenus in a simulated world, at every point and in every way it knows, and
+// says what did not hold.
 package main
 
 import (
@@ -93,7 +94,8 @@ func runCommand(crds *string) *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", 1, "the seed of every choice")
 	f.StringVar(&part, "part", "", "share of the points, as `i/n` with i from 1 (default: all of them)")
 	f.StringToIntVar(&quotas, "quota", nil, "at most so many points of a class, as `class=n,…` (default: all of them)")
-	f.StringToIntVar(&least, "least", nil, "fail unless so many points of a class injected, and, but for stale, one at each verb on each kind of thing, as `class=n,…`")
+	f.StringToIntVar(&least, "least", nil, "fail unless so many points of a class injected, and, but for stale, one "+
+		"at each verb on each kind of thing, as `class=n,…`")
 	f.DurationVar(&o.Limit, "limit", 0, "end after so long, whatever is left")
 	f.IntVar(&o.Workers, "workers", 0, "trials at the same time (default: one for each processor)")
 	return c
@@ -119,9 +121,11 @@ func trialCommand(crds *string) *cobra.Command {
 			for _, line := range result.Trace {
 				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %s of virtual time, %d events, fault injected: %v\n", t, result.Took.Round(time.Millisecond), result.Events, result.Fired)
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %s of virtual time, %d events, fault injected: %v\n", t,
+				result.Took.Round(time.Millisecond), result.Events, result.Fired)
 			if len(result.Violations) > 0 {
-				return fmt.Errorf("%d violations:\n  %s", len(result.Violations), strings.Join(result.Violations, "\n  "))
+				return fmt.Errorf("%d violations:\n  %s", len(result.Violations),
+					strings.Join(result.Violations, "\n  "))
 			}
 			return nil
 		},
@@ -190,7 +194,8 @@ func parseCounts(flag string, of map[string]int) (map[trial.Class]int, error) {
 	for name, n := range of {
 		class := trial.Class(name)
 		if !slices.Contains(trial.Classes(), class) || n < 0 {
-			return nil, fmt.Errorf("%s %s=%d: want a class of %v and a number of 0 or more", flag, name, n, trial.Classes())
+			return nil, fmt.Errorf("%s %s=%d: want a class of %v and a number of 0 or more", flag, name, n,
+				trial.Classes())
 		}
 		out[class] = n
 	}
@@ -228,7 +233,8 @@ func command(f sweep.Failure) string {
 func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 	fmt.Fprintln(out)
 	r.Table(out)
-	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time\n", r.Run, r.Planned, time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute))
+	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time\n", r.Run, r.Planned,
+		time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute))
 	if len(r.Failures) == 0 {
 		return nil
 	}
@@ -263,18 +269,22 @@ func tell(out io.Writer, kinds *apiserver.Kinds, t trial.Trial) {
 	}
 }
 
-// excerpt of a scenario ends soon after the first violation, or where the scenario does, and says how many lines it leaves out on either side.
+// excerpt of a scenario ends soon after the first violation, or where the scenario does, and says
+// how many lines it leaves out on either side.
 func excerpt(scenario []string) (lines []string, before, after int) {
 	const most, behind = 100, 10
 	end := len(scenario)
-	if i := slices.IndexFunc(scenario, func(line string) bool { return strings.Contains(line, " "+trial.Violation+" ") }); i >= 0 {
+	if i := slices.IndexFunc(scenario, func(line string) bool {
+		return strings.Contains(line, " "+trial.Violation+" ")
+	}); i >= 0 {
 		end = min(end, i+behind)
 	}
 	begin := max(0, end-most)
 	return scenario[begin:end], begin, len(scenario) - end
 }
 
-// enough says whether as much has injected as is asked for, and something at each verb of each program on each kind of thing; but for views, which at some of them hide nothing.
+// enough says whether as much has injected as is asked for, and something at each verb of each
+// program on each kind of thing; but for views, which at some of them hide nothing.
 func enough(r sweep.Report, least map[trial.Class]int) error {
 	var missing []string
 	for _, class := range trial.Classes() {
@@ -283,10 +293,12 @@ func enough(r sweep.Report, least map[trial.Class]int) error {
 			continue
 		}
 		if injected := r.Of(class); injected < n {
-			missing = append(missing, fmt.Sprintf("%d points of the class %s injected, fewer than %d", injected, class, n))
+			missing = append(missing, fmt.Sprintf("%d points of the class %s injected, fewer than %d", injected, class,
+				n))
 		}
 		if spared := r.Spared(class); class != trial.ClassStale && len(spared) > 0 {
-			missing = append(missing, fmt.Sprintf("no point of the class %s was injected at: %s", class, strings.Join(spared, ", ")))
+			missing = append(missing, fmt.Sprintf("no point of the class %s was injected at: %s", class,
+				strings.Join(spared, ", ")))
 		}
 	}
 	if len(missing) > 0 {

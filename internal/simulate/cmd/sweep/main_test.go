@@ -29,8 +29,10 @@ func TestAnExcerptEndsWithTheFirstViolation(t *testing.T) {
 			lines[i] = fmt.Sprintf("%d.000s %-12s I1: something", i, trial.Violation)
 		}
 		got, before, after := excerpt(lines)
-		if want := lines[c.first : c.last+1]; !slices.Equal(got, want) || before != c.first || after != c.length-1-c.last {
-			t.Errorf("%s: %d lines, %d before and %d after, want lines %d to %d of %d", name, len(got), before, after, c.first, c.last, c.length)
+		if want := lines[c.first : c.last+1]; !slices.Equal(got, want) || before != c.first ||
+			after != c.length-1-c.last {
+			t.Errorf("%s: %d lines, %d before and %d after, want lines %d to %d of %d", name, len(got), before, after,
+				c.first, c.last, c.length)
 		}
 	}
 }

@@ -39,13 +39,15 @@ cluster is what a fresh one of that spec would be, or refuses the change in word
 				}
 				steps, violations := t.Try(p)
 				properties++
-				sum.Applied, sum.Refused, sum.Invalid = sum.Applied+steps.Applied, sum.Refused+steps.Refused, sum.Invalid+steps.Invalid
+				sum.Applied, sum.Refused, sum.Invalid = sum.Applied+steps.Applied, sum.Refused+steps.Refused,
+					sum.Invalid+steps.Invalid
 				if len(violations) > 0 {
 					failed++
 					fmt.Fprintf(cmd.OutOrStdout(), "%s\n  %s\n", p.Path, strings.Join(violations, "\n  "))
 				}
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d properties: %d changes applied, %d refused by the cluster, %d refused by the API server\n", properties, sum.Applied, sum.Refused, sum.Invalid)
+			fmt.Fprintf(cmd.OutOrStdout(), "%d properties: %d changes applied, %d refused by the cluster, %d refused "+
+				"by the API server\n", properties, sum.Applied, sum.Refused, sum.Invalid)
 			if failed > 0 {
 				return fmt.Errorf("%d properties failed", failed)
 			}
