@@ -203,7 +203,24 @@ type VolumeClaim struct {
 	// node does not join on a data volume that holds data of Cassandra.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`self.kind == 'PersistentVolumeClaim' && (!has(self.apiGroup) || self.apiGroup == '') || self.kind == 'VolumeSnapshot' && has(self.apiGroup) && self.apiGroup == 'snapshot.storage.k8s.io'`,messageExpression=`'dataSource of kind "' + self.kind + '" must be a PersistentVolumeClaim, or a VolumeSnapshot of the apiGroup snapshot.storage.k8s.io'`
-	DataSource *corev1.TypedLocalObjectReference `json:"dataSource,omitempty"`
+	DataSource *DataSource `json:"dataSource,omitempty"`
+}
+
+// DataSource names the object that a volume is filled from.
+type DataSource struct {
+	// APIGroup of the object; empty for a PersistentVolumeClaim.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+
+	// Kind is PersistentVolumeClaim or VolumeSnapshot.
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// Name of the object, in the namespace of the cluster.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 }
 
 // AdditionalVolume is a volume of its own beside data and commit log.

@@ -150,9 +150,9 @@ var fields = map[string]struct {
 	"node.storage.claims.data.selector": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Data.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}
 	}), `node.storage.claims.data.selector.matchLabels.disk: unset → "fast"`},
-	"node.storage.claims.data.dataSource": {stored(func(s *v1alpha1.StorageClaims) {
-		s.Data.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}
-	}), `node.storage.claims.data.dataSource.kind: unset → "PersistentVolumeClaim"`},
+	"node.storage.claims.data.dataSource.apiGroup": {filled(dataOf), `dataSource.apiGroup: unset → "snapshot.storage.k8s.io"`},
+	"node.storage.claims.data.dataSource.kind":     {filled(dataOf), `dataSource.kind: unset → "VolumeSnapshot"`},
+	"node.storage.claims.data.dataSource.name":     {filled(dataOf), `dataSource.name: unset → "golden"`},
 	"node.storage.claims.commitlog.accessModes": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"),
 			AccessModes: []v1alpha1.AccessMode{v1alpha1.AccessReadWriteOncePod}}
@@ -161,10 +161,9 @@ var fields = map[string]struct {
 		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}}
 	}), `node.storage.claims.commitlog.selector.matchLabels.disk: unset → "fast"`},
-	"node.storage.claims.commitlog.dataSource": {stored(func(s *v1alpha1.StorageClaims) {
-		s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi"),
-			DataSource: &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}}
-	}), `node.storage.claims.commitlog.dataSource.kind: unset → "PersistentVolumeClaim"`},
+	"node.storage.claims.commitlog.dataSource.apiGroup": {filled(commitlogOf), `dataSource.apiGroup: unset → "snapshot.storage.k8s.io"`},
+	"node.storage.claims.commitlog.dataSource.kind":     {filled(commitlogOf), `dataSource.kind: unset → "VolumeSnapshot"`},
+	"node.storage.claims.commitlog.dataSource.name":     {filled(commitlogOf), `dataSource.name: unset → "golden"`},
 	"node.storage.claims.additional": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Additional = []v1alpha1.AdditionalVolume{{Name: "scratch", MountPath: "/scratch",
 			VolumeClaim: v1alpha1.VolumeClaim{Size: quantity("1Gi")}}}
@@ -256,6 +255,22 @@ func placed(p v1alpha1.Placement) func(*v1alpha1.CassandraClusterSpec) {
 
 func stored(change func(*v1alpha1.StorageClaims)) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { change(s.Node.Storage.Claims) }
+}
+
+// filled has a volume be filled from a snapshot.
+func filled(claim func(*v1alpha1.StorageClaims) *v1alpha1.VolumeClaim) func(*v1alpha1.CassandraClusterSpec) {
+	return stored(func(s *v1alpha1.StorageClaims) {
+		claim(s).DataSource = &v1alpha1.DataSource{
+			APIGroup: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot", Name: "golden",
+		}
+	})
+}
+
+func dataOf(s *v1alpha1.StorageClaims) *v1alpha1.VolumeClaim { return s.Data }
+
+func commitlogOf(s *v1alpha1.StorageClaims) *v1alpha1.VolumeClaim {
+	s.Commitlog = &v1alpha1.VolumeClaim{Size: quantity("2Gi")}
+	return s.Commitlog
 }
 
 func serving(services v1alpha1.Services) func(*v1alpha1.CassandraClusterSpec) {

@@ -37,6 +37,18 @@ func Volumes(settings v1alpha1.PodSettings) []Volume {
 	return out
 }
 
+// dataSource as Kubernetes has it: the group of its own kinds is none.
+func dataSource(from *v1alpha1.DataSource) *corev1.TypedLocalObjectReference {
+	if from == nil {
+		return nil
+	}
+	out := &corev1.TypedLocalObjectReference{Kind: from.Kind, Name: from.Name}
+	if from.APIGroup != "" {
+		out.APIGroup = &from.APIGroup
+	}
+	return out
+}
+
 // Claim is the claim of a node for a volume. It has no owner: no deletion of a record, of the
 // cluster or of its kinds ever collects a disk.
 func Claim(owner Owner, record *v1alpha1.CassandraNode, v Volume) *corev1.PersistentVolumeClaim {
@@ -52,7 +64,7 @@ func Claim(owner Owner, record *v1alpha1.CassandraNode, v Volume) *corev1.Persis
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: v.Claim.StorageClassName,
 			Selector:         v.Claim.Selector,
-			DataSource:       v.Claim.DataSource,
+			DataSource:       dataSource(v.Claim.DataSource),
 		},
 	}
 	for _, mode := range v.Claim.AccessModes {

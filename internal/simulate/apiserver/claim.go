@@ -53,7 +53,14 @@ func claimRules() rules {
 		return nil
 	}
 	r.prepareCreate = func(object client.Object) {
-		object.(*corev1.PersistentVolumeClaim).Status = corev1.PersistentVolumeClaimStatus{}
+		claim := object.(*corev1.PersistentVolumeClaim)
+		claim.Status = corev1.PersistentVolumeClaimStatus{}
+		normalizeDataSources(&claim.Spec)
+	}
+	prepare := r.prepareUpdate
+	r.prepareUpdate = func(object, old client.Object) {
+		prepare(object, old)
+		normalizeDataSources(&object.(*corev1.PersistentVolumeClaim).Spec)
 	}
 	r.validate = func(object client.Object) field.ErrorList {
 		return validClaim(&object.(*corev1.PersistentVolumeClaim).Spec, field.NewPath("spec"))
@@ -79,6 +86,18 @@ func claimRules() rules {
 		return nil
 	}
 	return r
+}
+
+// normalizeDataSources has the two fields for the source of a volume say the same
+// (pkg/registry/core/persistentvolumeclaim, NormalizeDataSources).
+func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
+	from, ref := spec.DataSource, spec.DataSourceRef
+	switch {
+	case from != nil && ref == nil:
+		spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: from.APIGroup, Kind: from.Kind, Name: from.Name}
+	case from == nil && ref != nil && (ref.Namespace == nil || *ref.Namespace == ""):
+		spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name}
+	}
 }
 
 func validClaim(spec *corev1.PersistentVolumeClaimSpec, at *field.Path) field.ErrorList {
