@@ -379,3 +379,23 @@ func TestWhoAltersKeyspaces(t *testing.T) {
 		}
 	}
 }
+
+// A node that was asked first and failed keeps nothing of it when another one has altered the
+// keyspaces.
+func TestNothingIsLeftOfWhoFailedToAlterKeyspaces(t *testing.T) {
+	w, _ := repairing(t)
+	for name, phase := range map[string]v1alpha1.OperationPhase{
+		first: v1alpha1.OperationInterrupted, second: v1alpha1.OperationSucceeded,
+	} {
+		id := "step/keyspaces/" + name
+		record := w.snapshot.Nodes[name].Record
+		record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: id}}}
+		record.Status.Operations = []v1alpha1.OperationStatus{{ID: id, Phase: phase}}
+	}
+	w.snapshot.Ledger.Step.Attempts = map[string]int{first: 1}
+	alter := procedure.Operation{Purpose: "keyspaces", Type: v1alpha1.OperationAlterKeyspaces}
+	made := during(viewOf(w), func(s *procedure.Step) { s.Alter(alter, three, ledger.StageRebuild, "alters them") })
+	if got := applied(made); !slices.Equal(got, []string{first, second}) {
+		t.Errorf("records of %q are cleared:\n%s", got, made)
+	}
+}

@@ -308,8 +308,8 @@ func (s *Step) Alter(o Operation, among []string, next ledger.Stage, what string
 	if !over {
 		return r
 	}
-	if name := s.chosen(o, among); s.ClearOperations([]string{name}) {
-		return plan.Acting("node %s is done: it %s", name, what)
+	if s.ClearOperations(among) { // of others, too, that were asked before and failed
+		return r
 	}
 	s.Advance(false, "a node "+what, next)
 	return r
