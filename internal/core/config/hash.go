@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sort"
 
@@ -80,13 +81,25 @@ func canonicalOf(c *v1alpha1.NodeConfiguration) (*canonical, error) {
 // canonicalJSON writes a value with sorted keys, without white space and nulls in mappings, and
 // with numbers as they were written.
 func canonicalJSON(raw []byte) ([]byte, error) {
+	value, err := decodeJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
+// decodeJSON reads one value, without nulls in mappings, and with numbers as they were written.
+func decodeJSON(raw []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		return nil, fmt.Errorf("parse JSON value: %w", err)
 	}
-	return json.Marshal(withoutNulls(value))
+	if decoder.More() {
+		return nil, errors.New("parse JSON value: more than one value")
+	}
+	return withoutNulls(value), nil
 }
 
 func withoutNulls(value any) any {

@@ -178,12 +178,9 @@ func HotWrites(version string, names []string, rendered []byte) ([]Write, error)
 	if err != nil {
 		return nil, fmt.Errorf("change settings at run time: %w", err)
 	}
-	root, err := parseMapping(rendered)
+	document, err := parseDocument(rendered)
 	if err != nil {
 		return nil, fmt.Errorf("change settings at run time: read %s: %w", CassandraYAML, err)
-	}
-	if root == nil {
-		root = &yaml.Node{Kind: yaml.MappingNode}
 	}
 	var writes []Write
 	done := map[string]int{}
@@ -196,7 +193,7 @@ func HotWrites(version string, names []string, rendered []byte) ([]Write, error)
 			writes[at].Settings = append(writes[at].Settings, name)
 			continue
 		}
-		write, err := s.write(name, table, root)
+		write, err := s.write(name, table, document)
 		if err != nil {
 			return nil, err
 		}
@@ -206,15 +203,15 @@ func HotWrites(version string, names []string, rendered []byte) ([]Write, error)
 	return writes, nil
 }
 
-func (s setter) write(name string, table *settings.Table, root *yaml.Node) (Write, error) {
+func (s setter) write(name string, table *settings.Table, document *document) (Write, error) {
 	w := Write{MBean: s.bean, Attribute: s.attribute, Operation: s.operation, Settings: []string{name}}
 	if s.operation == "" {
-		value, err := s.effective(name, table, root)
+		value, err := s.effective(name, table, document)
 		w.Value = value
 		return w, err
 	}
 	for _, argument := range s.arguments {
-		value, err := s.effective(argument, table, root)
+		value, err := s.effective(argument, table, document)
 		if err != nil {
 			return Write{}, err
 		}
@@ -225,9 +222,9 @@ func (s setter) write(name string, table *settings.Table, root *yaml.Node) (Writ
 
 // effective is the value of a setting for JMX: as the file has it under any of its names, else
 // Cassandra's default.
-func (s setter) effective(name string, table *settings.Table, root *yaml.Node) (any, error) {
+func (s setter) effective(name string, table *settings.Table, document *document) (any, error) {
 	for _, alias := range table.Names(name) {
-		if node := lookup(root, alias); node != nil && node.ShortTag() != "!!null" {
+		if node := document.value(alias); node != nil && node.ShortTag() != "!!null" {
 			raw, err := jsonOf(node)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", alias, err)

@@ -5,10 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config/settings"
@@ -57,44 +54,42 @@ func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	var changes edits
-	if err := applyUserSettings(&changes, document, node.Configuration.CassandraYaml, table); err != nil {
+	if err := applyUserSettings(document, node.Configuration.CassandraYaml, table); err != nil {
 		return nil, err
 	}
 	c, d := &node.Configuration, &node.Directories
-	changes.set("cluster_name", stringNode(c.ClusterName))
-	changes.set("num_tokens", intNode(int(c.NumTokens)))
-	changes.set("partitioner", stringNode("org.apache.cassandra.dht.Murmur3Partitioner"))
-	changes.set("endpoint_snitch", stringNode("GossipingPropertyFileSnitch"))
-	changes.set("seed_provider", seedProviderNode(node.Seeds))
+	document.set("cluster_name", yamlOf(c.ClusterName))
+	document.set("num_tokens", yamlOf(c.NumTokens))
+	document.set("partitioner", yamlOf("org.apache.cassandra.dht.Murmur3Partitioner"))
+	document.set("endpoint_snitch", yamlOf("GossipingPropertyFileSnitch"))
+	document.set("seed_provider", seedProviderNode(node.Seeds))
 
-	changes.set("listen_address", stringNode(node.Address.String()))
+	document.set("listen_address", yamlOf(node.Address.String()))
 	if node.broadcast() != node.Address {
-		changes.set("broadcast_address", stringNode(node.broadcast().String()))
+		document.set("broadcast_address", yamlOf(node.broadcast().String()))
 	} else {
-		changes.remove("broadcast_address")
+		document.remove("broadcast_address")
 	}
-	changes.set("rpc_address", stringNode(nativeTransportAddress(node).String()))
-	changes.set("broadcast_rpc_address", stringNode(node.broadcast().String()))
-	changes.set("storage_port", intNode(layout.StoragePort))
-	changes.set("ssl_storage_port", intNode(layout.TLSStoragePort))
-	changes.set("native_transport_port", intNode(layout.NativePort))
-	changes.set("start_native_transport", boolNode(true))
+	document.set("rpc_address", yamlOf(nativeTransportAddress(node).String()))
+	document.set("broadcast_rpc_address", yamlOf(node.broadcast().String()))
+	document.set("storage_port", yamlOf(layout.StoragePort))
+	document.set("ssl_storage_port", yamlOf(layout.TLSStoragePort))
+	document.set("native_transport_port", yamlOf(layout.NativePort))
+	document.set("start_native_transport", yamlOf(true))
 
-	changes.set("data_file_directories", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq",
-		Content: []*yaml.Node{stringNode(d.Data)}})
-	changes.set("commitlog_directory", stringNode(d.Commitlog))
-	changes.set("hints_directory", stringNode(d.Hints))
-	changes.set("saved_caches_directory", stringNode(d.SavedCaches))
-	changes.set("cdc_raw_directory", stringNode(d.CDCRaw))
+	document.set("data_file_directories", yamlOf([]any{d.Data}))
+	document.set("commitlog_directory", yamlOf(d.Commitlog))
+	document.set("hints_directory", yamlOf(d.Hints))
+	document.set("saved_caches_directory", yamlOf(d.SavedCaches))
+	document.set("cdc_raw_directory", yamlOf(d.CDCRaw))
 
-	changes.set("disk_failure_policy", stringNode("die"))
-	changes.set("commit_failure_policy", stringNode("die"))
-	changes.set("block_for_peers_timeout_in_secs", intNode(-1))
+	document.set("disk_failure_policy", yamlOf("die"))
+	document.set("commit_failure_policy", yamlOf("die"))
+	document.set("block_for_peers_timeout_in_secs", yamlOf(-1))
 	for _, name := range revision1Removed {
-		changes.remove(name)
+		document.remove(name)
 	}
-	return document.apply(&changes)
+	return document.bytes()
 }
 
 // revision1Removed are settings that would contradict those above, if the image has them.
@@ -115,35 +110,23 @@ var revision1Removed = []string{
 
 // applyUserSettings sets what the user asks for, over the image's value of the same setting under
 // any of its names.
-func applyUserSettings(changes *edits, document *document, user v1alpha1.Settings, table *settings.Table) error {
-	names := make([]string, 0, len(user))
-	for name := range user {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+func applyUserSettings(document *document, user v1alpha1.Settings, table *settings.Table) error {
+	for _, name := range sortedNames(user) {
 		if user[name].IsNull() {
 			continue
 		}
-		value, err := nodeOfJSON(user[name].Raw)
+		value, err := yamlOfJSON(user[name].Raw)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if at := document.value(name); at != nil {
-			value = merge(at, value)
-		}
-		changes.set(name, value)
+		document.set(name, merge(document.value(name), value))
 		for _, other := range table.Names(name) {
-			if other != name && document.value(other) != nil {
-				changes.rename(other, name, value)
+			if other != name {
+				document.remove(other)
 			}
 		}
 	}
 	return nil
-}
-
-func intNode(n int) *yaml.Node {
-	return numberNode(fmt.Sprint(n))
 }
 
 // nativeTransportAddress is where CQL listens: everywhere, since Cassandra binds it once in the

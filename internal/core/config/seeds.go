@@ -19,9 +19,8 @@ func WithSeeds(cassandraYAML []byte, seeds []netip.Addr) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set seeds: %w", err)
 	}
-	var changes edits
-	changes.set("seed_provider", seedProviderNode(seeds))
-	out, err := document.apply(&changes)
+	document.set("seed_provider", seedProviderNode(seeds))
+	out, err := document.bytes()
 	if err != nil {
 		return nil, fmt.Errorf("set seeds: %w", err)
 	}
@@ -35,14 +34,8 @@ func seedProviderNode(seeds []netip.Addr) *yaml.Node {
 	for i, seed := range seeds {
 		list[i] = seed.String()
 	}
-	text := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.Join(list, ","),
-		Style: yaml.DoubleQuotedStyle}
-	parameters := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{
-		{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{stringNode("seeds"), text}},
-	}}
-	provider := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{
-		stringNode("class_name"), stringNode("org.apache.cassandra.locator.SimpleSeedProvider"),
-		stringNode("parameters"), parameters,
-	}}
-	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{provider}}
+	return yamlOf([]any{map[string]any{
+		"class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+		"parameters": []any{map[string]any{"seeds": strings.Join(list, ",")}},
+	}})
 }

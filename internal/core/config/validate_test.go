@@ -155,14 +155,13 @@ func TestRenderedKeysAreOwned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range rendered.entries {
-			e := &rendered.entries[i]
-			before := base.value(e.name)
-			if _, owned := ownedSetting(e.name); !owned && (before == nil || !sameValue(before, e.value)) {
-				t.Errorf("%s: %s is rendered, but a user may set it", line, e.name)
+		for _, name := range namesOf(rendered) {
+			before := base.value(name)
+			if _, owned := ownedSetting(name); !owned && (before == nil || !sameValue(before, rendered.value(name))) {
+				t.Errorf("%s: %s is rendered, but a user may set it", line, name)
 			}
-			if setting := table.Lookup(e.name); setting == nil {
-				t.Errorf("%s: %s is rendered, but not known to Cassandra", line, e.name)
+			if setting := table.Lookup(name); setting == nil {
+				t.Errorf("%s: %s is rendered, but not known to Cassandra", line, name)
 			}
 		}
 		for _, name := range revision1Removed {
