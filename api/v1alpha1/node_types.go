@@ -130,6 +130,11 @@ type CassandraNodeSpec struct {
 	// +kubebuilder:validation:Enum=Closed;Administrative;Open
 	ClientTraffic ClientTraffic `json:"clientTraffic"`
 
+	// Disruption bounds what may be down with this node when it is taken down. The agent holds to it
+	// at the moment of effect.
+	// +required
+	Disruption NodeDisruption `json:"disruption"`
+
 	// Configuration is the effective input of the user for this node.
 	// +required
 	Configuration NodeConfiguration `json:"configuration"`
@@ -149,6 +154,13 @@ type CassandraNodeSpec struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=4
 	Operations []OperationIntent `json:"operations,omitempty"`
+}
+
+// NodeDisruption is what the cluster's disruption policy means for one node.
+type NodeDisruption struct {
+	// Consistency is the level that every range which can be protected keeps.
+	// +required
+	Consistency ConsistencyLevel `json:"consistency"`
 }
 
 // Debug has a member stopped in order, under the same guard as any stop, until a time.

@@ -54,6 +54,7 @@ func (w *world) newPod(ordinal int) *pod {
 			Cluster:    v1alpha1.ClusterReference{Name: clusterName, UID: clusterUID},
 			Datacenter: "dc1", Rack: fmt.Sprintf("r%d", ordinal+1), State: v1alpha1.StateRunning,
 			ClientTraffic: v1alpha1.TrafficClosed,
+			Disruption:    v1alpha1.NodeDisruption{Consistency: v1alpha1.ConsistencyLocalQuorum},
 			Configuration: v1alpha1.NodeConfiguration{
 				Revision: 1, Version: w.version, ClusterName: "test.orders", DatacenterName: "dc1",
 				RackName: fmt.Sprintf("r%d", ordinal+1), NumTokens: 4,

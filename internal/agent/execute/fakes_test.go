@@ -69,6 +69,7 @@ func newWorld(t *testing.T) *world {
 			Spec: v1alpha1.CassandraNodeSpec{
 				Cluster: v1alpha1.ClusterReference{Name: "orders", UID: uid}, State: v1alpha1.StateRunning,
 				ClientTraffic: v1alpha1.TrafficClosed,
+				Disruption:    v1alpha1.NodeDisruption{Consistency: v1alpha1.ConsistencyLocalQuorum},
 				Configuration: v1alpha1.NodeConfiguration{
 					Revision: 1, Version: "5.0.6", ClusterName: "shop.orders", DatacenterName: "dc1", RackName: "r1",
 					NumTokens: 2, JVM: &v1alpha1.JVM{Heap: &heap},

@@ -231,7 +231,7 @@ var fields = map[string]struct {
 	}, written},
 	"disruption.consistency": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Disruption.Consistency = v1alpha1.ConsistencyQuorum
-	}, applies},
+	}, written},
 	"automation.cleanup": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Automation.Cleanup = v1alpha1.AutomationRecommend
 	}, applies},

@@ -45,13 +45,12 @@ func mayGoDown(p *pass) outcome {
 	if changing := p.JVM.Ring.Changing(); len(changing) > 0 {
 		return blocked("", v1alpha1.BlockedTopologyChangeInProgress, "the ring changes: "+strings.Join(changing, ", "))
 	}
-	return keepsConsistency(p.JVM.Ring)
+	return keepsConsistency(p.JVM.Ring, string(p.Record.Spec.Disruption.Consistency))
 }
 
-// keepsConsistency asks whether every range that can be protected keeps LOCAL_QUORUM without this
-// node. The operator asks for the level that the cluster demands, which may be lower; an agent that
-// knows no level holds to the one that clients use by default.
-func keepsConsistency(view *facts.Ring) outcome {
+// keepsConsistency asks whether every range that can be protected keeps a consistency level without
+// this node. Where a range cannot be protected, no other replica of it may be down.
+func keepsConsistency(view *facts.Ring, level string) outcome {
 	const guard = v1alpha1.BlockedConsistencyWouldBeLost
 	if len(view.Keyspaces) == 0 {
 		return blocked("", guard, "the keyspaces are not known yet")
@@ -70,7 +69,11 @@ func keepsConsistency(view *facts.Ring) outcome {
 	if err != nil {
 		return blocked("", guard, err.Error())
 	}
-	protection, err := ring.NewProtection(members, keyspaces, ring.LocalQuorum)
+	consistency, err := ring.ParseConsistency(level)
+	if err != nil {
+		return blocked("", guard, err.Error())
+	}
+	protection, err := ring.NewProtection(members, keyspaces, consistency)
 	if err != nil {
 		return blocked("", guard, err.Error())
 	}
@@ -78,7 +81,7 @@ func keepsConsistency(view *facts.Ring) outcome {
 	if err != nil {
 		return blocked("", guard, err.Error())
 	}
-	if !verdict.Safe {
+	if !verdict.Permits(ring.Proceed) {
 		return blocked("", guard, verdict.String())
 	}
 	return done

@@ -69,6 +69,29 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 				r.Endpoints[2].Live = false
 			}), keeps, hostC, "",
 		},
+		"one of two replicas is all that is left": {ring(func(r *facts.Ring) {
+			r.Keyspaces["shop"] = "NetworkTopologyStrategy {dc1=2}"
+			r.Endpoints[1].Live = false
+		}), keeps, hostB + " down already", ""},
+		"both of two replicas are up": {ring(func(r *facts.Ring) {
+			r.Keyspaces["shop"] = "NetworkTopologyStrategy {dc1=2}"
+		}), "", "", "BeginRestart"},
+		"another rack is down, and ONE is enough": {
+			demanding(v1alpha1.ConsistencyOne, func(f *Facts) { f.JVM.Ring.Endpoints[1].Live = false }), "", "",
+			"BeginRestart",
+		},
+		"two racks are down, and ONE is enough": {
+			demanding(v1alpha1.ConsistencyOne, func(f *Facts) {
+				f.JVM.Ring.Endpoints[1].Live, f.JVM.Ring.Endpoints[2].Live = false, false
+			}), keeps, "ONE needs 1", "",
+		},
+		"a node of the other datacenter is down, and they count together": {
+			demanding(v1alpha1.ConsistencyQuorum, func(f *Facts) { twoCenters(f.JVM.Ring) }), keeps, "QUORUM needs 3", "",
+		},
+		"a node of the other datacenter is down, and each counts for itself": {
+			demanding(v1alpha1.ConsistencyLocalOne, func(f *Facts) { twoCenters(f.JVM.Ring) }), "", "", "BeginRestart",
+		},
+		"nobody says which level": {demanding("", nil), keeps, "consistency level", ""},
 		"the JVM is silent": {
 			with1(serving(), func(f *Facts) {
 				restart(f)
@@ -125,6 +148,22 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// demanding is a member that is to restart and keep a level.
+func demanding(level v1alpha1.ConsistencyLevel, change func(*Facts)) Facts {
+	f := with1(serving(), restart)
+	f.Record.Spec.Disruption.Consistency = level
+	return with1(f, change)
+}
+
+// twoCenters are two of two nodes, of which one is down in the second.
+func twoCenters(r *facts.Ring) {
+	r.Endpoints[2].Datacenter, r.Endpoints[2].Live = "dc2", false
+	fourth := endpoint("10.0.0.4", "dddddddd-0000-4000-8000-000000000004", "r1", true, -35, 35)
+	fourth.Datacenter = "dc2"
+	r.Endpoints = append(r.Endpoints, fourth)
+	r.Keyspaces["shop"] = "NetworkTopologyStrategy {dc1=2, dc2=2}"
 }
 
 // gone is a member that gossip remembers after it has left.

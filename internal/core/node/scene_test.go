@@ -38,6 +38,7 @@ func fresh() Facts {
 			Spec: v1alpha1.CassandraNodeSpec{
 				Cluster: v1alpha1.ClusterReference{Name: "orders", UID: uid}, Datacenter: "dc1", Rack: "r1",
 				State:         v1alpha1.StateRunning,
+				Disruption:    v1alpha1.NodeDisruption{Consistency: v1alpha1.ConsistencyLocalQuorum},
 				ClientTraffic: v1alpha1.TrafficClosed, Configuration: v1alpha1.NodeConfiguration{Revision: 1,
 					Version: "5.0.6", ClusterName: "shop.orders", NumTokens: 2},
 			},

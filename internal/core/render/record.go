@@ -34,6 +34,7 @@ func Record(owner Owner, w Wanted, claims []v1alpha1.ClaimReference, adopted typ
 			Claims:        claims,
 			State:         v1alpha1.StateRunning,
 			ClientTraffic: v1alpha1.TrafficClosed,
+			Disruption:    w.Disruption,
 			Configuration: w.Configuration,
 			Pod:           w.Pod,
 		},

@@ -16,6 +16,7 @@ type Wanted struct {
 	Datacenter    string
 	Rack          string
 	Ordinal       int32
+	Disruption    v1alpha1.NodeDisruption
 	Configuration v1alpha1.NodeConfiguration
 	Pod           v1alpha1.PodSettings
 }
@@ -44,6 +45,7 @@ func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wa
 					Datacenter:    dc.Name,
 					Rack:          rack.Name,
 					Ordinal:       ordinal,
+					Disruption:    DisruptionOf(cluster),
 					Configuration: configuration,
 					Pod:           pod,
 				})
@@ -51,6 +53,11 @@ func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wa
 		}
 	}
 	return out
+}
+
+// DisruptionOf is what the agents of a cluster are to hold to when they take their nodes down.
+func DisruptionOf(cluster *v1alpha1.CassandraCluster) v1alpha1.NodeDisruption {
+	return v1alpha1.NodeDisruption{Consistency: cluster.Spec.Disruption.Consistency}
 }
 
 // RackSize is the number of nodes of a rack.

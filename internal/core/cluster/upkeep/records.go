@@ -32,6 +32,7 @@ func (k *Keeper) NodeRecords() plan.Result {
 			k.releaseRecord(n)
 		}
 	}
+	k.followDisruption()
 	if k.Begun() {
 		k.restoreRecords()
 		for _, name := range k.leavers {
@@ -55,6 +56,19 @@ func (k *Keeper) correct() {
 		why := "the spec has changed, and the node is not up: " + words.List(render.Differences(c.node.Record,
 			c.wanted), 3)
 		k.takeOver(c.node, c.wanted, i == 0, why)
+	}
+}
+
+// followDisruption has every agent hold to the disruption policy of the spec from now on. That
+// disturbs no node.
+func (k *Keeper) followDisruption() {
+	policy := render.DisruptionOf(k.Cluster)
+	for _, n := range k.Records() {
+		if n.Record.DeletionTimestamp == nil && n.Record.Spec.Disruption != policy {
+			k.update(n, false, "the disruption policy has changed", func(spec *v1alpha1.CassandraNodeSpec) {
+				spec.Disruption = policy
+			})
+		}
 	}
 }
 
