@@ -234,7 +234,7 @@ func (j *JVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]in
 		return "", err
 	}
 	defer session.Close()
-	altered, err := session.RaiseReplication(ctx, Counts(least), j.AwaitSchemaAgreement)
+	altered, err := cql.RaiseReplication(ctx, session, Counts(least), j.AwaitSchemaAgreement)
 	return AlteredText(altered), err
 }
 

@@ -49,33 +49,55 @@ func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replicati
 	return result, nil
 }
 
+// Schema is what RaiseReplication reads and writes: a Session.
+type Schema interface {
+	Keyspaces(ctx context.Context) (map[string]cassandra.Replication, error)
+	AlterKeyspace(ctx context.Context, name string, to cassandra.Replication) error
+}
+
+// AlterKeyspace replicates a keyspace so.
+func (s *Session) AlterKeyspace(ctx context.Context, name string, to cassandra.Replication) error {
+	return s.driver.Query(alterStatement(name, to)).ExecContext(ctx)
+}
+
 // RaiseReplication gives each keyspace at least so many replicas in each datacenter, and returns
 // the names of those that it altered: see cassandra.Replication.Raised; of the system keyspaces,
 // SimpleStrategy counts as none. Keyspaces that have it already are not changed, so that to call it
-// again is harmless. All are looked at before any is altered. One keyspace is altered at a time,
-// each followed by awaitAgreement, which is usually the method of cassandra.Node: Cassandra 5.0 and
-// older do not bear two changes of the schema at once, so only one node of a ring may be
-// administered at a time.
+// again is harmless. All are looked at before any is altered, and each once more just before that:
+// one that somebody else has changed meanwhile is left as it is, and ends it. One keyspace is
+// altered at a time, each followed by awaitAgreement, which is usually the method of
+// cassandra.Node: Cassandra 5.0 and older do not bear two changes of the schema at once, so only
+// one node of a ring may be administered at a time.
 //
 // After replicas were added a repair or rebuild has to bring the data to them.
-func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map[string]int,
+func RaiseReplication(ctx context.Context, s Schema, keyspaces map[string]map[string]int,
 	awaitAgreement func(context.Context) error) ([]string, error) {
 	for name, replicas := range keyspaces {
 		if err := checkReplicas(name, replicas); err != nil {
 			return nil, err
 		}
 	}
-	present, err := s.Keyspaces(ctx)
+	first, err := s.Keyspaces(ctx)
 	if err != nil {
 		return nil, err
 	}
-	targets, err := RaisedKeyspaces(present, keyspaces)
+	targets, err := raisedKeyspaces(first, keyspaces)
 	if err != nil {
 		return nil, err
 	}
 	var altered []string
-	for _, name := range slices.Sorted(maps.Keys(targets)) {
-		if err := s.driver.Query(alterStatement(name, targets[name])).ExecContext(ctx); err != nil {
+	for i, name := range slices.Sorted(maps.Keys(targets)) {
+		if i > 0 { // the ring has taken a while to agree
+			now, err := s.Keyspaces(ctx)
+			if err != nil {
+				return altered, err
+			}
+			if !now[name].Equal(first[name]) {
+				return altered, fmt.Errorf("keyspace %s was %s and is %s: another client changes it", name, first[name],
+					now[name])
+			}
+		}
+		if err := s.AlterKeyspace(ctx, name, targets[name]); err != nil {
 			return altered, fmt.Errorf("alter keyspace %s to %s: %w", name, targets[name], err)
 		}
 		altered = append(altered, name)
@@ -83,12 +105,12 @@ func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map
 			return altered, fmt.Errorf("alter keyspace %s: %w", name, err)
 		}
 	}
-	return altered, s.verify(ctx, altered, targets)
+	return altered, verify(ctx, s, altered, targets)
 }
 
-// RaisedKeyspaces are those of the present ones that must be altered to have at least so many
+// raisedKeyspaces are those of the present ones that must be altered to have at least so many
 // replicas, as they are to be.
-func RaisedKeyspaces(present map[string]cassandra.Replication,
+func raisedKeyspaces(present map[string]cassandra.Replication,
 	least map[string]map[string]int) (map[string]cassandra.Replication, error) {
 	targets := map[string]cassandra.Replication{}
 	for _, name := range slices.Sorted(maps.Keys(least)) {
@@ -108,7 +130,7 @@ func RaisedKeyspaces(present map[string]cassandra.Replication,
 }
 
 // verify reads back what was altered.
-func (s *Session) verify(ctx context.Context, altered []string, targets map[string]cassandra.Replication) error {
+func verify(ctx context.Context, s Schema, altered []string, targets map[string]cassandra.Replication) error {
 	if len(altered) == 0 {
 		return nil
 	}

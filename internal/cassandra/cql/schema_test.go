@@ -3,6 +3,7 @@ package cql
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"strings"
@@ -39,9 +40,58 @@ func TestImpossibleReplicationIsRefusedBeforeAnythingIsAsked(t *testing.T) {
 		"keyspace without name":    {"": {"dc1": 3}},
 		"one impossible among two": {"system_auth": {"dc1": 3}, "system_traces": {"dc1": 0}},
 	} {
-		if altered, err := session.RaiseReplication(context.Background(), wanted, nil); err == nil || altered != nil {
+		if altered, err := RaiseReplication(context.Background(), session, wanted, nil); err == nil || altered != nil {
 			t.Errorf("%s: altered %v, error %v", name, altered, err)
 		}
+	}
+}
+
+// schema is one that a client changes while the ring agrees on what was altered before.
+type schema struct {
+	keyspaces map[string]cassandra.Replication
+}
+
+func (s *schema) Keyspaces(context.Context) (map[string]cassandra.Replication, error) {
+	return maps.Clone(s.keyspaces), nil
+}
+
+func (s *schema) AlterKeyspace(_ context.Context, name string, to cassandra.Replication) error {
+	s.keyspaces[name] = to
+	return nil
+}
+
+func TestWhatAnotherClientAltersMeanwhileIsLeftAsItIs(t *testing.T) {
+	of := func(n int) cassandra.Replication { return cassandra.PerDatacenter(map[string]int{"dc1": n}) }
+	for name, meanwhile := range map[string]func(*schema){
+		"nothing":    func(*schema) {},
+		"other":      func(s *schema) { s.keyspaces["unasked"] = of(2) },
+		"replicas":   func(s *schema) { s.keyspaces["b"] = of(5) },
+		"datacenter": func(s *schema) { s.keyspaces["b"] = cassandra.PerDatacenter(map[string]int{"dc1": 1, "dc2": 1}) },
+		"dropped":    func(s *schema) { delete(s.keyspaces, "b") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &schema{keyspaces: map[string]cassandra.Replication{"a": of(1), "b": of(1)}}
+			waits, before := 0, maps.Clone(s.keyspaces)
+			three := map[string]int{"dc1": 3}
+			altered, err := RaiseReplication(t.Context(), s, map[string]map[string]int{"a": three, "b": three},
+				func(context.Context) error {
+					if waits++; waits == 1 {
+						meanwhile(s)
+						before = maps.Clone(s.keyspaces)
+					}
+					return nil
+				})
+			if name == "nothing" || name == "other" {
+				if err != nil || len(altered) != 2 || !s.keyspaces["b"].Equal(of(3)) {
+					t.Errorf("altered %v to %v, error %v", altered, s.keyspaces, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "keyspace b was") || len(altered) != 1 ||
+				s.keyspaces["b"].String() != before["b"].String() {
+				t.Errorf("altered %v to %v, error %v", altered, s.keyspaces, err)
+			}
+		})
 	}
 }
 

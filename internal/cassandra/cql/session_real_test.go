@@ -54,10 +54,10 @@ func TestRealReplication(t *testing.T) {
 		for _, name := range SystemKeyspaces() {
 			wanted[name] = map[string]int{datacenter: replicas, "gone": 0}
 		}
-		if _, err := session.RaiseReplication(ctx, wanted, node.AwaitSchemaAgreement); err != nil {
+		if _, err := RaiseReplication(ctx, session, wanted, node.AwaitSchemaAgreement); err != nil {
 			t.Fatal(err)
 		}
-		altered, err := session.RaiseReplication(ctx, wanted, node.AwaitSchemaAgreement)
+		altered, err := RaiseReplication(ctx, session, wanted, node.AwaitSchemaAgreement)
 		if err != nil || len(altered) != 0 {
 			t.Errorf("the second time %v were altered, error %v", altered, err)
 		}
@@ -84,7 +84,7 @@ func TestRealReplication(t *testing.T) {
 		"a keyspace that does not exist":   {"no_such_keyspace": {datacenter: 1}},
 		"a datacenter that does not exist": {"system_traces": {"no_such_datacenter": 1}},
 	} {
-		if altered, err := session.RaiseReplication(ctx, wanted, node.AwaitSchemaAgreement); err == nil ||
+		if altered, err := RaiseReplication(ctx, session, wanted, node.AwaitSchemaAgreement); err == nil ||
 			len(altered) != 0 {
 			t.Errorf("%s: altered %v, error %v", name, altered, err)
 		}
@@ -132,7 +132,7 @@ func TestRealGCGrace(t *testing.T) {
 		t.Errorf("smallest gc_grace is %s, %v, error %v; want 1h", grace, found, err)
 	}
 	// A name that needs quotes.
-	if altered, err := session.RaiseReplication(ctx, map[string]map[string]int{"HelenusTest": {datacenter: 3}},
+	if altered, err := RaiseReplication(ctx, session, map[string]map[string]int{"HelenusTest": {datacenter: 3}},
 		node.AwaitSchemaAgreement); err != nil || len(altered) != 1 {
 		t.Errorf("altered %v, error %v", altered, err)
 	}

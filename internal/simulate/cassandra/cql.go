@@ -3,7 +3,6 @@ package cassandra
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -60,36 +59,25 @@ func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replicati
 	return out, nil
 }
 
-// RaiseReplication is cql.Session.RaiseReplication: it alters what has too few replicas, one
-// keyspace at a time, and returns when the ring agrees on the schema.
+// AlterKeyspace is cql.Session.AlterKeyspace.
+func (s *Session) AlterKeyspace(ctx context.Context, name string, to cassandra.Replication) error {
+	wanted, err := ring.ParseReplication(to.String())
+	if err == nil {
+		err = s.round(ctx)
+	}
+	if err == nil {
+		err = s.p.refuseAlter(name, wanted)
+	}
+	if err != nil {
+		return err
+	}
+	s.p.alter(name, func(k *keyspace) { k.replication = wanted })
+	return nil
+}
+
+// RaiseReplication is cql.RaiseReplication.
 func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map[string]int) ([]string, error) {
-	present, err := s.Keyspaces(ctx)
-	if err != nil {
-		return nil, err
-	}
-	targets, err := cql.RaisedKeyspaces(present, keyspaces)
-	if err != nil {
-		return nil, err
-	}
-	var altered []string
-	for _, name := range slices.Sorted(maps.Keys(targets)) {
-		wanted, err := ring.ParseReplication(targets[name].String())
-		if err == nil {
-			err = s.round(ctx)
-		}
-		if err == nil {
-			err = s.p.refuseAlter(name, wanted)
-		}
-		if err != nil {
-			return altered, fmt.Errorf("alter keyspace %s to %s: %w", name, targets[name], err)
-		}
-		s.p.alter(name, func(k *keyspace) { k.replication = wanted })
-		altered = append(altered, name)
-		if err := s.AwaitAgreement(ctx); err != nil {
-			return altered, fmt.Errorf("alter keyspace %s: %w", name, err)
-		}
-	}
-	return altered, nil
+	return cql.RaiseReplication(ctx, s, keyspaces, s.AwaitAgreement)
 }
 
 // refuseAlter is what AlterKeyspaceStatement refuses, 4.1 and 5.0: datacenters without a node;
