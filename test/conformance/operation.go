@@ -113,6 +113,16 @@ var operationChecks = []Check{
 			t.Errorf("streams afterwards are %+v, error %v", streams, err)
 		}
 	}},
+	{Name: "a rebuild can be done twice", Run: func(t *testing.T, s *Subject) {
+		if len(s.View.HostIDs) < 2 || len(s.View.Unreachable) > 0 {
+			t.Skip("there is nobody, or not everybody, to stream from")
+		}
+		for range 2 {
+			if err := s.Node.Rebuild(s.Context, s.gossipOfSelf(t, s.View).Datacenter, "system_traces"); err != nil {
+				t.Error(err)
+			}
+		}
+	}},
 	{Name: "a repair ends, and a second one has another number", Run: func(t *testing.T, s *Subject) {
 		for endpoint := range s.View.HostIDs {
 			if slices.Contains(s.View.Unreachable, endpoint) {

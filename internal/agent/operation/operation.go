@@ -22,6 +22,8 @@ type JVM interface {
 	// AlterKeyspaces other ones by their names. They take none away.
 	AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (message string, err error)
 	AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (message string, err error)
+	// ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
+	ForgetStreamedRanges(ctx context.Context, keyspace string) error
 
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error

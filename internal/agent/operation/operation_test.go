@@ -73,6 +73,10 @@ func (f *fake) AlterKeyspaces(_ context.Context, least map[string]map[string]int
 	return "altered", f.call("alter to %v", least)
 }
 
+func (f *fake) ForgetStreamedRanges(_ context.Context, keyspace string) error {
+	return f.call("forget what was streamed of %s", keyspace)
+}
+
 func (f *fake) Assassinate(_ context.Context, endpoint string) error {
 	return f.call("assassinate %s", endpoint)
 }
@@ -160,6 +164,12 @@ func TestOperations(t *testing.T) {
 
 		"rebuild": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1"}, nil,
 			"rebuild accounts from dc1; rebuild shop from dc1", "rebuilt accounts, shop", false},
+		"rebuild of 4.1": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1", Keyspaces: shop.Keyspaces},
+			func(f *fake) { f.ring.ReleaseVersion, f.ring.NativeRunning = "4.1.10", true },
+			"forget what was streamed of shop; rebuild shop from dc1", "rebuilt shop", false},
+		"rebuild of 4.1, CQL closed": {v1alpha1.OperationRebuild,
+			arguments{SourceDatacenter: "dc1", Keyspaces: shop.Keyspaces},
+			func(f *fake) { f.ring.ReleaseVersion = "4.1.10" }, "rebuild shop from dc1", "rebuilt shop", false},
 		"rebuild, silent": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1", Keyspaces: shop.Keyspaces},
 			func(f *fake) { f.fails["rebuild shop from dc1"] = jolokia.ErrUnreachable }, "rebuild shop from dc1",
 			"cut off: keyspace shop", true},

@@ -218,6 +218,16 @@ func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 	return grace, err
 }
 
+// ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
+func (j *JVM) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
+	session, err := cql.Connect(ctx, cql.Config{Address: j.native})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return session.ForgetStreamedRanges(ctx, keyspace)
+}
+
 // AlterSystemKeyspaces gives the system keyspaces at least so many replicas in each datacenter.
 func (j *JVM) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (string, error) {
 	keyspaces := map[string]map[string]int32{}

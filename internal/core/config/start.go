@@ -23,6 +23,11 @@ type Start struct {
 // are in no file and in no hash, and a later start without them is a plain restart. For a member
 // the ticket is nil.
 //
+// Every stream of ranges begins anew, be it of a join, a replacement or a rebuild: 5.0 refuses to
+// go on after an earlier one unless it is told what to do with what that has streamed, and 4.1
+// would take it for complete in a join, without what was written since (RangeStreamer#fetchAsync,
+// CASSANDRA-17679). A member needs it for its rebuilds.
+//
 // The heap is in the files of JVM options. MAX_HEAP_SIZE and HEAP_NEWSIZE are not set:
 // cassandra-env.sh takes the files' word.
 func StartOf(node Node, ticket *v1alpha1.JoinTicket) (Start, error) {
@@ -33,7 +38,7 @@ func StartOf(node Node, ticket *v1alpha1.JoinTicket) (Start, error) {
 	}
 	// Every JVM starts closed to clients. The agent opens it when the node is NORMAL and its record
 	// says so.
-	properties = append(properties, "cassandra.start_native_transport=false")
+	properties = append(properties, "cassandra.reset_bootstrap_progress=true", "cassandra.start_native_transport=false")
 	start := Start{Arguments: []string{"-f"}}
 	for _, p := range properties {
 		start.Arguments = append(start.Arguments, "-D", p)
@@ -113,16 +118,13 @@ func ticketProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error)
 	}
 }
 
-// bootstrapProperties are those of a node that streams the data of its ranges. Each try starts
-// over: 5.0 refuses to start on what an earlier one has streamed unless it is told what to do with
-// it, and 4.1 would take it for complete, without what was written since (CASSANDRA-17679).
+// bootstrapProperties are those of a node that streams the data of its ranges.
 func bootstrapProperties(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) {
-	properties := []string{"cassandra.auto_bootstrap=true", "cassandra.reset_bootstrap_progress=true"}
 	if len(ticket.Tokens) == 0 {
-		return properties, nil
+		return []string{"cassandra.auto_bootstrap=true"}, nil
 	}
 	tokens, err := tokenProperty(node, ticket.Tokens)
-	return append(tokens, properties...), err
+	return append(tokens, "cassandra.auto_bootstrap=true"), err
 }
 
 func replaceProperty(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) {
@@ -138,7 +140,8 @@ func replaceProperty(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) 
 		return nil, fmt.Errorf("the replaced member has the address of this pod, %s: a replacement needs another one",
 			replaced)
 	}
-	return []string{"cassandra.replace_address_first_boot=" + replaced.Unmap().String()}, nil
+	return []string{"cassandra.auto_bootstrap=true",
+		"cassandra.replace_address_first_boot=" + replaced.Unmap().String()}, nil
 }
 
 // tokenProperty checks that the tokens are as many as num_tokens, distinct, and of the range of

@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -37,11 +38,12 @@ func (p *Process) bootstrap() ([]ring.Token, *refusal) {
 			p.appendEndpoints(nil, "/", p.gossip.seeds)))
 	}
 	pieces, refused := p.bootstrapPieces(owned)
-	if refused == nil {
-		pieces, refused = p.withoutAvailable(pieces)
-	}
 	if refused != nil {
 		return nil, refused
+	}
+	pieces, problem := p.withoutAvailable(pieces, true)
+	if problem != "" {
+		return nil, startup(illegalState, problem)
 	}
 	if err := p.stream(pieces); err != nil {
 		p.failed = true
@@ -82,21 +84,28 @@ func (p *Process) stream(pieces []piece) error {
 // name of a range as system.available_ranges_v2 has it.
 func (x piece) name() string { return x.keyspace + " " + x.of.String() }
 
-// withoutAvailable leaves out what an earlier try has streamed, forgets that, or refuses to decide,
-// as cassandra.reset_bootstrap_progress says (RangeStreamer#fetchAsync; 4.1 never refuses,
-// CASSANDRA-17679).
-func (p *Process) withoutAvailable(pieces []piece) ([]piece, *refusal) {
+// withoutAvailable leaves out what an earlier join or rebuild has streamed, forgets that, or refuses
+// to decide, as cassandra.reset_bootstrap_progress says (RangeStreamer#fetchAsync). 4.1 never
+// refuses, and forgets for a join alone (CASSANDRA-17679).
+func (p *Process) withoutAvailable(pieces []piece, joins bool) ([]piece, string) {
 	reset, given := p.settings.properties["cassandra.reset_bootstrap_progress"]
-	if reset == "true" {
-		clear(p.disk.available)
+	if reset == "true" && (joins || p.is50()) {
+		for _, x := range pieces {
+			p.disk.forgetAvailable(x.keyspace)
+		}
 	}
 	left := slices.DeleteFunc(slices.Clone(pieces), func(x piece) bool { return p.disk.available[x.name()] })
 	if len(left) < len(pieces) && !given && p.is50() {
-		return nil, startup(illegalState, "Discovered existing bootstrap data and cassandra.reset_bootstrap_progress "+
-			"is not configured; aborting bootstrap. Please clean up local files manually and try again or set "+
-			"cassandra.reset_bootstrap_progress=true to ignore. ")
+		return nil, "Discovered existing bootstrap data and cassandra.reset_bootstrap_progress " +
+			"is not configured; aborting bootstrap. Please clean up local files manually and try again or set " +
+			"cassandra.reset_bootstrap_progress=true to ignore. "
 	}
-	return left, nil
+	return left, ""
+}
+
+// forgetAvailable forgets what was streamed of a keyspace.
+func (d *Disk) forgetAvailable(keyspace string) {
+	maps.DeleteFunc(d.available, func(name string, _ bool) bool { return strings.HasPrefix(name, keyspace+" ") })
 }
 
 // schemaDelay is how long a bootstrap waits for schemas that it knows to differ

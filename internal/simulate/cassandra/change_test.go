@@ -60,7 +60,13 @@ func (l *lab) someLost(what string) {
 // filled is a ring of so many nodes with a hundred rows in three replicas.
 func filled(t *testing.T, seed uint64, count int) (*lab, []*node, []*Process) {
 	t.Helper()
+	return filledOf(t, seed, count, "5.0.6")
+}
+
+func filledOf(t *testing.T, seed uint64, count int, release string) (*lab, []*node, []*Process) {
+	t.Helper()
 	l := newLab(t, seed)
+	l.setRelease(release)
 	nodes, p := l.form(count)
 	l.keyspace(p[0], "shop", map[string]int{"dc1": 3})
 	l.fill(p[0], "shop", 0, 100)
@@ -198,6 +204,50 @@ func TestAFailedStreamLeavesTheNodeJoiningWithoutCQL(t *testing.T) {
 	again := l.start(n)
 	l.awaitFormed(append(p, again)...)
 	l.noneLost()
+}
+
+// TestARebuildLeavesOutWhatWasStreamed by the join or by a rebuild before it, or refuses to, as the
+// release and cassandra.reset_bootstrap_progress say.
+func TestARebuildLeavesOutWhatWasStreamed(t *testing.T) {
+	for _, c := range []struct {
+		release    string
+		properties []string
+		refused    bool
+		brings     bool
+	}{
+		{release: "5.0.6", refused: true},
+		{"5.0.6", []string{"cassandra.reset_bootstrap_progress=true"}, false, true},
+		{release: "4.1.10"},
+		{release: "4.1.10", properties: []string{"cassandra.reset_bootstrap_progress=true"}},
+	} {
+		l, _, p := filledOf(t, 1, 3, c.release)
+		n := member(4)
+		fourth := l.start(n, c.properties...)
+		l.awaitFormed(append(p, fourth)...)
+		rows := len(n.disk.data["shop"])
+		rebuild := func() error {
+			result := l.exec(fourth, "rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)", "dc1",
+				"shop", nil, nil)
+			l.await("the rebuild", time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
+			return *result
+		}
+		clear(n.disk.data["shop"])
+		if err := rebuild(); (err != nil) != c.refused ||
+			c.refused && !strings.Contains(err.Error(), "Discovered existing bootstrap data") {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if got := len(n.disk.data["shop"]) == rows; got != c.brings {
+			t.Errorf("%+v: %d rows of %d", c, len(n.disk.data["shop"]), rows)
+		}
+		l.do("forget", func() {
+			if err := fourth.ForgetStreamedRanges(t.Context(), "shop"); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := rebuild(); err != nil || len(n.disk.data["shop"]) != rows {
+			t.Errorf("%+v: %d rows of %d when it is forgotten, error %v", c, len(n.disk.data["shop"]), rows, err)
+		}
+	}
 }
 
 // TestAKilledBootstrapIsForgottenOrGoesOn is 4e, and that peers forget one which does not come

@@ -217,6 +217,15 @@ func (p *Process) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 	return grace, err
 }
 
+// ForgetStreamedRanges is execute.JVM.ForgetStreamedRanges.
+func (p *Process) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
+	if _, err := p.CQL(ctx); err != nil {
+		return err
+	}
+	p.disk.forgetAvailable(keyspace)
+	return nil
+}
+
 // AlterKeyspaces is execute.JVM.AlterKeyspaces.
 func (p *Process) AlterKeyspaces(ctx context.Context, least map[string]map[string]int) ([]string, error) {
 	s, err := p.CQL(ctx)

@@ -125,7 +125,7 @@ func (l *lab) fresh(i, of int) []string {
 		step := ^uint64(0)/uint64(of*l.tokens) + 0
 		texts[j] = ring.Token(uint64(j*of+i-1)*step + 1<<63 + uint64(i)).String() //nolint:gosec // wraps as it should
 	}
-	return []string{"cassandra.auto_bootstrap=false", "cassandra.initial_token=" + strings.Join(texts, ","),
+	return []string{"cassandra.reset_bootstrap_progress=true", "cassandra.auto_bootstrap=false", "cassandra.initial_token=" + strings.Join(texts, ","),
 		fmt.Sprintf("cassandra.system_auth.default_rf=%d", min(3, of))}
 }
 

@@ -39,6 +39,9 @@ func (p *Process) rebuildPieces(present *ring.Ring, source, only *string) (piece
 	return pieces, failed
 }
 
+// Rebuilds says that a rebuild is under way.
+func (p *Process) Rebuilds() bool { return p.rebuilding }
+
 // rebuild streams the node's ranges from a datacenter.
 func (p *Process) rebuild(arguments []json.RawMessage) (json.RawMessage, *javaError) {
 	source, failed := argument[*string](arguments, 0)
@@ -70,7 +73,11 @@ func (p *Process) rebuild(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	if failed != nil {
 		return nil, failed
 	}
-	if err := p.transfer(pieces); err != nil {
+	pieces, problem := p.withoutAvailable(pieces, false)
+	if problem != "" {
+		return nil, exception(illegalState, "%s", problem)
+	}
+	if err := p.stream(pieces); err != nil {
 		return nil, exception(runtimeException, "Error while rebuilding node: %v", err)
 	}
 	return jsonNull, nil

@@ -178,6 +178,14 @@ func (j *jvmHost) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 	return j.s.jvm.SmallestGCGrace(ctx)
 }
 
+// ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
+func (j *jvmHost) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
+	if j.s.jvm == nil {
+		return errUnreachable
+	}
+	return j.s.jvm.ForgetStreamedRanges(ctx, keyspace)
+}
+
 // AlterSystemKeyspaces gives the system keyspaces at least so many replicas in each datacenter.
 func (j *jvmHost) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (string, error) {
 	keyspaces := map[string]map[string]int32{}

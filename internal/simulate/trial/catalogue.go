@@ -89,7 +89,7 @@ func Catalogue() []*Scenario {
 		}),
 		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied",
 			secondDatacenter),
-		forgottenWhileGrowing(),
+		forgottenWhileGrowing(), rebuiltAgain(),
 
 		scenario("all-down", "all hosts are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyHost((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},

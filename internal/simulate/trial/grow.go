@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -74,6 +77,31 @@ func forgottenWhileGrowing() *Scenario {
 	s.Acts[len(s.Acts)-1].Until = Operates(v1alpha1.OperationRebuild)
 	s.Acts = append(s.Acts, forgetting(grown, time.Hour)...)
 	s.Forgets = true
+	return s
+}
+
+// rebuiltAgain is a datacenter that is added, whose nodes are told to copy the data of another one
+// until they have it, whatever an earlier attempt has brought.
+func rebuiltAgain() *Scenario {
+	s := threeRacks.growing(2).scenario("grow-rebuilt-again",
+		"while a datacenter gets its data an agent is killed, and a stream breaks", secondDatacenter)
+	rebuilds := func(w *world.World) *pod.Sandbox {
+		for _, s := range w.Pods.Sandboxes() {
+			if strings.HasPrefix(s.Name(), clusterName+"-dc2-") && s.JVM() != nil && s.JVM().Rebuilds() {
+				return s
+			}
+		}
+		return nil
+	}
+	s.Acts[len(s.Acts)-1].Until = func(w *world.World) bool { return rebuilds(w) != nil }
+	s.Acts = append(s.Acts, Act{Name: "kill the agent, break a stream", Within: time.Hour, Until: grown,
+		Do: func(w *world.World) error {
+			if s := rebuilds(w); s != nil { // a fault may have ended it
+				s.Kill(layout.AgentContainer)
+			}
+			w.Network.FailStreams(1)
+			return nil
+		}})
 	return s
 }
 
