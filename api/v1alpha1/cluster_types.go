@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // CassandraCluster is one Apache Cassandra cluster: its datacenters, racks, sizes, version and
@@ -94,6 +95,11 @@ type CassandraClusterSpec struct {
 	// its wave, and missing pods of members are still re-created.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
+
+	// RestartedAt asks for one restart of every JVM of the cluster, one after the other: any time, such as
+	// now. Of cluster, datacenter and rack the latest counts; a node restarts once for a value.
+	// +optional
+	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
 	// Bootstrap says what the cluster begins with, if not with empty disks. Immutable: it can be
 	// neither changed, added nor taken away.
@@ -192,6 +198,11 @@ type Datacenter struct {
 	// +optional
 	Extend *Extend `json:"extend,omitempty"`
 
+	// RestartedAt asks for one restart of every JVM of the datacenter, one after the other: any time, such as
+	// now. Of cluster, datacenter and rack the latest counts; a node restarts once for a value.
+	// +optional
+	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
+
 	// Racks of the datacenter, 1 to 20. Each should be a failure domain of its own, such as a zone.
 	// +required
 	// +listType=map
@@ -271,6 +282,11 @@ type Rack struct {
 	// +kubebuilder:validation:Maximum=100
 	Nodes *int32 `json:"nodes,omitempty"`
 
+	// RestartedAt asks for one restart of every JVM of the rack, one after the other: any time, such as
+	// now. Of cluster, datacenter and rack the latest counts; a node restarts once for a value.
+	// +optional
+	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
+
 	// Node overrides what cluster and datacenter say about the nodes. The overlay cannot differ
 	// between racks.
 	// +optional
@@ -327,6 +343,40 @@ type DisruptionPolicy struct {
 	// +optional
 	// +kubebuilder:default=LocalQuorum
 	Consistency ConsistencyLevel `json:"consistency,omitempty"`
+
+	// MaxUnavailable is how many nodes of one rack a roll-out takes down together, as a number or a
+	// percentage of the rack. Default: 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 : self.matches('^([1-9]|[1-9][0-9]|100)%$')`,message=`disruption.maxUnavailable must be a number of nodes from 1, or a percentage of a rack from 1% to 100%`
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// Soak is how long the first node of a roll-out serves before others follow. It begins again
+	// when its JVM ends. At most 24h. Default: 30s.
+	// +optional
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('0s') && duration(self) <= duration('24h')`,message=`disruption.soak must be from 0s to 24h`
+	Soak *metav1.Duration `json:"soak,omitempty"`
+
+	// HoldAfter has a roll-out wait for a person after its first node, or after each rack. The
+	// status then says what resume must be.
+	// +optional
+	HoldAfter HoldAfter `json:"holdAfter,omitempty"`
+
+	// Resume is the hold of a roll-out that a person has ended, as status.blocked names it. Any
+	// later hold has another name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Resume string `json:"resume,omitempty"`
+
+	// Unprotected says whether nodes may be taken down that hold ranges which no order of restarts
+	// can protect: those of keyspaces with too few replicas. Default: Proceed, one at a time.
+	// +optional
+	// +kubebuilder:default=Proceed
+	Unprotected UnprotectedPolicy `json:"unprotected,omitempty"`
 }
 
 // Exception is a person's word about one node, for a time.

@@ -18,6 +18,30 @@ const (
 	ConsistencyAll ConsistencyLevel = "All"
 )
 
+// HoldAfter is where a roll-out waits for a person.
+//
+// +kubebuilder:validation:Enum=FirstNode;Rack
+type HoldAfter string
+
+const (
+	// HoldAfterFirstNode – after the first node, which has served for the soak.
+	HoldAfterFirstNode HoldAfter = "FirstNode"
+	// HoldAfterRack – after the first node, and after each rack.
+	HoldAfterRack HoldAfter = "Rack"
+)
+
+// UnprotectedPolicy says what becomes of ranges that no order of restarts can protect.
+//
+// +kubebuilder:validation:Enum=Proceed;Block
+type UnprotectedPolicy string
+
+const (
+	// UnprotectedProceed – their nodes are taken down one at a time.
+	UnprotectedProceed UnprotectedPolicy = "Proceed"
+	// UnprotectedBlock – their nodes are not taken down.
+	UnprotectedBlock UnprotectedPolicy = "Block"
+)
+
 // ExceptionType is what a person asks for.
 //
 // +kubebuilder:validation:Enum=Debug

@@ -116,6 +116,11 @@ type CassandraNodeSpec struct {
 	// +required
 	State NodeState `json:"state"`
 
+	// StopNotAfter is the time after which the agent does not begin to stop a JVM that runs for the
+	// state Stopped.
+	// +optional
+	StopNotAfter *metav1.Time `json:"stopNotAfter,omitempty"`
+
 	// Join is the ticket to join the ring. Without it a node that is no member by its disk gets
 	// ready and waits. It leaves the record when it is done.
 	// +optional
@@ -307,6 +312,11 @@ type NodeConfiguration struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Environment []EnvironmentVariable `json:"environment,omitempty"`
+
+	// RestartedAt is the latest restart that the user asked for. A JVM that was started without it
+	// needs one.
+	// +optional
+	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 }
 
 // Intent is what every one-shot intent has.

@@ -42,6 +42,10 @@ const (
 	BlockedTopologyChangeInProgress Reason = "TopologyChangeInProgress"
 	// BlockedRingViewsDiffer – two members see different rings.
 	BlockedRingViewsDiffer Reason = "RingViewsDiffer"
+	// BlockedMemberSeenDown – a member does not see another one as NORMAL and up.
+	BlockedMemberSeenDown Reason = "MemberSeenDown"
+	// BlockedStreamInProgress – a member sends or receives a stream.
+	BlockedStreamInProgress Reason = "StreamInProgress"
 	// BlockedUnknownRingMember – the ring has a member that has no CassandraNode.
 	BlockedUnknownRingMember Reason = "UnknownRingMember"
 	// BlockedSchemaVersionsDiffer – the members have different schema versions.
@@ -82,6 +86,10 @@ const (
 	// BlockedAgentUnreachable – an agent does not answer, so that nobody knows whether its node
 	// is down.
 	BlockedAgentUnreachable Reason = "AgentUnreachable"
+	// BlockedRollOutHeld – disruption.holdAfter has a roll-out wait for a person.
+	BlockedRollOutHeld Reason = "RollOutHeld"
+	// BlockedChangedNodeDown – a node that a roll-out has changed does not come up again.
+	BlockedChangedNodeDown Reason = "ChangedNodeDown"
 	// BlockedRecordMissing – the CassandraNode of a member was deleted while the spec is rejected.
 	BlockedRecordMissing Reason = "RecordMissing"
 )

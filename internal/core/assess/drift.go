@@ -23,7 +23,10 @@ const (
 	Same Drift = "Same"
 	// Takes: it takes over what the spec says now.
 	Takes Drift = "Takes"
-	// Keeps: it stays as its record has it.
+	// InTurn: a roll-out brings it to what the spec says when it is the node's turn. Until then it
+	// stays as its record has it, whatever happens to it.
+	InTurn Drift = "InTurn"
+	// Keeps: it stays as its record has it, and the spec is refused.
 	Keeps Drift = "Keeps"
 )
 
@@ -32,10 +35,10 @@ const (
 //
 // A spec under which nodes cannot start must be correctable, or they would wait for ever. So a node
 // that has not joined takes over the spec in all but what its ticket and its disk rest on. Once a
-// node has joined, only those do that do not start: a ring is not to have two kinds of nodes
-// because somebody edits its spec. A member that does not start does so only if it never was NORMAL
-// with what its record says: what has worked is not what keeps it from starting. A node without a
-// ticket takes over everything, and of its claims those that have no volume.
+// node has joined, only those do that do not start; the others wait for their turn. A member that
+// does not start does so only if it never was NORMAL with what its record says: what has worked is
+// not what keeps it from starting. A node without a ticket takes over everything, and of its claims
+// those that have no volume.
 func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 	if !v.Begun() && !v.LedgerLost { // then the record follows the spec in everything
 		if v.SameAs(n, w) {
@@ -49,12 +52,23 @@ func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 		return Same, w
 	case v.mayTake(n, w):
 		return Takes, w
+	case fixed(n, w) || !v.Of(n.Name).Started() && v.BoundClaim(n, w) != "":
+		return Keeps, w
 	}
-	return Keeps, w
+	return InTurn, w
+}
+
+// fixed says that the spec changes what a node can never be brought to: what tickets and disks rest
+// on, or a release.
+func fixed(n *facts.Node, w render.Wanted) bool {
+	have, want := n.Record.Spec.Configuration, w.Configuration
+	return have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||
+		have.RackName != want.RackName || have.NumTokens != want.NumTokens || have.Version != want.Version ||
+		!equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage)
 }
 
 func (v *View) mayTake(n *facts.Node, w render.Wanted) bool {
-	if alreadyIs(n, w) {
+	if alreadyIs(n, w) && !fixed(n, w) {
 		return true
 	}
 	have, want, is := n.Record.Spec.Configuration, w.Configuration, v.Of(n.Name)

@@ -51,13 +51,13 @@ func TestWhichMembersFollowACorrection(t *testing.T) {
 		want   Drift
 	}{
 		"its JVM has ended":           {func(*facts.Node) {}, Takes},
-		"its JVM runs":                {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, Keeps},
-		"its JVM was not started yet": {func(n *facts.Node) { n.Record.Status.Restarts = nil }, Keeps},
-		"its agent does not answer":   {func(n *facts.Node) { n.Agent = nil }, Keeps},
+		"its JVM runs":                {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, InTurn},
+		"its JVM was not started yet": {func(n *facts.Node) { n.Record.Status.Restarts = nil }, InTurn},
+		"its agent does not answer":   {func(n *facts.Node) { n.Agent = nil }, InTurn},
 		"its agent does not know": {func(n *facts.Node) {
 			n.Agent.Process = facts.ProcessUnknown
 			n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{runningContainer}
-		}, Keeps},
+		}, InTurn},
 		"there is no container for a JVM": {func(n *facts.Node) {
 			n.Agent.Process = facts.ProcessUnknown
 			n.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{waitingContainer}
@@ -65,7 +65,7 @@ func TestWhichMembersFollowACorrection(t *testing.T) {
 		"it has no pod": {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, Takes},
 		"it was NORMAL with this": {func(n *facts.Node) {
 			normalWith(n, render.PodHash(n.Record.Spec.Pod), hashOf(&n.Record.Spec.Configuration))
-		}, Keeps},
+		}, InTurn},
 		"it was NORMAL with another template": {func(n *facts.Node) {
 			normalWith(n, "other", hashOf(&n.Record.Spec.Configuration))
 		}, Takes},
@@ -94,17 +94,17 @@ func TestWhoOnItsWayFollowsACorrection(t *testing.T) {
 		want   Drift
 	}{
 		"its JVM ended":                 {func(*facts.Node) {}, Takes},
-		"its JVM runs":                  {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, Keeps},
-		"its JVM never ended":           {func(n *facts.Node) { n.Record.Status.Restarts.Count = 0 }, Keeps},
-		"its JVM ended in a former pod": {func(n *facts.Node) { n.Record.Status.PodUID = "former" }, Keeps},
-		"its JVM never started":         {func(n *facts.Node) { n.Record.Status.Restarts = nil }, Keeps},
+		"its JVM runs":                  {func(n *facts.Node) { n.Agent.Process = facts.ProcessRunning }, InTurn},
+		"its JVM never ended":           {func(n *facts.Node) { n.Record.Status.Restarts.Count = 0 }, InTurn},
+		"its JVM ended in a former pod": {func(n *facts.Node) { n.Record.Status.PodUID = "former" }, InTurn},
+		"its JVM never started":         {func(n *facts.Node) { n.Record.Status.Restarts = nil }, InTurn},
 		"its agent starts none": {func(n *facts.Node) {
 			n.Record.Status.Restarts, n.Agent.Phase = nil, v1alpha1.PhaseFailed
 		}, Takes},
 		"its image is not pulled": {func(n *facts.Node) {
 			n.Record.Status.Restarts, n.Pod.Status.ContainerStatuses = nil, []corev1.ContainerStatus{waitingContainer}
 		}, Takes},
-		"its pod starts": {func(n *facts.Node) { n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending }, Keeps},
+		"its pod starts": {func(n *facts.Node) { n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending }, InTurn},
 		"its pod cannot be scheduled": {func(n *facts.Node) {
 			n.Agent, n.Pod.Status.Phase = nil, corev1.PodPending
 			n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,

@@ -1,8 +1,11 @@
 package assess
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -263,6 +266,22 @@ func (v *View) HashesOf(n *facts.Node) *facts.RecordHashes { return v.compared.H
 
 // SameAs says that a node's record is what the spec describes.
 func (v *View) SameAs(n *facts.Node, w render.Wanted) bool { return v.compared.Same(n, w) }
+
+// WantedHashes are the hashes of a node as it is to be.
+func (v *View) WantedHashes(w render.Wanted) facts.Hashes { return v.compared.Wanted(w) }
+
+// Described tells apart what the spec describes the nodes as.
+func (v *View) Described() string {
+	var out strings.Builder
+	for i, w := range v.Wanted {
+		if i == 0 || w.Datacenter != v.Wanted[i-1].Datacenter || w.Rack != v.Wanted[i-1].Rack {
+			h := v.compared.Wanted(w)
+			out.WriteString(h.Configuration + h.Pod)
+		}
+	}
+	sum := sha256.Sum256([]byte(out.String()))
+	return hex.EncodeToString(sum[:8])
+}
 
 // MadeForAnother says that the pod of a node was made for another spec than its record has.
 func (v *View) MadeForAnother(n *facts.Node) bool {

@@ -20,6 +20,7 @@ const firstPause = 10 * time.Second
 func (w *world) fail(name, reason, message string) {
 	s := &w.snapshot.Nodes[name].Pod.Status
 	s.Phase, s.Reason, s.Message = corev1.PodFailed, reason, message
+	s.Conditions = nil
 }
 
 func (w *world) ready(name string, status corev1.ConditionStatus) {

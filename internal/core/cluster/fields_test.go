@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
 )
@@ -20,7 +21,10 @@ const (
 	applies = "applies"
 	grows   = "the ring grows, or what is in it is raised"
 	written = "objects beside the nodes follow"
-	schema  = "refused by the schema"
+	// By a roll-out.
+	restarts = "one JVM after the other restarts"
+	newPods  = "one pod after the other is a new one"
+	schema   = "refused by the schema"
 )
 
 // fields are all that a user can write, with a change of each. What a change comes to is one of the
@@ -32,15 +36,15 @@ var fields = map[string]struct {
 	"version": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, `version: "5.0.6" → "5.0.9"`},
 	"image": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Image = "mine:5.0.6"
-	}, `image: "cassandra:5.0.6" → "mine:5.0.6"`},
+	}, newPods},
 	"imagePullSecrets": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}}
-	}, `imagePullSecrets: unset → [{"name":"a"}]`},
+	}, newPods},
 	"clusterName": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, schema},
 	"paused":      {func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }, applies},
 
 	"imagePullPolicy": {func(s *v1alpha1.CassandraClusterSpec) { s.ImagePullPolicy = v1alpha1.PullAlways },
-		`imagePullPolicy: unset → "Always"`},
+		newPods},
 	"services.ipFamilies": {serving(v1alpha1.Services{IPFamilies: []v1alpha1.IPFamily{v1alpha1.IPv4}}),
 		written},
 	"services.nodes.labels": {
@@ -74,63 +78,63 @@ var fields = map[string]struct {
 	}, written},
 	"node.terminationGracePeriodSeconds": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.TerminationGracePeriodSeconds = ptr(int64(600))
-	}, "node.terminationGracePeriodSeconds: unset → 600"},
+	}, newPods},
 
 	"node.resources.requests": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Resources = resources(corev1.ResourceCPU, "3")
-	}, `node.resources.requests.cpu: "1" → "3"`},
+	}, newPods},
 	"node.resources.limits": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Resources = &v1alpha1.Resources{
 			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("6Gi")},
 		}
-	}, `node.resources.limits.memory: "4Gi" → "6Gi"`},
+	}, newPods},
 	"node.agentResources.requests": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.AgentResources = resources(corev1.ResourceCPU, "1")
-	}, `node.agentResources.requests.cpu: "20m" → "1"`},
+	}, newPods},
 	"node.agentResources.limits": {func(s *v1alpha1.CassandraClusterSpec) {
 		limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("80Mi")}
 		s.Node.AgentResources = &v1alpha1.Resources{Limits: limits}
-	}, `node.agentResources.limits.memory: "64Mi" → "80Mi"`},
-	"node.cassandraYaml": {setting("concurrent_reads", "16"), `node.cassandraYaml.concurrent_reads: unset → 16`},
+	}, newPods},
+	"node.cassandraYaml": {setting("concurrent_reads", "16"), restarts},
 	"node.jvm.heap": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.JVM = &v1alpha1.JVM{Heap: quantity("1Gi")}
-	}, `node.jvm.heap: unset → "1Gi"`},
+	}, restarts},
 	"node.jvm.options": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+UseZGC"}}
-	}, `node.jvm.options: unset → ["-XX:+UseZGC"]`},
+	}, restarts},
 	"node.jvm.gcLog": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.JVM = &v1alpha1.JVM{GCLog: v1alpha1.GCLogNone}
-	}, `node.jvm.gcLog: unset → "None"`},
+	}, restarts},
 	"node.jvm.classPath": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.JVM = &v1alpha1.JVM{ClassPath: []string{"/x.jar"}}
-	}, `node.jvm.classPath: unset → ["/x.jar"]`},
+	}, restarts},
 	"node.configFiles.configMapName": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.ConfigFiles = &v1alpha1.ConfigFiles{ConfigMapName: "files"}
-	}, `node.configFiles.configMapName: unset → "files"`},
+	}, newPods},
 	"node.environment": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Environment = []v1alpha1.EnvironmentVariable{{Name: "A", Value: "b"}}
-	}, `node.environment: unset → [{"name":"A","value":"b"}]`},
-	"node.placement.zone": {placed(v1alpha1.Placement{Zone: "a"}), `node.placement.zone: unset → "a"`},
+	}, restarts},
+	"node.placement.zone": {placed(v1alpha1.Placement{Zone: "a"}), newPods},
 	"node.placement.nodeSelector": {placed(v1alpha1.Placement{NodeSelector: map[string]string{"disk": "fast"}}),
-		`node.placement.nodeSelector.disk: unset → "fast"`},
+		newPods},
 	"node.placement.nodeAffinity": {placed(v1alpha1.Placement{NodeAffinity: &corev1.NodeAffinity{}}),
-		"node.placement.nodeAffinity: unset → {}"},
+		newPods},
 	"node.placement.tolerations": {placed(v1alpha1.Placement{Tolerations: []corev1.Toleration{{Key: "a"}}}),
-		`node.placement.tolerations: unset → [{"key":"a"}]`},
+		newPods},
 	"node.placement.topologySpreadConstraints": {placed(v1alpha1.Placement{
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1}},
 	}),
-		"node.placement.topologySpreadConstraints: unset → "},
+		newPods},
 	"node.placement.hostAntiAffinity": {placed(v1alpha1.Placement{HostAntiAffinity: v1alpha1.HostAntiAffinityNone}),
-		`node.placement.hostAntiAffinity: "Required" → "None"`},
+		newPods},
 	"node.placement.priorityClassName": {placed(v1alpha1.Placement{PriorityClassName: "high"}),
-		`node.placement.priorityClassName: unset → "high"`},
+		newPods},
 	"node.metadata.labels": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata = &v1alpha1.PodMetadata{Labels: map[string]string{"a": "b"}}
-	}, `node.metadata.labels.a: unset → "b"`},
+	}, newPods},
 	"node.metadata.annotations": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata = &v1alpha1.PodMetadata{Annotations: map[string]string{"a": "b"}}
-	}, `node.metadata.annotations.a: unset → "b"`},
+	}, newPods},
 	"node.storage.claims.data.size": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Data.Size = quantity("20Gi")
 	}), `node.storage.claims.data.size: "10Gi" → "20Gi"`},
@@ -170,7 +174,7 @@ var fields = map[string]struct {
 	}), "node.storage.claims.additional: unset → "},
 	"node.overlay": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"spec":{"dnsPolicy":"Default"}}`)}
-	}, "node.overlay: unset → "},
+	}, newPods},
 
 	"datacenters": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters = append(s.Datacenters, added("dc2", 1))
@@ -216,7 +220,7 @@ var fields = map[string]struct {
 	}, grows},
 	"datacenters[].racks[].node": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Node = &v1alpha1.NodeSettings{JVM: &v1alpha1.JVM{Heap: quantity("1Gi")}}
-	}, `node.jvm.heap: unset → "1Gi" (node orders-dc1-r1-0)`},
+	}, restarts},
 	"datacenters[].node": {func(s *v1alpha1.CassandraClusterSpec) {
 		claims := &v1alpha1.StorageClaims{Commitlog: &v1alpha1.VolumeClaim{Size: quantity("2Gi")}}
 		s.Datacenters[0].Node = &v1alpha1.NodeTemplate{
@@ -232,6 +236,26 @@ var fields = map[string]struct {
 	"disruption.consistency": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Disruption.Consistency = v1alpha1.ConsistencyQuorum
 	}, written},
+	"restartedAt": {func(s *v1alpha1.CassandraClusterSpec) { s.RestartedAt = noon }, restarts},
+	"datacenters[].restartedAt": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].RestartedAt = noon
+	}, restarts},
+	"datacenters[].racks[].restartedAt": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].RestartedAt = noon
+	}, restarts},
+	"disruption.maxUnavailable": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Disruption.MaxUnavailable = ptr(intstr.FromInt32(2))
+	}, applies},
+	"disruption.soak": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Disruption.Soak = &metav1.Duration{Duration: time.Minute}
+	}, applies},
+	"disruption.holdAfter": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Disruption.HoldAfter = v1alpha1.HoldAfterRack
+	}, applies},
+	"disruption.resume": {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Resume = "a-1/1" }, applies},
+	"disruption.unprotected": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Disruption.Unprotected = v1alpha1.UnprotectedBlock
+	}, applies},
 	"automation.cleanup": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Automation.Cleanup = v1alpha1.AutomationRecommend
 	}, applies},
@@ -242,6 +266,8 @@ var fields = map[string]struct {
 		s.Bootstrap = adopting("earlier")
 	}, `bootstrap.adopt.clusterUID: "" → "earlier"`},
 }
+
+var noon = &metav1.Time{Time: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 
 func quantity(text string) *resource.Quantity { return ptr(resource.MustParse(text)) }
 
@@ -304,12 +330,29 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 	for name, field := range fields {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
+			pods := w.pods()
 			w.change(field.change)
 			made := w.pass()
-			if made.Idle() == (field.want == grows || field.want == written) {
+			rolls := field.want == restarts || field.want == newPods
+			if made.Idle() == (field.want == grows || field.want == written || rolls) {
 				t.Errorf("writes: %v\n%s", !made.Idle(), made)
 			}
 			switch field.want {
+			case restarts, newPods:
+				w.rolledOut()
+				for _, n := range w.snapshot.Records() {
+					changed, restarted := n.Pod.UID != pods[n.Name], n.Record.Spec.Restart != nil
+					if all := name != "datacenters[].racks[].node" && name != "datacenters[].racks[].restartedAt"; !all &&
+						n.Record.Spec.Rack != "r1" {
+						if changed || restarted {
+							t.Errorf("node %s of another rack is changed", n.Name)
+						}
+						continue
+					}
+					if changed != (field.want == newPods) || restarted != (field.want == restarts) {
+						t.Errorf("node %s: a new pod is %v, a restart is %v", n.Name, changed, restarted)
+					}
+				}
 			case schema: // held to in test/api
 			case grows, written:
 				if made.Stalled != nil {

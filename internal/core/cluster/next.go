@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/join"
 	"helenus.io/helenus/internal/core/cluster/keyspaces"
 	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/cluster/rollout"
 	"helenus.io/helenus/internal/core/cluster/upkeep"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
@@ -42,6 +43,7 @@ var entries = []entry{
 	// while one is not ready nodes join the others
 	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
 	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true},
+	{name: "RollOut", when: ringCanChange, run: propose(ledger.RollOut), gate: true},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true},
 	{name: "Cleanup", when: ringCanChange, run: propose(ledger.Cleanup), gate: true},
 }
@@ -51,7 +53,7 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 	return []procedure.Procedure{
 		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove),
-		keyspaces.Raise(), cleanup.Cleanup(rules),
+		rollout.RollOut(rules), keyspaces.Raise(), cleanup.Cleanup(rules),
 	}
 }
 

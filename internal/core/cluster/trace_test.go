@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -38,6 +39,8 @@ func TestTraces(t *testing.T) {
 		"rebuilds-a-lost-ledger":                 traceLostLedger,
 		"follows-a-correction":                   traceCorrection,
 		"grows":                                  traceGrowth,
+		"rolls-out-a-setting":                    traceRollOut,
+		"rolls-out-new-pods":                     traceNewPods,
 		"follows-the-spec-before-tickets":        traceFollowing,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +167,9 @@ func recordInWords(r *v1alpha1.CassandraNode) string {
 		if j.Withdraw != nil {
 			words = append(words, fmt.Sprintf("withdrawn (%s, pod gone %q)", j.Withdraw.Reason, j.Withdraw.PodGone))
 		}
+	}
+	if i := r.Spec.Restart; i != nil {
+		words = append(words, fmt.Sprintf("restart %s until %s", i.ID, i.NotAfter.UTC().Format("15:04:05")))
 	}
 	if r.Spec.Member != nil {
 		words = append(words, "member "+r.Spec.Member.HostID)
@@ -377,6 +383,37 @@ func traceGrowth(t *testing.T, s *trace) {
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Nodes, s.Datacenters[0].Racks[1].Nodes = ptr(int32(2)), ptr(int32(2))
 	})
+	s.runUntilIdle(w, nil)
+}
+
+func traceRollOut(t *testing.T, s *trace) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	s.say("A setting that a JVM takes over when it starts.")
+	w.change(setting("concurrent_reads", "16"))
+	s.runUntilIdle(w, nil)
+	s.say("\nThe first node has served for the soak.")
+	w.now = w.now.Add(30 * time.Second)
+	s.runUntilIdle(w, nil)
+}
+
+func traceNewPods(t *testing.T, s *trace) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	s.say("More memory, of which only the first node's pod is made before it is to be less again.")
+	memory := func(size string) func(*v1alpha1.CassandraClusterSpec) {
+		return func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Resources = &v1alpha1.Resources{
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(size)},
+			}
+		}
+	}
+	w.change(memory("6Gi"))
+	s.runUntilIdle(w, nil)
+	w.change(memory("5Gi"))
+	s.runUntilIdle(w, nil)
+	s.say("\nThe first node has served for the soak.")
+	w.now = w.now.Add(30 * time.Second)
 	s.runUntilIdle(w, nil)
 }
 

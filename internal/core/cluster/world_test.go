@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
@@ -61,6 +62,8 @@ type world struct {
 	pending int
 	// held is what the volumes hold of nodes whose records forgot it.
 	held map[string]v1alpha1.DiskState
+	// started is what the JVM in a pod runs with.
+	started map[types.UID]v1alpha1.NodeConfiguration
 	// observed has the snapshot carry what the operator works out when it observes: what tells
 	// views and records apart. A test that edits them must not.
 	observed bool
@@ -90,7 +93,7 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 	}
 	return &world{
 		t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), absent: map[string]bool{},
-		running: map[types.UID]*facts.Agent{}, tokens: map[string][]string{}, late: map[string]bool{},
+		running: map[types.UID]*facts.Agent{}, started: map[types.UID]v1alpha1.NodeConfiguration{}, tokens: map[string][]string{}, late: map[string]bool{},
 		withoutInit: map[string]bool{}, racks: map[string]v1alpha1.NodeConfiguration{}, lateDisk: v1alpha1.DiskJoining,
 		snapshot: &facts.Snapshot{
 			Cluster: cluster,
@@ -416,6 +419,7 @@ func (w *world) agent(n *facts.Node) {
 	}
 	if spec.State == v1alpha1.StateStopped {
 		n.Agent.Ring, status.Phase, status.Ready = nil, v1alpha1.PhaseStopped, false
+		n.Agent.Process = facts.ProcessAbsent
 		return
 	}
 	if j := spec.Join; j != nil {
@@ -454,6 +458,7 @@ func (w *world) agent(n *facts.Node) {
 			w.rumours = nil
 		}
 	}
+	w.configure(n)
 	if n.Agent.Ring != nil {
 		status.Phase, status.Tokens = v1alpha1.PhaseNormal, w.tokens[n.Name]
 	}
@@ -464,7 +469,52 @@ func (w *world) agent(n *facts.Node) {
 	}
 	status.ClientTraffic = n.Agent.Traffic
 	status.Ready = n.Agent.Ring != nil && spec.ClientTraffic == v1alpha1.TrafficOpen
+	n.Agent.Ready = status.Ready
+	n.Pod.Status.Conditions = nil
+	if status.Ready {
+		n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
 	n.Agent.TrafficOpened = n.Agent.TrafficOpened || spec.ClientTraffic != v1alpha1.TrafficClosed
+}
+
+// configure has the JVM of a node take over what needs no restart, or restart as it is asked to. With
+// a refused setting it does not come up.
+func (w *world) configure(n *facts.Node) {
+	spec, status, when := n.Record.Spec, &n.Record.Status, metav1.NewTime(w.now)
+	if r := spec.Restart; r != nil && (status.Restart == nil || status.Restart.ID != r.ID) {
+		status.Restart = &v1alpha1.IntentStatus{ID: r.ID, StartedAt: &when}
+		delete(w.started, n.Pod.UID)
+	}
+	had, runs := w.started[n.Pod.UID]
+	if n.Agent.Ring == nil && !w.refuses(spec.Configuration) {
+		return
+	}
+	if !runs && w.refuses(spec.Configuration) {
+		n.Agent.Ring, n.Agent.Process, n.Agent.Phase = nil, facts.ProcessAbsent, v1alpha1.PhaseFailed
+		n.Agent.Message = "Cassandra refused its configuration"
+		status.Phase, status.Configuration = v1alpha1.PhaseFailed, nil
+		return
+	}
+	changes, err := config.Diff(&had, &spec.Configuration)
+	if !runs || err == nil && len(changes.Restart) == 0 {
+		had, w.started[n.Pod.UID] = spec.Configuration, spec.Configuration
+		changes.Restart = nil
+	}
+	hash, err := config.Hash(&had)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	status.Configuration = &v1alpha1.ConfigurationStatus{Hash: hash, RestartNeeded: len(changes.Restart) > 0}
+	status.Proven = &v1alpha1.ProvenStatus{Configuration: hash,
+		PodTemplate: n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]}
+	if r := status.Restart; r != nil && r.FinishedAt == nil {
+		r.FinishedAt = &when
+	}
+}
+
+// refuses says that no JVM starts with a configuration.
+func (w *world) refuses(c v1alpha1.NodeConfiguration) bool {
+	return c.JVM != nil && slices.Contains(c.JVM.Options, "-XX:+Refused")
 }
 
 func (w *world) serve(n *facts.Node, tokens []string) {

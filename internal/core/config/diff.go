@@ -54,6 +54,7 @@ func Diff(old, wanted *v1alpha1.NodeConfiguration) (Changes, error) {
 		{"jvm.options", !slices.Equal(before.Options, after.Options)},
 		{"jvm.gcLog", before.GCLog != after.GCLog},
 		{"jvm.classPath", !slices.Equal(before.ClassPath, after.ClassPath)},
+		{"restartedAt", before.RestartedAt != after.RestartedAt},
 	} {
 		if field.differs {
 			changes.Restart = append(changes.Restart, field.name)

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
 )
 
 // Hash identifies what the JVM was started with: the user's settings, JVM options and environment,
-// and the revision of the rules they are rendered by. It is 64 hexadecimal digits. Spelling does
+// the restart that was asked for last, and the revision of the rules they are rendered by. It is 64 hexadecimal digits. Spelling does
 // not count: 4Gi and 4096Mi, the order of keys and of variables, and a default that is written out
 // are the same.
 //
@@ -45,6 +46,7 @@ type canonical struct {
 	GCLog         v1alpha1.GCLog             `json:"gcLog"`
 	Environment   map[string]string          `json:"environment"`
 	ClassPath     []string                   `json:"classPath,omitempty"`
+	RestartedAt   string                     `json:"restartedAt,omitempty"` // RFC 3339, in UTC
 }
 
 func canonicalOf(c *v1alpha1.NodeConfiguration) (*canonical, error) {
@@ -74,6 +76,9 @@ func canonicalOf(c *v1alpha1.NodeConfiguration) (*canonical, error) {
 	}
 	for _, v := range c.Environment {
 		out.Environment[v.Name] = v.Value
+	}
+	if c.RestartedAt != nil {
+		out.RestartedAt = c.RestartedAt.UTC().Format(time.RFC3339)
 	}
 	return out, nil
 }

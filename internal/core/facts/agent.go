@@ -279,6 +279,27 @@ func (r *Ring) Replicated() ([]ring.Keyspace, error) {
 	return out, errors.Join(errs...)
 }
 
+// Protection of the ring in the view at a consistency level of the API.
+func (r *Ring) Protection(level v1alpha1.ConsistencyLevel) (*ring.Protection, error) {
+	members, err := ring.New(slices.DeleteFunc(r.Nodes(), func(n ring.Node) bool { return n.ID == "" }))
+	if err != nil {
+		return nil, fmt.Errorf("read the ring: %w", err)
+	}
+	keyspaces, err := r.Replicated()
+	if err != nil {
+		return nil, fmt.Errorf("read the replication: %w", err)
+	}
+	consistency, err := ring.ParseConsistency(string(level))
+	if err != nil {
+		return nil, err
+	}
+	protection, err := ring.NewProtection(members, keyspaces, consistency)
+	if err != nil {
+		return nil, fmt.Errorf("judge the ring: %w", err)
+	}
+	return protection, nil
+}
+
 // ByHostID finds an endpoint by its host id. After a change of address the one that is live wins.
 func (r *Ring) ByHostID(id string) (Endpoint, bool) {
 	var found Endpoint

@@ -15,6 +15,9 @@ type Rules struct {
 	AddedDatacenter []Guard[Adding]
 	// Cleanup and Repair on the ring before these operations.
 	Cleanup, Repair []Guard[Nodes]
+	// RollOut on the members that are to be up before a node is taken down; Seen on those that are
+	// up before a node counts as back.
+	RollOut, Seen []Guard[Nodes]
 }
 
 // All are the rules of the product.
@@ -23,5 +26,6 @@ func All() Rules {
 		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
 		Placement:     placement,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
+		RollOut: rollOut, Seen: seen,
 	}
 }

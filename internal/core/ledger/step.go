@@ -28,6 +28,8 @@ const (
 	Assassinate Kind = "Assassinate"
 	// Cleanup removes from the nodes of a rack the data that they no longer own.
 	Cleanup Kind = "Cleanup"
+	// RollOut brings the members to what the spec describes, wave by wave.
+	RollOut Kind = "RollOut"
 )
 
 // Class orders procedures: one of a higher class suspends one of a lower.
@@ -64,6 +66,8 @@ const (
 	StageRebuild Stage = "Rebuild"
 	// StageOperations: the nodes run an operation each.
 	StageOperations Stage = "Operations"
+	// StageWaves: nodes are changed, one wave after the other.
+	StageWaves Stage = "Waves"
 	// StageOpen: client traffic opens.
 	StageOpen Stage = "Open"
 )

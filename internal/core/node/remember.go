@@ -95,6 +95,7 @@ func (ApplySettings) after(m *Memory, f *Facts) {
 	m.Start = with(m.Start, func(s *StartMemory) {
 		s.Configuration, s.Hash = f.Record.Spec.Configuration, f.Configuration.Hash
 	})
+	m.Proven = &ProvenMemory{PodTemplate: f.Self.PodTemplate, Configuration: m.Start.Hash} // it is NORMAL
 }
 
 func (a WithdrawJoin) before(m *Memory, _ *Facts, at time.Time) {

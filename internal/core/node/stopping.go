@@ -100,6 +100,9 @@ func stayStopped(p *pass) outcome {
 		}
 		return stopped
 	}
+	if until := p.Record.Spec.StopNotAfter; debug == nil && until != nil && p.now.After(until.Time) {
+		return done // nobody counts on it any more
+	}
 	if held := mayGoDown(p); held.verdict != Done {
 		if held.verdict == Blocked {
 			p.report(held.reason, held.message, p.now.Add(deferAgain))

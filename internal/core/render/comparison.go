@@ -1,6 +1,10 @@
 package render
 
-import "helenus.io/helenus/internal/core/facts"
+import (
+	"time"
+
+	"helenus.io/helenus/internal/core/facts"
+)
 
 // Comparison compares records with what the spec describes. It is made for one snapshot, of which
 // it works out nothing twice: the nodes of a rack are described alike. The zero value is ready.
@@ -17,6 +21,7 @@ type likeness struct {
 	podRules           int32
 	image              string
 	imageDefaulted     bool
+	restartedAt        string
 }
 
 // HashesOf the record of a node, which must have one.
@@ -38,7 +43,16 @@ func (c *Comparison) HashesOf(n *facts.Node) *facts.RecordHashes {
 // Same says that the record of a node describes the same as the spec does, of which what the record
 // has is Pinned or not.
 func (c *Comparison) Same(n *facts.Node, w Wanted) bool {
-	like := likeness{w.Datacenter, w.Rack, w.Configuration.Revision, w.Pod.Revision, w.Pod.Image, w.Pod.ImageDefaulted}
+	return c.HashesOf(n).Hashes == c.Wanted(w)
+}
+
+// Wanted are the hashes of a node as the spec describes it.
+func (c *Comparison) Wanted(w Wanted) facts.Hashes {
+	like := likeness{w.Datacenter, w.Rack, w.Configuration.Revision, w.Pod.Revision, w.Pod.Image,
+		w.Pod.ImageDefaulted, ""}
+	if at := w.Configuration.RestartedAt; at != nil {
+		like.restartedAt = at.UTC().Format(time.RFC3339)
+	}
 	want, known := c.wanted[like]
 	if !known {
 		want = w.Hashes()
@@ -47,5 +61,5 @@ func (c *Comparison) Same(n *facts.Node, w Wanted) bool {
 		}
 		c.wanted[like] = want
 	}
-	return c.HashesOf(n).Hashes == want
+	return want
 }

@@ -44,6 +44,14 @@ func Fields(all []Difference) []string {
 	return out
 }
 
+// Fixed are those of the differences that no roll-out can bring about.
+func Fixed(all []Difference) []Difference {
+	return slices.DeleteFunc(all, func(d Difference) bool {
+		return !strings.HasPrefix(d.Field, "node.storage") && !slices.Contains([]string{"version", "clusterName",
+			"datacenters[].datacenterName", "datacenters[].racks[].rackName", "datacenters[].numTokens"}, d.Field)
+	})
+}
+
 // ofCluster are the fields of a record that do not come from node of the cluster, datacenter or
 // rack, by what the user calls them.
 var ofCluster = map[string]string{
@@ -52,6 +60,7 @@ var ofCluster = map[string]string{
 	"configuration.datacenterName": "datacenters[].datacenterName",
 	"configuration.rackName":       "datacenters[].racks[].rackName",
 	"configuration.numTokens":      "datacenters[].numTokens",
+	"configuration.restartedAt":    "restartedAt",
 	"configuration.revision":       "the revision of Helenus' own rules of configuration",
 	"pod.revision":                 "the revision of Helenus' own rules of pods",
 	"pod.image":                    "image",

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -109,7 +110,19 @@ func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter
 		CassandraYaml:  withoutNulls(s.CassandraYaml),
 		JVM:            s.JVM,
 		Environment:    s.Environment,
+		RestartedAt:    latest(cluster.Spec.RestartedAt, dc.RestartedAt, rack.RestartedAt),
 	}
+}
+
+// latest of some times, of which any may be unset.
+func latest(times ...*metav1.Time) *metav1.Time {
+	var out *metav1.Time
+	for _, t := range times {
+		if t != nil && (out == nil || t.After(out.Time)) {
+			out = t
+		}
+	}
+	return out
 }
 
 func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, t v1alpha1.NodeTemplate,

@@ -8,7 +8,6 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/core/ring"
 )
 
 type setter func(kind string, yes bool, reason, format string, args ...any)
@@ -95,7 +94,7 @@ func atRisk(s *facts.Snapshot) (string, error) {
 		return "", nil
 	}
 	level := s.Cluster.Spec.Disruption.Consistency
-	protection, err := protectionOf(view, level)
+	protection, err := view.Protection(level)
 	if err != nil {
 		return "", err
 	}
@@ -110,24 +109,4 @@ func atRisk(s *facts.Snapshot) (string, error) {
 		return "", nil
 	}
 	return fmt.Sprintf("%d ranges are not served at %s: %s", verdict.Broken.Ranges, level, verdict.Broken.Worst), nil
-}
-
-func protectionOf(view *facts.Ring, level v1alpha1.ConsistencyLevel) (*ring.Protection, error) {
-	r, err := ring.New(slices.DeleteFunc(view.Nodes(), func(n ring.Node) bool { return n.ID == "" }))
-	if err != nil {
-		return nil, fmt.Errorf("read the ring: %w", err)
-	}
-	keyspaces, err := view.Replicated()
-	if err != nil {
-		return nil, fmt.Errorf("read the replication: %w", err)
-	}
-	consistency, err := ring.ParseConsistency(string(level))
-	if err != nil {
-		return nil, err
-	}
-	protection, err := ring.NewProtection(r, keyspaces, consistency)
-	if err != nil {
-		return nil, fmt.Errorf("judge the ring: %w", err)
-	}
-	return protection, nil
 }

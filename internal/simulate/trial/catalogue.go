@@ -95,7 +95,8 @@ func Catalogue() []*Scenario {
 			Act{Name: "lose", Do: everyHost((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
-	}, slices.Concat(recoverScenarios(), childScenarios(), wrongScenarios())...)
+	}, slices.Concat(recoverScenarios(), childScenarios(), wrongScenarios(),
+		rollOutScenarios())...)
 }
 
 // Find a scenario by its name.

@@ -56,6 +56,7 @@ type checker struct {
 	pace pace
 	// topology of the ring, where one grows.
 	topology topology
+	turn     turn
 }
 
 func newChecker(r *run) *checker {
@@ -68,6 +69,7 @@ func newChecker(r *run) *checker {
 	}
 	o.pace = pace{checker: o, nodes: map[string]*failing{}}
 	o.topology = topology{checker: o}
+	o.turn = turn{checker: o, described: map[string]map[facts.Hashes]bool{}, recreated: map[string]bool{}}
 	r.w.Watch(o.changed)
 	return o
 }
@@ -123,6 +125,8 @@ func (o *checker) changed(e apiserver.Event) {
 		o.secret(e, object, w.User)
 	case *v1alpha1.CassandraNode:
 		o.record(e, object, byOperator)
+	case *v1alpha1.CassandraCluster:
+		o.turn.describe(object)
 	}
 }
 
@@ -339,6 +343,7 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 		}
 	}
 	o.operations(n)
+	o.turn.changed(old, n)
 	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil &&
 		older(n.Spec.Configuration.Version, old.Spec.Configuration.Version) {
 		o.violated("I9: the record of member %s changes its version from %s to %s", n.Name,

@@ -24,15 +24,15 @@ func (o *checker) below(wrap host) host {
 }
 
 // takenDown judges an agent that takes a node from its clients, once they were let into its
-// datacenter: nobody asks for that but kubelet, when the container is to end, and who deletes the
-// cluster.
+// datacenter: nobody asks for that but a roll-out, kubelet, when the container is to end, and who
+// deletes the cluster.
 func (o *checker) takenDown(s *pod.Sandbox, how string) {
 	c := get(o.w)
 	if c == nil || c.DeletionTimestamp != nil || c.UID != s.ClusterUID() ||
 		!o.served[string(c.UID)+"/"+s.Datacenter()] {
 		return
 	}
-	if jvm := s.JVM(); jvm != nil && jvm.NativeOpen() && !s.Ending() {
+	if jvm := s.JVM(); jvm != nil && jvm.NativeOpen() && !s.Ending() && !o.turn.takesDown(s) {
 		o.violated("I1: the agent of node %s %s, which serves clients", s.Name(), how)
 	}
 }

@@ -283,10 +283,12 @@ func (k *Keeper) pod(n *facts.Node) {
 }
 
 // mayRecreatePod says that the pod of a node with a ticket, or of a member, can be recreated: its
-// agent says that the node is not up, or nothing runs in it that could say so.
+// agent says that the node is stopped, or not up, or nothing runs in it that could say so.
 func (k *Keeper) mayRecreatePod(n *facts.Node) bool {
-	if k.Of(n.Name).Joined() {
-		return k.Of(n.Name).Failing()
+	if is := k.Of(n.Name); is.Joined() {
+		stopped := n.Record.Spec.State == v1alpha1.StateStopped && is.Contact == assess.Answering &&
+			is.Process == assess.Absent && n.Record.Status.Phase == v1alpha1.PhaseStopped
+		return stopped || is.Failing()
 	}
 	return n.CurrentAgent() != nil || !assess.AnythingRuns(n.Pod)
 }

@@ -132,7 +132,7 @@ func (k *Keeper) checkNodes() error {
 		}
 		drift, w := k.Drift(n, w)
 		switch drift {
-		case assess.Same:
+		case assess.Same, assess.InTurn:
 		case assess.Takes:
 			k.corrections = append(k.corrections, correction{n, w})
 		case assess.Keeps:
@@ -141,7 +141,7 @@ func (k *Keeper) checkNodes() error {
 					"volume, and that does not change; take the change back, or delete the claim and its pod so that "+
 					"both are recreated", claim, n.Name))
 			} else {
-				for _, d := range render.Differences(n.Record, w) {
+				for _, d := range render.Fixed(render.Differences(n.Record, w)) {
 					refused[d.String()] = append(refused[d.String()], n.Name)
 				}
 			}
@@ -152,7 +152,7 @@ func (k *Keeper) checkNodes() error {
 		changes = append(changes, fmt.Sprintf("%s (node %s)", d, words.List(refused[d], 3)))
 	}
 	if len(changes) > 0 {
-		errs = append(errs, fmt.Errorf("%s: changing the nodes of a ring is not supported yet; take the change back",
+		errs = append(errs, fmt.Errorf("%s: a ring that exists cannot change that; take the change back",
 			words.List(changes, 5)))
 	}
 	return errors.Join(errs...)

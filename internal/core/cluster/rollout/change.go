@@ -1,0 +1,135 @@
+package rollout
+
+import (
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// change is what has to happen to a node to bring it to what the spec describes. A greater one
+// includes the smaller.
+type change int
+
+const (
+	// nothing: record, pod and JVM are what the spec describes.
+	nothing change = iota
+	// live: the record alone, which agent and operator carry out on what runs.
+	live
+	// restart: the JVM takes it over when it starts.
+	restart
+	// newPod: the pod is made again.
+	newPod
+)
+
+// pair is a record as it is and as it is to be: the nodes of a rack mostly have the same.
+type pair struct{ have, want facts.Hashes }
+
+// wanted is what a node is to be: as its record has it while the spec says nothing of it.
+func (p *pass) wanted(n *facts.Node) render.Wanted {
+	if p.byName == nil {
+		p.byName = make(map[string]render.Wanted, len(p.Wanted))
+		for _, w := range p.Wanted {
+			p.byName[w.Name] = w
+		}
+	}
+	if w, described := p.byName[n.Name]; described && !p.SpecRejected {
+		return render.Pinned(p.Cluster, w, n.Record)
+	}
+	return render.Wanted{Name: n.Name, Datacenter: n.Record.Spec.Datacenter, Rack: n.Record.Spec.Rack,
+		Configuration: n.Record.Spec.Configuration, Pod: n.Record.Spec.Pod}
+}
+
+// changeOf a node that has a live record.
+func (p *pass) changeOf(n *facts.Node) change {
+	if n.Pod != nil && n.Pod.DeletionTimestamp == nil && p.MadeForAnother(n) {
+		return newPod
+	}
+	out := p.recordChange(n, p.wanted(n))
+	if out < restart && behind(n) {
+		return restart
+	}
+	return out
+}
+
+// recordChange compares the record of a node with what it is to be.
+func (p *pass) recordChange(n *facts.Node, w render.Wanted) change {
+	if p.SameAs(n, w) {
+		return nothing
+	}
+	hashes := pair{p.HashesOf(n).Hashes, p.WantedHashes(w)}
+	out, known := p.changes[hashes]
+	if !known {
+		out = compare(n.Record, w)
+		p.changes[hashes] = out
+	}
+	return out
+}
+
+func compare(have *v1alpha1.CassandraNode, w render.Wanted) change {
+	if render.PodHash(have.Spec.Pod) != render.PodHash(w.Pod) {
+		return newPod
+	}
+	changes, err := config.Diff(&have.Spec.Configuration, &w.Configuration)
+	if err != nil || len(changes.Restart) > 0 {
+		return restart
+	}
+	return live
+}
+
+// behind says that the JVM that runs cannot take over what the record says without a restart.
+func behind(n *facts.Node) bool {
+	c := n.Record.Status.Configuration
+	return c != nil && c.RestartNeeded && current(n) && n.CurrentAgent() != nil &&
+		n.Agent.Process == facts.ProcessRunning
+}
+
+// current says that the status is of the present pod, and knows the present spec.
+func current(n *facts.Node) bool {
+	return n.StatusIsCurrent() && n.Record.Status.ObservedGeneration == n.Record.Generation
+}
+
+// lost says that the disk of a member is lost: its JVM does not start, whatever the spec says.
+func lost(n *facts.Node) bool {
+	agent := n.CurrentAgent()
+	return agent != nil && agent.Phase == v1alpha1.PhaseDataLost
+}
+
+// notBack says why a node is not yet back with what its record asks for; empty if it is.
+func (p *pass) notBack(n *facts.Node) string {
+	agent, status := n.CurrentAgent(), n.Record.Status
+	switch {
+	case lost(n):
+		return ""
+	case agent == nil:
+		return assess.WhyNoAnswer(n)
+	case p.MadeForAnother(n):
+		return "its pod is not the new one yet"
+	case agent.Ring == nil:
+		if trouble := assess.Trouble(n); trouble != "" {
+			return trouble
+		}
+		if agent.Message != "" {
+			return assess.WithFields(agent.Message)
+		}
+		return "it is " + string(agent.Phase)
+	case agent.Ring.Mode != facts.ModeNormal:
+		return "it is " + string(agent.Ring.Mode)
+	case !current(n):
+		return "its agent has not seen its record yet"
+	case unfinishedRestart(n):
+		return "its restart is not over"
+	case status.Configuration == nil || status.Configuration.RestartNeeded:
+		return "its JVM does not run with the new configuration yet"
+	case status.Configuration.Message != "":
+		return status.Configuration.Message
+	}
+	if hash, err := config.Hash(&n.Record.Spec.Configuration); err != nil || hash != status.Configuration.Hash {
+		return "its JVM has not taken over the new settings yet"
+	}
+	if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && !(agent.Ready && ready(n)) {
+		return "it is not ready yet"
+	}
+	return ""
+}

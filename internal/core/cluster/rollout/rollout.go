@@ -1,0 +1,153 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// State of a roll-out, as the ledger keeps it. What is left to do is read from the records: a node
+// whose record and JVM are what the spec describes is done.
+type State struct {
+	// Target tells what the spec described when the present first node was chosen.
+	Target string `json:"target"`
+	// Round counts waves and their attempts: it is part of the ids of intents and of holds.
+	Round int `json:"round,omitempty"`
+	// Wave are the nodes that are changed now: their turn has come. First says that it is the first
+	// node alone.
+	Wave  []string `json:"wave,omitempty"`
+	First bool     `json:"first,omitempty"`
+	// Proven says that the first node has served for the soak.
+	Proven bool `json:"proven,omitempty"`
+	// SoakSince is when the first node came back, and SoakAs which of its JVMs.
+	SoakSince *time.Time `json:"soakSince,omitempty"`
+	SoakAs    string     `json:"soakAs,omitempty"`
+	// Hold is what a person has to end before the next wave.
+	Hold string `json:"hold,omitempty"`
+}
+
+// RollOut brings the members to what the spec describes.
+func RollOut(rules guard.Rules) procedure.Procedure {
+	return procedure.Procedure{
+		Kind: ledger.RollOut, Class: ledger.Rollout, MovesRanges: true,
+		Due: due, Understands: procedure.Understands[State],
+		Stages: []procedure.Stage{{Name: ledger.StageWaves,
+			Run: func(v *assess.View, s *procedure.Step) plan.Result {
+				return (&pass{View: v, step: s, state: procedure.State[State](s), rules: rules,
+					changes: map[pair]change{}}).run()
+			}}},
+	}
+}
+
+// due if any member is not what the spec describes, or was left half way by a step that the ledger
+// has lost.
+func due(v *assess.View) *procedure.Proposal {
+	p := &pass{View: v, changes: map[pair]change{}}
+	pending, begun := p.pending()
+	if len(pending)+len(begun) == 0 {
+		return nil
+	}
+	what := "bringing " + words.Plural(len(pending)+len(begun), "node") + " to what the spec describes"
+	return &procedure.Proposal{What: what, Open: func() (*procedure.Opening, []guard.Refusal) {
+		return &procedure.Opening{
+			Stage: ledger.StageWaves, Nodes: v.Members(), Why: string(ledger.RollOut),
+			State: State{Target: v.Described(), Wave: begun},
+			Event: string(ledger.RollOut), EventMessage: what, ResultMessage: what,
+		}, nil
+	}}
+}
+
+// pass continues a roll-out once.
+type pass struct {
+	*assess.View
+	step    *procedure.Step
+	state   State
+	rules   guard.Rules
+	changes map[pair]change
+	byName  map[string]render.Wanted
+	// asked says that the ring was asked in this pass whether it can do without the wave; started,
+	// that a node of it is to start.
+	asked, started bool
+}
+
+// write changes the state in the ledger.
+func (p *pass) write(live bool, why string, change func(*State)) {
+	change(&p.state)
+	state := p.state
+	p.step.Write(live, why, func(_ *ledger.Ring, own *ledger.Step) { own.State = ledger.Encoded(state) })
+}
+
+func (p *pass) run() plan.Result {
+	if target := p.Described(); target != p.state.Target && !p.SpecRejected {
+		p.write(false, "the spec has changed", func(s *State) {
+			s.Target, s.Proven, s.SoakSince, s.Hold = target, false, nil, ""
+		})
+	}
+	if len(p.state.Wave) > 0 {
+		if r, over := p.continueWave(); !over {
+			return r
+		}
+	}
+	pending, _ := p.pending()
+	p.describe("%s left", words.Plural(len(pending), "node"))
+	switch hold := p.Cluster.Spec.Disruption.HoldAfter; {
+	case p.SpecRejected:
+		return plan.Waiting("the spec is refused")
+	case len(pending) == 0:
+		p.step.Event("RolledOut", "every node is as the spec describes it")
+		p.step.Close(false, v1alpha1.StepSucceeded, "every node is as the spec describes it")
+		return plan.Nothing()
+	case p.Cluster.Spec.Paused:
+		return plan.Waiting("spec.paused is true; %s left", words.Plural(len(pending), "node"))
+	case p.state.Hold != "" && hold != "" && p.state.Hold != p.Cluster.Spec.Disruption.Resume:
+		p.step.Block(v1alpha1.BlockedRollOutHeld, nil, "disruption.holdAfter is %s: %s left. Waits until "+
+			"disruption.resume is %q", hold, words.Plural(len(pending), "node"), p.state.Hold)
+		return plan.Waiting("waiting for a person to resume %s", p.state.Hold)
+	}
+	return p.beginWave(pending)
+}
+
+// describe says in the status what the roll-out does.
+func (p *pass) describe(format string, args ...any) {
+	pending, _ := p.pending()
+	p.step.Describe(max(len(p.step.Nodes())-len(pending)-len(p.state.Wave), 0), format, args...)
+}
+
+// pending are the members that are not what the spec describes and are in no wave, in the order of
+// the spec, and those whose change was begun.
+func (p *pass) pending() (pending, begun []string) {
+	for _, w := range p.Wanted {
+		n := p.Live(w.Name)
+		if n == nil || p.Ledger.Members[w.Name] == "" || slices.Contains(p.state.Wave, w.Name) {
+			continue
+		}
+		switch {
+		case n.Record.Spec.State == v1alpha1.StateStopped || unfinishedRestart(n):
+			begun = append(begun, w.Name)
+		case p.changeOf(n) != nothing:
+			pending = append(pending, w.Name)
+		}
+	}
+	return pending, begun
+}
+
+// unfinishedRestart says that a node was asked to restart and has neither done so nor refused.
+func unfinishedRestart(n *facts.Node) bool {
+	intent, status := n.Record.Spec.Restart, n.Record.Status.Restart
+	return intent != nil && (status == nil || status.ID != intent.ID ||
+		status.FinishedAt == nil && status.WithdrawnAt == nil)
+}
+
+func (p *pass) restartID(node string) string {
+	return p.step.IntentID(fmt.Sprintf("restart-%d", p.state.Round), node)
+}

@@ -1,0 +1,153 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+)
+
+// rolledOut makes passes until the roll-out that is open or due is closed.
+func (w *world) rolledOut() {
+	w.t.Helper()
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.RollOut })
+	for range 200 {
+		if w.snapshot.Ledger.Step == nil {
+			return
+		}
+		made := w.pass()
+		w.now = w.now.Add(10 * time.Second)
+		if made.Stalled != nil {
+			w.t.Fatalf("stalled:\n%s", made)
+		}
+	}
+	w.t.Fatalf("the roll-out is not over: %s\n%s", ledgerInWords(w.snapshot.Ledger), Next(w.snapshot, w.now))
+}
+
+// inSoak is a ring of three of which the first node has taken over a setting and serves.
+func inSoak(t *testing.T) *world {
+	t.Helper()
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.change(setting("concurrent_reads", "16"))
+	w.settle()
+	return w
+}
+
+// What holds the next wave up, and by which name.
+func TestWhatHoldsAWaveUp(t *testing.T) {
+	second := three[1]
+	for name, c := range map[string]struct {
+		change func(*world)
+		reason v1alpha1.Reason
+	}{
+		"nothing": {func(*world) {}, ""},
+		"a member is down": {func(w *world) {
+			w.running[w.snapshot.Nodes[three[2]].Pod.UID].Ring.Mode = "JOINING"
+		}, v1alpha1.BlockedMemberDown},
+		"its agent does not answer": {func(w *world) { w.absent[three[2]] = true }, v1alpha1.BlockedMemberDown},
+		"ranges are pending":        {func(w *world) { w.pending = 2 }, v1alpha1.BlockedTopologyChangeInProgress},
+		"a schema differs": {func(w *world) {
+			w.running[w.snapshot.Nodes[three[2]].Pod.UID].Ring.SchemaVersion = "other"
+		}, v1alpha1.BlockedSchemaVersionsDiffer},
+		"a member streams": {func(w *world) {
+			w.running[w.snapshot.Nodes[three[2]].Pod.UID].Ring.Streaming = true
+		}, v1alpha1.BlockedStreamInProgress},
+		"a keyspace has too few replicas": {func(w *world) {
+			w.snapshot.Cluster.Spec.Disruption.Unprotected = v1alpha1.UnprotectedBlock
+			w.keyspaces = map[string]string{"shop": "NetworkTopologyStrategy {dc1=1}"}
+		}, v1alpha1.BlockedConsistencyWouldBeLost},
+		"it is held": {func(w *world) {
+			w.snapshot.Cluster.Spec.Disruption.HoldAfter = v1alpha1.HoldAfterFirstNode
+		}, v1alpha1.BlockedRollOutHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := inSoak(t)
+			c.change(w)
+			w.agents()
+			w.now = w.now.Add(time.Minute)
+			var made plan.Plan
+			for range 3 {
+				made = w.pass()
+			}
+			asked := w.snapshot.Nodes[second].Record.Spec.Restart != nil
+			blocked := slices.ContainsFunc(made.Blocked,
+				func(b v1alpha1.BlockedStep) bool { return b.Step == string(ledger.RollOut) && b.Reason == c.reason })
+			if asked != (c.reason == "") || !asked && !blocked {
+				t.Errorf("the second node is asked to restart: %v; the plan:\n%s", asked, made)
+			}
+		})
+	}
+}
+
+// A hold ends by its own name alone.
+func TestAHoldIsResumedByItsName(t *testing.T) {
+	w := inSoak(t)
+	w.snapshot.Cluster.Spec.Disruption.HoldAfter = v1alpha1.HoldAfterFirstNode
+	w.now = w.now.Add(time.Minute)
+	w.settle()
+	for _, c := range []struct {
+		resume string
+		goes   bool
+	}{{"cluster--2/7", false}, {"cluster--2/1", true}} {
+		w.snapshot.Cluster.Spec.Disruption.Resume = c.resume
+		w.settle()
+		if goes := w.snapshot.Nodes[three[2]].Record.Spec.Restart != nil; goes != c.goes {
+			t.Errorf("resume %s: the roll-out goes on: %v", c.resume, goes)
+		}
+	}
+}
+
+// The same restart is not done twice, also when ledger and wish are gone.
+func TestARestartIsDoneOnceForAValue(t *testing.T) {
+	w := formed(t)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.RestartedAt = noon })
+	w.rolledOut()
+	ids := map[string]string{}
+	for _, n := range w.snapshot.Records() {
+		ids[n.Name] = n.Record.Spec.Restart.ID
+	}
+	w.snapshot.Ledger = nil
+	w.settle()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.RestartedAt = nil })
+	w.settle()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].RestartedAt = noon })
+	if made := w.settle(); made.Stalled != nil {
+		t.Errorf("stalled:\n%s", made)
+	}
+	for _, n := range w.snapshot.Records() {
+		if n.Record.Spec.Restart.ID != ids[n.Name] {
+			t.Errorf("node %s is restarted again: %s", n.Name, n.Record.Spec.Restart.ID)
+		}
+	}
+}
+
+// A spec that keeps the first node down reaches no other, and taking it back heals the node.
+func TestAFirstNodeThatDoesNotComeUp(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.JVM = &v1alpha1.JVM{Options: []string{"-XX:+Refused"}}
+	})
+	w.settle()
+	w.now = w.now.Add(time.Hour)
+	made := w.settle()
+	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Reason == v1alpha1.BlockedChangedNodeDown && slices.Equal(b.Nodes, three[:1])
+	}) {
+		t.Errorf("want the node named that does not come up:\n%s", made)
+	}
+	for _, name := range three[1:] {
+		if n := w.snapshot.Nodes[name].Record; n.Spec.Configuration.JVM != nil || n.Spec.Restart != nil {
+			t.Errorf("node %s was changed", name)
+		}
+	}
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM = nil })
+	w.rolledOut()
+	if n := w.snapshot.Nodes[three[0]]; n.Agent.Ring == nil || n.Record.Spec.Configuration.JVM != nil {
+		t.Errorf("the node is not healed: %+v", n.Agent)
+	}
+}

@@ -1,0 +1,55 @@
+package guard
+
+import (
+	"fmt"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// rollOut are the guards on the members before one of them is taken down.
+var rollOut = []Guard[Nodes]{
+	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("nodes are taken down one wave at a time")},
+	{v1alpha1.BlockedTopologyChangeInProgress, "no topology change is in progress", noTopologyChange},
+	{v1alpha1.BlockedMemberSeenDown, "every member sees every other as up", everyMemberSeesEveryOther},
+	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
+	{v1alpha1.BlockedStreamInProgress, "no member streams", nobodyStreams},
+}
+
+// seen is the guard before a node counts as back.
+var seen = []Guard[Nodes]{
+	{v1alpha1.BlockedMemberSeenDown, "every member sees every other as up", everyMemberSeesEveryOther},
+}
+
+// everyMemberSeesEveryOther: a coordinator that sees a replica down does not ask it, whatever the
+// replica says of itself.
+func everyMemberSeesEveryOther(of Nodes) []Finding {
+	names, rings := of.views()
+	var out []Finding
+	for i, first := range facts.SameViews(rings) {
+		if first != i {
+			continue // it sees nothing that was not said
+		}
+		sees := rings[i].ByHostIDs()
+		for _, name := range of.Names {
+			hostID, member := of.Ledger.HostID(name)
+			if e := sees[hostID]; member && (e == nil || !e.Live || e.Status != facts.StatusNormal) {
+				out = append(out, Finding{Nodes: []string{names[i], name},
+					Message: fmt.Sprintf("node %s does not see node %s as NORMAL and up", names[i], name)})
+			}
+		}
+	}
+	return out
+}
+
+// nobodyStreams: a stream ends with either of its nodes, and has to begin again.
+func nobodyStreams(of Nodes) []Finding {
+	names, rings := of.views()
+	var out []Finding
+	for i, r := range rings {
+		if r.Streaming {
+			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s streams", names[i])})
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// rollOutScenarios are changes of a ring that serves, while clients write.
+func rollOutScenarios() []*Scenario {
+	wrong := Act{Name: "an option that no JVM takes", Do: whileWriting(jvmOption(refusedOption)),
+		Until: all(blockedSaying("ThereIsNoSuchOption"), serves(2)), Within: 30 * time.Minute}
+	return []*Scenario{
+		scenario("rollout-restart", "a setting changes that needs a restart", threeRacks,
+			rolled("change it", concurrentReads("16"))),
+		scenario("rollout-hot", "a setting changes that needs no restart", threeRacks,
+			rolled("change it", yamlSetting("compaction_throughput", `"32MiB/s"`))),
+		scenario("rollout-pod", "the memory changes", threeRacks, rolled("change it", memory("3Gi"))),
+		scenario("rollout-rack", "a setting changes, and whole racks restart together", nineNodes.with(
+			func(c *v1alpha1.CassandraCluster) { c.Spec.Disruption.MaxUnavailable = percent("100%") }),
+			rolled("change it", concurrentReads("16"))),
+		scenario("rollout-changed", "a setting changes again while it reaches the nodes", nineNodes,
+			Act{Name: "change it", Do: whileWriting(concurrentReads("16")), Until: haveTaken(2), Within: 30 * time.Minute},
+			rolled("change it again", concurrentReads("24"))),
+		scenario("rollout-evicted", "the pod of a node whose turn has not come is deleted, and comes back as it was",
+			threeRacks,
+			Act{Name: "change it", Do: whileWriting(memory("3Gi")), Until: soaks, Within: 30 * time.Minute},
+			Act{Name: "delete another pod", Do: deleteLastPod, Until: backAsItWas, Within: 15 * time.Minute},
+			Act{Name: "the rest follows", Until: rolledOut, Within: time.Hour}),
+		scenario("rollout-killed", "a JVM whose turn has not come is killed, and no other goes down meanwhile", threeRacks,
+			Act{Name: "change it", Do: whileWriting(concurrentReads("16")), Until: soaks, Within: 30 * time.Minute},
+			Act{Name: "kill another JVM", Do: func(w *world.World) error {
+				killJVM(lastPod(w))
+				return nil
+			}, Until: rolledOut, Within: time.Hour}),
+		scenario("rollout-reverted", "an option that no JVM takes reaches one node, and is taken back", threeRacks, wrong,
+			passing("a quarter of an hour", 15*time.Minute, serves(2)), rolled("take it back", jvmOption())),
+		scenario("rollout-corrected", "an option that no JVM takes reaches one node, and is corrected", threeRacks, wrong,
+			rolled("correct it", jvmOption("-XX:+UseStringDeduplication"))),
+	}
+}
+
+// rolled is a change of the spec that every node takes over.
+func rolled(name string, change func(*v1alpha1.CassandraClusterSpec)) Act {
+	return Act{Name: name, Do: whileWriting(change), Until: rolledOut, Within: time.Hour}
+}
+
+// whileWriting has the user change the spec while clients write.
+func whileWriting(change func(*v1alpha1.CassandraClusterSpec)) func(*world.World) error {
+	return func(w *world.World) error {
+		w.WriteOn(60)
+		return respec(change)(w)
+	}
+}
+
+// rolledOut says that every node serves with what the spec describes, and that nothing is left to do.
+func rolledOut(w *world.World) bool {
+	c := get(w)
+	return grown(w) && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionUpToDate)
+}
+
+func yamlSetting(name, value string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.CassandraYaml = v1alpha1.Settings{name: {Raw: []byte(value)}}
+	}
+}
+
+func concurrentReads(value string) func(*v1alpha1.CassandraClusterSpec) {
+	return yamlSetting("concurrent_reads", value)
+}
+
+func memory(limit string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Resources = &v1alpha1.Resources{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
+		}
+	}
+}
+
+func jvmOption(options ...string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Node.JVM.Options = slices.Clone(options) }
+}
+
+func percent(text string) *intstr.IntOrString {
+	out := intstr.FromString(text)
+	return &out
+}
+
+// haveTaken says that so many records are what the spec describes.
+func haveTaken(n int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c, taken := get(w), 0
+		for _, wanted := range render.WantedNodes(c, world.Install) {
+			r, _ := w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(wanted.Name)).(*v1alpha1.CassandraNode)
+			if r != nil && render.HashesOf(r).Hashes == wanted.Hashes() {
+				taken++
+			}
+		}
+		return taken >= n
+	}
+}
+
+// soaks says that the first node serves with what the spec describes, and no other was asked yet.
+func soaks(w *world.World) bool {
+	c := get(w)
+	return haveTaken(1)(w) && !haveTaken(2)(w) && serves(3)(w) && c.Status.Step != nil &&
+		strings.HasPrefix(c.Status.Step.Message, "the first node")
+}
+
+func lastPod(w *world.World) *pod.Sandbox {
+	all := w.Pods.Sandboxes()
+	return slices.MaxFunc(all, func(a, b *pod.Sandbox) int { return strings.Compare(a.Name(), b.Name()) })
+}
+
+const deletedPod = "deleted pod"
+
+func deleteLastPod(w *world.World) error {
+	p := w.Server.Object("Pod", keyOf(lastPod(w).Name())).(*corev1.Pod)
+	w.Notes[deletedPod] = string(p.UID)
+	return w.User().Delete(context.Background(), p.DeepCopy())
+}
+
+// backAsItWas says that the node of the pod that was deleted serves in another one that is made as
+// the old one was.
+func backAsItWas(w *world.World) bool {
+	p, _ := w.Server.Object("Pod", keyOf(lastPod(w).Name())).(*corev1.Pod)
+	if p == nil || string(p.UID) == w.Notes[deletedPod] || !serves(3)(w) {
+		return false
+	}
+	limit := p.Spec.Containers[slices.IndexFunc(p.Spec.Containers,
+		func(c corev1.Container) bool { return c.Name == layout.CassandraContainer })].Resources.Limits.Memory()
+	return limit.Equal(resource.MustParse("2Gi"))
+}

@@ -1,0 +1,109 @@
+package trial
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// turn judges roll-outs: a node is as a spec describes it, the old one or the new, and only as many
+// as may be, of one rack, are on their way from one to the other.
+type turn struct {
+	*checker
+	// described is what any spec has described the nodes as.
+	described map[string]map[facts.Hashes]bool
+	// recreated are nodes whose records somebody deleted: another is made by the spec.
+	recreated map[string]bool
+}
+
+func (t *turn) describe(c *v1alpha1.CassandraCluster) {
+	for _, w := range render.WantedNodes(c, world.Install) {
+		if t.described[w.Name] == nil {
+			t.described[w.Name] = map[facts.Hashes]bool{}
+		}
+		t.described[w.Name][w.Hashes()] = true
+	}
+}
+
+// changed judges the record of a member.
+func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
+	c := get(t.w)
+	if old == nil {
+		t.recreated[n.Name] = true
+	}
+	if c == nil || c.DeletionTimestamp != nil || n.Spec.Member == nil || old == nil || old.Spec.Member == nil {
+		return
+	}
+	if is := render.HashesOf(n).Hashes; !t.described[n.Name][is] && is != render.HashesOf(old).Hashes {
+		t.violated("node %s gets a record that no spec describes", n.Name)
+	}
+	if !inTurn(n) || inTurn(old) || t.recreated[n.Name] {
+		return
+	}
+	var together []string
+	for _, o := range t.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		other := o.(*v1alpha1.CassandraNode)
+		if !inTurn(other) || other.Spec.Cluster.UID != c.UID || t.recreated[other.Name] {
+			continue
+		}
+		together = append(together, other.Name)
+		if other.Spec.Datacenter != n.Spec.Datacenter || other.Spec.Rack != n.Spec.Rack {
+			t.violated("nodes %s and %s of two racks are changed together", other.Name, n.Name)
+		}
+	}
+	if most := mostTogether(c, n); len(together) > most {
+		t.violated("%d nodes are changed together, at most %d may: %v", len(together), most, together)
+	}
+}
+
+// inTurn says that a node is asked to go down for a change, or was given one that its JVM does not
+// have yet.
+func inTurn(n *v1alpha1.CassandraNode) bool {
+	return asked(n) || n.Status.Configuration != nil && n.Status.Configuration.RestartNeeded
+}
+
+func asked(n *v1alpha1.CassandraNode) bool {
+	intent, status := n.Spec.Restart, n.Status.Restart
+	return n.Spec.State == v1alpha1.StateStopped || intent != nil && (status == nil || status.ID != intent.ID ||
+		status.FinishedAt == nil && status.WithdrawnAt == nil)
+}
+
+func mostTogether(c *v1alpha1.CassandraCluster, n *v1alpha1.CassandraNode) int {
+	limit := c.Spec.Disruption.MaxUnavailable
+	if limit == nil {
+		return 1
+	}
+	size := 0
+	for _, w := range render.WantedNodes(c, world.Install) {
+		if w.Datacenter == n.Spec.Datacenter && w.Rack == n.Spec.Rack {
+			size++
+		}
+	}
+	most, err := intstr.GetScaledValueFromIntOrPercent(limit, size, false)
+	if err != nil {
+		panic(fmt.Sprintf("disruption.maxUnavailable: %v", err)) // of the scenario
+	}
+	return most
+}
+
+// takesDown judges an agent that takes its node down because it is asked to: no node of another rack
+// is down. Beside a fault one may be, of which nobody knows yet.
+func (t *turn) takesDown(s *pod.Sandbox) bool {
+	n, _ := t.w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(s.Name())).(*v1alpha1.CassandraNode)
+	if n == nil || !asked(n) {
+		return false
+	}
+	for _, other := range t.w.Pods.Sandboxes() {
+		rack := func(s *pod.Sandbox) string { return s.Name()[:len(s.Name())-1] }
+		if t.Fault == nil && rack(other) != rack(s) && (other.JVM() == nil || !other.JVM().NativeOpen()) {
+			t.violated("I1: the agent of node %s takes it down while %s is", s.Name(), other.Name())
+		}
+	}
+	return true
+}

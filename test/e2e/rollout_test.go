@@ -1,0 +1,176 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// rollOut changes the spec of a ring while a client is there, and waits until every node has taken
+// it over.
+func rollOut(t *testing.T, ring *scene.Ring, what string, change func(*v1alpha1.CassandraClusterSpec)) {
+	t.Helper()
+	while(t, ring, servedThroughout, what, func() error {
+		if err := ring.Edit(t.Context(), change); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), 8*time.Minute, "every node is as the spec describes it",
+			func(now follow.Sight) error { return upToDate(now, ring) })
+	})
+}
+
+func upToDate(now follow.Sight, ring *scene.Ring) error {
+	c, found := now.Cluster(ring.Name)
+	if !found || c.Status.ObservedGeneration != c.Generation || c.Status.Step != nil {
+		return fmt.Errorf("the roll-out is not over: %+v", c.Status.Step)
+	}
+	condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionUpToDate)
+	if condition == nil || condition.Status != "True" {
+		return fmt.Errorf("the cluster is not up to date: %+v", condition)
+	}
+	return nil
+}
+
+// setYAML sets a setting of cassandra.yaml beside those that there are.
+func setYAML(name, value string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		if s.Node.CassandraYaml == nil {
+			s.Node.CassandraYaml = v1alpha1.Settings{}
+		}
+		s.Node.CassandraYaml[name] = v1alpha1.Value{Raw: []byte(value)}
+	}
+}
+
+// settingOf is a setting of the running Cassandra of a node.
+func settingOf(t *testing.T, ring *scene.Ring, node, name string) string {
+	t.Helper()
+	session, err := ring.Session(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var value string
+	if err := session.Query("SELECT value FROM system_views.settings WHERE name = ?", name).
+		ScanContext(t.Context(), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// jvms of the nodes: by what a start of them is known.
+func jvms(t *testing.T, ring *scene.Ring) map[string]scene.Process {
+	t.Helper()
+	out := map[string]scene.Process{}
+	for _, name := range ring.NodeNames(t.Context()) {
+		p, err := ring.JVM(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = p
+	}
+	return out
+}
+
+// TestRollOutSettings: a setting that needs a restart reaches one node after the other, in its pod,
+// and one that needs none reaches all without a restart of any JVM.
+func TestRollOutSettings(t *testing.T) {
+	ring := threeRacks(t)
+	before, started := identities(t, ring), jvms(t, ring)
+	rollOut(t, ring, "a setting that needs a restart", setYAML("concurrent_reads", "24"))
+	wantAsBefore(t, before, identities(t, ring))
+	restarted := jvms(t, ring)
+	for name, p := range restarted {
+		if p == started[name] {
+			t.Errorf("the JVM of node %s was not restarted", name)
+		}
+		if got := settingOf(t, ring, name, "concurrent_reads"); got != "24" {
+			t.Errorf("node %s has concurrent_reads %s", name, got)
+		}
+	}
+	rollOut(t, ring, "a setting that needs no restart", setYAML("compaction_throughput", `"48MiB/s"`))
+	for name, p := range jvms(t, ring) {
+		if p != restarted[name] {
+			t.Errorf("the JVM of node %s was restarted for a setting that needs none", name)
+		}
+		if got := settingOf(t, ring, name, "compaction_throughput"); !strings.HasPrefix(got, "48") {
+			t.Errorf("node %s has compaction_throughput %s", name, got)
+		}
+	}
+	wantRingSeen(t, ring)
+}
+
+// TestRollOutReverted: an option that no JVM takes reaches the first node alone, and is taken back
+// without a hand on the node.
+func TestRollOutReverted(t *testing.T) {
+	ring := threeRacks(t)
+	before, started := identities(t, ring), jvms(t, ring)
+	first := ring.NodeNames(t.Context())[0]
+	ring.Invariants.ExpectRestart(first)
+	var options []string
+	while(t, ring, servedThroughout, "an option that no JVM takes, and back", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			options = slices.Clone(s.Node.JVM.Options)
+			s.Node.JVM.Options = append(s.Node.JVM.Options, "-XX:+ThereIsNoSuchOption")
+		}); err != nil {
+			return err
+		}
+		err := ring.Until(t.Context(), 3*time.Minute, "the cluster says which node does not come up",
+			func(now follow.Sight) error {
+				c, _ := now.Cluster(ring.Name)
+				for _, b := range c.Status.Blocked {
+					if b.Reason == v1alpha1.BlockedChangedNodeDown && slices.Equal(b.Nodes, []string{first}) {
+						return nil
+					}
+				}
+				return fmt.Errorf("blocked: %+v", c.Status.Blocked)
+			})
+		if err != nil {
+			return err
+		}
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.JVM.Options = options
+		}); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), 5*time.Minute, "every node is as the spec describes it",
+			func(now follow.Sight) error { return upToDate(now, ring) })
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	for name, p := range jvms(t, ring) {
+		if (p == started[name]) != (name != first) {
+			t.Errorf("node %s: its JVM was %+v, and is %+v", name, started[name], p)
+		}
+	}
+}
+
+// TestRollOutNewPods: a change of the pod makes new ones, one after the other, with the same disks.
+func TestRollOutNewPods(t *testing.T) {
+	onlyInFull(t)
+	ring := threeRacks(t)
+	before := identities(t, ring)
+	for _, name := range ring.NodeNames(t.Context()) {
+		ring.Invariants.ExpectOtherPods(name)
+	}
+	rollOut(t, ring, "another grace period of the pods", func(s *v1alpha1.CassandraClusterSpec) {
+		grace := int64(200)
+		s.Node.TerminationGracePeriodSeconds = &grace
+	})
+	now := identities(t, ring)
+	wantSameMembers(t, before, now)
+	for name := range before {
+		if now[name].podUID == before[name].podUID {
+			t.Errorf("node %s has the same pod", name)
+		}
+	}
+	wantRingSeen(t, ring)
+}
