@@ -74,7 +74,7 @@ const (
 	// BlockedDisksUnknown – the ledger is lost, and not every node has reported its disk.
 	BlockedDisksUnknown Reason = "DisksUnknown"
 	// BlockedRemovedHostStillAnswers – an agent answers from a host that has no Node object or is
-	// tainted as out of service.
+	// tainted as out of service, or a member sees the node on it alive.
 	BlockedRemovedHostStillAnswers Reason = "RemovedHostStillAnswers"
 	// BlockedHostUnreachable – a host is not ready, and Cassandra may still run on it.
 	BlockedHostUnreachable Reason = "HostUnreachable"
@@ -101,6 +101,13 @@ const (
 	BlockedRecordOfOtherCluster Reason = "RecordOfOtherCluster"
 	// BlockedPodIncomplete – the pod lacks what the operator gives to each pod.
 	BlockedPodIncomplete Reason = "PodIncomplete"
+	// BlockedDataVolumeInUse – another process, such as the JVM of the node's former pod, holds the
+	// lock of the data volume, or it cannot be locked.
+	BlockedDataVolumeInUse Reason = "DataVolumeInUse"
+	// BlockedFormerPodAnswers – the agent of another pod of the node answers.
+	BlockedFormerPodAnswers Reason = "FormerPodAnswers"
+	// BlockedHostIDAlive – a peer sees the node's host ID alive at another address.
+	BlockedHostIDAlive Reason = "HostIDAlive"
 	// BlockedDiskUnreadable – the data volume, its journal or Cassandra's system tables cannot be
 	// read or contradict each other.
 	BlockedDiskUnreadable Reason = "DiskUnreadable"

@@ -17,27 +17,20 @@ var version = "development"
 
 const usage = `helenus-init is the first process of a Cassandra container that Helenus runs.
 
-It copies the image's configuration directory (CASSANDRA_CONF, default /etc/cassandra) into the volume that it shares
-with the helenus agent, listens on <dir>/init.sock, and starts, signals and reaps the JVM as the agent asks. The agent
-may crash or be replaced: the JVM runs on. On SIGTERM it lets the agent stop Cassandra in order; if none does, it sends
-SIGTERM to Cassandra itself. It ends with the status of the JVM.
+It starts, signals and reaps the JVM as the helenus agent asks on <dir>/init.sock, and ends with the status of the JVM.
 
 Flags:
 `
 
 func main() {
 	dir := flag.String("dir", "/helenus", "volume shared with the agent")
+	lock := flag.String("lock", initapi.LockPath, "file on the data volume that one init at a time holds a lock of")
 	window := flag.Duration("window", initapi.DefaultWindow, "how long after SIGTERM the agent may take over the stop")
-	showVersion := flag.Bool("version", false, "print the version and the protocol version, and exit")
 	flag.Usage = func() { _, _ = fmt.Fprint(flag.CommandLine.Output(), usage); flag.PrintDefaults() }
 	flag.Parse()
-	if *showVersion {
-		fmt.Printf("helenus-init %s, protocol %d\n", version, initapi.ProtocolVersion)
-		return
-	}
 	status, err := 0, errors.New("takes no arguments, see --help")
 	if flag.NArg() == 0 {
-		status, err = initd.Run(initd.Config{Dir: *dir, Version: version, Window: *window, Log: os.Stderr})
+		status, err = initd.Run(initd.Config{Dir: *dir, Lock: *lock, Version: version, Window: *window, Log: os.Stderr})
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "helenus-init: %v\n", err)

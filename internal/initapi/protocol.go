@@ -3,16 +3,25 @@
 package initapi
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// The protocol is frozen: an agent of any release talks to an init of any release. On each
-// connection init sends a Hello, the client one Request, init one Reply, each one line of JSON;
-// then init closes. Unknown fields are ignored.
+// On each connection init sends a Hello, the client one Request, init one Reply, each one line of
+// JSON; then init closes. Unknown fields are ignored.
+//
+// Version 2 has the lock of the data volume. An agent goes on with an init of an older version, and
+// stops its JVM in order, but has it start none: see OldestVersion. With an init of a newer version
+// an agent does not talk. It says so in the status of its node and starts nothing; what runs there
+// runs on, and init stops it by itself when the pod is deleted.
 const (
-	ProtocolVersion = 1
-	SocketName      = "init.sock"      // in the shared volume
+	ProtocolVersion = 2
+	OldestVersion   = 1           // knows no lock: its state is never locked
+	SocketName      = "init.sock" // in the shared volume
+	// on the data volume; the directory is the journal's
+	LockPath        = "/var/lib/cassandra/.helenus/lock"
 	MaxRequestBytes = 512 << 10        // one request line
 	MaxWait         = time.Minute      // longest wait of OpWait
 	MaxStopLease    = 30 * time.Second // longest lease of OpTakeStop; a longer stop renews it
@@ -56,6 +65,14 @@ type Request struct {
 	LeaseMillis   int64    `json:"leaseMillis,omitempty"`
 }
 
+// Timeout of an OpWait.
+func (r Request) Timeout() time.Duration {
+	if ms := r.TimeoutMillis; ms > 0 && ms < MaxWait.Milliseconds() {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return MaxWait
+}
+
 // Reply is one line from init. State is always there unless the request could not be read.
 type Reply struct {
 	Error *Error `json:"error,omitempty"`
@@ -72,6 +89,7 @@ const (
 	CodeRunning     Code = "running"     // another start runs
 	CodeStale       Code = "stale"       // the start id is below the last one used
 	CodeStopping    Code = "stopping"    // no start after SIGTERM
+	CodeUnlocked    Code = "unlocked"    // init does not hold the lock of the data volume yet
 	CodeNotRunning  Code = "not-running" // that start, with that pid, does not run
 	CodeNotStopping Code = "not-stopping"
 	CodeTooLate     Code = "too-late" // init stops Cassandra itself already
@@ -81,6 +99,11 @@ const (
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
+}
+
+// Refuse makes a refusal.
+func Refuse(c Code, format string, args ...any) *Error {
+	return &Error{Code: c, Message: fmt.Sprintf(format, args...)}
 }
 
 func (e *Error) Error() string { return "helenus-init: " + e.Message }
@@ -96,6 +119,8 @@ type State struct {
 	Exits       []Exit    `json:"exits,omitempty"` // oldest first, the last 16
 	Stopping    *Stopping `json:"stopping,omitempty"`
 	CPUNanos    int64     `json:"cpuNanos,omitempty"` // processor time of the running JVM; no change of it raises Seq
+	// why init does not hold the lock of the data volume yet; empty once it does, and then for good
+	Unlocked string `json:"unlocked,omitempty"`
 }
 
 // Process is the running JVM. PID is as seen inside the container.
@@ -133,6 +158,22 @@ type Image struct {
 	CassandraHome string            `json:"cassandraHome"`         // CASSANDRA_HOME, default /opt/cassandra
 	JavaRelease   string            `json:"javaRelease,omitempty"` // the Java runtime's release file, see JavaVersion
 	Environment   map[string]string `json:"environment"`           // variables that bin/cassandra and its scripts read
+}
+
+// What bin/cassandra and the scripts it sources read from the environment.
+var imageVariables = []string{"CASSANDRA_", "JAVA_", "JVM_", "LOCAL_JMX", "MAX_HEAP_SIZE", "HEAP_NEWSIZE", "LANG",
+	"LC_", "LD_", "MALLOC_", "PATH"}
+
+// EnvironmentOfImage is the part of a container's environment that Cassandra reads.
+func EnvironmentOfImage(environ []string) map[string]string {
+	out := map[string]string{}
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		if slices.ContainsFunc(imageVariables, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 // JavaVersion returns the version in the Java runtime's release file, "17.0.15"; "" if the image

@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestProtocolIsFrozen holds every message to the bytes that released agents and inits exchange.
+// TestProtocolIsFrozen holds every message to the bytes that released agents and inits exchange. A
+// state of version 1 is one of version 2 without "unlocked".
 func TestProtocolIsFrozen(t *testing.T) {
 	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	process := Process{StartID: 4, PID: 17, StartedAt: at}
@@ -35,6 +36,8 @@ func TestProtocolIsFrozen(t *testing.T) {
 				{Process: process, EndedAt: at, Code: 127, Error: "run /x in /: no such file or directory"}},
 			Stopping: &Stopping{Since: at, Deadline: at.Add(2 * time.Second), Taken: true},
 		}},
+		Reply{Error: &Error{CodeUnlocked, "another process holds it"}, State: &State{Incarnation: "ABC", Seq: 1,
+			StartedAt: at, Unlocked: "another process holds it"}},
 	} {
 		if err := json.NewEncoder(&got).Encode(message); err != nil {
 			t.Fatal(err)

@@ -57,7 +57,7 @@ func PauseFor(d time.Duration) func(context.Context, int) error {
 }
 
 // Connect asks for the state until init answers. It gives up when pause does, and at once on an
-// answer that no later attempt will change: another protocol version.
+// answer that no later attempt will change: a newer protocol version.
 func (c *Client) Connect(ctx context.Context) (initapi.State, error) {
 	for attempt := 1; ; attempt++ {
 		state, err := c.State(ctx)
@@ -160,9 +160,10 @@ func (c *Client) call(ctx context.Context, r initapi.Request) (initapi.State, er
 	if err := readLine(in, &hello); err != nil {
 		return initapi.State{}, unreachable(fmt.Errorf("read hello: %w", err))
 	}
-	if hello.Protocol != initapi.ProtocolVersion {
-		return initapi.State{}, fmt.Errorf("helenus-init %s speaks protocol %d, this agent %d", hello.Version,
-			hello.Protocol, initapi.ProtocolVersion)
+	if hello.Protocol < initapi.OldestVersion || hello.Protocol > initapi.ProtocolVersion {
+		return initapi.State{}, fmt.Errorf("helenus-init %s speaks protocol %d, this agent %d to %d: delete the pod, "+
+			"and both are of one release", hello.Version, hello.Protocol, initapi.OldestVersion,
+			initapi.ProtocolVersion)
 	}
 	if _, err := conn.Write(append(line, '\n')); err != nil {
 		return initapi.State{}, unreachable(fmt.Errorf("send request: %w", err))
@@ -174,6 +175,10 @@ func (c *Client) call(ctx context.Context, r initapi.Request) (initapi.State, er
 	var state initapi.State
 	if reply.State != nil {
 		state = *reply.State
+	}
+	if hello.Protocol == initapi.OldestVersion {
+		state.Unlocked = fmt.Sprintf("helenus-init %s knows no lock of the data volume: delete the pod, and the next "+
+			"has one that does", hello.Version)
 	}
 	if reply.Error != nil {
 		return state, reply.Error

@@ -79,7 +79,7 @@ func TestConnectGivesUp(t *testing.T) {
 }
 
 func TestAnswersThatAreNoneAreErrors(t *testing.T) {
-	hello := `{"protocol":1,"version":"0.1.0"}` + "\n"
+	hello := `{"protocol":2,"version":"0.1.0"}` + "\n"
 	for answer, want := range map[string]struct {
 		unreachable bool
 		message     string
@@ -89,7 +89,7 @@ func TestAnswersThatAreNoneAreErrors(t *testing.T) {
 		hello:                                  {true, ""},
 		hello + `{"sta`:                        {true, ""},
 		hello + "{}\n":                         {false, "reply without a state"},
-		`{"protocol":2}` + "\n":                {false, "speaks protocol 2, this agent 1"},
+		`{"protocol":3}` + "\n":                {false, "speaks protocol 3, this agent 1 to 2: delete the pod"},
 		hello + `{"state":{"seq":"x"}}` + "\n": {true, ""},
 		hello + strings.Repeat(" ", maxReplyBytes): {true, ""},
 	} {
@@ -99,6 +99,20 @@ func TestAnswersThatAreNoneAreErrors(t *testing.T) {
 		if err == nil || errors.Is(err, ErrUnreachable) != want.unreachable ||
 			!strings.Contains(err.Error(), want.message) {
 			t.Errorf("answer %.40q: %v", answer, err)
+		}
+	}
+}
+
+// TestAnInitWithoutALockStartsNothing: an init of the first version says nothing of a lock, so that
+// by its state none is held.
+func TestAnInitWithoutALockStartsNothing(t *testing.T) {
+	for version, want := range map[string]string{"1": "helenus-init 0.1.0 knows no lock of the data volume", "2": ""} {
+		socket := socketPath(t)
+		answering(t, socket, `{"protocol":`+version+`,"version":"0.1.0"}`+"\n"+`{"state":{"incarnation":"X"}}`+"\n")
+		state, err := NewClient(socket, nil).State(t.Context())
+		if err != nil || state.Incarnation != "X" || !strings.HasPrefix(state.Unlocked, want) ||
+			(state.Unlocked == "") != (want == "") {
+			t.Errorf("version %s: %+v, %v", version, state, err)
 		}
 	}
 }

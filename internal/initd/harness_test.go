@@ -47,7 +47,7 @@ func playInit() {
 		panic(err)
 	}
 	_ = os.Unsetenv(roleVariable)
-	status, err := Run(Config{Dir: os.Args[1], Version: "test", Window: window, Log: os.Stderr})
+	status, err := Run(Config{Dir: os.Args[1], Lock: os.Args[3], Version: "test", Window: window, Log: os.Stderr})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "helenus-init: %v\n", err)
 	}
@@ -154,10 +154,16 @@ func startContainer(t *testing.T, window time.Duration) *container {
 
 func startContainerIn(t *testing.T, dir, conf string, window time.Duration) *container {
 	t.Helper()
+	return startContainerOn(t, filepath.Join(dir, "volume", "lock"), dir, conf, window, syscall.CLONE_NEWPID, 0)
+}
+
+// startContainerOn tries the flags of clone(2) in turn.
+func startContainerOn(t *testing.T, lock, dir, conf string, window time.Duration, try ...uintptr) *container {
+	t.Helper()
 	c := &container{Client: initclient.NewClient(filepath.Join(dir, initapi.SocketName),
 		initclient.PauseFor(time.Millisecond)), t: t, dir: dir}
-	for _, flags := range []uintptr{syscall.CLONE_NEWPID, 0} {
-		c.cmd = exec.Command(os.Args[0], dir, window.String())
+	for _, flags := range try {
+		c.cmd = exec.Command(os.Args[0], dir, window.String(), lock)
 		c.cmd.Env = append(os.Environ(), roleVariable+"=init", "CASSANDRA_CONF="+conf, "CASSANDRA_HOME=/opt/here")
 		c.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
 		stdout, err := c.cmd.StdoutPipe()

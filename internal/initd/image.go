@@ -8,13 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-)
 
-// What bin/cassandra and the scripts it sources read from the environment.
-var imageVariables = []string{"CASSANDRA_", "JAVA_", "JVM_", "LOCAL_JMX", "MAX_HEAP_SIZE", "HEAP_NEWSIZE", "LANG",
-	"LC_", "LD_", "MALLOC_", "PATH"}
+	"helenus.io/helenus/internal/initapi"
+)
 
 const maxConfigBytes = 16 << 20 // of the image's configuration directory; the official one has 0.2 MB
 
@@ -22,13 +19,7 @@ const maxConfigBytes = 16 << 20 // of the image's configuration directory; the o
 // agent.
 func (i *Init) readImage() error {
 	image := &i.state.Image
-	image.Environment = map[string]string{}
-	for _, variable := range os.Environ() {
-		name, value, _ := strings.Cut(variable, "=")
-		if slices.ContainsFunc(imageVariables, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			image.Environment[name] = value
-		}
-	}
+	image.Environment = initapi.EnvironmentOfImage(os.Environ())
 	image.ConfigDir = cmp.Or(image.Environment["CASSANDRA_CONF"], "/etc/cassandra")
 	image.CassandraHome = cmp.Or(image.Environment["CASSANDRA_HOME"], "/opt/cassandra")
 	javaHome := image.Environment["JAVA_HOME"]
@@ -49,9 +40,7 @@ func (i *Init) readImage() error {
 		return fmt.Errorf("publish the configuration copy: %w", err)
 	}
 	for _, path := range old {
-		if err := os.RemoveAll(path); err != nil {
-			i.logf("remove old copy %s: %v", path, err)
-		}
+		_ = os.RemoveAll(path) // the next start tries again
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package initd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,19 +20,19 @@ import (
 // file: reaping and signalling exclude each other, so that a signal never reaches a pid that was
 // freed.
 func (i *Init) start(r initapi.Request) *initapi.Error {
-	switch {
-	case r.StartID == 0 || len(r.Argv) == 0 || !filepath.IsAbs(r.Argv[0]):
-		return refuse(initapi.CodeInvalid, "start needs a startID of 1 or more and an argv with an absolute path")
-	case r.Dir != "" && !filepath.IsAbs(r.Dir):
-		return refuse(initapi.CodeInvalid, "dir %q is not an absolute path", r.Dir)
+	switch p, s := i.state.Process, i.state.Stopping; {
+	case r.StartID == 0 || len(r.Argv) == 0 || !filepath.IsAbs(r.Argv[0]) || r.Dir != "" && !filepath.IsAbs(r.Dir):
+		return initapi.Refuse(initapi.CodeInvalid, "start needs a startID, and absolute paths as argv[0] and dir")
 	case r.StartID == i.state.LastStartID:
 		return nil // took effect before; the state tells what became of it
 	case r.StartID < i.state.LastStartID:
-		return refuse(initapi.CodeStale, "start %d is older than the last one, %d", r.StartID, i.state.LastStartID)
-	case i.state.Stopping != nil:
-		return refuse(initapi.CodeStopping, "the container stops since %s", i.state.Stopping.Since.Format(time.RFC3339))
-	case i.state.Process != nil:
-		return refuse(initapi.CodeRunning, "start %d runs as pid %d", i.state.Process.StartID, i.state.Process.PID)
+		return initapi.Refuse(initapi.CodeStale, "start %d is older than the last, %d", r.StartID, i.state.LastStartID)
+	case s != nil:
+		return initapi.Refuse(initapi.CodeStopping, "the container stops since %s", s.Since.Format(time.RFC3339))
+	case i.lock == nil:
+		return initapi.Refuse(initapi.CodeUnlocked, "%s", i.state.Unlocked)
+	case p != nil:
+		return initapi.Refuse(initapi.CodeRunning, "start %d runs as pid %d", p.StartID, p.PID)
 	}
 	dir := cmp.Or(r.Dir, "/")
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -40,9 +41,9 @@ func (i *Init) start(r initapi.Request) *initapi.Error {
 	})
 	words, stderr, err := hear(i.cfg.Log)
 	if err != nil {
-		return refuse(initapi.CodeInvalid, "make a pipe for standard error: %v", err)
+		return initapi.Refuse(initapi.CodeInvalid, "make a pipe for standard error: %v", err)
 	}
-	attr := &syscall.ProcAttr{Dir: dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, stderr.Fd()},
+	attr := &syscall.ProcAttr{Dir: dir, Env: append(env, r.Env...), Files: []uintptr{0, 1, stderr.Fd(), i.lock.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true}}
 	pid, err := syscall.ForkExec(r.Argv[0], r.Argv, attr)
 	_ = stderr.Close()
@@ -63,17 +64,17 @@ func (i *Init) start(r initapi.Request) *initapi.Error {
 // drain must be able to end, and KILL to its process group.
 func (i *Init) signal(startID uint64, pid int, name string) *initapi.Error {
 	if name != "TERM" && name != "QUIT" && name != "KILL" {
-		return refuse(initapi.CodeInvalid, "signal %q is none of TERM, QUIT, KILL", name)
+		return initapi.Refuse(initapi.CodeInvalid, "signal %q is none of TERM, QUIT, KILL", name)
 	}
 	if p := i.state.Process; p == nil || p.StartID != startID || p.PID != pid {
-		return refuse(initapi.CodeNotRunning, "start %d with pid %d does not run", startID, pid)
+		return initapi.Refuse(initapi.CodeNotRunning, "start %d with pid %d does not run", startID, pid)
 	}
 	i.logf("start %d: SIG%s to pid %d", startID, name, pid)
 	if name == "KILL" {
 		pid = -pid
 	}
 	if err := syscall.Kill(pid, unix.SignalNum("SIG"+name)); err != nil {
-		return refuse(initapi.CodeNotRunning, "signal pid %d: %v", pid, err)
+		return initapi.Refuse(initapi.CodeNotRunning, "signal pid %d: %v", pid, err)
 	}
 	return nil
 }
@@ -117,3 +118,26 @@ func (i *Init) ended(e initapi.Exit) {
 
 // cpuTime reads the CPU clock of a process, whose ID is made from the PID (clock_getcpuclockid).
 func cpuTime(pid int) (t unix.Timespec) { _ = unix.ClockGettime(int32(^pid<<3|2), &t); return t }
+
+// lockVolume takes the lock of the data volume, for good. Each JVM inherits the descriptor, so that
+// the kernel keeps the lock until the last process that has it ends, even if init ends first.
+func (i *Init) lockVolume() {
+	_ = os.MkdirAll(filepath.Dir(i.cfg.Lock), 0o770)
+	file, err := os.OpenFile(i.cfg.Lock, os.O_RDWR|os.O_CREATE, 0o660)
+	if err == nil {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	why := ""
+	if i.lock, i.again = file, nil; err != nil {
+		_ = file.Close()
+		i.lock, i.again, why = nil, time.After(lockAgain), fmt.Sprintf("lock %s: %v", i.cfg.Lock, err)
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		why = "another process holds " + i.cfg.Lock
+	}
+	if why != i.state.Unlocked {
+		i.state.Unlocked = why
+		i.logf("data volume: %s", cmp.Or(why, "locked"))
+		i.change()
+	}
+}

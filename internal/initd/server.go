@@ -24,13 +24,15 @@ import (
 
 const (
 	keptExits      = 16
-	maxConnections = 32 // further ones wait
+	maxConnections = 32                     // further ones wait
+	lockAgain      = 500 * time.Millisecond // its holder cannot tell us when it ends
 )
 
 // Config is what an Init is told at its start.
 type Config struct {
 	Dir     string        // shared volume: socket and copy of the configuration go here
 	Version string        // shown in Hello
+	Lock    string        // file on the data volume
 	Window  time.Duration // how long after SIGTERM an agent may first take the stop
 	Log     io.Writer     // one line per event, prefix "helenus-init: "
 }
@@ -40,10 +42,12 @@ type Init struct {
 	cfg     Config
 	mu      sync.Mutex
 	state   initapi.State
-	changed chan struct{} // closed and made anew at each change of state
-	alone   *time.Timer   // fires when the stop is init's own
-	words   *words        // of the JVM that was started last
-	replies sync.RWMutex  // read-locked from a request's effect to its reply
+	changed chan struct{}    // closed and made anew at each change of state
+	alone   *time.Timer      // fires when the stop is init's own
+	lock    *os.File         // of the data volume, held for good; nil until then
+	again   <-chan time.Time // when the lock is to be tried again
+	words   *words           // of the JVM that was started last
+	replies sync.RWMutex     // read-locked from a request's effect to its reply
 }
 
 // Run is PID 1. After SIGTERM or SIGINT and the end of Cassandra it returns the exit status.
@@ -62,11 +66,11 @@ func Run(cfg Config) (int, error) {
 	if err := i.readImage(); err != nil {
 		return 1, err
 	}
+	i.lockVolume()
 	listener, err := i.listen()
 	if err != nil {
 		return 1, fmt.Errorf("open the socket for the agent: %w", err)
 	}
-	defer func() { _ = listener.Close() }()
 	go i.accept(listener)
 	i.logf("ready: configuration of the image copied to %s", i.state.Image.Base)
 	for {
@@ -77,6 +81,8 @@ func Run(cfg Config) (int, error) {
 			i.locked(i.stop)
 		case <-i.alone.C:
 			i.locked(i.stopAlone)
+		case <-i.again:
+			i.locked(i.lockVolume)
 		}
 		if status, over := i.over(); over {
 			i.logf("exit with status %d", status)
@@ -114,11 +120,11 @@ func (i *Init) stop() {
 func (i *Init) take(lease time.Duration) *initapi.Error {
 	switch s := i.state.Stopping; {
 	case s == nil:
-		return refuse(initapi.CodeNotStopping, "nothing to take: no SIGTERM came")
+		return initapi.Refuse(initapi.CodeNotStopping, "nothing to take: no SIGTERM came")
 	case s.Alone:
-		return refuse(initapi.CodeTooLate, "SIGTERM was sent to Cassandra already")
+		return initapi.Refuse(initapi.CodeTooLate, "SIGTERM was sent to Cassandra already")
 	case lease <= 0 || lease > initapi.MaxStopLease:
-		return refuse(initapi.CodeInvalid, "the lease must be above 0 and at most %s", initapi.MaxStopLease)
+		return initapi.Refuse(initapi.CodeInvalid, "the lease must be above 0 and at most %s", initapi.MaxStopLease)
 	default:
 		i.stopping(initapi.Stopping{Since: s.Since, Taken: true}, lease)
 		return nil
@@ -151,9 +157,7 @@ func (i *Init) stopAlone() {
 
 func (i *Init) listen() (net.Listener, error) {
 	path := filepath.Join(i.cfg.Dir, initapi.SocketName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier start
-		return nil, err
-	}
+	_ = os.Remove(path)                       // of an earlier start
 	defer syscall.Umask(syscall.Umask(0o117)) // 0660 from the first moment on: agent and init share a group
 	return new(net.ListenConfig).Listen(context.Background(), "unix", path)
 }
@@ -189,7 +193,7 @@ func (i *Init) serve(conn net.Conn) {
 	in.Scan()
 	var r initapi.Request
 	if err := cmp.Or(in.Err(), json.Unmarshal(in.Bytes(), &r)); err != nil {
-		_ = out.Encode(initapi.Reply{Error: refuse(initapi.CodeInvalid, "read request of at most %d bytes: %v",
+		_ = out.Encode(initapi.Reply{Error: initapi.Refuse(initapi.CodeInvalid, "read request of at most %d bytes: %v",
 			initapi.MaxRequestBytes, err)})
 		return
 	}
@@ -207,11 +211,7 @@ func (i *Init) serve(conn net.Conn) {
 func (i *Init) wait(r initapi.Request, conn net.Conn) {
 	gone := make(chan struct{})
 	go func() { _, _ = conn.Read(make([]byte, 1)); close(gone) }() // ends when serve closes the connection
-	limit := initapi.MaxWait
-	if ms := r.TimeoutMillis; ms > 0 && ms < limit.Milliseconds() {
-		limit = time.Duration(ms) * time.Millisecond
-	}
-	timeout := time.After(limit)
+	timeout := time.After(r.Timeout())
 	for {
 		i.mu.Lock()
 		changed, news := i.changed, i.state.Seq > r.After || i.state.Incarnation != r.Incarnation
@@ -234,18 +234,18 @@ func (i *Init) answer(r initapi.Request) initapi.Reply {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var e *initapi.Error
-	switch known := r.Op == initapi.OpStart || r.Op == initapi.OpSignal || r.Op == initapi.OpTakeStop; {
+	switch {
 	case r.Op == initapi.OpState || r.Op == initapi.OpWait:
-	case !known:
-		e = refuse(initapi.CodeInvalid, "unknown op %q", r.Op)
 	case r.Incarnation != i.state.Incarnation:
-		e = refuse(initapi.CodeIncarnation, "%s was meant for another start of this container", r.Op)
+		e = initapi.Refuse(initapi.CodeIncarnation, "%s was meant for another start of this container", r.Op)
 	case r.Op == initapi.OpStart:
 		e = i.start(r)
 	case r.Op == initapi.OpSignal:
 		e = i.signal(r.StartID, r.PID, r.Signal)
 	case r.Op == initapi.OpTakeStop:
 		e = i.take(time.Duration(min(r.LeaseMillis, initapi.MaxStopLease.Milliseconds()+1)) * time.Millisecond)
+	default:
+		e = initapi.Refuse(initapi.CodeInvalid, "unknown op %q", r.Op)
 	}
 	state := i.state
 	if state.Process != nil {
@@ -263,7 +263,3 @@ func (i *Init) change() {
 }
 
 func (i *Init) logf(f string, v ...any) { _, _ = fmt.Fprintf(i.cfg.Log, "helenus-init: "+f+"\n", v...) }
-
-func refuse(c initapi.Code, f string, v ...any) *initapi.Error {
-	return &initapi.Error{Code: c, Message: fmt.Sprintf(f, v...)}
-}

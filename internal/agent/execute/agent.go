@@ -29,9 +29,11 @@ type Agent struct {
 	initAnswers   bool
 	// initAsked says that init was asked once, with whatever result.
 	initAsked bool
-	jvm       node.JVM
-	peers     node.Peers
-	doing     *node.Doing
+	// initProblem says why an init that is there cannot be talked to.
+	initProblem string
+	jvm         node.JVM
+	peers       node.Peers
+	doing       *node.Doing
 	// jobs are the operations that run, or have ended and are not in the journal as ended yet.
 	jobs []*job
 	// space on the data volume when it was last looked at; nil if it is not known.
@@ -99,12 +101,17 @@ func New(host Host, self node.Self, o Options) *Agent {
 		failures: map[node.ActionKind]failure{},
 		wake:     threads.NewSignal(), look: threads.NewSignal(), report: threads.NewSignal(),
 	}
-	memory, err := host.Journal.Load()
+	a.load()
+	return a
+}
+
+// load reads the journal.
+func (a *Agent) load() {
+	memory, err := a.host.Journal.Load()
+	a.memory, a.memoryProblem = memory, ""
 	if err != nil {
 		a.memoryProblem = err.Error()
 	}
-	a.memory = memory
-	return a
 }
 
 // Wake has the agent decide anew: something changed.

@@ -274,6 +274,24 @@ func TestTheDiskIsLookedAtAfterEveryJVM(t *testing.T) {
 	}
 }
 
+// TestAVolumeInUseIsWaitedFor: the agent says so, starts by itself when init has the volume, and
+// goes by what whoever had it until then wrote to the journal.
+func TestAVolumeInUseIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.record.Spec.Join = ticket()
+	w.state.Unlocked = "another process holds the lock"
+	w.run()
+	w.await("the word of the volume", func() bool {
+		b := w.lastStatus().Blocked
+		return b != nil && b.Reason == v1alpha1.BlockedDataVolumeInUse && w.called("start") == 0
+	})
+	w.change(func() { w.memory.Replaced = []string{"by-another-agent"} })
+	w.changeInit(func(s *initapi.State) { s.Unlocked = "" })
+	w.await("the start", func() bool {
+		return w.called("start") == 1 && slices.Contains(w.memory.Replaced, "by-another-agent")
+	})
+}
+
 func TestAnUnreadableJournalStartsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.failOn["load"] = errors.New("checksum")

@@ -56,7 +56,10 @@ func (a *Agent) seeInit(state initapi.State) {
 	}
 	changed := !a.initAnswers || a.init.Incarnation != state.Incarnation || a.init.Seq != state.Seq
 	before, ended := a.init.Process, endedBetween(a.init, state)
-	a.init, a.initAnswers, a.initAsked = state, true, true
+	if a.init.Unlocked != "" && state.Unlocked == "" {
+		a.load() // whoever had the volume until now wrote to it
+	}
+	a.init, a.initAnswers, a.initAsked, a.initProblem = state, true, true, ""
 	if p := state.Process; p != nil && (before == nil || before.StartID != p.StartID || a.jvm.StartID != p.StartID) {
 		a.jvm = node.JVM{StartID: p.StartID}
 		a.look.Set()
@@ -97,15 +100,16 @@ func startedAt(p *initapi.Process, s *node.StartMemory) time.Time {
 func (a *Agent) loseInit(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.initAsked {
-		a.initAsked = true
+	problem := ""
+	if !errors.Is(err, initclient.ErrUnreachable) {
+		problem = err.Error()
+	}
+	if !a.initAsked || problem != a.initProblem {
+		a.initAsked, a.initProblem = true, problem
 		a.wake.Set()
 	}
 	if !a.initAnswers {
 		return
-	}
-	if !errors.Is(err, initclient.ErrUnreachable) {
-		a.host.Logf("helenus-init: %v", err)
 	}
 	a.initAnswers = false
 	if a.init.Process != nil {

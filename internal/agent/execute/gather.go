@@ -13,7 +13,7 @@ import (
 func (a *Agent) gather() node.Facts {
 	f := node.Facts{
 		Self: a.self, Memory: a.memory, MemoryProblem: a.memoryProblem, Disk: a.disk,
-		Init: initFacts(a.init, a.initAnswers), JVM: a.jvm, Peers: a.peers, Doing: a.doing,
+		Init: initFacts(a.init, a.initAnswers, a.initProblem), JVM: a.jvm, Peers: a.peers, Doing: a.doing,
 		Failures: make(map[node.ActionKind]node.Failure, len(a.failures)),
 	}
 	for kind, failed := range a.failures {
@@ -41,8 +41,9 @@ func (a *Agent) gather() node.Facts {
 }
 
 // initFacts is init's state in the words of core/node.
-func initFacts(s initapi.State, answers bool) node.Init {
-	i := node.Init{Answers: answers, Incarnation: s.Incarnation, LastStartID: s.LastStartID}
+func initFacts(s initapi.State, answers bool, problem string) node.Init {
+	i := node.Init{Answers: answers, Problem: problem, Incarnation: s.Incarnation, Unlocked: s.Unlocked,
+		LastStartID: s.LastStartID}
 	if !answers {
 		return i
 	}

@@ -168,10 +168,29 @@ func (v *View) Live(name string) *facts.Node {
 	return v.Nodes[name]
 }
 
-// LeavesHost says that the pod of a node is deleted by force: its host is gone for certain, and its
-// agent does not say otherwise.
+// LeavesHost says that the pod of a node is deleted by force: its host is gone for certain, and
+// neither its agent nor a member of the ring says otherwise.
 func (v *View) LeavesHost(n *facts.Node) bool {
-	return !n.Unplaced() && v.HostGone(n.Pod.Spec.NodeName) != "" && n.Agent == nil && !n.Asking
+	return !n.Unplaced() && v.HostGone(n.Pod.Spec.NodeName) != "" && n.Agent == nil && !n.Asking && v.SeesAlive(n) == ""
+}
+
+// SeesAlive is a node whose ring has the host id of another node alive; empty if there is none.
+func (v *View) SeesAlive(n *facts.Node) string {
+	hostID, member := v.Ledger.HostID(n.Name)
+	if !member && n.Record != nil {
+		hostID = n.Record.Status.HostID
+	}
+	if hostID == "" {
+		return ""
+	}
+	for _, name := range v.Names() {
+		if agent := v.Nodes[name].Agent; name != n.Name && agent != nil && agent.Ring != nil {
+			if e, known := agent.Ring.ByHostID(hostID); known && e.Live {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // Datacenter of the spec by its name; nil if the spec does not describe it.

@@ -23,7 +23,22 @@ func lost(t *testing.T) *world {
 	}
 	w.host("of-"+second, corev1.ConditionUnknown)
 	w.absent[second], w.snapshot.Nodes[second].Agent = true, nil
+	w.see(second, false)
 	return w
+}
+
+// see has the members see a node alive or not.
+func (w *world) see(name string, alive bool) {
+	for _, n := range w.snapshot.Nodes {
+		if n.Agent == nil || n.Agent.Ring == nil {
+			continue
+		}
+		for i := range n.Agent.Ring.Endpoints {
+			if e := &n.Agent.Ring.Endpoints[i]; e.HostID == hostID(name) {
+				e.Live = alive
+			}
+		}
+	}
 }
 
 func (w *world) host(name string, ready corev1.ConditionStatus, taints ...string) {
@@ -123,6 +138,13 @@ func TestAPodOnALostHost(t *testing.T) {
 				" is gone: it has no Node object, but the agent " +
 				"of node " + second + " answers from there"},
 		},
+		"that has none, and a member sees the node alive": {
+			func(w *world) {
+				delete(w.snapshot.Hosts, node(w))
+				w.see(second, true)
+			}, false,
+			"RemovedHostStillAnswers", []string{"but node " + first + " sees node " + second + " alive"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := lost(t)
@@ -143,6 +165,19 @@ func TestAPodOnALostHost(t *testing.T) {
 			}
 			wantBlocked(t, made, c.guard, c.words...)
 		})
+	}
+}
+
+// A newcomer that the ledger does not know yet is alive, too.
+func TestAPodOnALostHostOfANewcomer(t *testing.T) {
+	w := lost(t)
+	delete(w.snapshot.Hosts, "of-"+second)
+	w.see(second, true)
+	delete(w.snapshot.Ledger.Members, second)
+	w.snapshot.Nodes[second].Record.Status.HostID = hostID(second)
+	made := next(w)
+	if slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.DeleteByForce }) {
+		t.Errorf("a pod is deleted by force whose node the members see alive:\n%s", made)
 	}
 }
 

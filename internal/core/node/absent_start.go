@@ -211,7 +211,7 @@ func ownAddress(p *pass) outcome {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedHostIDReplaced,
 			"the member with host id "+hostID+" was replaced; started again, it would take its tokens back")
 	}
-	if len(p.peerAddresses()) == 0 {
+	if len(p.askedAddresses()) == 0 {
 		if p.bootstraps() {
 			return p.findTheRing()
 		}
@@ -245,11 +245,22 @@ func (p *pass) judgePeers(hostID string) outcome {
 				fmt.Sprintf("node %s says that the member with host id %s was replaced; started again, it would take "+
 					"its tokens back", peer.Node, hostID)).until(again)
 		}
+		if peer.Node == p.Self.Node && peer.PodUID != p.Self.PodUID {
+			return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedFormerPodAnswers,
+				fmt.Sprintf("the agent of another pod of this node, with the uid %s, answers at %s: its JVM may run. "+
+					"Waits until that pod has ended", peer.PodUID, peer.Asked)).until(p.Peers.AskedAt.Add(peersFresh))
+		}
 		if words, taken := p.addressTaken(peer, hostID); taken {
 			return blocked(v1alpha1.PhaseAddressTaken, v1alpha1.BlockedAddressTaken, words).until(again)
 		}
 		if words, still := p.elsewhere(peer); still {
 			return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedStaleEndpointInGossip, words).until(again)
+		}
+		if e := peer.OfHostID; e != nil && e.Live && e.Address != p.Self.Address {
+			return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedHostIDAlive,
+				fmt.Sprintf("node %s sees host id %s alive at %s: its JVM may still run there. Waits until no node "+
+					"does, which is half a minute after its end at the latest", peer.Node, hostID, e.Address)).
+				until(p.Peers.AskedAt.Add(peersFresh))
 		}
 		// Those of another datacenter have data, of which none belongs here before a keyspace is
 		// extended to this one.
@@ -420,8 +431,22 @@ func (p *pass) peerAddresses() []string {
 	return slices.Compact(all)
 }
 
+// askedAddresses are those of the peers and, before a start, the one that this node had last: its
+// former pod may be there still.
+func (p *pass) askedAddresses() []string {
+	all := p.peerAddresses()
+	for _, use := range p.Memory.Addresses {
+		if use.Address != p.Self.Address && !p.running() {
+			all = append(all, use.Address)
+			break
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 func (p *pass) ask(hostID, why string) AskPeers {
-	a := AskPeers{Address: p.Self.Address, HostID: hostID, Ask: p.peerAddresses(), Why: Why(why)}
+	a := AskPeers{Address: p.Self.Address, HostID: hostID, Ask: p.askedAddresses(), Why: Why(why)}
 	if p.streamsIn() {
 		a.StartID = p.Init.Process.StartID
 	}
@@ -436,8 +461,22 @@ func (p *pass) peersAsked(hostID string) bool {
 
 // reachInit waits for the Cassandra container.
 func reachInit(p *pass) outcome {
-	if !p.Init.Answers {
-		return wait(v1alpha1.PhaseWaiting, "waits for helenus-init: the Cassandra container does not run yet")
+	switch {
+	case p.Init.Answers:
+		return done
+	case p.Init.Problem != "":
+		return wait(v1alpha1.PhaseFailed, p.Init.Problem)
 	}
-	return done
+	return wait(v1alpha1.PhaseWaiting, "waits for helenus-init: the Cassandra container does not run yet")
+}
+
+// haveVolume waits until init holds the lock of the data volume: as long as another process does,
+// that is the JVM of another pod of this node, or the init above it. Two JVMs on one volume delete
+// each other's files; Cassandra does not notice (measured, 5.0.6).
+func haveVolume(p *pass) outcome {
+	if p.Init.Unlocked == "" {
+		return done
+	}
+	return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedDataVolumeInUse,
+		p.Init.Unlocked+": a JVM of this node may still run in a former pod. Nothing is started before it has ended")
 }

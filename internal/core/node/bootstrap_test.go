@@ -89,7 +89,9 @@ func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 		"it answers itself": {func(f *Facts) {
 			f.Seeds = []string{"10.0.0.2"}
 			keep(f)
-			seeds(peer("10.0.0.2", self, hostB))(f)
+			itself := peer("10.0.0.2", self, hostB)
+			itself.PodUID = "pod-1"
+			seeds(itself)(f)
 		}, "", alone},
 		"a member that is no seed answers": {func(f *Facts) {
 			f.Memory.Neighbours = []string{"10.0.0.9"}

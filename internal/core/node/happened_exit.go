@@ -13,8 +13,8 @@ import (
 // next may start.
 func noteEnded(p *pass) outcome {
 	s := p.Memory.Start
-	if s == nil || s.EndedAt != nil || !p.Init.Answers {
-		return done
+	if s == nil || s.EndedAt != nil || !p.Init.Answers || p.Init.Unlocked != "" && !p.running() {
+		return done // as long as another process has the volume it may be that JVM
 	}
 	if s.Incarnation != p.Init.Incarnation {
 		return p.noteLostContainer(s)

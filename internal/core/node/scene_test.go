@@ -120,7 +120,7 @@ func serving() Facts {
 func answered(f *Facts, hostID string, peers ...Peer) {
 	var silent []string
 	p := pass{Facts: f}
-	for _, a := range p.peerAddresses() {
+	for _, a := range p.askedAddresses() {
 		if !slices.ContainsFunc(peers, func(p Peer) bool { return p.Asked == a }) {
 			silent = append(silent, a)
 		}

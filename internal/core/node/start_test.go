@@ -40,7 +40,7 @@ func TestAnAddressIsTakenOnlyIfItIsFree(t *testing.T) {
 	}
 	used := func(ago time.Duration, by string) func(*Peer) {
 		return func(p *Peer) {
-			p.Node = by
+			p.Node, p.PodUID = by, "pod-1"
 			p.Addresses = []facts.AddressUse{{Address: "10.0.0.2", LastUsed: epoch},
 				{Address: address, LastUsed: at(-ago)}}
 		}
@@ -68,7 +68,7 @@ func TestAnAddressIsTakenOnlyIfItIsFree(t *testing.T) {
 		"a peer had it ten seconds ago":                    {used(10*time.Second, "b"), "until 2026-03-01T11:59:50Z"},
 		"a peer had it a little less than 130 seconds ago": {used(130*time.Second-1, "b"), taken},
 		"a peer had it 130 seconds ago":                    {used(130*time.Second, "b"), ""},
-		"the former pod of this node had it":               {used(0, self), ""},
+		"this pod itself has it":                           {used(0, self), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := peer("10.0.0.2", "b", hostB)
@@ -81,6 +81,70 @@ func TestAnAddressIsTakenOnlyIfItIsFree(t *testing.T) {
 				t.Errorf("phase %s, again at %s", d.Status.Phase, d.Again)
 			}
 		})
+	}
+}
+
+func TestANodeStartsOnlyWhereItRunsNowhereElse(t *testing.T) {
+	alive := func(change func(*facts.Endpoint)) func(*Facts) {
+		return func(f *Facts) {
+			e := endpoint("10.0.0.9", hostA, "r1", true, -5, 5)
+			change(&e)
+			p := peer("10.0.0.2", "b", hostB)
+			p.OfHostID = &e
+			answered(f, hostA, p)
+		}
+	}
+	former := func(change func(*Peer)) func(*Facts) {
+		return func(f *Facts) {
+			p := peer("10.0.0.9", self, hostA)
+			p.PodUID = "pod-0"
+			change(&p)
+			answered(f, hostA, p)
+		}
+	}
+	moved := func(f *Facts) {
+		f.Memory.Addresses = []facts.AddressUse{{Address: address}, {Address: "10.0.0.9"}, {Address: "10.0.0.8"}}
+	}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   string
+	}{
+		"its former pod is silent":             {func(f *Facts) { answered(f, hostA) }, ""},
+		"its former pod answers":               {former(func(*Peer) {}), "FormerPodAnswers"},
+		"its former pod answers without a JVM": {former(func(p *Peer) { p.Ring = false }), "FormerPodAnswers"},
+		"this pod answers itself":              {former(func(p *Peer) { p.PodUID = "pod-1" }), ""},
+		"another node has that address now":    {former(func(p *Peer) { p.Node = "c" }), ""},
+		"a peer sees it alive elsewhere":       {alive(func(*facts.Endpoint) {}), "HostIDAlive"},
+		"a peer sees it dead elsewhere":        {alive(func(e *facts.Endpoint) { e.Live = false }), ""},
+		"a peer sees it alive here":            {alive(func(e *facts.Endpoint) { e.Address = address }), ""},
+		"another process has its volume": {func(f *Facts) {
+			f.Init.Unlocked = "another process"
+		}, "DataVolumeInUse"},
+		"another process has its volume, and the disk was not looked at": {func(f *Facts) {
+			f.Init.Unlocked, f.Disk = "another process", Disk{}
+		}, "DataVolumeInUse"},
+		"another process has its volume, and that may be the JVM of the journal": {func(f *Facts) {
+			f.Init.Unlocked = "another process"
+			f.Memory.Start = &StartMemory{PodUID: "pod-0", Incarnation: "i0", StartID: 1}
+		}, "DataVolumeInUse"},
+		"its init is of another release": {func(f *Facts) {
+			f.Init = Init{Problem: "helenus-init 9 speaks protocol 9"}
+		}, "speaks protocol 9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := member()
+			moved(&f)
+			keep(&f)
+			answered(&f, hostA)
+			c.change(&f)
+			wantHeld(t, f, c.want)
+		})
+	}
+	f := member()
+	moved(&f)
+	keep(&f)
+	if a := as[AskPeers](Next(f, epoch).Action); !slices.Equal(a.Ask, []string{"10.0.0.9"}) {
+		t.Errorf("a node without peers asks %v before its start, want its last address", a.Ask)
 	}
 }
 

@@ -35,6 +35,7 @@ var steps = map[jvmPhase][]step{
 	phaseAbsent: slices.Concat(happened, known, []step{
 		{"inspect_new_disk", inspectNewDisk},
 		{"reach_init", reachInit},
+		{"have_data_volume", haveVolume},
 		{"stay_stopped", stayStopped},
 		{"refuse_decommission", refuseDecommission},
 		{"begin_restart", beginRestart},

@@ -37,6 +37,10 @@ func (k *Keeper) forceDeleteFromLostHosts(step string) {
 			k.draft.Block(step, v1alpha1.BlockedRemovedHostStillAnswers, []string{n.Name},
 				"host %s %s, but the agent of node %s answers from there: waits until it no longer answers, or the "+
 					"host is registered again", host, why, n.Name)
+		case k.SeesAlive(n) != "":
+			k.draft.Block(step, v1alpha1.BlockedRemovedHostStillAnswers, []string{n.Name},
+				"host %s %s, but node %s sees node %s alive: waits until no node does, half a minute after its end "+
+					"at the latest, or the host is registered again", host, why, k.SeesAlive(n), n.Name)
 		case k.LeavesHost(n):
 			k.draft.Write(plan.Write{Verb: plan.DeleteByForce, Object: plan.Named(n.Pod), UID: n.Pod.UID, Host: host,
 				Why: fmt.Sprintf("host %s %s", host, why)})
