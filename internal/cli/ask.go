@@ -2,14 +2,14 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -22,9 +22,10 @@ const (
 	// askPatience bounds one question, forwarding the port included. The operator gives up a little
 	// earlier and says why.
 	askPatience = 20 * time.Second
-	// tries bounds how often it is asked in all: other replicas, and again where it says "in a
-	// moment".
+	// tries bounds how often it is asked in all, where it says "in a moment".
 	tries = 5
+	// pause before an operator that is busy is asked again.
+	pause = time.Second
 	// maxAnswerBytes holds a cluster of the largest size several times.
 	maxAnswerBytes = 64 << 20
 )
@@ -34,21 +35,17 @@ func (s *settings) ask(ctx context.Context, c *connection, cluster string) (*ins
 	if c.config.Impersonate.UserName != "" {
 		return nil, errors.New("the plan comes from the operator, which knows no impersonation: ask without --as")
 	}
-	left, err := s.candidates(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	var failure error
-	for try := 0; try < tries && len(left) > 0; try++ {
-		to := left[0]
+	for try := 1; ; try++ {
+		to, err := s.leader(ctx, c)
+		if err != nil {
+			return nil, err
+		}
 		inspection, err := s.askOne(ctx, c, to, cluster)
 		var refused *refusedError
 		switch {
 		case err == nil:
 			return inspection, nil
-		case errors.As(err, &refused) && refused.status == http.StatusMisdirectedRequest:
-			left = leaderFirst(left[1:], refused.Leader)
-		case errors.As(err, &refused) && refused.again():
+		case errors.As(err, &refused) && refused.again() && try < tries:
 			select {
 			case <-ctx.Done():
 				return nil, err
@@ -56,40 +53,30 @@ func (s *settings) ask(ctx context.Context, c *connection, cluster string) (*ins
 			}
 		case errors.As(err, &refused):
 			return nil, refused.explain(s, c, cluster)
-		case errors.Is(err, errMayNotForward):
+		case strings.Contains(err.Error(), " is forbidden"): // as text from the API server, through two libraries
 			return nil, s.mayNotReach(err)
 		default:
-			left = left[1:]
+			return nil, fmt.Errorf("the operator in namespace %s does not answer, see kubectl get pods --namespace "+
+				"%s; kubectl helenus status works without it: %w", s.operatorNamespace, s.operatorNamespace, err)
 		}
-		failure = err
 	}
-	return nil, fmt.Errorf("no operator in namespace %q answered, see kubectl get pods --namespace %s; kubectl "+
-		"helenus status works without it: %w",
-		s.operatorNamespace, s.operatorNamespace, failure)
 }
 
-// pause before an operator that is busy is asked again.
-const pause = time.Second
-
-// leaderFirst puts the pod that is said to lead before the others.
-func leaderFirst(left []candidate, leader string) []candidate {
-	if i := slices.IndexFunc(left, func(c candidate) bool { return c.pod == leader }); i > 0 {
-		left[0], left[i] = left[i], left[0]
-	}
-	return left
-}
-
-func (s *settings) askOne(ctx context.Context, c *connection, to candidate, cluster string) (*inspectapi.Inspection,
+func (s *settings) askOne(ctx context.Context, c *connection, to leader, cluster string) (*inspectapi.Inspection,
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	t := tunnel{config: c.config, namespace: s.operatorNamespace, to: to}
-	httpClient, err := operatorClient(c.config, t.dial)
+	t, err := c.open(ctx, s.operatorNamespace, to)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	httpClient, err := operatorClient(c.config, to.fingerprint)
 	if err != nil {
 		return nil, err
 	}
 	defer httpClient.CloseIdleConnections()
-	target := url.URL{Scheme: "https", Host: to.pod}
+	target := url.URL{Scheme: "https", Host: t.address}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		target.String()+inspectapi.Path(c.namespace, cluster), nil)
 	if err != nil {
@@ -97,7 +84,7 @@ func (s *settings) askOne(ctx context.Context, c *connection, to candidate, clus
 	}
 	response, err := httpClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask pod %s: %w", to.pod, err)
+		return nil, fmt.Errorf("ask pod %s: %w%s", to.pod, err, t.reason())
 	}
 	defer func() { _ = response.Body.Close() }() // it was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
@@ -119,27 +106,29 @@ func (s *settings) askOne(ctx context.Context, c *connection, to candidate, clus
 }
 
 // operatorClient speaks to the operator with the credentials that the kubeconfig has for the API
-// server: the same token, client certificate or command, over another connection.
-//
-// The operator's certificate is not verified: it is recreated with each process, and nobody vouches
-// for it. Who answers is known by the way there: the API server, which is verified, and whose word
-// says which pod runs as the operator, carries the bytes to the kubelet of that pod, which hands
-// them over on the loopback address inside it.
-func operatorClient(config *rest.Config,
-	dial func(ctx context.Context, network, address string) (net.Conn, error)) (*http.Client, error) {
+// server: the same token, client certificate or command, over another connection. Nothing of them
+// is sent before the operator proved that it has the key of the certificate that its Lease names.
+func operatorClient(config *rest.Config, fingerprint string) (*http.Client, error) {
 	t, err := config.TransportConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read credentials: %w", err)
 	}
-	t.TLS.Insecure = true
-	t.TLS.CAFile, t.TLS.CAData, t.TLS.ReloadCAFiles = "", nil, false
-	t.TLS.ServerName = ""
-	t.TLS.NextProtos = []string{"http/1.1"}
-	t.DialHolder = &transport.DialHolder{Dial: dial}
-	// The proxy of the kubeconfig or of the environment is on the way to the API server, not behind
-	// it.
-	t.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
-	through, err := transport.New(t)
+	t.TLS.Insecure = true // instead of an authority and a name, VerifyConnection
+	t.TLS.CAFile, t.TLS.CAData, t.TLS.ReloadCAFiles, t.TLS.ServerName = "", nil, false, ""
+	tlsConfig, err := transport.TLSConfigFor(t)
+	if err != nil {
+		return nil, fmt.Errorf("use credentials: %w", err)
+	}
+	tlsConfig.MinVersion = tls.VersionTLS13
+	tlsConfig.VerifyConnection = func(state tls.ConnectionState) error {
+		if shown := inspectapi.Fingerprint(state.PeerCertificates[0].Raw); shown != fingerprint {
+			return fmt.Errorf("its certificate is %s, not %s as its Lease says: nothing was sent to it", shown,
+				fingerprint)
+		}
+		return nil
+	}
+	// The proxy of the kubeconfig or of the environment is on the way to the API server, not here.
+	through, err := transport.HTTPWrappersForConfig(t, &http.Transport{TLSClientConfig: tlsConfig})
 	if err != nil {
 		return nil, fmt.Errorf("use credentials: %w", err)
 	}

@@ -111,12 +111,12 @@ func operatorPod(name string, change func(*corev1.Pod)) *corev1.Pod {
 			Labels: map[string]string{"app.kubernetes.io/name": "helenus", "helenus.io/component": "operator"},
 		},
 		Spec: corev1.PodSpec{
-			ServiceAccountName: "helenus",
 			Containers: []corev1.Container{{Name: "operator",
 				Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8080},
 					{Name: "inspect", ContainerPort: 8082}}}},
 		},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}
 	if change != nil {
 		change(pod)
@@ -125,33 +125,28 @@ func operatorPod(name string, change func(*corev1.Pod)) *corev1.Pod {
 }
 
 func TestWhoIsAsked(t *testing.T) {
-	impostor := func(p *corev1.Pod) { p.Spec.ServiceAccountName = "default" }
-	waiting := func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }
+	waiting := func(p *corev1.Pod) { p.Status.Conditions = nil }
 	portless := func(p *corev1.Pod) { p.Spec.Containers[0].Ports = nil }
 	lease := objectsIn(t, "testdata/status/healthy.yaml")[8] // held by helenus-b
+	unlabelled := lease.DeepCopyObject().(client.Object)
+	unlabelled.SetLabels(nil)
 	for name, c := range map[string]struct {
 		objects []client.Object
-		want    []string
 		err     string
 	}{
-		"the leader first": {objects: []client.Object{operatorPod("helenus-a", nil),
-			operatorPod("helenus-b", nil), lease}, want: []string{"helenus-b", "helenus-a"}},
-		"by name without a lease": {objects: []client.Object{operatorPod("helenus-c", nil),
-			operatorPod("helenus-b", nil)}, want: []string{"helenus-b", "helenus-c"}},
+		"the leader": {objects: []client.Object{operatorPod("helenus-a", nil), operatorPod("helenus-b", nil), lease}},
+		"no lease":   {objects: []client.Object{operatorPod("helenus-b", nil)}, err: "NO LEADER"},
 		"a leader that is gone": {objects: []client.Object{operatorPod("helenus-a", nil), lease},
-			want: []string{"helenus-a"}},
-		"nobody who only looks like it": {
-			objects: []client.Object{operatorPod("helenus-a", impostor), operatorPod("helenus-b", nil), lease},
-			want:    []string{"helenus-b"},
-		},
-		"no pod": {err: `the operator does not run: no pod of it is in namespace "helenus-system"`},
-		"no running pod": {objects: []client.Object{operatorPod("helenus-a", waiting)},
-			err: "the operator does not run: 1 pod of it"},
-		"an older one": {objects: []client.Object{operatorPod("helenus-a", portless),
-			operatorPod("helenus-b", impostor)}, err: `2 pods of it in namespace "helenus-system", none of which`},
+			err: "pod helenus-b leads, and is gone"},
+		"no pod": {err: `NOT RUNNING, no pod of it is in namespace "helenus-system"`},
+		"no pod that is ready": {objects: []client.Object{operatorPod("helenus-b", waiting), lease},
+			err: "NOT RUNNING, 0 of 1 pod ready"},
+		"no port": {objects: []client.Object{operatorPod("helenus-b", portless), lease}, err: `no port named "inspect"`},
+		"no fingerprint": {objects: []client.Object{operatorPod("helenus-b", nil), unlabelled},
+			err: "did not write label helenus.io/inspect-certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := newDesk().candidates(t.Context(), to(t, interceptor.Funcs{}, c.objects...))
+			got, err := newDesk().leader(t.Context(), to(t, interceptor.Funcs{}, c.objects...))
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) ||
 					!strings.Contains(err.Error(), "kubectl helenus status works without it") {
@@ -159,15 +154,9 @@ func TestWhoIsAsked(t *testing.T) {
 				}
 				return
 			}
-			var names []string
-			for _, f := range found {
-				names = append(names, f.pod)
-				if f.port != 8082 {
-					t.Errorf("port %d of %s", f.port, f.pod)
-				}
-			}
-			if err != nil || strings.Join(names, " ") != strings.Join(c.want, " ") {
-				t.Errorf("got %v, %v, want %v", names, err, c.want)
+			if want := (leader{pod: "helenus-b", port: 8082, fingerprint: "fingerprint-of-helenus-b"}); err != nil ||
+				got != want {
+				t.Errorf("got %+v, %v, want %+v", got, err, want)
 			}
 		})
 	}

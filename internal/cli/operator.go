@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -23,71 +22,71 @@ const leaseDoubt = time.Minute
 // operatorHealth is what is seen of the operator from outside.
 type operatorHealth struct {
 	namespace string
-	pods      int
+	pods      []corev1.Pod
 	ready     int
-	// leader is the pod that holds the lease; empty if none does.
-	leader string
+	// leader is the pod that holds the lease, and fingerprint that of its certificate; empty if none
+	// does.
+	leader, fingerprint string
 	// renewed is how long ago it did so; 0 if that is not known.
 	renewed time.Duration
-	// unknown says why nothing of the above is known.
-	unknown string
+	// err says why nothing of the above is known.
+	err error
 }
 
-// health looks for the operator's pods and for who leads. A user who may not is told so, and no
-// more: it is beside what was asked.
+// health looks for the operator's pods and for who leads.
 func (s *settings) health(ctx context.Context, c *connection) operatorHealth {
 	h := operatorHealth{namespace: s.operatorNamespace}
-	pods, err := c.operatorPods(ctx, s.operatorNamespace)
-	if err != nil {
-		h.unknown = reasonOf(err, s.operatorNamespace)
+	if h.pods, h.err = c.operatorPods(ctx, s.operatorNamespace); h.err != nil {
 		return h
 	}
-	for _, pod := range pods {
-		h.pods++
+	for _, pod := range h.pods {
 		if podReady(pod) {
 			h.ready++
 		}
 	}
 	lease := &coordinationv1.Lease{}
-	err = c.client.Get(ctx, client.ObjectKey{Namespace: s.operatorNamespace, Name: inspectapi.LeaseName}, lease)
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		h.unknown = reasonOf(err, s.operatorNamespace)
-	default:
-		h.leader = inspectapi.LeaderOf(lease)
-		if lease.Spec.RenewTime != nil {
-			h.renewed = max(0, s.now().Sub(lease.Spec.RenewTime.Time))
-		}
+	h.err = c.client.Get(ctx, client.ObjectKey{Namespace: s.operatorNamespace, Name: inspectapi.LeaseName}, lease)
+	if h.err != nil {
+		h.err = client.IgnoreNotFound(h.err)
+		return h
+	}
+	h.leader, h.fingerprint = inspectapi.LeaderOf(lease), lease.Labels[inspectapi.FingerprintLabel]
+	if lease.Spec.RenewTime != nil {
+		h.renewed = max(0, s.now().Sub(lease.Spec.RenewTime.Time))
 	}
 	return h
 }
 
-func reasonOf(err error, namespace string) string {
-	if apierrors.IsForbidden(err) {
-		return fmt.Sprintf("you may not look into namespace %q", namespace)
+// problem says why the operator does not work; empty if it does.
+func (h *operatorHealth) problem() string {
+	switch {
+	case len(h.pods) == 0:
+		return fmt.Sprintf("NOT RUNNING, no pod of it is in namespace %q (name another one by --operator-namespace)",
+			h.namespace)
+	case h.ready == 0:
+		return fmt.Sprintf("NOT RUNNING, 0 of %s ready", plural(len(h.pods), "pod"))
+	case h.leader == "":
+		return "NO LEADER, nobody works"
+	case h.renewed > leaseDoubt:
+		return fmt.Sprintf("NO LEADER, pod %s was that %s ago", h.leader,
+			age(time.Unix(0, 0).Add(h.renewed), time.Unix(0, 0)))
 	}
-	return err.Error()
+	return ""
 }
 
-// String says whether what the operator wrote can be taken for the present.
-func (h operatorHealth) String() string {
-	const old = "what follows is the last that was written; see kubectl get pods --namespace "
-	switch {
-	case h.unknown != "":
-		return "not known whether it runs: " + h.unknown
-	case h.pods == 0:
-		return fmt.Sprintf("NOT RUNNING, no pod of it is in namespace %q (name another one by --operator-namespace): "+
-			"what follows is the last that was written", h.namespace)
-	case h.ready == 0:
-		return fmt.Sprintf("NOT RUNNING, 0 of %s ready: %s%s", plural(h.pods, "pod"), old, h.namespace)
-	case h.leader == "":
-		return fmt.Sprintf("NO LEADER, nobody works: %s%s", old, h.namespace)
-	case h.renewed > leaseDoubt:
-		return fmt.Sprintf("NO LEADER, pod %s was that %s ago: %s%s", h.leader,
-			age(time.Unix(0, 0).Add(h.renewed), time.Unix(0, 0)), old, h.namespace)
+// String says whether what the operator wrote can be taken for the present. A user who may not know
+// is told so, and no more: it is beside what was asked.
+func (h *operatorHealth) String() string {
+	switch problem := h.problem(); {
+	case apierrors.IsForbidden(h.err):
+		return fmt.Sprintf("not known whether it runs: you may not look into namespace %q", h.namespace)
+	case h.err != nil:
+		return fmt.Sprintf("not known whether it runs: %v", h.err)
+	case problem != "":
+		return fmt.Sprintf("%s: what follows is the last that was written; see kubectl get pods --namespace %s",
+			problem, h.namespace)
 	default:
-		return fmt.Sprintf("pod %s leads, %d of %s ready", h.leader, h.ready, plural(h.pods, "pod"))
+		return fmt.Sprintf("pod %s leads, %d of %s ready", h.leader, h.ready, plural(len(h.pods), "pod"))
 	}
 }
 
@@ -103,60 +102,34 @@ func (c *connection) operatorPods(ctx context.Context, namespace string) ([]core
 	}), nil
 }
 
-// candidate is a pod that may be asked for a plan, and where.
-type candidate struct {
-	pod  string
-	port int32
+// leader is the pod that is asked for a plan, where, and the fingerprint of its certificate.
+type leader struct {
+	pod         string
+	port        int32
+	fingerprint string
 }
 
-// candidates are the operator's pods that can be asked, the one that leads first. What is sent to
-// them are the user's own credentials, so a pod that only carries the labels is not enough: it must
-// run as the operator's service account, whose rights go at least as far as most users' anyway.
-func (s *settings) candidates(ctx context.Context, c *connection) ([]candidate, error) {
-	pods, err := c.operatorPods(ctx, s.operatorNamespace)
+// leader is the operator's pod that holds its Lease. What is sent to it are the user's own
+// credentials: whoever may write that Lease is trusted with them, which is the operator.
+func (s *settings) leader(ctx context.Context, c *connection) (leader, error) {
+	h := s.health(ctx, c)
 	switch {
-	case apierrors.IsForbidden(err):
-		return nil, s.mayNotReach(err)
-	case err != nil:
-		return nil, fmt.Errorf("look for the operator: %w", err)
+	case apierrors.IsForbidden(h.err):
+		return leader{}, s.mayNotReach(h.err)
+	case h.err != nil:
+		return leader{}, fmt.Errorf("look for the operator: %w", h.err)
+	case h.problem() != "":
+		return leader{}, fmt.Errorf("the operator cannot be asked: %s, see kubectl get pods --namespace %s; kubectl "+
+			"helenus status works without it", h.problem(), h.namespace)
 	}
-	leader := ""
-	lease := &coordinationv1.Lease{}
-	// Without the lease every pod is asked, and the first answers who leads.
-	if err := c.client.Get(ctx, client.ObjectKey{Namespace: s.operatorNamespace, Name: inspectapi.LeaseName},
-		lease); err == nil {
-		leader = inspectapi.LeaderOf(lease)
-	}
-	var found []candidate
-	for _, pod := range pods {
-		port := inspectPort(pod)
-		if pod.Spec.ServiceAccountName != inspectapi.ServiceAccountName || pod.Status.Phase != corev1.PodRunning ||
-			port == 0 {
-			continue
+	for _, pod := range h.pods {
+		if port := inspectPort(pod); pod.Name == h.leader && port != 0 && h.fingerprint != "" {
+			return leader{pod: pod.Name, port: port, fingerprint: h.fingerprint}, nil
 		}
-		found = append(found, candidate{pod: pod.Name, port: port})
 	}
-	slices.SortFunc(found, func(a, b candidate) int {
-		if (a.pod == leader) != (b.pod == leader) {
-			if a.pod == leader {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.pod, b.pod)
-	})
-	switch {
-	case len(pods) == 0:
-		return nil, fmt.Errorf("the operator does not run: no pod of it is in namespace %q: apply Helenus' "+
-			"install.yaml, or name its namespace by --operator-namespace; kubectl helenus status works without it",
-			s.operatorNamespace)
-	case len(found) == 0:
-		return nil, fmt.Errorf("the operator does not run: %s of it in namespace %q, none of which runs as service "+
-			"account %q with a port named %q: see kubectl get pods --namespace %s; kubectl helenus status works "+
-			"without it", plural(len(pods), "pod"), s.operatorNamespace, inspectapi.ServiceAccountName,
-			inspectapi.PortName, s.operatorNamespace)
-	}
-	return found, nil
+	return leader{}, fmt.Errorf("the operator cannot be asked: pod %s leads, and is gone, has no port named %q, or "+
+		"did not write label %s to Lease %s; kubectl helenus status works without it", h.leader, inspectapi.PortName,
+		inspectapi.FingerprintLabel, inspectapi.LeaseName)
 }
 
 func inspectPort(pod corev1.Pod) int32 {

@@ -47,9 +47,8 @@ type Server struct {
 	Address string
 	// Reviews says who somebody is and what they may do.
 	Reviews Reviews
-	// Leads says whether this replica leads; if it does not, and knows who does, the name of that
-	// pod.
-	Leads func(ctx context.Context) (bool, string)
+	// Certificate to serve with, whose fingerprint those who ask know.
+	Certificate tls.Certificate
 	// Inspect observes a cluster and decides, and writes nothing.
 	Inspect func(ctx context.Context, cluster types.NamespacedName) (*inspectapi.Inspection, error)
 	// Now is the clock.
@@ -57,20 +56,14 @@ type Server struct {
 	Log logr.Logger
 }
 
-// NeedLeaderElection is for the manager: every replica answers, be it that another one leads.
-func (s *Server) NeedLeaderElection() bool { return false }
-
-// Start serves until the context ends.
+// Start serves until the context ends. The manager calls it when this replica leads: nobody else can
+// answer.
 func (s *Server) Start(ctx context.Context) error {
-	certificate, err := selfSigned(s.Now())
-	if err != nil {
-		return err
-	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
 	if err != nil {
 		return fmt.Errorf("listen for requests for plans: %w", err)
 	}
-	return s.serve(ctx, tls.NewListener(listener, serverConfig(certificate)))
+	return s.serve(ctx, tls.NewListener(listener, serverConfig(s.Certificate)))
 }
 
 // serverConfig asks for a client certificate and takes any: it is verified when the request is
@@ -176,12 +169,6 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		validation.IsDNS1123Subdomain(key.Name)...); len(problems) > 0 {
 		refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: fmt.Sprintf("%q is no name of a cluster: %s", key,
 			problems[0])})
-		return
-	}
-	if leads, leader := s.Leads(ctx); !leads {
-		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusMisdirectedRequest,
-			inspectapi.Refusal{Error: "this replica does not lead", Leader: leader})
 		return
 	}
 	allowed, reason, err := s.Reviews.MayGet(ctx, user, key)

@@ -211,10 +211,6 @@ func TestWhatGoesWrong(t *testing.T) {
 		want   inspectapi.Refusal
 		retry  string
 	}{
-		"standby": {func(w *world) { w.leads, w.leader = false, "helenus-1" }, 421,
-			inspectapi.Refusal{Error: "this replica does not lead", Leader: "helenus-1"}, "1"},
-		"standby without a leader": {func(w *world) { w.leads = false }, 421,
-			inspectapi.Refusal{Error: "this replica does not lead"}, "1"},
 		"behind": {func(w *world) { w.clusters[orders] = behind }, 503,
 			inspectapi.Refusal{Error: "ask again in a moment: the cache is behind"}, "1"},
 		"broken cluster": {func(w *world) { w.clusters[orders] = errors.New("list pods: no") }, 500,
@@ -232,20 +228,7 @@ func TestWhatGoesWrong(t *testing.T) {
 				t.Errorf("status %d, %+v, retry after %q, want %d, %+v, %q", got.status, got.refusal,
 					got.header.Get("Retry-After"), c.status, c.want, c.retry)
 			}
-			if len(w.inspected) > 0 && !w.leads {
-				t.Error("a standby looked at the cluster")
-			}
 		})
-	}
-}
-
-// A standby tells strangers nothing, not even who leads.
-func TestStandbyKnowsPeople(t *testing.T) {
-	w := newWorld()
-	w.leads, w.leader = false, "helenus-1"
-	if got := ask(t, serve(t, w.server(t)), request{}); got.status != http.StatusUnauthorized ||
-		got.refusal.Leader != "" {
-		t.Errorf("status %d, %+v", got.status, got.refusal)
 	}
 }
 
@@ -295,7 +278,7 @@ func TestStartAndStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := selfSigned(time.Now())
+	certificate, err := NewCertificate(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,9 +290,6 @@ func TestStartAndStop(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("ended with %v", err)
-	}
-	if s.NeedLeaderElection() {
-		t.Error("a standby would not answer")
 	}
 	s.Address = "256.0.0.1:1"
 	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "listen for requests for plans") {

@@ -38,9 +38,6 @@ type world struct {
 	rights []string
 	// broken fails every review.
 	broken bool
-	// leads, or else who does.
-	leads  bool
-	leader string
 	// clusters and what the operator says of them; nil is an inspection.
 	clusters map[types.NamespacedName]error
 
@@ -58,7 +55,7 @@ type world struct {
 var orders = types.NamespacedName{Namespace: "shop", Name: "orders"}
 
 func newWorld() *world {
-	return &world{leads: true, clusters: map[types.NamespacedName]error{orders: nil}}
+	return &world{clusters: map[types.NamespacedName]error{orders: nil}}
 }
 
 func (w *world) create(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
@@ -128,7 +125,6 @@ func (w *world) server(t *testing.T) *Server {
 	}).Build()
 	return &Server{
 		Reviews: Reviews{Live: c, Client: c},
-		Leads:   func(context.Context) (bool, string) { return w.leads, w.leader },
 		Inspect: w.inspect,
 		Now:     func() time.Time { return now },
 		Log:     testr.New(t),
@@ -138,7 +134,7 @@ func (w *world) server(t *testing.T) *Server {
 // serve serves the endpoint over TLS as the operator does, and gives its address.
 func serve(t *testing.T, s *Server) string {
 	t.Helper()
-	certificate, err := selfSigned(time.Now())
+	certificate, err := NewCertificate(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

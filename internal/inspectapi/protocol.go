@@ -1,6 +1,8 @@
 package inspectapi
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -25,10 +27,10 @@ const (
 	// LeaseName is the Lease that the leader holds, in the namespace of the operator. Its holder is
 	// <pod>_<random>.
 	LeaseName = "helenus"
+	// FingerprintLabel of that Lease has the Fingerprint of the certificate that the leader serves with.
+	FingerprintLabel = "helenus.io/inspect-certificate"
 	// DefaultNamespace of the operator.
 	DefaultNamespace = "helenus-system"
-	// ServiceAccountName that the operator runs as.
-	ServiceAccountName = "helenus"
 	// ComponentOperator is the value of the label helenus.io/component on the operator's pods.
 	ComponentOperator = "operator"
 )
@@ -37,9 +39,10 @@ const (
 type Refusal struct {
 	// Error says why, for people.
 	Error string `json:"error"`
-	// Leader is the name of the pod that leads, with status 421.
-	Leader string `json:"leader,omitempty"`
 }
+
+// Fingerprint of a certificate (its SHA-224 in hexadecimal digits, which a label can hold).
+func Fingerprint(certificate []byte) string { return fmt.Sprintf("%x", sha256.Sum224(certificate)) }
 
 // LeaderOf is the name of the pod that holds a lease; empty if none does. The leader's identity is
 // its host name, an underscore and something random.

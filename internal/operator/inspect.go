@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -9,10 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"helenus.io/helenus/internal/inspect"
@@ -20,20 +18,15 @@ import (
 	"helenus.io/helenus/internal/observe"
 )
 
-// ownNamespace is the file in which Kubernetes tells a pod its namespace.
-const ownNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-// addInspection lets people ask for the plan of a cluster. Every replica listens; the one that does
-// not lead says who does.
-func addInspection(m manager.Manager, r *Reconciler, o Options) error {
+// addInspection lets people ask the replica that leads for the plan of a cluster.
+func addInspection(m manager.Manager, r *Reconciler, o Options, certificate tls.Certificate) error {
 	if o.InspectAddress == "" || o.InspectAddress == "0" {
 		return nil
 	}
-	lease := client.ObjectKey{Namespace: leaseNamespace(o), Name: inspectapi.LeaseName}
 	if err := m.Add(&inspect.Server{
-		Address: o.InspectAddress,
-		Reviews: inspect.Reviews{Live: m.GetAPIReader(), Client: m.GetClient()},
-		Leads:   leads(m.Elected(), m.GetAPIReader(), lease, o.Log),
+		Address:     o.InspectAddress,
+		Certificate: certificate,
+		Reviews:     inspect.Reviews{Live: m.GetAPIReader(), Client: m.GetClient()},
 		Inspect: func(ctx context.Context, key types.NamespacedName) (*inspectapi.Inspection, error) {
 			return r.inspect(ctx, key, time.Now)
 		},
@@ -43,38 +36,6 @@ func addInspection(m manager.Manager, r *Reconciler, o Options) error {
 		return fmt.Errorf("add the server for plans: %w", err)
 	}
 	return nil
-}
-
-// leaseNamespace is where the leader's Lease is: as leader election finds it, the namespace of the
-// pod if none was given.
-func leaseNamespace(o Options) string {
-	if o.LeaseNamespace != "" {
-		return o.LeaseNamespace
-	}
-	own, err := os.ReadFile(ownNamespace)
-	if err != nil {
-		return "" // not in a pod: leader election has to be told, and says so
-	}
-	return strings.TrimSpace(string(own))
-}
-
-// leads says whether this replica leads, which is so from the moment that elected is closed until
-// the process ends; else the pod that holds the lease.
-func leads(elected <-chan struct{}, from client.Reader, lease client.ObjectKey,
-	log logr.Logger) func(context.Context) (bool, string) {
-	return func(ctx context.Context) (bool, string) {
-		select {
-		case <-elected:
-			return true, ""
-		default:
-		}
-		held := &coordinationv1.Lease{}
-		if err := from.Get(ctx, lease, held); err != nil {
-			log.V(1).Info("cannot say who leads", "reason", err.Error())
-			return false, ""
-		}
-		return false, inspectapi.LeaderOf(held)
-	}
 }
 
 // inspect observes a cluster and decides as a pass does, between two passes of that cluster, and

@@ -7,13 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/testr"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -172,34 +169,5 @@ func TestLock(t *testing.T) {
 	}
 	if mutex.TryLock() {
 		t.Error("it is not held")
-	}
-}
-
-func TestLeads(t *testing.T) {
-	key := client.ObjectKey{Namespace: "helenus-system", Name: "helenus"}
-	lease := func(holder *string) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: holder}}
-	}
-	elected := make(chan struct{})
-	for name, c := range map[string]struct {
-		objects []client.Object
-		leader  string
-	}{
-		"another leads": {[]client.Object{lease(ptr.To("helenus-7d9f-abc_0b2c"))}, "helenus-7d9f-abc"},
-		"released":      {[]client.Object{lease(ptr.To(""))}, ""},
-		"never held":    {[]client.Object{lease(nil)}, ""},
-		"no lease":      {nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if yes, leader := leads(elected, reading(t, c.objects...), key, testr.New(t))(t.Context()); yes ||
-				leader != c.leader {
-				t.Errorf("leads %t, leader %q, want %q", yes, leader, c.leader)
-			}
-		})
-	}
-	close(elected)
-	if yes, _ := leads(elected, reading(t), key, testr.New(t))(t.Context()); !yes {
-		t.Error("it was elected and does not know it")
 	}
 }

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/inspect"
 	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/threads"
@@ -64,6 +66,10 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 			return fmt.Errorf("register kinds: %w", err)
 		}
 	}
+	certificate, err := inspect.NewCertificate(time.Now())
+	if err != nil {
+		return err
+	}
 	m, err := ctrl.NewManager(config, manager.Options{
 		Scheme:                        scheme,
 		Logger:                        o.Log,
@@ -72,8 +78,11 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		LeaderElectionID:              inspectapi.LeaseName,
 		LeaderElectionNamespace:       o.LeaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		Metrics:                       server.Options{BindAddress: o.MetricsAddress},
-		HealthProbeBindAddress:        o.HealthAddress,
+		LeaderElectionLabels: map[string]string{
+			inspectapi.FingerprintLabel: inspectapi.Fingerprint(certificate.Certificate[0]),
+		},
+		Metrics:                server.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress: o.HealthAddress,
 	})
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)
@@ -84,14 +93,14 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 			return fmt.Errorf("add health check: %w", err)
 		}
 	}
-	if err := add(m, o); err != nil {
+	if err := add(m, o, certificate); err != nil {
 		return err
 	}
 	return m.Start(ctx)
 }
 
 // add builds the loop on a manager.
-func add(m manager.Manager, o Options) error {
+func add(m manager.Manager, o Options, certificate tls.Certificate) error {
 	now := threads.Goroutines{}.Now // a clock that is set must not end the time that nodes are given
 	signing := &authorities{secrets: m.GetAPIReader(), now: time.Now}
 	woken := make(chan event.GenericEvent, 1024)
@@ -127,7 +136,7 @@ func add(m manager.Manager, o Options) error {
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("build controller: %w", err)
 	}
-	return addInspection(m, r, o)
+	return addInspection(m, r, o, certificate)
 }
 
 // watched are the kinds whose objects wake their cluster.
