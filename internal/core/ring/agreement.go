@@ -24,8 +24,7 @@ type Member struct {
 	Tokens []Token
 }
 
-// Disagreement is one thing that a view sees otherwise than the view that most
-// observers share.
+// Disagreement is one thing that a view sees otherwise than the view that most observers share.
 type Disagreement struct {
 	// Observer sees the member otherwise.
 	Observer string
@@ -41,11 +40,10 @@ func (d Disagreement) String() string {
 	return fmt.Sprintf("%s sees %s of %s, most see %s", d.Observer, d.Seen, d.HostID, d.Common)
 }
 
-// Disagreements compares views: whether all have the same members with the same
-// status and tokens. Each view is compared with the one that most observers
-// share; if several are shared by as many, with that of the first observer by
-// id. The result is sorted by observer and host id, and empty if all agree; no
-// views, or one, agree.
+// Disagreements compares views: whether all have the same members with the same status and tokens.
+// Each view is compared with the one that most observers share; if several are shared by as many,
+// with that of the first observer by id. The result is sorted by observer and host id, and empty if
+// all agree; no views, or one, agree.
 func Disagreements(views []View) []Disagreement {
 	if len(views) < 2 {
 		return nil
@@ -75,8 +73,7 @@ func Disagreements(views []View) []Disagreement {
 	return found
 }
 
-// mostShared is the sight that most observers share; among equals, that of the
-// first observer.
+// mostShared is the sight that most observers share; among equals, that of the first observer.
 func mostShared(sights []*sight) *sight {
 	return slices.MinFunc(sights, func(a, b *sight) int {
 		return cmp.Or(cmp.Compare(len(b.observers), len(a.observers)),
@@ -97,8 +94,7 @@ type sight struct {
 	of        map[string]state
 }
 
-// state is what a view says of one host id. The zero value is that it says
-// nothing.
+// state is what a view says of one host id. The zero value is that it says nothing.
 type state struct {
 	status string
 	// tokens in a form that is equal for equal ones, in any order; those of two
@@ -123,8 +119,7 @@ func sightOf(members []Member) *sight {
 	return s
 }
 
-// packed writes sorted tokens as bytes. Words are made of the few alone in which
-// views differ.
+// packed writes sorted tokens as bytes. Words are made of the few alone in which views differ.
 func packed(tokens []Token) string {
 	if !slices.IsSorted(tokens) {
 		tokens = slices.Sorted(slices.Values(tokens))

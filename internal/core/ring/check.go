@@ -12,11 +12,10 @@ type UnknownNodeError struct{ ID string }
 // Error names the node.
 func (e *UnknownNodeError) Error() string { return fmt.Sprintf("node %s is not in the ring", e.ID) }
 
-// Check judges taking nodes down together while others are down. Ids that are
-// down but not in the ring are ignored: a node that has left still shows as
-// unreachable for days. An id that is to be taken down and is not in the ring is
-// an *UnknownNodeError. A node may be in both lists; as it is down already,
-// nothing changes.
+// Check judges taking nodes down together while others are down. Ids that are down but not in the
+// ring are ignored: a node that has left still shows as unreachable for days. An id that is to be
+// taken down and is not in the ring is an *UnknownNodeError. A node may be in both lists; as it is
+// down already, nothing changes.
 func (p *Protection) Check(take, down []string) (Verdict, error) {
 	nodes, err := p.ring.find(take)
 	if err != nil {
@@ -62,13 +61,12 @@ type Wave struct {
 	Verdict Verdict
 }
 
-// NextWave chooses, among nodes that are still to be taken down, those to take
-// down next while others are down: at most limit nodes (less than 1 gives none),
-// all of one rack, such that the policy permits them together. It takes the
-// first rack, in the order in which the nodes are given, of which at least one
-// node may go, and of it every node that still fits in, in that order. With at
-// least as many racks as replicas a whole rack fits (NetworkTopologyStrategy has
-// no range twice in it); no larger set is looked for.
+// NextWave chooses, among nodes that are still to be taken down, those to take down next while
+// others are down: at most limit nodes (less than 1 gives none), all of one rack, such that the
+// policy permits them together. It takes the first rack, in the order in which the nodes are given,
+// of which at least one node may go, and of it every node that still fits in, in that order. With
+// at least as many racks as replicas a whole rack fits (NetworkTopologyStrategy has no range twice
+// in it); no larger set is looked for.
 //
 // Nodes that are down already fit in always, and count towards the limit. An id
 // that is not in the ring is an *UnknownNodeError.
@@ -96,10 +94,9 @@ func (p *Protection) NextWave(pending, down []string, limit int, policy Unprotec
 	return Wave{Verdict: o.verdict()}, nil
 }
 
-// fits takes a node down if that is permitted along with those taken before, all
-// of one rack. As every node has a replica of the range that its own token ends,
-// the nodes of a datacenter hold ranges that no schedule protects all or none, so
-// it is enough to look at this one.
+// fits takes a node down if that is permitted along with those taken before, all of one rack. As
+// every node has a replica of the range that its own token ends, the nodes of a datacenter hold
+// ranges that no schedule protects all or none, so it is enough to look at this one.
 func (o *outage) fits(node int32, policy UnprotectedPolicy) bool {
 	if o.down[node] {
 		return true

@@ -55,15 +55,13 @@ func (c Consistency) check() error {
 	return nil
 }
 
-// byDatacenter says whether the level counts the replicas of each datacenter for
-// themselves.
+// byDatacenter says whether the level counts the replicas of each datacenter for themselves.
 func (c Consistency) byDatacenter() bool {
 	return c == LocalOne || c == LocalQuorum || c == EachQuorum
 }
 
-// required is how many of factor replicas must answer
-// (ConsistencyLevel#blockFor). It follows from the configured factor, whether or
-// not there are that many nodes.
+// required is how many of factor replicas must answer (ConsistencyLevel#blockFor). It follows from
+// the configured factor, whether or not there are that many nodes.
 func (c Consistency) required(factor int) int {
 	switch c {
 	case One, LocalOne:

@@ -1,8 +1,7 @@
-// Package ring knows what Cassandra's ring looks like and what follows from it:
-// who owns and who replicates which range, how much of the data a node holds or
-// would hold, which nodes may be down together, which nodes are seeds, and
-// whether several views of the ring agree. Choosing tokens is the business of
-// the package tokens below it.
+// Package ring knows what Cassandra's ring looks like and what follows from it: who owns and who
+// replicates which range, how much of the data a node holds or would hold, which nodes may be down
+// together, which nodes are seeds, and whether several views of the ring agree. Choosing tokens is
+// the business of the package tokens below it.
 //
 // The package is pure: it imports only the standard library's pure parts, reads
 // no clock and no randomness, and every result is determined by its arguments.

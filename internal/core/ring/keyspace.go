@@ -17,9 +17,8 @@ type replicationGroup struct {
 	replication Replication
 }
 
-// groupByReplication puts keyspaces that are replicated alike together, since
-// whatever follows from the ring is the same for them. Groups are in the order
-// of their first names.
+// groupByReplication puts keyspaces that are replicated alike together, since whatever follows from
+// the ring is the same for them. Groups are in the order of their first names.
 func groupByReplication(keyspaces []Keyspace) []replicationGroup {
 	sorted := slices.Clone(keyspaces)
 	slices.SortStableFunc(sorted, func(a, b Keyspace) int { return cmp.Compare(a.Name, b.Name) })

@@ -74,9 +74,8 @@ func (o *outage) breaks(node int32) bool {
 	return false
 }
 
-// exposes is the largest number of replicas that are down of any range which no
-// schedule protects and of which the node holds a replica; 0 if there are none,
-// or if all are up.
+// exposes is the largest number of replicas that are down of any range which no schedule protects
+// and of which the node holds a replica; 0 if there are none, or if all are up.
 func (o *outage) exposes(node int32) int {
 	most := 0
 	for i := range o.demands {
@@ -95,8 +94,7 @@ func (o *outage) mostLost(demand int, node int32) int {
 	return int(most)
 }
 
-// verdict judges the ranges of which a taken node is a replica; nothing was done
-// to the others.
+// verdict judges the ranges of which a taken node is a replica; nothing was done to the others.
 func (o *outage) verdict() Verdict {
 	v := Verdict{taken: o.count}
 	for node, taken := range o.taken {

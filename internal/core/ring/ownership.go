@@ -59,8 +59,7 @@ type Place struct {
 	Rack       string
 }
 
-// ByRack adds shares up over racks. Shares of ids that are not members are left
-// out.
+// ByRack adds shares up over racks. Shares of ids that are not members are left out.
 func (r *Ring) ByRack(shares map[string]float64) map[Place]float64 {
 	sums := map[Place]float64{}
 	for _, node := range r.nodes {
@@ -69,8 +68,7 @@ func (r *Ring) ByRack(shares map[string]float64) map[Place]float64 {
 	return sums
 }
 
-// ByDatacenter adds shares up over datacenters. Shares of ids that are not
-// members are left out.
+// ByDatacenter adds shares up over datacenters. Shares of ids that are not members are left out.
 func (r *Ring) ByDatacenter(shares map[string]float64) map[string]float64 {
 	sums := map[string]float64{}
 	for _, node := range r.nodes {
@@ -79,9 +77,8 @@ func (r *Ring) ByDatacenter(shares map[string]float64) map[string]float64 {
 	return sums
 }
 
-// Load says how much of the bytes that a datacenter stores one node stores, as
-// far as that follows from the ring: every range is taken to hold data in
-// proportion to its size.
+// Load says how much of the bytes that a datacenter stores one node stores, as far as that follows
+// from the ring: every range is taken to hold data in proportion to its size.
 type Load struct {
 	// Share is the fraction, from 0 to 1, of the datacenter's stored bytes (all
 	// replicas counted) that the node holds. Times the sum of the loads which the
@@ -139,11 +136,10 @@ type Shortfall struct {
 	Nodes      int
 }
 
-// Shortfalls finds every datacenter that has too few nodes for a keyspace, in
-// the order of the keyspaces' first names, then of datacenters. A decommission
-// must not add one: Cassandra refuses it unless it is forced
-// (StorageService#decommission, "Not enough live nodes to maintain replication
-// factor").
+// Shortfalls finds every datacenter that has too few nodes for a keyspace, in the order of the
+// keyspaces' first names, then of datacenters. A decommission must not add one: Cassandra refuses
+// it unless it is forced (StorageService#decommission, "Not enough live nodes to maintain
+// replication factor").
 func (r *Ring) Shortfalls(keyspaces []Keyspace) []Shortfall {
 	var found []Shortfall
 	for _, group := range groupByReplication(keyspaces) {

@@ -2,14 +2,12 @@ package ring
 
 import "slices"
 
-// NaturalEndpoints are the ids of the nodes that hold the replicas of a token,
-// in Cassandra's order: the first is the primary replica. The strategies are
-// followed exactly (NetworkTopologyStrategy#calculateNaturalReplicas,
-// SimpleStrategy#calculateNaturalReplicas). LocalStrategy replicates nothing, so
-// it has none; EverywhereStrategy has all nodes, by id.
+// NaturalEndpoints are the ids of the nodes that hold the replicas of a token, in Cassandra's
+// order: the first is the primary replica. The strategies are followed exactly
+// (NetworkTopologyStrategy#calculateNaturalReplicas, SimpleStrategy#calculateNaturalReplicas).
+// LocalStrategy replicates nothing, so it has none; EverywhereStrategy has all nodes, by id.
 //
-// It walks the ring for one token. For all ranges at once use a Protection or
-// EffectiveShares.
+// It walks the ring for one token. For all ranges at once use a Protection or EffectiveShares.
 func (r *Ring) NaturalEndpoints(replication Replication, token Token) []string {
 	if len(r.tokens) == 0 {
 		return nil
@@ -50,9 +48,8 @@ type topologyQuota struct {
 	racks   []bool // taken
 }
 
-// walkTopology takes nodes from the ring in token order as long as their
-// datacenter wants them: the first node of each rack, and others of the same
-// rack only as far as there are too few racks.
+// walkTopology takes nodes from the ring in token order as long as their datacenter wants them: the
+// first node of each rack, and others of the same rack only as far as there are too few racks.
 func (r *Ring) walkTopology(replication Replication, token Token) []int32 {
 	quotas := make([]topologyQuota, len(r.datacenters))
 	wanted := 0

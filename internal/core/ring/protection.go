@@ -22,10 +22,9 @@ import (
 //     schedule can ensure.
 //   - With LocalStrategy: nothing.
 //
-// Replicas of joining nodes are not counted. While a node joins or leaves,
-// writes need one more answer for each pending replica
-// (ConsistencyLevel#blockForWrite); other guards keep disruptions out of that
-// time.
+// Replicas of joining nodes are not counted. While a node joins or leaves, writes need one more
+// answer for each pending replica (ConsistencyLevel#blockForWrite); other guards keep disruptions
+// out of that time.
 type Protection struct {
 	ring        *Ring
 	consistency Consistency
@@ -53,8 +52,7 @@ type nodeRanges struct {
 
 func (n *nodeRanges) of(node int32) []int32 { return n.ranges[n.start[node]:n.start[node+1]] }
 
-// NewProtection prepares the answers. The only error is an unknown consistency
-// level.
+// NewProtection prepares the answers. The only error is an unknown consistency level.
 func NewProtection(r *Ring, keyspaces []Keyspace, consistency Consistency) (*Protection, error) {
 	if err := consistency.check(); err != nil {
 		return nil, err
@@ -116,9 +114,8 @@ func (b *demandBuilder) append(keyspaces []string, datacenter string, factor int
 	})
 }
 
-// addLocal makes one demand per datacenter, shared by all keyspaces with the
-// same factor there. A datacenter without members has no clients to serve, but
-// EACH_QUORUM waits for it all the same.
+// addLocal makes one demand per datacenter, shared by all keyspaces with the same factor there. A
+// datacenter without members has no clients to serve, but EACH_QUORUM waits for it all the same.
 func (b *demandBuilder) addLocal(group replicationGroup) {
 	for _, f := range group.replication.factors {
 		part := localPart(f)
@@ -196,8 +193,7 @@ type Unprotectable struct {
 	Consistency Consistency
 }
 
-// String is a sentence such as: keyspace shop: 2 replicas in dc1, LOCAL_QUORUM
-// needs 2.
+// String is a sentence such as: keyspace shop: 2 replicas in dc1, LOCAL_QUORUM needs 2.
 func (u Unprotectable) String() string {
 	where := ""
 	if u.Datacenter != "" {

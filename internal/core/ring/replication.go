@@ -34,9 +34,8 @@ const (
 	factorOption = "replication_factor"
 )
 
-// ErrTransientReplication is in the error for a replication factor such as
-// "3/1". Transient replicas hold only unrepaired data, so none of this package's
-// answers would be right for them.
+// ErrTransientReplication is in the error for a replication factor such as "3/1". Transient
+// replicas hold only unrepaired data, so none of this package's answers would be right for them.
 var ErrTransientReplication = errors.New("transient replication is not supported")
 
 // Replication says how a keyspace is replicated. The zero value is no valid
@@ -91,11 +90,10 @@ func Local() Replication { return Replication{strategy: LocalStrategy} }
 // Everywhere is EverywhereStrategy.
 func Everywhere() Replication { return Replication{strategy: EverywhereStrategy} }
 
-// ParseReplication reads what the operation getKeyspaceReplicationInfo of
-// StorageService answers, for example "NetworkTopologyStrategy {dc2=2, dc1=3}"
-// (StorageService#getKeyspaceReplicationInfo: the simple class name and Java's
-// text of the option map). A name that itself holds ", " cannot be told from two
-// options and is refused as faulty.
+// ParseReplication reads what the operation getKeyspaceReplicationInfo of StorageService answers,
+// for example "NetworkTopologyStrategy {dc2=2, dc1=3}" (StorageService#getKeyspaceReplicationInfo:
+// the simple class name and Java's text of the option map). A name that itself holds ", " cannot be
+// told from two options and is refused as faulty.
 func ParseReplication(text string) (Replication, error) {
 	replication, err := parseReplication(text)
 	if err != nil {
@@ -129,9 +127,8 @@ func parseReplication(text string) (Replication, error) {
 	return fromOptions(class, options)
 }
 
-// ReplicationFromSchema reads the column replication of
-// system_schema.keyspaces: the strategy's class, qualified or not, under
-// "class", and its options (ReplicationParams#asMap).
+// ReplicationFromSchema reads the column replication of system_schema.keyspaces: the strategy's
+// class, qualified or not, under "class", and its options (ReplicationParams#asMap).
 func ReplicationFromSchema(columns map[string]string) (Replication, error) {
 	class, ok := columns[classOption]
 	if !ok {
@@ -201,9 +198,8 @@ func parseFactor(text string) (int, error) {
 // Strategy is the replication's strategy; "" for the zero value.
 func (r Replication) Strategy() Strategy { return r.strategy }
 
-// Factor is the number of replicas that the replication asks for in a
-// datacenter. It is 0 unless the strategy is NetworkTopologyStrategy: the others
-// do not look at datacenters.
+// Factor is the number of replicas that the replication asks for in a datacenter. It is 0 unless
+// the strategy is NetworkTopologyStrategy: the others do not look at datacenters.
 func (r Replication) Factor(datacenter string) int {
 	i, found := slices.BinarySearchFunc(r.factors, datacenter, func(f datacenterFactor, name string) int {
 		return cmp.Compare(f.datacenter, name)
@@ -224,10 +220,9 @@ func (r Replication) Datacenters() []string {
 	return names
 }
 
-// TotalFactor is the number of replicas that the replication asks for in all,
-// from which Cassandra counts QUORUM and ALL (ConsistencyLevel#quorumFor): for
-// NetworkTopologyStrategy the sum over all named datacenters, those without
-// members included. It is 0 for the strategies without a factor.
+// TotalFactor is the number of replicas that the replication asks for in all, from which Cassandra
+// counts QUORUM and ALL (ConsistencyLevel#quorumFor): for NetworkTopologyStrategy the sum over all
+// named datacenters, those without members included. It is 0 for the strategies without a factor.
 func (r Replication) TotalFactor() int {
 	total := r.factor
 	for _, f := range r.factors {

@@ -225,8 +225,7 @@ func (r *Ring) Node(id string) (Node, bool) {
 // Tokens are all tokens in ascending order.
 func (r *Ring) Tokens() []Token { return slices.Clone(r.tokens) }
 
-// Owner is the id of the node in whose primary range a token lies; "" in a ring
-// of no nodes.
+// Owner is the id of the node in whose primary range a token lies; "" in a ring of no nodes.
 func (r *Ring) Owner(token Token) string {
 	if len(r.tokens) == 0 {
 		return ""

@@ -10,9 +10,8 @@ const (
 	// seedsPerDatacenter is one for each of three racks. More cost gossip
 	// traffic; with a single one every start hangs on that node.
 	seedsPerDatacenter = 3
-	// maxSeeds is above which Cassandra warns at each start
-	// (SimpleSeedProvider#getSeeds). Clusters with more datacenters than fit get
-	// fewerSeeds per datacenter.
+	// maxSeeds is above which Cassandra warns at each start (SimpleSeedProvider#getSeeds). Clusters
+	// with more datacenters than fit get fewerSeeds per datacenter.
 	maxSeeds   = 20
 	fewerSeeds = 2
 )
@@ -27,21 +26,18 @@ type SeedCandidate struct {
 	ID         string
 	Datacenter string
 	Rack       string
-	// Suspect marks a node that is not expected to answer soon. It is listed only
-	// if its datacenter has no other: a listed seed that does not answer costs
-	// each starting node up to the ring delay (Gossiper#doShadowRound). A node
-	// that merely restarts should not be marked, or the list changes with each
-	// restart.
+	// Suspect marks a node that is not expected to answer soon. It is listed only if its datacenter
+	// has no other: a listed seed that does not answer costs each starting node up to the ring
+	// delay (Gossiper#doShadowRound). A node that merely restarts should not be marked, or the list
+	// changes with each restart.
 	Suspect bool
 }
 
-// Seeds chooses the seeds of all datacenters: three in each, or two if there are
-// more than six datacenters, or all if it has fewer nodes; on different racks
-// while there are racks. Present seeds that are still candidates stay, except
-// that a second one on a rack gives way to a rack that has none; so choosing
-// again from the result changes nothing. New ones are the first by id. The
-// result is sorted by datacenter, rack and id and is never empty: no candidates
-// is ErrNoSeeds.
+// Seeds chooses the seeds of all datacenters: three in each, or two if there are more than six
+// datacenters, or all if it has fewer nodes; on different racks while there are racks. Present
+// seeds that are still candidates stay, except that a second one on a rack gives way to a rack that
+// has none; so choosing again from the result changes nothing. New ones are the first by id. The
+// result is sorted by datacenter, rack and id and is never empty: no candidates is ErrNoSeeds.
 func Seeds(candidates []SeedCandidate, present []string) ([]string, error) {
 	if len(candidates) == 0 {
 		return nil, ErrNoSeeds

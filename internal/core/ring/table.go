@@ -16,16 +16,14 @@ func (t *table) ranges() int { return len(t.circle.tokens) }
 
 func (t *table) row(i int) []int32 { return t.replicas[i*t.width : (i+1)*t.width] }
 
-// datacenterTable places factor replicas in one datacenter as
-// NetworkTopologyStrategy does. What it places in one datacenter depends on that
-// datacenter's tokens alone, so the ranges are those between its own tokens, and
-// keyspaces with the same factor there share the table whatever they have
-// elsewhere.
+// datacenterTable places factor replicas in one datacenter as NetworkTopologyStrategy does. What it
+// places in one datacenter depends on that datacenter's tokens alone, so the ranges are those
+// between its own tokens, and keyspaces with the same factor there share the table whatever they
+// have elsewhere.
 //
-// The ranges are done from the last to the first while the racks are kept in the
-// order in which a walk from the present range meets them. So the cost does not
-// depend on how far such a walk is: a rack with one node in a thousand is met
-// seldom.
+// The ranges are done from the last to the first while the racks are kept in the order in which a
+// walk from the present range meets them. So the cost does not depend on how far such a walk is: a
+// rack with one node in a thousand is met seldom.
 func (r *Ring) datacenterTable(dc *datacenter, factor int) *table {
 	count := len(dc.tokens)
 	t := &table{circle: &dc.circle, width: min(factor, len(dc.nodes))}
@@ -48,8 +46,7 @@ func (r *Ring) datacenterTable(dc *datacenter, factor int) *table {
 	return t
 }
 
-// rackWalk knows, at a position of a datacenter's circle, which token of each
-// rack comes next.
+// rackWalk knows, at a position of a datacenter's circle, which token of each rack comes next.
 type rackWalk struct {
 	ring  *Ring
 	dc    *datacenter

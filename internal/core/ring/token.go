@@ -30,10 +30,9 @@ func ParseToken(text string) (Token, error) {
 	return Token(value), nil
 }
 
-// ParseTokens reads a comma separated list of tokens, the form of the setting
-// initial_token; blanks around a token are ignored, as Cassandra does
-// (DatabaseDescriptor#tokensFromString). An empty list is an error: no node has
-// no tokens.
+// ParseTokens reads a comma separated list of tokens, the form of the setting initial_token; blanks
+// around a token are ignored, as Cassandra does (DatabaseDescriptor#tokensFromString). An empty
+// list is an error: no node has no tokens.
 func ParseTokens(text string) ([]Token, error) {
 	var tokens []Token
 	for part := range strings.SplitSeq(text, ",") {
@@ -46,8 +45,7 @@ func ParseTokens(text string) ([]Token, error) {
 	return tokens, nil
 }
 
-// FormatTokens writes tokens in the form of the setting initial_token, in the
-// order given.
+// FormatTokens writes tokens in the form of the setting initial_token, in the order given.
 func FormatTokens(tokens []Token) string {
 	var text []byte
 	for i, token := range tokens {

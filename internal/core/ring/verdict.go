@@ -115,11 +115,10 @@ const (
 	Block UnprotectedPolicy = "Block"
 )
 
-// Permits says whether the nodes may be taken down under a policy. Whatever the
-// policy, a range that can be protected must keep its level. Proceed allows one
-// node at a time where a range cannot be protected, and only if no other replica
-// of such a range is down: else the range would lose its last copies one after
-// the other. Nodes that are down already may always be dealt with.
+// Permits says whether the nodes may be taken down under a policy. Whatever the policy, a range
+// that can be protected must keep its level. Proceed allows one node at a time where a range cannot
+// be protected, and only if no other replica of such a range is down: else the range would lose its
+// last copies one after the other. Nodes that are down already may always be dealt with.
 func (v Verdict) Permits(policy UnprotectedPolicy) bool {
 	if !v.Safe {
 		return false

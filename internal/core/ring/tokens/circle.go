@@ -43,19 +43,17 @@ func (c circle) owners() int {
 	return len(seen)
 }
 
-// The part of the largest range at which it is split: a little random around a
-// ratio that is far from every simple fraction, so that pieces stay of varied
-// size (TokenAllocatorBase).
+// The part of the largest range at which it is split: a little random around a ratio that is far
+// from every simple fraction, so that pieces stay of varied size (TokenAllocatorBase).
 var (
 	leastSplitRatio = 1 - 1/math.Sqrt(5)
 	mostSplitRatio  = leastSplitRatio + 0.075
 )
 
-// splitLargest chooses count tokens by splitting the largest range again and
-// again (TokenAllocatorBase#generateSplits); in an empty circle the first token
-// is start. Cassandra takes this way for the first nodes of a ring: it leaves
-// ranges of varied size, which later allocations need to keep the balance for
-// any number of nodes.
+// splitLargest chooses count tokens by splitting the largest range again and again
+// (TokenAllocatorBase#generateSplits); in an empty circle the first token is start. Cassandra takes
+// this way for the first nodes of a ring: it leaves ranges of varied size, which later allocations
+// need to keep the balance for any number of nodes.
 func splitLargest(c circle, owner, count int, start ring.Token) []ring.Token {
 	random := newJavaRandom(len(c))
 	chosen := make([]ring.Token, 0, count)

@@ -36,8 +36,7 @@ type vnode struct {
 	prev, next *vnode
 }
 
-// candidate is a token that the newcomer may choose, in the range that ends with
-// split.
+// candidate is a token that the newcomer may choose, in the range that ends with split.
 type candidate struct {
 	span
 	split      *vnode
@@ -137,10 +136,9 @@ func (e *evaluation) candidates() *candidate {
 	return first
 }
 
-// extend works out where the range of a token starts and from where on a new
-// token changes that; before is the token before it. Going back, the range ends
-// at the first token of the last of as many groups as there are replicas, or
-// where the token's own group comes again.
+// extend works out where the range of a token starts and from where on a new token changes that;
+// before is the token before it. Going back, the range ends at the first token of the last of as
+// many groups as there are replicas, or where the token's own group comes again.
 func (e *evaluation) extend(s *span, before *vnode) {
 	seen := e.near[:0]
 	s.threshold = s.token
@@ -193,10 +191,9 @@ func (e *evaluation) confirm(c *candidate) {
 	e.far = seen
 }
 
-// improvement is by how much the variance of what tokens and owners replicate
-// would fall if the newcomer took the candidate. newcomerWeight, from 0 to 1, is
-// how much the newcomer's own distance from the optimum counts: little at its
-// first tokens, fully at the last.
+// improvement is by how much the variance of what tokens and owners replicate would fall if the
+// newcomer took the candidate. newcomerWeight, from 0 to 1, is how much the newcomer's own distance
+// from the optimum counts: little at its first tokens, fully at the last.
 func (e *evaluation) improvement(c *candidate, newcomerWeight float64) float64 {
 	e.touched = e.touched[:0]
 	change := e.adjust(&c.span, c.start)

@@ -19,8 +19,7 @@ type Formation struct {
 	Tokens int
 	// ReplicationFactor is what keyspaces will use there, at least 1.
 	ReplicationFactor int
-	// Racks are in any order that does not change; those without nodes are
-	// ignored.
+	// Racks are in any order that does not change; those without nodes are ignored.
 	Racks []Rack
 }
 
@@ -30,16 +29,14 @@ type Rack struct {
 	Nodes []string
 }
 
-// Form chooses the tokens of datacenters that form together. existing are all
-// members of the ring and holders of open tickets, none of them in these
-// datacenters. The result lists the nodes as they are given, tokens ascending;
-// no token is in it twice or in existing.
+// Form chooses the tokens of datacenters that form together. existing are all members of the ring
+// and holders of open tickets, none of them in these datacenters. The result lists the nodes as
+// they are given, tokens ascending; no token is in it twice or in existing.
 //
-// Where the racks of a datacenter have equally many nodes, or the replication
-// factor is 1, the tokens of all its nodes are evenly spaced, with the racks
-// taking turns. Every range then has the same size and, whatever the factor,
-// every node holds the same share. A node shares ranges with few others only,
-// which makes it unlikely that two that fail at once in different racks have a
+// Where the racks of a datacenter have equally many nodes, or the replication factor is 1, the
+// tokens of all its nodes are evenly spaced, with the racks taking turns. Every range then has the
+// same size and, whatever the factor, every node holds the same share. A node shares ranges with
+// few others only, which makes it unlikely that two that fail at once in different racks have a
 // range in common.
 //
 // With unequal racks:
@@ -192,8 +189,7 @@ func (f Formation) joinOneByOne(existing []ring.Node, taken taken, shift uint64)
 	return nodes
 }
 
-// turns is the indices of all nodes with the racks taking turns, as long as they
-// have nodes.
+// turns is the indices of all nodes with the racks taking turns, as long as they have nodes.
 func (f Formation) turns() []int {
 	type turn struct{ round, at int }
 	var turns []turn

@@ -32,9 +32,8 @@ type Join struct {
 	Start ring.Token
 }
 
-// Allocate chooses the tokens of a joining node, ascending. nodes are all members
-// of the ring and all holders of open tickets, of every datacenter: the result
-// has none of their tokens.
+// Allocate chooses the tokens of a joining node, ascending. nodes are all members of the ring and
+// all holders of open tickets, of every datacenter: the result has none of their tokens.
 //
 // It follows Cassandra's token allocation (TokenAllocation#createStrategy), with
 // the number of racks, the joining one included, against the replication factor:
@@ -130,8 +129,7 @@ func waysFor(racks, factor int) []way {
 	return []way{replicatedByNode, primaryInRack}
 }
 
-// allocate chooses tokens in one way. They may clash with those of other parts
-// of the ring.
+// allocate chooses tokens in one way. They may clash with those of other parts of the ring.
 func allocate(nodes []ring.Node, join Join, w way, start ring.Token) []ring.Token {
 	total := 0
 	for _, node := range nodes {

@@ -1,9 +1,8 @@
 package tokens
 
-// queue gives the value of greatest weight first. It is a binary heap that moves
-// its items exactly as java.util.PriorityQueue does, so that among equal weights
-// it gives the value that Cassandra would get. (The standard library's heap does
-// so too, but allocates for each item.)
+// queue gives the value of greatest weight first. It is a binary heap that moves its items exactly
+// as java.util.PriorityQueue does, so that among equal weights it gives the value that Cassandra
+// would get. (The standard library's heap does so too, but allocates for each item.)
 type queue[T any] []weighted[T]
 
 // weighted is a value in a queue.

@@ -2,11 +2,10 @@ package tokens
 
 import "helenus.io/helenus/internal/core/ring"
 
-// spread chooses count tokens for a new owner in a ring where each range is
-// replicated (ReplicationAwareTokenAllocator#addUnit): of the middles of all
-// ranges it takes those which bring what owners and tokens replicate closest to
-// even. groupOf gives the group of an owner; a range has replicas on as many
-// different groups.
+// spread chooses count tokens for a new owner in a ring where each range is replicated
+// (ReplicationAwareTokenAllocator#addUnit): of the middles of all ranges it takes those which bring
+// what owners and tokens replicate closest to even. groupOf gives the group of an owner; a range
+// has replicas on as many different groups.
 //
 // In a ring with fewer owners or groups than replicas, or fewer tokens than
 // count, the largest ranges are split.
@@ -41,10 +40,9 @@ func spread(c circle, owner, count, replicas int, groupOf func(owner int) string
 	}
 }
 
-// nextBest takes the best candidate from the queue. Its improvement may have
-// changed since it was put there: it is good enough if it still is at least what
-// the next was worth when put there, which is not the best choice but nearly, at
-// far less cost.
+// nextBest takes the best candidate from the queue. Its improvement may have changed since it was
+// put there: it is good enough if it still is at least what the next was worth when put there,
+// which is not the best choice but nearly, at far less cost.
 func (e *evaluation) nextBest(improvements *queue[*candidate], newcomerWeight float64) *candidate {
 	for {
 		best := improvements.pop().value

@@ -14,12 +14,11 @@ type holder struct {
 	ranges    queue[int]
 }
 
-// takeOver chooses count tokens for a new owner in a ring where only primary
-// ranges matter (NoReplicationTokenAllocator#addUnit): it finds the owners that
-// have more than they would have after sharing with the new one, and takes from
-// the largest ranges of each as much as that owner has too much, rather than
-// halves. Targets differ a little from owner to owner, so that the next owner
-// finds larger ones again.
+// takeOver chooses count tokens for a new owner in a ring where only primary ranges matter
+// (NoReplicationTokenAllocator#addUnit): it finds the owners that have more than they would have
+// after sharing with the new one, and takes from the largest ranges of each as much as that owner
+// has too much, rather than halves. Targets differ a little from owner to owner, so that the next
+// owner finds larger ones again.
 //
 // In a ring with fewer tokens than count the largest ranges are split.
 func takeOver(c circle, owner, count int, start ring.Token) []ring.Token {
@@ -52,9 +51,8 @@ func takeOver(c circle, owner, count int, start ring.Token) []ring.Token {
 	return chosen
 }
 
-// chooseGivers finds the owners of which each has more than the average of them
-// and the new one, at most count, the largest first. It also returns that
-// average and the number of all owners.
+// chooseGivers finds the owners of which each has more than the average of them and the new one, at
+// most count, the largest first. It also returns that average and the number of all owners.
 func chooseGivers(c circle, count int) (givers []*holder, average float64, owners int) {
 	holders := map[int]*holder{}
 	var order []*holder
