@@ -11,7 +11,7 @@ BIN   := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 
 # The modules of the repository. Those that need a running server have targets of their own.
-UNIT_MODULES := . internal/simulate dev/localkube dev/images dev/demo tools/mutants
+UNIT_MODULES := . internal/simulate dev/localkube dev/images dev/demo tools/generate tools/mutants
 MODULES      := $(UNIT_MODULES) test/api $(wildcard test/e2e) tools
 
 .PHONY: help
@@ -162,7 +162,7 @@ GENERATED := api config docs/guide/api-reference.md
 
 .PHONY: generate tidy fmt
 generate: $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs ## Remake every generated file
-	go run ./config/generate --controller-gen $(TOOLS)/controller-gen --crd-ref-docs $(TOOLS)/crd-ref-docs
+	cd tools/generate && go run . --root $(CURDIR) --controller-gen $(TOOLS)/controller-gen --crd-ref-docs $(TOOLS)/crd-ref-docs
 
 tidy: ## go mod tidy in every module
 	@for m in $(MODULES); do (cd $$m && go mod tidy); done

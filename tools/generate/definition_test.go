@@ -29,7 +29,7 @@ func read(t *testing.T, path string) ([]byte, *apiextensionsv1.CustomResourceDef
 
 func committed(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob("../crd/*.yaml")
+	paths, err := filepath.Glob("../../config/crd/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestOwnedSettings(t *testing.T) {
 			t.Errorf("%s has no cassandraYaml", path)
 		}
 	}
-	policy, err := os.ReadFile("../policy/settings.yaml")
+	policy, err := os.ReadFile("../../config/policy/settings.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

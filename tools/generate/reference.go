@@ -16,8 +16,8 @@ import (
 // reference writes the API reference from the types, and what Helenus owns from its tables.
 func reference(ctx context.Context, root, scratch, crdRefDocs string) error {
 	made := filepath.Join(scratch, "api-reference.md")
-	err := run(ctx, root, crdRefDocs, "--source-path=./api/v1alpha1", "--config=config/generate/reference.yaml",
-		"--templates-dir=config/generate/templates", "--renderer=markdown", "--output-path="+made)
+	err := run(ctx, root, crdRefDocs, "--source-path=./api/v1alpha1", "--config=tools/generate/reference.yaml",
+		"--templates-dir=tools/generate/templates", "--renderer=markdown", "--output-path="+made)
 	if err != nil {
 		return err
 	}
