@@ -4,7 +4,6 @@ package cassandra
 const (
 	beanStorageService  = "org.apache.cassandra.db:type=StorageService"
 	beanStorageProxy    = "org.apache.cassandra.db:type=StorageProxy"
-	beanGuardrails      = "org.apache.cassandra.db:type=Guardrails"
 	beanFailureDetector = "org.apache.cassandra.net:type=FailureDetector"
 	beanGossiper        = "org.apache.cassandra.net:type=Gossiper"
 	beanSnitch          = "org.apache.cassandra.db:type=EndpointSnitchInfo"

@@ -9,18 +9,19 @@ import (
 
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
+	"helenus.io/helenus/test/hotsettings"
 )
 
 // settingChecks are about what changes without a restart. Every change is taken back.
 var settingChecks = []Check{
 	{Name: "every hot setting of the release can be read", Run: func(t *testing.T, s *Subject) {
 		var keys []string
-		for _, setting := range cassandra.HotSettings() {
-			if _, here := cassandra.HotSetting(setting.Key, s.View.ReleaseVersion); here && setting.Attribute != "" {
+		for _, setting := range hotsettings.All() {
+			if _, here := hotsettings.Lookup(setting.Key, s.View.ReleaseVersion); here && setting.Attribute != "" {
 				keys = append(keys, setting.Key)
 			}
 		}
-		values, err := s.Node.Settings(s.Context, s.View.ReleaseVersion, keys)
+		values, err := hotsettings.Read(s.Context, s.JMX, s.View.ReleaseVersion, keys)
 		if err != nil || len(values) != len(keys) {
 			t.Errorf("%d of %d settings read, error %v", len(values), len(keys), err)
 		}
@@ -36,7 +37,7 @@ var settingChecks = []Check{
 		s.changeAndRestore(t, "collection_size_fail_threshold", "3GiB", "4GiB")
 	}},
 	{Name: "a warning above the failure is refused", Run: func(t *testing.T, s *Subject) {
-		_, err := s.Node.ApplySettings(s.Context, s.View.ReleaseVersion,
+		_, err := hotsettings.Apply(s.Context, s.JMX, s.View.ReleaseVersion,
 			map[string]any{"tables_warn_threshold": 20, "tables_fail_threshold": 10})
 		wantException(t, err)
 	}},
@@ -47,9 +48,9 @@ var settingChecks = []Check{
 func (s *Subject) changeAndRestore(t *testing.T, key string, value, otherwise any) {
 	t.Helper()
 	release := s.View.ReleaseVersion
-	setting, _ := cassandra.HotSetting(key, release)
+	setting, _ := hotsettings.Lookup(key, release)
 	read := func() string {
-		values, err := s.Node.Settings(s.Context, release, []string{key})
+		values, err := hotsettings.Read(s.Context, s.JMX, release, []string{key})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,15 +67,15 @@ func (s *Subject) changeAndRestore(t *testing.T, key string, value, otherwise an
 	if before == canonical(value) {
 		value = otherwise
 	}
-	changed, err := s.Node.ApplySettings(s.Context, release, map[string]any{key: value})
+	changed, err := hotsettings.Apply(s.Context, s.JMX, release, map[string]any{key: value})
 	if err != nil || !slices.Equal(changed, []string{key}) || read() != canonical(value) {
 		t.Errorf("setting %s: changed %v to %s, error %v; want %v", key, changed, read(), err, value)
 	}
-	if changed, err = s.Node.ApplySettings(s.Context, release, map[string]any{key: value}); err != nil ||
+	if changed, err = hotsettings.Apply(s.Context, s.JMX, release, map[string]any{key: value}); err != nil ||
 		len(changed) != 0 {
 		t.Errorf("setting %s again: changed %v, error %v", key, changed, err)
 	}
-	if _, err = s.Node.ApplySettings(s.Context, release, map[string]any{key: setting.InYAML(before)}); err != nil ||
+	if _, err = hotsettings.Apply(s.Context, s.JMX, release, map[string]any{key: setting.InYAML(before)}); err != nil ||
 		read() != before {
 		t.Errorf("setting %s restored to %s, error %v; want %s", key, read(), err, before)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
+	"helenus.io/helenus/test/hotsettings"
 )
 
 // realNode reaches the node that the environment names, by both ways. The ring has one datacenter
@@ -25,19 +26,24 @@ func realNode(t *testing.T) (*Session, *cassandra.Node) {
 	if address == "" || url == "" {
 		t.Skip("HELENUS_CQL_ADDRESS or HELENUS_JOLOKIA_URL is not set: no node to check")
 	}
-	client, err := jolokia.New(jolokia.Config{URL: url, User: os.Getenv("HELENUS_JOLOKIA_USER"),
-		Password: os.Getenv("HELENUS_JOLOKIA_PASSWORD")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
 	session, err := Connect(t.Context(), Config{Address: netip.MustParseAddrPort(address),
 		Username: os.Getenv("HELENUS_CQL_USER"), Password: os.Getenv("HELENUS_CQL_PASSWORD")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	return session, cassandra.NewNode(client)
+	return session, cassandra.NewNode(realClient(t))
+}
+
+func realClient(t *testing.T) *jolokia.Client {
+	t.Helper()
+	client, err := jolokia.New(jolokia.Config{URL: os.Getenv("HELENUS_JOLOKIA_URL"),
+		User: os.Getenv("HELENUS_JOLOKIA_USER"), Password: os.Getenv("HELENUS_JOLOKIA_PASSWORD")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
 }
 
 func TestRealReplication(t *testing.T) {
@@ -162,21 +168,21 @@ var otherValues = map[string]any{
 }
 
 // otherValue is a value that the setting does not have by default.
-func otherValue(setting cassandra.Setting, present string) any {
+func otherValue(setting hotsettings.Setting, present string) any {
 	if value, found := otherValues[setting.Key]; found {
 		return value
 	}
 	fails := strings.HasSuffix(setting.Key, "_fail_threshold")
 	switch setting.Form {
-	case cassandra.FormBoolean:
+	case hotsettings.FormBoolean:
 		return present != "true"
-	case cassandra.FormDuration:
+	case hotsettings.FormDuration:
 		return "123s"
-	case cassandra.FormRate:
+	case hotsettings.FormRate:
 		return "11MiB/s"
-	case cassandra.FormSize:
+	case hotsettings.FormSize:
 		return "7MiB"
-	case cassandra.FormSizeText:
+	case hotsettings.FormSizeText:
 		if fails {
 			return "8MiB"
 		}
@@ -194,6 +200,7 @@ func otherValue(setting cassandra.Setting, present string) any {
 // and key belong together.
 func TestRealHotSettings(t *testing.T) {
 	session, node := realNode(t)
+	client := realClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	state, err := node.State(ctx)
@@ -201,27 +208,27 @@ func TestRealHotSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted, before := map[string]any{}, map[string]any{}
-	for _, setting := range cassandra.HotSettings() {
-		if _, here := cassandra.HotSetting(setting.Key, state.ReleaseVersion); !here {
+	for _, setting := range hotsettings.All() {
+		if _, here := hotsettings.Lookup(setting.Key, state.ReleaseVersion); !here {
 			continue
 		}
-		present, err := node.Settings(ctx, state.ReleaseVersion, []string{setting.Key})
+		present, err := hotsettings.Read(ctx, client, state.ReleaseVersion, []string{setting.Key})
 		if err != nil {
 			t.Fatal(err)
 		}
 		value, known := present[setting.Key]
-		if known && setting.InYAML(value) != nil || setting.Form == cassandra.FormSizeText {
+		if known && setting.InYAML(value) != nil || setting.Form == hotsettings.FormSizeText {
 			before[setting.Key] = setting.InYAML(value)
 		}
 		wanted[setting.Key] = otherValue(setting, value)
 	}
 	defer func() {
-		if _, err := node.ApplySettings(ctx, state.ReleaseVersion, before); err != nil {
+		if _, err := hotsettings.Apply(ctx, client, state.ReleaseVersion, before); err != nil {
 			t.Errorf("restore settings: %v", err)
 		}
 	}()
 	// Pairs together, all others alone, so that one refusal does not hide the rest.
-	for _, setting := range cassandra.HotSettings() {
+	for _, setting := range hotsettings.All() {
 		values := map[string]any{}
 		for _, key := range []string{setting.Key, setting.PairKeys[0], setting.PairKeys[1]} {
 			if value, here := wanted[key]; here {
@@ -231,13 +238,13 @@ func TestRealHotSettings(t *testing.T) {
 		if len(values) == 0 {
 			continue
 		}
-		if _, err := node.ApplySettings(ctx, state.ReleaseVersion, values); err != nil {
+		if _, err := hotsettings.Apply(ctx, client, state.ReleaseVersion, values); err != nil {
 			t.Errorf("%v", err)
 		}
 	}
 	shown := settingsTable(ctx, t, session)
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
-		setting, _ := cassandra.HotSetting(key, state.ReleaseVersion)
+		setting, _ := hotsettings.Lookup(key, state.ReleaseVersion)
 		text, found := shown[key]
 		if !found {
 			t.Errorf("setting %s: not in system_views.settings", key)

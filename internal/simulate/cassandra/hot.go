@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/test/hotsettings"
 )
 
 // hotSettings are the values of settings that change at run time, by key, in the canonical form of
-// cassandra.Setting: whole milliseconds, bytes, or bytes per second. They begin as the file has
+// hotsettings.Setting: whole milliseconds, bytes, or bytes per second. They begin as the file has
 // them and are lost with the JVM.
 type hotSettings map[string]string
 
@@ -18,7 +18,7 @@ const off = "null"
 
 // hotAttribute is an attribute under which a bean shows or takes a setting.
 type hotAttribute struct {
-	setting  cassandra.Setting
+	setting  hotsettings.Setting
 	unit     int64
 	readable bool
 	writable bool
@@ -28,11 +28,11 @@ var (
 	hotAttributes = map[attributeName]hotAttribute{}
 	// thresholds are the operations that set both halves of a guardrail.
 	thresholds = map[string][2]string{}
-	hotByKey   = map[string]cassandra.Setting{}
+	hotByKey   = map[string]hotsettings.Setting{}
 )
 
 func init() {
-	for _, s := range cassandra.HotSettings() {
+	for _, s := range hotsettings.All() {
 		hotByKey[s.Key] = s
 		if s.Attribute != "" {
 			hotAttributes[attributeName{s.Bean, s.Attribute}] = hotAttribute{setting: s, unit: s.ReadUnit,
@@ -77,7 +77,7 @@ func (p *Process) loadHot() {
 }
 
 // hotValue is the present value of a setting.
-func (p *Process) hotValue(s cassandra.Setting) string {
+func (p *Process) hotValue(s hotsettings.Setting) string {
 	if v, found := p.hot[s.Key]; found {
 		return v
 	}
@@ -85,17 +85,17 @@ func (p *Process) hotValue(s cassandra.Setting) string {
 		return v
 	}
 	switch {
-	case s.Operation != "" && s.Form == cassandra.FormInteger:
+	case s.Operation != "" && s.Form == hotsettings.FormInteger:
 		return "-1"
-	case s.Form == cassandra.FormSizeText:
+	case s.Form == hotsettings.FormSizeText:
 		return off
-	case s.Form == cassandra.FormBoolean:
+	case s.Form == hotsettings.FormBoolean:
 		return "true"
-	case s.Form == cassandra.FormText, s.Form == cassandra.FormList:
+	case s.Form == hotsettings.FormText, s.Form == hotsettings.FormList:
 		return ""
-	case s.Form == cassandra.FormDuration:
+	case s.Form == hotsettings.FormDuration:
 		return "10000"
-	case s.Form == cassandra.FormSize, s.Form == cassandra.FormRate:
+	case s.Form == hotsettings.FormSize, s.Form == hotsettings.FormRate:
 		return strconv.Itoa(24 << 20)
 	default:
 		return "128"
@@ -114,7 +114,7 @@ func (p *Process) hotInteger(key string) int64 {
 func (p *Process) findHot(bean, name string) (hotAttribute, bool) {
 	a, found := hotAttributes[attributeName{bean, name}]
 	if found {
-		_, found = cassandra.HotSetting(a.setting.Key, p.release)
+		_, found = hotsettings.Lookup(a.setting.Key, p.release)
 	}
 	return a, found
 }
@@ -127,14 +127,14 @@ func (p *Process) readHot(out []byte, bean, name string) ([]byte, bool) {
 	}
 	value := p.hotValue(a.setting)
 	switch a.setting.Form {
-	case cassandra.FormText, cassandra.FormList:
+	case hotsettings.FormText, hotsettings.FormList:
 		return appendText(out, value), true
-	case cassandra.FormSizeText:
+	case hotsettings.FormSizeText:
 		if value == off {
 			return append(out, "null"...), true
 		}
 		return appendText(out, value+"B"), true
-	case cassandra.FormBoolean, cassandra.FormNumber, cassandra.FormInteger:
+	case hotsettings.FormBoolean, hotsettings.FormNumber, hotsettings.FormInteger:
 		return append(out, value...), true
 	default:
 		if value == off {
@@ -181,13 +181,13 @@ func (a hotAttribute) parse(value json.RawMessage) (string, *javaError) {
 	}
 	s := a.setting
 	switch s.Form { //nolint:exhaustive // all others are taken as they are
-	case cassandra.FormDuration, cassandra.FormSize, cassandra.FormRate:
+	case hotsettings.FormDuration, hotsettings.FormSize, hotsettings.FormRate:
 		n, isNumber := v.(float64)
 		if !isNumber || n != math.Trunc(n) {
 			return "", exception("java.lang.NumberFormatException", "For input string: %s", value)
 		}
 		return strconv.FormatInt(int64(n)*a.unit, 10), nil
-	case cassandra.FormInteger, cassandra.FormNumber:
+	case hotsettings.FormInteger, hotsettings.FormNumber:
 		if _, isNumber := v.(float64); !isNumber {
 			return "", exception("java.lang.NumberFormatException", "For input string: %s", value)
 		}
@@ -205,7 +205,7 @@ func (p *Process) guardrailOperation(r *request) (operation, bool) {
 	if !found || r.MBean != beanGuardrails {
 		return operation{}, false
 	}
-	if _, here := cassandra.HotSetting(keys[0], p.release); !here {
+	if _, here := hotsettings.Lookup(keys[0], p.release); !here {
 		return operation{}, false
 	}
 	return operation{name: r.Operation, call: func(p *Process, arguments []json.RawMessage) (json.RawMessage,

@@ -1,10 +1,13 @@
-package cassandra
+package hotsettings
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -74,8 +77,22 @@ func (b *beans) set(name string, value any) map[string]any {
 	return map[string]any{"status": 200, "value": nil}
 }
 
-func (b *beans) node(t testing.TB) *Node {
-	return answering(t, func(body json.RawMessage) json.RawMessage { return b.answer(t, body) })
+func (b *beans) node(t testing.TB) *jolokia.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(b.answer(t, body)) // the client says if it did not come
+	}))
+	t.Cleanup(server.Close)
+	client, err := jolokia.New(jolokia.Config{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
 }
 
 func TestApplySettings(t *testing.T) {
@@ -95,10 +112,10 @@ func TestApplySettings(t *testing.T) {
 		"partition_size_warn_threshold": nil,
 		"partition_size_fail_threshold": "1024MiB", "read_consistency_levels_warned": []any{"one", "ALL"},
 	}
-	if changed, err := node.ApplySettings(ctx, "5.0.6", same); err != nil || len(changed) != 0 || len(b.writes) != 0 {
+	if changed, err := Apply(ctx, node, "5.0.6", same); err != nil || len(changed) != 0 || len(b.writes) != 0 {
 		t.Fatalf("nothing differs: changed %v, wrote %v, error %v", changed, b.writes, err)
 	}
-	changed, err := node.ApplySettings(ctx, "5.0.6", map[string]any{
+	changed, err := Apply(ctx, node, "5.0.6", map[string]any{
 		"max_hint_window": "10800001ms", "hinted_handoff_enabled": true, "keyspaces_fail_threshold": 20,
 		"partition_size_fail_threshold":  nil,
 		"read_consistency_levels_warned": []any{"ANY"}, "hinted_handoff_throttle": "2MiB",
@@ -115,7 +132,7 @@ func TestApplySettings(t *testing.T) {
 	}; !reflect.DeepEqual(b.writes, want) {
 		t.Errorf("wrote %v\nwant  %v", b.writes, want)
 	}
-	values, err := node.Settings(ctx, "5.0.6",
+	values, err := Read(ctx, node, "5.0.6",
 		[]string{"stream_throughput_outbound", "column_index_size", "hinted_handoff_throttle",
 			"partition_size_fail_threshold"})
 	if want := map[string]string{"stream_throughput_outbound": "524288", "column_index_size": "null",
@@ -131,7 +148,7 @@ func TestApplySettings(t *testing.T) {
 
 func TestBothHalvesOfAPairChangeTogether(t *testing.T) {
 	b := &beans{values: map[string]any{"TablesWarnThreshold": 10, "TablesFailThreshold": 20}}
-	changed, err := b.node(t).ApplySettings(context.Background(), "4.1.10",
+	changed, err := Apply(context.Background(), b.node(t), "4.1.10",
 		map[string]any{"tables_warn_threshold": 30, "tables_fail_threshold": 40})
 	if err != nil || len(changed) != 2 {
 		t.Errorf("changed %v, error %v", changed, err)
@@ -164,8 +181,8 @@ func TestWhatIsNotHotChangesNothing(t *testing.T) {
 		"no number":     {"5.0.6", map[string]any{"phi_convict_threshold": "NaN"}, nil},
 		"half a number": {"5.0.6", map[string]any{"tombstone_warn_threshold": 1.5}, nil},
 	} {
-		node, _ := scripted(t) // asked nothing at all
-		changed, err := node.ApplySettings(context.Background(), c.release, c.values)
+		node := (&beans{}).node(t)
+		changed, err := Apply(context.Background(), node, c.release, c.values)
 		if err == nil || changed != nil || errors.Is(err, ErrNotHot) != (c.hot != nil) {
 			t.Errorf("%s: changed %v, error %v; want ErrNotHot: %v", name, changed, err, c.hot != nil)
 		}
@@ -174,13 +191,13 @@ func TestWhatIsNotHotChangesNothing(t *testing.T) {
 
 func TestSettingsThatDoNotTakeEffectAreErrors(t *testing.T) {
 	stuck := &beans{values: map[string]any{"RpcTimeout": 10000}, stuck: map[string]bool{"RpcTimeout": true}}
-	if changed, err := stuck.node(t).ApplySettings(context.Background(), "5.0.6",
+	if changed, err := Apply(context.Background(), stuck.node(t), "5.0.6",
 		map[string]any{"request_timeout": "5s"}); !errors.Is(err, ErrNotHot) ||
 		!strings.Contains(err.Error(), "request_timeout") {
 		t.Errorf("accepted without effect: changed %v, error %v", changed, err)
 	}
 	refusing := &beans{values: map[string]any{"RpcTimeout": 10000}, refusing: map[string]bool{"RpcTimeout": true}}
-	if changed, err := refusing.node(t).ApplySettings(context.Background(), "5.0.6",
+	if changed, err := Apply(context.Background(), refusing.node(t), "5.0.6",
 		map[string]any{"request_timeout": "5s"}); !errors.Is(err, jolokia.ErrException) ||
 		!strings.Contains(err.Error(), "request_timeout") {
 		t.Errorf("refused: changed %v, error %v", changed, err)
@@ -189,7 +206,7 @@ func TestSettingsThatDoNotTakeEffectAreErrors(t *testing.T) {
 
 func TestTheTableIsOfOnePiece(t *testing.T) {
 	keys := map[string]bool{}
-	for _, s := range HotSettings() {
+	for _, s := range All() {
 		if keys[s.Key] {
 			t.Errorf("setting %s comes twice", s.Key)
 		}
@@ -207,7 +224,7 @@ func TestTheTableIsOfOnePiece(t *testing.T) {
 // and read back is the same.
 func TestCanonicalValuesSurvive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.SampledFrom(HotSettings()).Draw(t, "setting")
+		s := rapid.SampledFrom(All()).Draw(t, "setting")
 		var value any
 		switch s.Form {
 		case FormBoolean:

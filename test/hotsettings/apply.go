@@ -1,4 +1,4 @@
-package cassandra
+package hotsettings
 
 import (
 	"context"
@@ -16,18 +16,18 @@ import (
 // restart of the JVM applies it.
 var ErrNotHot = errors.New("needs a restart of Cassandra")
 
-// hotSettings is HotSettings by key.
+// hotSettings is All by key.
 var hotSettings = func() map[string]Setting {
 	byKey := map[string]Setting{}
-	for _, setting := range HotSettings() {
+	for _, setting := range All() {
 		byKey[setting.Key] = setting
 	}
 	return byKey
 }()
 
-// HotSetting looks a setting up by its key in cassandra.yaml. It is for that release, such as
+// Lookup looks a setting up by its key in cassandra.yaml. It is for that release, such as
 // "5.0.6".
-func HotSetting(key, release string) (Setting, bool) {
+func Lookup(key, release string) (Setting, bool) {
 	setting, found := hotSettings[key]
 	return setting, found && (setting.Since == since41 || !strings.HasPrefix(release, since41+"."))
 }
@@ -38,16 +38,16 @@ type wanted struct {
 	value   string
 }
 
-// ApplySettings gives the settings, by their keys in cassandra.yaml, these values on the running
+// Apply gives the settings, by their keys in cassandra.yaml, these values on the running
 // node, and returns the keys of those that it changed. Settings that have the value already are not
 // changed, and every change is read back. An error says which setting, and may come after others
 // were changed; to call it again is harmless. With ErrNotHot nothing was changed.
-func (n *Node) ApplySettings(ctx context.Context, release string, values map[string]any) ([]string, error) {
+func Apply(ctx context.Context, jmx *jolokia.Client, release string, values map[string]any) ([]string, error) {
 	targets, err := parseTargets(release, values)
 	if err != nil {
 		return nil, err
 	}
-	current, err := n.readSettings(ctx, targets)
+	current, err := readSettings(ctx, jmx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (n *Node) ApplySettings(ctx context.Context, release string, values map[str
 	if len(requests) == 0 {
 		return nil, nil
 	}
-	answers, err := n.jmx.Do(ctx, requests...)
+	answers, err := jmx.Do(ctx, requests...)
 	if err != nil {
 		return nil, fmt.Errorf("apply settings: %w", err)
 	}
@@ -77,29 +77,29 @@ func (n *Node) ApplySettings(ctx context.Context, release string, values map[str
 			return nil, fmt.Errorf("setting %s: %w", changed[i], answer.Err)
 		}
 	}
-	return changed, n.verifySettings(ctx, changed, targets)
+	return changed, verifySettings(ctx, jmx, changed, targets)
 }
 
-// Settings reads the present values of the settings with these keys, in the canonical form of Form:
+// Read reads the present values of the settings with these keys, in the canonical form of Form:
 // text, with quantities in milliseconds, bytes, or bytes per second. Keys of settings that no bean
 // shows are missing from the answer.
-func (n *Node) Settings(ctx context.Context, release string, keys []string) (map[string]string, error) {
+func Read(ctx context.Context, jmx *jolokia.Client, release string, keys []string) (map[string]string, error) {
 	targets := make(map[string]wanted, len(keys))
 	for _, key := range keys {
-		setting, found := HotSetting(key, release)
+		setting, found := Lookup(key, release)
 		if !found {
 			return nil, fmt.Errorf("setting %s of Cassandra %s: %w", key, release, ErrNotHot)
 		}
 		targets[key] = wanted{setting: setting}
 	}
-	return n.readSettings(ctx, targets)
+	return readSettings(ctx, jmx, targets)
 }
 
 // parseTargets checks all values before anything is changed.
 func parseTargets(release string, values map[string]any) (map[string]wanted, error) {
 	targets := make(map[string]wanted, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		setting, found := HotSetting(key, release)
+		setting, found := Lookup(key, release)
 		if !found {
 			return nil, fmt.Errorf("setting %s of Cassandra %s: %w", key, release, ErrNotHot)
 		}
@@ -116,7 +116,7 @@ func parseTargets(release string, values map[string]any) (map[string]wanted, err
 }
 
 // readSettings reads the present value of each target and of the other half of each pair.
-func (n *Node) readSettings(ctx context.Context, targets map[string]wanted) (map[string]string, error) {
+func readSettings(ctx context.Context, jmx *jolokia.Client, targets map[string]wanted) (map[string]string, error) {
 	read := map[string]Setting{}
 	for key, target := range targets {
 		if target.setting.Attribute != "" {
@@ -133,7 +133,7 @@ func (n *Node) readSettings(ctx context.Context, targets map[string]wanted) (map
 	for _, key := range keys {
 		requests = append(requests, jolokia.Read(read[key].Bean, read[key].Attribute))
 	}
-	answers, err := n.jmx.Do(ctx, requests...)
+	answers, err := jmx.Do(ctx, requests...)
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
@@ -141,7 +141,7 @@ func (n *Node) readSettings(ctx context.Context, targets map[string]wanted) (map
 	for i, key := range keys {
 		var attributes map[string]json.RawMessage
 		if err := answers[i].Decode(&attributes); err != nil {
-			return nil, fmt.Errorf("read setting %s: %w", key, whileStarting(err))
+			return nil, fmt.Errorf("read setting %s: %w", key, err)
 		}
 		value, err := read[key].Form.fromBean(attributes[read[key].Attribute], read[key].ReadUnit)
 		if err != nil {
@@ -176,12 +176,12 @@ func writeRequest(target wanted, targets map[string]wanted, current map[string]s
 }
 
 // verifySettings reads back what was changed, where the bean shows it.
-func (n *Node) verifySettings(ctx context.Context, changed []string, targets map[string]wanted) error {
+func verifySettings(ctx context.Context, jmx *jolokia.Client, changed []string, targets map[string]wanted) error {
 	subset := make(map[string]wanted, len(changed))
 	for _, key := range changed {
 		subset[key] = targets[key]
 	}
-	current, err := n.readSettings(ctx, subset)
+	current, err := readSettings(ctx, jmx, subset)
 	if err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}

@@ -1,4 +1,4 @@
-package cassandra
+package hotsettings
 
 // Setting is one setting of cassandra.yaml that a running node changes without a restart. The
 // change is lost with the JVM, so the file has to say the same.
@@ -23,6 +23,11 @@ type Setting struct {
 }
 
 const (
+	beanStorageService  = "org.apache.cassandra.db:type=StorageService"
+	beanStorageProxy    = "org.apache.cassandra.db:type=StorageProxy"
+	beanGuardrails      = "org.apache.cassandra.db:type=Guardrails"
+	beanFailureDetector = "org.apache.cassandra.net:type=FailureDetector"
+
 	since41 = "4.1"
 	since50 = "5.0"
 
@@ -30,11 +35,11 @@ const (
 	mib = 1 << 20
 )
 
-// HotSettings lists all of them; each was set and read back on real nodes of 4.1 and 5.0, and
+// All lists all of them; each was set and read back on real nodes of 4.1 and 5.0, and
 // compared with their table system_views.settings. Not possible at run time, although it looks so:
 // slow_query_log_timeout (no attribute) and the sizes of stages such as concurrent_reads (the
 // operation is refused).
-func HotSettings() []Setting {
+func All() []Setting {
 	ss, sp, gr := beanStorageService, beanStorageProxy, beanGuardrails
 	settings := []Setting{
 		{Key: "compaction_throughput", Form: FormRate, Bean: ss, Attribute: "CompactionThroughtputBytesPerSec",

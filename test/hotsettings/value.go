@@ -1,4 +1,4 @@
-package cassandra
+package hotsettings
 
 import (
 	"encoding/json"
