@@ -89,12 +89,6 @@ func NodeName(cluster, datacenter, rack string, ordinal int32) string {
 // ClaimName is the name of a node's first claim for a volume: <volume>-<node>.
 func ClaimName(volume, node string) string { return volume + "-" + node }
 
-// ReplacementClaimName is the name of the claim for the n-th replacement of a node's disk, counted
-// from 1: <volume>-<node>-r<n>.
-func ReplacementClaimName(volume, node string, n int) string {
-	return fmt.Sprintf("%s-%s-r%d", volume, node, n)
-}
-
 // NodesServiceName is the headless service of all pods of a cluster, ready or not. It gives each
 // pod its DNS name.
 func NodesServiceName(cluster string) string { return cluster }

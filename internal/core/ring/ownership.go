@@ -125,36 +125,3 @@ func (r *Ring) Loads(keyspaces []Keyspace) map[string]Load {
 	}
 	return loads
 }
-
-// Shortfall says that a datacenter has fewer nodes than a keyspace asks for
-// replicas, so that ranges have fewer replicas than configured and consistency
-// levels, which count from the configured number, may be out of reach.
-type Shortfall struct {
-	Keyspaces  []string
-	Datacenter string // "" if the strategy does not look at datacenters
-	Factor     int
-	Nodes      int
-}
-
-// Shortfalls finds every datacenter that has too few nodes for a keyspace, in the order of the
-// keyspaces' first names, then of datacenters. A decommission must not add one: Cassandra refuses
-// it unless it is forced (StorageService#decommission, "Not enough live nodes to maintain
-// replication factor").
-func (r *Ring) Shortfalls(keyspaces []Keyspace) []Shortfall {
-	var found []Shortfall
-	for _, group := range groupByReplication(keyspaces) {
-		if group.replication.strategy == SimpleStrategy && group.replication.factor > len(r.nodes) {
-			found = append(found, Shortfall{group.names, "", group.replication.factor, len(r.nodes)})
-		}
-		for _, f := range group.replication.factors {
-			nodes := 0
-			if dc := r.findDatacenter(f.datacenter); dc != nil {
-				nodes = len(dc.nodes)
-			}
-			if f.factor > nodes {
-				found = append(found, Shortfall{group.names, f.datacenter, f.factor, nodes})
-			}
-		}
-	}
-	return found
-}

@@ -141,19 +141,3 @@ func TestLoads(t *testing.T) {
 		t.Errorf("ratio of no load: %f", ratio)
 	}
 }
-
-func TestShortfalls(t *testing.T) {
-	r := ringOf(t, "a dc1/r1 0", "b dc1/r2 10", "d dc2/r1 30")
-	got := r.Shortfalls([]Keyspace{
-		{"z", topology(t, "dc1=3, dc2=1")},
-		{"y", topology(t, "dc1=2, dc2=2, dc3=1")},
-		{"x", replicationOf(t, "SimpleStrategy {replication_factor=4}")},
-		{"w", replicationOf(t, "SimpleStrategy {replication_factor=3}")},
-		{"v", topology(t, "dc1=3, dc2=1")},
-		{"u", Local()},
-	})
-	want := "[{[v z] dc1 3 2} {[x]  4 3} {[y] dc2 2 1} {[y] dc3 1 0}]"
-	if fmt.Sprint(got) != want {
-		t.Errorf("got  %v\nwant %s", got, want)
-	}
-}

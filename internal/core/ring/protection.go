@@ -2,7 +2,6 @@ package ring
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -176,41 +175,4 @@ func indexNodes(t *table, nodes int) nodeRanges {
 		}
 	}
 	return index
-}
-
-// Unprotectable names keyspaces whose ranges cannot lose any replica without
-// failing the consistency level: with a replication factor of 1, or of 2 at
-// QUORUM, or at ALL, or in a datacenter with fewer nodes than replicas. Nothing
-// that takes one of their nodes down, in whatever order, keeps the level.
-type Unprotectable struct {
-	Keyspaces []string
-	// Datacenter is where; "" means that all datacenters count together.
-	Datacenter string
-	// Replicas is how many each range has, Required how many must answer. If
-	// Required is greater the level is out of reach even with all nodes up.
-	Replicas    int
-	Required    int
-	Consistency Consistency
-}
-
-// String is a sentence such as: keyspace shop: 2 replicas in dc1, LOCAL_QUORUM needs 2.
-func (u Unprotectable) String() string {
-	where := ""
-	if u.Datacenter != "" {
-		where = " in " + u.Datacenter
-	}
-	return fmt.Sprintf("%s: %d replicas%s, %s needs %d", nameKeyspaces(u.Keyspaces), u.Replicas, where,
-		u.Consistency.CQL(), u.Required)
-}
-
-// Unprotectable lists them by keyspace and datacenter.
-func (p *Protection) Unprotectable() []Unprotectable {
-	var found []Unprotectable
-	for i := range p.demands {
-		if d := &p.demands[i]; d.spare() < 1 {
-			found = append(found, Unprotectable{slices.Clone(d.keyspaces), d.datacenter, d.width, d.required,
-				p.consistency})
-		}
-	}
-	return found
 }

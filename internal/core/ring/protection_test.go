@@ -207,57 +207,6 @@ func TestAssessIsCheckOfAll(t *testing.T) {
 	})
 }
 
-func TestUnprotectable(t *testing.T) {
-	r := twoDatacenters(t)
-	keyspaces := []Keyspace{
-		{"three", topology(t, "dc1=3, dc2=2")},
-		{"single", topology(t, "dc1=1")},
-		{"pair", topology(t, "dc2=2")},
-		{"many", topology(t, "dc2=9")},
-		{"away", topology(t, "dc3=3")},
-		{"simple", replicationOf(t, "SimpleStrategy {replication_factor=2}")},
-		{"system", Local()},
-	}
-	tests := []struct {
-		level Consistency
-		want  []string
-	}{
-		{LocalQuorum, []string{
-			"keyspace many: 3 replicas in dc2, LOCAL_QUORUM needs 5",
-			"keyspace pair and 1 more: 2 replicas in dc2, LOCAL_QUORUM needs 2",
-			"keyspace simple: 2 replicas, LOCAL_QUORUM needs 2",
-			"keyspace single: 1 replicas in dc1, LOCAL_QUORUM needs 1",
-		}},
-		{EachQuorum, []string{
-			"keyspace away: 0 replicas in dc3, EACH_QUORUM needs 2",
-			"keyspace many: 3 replicas in dc2, EACH_QUORUM needs 5",
-			"keyspace pair and 1 more: 2 replicas in dc2, EACH_QUORUM needs 2",
-			"keyspace simple: 2 replicas, EACH_QUORUM needs 2",
-			"keyspace single: 1 replicas in dc1, EACH_QUORUM needs 1",
-		}},
-		{LocalOne, []string{"keyspace single: 1 replicas in dc1, LOCAL_ONE needs 1"}},
-		{Quorum, []string{
-			"keyspace away: 0 replicas, QUORUM needs 2",
-			"keyspace many: 3 replicas, QUORUM needs 5",
-			"keyspace pair: 2 replicas, QUORUM needs 2",
-			"keyspace simple: 2 replicas, QUORUM needs 2",
-			"keyspace single: 1 replicas, QUORUM needs 1",
-		}},
-	}
-	for _, test := range tests {
-		var got []string
-		for _, u := range protectionOf(t, r, test.level, keyspaces...).Unprotectable() {
-			got = append(got, u.String())
-		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s:\n got %q\nwant %q", test.level, got, test.want)
-		}
-	}
-	if got := protectionOf(t, ringOf(t), LocalQuorum, keyspaces...).Unprotectable(); len(got) != 0 {
-		t.Errorf("empty ring: %v", got)
-	}
-}
-
 func TestPermits(t *testing.T) {
 	r := twoDatacenters(t)
 	three, single, pair := Keyspace{"three", topology(t, "dc1=3")}, Keyspace{"single", topology(t, "dc1=1")},

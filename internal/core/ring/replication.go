@@ -127,22 +127,6 @@ func parseReplication(text string) (Replication, error) {
 	return fromOptions(class, options)
 }
 
-// ReplicationFromSchema reads the column replication of system_schema.keyspaces: the strategy's
-// class, qualified or not, under "class", and its options (ReplicationParams#asMap).
-func ReplicationFromSchema(columns map[string]string) (Replication, error) {
-	class, ok := columns[classOption]
-	if !ok {
-		return Replication{}, fmt.Errorf("read replication %v: there is no %q", columns, classOption)
-	}
-	options := maps.Clone(columns)
-	delete(options, classOption)
-	replication, err := fromOptions(class, options)
-	if err != nil {
-		return Replication{}, fmt.Errorf("read replication %v: %w", columns, err)
-	}
-	return replication, nil
-}
-
 func fromOptions(class string, options map[string]string) (Replication, error) {
 	switch Strategy(class[strings.LastIndexByte(class, '.')+1:]) {
 	case NetworkTopologyStrategy:

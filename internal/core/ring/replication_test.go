@@ -98,36 +98,6 @@ func TestReplicationFaults(t *testing.T) {
 	}
 }
 
-func TestReplicationFromSchema(t *testing.T) {
-	tests := []struct {
-		columns map[string]string
-		want    string
-	}{
-		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "3"},
-			"NetworkTopologyStrategy {dc1=3}"},
-		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"},
-			"SimpleStrategy {replication_factor=2}"},
-		{map[string]string{"class": "org.apache.cassandra.locator.LocalStrategy"}, "LocalStrategy {}"},
-	}
-	for _, test := range tests {
-		got, err := ReplicationFromSchema(test.columns)
-		if err != nil || got.String() != test.want {
-			t.Errorf("%v: %v, %v", test.columns, got, err)
-		}
-		if _, ok := test.columns["class"]; !ok {
-			t.Errorf("%v was changed", test.columns)
-		}
-	}
-	if _, err := ReplicationFromSchema(map[string]string{"dc1": "3"}); err == nil ||
-		err.Error() != `read replication map[dc1:3]: there is no "class"` {
-		t.Errorf("no class: %v", err)
-	}
-	if _, err := ReplicationFromSchema(map[string]string{"class": "SimpleStrategy",
-		"replication_factor": "3/2"}); !errors.Is(err, ErrTransientReplication) {
-		t.Errorf("transient: %v", err)
-	}
-}
-
 func TestReplicationStringIsReadAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replication := drawReplication(t)

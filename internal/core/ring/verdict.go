@@ -14,7 +14,7 @@ type Verdict struct {
 	// Broken are the ranges that could be protected and would be, or stay, below
 	// the level. It is empty exactly if Safe.
 	Broken Finding
-	// Unprotected are ranges that no schedule protects (see Unprotectable) and
+	// Unprotected are ranges that no schedule protects and
 	// that would lose a replica.
 	Unprotected Finding
 
