@@ -81,7 +81,7 @@ func scalar(text string) string {
 func (y *yamlFile) seeds() []netip.Addr {
 	var out []netip.Addr
 	for line := range strings.Lines(y.blocks["seed_provider"]) {
-		_, list, found := strings.Cut(line, "seeds:")
+		_, list, found := strings.Cut(strings.Replace(line, `"seeds"`, "seeds", 1), "seeds:")
 		if !found || strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue
 		}
