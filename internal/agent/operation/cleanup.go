@@ -7,15 +7,15 @@ import (
 	"helenus.io/helenus/internal/core/node/operation"
 )
 
-// cleanup looks again before each keyspace whether ranges move.
+// cleanup looks again before each keyspace whether it may.
 func cleanup(ctx context.Context, t *task) (string, error) {
 	return t.eachKeyspace(ctx, "cleaned up", func(name string) error {
 		ring, err := t.Ring(ctx)
 		if err != nil {
 			return err
 		}
-		if why := operation.RangesMove(ring); why != "" {
-			return errors.New(why)
+		if why := operation.CleanupRefused(ring); why != nil {
+			return errors.New(why.Message)
 		}
 		return t.JVM.Cleanup(ctx, int(t.arguments.Jobs), name)
 	})

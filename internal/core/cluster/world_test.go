@@ -546,7 +546,7 @@ func (w *world) endpoints() []facts.Endpoint {
 		rack := w.racks[name]
 		out = append(out, facts.Endpoint{
 			Address: n.Pod.Status.PodIP, HostID: hostID(name), Datacenter: rack.DatacenterName, Rack: rack.RackName,
-			Status: facts.StatusNormal, Live: true, Tokens: tokens, Load: w.load,
+			Status: facts.StatusNormal, Live: true, Tokens: tokens, Load: w.load, SchemaVersion: "schema",
 		})
 	}
 	return out

@@ -218,6 +218,17 @@ func (e Endpoint) Member() bool {
 	return len(e.Tokens) > 0 && e.Status != StatusLeft && e.Status != StatusRemoved
 }
 
+// OtherSchema says which member has another schema than this node, or none that gossip knows of; empty
+// if none has.
+func (r *Ring) OtherSchema() string {
+	for _, e := range r.Endpoints {
+		if e.Member() && e.SchemaVersion != r.SchemaVersion {
+			return fmt.Sprintf("the schema of %s is %q, and here %q", e.Address, e.SchemaVersion, r.SchemaVersion)
+		}
+	}
+	return ""
+}
+
 // Changing are the members whose place in the ring changes, in words.
 func (r *Ring) Changing() []string {
 	var out []string

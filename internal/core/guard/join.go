@@ -38,6 +38,7 @@ var beforeJoin = []Guard[Nodes]{
 var cleanup = []Guard[Nodes]{
 	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
 	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
+	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version in gossip", oneSchemaInGossip},
 }
 
 // repair are the guards on the ring before a node is repaired: Cassandra fails it as soon as one of
@@ -251,6 +252,19 @@ func everyHostIDIsKnown(of Nodes) []Finding {
 
 func oneSchema(of Nodes) []Finding {
 	return of.differ("schema versions", func(r *facts.Ring) string { return r.SchemaVersion })
+}
+
+// oneSchemaInGossip counts members that are down, too: who has not heard of a change of replicas
+// judges by the old ones what is not its own.
+func oneSchemaInGossip(of Nodes) []Finding {
+	names, rings := of.views()
+	var out []Finding
+	for i, r := range rings {
+		if other := r.OtherSchema(); other != "" {
+			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s: %s", names[i], other)})
+		}
+	}
+	return out
 }
 
 // oneRelease: nodes of different major or minor releases do not stream to each other.

@@ -27,7 +27,7 @@ func ringOf(names ...string) *facts.Snapshot {
 		for i, of := range names {
 			r.Endpoints = append(r.Endpoints, facts.Endpoint{
 				Address: fmt.Sprintf("10.0.0.%d", i+1), HostID: "host-" + of, Datacenter: "dc1", Rack: "r1",
-				Status: facts.StatusNormal, Live: true, Tokens: []int64{int64(i)},
+				Status: facts.StatusNormal, Live: true, Tokens: []int64{int64(i)}, SchemaVersion: "schema",
 			})
 		}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID("pod-" + name)}}
@@ -113,6 +113,39 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Before a cleanup members that are down count, too: by another schema they may be about to own what
+// is removed.
+func TestACleanupNeedsOneSchemaOfAllMembersInGossip(t *testing.T) {
+	const one = "SchemaVersionsDiffer [b] node b: the schema of 10.0.0.3 is "
+	for name, c := range map[string]struct {
+		change func(of *facts.Endpoint)
+		want   string
+	}{
+		"one":          {func(*facts.Endpoint) {}, ""},
+		"another":      {func(e *facts.Endpoint) { e.SchemaVersion = "older" }, one + `"older", and here "schema"`},
+		"not heard":    {func(e *facts.Endpoint) { e.SchemaVersion = "" }, one + `"", and here "schema"`},
+		"one who left": {func(e *facts.Endpoint) { e.SchemaVersion, e.Status = "older", facts.StatusLeft }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ringOf("a", "b", "c")
+			for _, n := range s.Nodes { // c is down, in every view
+				n.Agent.Ring.Endpoints[2].Live = false
+				if c.want == "" {
+					c.change(&n.Agent.Ring.Endpoints[2])
+				}
+			}
+			c.change(&s.Nodes["b"].Agent.Ring.Endpoints[2])
+			var got []string
+			for _, r := range Check(Nodes{s, []string{"a", "b"}}, cleanup...) {
+				got = append(got, fmt.Sprintf("%s %v %s", r.Reason, r.Nodes, r.Message))
+			}
+			if text := strings.Join(got, "; "); text != c.want {
+				t.Errorf("they say\n%s\nwant\n%s", text, c.want)
+			}
+		})
 	}
 }
 

@@ -84,7 +84,7 @@ func member() Facts {
 
 func endpoint(address, hostID, rack string, live bool, tokens ...int64) facts.Endpoint {
 	return facts.Endpoint{Address: address, HostID: hostID, Datacenter: "dc1", Rack: rack, Status: facts.StatusNormal,
-		Live: live, Tokens: tokens}
+		Live: live, Tokens: tokens, SchemaVersion: "s"}
 }
 
 // view is a ring of three racks.

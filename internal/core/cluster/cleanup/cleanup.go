@@ -19,6 +19,10 @@ import (
 // downTimeout is how long a cleanup waits for a node that is down before its operation has begun.
 const downTimeout = 10 * time.Minute
 
+// jobs is how many SSTables a node rewrites at a time, as nodetool has it: with as many as there are
+// compactors all other compaction would wait.
+const jobs = 2
+
 // Cleanup runs nodetool cleanup once no node joins any more: on the nodes of one rack at a time, so
 // that the others serve at full speed.
 func Cleanup(rules guard.Rules) procedure.Procedure {
@@ -83,7 +87,9 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 		return plan.Acting("a node that is down is left for later")
 	}
 	names := s.Wave()
-	p := s.Run(procedure.Operation{Purpose: "cleanup", Type: v1alpha1.OperationCleanup}, names)
+	p := s.Run(procedure.Operation{
+		Purpose: "cleanup", Type: v1alpha1.OperationCleanup, Arguments: &v1alpha1.OperationArguments{Jobs: jobs},
+	}, names)
 	s.Describe(len(p.Finished), "running cleanup on %s: %s", words.Plural(len(names), "node"), words.List(p.Waiting, 3))
 	if len(p.Finished) < len(names) {
 		return p.Result("running cleanup on %s", words.Plural(p.Begun, "node"))

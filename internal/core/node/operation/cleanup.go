@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"fmt"
 	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -18,23 +17,21 @@ var cleanup = Kind{
 		v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAlterSystemKeyspaces,
 	},
 	FreshView: true,
-	Check: func(r Request) *Refusal {
-		if why := RangesMove(r.View); why != "" {
-			return refuse(v1alpha1.BlockedPendingRanges, "%s", why)
-		}
-		return nil
-	},
+	Check:     func(r Request) *Refusal { return CleanupRefused(r.View) },
 }
 
-// RangesMove says why a node may not remove what it does not own by a view; empty if it may. While
+// CleanupRefused says why a node may not remove what it does not own by a view; nil if it may. While
 // ranges move one can come back: the node that was to take it gives up, and what was removed is
-// missing.
-func RangesMove(view *facts.Ring) string {
+// missing. By a schema that is older than another's it may be about to get what it removes.
+func CleanupRefused(view *facts.Ring) *Refusal {
 	if changing := view.Changing(); len(changing) > 0 {
-		return "the ring changes: " + strings.Join(changing, ", ")
+		return refuse(v1alpha1.BlockedPendingRanges, "the ring changes: %s", strings.Join(changing, ", "))
 	}
 	if view.Pending > 0 {
-		return fmt.Sprintf("%d ranges are on their way to new owners", view.Pending)
+		return refuse(v1alpha1.BlockedPendingRanges, "%d ranges are on their way to new owners", view.Pending)
 	}
-	return ""
+	if other := view.OtherSchema(); other != "" {
+		return refuse(v1alpha1.BlockedSchemaVersionsDiffer, "%s", other)
+	}
+	return nil
 }
