@@ -61,7 +61,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Cleanup' || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup alone`
-// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.datacenters)`,message=`arguments.full and arguments.datacenters are for Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters)`,message=`arguments.full, arguments.primaryRange and arguments.datacenters are for Repair alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
 
@@ -77,6 +77,8 @@ type OperationIntent struct {
 // OperationArguments are the arguments of all operations; each type says which it uses.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.datacenters) || size(self.datacenters) == 0 || has(self.full) && self.full`,message=`datacenters needs full: an incremental repair of some datacenters marks nothing as repaired`
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.primaryRange) || !self.primaryRange || !has(self.datacenters) || size(self.datacenters) == 0`,message=`primaryRange is not allowed with datacenters: the first replica of a range may be in another one`
 type OperationArguments struct {
 	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by
 	// AlterSystemKeyspaces.
@@ -121,6 +123,11 @@ type OperationArguments struct {
 	// (incremental repair, which needs every replica to be up).
 	// +optional
 	Full bool `json:"full,omitempty"`
+
+	// PrimaryRange says that Repair is limited to the ranges of which the node is the first
+	// replica: run on every member of the ring it compares each range once.
+	// +optional
+	PrimaryRange bool `json:"primaryRange,omitempty"`
 
 	// Datacenters are the names inside Cassandra of those whose replicas Repair is limited to; that
 	// of the node must be among them. Empty: all.

@@ -98,7 +98,8 @@ func (f *fake) StartRepair(_ context.Context, keyspace string, o cassandra.Repai
 	if len(f.states) == 0 {
 		command = 0
 	}
-	return command, f.call("repair %s incremental %v in %v", keyspace, o.Incremental, o.Datacenters)
+	return command, f.call("repair %s incremental %v primary %v in %v", keyspace, o.Incremental,
+		o.PrimaryRangesOnly, o.Datacenters)
 }
 
 func (f *fake) RepairStatus(_ context.Context, command int) (cassandra.RepairStatus, error) {
@@ -177,14 +178,17 @@ func TestOperations(t *testing.T) {
 		"repair": {v1alpha1.OperationRepair, arguments{Full: true, Keyspaces: shop.Keyspaces,
 			Datacenters: []string{"dc1"}},
 			ended(cassandra.RepairInProgress, cassandra.RepairCompleted),
-			"repair shop incremental false in [dc1]; status of 7; status of 7", "repaired shop", false},
-		"repair of nothing": {v1alpha1.OperationRepair, shop, nil, "repair shop incremental true in []",
+			"repair shop incremental false primary false in [dc1]; status of 7; status of 7", "repaired shop", false},
+		"repair of primary ranges": {v1alpha1.OperationRepair, arguments{Full: true, Keyspaces: shop.Keyspaces,
+			PrimaryRange: true}, ended(cassandra.RepairCompleted),
+			"repair shop incremental false primary true in []; status of 7", "repaired shop", false},
+		"repair of nothing": {v1alpha1.OperationRepair, shop, nil, "repair shop incremental true primary false in []",
 			"repaired shop", false},
 		"repair fails": {v1alpha1.OperationRepair, shop, ended(cassandra.RepairFailed),
-			"repair shop incremental true in []; status of 7", "keyspace shop: repair failed: Endpoint not alive",
+			"repair shop incremental true primary false in []; status of 7", "keyspace shop: repair failed: Endpoint not alive",
 			true},
 		"repair of another JVM": {v1alpha1.OperationRepair, shop, ended(cassandra.RepairUnknown),
-			"repair shop incremental true in []; status of 7", "keyspace shop: cut off: the JVM does not know", true},
+			"repair shop incremental true primary false in []; status of 7", "keyspace shop: cut off: the JVM does not know", true},
 
 		"assassinate": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, nil, "assassinate " + endpoint,
 			"members hear that " + endpoint + " has left", false},

@@ -13,7 +13,8 @@ import (
 const repairPoll = 2 * time.Second
 
 func repair(ctx context.Context, t *task) (string, error) {
-	options := cassandra.RepairOptions{Incremental: !t.arguments.Full, Datacenters: t.arguments.Datacenters}
+	options := cassandra.RepairOptions{Incremental: !t.arguments.Full, Datacenters: t.arguments.Datacenters,
+		PrimaryRangesOnly: t.arguments.PrimaryRange}
 	return t.eachKeyspace(ctx, "repaired", func(name string) error {
 		command, err := t.JVM.StartRepair(ctx, name, options)
 		if err != nil || command == 0 {

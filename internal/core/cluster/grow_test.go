@@ -353,19 +353,31 @@ func TestADatacenterIsAdded(t *testing.T) {
 				working[o.Type] = map[string]int{}
 				did = append(did, string(o.Type))
 			}
-			if working[o.Type][n.Spec.Rack]++; working[o.Type][n.Spec.Rack] > 1 {
-				t.Errorf("two nodes of rack %s do %s at a time", n.Spec.Rack, o.Type)
+			rack := n.Spec.Datacenter + "/" + n.Spec.Rack
+			if working[o.Type][rack]++; working[o.Type][rack] > 1 {
+				t.Errorf("two nodes of rack %s do %s at a time", rack, o.Type)
 			}
-			if inside := n.Spec.Datacenter == "dc2"; inside != (o.Type == v1alpha1.OperationRebuild ||
-				o.Type == v1alpha1.OperationRepair) {
-				t.Errorf("node %s does %s", n.Name, o.Type)
+			inside := n.Spec.Datacenter == "dc2"
+			switch o.Type {
+			case v1alpha1.OperationRepair: // every member, of the ranges that are its own first
+				if !o.Arguments.PrimaryRange || !o.Arguments.Full {
+					t.Errorf("node %s repairs %+v", n.Name, o.Arguments)
+				}
+			case v1alpha1.OperationRebuild:
+				if !inside {
+					t.Errorf("node %s does %s", n.Name, o.Type)
+				}
+			default:
+				if inside {
+					t.Errorf("node %s does %s", n.Name, o.Type)
+				}
 			}
 			if o.Type == v1alpha1.OperationAlterKeyspaces &&
 				(len(o.Arguments.KeyspaceReplication) != 1 ||
 					o.Arguments.KeyspaceReplication[0].Replication["dc2"] != 3) {
 				t.Errorf("extends %+v", o.Arguments.KeyspaceReplication)
 			}
-			if inside := n.Spec.Datacenter == "dc2"; inside &&
+			if inside &&
 				!extendedEverywhere(o.Arguments.KeyspaceReplication, 3, "shop", "system_auth", "system_distributed",
 					"system_traces") {
 				t.Errorf("%s by a schema that has at least %+v", o.Type, o.Arguments.KeyspaceReplication)
@@ -708,8 +720,8 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 				}
 			}
 			w.wantOpen()
-			if repaired != 2 {
-				t.Errorf("shop is repaired on %d nodes, want 2", repaired)
+			if repaired != 5 {
+				t.Errorf("shop is repaired on %d nodes, want each of the 5 members once", repaired)
 			}
 		})
 	}

@@ -261,16 +261,23 @@ func rebuild(v *assess.View, s *procedure.Step) plan.Result {
 }
 
 // repair what was extended, one node of each rack at a time: writes that were lost while the nodes
-// were rebuilt come to them before clients do.
+// were rebuilt come to them before clients do. Every member of the ring repairs the ranges of which
+// it is the first replica: so each is compared once, by all of its replicas. The first replica may
+// be in any datacenter, and the nodes of a rack hold every range only where there are as many
+// replicas as racks.
 func repair(v *assess.View, s *procedure.Step) plan.Result {
 	x := procedure.State[State](s).Extension
 	what := "what was extended to datacenter " + s.Datacenters()[0] + " is repaired"
 	r, over := s.RunInTurn(procedure.Operation{
 		Purpose: "repair", Type: v1alpha1.OperationRepair,
-		Arguments: &v1alpha1.OperationArguments{Keyspaces: x.all(), KeyspaceReplication: x.of(s, x.all()), Full: true},
-	}, procedure.OnePerRack(v, s.Wave()), what)
+		Arguments: &v1alpha1.OperationArguments{Keyspaces: x.all(), KeyspaceReplication: x.of(s, x.all()), Full: true,
+			PrimaryRange: true},
+	}, procedure.OnePerRack(v, v.Members()), what)
 	if !over {
 		return r
+	}
+	if s.ClearOperations(v.Members()) {
+		return plan.Acting("the operations are over")
 	}
 	s.Write(false, what, func(r *ledger.Ring, own *ledger.Step) {
 		r.Replication = v.UsedReplication()

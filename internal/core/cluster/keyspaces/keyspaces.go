@@ -122,7 +122,8 @@ func raise(v *assess.View, s *procedure.Step) plan.Result {
 	}, s.Wave(), ledger.StageOperations, "gives the system keyspaces more replicas")
 }
 
-// repair each member in turn, so that the new replicas hold what the old ones do.
+// repair each member in turn, so that the new replicas hold what the old ones do: of the ranges of
+// which it is the first replica, so that each is compared once.
 func repair(v *assess.View, s *procedure.Step) plan.Result {
 	names := s.Wave()
 	if len(names) == 0 {
@@ -130,7 +131,7 @@ func repair(v *assess.View, s *procedure.Step) plan.Result {
 	}
 	r, over := s.RunInTurn(procedure.Operation{
 		Purpose: "repair", Type: v1alpha1.OperationRepair,
-		Arguments: &v1alpha1.OperationArguments{Keyspaces: ring.SystemKeyspaces(), Full: true},
+		Arguments: &v1alpha1.OperationArguments{Keyspaces: ring.SystemKeyspaces(), Full: true, PrimaryRange: true},
 	}, procedure.OneAtATime(names), "the system keyspaces are repaired")
 	if !over {
 		return r
