@@ -179,6 +179,10 @@ type IntentStatus struct {
 	// +optional
 	WithdrawnAt *metav1.Time `json:"withdrawnAt,omitempty"`
 
+	// Attempts counts the JVMs that were started by a join ticket.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+
 	// Message says what it waits for, or why it was withdrawn.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

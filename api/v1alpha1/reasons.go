@@ -136,7 +136,7 @@ const (
 	// BlockedDownLongerThanGCGrace – the node was down for longer than the smallest
 	// gc_grace_seconds of a table.
 	BlockedDownLongerThanGCGrace Reason = "DownLongerThanGCGrace"
-	// BlockedJoinLongerThanGCGrace – the join began longer ago than deletions are kept.
+	// BlockedJoinLongerThanGCGrace – the join has rows from longer ago than deletions are kept.
 	BlockedJoinLongerThanGCGrace Reason = "JoinLongerThanGCGrace"
 	// BlockedConfigurationRenderingFailed – the agent cannot render the configuration of the
 	// record.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -393,5 +395,49 @@ func TestTombstonesAndTimestamps(t *testing.T) {
 			}
 			slices.Reverse(c.cells)
 		}
+	}
+}
+
+// TestWipedRowsLeaveWhoTheNodeIs removes from a real disk, in the middle of a join, all but the tables
+// that say who the node is.
+func TestWipedRowsLeaveWhoTheNodeIs(t *testing.T) {
+	files := volume(t, "5.0-nb-in-progress")
+	before := inspect(files)
+	const table = "-5cb1f5c0000011f0a0e0000000000000/nb-1-big-Data.db"
+	gone := []string{"data/shop/orders" + table, "data/shop/orders-5cb1f5c0000011f0a0e0000000000000/snapshots/s/nb-1-big-Data.db",
+		"data/system_auth/roles" + table, "data/system/paxos" + table, "data/system/batches" + table,
+		"commitlog/CommitLog-7-1.log", "hints/x.hints", "saved_caches/x.db", "cdc_raw/x.log"}
+	stay := []string{"data/system/peers_v2" + table, "data/system_schema/tables" + table, ".helenus/journal", "else/x"}
+	for _, name := range slices.Concat(gone, stay) {
+		files[name] = &fstest.MapFile{Data: []byte("x")}
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	for range 2 { // again is harmless
+		if err := WipeRows(root, DefaultLayout()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range gone {
+		if _, err := root.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
+	}
+	for _, name := range stay {
+		if _, err := root.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	after := Inspect(root.FS(), DefaultLayout())
+	if after.Problem != "" || after.Local == nil || !reflect.DeepEqual(after.Local, before.Local) ||
+		after.CommitLog.Segments != 0 {
+		t.Errorf("before %+v, after %+v", before, after)
 	}
 }

@@ -136,6 +136,9 @@ func (a *Agent) Identity(address, hostID string) agentapi.Identity {
 	if m := f.Memory.Member; m != nil {
 		id.HostID = m.HostID
 	}
+	if id.GCGrace = f.JVM.GCGrace; id.GCGrace == nil && f.Memory.GCGrace > 0 {
+		id.GCGrace = &f.Memory.GCGrace
+	}
 	if f.Record != nil {
 		id.Datacenter = f.Record.Spec.Datacenter
 		for _, r := range f.Record.Spec.Replaced {

@@ -291,6 +291,8 @@ func (f fakeDisk) Mark(names []string, cluster types.UID, name string, _ types.U
 	return f.call(context.Background(), "mark")
 }
 
+func (f fakeDisk) WipeRows() error { return f.call(context.Background(), "wipe") }
+
 func (f fakeDisk) Space() (free, capacity int64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -54,6 +54,8 @@ type Disk interface {
 	// Mark makes the volumes those of a node. Markers of from (another uid that is being adopted;
 	// empty for none) are replaced, others are an error.
 	Mark(volumes []string, cluster types.UID, node string, from types.UID) error
+	// WipeRows removes what an unfinished join has streamed.
+	WipeRows() error
 	// Space is what the data volume has room for.
 	Space() (free, capacity int64, err error)
 }

@@ -142,7 +142,7 @@ type effect func(ctx context.Context) result
 //
 //nolint:gochecknoglobals // a table
 var effects = tableOf(
-	of((*Agent).inspect), of((*Agent).claim), of((*Agent).askPeers), of((*Agent).lookAtRing),
+	of((*Agent).inspect), of((*Agent).claim), of((*Agent).wipe), of((*Agent).askPeers), of((*Agent).lookAtRing),
 	of((*Agent).startJVM), of((*Agent).drain), of((*Agent).terminate), of((*Agent).kill),
 	of((*Agent).openTraffic), of((*Agent).closeTraffic), of((*Agent).setSeeds), of((*Agent).applySettings),
 )
@@ -218,8 +218,17 @@ func (a *Agent) inspect(*node.Facts, node.InspectDisk) effect {
 
 func (a *Agent) claim(f *node.Facts, action node.ClaimDisk) effect {
 	adopted := f.Record.Spec.Cluster.AdoptedUID
+	return a.thenInspect(func() error {
+		return a.host.Disk.Mark(action.Volumes, action.Cluster, a.self.Node, adopted)
+	})
+}
+
+func (a *Agent) wipe(*node.Facts, node.WipeJoin) effect { return a.thenInspect(a.host.Disk.WipeRows) }
+
+// thenInspect is an effect on the volumes, which are looked at afterwards.
+func (a *Agent) thenInspect(do func() error) effect {
 	return func(ctx context.Context) result {
-		if err := a.host.Disk.Mark(action.Volumes, action.Cluster, a.self.Node, adopted); err != nil {
+		if err := do(); err != nil {
 			return result{err: err}
 		}
 		found := a.host.Disk.Inspect(ctx)

@@ -37,6 +37,9 @@ type Store interface {
 	Report(ownCommitlog bool) disk.Report
 	// CommitLog is what lies on a volume for the commit log alone.
 	CommitLog() (disk.CommitLog, error)
+	// WipeRows removes the rows of all that the ring replicates, and the commit log, and leaves who
+	// the node is.
+	WipeRows() error
 	// Space is what the file system has room for, in bytes.
 	Space() (free, capacity int64, err error)
 }
@@ -69,6 +72,15 @@ func (v Volume) Report(ownCommitlog bool) disk.Report {
 // CommitLog implements Store.
 func (v Volume) CommitLog() (disk.CommitLog, error) {
 	return disk.CountCommitLog(os.DirFS(v.Directory), disk.DefaultLayout().CommitLog)
+}
+
+// WipeRows implements Store.
+func (v Volume) WipeRows() error {
+	root, err := os.OpenRoot(v.Directory)
+	if err != nil {
+		return fmt.Errorf("open volume %s: %w", v.Name, err)
+	}
+	return errors.Join(disk.WipeRows(root, disk.DefaultLayout()), root.Close())
 }
 
 // Space implements Store: what a process without privileges may still write.
@@ -128,6 +140,17 @@ func (d *Disk) Inspect(context.Context) node.Disk {
 		out.Volumes = append(out.Volumes, found)
 	}
 	return out
+}
+
+// WipeRows wipes data and commit log, wherever they lie.
+func (d *Disk) WipeRows() error {
+	var errs []error
+	for _, v := range d.volumes {
+		if v.name == v1alpha1.VolumeData || v.name == v1alpha1.VolumeCommitlog {
+			errs = append(errs, v.WipeRows())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Space is that of the data volume.

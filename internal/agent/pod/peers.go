@@ -79,7 +79,7 @@ func PeerOf(asked string, id *agentapi.Identity) node.Peer {
 	return node.Peer{
 		Asked: asked, Node: id.Node, Datacenter: id.Datacenter, PodUID: id.PodUID, HostID: id.HostID,
 		Addresses: id.Addresses, Replaced: id.Replaced,
-		TrafficOpened: id.TrafficOpened, Ring: id.Ring, JVM: id.JVM, AtAddress: endpointOf(id.AtAddress),
+		TrafficOpened: id.TrafficOpened, GCGrace: id.GCGrace, Ring: id.Ring, JVM: id.JVM, AtAddress: endpointOf(id.AtAddress),
 		OfHostID: endpointOf(id.OfHostID),
 	}
 }

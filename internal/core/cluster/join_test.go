@@ -33,6 +33,41 @@ func TestAJoinGoesOnWithItsTicket(t *testing.T) {
 	want(t, made, r, plan.Wait, "waiting for")
 }
 
+// Each attempt that has ended has an id of its own, by which what it streamed may be removed.
+func TestAJoinThatWasCutOffMayBeginAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*facts.Agent, *v1alpha1.JoinTicket)
+		want   string
+	}{
+		"it was cut off":     {func(*facts.Agent, *v1alpha1.JoinTicket) {}, "/wipe-2"},
+		"allowed before":     {func(_ *facts.Agent, t *v1alpha1.JoinTicket) { t.Wipe = t.ID + "/wipe-1" }, "/wipe-2"},
+		"allowed already":    {func(_ *facts.Agent, t *v1alpha1.JoinTicket) { t.Wipe = t.ID + "/wipe-2" }, ""},
+		"it runs":            {func(a *facts.Agent, _ *v1alpha1.JoinTicket) { a.Process = facts.ProcessRunning }, ""},
+		"nothing is there":   {func(a *facts.Agent, _ *v1alpha1.JoinTicket) { a.Disk = v1alpha1.DiskEmpty }, ""},
+		"it is a member":     {func(a *facts.Agent, _ *v1alpha1.JoinTicket) { a.Disk = v1alpha1.DiskMember }, ""},
+		"of another ticket":  {func(a *facts.Agent, _ *v1alpha1.JoinTicket) { a.Join.ID = "other" }, ""},
+		"it did not say yet": {func(a *facts.Agent, _ *v1alpha1.JoinTicket) { a.Join = nil }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := joining(t)
+			n := w.snapshot.Nodes[newcomer]
+			n.Agent.Join = &v1alpha1.IntentStatus{ID: n.Record.Spec.Join.ID, Attempts: 2}
+			n.Agent.Process, n.Agent.Disk, n.Agent.Ring = facts.ProcessAbsent, v1alpha1.DiskJoining, nil
+			c.change(n.Agent, n.Record.Spec.Join)
+			made, _ := run(w)
+			got := ""
+			for _, write := range made.Writes {
+				if r, ok := write.Object.(*v1alpha1.CassandraNode); ok && r.Name == newcomer {
+					got = strings.TrimPrefix(r.Spec.Join.Wipe, r.Spec.Join.ID)
+				}
+			}
+			if got != c.want {
+				t.Errorf("the ticket allows %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // A join is over when the record says all that a member's says.
 func TestWhenAJoinIsOver(t *testing.T) {
 	for name, c := range map[string]struct {

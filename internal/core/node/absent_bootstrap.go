@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 // A node that bootstraps announces its tokens, waits for the ring delay, so that everybody sends it
@@ -36,9 +37,6 @@ const (
 	// joinStalled is for how long a join may go without a stream. It waits for the schema, the ring
 	// delay, and a repair of Paxos at most; indexes are built while the stream still counts as one.
 	joinStalled = 30 * time.Minute
-	// deletionsAreKept by a table that says nothing else: its gc_grace_seconds (TableParams, 4.1
-	// and 5.0).
-	deletionsAreKept = 10 * 24 * time.Hour
 )
 
 // bootstraps says that the next start streams the data of the node's ranges.
@@ -106,20 +104,70 @@ func waitForQuarantine(p *pass) outcome {
 			message, again.UTC().Format(time.RFC3339))).until(again)
 }
 
-// checkLengthOfJoin keeps a join back that goes on after so long that rows which it streamed at
-// first may have been deleted, and the deletions forgotten, since: what is streamed again would not
-// take those rows away. What the tables of users say nobody can ask before the node is NORMAL.
-func checkLengthOfJoin(p *pass) outcome {
-	m := p.Memory.Join
-	if !p.bootstraps() || p.finding.State != v1alpha1.DiskJoining || m == nil || m.BegunAt == nil ||
-		p.now.Sub(*m.BegunAt) <= deletionsAreKept {
-		return done
+// beginAnew has a join that streams begin on what it may begin on: in the ring that is there, and
+// after an attempt that was cut off without the rows of that, which deletions may have passed since:
+// what is streamed again would not take these away. Where they may not be removed they stay for as
+// long as every deletion is kept.
+func (p *pass) beginAnew() outcome {
+	m, t := p.Memory.Join, p.Record.Spec.Join
+	if o := p.findTheRing(); o.verdict != Done || p.finding.State != v1alpha1.DiskJoining || m == nil ||
+		m.BegunAt == nil || m.ID != t.ID {
+		return o
 	}
-	return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedJoinLongerThanGCGrace,
-		fmt.Sprintf("the join by the ticket %s began at %s, longer ago than deletions are kept (%s): deleted rows "+
-			"could come back with what was streamed then. "+
-			"Lower the number of nodes, delete claim and pod, and raise it again",
-			m.ID, m.BegunAt.UTC().Format(time.RFC3339), deletionsAreKept))
+	since, why := *m.BegunAt, "its ticket does not allow that yet"
+	if w := m.Wipe; w != nil && w.Done {
+		if s := p.Memory.Start; s == nil || s.At.Before(w.BegunAt) {
+			return done // nothing is there
+		}
+		since = w.BegunAt
+	}
+	if t.Wipe != "" && (m.Wipe == nil || m.Wipe.ID != t.Wipe || !m.Wipe.Done) {
+		if why = p.notWiped(); why == "" {
+			return act(WipeJoin{ID: t.Wipe, Why: Why("the join begins anew, without what was streamed before")})
+		}
+		p.joinMessage = "what was streamed before stays: " + why
+	}
+	again := p.Peers.AskedAt.Add(peersAgain)
+	switch grace, known := p.smallestGCGrace(); {
+	case !known:
+		return wait(v1alpha1.PhaseWaiting, "the join was cut off; waits until a member knows for how long the tables "+
+			"keep deletions").until(again)
+	case grace > 0 && p.now.Sub(since) > grace:
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedJoinLongerThanGCGrace,
+			fmt.Sprintf("the join by the ticket %s has rows since %s, for longer than the smallest gc_grace of a table "+
+				"(%s): deleted rows could come back with them, and they are not removed: %s. "+
+				"Lower the number of nodes, delete claim and pod, and raise it again",
+				m.ID, since.UTC().Format(time.RFC3339), grace, why)).until(again)
+	}
+	return done
+}
+
+// notWiped says why what was streamed stays although the ticket allows its removal; empty if
+// nothing speaks against it.
+func (p *pass) notWiped() string {
+	if p.Disk.Bootstrapped != WordInProgress || p.Disk.HostID == "" {
+		return fmt.Sprintf("the disk does not say that the node joins, but %q", p.Disk.Bootstrapped)
+	}
+	for _, peer := range p.Peers.Answers {
+		if e := peer.OfHostID; e != nil && e.Status != facts.StatusBootstrap {
+			return fmt.Sprintf("node %s sees the host id %s as %s", peer.Node, p.Disk.HostID, e.Status)
+		}
+	}
+	return ""
+}
+
+// smallestGCGrace is that of the tables by the word of the peers, 0 if no table needs any, and false
+// if none of them knows.
+func (p *pass) smallestGCGrace() (smallest time.Duration, known bool) {
+	for _, peer := range p.Peers.Answers {
+		if g := peer.GCGrace; g != nil {
+			known = true
+			if *g > 0 && (smallest == 0 || *g < smallest) {
+				smallest = *g
+			}
+		}
+	}
+	return smallest, known
 }
 
 // elsewhere says that a peer still sees an earlier try of this node at another address. Cassandra

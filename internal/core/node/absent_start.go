@@ -272,7 +272,7 @@ func (p *pass) judgePeers(hostID string) outcome {
 		}
 	}
 	if p.bootstraps() {
-		return p.findTheRing()
+		return p.beginAnew()
 	}
 	return p.firstSeeds(p.Peers.Silent)
 }

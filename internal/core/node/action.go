@@ -90,6 +90,11 @@ type (
 		// Cluster whose disk it is from now on.
 		Cluster types.UID
 	}
+	// WipeJoin removes what an unfinished join has streamed, by an id of its ticket.
+	WipeJoin struct {
+		Why
+		ID string
+	}
 	// KeepRecord writes the record and the seeds down, for a start without the API server.
 	KeepRecord struct {
 		Why
@@ -260,6 +265,9 @@ type (
 
 // Limit of a drain is a deadline of its own, which is earlier.
 func (Drain) Limit() time.Duration { return 24 * time.Hour }
+
+// Limit of a removal of many files.
+func (WipeJoin) Limit() time.Duration { return 10 * time.Minute }
 
 // StartArguments are how a JVM is started. The native transport is always closed at the start: the
 // agent opens it.

@@ -41,6 +41,7 @@ func cutOff(ended time.Duration) Facts {
 // them away once nobody remembers the deletions.
 func TestAJoinThatGoesOnAfterDeletionsAreForgottenIsRefused(t *testing.T) {
 	const days = 24 * time.Hour
+	hour := new(time.Hour)
 	for name, c := range map[string]struct {
 		change func(*Facts)
 		want   string
@@ -53,11 +54,86 @@ func TestAJoinThatGoesOnAfterDeletionsAreForgottenIsRefused(t *testing.T) {
 			answered(f, "", peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
 		}, ""},
 		"when it began is not known": {func(f *Facts) { f.Memory.Join.BegunAt = nil }, ""},
+		"a peer keeps deletions for an hour": {func(f *Facts) {
+			f.Memory.Join.BegunAt, f.Peers.Answers[1].GCGrace = ptr(-time.Hour-1), hour
+		}, "JoinLongerThanGCGrace"},
+		"no table needs it": {func(f *Facts) {
+			f.Memory.Join.BegunAt = ptr(-11 * days)
+			f.Peers.Answers[0].GCGrace, f.Peers.Answers[1].GCGrace = new(time.Duration), new(time.Duration)
+		}, ""},
+		"nobody knows": {func(f *Facts) { f.Peers.Answers[0].GCGrace, f.Peers.Answers[1].GCGrace = nil, nil },
+			"for how long the tables keep deletions"},
+		"longer, and wiped since": {func(f *Facts) {
+			f.Memory.Join.BegunAt, f.Memory.Start.At = ptr(-11*days), at(-2*time.Hour)
+			f.Memory.Join.Wipe = &WipeMemory{ID: "w", BegunAt: at(-time.Hour), Done: true}
+			f.Peers.Answers[1].GCGrace = hour
+		}, ""},
+		"longer, and wiped before the last attempt": {func(f *Facts) {
+			f.Memory.Join.BegunAt, f.Memory.Start.At = ptr(-11*days), at(-2*time.Hour)
+			f.Memory.Join.Wipe = &WipeMemory{ID: "w", BegunAt: at(-3 * time.Hour), Done: true}
+			f.Peers.Answers[1].GCGrace = hour
+		}, "JoinLongerThanGCGrace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := cutOff(-time.Hour)
 			c.change(&f)
 			wantHeld(t, f, c.want)
+		})
+	}
+}
+
+// What an attempt has streamed is removed by each id of the ticket once, and from a disk alone that
+// is surely no member's.
+func TestARetryOfAJoinBeginsOnAWipedDisk(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		wipes  bool
+	}{
+		"allowed":            {nil, true},
+		"not allowed":        {func(f *Facts) { f.Record.Spec.Join.Wipe = ""; keep(f) }, false},
+		"done by that id":    {func(f *Facts) { f.Memory.Join.Wipe = &WipeMemory{ID: "w", Done: true} }, false},
+		"done by another id": {func(f *Facts) { f.Memory.Join.Wipe = &WipeMemory{ID: "v", Done: true} }, true},
+		"begun by that id":   {func(f *Facts) { f.Memory.Join.Wipe = &WipeMemory{ID: "w"} }, true},
+		"no word of a join":  {func(f *Facts) { f.Disk.Bootstrapped = WordNone }, false},
+		"a member's":         {func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }, false},
+		"seen as joining": {func(f *Facts) {
+			f.Peers.Answers[0].OfHostID = &facts.Endpoint{Address: address, HostID: hostA, Status: facts.StatusBootstrap}
+		}, true},
+		"seen NORMAL": {func(f *Facts) {
+			f.Peers.Answers[1].OfHostID = &facts.Endpoint{Address: address, HostID: hostA, Status: facts.StatusNormal}
+		}, false},
+		"no peer answers": {func(f *Facts) { answered(f, hostA) }, false},
+		"another ticket":  {func(f *Facts) { f.Memory.Join.ID = "grow/0" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := cutOff(-time.Hour)
+			f.Record.Spec.Join.Wipe = "w"
+			keep(&f)
+			if c.change != nil {
+				c.change(&f)
+			}
+			d := Next(f, at(0))
+			wipe, wipes := d.Action.(WipeJoin)
+			if wipes != c.wipes || wipes && wipe.ID != "w" {
+				t.Fatalf("%s: %+v", KindOf(d.Action), d.Status)
+			}
+			if !wipes {
+				return
+			}
+			f.Memory = Before(&f, d.Action, at(0))
+			if w := f.Memory.Join.Wipe; w == nil || w.ID != "w" || w.Done {
+				t.Errorf("before it the journal has %+v", w)
+			}
+			if f.Memory = After(&f, d.Action); !f.Memory.Join.Wipe.Done {
+				t.Errorf("after it the journal has %+v", f.Memory.Join.Wipe)
+			}
+			start, starts := Next(f, at(0)).Action.(StartJVM)
+			if !starts {
+				t.Fatalf("then %+v", Next(f, at(0)))
+			}
+			if f.Memory = Before(&f, start, at(0)); f.Memory.Join.Attempts != 1 {
+				t.Errorf("%d attempts", f.Memory.Join.Attempts)
+			}
 		})
 	}
 }

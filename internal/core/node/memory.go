@@ -107,6 +107,17 @@ type JoinMemory struct {
 	// Heard is the last try by this ticket of which the ring may have heard; nil if there was none
 	// before the present start.
 	Heard *HeardMemory `json:"heard,omitempty"`
+	// Attempts counts the JVMs that were started by this ticket.
+	Attempts int32 `json:"attempts,omitempty"`
+	// Wipe is the last removal of what these have streamed; nil if there was none.
+	Wipe *WipeMemory `json:"wipe,omitempty"`
+}
+
+// WipeMemory is a removal of what a join has streamed, by an id of the ticket.
+type WipeMemory struct {
+	ID      string    `json:"id"`
+	BegunAt time.Time `json:"begunAt"`
+	Done    bool      `json:"done,omitempty"`
 }
 
 // HeardMemory is a try to join of which the ring may have heard: its last word came between From

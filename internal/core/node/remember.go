@@ -49,6 +49,14 @@ func (a ClaimDisk) after(m *Memory, f *Facts) {
 	m.ClusterUID, m.Node = a.Cluster, f.Self.Node
 }
 
+func (a WipeJoin) before(m *Memory, _ *Facts, at time.Time) {
+	m.Join = with(m.Join, func(j *JoinMemory) { j.Wipe = &WipeMemory{ID: a.ID, BegunAt: at} })
+}
+
+func (WipeJoin) after(m *Memory, _ *Facts) {
+	m.Join = with(m.Join, func(j *JoinMemory) { j.Wipe = with(j.Wipe, func(w *WipeMemory) { w.Done = true }) })
+}
+
 func (KeepRecord) before(m *Memory, f *Facts, _ time.Time) {
 	m.Record = &RecordMemory{UID: f.Record.UID, Generation: f.Record.Generation, Spec: *f.Record.Spec.DeepCopy()}
 	m.Seeds = f.Seeds
@@ -161,6 +169,9 @@ func (a StartJVM) before(m *Memory, f *Facts, at time.Time) {
 		}
 	} else if heard := lastHeard(m, f.Disk); heard != nil {
 		m.Join = with(m.Join, func(j *JoinMemory) { j.Heard = heard })
+	}
+	if s.Ticket != nil {
+		m.Join = with(m.Join, func(j *JoinMemory) { j.Attempts++ })
 	}
 	m.Start = &StartMemory{
 		PodUID: f.Self.PodUID, Incarnation: s.Incarnation, StartID: s.StartID, At: at,

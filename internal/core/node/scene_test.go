@@ -132,7 +132,8 @@ func answered(f *Facts, hostID string, peers ...Peer) {
 }
 
 func peer(address, name, hostID string) Peer {
-	return Peer{Asked: address, Node: name, HostID: hostID, Ring: true}
+	days := 10 * 24 * time.Hour
+	return Peer{Asked: address, Node: name, HostID: hostID, Ring: true, GCGrace: &days}
 }
 
 func metaTime(d time.Duration) *metav1.Time { return &metav1.Time{Time: at(d)} }

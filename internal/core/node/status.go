@@ -139,6 +139,7 @@ func (p *pass) ready() bool {
 func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
 	if m := p.Memory.Join; m != nil {
 		s.Join = intentStatus(&m.IntentMemory, p.joinMessage)
+		s.Join.Attempts = m.Attempts
 	}
 	if m := p.Memory.Restart; m != nil {
 		s.Restart = intentStatus(&m.IntentMemory, "")

@@ -45,7 +45,6 @@ var steps = map[jvmPhase][]step{
 		{"withdraw_join", withdrawJoin},
 		{"require_ticket_or_membership", requireTicket},
 		{"check_gc_grace", checkGCGrace},
-		{"check_length_of_join", checkLengthOfJoin},
 		{"back_off", backOff},
 		{"wait_for_gossip_quarantine", waitForQuarantine},
 		{"have_configuration", haveConfiguration},

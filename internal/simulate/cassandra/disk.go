@@ -97,6 +97,12 @@ func (d *Disk) Wipe() {
 	}
 }
 
+// WipeRows removes all rows, and the commit log with what only that has.
+func (d *Disk) WipeRows() {
+	d.data, d.hints, d.recent = map[string]map[string]cell{}, map[string][]hint{}, nil
+	d.log, d.segments = d.table, false
+}
+
 // Clone is a copy as a snapshot of the volume makes it.
 func (d *Disk) Clone() *Disk {
 	c := *d

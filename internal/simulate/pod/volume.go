@@ -51,6 +51,12 @@ func (v volume) Report(bool) disk.Report { return v.s.content(v.name).Data.Repor
 // CommitLog implements agentpod.Store. The model of Cassandra keeps it with the data.
 func (v volume) CommitLog() (disk.CommitLog, error) { return disk.CommitLog{}, nil }
 
+// WipeRows implements agentpod.Store.
+func (v volume) WipeRows() error {
+	v.s.content(v.name).Data.WipeRows()
+	return nil
+}
+
 // hostSize is what there is room for where a pod has no volume of its own.
 const hostSize = 2 << 30
 

@@ -32,6 +32,8 @@ var excused = map[string][]excuse{
 			[]string{"TicketModeUnsupported", "UnknownOperation"}},
 		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a " +
 			"cleanup, whose scenarios are told, and Cassandra refuse the same", []string{"PendingRanges"}},
+		{"the operator's guard of that name, and core/node's tests, have a cleanup refused by the same facts",
+			[]string{"SchemaVersionsDiffer"}},
 		{"it is what is left when JVMNotAbsent is taken away, whose scenario shows the ticket that it refuses",
 			[]string{"DiskOfOtherTicket"}},
 		{"the adoption's guard, and Cassandra itself, refuse the same: DiskNotAdoptable",

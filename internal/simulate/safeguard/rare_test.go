@@ -192,15 +192,50 @@ func interrupted() *trial.Scenario {
 	return s
 }
 
-// begunLongAgo is a journal by which a join began ten days before it did: a trial has no time for
-// them, and its table keeps deletions for so much less. By the journal as it is the agent has no
-// reason to refuse.
-func begunLongAgo() world.Wrap {
-	return misremembering(func(j *node.JoinMemory) {
-		if j.BegunAt != nil {
-			j.BegunAt = new(j.BegunAt.Add(-10 * 24 * time.Hour))
-		}
-	})
+// unwiped are agents whose tickets never allow them to remove what a join has streamed.
+func unwiped() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Record = keeping{h.Record} })
+}
+
+type keeping struct{ recordOf }
+
+func (k keeping) Record() (*v1alpha1.CassandraNode, bool) {
+	record, known := k.recordOf.Record()
+	if record != nil && record.Spec.Join != nil {
+		record = record.DeepCopy()
+		record.Spec.Join.Wipe = ""
+	}
+	return record, known
+}
+
+// endless are agents to which nobody tells that deletions are ever forgotten.
+func endless() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Peers = careless{h.Peers} })
+}
+
+type careless struct{ execute.Peers }
+
+func (c careless) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+	answers, silent := c.Peers.Ask(ctx, addresses, address, hostID)
+	for i := range answers {
+		answers[i].GCGrace = new(time.Duration)
+	}
+	return answers, silent
+}
+
+// unable are disks of which nothing is removed.
+type unable struct{ execute.Disk }
+
+func (unable) WipeRows() error { return nil }
+
+// TestAJoinThatWasCutOffBeginsAnew takes away that the disk is wiped before a join is tried again.
+func TestAJoinThatWasCutOffBeginsAnew(t *testing.T) {
+	s := interrupted()
+	s.Acts = append(s.Acts, trial.Act{Name: "wait for the node", Until: grown, Within: time.Hour})
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: host(func(_ *pod.Sandbox, h *execute.Host) {
+		h.Disk = unable{h.Disk}
+	})}, "and the row is back")
 }
 
 // misremembering is a wrap of agents that read something else of a join in their journals than they
@@ -542,7 +577,7 @@ func rareCases() []agentCase {
 	return []agentCase{
 		{"TicketForMember", r.scenario(), nil, r.records(true), inTurn(r.records(false), strangers()),
 			"I11: node " + first + " starts without streaming"},
-		{"JoinLongerThanGCGrace", interrupted(), nil, begunLongAgo(), world.Wrap{}, "and the row is back"},
+		{"JoinLongerThanGCGrace", interrupted(), nil, unwiped(), inTurn(unwiped(), endless()), "and the row is back"},
 		{"StaleEndpointInGossip", moved(), nil, world.Wrap{}, elsewhere(), "beside its own earlier try, in vain"},
 		{"NoSeedAnswers", a.scenario(), nil, a.wrap(false), a.wrap(true), "without anybody to join, in vain"},
 		{"PeerSeesNodeUp", d.scenario(), nil, d.wrap(), inTurn(d.wrap(), strangers()),

@@ -202,6 +202,10 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 		s.Describe(0, "node %s joins", name)
 		return plan.Acting("issued a join ticket to %s", name)
 	}
+	if ticket.AllowWipe(s, n) {
+		s.Describe(0, "node %s joins", name)
+		return plan.Acting("node %s may remove what it has streamed in vain", name)
+	}
 	if r, stale := j.stale(v, s); stale {
 		s.Describe(0, "node %s joins: %s", name, r.Message)
 		return r

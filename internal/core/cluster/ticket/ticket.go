@@ -64,6 +64,19 @@ func Issue(v *assess.View, s *procedure.Step, node string) {
 		func(spec *v1alpha1.CassandraNodeSpec) { spec.Join = For(openStep(v, s), node) })
 }
 
+// AllowWipe allows the agent of a node to remove what an attempt that has ended has streamed, and says
+// whether that had to be written. Each attempt has an id of its own. The agent judges whether it may.
+func AllowWipe(s *procedure.Step, n *facts.Node) bool {
+	agent, t := n.CurrentAgent(), n.Record.Spec.Join
+	if t == nil || t.Mode != v1alpha1.JoinBootstrap || t.Withdraw != nil || agent == nil || agent.Join == nil ||
+		agent.Join.ID != t.ID || agent.Process != facts.ProcessAbsent || agent.Disk != v1alpha1.DiskJoining {
+		return false
+	}
+	id := fmt.Sprintf("%s/wipe-%d", t.ID, agent.Join.Attempts)
+	return t.Wipe != id && s.UpdateRecord(n.Name, true, "the join begins anew",
+		func(spec *v1alpha1.CassandraNodeSpec) { spec.Join.Wipe = id })
+}
+
 // openStep is the step in the ledger.
 func openStep(v *assess.View, s *procedure.Step) *ledger.Step { return v.Ledger.StepByID(s.ID()) }
 
