@@ -25,9 +25,13 @@ func TestOneJVMAtATimeOnAVolume(t *testing.T) {
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		return startContainerOn(t, lock, dir, t.TempDir(), time.Hour, 0)
 	}
+	run := func(c *container) int {
+		pid := c.run().Process.PID
+		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		return pid
+	}
 	first := start()
-	pid := first.run().Process.PID
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	pid := run(first)
 
 	second := start()
 	refused := func() {
@@ -50,7 +54,7 @@ func TestOneJVMAtATimeOnAVolume(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.until(func(s initapi.State) bool { return s.Unlocked == "" })
-	second.run()
+	run(second)
 }
 
 // TestAVolumeThatCannotBeLockedIsSaid: an init that cannot open the file of the lock says why, and
