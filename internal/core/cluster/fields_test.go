@@ -341,7 +341,7 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 			case restarts, newPods:
 				w.rolledOut()
 				for _, n := range w.snapshot.Records() {
-					changed, restarted := n.Pod.UID != pods[n.Name], n.Record.Spec.Restart != nil
+					changed, restarted := n.Pod.UID != pods[n.Name], n.Record.Status.Restart != nil
 					if all := name != "datacenters[].racks[].node" && name != "datacenters[].racks[].restartedAt"; !all &&
 						n.Record.Spec.Rack != "r1" {
 						if changed || restarted {

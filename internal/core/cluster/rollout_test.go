@@ -73,7 +73,7 @@ func TestWhatHoldsAWaveUp(t *testing.T) {
 			for range 3 {
 				made = w.pass()
 			}
-			asked := w.snapshot.Nodes[second].Record.Spec.Restart != nil
+			asked := w.snapshot.Nodes[second].Record.Status.Restart != nil
 			blocked := slices.ContainsFunc(made.Blocked,
 				func(b v1alpha1.BlockedStep) bool { return b.Step == string(ledger.RollOut) && b.Reason == c.reason })
 			if asked != (c.reason == "") || !asked && !blocked {
@@ -89,13 +89,16 @@ func TestAHoldIsResumedByItsName(t *testing.T) {
 	w.snapshot.Cluster.Spec.Disruption.HoldAfter = v1alpha1.HoldAfterFirstNode
 	w.now = w.now.Add(time.Minute)
 	w.settle()
+	if least := w.snapshot.Shared.Budgets["orders-dc1"].Spec.MinAvailable; least.IntValue() != 2 {
+		t.Errorf("while a person is waited for %d pods must stay, want 2: hosts can be drained", least.IntValue())
+	}
 	for _, c := range []struct {
 		resume string
 		goes   bool
 	}{{"cluster--2/7", false}, {"cluster--2/1", true}} {
 		w.snapshot.Cluster.Spec.Disruption.Resume = c.resume
 		w.settle()
-		if goes := w.snapshot.Nodes[three[2]].Record.Spec.Restart != nil; goes != c.goes {
+		if goes := w.snapshot.Nodes[three[2]].Record.Status.Restart != nil; goes != c.goes {
 			t.Errorf("resume %s: the roll-out goes on: %v", c.resume, goes)
 		}
 	}
@@ -108,7 +111,7 @@ func TestARestartIsDoneOnceForAValue(t *testing.T) {
 	w.rolledOut()
 	ids := map[string]string{}
 	for _, n := range w.snapshot.Records() {
-		ids[n.Name] = n.Record.Spec.Restart.ID
+		ids[n.Name] = n.Record.Status.Restart.ID
 	}
 	w.snapshot.Ledger = nil
 	w.settle()
@@ -119,8 +122,8 @@ func TestARestartIsDoneOnceForAValue(t *testing.T) {
 		t.Errorf("stalled:\n%s", made)
 	}
 	for _, n := range w.snapshot.Records() {
-		if n.Record.Spec.Restart.ID != ids[n.Name] {
-			t.Errorf("node %s is restarted again: %s", n.Name, n.Record.Spec.Restart.ID)
+		if n.Record.Status.Restart.ID != ids[n.Name] {
+			t.Errorf("node %s is restarted again: %s", n.Name, n.Record.Status.Restart.ID)
 		}
 	}
 }

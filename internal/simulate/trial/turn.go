@@ -43,6 +43,17 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	if is := render.HashesOf(n).Hashes; !t.described[n.Name][is] && is != render.HashesOf(old).Hashes {
 		t.violated("node %s gets a record that no spec describes", n.Name)
 	}
+	if asked(n) && !asked(old) && t.Fault == nil {
+		serving := map[string]bool{}
+		for _, s := range t.w.Pods.Sandboxes() {
+			serving[s.Name()] = s.JVM() != nil && s.JVM().NativeOpen()
+		}
+		for _, w := range render.WantedNodes(c, world.Install) {
+			if t.otherRack(w.Name, n.Name) && !serving[w.Name] {
+				t.violated("node %s is asked to go down while %s is", n.Name, w.Name)
+			}
+		}
+	}
 	if !inTurn(n) || inTurn(old) || t.recreated[n.Name] {
 		return
 	}
@@ -61,6 +72,9 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 		t.violated("%d nodes are changed together, at most %d may: %v", len(together), most, together)
 	}
 }
+
+// otherRack says that two nodes are in different racks: ordinals are of one digit here.
+func (t *turn) otherRack(a, b string) bool { return a[:len(a)-1] != b[:len(b)-1] }
 
 // inTurn says that a node is asked to go down for a change, or was given one that its JVM does not
 // have yet.
@@ -100,8 +114,7 @@ func (t *turn) takesDown(s *pod.Sandbox) bool {
 		return false
 	}
 	for _, other := range t.w.Pods.Sandboxes() {
-		rack := func(s *pod.Sandbox) string { return s.Name()[:len(s.Name())-1] }
-		if t.Fault == nil && rack(other) != rack(s) && (other.JVM() == nil || !other.JVM().NativeOpen()) {
+		if t.Fault == nil && t.otherRack(other.Name(), s.Name()) && (other.JVM() == nil || !other.JVM().NativeOpen()) {
 			t.violated("I1: the agent of node %s takes it down while %s is", s.Name(), other.Name())
 		}
 	}

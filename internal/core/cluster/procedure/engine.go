@@ -78,7 +78,7 @@ func (e *Engine) due(p *Procedure) *Proposal {
 func (e *Engine) RangesMove() bool {
 	if s := e.view.Ledger.Step; s != nil {
 		p := e.procedure(s.Kind)
-		return p == nil || p.MovesRanges
+		return p == nil || p.MovesRanges && (p.Rests == nil || !p.Rests(s))
 	}
 	if !e.view.CanChange() || e.view.Cluster.Spec.Paused {
 		return false

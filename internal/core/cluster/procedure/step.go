@@ -126,6 +126,9 @@ func (s *Step) Warn(reason, format string, args ...any) {
 	s.engine.draft.Event(corev1.EventTypeWarning, reason, format, args...)
 }
 
+// OpenBudgets are the disruption budgets that still let a pod be evicted.
+func (s *Step) OpenBudgets() []string { return s.engine.openBudgets() }
+
 // WakeIn asks for another pass after d at the latest.
 func (s *Step) WakeIn(d time.Duration) { s.engine.draft.WakeIn(d) }
 

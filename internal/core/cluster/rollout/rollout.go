@@ -32,6 +32,8 @@ type State struct {
 	// SoakSince is when the first node came back, and SoakAs which of its JVMs.
 	SoakSince *time.Time `json:"soakSince,omitempty"`
 	SoakAs    string     `json:"soakAs,omitempty"`
+	// Resting says that the next wave waits for a person, so that pods can be evicted meanwhile.
+	Resting bool `json:"resting,omitempty"`
 	// Hold is what a person has to end before the next wave.
 	Hold string `json:"hold,omitempty"`
 }
@@ -41,6 +43,10 @@ func RollOut(rules guard.Rules) procedure.Procedure {
 	return procedure.Procedure{
 		Kind: ledger.RollOut, Class: ledger.Rollout, MovesRanges: true,
 		Due: due, Understands: procedure.Understands[State],
+		Rests: func(s *ledger.Step) bool {
+			state, err := ledger.StateOf[State](s)
+			return err == nil && state.Resting
+		},
 		Stages: []procedure.Stage{{Name: ledger.StageWaves,
 			Run: func(v *assess.View, s *procedure.Step) plan.Result {
 				return (&pass{View: v, step: s, state: procedure.State[State](s), rules: rules,
@@ -103,18 +109,33 @@ func (p *pass) run() plan.Result {
 	switch hold := p.Cluster.Spec.Disruption.HoldAfter; {
 	case p.SpecRejected:
 		return plan.Waiting("the spec is refused")
+	case len(pending) == 0 && p.forgetRestarts():
+		return plan.Acting("the restarts are over")
 	case len(pending) == 0:
 		p.step.Event("RolledOut", "every node is as the spec describes it")
 		p.step.Close(false, v1alpha1.StepSucceeded, "every node is as the spec describes it")
 		return plan.Nothing()
 	case p.Cluster.Spec.Paused:
+		p.rest(true)
 		return plan.Waiting("spec.paused is true; %s left", words.Plural(len(pending), "node"))
 	case p.state.Hold != "" && hold != "" && p.state.Hold != p.Cluster.Spec.Disruption.Resume:
+		p.rest(true)
 		p.step.Block(v1alpha1.BlockedRollOutHeld, nil, "disruption.holdAfter is %s: %s left. Waits until "+
 			"disruption.resume is %q", hold, words.Plural(len(pending), "node"), p.state.Hold)
 		return plan.Waiting("waiting for a person to resume %s", p.state.Hold)
 	}
+	p.rest(false)
+	if open := p.step.OpenBudgets(); len(open) > 0 {
+		return plan.Waiting("until evictions are refused: PodDisruptionBudget %s", words.List(open, 3))
+	}
 	return p.beginWave(pending)
+}
+
+// rest lets pods be evicted while the roll-out waits for a person, and no longer.
+func (p *pass) rest(yes bool) {
+	if p.state.Resting != yes {
+		p.write(false, "evictions", func(s *State) { s.Resting = yes })
+	}
 }
 
 // describe says in the status what the roll-out does.
@@ -146,6 +167,19 @@ func unfinishedRestart(n *facts.Node) bool {
 	intent, status := n.Record.Spec.Restart, n.Record.Status.Restart
 	return intent != nil && (status == nil || status.ID != intent.ID ||
 		status.FinishedAt == nil && status.WithdrawnAt == nil)
+}
+
+// forgetRestarts takes restarts that are over out of the records, and says whether any had to be.
+func (p *pass) forgetRestarts() bool {
+	written := false
+	for _, name := range p.step.Nodes() {
+		if n := p.Live(name); n != nil && n.Record.Spec.Restart != nil && !unfinishedRestart(n) {
+			written = p.step.UpdateRecord(name, false, "its restart is over", func(spec *v1alpha1.CassandraNodeSpec) {
+				spec.Restart = nil
+			})
+		}
+	}
+	return written
 }
 
 func (p *pass) restartID(node string) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -79,6 +80,9 @@ func (k *Keeper) checkSpec() error {
 		return fmt.Errorf("bootstrap.adopt.clusterUID is %q, the uid of this cluster itself: it must be that of an "+
 			"earlier one", spec.AdoptedUID())
 	}
+	if err := k.checkMaxUnavailable(); err != nil {
+		return err
+	}
 	for i, w := range k.Wanted {
 		if i > 0 && w.Datacenter == k.Wanted[i-1].Datacenter && w.Rack == k.Wanted[i-1].Rack {
 			continue // the nodes of a rack differ in nothing but their names
@@ -96,6 +100,25 @@ func (k *Keeper) checkSpec() error {
 		record := render.Record(k.Owner(), w, nil, "")
 		if _, err := render.Pod(k.Owner(), record, k.Install); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkMaxUnavailable refuses a percentage of a rack that comes to no node.
+func (k *Keeper) checkMaxUnavailable() error {
+	limit := k.Cluster.Spec.Disruption.MaxUnavailable
+	if limit == nil {
+		return nil
+	}
+	for i := range k.Cluster.Spec.Datacenters {
+		dc := &k.Cluster.Spec.Datacenters[i]
+		for j := range dc.Racks {
+			size := int(render.RackSize(dc, &dc.Racks[j]))
+			if n, err := intstr.GetScaledValueFromIntOrPercent(limit, size, false); err != nil || n < 1 {
+				return fmt.Errorf("disruption.maxUnavailable is %s, which is no node of the %d of rack %s/%s: name a "+
+					"number, or at least %d%%", limit, size, dc.Name, dc.Racks[j].Name, (100+size-1)/size)
+			}
 		}
 	}
 	return nil
