@@ -150,6 +150,8 @@ const (
 	BlockedAddressTaken Reason = "AddressTaken"
 	// BlockedPeerSeesNodeUp – the JVM does not answer its agent, but a peer sees the node up.
 	BlockedPeerSeesNodeUp Reason = "PeerSeesNodeUp"
+	// BlockedPeersNotSeen – the node does not see members up that others see up.
+	BlockedPeersNotSeen Reason = "PeersNotSeen"
 	// BlockedJVMNotAnswering – the JVM does not answer.
 	BlockedJVMNotAnswering Reason = "JVMNotAnswering"
 	// BlockedConsistencyWouldBeLost – without this node some ranges would lose the consistency

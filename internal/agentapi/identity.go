@@ -38,6 +38,9 @@ type Identity struct {
 	AtAddress *Sighting `json:"atAddress,omitempty"`
 	// OfHostID is the member that this node's ring has with the host id asked for.
 	OfHostID *Sighting `json:"ofHostID,omitempty"`
+	// Up are the host ids of the members that it sees up. Told by a NORMAL node to one that asks
+	// about a member.
+	Up []string `json:"up,omitempty"`
 	// Ring says that the JVM of this node answered, and so that absent sightings mean something.
 	Ring bool `json:"ring"`
 	// JVM tells the one that answered from those before and after it.

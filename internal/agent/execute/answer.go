@@ -157,6 +157,9 @@ func (a *Agent) Identity(address, hostID string) agentapi.Identity {
 	}
 	if e, found := ring.ByHostID(hostID); found {
 		id.OfHostID = agentapi.SightingOf(e)
+		if e.Member() && ring.Mode == facts.ModeNormal {
+			id.Up = ring.Up()
+		}
 	}
 	return id
 }

@@ -189,6 +189,8 @@ type (
 	OpenTraffic struct {
 		Why
 		interruptible
+		// Blind says why the node does not see its peers; empty if it does.
+		Blind string
 	}
 	// CloseTraffic closes it, until Deadline if there is one.
 	CloseTraffic struct {

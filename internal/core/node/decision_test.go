@@ -59,6 +59,7 @@ func TestAnActionThatFailedIsTriedAgainLater(t *testing.T) {
 func TestWhatIsNotReadyYetIsNoFailure(t *testing.T) {
 	f := with1(serving(), func(f *Facts) {
 		f.JVM.Ring.NativeRunning = false
+		seesAll(f)
 		f.Failures = map[ActionKind]Failure{"OpenTraffic": {Message: "CQL is not there yet", Until: at(2 * time.Second),
 			NotYet: true}}
 	})
@@ -105,6 +106,7 @@ func TestWhatHoldsIntentsBack(t *testing.T) {
 	for want, until := range map[time.Duration]time.Duration{time.Second: time.Second, 2 * time.Second: time.Minute} {
 		f := with1(serving(), func(f *Facts) {
 			f.Configuration.Hot, f.JVM.Ring.NativeRunning = []string{"a"}, false
+			seesAll(f)
 			f.Failures = map[ActionKind]Failure{
 				"ApplySettings": {Message: "no", Until: at(until)},
 				"OpenTraffic":   {Message: "not yet", Until: at(2 * time.Second), NotYet: true},

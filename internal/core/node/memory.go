@@ -198,6 +198,8 @@ type StartMemory struct {
 	Generation int32 `json:"generation,omitempty"`
 	// NormalAt is when this JVM was first seen NORMAL.
 	NormalAt *time.Time `json:"normalAt,omitempty"`
+	// Blind says why it did not see its peers when it was opened to clients; empty if it did.
+	Blind string `json:"blind,omitempty"`
 	// EndedAt is when its end was noted, expected or not. Lost says that it came at any time
 	// before.
 	EndedAt *time.Time `json:"endedAt,omitempty"`

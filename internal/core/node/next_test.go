@@ -381,7 +381,7 @@ func TestNext(t *testing.T) {
 		"traffic to be closed": {with1(serving(),
 			func(f *Facts) { f.Record.Spec.ClientTraffic = v1alpha1.TrafficClosed }),
 			expectation{action: "CloseTraffic"}},
-		"traffic to be opened": {with1(serving(), func(f *Facts) { f.JVM.Ring.NativeRunning = false }),
+		"traffic to be opened": {with1(serving(), func(f *Facts) { f.JVM.Ring.NativeRunning = false; seesAll(f) }),
 			expectation{action: "OpenTraffic"}},
 		"traffic of a JVM that joins": {with1(serving(),
 			func(f *Facts) { f.JVM.Ring.NativeRunning, f.JVM.Ring.Mode = false, facts.ModeJoining }),
@@ -579,6 +579,7 @@ func TestNext(t *testing.T) {
 			expectation{action: "KeepRecord"}},
 		"CQL not ready to be open": {with1(serving(), func(f *Facts) {
 			f.JVM.Ring.NativeRunning = false
+			seesAll(f)
 			f.Failures = map[ActionKind]Failure{"OpenTraffic": {Until: at(time.Second), NotYet: true}}
 		}), expectation{phase: v1alpha1.PhaseNormal}},
 	} {

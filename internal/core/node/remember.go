@@ -85,10 +85,11 @@ func (Terminate) before(m *Memory, f *Facts, at time.Time) {
 	m.stopStep(f, func(s *StopMemory) { s.TermAt = &at })
 }
 
-func (OpenTraffic) before(m *Memory, _ *Facts, at time.Time) {
+func (a OpenTraffic) before(m *Memory, _ *Facts, at time.Time) {
 	if m.TrafficOpenedAt == nil {
 		m.TrafficOpenedAt = &at
 	}
+	m.Start = with(m.Start, func(s *StartMemory) { s.Blind = a.Blind })
 }
 
 func (CloseTraffic) before(m *Memory, f *Facts, at time.Time) {

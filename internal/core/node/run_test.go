@@ -246,6 +246,7 @@ func TestWhenClientsAreLetIn(t *testing.T) {
 	traffic := func(wanted v1alpha1.ClientTraffic, running bool) Facts {
 		return with1(serving(), func(f *Facts) {
 			f.Record.Spec.ClientTraffic, f.JVM.Ring.NativeRunning = wanted, running
+			seesAll(f)
 		})
 	}
 	for name, c := range map[string]struct {
@@ -422,6 +423,7 @@ func TestHowOftenTheJVMIsAsked(t *testing.T) {
 		}), often},
 		"often, while CQL cannot be opened": {with1(serving(), func(f *Facts) {
 			f.JVM.Ring.NativeRunning = false
+			seesAll(f)
 			f.Failures = map[ActionKind]Failure{"OpenTraffic": {Message: "not yet", Until: at(time.Second),
 				NotYet: true}}
 		}), often},

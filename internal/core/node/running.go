@@ -164,32 +164,6 @@ func applySettings(p *pass) outcome {
 		Why: Why("settings that need no restart changed: " + strings.Join(p.Configuration.Hot, ", "))})
 }
 
-// setTraffic opens the native transport of a NORMAL member and closes it. It is never open without
-// a line in the journal that it was.
-//
-// Cassandra binds CQL to one address in the life of a JVM. So Administrative means: open on the
-// pod's address, but the node is not Ready and therefore in no Service for clients.
-func setTraffic(p *pass) outcome {
-	if !p.answers() || p.Record.Spec.State != v1alpha1.StateRunning {
-		return done
-	}
-	view, wanted := p.JVM.Ring, p.Record.Spec.ClientTraffic
-	open := wanted == v1alpha1.TrafficOpen || wanted == v1alpha1.TrafficAdministrative
-	// Where ledger and records were lost together, the new record says nothing of the ring until
-	// the ledger is rebuilt, and its Closed is nobody's wish.
-	unaware := p.Record.Spec.Member == nil && p.Memory.TrafficOpenedAt != nil
-	switch {
-	case !open && unaware:
-		return done
-	case !open && view.NativeRunning:
-		return act(CloseTraffic{Why: "the record closes client traffic"})
-	case open && !view.NativeRunning && view.Mode == facts.ModeNormal && p.Memory.Member != nil:
-		return act(OpenTraffic{Why: Why("the record opens client traffic: " + string(wanted))})
-	default:
-		return done
-	}
-}
-
 // watchJVM ends the list for a node whose JVM runs: there is nothing to do but to look at it.
 func watchJVM(p *pass) outcome {
 	if !p.running() {
@@ -218,7 +192,7 @@ func (p *pass) phaseOfJVM() (v1alpha1.NodePhase, string) {
 		if joining {
 			return v1alpha1.PhaseJoining, p.joinMessage
 		}
-		return v1alpha1.PhaseNormal, ""
+		return v1alpha1.PhaseNormal, p.openedBlind()
 	case facts.ModeLeaving, facts.ModeDecommissionFailed:
 		return v1alpha1.PhaseLeaving, "Cassandra is in the mode " + string(p.JVM.Ring.Mode)
 	case facts.ModeDecommissioned:

@@ -197,8 +197,8 @@ func (p *pass) answers() bool {
 }
 
 // finishAction waits for the action under way: one at a time. What holds a node back holds while
-// that is looked at again: as long as no JVM runs, or one joins, the steps after this one are asked
-// during a question, too, and only what they would do has to wait.
+// that is looked at again: as long as no JVM runs, or one joins or is to be opened to clients, the steps
+// after this one are asked during a question, too, and only what they would do has to wait.
 func finishAction(p *pass) outcome {
 	if p.Doing == nil {
 		return done
@@ -208,7 +208,7 @@ func finishAction(p *pass) outcome {
 	}
 	switch p.Doing.Action.(type) {
 	case AskPeers, InspectDisk:
-		if !p.running() || p.streamsIn() {
+		if !p.running() || p.streamsIn() || p.opens() {
 			return done
 		}
 	}

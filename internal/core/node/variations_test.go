@@ -90,6 +90,14 @@ func joined() Facts {
 	return f
 }
 
+// seesAll has just heard from the agents of the two others that they see what it sees.
+func seesAll(f *Facts) {
+	all := []string{hostA, hostB, hostC}
+	b, c := peer("10.0.0.2", "orders-dc1-r2-0", hostB), peer("10.0.0.3", "orders-dc1-r3-0", hostC)
+	b.Up, c.Up = all, all
+	answered(f, hostA, b, c)
+}
+
 // neighboured is a member that knows others.
 func neighboured() Facts {
 	f := member()

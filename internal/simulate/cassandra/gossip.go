@@ -114,7 +114,8 @@ func (p *Process) majorChange(e *entry, s *state) {
 	e.flows = false
 	p.changed()
 	p.line.Cancel(e.timer)
-	e.timer = nil
+	p.line.Cancel(e.echo)
+	e.timer, e.echo = nil, nil
 	if s.dead() {
 		p.markDead(e)
 	} else {
@@ -150,7 +151,30 @@ func (p *Process) newStates(e *entry, s *state) {
 	}
 }
 
+// markAlive asks an endpoint whether it is there, and has it for up when its answer comes:
+// Gossiper#markAlive. The answer takes the direct way, as requests do; without one it is asked again.
 func (p *Process) markAlive(e *entry) {
+	direct := p.net.linked(p.address, e.address)
+	switch {
+	case e.echo != nil:
+		return
+	case direct && p.net.echoMax == 0:
+		p.realMarkAlive(e)
+		return
+	}
+	e.echo = p.line.After(max(p.net.within(0, p.net.echoMax), time.Second), "echo", func() {
+		e.echo = nil
+		switch {
+		case p.ended || p.frozen || p.gossip.find(e.address) != e || !e.flows || e.alive || e.state.dead():
+		case direct && p.net.linked(p.address, e.address):
+			p.realMarkAlive(e)
+		default:
+			p.markAlive(e)
+		}
+	})
+}
+
+func (p *Process) realMarkAlive(e *entry) {
 	e.alive, e.listed = true, listedLive
 	p.changed()
 	p.onAlive(e)

@@ -22,11 +22,15 @@ type Network struct {
 	groups  int
 	blocked map[link]bool
 	slow    map[netip.Addr]float64
-	names   map[netip.Addr]string
-	bulks   map[string]*bulk
-	yamls   map[string]*yamlFile
-	writes  []*Written
-	clock   int64
+	// echoMax is how long the first echo between two nodes may take.
+	echoMax time.Duration
+	// opened is told of each node that opens client traffic.
+	opened func(*Process)
+	names  map[netip.Addr]string
+	bulks  map[string]*bulk
+	yamls  map[string]*yamlFile
+	writes []*Written
+	clock  int64
 	// failStreams is how many of the next streams fail.
 	failStreams int
 	written     int64
@@ -58,8 +62,8 @@ func (n *Network) Process(address netip.Addr) *Process { return n.byAddress[addr
 // Processes are all that run, in the order of their starts.
 func (n *Network) Processes() []*Process { return slices.Clone(n.running) }
 
-// Block cuts the link between two addresses. Gossip goes around it through others; writes and
-// streams do not.
+// Block cuts the link between two addresses. Gossip goes around it through others; echoes, writes
+// and streams do not. One that is cut one way is the same: each answer takes the other way.
 func (n *Network) Block(a, b netip.Addr) {
 	n.blocked[linkOf(a, b)] = true
 	n.reconnect()
@@ -97,6 +101,13 @@ func (n *Network) Slow(address netip.Addr, factor float64) {
 	}
 	n.slow[address] = factor
 }
+
+// SlowEcho has nodes see each other up late, each at any time of so long after it hears of the
+// other; 0 is as usual.
+func (n *Network) SlowEcho(longest time.Duration) { n.echoMax = longest }
+
+// WatchOpened tells of each node that opens client traffic.
+func (n *Network) WatchOpened(tell func(*Process)) { n.opened = tell }
 
 // linked says that two addresses reach each other directly.
 func (n *Network) linked(a, b netip.Addr) bool {

@@ -113,6 +113,9 @@ func (p *Process) startNative() *javaError {
 
 func (p *Process) openNative() {
 	p.native = true
+	if p.net.opened != nil {
+		p.net.opened(p)
+	}
 	if own := p.gossip.find(p.address); own != nil && !own.state.ready {
 		p.announce(func(s *state) { s.ready, s.readySaid = true, true })
 	}

@@ -94,6 +94,7 @@ type Process struct {
 	frozen    bool
 	busy      bool // while frozen
 	frozenAt  time.Time
+	normalAt  time.Time
 	idle      time.Duration // without processor time
 	ended     bool
 	exit      Exit
@@ -151,6 +152,9 @@ func (p *Process) Ended() bool { return p.ended }
 
 // Exit is how it ended; the zero value while it runs.
 func (p *Process) Exit() Exit { return p.exit }
+
+// NormalFor is how long it has been NORMAL.
+func (p *Process) NormalFor() time.Duration { return p.line.Now().Sub(p.normalAt) }
 
 // NativeOpen says that it serves clients.
 func (p *Process) NativeOpen() bool { return p.native && !p.ended && !p.frozen }

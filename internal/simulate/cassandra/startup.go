@@ -276,6 +276,7 @@ func (p *Process) finishJoining(owned []ring.Token) {
 	p.metadata.setNormal(p.address, owned)
 	p.metadata.setHost(p.hostID, p.address)
 	p.mode, p.joined, p.inited, p.failed = modeNormal, true, true, false
+	p.normalAt = p.line.Now()
 	p.announce(func(s *state) {
 		s.word, s.tokens, s.replaced = statusNormal, owned, netip.Addr{}
 		s.status = statusNormal + "," + owned[0].String()

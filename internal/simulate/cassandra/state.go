@@ -103,5 +103,7 @@ type entry struct {
 	silentSince time.Time
 	// timer convicts it, or forgets a silent one that is no member.
 	timer eventHandle
-	text  entryText
+	// echo is the question whether it is there, while it is under way.
+	echo eventHandle
+	text entryText
 }

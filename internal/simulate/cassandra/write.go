@@ -82,6 +82,21 @@ func (p *Process) Spare(name, key string, level ring.Consistency) int {
 	return replicas - p.blockFor(k.replication, level)
 }
 
+// Unavailable says that this node sees too few replicas of a row up for a level.
+func (p *Process) Unavailable(name, key string, level ring.Consistency) bool {
+	k, err := p.clientKeyspace(name)
+	if err != nil {
+		return false
+	}
+	live := 0
+	for _, a := range p.natural(k.replication, tokenOf(key)) {
+		if p.counted(level)(a) && p.isAlive(a) {
+			live++
+		}
+	}
+	return live < p.blockFor(k.replication, level)
+}
+
 // mutate writes or deletes a row.
 func (p *Process) mutate(name string, k keyspace, key string, c cell, level ring.Consistency) error {
 	n := p.net

@@ -104,6 +104,30 @@ func (p ignorant) Ask(ctx context.Context, addresses []string, address, hostID s
 	return answers, silent
 }
 
+// sightless has peers say nothing of whom they see up.
+func sightless() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Peers = unseeing{h.Peers} })
+}
+
+type unseeing struct{ execute.Peers }
+
+func (p unseeing) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+	answers, silent := p.Peers.Ask(ctx, addresses, address, hostID)
+	for i := range answers {
+		answers[i].Ring, answers[i].Up = false, nil
+	}
+	return answers, silent
+}
+
+// seenLate is the scenario of nodes that start and see their peers up late.
+func seenLate() *trial.Scenario {
+	s, err := trial.Find("seen-late")
+	if err != nil {
+		panic(err) // it is one of the catalogue
+	}
+	return s
+}
+
 // deletionsForgotten hides for how long tables keep deletions.
 func deletionsForgotten() world.Wrap {
 	return host(func(_ *pod.Sandbox, h *execute.Host) { h.JVM = forgotten{h.JVM} })
@@ -327,6 +351,7 @@ func agentCases() []agentCase {
 		{"ClientTrafficAlreadyOpened", allRestored(), []string{"DiskNotEmpty", "ClientTrafficAlreadyOpened"},
 			world.Wrap{}, strangers(), "DataLost"},
 		{"ReplicationUnknown", behind(), nil, world.Wrap{}, unconditional(), "counts as rebuilt without keyspace"},
+		{"PeersNotSeen", seenLate(), nil, world.Wrap{}, sightless(), "sight: a node is opened to clients"},
 		{"DiskUnreadable", damaged(), nil, world.Wrap{}, pretending(), "I10"},
 	}
 }

@@ -71,7 +71,17 @@ func newChecker(r *run) *checker {
 	o.topology = topology{checker: o}
 	o.turn = turn{checker: o, described: map[string]map[facts.Hashes]bool{}, recreated: map[string]bool{}}
 	r.w.Watch(o.changed)
+	r.w.Network.WatchOpened(o.opened)
 	return o
+}
+
+// opened: no client gets Unavailable from a node that has only just been opened.
+func (o *checker) opened(p *cassandra.Process) {
+	const blindAfter = 58 * time.Second
+	if row := o.w.RefusedAt(p); row != "" && p.NormalFor() < blindAfter {
+		o.violated("sight: a node is opened to clients %s after it was NORMAL, and refuses %s, which others take",
+			p.NormalFor(), row)
+	}
 }
 
 // changed judges a change of an object.

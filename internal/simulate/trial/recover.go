@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,33 @@ func unfit(name, about, words string, spoil func(d *cassandra.Disk, yes bool)) *
 		Act{Name: "mend", Do: do(false), Until: again, Within: 15 * time.Minute})
 }
 
+// peersSeenLate is a scenario in which a node that starts sees its peers up late, and then not all.
+func peersSeenLate() *Scenario {
+	cut := func(change func(n *cassandra.Network, a, b netip.Addr)) func(*world.World) error {
+		return func(w *world.World) error {
+			all := w.Pods.Sandboxes()
+			if len(all) < 3 {
+				return nil // a fault has taken some
+			}
+			for _, other := range all[1:] {
+				change(w.Network, all[0].Address(), other.Address())
+			}
+			return nil
+		}
+	}
+	return scenario("seen-late", "nodes that start see their peers up late, and one does not see them at all for some "+
+		"minutes", threeRacks,
+		Act{Name: "kill with slow echoes", Do: func(w *world.World) error {
+			w.Network.SlowEcho(time.Minute)
+			return onePod(killJVM)(w)
+		}, Until: again, Within: 15 * time.Minute},
+		Act{Name: "cut and kill", Do: func(w *world.World) error {
+			w.Network.SlowEcho(0)
+			return errors.Join(cut((*cassandra.Network).Block)(w), onePod(killJVM)(w))
+		}, Until: again, Within: 15 * time.Minute},
+		Act{Name: "mend", Do: cut((*cassandra.Network).Unblock), Until: again, Within: 15 * time.Minute})
+}
+
 // recoverScenarios are what happens to the pods, hosts and programs of a ring that serves.
 func recoverScenarios() []*Scenario {
 	return []*Scenario{
@@ -72,6 +100,7 @@ func recoverScenarios() []*Scenario {
 				w.Kube.Reject(w.Kube.Hosts()[0], "", "")
 				return nil
 			}, Until: again, Within: 15 * time.Minute})),
+		peersSeenLate(),
 		unfit("disk-full", "a disk is full, and its node waits until there is room again", "no space left on device",
 			func(d *cassandra.Disk, yes bool) { d.Fill(yes) }),
 		unfit("file-corrupt", "a file is corrupt, and its node waits until somebody has mended it",

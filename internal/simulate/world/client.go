@@ -97,6 +97,22 @@ func (w *World) Probe() (acknowledged, asked int) {
 	return acknowledged, asked
 }
 
+// RefusedAt names a row that a node refuses to a client at LOCAL_QUORUM although others would take
+// it; empty if there is none.
+func (w *World) RefusedAt(coordinator *cassandra.Process) string {
+	const rows, level = 32, ring.LocalQuorum
+	for i := range rows {
+		name := fmt.Sprintf("probe-%d", i)
+		if coordinator.Unavailable(Keyspace, name, level) && slices.ContainsFunc(w.serving(),
+			func(other *cassandra.Process) bool {
+				return other != coordinator && !other.Unavailable(Keyspace, name, level)
+			}) {
+			return name
+		}
+	}
+	return ""
+}
+
 // meanwhile begins the names of the rows of WriteOn.
 const meanwhile = "meanwhile"
 

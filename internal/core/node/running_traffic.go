@@ -1,0 +1,126 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/words"
+)
+
+const (
+	// openBlind is how long after NORMAL a node stays closed that does not see its peers. With the
+	// round of questions that is under way then it is a minute.
+	openBlind = 58 * time.Second
+	// askSight is how long after an answer they are asked again.
+	askSight = time.Second
+)
+
+// setTraffic opens the native transport of a NORMAL member and closes it. It is never open without
+// a line in the journal that it was.
+//
+// Cassandra binds CQL to one address in the life of a JVM. So Administrative means: open on the
+// pod's address, but the node is not Ready and therefore in no Service for clients.
+func setTraffic(p *pass) outcome {
+	if !p.answers() || p.Record.Spec.State != v1alpha1.StateRunning {
+		return done
+	}
+	view, wanted := p.JVM.Ring, p.Record.Spec.ClientTraffic
+	open := wanted == v1alpha1.TrafficOpen || wanted == v1alpha1.TrafficAdministrative
+	// Where ledger and records were lost together, the new record says nothing of the ring until
+	// the ledger is rebuilt, and its Closed is nobody's wish.
+	unaware := p.Record.Spec.Member == nil && p.Memory.TrafficOpenedAt != nil
+	switch {
+	case !open && unaware:
+		return done
+	case !open && view.NativeRunning:
+		return act(CloseTraffic{Why: "the record closes client traffic"})
+	case p.opens():
+		return p.openTraffic()
+	default:
+		return done
+	}
+}
+
+// opens says that this node is to open the native transport, which is closed.
+func (p *pass) opens() bool {
+	return p.answers() && p.Record != nil && p.Record.Spec.State == v1alpha1.StateRunning &&
+		p.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed && !p.JVM.Ring.NativeRunning &&
+		p.JVM.Ring.Mode == facts.ModeNormal && p.Memory.Member != nil
+}
+
+// openTraffic opens the native transport once this node sees up whom the others see up. A JVM is
+// NORMAL before it has heard of anybody: Cassandra counts a peer as up after an echo from it
+// (Gossiper#markAlive, 4.1 and 5.0), and answers Unavailable for it until then. A link that is cut,
+// or a ring that is down, does not keep it closed for longer than openBlind. Once it is open no
+// loss of sight closes it: where many nodes lose sight of one, they would close one by one.
+func (p *pass) openTraffic() outcome {
+	open := OpenTraffic{Why: Why("the record opens client traffic: " + string(p.Record.Spec.ClientTraffic))}
+	start := p.Memory.Start
+	if start == nil || start.NormalAt == nil || len(otherMembers(p.JVM.Ring)) == 0 {
+		return act(open)
+	}
+	hostID, latest := p.JVM.Ring.HostID, start.NormalAt.Add(openBlind)
+	asked := p.peersAsked(hostID) && !p.Peers.AskedAt.Before(*start.NormalAt)
+	if asked {
+		blind := p.blind()
+		if blind == "" {
+			return act(open)
+		}
+		if !p.now.Before(latest) {
+			open.Blind = blind
+			open.Why += Why("; " + blind)
+			return act(open)
+		}
+		again := p.Peers.AskedAt.Add(askSight)
+		p.report(v1alpha1.BlockedPeersNotSeen, fmt.Sprintf("client traffic is opened when this node sees the others, at "+
+			"the latest at %s: %s", latest.UTC().Format(time.RFC3339), blind), again)
+		if p.now.Before(again) {
+			return done
+		}
+	}
+	return act(p.ask(hostID, "whom do other members see up?"))
+}
+
+// blind says in words what keeps this node from seeing whom the others see, by the last answers of
+// their agents; empty if nothing does. Two of them are to say it, or all if there are fewer. One
+// whose JVM does not run sees nobody; one that is not NORMAL yet says nothing.
+func (p *pass) blind() string {
+	view := p.JVM.Ring
+	heard, names := 0, map[string]string{}
+	var up [][]string
+	for _, peer := range p.Peers.Answers {
+		if peer.HostID == "" || peer.HostID == view.HostID {
+			continue
+		}
+		names[peer.HostID] = peer.Node
+		if !peer.Ring || len(peer.Up) > 0 {
+			heard++
+			up = append(up, peer.Up)
+		}
+	}
+	if wanted := min(2, len(otherMembers(view))); heard < wanted {
+		return fmt.Sprintf("the agents of %d other members say whom they see, and %d should", heard, wanted)
+	}
+	unseen := facts.Unseen(view.Up(), up...)
+	if len(unseen) == 0 {
+		return ""
+	}
+	for i, id := range unseen {
+		unseen[i] = cmp.Or(names[id], "the node with host id "+id)
+	}
+	return "this node does not see " + words.List(unseen, 3) + " up, which other members do"
+}
+
+// openedBlind says why a node serves clients without a sight of all others, for as long as it does.
+func (p *pass) openedBlind() string {
+	s := p.Memory.Start
+	if s == nil || s.Blind == "" || !p.JVM.Ring.NativeRunning ||
+		!slices.ContainsFunc(p.JVM.Ring.Endpoints, func(e facts.Endpoint) bool { return e.Member() && !e.Live }) {
+		return ""
+	}
+	return fmt.Sprintf("client traffic was opened %s after the start all the same: %s", openBlind, s.Blind)
+}
