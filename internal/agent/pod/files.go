@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"helenus.io/helenus/internal/core/config"
@@ -105,8 +106,12 @@ func (f *Files) Complete(n *config.Node) error {
 	return nil
 }
 
-// maxConfigurationFile is far above any file in a configuration directory.
-const maxConfigurationFile = 4 << 20
+// maxConfigurationFile is far above any file in a configuration directory, maxConfiguration above
+// all of them.
+const (
+	maxConfigurationFile = 4 << 20
+	maxConfiguration     = 32 << 20
+)
 
 // Base reads the image's own configuration, with the user's own files over it.
 func (f *Files) Base(directory string) (config.Files, error) {
@@ -151,18 +156,32 @@ func (f *Files) image(directory string) (config.Files, error) {
 	if directory == "" {
 		return nil, errors.New("helenus-init has not copied the image's configuration")
 	}
-	files := config.Files{}
-	root := os.DirFS(f.at(directory))
-	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+	under, within := strings.CutPrefix(directory, layout.BaseDir+"/")
+	if !within || !filepath.IsLocal(under) || strings.Contains(under, "/") {
+		return nil, fmt.Errorf("helenus-init names %q as its copy of the image's configuration, which is not below %s",
+			directory, layout.BaseDir)
+	}
+	shared, err := os.OpenRoot(f.at(layout.SharedDir))
+	if err != nil {
+		return nil, fmt.Errorf("read the image's configuration: %w", err)
+	}
+	defer shared.Close() //nolint:errcheck // it was only read
+	root, err := shared.OpenRoot(strings.TrimPrefix(directory, layout.SharedDir+"/"))
+	if err != nil {
+		return nil, fmt.Errorf("read the image's configuration: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	files, total := config.Files{}, 0
+	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := fs.ReadFile(root, path)
+		text, err := readRegular(root, path, maxConfigurationFile)
 		if err != nil {
 			return err
 		}
-		if len(text) > maxConfigurationFile {
-			return fmt.Errorf("%s has more than %d bytes", path, maxConfigurationFile)
+		if total += len(text); total > maxConfiguration {
+			return fmt.Errorf("the files have more than %d bytes", maxConfiguration)
 		}
 		files[path] = text
 		return nil
@@ -173,6 +192,26 @@ func (f *Files) image(directory string) (config.Files, error) {
 	return files, nil
 }
 
+// readRegular reads a file that Cassandra, which has the same user, may have exchanged: for a link
+// to what the agent alone has, for a pipe that never ends. A root is not left by links.
+func readRegular(root *os.Root, name string, most int) ([]byte, error) {
+	if info, err := root.Lstat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("%s has more than %d bytes", name, most)
+	}
+	return text, err
+}
+
 // Install makes the configuration directory anew: a copy of the image's, with the user's own files
 // and then the rendered ones over it. No JVM runs meanwhile.
 func (f *Files) Install(base string, files config.Files) error {
@@ -181,24 +220,20 @@ func (f *Files) Install(base string, files config.Files) error {
 	if err := os.RemoveAll(next); err != nil {
 		return fmt.Errorf("clear %s: %w", next, err)
 	}
-	if err := os.CopyFS(next, os.DirFS(f.at(base))); err != nil {
-		return fmt.Errorf("copy the image's configuration: %w", err)
-	}
-	all, err := f.given()
+	all, err := f.image(base)
 	if err != nil {
 		return err
 	}
-	if all == nil {
-		all = config.Files{}
+	given, err := f.given()
+	if err != nil {
+		return err
 	}
+	maps.Copy(all, given)
 	maps.Copy(all, files)
 	for name, text := range all {
 		path := filepath.Join(next, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			return fmt.Errorf("make directory of %s: %w", name, err)
-		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("replace %s: %w", name, err)
 		}
 		if err := os.WriteFile(path, text, modeOf(name)); err != nil {
 			return fmt.Errorf("write configuration: %w", err)
@@ -223,7 +258,12 @@ func modeOf(name string) fs.FileMode {
 
 // Read one file of the configuration directory.
 func (f *Files) Read(name string) ([]byte, error) {
-	text, err := os.ReadFile(f.at(f.paths.Configuration, name))
+	root, err := os.OpenRoot(f.at(f.paths.Configuration))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	text, err := readRegular(root, name, maxConfigurationFile)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -248,13 +288,18 @@ const lastBytes = 64 << 10
 // FatalLine is the last line of Cassandra's own log since a time that tells of an error; empty if
 // there is no such log or line.
 func (f *Files) FatalLine(since time.Time) string {
-	file, err := os.Open(f.at(f.paths.Logs, "system.log"))
+	root, err := os.OpenRoot(f.at(f.paths.Logs))
+	if err != nil {
+		return ""
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	file, err := root.OpenFile("system.log", os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	info, err := file.Stat()
-	if err != nil || info.ModTime().Before(since) {
+	if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(since) {
 		return ""
 	}
 	if info.Size() > lastBytes {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,19 +30,63 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// Cassandra has the user of the agent, and whoever is in its JVM may put anything below /helenus.
+func TestTheBaseIsReadWithinItsBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		base  string
+		spoil func(t *testing.T, root, base string) error
+		words string
+	}{
+		"as it is": {"/helenus/base/i1", nil, ""},
+		"a link to what the agent alone has": {"/helenus/base/i1", func(_ *testing.T, root, base string) error {
+			return os.Symlink(filepath.Join(root, "secret/token"), filepath.Join(base, "a.properties"))
+		}, "a.properties is not a regular file"},
+		"the base is a link out": {"/helenus/base/i2", func(_ *testing.T, root, base string) error {
+			return os.Symlink(filepath.Join(root, "secret"), filepath.Join(filepath.Dir(base), "i2"))
+		}, "path escapes from parent"},
+		"a pipe": {"/helenus/base/i1", func(_ *testing.T, _, base string) error {
+			return syscall.Mkfifo(filepath.Join(base, "a.properties"), 0o600)
+		}, "a.properties is not a regular file"},
+		"a large file": {"/helenus/base/i1", func(_ *testing.T, _, base string) error {
+			return os.WriteFile(filepath.Join(base, "a.properties"), make([]byte, maxConfigurationFile+1), 0o600)
+		}, "a.properties has more than"},
+		"another directory": {"/secret", nil, "is not below /helenus/base"},
+		"one above":         {"/helenus/base/../../secret", nil, "is not below /helenus/base"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, filepath.Join(root, "secret/token"), "token")
+			write(t, filepath.Join(root, "helenus/base/i1/cassandra.yaml"), "image")
+			if c.spoil != nil {
+				if err := c.spoil(t, root, filepath.Join(root, "helenus/base/i1")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := NewFiles(root, Paths{Configuration: "/conf"}, "secret", Ports{})
+			_, read := f.Base(c.base)
+			install := f.Install(c.base, nil)
+			for _, err := range []error{read, install} {
+				if (err == nil) != (c.words == "") || err != nil && !strings.Contains(err.Error(), c.words) {
+					t.Errorf("got %v, want %q", err, c.words)
+				}
+			}
+		})
+	}
+}
+
 func TestFilesRenderOverTheImagesOwn(t *testing.T) {
 	root := t.TempDir()
-	write(t, filepath.Join(root, "base/i1/cassandra.yaml"), "image")
-	write(t, filepath.Join(root, "base/i1/triggers/README"), "kept")
+	write(t, filepath.Join(root, "helenus/base/i1/cassandra.yaml"), "image")
+	write(t, filepath.Join(root, "helenus/base/i1/triggers/README"), "kept")
 	f := NewFiles(root, Paths{Configuration: "/conf", Library: "/lib", Data: "/data", Logs: "/logs"}, "secret",
 		Ports{Jolokia: 7777, Exporter: 7782})
 
-	base, err := f.Base("/base/i1")
+	base, err := f.Base("/helenus/base/i1")
 	if err != nil || string(base["triggers/README"]) != "kept" || len(base) != 2 {
 		t.Fatalf("base %v, %v", base, err)
 	}
 	for _, text := range []string{"first", "second"} {
-		if err := f.Install("/base/i1", config.Files{"cassandra.yaml": []byte(text),
+		if err := f.Install("/helenus/base/i1", config.Files{"cassandra.yaml": []byte(text),
 			config.JolokiaProperties: []byte("password")}); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +107,7 @@ func TestFilesRenderOverTheImagesOwn(t *testing.T) {
 	if got, _ := f.Read("cassandra.yaml"); string(got) != "third" {
 		t.Errorf("replaced: %q", got)
 	}
-	if got, err := os.ReadFile(filepath.Join(root, "base/i1/cassandra.yaml")); err != nil || string(got) != "image" {
+	if got, err := os.ReadFile(filepath.Join(root, "helenus/base/i1/cassandra.yaml")); err != nil || string(got) != "image" {
 		t.Errorf("the image's file was changed: %q, %v", got, err)
 	}
 	if _, err := f.Base(""); err == nil {
@@ -303,7 +348,7 @@ func TestGivenFiles(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"cassandra.yaml", "logback.xml", "other.properties"} {
-		put("base/i1/"+name, "image's "+name)
+		put("helenus/base/i1/"+name, "image's "+name)
 	}
 	put("given/..data/logback.xml", "user's logback.xml")
 	if err := os.Symlink("..data/logback.xml", filepath.Join(root, "given/logback.xml")); err != nil {
@@ -311,7 +356,7 @@ func TestGivenFiles(t *testing.T) {
 	}
 	put("given/extra.xml", "user's extra.xml")
 	f := NewFiles(root, Paths{Configuration: "/conf", Given: "/given"}, "", Ports{})
-	base, err := f.Base("/base/i1")
+	base, err := f.Base("/helenus/base/i1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +364,7 @@ func TestGivenFiles(t *testing.T) {
 		string(base["cassandra.yaml"]) != "image's cassandra.yaml" || len(base) != 4 {
 		t.Errorf("base %q", base)
 	}
-	if err := f.Install("/base/i1", config.Files{"cassandra.yaml": []byte("rendered"),
+	if err := f.Install("/helenus/base/i1", config.Files{"cassandra.yaml": []byte("rendered"),
 		"logback.xml": []byte("rendered from the user's")}); err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +379,7 @@ func TestGivenFiles(t *testing.T) {
 	put("given/cassandra.yaml", "user's")
 	const words = "node.configFiles: the ConfigMap has cassandra.yaml, which Helenus renders itself: take it out; " +
 		"give settings in node.cassandraYaml"
-	if _, err := f.Base("/base/i1"); err == nil || err.Error() != words {
+	if _, err := f.Base("/helenus/base/i1"); err == nil || err.Error() != words {
 		t.Errorf("got %v", err)
 	}
 }

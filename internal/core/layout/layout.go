@@ -14,6 +14,8 @@ const (
 	SharedDir = "/helenus"
 	// InitBinary is where the agent puts helenus-init for the Cassandra container.
 	InitBinary = SharedDir + "/bin/helenus-init"
+	// BaseDir holds helenus-init's copies of the image's configuration, by incarnation.
+	BaseDir = SharedDir + "/base"
 	// RenderedDir is the configuration directory that Cassandra is started on.
 	RenderedDir = SharedDir + "/conf"
 	// LibraryDir holds the Java agents that the JVM loads.
