@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/internal/act"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/status"
 )
 
 // Metrics of the operator, beside those of controller-runtime.
@@ -60,7 +61,7 @@ func (m *Metrics) Observe(key types.NamespacedName, s *facts.Snapshot, plan plan
 	labels := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
 	ready := 0
 	for _, n := range s.Records() {
-		if n.StatusIsCurrent() && n.Record.Status.Ready {
+		if status.Serves(n) {
 			ready++
 		}
 	}

@@ -40,7 +40,7 @@ func TestARingServesWhileADatacenterIsAdded(t *testing.T) {
 			},
 			Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid},
 				Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}}},
-			Agent: &facts.Agent{PodUID: uid, Phase: v1alpha1.PhaseNormal, Ring: &facts.Ring{
+			Agent: &facts.Agent{PodUID: uid, Phase: v1alpha1.PhaseNormal, Ready: ready, Ring: &facts.Ring{
 				Mode: facts.ModeNormal, HostID: hostID, Endpoints: endpoints,
 				Keyspaces: map[string]string{"shop": "NetworkTopologyStrategy {dc1=1, dc2=2}"},
 			}},

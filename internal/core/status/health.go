@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
 )
 
 type setter func(kind string, yes bool, reason, format string, args ...any)
@@ -35,10 +36,10 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	case len(unreachable) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeUnreachable, "no answer from %s",
 			strings.Join(unreachable, ", "))
-	case len(down) > 0 && formed:
-		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodesDown, "%s not NORMAL", strings.Join(down, ", "))
-	case len(down) > 0:
+	case !formed:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonForming, "the ring is being formed")
+	case len(down) > 0:
+		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodesDown, "%s not NORMAL", strings.Join(down, ", "))
 	case len(schemas) > 1:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonSchemaDisagrees, "the nodes have %d different schemas",
 			len(schemas))
@@ -52,43 +53,48 @@ func needsPerson(phase v1alpha1.NodePhase) bool {
 		v1alpha1.PhaseAddressTaken}, phase)
 }
 
-// setAvailable: there is a node that serves clients, and every range that can be protected is
-// served at the configured consistency by the nodes that are up.
+// setAvailable: a node of each datacenter serves clients, and every range is served at the configured
+// consistency by the nodes that are up.
 func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	if !formed {
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonForming, "the ring is being formed")
 		return
 	}
 	risk, err := atRisk(s)
+	unserved := slices.IndexFunc(datacenters(s), func(d v1alpha1.DatacenterStatus) bool {
+		return d.Formed && d.Nodes > 0 && d.Ready == 0 && !s.Ledger.Adds(d.Name)
+	})
 	switch {
-	case !slices.ContainsFunc(s.Records(), serves): // where no range can be protected, none is at risk
+	case !slices.ContainsFunc(s.Records(), Serves):
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonNodesNotReady, "no node serves clients")
+	case unserved >= 0:
+		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonNodesNotReady, "no node of datacenter %s serves clients",
+			datacenters(s)[unserved].Name)
 	case err != nil:
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonRingUnknown, "%s", err)
 	case risk != "":
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonRangesAtRisk, "%s", risk)
 	default:
 		set(v1alpha1.ConditionAvailable, true, v1alpha1.ReasonConsistencyKept,
-			"every protectable range is served at %s", s.Cluster.Spec.Disruption.Consistency)
+			"every range is served at %s", s.Cluster.Spec.Disruption.Consistency)
 	}
 }
 
 // atRisk says which ranges are not served at the configured consistency, judged by the first
 // complete view of the ring.
 func atRisk(s *facts.Snapshot) (string, error) {
-	var view *facts.Ring
+	records := s.Records()
+	first := slices.IndexFunc(records, isNormal)
+	if first < 0 {
+		return "", errors.New("no node can say what the ring is like")
+	}
+	view := records[first].Agent.Ring
 	down := map[string]bool{}
-	for _, n := range s.Records() {
-		if hostID, member := s.Ledger.Members[n.Name]; member && !serves(n) &&
-			!s.Ledger.Adds(n.Record.Spec.Datacenter) {
+	for _, n := range records {
+		hostID, member := s.Ledger.Members[n.Name]
+		if member && !s.Ledger.Adds(n.Record.Spec.Datacenter) && !isUp(n, hostID, view) {
 			down[hostID] = true
 		}
-		if a := n.CurrentAgent(); a != nil && a.Ring != nil && a.Ring.Mode == facts.ModeNormal && view == nil {
-			view = a.Ring
-		}
-	}
-	if view == nil {
-		return "", errors.New("no node can say what the ring is like")
 	}
 	if len(down) == 0 {
 		return "", nil
@@ -104,9 +110,27 @@ func atRisk(s *facts.Snapshot) (string, error) {
 			ids = append(ids, e.HostID)
 		}
 	}
+	// A range that no order of restarts protects is below the level as soon as one replica is down.
 	verdict := protection.Assess(ids)
-	if verdict.Safe || verdict.Broken.Worst == nil {
-		return "", nil
+	for _, f := range []ring.Finding{verdict.Broken, verdict.Unprotected} {
+		if f.Ranges > 0 {
+			return fmt.Sprintf("%d ranges are not served at %s: %s", f.Ranges, level, f.Worst), nil
+		}
 	}
-	return fmt.Sprintf("%d ranges are not served at %s: %s", verdict.Broken.Ranges, level, verdict.Broken.Worst), nil
+	return "", nil
+}
+
+func isNormal(n *facts.Node) bool {
+	a := n.CurrentAgent()
+	return a != nil && a.Ring != nil && a.Ring.Mode == facts.ModeNormal
+}
+
+// isUp says that a member holds its replicas up, open to clients or not: by its own word, and for
+// one whose agent is silent by that of another.
+func isUp(n *facts.Node, hostID string, view *facts.Ring) bool {
+	if n.CurrentAgent() != nil {
+		return isNormal(n)
+	}
+	e, found := view.ByHostID(hostID)
+	return found && e.Live
 }

@@ -160,7 +160,7 @@ func datacenters(s *facts.Snapshot) []v1alpha1.DatacenterStatus {
 		r := rack(d, n.Record.Spec.Rack)
 		d.Nodes++
 		r.Nodes++
-		if serves(n) {
+		if Serves(n) {
 			d.Ready++
 			r.Ready++
 		}
@@ -168,10 +168,12 @@ func datacenters(s *facts.Snapshot) []v1alpha1.DatacenterStatus {
 	return out
 }
 
-// serves says that a node serves clients: its agent says so of the pod that is there, and
-// Kubernetes agrees.
-func serves(n *facts.Node) bool {
-	if !n.StatusIsCurrent() || n.Pod.DeletionTimestamp != nil || !n.Record.Status.Ready {
+// Serves says that a node serves clients: its agent answers and says so, and Kubernetes agrees. For
+// one that is only just being asked its record stands.
+func Serves(n *facts.Node) bool {
+	agent := n.CurrentAgent()
+	ready := agent != nil && agent.Ready || n.Asking && n.StatusIsCurrent() && n.Record.Status.Ready
+	if !ready || n.Pod.DeletionTimestamp != nil {
 		return false
 	}
 	for _, c := range n.Pod.Status.Conditions {

@@ -65,21 +65,10 @@ func (p *Process) Delete(name, table, key string, level ring.Consistency) error 
 		level)
 }
 
-// Spare is how many replicas of a row may be away for a write at a level to be acknowledged, as the
-// node sees the ring: less than 0 where there are too few, and 0, too, where it cannot be written
-// at all.
-func (p *Process) Spare(name, key string, level ring.Consistency) int {
-	k, err := p.clientKeyspace(name)
-	if err != nil {
-		return 0
-	}
-	counted, replicas := p.counted(level), 0
-	for _, a := range p.natural(k.replication, tokenOf(key)) {
-		if counted(a) {
-			replicas++
-		}
-	}
-	return replicas - p.blockFor(k.replication, level)
+// Has says that the node knows a keyspace.
+func (p *Process) Has(name string) bool {
+	_, err := p.clientKeyspace(name)
+	return err == nil
 }
 
 // Unavailable says that this node sees too few replicas of a row up for a level.
