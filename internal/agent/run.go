@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,7 +69,12 @@ func Run(ctx context.Context, o Options) error {
 			}
 		})
 	}
-	serveUntil("health", func() error { return serve.HealthServer(ctx, servers.health, h) })
+	serveUntil("probes", func() error { return serve.Probes(ctx, servers.health, h) })
+	serveUntil("metrics", func() error {
+		exporter := url.URL{Scheme: "http", Host: net.JoinHostPort(layout.Loopback, strconv.Itoa(layout.ExporterPort)),
+			Path: layout.MetricsPath}
+		return serve.Metrics(ctx, servers.metrics, h, exporter.String())
+	})
 	serveUntil("facts", func() error { return serve.Facts(ctx, servers.facts, a, certificates.Material, time.Now) })
 	all.Go(func() { line.Run(ctx) })
 	a.Run(ctx)
@@ -79,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-type listeners struct{ health, facts net.Listener }
+type listeners struct{ health, metrics, facts net.Listener }
 
 func listen(o Options) (listeners, error) {
 	on := func(port int) (net.Listener, error) {
@@ -95,8 +101,12 @@ func listen(o Options) (listeners, error) {
 	if err != nil {
 		return listeners{}, err
 	}
+	metrics, err := on(layout.MetricsPort)
+	if err != nil {
+		return listeners{}, err
+	}
 	facts, err := on(layout.FactsPort)
-	return listeners{health, facts}, err
+	return listeners{health, metrics, facts}, err
 }
 
 func install(o Options) error {
@@ -134,7 +144,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		Journal: pod.NewJournal(data),
 		Disk:    pod.NewDisk(e.volumes, threads.Goroutines{}.Now),
 		Files: pod.NewFiles(o.Root, pod.DefaultPaths(hasCommitlog), password,
-			pod.Ports{Jolokia: layout.JolokiaPort, Exporter: layout.MetricsPort}),
+			pod.Ports{Jolokia: layout.JolokiaPort, Exporter: layout.ExporterPort}),
 		JVM:   jvm,
 		Peers: pod.NewPeers(e.self.ClusterUID, certificates.Material, time.Now, agentapi.FactsAddress),
 		Logf:  logger.Printf,

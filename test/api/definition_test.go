@@ -112,8 +112,7 @@ func TestPortsOfNetworkPolicy(t *testing.T) {
 		}
 	}
 	got := slices.Sorted(maps.Keys(open))
-	want := []int{layout.NativePort, layout.StoragePort, layout.TLSStoragePort, layout.FactsPort, layout.HealthPort,
-		layout.MetricsPort}
+	want := []int{layout.NativePort, layout.StoragePort, layout.TLSStoragePort, layout.FactsPort, layout.MetricsPort}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("ports %d, want %d", got, want)

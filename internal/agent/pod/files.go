@@ -96,10 +96,7 @@ func (f *Files) Complete(n *config.Node) error {
 			n.Exporter = &config.Exporter{
 				Jar: filepath.Join(f.paths.Library, ExporterJar), Config: filepath.Join(f.paths.Library, ExporterRules),
 				Port:    f.ports.Exporter,
-				Address: netip.IPv4Unspecified(),
-			}
-			if n.Address.Is6() && !n.Address.Is4In6() {
-				n.Exporter.Address = netip.IPv6Unspecified()
+				Address: netip.MustParseAddr(layout.Loopback),
 			}
 		}
 	}

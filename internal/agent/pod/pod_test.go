@@ -123,7 +123,7 @@ func TestCompleteNamesWhatIsThere(t *testing.T) {
 		t.Errorf("exporter %+v without its jar, %v", n.Exporter, err)
 	}
 	write(t, filepath.Join(root, "helenus/lib", ExporterJar), "jar")
-	if err := f.Complete(&n); err != nil || n.Exporter == nil || n.Exporter.Address != netip.IPv6Unspecified() {
+	if err := f.Complete(&n); err != nil || n.Exporter == nil || !n.Exporter.Address.IsLoopback() {
 		t.Errorf("exporter %+v, %v", n.Exporter, err)
 	}
 	if n.Directories.Commitlog != "/var/lib/cassandra-commitlog/commitlog" ||

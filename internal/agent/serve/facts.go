@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,29 +24,32 @@ type Source interface {
 	Identity(address, hostID string) agentapi.Identity
 }
 
-// Limits of the server: an operator and a few dozen peers talk to an agent.
+// Limits of the servers. An operator and a few dozen peers talk to an agent, beside kubelet and
+// Prometheus.
 const (
-	maxConnections = 64
-	headerTimeout  = 5 * time.Second
-	idleTimeout    = 2 * agentapi.MaxWait
-	maxHeaderBytes = 8 << 10
+	maxPerSource, maxConnections   = 32, 256
+	shakingPerSource, shakingInAll = 16, 128
+	handshakeTimeout               = 5 * time.Second
+	headerTimeout                  = 5 * time.Second
+	idleTimeout                    = 2 * agentapi.MaxWait
+	maxHeaderBytes                 = 8 << 10
 )
 
 // Facts serves facts on a listener until ctx ends. Only the operator and the nodes of the own
 // cluster are let in.
 func Facts(ctx context.Context, listener net.Listener, source Source, certificates pki.Source,
 	now func() time.Time) error {
-	return run(ctx, tls.NewListener(limit(listener, maxConnections), pki.ServerConfig(certificates, now)),
-		FactsHandler(source))
+	return run(ctx, handshaken(listener, pki.ServerConfig(certificates, now)), FactsHandler(source), true)
 }
 
 // run serves until ctx ends. Answers under way are cut off then: nothing is lost by it.
-func run(ctx context.Context, listener net.Listener, handler http.Handler) error {
+func run(ctx context.Context, listener net.Listener, handler http.Handler, keepAlive bool) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    quiet(), // strangers must not be able to fill the log
 	}
+	server.SetKeepAlivesEnabled(keepAlive)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -292,41 +292,125 @@ type empty struct{ *source }
 
 func (empty) Fresh(context.Context) (*facts.Agent, string) { return nil, "" }
 
-func TestLimitedListenerLetsTheNextOneInWhenOneEnds(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := limit(inner, 1)
-	dial := func() net.Conn {
-		c, err := net.Dial("tcp", inner.Addr().String())
+// idle opens connections that say nothing.
+func idle(t *testing.T, address string, n int) []net.Conn {
+	t.Helper()
+	var out []net.Conn
+	for range n {
+		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c
+		t.Cleanup(func() { _ = c.Close() })
+		out = append(out, c)
 	}
-	one, two := dial(), dial()
-	defer func() { _ = errors.Join(one.Close(), two.Close()) }()
-	first, err := l.Accept()
+	return out
+}
+
+// serving has a server listen until the test is over.
+func serving(t *testing.T, serve func(context.Context, net.Listener) error) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted := make(chan error, 1)
-	go func() { _, err := l.Accept(); accepted <- err }()
-	select {
-	case err := <-accepted:
-		t.Fatal("let in: ", err, "; a second connection was let in beside the first")
-	default:
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("server ended with %v", err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+// Whoever holds connections and says nothing keeps nobody from an answer.
+func TestIdleConnectionsHoldNobodyUp(t *testing.T) {
+	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "cassandra_x 1\n")
+	}))
+	defer exporter.Close()
+	get := func(t *testing.T, url string) *http.Response {
+		t.Helper()
+		response, err := (&http.Client{Timeout: time.Minute}).Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		return response
 	}
-	_ = first.Close()
-	_ = first.Close() // twice is once
-	if err := <-accepted; err != nil {
-		t.Fatal(err)
+	t.Run("probes", func(t *testing.T) {
+		address := serving(t, func(ctx context.Context, l net.Listener) error { return Probes(ctx, l, probes{true}) })
+		idle(t, address, 300)
+		response := get(t, "http://"+address+"/ready")
+		if response.StatusCode != http.StatusOK || !response.Close {
+			t.Errorf("status %s, closed %v", response.Status, response.Close)
+		}
+		if response := get(t, "http://"+address+"/metrics"); response.StatusCode != http.StatusNotFound {
+			t.Errorf("metrics: %s", response.Status)
+		}
+	})
+	t.Run("metrics", func(t *testing.T) {
+		address := serving(t, func(ctx context.Context, l net.Listener) error {
+			return Metrics(ctx, l, probes{true}, exporter.URL)
+		})
+		idle(t, address, 300)
+		text, err := io.ReadAll(get(t, "http://"+address+"/metrics").Body)
+		if err != nil || !strings.HasSuffix(string(text), "helenus_agent_exporter_up 1\ncassandra_x 1\n") {
+			t.Errorf("%q, %v", text, err)
+		}
+		if response := get(t, "http://"+address+"/ready"); response.StatusCode != http.StatusNotFound {
+			t.Errorf("probes: %s", response.Status)
+		}
+	})
+	t.Run("facts", func(t *testing.T) {
+		r := newRig(t)
+		client := r.client(r.material(t, r.own, pki.OperatorOf(uid), time.Now(), r.bundles), pki.NodeOf(uid, node))
+		defer client.Close()
+		idle(t, r.address, 300)
+		if _, err := client.Facts(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMetricsWithoutAnExporter(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	defer gone.Close()
+	w := httptest.NewRecorder()
+	MetricsHandler(probes{true}, gone.URL).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK || !strings.HasSuffix(w.Body.String(), "helenus_agent_exporter_up 0\n") {
+		t.Errorf("%d %q", w.Code, w.Body)
 	}
-	go func() { _, err := l.Accept(); accepted <- err }()
-	_ = l.Close()
-	if err := <-accepted; err == nil {
-		t.Error("accepted after the end")
+}
+
+func TestAConnectionMoreTakesThePlaceOfTheOldestOfWhoeverHasMost(t *testing.T) {
+	p := newPool(2, 3)
+	enter := func(source string) *pooled {
+		one, other := net.Pipe()
+		t.Cleanup(func() { _ = other.Close() })
+		c := &pooled{Conn: one, source: source}
+		c.enter(p)
+		return c
+	}
+	a1, a2, b1 := enter("a"), enter("a"), enter("b")
+	a3 := enter("a") // a has two
+	c1 := enter("c") // there are three
+	for name, c := range map[string]struct {
+		conn   *pooled
+		closed bool
+	}{"a1": {a1, true}, "a2": {a2, true}, "a3": {a3, false}, "b1": {b1, false}, "c1": {c1, false}} {
+		if c.conn.closed != c.closed {
+			t.Errorf("%s is closed: %v", name, c.conn.closed)
+		}
+	}
+	for _, c := range []*pooled{a1, a3, b1, b1, c1} {
+		_ = c.Close() // twice is once
+	}
+	if p.count != 0 || len(p.open) != 0 {
+		t.Errorf("%d are left, %v", p.count, p.open)
 	}
 }
 
@@ -362,7 +446,7 @@ func TestProbes(t *testing.T) {
 	for _, ok := range []bool{true, false} {
 		for _, path := range []string{"/startup", "/live", "/ready"} {
 			w := httptest.NewRecorder()
-			HealthHandler(probes{ok}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			ProbesHandler(probes{ok}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 			text, _ := io.ReadAll(w.Body)
 			if (w.Code == http.StatusOK) != ok || len(text) < 2 {
 				t.Errorf("%s with ok=%v: %d %q", path, ok, w.Code, text)

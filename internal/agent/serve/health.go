@@ -33,13 +33,14 @@ type Metric struct {
 	Value  float64
 }
 
-// HealthServer serves probes and metrics on a listener until ctx ends.
-func HealthServer(ctx context.Context, listener net.Listener, health Health) error {
-	return run(ctx, limit(listener, maxConnections), HealthHandler(health))
+// Probes serves kubelet's probes on a listener until ctx ends, and nothing else: no connection is
+// kept.
+func Probes(ctx context.Context, listener net.Listener, health Health) error {
+	return run(ctx, counting{listener, newPool(maxPerSource, maxConnections)}, ProbesHandler(health), false)
 }
 
-// HealthHandler answers probes and metrics.
-func HealthHandler(health Health) http.Handler {
+// ProbesHandler answers probes.
+func ProbesHandler(health Health) http.Handler {
 	mux := http.NewServeMux()
 	probe := func(path string, ask func() (bool, string)) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
@@ -59,10 +60,6 @@ func HealthHandler(health Health) http.Handler {
 	})
 	probe(layout.LivePath, health.Live)
 	probe(layout.ReadyPath, health.Ready)
-	mux.HandleFunc("GET "+layout.MetricsPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		writeMetrics(w, health.Metrics())
-	})
 	return mux
 }
 

@@ -53,15 +53,20 @@ const (
 	TLSStoragePort = 7001
 	// FactsPort is the agent's HTTPS port, for the operator and for other agents of the cluster.
 	FactsPort = 7780
-	// HealthPort is the agent's HTTP port for kubelet's probes and for metrics.
+	// HealthPort is the agent's HTTP port for kubelet's probes.
 	HealthPort = 7781
-	// MetricsPort is where the JMX exporter in the JVM answers.
+	// MetricsPort is the agent's HTTP port for metrics: its own, and those of the exporter.
 	MetricsPort = 7782
+	// ExporterPort is where the JMX exporter in the JVM answers, bound to loopback.
+	ExporterPort = 7783
 	// JolokiaPort is bound to loopback.
 	JolokiaPort = 7777
 )
 
-// Paths of the agent's health port.
+// Loopback is what the Java agents in the JVM listen on.
+const Loopback = "127.0.0.1"
+
+// Paths of the agent's ports for probes and metrics.
 const (
 	StartupPath = "/startup"
 	LivePath    = "/live"

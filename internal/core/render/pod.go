@@ -127,6 +127,7 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 		Ports: []corev1.ContainerPort{
 			{Name: "facts", ContainerPort: layout.FactsPort, Protocol: corev1.ProtocolTCP},
 			{Name: "health", ContainerPort: layout.HealthPort, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: layout.MetricsPort, Protocol: corev1.ProtocolTCP},
 		},
 		// Cassandra's container starts when this one has put helenus-init in its place.
 		StartupProbe:  httpProbe(layout.StartupPath, 1, 2, 300),
@@ -163,7 +164,6 @@ func cassandraContainer(settings v1alpha1.PodSettings) corev1.Container {
 		Ports: []corev1.ContainerPort{
 			{Name: "native", ContainerPort: layout.NativePort, Protocol: corev1.ProtocolTCP},
 			{Name: "storage", ContainerPort: layout.StoragePort, Protocol: corev1.ProtocolTCP},
-			{Name: "metrics", ContainerPort: layout.MetricsPort, Protocol: corev1.ProtocolTCP},
 		},
 		// The agent answers for the node; it is in the same network. There is no liveness probe:
 		// the agent alone judges a JVM.
