@@ -107,7 +107,8 @@ func TestFilesRenderOverTheImagesOwn(t *testing.T) {
 	if got, _ := f.Read("cassandra.yaml"); string(got) != "third" {
 		t.Errorf("replaced: %q", got)
 	}
-	if got, err := os.ReadFile(filepath.Join(root, "helenus/base/i1/cassandra.yaml")); err != nil || string(got) != "image" {
+	got, err := os.ReadFile(filepath.Join(root, "helenus/base/i1/cassandra.yaml"))
+	if err != nil || string(got) != "image" {
 		t.Errorf("the image's file was changed: %q, %v", got, err)
 	}
 	if _, err := f.Base(""); err == nil {

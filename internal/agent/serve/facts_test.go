@@ -332,24 +332,27 @@ func TestIdleConnectionsHoldNobodyUp(t *testing.T) {
 		_, _ = io.WriteString(w, "cassandra_x 1\n")
 	}))
 	defer exporter.Close()
-	get := func(t *testing.T, url string) *http.Response {
+	get := func(t *testing.T, url string) (code int, closed bool, text string) {
 		t.Helper()
 		response, err := (&http.Client{Timeout: time.Minute}).Get(url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = response.Body.Close() })
-		return response
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, response.Close, string(body)
 	}
 	t.Run("probes", func(t *testing.T) {
 		address := serving(t, func(ctx context.Context, l net.Listener) error { return Probes(ctx, l, probes{true}) })
 		idle(t, address, 300)
-		response := get(t, "http://"+address+"/ready")
-		if response.StatusCode != http.StatusOK || !response.Close {
-			t.Errorf("status %s, closed %v", response.Status, response.Close)
+		if code, closed, _ := get(t, "http://"+address+"/ready"); code != http.StatusOK || !closed {
+			t.Errorf("status %d, closed %v", code, closed)
 		}
-		if response := get(t, "http://"+address+"/metrics"); response.StatusCode != http.StatusNotFound {
-			t.Errorf("metrics: %s", response.Status)
+		if code, _, _ := get(t, "http://"+address+"/metrics"); code != http.StatusNotFound {
+			t.Errorf("metrics: %d", code)
 		}
 	})
 	t.Run("metrics", func(t *testing.T) {
@@ -357,12 +360,12 @@ func TestIdleConnectionsHoldNobodyUp(t *testing.T) {
 			return Metrics(ctx, l, probes{true}, exporter.URL)
 		})
 		idle(t, address, 300)
-		text, err := io.ReadAll(get(t, "http://"+address+"/metrics").Body)
-		if err != nil || !strings.HasSuffix(string(text), "helenus_agent_exporter_up 1\ncassandra_x 1\n") {
-			t.Errorf("%q, %v", text, err)
+		_, _, text := get(t, "http://"+address+"/metrics")
+		if !strings.HasSuffix(text, "helenus_agent_exporter_up 1\ncassandra_x 1\n") {
+			t.Errorf("%q", text)
 		}
-		if response := get(t, "http://"+address+"/ready"); response.StatusCode != http.StatusNotFound {
-			t.Errorf("probes: %s", response.Status)
+		if code, _, _ := get(t, "http://"+address+"/ready"); code != http.StatusNotFound {
+			t.Errorf("probes: %d", code)
 		}
 	})
 	t.Run("facts", func(t *testing.T) {

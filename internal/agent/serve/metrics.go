@@ -37,7 +37,8 @@ func MetricsHandler(health Health, exporter string) http.Handler {
 		case <-r.Context().Done():
 			return
 		}
-		up := Metric{Name: "helenus_agent_exporter_up", Help: "Whether the exporter in the JVM answered.", Type: "gauge"}
+		up := Metric{Name: "helenus_agent_exporter_up", Help: "Whether the exporter in the JVM answered.",
+			Type: "gauge"}
 		page, err := scrape(r.Context(), client, exporter)
 		if err == nil {
 			defer page.Close() //nolint:errcheck // it was only read

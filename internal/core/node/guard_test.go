@@ -86,7 +86,8 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 			}), keeps, "ONE needs 1", "",
 		},
 		"a node of the other datacenter is down, and they count together": {
-			demanding(v1alpha1.ConsistencyQuorum, func(f *Facts) { twoCenters(f.JVM.Ring) }), keeps, "QUORUM needs 3", "",
+			demanding(v1alpha1.ConsistencyQuorum, func(f *Facts) { twoCenters(f.JVM.Ring) }), keeps,
+			"QUORUM needs 3", "",
 		},
 		"a node of the other datacenter is down, and each counts for itself": {
 			demanding(v1alpha1.ConsistencyLocalOne, func(f *Facts) { twoCenters(f.JVM.Ring) }), "", "", "BeginRestart",

@@ -76,8 +76,8 @@ func (p *pass) openTraffic() outcome {
 			return act(open)
 		}
 		again := p.Peers.AskedAt.Add(askSight)
-		p.report(v1alpha1.BlockedPeersNotSeen, fmt.Sprintf("client traffic is opened when this node sees the others, at "+
-			"the latest at %s: %s", latest.UTC().Format(time.RFC3339), blind), again)
+		p.report(v1alpha1.BlockedPeersNotSeen, fmt.Sprintf("client traffic is opened when this node sees the others, "+
+			"at the latest at %s: %s", latest.UTC().Format(time.RFC3339), blind), again)
 		if p.now.Before(again) {
 			return done
 		}

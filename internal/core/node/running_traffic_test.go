@@ -75,8 +75,9 @@ func TestClientsAreLetInWhenTheNodeSeesItsPeers(t *testing.T) {
 			switch b := d.Status.Blocked; {
 			case opens && (b != nil || (open.Blind == "") != (c.words == "") || !strings.Contains(open.Blind, c.words)):
 				t.Errorf("opened with %q, blocked %+v; want %q", open.Blind, b, c.words)
-			case !opens && (b != nil) != (c.words != ""), !opens && b != nil && (b.Reason != v1alpha1.BlockedPeersNotSeen ||
-				!strings.Contains(b.Message, c.words)):
+			case !opens && (b != nil) != (c.words != ""),
+				!opens && b != nil && b.Reason != v1alpha1.BlockedPeersNotSeen,
+				!opens && b != nil && !strings.Contains(b.Message, c.words):
 				t.Errorf("blocked %+v, want %q", b, c.words)
 			}
 			if d.Action == nil && (d.Again.IsZero() || d.Again.After(at(askSight))) {

@@ -73,7 +73,8 @@ func TestWhatIsSaidOfTwoNodes(t *testing.T) {
 	}{
 		"both serve":    {nil, said{kept, well, 2}},
 		"one is closed": {func(_, n2 *facts.Node, _ *facts.Snapshot) { closed(n2) }, said{kept, well, 1}},
-		"nobody serves": {func(n1, n2 *facts.Node, _ *facts.Snapshot) { closed(n1); closed(n2) }, said{"NodesNotReady", well, 0}},
+		"nobody serves": {func(n1, n2 *facts.Node, _ *facts.Snapshot) { closed(n1); closed(n2) },
+			said{v1alpha1.ReasonNodesNotReady, well, 0}},
 		"one agent is silent": {func(_, n2 *facts.Node, _ *facts.Snapshot) { silent(n2) },
 			said{kept, v1alpha1.ReasonNodeUnreachable, 1}},
 		"one agent is silent, and its JVM is not seen": {func(n1, n2 *facts.Node, _ *facts.Snapshot) {
@@ -98,7 +99,8 @@ func TestWhatIsSaidOfTwoNodes(t *testing.T) {
 	} {
 		got := status.Of(twoNodes(c.change), plan.Plan{}, nil, nil, time.Unix(0, 0))
 		reason := func(kind string) string { return meta.FindStatusCondition(got.Conditions, kind).Reason }
-		if is := (said{reason(v1alpha1.ConditionAvailable), reason(v1alpha1.ConditionHealthy), got.ReadyNodes}); is != c.want {
+		is := said{reason(v1alpha1.ConditionAvailable), reason(v1alpha1.ConditionHealthy), got.ReadyNodes}
+		if is != c.want {
 			t.Errorf("%s: %+v, want %+v", name, is, c.want)
 		}
 	}
