@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -128,6 +130,8 @@ func TestWhoIsAsked(t *testing.T) {
 	waiting := func(p *corev1.Pod) { p.Status.Conditions = nil }
 	portless := func(p *corev1.Pod) { p.Spec.Containers[0].Ports = nil }
 	lease := objectsIn(t, "testdata/status/healthy.yaml")[8] // held by helenus-b
+	old := lease.DeepCopyObject().(*coordinationv1.Lease)
+	old.Spec.RenewTime.Time = old.Spec.RenewTime.Add(-time.Hour)
 	unlabelled := lease.DeepCopyObject().(client.Object)
 	unlabelled.SetLabels(nil)
 	for name, c := range map[string]struct {
@@ -139,9 +143,11 @@ func TestWhoIsAsked(t *testing.T) {
 		"a leader that is gone": {objects: []client.Object{operatorPod("helenus-a", nil), lease},
 			err: "pod helenus-b leads, and is gone"},
 		"no pod": {err: `NOT RUNNING, no pod of it is in namespace "helenus-system"`},
-		"no pod that is ready": {objects: []client.Object{operatorPod("helenus-b", waiting), lease},
+		"no pod that is ready": {objects: []client.Object{operatorPod("helenus-a", waiting), lease},
 			err: "NOT RUNNING, 0 of 1 pod ready"},
-		"no port": {objects: []client.Object{operatorPod("helenus-b", portless), lease}, err: `no port named "inspect"`},
+		"a clock that is ahead": {objects: []client.Object{operatorPod("helenus-b", nil), old}},
+		"no port": {objects: []client.Object{operatorPod("helenus-b", portless), lease},
+			err: `no port named "inspect"`},
 		"no fingerprint": {objects: []client.Object{operatorPod("helenus-b", nil), unlabelled},
 			err: "did not write label helenus.io/inspect-certificate"},
 	} {

@@ -118,18 +118,19 @@ func (s *settings) leader(ctx context.Context, c *connection) (leader, error) {
 		return leader{}, s.mayNotReach(h.err)
 	case h.err != nil:
 		return leader{}, fmt.Errorf("look for the operator: %w", h.err)
-	case h.problem() != "":
-		return leader{}, fmt.Errorf("the operator cannot be asked: %s, see kubectl get pods --namespace %s; kubectl "+
-			"helenus status works without it", h.problem(), h.namespace)
 	}
 	for _, pod := range h.pods {
 		if port := inspectPort(pod); pod.Name == h.leader && port != 0 && h.fingerprint != "" {
 			return leader{pod: pod.Name, port: port, fingerprint: h.fingerprint}, nil
 		}
 	}
-	return leader{}, fmt.Errorf("the operator cannot be asked: pod %s leads, and is gone, has no port named %q, or "+
-		"did not write label %s to Lease %s; kubectl helenus status works without it", h.leader, inspectapi.PortName,
-		inspectapi.FingerprintLabel, inspectapi.LeaseName)
+	problem := h.problem()
+	if problem == "" {
+		problem = fmt.Sprintf("pod %s leads, and is gone, has no port named %q, or did not write label %s to Lease %s",
+			h.leader, inspectapi.PortName, inspectapi.FingerprintLabel, inspectapi.LeaseName)
+	}
+	return leader{}, fmt.Errorf("the operator cannot be asked: %s, see kubectl get pods --namespace %s; kubectl "+
+		"helenus status works without it", problem, h.namespace)
 }
 
 func inspectPort(pod corev1.Pod) int32 {
