@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/config/stock"
+	"helenus.io/helenus/test/stock"
 )
 
 // settingsRefused is what the policy says about a cassandraYaml at a place, or empty.

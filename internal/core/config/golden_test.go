@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/config/stock"
+	"helenus.io/helenus/test/stock"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

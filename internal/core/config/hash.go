@@ -14,9 +14,9 @@ import (
 )
 
 // Hash identifies what the JVM was started with: the user's settings, JVM options and environment,
-// the restart that was asked for last, and the revision of the rules they are rendered by. It is 64 hexadecimal digits. Spelling does
-// not count: 4Gi and 4096Mi, the order of keys and of variables, and a default that is written out
-// are the same.
+// the restart that was asked for last, and the revision of the rules they are rendered by. It is 64
+// hexadecimal digits. Spelling does not count: 4Gi and 4096Mi, the order of keys and of variables,
+// and a default that is written out are the same.
 //
 // Not part of it are what can change without the user (seeds, addresses, directories, credentials,
 // tickets, client traffic), what never changes (names, tokens), and the version and the memory

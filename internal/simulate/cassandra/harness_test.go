@@ -14,12 +14,12 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/config"
-	"helenus.io/helenus/internal/core/config/stock"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/internal/simulate/timeline"
+	"helenus.io/helenus/test/stock"
 )
 
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"helenus.io/helenus/internal/core/config"
-	"helenus.io/helenus/internal/core/config/stock"
+	"helenus.io/helenus/test/stock"
 )
 
 // lines of releases, read once.
