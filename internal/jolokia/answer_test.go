@@ -142,22 +142,6 @@ func TestOverloadsAreAllDescribed(t *testing.T) {
 	}
 }
 
-func TestRecordedSearch(t *testing.T) {
-	for _, release := range releases {
-		var beans []string
-		if err := answersOf(t, release, "search")[0].Decode(&beans); err != nil {
-			t.Fatal(err)
-		}
-		found := false
-		for _, bean := range beans {
-			found = found || bean == storageService
-		}
-		if !found {
-			t.Errorf("%s: search found %v, without %s", release, beans, storageService)
-		}
-	}
-}
-
 func TestLongsKeepAllDigits(t *testing.T) {
 	requests := []Request{Read("a:b=c", "Token")}
 	answers, err := decodeAnswers([]byte(`[{"status":200,"value":{"Token":-9223372036854775807}}]`), requests)

@@ -38,7 +38,7 @@ func TestUnusableRequestsAreNotSent(t *testing.T) {
 		Read("", "X"), Read("a:b=c"), ReadPath("a:b=c", "X", ""), Write("a:b=c", "", 1),
 		Write("a:b=c", "X", make(chan int)),
 		Exec("a:b=c", "drain"), Exec("a:b=c", "()"), Exec("", "drain()"), Exec("a:b=c", "drain()", 1),
-		Exec("a:b=c", "rebuild(java.lang.String)"), Search(""), List("a"), List(":x"),
+		Exec("a:b=c", "rebuild(java.lang.String)"), List("a"), List(":x"),
 	} {
 		if _, err := client.Do(context.Background(), request); err == nil {
 			t.Errorf("%s: no error", request)

@@ -49,7 +49,6 @@ var exchanges = []struct {
 	}},
 	{"list", []Request{List(gossiper)}},
 	{"list_missing", []Request{List("org.apache.cassandra.net:type=NoSuchBean")}},
-	{"search", []Request{Search("org.apache.cassandra.db:type=Storage*")}},
 }
 
 // exchange is one recorded HTTP exchange.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Request is one element of a bulk request. Build it with Read, Write, Exec, Search or List.
+// Request is one element of a bulk request. Build it with Read, Write, Exec or List.
 type Request struct {
 	Type       string          `json:"type"`
 	MBean      string          `json:"mbean,omitempty"`
@@ -27,7 +27,6 @@ const (
 	typeRead    = "read"
 	typeWrite   = "write"
 	typeExec    = "exec"
-	typeSearch  = "search"
 	typeList    = "list"
 	typeVersion = "version"
 )
@@ -97,15 +96,6 @@ func countParameters(signature string) int {
 	return strings.Count(signature, ",") + 1
 }
 
-// Search lists the names of the beans that match a JMX object name pattern.
-func Search(pattern string) Request {
-	r := Request{Type: typeSearch, MBean: pattern}
-	if pattern == "" {
-		r.invalid = fmt.Errorf("search without a pattern: give a JMX object name pattern, such as *:*")
-	}
-	return r
-}
-
 // List describes one bean: its attributes and operations with their types. Without a bean the
 // server would describe all of them, which is ten megabytes for a Cassandra node, so a bean is
 // required.
@@ -145,8 +135,6 @@ func (r Request) String() string {
 		return fmt.Sprintf("write %s %v", r.MBean, r.Attribute)
 	case typeExec:
 		return fmt.Sprintf("call %s %s", r.MBean, r.Operation)
-	case typeSearch:
-		return "search " + r.MBean
 	case typeList:
 		return "list " + r.Path
 	default:
