@@ -16,6 +16,10 @@ import (
 // written together.
 func (a *Agent) writeStatus(ctx context.Context) {
 	const moment = 200 * time.Millisecond
+	// beside is between two writes while the agent of another pod of the node writes, too, as one does
+	// that was deleted by force and runs on. Neither can know which of them will last.
+	const beside = 5 * time.Second
+	written := false
 	var refused []byte // a status that the server does not take as it is
 	row := 0
 	for ctx.Err() == nil {
@@ -29,6 +33,10 @@ func (a *Agent) writeStatus(ctx context.Context) {
 			return
 		}
 		record, wanted := a.statusToWrite()
+		if record != nil && written && record.Status.PodUID != a.self.PodUID {
+			a.host.Threads.Wait(ctx, beside, nil)
+			record, wanted = a.statusToWrite()
+		}
 		if record == nil {
 			row = 0
 			continue
@@ -46,7 +54,7 @@ func (a *Agent) writeStatus(ctx context.Context) {
 			a.host.Logf("%v", err)
 			continue
 		}
-		row, refused = 0, nil
+		row, refused, written = 0, nil, true
 		if left, still := a.statusToWrite(); left != nil && sameStatus(still, wanted) {
 			refused = text
 			a.host.Logf("write status: the API server keeps something else than it was given; it is not written " +

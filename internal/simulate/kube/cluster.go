@@ -62,7 +62,9 @@ type Host struct {
 	// out says that it has the taint which says that it is out of service.
 	out bool
 	// rejects is why kubelet refuses pods; no reason if it takes them.
-	rejects   failure
+	rejects failure
+	// lingers is until when kubelet does not get to pods that were deleted by force.
+	lingers   time.Time
 	number    int
 	addresses int
 	ready     bool

@@ -95,6 +95,18 @@ func (k *Cluster) Outage(away bool) {
 	}
 }
 
+// Linger keeps the kubelet of a host for some time from ending pods that were deleted by force, or
+// no longer: they run on beside those that come after them.
+func (k *Cluster) Linger(name string, d time.Duration) {
+	m := k.host(name)
+	m.lingers = k.line.Now().Add(d)
+	for _, p := range k.onHost(m) {
+		if p.gone {
+			p.sync()
+		}
+	}
+}
+
 // resume has kubelet look at every pod again.
 func (k *Cluster) resume(m *Host) {
 	k.line.After(k.line.Between(time.Second, 5*time.Second), "kubelet of "+m.Name, func() {

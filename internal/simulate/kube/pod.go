@@ -130,10 +130,11 @@ func (p *pod) look() {
 	switch {
 	case p.gone && p.sandbox == nil:
 		delete(p.pods, p.seen.UID)
+	case p.gone && p.line.Now().Before(m.lingers):
+		p.line.At(m.lingers, "kubelet "+p.seen.Name, p.sync)
 	case p.gone:
-		// Deleted by force: kubelet ends what runs at once.
-		p.end()
-		delete(p.pods, p.seen.UID)
+		// Deleted by force: that goes for the object. What runs has the time to stop that any pod has.
+		p.stop()
 	case p.failed != nil && p.sandbox == nil && p.seen.DeletionTimestamp != nil:
 		p.remove() // between its end and the word of it
 	case p.failed != nil:
@@ -316,7 +317,10 @@ func (p *pod) updateImages() {
 // after the grace period what is left is killed.
 func (p *pod) stop() {
 	grace := 30 * time.Second
-	if s := p.seen.DeletionGracePeriodSeconds; s != nil {
+	if s := p.seen.Spec.TerminationGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	if s := p.seen.DeletionGracePeriodSeconds; s != nil && !p.gone {
 		grace = time.Duration(*s) * time.Second
 	}
 	p.stopWithin(grace)
@@ -385,23 +389,11 @@ func (p *pod) ended() {
 	}
 }
 
-// end is the end of everything in the pod, at once.
-func (p *pod) end() {
-	p.stopping = true
-	p.line.Cancel(p.kill)
-	for _, c := range p.containers {
-		p.line.Cancel(c.again)
-		c.again = nil
-	}
-	if p.sandbox != nil {
-		p.killAll()
-		p.sandbox.Remove()
-	}
-	p.sandbox = nil
-}
-
 // remove takes the pod out of the API server: kubelet is done with it.
 func (p *pod) remove() {
+	if p.gone {
+		delete(p.pods, p.seen.UID)
+	}
 	if p.gone || p.host == nil || !p.host.up {
 		return
 	}

@@ -30,6 +30,9 @@ type initContainer struct {
 	start  func(command initclient.Command, exited func(cassandra.Exit)) (jvm, error)
 	exited func(code int)
 
+	// volume is the data volume, of which one init at a time holds the lock.
+	volume *Content
+
 	state   initapi.State
 	jvm     jvm
 	alone   *timeline.Event
@@ -37,11 +40,28 @@ type initContainer struct {
 	gone    bool
 }
 
-func newInit(line *timeline.Timeline, incarnation string, image initapi.Image,
+func newInit(line *timeline.Timeline, incarnation string, image initapi.Image, volume *Content,
 	start func(initclient.Command, func(cassandra.Exit)) (jvm, error), exited func(int)) *initContainer {
-	return &initContainer{
-		line: line, start: start, exited: exited,
+	i := &initContainer{
+		line: line, start: start, exited: exited, volume: volume,
 		state: initapi.State{Incarnation: incarnation, Seq: 1, StartedAt: line.Now(), Image: image},
+	}
+	i.lock()
+	return i
+}
+
+// lock takes the lock of the data volume, now or as soon as it is free.
+func (i *initContainer) lock() {
+	switch before := i.state.Unlocked; {
+	case i.gone || i.volume == nil:
+	case i.volume.holder == nil:
+		i.volume.holder, i.state.Unlocked = i, ""
+		if before != "" {
+			i.change()
+		}
+	default:
+		i.state.Unlocked = "another process holds " + initapi.LockPath
+		i.line.After(500*time.Millisecond, "lock", i.lock)
 	}
 }
 
@@ -111,6 +131,9 @@ func (i *initContainer) end(code int) {
 	if j := i.jvm; j != nil {
 		i.jvm = nil
 		j.Kill()
+	}
+	if i.volume != nil && i.volume.holder == i {
+		i.volume.holder = nil
 	}
 	i.wake()
 	i.exited(code)
@@ -195,7 +218,7 @@ func (c connection) WaitChange(ctx context.Context, seen initapi.State, limit ti
 func (c connection) meant(ctx context.Context, seen initapi.State) (*initContainer, error) {
 	i, err := c.reach(ctx)
 	if err == nil && seen.Incarnation != i.state.Incarnation {
-		err = refuse(initapi.CodeIncarnation, "it was meant for another start of this container")
+		err = initapi.Refuse(initapi.CodeIncarnation, "it was meant for another start of this container")
 	}
 	return i, err
 }
@@ -211,11 +234,13 @@ func (c connection) Start(ctx context.Context, seen initapi.State, id uint64,
 	case p != nil && p.StartID == id, p == nil && id == i.state.LastStartID:
 		return i.snapshot(), nil // the same start once more
 	case p != nil:
-		return initapi.State{}, refuse(initapi.CodeRunning, "start %d runs", p.StartID)
+		return initapi.State{}, initapi.Refuse(initapi.CodeRunning, "start %d runs", p.StartID)
 	case id < i.state.LastStartID:
-		return initapi.State{}, refuse(initapi.CodeStale, "start %d was used", i.state.LastStartID)
+		return initapi.State{}, initapi.Refuse(initapi.CodeStale, "start %d was used", i.state.LastStartID)
 	case i.state.Stopping != nil:
-		return initapi.State{}, refuse(initapi.CodeStopping, "the container is to end")
+		return initapi.State{}, initapi.Refuse(initapi.CodeStopping, "the container is to end")
+	case i.state.Unlocked != "":
+		return initapi.State{}, initapi.Refuse(initapi.CodeUnlocked, "%s", i.state.Unlocked)
 	}
 	i.state.LastStartID = id
 	i.state.Process = &initapi.Process{StartID: id, PID: int(id) + 100, StartedAt: c.line.Now()} //nolint:gosec // small
@@ -234,7 +259,7 @@ func (c connection) Signal(ctx context.Context, seen initapi.State, p initapi.Pr
 		return initapi.State{}, err
 	}
 	if now := i.state.Process; now == nil || now.StartID != p.StartID {
-		return initapi.State{}, refuse(initapi.CodeNotRunning, "start %d does not run", p.StartID)
+		return initapi.State{}, initapi.Refuse(initapi.CodeNotRunning, "start %d does not run", p.StartID)
 	}
 	switch s {
 	case initclient.SignalTerminate:
@@ -254,14 +279,10 @@ func (c connection) TakeStop(ctx context.Context, seen initapi.State, lease time
 	}
 	switch s := i.state.Stopping; {
 	case s == nil:
-		return initapi.State{}, refuse(initapi.CodeNotStopping, "nothing to take")
+		return initapi.State{}, initapi.Refuse(initapi.CodeNotStopping, "nothing to take")
 	case s.Alone:
-		return initapi.State{}, refuse(initapi.CodeTooLate, "SIGTERM was sent to Cassandra already")
+		return initapi.State{}, initapi.Refuse(initapi.CodeTooLate, "SIGTERM was sent to Cassandra already")
 	}
 	i.stopping(initapi.Stopping{Since: i.state.Stopping.Since, Taken: true}, lease)
 	return i.snapshot(), nil
-}
-
-func refuse(code initapi.Code, format string, args ...any) error {
-	return &initapi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

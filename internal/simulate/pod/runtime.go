@@ -61,6 +61,8 @@ type Runtime struct {
 	Start func(s *Sandbox, command initclient.Command) *cassandra.Exit
 	// Host, where there is one, returns what an agent touches in place of what it would.
 	Host func(s *Sandbox, h execute.Host) execute.Host
+	// Lockless inits start JVMs without the lock of the data volume.
+	Lockless bool
 	// Logf takes the lines of the agents' logs.
 	Logf func(format string, args ...any)
 
@@ -189,10 +191,14 @@ func (s *Sandbox) Start(container, image string, exited func(int)) {
 	release := image[strings.LastIndex(image, ":")+1:]
 	s.files.base = s.rt.Base(release)
 	s.rt.count++
+	volume := s.content(v1alpha1.VolumeData)
+	if s.rt.Lockless {
+		volume = nil
+	}
 	s.init = newInit(s.rt.Line, fmt.Sprintf("i%d", s.rt.count), initapi.Image{
 		ConfigDir: "/etc/cassandra", Base: fmt.Sprintf("/helenus/base/i%d", s.rt.count),
 		CassandraHome: "/opt/cassandra", JavaRelease: `JAVA_VERSION="17.0.19"`,
-	}, func(command initclient.Command, ended func(cassandra.Exit)) (jvm, error) {
+	}, volume, func(command initclient.Command, ended func(cassandra.Exit)) (jvm, error) {
 		return s.startJVM(release, command, ended), nil
 	},
 		func(code int) {

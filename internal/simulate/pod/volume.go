@@ -14,6 +14,8 @@ type Content struct {
 	Files *memdisk.Disk
 	// Data is Cassandra's own; empty on volumes other than data.
 	Data *cassandra.Disk
+	// holder of the lock on it; nil if none does.
+	holder *initContainer
 }
 
 // ContentOf is what lies on a volume; a new one is empty.

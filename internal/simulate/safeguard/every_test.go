@@ -60,7 +60,7 @@ func told() map[string]map[string]bool {
 	for _, c := range slices.Concat(growthCases(), formationCases(), adoptionCases()) {
 		out["guard"][c.guard] = true
 	}
-	for _, c := range slices.Concat(agentCases(), rareCases()) {
+	for _, c := range slices.Concat(agentCases(), rareCases(), twiceCases()) {
 		out["node"][c.guard] = true
 	}
 	for _, c := range decisionCases() {

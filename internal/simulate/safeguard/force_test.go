@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -25,8 +26,8 @@ func readiness(w *world.World, host string) corev1.ConditionStatus {
 }
 
 // tainted is the scenario of a host that was out of service and is back, of which a standby saw
-// only the first half; it becomes the leader while the host is cut off and its JVM serves.
-func tainted() *trial.Scenario {
+// only the first half; it becomes the leader while the host is cut off and its JVM serves, which no member tells.
+func tainted(l *lines) *trial.Scenario {
 	host := func(w *world.World) string { return w.Kube.Hosts()[0] }
 	do := func(f func(*world.World)) func(*world.World) error {
 		return func(w *world.World) error { f(w); return nil }
@@ -43,13 +44,17 @@ func tainted() *trial.Scenario {
 			w.Kube.Untaint(host(w))
 			w.Kube.Return(host(w), true)
 		}), Until: trial.Serves, Within: 15 * time.Minute},
-		trial.Act{Name: "cut off", Do: do(func(w *world.World) { w.Partition(host(w), false) }), Until: silent,
+		trial.Act{Name: "cut off", Do: do(func(w *world.World) {
+			l.w, l.cut[first] = w, true
+			w.Partition(host(w), false)
+		}), Until: silent,
 			Within: 10 * time.Minute},
 		trial.Act{Name: "the standby leads", Do: do(func(w *world.World) {
 			w.Operators()[0].Kill()
 			w.Operators()[0].Lead()
 			w.Line.RunFor(5 * time.Minute)
 			w.Operators()[0].Thaw()
+			clear(l.cut)
 			w.Heal(host(w))
 		}), Until: trial.Serves, Within: 15 * time.Minute},
 	)
@@ -70,9 +75,11 @@ func (b believing) Get(ctx context.Context, key client.ObjectKey, object client.
 }
 
 func TestHostsAreLookedAtLiveBeforeForce(t *testing.T) {
-	s := tainted()
-	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "the host is not gone")
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: world.Wrap{
-		Live: func(_ *world.Operator, live, cache client.Reader) client.Reader { return believing{live, cache} },
-	}}, "proof")
+	l := lines{cut: map[string]bool{}, last: map[string]*facts.Agent{}}
+	s := tainted(&l)
+	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true, Wrap: l.unlit()}), "the host is not gone")
+	clear(l.cut)
+	away := l.unlit()
+	away.Live = func(_ *world.Operator, live, cache client.Reader) client.Reader { return believing{live, cache} }
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: away}, "proof")
 }

@@ -16,6 +16,7 @@ import (
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/initclient"
+	"helenus.io/helenus/internal/observe"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -621,5 +622,38 @@ func TestAHostFromWhichAnAgentAnswersIsNotGone(t *testing.T) {
 	s := mistaken(&l)
 	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true}), "RemovedHostStillAnswers")
 	clear(l.cut)
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: l.wrap(false)}, "I1: the operator deletes pod "+first)
+	// An operator that does not hear the agent still hears from the members that the node is alive.
+	refuses(t, holds(t, trial.Trial{Scenario: s, Seed: 1, Tell: true, Wrap: l.wrap(false)}), "RemovedHostStillAnswers")
+	clear(l.cut)
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: l.unlit()}, "I1: the operator deletes pod "+first)
+}
+
+// unlit are the lines of an operator to which no member says that the node is alive which is cut.
+func (l *lines) unlit() world.Wrap {
+	return world.Wrap{Asker: func(_ *world.Operator, t observe.Target, a observe.Asker) observe.Asker {
+		return unlit{heard{a, l, t, false}}
+	}}
+}
+
+type unlit struct{ heard }
+
+func (u unlit) Facts(ctx context.Context) (*facts.Agent, error) { return u.darkened(u.heard.Facts(ctx)) }
+
+func (u unlit) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
+	return u.darkened(u.heard.WaitFacts(ctx, digest, limit))
+}
+
+// darkened is an answer by which the node that is cut is down.
+func (u unlit) darkened(answer *facts.Agent, err error) (*facts.Agent, error) {
+	if answer == nil || answer.Ring == nil || !u.lines.cut[first] {
+		return answer, err
+	}
+	address := sandbox(u.lines.w, first).Address().String()
+	blind, ring := *answer, *answer.Ring
+	ring.Endpoints = slices.Clone(ring.Endpoints)
+	for i := range ring.Endpoints {
+		ring.Endpoints[i].Live = ring.Endpoints[i].Live && ring.Endpoints[i].Address != address
+	}
+	blind.Ring = &ring
+	return &blind, err
 }

@@ -52,6 +52,8 @@ type checker struct {
 	// agent has told.
 	had   map[string][]string
 	ended map[string]v1alpha1.OperationPhase
+	// turns are when the status of a node came from another pod than before.
+	turns map[string][]time.Time
 	// pods that follow those that have failed.
 	pace pace
 	// topology of the ring, where one grows.
@@ -65,6 +67,7 @@ func newChecker(r *run) *checker {
 		hostIDs:     map[string]string{},
 		authorities: map[types.UID]string{}, served: map[string]bool{}, owners: map[string]types.UID{},
 		lastWrite: world.Began,
+		turns:     map[string][]time.Time{},
 		had:       map[string][]string{}, ended: map[string]v1alpha1.OperationPhase{},
 	}
 	o.pace = pace{checker: o, nodes: map[string]*failing{}}
@@ -134,9 +137,25 @@ func (o *checker) changed(e apiserver.Event) {
 	case *corev1.Secret:
 		o.secret(e, object, w.User)
 	case *v1alpha1.CassandraNode:
+		o.contested(e, object)
 		o.record(e, object, byOperator)
 	case *v1alpha1.CassandraCluster:
 		o.turn.describe(object)
+	}
+}
+
+// contested: the agents of two pods of a node do not overwrite each other's status without end.
+func (o *checker) contested(e apiserver.Event, n *v1alpha1.CassandraNode) {
+	old, modified := e.Old.(*v1alpha1.CassandraNode)
+	if !modified || old.Status.PodUID == n.Status.PodUID {
+		return
+	}
+	const most = 20 // a minute
+	now := o.w.Line.Now()
+	turns := slices.DeleteFunc(o.turns[n.Name], func(at time.Time) bool { return now.Sub(at) > time.Minute })
+	o.turns[n.Name] = append(turns, now)
+	if len(turns) == most {
+		o.violated("the status of node %s comes from one pod and then from another %d times a minute", n.Name, most)
 	}
 }
 
@@ -462,6 +481,9 @@ func (o *checker) foreign(disk *cassandra.Disk, cluster types.UID) bool {
 func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassandra.Exit {
 	if !s.Refused() {
 		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is repaired
+	}
+	if s.Content(v1alpha1.VolumeData).Data.InUse() {
+		o.violated("two JVMs run on the data directory of node %s: one starts in pod %s", s.Name(), s.PodUID())
 	}
 	c := get(o.w)
 	if c == nil {

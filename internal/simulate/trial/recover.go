@@ -165,6 +165,26 @@ func recoverScenarios() []*Scenario {
 					all(isRegistered, again)), Within: 10 * time.Minute},
 			Act{Name: "its kubelet starts again", Do: first(func(k *kube.Cluster, name string) { k.Heal(name) }),
 				Until: again, Within: 15 * time.Minute}),
+		scenario("deleted-by-force", "a pod is deleted by force, and another while its JVM hangs as it stops: both JVMs "+
+			"run on beside the next pods for a while", threeRacks,
+			Act{Name: "delete by force", Do: func(w *world.World) error {
+				notePods(w)
+				w.Kube.Linger(w.Kube.Hosts()[0], time.Minute)
+				return deletePod(w, w.Kube.Hosts()[0], client.GracePeriodSeconds(0))
+			}, Until: all(again, newPods(1)), Within: 15 * time.Minute},
+			Act{Name: "the second hangs as it stops", Do: func(w *world.World) error {
+				notePods(w)
+				for _, s := range w.Pods.Sandboxes() {
+					if s.Host() == w.Kube.Hosts()[1] {
+						freezeJVM(s)
+					}
+				}
+				return deleteFrom(w, w.Kube.Hosts()[1])
+			}},
+			passing("half a minute", 30*time.Second),
+			Act{Name: "delete it by force", Do: func(w *world.World) error {
+				return deletePod(w, w.Kube.Hosts()[1], client.GracePeriodSeconds(0))
+			}, Until: all(again, newPods(1)), Within: 30 * time.Minute}),
 		scenario("delete-stuck", "a ring is deleted of which a host is lost, which somebody says is gone", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "delete", Do: remove, Until: blockedWith("HostUnreachable", "m-a-0"), Within: 20 * time.Minute},
@@ -261,10 +281,12 @@ func pausing(times int, words ...string) func(*world.World) bool {
 }
 
 // deleteFrom deletes the pods of a host, in order.
-func deleteFrom(w *world.World, host string) error {
+func deleteFrom(w *world.World, host string) error { return deletePod(w, host) }
+
+func deletePod(w *world.World, host string, how ...client.DeleteOption) error {
 	for _, o := range w.Server.Objects("Pod") {
 		if pod := o.(*corev1.Pod); pod.Spec.NodeName == host {
-			if err := w.User().Delete(context.Background(), pod.DeepCopy()); err != nil {
+			if err := w.User().Delete(context.Background(), pod.DeepCopy(), how...); err != nil {
 				return err
 			}
 		}

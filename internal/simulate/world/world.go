@@ -137,7 +137,7 @@ func New(o Options) (*World, error) {
 		Clock:  func(host string) time.Duration { return w.clocks[host] },
 		Probed: func(uid types.UID) { w.Kube.ReadyMayHaveChanged(uid) },
 		Logf:   func(format string, args ...any) { w.say("agent", format, args...) },
-		Host:   o.Wrap.Host,
+		Host:   o.Wrap.Host, Lockless: o.Wrap.Lockless,
 	}
 	if err := kubernetes.Create(context.Background(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {

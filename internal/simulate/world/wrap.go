@@ -21,6 +21,8 @@ type Wrap struct {
 	Asker func(o *Operator, t observe.Target, a observe.Asker) observe.Asker
 	// Pass returns what makes the next pass of an operator, whose reconciler is r.
 	Pass func(o *Operator, r *operator.Reconciler) *operator.Reconciler
+	// Lockless inits start JVMs without the lock of the data volume.
+	Lockless bool
 	// Host is everything that an agent touches.
 	Host func(s *pod.Sandbox, h execute.Host) execute.Host
 }

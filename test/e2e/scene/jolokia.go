@@ -25,7 +25,7 @@ func (r *Ring) Jolokia(ctx context.Context, node string) (*jolokia.Client, error
 	if !found {
 		return nil, fmt.Errorf("ask the JVM of %s: it has no pod", node)
 	}
-	pid, err := r.processOf(pod.UID, initProcess)
+	pid, err := r.ProcessOf(pod.UID, initProcess)
 	if err != nil {
 		return nil, fmt.Errorf("ask the JVM of %s: %w", node, err)
 	}

@@ -131,7 +131,7 @@ func (s *Scene) SignalAgent(pod types.UID, signal syscall.Signal) error {
 func (s *Scene) EndContainer(pod types.UID) error { return s.signal(pod, initProcess, syscall.SIGKILL) }
 
 func (s *Scene) signal(pod types.UID, name string, signal syscall.Signal) error {
-	pid, err := s.processOf(pod, name)
+	pid, err := s.ProcessOf(pod, name)
 	if err != nil {
 		return err
 	}
@@ -141,8 +141,8 @@ func (s *Scene) signal(pod types.UID, name string, signal syscall.Signal) error 
 	return nil
 }
 
-// processOf is the one process of a name in a pod of the local cluster.
-func (s *Scene) processOf(pod types.UID, name string) (int, error) {
+// ProcessOf is the one process of a name in a pod of the local cluster.
+func (s *Scene) ProcessOf(pod types.UID, name string) (int, error) {
 	if _, err := s.Local(); err != nil {
 		return 0, err
 	}
@@ -170,7 +170,7 @@ exec tail /dev/zero`
 // ExhaustAgent takes all the memory that the agent's container may have, until the kernel has ended
 // the agent.
 func (s *Scene) ExhaustAgent(ctx context.Context, pod types.UID) error {
-	pid, err := s.processOf(pod, agentProcess)
+	pid, err := s.ProcessOf(pod, agentProcess)
 	if err != nil {
 		return err
 	}
