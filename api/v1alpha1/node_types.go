@@ -135,8 +135,8 @@ type CassandraNodeSpec struct {
 	// +kubebuilder:validation:Enum=Closed;Administrative;Open
 	ClientTraffic ClientTraffic `json:"clientTraffic"`
 
-	// Disruption bounds what may be down with this node when it is taken down. The agent holds to it
-	// at the moment of effect.
+	// Disruption bounds what may be down with this node when it is taken down. The agent holds to
+	// it at the moment of effect.
 	// +required
 	Disruption NodeDisruption `json:"disruption"`
 
@@ -395,8 +395,8 @@ type JoinTicket struct {
 	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
 
 	// Wipe is an id by which the agent may remove, once, what earlier attempts of this join have
-	// streamed: on a disk that says that the join is unfinished, and of which no other node sees the
-	// host id as that of a member. For the mode Bootstrap alone.
+	// streamed: on a disk that says that the join is unfinished, and of which no other node sees
+	// the host id as that of a member. For the mode Bootstrap alone.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=160

@@ -29,8 +29,8 @@ type Identity struct {
 	Replaced []string `json:"replaced,omitempty"`
 	// TrafficOpened says that the native transport of this node is or was open to anybody.
 	TrafficOpened bool `json:"trafficOpened"`
-	// GCGrace is the smallest gc_grace of a replicated table of users, in nanoseconds, 0 if there is
-	// none; nil while the node does not know it.
+	// GCGrace is the smallest gc_grace of a replicated table of users, in nanoseconds, 0 if there
+	// is none; nil while the node does not know it.
 	GCGrace *time.Duration `json:"gcGrace,omitempty"`
 
 	// AtAddress is the member that this node's ring has at the address asked for; nil if none, or

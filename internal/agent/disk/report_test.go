@@ -398,13 +398,13 @@ func TestTombstonesAndTimestamps(t *testing.T) {
 	}
 }
 
-// TestWipedRowsLeaveWhoTheNodeIs removes from a real disk, in the middle of a join, all but the tables
-// that say who the node is.
+// TestWipedRowsLeaveWhoTheNodeIs removes from a real disk, in the middle of a join, all but the
+// tables that say who the node is.
 func TestWipedRowsLeaveWhoTheNodeIs(t *testing.T) {
 	files := volume(t, "5.0-nb-in-progress")
 	before := inspect(files)
 	const table = "-5cb1f5c0000011f0a0e0000000000000/nb-1-big-Data.db"
-	gone := []string{"data/shop/orders" + table, "data/shop/orders-5cb1f5c0000011f0a0e0000000000000/snapshots/s/nb-1-big-Data.db",
+	gone := []string{"data/shop/orders" + table, "data/shop/orders-5cb1f5c0/snapshots/s/nb-1-big-Data.db",
 		"data/system_auth/roles" + table, "data/system/paxos" + table, "data/system/batches" + table,
 		"commitlog/CommitLog-7-1.log", "hints/x.hints", "saved_caches/x.db", "cdc_raw/x.log"}
 	stay := []string{"data/system/peers_v2" + table, "data/system_schema/tables" + table, ".helenus/journal", "else/x"}

@@ -18,9 +18,10 @@ var (
 )
 
 // WipeRows removes the rows of all keyspaces that the ring replicates, the commit log and the hints
-// from a volume, and leaves who the node is. It is durable when it returns, and harmless to do again.
-// The commit log is lost with it, so that only what Cassandra has flushed of itself counts: host id,
-// tokens, the generation of its gossip, and how far it has joined are (SystemKeyspace, 4.1 and 5.0).
+// from a volume, and leaves who the node is. It is durable when it returns, and harmless to do
+// again. The commit log is lost with it, so that only what Cassandra has flushed of itself counts:
+// host id, tokens, the generation of its gossip, and how far it has joined are (SystemKeyspace, 4.1
+// and 5.0).
 func WipeRows(volume *os.Root, layout Layout) error {
 	remove := func(dir string, which func(name string) bool) error {
 		entries, err := readDir(volume.FS(), dir)

@@ -80,8 +80,8 @@ func PeerOf(asked string, id *agentapi.Identity) node.Peer {
 		Up:    id.Up,
 		Asked: asked, Node: id.Node, Datacenter: id.Datacenter, PodUID: id.PodUID, HostID: id.HostID,
 		Addresses: id.Addresses, Replaced: id.Replaced,
-		TrafficOpened: id.TrafficOpened, GCGrace: id.GCGrace, Ring: id.Ring, JVM: id.JVM, AtAddress: endpointOf(id.AtAddress),
-		OfHostID: endpointOf(id.OfHostID),
+		TrafficOpened: id.TrafficOpened, GCGrace: id.GCGrace, Ring: id.Ring, JVM: id.JVM,
+		AtAddress: endpointOf(id.AtAddress), OfHostID: endpointOf(id.OfHostID),
 	}
 }
 

@@ -218,8 +218,8 @@ func (e Endpoint) Member() bool {
 	return len(e.Tokens) > 0 && e.Status != StatusLeft && e.Status != StatusRemoved
 }
 
-// OtherSchema says which member has another schema than this node, or none that gossip knows of; empty
-// if none has.
+// OtherSchema says which member has another schema than this node, or none that gossip knows of;
+// empty if none has.
 func (r *Ring) OtherSchema() string {
 	for _, e := range r.Endpoints {
 		if e.Member() && e.SchemaVersion != r.SchemaVersion {

@@ -116,8 +116,8 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 	}
 }
 
-// Before a cleanup members that are down count, too: by another schema they may be about to own what
-// is removed.
+// Before a cleanup members that are down count, too: by another schema they may be about to own
+// what is removed.
 func TestACleanupNeedsOneSchemaOfAllMembersInGossip(t *testing.T) {
 	const one = "SchemaVersionsDiffer [b] node b: the schema of 10.0.0.3 is "
 	for name, c := range map[string]struct {

@@ -105,9 +105,9 @@ func waitForQuarantine(p *pass) outcome {
 }
 
 // beginAnew has a join that streams begin on what it may begin on: in the ring that is there, and
-// after an attempt that was cut off without the rows of that, which deletions may have passed since:
-// what is streamed again would not take these away. Where they may not be removed they stay for as
-// long as every deletion is kept.
+// after an attempt that was cut off without the rows of that, which deletions may have passed
+// since: what is streamed again would not take these away. Where they may not be removed they stay
+// for as long as every deletion is kept.
 func (p *pass) beginAnew() outcome {
 	m, t := p.Memory.Join, p.Record.Spec.Join
 	if o := p.findTheRing(); o.verdict != Done || p.finding.State != v1alpha1.DiskJoining || m == nil ||
@@ -134,8 +134,8 @@ func (p *pass) beginAnew() outcome {
 			"keep deletions").until(again)
 	case grace > 0 && p.now.Sub(since) > grace:
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedJoinLongerThanGCGrace,
-			fmt.Sprintf("the join by the ticket %s has rows since %s, for longer than the smallest gc_grace of a table "+
-				"(%s): deleted rows could come back with them, and they are not removed: %s. "+
+			fmt.Sprintf("the join by the ticket %s has rows since %s, for longer than the smallest gc_grace of a "+
+				"table (%s): deleted rows could come back with them, and they are not removed: %s. "+
 				"Lower the number of nodes, delete claim and pod, and raise it again",
 				m.ID, since.UTC().Format(time.RFC3339), grace, why)).until(again)
 	}
@@ -156,8 +156,8 @@ func (p *pass) notWiped() string {
 	return ""
 }
 
-// smallestGCGrace is that of the tables by the word of the peers, 0 if no table needs any, and false
-// if none of them knows.
+// smallestGCGrace is that of the tables by the word of the peers, 0 if no table needs any, and
+// false if none of them knows.
 func (p *pass) smallestGCGrace() (smallest time.Duration, known bool) {
 	for _, peer := range p.Peers.Answers {
 		if g := peer.GCGrace; g != nil {

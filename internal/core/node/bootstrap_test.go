@@ -97,10 +97,12 @@ func TestARetryOfAJoinBeginsOnAWipedDisk(t *testing.T) {
 		"no word of a join":  {func(f *Facts) { f.Disk.Bootstrapped = WordNone }, false},
 		"a member's":         {func(f *Facts) { f.Disk.Bootstrapped = WordCompleted }, false},
 		"seen as joining": {func(f *Facts) {
-			f.Peers.Answers[0].OfHostID = &facts.Endpoint{Address: address, HostID: hostA, Status: facts.StatusBootstrap}
+			f.Peers.Answers[0].OfHostID = &facts.Endpoint{Address: address, HostID: hostA,
+				Status: facts.StatusBootstrap}
 		}, true},
 		"seen NORMAL": {func(f *Facts) {
-			f.Peers.Answers[1].OfHostID = &facts.Endpoint{Address: address, HostID: hostA, Status: facts.StatusNormal}
+			f.Peers.Answers[1].OfHostID = &facts.Endpoint{Address: address, HostID: hostA,
+				Status: facts.StatusNormal}
 		}, false},
 		"no peer answers": {func(f *Facts) { answered(f, hostA) }, false},
 		"another ticket":  {func(f *Facts) { f.Memory.Join.ID = "grow/0" }, false},

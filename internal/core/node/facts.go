@@ -172,8 +172,8 @@ type Peer struct {
 	Addresses     []facts.AddressUse
 	Replaced      []string
 	TrafficOpened bool
-	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is none; nil if it
-	// does not know.
+	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is none; nil if
+	// it does not know.
 	GCGrace *time.Duration
 	// Ring says that its JVM answers, so that a missing sighting means something. JVM tells it from
 	// those before and after it.

@@ -19,8 +19,8 @@ import (
 // downTimeout is how long a cleanup waits for a node that is down before its operation has begun.
 const downTimeout = 10 * time.Minute
 
-// jobs is how many SSTables a node rewrites at a time, as nodetool has it: with as many as there are
-// compactors all other compaction would wait.
+// jobs is how many SSTables a node rewrites at a time, as nodetool has it: with as many as there
+// are compactors all other compaction would wait.
 const jobs = 2
 
 // Cleanup runs nodetool cleanup once no node joins any more: on the nodes of one rack at a time, so

@@ -64,8 +64,9 @@ func Issue(v *assess.View, s *procedure.Step, node string) {
 		func(spec *v1alpha1.CassandraNodeSpec) { spec.Join = For(openStep(v, s), node) })
 }
 
-// AllowWipe allows the agent of a node to remove what an attempt that has ended has streamed, and says
-// whether that had to be written. Each attempt has an id of its own. The agent judges whether it may.
+// AllowWipe allows the agent of a node to remove what an attempt that has ended has streamed, and
+// says whether that had to be written. Each attempt has an id of its own. The agent judges whether
+// it may.
 func AllowWipe(s *procedure.Step, n *facts.Node) bool {
 	agent, t := n.CurrentAgent(), n.Record.Spec.Join
 	if t == nil || t.Mode != v1alpha1.JoinBootstrap || t.Withdraw != nil || agent == nil || agent.Join == nil ||

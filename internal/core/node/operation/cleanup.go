@@ -20,9 +20,9 @@ var cleanup = Kind{
 	Check:     func(r Request) *Refusal { return CleanupRefused(r.View) },
 }
 
-// CleanupRefused says why a node may not remove what it does not own by a view; nil if it may. While
-// ranges move one can come back: the node that was to take it gives up, and what was removed is
-// missing. By a schema that is older than another's it may be about to get what it removes.
+// CleanupRefused says why a node may not remove what it does not own by a view; nil if it may.
+// While ranges move one can come back: the node that was to take it gives up, and what was removed
+// is missing. By a schema that is older than another's it may be about to get what it removes.
 func CleanupRefused(view *facts.Ring) *Refusal {
 	if changing := view.Changing(); len(changing) > 0 {
 		return refuse(v1alpha1.BlockedPendingRanges, "the ring changes: %s", strings.Join(changing, ", "))
