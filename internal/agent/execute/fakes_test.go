@@ -293,6 +293,8 @@ func (f fakeDisk) Mark(names []string, cluster types.UID, name string, _ types.U
 
 func (f fakeDisk) WipeRows() error { return f.call(context.Background(), "wipe") }
 
+func (f fakeDisk) SSTables(string) ([]int64, error) { return nil, nil }
+
 func (f fakeDisk) Space() (free, capacity int64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

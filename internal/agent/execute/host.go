@@ -56,6 +56,8 @@ type Disk interface {
 	Mark(volumes []string, cluster types.UID, node string, from types.UID) error
 	// WipeRows removes what an unfinished join has streamed.
 	WipeRows() error
+	// SSTables are the sizes of those of a keyspace.
+	SSTables(keyspace string) ([]int64, error)
 	// Space is what the data volume has room for.
 	Space() (free, capacity int64, err error)
 }

@@ -118,6 +118,14 @@ func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
 			}
 			return nodes
 		},
+		Room: func(keyspace string) ([]int64, int64, error) {
+			sizes, err := a.host.Disk.SSTables(keyspace)
+			if err != nil {
+				return nil, 0, err
+			}
+			free, _, err := a.host.Disk.Space()
+			return sizes, free, err
+		},
 		Say: func(finished, all int, message string) { a.say(ctx, j, finished, all, message) },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			a.host.Threads.Wait(ctx, d, nil)

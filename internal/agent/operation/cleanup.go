@@ -3,6 +3,8 @@ package operation
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"helenus.io/helenus/internal/core/node/operation"
 )
@@ -17,6 +19,28 @@ func cleanup(ctx context.Context, t *task) (string, error) {
 		if why := operation.CleanupRefused(ring); why != nil {
 			return errors.New(why.Message)
 		}
+		if err := t.room(name); err != nil {
+			return err
+		}
 		return t.JVM.Cleanup(ctx, int(t.arguments.Jobs), name)
 	})
+}
+
+// room refuses a cleanup for which the disk is too small: it writes what stays of an SSTable anew
+// before the old one goes, of as many at a time as there are jobs. A full disk would end the JVM
+// (disk_failure_policy die).
+func (t *task) room(keyspace string) error {
+	sizes, free, err := t.Room(keyspace)
+	if err != nil {
+		return err
+	}
+	slices.Sort(sizes)
+	needed := int64(0)
+	for _, size := range sizes[max(0, len(sizes)-max(1, int(t.arguments.Jobs))):] {
+		needed += size
+	}
+	if needed > free {
+		return fmt.Errorf("it needs %d MiB to rewrite its largest SSTables, and %d MiB are free", needed>>20, free>>20)
+	}
+	return nil
 }

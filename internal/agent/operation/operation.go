@@ -41,6 +41,8 @@ type Host struct {
 	Ring func(ctx context.Context) (*facts.Ring, error)
 	// NodesAt are the nodes whose agents answer at an address now.
 	NodesAt func(ctx context.Context, address string) []string
+	// Room is how large the SSTables of a keyspace are, and what is free on their volume, in bytes.
+	Room func(keyspace string) (sizes []int64, free int64, err error)
 	// Say tells how far the operation is: so many parts of all are done, and what it does now.
 	Say func(finished, all int, message string)
 	// Wait returns after some time, or earlier with the error of ctx.

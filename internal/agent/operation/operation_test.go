@@ -23,6 +23,7 @@ type fake struct {
 
 	ring  *facts.Ring
 	there []string
+	free  int64
 	// fails has errors of calls. Before a call and before a wait, each is told.
 	fails  map[string]error
 	before func(what string)
@@ -32,7 +33,7 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{fails: map[string]error{}, before: func(string) {}, ring: &facts.Ring{
+	return &fake{fails: map[string]error{}, free: 9 << 20, before: func(string) {}, ring: &facts.Ring{
 		HostID: "host-a",
 		Endpoints: []facts.Endpoint{{HostID: "host-a", Address: "10.0.0.1", Datacenter: "dc1",
 			Status: facts.StatusNormal, Tokens: []int64{1}}},
@@ -48,6 +49,7 @@ func (f *fake) run(t *testing.T, o v1alpha1.OperationType, arguments *v1alpha1.O
 		JVM:     f,
 		Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
 		NodesAt: func(context.Context, string) []string { return f.there },
+		Room:    func(string) ([]int64, int64, error) { return []int64{5 << 20, 1 << 20, 4 << 20}, f.free, nil },
 		Say: func(finished, all int, message string) {
 			f.said = append(f.said, fmt.Sprintf("%d/%d %s", finished, all, message))
 		},
@@ -150,6 +152,10 @@ func TestOperations(t *testing.T) {
 
 		"cleanup": {v1alpha1.OperationCleanup, arguments{Jobs: 2}, nil,
 			"cleanup accounts by 2; cleanup shop by 2", "cleaned up accounts, shop", false},
+		"cleanup by one, on a small disk": {v1alpha1.OperationCleanup, arguments{Jobs: 1, Keyspaces: shop.Keyspaces},
+			func(f *fake) { f.free = 5 << 20 }, "cleanup shop by 1", "cleaned up shop", false},
+		"cleanup without room": {v1alpha1.OperationCleanup, arguments{Jobs: 2}, func(f *fake) { f.free-- }, "",
+			"keyspace accounts: it needs 9 MiB to rewrite its largest SSTables, and 8 MiB are free", true},
 		"cleanup of nothing": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.ring.Keyspaces = nil }, "",
 			"there is no keyspace to do it for", false},
 		"cleanup of what is local": {v1alpha1.OperationCleanup, arguments{Keyspaces: []string{"shop", "system"}}, nil,

@@ -40,6 +40,8 @@ type Store interface {
 	// WipeRows removes the rows of all that the ring replicates, and the commit log, and leaves who
 	// the node is.
 	WipeRows() error
+	// SSTables are the sizes of those of a keyspace, in bytes.
+	SSTables(keyspace string) ([]int64, error)
 	// Space is what the file system has room for, in bytes.
 	Space() (free, capacity int64, err error)
 }
@@ -81,6 +83,11 @@ func (v Volume) WipeRows() error {
 		return fmt.Errorf("open volume %s: %w", v.Name, err)
 	}
 	return errors.Join(disk.WipeRows(root, disk.DefaultLayout()), root.Close())
+}
+
+// SSTables implements Store.
+func (v Volume) SSTables(keyspace string) ([]int64, error) {
+	return disk.SSTables(os.DirFS(v.Directory), disk.DefaultLayout(), keyspace)
 }
 
 // Space implements Store: what a process without privileges may still write.
@@ -152,6 +159,9 @@ func (d *Disk) WipeRows() error {
 	}
 	return errors.Join(errs...)
 }
+
+// SSTables are those of the data volume.
+func (d *Disk) SSTables(keyspace string) ([]int64, error) { return d.volumes[0].SSTables(keyspace) }
 
 // Space is that of the data volume.
 func (d *Disk) Space() (free, capacity int64, err error) { return d.volumes[0].Space() }

@@ -280,12 +280,18 @@ func (d *Disk) Full() bool { return d.full }
 
 // Bytes is the size of the data.
 func (d *Disk) Bytes() int64 {
-	const base, perRow = 100_000, 200
+	const base = 100_000
 	bytes := int64(base)
-	for _, rows := range d.data {
-		bytes += perRow * int64(len(rows))
+	for keyspace := range d.data {
+		bytes += d.BytesOf(keyspace)
 	}
 	return bytes
+}
+
+// BytesOf is the size of the rows of a keyspace.
+func (d *Disk) BytesOf(keyspace string) int64 {
+	const perRow = 200
+	return perRow * int64(len(d.data[keyspace]))
 }
 
 // keys of a keyspace, sorted.

@@ -1,6 +1,8 @@
 package pod
 
 import (
+	"slices"
+
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/agent/journal"
 	"helenus.io/helenus/internal/simulate/cassandra"
@@ -57,6 +59,11 @@ func (v volume) CommitLog() (disk.CommitLog, error) { return disk.CommitLog{}, n
 func (v volume) WipeRows() error {
 	v.s.content(v.name).Data.WipeRows()
 	return nil
+}
+
+// SSTables implements agentpod.Store: four that are alike.
+func (v volume) SSTables(keyspace string) ([]int64, error) {
+	return slices.Repeat([]int64{v.s.content(v.name).Data.BytesOf(keyspace) / 4}, 4), nil
 }
 
 // hostSize is what there is room for where a pod has no volume of its own.

@@ -1,0 +1,24 @@
+package disk
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// SSTables are the sizes of the data files of a keyspace, without its snapshots and indexes.
+func SSTables(volume fs.FS, layout Layout, keyspace string) ([]int64, error) {
+	var out []int64
+	for _, dir := range layout.Data {
+		names, err := fs.Glob(volume, path.Join(dir, keyspace, "*", "*-Data.db"))
+		if err != nil {
+			return nil, fmt.Errorf("list the SSTables of keyspace %s: %w", keyspace, err)
+		}
+		for _, name := range names {
+			if info, err := fs.Stat(volume, name); err == nil { // a compaction may have removed it
+				out = append(out, info.Size())
+			}
+		}
+	}
+	return out, nil
+}
