@@ -31,6 +31,9 @@ const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
   status   what a cluster is like: conditions, the step that is open, every node
   plan     what the operator would do next, and what keeps it from doing so
   debug    stop Cassandra on a node, and keep its pod to look into
+  restart  restart every JVM of a cluster, a datacenter or a rack, one after the other
+  pause    begin nothing new on a cluster
+  resume   end a pause, and the hold of a roll-out
 
 Clusters are CassandraClusters, CassandraNodes are their nodes; kubectl get, describe and
 edit work on both. The connection is that of kubectl: --kubeconfig, --context,
@@ -54,6 +57,7 @@ func New(version string, streams Streams) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
 	root.AddCommand(newStatus(s), newPlan(s), newDebug(s))
+	root.AddCommand(newRollOut(s)...)
 	return root
 }
 

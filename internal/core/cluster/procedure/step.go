@@ -101,6 +101,9 @@ func (s *Step) Describe(done int, format string, args ...any) {
 	s.engine.draft.Current = current
 }
 
+// Held says in the status what a person has to end before the step goes on, after Describe.
+func (s *Step) Held(hold string) { s.engine.draft.Current.Hold = hold }
+
 // Block shows what the step waits for.
 func (s *Step) Block(reason v1alpha1.Reason, nodes []string, format string, args ...any) {
 	s.engine.draft.Block(string(s.open.Kind), reason, nodes, format, args...)

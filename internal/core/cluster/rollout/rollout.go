@@ -122,6 +122,7 @@ func (p *pass) run() plan.Result {
 		p.rest(true)
 		p.step.Block(v1alpha1.BlockedRollOutHeld, nil, "disruption.holdAfter is %s: %s left. Waits until "+
 			"disruption.resume is %q", hold, words.Plural(len(pending), "node"), p.state.Hold)
+		p.step.Held(p.state.Hold)
 		return plan.Waiting("waiting for a person to resume %s", p.state.Hold)
 	}
 	p.rest(false)

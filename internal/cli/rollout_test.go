@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// A held roll-out goes on by the name of its hold, and only what is held or paused is resumed.
+func TestResume(t *testing.T) {
+	orders := cluster("shop", "orders")
+	orders.Spec.Paused, orders.Status.Step = true, &v1alpha1.StepStatus{Name: "RollOut", Hold: "a-1/3"}
+	c := to(t, interceptor.Funcs{}, orders)
+	d := newDesk()
+	if err := d.change(t.Context(), c, "orders", resume); err != nil {
+		t.Fatal(err)
+	}
+	stored := &v1alpha1.CassandraCluster{}
+	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(orders), stored); err != nil {
+		t.Fatal(err)
+	}
+	if stored.Spec.Paused || stored.Spec.Disruption.Resume != "a-1/3" {
+		t.Errorf("the spec is paused: %v, resumes %q", stored.Spec.Paused, stored.Spec.Disruption.Resume)
+	}
+	if err := d.change(t.Context(), c, "orders", resume); err == nil || !strings.Contains(err.Error(), "neither") {
+		t.Errorf("resumed again: %v", err)
+	}
+}
+
+func TestWhatRestarts(t *testing.T) {
+	at := metav1.NewTime(now)
+	for name, c := range map[string]struct {
+		datacenter, rack string
+		where            func(*v1alpha1.CassandraCluster) *metav1.Time
+		refused          string
+	}{
+		"all": {"", "", func(c *v1alpha1.CassandraCluster) *metav1.Time { return c.Spec.RestartedAt }, ""},
+		"a datacenter": {"dc1", "", func(c *v1alpha1.CassandraCluster) *metav1.Time {
+			return c.Spec.Datacenters[0].RestartedAt
+		}, ""},
+		"a rack": {"dc1", "r2", func(c *v1alpha1.CassandraCluster) *metav1.Time {
+			return c.Spec.Datacenters[0].Racks[1].RestartedAt
+		}, ""},
+		"no such rack":       {"dc1", "r9", nil, `no rack "r9"`},
+		"no such datacenter": {"dc9", "", nil, `no datacenter "dc9"`},
+		"a rack of any":      {"", "r1", nil, "--rack needs --datacenter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			orders := &v1alpha1.CassandraCluster{Spec: v1alpha1.CassandraClusterSpec{
+				Datacenters: []v1alpha1.Datacenter{{Name: "dc1", Racks: []v1alpha1.Rack{{Name: "r1"}, {Name: "r2"}}}},
+			}}
+			_, err := restartAt(orders, c.datacenter, c.rack, at)
+			switch {
+			case c.refused != "":
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("got %v, want %s", err, c.refused)
+				}
+			case err != nil:
+				t.Error(err)
+			case c.where(orders) == nil || !c.where(orders).Equal(&at):
+				t.Errorf("restartedAt is %v", c.where(orders))
+			}
+		})
+	}
+}
