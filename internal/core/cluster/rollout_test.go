@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
@@ -152,5 +153,37 @@ func TestAFirstNodeThatDoesNotComeUp(t *testing.T) {
 	w.rolledOut()
 	if n := w.snapshot.Nodes[three[0]]; n.Agent.Ring == nil || n.Record.Spec.Configuration.JVM != nil {
 		t.Errorf("the node is not healed: %+v", n.Agent)
+	}
+}
+
+// What needs no restart waits for no node that is down, and a lost disk holds no roll-out up.
+func TestWhoIsNotWaitedFor(t *testing.T) {
+	last := three[2]
+	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
+		"a hot setting": setting("compaction_throughput", `"32MiB/s"`),
+		"a new pod":     func(s *v1alpha1.CassandraClusterSpec) { s.Node.TerminationGracePeriodSeconds = ptr(int64(100)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+			n := w.snapshot.Nodes[last]
+			agent := w.running[n.Pod.UID]
+			agent.Ring, agent.Process, agent.Phase = nil, facts.ProcessAbsent, v1alpha1.PhaseDataLost
+			agent.Disk = v1alpha1.DiskEmpty
+			w.agents()
+			w.change(change)
+			w.rolledOut()
+			for range 5 {
+				if made := w.pass(); len(made.Finished) > 0 {
+					t.Fatalf("another roll-out:\n%s", made)
+				}
+			}
+			for _, name := range three {
+				got := w.snapshot.Nodes[name].Record.Spec
+				if got.Pod.TerminationGracePeriodSeconds == nil && len(got.Configuration.CassandraYaml) == 0 {
+					t.Errorf("node %s has not taken it over", name)
+				}
+			}
+		})
 	}
 }

@@ -35,7 +35,8 @@ func (t *turn) describe(c *v1alpha1.CassandraCluster) {
 func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	c := get(t.w)
 	if old == nil {
-		t.recreated[n.Name] = true
+		_, before := t.recreated[n.Name]
+		t.recreated[n.Name] = before
 	}
 	if c == nil || c.DeletionTimestamp != nil || n.Spec.Member == nil || old == nil || old.Spec.Member == nil {
 		return

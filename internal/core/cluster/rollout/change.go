@@ -41,8 +41,11 @@ func (p *pass) wanted(n *facts.Node) render.Wanted {
 		Configuration: n.Record.Spec.Configuration, Pod: n.Record.Spec.Pod}
 }
 
-// changeOf a node that has a live record.
+// changeOf a node that has a live record. Of one whose disk is lost only the record can follow.
 func (p *pass) changeOf(n *facts.Node) change {
+	if lost(n) {
+		return min(p.recordChange(n, p.wanted(n)), live)
+	}
 	if n.Pod != nil && n.Pod.DeletionTimestamp == nil && p.MadeForAnother(n) {
 		return newPod
 	}
@@ -128,7 +131,7 @@ func (p *pass) notBack(n *facts.Node) string {
 	if hash, err := config.Hash(&n.Record.Spec.Configuration); err != nil || hash != status.Configuration.Hash {
 		return "its JVM has not taken over the new settings yet"
 	}
-	if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && !(agent.Ready && ready(n)) {
+	if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && (!agent.Ready || !ready(n)) {
 		return "it is not ready yet"
 	}
 	return ""

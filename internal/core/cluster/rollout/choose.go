@@ -16,7 +16,7 @@ import (
 // beginWave chooses the nodes whose turn it is, writes that down, and begins.
 func (p *pass) beginWave(pending []string) plan.Result {
 	wave, first := p.choose(pending)
-	if wave == nil {
+	if wave == nil { // the ring is asked
 		candidates := pending
 		if first {
 			candidates = pending[:1]
@@ -27,7 +27,9 @@ func (p *pass) beginWave(pending []string) plan.Result {
 		}
 		p.asked = true
 	}
+	live := !first && p.changeOf(p.Nodes[wave[0]]) == live
 	p.write(true, "it is the turn of "+words.List(wave, 3), func(s *State) {
+		s.Live = live
 		s.Wave, s.First, s.Round, s.SoakSince, s.Hold = wave, first, s.Round+1, nil, ""
 	})
 	r, _ := p.continueWave()
@@ -39,7 +41,7 @@ func (p *pass) beginWave(pending []string) plan.Result {
 // which would wait for it anyway. What needs no restart reaches all nodes at once.
 func (p *pass) choose(pending []string) (wave []string, first bool) {
 	disruptive := slices.DeleteFunc(slices.Clone(pending), func(name string) bool {
-		return p.changeOf(p.Nodes[name]) == live || lost(p.Nodes[name])
+		return p.changeOf(p.Nodes[name]) == live
 	})
 	if len(disruptive) == 0 {
 		return pending, false

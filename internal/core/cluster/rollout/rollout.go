@@ -27,6 +27,8 @@ type State struct {
 	// node alone.
 	Wave  []string `json:"wave,omitempty"`
 	First bool     `json:"first,omitempty"`
+	// Live says that the wave needs no restart, so that it waits for no node that is down.
+	Live bool `json:"live,omitempty"`
 	// Proven says that the first node has served for the soak.
 	Proven bool `json:"proven,omitempty"`
 	// SoakSince is when the first node came back, and SoakAs which of its JVMs.

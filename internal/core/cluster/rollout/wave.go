@@ -71,7 +71,7 @@ func (p *pass) continueWave() (plan.Result, bool) {
 func (p *pass) endWave() {
 	wave, first := p.state.Wave, p.state.First
 	p.write(false, words.List(wave, 3)+" is back", func(s *State) {
-		s.Wave, s.First, s.SoakSince, s.Proven = nil, false, nil, s.Proven || first
+		s.Wave, s.First, s.Live, s.SoakSince, s.Proven = nil, false, false, nil, s.Proven || first
 	})
 	pending, _ := p.pending()
 	hold := p.Cluster.Spec.Disruption.HoldAfter
@@ -120,8 +120,8 @@ func (p *pass) continueNode(n *facts.Node, mayGoDown bool) string {
 	stopped := n.Record.Spec.State == v1alpha1.StateStopped
 	take := func(spec *v1alpha1.CassandraNodeSpec) { spec.Configuration, spec.Pod = w.Configuration, w.Pod }
 	switch {
-	case stopped && n.Pod != nil && !(is.Process == assess.Absent && is.Contact == assess.Answering && current(n) &&
-		n.Record.Status.Phase == v1alpha1.PhaseStopped):
+	case stopped && n.Pod != nil && (is.Process != assess.Absent || is.Contact != assess.Answering || !current(n) ||
+		n.Record.Status.Phase != v1alpha1.PhaseStopped):
 		return p.stopping(n)
 	case stopped && change != nothing:
 		p.step.UpdateRecord(n.Name, false, "it is stopped, and takes over what the spec says", take)
@@ -157,6 +157,8 @@ func (p *pass) continueNode(n *facts.Node, mayGoDown bool) string {
 	case change != nothing:
 		p.step.UpdateRecord(n.Name, false, "it takes over what the spec says", take)
 		return "it takes over what the spec says"
+	case p.state.Live && !up(n):
+		return "" // it starts with what its record says
 	}
 	return p.notBack(n)
 }
@@ -195,7 +197,7 @@ func (p *pass) withoutAddress(than string) bool {
 // sees every other.
 func (p *pass) unseen() []string {
 	var out []string
-	for _, r := range guard.Check(p.members(func(n *facts.Node) bool { return up(n) }), p.rules.Seen...) {
+	for _, r := range guard.Check(p.members(up), p.rules.Seen...) {
 		out = append(out, r.Message)
 	}
 	return out
