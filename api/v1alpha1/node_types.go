@@ -166,6 +166,11 @@ type NodeDisruption struct {
 	// Consistency is the level that every range which can be protected keeps.
 	// +required
 	Consistency ConsistencyLevel `json:"consistency"`
+
+	// Unprotected says whether the node may be taken down if it holds ranges that no order of
+	// restarts can protect. Proceed if it is not set.
+	// +optional
+	Unprotected UnprotectedPolicy `json:"unprotected,omitempty"`
 }
 
 // Debug has a member stopped in order, under the same guard as any stop, until a time.

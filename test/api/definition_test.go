@@ -133,7 +133,7 @@ node: {storage: {claims: {data: {size: 1Gi}}}}
 datacenters:
 - {name: dc1, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}, {name: r2}]}
 - {name: dc2, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}]}
-disruption: {consistency: LocalQuorum}
+disruption: {consistency: LocalQuorum, maxUnavailable: 1, soak: 30s, unprotected: Proceed}
 automation: {cleanup: Automatic}
 volumes: {onClusterDeletion: Retain}
 `), &want))

@@ -45,12 +45,12 @@ func mayGoDown(p *pass) outcome {
 	if changing := p.JVM.Ring.Changing(); len(changing) > 0 {
 		return blocked("", v1alpha1.BlockedTopologyChangeInProgress, "the ring changes: "+strings.Join(changing, ", "))
 	}
-	return keepsConsistency(p.JVM.Ring, string(p.Record.Spec.Disruption.Consistency))
+	return keepsConsistency(p.JVM.Ring, p.Record.Spec.Disruption)
 }
 
 // keepsConsistency asks whether every range that can be protected keeps a consistency level without
 // this node. Where a range cannot be protected, no other replica of it may be down.
-func keepsConsistency(view *facts.Ring, level string) outcome {
+func keepsConsistency(view *facts.Ring, disruption v1alpha1.NodeDisruption) outcome {
 	const guard = v1alpha1.BlockedConsistencyWouldBeLost
 	if len(view.Keyspaces) == 0 {
 		return blocked("", guard, "the keyspaces are not known yet")
@@ -69,7 +69,7 @@ func keepsConsistency(view *facts.Ring, level string) outcome {
 	if err != nil {
 		return blocked("", guard, err.Error())
 	}
-	consistency, err := ring.ParseConsistency(level)
+	consistency, err := ring.ParseConsistency(string(disruption.Consistency))
 	if err != nil {
 		return blocked("", guard, err.Error())
 	}
@@ -81,7 +81,11 @@ func keepsConsistency(view *facts.Ring, level string) outcome {
 	if err != nil {
 		return blocked("", guard, err.Error())
 	}
-	if !verdict.Permits(ring.Proceed) {
+	policy := ring.Proceed
+	if disruption.Unprotected == v1alpha1.UnprotectedBlock {
+		policy = ring.Block
+	}
+	if !verdict.Permits(policy) {
 		return blocked("", guard, verdict.String())
 	}
 	return done

@@ -76,6 +76,12 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 		"both of two replicas are up": {ring(func(r *facts.Ring) {
 			r.Keyspaces["shop"] = "NetworkTopologyStrategy {dc1=2}"
 		}), "", "", "BeginRestart"},
+		"both of two replicas are up, and such ranges are not to be touched": {
+			demanding(v1alpha1.ConsistencyLocalQuorum, func(f *Facts) {
+				f.JVM.Ring.Keyspaces["shop"] = "NetworkTopologyStrategy {dc1=2}"
+				f.Record.Spec.Disruption.Unprotected = v1alpha1.UnprotectedBlock
+			}), keeps, "", "",
+		},
 		"another rack is down, and ONE is enough": {
 			demanding(v1alpha1.ConsistencyOne, func(f *Facts) { f.JVM.Ring.Endpoints[1].Live = false }), "", "",
 			"BeginRestart",

@@ -58,7 +58,8 @@ func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wa
 
 // DisruptionOf is what the agents of a cluster are to hold to when they take their nodes down.
 func DisruptionOf(cluster *v1alpha1.CassandraCluster) v1alpha1.NodeDisruption {
-	return v1alpha1.NodeDisruption{Consistency: cluster.Spec.Disruption.Consistency}
+	d := cluster.Spec.Disruption
+	return v1alpha1.NodeDisruption{Consistency: d.Consistency, Unprotected: d.Unprotected}
 }
 
 // RackSize is the number of nodes of a rack.
