@@ -50,6 +50,9 @@ const (
 	BlockedUnknownRingMember Reason = "UnknownRingMember"
 	// BlockedSchemaVersionsDiffer – the members have different schema versions.
 	BlockedSchemaVersionsDiffer Reason = "SchemaVersionsDiffer"
+	// BlockedReplicationNotUnderstood – a keyspace has transient replicas, or a replication strategy
+	// that Helenus does not know.
+	BlockedReplicationNotUnderstood Reason = "ReplicationNotUnderstood"
 	// BlockedReleasesDiffer – the members run different releases of Cassandra.
 	BlockedReleasesDiffer Reason = "ReleasesDiffer"
 	// BlockedRacksUnbalanced – a rack would have so few nodes that each of them holds more than
@@ -175,6 +178,9 @@ const (
 	// BlockedReplicationUnknown – the node does not know the replication that the operation needs
 	// yet.
 	BlockedReplicationUnknown Reason = "ReplicationUnknown"
+	// BlockedDrainedAgain – Cassandra was drained by hand again, soon after it was restarted for
+	// that.
+	BlockedDrainedAgain Reason = "DrainedAgain"
 	// BlockedPendingRanges – ranges are pending, or a node joins or leaves.
 	BlockedPendingRanges Reason = "PendingRanges"
 	// BlockedActionFailing – an action of the agent fails and is retried.
@@ -195,8 +201,8 @@ const (
 	NoticeSystemKeyspacesNotSet Reason = "SystemKeyspacesNotSet"
 	// NoticeOperationFailed – an operation failed and is retried.
 	NoticeOperationFailed Reason = "OperationFailed"
-	// NoticeOperationPostponed – an operation of maintenance failed too often on a node. It stays
-	// due and is retried later.
+	// NoticeOperationPostponed – an operation of maintenance failed too often on a node, or the node
+	// or another one that it needs is down for long. It stays due and is retried later.
 	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"

@@ -2,10 +2,11 @@ package cassandra
 
 // Names of the beans that this package uses, as Cassandra 4.1 and 5.0 register them.
 const (
-	beanStorageService  = "org.apache.cassandra.db:type=StorageService"
-	beanStorageProxy    = "org.apache.cassandra.db:type=StorageProxy"
-	beanFailureDetector = "org.apache.cassandra.net:type=FailureDetector"
-	beanGossiper        = "org.apache.cassandra.net:type=Gossiper"
-	beanSnitch          = "org.apache.cassandra.db:type=EndpointSnitchInfo"
-	beanStreamManager   = "org.apache.cassandra.net:type=StreamManager"
+	beanStorageService    = "org.apache.cassandra.db:type=StorageService"
+	beanStorageProxy      = "org.apache.cassandra.db:type=StorageProxy"
+	beanFailureDetector   = "org.apache.cassandra.net:type=FailureDetector"
+	beanGossiper          = "org.apache.cassandra.net:type=Gossiper"
+	beanSnitch            = "org.apache.cassandra.db:type=EndpointSnitchInfo"
+	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
+	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 )

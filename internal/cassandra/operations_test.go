@@ -111,6 +111,33 @@ func TestRepairStatus(t *testing.T) {
 	}
 }
 
+func TestWhatRunsOnANode(t *testing.T) {
+	states := func(known ...string) string {
+		for len(known) < commandsAtOnce {
+			known = append(known, "null")
+		}
+		for i, state := range known {
+			known[i] = `{"status":200,"value":` + state + `}`
+		}
+		return "[" + strings.Join(known, ",") + "]"
+	}
+	node, requests := scripted(t, states(`["COMPLETED"]`, "null", `["IN_PROGRESS"]`), states())
+	running, err := node.RunningRepairs(context.Background(), 4)
+	if err != nil || !reflect.DeepEqual(running, []int{7}) || !strings.Contains((*requests)[0], `"arguments":[5]`) {
+		t.Errorf("repairs %v, error %v", running, err)
+	}
+	node, _ = scripted(t, `[{"status":200,"value":{"Compactions":[{"taskType":"Cleanup","keyspace":"shop"},`+
+		`{"taskType":"Compaction","keyspace":"accounts"}]}}]`)
+	if keyspaces, err := node.RunningCleanups(context.Background()); err != nil ||
+		!reflect.DeepEqual(keyspaces, []string{"shop"}) {
+		t.Errorf("cleanups %v, error %v", keyspaces, err)
+	}
+	node, _ = scripted(t, refused)
+	if err := node.Rebuild(context.Background(), "dc1", "shop"); !errors.Is(err, ErrRebuilding) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestReloadSeeds(t *testing.T) {
 	node, _ := scripted(t, `[{"status":200,"value":["/10.0.0.1:7000"]}]`,
 		`[{"status":200,"value":{"Seeds":["/10.0.0.2:7000","/10.0.0.1:7000"]}}]`)

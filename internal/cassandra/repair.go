@@ -90,6 +90,45 @@ func (n *Node) RepairStatus(ctx context.Context, command int) (RepairStatus, err
 	if err := n.call(ctx, jolokia.Exec(beanStorageService, "getParentRepairStatus(int)", command), &wire); err != nil {
 		return RepairStatus{}, fmt.Errorf("read status of repair %d: %w", command, err)
 	}
+	return repairStatus(command, wire)
+}
+
+// commandsAtOnce is how many command numbers RunningRepairs asks for in one exchange.
+const commandsAtOnce = 32
+
+// RunningRepairs are the numbers of the repairs that run, of those after a command: up to so many
+// numbers in a row that this JVM does not know.
+func (n *Node) RunningRepairs(ctx context.Context, after int) ([]int, error) {
+	var running []int
+	for known := true; known; after += commandsAtOnce {
+		requests := make([]jolokia.Request, commandsAtOnce)
+		for i := range requests {
+			requests[i] = jolokia.Exec(beanStorageService, "getParentRepairStatus(int)", after+1+i)
+		}
+		answers, err := n.jmx.Do(ctx, requests...)
+		if err != nil {
+			return nil, fmt.Errorf("read which repairs run: %w", err)
+		}
+		known = false
+		for i := range answers {
+			var wire []string
+			if err := answers[i].Decode(&wire); err != nil {
+				return nil, fmt.Errorf("read which repairs run: %w", whileStarting(err))
+			}
+			status, err := repairStatus(after+1+i, wire)
+			if err != nil {
+				return nil, err
+			}
+			known = known || status.State != RepairUnknown
+			if status.State == RepairInProgress {
+				running = append(running, after+1+i)
+			}
+		}
+	}
+	return running, nil
+}
+
+func repairStatus(command int, wire []string) (RepairStatus, error) {
 	if len(wire) == 0 {
 		return RepairStatus{State: RepairUnknown}, nil
 	}

@@ -69,8 +69,8 @@ func (n *Node) readSchema(ctx context.Context) (Schema, error) {
 			return Schema{}, fmt.Errorf("read replication of keyspace %s: %w", name, err)
 		}
 		replication, err := ParseReplication(text)
-		if err != nil {
-			return Schema{}, fmt.Errorf("keyspace %s: %w", name, err)
+		if err != nil { // of a strategy of somebody's own: whoever needs to know where it lies says so
+			replication = Replication{Strategy: text}
 		}
 		schema.Keyspaces = append(schema.Keyspaces, Keyspace{Name: name, Replication: replication})
 	}

@@ -2,9 +2,11 @@ package cassandra
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"helenus.io/helenus/internal/jolokia"
 )
@@ -20,10 +22,35 @@ func (n *Node) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) e
 			"rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)",
 			sourceDatacenter, keyspace, nil, nil)
 	}
-	if err := n.callBlocking(ctx, request, nil); err != nil {
+	err := n.callBlocking(ctx, request, nil)
+	if refusal := (*jolokia.Error)(nil); errors.As(err, &refusal) &&
+		strings.Contains(refusal.Message, "still rebuilding") { // StorageService#rebuild, 4.1 and 5.0
+		err = fmt.Errorf("%w: %w", ErrRebuilding, err)
+	}
+	if err != nil {
 		return fmt.Errorf("rebuild from datacenter %s: %w", sourceDatacenter, err)
 	}
 	return nil
+}
+
+// ErrRebuilding means that the node is being rebuilt already.
+var ErrRebuilding = errors.New("another rebuild runs")
+
+// RunningCleanups are the keyspaces of which this node cleans a table up just now.
+func (n *Node) RunningCleanups(ctx context.Context) ([]string, error) {
+	var wire struct {
+		Compactions []struct{ TaskType, Keyspace string }
+	}
+	if err := n.call(ctx, jolokia.Read(beanCompactionManager, "Compactions"), &wire); err != nil {
+		return nil, fmt.Errorf("read which compactions run: %w", err)
+	}
+	var keyspaces []string
+	for _, c := range wire.Compactions {
+		if c.TaskType == "Cleanup" { // OperationType.CLEANUP
+			keyspaces = append(keyspaces, c.Keyspace)
+		}
+	}
+	return keyspaces, nil
 }
 
 // Cleanup removes the rows of one keyspace that this node no longer owns, from all tables or those

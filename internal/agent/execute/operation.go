@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/internal/agent/operation"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
+	core "helenus.io/helenus/internal/core/node/operation"
 )
 
 const (
@@ -24,7 +25,10 @@ const (
 // job is an operation that runs beside the loop.
 type job struct {
 	node.Operation
-	cancel context.CancelFunc
+	// incarnation and startID name the JVM that it runs on.
+	incarnation string
+	startID     uint64
+	cancel      context.CancelFunc
 	// progress and message are the latest, of which Operation has those that were shown last.
 	progress int32
 	message  string
@@ -33,16 +37,17 @@ type job struct {
 	waits bool
 }
 
-// startJob begins an operation whose beginning is in the journal. The lock is held.
-func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.OperationIntent) {
+// startJob begins an operation whose beginning is in the journal, or follows one that goes on in the
+// JVM. The lock is held.
+func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.OperationIntent, from *core.Handle) {
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, operationLimit)
 	j := &job{Operation: node.Operation{ID: o.ID, Message: "begins"}, cancel: cancel}
 	if p := f.Init.Process; p != nil {
-		j.Incarnation, j.StartID = f.Init.Incarnation, p.StartID
+		j.incarnation, j.startID = f.Init.Incarnation, p.StartID
 	}
 	a.jobs = append(a.jobs, j)
 	a.host.Threads.Go(func() {
-		message, err := operation.Run(bounded, a.hostOf(bounded, j), o)
+		message, err := operation.Run(bounded, a.hostOf(bounded, j), o, from)
 		cut := err != nil && (bounded.Err() != nil || errors.Is(err, operation.ErrCutOff))
 		a.LookAtRing(ctx)
 		cancel()
@@ -61,7 +66,7 @@ func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.Operati
 func (a *Agent) cutJobs(f *node.Facts) {
 	for _, j := range a.jobs {
 		p := f.Init.Process
-		if !j.Ended && (p == nil || f.Init.Incarnation != j.Incarnation || p.StartID != j.StartID) {
+		if !j.Ended && (p == nil || f.Init.Incarnation != j.incarnation || p.StartID != j.startID) {
 			j.cancel()
 		}
 	}
@@ -70,6 +75,13 @@ func (a *Agent) cutJobs(f *node.Facts) {
 // dropJob forgets a job whose end is in the journal. The lock is held.
 func (a *Agent) dropJob(id string) {
 	a.jobs = slices.DeleteFunc(a.jobs, func(j *job) bool { return j.ID == id })
+}
+
+// note writes down what of an operation runs in the JVM.
+func (a *Agent) note(id string, h core.Handle) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.remember(a.memory, a.memory.WithHandle(id, h))
 }
 
 // say tells how far a job is: so many parts of all are done, and what it does now.
@@ -126,7 +138,8 @@ func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
 			free, _, err := a.host.Disk.Space()
 			return sizes, free, err
 		},
-		Say: func(finished, all int, message string) { a.say(ctx, j, finished, all, message) },
+		Note: func(h core.Handle) error { return a.note(j.ID, h) },
+		Say:  func(finished, all int, message string) { a.say(ctx, j, finished, all, message) },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			a.host.Threads.Wait(ctx, d, nil)
 			return ctx.Err() //nolint:wrapcheck // who waits says for what

@@ -29,6 +29,7 @@ const (
 func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	f.Memory = node.Own(a.memory, a.self, f.Record) // an operation may have noted something since
 	memory := node.Before(f, action, a.host.Threads.Now())
 	if err := a.remember(f.Memory, memory); err != nil {
 		a.fail(action, err)
@@ -36,7 +37,10 @@ func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 	}
 	switch action := action.(type) {
 	case node.RunOperation:
-		a.startJob(ctx, f, action.Operation)
+		a.startJob(ctx, f, action.Operation, nil)
+	case node.ResumeOperation:
+		a.dropJob(action.Operation.ID)
+		a.startJob(ctx, f, action.Operation, &action.Handle)
 	case node.FinishOperation:
 		a.dropJob(action.ID)
 	case node.InterruptOperation:
@@ -175,8 +179,12 @@ func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
 	if e, found := effects[node.KindOf(action)]; found {
 		return e.make(a, f, action)
 	}
-	if _, runs := action.(node.RunOperation); !runs && !node.InJournal(action) {
-		panic("unknown action " + string(node.KindOf(action)))
+	switch action.(type) {
+	case node.RunOperation, node.ResumeOperation:
+	default:
+		if !node.InJournal(action) {
+			panic("unknown action " + string(node.KindOf(action)))
+		}
 	}
 	return nil
 }

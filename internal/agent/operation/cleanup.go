@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"helenus.io/helenus/internal/core/node/operation"
 )
@@ -12,6 +13,13 @@ import (
 // cleanup looks again before each keyspace whether it may.
 func cleanup(ctx context.Context, t *task) (string, error) {
 	return t.eachKeyspace(ctx, "cleaned up", func(name string) error {
+		if t.resumed {
+			// Cassandra does not tell later how a cleanup ended. Another one finds nothing left to do
+			// where it succeeded, and says so.
+			if err := t.awaitCleanup(ctx, name); err != nil {
+				return err
+			}
+		}
 		ring, err := t.Ring(ctx)
 		if err != nil {
 			return err
@@ -41,6 +49,29 @@ func (t *task) room(keyspace string) error {
 	}
 	if needed > free {
 		return fmt.Errorf("it needs %d MiB to rewrite its largest SSTables, and %d MiB are free", needed>>20, free>>20)
+	}
+	return nil
+}
+
+// A cleanup goes from table to table, with nothing to be seen in between: it is over when it was
+// not seen so many times in a row.
+const (
+	cleanupPoll    = 2 * time.Second
+	unseenCleanups = 5
+)
+
+func (t *task) awaitCleanup(ctx context.Context, keyspace string) error {
+	for unseen := 0; unseen < unseenCleanups; {
+		running, err := t.JVM.RunningCleanups(ctx)
+		if err != nil {
+			return err
+		}
+		if unseen++; slices.Contains(running, keyspace) {
+			unseen = 0
+		}
+		if err := t.Wait(ctx, cleanupPoll); err != nil {
+			return fmt.Errorf("await the end of the cleanup that runs: %w", err)
+		}
 	}
 	return nil
 }

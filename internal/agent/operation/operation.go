@@ -32,6 +32,8 @@ type JVM interface {
 	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
 	StartRepair(ctx context.Context, keyspace string, options cassandra.RepairOptions) (command int, err error)
 	RepairStatus(ctx context.Context, command int) (cassandra.RepairStatus, error)
+	RunningRepairs(ctx context.Context, after int) ([]int, error)
+	RunningCleanups(ctx context.Context) (keyspaces []string, err error)
 }
 
 // Host is what an operation works with.
@@ -43,6 +45,8 @@ type Host struct {
 	NodesAt func(ctx context.Context, address string) []string
 	// Room is how large the SSTables of a keyspace are, and what is free on their volume, in bytes.
 	Room func(keyspace string) (sizes []int64, free int64, err error)
+	// Note keeps for the next agent what of the operation runs in the JVM.
+	Note func(operation.Handle) error
 	// Say tells how far the operation is: so many parts of all are done, and what it does now.
 	Say func(finished, all int, message string)
 	// Wait returns after some time, or earlier with the error of ctx.
@@ -58,6 +62,9 @@ type task struct {
 	*Host
 	intent    *v1alpha1.OperationIntent
 	arguments v1alpha1.OperationArguments
+	// handle is what runs, and resumed says that it goes on since before this agent followed it.
+	handle  operation.Handle
+	resumed bool
 }
 
 // table has what carries out each type, and says what was done.
@@ -73,9 +80,10 @@ var table = map[v1alpha1.OperationType]func(context.Context, *task) (string, err
 	v1alpha1.OperationRepair:               repair,
 }
 
-// Run carries an operation out and says what was done. The error is ErrCutOff where the JVM went
-// silent meanwhile.
-func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent) (string, error) {
+// Run carries an operation out and says what was done: from the beginning, or from what goes on in
+// the JVM by the handle of an earlier Run. The error is ErrCutOff where the JVM went silent
+// meanwhile.
+func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent, from *operation.Handle) (string, error) {
 	run, known := table[o.Type]
 	if !known {
 		return "", fmt.Errorf("operation %s is not known", o.Type)
@@ -84,6 +92,9 @@ func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent) (string, err
 	if o.Arguments != nil {
 		t.arguments = *o.Arguments
 	}
+	if from != nil {
+		t.handle, t.resumed = *from, true
+	}
 	message, err := run(ctx, t)
 	if errors.Is(err, jolokia.ErrUnreachable) {
 		err = fmt.Errorf("%w: %w", ErrCutOff, err)
@@ -91,21 +102,34 @@ func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent) (string, err
 	return message, err
 }
 
-// eachKeyspace does one keyspace after the other. The first error ends it, and says what was done
-// before.
+// eachKeyspace does one keyspace after the other, each of which is noted before it begins. The first
+// error ends it, and says what was done before. While it does a keyspace, resumed says that this
+// may go on in the JVM since before.
 func (t *task) eachKeyspace(ctx context.Context, verb string, do func(name string) error) (string, error) {
 	ring, err := t.Ring(ctx)
 	if err != nil {
 		return "", err
 	}
-	names, err := operation.Keyspaces(t.intent, ring)
+	names, skipped, err := operation.Keyspaces(t.intent, ring)
 	if err != nil {
 		return "", err
 	}
-	if len(names) == 0 {
-		return "there is no keyspace to do it for", nil
+	done := "there is no keyspace to do it for"
+	if len(names) > 0 {
+		done = verb + " " + strings.Join(names, ", ")
+	}
+	if len(skipped) > 0 {
+		done += "; skipped " + strings.Join(skipped, "; ")
 	}
 	for i, name := range names {
+		if name < t.handle.Keyspace {
+			continue
+		}
+		t.resumed = t.resumed && name == t.handle.Keyspace
+		t.handle.Keyspace = name
+		if err := t.Note(t.handle); err != nil {
+			return "", err
+		}
 		t.Say(i, len(names), fmt.Sprintf("keyspace %s, %d of %d", name, i+1, len(names)))
 		if err := do(name); err != nil {
 			if i > 0 {
@@ -114,5 +138,5 @@ func (t *task) eachKeyspace(ctx context.Context, verb string, do func(name strin
 			return "", fmt.Errorf("keyspace %s: %w", name, err)
 		}
 	}
-	return verb + " " + strings.Join(names, ", "), nil
+	return done, nil
 }

@@ -30,6 +30,12 @@ type fake struct {
 	states []cassandra.RepairState
 	calls  []string
 	said   []string
+	// noted is what the next agent would be told, and from what this one is; repairs and cleanups
+	// are what runs, look by look.
+	noted    []operation.Handle
+	from     *operation.Handle
+	repairs  [][]int
+	cleanups [][]string
 }
 
 func newFake() *fake {
@@ -50,6 +56,10 @@ func (f *fake) run(t *testing.T, o v1alpha1.OperationType, arguments *v1alpha1.O
 		Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
 		NodesAt: func(context.Context, string) []string { return f.there },
 		Room:    func(string) ([]int64, int64, error) { return []int64{5 << 20, 1 << 20, 4 << 20}, f.free, nil },
+		Note: func(h operation.Handle) error {
+			f.noted = append(f.noted, h)
+			return f.fails["note"]
+		},
 		Say: func(finished, all int, message string) {
 			f.said = append(f.said, fmt.Sprintf("%d/%d %s", finished, all, message))
 		},
@@ -57,7 +67,7 @@ func (f *fake) run(t *testing.T, o v1alpha1.OperationType, arguments *v1alpha1.O
 			f.before("wait")
 			return ctx.Err()
 		},
-	}, &v1alpha1.OperationIntent{Type: o, Arguments: arguments})
+	}, &v1alpha1.OperationIntent{Type: o, Arguments: arguments}, f.from)
 }
 
 func (f *fake) call(format string, args ...any) error {
@@ -110,6 +120,18 @@ func (f *fake) RepairStatus(_ context.Context, command int) (cassandra.RepairSta
 	return s, f.call("status of %d", command)
 }
 
+func (f *fake) RunningRepairs(_ context.Context, after int) ([]int, error) {
+	running := f.repairs[0]
+	f.repairs = f.repairs[1:]
+	return running, f.call("which repairs after %d", after)
+}
+
+func (f *fake) RunningCleanups(context.Context) ([]string, error) {
+	running := f.cleanups[0]
+	f.cleanups = f.cleanups[1:]
+	return running, f.call("which cleanups")
+}
+
 func TestEveryTypeCanBeCarriedOut(t *testing.T) {
 	known := operation.Types()
 	slices.Sort(known)
@@ -158,6 +180,9 @@ func TestOperations(t *testing.T) {
 			"keyspace accounts: it needs 9 MiB to rewrite its largest SSTables, and 8 MiB are free", true},
 		"cleanup of nothing": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.ring.Keyspaces = nil }, "",
 			"there is no keyspace to do it for", false},
+		"cleanup beside a strange one": {v1alpha1.OperationCleanup, arguments{},
+			func(f *fake) { f.ring.Keyspaces["odd"] = "Own {}" }, "cleanup accounts by 0; cleanup shop by 0",
+			`cleaned up accounts, shop; skipped keyspace odd: parse replication "Own {}"`, false},
 		"cleanup of what is local": {v1alpha1.OperationCleanup, arguments{Keyspaces: []string{"shop", "system"}}, nil,
 			"",
 			`keyspace "system" is not there, or is local to each node: the ring replicates accounts, shop`, true},
@@ -195,7 +220,7 @@ func TestOperations(t *testing.T) {
 			"keyspace shop: repair failed: Endpoint not alive", true},
 		"repair of another JVM": {v1alpha1.OperationRepair, shop, ended(cassandra.RepairUnknown),
 			"repair shop incremental true primary false in []; status of 7",
-			"keyspace shop: cut off: the JVM does not know", true},
+			"keyspace shop: the JVM does not know", true},
 
 		"assassinate": {v1alpha1.OperationAssassinate, arguments{Endpoint: endpoint}, nil, "assassinate " + endpoint,
 			"members hear that " + endpoint + " has left", false},
@@ -256,13 +281,81 @@ func TestTheEndOfTheAgentEndsAnOperation(t *testing.T) {
 			JVM:     f,
 			Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
 			NodesAt: func(context.Context, string) []string { return nil },
+			Note:    func(operation.Handle) error { return nil },
 			Say:     func(int, int, string) {},
 			Wait:    func(context.Context, time.Duration) error { return context.Canceled },
 		}
 		_, err := Run(t.Context(), h, &v1alpha1.OperationIntent{Type: o,
-			Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.99"}})
+			Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.99"}}, nil)
 		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", o, err)
 		}
+	}
+}
+
+// What goes on in the JVM is followed by its handle, and nothing begins beside it.
+func TestAnOperationIsFollowedByItsHandle(t *testing.T) {
+	const completed, running = cassandra.RepairCompleted, cassandra.RepairInProgress
+	look := "which cleanups; "
+	for name, c := range map[string]struct {
+		of     v1alpha1.OperationType
+		from   operation.Handle
+		change func(*fake)
+		calls  string
+		fails  string
+	}{
+		"a repair that runs": {v1alpha1.OperationRepair, operation.Handle{Keyspace: "accounts", Command: 5},
+			func(f *fake) { f.states = []cassandra.RepairState{running, completed, completed} },
+			"status of 5; status of 5; repair shop incremental true primary false in []; status of 7", ""},
+		"a repair that has failed": {v1alpha1.OperationRepair, operation.Handle{Keyspace: "shop", Command: 5},
+			func(f *fake) { f.states = []cassandra.RepairState{cassandra.RepairFailed} }, "status of 5", "repair failed"},
+		"a repair whose number nobody heard": {v1alpha1.OperationRepair,
+			operation.Handle{Keyspace: "shop", Command: 4, Asked: true},
+			func(f *fake) {
+				f.repairs, f.states = [][]int{{5}, {}}, []cassandra.RepairState{completed}
+			}, "which repairs after 4; which repairs after 4; repair shop incremental true primary false in []; status of 7", ""},
+		"a cleanup that runs": {v1alpha1.OperationCleanup, operation.Handle{Keyspace: "shop"},
+			func(f *fake) {
+				f.cleanups = [][]string{{"shop"}, {}, {"shop"}, {"accounts"}, {}, {}, {}, {}}
+			}, strings.Repeat(look, 8) + "cleanup shop by 0", ""},
+		"a rebuild that runs": {v1alpha1.OperationRebuild, operation.Handle{Keyspace: "shop"},
+			func(f *fake) {
+				f.fails["rebuild shop from dc1"] = cassandra.ErrRebuilding
+				f.before = func(what string) {
+					if what == "wait" {
+						delete(f.fails, "rebuild shop from dc1")
+					}
+				}
+			}, "rebuild shop from dc1; rebuild shop from dc1", ""},
+		"one that has set nothing going": {v1alpha1.OperationFlush, operation.Handle{}, nil,
+			"flush accounts; flush shop", ""},
+		"one that nobody could follow": {v1alpha1.OperationRepair, operation.Handle{Keyspace: "shop", Command: 5},
+			func(f *fake) {
+				f.states, f.fails["note"] = []cassandra.RepairState{running}, errors.New("disk is full")
+			}, "", "disk is full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			f.from = &c.from
+			if c.change != nil {
+				c.change(f)
+			}
+			_, err := f.run(t, c.of, &v1alpha1.OperationArguments{SourceDatacenter: "dc1"})
+			if calls := strings.Join(f.calls, "; "); calls != c.calls {
+				t.Errorf("calls %s, want %s", calls, c.calls)
+			}
+			if (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("error %v, want %q", err, c.fails)
+			}
+		})
+	}
+	f := newFake()
+	f.states = []cassandra.RepairState{completed, completed}
+	if _, err := f.run(t, v1alpha1.OperationRepair, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(f.noted); got != "[{accounts 0 false} {accounts 0 true} {accounts 7 false} "+
+		"{shop 7 false} {shop 7 true} {shop 7 false}]" {
+		t.Errorf("noted %s", got)
 	}
 }

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,12 +17,41 @@ func repair(ctx context.Context, t *task) (string, error) {
 	options := cassandra.RepairOptions{Incremental: !t.arguments.Full, Datacenters: t.arguments.Datacenters,
 		PrimaryRangesOnly: t.arguments.PrimaryRange}
 	return t.eachKeyspace(ctx, "repaired", func(name string) error {
-		command, err := t.JVM.StartRepair(ctx, name, options)
-		if err != nil || command == 0 {
-			return err // nothing to repair: the node has no range of it
+		if !t.resumed || t.handle.Asked {
+			if started, err := t.startRepair(ctx, name, options); err != nil || !started {
+				return err
+			}
 		}
-		return t.awaitRepair(ctx, command)
+		return t.awaitRepair(ctx, t.handle.Command)
 	})
+}
+
+// startRepair starts one and notes its number. It says whether there is anything to repair. One that
+// was asked for, and whose number no agent has heard, has to end before.
+func (t *task) startRepair(ctx context.Context, keyspace string, options cassandra.RepairOptions) (bool, error) {
+	for t.resumed {
+		running, err := t.JVM.RunningRepairs(ctx, t.handle.Command)
+		if err != nil {
+			return false, err
+		}
+		if len(running) == 0 {
+			break
+		}
+		if err := t.Wait(ctx, repairPoll); err != nil {
+			return false, fmt.Errorf("await the end of the repair that runs: %w", err)
+		}
+	}
+	t.handle.Asked = true
+	if err := t.Note(t.handle); err != nil {
+		return false, err
+	}
+	command, err := t.JVM.StartRepair(ctx, keyspace, options)
+	if err != nil || command == 0 {
+		return false, err // nothing to repair: the node has no range of it
+	}
+	t.handle.Command, t.handle.Asked = command, false
+	_ = t.Note(t.handle) // it runs; without its number the next agent waits until none runs
+	return true, nil
 }
 
 func (t *task) awaitRepair(ctx context.Context, command int) error {
@@ -35,7 +65,7 @@ func (t *task) awaitRepair(ctx context.Context, command int) error {
 		case status.State == cassandra.RepairFailed:
 			return fmt.Errorf("repair failed: %s", strings.Join(status.Messages, "; "))
 		case status.State != cassandra.RepairInProgress:
-			return fmt.Errorf("%w: the JVM does not know the repair, as one that was started since", ErrCutOff)
+			return errors.New("the JVM does not know how the repair ended: it was restarted, or a day has passed")
 		}
 		if err := t.Wait(ctx, repairPoll); err != nil {
 			return fmt.Errorf("await the end of repair %d: %w", command, err)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/node/operation"
 )
 
 // Action is one thing that an agent can do. The types in this file are all that there are. What
@@ -249,6 +250,13 @@ type (
 	RunOperation struct {
 		Why
 		Operation *v1alpha1.OperationIntent
+	}
+	// ResumeOperation finds an operation again that goes on in the JVM without an agent that
+	// follows it.
+	ResumeOperation struct {
+		Why
+		Operation *v1alpha1.OperationIntent
+		Handle    operation.Handle
 	}
 	// FinishOperation writes down that an operation has ended.
 	FinishOperation struct {

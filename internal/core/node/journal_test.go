@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node/operation"
 )
 
 // written is what an action leaves in the journal before its effect.
@@ -307,10 +308,14 @@ func TestWhatIntentsLeaveInTheJournal(t *testing.T) {
 
 	operations := func(f Facts, a Action) []OperationMemory { return written(f, a).Operations }
 	o := &operations(serving(), RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "o-1"},
-		Type: v1alpha1.OperationRepair}})[0]
+		Type: v1alpha1.OperationRepair, Arguments: &v1alpha1.OperationArguments{Full: true}}})[0]
 	if o.ID != "o-1" || o.Phase != v1alpha1.OperationRunning || o.FinishedAt != nil ||
-		o.Type != v1alpha1.OperationRepair {
+		o.Type != v1alpha1.OperationRepair || o.Incarnation != "i1" || o.StartID != 3 || !o.Arguments.Full {
 		t.Errorf("operation %+v", o)
+	}
+	noted := Memory{Operations: []OperationMemory{*o}}.WithHandle("o-1", operation.Handle{Command: 7})
+	if h := noted.Operation("o-1").Handle; h.Command != 7 || o.Handle.Command != 0 {
+		t.Errorf("handle %+v, before %+v", h, o.Handle)
 	}
 	f.Memory.Operations = []OperationMemory{*o}
 	cut := operations(f, InterruptOperation{ID: "o-1", Why: "the agent ended"})[0]

@@ -195,8 +195,14 @@ func (l *life) effect(f *Facts, a Action) {
 					l.operations[o.ID])
 			}
 		}
-		l.running = append(l.running, Operation{ID: a.Operation.ID, Incarnation: l.init.Incarnation,
-			StartID: l.init.Process.StartID})
+		l.running = append(l.running, Operation{ID: a.Operation.ID})
+	case ResumeOperation:
+		if m := l.memory.Operation(a.Operation.ID); m.Incarnation != l.init.Incarnation ||
+			m.StartID != l.init.Process.StartID {
+			l.t.Fatalf("operation %s of another JVM is resumed", m.ID)
+		}
+		l.running = append(slices.DeleteFunc(l.running, func(o Operation) bool { return o.ID == a.Operation.ID }),
+			Operation{ID: a.Operation.ID})
 	default:
 		_ = f
 	}

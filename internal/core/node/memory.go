@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node/operation"
 )
 
 // Memory is what must survive the end of the agent, the pod and the host: it lies in the journal on
@@ -139,8 +140,15 @@ type RestartMemory struct {
 // OperationMemory is an operation that was begun.
 type OperationMemory struct {
 	ID string `json:"id"`
-	// Type decides what may not run beside it; empty for one that was withdrawn.
-	Type       v1alpha1.OperationType  `json:"type,omitempty"`
+	// Type decides what may not run beside it; empty for one that was withdrawn. Arguments are
+	// those that it was begun with, whatever becomes of the record.
+	Type      v1alpha1.OperationType       `json:"type,omitempty"`
+	Arguments *v1alpha1.OperationArguments `json:"arguments,omitempty"`
+	// Incarnation and StartID name the JVM that it runs on, and Handle what of it runs there.
+	Incarnation string           `json:"incarnation,omitempty"`
+	StartID     uint64           `json:"startID,omitempty"`
+	Handle      operation.Handle `json:"handle,omitzero"`
+
 	Phase      v1alpha1.OperationPhase `json:"phase"`
 	BegunAt    *time.Time              `json:"begunAt,omitempty"`
 	FinishedAt *time.Time              `json:"finishedAt,omitempty"`
@@ -157,6 +165,15 @@ func (m *Memory) Operation(id string) *OperationMemory {
 		return nil
 	}
 	return &m.Operations[i]
+}
+
+// WithHandle is the memory with another handle of an operation that runs.
+func (m Memory) WithHandle(id string, h operation.Handle) Memory {
+	m.Operations = slices.Clone(m.Operations)
+	if o := m.Operation(id); o != nil {
+		o.Handle = h
+	}
+	return m
 }
 
 // noteOperation remembers what has become of an operation. The oldest ones are dropped beyond what

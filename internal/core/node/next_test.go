@@ -559,7 +559,7 @@ func TestNext(t *testing.T) {
 		}), expectation{phase: v1alpha1.PhaseNormal}},
 		"operation that was cut": {with1(serving(), func(f *Facts) {
 			wantsOperation(f)
-			f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationRunning}}
+			f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationRunning, StartID: 2}}
 		}), expectation{action: "InterruptOperation"}},
 		"operation without CQL": {with1(serving(), func(f *Facts) {
 			wantsOperation(f)

@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node/operation"
 )
 
 func TestWhenAnOperationIsNotBegun(t *testing.T) {
@@ -144,7 +145,7 @@ func TestOperationsSideBySide(t *testing.T) {
 				id := fmt.Sprintf("run-%d", i)
 				f.Memory.Operations = append(f.Memory.Operations,
 					OperationMemory{ID: id, Type: o, Phase: v1alpha1.OperationRunning})
-				f.Operations = append(f.Operations, Operation{ID: id, Incarnation: "i1", StartID: 3})
+				f.Operations = append(f.Operations, Operation{ID: id})
 			}
 			for i, o := range c.wanted {
 				f.Record.Spec.Operations = append(f.Record.Spec.Operations,
@@ -168,13 +169,15 @@ func TestOperationsSideBySide(t *testing.T) {
 
 func TestHowAnOperationEnds(t *testing.T) {
 	percent := int32(40)
+	lost := func(o *Operation) { o.Ended, o.CutOff, o.Failure = true, true, "cut off" }
 	running := func(change func(*Operation)) Facts {
 		f := serving()
 		wantsOperation(&f)
 		f.Memory.Operations = []OperationMemory{{ID: "op-1", Phase: v1alpha1.OperationRunning,
-			BegunAt: ptr(-time.Minute)}}
-		f.Operations = []Operation{{ID: "op-1", Incarnation: "i1", StartID: 3, Progress: &percent,
-			Message: "keyspace shop, 2 of 5"}}
+			Type: v1alpha1.OperationRepair, Incarnation: "i1", StartID: 3, BegunAt: ptr(-time.Minute),
+			Arguments: &v1alpha1.OperationArguments{Full: true},
+			Handle:    operation.Handle{Keyspace: "shop", Command: 7}}}
+		f.Operations = []Operation{{ID: "op-1", Progress: &percent, Message: "keyspace shop, 2 of 5"}}
 		if change != nil {
 			change(&f.Operations[0])
 		}
@@ -191,16 +194,22 @@ func TestHowAnOperationEnds(t *testing.T) {
 			"FinishOperation", false, "cleaned up shop"},
 		"it failed": {running(func(o *Operation) { o.Ended, o.Failure = true, "no source" }),
 			"FinishOperation", true, "no source"},
-		"nobody knows": {running(func(o *Operation) {
-			o.Ended, o.CutOff, o.Failure = true, true, "cut off"
-		}), "InterruptOperation", false, "cut off"},
-		"another agent had it": {running(func(o *Operation) { o.ID = "op-0" }), "InterruptOperation", false,
-			"agent ended"},
-		"it failed with its JVM": {running(func(o *Operation) {
-			o.Ended, o.Failure, o.StartID = true, "connection lost", 2
-		}), "InterruptOperation", false, "JVM ended"},
-		"it was done before": {running(func(o *Operation) { o.Ended, o.StartID = true, 2 }), "FinishOperation",
-			false, ""},
+		"it was lost sight of": {running(lost), "ResumeOperation", false, "goes on in the JVM"},
+		"it was lost sight of, and its JVM is silent": {with1(running(lost),
+			func(f *Facts) { f.JVM.Problem = "refused" }), "", false, ""},
+		"it was lost sight of, and its JVM is stopped": {with1(running(lost), func(f *Facts) {
+			f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 3, BegunAt: epoch, TermAt: ptr(0)}
+		}), "", false, ""},
+		"another agent had it": {running(func(o *Operation) { o.ID = "op-0" }), "ResumeOperation", false,
+			"goes on in the JVM"},
+		"another agent had it, and init is away": {with1(running(func(o *Operation) { o.ID = "op-0" }),
+			func(f *Facts) { f.Init = Init{} }), "", false, ""},
+		"another agent had it, on another JVM": {with1(running(func(o *Operation) { o.ID = "op-0" }),
+			func(f *Facts) { f.Memory.Operations[0].StartID = 2 }), "InterruptOperation", false, "JVM ended"},
+		"it failed with its JVM": {with1(running(func(o *Operation) { o.Ended, o.Failure = true, "connection lost" }),
+			func(f *Facts) { f.Memory.Operations[0].StartID = 2 }), "InterruptOperation", false, "JVM ended"},
+		"it was done before": {with1(running(func(o *Operation) { o.Ended = true }),
+			func(f *Facts) { f.Memory.Operations[0].StartID = 2 }), "FinishOperation", false, ""},
 		"it failed, no JVM runs": {with1(running(func(o *Operation) { o.Ended, o.Failure = true, "lost" }),
 			func(f *Facts) { f.Init.Process, f.Memory.Start.EndedAt = nil, ptr(0) }), "InterruptOperation", false,
 			"JVM ended"},
@@ -214,8 +223,15 @@ func TestHowAnOperationEnds(t *testing.T) {
 				t.Fatalf("action %v, want %s", d.Action, c.want)
 			}
 			ends, interrupts := as[FinishOperation](d.Action), as[InterruptOperation](d.Action)
+			id := ends.ID + interrupts.ID
+			if a := as[ResumeOperation](d.Action); a.Operation != nil {
+				if id = a.Operation.ID; a.Handle.Command != 7 || !a.Operation.Arguments.Full ||
+					a.Operation.Type != v1alpha1.OperationRepair {
+					t.Errorf("action %+v", a)
+				}
+			}
 			if a := d.Action; a != nil && (ends.Failed != c.failed || !strings.Contains(a.Because(), c.why) ||
-				ends.ID+interrupts.ID != "op-1") {
+				id != "op-1") {
 				t.Errorf("action %+v", a)
 			}
 		})

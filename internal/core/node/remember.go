@@ -137,7 +137,9 @@ func (FinishRestart) before(m *Memory, _ *Facts, at time.Time) {
 
 func (a RunOperation) before(m *Memory, f *Facts, at time.Time) {
 	m.noteOperation(f.Record, OperationMemory{
-		ID: a.Operation.ID, Type: a.Operation.Type, Phase: v1alpha1.OperationRunning, BegunAt: &at,
+		ID: a.Operation.ID, Type: a.Operation.Type, Arguments: a.Operation.Arguments,
+		Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID,
+		Phase: v1alpha1.OperationRunning, BegunAt: &at,
 	})
 }
 

@@ -444,3 +444,42 @@ func TestHowOftenTheJVMIsAsked(t *testing.T) {
 		})
 	}
 }
+
+// A JVM that somebody has drained by hand is restarted, once.
+func TestADrainedJVMIsRestartedOnce(t *testing.T) {
+	drained := func(f *Facts) { f.JVM.Ring.Mode, f.JVM.Ring.NativeRunning = facts.ModeDrained, false }
+	before := func(ago, stable time.Duration) func(*Facts) {
+		return func(f *Facts) {
+			drained(f)
+			f.Memory.Start.NormalAt, f.Memory.NormalAt = ptr(-stable-time.Hour), ptr(-time.Hour)
+			f.Memory.Deaths = &Deaths{PodUID: f.Self.PodUID, Count: 1, Row: 1, LastAt: at(-ago),
+				LastReason: v1alpha1.RestartDrained}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   ActionKind
+		guard  v1alpha1.Reason
+	}{
+		"drained":             {drained, "BeginStop", ""},
+		"it drains":           {func(f *Facts) { drained(f); f.JVM.Ring.Mode = facts.ModeDraining }, "", ""},
+		"again, soon":         {before(time.Minute, 50*time.Second), "", v1alpha1.BlockedDrainedAgain},
+		"again, another time": {before(time.Hour, 59*time.Minute), "BeginStop", ""},
+		"again, and a restart is asked for": {func(f *Facts) {
+			before(time.Minute, 50*time.Second)(f)
+			restart(f)
+		}, "BeginRestart", ""},
+	} {
+		d := Next(with1(serving(), c.change), epoch)
+		guard := v1alpha1.Reason("")
+		if d.Status.Blocked != nil {
+			guard = d.Status.Blocked.Reason
+		}
+		if KindOf(d.Action) != c.want || guard != c.guard {
+			t.Errorf("%s: action %v, blocked %+v", name, d.Action, d.Status.Blocked)
+		}
+		if a := as[BeginStop](d.Action); c.want == "BeginStop" && a.Reason != v1alpha1.RestartDrained {
+			t.Errorf("%s: action %+v", name, a)
+		}
+	}
+}

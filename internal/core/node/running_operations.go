@@ -13,21 +13,19 @@ import (
 // waits for it.
 type Operation struct {
 	ID string
-	// Incarnation and StartID name the JVM that it runs on.
-	Incarnation string
-	StartID     uint64
 	// Progress from 0 to 100 percent, nil where it is not known, and Message in words.
 	Progress *int32
 	Message  string
 	// Ended says that it is over: with Message, or with Failure if that is not empty. CutOff says
-	// that what came of it is not known.
+	// that it was lost sight of: it may go on in the JVM.
 	Ended   bool
 	Failure string
 	CutOff  bool
 }
 
-// noteOperation takes in how operations ended. One that nobody runs any more was cut off: whether
-// it took effect is not known.
+// noteOperation takes in how operations ended. One that goes on in the JVM, and that this agent
+// does not follow, is found again. One whose JVM has ended was cut off: whether it took effect is
+// not known.
 func noteOperation(p *pass) outcome {
 	for i := range p.Memory.Operations {
 		if m := &p.Memory.Operations[i]; m.Phase == v1alpha1.OperationRunning {
@@ -42,20 +40,24 @@ func noteOperation(p *pass) outcome {
 // noteEnd is noteOperation for one that is remembered to run.
 func (p *pass) noteEnd(m *OperationMemory) outcome {
 	o := p.operation(m.ID)
-	switch {
-	case o == nil:
-		return act(InterruptOperation{ID: m.ID, Why: "the agent ended while the operation ran"})
-	case !o.Ended:
+	switch lives := p.running() && p.Init.Incarnation == m.Incarnation && p.Init.Process.StartID == m.StartID; {
+	case o != nil && !o.Ended:
 		return done
-	case o.CutOff:
-		return act(InterruptOperation{ID: m.ID, Why: Why(o.Failure)})
-	case o.Failure != "" &&
-		(p.Init.Process == nil || p.Init.Incarnation != o.Incarnation || p.Init.Process.StartID != o.StartID):
-		return act(InterruptOperation{ID: m.ID, Why: Why("the JVM ended while the operation ran: " + o.Failure)})
-	case o.Failure != "":
-		return act(FinishOperation{ID: m.ID, Failed: true, Why: Why(o.Failure)})
-	default:
+	case o != nil && o.Failure == "":
 		return act(FinishOperation{ID: m.ID, Why: Why(o.Message)})
+	case !p.Init.Answers:
+		return done // whether its JVM lives is not known
+	case !lives && o != nil:
+		return act(InterruptOperation{ID: m.ID, Why: Why("the JVM ended while the operation ran: " + o.Failure)})
+	case !lives:
+		return act(InterruptOperation{ID: m.ID, Why: "the JVM ended while the operation ran"})
+	case o != nil && !o.CutOff:
+		return act(FinishOperation{ID: m.ID, Failed: true, Why: Why(o.Failure)})
+	case p.jvmPhase() == phaseStopping, !p.answers(), p.JVM.Problem != "":
+		return done
+	default:
+		return act(ResumeOperation{Handle: m.Handle, Why: "nobody follows the operation, which goes on in the JVM",
+			Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: m.ID}, Type: m.Type, Arguments: m.Arguments}})
 	}
 }
 

@@ -1,8 +1,27 @@
 package node
 
 import (
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 )
+
+// restartDrained takes a JVM down that somebody has drained by hand: it serves nobody, and only
+// another one does. If that is drained soon, too, somebody wants it so, and it is left.
+func restartDrained(p *pass) outcome {
+	if !p.answers() || p.JVM.Ring.Mode != facts.ModeDrained {
+		return done
+	}
+	d, normal := p.Memory.Deaths, p.Memory.NormalAt
+	if d != nil && d.LastReason == v1alpha1.RestartDrained && (normal == nil || !p.wasStable(*normal)) {
+		p.report(v1alpha1.BlockedDrainedAgain, "Cassandra was drained by hand again, soon after it was restarted for "+
+			"that: restart the node, or delete its pod, when it is to serve", time.Time{})
+		return done
+	}
+	return act(BeginStop{Reason: v1alpha1.RestartDrained,
+		Why: "somebody drained Cassandra by hand, and only a restart brings it back"})
+}
 
 // beginRestart takes a restart intent up, under the guard and once per id, and then takes the JVM
 // down that ran when it was begun.

@@ -80,6 +80,7 @@ var steps = map[jvmPhase][]step{
 		{"note_normal", noteNormal},
 		{"finish_restart", finishRestart},
 		{"begin_restart", beginRestart},
+		{"restart_drained_jvm", restartDrained},
 		{"set_seeds", setSeeds},
 		{"apply_settings", applySettings},
 		{"set_client_traffic", setTraffic},

@@ -11,19 +11,21 @@ import (
 
 // Beans by name.
 const (
-	beanStorageService  = "org.apache.cassandra.db:type=StorageService"
-	beanStorageProxy    = "org.apache.cassandra.db:type=StorageProxy"
-	beanGuardrails      = "org.apache.cassandra.db:type=Guardrails"
-	beanFailureDetector = "org.apache.cassandra.net:type=FailureDetector"
-	beanSnitch          = "org.apache.cassandra.db:type=EndpointSnitchInfo"
-	beanGossiper        = "org.apache.cassandra.net:type=Gossiper"
-	beanStreamManager   = "org.apache.cassandra.net:type=StreamManager"
+	beanStorageService    = "org.apache.cassandra.db:type=StorageService"
+	beanStorageProxy      = "org.apache.cassandra.db:type=StorageProxy"
+	beanGuardrails        = "org.apache.cassandra.db:type=Guardrails"
+	beanFailureDetector   = "org.apache.cassandra.net:type=FailureDetector"
+	beanSnitch            = "org.apache.cassandra.db:type=EndpointSnitchInfo"
+	beanGossiper          = "org.apache.cassandra.net:type=Gossiper"
+	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
+	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 )
 
 // registered says whether a bean is there by now.
 func (p *Process) registered(bean string) bool {
 	switch bean {
-	case beanStorageService, beanFailureDetector, beanGossiper, beanStreamManager, beanGuardrails, beanSnitch:
+	case beanStorageService, beanFailureDetector, beanGossiper, beanStreamManager, beanGuardrails, beanSnitch,
+		beanCompactionManager:
 		return p.beans
 	case beanStorageProxy:
 		return p.proxy
@@ -130,6 +132,7 @@ func init() {
 	})
 	add(beanStorageProxy, "HintsInProgress", func(_ *Process, out []byte) []byte { return append(out, '0') })
 	add(beanStorageProxy, "SchemaVersionsWithPort", (*Process).appendSchemaVersions)
+	add(beanCompactionManager, "Compactions", (*Process).appendCompactions)
 	attributes[attributeName{beanStreamManager, "CurrentStreams"}] = attribute{get: (*Process).appendStreams}
 }
 

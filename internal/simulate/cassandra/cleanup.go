@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -33,6 +34,14 @@ func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	if !p.joined {
 		return json.RawMessage("1"), nil // aborted; the log says that a cleanup cannot run before the node has joined
 	}
+	if slices.Contains(p.cleaning, name) {
+		p.net.beside(p, "cleanup of keyspace "+name)
+	}
+	p.cleaning = append(p.cleaning, name)
+	defer func() {
+		at := slices.Index(p.cleaning, name)
+		p.cleaning = slices.Delete(p.cleaning, at, at+1)
+	}()
 	p.sleep(p.net.within(50*time.Millisecond,
 		300*time.Millisecond) + time.Duration(len(p.disk.data[name]))*p.net.options.StreamPerKey)
 	for _, key := range p.disk.keys(name) {
@@ -42,6 +51,27 @@ func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	}
 	return json.RawMessage("0"), nil
 }
+
+// appendCompactions is Compactions: of the cleanups alone.
+func (p *Process) appendCompactions(out []byte) []byte {
+	out = append(out, '[')
+	for i, name := range p.cleaning {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendText(append(out, `{"taskType":"Cleanup","keyspace":`...), name)
+		out = append(out, '}')
+	}
+	return append(out, ']')
+}
+
+// beside notes that an operation begins on a node while the same still runs there.
+func (n *Network) beside(p *Process, what string) {
+	n.doubled = append(n.doubled, fmt.Sprintf("a second %s begins on %s while the first one runs", what, p.address))
+}
+
+// Doubled are the operations that began beside themselves so far.
+func (n *Network) Doubled() []string { return n.doubled }
 
 // systemTables are tables of the keyspaces that every node has.
 var systemTables = map[string][]string{

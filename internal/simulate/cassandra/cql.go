@@ -50,7 +50,7 @@ func (s *Session) Keyspaces(ctx context.Context) (map[string]cassandra.Replicati
 	}
 	out := map[string]cassandra.Replication{}
 	for name, k := range s.p.schema {
-		replication, err := cassandra.ParseReplication(k.replication.String())
+		replication, err := cassandra.ParseReplication(k.told())
 		if err != nil {
 			return nil, err
 		}
@@ -158,6 +158,16 @@ func (s *Session) CreateSimpleKeyspace(ctx context.Context, name string, replica
 		return fmt.Errorf("create keyspace %s: %w", name, err)
 	}
 	return s.createKeyspace(ctx, name, replication)
+}
+
+// CreateStrangeKeyspace makes a keyspace of which Cassandra tells the replication in other words than
+// Helenus understands. It has three replicas in dc1.
+func (s *Session) CreateStrangeKeyspace(ctx context.Context, name, words string) error {
+	if err := s.CreateKeyspace(ctx, name, map[string]int{"dc1": 3}); err != nil {
+		return err
+	}
+	s.p.alter(name, func(k *keyspace) { k.words = words })
+	return nil
 }
 
 func (s *Session) createKeyspace(ctx context.Context, name string, replication ring.Replication) error {

@@ -34,7 +34,9 @@ type Network struct {
 	// failStreams is how many of the next streams fail.
 	failStreams int
 	written     int64
-	disks       []*Disk
+	// doubled are operations that began on a node beside themselves.
+	doubled []string
+	disks   []*Disk
 }
 
 type link struct{ a, b netip.Addr }

@@ -224,7 +224,7 @@ func (p *Process) replicationInfo(arguments []json.RawMessage) (json.RawMessage,
 		failed.message = "" // as the real one says it
 		return nil, failed
 	}
-	return appendText(nil, k.replication.String()), nil
+	return appendText(nil, k.told()), nil
 }
 
 func (p *Process) pendingRanges(arguments []json.RawMessage) (json.RawMessage, *javaError) {

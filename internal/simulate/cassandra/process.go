@@ -88,6 +88,7 @@ type Process struct {
 	bootTokens []ring.Token
 	replaces   netip.Addr
 	repairs    []*repair
+	cleaning   []string // keyspaces
 	streams    []*stream
 	removal    string
 
@@ -195,6 +196,9 @@ func (p *Process) Terminate() {
 		p.end(Exit{Code: exitTerminated})
 	})
 }
+
+// Drain is nodetool drain, by somebody's hand.
+func (p *Process) Drain() { p.spawn("nodetool drain", func() { _ = p.drain() }) }
 
 // Freeze stops the JVM without ending it: it answers nobody. Busy says whether it uses its
 // processors meanwhile, as one that does nothing but collect garbage.

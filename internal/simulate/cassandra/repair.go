@@ -13,9 +13,12 @@ import (
 // repair is one that was started on this node, by its command number, which is its place in the
 // list and one.
 type repair struct {
+	keyspace string
 	state    string
 	messages []string
 }
+
+const repairRuns = "IN_PROGRESS"
 
 // repairAsync starts a repair and answers its number, 0 where there is nothing to repair.
 func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *javaError) {
@@ -41,7 +44,10 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 				"but DC is %s", text, p.settings.datacenter)
 		}
 	}
-	r := &repair{state: "IN_PROGRESS", messages: []string{"Starting repair command"}}
+	if slices.ContainsFunc(p.repairs, func(r *repair) bool { return r.keyspace == name && r.state == repairRuns }) {
+		p.net.beside(p, "repair of keyspace "+name)
+	}
+	r := &repair{keyspace: name, state: repairRuns, messages: []string{"Starting repair command"}}
 	p.repairs = append(p.repairs, r)
 	p.spawn("repair", func() {
 		p.sleep(p.net.options.StreamTime + p.net.within(0, time.Second))

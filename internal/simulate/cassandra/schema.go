@@ -34,7 +34,9 @@ type schema map[string]keyspace
 // keyspace with the timestamp of its last change, which decides between two versions of it.
 type keyspace struct {
 	replication ring.Replication
-	at          int64
+	// words are how Cassandra tells of a replication that only it understands; empty for others.
+	words string
+	at    int64
 	// tables with their gc_grace_seconds.
 	tables map[string]int
 }
@@ -61,6 +63,14 @@ func (s schema) text(line string) string {
 		}
 	}
 	return b.String()
+}
+
+// told is the replication as Cassandra tells it.
+func (k keyspace) told() string {
+	if k.words != "" {
+		return k.words
+	}
+	return k.replication.String()
 }
 
 // merge takes over what is newer elsewhere and says whether anything was.

@@ -11,6 +11,8 @@ type Sight struct {
 	// Changing are the names of those that join, leave or take another's place, and Down those of
 	// the members that it cannot reach.
 	Changing, Down []string
+	// Strange are the keyspaces of which nobody else knows where their replicas are.
+	Strange []string
 }
 
 // Sight of the ring as the node has it now, past its answers.
@@ -25,6 +27,11 @@ func (p *Process) Sight() Sight {
 		if a != p.address && !slices.ContainsFunc(p.gossip.entries,
 			func(e *entry) bool { return e.address == a && e.listed == listedLive }) {
 			s.Down = append(s.Down, p.net.name(a))
+		}
+	}
+	for _, name := range p.schema.names() {
+		if p.schema[name].words != "" {
+			s.Strange = append(s.Strange, name)
 		}
 	}
 	changing := p.joiningNodes()

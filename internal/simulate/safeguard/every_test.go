@@ -45,6 +45,8 @@ var excused = map[string][]excuse{
 		{"it says that something has failed and will be retried", []string{"ActionFailing"}},
 		{"the operator asks a node for one operation at a time; core/node's tests have it refuse",
 			[]string{"ConflictingOperation"}},
+		{"it keeps a JVM that is drained again and again from being restarted as often: scenario jvm-drained",
+			[]string{"DrainedAgain"}},
 		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: " +
 			"TestRecordsByUIDAndVersion", []string{"RecordOfOtherCluster"}},
 	},

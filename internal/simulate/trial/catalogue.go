@@ -63,6 +63,11 @@ func Catalogue() []*Scenario {
 			Act{Name: "kill", Do: onePod(killJVM), Until: again, Within: 15 * time.Minute}),
 		scenario("jvm-frozen", "a JVM stops answering and is made to start again", threeRacks,
 			Act{Name: "freeze", Do: onePod(freezeJVM), Until: again, Within: 30 * time.Minute}),
+		scenario("jvm-drained", "a JVM is drained by hand, and is restarted once", threeRacks,
+			Act{Name: "drain", Do: onePod(drainJVM), Until: all(again, tellsOfRestart), Within: 15 * time.Minute},
+			Act{Name: "drain again", Do: onePod(drainJVM), Until: blockedOn("DrainedAgain"), Within: 5 * time.Minute},
+			passing("an hour", time.Hour, serves(2)),
+			Act{Name: "delete the pod", Do: deletePods(1), Until: again, Within: 15 * time.Minute}),
 		scenario("agent-killed", "an agent is killed and its JVM runs on", threeRacks,
 			Act{Name: "kill", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) }), Until: again,
 				Within: 15 * time.Minute}),
@@ -223,6 +228,12 @@ func killJVM(s *pod.Sandbox) {
 	}
 }
 
+func drainJVM(s *pod.Sandbox) {
+	if j := s.JVM(); j != nil {
+		j.Drain()
+	}
+}
+
 func freezeJVM(s *pod.Sandbox) {
 	if j := s.JVM(); j != nil {
 		j.Freeze(false)
@@ -235,6 +246,16 @@ func everyHost(do func(*kube.Cluster, string)) func(*world.World) error {
 			do(w.Kube, name)
 		}
 		return nil
+	}
+}
+
+// blockedOn says that an agent holds something back for a reason.
+func blockedOn(reason v1alpha1.Reason) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+			b := o.(*v1alpha1.CassandraNode).Status.Blocked
+			return b != nil && b.Reason == reason
+		})
 	}
 }
 

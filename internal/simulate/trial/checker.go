@@ -54,6 +54,8 @@ type checker struct {
 	ended map[string]v1alpha1.OperationPhase
 	// turns are when the status of a node came from another pod than before.
 	turns map[string][]time.Time
+	// doubled is how many operations began on a node beside themselves.
+	doubled int
 	// pods that follow those that have failed.
 	pace pace
 	// topology of the ring, where one grows.
@@ -393,8 +395,14 @@ func (o *checker) letIn(n *v1alpha1.CassandraNode) {
 	}
 }
 
-// operations: I4. What has ended does not begin again by the same intent.
+// operations: I4. What has ended does not begin again by the same intent, and nothing begins on a
+// node beside itself, whatever became of the agent that began it.
 func (o *checker) operations(n *v1alpha1.CassandraNode) {
+	doubled := o.w.Network.Doubled()
+	for _, what := range doubled[o.doubled:] {
+		o.violated("I4: %s", what)
+	}
+	o.doubled = len(doubled)
 	for _, op := range n.Status.Operations {
 		key := n.Name + "/" + op.ID
 		if ended := o.ended[key]; ended != "" && op.Phase == v1alpha1.OperationRunning {

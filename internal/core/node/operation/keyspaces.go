@@ -13,44 +13,45 @@ import (
 
 // Keyspaces are those that an operation works on, sorted: the ones that it names, or all that are
 // replicated and have something to do with it. Those that are local to a node are never among them.
-// An error names what does not fit the ring in the node's view.
-func Keyspaces(o *v1alpha1.OperationIntent, view *facts.Ring) ([]string, error) {
+// Skipped are the other ones whose replication is not understood, with the reason. An error names
+// what does not fit the ring in the node's view.
+func Keyspaces(o *v1alpha1.OperationIntent, view *facts.Ring) (out, skipped []string, err error) {
 	kind, known := Of(o.Type)
 	if !known {
-		return nil, fmt.Errorf("operation %s is not known", o.Type)
+		return nil, nil, fmt.Errorf("operation %s is not known", o.Type)
 	}
 	r := RequestOf(o, view)
 	if err := r.checkDatacenters(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	names := slices.Sorted(slices.Values(r.Arguments.Keyspaces))
 	named := len(names) > 0
 	if !named {
 		names = slices.Sorted(maps.Keys(view.Keyspaces))
 	}
-	var out []string
 	for _, name := range names {
 		text, found := view.Keyspaces[name]
 		if !found {
-			return nil, fmt.Errorf("keyspace %q is not there, or is local to each node: the ring replicates %s",
+			return nil, nil, fmt.Errorf("keyspace %q is not there, or is local to each node: the ring replicates %s",
 				name, strings.Join(slices.Sorted(maps.Keys(view.Keyspaces)), ", "))
 		}
 		replication, err := ring.ParseReplication(text)
-		if err != nil {
-			return nil, fmt.Errorf("keyspace %s: %w", name, err)
-		}
 		why := ""
-		if kind.Unfit != nil {
+		if kind.Unfit != nil && err == nil {
 			why = kind.Unfit(r, replication)
 		}
 		switch {
+		case err != nil && !kind.AnyStrategy && named:
+			return nil, nil, fmt.Errorf("keyspace %s: %w", name, err)
+		case err != nil && !kind.AnyStrategy:
+			skipped = append(skipped, fmt.Sprintf("keyspace %s: %s", name, err))
 		case why == "":
 			out = append(out, name)
 		case named:
-			return nil, fmt.Errorf("keyspace %s (%s) %s", name, text, why)
+			return nil, nil, fmt.Errorf("keyspace %s (%s) %s", name, text, why)
 		}
 	}
-	return out, nil
+	return out, skipped, nil
 }
 
 // checkDatacenters says which datacenter of the arguments does not fit the ring.

@@ -24,8 +24,10 @@ type Kind struct {
 	// asked on a node that is NORMAL in its own view.
 	Check func(Request) *Refusal
 	// Unfit says why it has nothing to do with a keyspace of a replication; empty if it has. A nil
-	// Unfit takes all keyspaces that the ring replicates.
-	Unfit func(Request, ring.Replication) string
+	// Unfit takes all keyspaces that the ring replicates. AnyStrategy takes those, too, of which
+	// nobody knows where their replicas are.
+	Unfit       func(Request, ring.Replication) string
+	AnyStrategy bool
 }
 
 // Request is an operation as a node is asked for it.
@@ -48,6 +50,17 @@ func RequestOf(o *v1alpha1.OperationIntent, view *facts.Ring) Request {
 func (r Request) self() facts.Endpoint {
 	self, _ := r.View.ByHostID(r.View.HostID)
 	return self
+}
+
+// Handle is how an agent finds again what an operation has set going in the JVM: it goes on there
+// when the agent ends.
+type Handle struct {
+	// Keyspace in work; those before it, by name, are done.
+	Keyspace string `json:"keyspace,omitempty"`
+	// Command is the number of its repair. Asked says that another one was asked for, whose number
+	// is not known yet.
+	Command int  `json:"command,omitempty"`
+	Asked   bool `json:"asked,omitempty"`
 }
 
 // Refusal is why an operation does not begin.

@@ -75,7 +75,7 @@ func TestKeyspaces(t *testing.T) {
 			"no replica in the datacenter of this node, dc1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Keyspaces(&v1alpha1.OperationIntent{Type: c.operation, Arguments: c.arguments},
+			got, skipped, err := Keyspaces(&v1alpha1.OperationIntent{Type: c.operation, Arguments: c.arguments},
 				twoDatacenters())
 			switch {
 			case (err != nil) != c.fails:
@@ -85,11 +85,24 @@ func TestKeyspaces(t *testing.T) {
 			case err == nil && strings.Join(got, " ") != c.want:
 				t.Errorf("%v, want %s", got, c.want)
 			}
+			if len(skipped) > 0 {
+				t.Errorf("skipped %v", skipped)
+			}
 		})
 	}
 	strange := twoDatacenters()
 	strange.Keyspaces["odd"] = "NetworkTopologyStrategy {dc1=3/1}"
-	if _, err := Keyspaces(&v1alpha1.OperationIntent{Type: v1alpha1.OperationCleanup}, strange); err == nil ||
+	got, skipped, err := Keyspaces(&v1alpha1.OperationIntent{Type: v1alpha1.OperationCleanup}, strange)
+	if err != nil || slices.Contains(got, "odd") || len(got) != 5 || len(skipped) != 1 ||
+		!strings.Contains(skipped[0], `keyspace odd: parse replication "NetworkTopologyStrategy {dc1=3/1}"`) {
+		t.Errorf("%v without %v, error %v", got, skipped, err)
+	}
+	if got, skipped, err := Keyspaces(&v1alpha1.OperationIntent{Type: v1alpha1.OperationFlush}, strange); err != nil ||
+		!slices.Contains(got, "odd") || len(skipped) > 0 {
+		t.Errorf("%v without %v, error %v", got, skipped, err)
+	}
+	if _, _, err := Keyspaces(&v1alpha1.OperationIntent{Type: v1alpha1.OperationRepair,
+		Arguments: &v1alpha1.OperationArguments{Keyspaces: []string{"odd"}}}, strange); err == nil ||
 		!strings.Contains(err.Error(), "keyspace odd") {
 		t.Errorf("error %v", err)
 	}
