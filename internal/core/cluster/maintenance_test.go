@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -141,5 +142,97 @@ func TestACleanupThatFailsIsPostponed(t *testing.T) {
 	w.settle()
 	if l := w.snapshot.Ledger; len(l.Cleanup) != 0 || len(l.Postponed) != 0 {
 		t.Errorf("it is not retried: %s", ledgerInWords(l))
+	}
+}
+
+// downSince has a node be down, by its pod, since a time.
+func (w *world) downSince(name string, since time.Time) {
+	w.absent[name] = true
+	w.agents()
+	w.snapshot.Nodes[name].Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady,
+		Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(since)}}
+}
+
+// What has begun on a node whose pod is gone has ended with it. Nobody waits for the node for longer
+// than a while.
+func TestACleanupLeavesANodeWhosePodIsGone(t *testing.T) {
+	phase := v1alpha1.OperationRunning
+	w := cleaning(t, &phase)
+	node := w.snapshot.Ledger.Maintenance[0].Nodes[0]
+	w.snapshot.Nodes[node].Record.Status.PodUID = "former"
+	w.downSince(node, w.now)
+	w.settle()
+	if l := w.snapshot.Ledger; len(l.Maintenance) == 0 || len(l.Postponed) > 0 {
+		t.Fatalf("it is not waited for: %s", ledgerInWords(l))
+	}
+	w.now = w.now.Add(10 * time.Minute)
+	made := w.settle()
+	if l := w.snapshot.Ledger; !l.IsPostponed(ledger.Cleanup, node, w.now) || !slices.Contains(l.Cleanup, node) {
+		t.Errorf("it is not postponed: %s", ledgerInWords(l))
+	}
+	if !slices.ContainsFunc(made.Notices, func(n v1alpha1.Notice) bool {
+		return n.Reason == v1alpha1.NoticeOperationPostponed && strings.Contains(n.Message, "node "+node+" is down")
+	}) {
+		t.Errorf("it is not said: %+v", made.Notices)
+	}
+}
+
+// A repair that a member which is down keeps from beginning is left for later, and what conflicts
+// with it does not wait for it.
+func TestARepairIsPostponedForAMemberThatIsDown(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 2, 1))
+	w.settle()
+	w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=1}"})
+	w.snapshot.Ledger.SystemKeyspaces = true
+	w.until(func(s *ledger.Step) bool { return s.Stage == ledger.StageOperations })
+	w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=2}"})
+	w.snapshot.Ledger.Cleanup = []string{firstOfRack}
+	w.downSince(ofNextRack, w.now)
+	w.settle()
+	if l := w.snapshot.Ledger; len(l.Maintenance) != 1 || l.Maintenance[0].Kind != ledger.RaiseSystemKeyspaces {
+		t.Fatalf("not the repair alone is open: %s", ledgerInWords(l))
+	}
+	w.now = w.now.Add(10 * time.Minute)
+	w.settle()
+	l := w.snapshot.Ledger
+	if len(l.PostponedOn(ledger.RaiseSystemKeyspaces)) == 0 || !l.SystemKeyspaces || len(l.Cleanup) > 0 {
+		t.Fatalf("the repair is not postponed, or the cleanup waits for it: %s", ledgerInWords(l))
+	}
+	delete(w.absent, ofNextRack)
+	w.agents()
+	w.now = w.now.Add(ledger.PostponedFor)
+	w.settle()
+	if l := w.snapshot.Ledger; len(l.Postponed) > 0 || l.SystemKeyspaces {
+		t.Errorf("it is not repaired later: %s", ledgerInWords(l))
+	}
+}
+
+// What follows joins does not wait for a node that cannot come.
+func TestFollowUpsDoNotWaitForANodeThatCannotCome(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}",
+		"system_auth": "NetworkTopologyStrategy {dc1=3}"})
+	w.absent["orders-dc1-r2-1"] = true
+	w.change(nodesPerRack(2))
+	made := w.settle()
+	if l := w.snapshot.Ledger; len(l.Members) != 5 || len(l.Cleanup) == 0 || len(l.Open()) > 0 ||
+		made.Wake > 10*time.Minute {
+		t.Fatalf("two have joined, and what follows waits for the third: %s\n%s", ledgerInWords(l), made)
+	}
+	w.now = w.now.Add(10 * time.Minute)
+	made = w.settle()
+	if l := w.snapshot.Ledger; len(l.Cleanup) > 0 || l.SystemKeyspaces {
+		t.Errorf("it waits for ever: %s\n%s", ledgerInWords(l), made)
+	}
+	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Reason == v1alpha1.BlockedJoiningNodeNotReady && slices.Equal(b.Nodes, []string{"orders-dc1-r2-1"})
+	}) {
+		t.Errorf("it is not said who cannot come:\n%s", made)
+	}
+	delete(w.absent, "orders-dc1-r2-1")
+	w.agents()
+	w.settle()
+	if l := w.snapshot.Ledger; len(l.Members) != 6 || len(l.Cleanup) > 0 {
+		t.Errorf("it comes after all: %s", ledgerInWords(l))
 	}
 }

@@ -42,9 +42,10 @@ var entries = []entry{
 	{name: "StaleJoins", when: ringCanChange, run: propose(ledger.Assassinate), gate: true},
 	// while one is not ready nodes join the others
 	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
-	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true},
+	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true, opens: lastJoinIsOver},
 	{name: "RollOut", when: ringCanChange, run: propose(ledger.RollOut), gate: true},
-	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true},
+	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
+		opens: lastJoinIsOver},
 	{name: "Cleanup", when: ringCanChange, run: propose(ledger.Cleanup), gate: true},
 }
 
@@ -71,6 +72,8 @@ type entry struct {
 	when func(*assess.View) bool
 	run  func(*pass) plan.Result
 	gate bool
+	// opens says that the gate is open all the same, as long as the entry only waits.
+	opens func(*pass) bool
 }
 
 // pass is one call of Next.
@@ -98,6 +101,15 @@ func propose(kind ledger.Kind) func(*pass) plan.Result {
 	return func(p *pass) plan.Result { return p.engine.Propose(kind) }
 }
 
+// lastJoinIsOver: for a while no node has joined, although nodes may be to join.
+func lastJoinIsOver(p *pass) bool {
+	left := join.FollowUpsWait(p.engine.View())
+	if left > 0 {
+		p.draft.WakeIn(left)
+	}
+	return left <= 0
+}
+
 // interval is when a cluster is looked at again if nothing happens at all: for what sends no
 // events, such as a Secret that somebody deleted.
 const interval = 10 * time.Minute
@@ -123,7 +135,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 		if r.Outcome != plan.Done && draft.Current == nil {
 			draft.Current = &v1alpha1.StepStatus{Name: e.name, Message: r.Message}
 		}
-		if e.gate && r.Outcome != plan.Done {
+		if e.gate && r.Outcome != plan.Done && (r.Outcome == plan.Act || e.opens == nil || !e.opens(p)) {
 			break
 		}
 	}

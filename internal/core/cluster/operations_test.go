@@ -362,7 +362,15 @@ func TestWhoAltersKeyspaces(t *testing.T) {
 			"node " + second + " alters them"},
 		"the first has no record": {func(w *world) { w.snapshot.Nodes[first].Record = nil },
 			"node " + second + " alters them"},
-		"one has begun":          {begun("step"), "waiting for " + third + ": it has not begun"},
+		"one has begun": {begun("step"), "waiting for " + third + ": it has not begun"},
+		"one has begun, and its agent is silent": {func(w *world) {
+			begun("step")(w)
+			w.snapshot.Nodes[third].Agent = nil
+		}, "waiting for " + third + ": its pod is starting"},
+		"one has begun, and its pod is gone": {func(w *world) {
+			begun("step")(w)
+			w.snapshot.Nodes[third].Agent, w.snapshot.Nodes[third].Record.Status.PodUID = nil, "former"
+		}, "node " + first + " alters them"},
 		"one has another step's": {begun("other"), "node " + first + " alters them"},
 		"nobody is up": {func(w *world) {
 			for _, name := range three {

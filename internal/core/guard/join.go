@@ -31,6 +31,8 @@ var beforeJoin = []Guard[Nodes]{
 	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},
 	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
 	{v1alpha1.BlockedReleasesDiffer, "all members run the same release", oneRelease},
+	{v1alpha1.BlockedReplicationNotUnderstood, "the replication of every keyspace is understood",
+		everyReplicationIsKnown},
 }
 
 // cleanup are the guards on the ring before members drop what they no longer own: while a range is
@@ -273,6 +275,29 @@ func oneRelease(of Nodes) []Finding {
 		parts := strings.SplitN(r.ReleaseVersion, ".", 3)
 		return strings.Join(parts[:min(len(parts), 2)], ".")
 	})
+}
+
+// everyReplicationIsKnown: of a keyspace with transient replicas, or with a strategy of somebody's
+// own, nobody can say what a node is to hold once the ring is another one.
+func everyReplicationIsKnown(of Nodes) []Finding {
+	_, rings := of.views()
+	said := map[string]bool{}
+	var out []Finding
+	for _, r := range rings {
+		_, err := r.Replicated()
+		if err == nil {
+			continue
+		}
+		for problem := range strings.SplitSeq(err.Error(), "\n") {
+			if !said[problem] {
+				said[problem] = true
+				out = append(out, Finding{Stalled: v1alpha1.ReasonUnsupportedChange, Message: problem + ": what each node is " +
+					"to hold of it cannot be worked out. Alter it to NetworkTopologyStrategy with whole numbers of " +
+					"replicas, or drop it"})
+			}
+		}
+	}
+	return out
 }
 
 // differ finds that members do not all have the same.

@@ -324,3 +324,18 @@ func TestGuardsOfANewcomer(t *testing.T) {
 		}
 	}
 }
+
+// A keyspace whose replication is not understood is named once, however many nodes see it.
+func TestAKeyspaceThatNobodyUnderstands(t *testing.T) {
+	s := ringOf("a", "b")
+	for _, n := range s.Nodes {
+		n.Agent.Ring.Keyspaces = map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}",
+			"odd": "NetworkTopologyStrategy {dc1=3/1}", "own": "OwnStrategy {}"}
+	}
+	found := everyReplicationIsKnown(Nodes{Snapshot: s, Names: []string{"a", "b"}})
+	if len(found) != 2 || !strings.Contains(found[0].Message, "keyspace odd: ") ||
+		!strings.Contains(found[0].Message, "3/1") || !strings.Contains(found[1].Message, `"OwnStrategy"`) ||
+		found[0].Stalled == "" {
+		t.Errorf("%+v", found)
+	}
+}

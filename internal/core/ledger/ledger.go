@@ -57,6 +57,8 @@ type Ring struct {
 	Cleanup []string `json:"cleanup,omitempty"`
 	// SystemKeyspaces says that nodes have joined since the system keyspaces were set.
 	SystemKeyspaces bool `json:"systemKeyspaces,omitempty"`
+	// JoinedAt is when a node last joined a ring that serves.
+	JoinedAt time.Time `json:"joinedAt,omitzero"`
 	// Postponed are maintenance operations that failed too often, and stay due.
 	Postponed []Postponed `json:"postponed,omitempty"`
 }

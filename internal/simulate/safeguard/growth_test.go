@@ -448,6 +448,28 @@ func (c guardCase) try(t *testing.T) {
 	})
 }
 
+// strangeKeyspace is the scenario of a ring that is to grow with a keyspace whose replicas only Cassandra can
+// place. What does not need to know where they are goes on, and says what it leaves out.
+func strangeKeyspace(by string) *trial.Scenario {
+	return growing("grow-strange", "a ring is to grow that has a keyspace with transient replicas",
+		respec("leave the cleanup", trial.Serves, firstRackMore, cleanup(v1alpha1.AutomationRecommend)),
+		trial.Act{Name: "create", Do: func(w *world.World) error {
+			session, err := sandbox(w, first).JVM().CQL(context.Background())
+			if err != nil {
+				return err
+			}
+			return session.CreateStrangeKeyspace(context.Background(), "strange",
+				"NetworkTopologyStrategy {dc1=3/1}")
+		}},
+		respec("clean up", func(w *world.World) bool {
+			n, _ := w.Server.Object(v1alpha1.CassandraNodeKind,
+				types.NamespacedName{Namespace: world.Namespace, Name: first}).(*v1alpha1.CassandraNode)
+			c := trial.Cluster(w)
+			return n != nil && len(n.Spec.Operations) == 0 && c.Status.Step == nil && len(c.Status.Recommended) == 0
+		}, cleanup(v1alpha1.AutomationAutomatic)),
+		respec("grow", until(by, ledger.JoinNode), nodeMore))
+}
+
 func growthCases() []guardCase {
 	const opened = "I2: JoinNode is opened"
 	nothing := func(*world.World) error { return nil }
@@ -465,6 +487,7 @@ func growthCases() []guardCase {
 		{"SchemaVersionsDiffer", apart("SchemaVersionsDiffer", keyspace("other", map[string]int{"dc1": 3})),
 			[]string{"RingViewsDiffer"}, opened},
 		{"UnknownRingMember", setBack(), nil, opened},
+		{"ReplicationNotUnderstood", strangeKeyspace("ReplicationNotUnderstood"), nil, opened},
 		{"TopologyChangeInProgress", cleanUpBeside(), nil, "I2: Cleanup is opened"},
 		{"RingViewsDiffer", cleanUpApart(), nil, "I2: Cleanup is opened"},
 		{"MemberDown", unrepaired(), nil, "an operation of node"},

@@ -33,6 +33,7 @@ const (
 	changing  = "sees a change of"
 	down      = "does not reach"
 	unseen    = "does not see" // that it is up
+	strange   = "cannot tell where the replicas are of"
 )
 
 // settledBy is how long before a step an obstacle must have been there: whoever decides looks at
@@ -73,6 +74,9 @@ func (t *topology) obstacles() []obstacle {
 		for _, what := range sight.Changing {
 			out = append(out, obstacle{changing, name, what})
 		}
+		for _, what := range sight.Strange {
+			out = append(out, obstacle{strange, name, "keyspace " + what})
+		}
 		for _, what := range sight.Down {
 			kind := down
 			if up[what] {
@@ -98,7 +102,7 @@ func (t *topology) members(of map[string]string) map[string]*cassandra.Process {
 
 // opened judges a step that the operator begins.
 func (t *topology) opened(step *ledger.Step, members map[string]string) {
-	beside := []string{notNormal, changing, down, unseen}
+	beside := []string{notNormal, changing, down, unseen, strange}
 	switch step.Kind {
 	case ledger.JoinNode:
 		if slices.ContainsFunc(step.Wave(), t.hasTicket) {

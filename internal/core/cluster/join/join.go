@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -110,6 +111,21 @@ func pendingNodes(v *assess.View) []render.Wanted {
 			cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 	return out
+}
+
+// followUpsWait is how long what follows joins waits for the next one, which is not ready.
+const followUpsWait = 10 * time.Minute
+
+// FollowUpsWait is how long what follows joins still waits for the nodes that are to join: none of
+// them could, since the last one joined or the spec got them.
+func FollowUpsWait(v *assess.View) time.Duration {
+	since := v.Ledger.JoinedAt
+	for _, w := range pendingNodes(v) {
+		if n := v.Live(w.Name); n != nil && n.Record.CreationTimestamp.After(since) {
+			since = n.Record.CreationTimestamp.Time
+		}
+	}
+	return since.Add(followUpsWait).Sub(v.Now)
 }
 
 // open chooses the tokens of a node, and says what speaks against a join with these.
@@ -227,7 +243,7 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 		r.Members[name] = view.HostID
 		r.Excluded = slices.DeleteFunc(r.Excluded, func(other string) bool { return other == name })
 		r.Cleanup = slices.Compact(slices.Sorted(slices.Values(append(r.Cleanup, less...))))
-		r.SystemKeyspaces = true
+		r.SystemKeyspaces, r.JoinedAt = true, v.Now
 		own.Advance(ledger.StageOpen, v.Now)
 	})
 	s.Event("NodeJoined", "node %s has joined with host id %s", name, view.HostID)

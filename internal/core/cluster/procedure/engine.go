@@ -187,6 +187,9 @@ func (e *Engine) Propose(kind ledger.Kind) plan.Result {
 	if len(refusals) > 0 {
 		return Refused(e.draft, string(kind), refusals)
 	}
+	if first := e.ready(); first != nil && p.Class.Below(first.Class) {
+		return plan.Waiting("%s: %s begins first", due.What, first.Kind)
+	}
 	if p.Class == ledger.Maintenance {
 		if why := e.inTheWay(p, opening.Nodes); why != "" {
 			return plan.Waiting("%s: %s", due.What, why)

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
@@ -165,24 +169,79 @@ func (s *Step) postponedAfterFailures(o Operation, node, why string) bool {
 	if s.open.Class != ledger.Maintenance || s.open.Attempts[node]+1 < mostFailures {
 		return false
 	}
+	s.postpone(o, node, fmt.Sprintf("it failed %d times, at last: %s", mostFailures, why))
+	return true
+}
+
+// postpone leaves an operation of Maintenance for later on a node.
+func (s *Step) postpone(o Operation, node, why string) {
 	now, kind := s.engine.view.Now, s.Kind()
-	s.Write(true, fmt.Sprintf("%s failed %d times on node %s", o.Type, mostFailures, node),
+	s.Write(true, fmt.Sprintf("%s is postponed on node %s", o.Type, node),
 		func(r *ledger.Ring, own *ledger.Step) {
 			own.Withdrawn = append(own.Withdrawn, node)
 			r.Postpone(kind, node, why, now)
 		})
 	s.ClearOperations([]string{node})
-	s.Warn("OperationPostponed", "%s failed %d times on node %s and is postponed for %s: %s", o.Type, mostFailures,
-		node, ledger.PostponedFor, why)
-	return true
+	s.WithdrawOperations(node, "it is postponed: "+why)
+	s.Warn("OperationPostponed", "%s is postponed on node %s for %s: %s", o.Type, node, ledger.PostponedFor, why)
+}
+
+// downTimeout is how long an operation of Maintenance waits for a node that is down.
+const downTimeout = 10 * time.Minute
+
+// isDownForLong says that Maintenance does not wait for a node any more: it is not NORMAL, and its
+// pod has not been ready for a while.
+func (e *Engine) isDownForLong(s *Step, n *facts.Node) bool {
+	if s.open.Class != ledger.Maintenance || n.Pod == nil || len(e.view.UpAmong([]string{n.Name})) > 0 {
+		return false
+	}
+	since := n.Pod.CreationTimestamp.Time
+	for _, c := range n.Pod.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue:
+			return false // it cannot be asked, which does not mean that it is down
+		case c.Type == corev1.PodReady && c.LastTransitionTime.After(since):
+			since = c.LastTransitionTime.Time
+		}
+	}
+	if since.IsZero() {
+		return false
+	}
+	left := since.Add(downTimeout).Sub(e.view.Now)
+	if left > 0 {
+		s.WakeIn(left)
+	}
+	return left <= 0
+}
+
+// downForLong is why Maintenance does not wait any more for what refuses its operations: a member
+// that is down for long. Empty if it waits.
+func (s *Step) downForLong(refusals []guard.Refusal) string {
+	for _, r := range refusals {
+		for _, name := range r.Nodes {
+			if n := s.engine.view.Live(name); r.Reason == v1alpha1.BlockedMemberDown && n != nil &&
+				s.engine.isDownForLong(s, n) {
+				return r.Message
+			}
+		}
+	}
+	return ""
+}
+
+// whyDown says in words why a node does not serve.
+func whyDown(n *facts.Node) string {
+	if agent := n.CurrentAgent(); agent != nil {
+		return strings.TrimSuffix(fmt.Sprintf("it is %s: %s", agent.Phase, agent.Message), ": ")
+	}
+	return assess.WhyNoAnswer(n)
 }
 
 // noticePostponed names in the status what failed too often and stays due.
 func (e *Engine) noticePostponed() {
 	for _, p := range e.view.Ledger.Postponed {
 		e.draft.Notice(v1alpha1.NoticeOperationPostponed, []string{p.Node},
-			"%s failed %d times on node %s and is retried after %s: %s",
-			p.Kind, mostFailures, p.Node, p.Since.Add(ledger.PostponedFor).UTC().Format("2006-01-02T15:04:05Z07:00"),
+			"%s is postponed on node %s and is retried after %s: %s",
+			p.Kind, p.Node, p.Since.Add(ledger.PostponedFor).UTC().Format("2006-01-02T15:04:05Z07:00"),
 			p.Message)
 		if left := p.Since.Add(ledger.PostponedFor).Sub(e.view.Now); left > 0 {
 			e.draft.WakeIn(left)

@@ -54,6 +54,7 @@ func (p Progress) Result(format string, args ...any) plan.Result {
 func (s *Step) Run(o Operation, nodes []string) Progress {
 	var p Progress
 	refusals, held := s.blockers(o), false
+	memberDown := s.downForLong(refusals)
 	for _, name := range nodes {
 		n := s.engine.view.Live(name)
 		if n == nil {
@@ -67,6 +68,10 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 		switch {
 		case status != nil && status.Phase == v1alpha1.OperationSucceeded:
 			p.Finished = append(p.Finished, name)
+		case memberDown != "" && (ended || !asked):
+			s.postpone(o, name, memberDown)
+		case (ended || status == nil || s.engine.agentGone(n)) && s.engine.isDownForLong(s, n):
+			s.postpone(o, name, "node "+name+" is down: "+whyDown(n))
 		case len(refusals) > 0 && (ended || !asked):
 			p.Waiting = append(p.Waiting, name+": "+refusals[0].Message)
 			held = true
@@ -84,6 +89,10 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			s.retry(o, n, status)
 		case n.CurrentAgent() == nil && asked:
 			why := assess.WhyNoAnswer(n)
+			p.Waiting = append(p.Waiting, name+": "+why)
+			s.Notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", o.Type, name, why)
+		case status == nil && asked && n.CurrentAgent().Process == facts.ProcessAbsent:
+			why := whyDown(n)
 			p.Waiting = append(p.Waiting, name+": "+why)
 			s.Notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", o.Type, name, why)
 		case status != nil:
@@ -243,12 +252,20 @@ func (s *Step) RunOnOne(o Operation, among []string, what string) (plan.Result, 
 }
 
 // chosen is the node that is asked for the operation already, else the first that is up; empty if
-// none is.
+// none is. One whose agent is gone does not count: what it ran has ended, and what it did not begin
+// is withdrawn.
 func (s *Step) chosen(o Operation, among []string) string {
 	for _, name := range among {
-		if n := s.engine.view.Live(name); n != nil && n.Record.Spec.Operation(s.operationID(o, name)) != nil {
+		n := s.engine.view.Live(name)
+		if n == nil || n.Record.Spec.Operation(s.operationID(o, name)) == nil {
+			continue
+		}
+		status := n.Record.Status.Operation(s.operationID(o, name))
+		succeeded := status != nil && status.Phase == v1alpha1.OperationSucceeded
+		if succeeded || n.CurrentAgent() != nil || !s.engine.agentGone(n) {
 			return name
 		}
+		s.WithdrawOperations(name, "the node is down, and another one is asked")
 	}
 	for _, name := range s.engine.view.UpAmong(among) {
 		if s.engine.view.Live(name) != nil {
