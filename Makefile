@@ -114,12 +114,14 @@ e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those tha
 	cd test/e2e && $(E2E) -timeout 180m -run "^($(if $(RUN),$(RUN),$$($(ALL_E2E))))" . \
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
-# Each commit does the next share of a sweep, so that they all come round.
+# Each commit does the next share of a sweep, so that they all come round. What a share had no time for comes first when it is done again.
 SWEEP_PARTS := 500
-SWEEP_PART  ?= $(shell echo $$(($$(git rev-list --count HEAD 2>/dev/null || echo 0) % $(SWEEP_PARTS) + 1)))
+COMMITS     := $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
+SWEEP_PART  ?= $(shell echo $$(($(COMMITS) % $(SWEEP_PARTS) + 1)))
+SWEEP_ROUND ?= $(shell echo $$(($(COMMITS) / $(SWEEP_PARTS))))
 
 sweep: ## Break Helenus in a simulated world: a share of all points and faults, the next for each commit (SWEEP_PART=7 is one of its 500)
-	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS) --limit 4m
+	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS) --round $(SWEEP_ROUND) --limit 4m
 
 # Views can be stale in more ways than all other faults together can be injected, and the time is bounded.
 SWEEP_QUOTAS := crash=2000,error=3150,read=300,agent=600,stale=24000,world=1500,user=1000

@@ -63,7 +63,7 @@ func runCommand(crds *string) *cobra.Command {
 		Short: "run a sweep and print what was tried",
 		Example: `  sweep run
   sweep run --scenarios create-3,adopt --faults kill-before,kill-after
-  sweep run --part 3/20 --limit 4m`,
+  sweep run --part 3/20 --limit 4m --round 7`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -96,7 +96,8 @@ func runCommand(crds *string) *cobra.Command {
 	f.StringToIntVar(&quotas, "quota", nil, "at most so many points of a class, as `class=n,…` (default: all of them)")
 	f.StringToIntVar(&least, "least", nil, "fail unless so many points of a class injected, and, but for stale, one "+
 		"at each verb on each kind of thing, as `class=n,…`")
-	f.DurationVar(&o.Limit, "limit", 0, "end after so long, whatever is left")
+	f.DurationVar(&o.Limit, "limit", 0, "end after so long, whatever is left; fail if it is most of many points")
+	f.IntVar(&o.Round, "round", 0, "begin elsewhere than other rounds, where the limit cuts each of them")
 	f.IntVar(&o.Workers, "workers", 0, "trials at the same time (default: one for each processor)")
 	return c
 }
@@ -233,10 +234,14 @@ func command(f sweep.Failure) string {
 func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 	fmt.Fprintln(out)
 	r.Table(out)
-	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time\n", r.Run, r.Planned,
-		time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute))
+	left, cut := r.Cut()
+	if left != "" {
+		left = ". " + left
+	}
+	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time%s\n", r.Run, r.Planned,
+		time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute), left)
 	if len(r.Failures) == 0 {
-		return nil
+		return cut
 	}
 	const most = 30
 	for i, f := range r.Failures {
@@ -250,7 +255,7 @@ func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 		}
 	}
 	tell(out, kinds, r.Failures[0].Trial)
-	return fmt.Errorf("%d trials failed", len(r.Failures))
+	return errors.Join(fmt.Errorf("%d trials failed", len(r.Failures)), cut)
 }
 
 // tell shows the scenario of a trial around what it violated first.
