@@ -262,16 +262,25 @@ func (d *Disk) Kill() *Disk {
 	return &Disk{names: d.names, durable: d.durable, pending: d.pending}
 }
 
+// MostUndecided is how many changes of names that are not durable PowerLoss can have survive or not.
+const MostUndecided = 12
+
+// Undecided is how many changes of names are not durable.
+func (d *Disk) Undecided() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.pending)
+}
+
 // PowerLoss returns every disk that a loss of power at this moment can leave, without duplicates:
 // any subset of the names that are not durable, and for content that is not durable nothing, half,
 // all, or zeros. Each is independent of d.
 func (d *Disk) PowerLoss() []*Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	const most = 12
-	if len(d.pending) > most {
+	if len(d.pending) > MostUndecided {
 		panic(fmt.Sprintf("memdisk: %d changes of names are not durable, the model enumerates at most %d",
-			len(d.pending), most))
+			len(d.pending), MostUndecided))
 	}
 	var disks []*Disk
 	seen := map[string]bool{}

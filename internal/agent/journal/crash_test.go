@@ -228,6 +228,10 @@ func TestRandomLives(t *testing.T) {
 				next++
 			},
 			"put fails": func(t *rapid.T) {
+				const ofOne = 4 // changes of names that one may leave undecided
+				if disk.Undecided() > memdisk.MostUndecided-ofOne {
+					t.Skip("a loss of power could leave too many disks")
+				}
 				at, effect := disk.Steps()+rapid.IntRange(0, 12).Draw(t, "step"), rapid.Bool().Draw(t, "effect")
 				disk.SetHook(func(s memdisk.Step, done bool) error {
 					if s.Number == at && done == effect {
