@@ -80,25 +80,29 @@ func joinPod(t *testing.T, ring *scene.Ring) error {
 // does: a node leaves, where there is time, and another one is drained.
 func wantEndAsSimulated(t *testing.T, ring *scene.Ring) {
 	t.Helper()
-	if !jvmsAreReached(ring) {
-		return
-	}
 	names := ring.NodeNames(t.Context())
 	if *full {
-		t.Run("a node leaves", func(t *testing.T) { conformance.NodeLeaves(t, lifeOf(t, ring), names[len(names)-1]) })
+		t.Run("a node leaves", func(t *testing.T) {
+			onlyHere(t, ring.Scene)
+			conformance.NodeLeaves(t, lifeOf(t, ring), names[len(names)-1])
+		})
 	}
-	t.Run("a node is drained", func(t *testing.T) { wantConformance(t, ring, names[0], true) })
+	t.Run("a node is drained", func(t *testing.T) {
+		onlyHere(t, ring.Scene)
+		wantConformance(t, ring, names[0], true)
+	})
 }
 
 // wantLivesAsSimulated tells a ring the stories that are told to the shared one elsewhere.
 func wantLivesAsSimulated(t *testing.T, ring *scene.Ring) {
 	t.Helper()
-	if !jvmsAreReached(ring) {
-		return
-	}
 	names := ring.NodeNames(t.Context())
-	t.Run("a member dies", func(t *testing.T) { memberDies(t, ring, names[1]) })
+	t.Run("a member dies", func(t *testing.T) {
+		onlyHere(t, ring.Scene)
+		memberDies(t, ring, names[1])
+	})
 	t.Run("a member moves", func(t *testing.T) {
+		onlyHere(t, ring.Scene)
 		if _, err := movePod(t, ring, names[2]); err != nil {
 			t.Error(err)
 		}

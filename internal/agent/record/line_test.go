@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,8 +34,9 @@ type rig struct {
 	line      *record.Line
 	changed   chan struct{}
 
-	mu  sync.Mutex
-	log []string
+	mu    sync.Mutex
+	log   []string
+	lists []string // of seeds, each as the line held it when it told of a change
 }
 
 func newRig(t *testing.T) *rig {
@@ -50,12 +52,18 @@ func newRig(t *testing.T) *rig {
 	}
 	r.line = record.NewLine(api, record.Options{
 		Namespace: "shop", Node: "orders-dc1-r1-0", Cluster: "orders", Now: time.Now,
-		Random:  func() float64 { return 0 },
-		Changed: func() { r.changed <- struct{}{} },
+		Random: func() float64 { return 0 },
+		Changed: func() {
+			r.mu.Lock()
+			r.lists = append(r.lists, strings.Join(r.line.Seeds(), ","))
+			r.mu.Unlock()
+			r.changed <- struct{}{}
+		},
 		Logf: func(format string, arguments ...any) {
 			r.mu.Lock()
-			defer r.mu.Unlock()
 			r.log = append(r.log, format)
+			r.mu.Unlock()
+			r.changed <- struct{}{}
 		},
 	})
 	return r
@@ -95,6 +103,13 @@ func (r *rig) await(what string, condition func() bool) {
 			r.t.Fatalf("%s did not come; log: %v", what, r.log)
 		}
 	}
+}
+
+// said counts what the line has logged.
+func (r *rig) said() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.log)
 }
 
 func (r *rig) put(uid, state string) {
@@ -144,6 +159,15 @@ func TestLineKeepsTheLastSeeds(t *testing.T) {
 	r.server.Delete(seedsPath)
 	r.putSeeds("fd00::1")
 	r.await("other seeds", has("fd00::1"))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held := slices.Compact(r.lists)
+	if held[0] == "" { // before the first ones
+		held = held[1:]
+	}
+	if want := []string{"10.0.0.1,10.0.0.2", "fd00::1"}; !slices.Equal(held, want) {
+		t.Errorf("the line held %q one after the other, want %q", held, want)
+	}
 }
 
 func TestLineSurvivesTheServer(t *testing.T) {
@@ -161,7 +185,9 @@ func TestLineSurvivesTheServer(t *testing.T) {
 	r.server.Compact()
 	r.await("a change after the versions were forgotten", r.sees("Running"))
 
+	before := r.said()
 	r.server.SetDown(true)
+	r.await("word that the server is down", func() bool { return r.said() > before })
 	r.put("u1", "Stopped")
 	r.server.SetDown(false)
 	r.await("a change while it was down", r.sees("Stopped"))
