@@ -78,6 +78,9 @@ const (
 	ReasonUnsupportedChange = "UnsupportedChange"
 	// ReasonNameTaken – an object that is not Helenus' has a name that this cluster needs.
 	ReasonNameTaken = "NameTaken"
+	// ReasonLeftovers – objects of an earlier cluster of the name are there, and nothing removes
+	// them.
+	ReasonLeftovers = "Leftovers"
 	// ReasonForeignDisks – disks hold data of another cluster, or some hold data and others none.
 	ReasonForeignDisks = "ForeignDisks"
 	// ReasonAdoptionIncomplete – not all disks of the cluster that is to be adopted are there, or

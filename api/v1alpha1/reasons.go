@@ -55,6 +55,8 @@ const (
 	BlockedReplicationNotUnderstood Reason = "ReplicationNotUnderstood"
 	// BlockedReleasesDiffer – the members run different releases of Cassandra.
 	BlockedReleasesDiffer Reason = "ReleasesDiffer"
+	// BlockedHostCordoned – a member is on a host that is cordoned, and may be about to be evicted.
+	BlockedHostCordoned Reason = "HostCordoned"
 	// BlockedRacksUnbalanced – a rack would have so few nodes that each of them holds more than
 	// twice the average.
 	BlockedRacksUnbalanced Reason = "RacksUnbalanced"

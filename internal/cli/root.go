@@ -34,6 +34,7 @@ const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
   restart  restart every JVM of a cluster, a datacenter or a rack, one after the other
   pause    begin nothing new on a cluster
   resume   end a pause, and the hold of a roll-out
+  clear-leftovers   remove what a cluster that is gone has left
 
 Clusters are CassandraClusters, CassandraNodes are their nodes; kubectl get, describe and
 edit work on both. The connection is that of kubectl: --kubeconfig, --context,
@@ -56,7 +57,7 @@ func New(version string, streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
-	root.AddCommand(newStatus(s), newPlan(s), newDebug(s))
+	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newClearLeftovers(s))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }

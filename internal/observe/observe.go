@@ -11,7 +11,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -188,14 +187,13 @@ func ours[T any, P interface {
 	return out
 }
 
-// another notes an object of a name of ours that is not ours: of an earlier cluster that is about
-// to go with its owner, or of somebody who has to take it away.
+// another notes an object of a name of ours that is not ours: of an earlier cluster, or of somebody
+// who has to take it away.
 func another(s *facts.Snapshot, kind string, object client.Object) {
 	labels, name := object.GetLabels(), facts.ObjectName{Kind: kind, Name: object.GetName()}
-	goes := metav1.GetControllerOf(object) != nil || name.Name == v1alpha1.LedgerName(s.Cluster.Name)
 	list := &s.Foreign
-	if goes && labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy &&
-		labels[v1alpha1.LabelCluster] == s.Cluster.Name {
+	if labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy &&
+		labels[v1alpha1.LabelCluster] == s.Cluster.Name && labels[v1alpha1.LabelClusterUID] != "" {
 		list = &s.Predecessor
 	}
 	if !slices.Contains(*list, name) {

@@ -146,7 +146,7 @@ func TestWhatIsOursWhateverItsLabelsSay(t *testing.T) {
 		"one of no cluster by uid":         {[]client.Object{without(service(), uid)}, hasService, "", ""},
 		"one of nobody":                    {[]client.Object{stranger()}, nil, "Service/orders", ""},
 		"one of an earlier cluster":        {[]client.Object{before()}, nil, "", "Service/orders"},
-		"one that an earlier cluster left": {[]client.Object{disowned(before())}, nil, "Service/orders", ""},
+		"one that an earlier cluster left": {[]client.Object{disowned(before())}, nil, "", "Service/orders"},
 		"an authority without labels":      {[]client.Object{without(authority())}, hasAuthority, "", ""},
 		"an authority that is not owned":   {[]client.Object{disowned(authority())}, hasAuthority, "", ""},
 		"an authority of nobody": {[]client.Object{disowned(without(authority()))}, nil,

@@ -41,7 +41,8 @@ func Outline(object client.Object) client.Object {
 	case *corev1.Node:
 		out := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
 		out.Annotations = nil
-		out.Spec.Taints, out.Status.Conditions = full.Spec.Taints, full.Status.Conditions
+		out.Spec.Taints, out.Spec.Unschedulable = full.Spec.Taints, full.Spec.Unschedulable
+		out.Status.Conditions = full.Status.Conditions
 		return out
 	default:
 		return object

@@ -72,14 +72,15 @@ func ofHost(view client.Reader) handler.MapFunc {
 	}
 }
 
-// telling lets through the changes of a host that say whether it is gone, or whether it is heard.
+// telling lets through the changes of a host that say whether it is gone, heard, or cordoned.
 // Hosts report much else all the time.
 func telling() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			old, now := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
 			return old.UID != now.UID || facts.OutOfService(old) != facts.OutOfService(now) ||
-				readiness(old) != readiness(now) || !maps.Equal(old.Labels, now.Labels)
+				readiness(old) != readiness(now) ||
+				old.Spec.Unschedulable != now.Spec.Unschedulable || !maps.Equal(old.Labels, now.Labels)
 		},
 	}
 }

@@ -54,6 +54,7 @@ func TestAHostWakesTheClustersOnIt(t *testing.T) {
 		"is out of service":      {host(silent), host(taint(corev1.TaintNodeOutOfService)), true},
 		"has another taint":      {host(silent), host(taint(corev1.TaintNodeUnreachable)), false},
 		"is another of the name": {host(nil), host(func(m *corev1.Node) { m.UID = "two" }), true},
+		"is cordoned":            {host(nil), host(func(m *corev1.Node) { m.Spec.Unschedulable = true }), true},
 		"has another label":      {host(nil), host(func(m *corev1.Node) { m.Labels["zone"] = "b" }), true},
 		"is alive": {host(nil), host(func(m *corev1.Node) {
 			m.Status.Conditions[0].LastHeartbeatTime = metav1.Now()

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -63,6 +64,7 @@ func validations(dir string) ([]validation, error) {
 type scene struct {
 	t         *testing.T
 	namespace string
+	cluster   types.UID
 	pods      [2]*corev1.Pod
 	who       map[string]*rest.Config
 }
@@ -113,12 +115,14 @@ func newScene(t *testing.T) *scene {
 		stranger:      withToken(tokenOf(t, s.namespace, other, pod(t, s.namespace, "other-dc1-r1-0", other))),
 		application:   withToken(tokenOf(t, s.namespace, "app", pod(t, s.namespace, "app", "app"))),
 	}
+	cluster, err := s.in(admin, clusters).Create(t.Context(), base(v1alpha1.CassandraClusterKind),
+		metav1.CreateOptions{})
+	must(t, err)
+	s.cluster = cluster.GetUID()
 	for i := range s.pods {
 		_, err := s.in(operator, nodes).Create(t.Context(), s.record(i), metav1.CreateOptions{})
 		must(t, err)
 	}
-	_, err = s.in(admin, clusters).Create(t.Context(), base(v1alpha1.CassandraClusterKind), metav1.CreateOptions{})
-	must(t, err)
 	return s
 }
 
@@ -129,6 +133,7 @@ func (s *scene) record(i int) *unstructured.Unstructured {
 	record := base(v1alpha1.CassandraNodeKind)
 	record.SetName(nodeName(i))
 	record.SetFinalizers([]string{v1alpha1.FinalizerNode})
+	record.SetOwnerReferences(ownedBy(s.cluster))
 	must(s.t, put(record.Object, "spec", map[string]any{"ordinal": int64(i)}))
 	return record
 }
@@ -407,12 +412,7 @@ func TestControllersMayCollect(t *testing.T) {
 			Create(t.Context(), base(v1alpha1.CassandraClusterKind), metav1.CreateOptions{})
 		must(t, err)
 		record := base(v1alpha1.CassandraNodeKind)
-		yes := true
-		record.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.CassandraClusterKind, Name: cluster.GetName(),
-			UID:        cluster.GetUID(),
-			Controller: &yes, BlockOwnerDeletion: &yes,
-		}})
+		record.SetOwnerReferences(ownedBy(cluster.GetUID()))
 		_, err = dynamicClient(t, as(operatorUser, nil,
 			masters)).Resource(nodes).Namespace(namespace).Create(t.Context(), record, metav1.CreateOptions{})
 		must(t, err)

@@ -262,7 +262,8 @@ func (d *Disk) Kill() *Disk {
 	return &Disk{names: d.names, durable: d.durable, pending: d.pending}
 }
 
-// MostUndecided is how many changes of names that are not durable PowerLoss can have survive or not.
+// MostUndecided is how many changes of names that are not durable PowerLoss can have survive or
+// not.
 const MostUndecided = 12
 
 // Undecided is how many changes of names are not durable.

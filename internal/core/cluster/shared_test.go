@@ -308,6 +308,32 @@ func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 	}
 }
 
+// A pod that is not ready, and that nothing waits for, does not keep its host from being drained.
+func TestUnreadyPodsMayBeEvictedWhileNoStepIsOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		world  func(t *testing.T) *world
+		change func(*assess.View)
+		want   policyv1.UnhealthyPodEvictionPolicyType
+	}{
+		"nothing is under way": {formed, func(*assess.View) {}, policyv1.AlwaysAllow},
+		"a node joins": {formed, func(v *assess.View) {
+			v.Ledger.Step = &ledger.Step{Kind: ledger.JoinNode}
+		}, policyv1.IfHealthyBudget},
+		"nodes are cleaned up": {formed, func(v *assess.View) {
+			v.Ledger.Maintenance = []*ledger.Step{{Kind: ledger.Cleanup}}
+		}, policyv1.IfHealthyBudget},
+		"the ledger is lost":        {formed, func(v *assess.View) { v.LedgerLost = true }, policyv1.IfHealthyBudget},
+		"the ring is still to form": {preparing, func(*assess.View) {}, policyv1.IfHealthyBudget},
+	} {
+		v := viewOf(c.world(t))
+		c.change(v)
+		b := procedure.Budget(v, "dc1", engineOver(v).RangesMove())
+		if got := *b.Spec.UnhealthyPodEvictionPolicy; got != c.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // Evictions are refused before the first ticket is written, and not while nobody can join anyway.
 func TestWhenRangesMove(t *testing.T) {
 	nodeMore := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) }
@@ -325,6 +351,10 @@ func TestWhenRangesMove(t *testing.T) {
 		"a node is ready, the spec is refused": {nodeMore, func(v *assess.View) { v.SpecRejected = true }, false},
 		"a node is not ready": {nodeMore, func(v *assess.View) {
 			v.Nodes[newcomer].Agent = nil
+		}, false},
+		"a node is ready, and the host of a member is cordoned": {nodeMore, func(v *assess.View) {
+			v.Nodes[second].Pod.Spec.NodeName = "m"
+			v.Hosts = map[string]*corev1.Node{"m": {Spec: corev1.NodeSpec{Unschedulable: true}}}
 		}, false},
 		"a datacenter is ready": {datacenterMore, func(*assess.View) {}, true},
 		"a datacenter is not ready": {datacenterMore, func(v *assess.View) {

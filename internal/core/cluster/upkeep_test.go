@@ -249,6 +249,10 @@ func TestAnEarlierClusterOfTheNameIsWaitedFor(t *testing.T) {
 	} else if made.Wake > 5*time.Second {
 		t.Errorf("looks again after %s; nothing else tells that the object is gone", made.Wake)
 	}
+	w.now = w.snapshot.Cluster.CreationTimestamp.Add(time.Minute)
+	wantStalled(t, w.settle(), v1alpha1.ReasonLeftovers,
+		"Pod/orders-dc1-r1-0", "kubectl helenus clear-leftovers orders --namespace shop")
+	w.wantNames()
 	w.snapshot.Predecessor = nil
 	w.settle()
 	w.wantOpen()

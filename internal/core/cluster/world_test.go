@@ -229,6 +229,9 @@ func (w *world) do(write plan.Write) {
 		}
 		l.ResourceVersion = w.version()
 		w.snapshot.Ledger = l
+		m := render.Ledger(render.OwnerOf(w.snapshot.Cluster), nil)
+		m.UID = l.UID
+		w.snapshot.Shared.ConfigMaps[m.Name] = m
 	case plan.Hold:
 		write.Object.SetFinalizers(append(write.Object.GetFinalizers(), write.Finalizer))
 	case plan.Release:
@@ -336,11 +339,17 @@ func (w *world) remove(write plan.Write) {
 		delete(w.snapshot.Shared.Services, o.Name)
 	case *rbacv1.RoleBinding:
 		delete(w.snapshot.Shared.RoleBindings, o.Name)
+	case *rbacv1.Role:
+		delete(w.snapshot.Shared.Roles, o.Name)
+	case *corev1.ServiceAccount:
+		delete(w.snapshot.Shared.ServiceAccounts, o.Name)
+	case *policyv1.PodDisruptionBudget:
+		delete(w.snapshot.Shared.Budgets, o.Name)
 	case *corev1.ConfigMap:
-		if o.Name != v1alpha1.LedgerName("orders") {
-			w.t.Fatalf("%s: unexpected", write)
+		delete(w.snapshot.Shared.ConfigMaps, o.Name)
+		if o.Name == v1alpha1.LedgerName("orders") {
+			w.snapshot.Ledger = nil
 		}
-		w.snapshot.Ledger = nil
 	default:
 		w.t.Fatalf("deleted a %T", write.Object)
 	}

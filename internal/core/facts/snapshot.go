@@ -36,8 +36,8 @@ type Snapshot struct {
 	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes
 	// of its nodes without a place can be used, by name. One that is missing is gone.
 	Hosts map[string]*corev1.Node
-	// Predecessor is true while objects of an earlier cluster of the same name and another uid
-	// still exist that must go before this one begins.
+	// Predecessor are objects of an earlier cluster of the same name and another uid, which must go
+	// before this one begins.
 	Predecessor []ObjectName
 	// Foreign objects that have one of our names and are not ours.
 	Foreign []ObjectName

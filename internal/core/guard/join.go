@@ -33,6 +33,25 @@ var beforeJoin = []Guard[Nodes]{
 	{v1alpha1.BlockedReleasesDiffer, "all members run the same release", oneRelease},
 	{v1alpha1.BlockedReplicationNotUnderstood, "the replication of every keyspace is understood",
 		everyReplicationIsKnown},
+	{v1alpha1.BlockedHostCordoned, "no member is on a cordoned host", noHostIsCordoned},
+}
+
+// noHostIsCordoned: who cordons a host is about to drain it, and while ranges move no pod is
+// evicted. A queue of joins may take hours; between two of them the budgets open.
+func noHostIsCordoned(of Nodes) []Finding {
+	var out []Finding
+	for _, name := range inOrder(of.Names) {
+		n := of.Nodes[name]
+		if n == nil || n.Pod == nil {
+			continue
+		}
+		if host := of.Hosts[n.Pod.Spec.NodeName]; host != nil && host.Spec.Unschedulable {
+			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("host %s is cordoned, and node %s "+
+				"is on it: its pod may be about to be evicted, which is refused while ranges move; drain the host, or "+
+				"uncordon it", host.Name, name)})
+		}
+	}
+	return out
 }
 
 // cleanup are the guards on the ring before members drop what they no longer own: while a range is

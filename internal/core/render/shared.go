@@ -129,7 +129,8 @@ func port(name string, number int32) corev1.ServicePort {
 
 // Budget is the disruption budget of a datacenter: evictions may leave no fewer than available
 // healthy pods.
-func Budget(owner Owner, datacenter string, available int) *policyv1.PodDisruptionBudget {
+func Budget(owner Owner, datacenter string, available int,
+	unready policyv1.UnhealthyPodEvictionPolicyType) *policyv1.PodDisruptionBudget {
 	meta := owner.meta(v1alpha1.DisruptionBudgetName(owner.Name, datacenter), v1alpha1.ComponentCassandra)
 	meta.Labels[v1alpha1.LabelDatacenter] = datacenter
 	minimum := intstr.FromInt(available)
@@ -137,8 +138,8 @@ func Budget(owner Owner, datacenter string, available int) *policyv1.PodDisrupti
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
 		ObjectMeta: meta,
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &minimum,
-			Selector:     &metav1.LabelSelector{MatchLabels: podSelector(owner, datacenter)},
+			MinAvailable: &minimum, UnhealthyPodEvictionPolicy: &unready,
+			Selector: &metav1.LabelSelector{MatchLabels: podSelector(owner, datacenter)},
 		},
 	}
 }
@@ -262,7 +263,8 @@ func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []Object {
 		AgentServiceAccount(owner, nil), AgentRole(owner), AgentRoleBinding(owner),
 	}
 	for i := range datacenters {
-		out = append(out, ClientService(owner, datacenters[i].Name, nil), Budget(owner, datacenters[i].Name, 0))
+		out = append(out, ClientService(owner, datacenters[i].Name, nil),
+			Budget(owner, datacenters[i].Name, 0, policyv1.IfHealthyBudget))
 	}
 	return out
 }

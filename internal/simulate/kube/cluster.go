@@ -61,6 +61,8 @@ type Host struct {
 	scrapped bool
 	// out says that it has the taint which says that it is out of service.
 	out bool
+	// cordoned says that no more pods are placed on it.
+	cordoned bool
 	// rejects is why kubelet refuses pods; no reason if it takes them.
 	rejects failure
 	// lingers is until when kubelet does not get to pods that were deleted by force.

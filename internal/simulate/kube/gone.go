@@ -57,6 +57,17 @@ func (k *Cluster) Taint(name string) {
 	})
 }
 
+// Cordon has no more pods be placed on a host, or some again.
+func (k *Cluster) Cordon(name string, yes bool) {
+	k.host(name).cordoned = yes
+	k.place()
+	at := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	update(k, at, k.uidOf(at), func(n *corev1.Node) bool {
+		n.Spec.Unschedulable = yes
+		return true
+	})
+}
+
 // Untaint takes that back.
 func (k *Cluster) Untaint(name string) {
 	k.host(name).out = false

@@ -85,6 +85,9 @@ func (k *Cluster) unfit(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim,
 	if !m.ready || m.out {
 		return "node(s) had untolerated taint {node.kubernetes.io/unreachable: }"
 	}
+	if m.cordoned {
+		return "node(s) were unschedulable"
+	}
 	has := labels.Set(m.object().Labels)
 	if !labels.SelectorFromSet(pod.Spec.NodeSelector).Matches(has) || !matchesAffinity(pod, has) {
 		return "node(s) didn't match Pod's node affinity/selector"

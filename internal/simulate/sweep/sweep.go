@@ -92,7 +92,8 @@ func Run(o Options) Report {
 }
 
 func newReport() Report {
-	return Report{Left: map[trial.Class]int{}, Injected: map[Row]int{}, Tried: map[trial.Class]map[Combination]bool{}, Began: time.Now()}
+	return Report{Left: map[trial.Class]int{}, Injected: map[Row]int{},
+		Tried: map[trial.Class]map[Combination]bool{}, Began: time.Now()}
 }
 
 type sweeper struct {
@@ -194,8 +195,8 @@ func (s *sweeper) work(jobs []job) {
 	})
 }
 
-// ordered is some of everything, in whatever part is taken of it. Each round begins at another place,
-// which the golden ratio keeps far from those of the rounds before.
+// ordered is some of everything, in whatever part is taken of it. Each round begins at another
+// place, which the golden ratio keeps far from those of the rounds before.
 func ordered(jobs []job, round int) []job {
 	sorted := slices.SortedFunc(slices.Values(jobs), func(a, b job) int { return cmp.Compare(a.hash, b.hash) })
 	_, part := math.Modf(float64(round) * math.Phi)
@@ -206,7 +207,8 @@ func ordered(jobs []job, round int) []job {
 // enough is how many points a share must have run that its limit has cut: less tells nothing.
 const enough = 150
 
-// Cut says what a limit has left undone; empty if nothing. It is an error where too little was done.
+// Cut says what a limit has left undone; empty if nothing. It is an error where too little was
+// done.
 func (r Report) Cut() (left string, err error) {
 	n := 0
 	for _, class := range trial.Classes() {

@@ -142,7 +142,8 @@ func TestWhatALimitCuts(t *testing.T) {
 		planned, run int
 		fails        bool
 	}{
-		{1250, 149, true}, {1250, 150, false}, {37, 0, true}, {37, 18, true}, {37, 19, false}, {37, 37, false}, {0, 0, false},
+		{1250, 149, true}, {1250, 150, false}, {37, 0, true}, {37, 18, true}, {37, 19, false}, {37, 37, false},
+		{0, 0, false},
 	} {
 		r := Report{Planned: c.planned, Run: c.run, Left: map[trial.Class]int{trial.ClassStale: c.planned - c.run}}
 		left, err := r.Cut()

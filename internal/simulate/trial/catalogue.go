@@ -94,13 +94,13 @@ func Catalogue() []*Scenario {
 		}),
 		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied",
 			secondDatacenter),
-		forgottenWhileGrowing(), rebuiltAgain(),
+		forgottenWhileGrowing(), rebuiltAgain(), drainedWhileGrowing(),
 
 		scenario("all-down", "all hosts are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyHost((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
-	}, slices.Concat(recoverScenarios(), childScenarios(), wrongScenarios(),
+	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
 		rollOutScenarios())...)
 }
 

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -119,4 +123,55 @@ func Operates(kind v1alpha1.OperationType) func(*world.World) bool {
 func grown(w *world.World) bool {
 	c := get(w)
 	return again(w) && c.Status.ObservedGeneration == c.Generation && c.Status.Step == nil
+}
+
+// drainedWhileGrowing is a queue of joins in which somebody drains the host of a member: that does
+// not wait until all have joined.
+func drainedWhileGrowing() *Scenario {
+	s := threeRacks.growing(2).scenario("grow-drained",
+		"a ring of three grows by a node in each rack, and after the first of them the host of a member is drained",
+		nodesPerRack(2))
+	s.Acts[len(s.Acts)-1].Until = func(w *world.World) bool {
+		c := get(w)
+		return c.Status.Step != nil && c.Status.Step.Name == string(ledger.JoinNode)
+	}
+	s.Acts = append(s.Acts,
+		Act{Name: "drain", Do: drain, Until: drainedBeforeTheEnd, Within: 20 * time.Minute},
+		Act{Name: "uncordon", Do: first(func(k *kube.Cluster, name string) { k.Cordon(name, false) }), Until: grown,
+			Within: time.Hour})
+	return s
+}
+
+// drained notes how many members there were when a host was drained.
+const drained = "members when drained"
+
+// drain cordons the first host, and asks for the eviction of its pod until it is granted.
+func drain(w *world.World) error {
+	w.Kube.Cordon(w.Kube.Hosts()[0], true)
+	var ask func()
+	ask = func() {
+		if apierrors.IsTooManyRequests(w.Kube.Evict(keyOf(clusterName + "-dc1-r1-0"))) {
+			w.Line.After(5*time.Second, "drain", ask)
+			return
+		}
+		w.Notes[drained] = strconv.Itoa(members(w))
+	}
+	ask()
+	return nil
+}
+
+func drainedBeforeTheEnd(w *world.World) bool {
+	n, err := strconv.Atoi(w.Notes[drained])
+	return err == nil && n < 6
+}
+
+// members counts the nodes that have joined by their records.
+func members(w *world.World) int {
+	n := 0
+	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		if o.(*v1alpha1.CassandraNode).Spec.Member != nil {
+			n++
+		}
+	}
+	return n
 }

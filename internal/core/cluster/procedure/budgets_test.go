@@ -29,6 +29,9 @@ func TestWhichBudgetsAreOpen(t *testing.T) {
 		"it wants something else": {func(_ *facts.Snapshot, b *policyv1.PodDisruptionBudget) {
 			b.Spec.MinAvailable = new(intstr.FromInt32(1))
 		}, true},
+		"one that is not ready may go": {func(_ *facts.Snapshot, b *policyv1.PodDisruptionBudget) {
+			b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+		}, true},
 		"nobody has looked yet": {func(_ *facts.Snapshot, b *policyv1.PodDisruptionBudget) { b.Generation++ }, true},
 		"a pod may go": {func(_ *facts.Snapshot, b *policyv1.PodDisruptionBudget) {
 			b.Status.DisruptionsAllowed = 1
@@ -47,7 +50,7 @@ func TestWhichBudgetsAreOpen(t *testing.T) {
 			s.Ledger.Members[name] = "host-" + name
 		}
 		v := assess.NewView(s, time.Time{})
-		budget := render.Budget(v.Owner(), "dc1", 3)
+		budget := render.Budget(v.Owner(), "dc1", 3, policyv1.IfHealthyBudget)
 		s.Shared.Budgets = map[string]*policyv1.PodDisruptionBudget{budget.Name: budget}
 		c.change(s, budget)
 		e := NewEngine(v, &plan.Draft{}, []Procedure{{Kind: ledger.JoinNode, MovesRanges: true}}, nil, nil)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -250,14 +251,25 @@ func StepID(v *assess.View, number int64) string {
 func (e *Engine) openBudgets() []string {
 	var out []string
 	for _, dc := range e.view.Datacenters() {
-		want := render.Budget(e.view.Owner(), dc, MinAvailable(e.view, dc, e.RangesMove()))
+		want := Budget(e.view, dc, e.RangesMove())
 		have := e.view.Shared.Budgets[want.Name]
-		if have == nil || !equality.Semantic.DeepEqual(have.Spec.MinAvailable, want.Spec.MinAvailable) ||
+		if have == nil || !equality.Semantic.DeepEqual(have.Spec, want.Spec) ||
 			have.Status.ObservedGeneration != have.Generation || have.Status.DisruptionsAllowed > 0 {
 			out = append(out, want.Name)
 		}
 	}
 	return out
+}
+
+// Budget is the disruption budget of a datacenter. While no step is open a pod that is not ready
+// can be evicted always: it would keep its host from being drained. While one is open it may be a
+// node that joins, or a replica that the step waits for.
+func Budget(v *assess.View, datacenter string, rangesMove bool) *policyv1.PodDisruptionBudget {
+	unready := policyv1.IfHealthyBudget
+	if v.HasRing() && !rangesMove && !v.LedgerLost && len(v.Ledger.Open()) == 0 {
+		unready = policyv1.AlwaysAllow
+	}
+	return render.Budget(v.Owner(), datacenter, MinAvailable(v, datacenter, rangesMove), unready)
 }
 
 // MinAvailable is how many pods of a datacenter an eviction must leave: all but one of its members,

@@ -29,7 +29,6 @@ func (k *Keeper) Deletion() plan.Result {
 	if !hasFinalizer(k.Cluster, v1alpha1.FinalizerCluster) {
 		return plan.Waiting("the cluster is being deleted")
 	}
-	k.ownAll()
 	stopping, pods := 0, 0
 	for _, n := range k.Records() {
 		if n.Record.Spec.State != v1alpha1.StateStopped {
@@ -67,27 +66,16 @@ func (k *Keeper) Deletion() plan.Result {
 	if len(records) > 0 {
 		return plan.Acting("removing %d records", len(records))
 	}
-	if k.Ledger != nil && k.Ledger.UID != "" {
-		k.draft.Write(plan.Write{Verb: plan.Delete, Object: render.Ledger(k.Owner(), nil), UID: k.Ledger.UID,
-			Why: "the cluster is being deleted"})
-	}
-	k.deleteSecret(k.Shared.Secrets[v1alpha1.AuthorityName(k.Cluster.Name)], "the cluster is being deleted")
+	deleteEach(k, k.Shared.Services)
+	deleteEach(k, k.Shared.Budgets)
+	deleteEach(k, k.Shared.RoleBindings)
+	deleteEach(k, k.Shared.Roles)
+	deleteEach(k, k.Shared.ServiceAccounts)
+	deleteEach(k, k.Shared.Secrets)
+	deleteEach(k, k.Shared.ConfigMaps)
 	k.draft.Write(plan.Write{Verb: plan.Release, Object: k.Cluster, UID: k.Cluster.UID,
 		Finalizer: v1alpha1.FinalizerCluster})
 	return plan.Acting("releasing the cluster")
-}
-
-// ownAll gives every object its owner back: what has none stays behind when the cluster goes.
-func (k *Keeper) ownAll() {
-	s := k.Shared
-	ownEach(k, s.Services)
-	ownEach(k, s.Budgets)
-	ownEach(k, s.ServiceAccounts)
-	ownEach(k, s.Roles)
-	ownEach(k, s.RoleBindings)
-	if seeds := s.ConfigMaps[v1alpha1.SeedsName(k.Cluster.Name)]; seeds != nil {
-		k.own(seeds, render.Seeds(k.Owner(), nil))
-	}
 }
 
 // deleteSecret deletes a Secret. It would go with its owner, too; but an owner that somebody took
@@ -98,22 +86,15 @@ func (k *Keeper) deleteSecret(secret *corev1.Secret, why string) {
 	}
 }
 
-// ownEach makes the cluster the owner of objects of a kind.
-func ownEach[P plan.Object](k *Keeper, objects map[string]P) {
+// deleteEach deletes objects of a kind. They would go with their owner, too, unless somebody took
+// that away from them, as the deletion of a cluster as orphan does.
+func deleteEach[P plan.Object](k *Keeper, objects map[string]P) {
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		k.own(objects[name], render.AgentServiceAccount(k.Owner(), nil))
+		if o := objects[name]; o.GetDeletionTimestamp() == nil {
+			k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(o), UID: o.GetUID(),
+				Why: "the cluster is being deleted"})
+		}
 	}
-}
-
-// own gives an object the owner of another.
-func (k *Keeper) own(have, like plan.Object) {
-	if metav1.GetControllerOf(have) != nil || have.GetDeletionTimestamp() != nil {
-		return
-	}
-	now := have.DeepCopyObject().(plan.Object)
-	now.SetOwnerReferences(like.GetOwnerReferences())
-	k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(),
-		Why: "so that it goes with its owner"})
 }
 
 // mayDeletePod says whether the pod of a node that is to be stopped can go: its agent has stopped

@@ -30,7 +30,7 @@ func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 	ensure(k, k.Shared.Services, render.NodesService(o, k.Cluster.Spec.Services), repairService, edited)
 	for _, dc := range k.Datacenters() {
 		ensure(k, k.Shared.Services, render.ClientService(o, dc, k.Cluster.Spec.Services), repairService, edited)
-		k.budget(render.Budget(o, dc, procedure.MinAvailable(k.View, dc, rangesMove)))
+		k.budget(procedure.Budget(k.View, dc, rangesMove))
 	}
 	if n := len(k.draft.Writes) - before; n > 0 {
 		return plan.Result{Outcome: plan.Done, Message: words.Plural(n, "object") + " to repair"}
@@ -47,9 +47,13 @@ func (k *Keeper) budget(want *policyv1.PodDisruptionBudget) {
 	}
 }
 
-// opens says that a budget is to leave less available than it does.
+// opens says that a budget is to leave less available than it does, or to let unready pods go.
 func opens(have, want *policyv1.PodDisruptionBudget) bool {
-	return have.Spec.MinAvailable != nil && want.Spec.MinAvailable.IntValue() < have.Spec.MinAvailable.IntValue()
+	always := func(b *policyv1.PodDisruptionBudget) bool {
+		return b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
+	}
+	return have.Spec.MinAvailable != nil && want.Spec.MinAvailable.IntValue() < have.Spec.MinAvailable.IntValue() ||
+		always(want) && !always(have)
 }
 
 // edited is why an object is changed that only somebody else can have changed, or a budget with its
@@ -165,7 +169,7 @@ func repairService(now, want *corev1.Service) bool {
 }
 
 func repairBudget(now, want *policyv1.PodDisruptionBudget) bool {
-	now.Spec.MinAvailable, now.Spec.MaxUnavailable, now.Spec.Selector = want.Spec.MinAvailable, nil, want.Spec.Selector
+	now.Spec = want.Spec
 	return true
 }
 
