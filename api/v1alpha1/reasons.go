@@ -208,6 +208,9 @@ const (
 	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"
+	// NoticeClaimUnused – a claim with a volume is left of a node that was abandoned before it
+	// joined.
+	NoticeClaimUnused Reason = "ClaimUnused"
 	// NoticePodRenderingFailed – a pod cannot be rendered from its record.
 	NoticePodRenderingFailed Reason = "PodRenderingFailed"
 	// NoticeAddressConflict – a pod got the address of another member and is recreated.

@@ -130,6 +130,28 @@ func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
 
 // A datacenter whose nodes do not come is given up by taking it, or some of its nodes, out of the
 // spec again. What has joined stays: a ring does not shrink yet.
+// A bound claim of a node that never joined stays, and is named until it is deleted.
+func TestAClaimThatNobodyUsesIsNamed(t *testing.T) {
+	w := formed(t)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	w.absent[newcomer] = true // it never gets its ticket
+	w.settle()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil })
+	named := func() bool {
+		return slices.ContainsFunc(w.settle().Notices, func(n v1alpha1.Notice) bool {
+			return n.Reason == v1alpha1.NoticeClaimUnused && slices.Equal(n.Nodes, []string{newcomer}) &&
+				strings.Contains(n.Message, "delete persistentvolumeclaim --namespace shop data-"+newcomer)
+		})
+	}
+	if n := w.snapshot.Nodes[newcomer]; !named() || !n.Claims["data"].Bound() {
+		t.Errorf("the claim is not named:\n%s", next(w))
+	}
+	delete(w.snapshot.Nodes, newcomer)
+	if named() {
+		t.Error("a claim that is gone is named")
+	}
+}
+
 func TestADatacenterIsGivenUp(t *testing.T) {
 	nodes := []string{"orders-dc2-r1-0", "orders-dc2-r2-0"}
 	take := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] }

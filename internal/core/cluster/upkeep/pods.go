@@ -40,6 +40,7 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 	k.forceDeleteFromLostHosts("VolumesAndPods")
 	k.noticeUnusableDisks()
 	k.noticeNotStarting()
+	k.noticeUnused()
 	switch writes := len(k.draft.Writes) - before; {
 	case writes > 0:
 		return plan.Acting("created or updated volumes and pods: %s", words.Plural(writes, "write"))
@@ -47,6 +48,33 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 		return plan.Waiting("%s without all volumes", words.Plural(waiting, "node"))
 	}
 	return plan.Nothing()
+}
+
+// noticeUnused names the bound claims of nodes that the spec no longer has and that never joined.
+// Nobody has said that they may go: only the user deletes a disk, even an empty one.
+func (k *Keeper) noticeUnused() {
+	if k.SpecRejected || !k.HasRing() {
+		return
+	}
+	var nodes, claims []string
+	for _, name := range k.Names() {
+		n := k.Nodes[name]
+		if _, member := k.Ledger.HostID(name); n.Record != nil || n.Pod != nil || member || k.Of(name).Wanted ||
+			k.Ledger.Step.Has(name) {
+			continue
+		}
+		for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
+			if c := n.Claims[volume]; c.Bound() && k.OwnsClaim(n, c.Claim) {
+				nodes, claims = append(nodes, name), append(claims, c.Claim.Name)
+			}
+		}
+	}
+	if len(claims) > 0 {
+		k.draft.Notice(v1alpha1.NoticeClaimUnused, slices.Compact(nodes), "claim %s is left of a node that was "+
+			"abandoned before it joined, and no node uses it: kubectl delete persistentvolumeclaim --namespace %s %s "+
+			"removes it; a node of that name would use it again", words.List(claims, 3), k.Cluster.Namespace,
+			strings.Join(claims, " "))
+	}
 }
 
 // noticeNotStarting names the nodes with a part in the ring that do not come up, and what of the
