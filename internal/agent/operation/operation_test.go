@@ -308,12 +308,14 @@ func TestAnOperationIsFollowedByItsHandle(t *testing.T) {
 			func(f *fake) { f.states = []cassandra.RepairState{running, completed, completed} },
 			"status of 5; status of 5; repair shop incremental true primary false in []; status of 7", ""},
 		"a repair that has failed": {v1alpha1.OperationRepair, operation.Handle{Keyspace: "shop", Command: 5},
-			func(f *fake) { f.states = []cassandra.RepairState{cassandra.RepairFailed} }, "status of 5", "repair failed"},
+			func(f *fake) { f.states = []cassandra.RepairState{cassandra.RepairFailed} },
+			"status of 5", "repair failed"},
 		"a repair whose number nobody heard": {v1alpha1.OperationRepair,
 			operation.Handle{Keyspace: "shop", Command: 4, Asked: true},
 			func(f *fake) {
 				f.repairs, f.states = [][]int{{5}, {}}, []cassandra.RepairState{completed}
-			}, "which repairs after 4; which repairs after 4; repair shop incremental true primary false in []; status of 7", ""},
+			}, "which repairs after 4; which repairs after 4; " +
+				"repair shop incremental true primary false in []; status of 7", ""},
 		"a cleanup that runs": {v1alpha1.OperationCleanup, operation.Handle{Keyspace: "shop"},
 			func(f *fake) {
 				f.cleanups = [][]string{{"shop"}, {}, {"shop"}, {"accounts"}, {}, {}, {}, {}}

@@ -255,7 +255,7 @@ var fields = map[string]struct {
 	"disruption.resume": {func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Resume = "a-1/1" }, applies},
 	"disruption.unprotected": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Disruption.Unprotected = v1alpha1.UnprotectedBlock
-	}, applies},
+	}, written},
 	"automation.cleanup": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Automation.Cleanup = v1alpha1.AutomationRecommend
 	}, applies},

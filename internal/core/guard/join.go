@@ -310,9 +310,9 @@ func everyReplicationIsKnown(of Nodes) []Finding {
 		for problem := range strings.SplitSeq(err.Error(), "\n") {
 			if !said[problem] {
 				said[problem] = true
-				out = append(out, Finding{Stalled: v1alpha1.ReasonUnsupportedChange, Message: problem + ": what each node is " +
-					"to hold of it cannot be worked out. Alter it to NetworkTopologyStrategy with whole numbers of " +
-					"replicas, or drop it"})
+				out = append(out, Finding{Stalled: v1alpha1.ReasonUnsupportedChange,
+					Message: problem + ": what each node is to hold of it cannot be worked out. Alter it to " +
+						"NetworkTopologyStrategy with whole numbers of replicas, or drop it"})
 			}
 		}
 	}

@@ -67,8 +67,8 @@ func keepsConsistency(view *facts.Ring, disruption v1alpha1.NodeDisruption) outc
 	}
 	keyspaces, err := view.Replicated()
 	if err != nil {
-		return blocked("", guard, strings.ReplaceAll(err.Error(), "\n", "; ")+": any node that is live may be a replica "+
-			"that it needs. Alter it to NetworkTopologyStrategy with whole numbers of replicas, or drop it")
+		return blocked("", guard, strings.ReplaceAll(err.Error(), "\n", "; ")+": any node that is live may be a "+
+			"replica that it needs. Alter it to NetworkTopologyStrategy with whole numbers of replicas, or drop it")
 	}
 	consistency, err := ring.ParseConsistency(string(disruption.Consistency))
 	if err != nil {

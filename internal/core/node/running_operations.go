@@ -56,8 +56,9 @@ func (p *pass) noteEnd(m *OperationMemory) outcome {
 	case p.jvmPhase() == phaseStopping, !p.answers(), p.JVM.Problem != "":
 		return done
 	default:
-		return act(ResumeOperation{Handle: m.Handle, Why: "nobody follows the operation, which goes on in the JVM",
-			Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: m.ID}, Type: m.Type, Arguments: m.Arguments}})
+		intent := &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: m.ID}, Type: m.Type, Arguments: m.Arguments}
+		return act(ResumeOperation{Handle: m.Handle, Operation: intent,
+			Why: "nobody follows the operation, which goes on in the JVM"})
 	}
 }
 

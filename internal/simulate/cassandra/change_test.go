@@ -226,8 +226,8 @@ func TestARebuildLeavesOutWhatWasStreamed(t *testing.T) {
 		l.awaitFormed(append(p, fourth)...)
 		rows := len(n.disk.data["shop"])
 		rebuild := func() error {
-			result := l.exec(fourth, "rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)", "dc1",
-				"shop", nil, nil)
+			result := l.exec(fourth, "rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)",
+				"dc1", "shop", nil, nil)
 			l.await("the rebuild", time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
 			return *result
 		}

@@ -637,7 +637,9 @@ func (l *lines) unlit() world.Wrap {
 
 type unlit struct{ heard }
 
-func (u unlit) Facts(ctx context.Context) (*facts.Agent, error) { return u.darkened(u.heard.Facts(ctx)) }
+func (u unlit) Facts(ctx context.Context) (*facts.Agent, error) {
+	return u.darkened(u.heard.Facts(ctx))
+}
 
 func (u unlit) WaitFacts(ctx context.Context, digest string, limit time.Duration) (*facts.Agent, error) {
 	return u.darkened(u.heard.WaitFacts(ctx, digest, limit))

@@ -165,8 +165,8 @@ func recoverScenarios() []*Scenario {
 					all(isRegistered, again)), Within: 10 * time.Minute},
 			Act{Name: "its kubelet starts again", Do: first(func(k *kube.Cluster, name string) { k.Heal(name) }),
 				Until: again, Within: 15 * time.Minute}),
-		scenario("deleted-by-force", "a pod is deleted by force, and another while its JVM hangs as it stops: both JVMs "+
-			"run on beside the next pods for a while", threeRacks,
+		scenario("deleted-by-force", "a pod is deleted by force, and another while its JVM hangs as it stops: both "+
+			"JVMs run on beside the next pods for a while", threeRacks,
 			Act{Name: "delete by force", Do: func(w *world.World) error {
 				notePods(w)
 				w.Kube.Linger(w.Kube.Hosts()[0], time.Minute)
