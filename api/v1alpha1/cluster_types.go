@@ -381,7 +381,9 @@ type DisruptionPolicy struct {
 
 // Exception is a person's word about one node, for a time.
 //
-// +kubebuilder:validation:XValidation:rule=`self.type != 'Debug' || has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type Debug needs node and reason'`
+// +kubebuilder:validation:XValidation:rule=`has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'StartAnyway' || has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type StartAnyway needs hostID: the host id of the member that is to start, as status.hostID of its CassandraNode says'`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'StartAnyway' || !has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' takes no hostID: it is for StartAnyway alone'`
 type Exception struct {
 	// Name of the exception.
 	// +required
@@ -398,6 +400,13 @@ type Exception struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Node string `json:"node,omitempty"`
+
+	// HostID of the member that is to start. For the type StartAnyway alone.
+	// +optional
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'hostID "' + self + '" must be a lower-case UUID'`
+	HostID string `json:"hostID,omitempty"`
 
 	// Reason for people: it is shown wherever the exception has an effect.
 	// +optional

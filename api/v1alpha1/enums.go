@@ -44,13 +44,18 @@ const (
 
 // ExceptionType is what a person asks for.
 //
-// +kubebuilder:validation:Enum=Debug
+// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair
 type ExceptionType string
 
 const (
 	// ExceptionDebug – Cassandra on the node is stopped in order as soon as the ring allows it, and
 	// its pod stays, for a person to look into it.
 	ExceptionDebug ExceptionType = "Debug"
+	// ExceptionStartAnyway – a member with the given host id may start although it was down for
+	// longer than deletions are kept: rows that were deleted meanwhile can come back.
+	ExceptionStartAnyway ExceptionType = "StartAnyway"
+	// ExceptionRepair – a repair that is due for the node is carried out.
+	ExceptionRepair ExceptionType = "Repair"
 )
 
 // ExceptionState is what became of an exception.
@@ -275,4 +280,21 @@ const (
 	// DiskUnreadable – it cannot be read, or contradicts itself. Nothing is started and nothing
 	// wiped.
 	DiskUnreadable DiskState = "Unreadable"
+)
+
+// RepairReason says why the data of a node must be repaired.
+//
+// +kubebuilder:validation:MaxLength=64
+type RepairReason string
+
+const (
+	// RepairAwayLongerThanHintWindow – the node was down for longer than its peers keep writes for
+	// it.
+	RepairAwayLongerThanHintWindow RepairReason = "AwayLongerThanHintWindow"
+	// RepairCommitLogLost – the node started with another commit log volume than it had: what was
+	// acknowledged and not flushed is gone there.
+	RepairCommitLogLost RepairReason = "CommitLogLost"
+	// RepairDownLongerThanGCGrace – the node was started although it was down for longer than
+	// deletions are kept.
+	RepairDownLongerThanGCGrace RepairReason = "DownLongerThanGCGrace"
 )

@@ -71,6 +71,14 @@ type CassandraNodeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	AgentVersion string `json:"agentVersion,omitempty"`
 
+	// RepairDue says why the data of the node must be repaired, one entry for each reason, until a
+	// full repair of the node has finished.
+	// +optional
+	// +listType=map
+	// +listMapKey=reason
+	// +kubebuilder:validation:MaxItems=8
+	RepairDue []RepairDue `json:"repairDue,omitempty"`
+
 	// Tokens the node owns, in ascending order.
 	// +optional
 	// +listType=atomic
@@ -294,4 +302,15 @@ type NodeBlocked struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message"`
+}
+
+// RepairDue is a reason why the data of a node must be repaired.
+type RepairDue struct {
+	// Reason in a word.
+	// +required
+	Reason RepairReason `json:"reason"`
+
+	// Since when it holds.
+	// +required
+	Since metav1.Time `json:"since"`
 }

@@ -130,6 +130,11 @@ type CassandraNodeSpec struct {
 	// +optional
 	Debug *Debug `json:"debug,omitempty"`
 
+	// StartAnyway lets a member start that was down for longer than deletions are kept: by an
+	// exception of the cluster, or since no other member was NORMAL for that long meanwhile.
+	// +optional
+	StartAnyway *StartAnyway `json:"startAnyway,omitempty"`
+
 	// ClientTraffic is for whom the native transport (CQL) is to be open.
 	// +required
 	// +kubebuilder:validation:Enum=Closed;Administrative;Open
@@ -182,6 +187,25 @@ type Debug struct {
 	Reason string `json:"reason"`
 
 	// Until when. After that the node starts again, whatever else the record says.
+	// +required
+	Until metav1.Time `json:"until"`
+}
+
+// StartAnyway is for one member, until a time.
+type StartAnyway struct {
+	// HostID of the member.
+	// +required
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	HostID string `json:"hostID"`
+
+	// Reason for people.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+
+	// Until when a start may begin.
 	// +required
 	Until metav1.Time `json:"until"`
 }

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 )
@@ -35,13 +32,7 @@ func newDebug(s *settings) *cobra.Command {
 		Long:  debugLong,
 		Example: "  kubectl helenus debug orders-dc1-r1-0 --reason 'copy a corrupt file' --for 2h\n" +
 			"  kubectl helenus debug orders-dc1-r1-0 --end",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return nil
-			}
-			return fmt.Errorf("name one CassandraNode: %s NODE; kubectl get cassandranodes shows which there are",
-				cmd.CommandPath())
-		},
+		Args: oneNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.connect()
 			if err != nil {
@@ -63,43 +54,34 @@ func (s *settings) debug(ctx context.Context, c *connection, name string, d debu
 		return errors.New("--reason belongs to the beginning: --end takes none")
 	case !d.end && d.reason == "":
 		return errors.New("say why by --reason: others see that the node is stopped, and wonder")
-	case !d.end && (d.length <= 0 || d.length > 7*24*time.Hour):
-		return fmt.Errorf("--for is %s: want a time of at most 168h", d.length)
-	}
-	node := &v1alpha1.CassandraNode{}
-	if err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, node); err != nil {
-		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no CassandraNode %q in namespace %q: kubectl get cassandranodes shows which "+
-				"there are",
-				name, c.namespace)
+	case !d.end:
+		if err := checkLength(d.length); err != nil {
+			return err
 		}
-		return fmt.Errorf("get CassandraNode %s: %w", name, err)
 	}
-	cluster, err := c.cluster(ctx, node.Spec.Cluster.Name)
+	node, cluster, err := c.nodeAndCluster(ctx, name)
 	if err != nil {
 		return err
 	}
-	before := cluster.DeepCopy()
-	cluster.Spec.Exceptions = slices.DeleteFunc(cluster.Spec.Exceptions, func(e v1alpha1.Exception) bool {
+	others := slices.DeleteFunc(slices.Clone(cluster.Spec.Exceptions), func(e v1alpha1.Exception) bool {
 		return e.Type == v1alpha1.ExceptionDebug && e.Node == name
 	})
 	said := fmt.Sprintf("node %s starts again\n", name)
 	if d.end {
-		if len(cluster.Spec.Exceptions) == len(before.Spec.Exceptions) {
+		if len(others) == len(cluster.Spec.Exceptions) {
 			return fmt.Errorf("CassandraCluster %s has no exception of type Debug for node %s", cluster.Name, name)
 		}
+		if err := c.setExceptions(ctx, cluster, others); err != nil {
+			return err
+		}
 	} else {
-		until := metav1.NewTime(s.now().Add(d.length)).Rfc3339Copy()
-		cluster.Spec.Exceptions = append(cluster.Spec.Exceptions, v1alpha1.Exception{
-			Name: "debug-" + name, Type: v1alpha1.ExceptionDebug, Node: name, Reason: d.reason, Until: until,
-		})
+		e := s.exception(v1alpha1.ExceptionDebug, node, d.reason, d.length)
+		if err := c.setExceptions(ctx, cluster, append(others, e)); err != nil {
+			return err
+		}
 		said = fmt.Sprintf("node %s stops until %s as soon as the ring allows it; "+
 			"kubectl helenus status %s shows how far it is\n",
-			name, until.UTC().Format(time.RFC3339), cluster.Name)
-	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.client.Patch(ctx, cluster, patch); err != nil {
-		return fmt.Errorf("change spec.exceptions of CassandraCluster %s: %w", cluster.Name, err)
+			name, e.Until.UTC().Format(time.RFC3339), cluster.Name)
 	}
 	_, err = s.streams.Out.Write([]byte(said))
 	return err

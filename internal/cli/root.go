@@ -57,7 +57,7 @@ func New(version string, streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
-	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newClearLeftovers(s))
+	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newStartAnyway(s), newRepair(s), newClearLeftovers(s))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }

@@ -31,6 +31,7 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 		Join:          d.Status.Join,
 		TrafficOpened: f.Memory.TrafficOpenedAt != nil, Traffic: d.Status.ClientTraffic,
 		Addresses: a.addresses(f), Replaced: f.Memory.Replaced,
+		Normal: f.Memory.Normal, GCGrace: f.Memory.GCGrace,
 	}
 	if a.space != nil {
 		space := *a.space

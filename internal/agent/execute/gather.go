@@ -89,7 +89,7 @@ func (c *comparison) of(f *node.Facts, limit int64) node.Configuration {
 
 // compare says how a configuration stands to the one of the running JVM, nil for none.
 func compare(wanted, running *v1alpha1.NodeConfiguration, limit int64) node.Configuration {
-	out := node.Configuration{Limit: limit}
+	out := node.Configuration{Limit: limit, HintWindow: config.HintWindow(wanted)}
 	if !config.KnowsRevision(wanted.Revision) {
 		out.Problem = fmt.Sprintf("revision %d of the rules of configuration is not known to this agent: it needs a "+
 			"newer one", wanted.Revision)

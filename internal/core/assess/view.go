@@ -272,6 +272,17 @@ func (v *View) IsOpen(datacenter string) bool {
 	}
 }
 
+// LongestException is how far ahead an exception may end.
+const LongestException = 7 * 24 * time.Hour
+
+// RepairAsked says that a person has asked for the repair that is due for a node.
+func (v *View) RepairAsked(node string) bool {
+	return slices.ContainsFunc(v.Cluster.Spec.Exceptions, func(e v1alpha1.Exception) bool {
+		return e.Type == v1alpha1.ExceptionRepair && e.Node == node && v.Now.Before(e.Until.Time) &&
+			e.Until.Sub(v.Now) <= LongestException
+	})
+}
+
 // Address of a node's present pod; empty while it has none or the pod is being deleted.
 func Address(n *facts.Node) string {
 	if n == nil || n.Pod == nil || n.Pod.DeletionTimestamp != nil {

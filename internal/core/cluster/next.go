@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/join"
 	"helenus.io/helenus/internal/core/cluster/keyspaces"
 	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/cluster/repair"
 	"helenus.io/helenus/internal/core/cluster/rollout"
 	"helenus.io/helenus/internal/core/cluster/upkeep"
 	"helenus.io/helenus/internal/core/facts"
@@ -31,6 +32,7 @@ var entries = []entry{
 	{name: "SharedObjects", run: sharedObjects, gate: true},
 	{name: "NodeRecords", run: upkeepOf((*upkeep.Keeper).NodeRecords)},
 	{name: "Exceptions", run: upkeepOf((*upkeep.Keeper).Exceptions)},
+	{name: "RepairsDue", when: hasRing, run: upkeepOf((*upkeep.Keeper).RepairsDue)},
 	{name: "VolumesAndPods", run: upkeepOf((*upkeep.Keeper).VolumesAndPods)},
 	{name: "Seeds", run: upkeepOf((*upkeep.Keeper).PublishSeeds)},
 
@@ -46,6 +48,7 @@ var entries = []entry{
 	{name: "RollOut", when: ringCanChange, run: propose(ledger.RollOut), gate: true},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
 		opens: lastJoinIsOver},
+	{name: "Repair", when: ringCanChange, run: propose(ledger.Repair)},
 	{name: "Cleanup", when: ringCanChange, run: propose(ledger.Cleanup), gate: true},
 }
 
@@ -54,7 +57,7 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 	return []procedure.Procedure{
 		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove),
-		rollout.RollOut(rules), keyspaces.Raise(), cleanup.Cleanup(rules),
+		rollout.RollOut(rules), keyspaces.Raise(), repair.Repair(rules), cleanup.Cleanup(rules),
 	}
 }
 

@@ -50,6 +50,12 @@ type Agent struct {
 	// Replaced are the host ids that the agent knows to be replaced.
 	Replaced []string `json:"replaced,omitempty"`
 
+	// Normal are the times in which the node was NORMAL, oldest first; empty if that is not known.
+	Normal []Stretch `json:"normal,omitempty"`
+	// GCGrace is the smallest gc_grace of a replicated table of users while the node was NORMAL; 0
+	// if it is not known.
+	GCGrace time.Duration `json:"gcGrace,omitempty"`
+
 	// Space on the data volume; nil if it is not known.
 	Space *Space `json:"space,omitempty"`
 

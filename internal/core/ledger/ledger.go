@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
 )
 
 // Ledger is what the operator must not forget about a cluster. It is written by compare-and-swap on
@@ -55,12 +57,26 @@ type Ring struct {
 	Excluded []string `json:"excluded,omitempty"`
 	// Cleanup are members that hold data which they no longer own, since others have joined.
 	Cleanup []string `json:"cleanup,omitempty"`
+	// RepairDue are nodes whose data must be repaired, each with the first reason.
+	RepairDue []RepairDue `json:"repairDue,omitempty"`
 	// SystemKeyspaces says that nodes have joined since the system keyspaces were set.
 	SystemKeyspaces bool `json:"systemKeyspaces,omitempty"`
 	// JoinedAt is when a node last joined a ring that serves.
 	JoinedAt time.Time `json:"joinedAt,omitzero"`
 	// Postponed are maintenance operations that failed too often, and stay due.
 	Postponed []Postponed `json:"postponed,omitempty"`
+}
+
+// RepairDue is a node whose data must be repaired, and why.
+type RepairDue struct {
+	Node   string                `json:"node"`
+	Since  time.Time             `json:"since"`
+	Reason v1alpha1.RepairReason `json:"reason"`
+}
+
+// IsRepairDue says that a node's data must be repaired.
+func (r *Ring) IsRepairDue(node string) bool {
+	return slices.ContainsFunc(r.RepairDue, func(d RepairDue) bool { return d.Node == node })
 }
 
 // Postponed is a kind of maintenance that is left for later on a node.
@@ -153,6 +169,7 @@ func copies(steps []*Step) []*Step {
 func (r Ring) copyRing() Ring {
 	r.Formed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Replaced)
 	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
+	r.RepairDue = slices.Clone(r.RepairDue)
 	r.Members, r.Replication = maps.Clone(r.Members), maps.Clone(r.Replication)
 	return r
 }

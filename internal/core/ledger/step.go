@@ -30,6 +30,8 @@ const (
 	Cleanup Kind = "Cleanup"
 	// RollOut brings the members to what the spec describes, wave by wave.
 	RollOut Kind = "RollOut"
+	// Repair repairs all that some nodes hold.
+	Repair Kind = "Repair"
 )
 
 // Class orders procedures: one of a higher class suspends one of a lower.

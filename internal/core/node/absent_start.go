@@ -156,20 +156,28 @@ func (p *pass) holdMembership() outcome {
 	return done
 }
 
+// downTooLong says that a member was away for longer than deleted data is remembered.
+func (f *Facts) downTooLong(now time.Time) bool {
+	m := &f.Memory
+	// The node may have been NORMAL for as long as it takes to write that down again.
+	return m.GCGrace > 0 && m.NormalAt != nil && now.Sub(*m.NormalAt)-normalEvery > m.GCGrace
+}
+
 // checkGCGrace keeps back a member that was away for longer than deleted data is remembered:
-// starting it could bring deleted rows back.
+// starting it could bring deleted rows back. What the others did meanwhile the operator knows, which
+// hears all of them, and a person may decide: either is a word in the record.
 func checkGCGrace(p *pass) outcome {
-	if p.Memory.GCGrace <= 0 || p.Memory.NormalAt == nil {
+	if !p.downTooLong(p.now) {
 		return done
 	}
-	// The node may have been NORMAL for as long as it takes to write that down again.
-	if away := p.now.Sub(*p.Memory.NormalAt) - normalEvery; away > p.Memory.GCGrace {
-		return blocked(v1alpha1.PhaseDownTooLong, v1alpha1.BlockedDownLongerThanGCGrace,
-			fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): deleted rows "+
-				"could come back. Replace the node, or decide that it may start",
-				p.Memory.NormalAt.UTC().Format(time.RFC3339), p.Memory.GCGrace))
+	if s := p.Record.Spec.StartAnyway; s != nil && s.HostID == p.hostID() && p.now.Before(s.Until.Time) {
+		return done
 	}
-	return done
+	return blocked(v1alpha1.PhaseDownTooLong, v1alpha1.BlockedDownLongerThanGCGrace,
+		fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): rows that were deleted "+
+			"meanwhile could come back. It starts by itself if the operator hears that no other member was NORMAL "+
+			"for that long since, and all the same by: kubectl helenus start-anyway %s --reason '...'",
+			p.Memory.NormalAt.UTC().Format(time.RFC3339), p.Memory.GCGrace, p.Self.Node))
 }
 
 // haveConfiguration refuses what cannot be rendered, before anything is touched.

@@ -198,6 +198,8 @@ type Configuration struct {
 	RestartNeeded bool
 	// Hot are the names of the settings that the running JVM can take over, sorted.
 	Hot []string
+	// HintWindow is for how long writes are kept for a node that is down; 0 if they are not.
+	HintWindow time.Duration
 	// Heap and Direct are the parts of the memory, in bytes; Limit that of the container, 0 without
 	// one.
 	Limit, Heap, Direct int64

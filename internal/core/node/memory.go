@@ -55,6 +55,10 @@ type Memory struct {
 	Neighbours []string `json:"neighbours,omitempty"`
 	// NormalAt is when the node was last known to be NORMAL, to some minutes.
 	NormalAt *time.Time `json:"normalAt,omitempty"`
+	// Normal are the times in which the node was NORMAL: the present JVM's has no end.
+	Normal []facts.Stretch `json:"normal,omitempty"`
+	// RepairDue says why the node's data must be repaired, until a full repair of it has finished.
+	RepairDue []v1alpha1.RepairDue `json:"repairDue,omitempty"`
 	// ContactAt is when the API server or a peer's agent was last heard, to some minutes.
 	ContactAt *time.Time `json:"contactAt,omitempty"`
 	// GCGrace is the smallest gc_grace of a replicated table of users while the node was NORMAL;

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 // Before is the memory as it must be durable before an action has its effect.
@@ -38,6 +39,14 @@ func Own(m Memory, self Self, record *v1alpha1.CassandraNode) Memory {
 // may begin on it.
 func (f *Facts) diskIsNew() bool {
 	return f.Disk.Known && f.Disk.Problem == "" && !f.Disk.HasData && f.Disk.dataMarker() == nil
+}
+
+// before notes what went with a commit log volume that is not the one which the node had.
+func (a ClaimDisk) before(m *Memory, f *Facts, at time.Time) {
+	log := f.Disk.volume(v1alpha1.VolumeCommitlog)
+	if f.Disk.HasData && f.Disk.dataMarker() != nil && log != nil && log.Marker == nil {
+		m.repairDue(v1alpha1.RepairCommitLogLost, at)
+	}
 }
 
 func (a ClaimDisk) after(m *Memory, f *Facts) {
@@ -158,6 +167,11 @@ func (a InterruptOperation) before(m *Memory, f *Facts, at time.Time) {
 func (m *Memory) endOperation(f *Facts, id string, phase v1alpha1.OperationPhase, message string, at time.Time) {
 	if was := m.Operation(id); was != nil {
 		now := *was
+		if phase == v1alpha1.OperationSucceeded && repairsNode(f.Record, id) {
+			m.RepairDue = slices.DeleteFunc(slices.Clone(m.RepairDue), func(d v1alpha1.RepairDue) bool {
+				return was.BegunAt != nil && !d.Since.After(*was.BegunAt)
+			})
+		}
 		now.Phase, now.FinishedAt, now.Message = phase, &at, message
 		m.noteOperation(f.Record, now)
 	}
@@ -176,6 +190,9 @@ func (a StartJVM) before(m *Memory, f *Facts, at time.Time) {
 	if s.Ticket != nil {
 		m.Join = with(m.Join, func(j *JoinMemory) { j.Attempts++ })
 	}
+	if f.downTooLong(at) {
+		m.repairDue(v1alpha1.RepairDownLongerThanGCGrace, at)
+	}
 	m.Start = &StartMemory{
 		PodUID: f.Self.PodUID, Incarnation: s.Incarnation, StartID: s.StartID, At: at,
 		Configuration: s.Configuration, Hash: s.Hash, Seeds: s.Seeds, Joined: f.Disk.Bootstrapped == WordCompleted,
@@ -189,6 +206,9 @@ func (a StartJVM) before(m *Memory, f *Facts, at time.Time) {
 
 func (a NoteExit) before(m *Memory, f *Facts, at time.Time) {
 	ended := a.EndedAt.UTC()
+	if m.Start != nil && m.Start.NormalAt != nil {
+		m.Normal = facts.EndStretch(m.Normal, normalUntil(m, ended, a.Lost))
+	}
 	m.Start = with(m.Start, func(s *StartMemory) { s.EndedAt, s.Lost = &ended, a.Lost })
 	if a.Death != nil {
 		m.Deaths = a.Death
@@ -200,6 +220,12 @@ func (a NoteExit) before(m *Memory, f *Facts, at time.Time) {
 }
 
 func (a NoteNormal) before(m *Memory, f *Facts, at time.Time) {
+	if m.Start != nil && m.Start.NormalAt == nil {
+		if m.NormalAt != nil && at.Sub(*m.NormalAt) > f.Configuration.HintWindow {
+			m.repairDue(v1alpha1.RepairAwayLongerThanHintWindow, at)
+		}
+		m.Normal = facts.BeginStretch(m.Normal, at)
+	}
 	m.NormalAt = &at
 	m.Neighbours = a.Neighbours
 	if g := f.JVM.GCGrace; g != nil {
@@ -228,6 +254,35 @@ func (a Kill) before(m *Memory, f *Facts, at time.Time) {
 		return
 	}
 	m.stopStep(f, func(s *StopMemory) { s.KillAt = &at })
+}
+
+// normalUntil is when a JVM that has ended was NORMAL at the latest. Nobody saw the end of one that
+// is lost; its agent noted that it was NORMAL until shortly before.
+func normalUntil(m *Memory, ended time.Time, lost bool) time.Time {
+	if m.NormalAt == nil || !lost {
+		return ended
+	}
+	if noted := m.NormalAt.Add(normalEvery); noted.Before(ended) {
+		return noted
+	}
+	return ended
+}
+
+// repairDue notes why the node's data must be repaired, at the last time that it happened.
+func (m *Memory) repairDue(reason v1alpha1.RepairReason, at time.Time) {
+	m.RepairDue = append(slices.DeleteFunc(slices.Clone(m.RepairDue),
+		func(d v1alpha1.RepairDue) bool { return d.Reason == reason }),
+		v1alpha1.RepairDue{Reason: reason, Since: *timeOf(&at)})
+}
+
+// repairsNode says that an operation of the record repairs all that a node holds.
+func repairsNode(record *v1alpha1.CassandraNode, id string) bool {
+	if record == nil {
+		return false
+	}
+	o := record.Spec.Operation(id)
+	return o != nil && o.Type == v1alpha1.OperationRepair && o.Arguments != nil && o.Arguments.Full &&
+		len(o.Arguments.Keyspaces) == 0 && len(o.Arguments.Datacenters) == 0
 }
 
 // stopStep notes a step of the stop of the running JVM; outside of a stop there is nothing to note.

@@ -30,6 +30,7 @@ func (p *pass) status(last outcome) v1alpha1.CassandraNodeStatus {
 		s.Phase = v1alpha1.PhaseDeferred
 		s.Message = p.held.Message
 	}
+	s.RepairDue = p.Memory.RepairDue
 	p.reportDisk(&s)
 	p.reportRing(&s)
 	p.reportIntents(&s)

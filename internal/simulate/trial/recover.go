@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -109,6 +110,26 @@ func recoverScenarios() []*Scenario {
 					d.Corrupt("Corrupted: nb-1-big-Data.db")
 				}
 			}),
+		scenario("all-down-too-long", "all hosts are down for longer than a table keeps its deletions, and come back",
+			threeRacks,
+			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
+			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
+			Act{Name: "lose", Do: everyHost((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
+			anHour(),
+			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
+				Until: again, Within: 30 * time.Minute}),
+		scenario("start-anyway", "a host is down for longer than a table keeps its deletions, and a user lets its "+
+			"node start and has it repaired", threeRacks,
+			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
+			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
+			anHour(),
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
+				Until: all(allBut(v1alpha1.PhaseDownTooLong), serves(2)), Within: 15 * time.Minute},
+			Act{Name: "start anyway", Do: except(v1alpha1.ExceptionStartAnyway), Until: all(again, recommends("Repair")),
+				Within: 15 * time.Minute},
+			Act{Name: "repair", Do: except(v1alpha1.ExceptionRepair), Until: all(again, not(recommends("Repair")),
+				succeeded("Repair")), Within: 15 * time.Minute}),
 		scenario("down-too-long", "a host is down for longer than a table keeps its deletions, and its node waits "+
 			"for the user", threeRacks,
 			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
@@ -344,6 +365,38 @@ func all(of ...func(*world.World) bool) func(*world.World) bool {
 func either(of ...func(*world.World) bool) func(*world.World) bool {
 	return func(w *world.World) bool {
 		return slices.ContainsFunc(of, func(holds func(*world.World) bool) bool { return holds(w) })
+	}
+}
+
+// except is a user's word about the first node, for a day.
+func except(kind v1alpha1.ExceptionType) func(*world.World) error {
+	const name = clusterName + "-dc1-r1-0"
+	return func(w *world.World) error {
+		e := v1alpha1.Exception{Name: strings.ToLower(string(kind)), Type: kind, Node: name, Reason: "it must serve",
+			Until: metav1.NewTime(w.Line.Now().Add(24 * time.Hour).Truncate(time.Second))}
+		if kind == v1alpha1.ExceptionStartAnyway {
+			e.HostID = w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(name)).(*v1alpha1.CassandraNode).Status.HostID
+		}
+		return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Exceptions = append(s.Exceptions, e) })(w)
+	}
+}
+
+// recommends says that the cluster recommends an operation.
+func recommends(operation string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := get(w)
+		return c != nil && slices.ContainsFunc(c.Status.Recommended,
+			func(r v1alpha1.Recommendation) bool { return r.Operation == operation })
+	}
+}
+
+// succeeded says that a step of a kind has.
+func succeeded(step string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := get(w)
+		return c != nil && slices.ContainsFunc(c.Status.History, func(r v1alpha1.StepRecord) bool {
+			return r.Step == step && r.Result == v1alpha1.StepSucceeded
+		})
 	}
 }
 

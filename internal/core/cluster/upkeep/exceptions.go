@@ -8,28 +8,39 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 )
 
-// longestException is how far ahead an exception may end.
-const longestException = 7 * 24 * time.Hour
-
 // Exceptions copies a person's word about single nodes into their records, and takes it out again
 // when it is gone from the spec or its time is over. It holds nothing up.
 func (k *Keeper) Exceptions() plan.Result {
-	wanted := map[string]*v1alpha1.Debug{}
+	stop, start := map[string]*v1alpha1.Debug{}, map[string]*v1alpha1.StartAnyway{}
 	for i := range k.Cluster.Spec.Exceptions {
 		e := &k.Cluster.Spec.Exceptions[i]
-		state, message := k.judgeException(e, wanted)
+		state, message := k.judgeException(e, stop)
 		if state == v1alpha1.ExceptionActive {
-			wanted[e.Node] = &v1alpha1.Debug{Reason: e.Reason, Until: *e.Until.DeepCopy()}
+			switch e.Type {
+			case v1alpha1.ExceptionDebug:
+				stop[e.Node] = &v1alpha1.Debug{Reason: e.Reason, Until: *e.Until.DeepCopy()}
+			case v1alpha1.ExceptionStartAnyway:
+				start[e.Node] = &v1alpha1.StartAnyway{HostID: e.HostID, Reason: e.Reason, Until: *e.Until.DeepCopy()}
+			case v1alpha1.ExceptionRepair: // it is asked by its procedure
+			}
 			k.draft.WakeIn(e.Until.Sub(k.Now))
 		}
 		k.draft.Exceptions = append(k.draft.Exceptions, v1alpha1.ExceptionStatus{
 			Name: e.Name, State: state, Node: e.Node, Message: message,
 		})
 	}
+	k.stopForDebug(stop)
+	k.startAnyway(start)
+	return plan.Nothing()
+}
+
+// stopForDebug has those nodes stopped, and no others.
+func (k *Keeper) stopForDebug(wanted map[string]*v1alpha1.Debug) {
 	for _, n := range k.Records() {
 		have, want := n.Record.Spec.Debug, wanted[n.Name]
 		if n.Record.DeletionTimestamp != nil || equality.Semantic.DeepEqual(have, want) {
@@ -49,7 +60,6 @@ func (k *Keeper) Exceptions() plan.Result {
 				n.Name, want.Until.UTC().Format(time.RFC3339), want.Reason)
 		}
 	}
-	return plan.Nothing()
 }
 
 // judgeException says what becomes of an exception, and why. Those before it are given.
@@ -60,18 +70,33 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 	switch {
 	case !e.Until.After(k.Now):
 		return v1alpha1.ExceptionOver, "its time is over: take it out of spec.exceptions"
-	case e.Until.Sub(k.Now) > longestException:
+	case e.Until.Sub(k.Now) > assess.LongestException:
 		return v1alpha1.ExceptionRefused, fmt.Sprintf("until is %s, and may be at most 7 days ahead",
 			e.Until.UTC().Format(time.RFC3339))
-	case before[e.Node] != nil:
-		return v1alpha1.ExceptionRefused, fmt.Sprintf("another exception has stopped node %s already", e.Node)
 	case record == nil:
 		return v1alpha1.ExceptionWaiting, fmt.Sprintf("there is no node %s", e.Node)
-	case record.Spec.Debug != nil:
-		return v1alpha1.ExceptionActive, debugged(n)
 	case record.Spec.Member == nil || !k.Begun() || !k.Settled():
 		return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until node %s is a member of a ring that has formed",
 			e.Node)
+	}
+	switch e.Type {
+	case v1alpha1.ExceptionStartAnyway:
+		return judgeStart(e, n)
+	case v1alpha1.ExceptionRepair:
+		return k.judgeRepair(e)
+	case v1alpha1.ExceptionDebug:
+	}
+	return k.judgeDebug(e, n, before)
+}
+
+// judgeDebug is judgeException for one that stops a node.
+func (k *Keeper) judgeDebug(e *v1alpha1.Exception, n *facts.Node, before map[string]*v1alpha1.Debug) (
+	v1alpha1.ExceptionState, string) {
+	switch {
+	case before[e.Node] != nil:
+		return v1alpha1.ExceptionRefused, fmt.Sprintf("another exception has stopped node %s already", e.Node)
+	case n.Record.Spec.Debug != nil:
+		return v1alpha1.ExceptionActive, debugged(n)
 	}
 	// One after the other: the agent of the second sees the first down.
 	for _, other := range k.Records() {

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// oneNode is the argument of what is about one node.
+func oneNode(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return fmt.Errorf("name one CassandraNode: %s NODE; kubectl get cassandranodes shows which there are",
+		cmd.CommandPath())
+}
+
+func checkLength(length time.Duration) error {
+	if length <= 0 || length > 7*24*time.Hour {
+		return fmt.Errorf("--for is %s: want a time of at most 168h", length)
+	}
+	return nil
+}
+
+// nodeAndCluster are a node by its name, and the cluster that it is of.
+func (c *connection) nodeAndCluster(ctx context.Context, name string) (*v1alpha1.CassandraNode,
+	*v1alpha1.CassandraCluster, error) {
+	node := &v1alpha1.CassandraNode{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, node); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil, fmt.Errorf("there is no CassandraNode %q in namespace %q: kubectl get cassandranodes shows "+
+				"which there are", name, c.namespace)
+		}
+		return nil, nil, fmt.Errorf("get CassandraNode %s: %w", name, err)
+	}
+	cluster, err := c.cluster(ctx, node.Spec.Cluster.Name)
+	return node, cluster, err
+}
+
+// exception of a type for a node.
+func (s *settings) exception(kind v1alpha1.ExceptionType, node *v1alpha1.CassandraNode, reason string,
+	length time.Duration) v1alpha1.Exception {
+	return v1alpha1.Exception{
+		Name: strings.ToLower(string(kind)) + "-" + node.Name, Type: kind, Node: node.Name, Reason: reason,
+		Until: metav1.NewTime(s.now().Add(length)).Rfc3339Copy(),
+	}
+}
+
+// setExceptions writes those of a cluster as the user, unless it has changed since it was read.
+func (c *connection) setExceptions(ctx context.Context, cluster *v1alpha1.CassandraCluster,
+	exceptions []v1alpha1.Exception) error {
+	before := cluster.DeepCopy()
+	cluster.Spec.Exceptions = exceptions
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.client.Patch(ctx, cluster, patch); err != nil {
+		return fmt.Errorf("change spec.exceptions of CassandraCluster %s: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// word is a person's word about one node that is written as an exception.
+type word struct {
+	kind          v1alpha1.ExceptionType
+	reason        string
+	length        time.Duration
+	use           string
+	short, long   string
+	said, example string
+	// check refuses it, and complete adds to the exception what it takes from the node.
+	check    func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error
+	complete func(e *v1alpha1.Exception, node *v1alpha1.CassandraNode)
+}
+
+func (s *settings) command(w word) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: w.use + " NODE", Short: w.short, Long: w.long, Args: oneNode,
+		Example: "  kubectl helenus " + w.use + " orders-dc1-r1-0 --reason '" + w.example + "'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := s.connect()
+			if err != nil {
+				return err
+			}
+			return s.give(cmd.Context(), c, args[0], w)
+		},
+	}
+	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for others to read")
+	cmd.Flags().DurationVar(&w.length, "for", 24*time.Hour, "how long it holds, at most 168h")
+	return cmd
+}
+
+// give writes the word into the spec of the node's cluster.
+func (s *settings) give(ctx context.Context, c *connection, name string, w word) error {
+	if w.reason == "" {
+		return errors.New("say why by --reason: others see what was decided, and wonder")
+	}
+	if err := checkLength(w.length); err != nil {
+		return err
+	}
+	node, cluster, err := c.nodeAndCluster(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := w.check(node, cluster); err != nil {
+		return err
+	}
+	e := s.exception(w.kind, node, w.reason, w.length)
+	if w.complete != nil {
+		w.complete(&e, node)
+	}
+	others := slices.DeleteFunc(slices.Clone(cluster.Spec.Exceptions), func(o v1alpha1.Exception) bool {
+		return o.Type == w.kind && o.Node == name
+	})
+	if err := c.setExceptions(ctx, cluster, append(others, e)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.streams.Out, "node %s %s; kubectl helenus status %s shows how far it is\n", name, w.said,
+		cluster.Name)
+	return err
+}
+
+func newStartAnyway(s *settings) *cobra.Command {
+	return s.command(word{
+		kind: v1alpha1.ExceptionStartAnyway, use: "start-anyway", said: "may start",
+		example: "its tables are never deleted from",
+		short:   "Let a node start that was down for longer than deletions are kept",
+		long: `Lets a node start that is in phase DownTooLong. It was down for longer than the other
+nodes keep deletions: rows that were deleted meanwhile can come back, and be copied to
+all replicas. If that must not be, replace the node instead.
+
+It writes an exception for the node and its host id into the spec of the
+CassandraCluster, with your rights. The node must be repaired afterwards:
+kubectl helenus repair NODE.`,
+		check: func(node *v1alpha1.CassandraNode, _ *v1alpha1.CassandraCluster) error {
+			if node.Spec.Member == nil {
+				return fmt.Errorf("node %s is no member of the ring: it needs no leave to start", node.Name)
+			}
+			if node.Status.Phase != v1alpha1.PhaseDownTooLong {
+				return fmt.Errorf("node %s is in phase %s: only a node in phase %s needs leave to start", node.Name,
+					node.Status.Phase, v1alpha1.PhaseDownTooLong)
+			}
+			return nil
+		},
+		complete: func(e *v1alpha1.Exception, node *v1alpha1.CassandraNode) { e.HostID = node.Spec.Member.HostID },
+	})
+}
+
+func newRepair(s *settings) *cobra.Command {
+	return s.command(word{
+		kind: v1alpha1.ExceptionRepair, use: "repair", said: "is repaired as soon as every member is up",
+		example: "it was down for a day",
+		short:   "Have a node repaired for which that is recommended",
+		long: `Has a node repaired (nodetool repair --full, all replicated keyspaces) for which
+status.recommended says that it must be. All members must be up.
+
+It writes an exception into the spec of the CassandraCluster, with your rights.`,
+		check: func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error {
+			recommended := slices.ContainsFunc(cluster.Status.Recommended, func(r v1alpha1.Recommendation) bool {
+				return r.Operation == string(v1alpha1.OperationRepair) && slices.Contains(r.Nodes, node.Name)
+			})
+			if !recommended && len(node.Status.RepairDue) == 0 {
+				return fmt.Errorf("no repair of node %s is due: status.recommended of CassandraCluster %s does not name it",
+					node.Name, cluster.Name)
+			}
+			return nil
+		},
+	})
+}

@@ -1,0 +1,70 @@
+// Package repair repairs nodes whose data must be, one after the other, when a person asks for it.
+// It imports core packages and procedure.
+package repair
+
+import (
+	"slices"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// Repair runs nodetool repair --full of all replicated keyspaces on nodes for which that is due.
+func Repair(rules guard.Rules) procedure.Procedure {
+	return procedure.Procedure{
+		Kind: ledger.Repair, Class: ledger.Maintenance, Runs: []v1alpha1.OperationType{v1alpha1.OperationRepair},
+		Due:    func(v *assess.View) *procedure.Proposal { return due(v, rules) },
+		Stages: []procedure.Stage{{Name: ledger.StageOperations, Run: run}},
+	}
+}
+
+func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
+	var nodes []string
+	for _, d := range v.Ledger.RepairDue {
+		if v.RepairAsked(d.Node) && !v.Ledger.IsPostponed(ledger.Repair, d.Node, v.Now) && v.Live(d.Node) != nil {
+			nodes = append(nodes, d.Node)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	what := "repairing " + words.Plural(len(nodes), "node")
+	return &procedure.Proposal{
+		What: words.Plural(len(nodes), "node") + " to repair", Refusals: guard.Check(procedure.MemberNodes(v),
+			rules.Repair...),
+		Open: func() (*procedure.Opening, []guard.Refusal) {
+			return &procedure.Opening{
+				Stage: ledger.StageOperations, Nodes: nodes, Why: string(ledger.Repair),
+				Event: string(ledger.Repair), EventMessage: what, ResultMessage: what,
+			}, nil
+		},
+	}
+}
+
+func run(_ *assess.View, s *procedure.Step) plan.Result {
+	names := s.Wave()
+	r, over := s.RunInTurn(procedure.Operation{Purpose: "repair", Type: v1alpha1.OperationRepair,
+		Arguments: &v1alpha1.OperationArguments{Full: true}}, procedure.OneAtATime(names), "nodes are repaired")
+	if !over {
+		return r
+	}
+	if s.ClearOperations(names) {
+		return plan.Acting("the operations are over")
+	}
+	s.Write(false, "nodes are repaired", func(r *ledger.Ring, _ *ledger.Step) {
+		r.Resume(ledger.Repair, names...)
+		r.RepairDue = slices.DeleteFunc(r.RepairDue,
+			func(d ledger.RepairDue) bool { return slices.Contains(names, d.Node) })
+	})
+	if len(names) == 0 {
+		s.Close(false, v1alpha1.StepWithdrawn, "it failed on every node")
+		return plan.Nothing()
+	}
+	s.Close(false, v1alpha1.StepSucceeded, words.Plural(len(names), "node"))
+	return plan.Nothing()
+}

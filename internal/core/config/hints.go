@@ -1,0 +1,35 @@
+package config
+
+import (
+	"bytes"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config/settings"
+)
+
+// HintWindow is for how long a node keeps the writes that another one missed; 0 where it keeps none
+// for some of them. A value that cannot be read counts as none: then a repair is due too often, and
+// never too rarely.
+func HintWindow(c *v1alpha1.NodeConfiguration) time.Duration {
+	table, err := settings.For(c.Version)
+	if err != nil {
+		return 0
+	}
+	if v, set := c.CassandraYaml["hinted_handoff_enabled"]; set && !v.IsNull() && string(v.Raw) != "true" {
+		return 0
+	}
+	if v, set := c.CassandraYaml["hinted_handoff_disabled_datacenters"]; set && !v.IsNull() &&
+		!bytes.Equal(v.Raw, []byte("[]")) {
+		return 0
+	}
+	const window = "max_hint_window"
+	setting, raw := table.Lookup(window), []byte(`"`+table.Lookup(window).Default+`"`)
+	for _, name := range table.Names(window) {
+		if v, set := c.CassandraYaml[name]; set && !v.IsNull() {
+			setting, raw = table.Lookup(name), v.Raw
+		}
+	}
+	amount, _ := setting.Quantity(raw)
+	return time.Duration(amount)
+}
