@@ -96,8 +96,9 @@ type CassandraClusterSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// RestartedAt asks for one restart of every JVM of the cluster, one after the other: any time, such as
-	// now. Of cluster, datacenter and rack the latest counts; a node restarts once for a value.
+	// RestartedAt asks for one restart of every JVM of the cluster, one after the other: any time,
+	// such as now. Of cluster, datacenter and rack the latest counts; a node restarts once for a
+	// value.
 	// +optional
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
@@ -198,8 +199,9 @@ type Datacenter struct {
 	// +optional
 	Extend *Extend `json:"extend,omitempty"`
 
-	// RestartedAt asks for one restart of every JVM of the datacenter, one after the other: any time, such as
-	// now. Of cluster, datacenter and rack the latest counts; a node restarts once for a value.
+	// RestartedAt asks for one restart of every JVM of the datacenter, one after the other: any
+	// time, such as now. Of cluster, datacenter and rack the latest counts; a node restarts once
+	// for a value.
 	// +optional
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
@@ -282,8 +284,9 @@ type Rack struct {
 	// +kubebuilder:validation:Maximum=100
 	Nodes *int32 `json:"nodes,omitempty"`
 
-	// RestartedAt asks for one restart of every JVM of the rack, one after the other: any time, such as
-	// now. Of cluster, datacenter and rack the latest counts; a node restarts once for a value.
+	// RestartedAt asks for one restart of every JVM of the rack, one after the other: any time,
+	// such as now. Of cluster, datacenter and rack the latest counts; a node restarts once for a
+	// value.
 	// +optional
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 

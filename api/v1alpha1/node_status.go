@@ -249,7 +249,8 @@ const (
 	RestartFrozen RestartReason = "Frozen"
 	// RestartDiskFailure – it stopped itself because of the disk.
 	RestartDiskFailure RestartReason = "DiskFailure"
-	// RestartDrained – somebody drained it by hand, so that it served nobody; it was restarted once.
+	// RestartDrained – somebody drained it by hand, so that it served nobody; it was restarted
+	// once.
 	RestartDrained RestartReason = "Drained"
 	// RestartStartFailed – it ended before it was in the ring.
 	RestartStartFailed RestartReason = "StartFailed"

@@ -50,8 +50,8 @@ const (
 	BlockedUnknownRingMember Reason = "UnknownRingMember"
 	// BlockedSchemaVersionsDiffer – the members have different schema versions.
 	BlockedSchemaVersionsDiffer Reason = "SchemaVersionsDiffer"
-	// BlockedReplicationNotUnderstood – a keyspace has transient replicas, or a replication strategy
-	// that Helenus does not know.
+	// BlockedReplicationNotUnderstood – a keyspace has transient replicas, or a replication
+	// strategy that Helenus does not know.
 	BlockedReplicationNotUnderstood Reason = "ReplicationNotUnderstood"
 	// BlockedReleasesDiffer – the members run different releases of Cassandra.
 	BlockedReleasesDiffer Reason = "ReleasesDiffer"
@@ -203,8 +203,8 @@ const (
 	NoticeSystemKeyspacesNotSet Reason = "SystemKeyspacesNotSet"
 	// NoticeOperationFailed – an operation failed and is retried.
 	NoticeOperationFailed Reason = "OperationFailed"
-	// NoticeOperationPostponed – an operation of maintenance failed too often on a node, or the node
-	// or another one that it needs is down for long. It stays due and is retried later.
+	// NoticeOperationPostponed – an operation of maintenance failed too often on a node, or the
+	// node or another one that it needs is down for long. It stays due and is retried later.
 	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"

@@ -24,8 +24,8 @@ type operatorHealth struct {
 	namespace string
 	pods      []corev1.Pod
 	ready     int
-	// leader is the pod that holds the lease, and fingerprint that of its certificate; empty if none
-	// does.
+	// leader is the pod that holds the lease, and fingerprint that of its certificate; empty if
+	// none does.
 	leader, fingerprint string
 	// renewed is how long ago it did so; 0 if that is not known.
 	renewed time.Duration

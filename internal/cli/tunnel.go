@@ -70,7 +70,8 @@ func (t *tunnel) note(_, what string) {
 	t.said = append(t.said, what)
 }
 
-// reason is what the kubelet said, in brackets, after a connection failed; empty if it said nothing.
+// reason is what the kubelet said, in brackets, after a connection failed; empty if it said
+// nothing.
 func (t *tunnel) reason() string {
 	select {
 	case err := <-t.ended: // as it does after the kubelet said something

@@ -56,8 +56,8 @@ type Server struct {
 	Log logr.Logger
 }
 
-// Start serves until the context ends. The manager calls it when this replica leads: nobody else can
-// answer.
+// Start serves until the context ends. The manager calls it when this replica leads: nobody else
+// can answer.
 func (s *Server) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
 	if err != nil {

@@ -27,7 +27,8 @@ const (
 	// LeaseName is the Lease that the leader holds, in the namespace of the operator. Its holder is
 	// <pod>_<random>.
 	LeaseName = "helenus"
-	// FingerprintLabel of that Lease has the Fingerprint of the certificate that the leader serves with.
+	// FingerprintLabel of that Lease has the Fingerprint of the certificate that the leader serves
+	// with.
 	FingerprintLabel = "helenus.io/inspect-certificate"
 	// DefaultNamespace of the operator.
 	DefaultNamespace = "helenus-system"

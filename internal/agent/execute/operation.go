@@ -37,8 +37,8 @@ type job struct {
 	waits bool
 }
 
-// startJob begins an operation whose beginning is in the journal, or follows one that goes on in the
-// JVM. The lock is held.
+// startJob begins an operation whose beginning is in the journal, or follows one that goes on in
+// the JVM. The lock is held.
 func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.OperationIntent, from *core.Handle) {
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, operationLimit)
 	j := &job{Operation: node.Operation{ID: o.ID, Message: "begins"}, cancel: cancel}

@@ -16,8 +16,8 @@ import (
 // written together.
 func (a *Agent) writeStatus(ctx context.Context) {
 	const moment = 200 * time.Millisecond
-	// beside is between two writes while the agent of another pod of the node writes, too, as one does
-	// that was deleted by force and runs on. Neither can know which of them will last.
+	// beside is between two writes while the agent of another pod of the node writes, too, as one
+	// does that was deleted by force and runs on. Neither can know which of them will last.
 	const beside = 5 * time.Second
 	written := false
 	var refused []byte // a status that the server does not take as it is

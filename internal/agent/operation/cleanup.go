@@ -14,8 +14,8 @@ import (
 func cleanup(ctx context.Context, t *task) (string, error) {
 	return t.eachKeyspace(ctx, "cleaned up", func(name string) error {
 		if t.resumed {
-			// Cassandra does not tell later how a cleanup ended. Another one finds nothing left to do
-			// where it succeeded, and says so.
+			// Cassandra does not tell later how a cleanup ended. Another one finds nothing left to
+			// do where it succeeded, and says so.
 			if err := t.awaitCleanup(ctx, name); err != nil {
 				return err
 			}

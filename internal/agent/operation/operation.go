@@ -102,9 +102,9 @@ func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent, from *operat
 	return message, err
 }
 
-// eachKeyspace does one keyspace after the other, each of which is noted before it begins. The first
-// error ends it, and says what was done before. While it does a keyspace, resumed says that this
-// may go on in the JVM since before.
+// eachKeyspace does one keyspace after the other, each of which is noted before it begins. The
+// first error ends it, and says what was done before. While it does a keyspace, resumed says that
+// this may go on in the JVM since before.
 func (t *task) eachKeyspace(ctx context.Context, verb string, do func(name string) error) (string, error) {
 	ring, err := t.Ring(ctx)
 	if err != nil {

@@ -38,10 +38,10 @@ func rebuild(ctx context.Context, t *task) (string, error) {
 	})
 }
 
-// leavesOutStreamed says that a rebuild would silently leave out what an earlier stream has brought,
-// as 4.1 does; 5.0 streams it again since it was started so. While CQL is closed, as in a datacenter
-// that is being added, nobody can forget it; but there an earlier attempt of the same rebuild alone
-// has brought anything, and the node takes all writes since before that.
+// leavesOutStreamed says that a rebuild would silently leave out what an earlier stream has
+// brought, as 4.1 does; 5.0 streams it again since it was started so. While CQL is closed, as in a
+// datacenter that is being added, nobody can forget it; but there an earlier attempt of the same
+// rebuild alone has brought anything, and the node takes all writes since before that.
 func leavesOutStreamed(r *facts.Ring) bool {
 	return strings.HasPrefix(r.ReleaseVersion, "4.") && r.NativeRunning
 }

@@ -26,8 +26,8 @@ func repair(ctx context.Context, t *task) (string, error) {
 	})
 }
 
-// startRepair starts one and notes its number. It says whether there is anything to repair. One that
-// was asked for, and whose number no agent has heard, has to end before.
+// startRepair starts one and notes its number. It says whether there is anything to repair. One
+// that was asked for, and whose number no agent has heard, has to end before.
 func (t *task) startRepair(ctx context.Context, keyspace string, options cassandra.RepairOptions) (bool, error) {
 	for t.resumed {
 		running, err := t.JVM.RunningRepairs(ctx, t.handle.Command)

@@ -148,7 +148,8 @@ func verify(ctx context.Context, s Schema, altered []string, targets map[string]
 }
 
 // ForgetStreamedRanges forgets which ranges of a keyspace the node has streamed in joins and
-// rebuilds: the next rebuild of 4.1 would leave them out (StreamStateStore, RangeStreamer#fetchAsync).
+// rebuilds: the next rebuild of 4.1 would leave them out (StreamStateStore,
+// RangeStreamer#fetchAsync).
 func (s *Session) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
 	if err := s.driver.Query("DELETE FROM system.available_ranges_v2 WHERE keyspace_name = ?", keyspace).
 		ExecContext(ctx); err != nil {

@@ -60,8 +60,8 @@ func (v *View) UpAmong(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return v.normalRing(name) == nil })
 }
 
-// KeyspacesOf a ring. One whose replication is not understood is left out: no change of the topology
-// begins beside it (guard ReplicationNotUnderstood), and no cleanup touches it.
+// KeyspacesOf a ring. One whose replication is not understood is left out: no change of the
+// topology begins beside it (guard ReplicationNotUnderstood), and no cleanup touches it.
 func KeyspacesOf(r *facts.Ring) []ring.Keyspace {
 	out, _ := r.Replicated()
 	return out

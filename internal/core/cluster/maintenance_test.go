@@ -153,8 +153,8 @@ func (w *world) downSince(name string, since time.Time) {
 		Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(since)}}
 }
 
-// What has begun on a node whose pod is gone has ended with it. Nobody waits for the node for longer
-// than a while.
+// What has begun on a node whose pod is gone has ended with it. Nobody waits for the node for
+// longer than a while.
 func TestACleanupLeavesANodeWhosePodIsGone(t *testing.T) {
 	phase := v1alpha1.OperationRunning
 	w := cleaning(t, &phase)

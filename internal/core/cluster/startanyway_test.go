@@ -12,8 +12,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// downTooLong is a ring of which the first node was away for two hours, where deletions are kept for
-// one. The others were NORMAL until a minute after.
+// downTooLong is a ring of which the first node was away for two hours, where deletions are kept
+// for one. The others were NORMAL until a minute after.
 func downTooLong(t *testing.T) *world {
 	t.Helper()
 	w := formed(t)

@@ -486,8 +486,8 @@ func (w *world) agent(n *facts.Node) {
 	n.Agent.TrafficOpened = n.Agent.TrafficOpened || spec.ClientTraffic != v1alpha1.TrafficClosed
 }
 
-// configure has the JVM of a node take over what needs no restart, or restart as it is asked to. With
-// a refused setting it does not come up.
+// configure has the JVM of a node take over what needs no restart, or restart as it is asked to.
+// With a refused setting it does not come up.
 func (w *world) configure(n *facts.Node) {
 	spec, status, when := n.Record.Spec, &n.Record.Status, metav1.NewTime(w.now)
 	if r := spec.Restart; r != nil && (status.Restart == nil || status.Restart.ID != r.ID) {

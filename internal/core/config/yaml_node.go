@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlOfJSON makes a YAML value of a JSON one, with the notation of its numbers. Keys whose value is
-// null are left out.
+// yamlOfJSON makes a YAML value of a JSON one, with the notation of its numbers. Keys whose value
+// is null are left out.
 func yamlOfJSON(raw []byte) (*yaml.Node, error) {
 	value, err := decodeJSON(raw)
 	if err != nil {

@@ -164,8 +164,8 @@ func (f *Facts) downTooLong(now time.Time) bool {
 }
 
 // checkGCGrace keeps back a member that was away for longer than deleted data is remembered:
-// starting it could bring deleted rows back. What the others did meanwhile the operator knows, which
-// hears all of them, and a person may decide: either is a word in the record.
+// starting it could bring deleted rows back. What the others did meanwhile the operator knows,
+// which hears all of them, and a person may decide: either is a word in the record.
 func checkGCGrace(p *pass) outcome {
 	if !p.downTooLong(p.now) {
 		return done

@@ -183,8 +183,8 @@ type Peer struct {
 	// host id.
 	AtAddress *facts.Endpoint
 	OfHostID  *facts.Endpoint
-	// Up are the members that its JVM sees up, by host id; empty while it is not NORMAL, or does not
-	// know the node that asks as a member.
+	// Up are the members that its JVM sees up, by host id; empty while it is not NORMAL, or does
+	// not know the node that asks as a member.
 	Up []string
 }
 

@@ -198,8 +198,8 @@ func (p *pass) answers() bool {
 }
 
 // finishAction waits for the action under way: one at a time. What holds a node back holds while
-// that is looked at again: as long as no JVM runs, or one joins or is to be opened to clients, the steps
-// after this one are asked during a question, too, and only what they would do has to wait.
+// that is looked at again: as long as no JVM runs, or one joins or is to be opened to clients, the
+// steps after this one are asked during a question, too, and only what they would do has to wait.
 func finishAction(p *pass) outcome {
 	if p.Doing == nil {
 		return done

@@ -53,8 +53,8 @@ func needsPerson(phase v1alpha1.NodePhase) bool {
 		v1alpha1.PhaseAddressTaken}, phase)
 }
 
-// setAvailable: a node of each datacenter serves clients, and every range is served at the configured
-// consistency by the nodes that are up.
+// setAvailable: a node of each datacenter serves clients, and every range is served at the
+// configured consistency by the nodes that are up.
 func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	if !formed {
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonForming, "the ring is being formed")

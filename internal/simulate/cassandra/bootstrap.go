@@ -84,9 +84,9 @@ func (p *Process) stream(pieces []piece) error {
 // name of a range as system.available_ranges_v2 has it.
 func (x piece) name() string { return x.keyspace + " " + x.of.String() }
 
-// withoutAvailable leaves out what an earlier join or rebuild has streamed, forgets that, or refuses
-// to decide, as cassandra.reset_bootstrap_progress says (RangeStreamer#fetchAsync). 4.1 never
-// refuses, and forgets for a join alone (CASSANDRA-17679).
+// withoutAvailable leaves out what an earlier join or rebuild has streamed, forgets that, or
+// refuses to decide, as cassandra.reset_bootstrap_progress says (RangeStreamer#fetchAsync). 4.1
+// never refuses, and forgets for a join alone (CASSANDRA-17679).
 func (p *Process) withoutAvailable(pieces []piece, joins bool) ([]piece, string) {
 	reset, given := p.settings.properties["cassandra.reset_bootstrap_progress"]
 	if reset == "true" && (joins || p.is50()) {

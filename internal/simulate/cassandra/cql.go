@@ -160,8 +160,8 @@ func (s *Session) CreateSimpleKeyspace(ctx context.Context, name string, replica
 	return s.createKeyspace(ctx, name, replication)
 }
 
-// CreateStrangeKeyspace makes a keyspace of which Cassandra tells the replication in other words than
-// Helenus understands. It has three replicas in dc1.
+// CreateStrangeKeyspace makes a keyspace of which Cassandra tells the replication in other words
+// than Helenus understands. It has three replicas in dc1.
 func (s *Session) CreateStrangeKeyspace(ctx context.Context, name, words string) error {
 	if err := s.CreateKeyspace(ctx, name, map[string]int{"dc1": 3}); err != nil {
 		return err

@@ -152,7 +152,8 @@ func (p *Process) newStates(e *entry, s *state) {
 }
 
 // markAlive asks an endpoint whether it is there, and has it for up when its answer comes:
-// Gossiper#markAlive. The answer takes the direct way, as requests do; without one it is asked again.
+// Gossiper#markAlive. The answer takes the direct way, as requests do; without one it is asked
+// again.
 func (p *Process) markAlive(e *entry) {
 	direct := p.net.linked(p.address, e.address)
 	switch {

@@ -133,7 +133,8 @@ func (p *pod) look() {
 	case p.gone && p.line.Now().Before(m.lingers):
 		p.line.At(m.lingers, "kubelet "+p.seen.Name, p.sync)
 	case p.gone:
-		// Deleted by force: that goes for the object. What runs has the time to stop that any pod has.
+		// Deleted by force: that goes for the object. What runs has the time to stop that any pod
+		// has.
 		p.stop()
 	case p.failed != nil && p.sandbox == nil && p.seen.DeletionTimestamp != nil:
 		p.remove() // between its end and the word of it

@@ -87,8 +87,8 @@ func TestOperationsOfARingThatHasGrown(t *testing.T) {
 	g.judge()
 }
 
-// An operation whose JVM ends is said to be interrupted, whenever that is, and the next one by another
-// id runs. One whose agent ends is followed by the next.
+// An operation whose JVM ends is said to be interrupted, whenever that is, and the next one by
+// another id runs. One whose agent ends is followed by the next.
 func TestAnOperationIsCutOffAtAnyTime(t *testing.T) {
 	kinds := kindsOf(t)
 	name := nodeName(1)

@@ -26,7 +26,8 @@ func readiness(w *world.World, host string) corev1.ConditionStatus {
 }
 
 // tainted is the scenario of a host that was out of service and is back, of which a standby saw
-// only the first half; it becomes the leader while the host is cut off and its JVM serves, which no member tells.
+// only the first half; it becomes the leader while the host is cut off and its JVM serves, which no
+// member tells.
 func tainted(l *lines) *trial.Scenario {
 	host := func(w *world.World) string { return w.Kube.Hosts()[0] }
 	do := func(f func(*world.World)) func(*world.World) error {

@@ -448,8 +448,9 @@ func (c guardCase) try(t *testing.T) {
 	})
 }
 
-// strangeKeyspace is the scenario of a ring that is to grow with a keyspace whose replicas only Cassandra can
-// place. What does not need to know where they are goes on, and says what it leaves out.
+// strangeKeyspace is the scenario of a ring that is to grow with a keyspace whose replicas only
+// Cassandra can place. What does not need to know where they are goes on, and says what it leaves
+// out.
 func strangeKeyspace(by string) *trial.Scenario {
 	return growing("grow-strange", "a ring is to grow that has a keyspace with transient replicas",
 		respec("leave the cleanup", trial.Serves, firstRackMore, cleanup(v1alpha1.AutomationRecommend)),

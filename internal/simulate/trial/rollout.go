@@ -77,7 +77,8 @@ func whileWriting(change func(*v1alpha1.CassandraClusterSpec)) func(*world.World
 	}
 }
 
-// rolledOut says that every node serves with what the spec describes, and that nothing is left to do.
+// rolledOut says that every node serves with what the spec describes, and that nothing is left to
+// do.
 func rolledOut(w *world.World) bool {
 	c := get(w)
 	return grown(w) && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionUpToDate)

@@ -107,8 +107,8 @@ func mostTogether(c *v1alpha1.CassandraCluster, n *v1alpha1.CassandraNode) int {
 	return most
 }
 
-// takesDown judges an agent that takes its node down because it is asked to: no node of another rack
-// is down. Beside a fault one may be, of which nobody knows yet.
+// takesDown judges an agent that takes its node down because it is asked to: no node of another
+// rack is down. Beside a fault one may be, of which nobody knows yet.
 func (t *turn) takesDown(s *pod.Sandbox) bool {
 	n, _ := t.w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(s.Name())).(*v1alpha1.CassandraNode)
 	if n == nil || !asked(n) {

@@ -14,7 +14,8 @@ type Procedure struct {
 	Class ledger.Class
 	// MovesRanges: no pod is evicted from when its guards hold until its step is closed.
 	MovesRanges bool
-	// Rests says that nothing of an open step is under way, so that pods can be evicted. Nil: never.
+	// Rests says that nothing of an open step is under way, so that pods can be evicted. Nil:
+	// never.
 	Rests func(*ledger.Step) bool
 	// Runs are the types of operations that its steps have nodes run.
 	Runs []v1alpha1.OperationType

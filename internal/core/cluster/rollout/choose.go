@@ -73,8 +73,8 @@ func (p *pass) allowed(asking []string) []string {
 	return allowed
 }
 
-// mayGoDown are those of the nodes that the ring can do without together: of the first rack of which
-// any may go. What speaks against them is shown. Others of the wave are down.
+// mayGoDown are those of the nodes that the ring can do without together: of the first rack of
+// which any may go. What speaks against them is shown. Others of the wave are down.
 func (p *pass) mayGoDown(among, others []string) []string {
 	upright := p.members(func(n *facts.Node) bool { return !lost(n) && !slices.Contains(others, n.Name) })
 	if refusals := guard.Check(upright, p.rules.RollOut...); len(refusals) > 0 {
