@@ -38,8 +38,8 @@ func (c *connection) nodeAndCluster(ctx context.Context, name string) (*v1alpha1
 	node := &v1alpha1.CassandraNode{}
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, node); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, nil, fmt.Errorf("there is no CassandraNode %q in namespace %q: kubectl get cassandranodes shows "+
-				"which there are", name, c.namespace)
+			return nil, nil, fmt.Errorf("there is no CassandraNode %q in namespace %q: kubectl get cassandranodes "+
+				"shows which there are", name, c.namespace)
 		}
 		return nil, nil, fmt.Errorf("get CassandraNode %s: %w", name, err)
 	}
@@ -168,8 +168,8 @@ It writes an exception into the spec of the CassandraCluster, with your rights.`
 				return r.Operation == string(v1alpha1.OperationRepair) && slices.Contains(r.Nodes, node.Name)
 			})
 			if !recommended && len(node.Status.RepairDue) == 0 {
-				return fmt.Errorf("no repair of node %s is due: status.recommended of CassandraCluster %s does not name it",
-					node.Name, cluster.Name)
+				return fmt.Errorf("no repair of node %s is due: status.recommended of CassandraCluster %s does not "+
+					"name it", node.Name, cluster.Name)
 			}
 			return nil
 		},

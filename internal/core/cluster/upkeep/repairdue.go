@@ -34,7 +34,8 @@ func (k *Keeper) RepairsDue() plan.Result {
 		}
 	}
 	if len(due) > 0 {
-		k.putLedger(false, "nodes must be repaired", func(l *ledger.Ledger) { l.RepairDue = append(l.RepairDue, due...) })
+		k.putLedger(false, "nodes must be repaired",
+			func(l *ledger.Ledger) { l.RepairDue = append(l.RepairDue, due...) })
 	}
 	for _, r := range repairReasons {
 		var nodes []string
@@ -67,6 +68,7 @@ func (k *Keeper) judgeRepair(e *v1alpha1.Exception) (v1alpha1.ExceptionState, st
 	case k.Ledger.IsRepairDue(e.Node):
 		return v1alpha1.ExceptionActive, fmt.Sprintf("node %s is to be repaired", e.Node)
 	default:
-		return v1alpha1.ExceptionOver, fmt.Sprintf("no repair of node %s is due: take it out of spec.exceptions", e.Node)
+		return v1alpha1.ExceptionOver,
+			fmt.Sprintf("no repair of node %s is due: take it out of spec.exceptions", e.Node)
 	}
 }

@@ -43,14 +43,15 @@ func (k *Keeper) startAnyway(asked map[string]*v1alpha1.StartAnyway) {
 			why = "it may start: " + want.Reason
 			if have == nil {
 				k.draft.Event(corev1.EventTypeNormal, "StartAllowed",
-					"node %s may start although it was down for longer than deletions are kept: %s", n.Name, want.Reason)
+					"node %s may start although it was down for longer than deletions are kept: %s",
+					n.Name, want.Reason)
 			}
 		}
 		k.update(n, want != nil, why, func(spec *v1alpha1.CassandraNodeSpec) { spec.StartAnyway = want })
 	}
 	for _, why := range slices.Sorted(maps.Keys(held)) {
-		k.draft.Notice(v1alpha1.NoticeNodeNotStarting, held[why], "%s was down for longer than deletions are kept, and "+
-			"%s. Rows that were deleted meanwhile could come back. To let it start all the same: kubectl helenus "+
+		k.draft.Notice(v1alpha1.NoticeNodeNotStarting, held[why], "%s was down for longer than deletions are kept, "+
+			"and %s. Rows that were deleted meanwhile could come back. To let it start all the same: kubectl helenus "+
 			"start-anyway %s --reason '...'", words.List(held[why], 3), why, held[why][0])
 	}
 }
