@@ -127,7 +127,7 @@ func recoverScenarios() []*Scenario {
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: all(allBut(v1alpha1.PhaseDownTooLong), serves(2)), Within: 15 * time.Minute},
 			Act{Name: "start anyway", Do: except(v1alpha1.ExceptionStartAnyway),
-				Until: all(again, recommends("Repair")),
+				Until:  all(again, recommends("Repair")),
 				Within: 15 * time.Minute},
 			Act{Name: "repair", Do: except(v1alpha1.ExceptionRepair), Until: all(again, not(recommends("Repair")),
 				succeeded("Repair")), Within: 15 * time.Minute}),
