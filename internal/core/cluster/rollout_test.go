@@ -187,3 +187,53 @@ func TestWhoIsNotWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// A change that needs a restart and comes while one that needs none reaches all nodes at once is
+// tried on the first node alone.
+func TestARestartThatComesWhileAllAreChangedAtOnce(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.change(setting("compaction_throughput", `"32MiB/s"`))
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.RollOut })
+	w.change(setting("concurrent_reads", "16"))
+	w.settle()
+	for i, name := range three {
+		if asked := w.snapshot.Nodes[name].Record.Spec.Restart != nil; asked != (i == 0) {
+			t.Errorf("node %s is asked to restart before the first one has served for a while: %v", name, asked)
+		}
+	}
+	w.rolledOut()
+}
+
+// An agent by whose clock it is two minutes later can still begin a restart.
+func TestARestartCanBeBegunByAnotherClock(t *testing.T) {
+	n := inSoak(t).snapshot.Nodes[three[0]].Record
+	if limit, by := n.Spec.Restart.NotAfter, n.Status.Restart.StartedAt; limit.Sub(by.Time) <= 2*time.Minute {
+		t.Errorf("asked at about %s, and not to be begun after %s", by, limit)
+	}
+}
+
+// A ledger that is lost when the last node is back leaves no intent behind.
+func TestRestartsAreForgottenWithoutTheLedger(t *testing.T) {
+	w := formed(t)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.RestartedAt = noon })
+	over := func() bool {
+		return !slices.ContainsFunc(w.snapshot.Records(), func(n *facts.Node) bool {
+			s := n.Record.Status.Restart
+			return s == nil || s.FinishedAt == nil
+		})
+	}
+	for range 200 {
+		if w.pass(); over() {
+			break
+		}
+		w.now = w.now.Add(10 * time.Second)
+	}
+	w.snapshot.Ledger = nil
+	w.settle()
+	for _, n := range w.snapshot.Records() {
+		if !over() || n.Record.Spec.Restart != nil {
+			t.Errorf("node %s is still asked: %v; over: %v", n.Name, n.Record.Spec.Restart, over())
+		}
+	}
+}

@@ -148,7 +148,7 @@ func (p *pass) describe(format string, args ...any) {
 }
 
 // pending are the members that are not what the spec describes and are in no wave, in the order of
-// the spec, and those whose change was begun.
+// the spec, and those whose change was begun, or is over and not yet forgotten.
 func (p *pass) pending() (pending, begun []string) {
 	for _, w := range p.Wanted {
 		n := p.Live(w.Name)
@@ -160,6 +160,8 @@ func (p *pass) pending() (pending, begun []string) {
 			begun = append(begun, w.Name)
 		case p.changeOf(n) != nothing:
 			pending = append(pending, w.Name)
+		case n.Record.Spec.Restart != nil: // to be forgotten
+			begun = append(begun, w.Name)
 		}
 	}
 	return pending, begun

@@ -18,15 +18,16 @@ import (
 )
 
 // intentLife is how long an agent may begin what it was asked for: one that was cut off must not
-// take its node down in another's turn.
-const intentLife = 2 * time.Minute
+// take its node down in another's turn. It is longer than the clocks of hosts may differ: an agent
+// by whose clock all is too late would be asked again for ever.
+const intentLife = 5 * time.Minute
 
 // continueWave brings the nodes of the wave on, and says whether it is over: every one of them is
 // back, and the first one of a roll-out has served for the soak.
 func (p *pass) continueWave() (plan.Result, bool) {
 	var asking []string
 	for _, name := range p.state.Wave {
-		if n := p.Live(name); n != nil && p.wantsDown(n) {
+		if n := p.Live(name); n != nil && !p.state.Live && p.wantsDown(n) {
 			asking = append(asking, name)
 		}
 	}
@@ -120,6 +121,8 @@ func (p *pass) continueNode(n *facts.Node, mayGoDown bool) string {
 	stopped := n.Record.Spec.State == v1alpha1.StateStopped
 	take := func(spec *v1alpha1.CassandraNodeSpec) { spec.Configuration, spec.Pod = w.Configuration, w.Pod }
 	switch {
+	case p.state.Live && p.wantsDown(n):
+		return "" // more than the wave is for: it has a turn of its own
 	case stopped && n.Pod != nil && (is.Process != assess.Absent || is.Contact != assess.Answering || !current(n) ||
 		n.Record.Status.Phase != v1alpha1.PhaseStopped):
 		return p.stopping(n)
