@@ -24,9 +24,12 @@ var excused = map[string][]excuse{
 		{"rings of two releases come with upgrades", []string{"ReleasesDiffer"}},
 		{"it is for the sake of who drains a host: without it the scenario grow-drained of the sweep does not end",
 			[]string{"HostCordoned"}},
+		{"it spares work: a stream that is cut off begins again; core/cluster's TestWhatHoldsAWaveUp has it refuse",
+			[]string{"StreamInProgress"}},
 	},
 	"node": {
-		{"nodes that are taken down while the ring serves come with rolling changes",
+		{"the agent asks the same again as the operator's guards on a roll-out, of which TestTheGateOfARollOut takes " +
+			"some away; core/node's tests have it refuse",
 			[]string{"JVMNotAnswering", "TopologyChangeInProgress", "ConsistencyWouldBeLost"}},
 		{"nodes that are replaced or leave come with these operations",
 			[]string{"HostIDReplaced", "NoContactWithCluster", "NodeHasLeft", "DecommissionUnsupported"}},
@@ -55,6 +58,12 @@ var excused = map[string][]excuse{
 	"cluster": {
 		{"it names the records that are missing while the spec is refused; what holds them back is that refusal, " +
 			"without which there is nothing to say", []string{"RecordMissing"}},
+		{"it names the node that a wave waits for, which is waited for without it: rollout-reverted",
+			[]string{"ChangedNodeDown"}},
+		{"it carries out what a person wishes; core/cluster's TestAHoldIsResumedByItsName has it hold",
+			[]string{"RollOutHeld"}},
+		{"the agent asks the same of its own view; core/cluster's TestWhatHoldsAWaveUp has it refuse",
+			[]string{"ConsistencyWouldBeLost"}},
 	},
 }
 
@@ -75,6 +84,7 @@ func told(t *testing.T) map[string]map[string]bool {
 	for name, alone := range map[string]struct{ of, test string }{
 		"JoiningNodeNotReady":     {"guard", "TestWhoJoinsHasToAnswer"},
 		"InitialNodeNotReady":     {"guard", "TestWhoIsAdoptedHasToAnswer"},
+		"MemberSeenDown":          {"guard", "TestTheGateOfARollOut"},
 		"RemovedHostStillAnswers": {"cluster", "TestAHostFromWhichAnAgentAnswersIsNotGone"},
 		"HostUnreachable":         {"cluster", "TestHostsAreLookedAtLiveBeforeForce"},
 		"DisksUnknown":            {"cluster", "TestALostLedgerIsRebuiltFromAllDisks"},

@@ -35,7 +35,7 @@ func TestARecordOutOfTurn(t *testing.T) {
 	}
 	early := *s
 	early.Acts = append(early.Acts[:len(early.Acts)-1:len(early.Acts)-1], trial.Act{Name: "write a record out of turn",
-		Within: 5 * time.Minute, Until: func(*world.World) bool { return true },
+		Within: 30 * time.Minute, Until: func(w *world.World) bool { return trial.Cluster(w).Status.Step == nil },
 		Do: func(w *world.World) error {
 			record := func(name string) *v1alpha1.CassandraNode {
 				return w.Server.Object(v1alpha1.CassandraNodeKind,

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -20,36 +21,40 @@ import (
 
 // rollOutScenarios are changes of a ring that serves, while clients write.
 func rollOutScenarios() []*Scenario {
+	// Longer than an edit lasts that is taken back, shorter than what counts as silence.
+	soaking := threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Disruption.Soak = &metav1.Duration{Duration: 110 * time.Second}
+	})
 	wrong := Act{Name: "an option that no JVM takes", Do: whileWriting(jvmOption(refusedOption)),
 		Until: all(blockedSaying("ThereIsNoSuchOption"), serves(2)), Within: 30 * time.Minute}
 	return []*Scenario{
 		scenario("rollout-restart", "a setting changes that needs a restart", threeRacks,
-			rolled("change it", concurrentReads("16"))),
+			rolled("change it", concurrentWrites("20"))),
 		scenario("rollout-hot", "a setting changes that needs no restart", threeRacks,
 			rolled("change it", yamlSetting("compaction_throughput", `"32MiB/s"`))),
 		scenario("rollout-pod", "the memory changes", threeRacks, rolled("change it", memory("3Gi"))),
 		scenario("rollout-rack", "a setting changes, and whole racks restart together", nineNodes.with(
 			func(c *v1alpha1.CassandraCluster) { c.Spec.Disruption.MaxUnavailable = percent("100%") }),
-			rolled("change it", concurrentReads("16"))),
+			rolled("change it", concurrentWrites("20"))),
 		scenario("rollout-changed", "a setting changes again while it reaches the nodes", nineNodes,
-			Act{Name: "change it", Do: whileWriting(concurrentReads("16")), Until: haveTaken(2),
+			Act{Name: "change it", Do: whileWriting(concurrentWrites("20")), Until: haveTaken(2),
 				Within: 30 * time.Minute},
-			rolled("change it again", concurrentReads("24"))),
+			rolled("change it again", concurrentWrites("24"))),
 		scenario("rollout-evicted", "the pod of a node whose turn has not come is deleted, and comes back as it was",
-			threeRacks,
+			soaking,
 			Act{Name: "change it", Do: whileWriting(memory("3Gi")), Until: soaks, Within: 30 * time.Minute},
 			Act{Name: "delete another pod", Do: deleteLastPod, Until: backAsItWas, Within: 15 * time.Minute},
 			Act{Name: "the rest follows", Until: rolledOut, Within: time.Hour}),
 		scenario("rollout-killed", "a JVM whose turn has not come is killed, and no other goes down meanwhile",
-			threeRacks,
-			Act{Name: "change it", Do: whileWriting(concurrentReads("16")), Until: soaks, Within: 30 * time.Minute},
+			soaking,
+			Act{Name: "change it", Do: whileWriting(concurrentWrites("20")), Until: soaks, Within: 30 * time.Minute},
 			Act{Name: "kill another JVM", Do: func(w *world.World) error {
 				killJVM(lastPod(w))
 				return nil
 			}, Until: rolledOut, Within: time.Hour}),
 		scenario("rollout-host-lost", "a host is lost while the first node serves, and nothing goes on until it is "+
-			"back", threeRacks,
-			Act{Name: "change it", Do: whileWriting(concurrentReads("16")), Until: soaks, Within: 30 * time.Minute},
+			"back", soaking,
+			Act{Name: "change it", Do: whileWriting(concurrentWrites("20")), Until: soaks, Within: 30 * time.Minute},
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[2]); return nil },
 				Until: notReady, Within: 10 * time.Minute},
 			passing("a quarter of an hour", 15*time.Minute, not(haveTaken(2))),
@@ -86,12 +91,15 @@ func rolledOut(w *world.World) bool {
 
 func yamlSetting(name, value string) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.CassandraYaml = v1alpha1.Settings{name: {Raw: []byte(value)}}
+		if s.Node.CassandraYaml == nil {
+			s.Node.CassandraYaml = v1alpha1.Settings{}
+		}
+		s.Node.CassandraYaml[name] = v1alpha1.Value{Raw: []byte(value)}
 	}
 }
 
-func concurrentReads(value string) func(*v1alpha1.CassandraClusterSpec) {
-	return yamlSetting("concurrent_reads", value)
+func concurrentWrites(value string) func(*v1alpha1.CassandraClusterSpec) {
+	return yamlSetting("concurrent_writes", value)
 }
 
 func memory(limit string) func(*v1alpha1.CassandraClusterSpec) {

@@ -20,6 +20,8 @@ type turn struct {
 	described map[string]map[facts.Hashes]bool
 	// recreated are nodes whose records somebody deleted: another is made by the spec.
 	recreated map[string]bool
+	// over are restarts that a status has told the end of, though it is lost later.
+	over map[string]bool
 }
 
 func (t *turn) describe(c *v1alpha1.CassandraCluster) {
@@ -34,6 +36,9 @@ func (t *turn) describe(c *v1alpha1.CassandraCluster) {
 // changed judges the record of a member.
 func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	c := get(t.w)
+	if r := n.Status.Restart; r != nil && (r.FinishedAt != nil || r.WithdrawnAt != nil) {
+		t.over[r.ID] = true
+	}
 	if old == nil {
 		_, before := t.recreated[n.Name]
 		t.recreated[n.Name] = before
@@ -44,7 +49,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	if is := render.HashesOf(n).Hashes; !t.described[n.Name][is] && is != render.HashesOf(old).Hashes {
 		t.violated("node %s gets a record that no spec describes", n.Name)
 	}
-	if asked(n) && !asked(old) && t.Fault == nil {
+	if t.asked(n) && !t.asked(old) && t.Fault == nil {
 		serving := map[string]bool{}
 		for _, s := range t.w.Pods.Sandboxes() {
 			serving[s.Name()] = s.JVM() != nil && s.JVM().NativeOpen()
@@ -55,13 +60,13 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 			}
 		}
 	}
-	if !inTurn(n) || inTurn(old) || t.recreated[n.Name] {
+	if !t.inTurn(n) || t.inTurn(old) || t.recreated[n.Name] {
 		return
 	}
 	var together []string
 	for _, o := range t.w.Server.Objects(v1alpha1.CassandraNodeKind) {
 		other := o.(*v1alpha1.CassandraNode)
-		if !inTurn(other) || other.Spec.Cluster.UID != c.UID || t.recreated[other.Name] {
+		if !t.inTurn(other) || other.Spec.Cluster.UID != c.UID || t.recreated[other.Name] {
 			continue
 		}
 		together = append(together, other.Name)
@@ -79,14 +84,12 @@ func (t *turn) otherRack(a, b string) bool { return a[:len(a)-1] != b[:len(b)-1]
 
 // inTurn says that a node is asked to go down for a change, or was given one that its JVM does not
 // have yet.
-func inTurn(n *v1alpha1.CassandraNode) bool {
-	return asked(n) || n.Status.Configuration != nil && n.Status.Configuration.RestartNeeded
+func (t *turn) inTurn(n *v1alpha1.CassandraNode) bool {
+	return t.asked(n) || n.Status.Configuration != nil && n.Status.Configuration.RestartNeeded
 }
 
-func asked(n *v1alpha1.CassandraNode) bool {
-	intent, status := n.Spec.Restart, n.Status.Restart
-	return n.Spec.State == v1alpha1.StateStopped || intent != nil && (status == nil || status.ID != intent.ID ||
-		status.FinishedAt == nil && status.WithdrawnAt == nil)
+func (t *turn) asked(n *v1alpha1.CassandraNode) bool {
+	return n.Spec.State == v1alpha1.StateStopped || n.Spec.Restart != nil && !t.over[n.Spec.Restart.ID]
 }
 
 func mostTogether(c *v1alpha1.CassandraCluster, n *v1alpha1.CassandraNode) int {
@@ -111,7 +114,7 @@ func mostTogether(c *v1alpha1.CassandraCluster, n *v1alpha1.CassandraNode) int {
 // rack is down. Beside a fault one may be, of which nobody knows yet.
 func (t *turn) takesDown(s *pod.Sandbox) bool {
 	n, _ := t.w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(s.Name())).(*v1alpha1.CassandraNode)
-	if n == nil || !asked(n) {
+	if n == nil || !t.asked(n) {
 		return false
 	}
 	for _, other := range t.w.Pods.Sandboxes() {

@@ -85,8 +85,10 @@ func (r *run) formedByEdit(what ...string) bool {
 		slices.ContainsFunc(what, func(words string) bool { return strings.Contains(upToDate.Message, words) })
 }
 
-// reads is setReads in the text of a cluster or a record, and the hashes of what follows from it.
-var reads = regexp.MustCompile(`"cassandraYaml":\{"concurrent_reads":16\},?|"[0-9a-f]{64}"`)
+// reads is setReads in the text of a cluster or a record, alone or among other settings, and the
+// hashes of what follows from it.
+var reads = regexp.MustCompile(`"cassandraYaml":\{"concurrent_reads":16\},?|"concurrent_reads":16,` +
+	`|,"concurrent_reads":16|"[0-9a-f]{64}"`)
 
 // saysThatItDiffers names the cluster where its ring was formed before the edit, which is not
 // carried out then.
@@ -131,10 +133,12 @@ func errorText(err error) string {
 }
 
 var setReads = change{
-	do: func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}
+	do: yamlSetting("concurrent_reads", "16"),
+	undo: func(s, _ *v1alpha1.CassandraClusterSpec) {
+		if delete(s.Node.CassandraYaml, "concurrent_reads"); len(s.Node.CassandraYaml) == 0 {
+			s.Node.CassandraYaml = nil
+		}
 	},
-	undo: func(s, before *v1alpha1.CassandraClusterSpec) { s.Node.CassandraYaml = before.Node.CassandraYaml },
 }
 
 // more nodes in each rack than any scenario asks for, so that one which is to be taken back is
