@@ -89,7 +89,7 @@ var chance = map[string]bool{
 	"resourceVersion": true, "generation": true, "observedGeneration": true, "managedFields": true,
 	"creationTimestamp": true, "selfLink": true,
 	"lastTransitionTime": true, "since": true, "startedAt": true, "finishedAt": true, "restarts": true,
-	"attempts": true,
+	"attempts":  true,
 	"addresses": true, "history": true,
 	"nodeName": true, "host": true, "address": true, "clusterIP": true, "clusterIPs": true, "volumeName": true,
 	"load": true,
