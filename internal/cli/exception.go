@@ -68,7 +68,7 @@ func (c *connection) setExceptions(ctx context.Context, cluster *v1alpha1.Cassan
 	return nil
 }
 
-// word is a person's word about one node that is written as an exception.
+// word is what a person asks for one node, and is written as an exception.
 type word struct {
 	kind          v1alpha1.ExceptionType
 	reason        string
@@ -128,50 +128,48 @@ func (s *settings) give(ctx context.Context, c *connection, name string, w word)
 	return err
 }
 
-func newStartAnyway(s *settings) *cobra.Command {
-	return s.command(word{
-		kind: v1alpha1.ExceptionStartAnyway, use: "start-anyway", said: "may start",
-		example: "its tables are never deleted from",
-		short:   "Let a node start that was down for longer than deletions are kept",
-		long: `Lets a node start that is in phase DownTooLong. It was down for longer than the other
+var startAnyway = word{
+	kind: v1alpha1.ExceptionStartAnyway, use: "start-anyway", said: "may start",
+	example: "its tables are never deleted from",
+	short:   "Let a node start that was down for longer than deletions are kept",
+	long: `Lets a node start that is in phase DownTooLong. It was down for longer than the other
 nodes keep deletions: rows that were deleted meanwhile can come back, and be copied to
-all replicas. If that must not be, replace the node instead.
+all replicas. Replacing the node in place of that is not supported in this release.
 
 It writes an exception for the node and its host id into the spec of the
 CassandraCluster, with your rights. The node must be repaired afterwards:
 kubectl helenus repair NODE.`,
-		check: func(node *v1alpha1.CassandraNode, _ *v1alpha1.CassandraCluster) error {
-			if node.Spec.Member == nil {
-				return fmt.Errorf("node %s is no member of the ring: it needs no leave to start", node.Name)
-			}
-			if node.Status.Phase != v1alpha1.PhaseDownTooLong {
-				return fmt.Errorf("node %s is in phase %s: only a node in phase %s needs leave to start", node.Name,
-					node.Status.Phase, v1alpha1.PhaseDownTooLong)
-			}
-			return nil
-		},
-		complete: func(e *v1alpha1.Exception, node *v1alpha1.CassandraNode) { e.HostID = node.Spec.Member.HostID },
-	})
+	check: func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error {
+		if node.Spec.Member == nil {
+			return fmt.Errorf("node %s is no member of the ring: it needs no leave to start; kubectl "+
+				"helenus status %s shows what it waits for", node.Name, cluster.Name)
+		}
+		if node.Status.Phase != v1alpha1.PhaseDownTooLong {
+			return fmt.Errorf("node %s is in phase %s: only a node in phase %s needs leave to start", node.Name,
+				node.Status.Phase, v1alpha1.PhaseDownTooLong)
+		}
+		return nil
+	},
+	complete: func(e *v1alpha1.Exception, node *v1alpha1.CassandraNode) { e.HostID = node.Spec.Member.HostID },
 }
 
-func newRepair(s *settings) *cobra.Command {
-	return s.command(word{
-		kind: v1alpha1.ExceptionRepair, use: "repair", said: "is repaired as soon as every member is up",
-		example: "it was down for a day",
-		short:   "Have a node repaired for which that is recommended",
-		long: `Has a node repaired (nodetool repair --full, all replicated keyspaces) for which
-status.recommended says that it must be. All members must be up.
+var repair = word{
+	kind: v1alpha1.ExceptionRepair, use: "repair", said: "is repaired as soon as every member is up",
+	example: "it was down for a day",
+	short:   "Have a node repaired for which that is recommended",
+	long: `Has a node repaired (nodetool repair --full, all replicated keyspaces) for which
+status.recommended says that it must be: it lacks writes that the other replicas have. It
+begins when all members are up, and ends the recommendation when it has succeeded.
 
 It writes an exception into the spec of the CassandraCluster, with your rights.`,
-		check: func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error {
-			recommended := slices.ContainsFunc(cluster.Status.Recommended, func(r v1alpha1.Recommendation) bool {
-				return r.Operation == string(v1alpha1.OperationRepair) && slices.Contains(r.Nodes, node.Name)
-			})
-			if !recommended && len(node.Status.RepairDue) == 0 {
-				return fmt.Errorf("no repair of node %s is due: status.recommended of CassandraCluster %s does not "+
-					"name it", node.Name, cluster.Name)
-			}
-			return nil
-		},
-	})
+	check: func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error {
+		recommended := slices.ContainsFunc(cluster.Status.Recommended, func(r v1alpha1.Recommendation) bool {
+			return r.Operation == string(v1alpha1.OperationRepair) && slices.Contains(r.Nodes, node.Name)
+		})
+		if !recommended && len(node.Status.RepairDue) == 0 {
+			return fmt.Errorf("no repair of node %s is due: status.recommended of CassandraCluster %s does not "+
+				"name it", node.Name, cluster.Name)
+		}
+		return nil
+	},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,31 +13,47 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
+const restartLong = `Restarts every JVM of a cluster, of a datacenter or of a rack: the first node alone, then
+waves of one rack, each when the ring can do without it. Pods and records stay.
+
+It sets restartedAt in the spec of the CassandraCluster to now, with your rights.`
+
+const pauseLong = `Has the operator begin nothing new on a cluster: no join, no roll-out, no cleanup and no
+repair. A step that is open goes on to its end, a roll-out to the end of its wave. Nodes
+serve on, and pods that are lost are recreated.
+
+It sets spec.paused of the CassandraCluster, with your rights.`
+
+const resumeLong = `Ends the pause of a cluster. A roll-out that spec.disruption.holdAfter has wait for you is
+resumed, until it is held the next time.
+
+It takes spec.paused of the CassandraCluster away and sets spec.disruption.resume, with your
+rights.`
+
 // newRollOut are the commands by which a person steers roll-outs. Each changes the spec of a
 // CassandraCluster, with the rights of that person.
 func newRollOut(s *settings) []*cobra.Command {
 	var datacenter, rack string
 	restart := s.changing("restart", "Restart every JVM of a cluster, a datacenter or a rack, one after the other",
-		func(c *v1alpha1.CassandraCluster) (string, error) {
+		restartLong, func(c *v1alpha1.CassandraCluster) (string, error) {
 			return restartAt(c, datacenter, rack, metav1.NewTime(s.now()).Rfc3339Copy())
 		})
+	restart.Example += "\n  kubectl helenus restart orders --datacenter dc1 --rack r2"
 	restart.Flags().StringVar(&datacenter, "datacenter", "", "only this `datacenter`")
 	restart.Flags().StringVar(&rack, "rack", "", "only this `rack` of the datacenter")
 	return []*cobra.Command{
 		restart,
-		s.changing("pause", "Begin nothing new on a cluster", func(c *v1alpha1.CassandraCluster) (string, error) {
-			c.Spec.Paused = true
-			return "is paused; a wave that is under way goes on to its end", nil
-		}),
-		s.changing("resume", "End a pause, and the hold of a roll-out", resume),
+		s.changing("pause", "Begin nothing new on a cluster", pauseLong, setPaused),
+		s.changing("resume", "End a pause, and the hold of a roll-out", resumeLong, resume),
 	}
 }
 
 // changing is a command that changes the spec of one cluster, and says what follows.
-func (s *settings) changing(verb, short string,
+func (s *settings) changing(verb, short, long string,
 	change func(*v1alpha1.CassandraCluster) (string, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " CLUSTER", Short: short, Args: oneCluster,
+		Use: verb + " CLUSTER", Short: short, Long: long, Args: oneCluster,
+		Example: "  kubectl helenus " + verb + " orders",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.connect()
 			if err != nil {
@@ -67,7 +84,10 @@ func (s *settings) change(ctx context.Context, c *connection, name string,
 }
 
 func restartAt(c *v1alpha1.CassandraCluster, datacenter, rack string, at metav1.Time) (string, error) {
-	const said = "restarts; kubectl helenus status shows how far it is"
+	said := "restarts; kubectl helenus status " + c.Name + " shows how far it is"
+	if c.Spec.Paused {
+		said = "restarts when it is no longer paused: kubectl helenus resume " + c.Name
+	}
 	switch {
 	case rack != "" && datacenter == "":
 		return "", errors.New("--rack needs --datacenter: racks of two datacenters may have the same name")
@@ -75,8 +95,10 @@ func restartAt(c *v1alpha1.CassandraCluster, datacenter, rack string, at metav1.
 		c.Spec.RestartedAt = &at
 		return said, nil
 	}
+	var datacenters, racks []string
 	for i := range c.Spec.Datacenters {
 		dc := &c.Spec.Datacenters[i]
+		datacenters = append(datacenters, dc.Name)
 		if dc.Name != datacenter {
 			continue
 		}
@@ -89,10 +111,18 @@ func restartAt(c *v1alpha1.CassandraCluster, datacenter, rack string, at metav1.
 				dc.Racks[j].RestartedAt = &at
 				return said, nil
 			}
+			racks = append(racks, dc.Racks[j].Name)
 		}
-		return "", fmt.Errorf("datacenter %s has no rack %q", datacenter, rack)
+		return "", fmt.Errorf("datacenter %s has no rack %q; it has %s", datacenter, rack, strings.Join(racks, ", "))
 	}
-	return "", fmt.Errorf("CassandraCluster %s has no datacenter %q", c.Name, datacenter)
+	return "", fmt.Errorf("CassandraCluster %s has no datacenter %q; it has %s", c.Name, datacenter,
+		strings.Join(datacenters, ", "))
+}
+
+func setPaused(c *v1alpha1.CassandraCluster) (string, error) {
+	c.Spec.Paused = true
+	return "is paused: nothing new begins, what has begun goes on to its end; kubectl helenus resume " + c.Name +
+		" ends it", nil
 }
 
 // resume ends the pause of a cluster, and the hold that its roll-out is in.
@@ -102,11 +132,12 @@ func resume(c *v1alpha1.CassandraCluster) (string, error) {
 		held = c.Status.Step.Hold
 	}
 	if !c.Spec.Paused && (held == "" || held == c.Spec.Disruption.Resume) {
-		return "", fmt.Errorf("CassandraCluster %s is neither paused nor held", c.Name)
+		return "", fmt.Errorf("CassandraCluster %s is neither paused nor held; kubectl helenus status %s shows what "+
+			"it waits for", c.Name, c.Name)
 	}
 	c.Spec.Paused = false
 	if held != "" {
 		c.Spec.Disruption.Resume = held
 	}
-	return "goes on", nil
+	return "is resumed; kubectl helenus status " + c.Name + " shows how far it is", nil
 }

@@ -28,13 +28,18 @@ type settings struct {
 
 const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
 
-  status   what a cluster is like: conditions, the step that is open, every node
-  plan     what the operator would do next, and what keeps it from doing so
-  debug    stop Cassandra on a node, and keep its pod to look into
-  restart  restart every JVM of a cluster, a datacenter or a rack, one after the other
-  pause    begin nothing new on a cluster
-  resume   end a pause, and the hold of a roll-out
-  clear-leftovers   remove what a cluster that is gone has left
+  status           what a cluster is like: conditions, the step that is open, every node
+  plan             what the operator would do next, and what keeps it from doing so
+
+and, with your rights, changes what they are asked to do:
+
+  restart          restart every JVM of a cluster, a datacenter or a rack
+  pause            begin nothing new on a cluster
+  resume           end a pause, and the hold of a roll-out
+  debug            stop Cassandra on a node, and keep its pod to look into
+  repair           have a node repaired for which that is recommended
+  start-anyway     let a node start that was down for longer than deletions are kept
+  clear-leftovers  remove what a cluster that is gone has left
 
 Clusters are CassandraClusters, CassandraNodes are their nodes; kubectl get, describe and
 edit work on both. The connection is that of kubectl: --kubeconfig, --context,
@@ -45,7 +50,7 @@ func New(version string, streams Streams) *cobra.Command {
 	s := &settings{streams: streams, rules: clientcmd.NewDefaultClientConfigLoadingRules(), now: time.Now}
 	root := &cobra.Command{
 		Use:           "helenus",
-		Short:         "Show Cassandra clusters that Helenus runs",
+		Short:         "Show Cassandra clusters that Helenus runs, and steer them",
 		Long:          rootLong,
 		Version:       version,
 		SilenceUsage:  true,
@@ -57,7 +62,8 @@ func New(version string, streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
-	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newStartAnyway(s), newRepair(s), newClearLeftovers(s))
+	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newClearLeftovers(s))
+	root.AddCommand(s.command(startAnyway), s.command(repair))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }
