@@ -39,10 +39,14 @@ func TestWhoStartsByItselfAfterALongAbsence(t *testing.T) {
 			o.Agent.Normal = append(o.Agent.Normal, facts.Stretch{From: w.now.Add(-time.Hour)})
 		}, ""},
 		"another went on": {func(_ *world, o *facts.Node) { o.Agent.Normal[0].Until = time.Time{} },
-			"node " + second + " was NORMAL for longer"},
+			"node " + second + " was NORMAL after it"},
 		"another went on for long": {func(w *world, o *facts.Node) {
 			o.Agent.Normal[0].Until = w.now.Add(-50 * time.Minute)
-		}, "node " + second + " was NORMAL for longer"},
+		}, "node " + second + " was NORMAL after it"},
+		"another went on for a while, and began again": {func(w *world, o *facts.Node) {
+			o.Agent.Normal[0].Until = w.now.Add(-90 * time.Minute)
+			o.Agent.Normal = append(o.Agent.Normal, facts.Stretch{From: w.now.Add(-time.Minute)})
+		}, "node " + second + " was NORMAL after it"},
 		"another does not answer": {func(_ *world, o *facts.Node) { o.Agent = nil },
 			"node " + second + " does not answer"},
 		"another does not know": {func(_ *world, o *facts.Node) { o.Agent.Normal = nil },

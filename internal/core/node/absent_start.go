@@ -176,7 +176,7 @@ func checkGCGrace(p *pass) outcome {
 	return blocked(v1alpha1.PhaseDownTooLong, v1alpha1.BlockedDownLongerThanGCGrace,
 		fmt.Sprintf("last NORMAL at %s, longer ago than the smallest gc_grace of a table (%s): rows that were deleted "+
 			"meanwhile could come back. It starts by itself if the operator hears that no other member was NORMAL "+
-			"for that long since, and all the same by: kubectl helenus start-anyway %s --reason '...'",
+			"after it that long ago, and all the same by: kubectl helenus start-anyway %s --reason '...'",
 			p.Memory.NormalAt.UTC().Format(time.RFC3339), p.Memory.GCGrace, p.Self.Node))
 }
 

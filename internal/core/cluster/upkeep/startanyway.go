@@ -19,11 +19,11 @@ const (
 	// allowedFor is how long a node may begin to start since no other was NORMAL. It is told again
 	// before that is over.
 	allowedFor = 5 * time.Minute
-	// shortAbsence is what a member may be away beside gc_grace: its agent notes every so often
-	// that it is NORMAL.
-	shortAbsence = 5 * time.Minute
+	// lastMoments are for how long others may be NORMAL after the first one: agents note every five
+	// minutes that their nodes are.
+	lastMoments = 6 * time.Minute
 	// ringWasOff is the reason in a record for which no person has asked.
-	ringWasOff = "no other member was NORMAL for as long as deletions are kept since this one was"
+	ringWasOff = "no other member was NORMAL after it so long ago that deletions are forgotten"
 )
 
 // startAnyway lets members start that were down for longer than deletions are kept: those for which
@@ -56,9 +56,9 @@ func (k *Keeper) startAnyway(asked map[string]*v1alpha1.StartAnyway) {
 	}
 }
 
-// startByRing is what a record says of the start of a node for which no person has asked. The ring
-// forgets a deletion only where a member is NORMAL for long enough. What a member that does not
-// answer did is not known, and holds the others.
+// startByRing is what a record says of the start of a node for which no person has asked. A member
+// forgets gc_grace later what was deleted while it was NORMAL, however little it ran meanwhile.
+// What a member that does not answer did is not known, and holds the others.
 func (k *Keeper) startByRing(n *facts.Node, held map[string][]string) *v1alpha1.StartAnyway {
 	have, agent := n.Record.Spec.StartAnyway, n.CurrentAgent()
 	started := agent != nil && agent.Phase == v1alpha1.PhaseNormal
@@ -83,13 +83,13 @@ func (k *Keeper) startByRing(n *facts.Node, held map[string][]string) *v1alpha1.
 		Until: metav1.NewTime(k.Now.Add(allowedFor)).Rfc3339Copy()}
 }
 
-// whoWasNormal names a member that was NORMAL for longer than deletions are kept while a node was
-// not, or of which that is not known; empty if there is none.
+// whoWasNormal names a member that was NORMAL while a node was not, longer ago than deletions are
+// kept, or of which that is not known; empty if there is none.
 func (k *Keeper) whoWasNormal(name string, agent *facts.Agent) string {
 	if len(agent.Normal) == 0 {
 		return "it does not know since when"
 	}
-	away := agent.Normal[len(agent.Normal)-1].Until
+	away, kept := agent.Normal[len(agent.Normal)-1].Until, k.Now.Add(-agent.GCGrace)
 	for _, other := range k.Members() {
 		if other == name {
 			continue
@@ -100,8 +100,8 @@ func (k *Keeper) whoWasNormal(name string, agent *facts.Agent) string {
 			return fmt.Sprintf("node %s does not answer: nobody knows how long that was NORMAL since", other)
 		case len(n.Agent.Normal) == 0:
 			return fmt.Sprintf("node %s does not know how long it was NORMAL since", other)
-		case facts.NormalBetween(n.Agent.Normal, away, k.Now) > agent.GCGrace+shortAbsence:
-			return fmt.Sprintf("node %s was NORMAL for longer than that since", other)
+		case facts.NormalBetween(n.Agent.Normal, away, kept) > lastMoments:
+			return fmt.Sprintf("node %s was NORMAL after it, longer ago than that", other)
 		}
 	}
 	return ""
