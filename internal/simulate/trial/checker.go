@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
@@ -274,8 +275,13 @@ func (o *checker) servedAny(cluster types.UID) bool {
 }
 
 // overBefore says that a step is in its last stage, so that the write which closes it can open the
-// next.
-func overBefore(s *ledger.Step) bool {
+// next. A roll-out has one stage: it is over when no node is asked to go down for it.
+func (o *checker) overBefore(s *ledger.Step) bool {
+	if s.Kind == ledger.RollOut {
+		return !slices.ContainsFunc(o.w.Server.Objects(v1alpha1.CassandraNodeKind), func(n client.Object) bool {
+			return o.turn.asked(n.(*v1alpha1.CassandraNode))
+		})
+	}
 	return s.Stage == ledger.StageOpen || s.Kind != ledger.AddDatacenter && s.Stage == ledger.StageOperations
 }
 
@@ -418,7 +424,7 @@ func (o *checker) operations(n *v1alpha1.CassandraNode) {
 // steps judges what is opened and suspended: I8, and that nothing of a suspended step runs.
 func (o *checker) steps(old, now *ledger.Ledger) {
 	if now.Step != nil && old.Step != nil && old.Step.ID != now.Step.ID && now.StepByID(old.Step.ID) == nil &&
-		!overBefore(old.Step) {
+		!o.overBefore(old.Step) {
 		o.violated("I8: step %s is opened while step %s is open", now.Step.ID, old.Step.ID)
 	}
 	if now.Step != nil && len(now.Maintenance) > 0 || len(now.Maintenance) > ledger.MostMaintenance {
