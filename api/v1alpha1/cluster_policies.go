@@ -1,0 +1,105 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// DisruptionPolicy bounds what may be down at the same time.
+type DisruptionPolicy struct {
+	// Consistency is the level at which every protectable range stays available while nodes are
+	// taken down. Default: LocalQuorum.
+	// +optional
+	// +kubebuilder:default=LocalQuorum
+	Consistency ConsistencyLevel `json:"consistency,omitempty"`
+
+	// MaxUnavailable is how many nodes of one rack a roll-out takes down together, as a number or a
+	// percentage of the rack. Default: 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 : self.matches('^([1-9]|[1-9][0-9]|100)%$')`,message=`disruption.maxUnavailable must be a number of nodes from 1, or a percentage of a rack from 1% to 100%`
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// Soak is how long the first node of a roll-out serves before others follow. It begins again
+	// when its JVM ends. At most 24h. Default: 30s.
+	// +optional
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('0s') && duration(self) <= duration('24h')`,message=`disruption.soak must be from 0s to 24h`
+	Soak *metav1.Duration `json:"soak,omitempty"`
+
+	// HoldAfter has a roll-out wait for a person after its first node, or after each rack. The
+	// status then says what resume must be.
+	// +optional
+	HoldAfter HoldAfter `json:"holdAfter,omitempty"`
+
+	// Resume is the hold of a roll-out that a person has ended, as status.blocked names it. Any
+	// later hold has another name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Resume string `json:"resume,omitempty"`
+
+	// Unprotected says whether nodes may be taken down that hold ranges which no order of restarts
+	// can protect: those of keyspaces with too few replicas. Default: Proceed, one at a time.
+	// +optional
+	// +kubebuilder:default=Proceed
+	Unprotected UnprotectedPolicy `json:"unprotected,omitempty"`
+}
+
+// Exception is a person's word about one node, for a time.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'StartAnyway' || has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type StartAnyway needs hostID: the host id of the member that is to start, as status.hostID of its CassandraNode says'`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'StartAnyway' || !has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' takes no hostID: it is for StartAnyway alone'`
+type Exception struct {
+	// Name of the exception.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,messageExpression=`'name "' + self + '" of an exception must have only lower-case letters, digits and hyphens, with a letter or digit at both ends'`
+	Name string `json:"name"`
+
+	// Type says what is asked for.
+	// +required
+	Type ExceptionType `json:"type"`
+
+	// Node is the name of the CassandraNode that it is about.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Node string `json:"node,omitempty"`
+
+	// HostID of the member that is to start. For the type StartAnyway alone.
+	// +optional
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'hostID "' + self + '" must be a lower-case UUID'`
+	HostID string `json:"hostID,omitempty"`
+
+	// Reason for people: it is shown wherever the exception has an effect.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+
+	// Until when it holds, at most 7 days ahead. After that it has no effect.
+	// +required
+	Until metav1.Time `json:"until"`
+}
+
+// AutomationPolicy says which follow-up operations run without being asked.
+type AutomationPolicy struct {
+	// Cleanup removes the data that nodes no longer own, after others have joined. Default:
+	// Automatic.
+	// +optional
+	// +kubebuilder:default=Automatic
+	Cleanup Automation `json:"cleanup,omitempty"`
+}
+
+// VolumePolicy says what becomes of claims.
+type VolumePolicy struct {
+	// OnClusterDeletion: claims of a deleted cluster. Default: Retain.
+	// +optional
+	// +kubebuilder:default=Retain
+	OnClusterDeletion ClaimPolicy `json:"onClusterDeletion,omitempty"`
+}

@@ -1,0 +1,122 @@
+package node
+
+import (
+	"fmt"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// inspectDisk looks at the volumes before anything is decided by them. It is looked at anew after
+// every JVM.
+func inspectDisk(p *pass) outcome {
+	if !p.Disk.Known {
+		return act(InspectDisk{Why: "no JVM runs, and the disk was not looked at since"})
+	}
+	return done
+}
+
+// inspectNewDisk looks at a disk that has no journal before the Cassandra container is there: the
+// operator waits for the word of every disk, and nothing runs that could change it.
+func inspectNewDisk(p *pass) outcome {
+	if p.Memory.ClusterUID == "" && !p.Disk.Known && !p.running() {
+		return act(InspectDisk{Why: "the disk has no journal of this node"})
+	}
+	return done
+}
+
+// haveVolume waits until init holds the lock of the data volume: as long as another process does,
+// that is the JVM of another pod of this node, or the init above it. Two JVMs on one volume delete
+// each other's files; Cassandra does not notice (measured, 5.0.6).
+func haveVolume(p *pass) outcome {
+	if p.Init.Unlocked == "" {
+		return done
+	}
+	return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedDataVolumeInUse,
+		p.Init.Unlocked+": a JVM of this node may still run in a former pod. Nothing is started before it has ended")
+}
+
+// knowDisk refuses disks that are not this node's. They are never wiped.
+func knowDisk(p *pass) outcome {
+	f, member := p.finding, p.Record.Spec.Member
+	switch f.State {
+	case v1alpha1.DiskUnreadable:
+		return p.unreadable()
+	case v1alpha1.DiskLeft:
+		return blocked(v1alpha1.PhaseLeft, v1alpha1.BlockedNodeHasLeft, f.Message)
+	case v1alpha1.DiskEmpty:
+		hostID := p.lost()
+		if member != nil {
+			hostID = member.HostID
+		}
+		if hostID != "" {
+			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
+				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is "+
+					"empty: it must be replaced", hostID))
+		}
+	case v1alpha1.DiskForeign:
+		if member != nil {
+			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
+				fmt.Sprintf("the record says that this node is the member with host id %s, but %s", member.HostID,
+					f.Message))
+		}
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskOfOtherNode,
+			f.Message+"; nothing is started and nothing wiped")
+	case v1alpha1.DiskMember:
+		if member != nil && p.Disk.HostID != "" && member.HostID != p.Disk.HostID {
+			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
+				fmt.Sprintf("the record says host id %s, the disk is of host id %s", member.HostID, p.Disk.HostID))
+		}
+	case v1alpha1.DiskJoining:
+	}
+	return done
+}
+
+// unreadable holds a disk back that cannot be read, and has it looked at again from time to time,
+// without a word of it: nothing has changed as far as is known.
+func (p *pass) unreadable() outcome {
+	held := blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskUnreadable,
+		p.finding.Message+"; nothing is started and nothing wiped")
+	again := p.Disk.SeenAt.Add(diskAgain)
+	switch {
+	case p.Disk.Problem == "":
+		return held
+	case p.now.Before(again):
+		return held.until(again)
+	}
+	held.action = InspectDisk{Why: "the disk could not be read a while ago"}
+	return held
+}
+
+// lost is the host id of the member that this node was by the last word of an agent, if neither
+// journal nor disk know of it. The operator pins members when the whole ring has formed; until then
+// the status alone says that the ticket was used, and it outlives a disk. An empty disk has no host
+// id of its own.
+func (p *pass) lost() string {
+	if p.Record == nil || p.running() || p.Memory.Member != nil ||
+		p.Disk.Known && p.finding.State != v1alpha1.DiskEmpty {
+		return ""
+	}
+	switch s := p.Record.Status; s.Disk {
+	case v1alpha1.DiskMember, v1alpha1.DiskEmpty:
+		return s.HostID
+	default:
+		return ""
+	}
+}
+
+// markVolumes marks the volumes as this node's before the first start on them.
+func markVolumes(p *pass) outcome {
+	own := p.Memory.ClusterUID == p.Self.ClusterUID && p.Memory.Node == p.Self.Node
+	if own && len(p.finding.Unmarked) == 0 && !p.finding.Adoptable {
+		return done
+	}
+	var names []string
+	for _, v := range p.Disk.Volumes {
+		names = append(names, v.Name)
+	}
+	why := "the volumes are marked as this node's before its first start"
+	if p.finding.Adoptable {
+		why = "the disk of the adopted cluster becomes this cluster's"
+	}
+	return act(ClaimDisk{Volumes: names, Cluster: p.Self.ClusterUID, Why: Why(why)})
+}
