@@ -300,11 +300,15 @@ func (v *View) SameAs(n *facts.Node, w render.Wanted) bool { return v.compared.S
 // WantedHashes are the hashes of a node as it is to be.
 func (v *View) WantedHashes(w render.Wanted) facts.Hashes { return v.compared.Wanted(w) }
 
-// Described tells apart what the spec describes the nodes as.
+// Described tells apart what the spec describes the nodes as, whatever release of Helenus reads it.
 func (v *View) Described() string {
 	var out strings.Builder
 	for i, w := range v.Wanted {
 		if i == 0 || w.Datacenter != v.Wanted[i-1].Datacenter || w.Rack != v.Wanted[i-1].Rack {
+			w.Configuration.Revision, w.Pod.Revision = 0, 0
+			if w.Pod.ImageDefaulted {
+				w.Pod.Image = ""
+			}
 			h := v.compared.Wanted(w)
 			out.WriteString(h.Configuration + h.Pod)
 		}

@@ -237,3 +237,17 @@ func TestRestartsAreForgottenWithoutTheLedger(t *testing.T) {
 		}
 	}
 }
+
+// Another release of the operator ends no hold: the person has not spoken.
+func TestAnotherInstallationEndsNoHold(t *testing.T) {
+	w := inSoak(t)
+	w.snapshot.Cluster.Spec.Disruption.HoldAfter = v1alpha1.HoldAfterFirstNode
+	w.now = w.now.Add(time.Minute)
+	w.settle()
+	w.snapshot.Install = facts.Install{Version: "next", ImageRepository: "mirror/cassandra", AgentImage: "agent:next"}
+	w.now = w.now.Add(time.Minute)
+	w.settle()
+	if restart := w.snapshot.Nodes[three[1]].Record.Status.Restart; restart != nil {
+		t.Errorf("the second node was restarted: %+v\n%s", restart, Next(w.snapshot, w.now))
+	}
+}
