@@ -125,8 +125,9 @@ func (t *task) eachKeyspace(ctx context.Context, verb string, do func(name strin
 		if name < t.handle.Keyspace {
 			continue
 		}
-		t.resumed = t.resumed && name == t.handle.Keyspace
-		t.handle.Keyspace = name
+		if t.resumed = t.resumed && name == t.handle.Keyspace; !t.resumed {
+			t.handle.Keyspace, t.handle.Asked = name, true // Command is another's
+		}
 		if err := t.Note(t.handle); err != nil {
 			return "", err
 		}

@@ -26,8 +26,8 @@ func repair(ctx context.Context, t *task) (string, error) {
 	})
 }
 
-// startRepair starts one and notes its number. It says whether there is anything to repair. One
-// that was asked for, and whose number no agent has heard, has to end before.
+// startRepair starts one, which is noted as asked for, and notes its number. It says whether there
+// is anything to repair. One whose number no agent has heard has to end before.
 func (t *task) startRepair(ctx context.Context, keyspace string, options cassandra.RepairOptions) (bool, error) {
 	for t.resumed {
 		running, err := t.JVM.RunningRepairs(ctx, t.handle.Command)
@@ -40,10 +40,6 @@ func (t *task) startRepair(ctx context.Context, keyspace string, options cassand
 		if err := t.Wait(ctx, repairPoll); err != nil {
 			return false, fmt.Errorf("await the end of the repair that runs: %w", err)
 		}
-	}
-	t.handle.Asked = true
-	if err := t.Note(t.handle); err != nil {
-		return false, err
 	}
 	command, err := t.JVM.StartRepair(ctx, keyspace, options)
 	if err != nil || command == 0 {
