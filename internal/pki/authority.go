@@ -122,11 +122,6 @@ func (a *Authority) Issue(identity Identity, now time.Time) (Pair, error) {
 	return sign(template, a.certificate, key, a.key)
 }
 
-// Signed says whether a leaf was signed by this authority and not by an earlier one.
-func (a *Authority) Signed(leaf *x509.Certificate) bool {
-	return leaf.CheckSignatureFrom(a.certificate) == nil
-}
-
 // RenewAt is when a certificate is to be replaced: after two thirds of its life.
 func RenewAt(certificate *x509.Certificate) time.Time {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)

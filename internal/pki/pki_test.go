@@ -61,7 +61,7 @@ func TestLeafCarriesIdentityAndLife(t *testing.T) {
 		if got, err := IdentityOf(leaf); err != nil || got != id {
 			t.Errorf("identity %v, %v; want %v", got, err, id)
 		}
-		if leaf.IsCA || leaf.NotAfter != today.Add(LeafLifetime) || !a.Signed(leaf) {
+		if leaf.IsCA || leaf.NotAfter != today.Add(LeafLifetime) || leaf.CheckSignatureFrom(a.certificate) != nil {
 			t.Errorf("leaf of %s: CA %v, until %s", id, leaf.IsCA, leaf.NotAfter)
 		}
 		if at := RenewAt(leaf); at.Before(today.Add(LeafLifetime*6/10)) || at.After(today.Add(LeafLifetime*7/10)) {

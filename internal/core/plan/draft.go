@@ -73,12 +73,6 @@ func (d *Draft) Has(object Object) bool {
 	return slices.ContainsFunc(d.Writes, func(w Write) bool { return w.UID != "" && w.UID == object.GetUID() })
 }
 
-// DeletesLive says that the plan deletes something after a live look: after that nothing is as it
-// was seen.
-func (d *Draft) DeletesLive() bool {
-	return slices.ContainsFunc(d.Writes, func(w Write) bool { return w.Verb == Delete && w.Live })
-}
-
 // Result is what a step came to in this pass.
 type Result struct {
 	Outcome Outcome

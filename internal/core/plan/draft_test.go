@@ -60,19 +60,18 @@ func TestChangesOfTheLedgerAreOneWrite(t *testing.T) {
 // The ledger and events hold nothing up: only objects do.
 func TestWhatAPlanWaitsFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		writes                   []Write
-		pending, deletesSomeLive bool
+		writes  []Write
+		pending bool
 	}{
-		"nothing":               {},
-		"the ledger, an event":  {writes: []Write{{Verb: PutLedger, Live: true}, {Verb: Event}}},
-		"a record":              {writes: []Write{{Verb: Event}, {Verb: Apply, Live: true}}, pending: true},
-		"a pod that goes":       {writes: []Write{{Verb: Delete}}, pending: true},
-		"a pod that goes, live": {writes: []Write{{Verb: Delete, Live: true}}, pending: true, deletesSomeLive: true},
+		"nothing":              {},
+		"the ledger, an event": {writes: []Write{{Verb: PutLedger, Live: true}, {Verb: Event}}},
+		"a record":             {writes: []Write{{Verb: Event}, {Verb: Apply, Live: true}}, pending: true},
+		"a pod that goes":      {writes: []Write{{Verb: Delete}}, pending: true},
 	} {
 		d := &Draft{}
 		d.Write(c.writes...)
-		if d.Pending() != c.pending || d.DeletesLive() != c.deletesSomeLive {
-			t.Errorf("%s: pending %v, deletes live %v", name, d.Pending(), d.DeletesLive())
+		if d.Pending() != c.pending {
+			t.Errorf("%s: pending %v", name, d.Pending())
 		}
 	}
 }

@@ -59,15 +59,6 @@ type Place struct {
 	Rack       string
 }
 
-// ByRack adds shares up over racks. Shares of ids that are not members are left out.
-func (r *Ring) ByRack(shares map[string]float64) map[Place]float64 {
-	sums := map[Place]float64{}
-	for _, node := range r.nodes {
-		sums[Place{node.Datacenter, node.Rack}] += shares[node.ID]
-	}
-	return sums
-}
-
 // ByDatacenter adds shares up over datacenters. Shares of ids that are not members are left out.
 func (r *Ring) ByDatacenter(shares map[string]float64) map[string]float64 {
 	sums := map[string]float64{}
@@ -89,15 +80,6 @@ type Load struct {
 	// Keyspaces are those for which the share is so large; the share is the
 	// largest over all keyspaces, since nobody knows how data is spread over them.
 	Keyspaces []string
-}
-
-// Ratio is how many times the average the node holds: 1 in an even datacenter,
-// 0 if the datacenter holds nothing.
-func (l Load) Ratio() float64 {
-	if l.Average == 0 {
-		return 0
-	}
-	return l.Share / l.Average
 }
 
 // Loads is the load of every node, by id, for a set of keyspaces. Where no
