@@ -122,5 +122,5 @@ func (p *pass) openedBlind() string {
 		!slices.ContainsFunc(p.JVM.Ring.Endpoints, func(e facts.Endpoint) bool { return e.Member() && !e.Live }) {
 		return ""
 	}
-	return fmt.Sprintf("client traffic was opened %s after the start all the same: %s", openBlind, s.Blind)
+	return fmt.Sprintf("client traffic was opened %s after the node was NORMAL all the same: %s", openBlind, s.Blind)
 }

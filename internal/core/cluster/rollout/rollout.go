@@ -123,9 +123,10 @@ func (p *pass) run() plan.Result {
 	case p.state.Hold != "" && hold != "" && p.state.Hold != p.Cluster.Spec.Disruption.Resume:
 		p.rest(true)
 		p.step.Block(v1alpha1.BlockedRollOutHeld, nil, "disruption.holdAfter is %s: %s left. Waits until "+
-			"disruption.resume is %q", hold, words.Plural(len(pending), "node"), p.state.Hold)
+			"disruption.resume is %q, which kubectl helenus resume %s writes", hold,
+			words.Plural(len(pending), "node"), p.state.Hold, p.Cluster.Name)
 		p.step.Held(p.state.Hold)
-		return plan.Waiting("waiting for a person to resume %s", p.state.Hold)
+		return plan.Waiting("waiting until the user resumes %s", p.state.Hold)
 	}
 	p.rest(false)
 	if open := p.step.OpenBudgets(); len(open) > 0 {
