@@ -238,6 +238,19 @@ func TestRestartsAreForgottenWithoutTheLedger(t *testing.T) {
 	}
 }
 
+// A spec that is refused waits for a person, too: hosts can be drained meanwhile.
+func TestEvictionsAreAllowedWhileTheSpecIsRefused(t *testing.T) {
+	w := inSoak(t)
+	w.snapshot.Cluster.Spec.Version = "5.0.9"
+	w.now = w.now.Add(time.Minute)
+	w.settle()
+	if least := w.snapshot.Shared.Budgets["orders-dc1"].Spec.MinAvailable; least.IntValue() != 2 {
+		t.Errorf("%d pods must stay, want 2", least.IntValue())
+	}
+	w.snapshot.Cluster.Spec.Version = "5.0.6"
+	w.rolledOut()
+}
+
 // Another release of the operator ends no hold: the person has not spoken.
 func TestAnotherInstallationEndsNoHold(t *testing.T) {
 	w := inSoak(t)

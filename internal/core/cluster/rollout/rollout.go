@@ -110,6 +110,7 @@ func (p *pass) run() plan.Result {
 	p.describe("%s left", words.Plural(len(pending), "node"))
 	switch hold := p.Cluster.Spec.Disruption.HoldAfter; {
 	case p.SpecRejected:
+		p.rest(true)
 		return plan.Waiting("the spec is refused")
 	case len(pending) == 0 && p.forgetRestarts():
 		return plan.Acting("the restarts are over")
