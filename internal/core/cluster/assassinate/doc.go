@@ -1,0 +1,3 @@
+// Package assassinate removes the stale endpoints of failed joins from gossip. It imports core
+// packages and procedure.
+package assassinate

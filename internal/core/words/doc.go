@@ -1,0 +1,3 @@
+// Package words puts numbers and lists into messages for people. It imports the standard library
+// alone.
+package words

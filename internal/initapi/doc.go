@@ -1,0 +1,3 @@
+// Package initapi is the protocol of helenus-init on its unix socket. Imports: standard library
+// only.
+package initapi
