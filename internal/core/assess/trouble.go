@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 )
@@ -29,6 +30,20 @@ func WhyNoAnswer(n *facts.Node) string {
 		return "its agent does not answer: " + n.Unreachable
 	}
 	return "its pod is starting"
+}
+
+// WhyDown says in words why a node does not serve.
+func WhyDown(n *facts.Node) string {
+	if agent := n.CurrentAgent(); agent != nil {
+		return strings.TrimSuffix(fmt.Sprintf("it is %s: %s", agent.Phase, agent.Message), ": ")
+	}
+	return WhyNoAnswer(n)
+}
+
+// NeedsUser says that a node in this phase waits for the user.
+func NeedsUser(phase v1alpha1.NodePhase) bool {
+	return slices.Contains([]v1alpha1.NodePhase{v1alpha1.PhaseFailed, v1alpha1.PhaseDataLost, v1alpha1.PhaseDownTooLong,
+		v1alpha1.PhaseAddressTaken}, phase)
 }
 
 // Trouble says in words why the pod of a node does not run, if that is known: that it cannot be

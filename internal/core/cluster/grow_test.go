@@ -117,6 +117,14 @@ func TestAJoinIsGivenUpByLoweringTheSize(t *testing.T) {
 				func(b v1alpha1.Notice) bool { return b.Reason == "JoinFailed" }) {
 				t.Errorf("nobody says that the node does not come:\n%s", made)
 			}
+			w.absent[three[1]] = true
+			w.agents()
+			if made = w.settle(); late && !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
+				return b.Reason == v1alpha1.BlockedMemberDown && slices.Equal(b.Nodes, three[1:2])
+			}) {
+				t.Errorf("nobody says whom it could stream from if it were up:\n%s", made)
+			}
+			delete(w.absent, three[1])
 			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(1)) })
 			w.settle()
 			w.wantNames(three...)

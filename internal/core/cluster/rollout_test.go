@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,13 @@ func TestWhatHoldsAWaveUp(t *testing.T) {
 			w.snapshot.Cluster.Spec.Disruption.Unprotected = v1alpha1.UnprotectedBlock
 			w.keyspaces = map[string]string{"shop": "NetworkTopologyStrategy {dc1=1}"}
 		}, v1alpha1.BlockedConsistencyWouldBeLost},
+		"a disk is lost": {func(w *world) {
+			agent, seen := w.running[w.snapshot.Nodes[three[2]].Pod.UID], w.endpoints()[2]
+			seen.Live = false
+			w.strangers = append(w.strangers, seen)
+			agent.Ring, agent.Process, agent.Phase = nil, facts.ProcessAbsent, v1alpha1.PhaseDataLost
+			agent.Disk = v1alpha1.DiskEmpty
+		}, v1alpha1.BlockedConsistencyWouldBeLost},
 		"it is held": {func(w *world) {
 			w.snapshot.Cluster.Spec.Disruption.HoldAfter = v1alpha1.HoldAfterFirstNode
 		}, v1alpha1.BlockedRollOutHeld},
@@ -77,6 +85,12 @@ func TestWhatHoldsAWaveUp(t *testing.T) {
 			asked := w.snapshot.Nodes[second].Record.Status.Restart != nil
 			blocked := slices.ContainsFunc(made.Blocked,
 				func(b v1alpha1.BlockedStep) bool { return b.Step == string(ledger.RollOut) && b.Reason == c.reason })
+			lost := slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
+				return strings.Contains(b.Message, three[2]+" down already, "+second+" to be taken down")
+			})
+			if lost != (name == "a disk is lost") {
+				t.Errorf("the nodes that ranges lack are named: %v; the plan:\n%s", lost, made)
+			}
 			if asked != (c.reason == "") || !asked && !blocked {
 				t.Errorf("the second node is asked to restart: %v; the plan:\n%s", asked, made)
 			}

@@ -125,6 +125,14 @@ func (s *Snapshot) Names() []string {
 	return names
 }
 
+// Named is a text with the names of members in place of their host ids.
+func (s *Snapshot) Named(text string) string {
+	for name, hostID := range s.Ledger.Members {
+		text = strings.ReplaceAll(text, hostID, name)
+	}
+	return text
+}
+
 // Records are the nodes that have a record, sorted by name.
 func (s *Snapshot) Records() []*Node {
 	out := make([]*Node, 0, len(s.Nodes))

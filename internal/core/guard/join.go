@@ -140,8 +140,8 @@ func everyMemberIsUp(reason string) func(Nodes) []Finding {
 			agent := of.Nodes[name].CurrentAgent()
 			var why string
 			switch {
-			case agent == nil:
-				why = assess.WhyNoAnswer(of.Nodes[name])
+			case agent == nil || agent.Ring == nil && assess.NeedsUser(agent.Phase):
+				why = assess.WhyDown(of.Nodes[name])
 			case agent.Ring == nil:
 				why = "its JVM does not answer"
 			case agent.Ring.Mode != facts.ModeNormal:

@@ -158,6 +158,9 @@ func TestWhoIsNotUpIsNamed(t *testing.T) {
 		"not heard":      {func(n *facts.Node) { n.Agent = nil }, "node b is not up: "},
 		"of another pod": {func(n *facts.Node) { n.Agent.PodUID = "another" }, "node b is not up: "},
 		"without a JVM":  {func(n *facts.Node) { n.Agent.Ring = nil }, "node b is not up: its JVM does not answer"},
+		"without its disk": {func(n *facts.Node) {
+			n.Agent.Ring, n.Agent.Phase, n.Agent.Message = nil, v1alpha1.PhaseDataLost, "it must be replaced"
+		}, "node b is not up: it is DataLost: it must be replaced; "},
 		"leaving": {func(n *facts.Node) {
 			n.Agent.Ring = &facts.Ring{Mode: facts.ModeLeaving, SchemaVersion: "other", ReleaseVersion: "4.1.10",
 				Pending: 3}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ring"
 )
@@ -20,7 +21,7 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	for _, n := range s.Records() {
 		status := n.Record.Status
 		switch {
-		case n.StatusIsCurrent() && needsPerson(status.Phase):
+		case n.StatusIsCurrent() && assess.NeedsUser(status.Phase):
 			failed = append(failed, fmt.Sprintf("%s is %s: %s", n.Name, status.Phase, status.Message))
 		case n.CurrentAgent() == nil:
 			unreachable = append(unreachable, n.Name)
@@ -46,11 +47,6 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	default:
 		set(v1alpha1.ConditionHealthy, true, v1alpha1.ReasonAllNodesHealthy, "no node is down or in doubt")
 	}
-}
-
-func needsPerson(phase v1alpha1.NodePhase) bool {
-	return slices.Contains([]v1alpha1.NodePhase{v1alpha1.PhaseFailed, v1alpha1.PhaseDataLost, v1alpha1.PhaseDownTooLong,
-		v1alpha1.PhaseAddressTaken}, phase)
 }
 
 // setAvailable: a node of each datacenter serves clients, and every range is served at the
@@ -114,7 +110,7 @@ func atRisk(s *facts.Snapshot) (string, error) {
 	verdict := protection.Assess(ids)
 	for _, f := range []ring.Finding{verdict.Broken, verdict.Unprotected} {
 		if f.Ranges > 0 {
-			return fmt.Sprintf("%d ranges are not served at %s: %s", f.Ranges, level, f.Worst), nil
+			return s.Named(fmt.Sprintf("%d ranges are not served at %s: %s", f.Ranges, level, f.Worst)), nil
 		}
 	}
 	return "", nil

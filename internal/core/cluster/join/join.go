@@ -231,6 +231,11 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 		if v.Of(name).NotStarting {
 			s.Notice(v1alpha1.NoticeJoinFailed, []string{name},
 				"%s; it is retried, and abandoned when the spec no longer has the node", doubts[0])
+			for _, r := range guard.Check(procedure.MemberNodes(v), j.rules.BeforeJoin...) {
+				if r.Reason == v1alpha1.BlockedMemberDown {
+					s.Refused([]guard.Refusal{r})
+				}
+			}
 		}
 		return plan.Waiting("waiting for %s", words.List(doubts, 3))
 	}

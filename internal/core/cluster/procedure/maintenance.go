@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
@@ -226,14 +225,6 @@ func (s *Step) downForLong(refusals []guard.Refusal) string {
 		}
 	}
 	return ""
-}
-
-// whyDown says in words why a node does not serve.
-func whyDown(n *facts.Node) string {
-	if agent := n.CurrentAgent(); agent != nil {
-		return strings.TrimSuffix(fmt.Sprintf("it is %s: %s", agent.Phase, agent.Message), ": ")
-	}
-	return assess.WhyNoAnswer(n)
 }
 
 // noticePostponed names in the status what failed too often and stays due.

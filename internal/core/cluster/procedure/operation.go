@@ -71,7 +71,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 		case memberDown != "" && (ended || !asked):
 			s.postpone(o, name, memberDown)
 		case (ended || status == nil || s.engine.agentGone(n)) && s.engine.isDownForLong(s, n):
-			s.postpone(o, name, "node "+name+" is down: "+whyDown(n))
+			s.postpone(o, name, "node "+name+" is down: "+assess.WhyDown(n))
 		case len(refusals) > 0 && (ended || !asked):
 			p.Waiting = append(p.Waiting, name+": "+refusals[0].Message)
 			held = true
@@ -92,7 +92,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			p.Waiting = append(p.Waiting, name+": "+why)
 			s.Notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", o.Type, name, why)
 		case status == nil && asked && n.CurrentAgent().Process == facts.ProcessAbsent:
-			why := whyDown(n)
+			why := assess.WhyDown(n)
 			p.Waiting = append(p.Waiting, name+": "+why)
 			s.Notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", o.Type, name, why)
 		case status != nil:

@@ -145,7 +145,7 @@ func (p *pass) permitted(among, others []string) (wave []string, refused string)
 				return !slices.Contains(next.Nodes, p.Ledger.Members[name])
 			}), ""
 		case refused == "":
-			refused = next.Verdict.String()
+			refused = p.Named(next.Verdict.String())
 		}
 		among = rest
 	}
