@@ -88,10 +88,7 @@ func Catalogue() []*Scenario {
 			nodesPerRack(2)),
 		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3),
 			plannedReplicationFactor(3)),
-		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters[0].Racks = append(s.Datacenters[0].Racks,
-				v1alpha1.Rack{Name: "r4", Node: &v1alpha1.NodeSettings{Placement: &v1alpha1.Placement{Zone: zones[3]}}})
-		}),
+		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", fourthRack),
 		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied",
 			secondDatacenter),
 		forgottenWhileGrowing(), rebuiltAgain(), drainedWhileGrowing(),
@@ -101,7 +98,7 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
-		rollOutScenarios())...)
+		rollOutScenarios(), losingScenarios())...)
 }
 
 // Find a scenario by its name.

@@ -55,7 +55,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 			serving[s.Name()] = s.JVM() != nil && s.JVM().NativeOpen()
 		}
 		for _, w := range render.WantedNodes(c, world.Install) {
-			if t.otherRack(w.Name, n.Name) && !serving[w.Name] {
+			if t.otherRack(w.Name, n.Name) && !serving[w.Name] && !t.diskLost(w.Name) {
 				t.violated("node %s is asked to go down while %s is", n.Name, w.Name)
 			}
 		}
@@ -77,6 +77,13 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	if most := mostTogether(c, n); len(together) > most {
 		t.violated("%d nodes are changed together, at most %d may: %v", len(together), most, together)
 	}
+}
+
+// diskLost says that a node's disk is lost: it is not waited for, and the ranges alone say who may go
+// down beside it, which the scenario of that judges by its client.
+func (t *turn) diskLost(name string) bool {
+	n, _ := t.w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(name)).(*v1alpha1.CassandraNode)
+	return t.Scenario.LosesDisk && n != nil && n.Status.Phase == v1alpha1.PhaseDataLost
 }
 
 // otherRack says that two nodes are in different racks: ordinals are of one digit here.
@@ -118,7 +125,8 @@ func (t *turn) takesDown(s *pod.Sandbox) bool {
 		return false
 	}
 	for _, other := range t.w.Pods.Sandboxes() {
-		if t.Fault == nil && t.otherRack(other.Name(), s.Name()) && (other.JVM() == nil || !other.JVM().NativeOpen()) {
+		if t.Fault == nil && t.otherRack(other.Name(), s.Name()) && (other.JVM() == nil || !other.JVM().NativeOpen()) &&
+			!t.diskLost(other.Name()) {
 			t.violated("I1: the agent of node %s takes it down while %s is", s.Name(), other.Name())
 		}
 	}
