@@ -41,7 +41,7 @@ var entries = []entry{
 
 	{name: "Adoption", when: noRingYet, run: propose(ledger.AdoptRing), gate: true},
 	{name: "Formation", when: noRingYet, run: propose(ledger.FormRing), gate: true},
-	{name: "StaleJoins", when: ringCanChange, run: propose(ledger.Assassinate), gate: true},
+	{name: "StaleJoins", when: ringCanChange, run: propose(ledger.Assassinate), gate: true, opens: always},
 	// while one is not ready nodes join the others
 	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
 	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true, opens: lastJoinIsOver},
@@ -57,7 +57,7 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 	return []procedure.Procedure{
 		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove),
-		rollout.RollOut(rules), keyspaces.Raise(), repair.Repair(rules), cleanup.Cleanup(rules),
+		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), repair.Repair(rules), cleanup.Cleanup(rules),
 	}
 }
 
@@ -103,6 +103,9 @@ func maintain(p *pass) plan.Result { return p.engine.Maintain() }
 func propose(kind ledger.Kind) func(*pass) plan.Result {
 	return func(p *pass) plan.Result { return p.engine.Propose(kind) }
 }
+
+// always: a step that may begin has stale joins forgotten itself.
+func always(*pass) bool { return true }
 
 // lastJoinIsOver: for a while no node has joined, although nodes may be to join.
 func lastJoinIsOver(p *pass) bool {

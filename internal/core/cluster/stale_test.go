@@ -210,3 +210,24 @@ func TestWhoAssassinatesIsWaitedFor(t *testing.T) {
 		t.Errorf("blocked %+v", made.Blocked)
 	}
 }
+
+// A roll-out does not begin beside a failed join that some have forgotten, nor does it keep it from
+// being forgotten.
+func TestARollOutHasAFailedJoinForgotten(t *testing.T) {
+	w := formed(t)
+	names := w.snapshot.Names()
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.remember(staleOf(names[0]), names[1])
+	w.change(setting("concurrent_reads", "16"))
+	w.rolledOut()
+	if len(w.rumours) > 0 || len(w.assassins()) > 0 {
+		t.Errorf("rumours %v, operations of %v", w.rumours, w.assassins())
+	}
+	w.change(setting("concurrent_reads", "17"))
+	w.settle() // the first node serves
+	w.remember(staleOf(names[0]), names[1])
+	w.rolledOut()
+	if len(w.rumours) > 0 || len(w.assassins()) > 0 {
+		t.Errorf("rumours %v, operations of %v", w.rumours, w.assassins())
+	}
+}

@@ -40,8 +40,12 @@ type State struct {
 	Hold string `json:"hold,omitempty"`
 }
 
+// Stale removes stale endpoints from gossip while a step is open, and says whether it has anything
+// to do.
+type Stale func(*assess.View, *procedure.Step) (plan.Result, bool)
+
 // RollOut brings the members to what the spec describes.
-func RollOut(rules guard.Rules) procedure.Procedure {
+func RollOut(rules guard.Rules, stale Stale) procedure.Procedure {
 	return procedure.Procedure{
 		Kind: ledger.RollOut, Class: ledger.Rollout, MovesRanges: true,
 		Due: due, Understands: procedure.Understands[State],
@@ -51,7 +55,7 @@ func RollOut(rules guard.Rules) procedure.Procedure {
 		},
 		Stages: []procedure.Stage{{Name: ledger.StageWaves,
 			Run: func(v *assess.View, s *procedure.Step) plan.Result {
-				return (&pass{View: v, step: s, state: procedure.State[State](s), rules: rules,
+				return (&pass{View: v, step: s, state: procedure.State[State](s), rules: rules, stale: stale,
 					changes: map[pair]change{}}).run()
 			}}},
 	}
@@ -81,6 +85,7 @@ type pass struct {
 	step    *procedure.Step
 	state   State
 	rules   guard.Rules
+	stale   Stale
 	changes map[pair]change
 	byName  map[string]render.Wanted
 	// asked says that the ring was asked in this pass whether it can do without the wave; started,
@@ -130,6 +135,10 @@ func (p *pass) run() plan.Result {
 		return plan.Waiting("waiting until the user resumes %s", p.state.Hold)
 	}
 	p.rest(false)
+	if r, stale := p.stale(p.View, p.step); stale { // the ring counts as changing for as long
+		p.describe("%s", r.Message)
+		return r
+	}
 	if open := p.step.OpenBudgets(); len(open) > 0 {
 		return plan.Waiting("until evictions are refused: PodDisruptionBudget %s", words.List(open, 3))
 	}
