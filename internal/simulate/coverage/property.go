@@ -103,6 +103,7 @@ func set(object map[string]any, path string, value any) {
 // sets, or one that is for life.
 func (p Property) fixed() bool {
 	return p.Path == "datacenters[].numTokens" || strings.HasPrefix(p.Path, "bootstrap.") ||
+		p.Path == "exceptions[].hostID" || // goes with the type StartAnyway alone
 		slices.ContainsFunc(p.Schema.XValidations,
 			func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "false" })
 }

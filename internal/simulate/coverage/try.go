@@ -34,8 +34,9 @@ type outcome struct {
 	end     trial.End
 	ready   bool
 	stalled string
-	// waits says that nodes are to join for which there is no host.
-	waits bool
+	// waits says that nodes are to join for which there is no host; down, that a node was changed
+	// and does not come up, which a roll-out shows and goes no further.
+	waits, down bool
 }
 
 // Steps counts what was done with a property.
@@ -126,7 +127,7 @@ func newWorld(kinds *apiserver.Kinds, seed uint64) *world.World {
 func (a *attempt) settle() {
 	a.lastWrite = a.w.Line.Now()
 	if !a.w.Line.RunUntil(a.w.Line.Now().Add(patience),
-		func() bool { return a.w.Line.Now().Sub(a.lastWrite) > settled }) {
+		func() bool { return a.w.Line.Now().Sub(a.lastWrite) > settled }) && !a.outcome().down {
 		a.violated("something is still written after %s", patience)
 	}
 }
@@ -226,13 +227,20 @@ func (a *attempt) step(name string, spec map[string]any) {
 		return
 	}
 	a.steps.Applied++
-	if now.waits {
+	switch {
+	case now.waits:
 		a.kept(name, before) // until there are hosts for more nodes
 		return
+	case now.down:
+		return // the next value brings it up again
 	}
 	fresh := a.freshOf(spec)
 	if !fresh.ready && fresh.stalled == "" && now.ready {
 		return // a paused cluster does not form, and one that has formed stays
+	}
+	if strings.HasSuffix(a.Path, "restartedAt") { // the record keeps which restart was done
+		key := v1alpha1.CassandraNodeKind + "/" + trial.ClusterName + "-dc1-r1-0"
+		now.end.Objects[key] = fresh.end.Objects[key]
 	}
 	for _, text := range trial.Unlike(now.end, fresh.end) {
 		a.violated("%s, compared with a fresh cluster: %s", name, text)
@@ -274,8 +282,10 @@ func (a *attempt) outcome() outcome {
 		s.Status == metav1.ConditionTrue {
 		o.stalled = s.Message
 	}
-	o.waits = slices.ContainsFunc(c.Status.Blocked,
-		func(b v1alpha1.BlockedStep) bool { return b.Reason == "JoiningNodeNotReady" })
+	blocked := func(reason v1alpha1.Reason) bool {
+		return slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Reason == reason })
+	}
+	o.waits, o.down = blocked(v1alpha1.BlockedJoiningNodeNotReady), blocked(v1alpha1.BlockedChangedNodeDown)
 	return o
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -97,9 +98,41 @@ func (k *Keeper) checkSpec() error {
 					"volume of each node is", volumeField(v.Name), w.Datacenter)
 			}
 		}
+		if err := checkResources("node.resources", w.Pod.Resources); err != nil {
+			return err
+		}
+		if err := checkResources("node.agentResources", w.Pod.AgentResources); err != nil {
+			return err
+		}
 		record := render.Record(k.Owner(), w, nil, "")
 		if _, err := render.Pod(k.Owner(), record, k.Install); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkResources refuses what no API server takes in a pod: it would be found out only when the
+// former pod is gone.
+func checkResources(field string, r *v1alpha1.Resources) error {
+	if r == nil {
+		return nil
+	}
+	for _, of := range []corev1.ResourceList{r.Requests, r.Limits} {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			known := name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
+				name == corev1.ResourceEphemeralStorage || strings.HasPrefix(string(name), "hugepages-")
+			if !known && !strings.Contains(string(name), "/") {
+				return fmt.Errorf("%s has %q, which is no resource: it must be cpu, memory, ephemeral-storage, "+
+					"hugepages-<size> or a name with a domain, such as vendor.example/disk", field, name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		request := r.Requests[name]
+		if limit, limited := r.Limits[name]; limited && request.Cmp(limit) > 0 {
+			return fmt.Errorf("%s.requests.%s is %s, more than limits.%s, which is %s: a request must be at most "+
+				"the limit", field, name, &request, name, &limit)
 		}
 	}
 	return nil
