@@ -7,6 +7,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -87,8 +88,11 @@ func joins(w *world.World) bool {
 	})
 }
 
-// idle says that no step is open.
-func idle(w *world.World) bool { c := get(w); return c != nil && c.Status.Step == nil }
+// idle says that no join is open. After a lost ledger a cleanup is, which waits for the lost disk.
+func idle(w *world.World) bool {
+	c := get(w)
+	return c != nil && (c.Status.Step == nil || c.Status.Step.Name != string(ledger.JoinNode))
+}
 
 // refused notes that a client's write was.
 const refused = "a write was refused"

@@ -70,7 +70,8 @@ func rollOutScenarios() []*Scenario {
 }
 
 // restartingTwice is a scenario in which a node may start once more when a fault holds the operator
-// up: it has begun a restart when the next change comes, or is back before its record has the change.
+// up: it has begun a restart when the next change comes, or is back before its record has the
+// change.
 func restartingTwice(s *Scenario) *Scenario { return startingInVain(1, s) }
 
 // rolled is a change of the spec that every node takes over.

@@ -79,8 +79,8 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	}
 }
 
-// diskLost says that a node's disk is lost: it is not waited for, and the ranges alone say who may go
-// down beside it, which the scenario of that judges by its client.
+// diskLost says that a node's disk is lost: it is not waited for, and the ranges alone say who may
+// go down beside it, which the scenario of that judges by its client.
 func (t *turn) diskLost(name string) bool {
 	n, _ := t.w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(name)).(*v1alpha1.CassandraNode)
 	return t.Scenario.LosesDisk && n != nil && n.Status.Phase == v1alpha1.PhaseDataLost
