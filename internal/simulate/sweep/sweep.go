@@ -113,7 +113,7 @@ func (s *sweeper) plan() []job {
 	var jobs []job
 	for i, scenario := range s.Scenarios {
 		result := undisturbed[i]
-		if len(result.Violations) > 0 {
+		if len(result.Violations) > 0 || scenario.Alone {
 			continue // its end is no measure for others
 		}
 		end := result.End

@@ -63,11 +63,11 @@ func Catalogue() []*Scenario {
 			Act{Name: "kill", Do: onePod(killJVM), Until: again, Within: 15 * time.Minute}),
 		scenario("jvm-frozen", "a JVM stops answering and is made to start again", threeRacks,
 			Act{Name: "freeze", Do: onePod(freezeJVM), Until: again, Within: 30 * time.Minute}),
-		scenario("jvm-drained", "a JVM is drained by hand, and is restarted once", threeRacks,
+		alone(scenario("jvm-drained", "a JVM is drained by hand, and is restarted once", threeRacks,
 			Act{Name: "drain", Do: onePod(drainJVM), Until: all(again, tellsOfRestart), Within: 15 * time.Minute},
 			Act{Name: "drain again", Do: onePod(drainJVM), Until: blockedOn("DrainedAgain"), Within: 5 * time.Minute},
 			passing("an hour", time.Hour, serves(2)),
-			Act{Name: "delete the pod", Do: deletePods(1), Until: again, Within: 15 * time.Minute}),
+			Act{Name: "delete the pod", Do: deletePods(1), Until: again, Within: 15 * time.Minute})),
 		scenario("agent-killed", "an agent is killed and its JVM runs on", threeRacks,
 			Act{Name: "kill", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) }), Until: again,
 				Within: 15 * time.Minute}),
@@ -157,6 +157,12 @@ func clientWrites(of creator) Act {
 // losing is a scenario in which a disk is lost.
 func losing(s *Scenario) *Scenario {
 	s.LosesDisk = true
+	return s
+}
+
+// alone is a scenario beside which nothing else goes wrong.
+func alone(s *Scenario) *Scenario {
+	s.Alone = true
 	return s
 }
 

@@ -130,6 +130,9 @@ func (a allowance) because() string {
 var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true,
 	why: "what had not begun when the spec changed begins again by the spec that counts then"}
 
+// claimLeft is the notice of claims that are left of nodes which were wanted in between.
+var claimLeft = regexp.MustCompile(`"notices":\[\{"message":"claim [^{}]*"reason":"ClaimUnused"[^{}]*\}\],?`)
+
 // remade is what an edit may change that has every pod recreated, twice.
 var remade = allowance{jvmStarts: 18, pods: -1, objects: true, claims: true,
 	why: "every node starts again with the image that counts then, and once more if it found no seed because the " +
@@ -307,6 +310,7 @@ func init() {
 			class: ClassUser, fits: anyWrite,
 			world: func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
 			may:   edited,
+			stays: claimLeft,
 			instead: func(t *run) bool {
 				return t.refusesBack("shrinking a ring is not supported yet") || t.hasGivenUp()
 			},

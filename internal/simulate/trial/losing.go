@@ -71,7 +71,7 @@ func losingScenarios() []*Scenario {
 		s.Acts[len(s.Acts)-1].Until = l.open
 		s.Acts = append(s.Acts, Act{Name: "lose the disk", Do: loseDiskOf(l.node), Until: l.says, Within: time.Hour})
 		s.Acts = append(s.Acts, l.then...)
-		out = append(out, losing(s))
+		out = append(out, alone(losing(s)))
 	}
 	return out
 }
