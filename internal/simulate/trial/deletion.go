@@ -29,8 +29,8 @@ func deletionScenarios() []*Scenario {
 		scenario("delete-orphan", "a ring is deleted as orphan, which takes its objects from it", threeRacks,
 			Act{Name: "delete", Do: removeBy(metav1.DeletePropagationOrphan), Until: gone, Within: 20 * time.Minute,
 				Despite: true}),
-		scenario("leftovers", "the finalizer of a deleted ring is taken away; the next of its name says what is left, "+
-			"which the user removes, and takes over the disks", threeRacks,
+		alone(scenario("leftovers", "the finalizer of a deleted ring is taken away; the next of its name says what is "+
+			"left, which the user removes, and takes over the disks", threeRacks,
 			Act{Name: "delete and strip", Do: remember(strip), Within: time.Minute, Despite: true,
 				Until: func(w *world.World) bool { return get(w) == nil }},
 			Act{Name: "create the next", Do: func(w *world.World) error {
@@ -42,7 +42,7 @@ func deletionScenarios() []*Scenario {
 			Act{Name: "clear", Do: clearLeftovers, Until: stalledWith(v1alpha1.ReasonForeignDisks),
 				Within: 10 * time.Minute},
 			Act{Name: "delete the next", Do: remove, Until: gone, Within: 20 * time.Minute},
-			Act{Name: "adopt", Do: adopt, Until: ready, Within: 30 * time.Minute}),
+			Act{Name: "adopt", Do: adopt, Until: ready, Within: 30 * time.Minute})),
 	}
 }
 
