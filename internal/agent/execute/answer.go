@@ -136,6 +136,8 @@ func (a *Agent) Identity(address, hostID string) agentapi.Identity {
 	}
 	if m := f.Memory.Member; m != nil {
 		id.HostID = m.HostID
+	} else if f.Record != nil && f.Record.Spec.Member != nil { // its disk is lost, and the journal with it
+		id.HostID = f.Record.Spec.Member.HostID
 	}
 	if id.GCGrace = f.JVM.GCGrace; id.GCGrace == nil && f.Memory.GCGrace > 0 {
 		id.GCGrace = &f.Memory.GCGrace

@@ -86,24 +86,26 @@ func (p *pass) openTraffic() outcome {
 }
 
 // blind says in words what keeps this node from seeing whom the others see, by the last answers of
-// their agents; empty if nothing does. Two of them are to say it, or all if there are fewer. One
-// whose JVM does not run sees nobody; one that is not NORMAL yet says nothing.
+// their agents; empty if nothing does. Two members are to say it, or all if fewer have a JVM that
+// could. One that is not NORMAL yet says nothing.
 func (p *pass) blind() string {
 	view := p.JVM.Ring
-	heard, names := 0, map[string]string{}
+	able, names := len(otherMembers(view)), map[string]string{}
 	var up [][]string
 	for _, peer := range p.Peers.Answers {
 		if peer.HostID == "" || peer.HostID == view.HostID {
 			continue
 		}
 		names[peer.HostID] = peer.Node
-		if !peer.Ring || len(peer.Up) > 0 {
-			heard++
+		switch {
+		case !peer.Ring:
+			able--
+		case len(peer.Up) > 0:
 			up = append(up, peer.Up)
 		}
 	}
-	if wanted := min(2, len(otherMembers(view))); heard < wanted {
-		return fmt.Sprintf("the agents of %d other members say whom they see, and %d should", heard, wanted)
+	if wanted := min(2, able); len(up) < wanted {
+		return fmt.Sprintf("the agents of %d other members say whom they see, and %d should", len(up), wanted)
 	}
 	unseen := facts.Unseen(view.Up(), up...)
 	if len(unseen) == 0 {

@@ -46,6 +46,12 @@ func TestClientsAreLetInWhenTheNodeSeesItsPeers(t *testing.T) {
 		}), "OpenTraffic", ""},
 		"one of two is silent": {closed(func(f *Facts) { f.Peers.Answers = f.Peers.Answers[:1] }), "",
 			"1 other members say whom they see, and 2 should"},
+		"of three others one has no JVM, and one is silent": {closed(func(f *Facts) {
+			f.JVM.Ring.Endpoints = append(f.JVM.Ring.Endpoints,
+				endpoint("10.0.0.4", "dddddddd-0000-4000-8000-000000000004", "r1", true, -35, 35))
+			f.Memory.Neighbours = append(f.Memory.Neighbours, "10.0.0.4")
+			f.Peers.Answers[0].Ring, f.Peers.Answers[0].Up = false, nil
+		}), "", "1 other members say whom they see, and 2 should"},
 		"one of two is not NORMAL yet": {closed(func(f *Facts) { f.Peers.Answers[0].Up = nil }), "",
 			"1 other members say"},
 		"its own earlier pod answers": {closed(func(f *Facts) { f.Peers.Answers[0].HostID = hostA }), "",

@@ -86,6 +86,24 @@ func (p *Process) Unavailable(name, key string, level ring.Consistency) bool {
 	return live < p.blockFor(k.replication, level)
 }
 
+// Serves says that a row would be read or written through this node at a level by replicas that are
+// NORMAL for so long at least: it sees enough of them up, and as many answer. For some seconds a
+// node sees up what no longer runs.
+func (p *Process) Serves(name, key string, level ring.Consistency, normalFor time.Duration) bool {
+	k, err := p.clientKeyspace(name)
+	if err != nil {
+		return false
+	}
+	answer := 0
+	for _, a := range p.natural(k.replication, tokenOf(key)) {
+		other := p.net.byAddress[a]
+		if p.counted(level)(a) && p.isAlive(a) && other != nil && p.reaches(other) && other.NormalFor() >= normalFor {
+			answer++
+		}
+	}
+	return answer >= p.blockFor(k.replication, level)
+}
+
 // mutate writes or deletes a row.
 func (p *Process) mutate(name string, k keyspace, key string, c cell, level ring.Consistency) error {
 	n := p.net

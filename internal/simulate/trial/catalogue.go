@@ -98,7 +98,7 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
-		eachAlone(rollOutScenarios()), losingScenarios())...)
+		rollOutScenarios(), losingScenarios())...)
 }
 
 // Find a scenario by its name.
@@ -156,15 +156,8 @@ func clientWrites(of creator) Act {
 
 // losing is a scenario in which a disk is lost.
 func losing(s *Scenario) *Scenario {
-	s.LosesDisk, s.Alone = true, true
+	s.LosesDisk = true
 	return s
-}
-
-func eachAlone(all []*Scenario) []*Scenario {
-	for _, s := range all {
-		alone(s)
-	}
-	return all
 }
 
 // alone is a scenario beside which nothing else goes wrong.

@@ -85,11 +85,8 @@ func newChecker(r *run) *checker {
 // opened: no client gets Unavailable from a node that has only just been opened.
 func (o *checker) opened(p *cassandra.Process) {
 	const blindAfter = 58 * time.Second
-	if f := o.Fault; f != nil && (f.Kind == "zone-lost" || f.Kind == "host-lost") {
-		return // peers do not know yet whom the host has taken along
-	}
 	if row := o.w.RefusedAt(p); row != "" && p.NormalFor() < blindAfter {
-		o.violated("sight: a node is opened to clients %s after it was NORMAL, and refuses %s, which others take",
+		o.violated("sight: a node is opened to clients %s after it was NORMAL, and refuses %s, which others serve",
 			p.NormalFor(), row)
 	}
 }

@@ -39,7 +39,8 @@ func (g growing) scenario(name, about string, changes ...func(*v1alpha1.Cassandr
 		}
 		for i := range writesWhileGrowing {
 			w.Line.After(time.Duration(i)*betweenWrites, "clients write", func() {
-				if err := w.WriteRows(5, nil); err != nil && !errors.Is(err, world.ErrUnserved) {
+				err := w.WriteRows(5, map[string]int{"dc1": min(3, g.nodesOfFirst())})
+				if err != nil && !errors.Is(err, world.ErrUnserved) {
 					panic(err) // of the model, not of the product
 				}
 			})

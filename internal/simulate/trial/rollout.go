@@ -52,14 +52,14 @@ func rollOutScenarios() []*Scenario {
 				killJVM(lastPod(w))
 				return nil
 			}, Until: rolledOut, Within: time.Hour}),
-		restartingTwice(scenario("rollout-host-lost", "a host is lost while the first node serves, and nothing goes "+
+		alone(restartingTwice(scenario("rollout-host-lost", "a host is lost while the first node serves, and nothing goes "+
 			"on until it is back", soaking,
 			Act{Name: "change it", Do: whileWriting(concurrentWrites("20")), Until: soaks, Within: 30 * time.Minute},
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[2]); return nil },
 				Until: notReady, Within: 10 * time.Minute},
 			passing("a quarter of an hour", 15*time.Minute, not(haveTaken(2))),
 			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[2], true); return nil },
-				Until: rolledOut, Within: time.Hour})),
+				Until: rolledOut, Within: time.Hour}))),
 		scenario("rollout-reverted", "an option that no JVM takes reaches one node, and is taken back",
 			threeRacks, wrong,
 			passing("a quarter of an hour", 15*time.Minute, serves(2)), rolled("take it back", jvmOption())),

@@ -244,8 +244,6 @@ func (r *run) quiet() {
 	switch n := r.checker.writes - before; {
 	case n > 0 && r.injected.After(began):
 		r.quiet() // the fault injected just then
-	case n > 0 && n < 4*int(length.Minutes()) && !idle(r.w):
-		// A join that members cannot give its data is tried again at growing intervals.
 	case n > 0:
 		r.violated("I10: %d writes in %s in which nothing happened, the last: %s", n, length, r.checker.lastWritten)
 	}

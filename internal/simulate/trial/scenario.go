@@ -36,8 +36,7 @@ type Scenario struct {
 	// Tries says that how many pods it takes depends on when things happen in it.
 	Tries bool
 	// Alone says that no fault is injected beside what happens in it: it ends with a disk that
-	// nothing replaces, or counts what one JVM has lived through, or what was left behind, or rolls out, whose ends beside faults the
-	// judge does not know all yet.
+	// nothing replaces, or rests on what one JVM or one record has lived through.
 	Alone bool
 	// InVain is how many JVMs may start in vain in it, when a fault changes the order in which
 	// nodes come back.

@@ -97,15 +97,17 @@ func (w *World) Probe() (acknowledged, asked int) {
 	return acknowledged, asked
 }
 
-// RefusedAt names a row that a node refuses to a client at LOCAL_QUORUM although others would take
+// RefusedAt names a row that a node refuses to a client at LOCAL_QUORUM although others serve
 // it; empty if there is none.
 func (w *World) RefusedAt(coordinator *cassandra.Process) string {
-	const rows, level = 32, ring.LocalQuorum
+	// asked is how long before it opens a node may have asked whom others see up: an agent that
+	// does not answer takes 2 s, and gossip settles in another.
+	const rows, level, asked = 32, ring.LocalQuorum, 4 * time.Second
 	for i := range rows {
 		name := fmt.Sprintf("probe-%d", i)
 		if coordinator.Unavailable(Keyspace, name, level) && slices.ContainsFunc(w.serving(),
 			func(other *cassandra.Process) bool {
-				return other != coordinator && !other.Unavailable(Keyspace, name, level)
+				return other != coordinator && other.Serves(Keyspace, name, level, asked)
 			}) {
 			return name
 		}
