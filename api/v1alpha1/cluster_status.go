@@ -110,8 +110,8 @@ type StepStatus struct {
 	// +kubebuilder:validation:Maximum=100
 	Progress *int32 `json:"progress,omitempty"`
 
-	// Hold is what spec.disruption.resume must be for the step to go on. Empty while no person is
-	// waited for.
+	// Hold is what spec.disruption.resume must be for the step to continue. Empty while no person
+	// is waited for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Hold string `json:"hold,omitempty"`

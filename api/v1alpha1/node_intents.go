@@ -19,8 +19,8 @@ type Intent struct {
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 
 	// Withdraw asks the agent not to begin. The agent reports withdrawnAt if it had not begun;
-	// otherwise it goes on to the end. A join that has begun ends as well, as long as the node has
-	// not joined.
+	// otherwise it continues to the end. A join that has begun ends as well, as long as the node
+	// has not joined.
 	// +optional
 	Withdraw *Withdrawal `json:"withdraw,omitempty"`
 }
@@ -48,8 +48,8 @@ type Withdrawal struct {
 // +kubebuilder:validation:XValidation:rule=`(self.mode == 'Replace') == has(self.replace)`,message=`replace is required for mode Replace, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || !has(self.tokens) || size(self.tokens) == 0`,message=`tokens are not allowed for mode Replace: the node takes those of the dead member`
 // +kubebuilder:validation:XValidation:rule=`self.mode == 'New' || !has(self.systemAuthReplicationFactor)`,message=`systemAuthReplicationFactor is for mode New alone`
-// +kubebuilder:validation:XValidation:rule=`self.mode == 'Bootstrap' || !has(self.wipe)`,message=`wipe is for mode Bootstrap alone: only a join that streams begins anew`
-// +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || !has(oldSelf.wipe) || has(self.wipe)`,message=`wipe cannot be taken back: the agent may have begun`
+// +kubebuilder:validation:XValidation:rule=`self.mode == 'Bootstrap' || !has(self.wipe)`,message=`wipe is for mode Bootstrap alone: only a join that streams is restarted on a wiped disk`
+// +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || !has(oldSelf.wipe) || has(self.wipe)`,message=`wipe cannot be withdrawn: the agent may have begun`
 // +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.mode == oldSelf.mode && has(self.tokens) == has(oldSelf.tokens) && (!has(self.tokens) || self.tokens == oldSelf.tokens) && has(self.replace) == has(oldSelf.replace) && (!has(self.replace) || self.replace == oldSelf.replace) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`a ticket cannot be changed under its id: an id means one thing`
 type JoinTicket struct {
 	Intent `json:",inline"`

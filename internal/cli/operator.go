@@ -66,7 +66,7 @@ func (h *operatorHealth) problem() string {
 	case h.ready == 0:
 		return fmt.Sprintf("NOT RUNNING, 0 of %s ready", plural(len(h.pods), "pod"))
 	case h.leader == "":
-		return "NO LEADER, nobody works"
+		return "NO LEADER, no replica works"
 	case h.renewed > leaseDoubt:
 		return fmt.Sprintf("NO LEADER, pod %s was that %s ago", h.leader,
 			age(time.Unix(0, 0).Add(h.renewed), time.Unix(0, 0)))
@@ -110,7 +110,7 @@ type leader struct {
 }
 
 // leader is the operator's pod that holds its Lease. What is sent to it are the user's own
-// credentials: whoever may write that Lease is trusted with them, which is the operator.
+// credentials: anyone who can write that Lease is trusted with them: that is the operator.
 func (s *settings) leader(ctx context.Context, c *connection) (leader, error) {
 	h := s.health(ctx, c)
 	switch {

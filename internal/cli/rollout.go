@@ -19,7 +19,7 @@ waves of one rack, each when the ring can do without it. Pods and records stay.
 It sets restartedAt in the spec of the CassandraCluster to now, with your rights.`
 
 const pauseLong = `Has the operator begin nothing new on a cluster: no join, no roll-out, no cleanup and no
-repair. A step that is open goes on to its end, a roll-out to the end of its wave. Nodes
+repair. A step that is open continues to its end, a roll-out to the end of its wave. Nodes
 serve on, and pods that are lost are recreated.
 
 It sets spec.paused of the CassandraCluster, with your rights.`
@@ -121,7 +121,7 @@ func restartAt(c *v1alpha1.CassandraCluster, datacenter, rack string, at metav1.
 
 func setPaused(c *v1alpha1.CassandraCluster) (string, error) {
 	c.Spec.Paused = true
-	return "is paused: nothing new begins, what has begun goes on to its end; kubectl helenus resume " + c.Name +
+	return "is paused: nothing new begins, what has begun continues to its end; kubectl helenus resume " + c.Name +
 		" ends it", nil
 }
 

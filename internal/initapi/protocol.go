@@ -10,7 +10,7 @@ import (
 // On each connection init sends a Hello, the client one Request, init one Reply, each one line of
 // JSON; then init closes. Unknown fields are ignored.
 //
-// Version 2 has the lock of the data volume. An agent goes on with an init of an older version, and
+// Version 2 has the lock of the data volume. An agent works with an init of an older version, and
 // stops its JVM in order, but has it start none: see OldestVersion. With an init of a newer version
 // an agent does not talk. It says so in the status of its node and starts nothing; what runs there
 // runs on, and init stops it by itself when the pod is deleted.

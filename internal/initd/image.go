@@ -40,7 +40,7 @@ func (i *Init) readImage() error {
 		return fmt.Errorf("publish the configuration copy: %w", err)
 	}
 	for _, path := range old {
-		_ = os.RemoveAll(path) // the next start tries again
+		_ = os.RemoveAll(path) // the next start removes it
 	}
 	return nil
 }

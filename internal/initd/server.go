@@ -42,7 +42,7 @@ type Init struct {
 	cfg     Config
 	mu      sync.Mutex
 	state   initapi.State
-	changed chan struct{}    // closed and made anew at each change of state
+	changed chan struct{}    // closed and replaced at each change of state
 	alone   *time.Timer      // fires when the stop is init's own
 	lock    *os.File         // of the data volume, held for good; nil until then
 	again   <-chan time.Time // when the lock is to be tried again

@@ -7,6 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // byLabel says that of a kind only the objects with our label are watched: other people have
@@ -29,14 +31,17 @@ func Cached(object client.Object) bool {
 }
 
 // Outline is what an operator's cache keeps of an object: what is decided on, and of what is large
-// no more. Of a pod's spec only the host counts: what else is in it is compared by the hash in the
-// annotations. Of a host it counts which one it is, what it is like, and whether it is there; the
+// no more. Of a pod's spec only the host counts, and Cassandra's image: what else is in it is
+// compared by the hash in the annotations. Of a host it counts which one it is, what it is like, and whether it is there; the
 // images that it has are many times as large. The object itself is not changed.
 func Outline(object client.Object) client.Object {
 	switch full := object.(type) {
 	case *corev1.Pod:
 		out := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta, Status: full.Status}
 		out.Spec.NodeName = full.Spec.NodeName
+		if image := render.ImageOf(full); image != "" {
+			out.Spec.Containers = []corev1.Container{{Name: layout.CassandraContainer, Image: image}}
+		}
 		return out
 	case *corev1.Node:
 		out := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}

@@ -33,7 +33,8 @@ func TestTheOutlineOfAPodHasWhatIsDecidedOn(t *testing.T) {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p1", UID: "one", ResourceVersion: "7",
 			Annotations: map[string]string{"hash": "h"}},
-		Spec:   corev1.PodSpec{NodeName: "m1", Containers: []corev1.Container{{Name: "cassandra"}}},
+		Spec: corev1.PodSpec{NodeName: "m1", Containers: []corev1.Container{{Name: "exporter"},
+			{Name: "cassandra", Image: "cassandra:5.0.6", Command: []string{"run"}}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
 	}
 	got := Outline(p).(*corev1.Pod)
@@ -41,10 +42,10 @@ func TestTheOutlineOfAPodHasWhatIsDecidedOn(t *testing.T) {
 		got.Status.PodIP != "10.0.0.1" {
 		t.Errorf("%+v lacks something", got)
 	}
-	if got.Spec.Containers != nil {
+	if c := got.Spec.Containers; len(c) != 1 || c[0].Image != "cassandra:5.0.6" || c[0].Command != nil {
 		t.Errorf("%+v has more than is needed", got)
 	}
-	if p.Spec.Containers == nil {
+	if len(p.Spec.Containers) != 2 {
 		t.Error("the object of the watch was changed")
 	}
 }

@@ -33,6 +33,9 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 		Addresses: a.addresses(f), Replaced: f.Memory.Replaced,
 		Normal: f.Memory.Normal, GCGrace: f.Memory.GCGrace,
 	}
+	if c := d.Status.Configuration; c != nil {
+		answer.Revision = c.Revision
+	}
 	if a.space != nil {
 		space := *a.space
 		answer.Space = &space

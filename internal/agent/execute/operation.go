@@ -37,7 +37,7 @@ type job struct {
 	waits bool
 }
 
-// startJob begins an operation whose beginning is in the journal, or follows one that goes on in
+// startJob begins an operation whose beginning is in the journal, or follows one that continues in
 // the JVM. The lock is held.
 func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.OperationIntent, from *core.Handle) {
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, operationLimit)

@@ -34,7 +34,7 @@ func cleanup(ctx context.Context, t *task) (string, error) {
 	})
 }
 
-// room refuses a cleanup for which the disk is too small: it writes what stays of an SSTable anew
+// room refuses a cleanup for which the disk is too small: it rewrites what stays of an SSTable
 // before the old one goes, of as many at a time as there are jobs. A full disk would end the JVM
 // (disk_failure_policy die).
 func (t *task) room(keyspace string) error {

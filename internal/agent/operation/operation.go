@@ -60,7 +60,7 @@ type task struct {
 	*Host
 	intent    *v1alpha1.OperationIntent
 	arguments v1alpha1.OperationArguments
-	// handle is what runs, and resumed says that it goes on since before this agent followed it.
+	// handle is what runs, and resumed says that it has run since before this agent followed it.
 	handle  operation.Handle
 	resumed bool
 }
@@ -78,8 +78,8 @@ var table = map[v1alpha1.OperationType]func(context.Context, *task) (string, err
 	v1alpha1.OperationRepair:               repair,
 }
 
-// Run carries an operation out and says what was done: from the beginning, or from what goes on in
-// the JVM by the handle of an earlier Run. The error is ErrCutOff where the JVM went silent
+// Run carries an operation out and says what was done: from the beginning, or from what continues
+// in the JVM by the handle of an earlier Run. The error is ErrCutOff where the JVM went silent
 // meanwhile.
 func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent, from *operation.Handle) (string, error) {
 	run, known := table[o.Type]
@@ -102,7 +102,7 @@ func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent, from *operat
 
 // eachKeyspace does one keyspace after the other, each of which is noted before it begins. The
 // first error ends it, and says what was done before. While it does a keyspace, resumed says that
-// this may go on in the JVM since before.
+// this may run in the JVM since before.
 func (t *task) eachKeyspace(ctx context.Context, verb string, do func(name string) error) (string, error) {
 	ring, err := t.Ring(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 const rebuildPoll = 5 * time.Second
 
 // rebuild waits for one that runs already: Cassandra takes one at a time and refuses the next. It
-// does not tell later how that one ended, so that a rebuild which goes on without an agent is
+// does not tell later how that one ended, so that a rebuild which continues without an agent is
 // followed by another.
 func rebuild(ctx context.Context, t *task) (string, error) {
 	return t.eachKeyspace(ctx, "rebuilt", func(name string) error {

@@ -23,8 +23,8 @@ type Start struct {
 // are in no file and in no hash, and a later start without them is a plain restart. For a member
 // the ticket is nil.
 //
-// Every stream of ranges begins anew, be it of a join, a replacement or a rebuild: 5.0 refuses to
-// go on after an earlier one unless it is told what to do with what that has streamed, and 4.1
+// Every stream of ranges starts from zero, be it of a join, a replacement or a rebuild: 5.0 refuses
+// to go on after an earlier one unless it is told what to do with what that has streamed, and 4.1
 // would take it for complete in a join, without what was written since (RangeStreamer#fetchAsync,
 // CASSANDRA-17679). A member needs it for its rebuilds.
 //

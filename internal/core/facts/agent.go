@@ -38,6 +38,8 @@ type Agent struct {
 	Process ProcessState           `json:"process"`
 	Ready   bool                   `json:"ready"`
 	Join    *v1alpha1.IntentStatus `json:"join,omitempty"`
+	// Revision of the rules by which the files of the running JVM were rendered; 0 if none runs.
+	Revision int32 `json:"revision,omitempty"`
 
 	// TrafficOpened says that the native transport of this node is, or at any time was, open to
 	// anybody (from the journal).

@@ -13,7 +13,7 @@ var rollOut = []Guard[Nodes]{
 	{v1alpha1.BlockedTopologyChangeInProgress, "no topology change is in progress", noTopologyChange},
 	{v1alpha1.BlockedMemberSeenDown, "every member sees every other as up", everyMemberSeesEveryOther},
 	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
-	{v1alpha1.BlockedStreamInProgress, "no member streams", nobodyStreams},
+	{v1alpha1.BlockedStreamInProgress, "no member streams", noStream},
 }
 
 // seen is the guard before a node counts as back.
@@ -42,8 +42,8 @@ func everyMemberSeesEveryOther(of Nodes) []Finding {
 	return out
 }
 
-// nobodyStreams: a stream ends with either of its nodes, and has to begin again.
-func nobodyStreams(of Nodes) []Finding {
+// noStream: a stream ends with either of its nodes, and has to begin again.
+func noStream(of Nodes) []Finding {
 	names, rings := of.views()
 	var out []Finding
 	for i, r := range rings {

@@ -123,7 +123,7 @@ func (p *pass) beginAnew() outcome {
 	}
 	if t.Wipe != "" && (m.Wipe == nil || m.Wipe.ID != t.Wipe || !m.Wipe.Done) {
 		if why = p.notWiped(); why == "" {
-			return act(WipeJoin{ID: t.Wipe, Why: Why("the join begins anew, without what was streamed before")})
+			return act(WipeJoin{ID: t.Wipe, Why: Why("the join restarts, without what was streamed before")})
 		}
 		p.joinMessage = "what was streamed before stays: " + why
 	}

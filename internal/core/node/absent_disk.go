@@ -6,7 +6,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// inspectDisk looks at the volumes before anything is decided by them. It is looked at anew after
+// inspectDisk looks at the volumes before anything is decided by them. It is looked at again after
 // every JVM.
 func inspectDisk(p *pass) outcome {
 	if !p.Disk.Known {

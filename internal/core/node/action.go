@@ -251,7 +251,7 @@ type (
 		Why
 		Operation *v1alpha1.OperationIntent
 	}
-	// ResumeOperation finds an operation again that goes on in the JVM without an agent that
+	// ResumeOperation finds an operation again that continues in the JVM without an agent that
 	// follows it.
 	ResumeOperation struct {
 		Why

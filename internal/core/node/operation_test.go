@@ -194,14 +194,14 @@ func TestHowAnOperationEnds(t *testing.T) {
 			"FinishOperation", false, "cleaned up shop"},
 		"it failed": {running(func(o *Operation) { o.Ended, o.Failure = true, "no source" }),
 			"FinishOperation", true, "no source"},
-		"it was lost sight of": {running(lost), "ResumeOperation", false, "goes on in the JVM"},
+		"it was lost sight of": {running(lost), "ResumeOperation", false, "continues in the JVM"},
 		"it was lost sight of, and its JVM is silent": {with1(running(lost),
 			func(f *Facts) { f.JVM.Problem = "refused" }), "", false, ""},
 		"it was lost sight of, and its JVM is stopped": {with1(running(lost), func(f *Facts) {
 			f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 3, BegunAt: epoch, TermAt: ptr(0)}
 		}), "", false, ""},
 		"another agent had it": {running(func(o *Operation) { o.ID = "op-0" }), "ResumeOperation", false,
-			"goes on in the JVM"},
+			"continues in the JVM"},
 		"another agent had it, and init is away": {with1(running(func(o *Operation) { o.ID = "op-0" }),
 			func(f *Facts) { f.Init = Init{} }), "", false, ""},
 		"another agent had it, on another JVM": {with1(running(func(o *Operation) { o.ID = "op-0" }),

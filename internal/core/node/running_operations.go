@@ -17,13 +17,13 @@ type Operation struct {
 	Progress *int32
 	Message  string
 	// Ended says that it is over: with Message, or with Failure if that is not empty. CutOff says
-	// that it was lost sight of: it may go on in the JVM.
+	// that it was lost sight of: it may continue in the JVM.
 	Ended   bool
 	Failure string
 	CutOff  bool
 }
 
-// noteOperation takes in how operations ended. One that goes on in the JVM, and that this agent
+// noteOperation takes in how operations ended. One that continues in the JVM, and that this agent
 // does not follow, is found again. One whose JVM has ended was cut off: whether it took effect is
 // not known.
 func noteOperation(p *pass) outcome {
@@ -58,7 +58,7 @@ func (p *pass) noteEnd(m *OperationMemory) outcome {
 	default:
 		intent := &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: m.ID}, Type: m.Type, Arguments: m.Arguments}
 		return act(ResumeOperation{Handle: m.Handle, Operation: intent,
-			Why: "nobody follows the operation, which goes on in the JVM"})
+			Why: "no agent follows the operation, which continues in the JVM"})
 	}
 }
 

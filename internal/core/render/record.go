@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
 )
 
 // Record is the record of a new node: it has no ticket, serves nobody, and pins the claims that
@@ -73,6 +76,45 @@ func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.Cassa
 		w.Pod.ImageDefaulted = pod.ImageDefaulted
 	}
 	return w
+}
+
+// AsMade is what a cluster's spec wants of a node whose record is gone, and with it what it pinned:
+// what does not come from the user is as its pod was made, and as its JVM was configured. A pod of
+// another spec gets what a new one would.
+func AsMade(cluster *v1alpha1.CassandraCluster, w Wanted, n *facts.Node) Wanted {
+	if n.Pod == nil {
+		return w
+	}
+	made := n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]
+	images := []string{w.Pod.Image}
+	if cluster.Spec.Image == "" { // another release may have another default
+		images = append(images, ImageOf(n.Pod))
+	}
+	for revision := range PodRules {
+		for _, image := range images {
+			pod := w.Pod
+			pod.Revision, pod.Image = revision, image
+			if PodHash(pod) != made {
+				continue
+			}
+			w.Pod = pod
+			if agent := n.CurrentAgent(); agent != nil && config.KnowsRevision(agent.Revision) {
+				w.Configuration.Revision = agent.Revision
+			}
+			return w
+		}
+	}
+	return w
+}
+
+// ImageOf a node's pod, of Cassandra; empty if the pod has none.
+func ImageOf(pod *corev1.Pod) string {
+	for _, c := range pod.Spec.Containers {
+		if c.Name == layout.CassandraContainer {
+			return c.Image
+		}
+	}
+	return ""
 }
 
 // PodHash is the hash of what a pod is made of. Two pods with the same hash are the same to the

@@ -94,8 +94,14 @@ func TestWhatIsSaidOfTwoNodes(t *testing.T) {
 			silent(n2)
 			n2.Asking = true
 		}, said{kept, v1alpha1.ReasonNodeUnreachable, 2}},
-		"the ring is being formed": {func(_, _ *facts.Node, s *facts.Snapshot) { s.Ledger.Formed = nil },
-			said{v1alpha1.ReasonForming, v1alpha1.ReasonForming, 2}},
+		"the ring is being formed": {func(_, n2 *facts.Node, s *facts.Snapshot) {
+			s.Ledger.Formed = nil
+			closed(n2)
+			n2.Agent.Ring = nil
+		}, said{v1alpha1.ReasonForming, v1alpha1.ReasonForming, 1}},
+		"all have joined the ring that is being formed": {func(_, _ *facts.Node, s *facts.Snapshot) {
+			s.Ledger.Formed = nil
+		}, said{v1alpha1.ReasonForming, v1alpha1.ReasonAllNodesHealthy, 2}},
 	} {
 		got := status.Of(twoNodes(c.change), plan.Plan{}, nil, nil, time.Unix(0, 0))
 		reason := func(kind string) string { return meta.FindStatusCondition(got.Conditions, kind).Reason }

@@ -37,7 +37,7 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	case len(unreachable) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeUnreachable, "no answer from %s",
 			strings.Join(unreachable, ", "))
-	case !formed:
+	case !formed && (len(down) > 0 || len(schemas) == 0):
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonForming, "the ring is being formed")
 	case len(down) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodesDown, "%s not NORMAL", strings.Join(down, ", "))

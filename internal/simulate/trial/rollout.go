@@ -52,8 +52,8 @@ func rollOutScenarios() []*Scenario {
 				killJVM(lastPod(w))
 				return nil
 			}, Until: rolledOut, Within: time.Hour}),
-		alone(restartingTwice(scenario("rollout-host-lost", "a host is lost while the first node serves, and nothing goes "+
-			"on until it is back", soaking,
+		alone(restartingTwice(scenario("rollout-host-lost",
+			"a host is lost while the first node serves, and no other node is changed until it is back", soaking,
 			Act{Name: "change it", Do: whileWriting(concurrentWrites("20")), Until: soaks, Within: 30 * time.Minute},
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[2]); return nil },
 				Until: notReady, Within: 10 * time.Minute},

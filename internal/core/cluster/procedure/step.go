@@ -101,7 +101,7 @@ func (s *Step) Describe(done int, format string, args ...any) {
 	s.engine.draft.Current = current
 }
 
-// Held says in the status what a person has to end before the step goes on, after Describe.
+// Held says in the status what a person has to end before the step continues, after Describe.
 func (s *Step) Held(hold string) { s.engine.draft.Current.Hold = hold }
 
 // Block shows what the step waits for.

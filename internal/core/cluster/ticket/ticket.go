@@ -74,7 +74,7 @@ func AllowWipe(s *procedure.Step, n *facts.Node) bool {
 		return false
 	}
 	id := fmt.Sprintf("%s/wipe-%d", t.ID, agent.Join.Attempts)
-	return t.Wipe != id && s.UpdateRecord(n.Name, true, "the join begins anew",
+	return t.Wipe != id && s.UpdateRecord(n.Name, true, "the join restarts on a wiped disk",
 		func(spec *v1alpha1.CassandraNodeSpec) { spec.Join.Wipe = id })
 }
 

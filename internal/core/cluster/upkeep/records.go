@@ -182,6 +182,9 @@ func (k *Keeper) restoreRecords() {
 		if !member && !inWave && !newcomer && !slices.Contains(k.Ledger.Excluded, w.Name) {
 			continue
 		}
+		if member && n != nil {
+			w = render.AsMade(k.Cluster, w, n)
+		}
 		record := render.Record(k.Owner(), w, k.ClaimsOf(w), k.Adopts())
 		if s := k.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) &&
 			s.Kind != ledger.AdoptRing && s.Stage == ledger.StageTickets {

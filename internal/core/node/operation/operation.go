@@ -49,7 +49,7 @@ func (r Request) self() facts.Endpoint {
 	return self
 }
 
-// Handle is how an agent finds again what an operation has set going in the JVM: it goes on there
+// Handle is how an agent finds again what an operation has started in the JVM: it continues there
 // when the agent ends.
 type Handle struct {
 	// Keyspace in work; those before it, by name, are done.
