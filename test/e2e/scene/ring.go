@@ -132,7 +132,8 @@ func (r *Ring) Run(ctx context.Context, node string, command ...string) (string,
 
 // Edit changes the spec of the cluster.
 func (r *Ring) Edit(ctx context.Context, change func(*v1alpha1.CassandraClusterSpec)) error {
-	return r.poll(ctx, reaction, "the spec is changed", func(ctx context.Context) error {
+	var changed int64
+	err := r.poll(ctx, reaction, "the spec is changed", func(ctx context.Context) error {
 		c, found := r.Now(ctx).Cluster(r.Name)
 		if !found || c.UID != r.UID {
 			return fmt.Errorf("change cluster %s: it is not there", r.Name)
@@ -142,7 +143,16 @@ func (r *Ring) Edit(ctx context.Context, change func(*v1alpha1.CassandraClusterS
 		if err := r.Kubernetes.Client.Update(ctx, c); err != nil {
 			return fmt.Errorf("change cluster %s: %w", r.Name, err)
 		}
-		r.Spec = c.Spec
+		r.Spec, changed = c.Spec, c.Generation
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.Until(ctx, reaction, "the change is seen", func(now follow.Sight) error {
+		if c, found := now.Cluster(r.Name); !found || c.Generation < changed {
+			return fmt.Errorf("cluster %s is seen as it was before", r.Name)
+		}
 		return nil
 	})
 }
