@@ -32,8 +32,9 @@ func Cached(object client.Object) bool {
 
 // Outline is what an operator's cache keeps of an object: what is decided on, and of what is large
 // no more. Of a pod's spec only the host counts, and Cassandra's image: what else is in it is
-// compared by the hash in the annotations. Of a host it counts which one it is, what it is like, and whether it is there; the
-// images that it has are many times as large. The object itself is not changed.
+// compared by the hash in the annotations. Of a host it counts which one it is, what it is like,
+// and whether it is there; the images that it has are many times as large. The object itself is not
+// changed.
 func Outline(object client.Object) client.Object {
 	switch full := object.(type) {
 	case *corev1.Pod:
