@@ -64,7 +64,7 @@ type PodSettings struct {
 
 	// Metadata is added to the pod.
 	// +optional
-	Metadata *PodMetadata `json:"metadata,omitempty"`
+	Metadata *Metadata `json:"metadata,omitempty"`
 
 	// Overlay is the strategic merge patch on the pod: that of the cluster, then that of the
 	// datacenter.

@@ -70,9 +70,10 @@ type NodeSettings struct {
 	// +kubebuilder:validation:Maximum=86400
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
-	// Metadata is added to the pods.
+	// Metadata is added to the pods. A change is made to the pods that run; what others have added
+	// to them stays.
 	// +optional
-	Metadata *PodMetadata `json:"metadata,omitempty"`
+	Metadata *Metadata `json:"metadata,omitempty"`
 }
 
 // Resources are compute resources of a container.
@@ -280,19 +281,4 @@ type Placement struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
-}
-
-// PodMetadata is added to the pods. Keys of helenus.io and app.kubernetes.io are refused.
-type PodMetadata struct {
-	// Labels of the pods.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('(^|[.])(helenus[.]io|app[.]kubernetes[.]io)/'))`,message=`labels of helenus.io and app.kubernetes.io are set by Helenus`
-	Labels map[string]string `json:"labels,omitempty"`
-
-	// Annotations of the pods.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('(^|[.])(helenus[.]io|app[.]kubernetes[.]io)/'))`,message=`annotations of helenus.io and app.kubernetes.io are set by Helenus`
-	Annotations map[string]string `json:"annotations,omitempty"`
 }

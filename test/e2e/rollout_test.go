@@ -82,7 +82,7 @@ func jvms(t *testing.T, ring *scene.Ring) map[string]scene.Process {
 }
 
 // TestRollOutSettings: a setting that needs a restart reaches one node after the other, in its pod,
-// and one that needs none reaches all without a restart of any JVM.
+// and one that needs none reaches all without a restart of any JVM, as do labels of the pods.
 func TestRollOutSettings(t *testing.T) {
 	ring := threeRacks(t)
 	before, started := identities(t, ring), jvms(t, ring)
@@ -106,7 +106,38 @@ func TestRollOutSettings(t *testing.T) {
 			t.Errorf("node %s has compaction_throughput %s", name, got)
 		}
 	}
+	for _, label := range []string{"shop", ""} {
+		rollOut(t, ring, "labels and annotations of the pods", labelPods(label))
+		wantLabelled(t, ring, label)
+	}
+	wantAsBefore(t, before, identities(t, ring))
+	for name, p := range jvms(t, ring) {
+		if p != restarted[name] {
+			t.Errorf("the JVM of node %s was restarted for a label", name)
+		}
+	}
 	wantRingSeen(t, ring)
+}
+
+// labelPods has the pods get a label and an annotation, or lose them.
+func labelPods(value string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Metadata = nil
+		if value != "" {
+			s.Node.Metadata = &v1alpha1.Metadata{Labels: map[string]string{"example.com/team": value},
+				Annotations: map[string]string{"example.com/team": value}}
+		}
+	}
+}
+
+func wantLabelled(t *testing.T, ring *scene.Ring, value string) {
+	t.Helper()
+	for _, name := range ring.NodeNames(t.Context()) {
+		pod := podOf(t, ring, name)
+		if pod.Labels["example.com/team"] != value || pod.Annotations["example.com/team"] != value {
+			t.Errorf("pod %s has labels %v and annotations %v", name, pod.Labels, pod.Annotations)
+		}
+	}
 }
 
 // TestRollOutReverted: an option that no JVM takes reaches the first node alone, and is taken back

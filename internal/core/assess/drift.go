@@ -137,7 +137,8 @@ func SourceInWords(source *corev1.TypedLocalObjectReference) string {
 // alreadyIs says that a node runs as the spec describes it although its record says otherwise: it
 // was starting when a correction was written, which was taken back when it had joined.
 func alreadyIs(n *facts.Node, w render.Wanted) bool {
-	if n.Pod == nil || n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(w.Pod) {
+	if n.Pod == nil || n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(w.Pod) ||
+		!equality.Semantic.DeepEqual(n.Record.Spec.Pod.Metadata, w.Pod.Metadata) {
 		return false
 	}
 	running := n.Record.Status.Configuration

@@ -242,6 +242,9 @@ func TestANodeRunsAsTheSpecByTheWordOfItsPresentPod(t *testing.T) {
 		"its pod is another one": {func(n *facts.Node) {
 			n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] = "other"
 		}, false},
+		"its labels are others": {func(n *facts.Node) {
+			n.Record.Spec.Pod.Metadata = &v1alpha1.Metadata{Labels: map[string]string{"team": "shop"}}
+		}, false},
 		"it has no pod": {func(n *facts.Node) { n.Pod, n.Agent = nil, nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 	// By a roll-out.
 	restarts = "one JVM after the other restarts"
 	newPods  = "one pod after the other is a new one"
+	labels   = "the pods that run get it"
 	schema   = "refused by the schema"
 )
 
@@ -130,11 +131,11 @@ var fields = map[string]struct {
 	"node.placement.priorityClassName": {placed(v1alpha1.Placement{PriorityClassName: "high"}),
 		newPods},
 	"node.metadata.labels": {func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.Metadata = &v1alpha1.PodMetadata{Labels: map[string]string{"a": "b"}}
-	}, newPods},
+		s.Node.Metadata = &v1alpha1.Metadata{Labels: map[string]string{"a": "b"}}
+	}, labels},
 	"node.metadata.annotations": {func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.Metadata = &v1alpha1.PodMetadata{Annotations: map[string]string{"a": "b"}}
-	}, newPods},
+		s.Node.Metadata = &v1alpha1.Metadata{Annotations: map[string]string{"a": "b"}}
+	}, labels},
 	"node.storage.claims.data.size": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Data.Size = quantity("20Gi")
 	}), `node.storage.claims.data.size: "10Gi" → "20Gi"`},
@@ -317,7 +318,7 @@ func TestAReplicationFactorIsNotLowered(t *testing.T) {
 func TestAnEmptyObjectIsNoChange(t *testing.T) {
 	w := formed(t)
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.Metadata, s.Node.JVM = &v1alpha1.PodMetadata{}, &v1alpha1.JVM{}
+		s.Node.Metadata, s.Node.JVM = &v1alpha1.Metadata{}, &v1alpha1.JVM{}
 	})
 	if made := w.settle(); made.Stalled != nil || !made.Idle() {
 		t.Errorf("want nothing:\n%s", made)
@@ -333,12 +334,12 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 			pods := w.pods()
 			w.change(field.change)
 			made := w.pass()
-			rolls := field.want == restarts || field.want == newPods
+			rolls := field.want == restarts || field.want == newPods || field.want == labels
 			if made.Idle() == (field.want == grows || field.want == written || rolls) {
 				t.Errorf("writes: %v\n%s", !made.Idle(), made)
 			}
 			switch field.want {
-			case restarts, newPods:
+			case restarts, newPods, labels:
 				w.rolledOut()
 				for _, n := range w.snapshot.Records() {
 					changed, restarted := n.Pod.UID != pods[n.Name], n.Record.Status.Restart != nil
@@ -351,6 +352,9 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 					}
 					if changed != (field.want == newPods) || restarted != (field.want == restarts) {
 						t.Errorf("node %s: a new pod is %v, a restart is %v", n.Name, changed, restarted)
+					}
+					if field.want == labels && n.Pod.Labels["a"] != "b" && n.Pod.Annotations["a"] != "b" {
+						t.Errorf("node %s has labels %v, annotations %v", n.Name, n.Pod.Labels, n.Pod.Annotations)
 					}
 				}
 			case schema: // held to in test/api

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"fmt"
+	"maps"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +42,9 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 		}, second, "Change Pod"},
 		"all labels of a pod":    {func(n *facts.Node) { n.Pod.Labels = nil }, second, "Change Pod"},
 		"another label of a pod": {func(n *facts.Node) { relabelled(n.Pod.Labels, "team", "shop") }, second, ""},
+		"the note of what was added to a pod": {func(n *facts.Node) {
+			n.Pod.Annotations[v1alpha1.AnnotationAdded] = `{"labels":["x"]}`
+		}, second, "Change Pod"},
 		"a label of a claim": {func(n *facts.Node) {
 			relabelled(n.Claims["data"].Claim.Labels, v1alpha1.LabelNode, "")
 		}, "data-" + second, "Change PersistentVolumeClaim"},
@@ -75,6 +80,26 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 			}
 			wantWrites(t, made, c.of, c.want)
 		})
+	}
+}
+
+// What others put on a pod stays, and the hash of what it was made of, whatever the note of what the
+// spec had added says.
+func TestWhatOthersPutOnAPodStays(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	pod := w.snapshot.Nodes[second].Pod
+	pod.Labels["team"], pod.Annotations["note"] = "shop", "x"
+	pod.Annotations[v1alpha1.AnnotationAdded] = fmt.Sprintf(`{"labels":[%q,"gone"],"annotations":[%q]}`,
+		v1alpha1.LabelClusterUID, v1alpha1.AnnotationTemplateHash)
+	made := next(w)
+	if len(made.Writes) != 1 || made.Writes[0].Verb != plan.Change {
+		t.Fatalf("want one change:\n%s", made)
+	}
+	delete(pod.Annotations, v1alpha1.AnnotationAdded)
+	changed := made.Writes[0].Object
+	if !maps.Equal(changed.GetLabels(), pod.Labels) || !maps.Equal(changed.GetAnnotations(), pod.Annotations) {
+		t.Errorf("got %v %v, want %v %v", changed.GetLabels(), changed.GetAnnotations(), pod.Labels, pod.Annotations)
 	}
 }
 

@@ -279,7 +279,7 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},
 		"an overlay on a label of the second rack": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Overlay = &runtime.RawExtension{Raw: []byte(`{"metadata":{"labels":{"team":"a"}}}`)}
-			metadata := &v1alpha1.PodMetadata{Labels: map[string]string{"team": "b"}}
+			metadata := &v1alpha1.Metadata{Labels: map[string]string{"team": "b"}}
 			s.Datacenters[0].Racks[1].Node = &v1alpha1.NodeSettings{Metadata: metadata}
 		}, v1alpha1.ReasonInvalidSpec, []string{"metadata.labels[team] belongs to Helenus"}},
 		"an overlay of another datacenter, on a rack of the same name": {func(s *v1alpha1.CassandraClusterSpec) {

@@ -118,11 +118,11 @@ func mergePlacement(base, over *v1alpha1.Placement) *v1alpha1.Placement {
 	}
 }
 
-func mergeMetadata(base, over *v1alpha1.PodMetadata) *v1alpha1.PodMetadata {
+func mergeMetadata(base, over *v1alpha1.Metadata) *v1alpha1.Metadata {
 	if base == nil || over == nil {
 		return first(over, base)
 	}
-	return &v1alpha1.PodMetadata{
+	return &v1alpha1.Metadata{
 		Labels:      mergeMap(base.Labels, over.Labels),
 		Annotations: mergeMap(base.Annotations, over.Annotations),
 	}

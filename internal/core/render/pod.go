@@ -45,25 +45,13 @@ func Pod(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*c
 
 func podRevision1(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error) {
 	settings := record.Spec.Pod
-	labels := nodeLabels(owner, record.Spec.Datacenter, record.Spec.Rack, record.Name)
-	annotations := map[string]string{
-		v1alpha1.AnnotationTemplateHash: PodHash(settings),
-	}
-	if m := settings.Metadata; m != nil {
-		own := maps.Clone(labels)
-		maps.Copy(labels, m.Labels)
-		maps.Copy(labels, own)
-		ownAnnotations := maps.Clone(annotations)
-		maps.Copy(annotations, m.Annotations)
-		maps.Copy(annotations, ownAnnotations)
-	}
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            record.Name,
 			Namespace:       owner.Namespace,
-			Labels:          labels,
-			Annotations:     annotations,
+			Labels:          NodeLabels(owner, record),
+			Annotations:     map[string]string{v1alpha1.AnnotationTemplateHash: PodHash(settings)},
 			OwnerReferences: RecordReference(record),
 		},
 		Spec: corev1.PodSpec{
@@ -87,6 +75,9 @@ func podRevision1(owner Owner, record *v1alpha1.CassandraNode, install facts.Ins
 			Containers:     []corev1.Container{cassandraContainer(settings)},
 			Volumes:        podVolumes(record),
 		},
+	}
+	if settings.Metadata != nil {
+		add(pod, *settings.Metadata)
 	}
 	place(&pod.Spec, owner, settings.Placement)
 	return overlay(pod, settings.Overlay)

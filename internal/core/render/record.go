@@ -107,6 +107,36 @@ func AsMade(cluster *v1alpha1.CassandraCluster, w Wanted, n *facts.Node) Wanted 
 	return w
 }
 
+// Describes says that a pod has the labels and annotations of its record: our labels, what the spec
+// adds, and nothing that it added before.
+func Describes(owner Owner, record *v1alpha1.CassandraNode, pod *corev1.Pod) bool {
+	var given v1alpha1.Metadata
+	if record.Spec.Pod.Metadata != nil {
+		given = *record.Spec.Pod.Metadata
+	}
+	return HasNodeLabels(pod.Labels, owner, record) && pod.Annotations[v1alpha1.AnnotationAdded] == keysOf(given) &&
+		within(given.Labels, pod.Labels) && within(given.Annotations, pod.Annotations)
+}
+
+func within(some, all map[string]string) bool {
+	for key, value := range some {
+		if all[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// PodMetadata is a pod with the labels and annotations that its record gives it for as long as it
+// has that record, and nothing else.
+func PodMetadata(owner Owner, record *v1alpha1.CassandraNode) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: NodeLabels(owner, record)}}
+	if given := record.Spec.Pod.Metadata; given != nil {
+		add(pod, *given)
+	}
+	return pod
+}
+
 // ImageOf a node's pod, of Cassandra; empty if the pod has none.
 func ImageOf(pod *corev1.Pod) string {
 	for _, c := range pod.Spec.Containers {
@@ -117,10 +147,12 @@ func ImageOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// PodHash is the hash of what a pod is made of. Two pods with the same hash are the same to the
-// user; the agent's image and what the operator installs beside it are not part of it.
+// PodHash is the hash of what a pod is made of and keeps for life. Two pods with the same hash are
+// the same to the user; the agent's image and what the operator installs beside it are not part of
+// it.
 func PodHash(settings v1alpha1.PodSettings) string {
 	settings.ImageDefaulted = false // says where the image comes from, not what it is
+	settings.Metadata = nil         // changes on the pod that runs
 	return hash(settings)
 }
 

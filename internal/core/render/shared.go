@@ -91,7 +91,8 @@ type Added struct {
 
 // add gives an object the labels and annotations of the spec, beside our own, and notes their keys.
 func add(object metav1.Object, given v1alpha1.Metadata) {
-	if len(given.Labels) == 0 && len(given.Annotations) == 0 {
+	keys := keysOf(given)
+	if keys == "" {
 		return
 	}
 	labels, annotations := maps.Clone(given.Labels), maps.Clone(given.Annotations)
@@ -101,15 +102,24 @@ func add(object metav1.Object, given v1alpha1.Metadata) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	text, err := json.Marshal(Added{slices.Sorted(maps.Keys(labels)), slices.Sorted(maps.Keys(annotations))})
+	maps.Copy(labels, object.GetLabels())
+	maps.Copy(annotations, object.GetAnnotations())
+	annotations[v1alpha1.AnnotationAdded] = keys
+	object.SetLabels(labels)
+	object.SetAnnotations(annotations)
+}
+
+// keysOf the labels and annotations of the spec, as they are noted; empty if there are none.
+func keysOf(given v1alpha1.Metadata) string {
+	if len(given.Labels) == 0 && len(given.Annotations) == 0 {
+		return ""
+	}
+	labels, annotations := slices.Sorted(maps.Keys(given.Labels)), slices.Sorted(maps.Keys(given.Annotations))
+	text, err := json.Marshal(Added{labels, annotations})
 	if err != nil {
 		panic(fmt.Sprintf("encode keys: %v", err)) // only texts: cannot happen
 	}
-	maps.Copy(labels, object.GetLabels())
-	maps.Copy(annotations, object.GetAnnotations())
-	annotations[v1alpha1.AnnotationAdded] = string(text)
-	object.SetLabels(labels)
-	object.SetAnnotations(annotations)
+	return string(text)
 }
 
 // AddedTo are the keys that were noted on an object. What cannot be read names none: then nothing

@@ -381,7 +381,7 @@ func TestActoCassOperator324(t *testing.T) {
 // leaves them.
 func TestActoCassOperator330(t *testing.T) {
 	labels := func(c *v1alpha1.CassandraCluster) {
-		c.Spec.Node.Metadata = &v1alpha1.PodMetadata{Labels: map[string]string{"team": "shop"},
+		c.Spec.Node.Metadata = &v1alpha1.Metadata{Labels: map[string]string{"team": "shop"},
 			Annotations: map[string]string{"example.com/note": "x"}}
 		c.Spec.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}
 	}

@@ -2,10 +2,12 @@ package safeguard
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/trial"
@@ -46,4 +48,25 @@ func TestARecordOutOfTurn(t *testing.T) {
 			return w.User().Update(context.Background(), last)
 		}})
 	caught(t, trial.Trial{Scenario: &early, Seed: 1}, "changed together")
+}
+
+// Labels and annotations change on the pods that run: none is made again, and no JVM starts. A
+// client whose changes take nothing away leaves those that the spec no longer has.
+func TestLabelsOfPodsThatRun(t *testing.T) {
+	s, err := trial.Find("rollout-labels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, starts := range holds(t, trial.Trial{Scenario: s, Seed: 1}).End.JVMs {
+		if starts != 1 {
+			t.Errorf("%s was started %d times", name, starts)
+		}
+	}
+	for name, made := range holds(t, trial.Trial{Scenario: s, Seed: 1}).End.Created {
+		if strings.HasPrefix(name, "Pod/") && made != 1 {
+			t.Errorf("%s was made %d times", name, made)
+		}
+	}
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: writing(func(c client.Client) client.Client { return adding{c} })},
+		"act take out is not over")
 }

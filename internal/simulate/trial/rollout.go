@@ -32,6 +32,10 @@ func rollOutScenarios() []*Scenario {
 			rolled("change it", concurrentWrites("20"))),
 		scenario("rollout-hot", "a setting changes that needs no restart", threeRacks,
 			rolled("change it", yamlSetting("compaction_throughput", `"32MiB/s"`))),
+		scenario("rollout-labels", "labels and annotations of the pods change, and go", threeRacks,
+			labelling("label", v1alpha1.Metadata{Labels: map[string]string{"team": "shop", "tier": "a"},
+				Annotations: map[string]string{"example.com/note": "x"}}),
+			labelling("take out", v1alpha1.Metadata{Labels: map[string]string{"team": "cart"}})),
 		scenario("rollout-pod", "the memory changes", threeRacks, rolled("change it", memory("3Gi"))),
 		scenario("rollout-rack", "a setting changes, and whole racks restart together", nineNodes.with(
 			func(c *v1alpha1.CassandraCluster) { c.Spec.Disruption.MaxUnavailable = percent("100%") }),
@@ -77,6 +81,19 @@ func restartingTwice(s *Scenario) *Scenario { return startingInVain(1, s) }
 // rolled is a change of the spec that every node takes over.
 func rolled(name string, change func(*v1alpha1.CassandraClusterSpec)) Act {
 	return Act{Name: name, Do: whileWriting(change), Until: rolledOut, Within: time.Hour}
+}
+
+// labelling has the pods get labels and annotations, and lose those that they had from the spec.
+func labelling(name string, metadata v1alpha1.Metadata) Act {
+	act := rolled(name, func(s *v1alpha1.CassandraClusterSpec) { s.Node.Metadata = &metadata })
+	act.Until = all(rolledOut, func(w *world.World) bool {
+		return !slices.ContainsFunc(w.Pods.Sandboxes(), func(s *pod.Sandbox) bool {
+			p, _ := w.Server.Object("Pod", keyOf(s.Name())).(*corev1.Pod)
+			return p == nil || p.Labels["team"] != metadata.Labels["team"] || p.Labels["tier"] != metadata.Labels["tier"] ||
+				p.Annotations["example.com/note"] != metadata.Annotations["example.com/note"]
+		})
+	})
+	return act
 }
 
 // whileWriting has the user change the spec while clients write.

@@ -29,11 +29,20 @@ func (k *Keeper) repairMetadata() {
 	}
 }
 
-// relabelPod puts back the labels of a pod by which it is found and selected.
+// relabelPod gives a pod that runs the labels by which it is found and selected, and the labels and
+// annotations of its record.
 func (k *Keeper) relabelPod(n *facts.Node) {
-	if !render.HasNodeLabels(n.Pod.Labels, k.Owner(), n.Record) {
-		k.relabel(n.Pod, render.NodeLabels(k.Owner(), n.Record), "somebody edited its labels")
+	if render.Describes(k.Owner(), n.Record, n.Pod) {
+		return
 	}
+	now, want := n.Pod.DeepCopy(), render.PodMetadata(k.Owner(), n.Record)
+	want.OwnerReferences = n.Pod.OwnerReferences
+	repairMeta(now, want)
+	if made, ok := n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]; ok { // whatever the note of keys says
+		now.Annotations[v1alpha1.AnnotationTemplateHash] = made
+	}
+	k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: n.Pod, UID: n.Pod.UID,
+		Why: "its labels and annotations are not those of its record"})
 }
 
 // relabelClaim puts back the labels of a claim, and makes an adopted one this cluster's own once
