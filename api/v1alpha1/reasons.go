@@ -100,7 +100,7 @@ const (
 )
 
 // What an agent holds back. In status.blocked of a CassandraNode. It also uses
-// BlockedClientTrafficAlreadyOpened and BlockedTopologyChangeInProgress.
+// BlockedClientTrafficAlreadyOpened, BlockedMemberDown and BlockedTopologyChangeInProgress.
 const (
 	// BlockedRecordOfOtherCluster – CassandraNode and pod belong to different clusters.
 	BlockedRecordOfOtherCluster Reason = "RecordOfOtherCluster"

@@ -41,6 +41,8 @@ type Identity struct {
 	// Up are the host ids of the members that it sees up. Told by a NORMAL node to one that asks
 	// about a member.
 	Up []string `json:"up,omitempty"`
+	// Down are the host ids of the members that it sees down. Told by a NORMAL node.
+	Down []string `json:"down,omitempty"`
 	// Ring says that the JVM of this node answered, and so that absent sightings mean something.
 	Ring bool `json:"ring"`
 	// JVM tells the one that answered from those before and after it.

@@ -158,6 +158,9 @@ func (a *Agent) Identity(address, hostID string) agentapi.Identity {
 		return id
 	}
 	id.Ring, id.JVM = true, fmt.Sprintf("%s/%d", f.Init.Incarnation, f.JVM.StartID)
+	if ring.Mode == facts.ModeNormal {
+		id.Down = ring.Down()
+	}
 	if e, found := ring.ByAddress(address); found {
 		id.AtAddress = agentapi.SightingOf(e)
 	}

@@ -77,7 +77,7 @@ func (p *Peers) ask(ctx context.Context, target, address, hostID string) (node.P
 // PeerOf is the answer of the agent at an address in the words of core/node.
 func PeerOf(asked string, id *agentapi.Identity) node.Peer {
 	return node.Peer{
-		Up:    id.Up,
+		Up: id.Up, Down: id.Down,
 		Asked: asked, Node: id.Node, Datacenter: id.Datacenter, PodUID: id.PodUID, HostID: id.HostID,
 		Addresses: id.Addresses, Replaced: id.Replaced,
 		TrafficOpened: id.TrafficOpened, GCGrace: id.GCGrace, Ring: id.Ring, JVM: id.JVM,

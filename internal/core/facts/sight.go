@@ -4,9 +4,19 @@ import "slices"
 
 // Up are the host ids of the members that a node sees up, its own among them, sorted.
 func (r *Ring) Up() []string {
+	return r.hostIDs(func(e Endpoint) bool { return e.Member() && e.Live })
+}
+
+// Down are the host ids of the members that it sees down, but for those that join, leave or move,
+// sorted.
+func (r *Ring) Down() []string {
+	return r.hostIDs(func(e Endpoint) bool { return e.Member() && !e.InFlight() && !e.Live })
+}
+
+func (r *Ring) hostIDs(are func(Endpoint) bool) []string {
 	var out []string
 	for _, e := range r.Endpoints {
-		if e.Member() && e.Live {
+		if are(e) {
 			out = append(out, e.HostID)
 		}
 	}

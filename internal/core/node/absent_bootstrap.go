@@ -110,7 +110,11 @@ func waitForQuarantine(p *pass) outcome {
 // for as long as every deletion is kept.
 func (p *pass) beginAnew() outcome {
 	m, t := p.Memory.Join, p.Record.Spec.Join
-	if o := p.findTheRing(); o.verdict != Done || p.finding.State != v1alpha1.DiskJoining || m == nil ||
+	o := p.findTheRing()
+	if o.verdict == Done {
+		o = p.everyMemberIsUp()
+	}
+	if o.verdict != Done || p.finding.State != v1alpha1.DiskJoining || m == nil ||
 		m.BegunAt == nil || m.ID != t.ID {
 		return o
 	}
@@ -202,6 +206,27 @@ func (p *pass) findTheRing() outcome {
 			"alone",
 			strings.Join(p.Seeds, ", "))).
 		until(p.Peers.AskedAt.Add(peersFresh))
+}
+
+// everyMemberIsUp keeps a join back that cannot succeed: each range comes from the replica that
+// gives it up, without which Cassandra ends (RangeStreamer#calculateRangesToFetchWithPreferredEndpoints,
+// 4.1 and 5.0), and a member that is down does not learn of the newcomer.
+func (p *pass) everyMemberIsUp() outcome {
+	for _, peer := range p.Peers.Answers {
+		if len(peer.Down) == 0 {
+			continue
+		}
+		down := "the member with host id " + peer.Down[0]
+		for _, other := range p.Peers.Answers {
+			if other.HostID == peer.Down[0] {
+				down = "node " + other.Node
+			}
+		}
+		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedMemberDown,
+			fmt.Sprintf("node %s sees %s down, and a node that joins streams from every member. Bring it up, or lower "+
+				"the number of nodes to abandon the join", peer.Node, down)).until(p.Peers.AskedAt.Add(peersAgain))
+	}
+	return done
 }
 
 // memberSeeds are the seeds that answer as members.

@@ -82,6 +82,36 @@ func TestAJoinThatGoesOnAfterDeletionsAreForgottenIsRefused(t *testing.T) {
 	}
 }
 
+// A join takes each range from the replica that gives it up: without that Cassandra ends.
+func TestAJoinWaitsForAMemberThatIsDown(t *testing.T) {
+	first := func() Facts {
+		f := newcomer()
+		answered(&f, "", peer("10.0.0.2", "b", hostB), peer("10.0.0.3", "c", hostC))
+		return f
+	}
+	for name, c := range map[string]struct {
+		of     Facts
+		change func(*Facts)
+		want   string
+	}{
+		"none is, before the first attempt": {first(), func(*Facts) {}, ""},
+		"none is, before another":           {cutOff(-time.Hour), func(*Facts) {}, ""},
+		"before the first attempt": {first(), func(f *Facts) { f.Peers.Answers[0].Down = []string{hostC} },
+			"node b sees node c down"},
+		"before another": {cutOff(-time.Hour), func(f *Facts) { f.Peers.Answers[1].Down = []string{"other"} },
+			"node c sees the member with host id other down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.change(&c.of)
+			wantHeld(t, c.of, c.want)
+			if d := Next(c.of, epoch); c.want != "" && (d.Status.Blocked == nil ||
+				d.Status.Blocked.Reason != v1alpha1.BlockedMemberDown) {
+				t.Errorf("blocked by %+v", d.Status.Blocked)
+			}
+		})
+	}
+}
+
 // What an attempt has streamed is removed by each id of the ticket once, and from a disk alone that
 // is surely no member's.
 func TestARetryOfAJoinBeginsOnAWipedDisk(t *testing.T) {

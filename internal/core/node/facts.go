@@ -186,6 +186,8 @@ type Peer struct {
 	// Up are the members that its JVM sees up, by host id; empty while it is not NORMAL, or does
 	// not know the node that asks as a member.
 	Up []string
+	// Down are the members that it sees down, by host id; empty while it is not NORMAL.
+	Down []string
 }
 
 // Configuration is how the wanted configuration stands to the running one.

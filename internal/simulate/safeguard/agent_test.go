@@ -119,9 +119,9 @@ func (p unseeing) Ask(ctx context.Context, addresses []string, address, hostID s
 	return answers, silent
 }
 
-// seenLate is the scenario of nodes that start and see their peers up late.
-func seenLate() *trial.Scenario {
-	s, err := trial.Find("seen-late")
+// catalogued is a scenario of the catalogue.
+func catalogued(name string) *trial.Scenario {
+	s, err := trial.Find(name)
 	if err != nil {
 		panic(err) // it is one of the catalogue
 	}
@@ -200,11 +200,7 @@ func crossed() *trial.Scenario {
 // longAway is the scenario of a node that is down when rows are deleted, until the others have
 // forgotten the deletions.
 func longAway() *trial.Scenario {
-	s, err := trial.Find("down-too-long")
-	if err != nil {
-		panic(err) // it is one of the catalogue
-	}
-	s = s.With("down-while-deleting", "an hour passes", waiting(time.Minute),
+	s := catalogued("down-too-long").With("down-while-deleting", "an hour passes", waiting(time.Minute),
 		trial.Act{Name: "delete rows", Do: deleteRows})
 	back := &s.Acts[len(s.Acts)-1]
 	held := back.Until
@@ -351,7 +347,7 @@ func agentCases() []agentCase {
 		{"ClientTrafficAlreadyOpened", allRestored(), []string{"DiskNotEmpty", "ClientTrafficAlreadyOpened"},
 			world.Wrap{}, strangers(), "DataLost"},
 		{"ReplicationUnknown", behind(), nil, world.Wrap{}, unconditional(), "counts as rebuilt without keyspace"},
-		{"PeersNotSeen", seenLate(), nil, world.Wrap{}, sightless(), "sight: a node is opened to clients"},
+		{"PeersNotSeen", catalogued("seen-late"), nil, world.Wrap{}, sightless(), "sight: a node is opened to clients"},
 		{"DiskUnreadable", damaged(), nil, world.Wrap{}, pretending(), "I10"},
 	}
 }

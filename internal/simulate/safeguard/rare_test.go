@@ -571,6 +571,34 @@ func withoutBeginning() world.Wrap {
 	})
 }
 
+// sourceless is the scenario of a join that is open when the disk of a member is lost from which it
+// streams.
+func sourceless() *trial.Scenario {
+	s := catalogued("disk-lost-join")
+	s = s.With("join-sourceless", "take it back", waiting(time.Hour), unharmed(func(w *world.World) []string {
+		if tries := recordAt(w, fourth).Status.Join.Attempts; tries > 2 {
+			return []string{fmt.Sprintf("node %s was started %d times without a source, in vain", fourth, tries-1)}
+		}
+		return nil
+	}))
+	return s
+}
+
+// hopeful are agents to which no peer says that it sees a member down.
+func hopeful() world.Wrap {
+	return host(func(_ *pod.Sandbox, h *execute.Host) { h.Peers = unshaken{h.Peers} })
+}
+
+type unshaken struct{ execute.Peers }
+
+func (u unshaken) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+	answers, silent := u.Peers.Ask(ctx, addresses, address, hostID)
+	for i := range answers {
+		answers[i].Down = nil
+	}
+	return answers, silent
+}
+
 func rareCases() []agentCase {
 	var r rollback
 	var d deafness
@@ -588,6 +616,7 @@ func rareCases() []agentCase {
 			"which nobody has planned"},
 		{"DiskContradictsJournal", givenUpAndCopied(), nil, world.Wrap{}, inTurn(withoutBeginning(), strangers()),
 			"run with one host id"}, // HostIDAlive would hold it, too
+		{"MemberDown", sourceless(), nil, world.Wrap{}, hopeful(), "without a source, in vain"},
 		{"MemberNotNormal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
 	}
 }

@@ -231,6 +231,8 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 		if v.Of(name).NotStarting {
 			s.Notice(v1alpha1.NoticeJoinFailed, []string{name},
 				"%s; it is retried, and abandoned when the spec no longer has the node", doubts[0])
+		}
+		if v.Of(name).Process == assess.Absent { // its agent starts it only beside members that are up
 			for _, r := range guard.Check(procedure.MemberNodes(v), j.rules.BeforeJoin...) {
 				if r.Reason == v1alpha1.BlockedMemberDown {
 					s.Refused([]guard.Refusal{r})
