@@ -144,3 +144,12 @@ func (r *Ring) find(ids []string) ([]int32, error) {
 	}
 	return nodes, nil
 }
+
+// ids turns nodes into their ids.
+func (r *Ring) ids(nodes []int32) []string {
+	ids := make([]string, len(nodes))
+	for i, node := range nodes {
+		ids[i] = r.nodes[node].ID
+	}
+	return ids
+}

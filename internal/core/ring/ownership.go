@@ -1,15 +1,5 @@
 package ring
 
-// PrimaryShares is the fraction of the ring in each node's primary ranges, by
-// node id. The shares add up to 1.
-func (r *Ring) PrimaryShares() map[string]float64 {
-	shares := make(map[string]float64, len(r.nodes))
-	for i, owner := range r.owners {
-		shares[r.nodes[owner].ID] += r.rangeAt(i).Size()
-	}
-	return shares
-}
-
 // EffectiveShares is the fraction of a keyspace's data, from 0 to 1, of which
 // each node holds a replica, by node id; nodes without any are in it with 0. In
 // a datacenter to which NetworkTopologyStrategy gives f replicas the shares add

@@ -8,17 +8,6 @@ type Range struct {
 	End   Token
 }
 
-// Contains says whether the range holds a token (Range#contains).
-func (r Range) Contains(token Token) bool {
-	if r.Start < r.End {
-		return r.Start < token && token <= r.End
-	}
-	return r.Start < token || token <= r.End
-}
-
-// Full says whether the range is the whole ring.
-func (r Range) Full() bool { return r.Start == r.End }
-
 // Size is the fraction of the ring in the range, greater than 0 and at most 1.
 func (r Range) Size() float64 { return r.Start.SizeTo(r.End) }
 

@@ -213,58 +213,8 @@ func (r *Ring) Len() int { return len(r.nodes) }
 // Nodes are the members, by id. The tokens are shared with the ring: read only.
 func (r *Ring) Nodes() []Node { return slices.Clone(r.nodes) }
 
-// Node finds a member by its id.
-func (r *Ring) Node(id string) (Node, bool) {
-	i, ok := r.index[id]
-	if !ok {
-		return Node{}, false
-	}
-	return r.nodes[i], true
-}
-
 // Tokens are all tokens in ascending order.
 func (r *Ring) Tokens() []Token { return slices.Clone(r.tokens) }
-
-// Owner is the id of the node in whose primary range a token lies; "" in a ring of no nodes.
-func (r *Ring) Owner(token Token) string {
-	if len(r.tokens) == 0 {
-		return ""
-	}
-	return r.nodes[r.owners[r.at(token)]].ID
-}
-
-// PrimaryRanges are the ranges that end with a token of the node, in ring order;
-// none for a node that is not a member.
-func (r *Ring) PrimaryRanges(id string) []Range {
-	node, ok := r.index[id]
-	if !ok {
-		return nil
-	}
-	var ranges []Range
-	for i, owner := range r.owners {
-		if owner == node {
-			ranges = append(ranges, r.rangeAt(i))
-		}
-	}
-	return ranges
-}
-
-// Datacenters are the names of the datacenters that have members, sorted.
-func (r *Ring) Datacenters() []string {
-	names := make([]string, len(r.datacenters))
-	for i := range r.datacenters {
-		names[i] = r.datacenters[i].name
-	}
-	return names
-}
-
-// Racks are the names of the racks of a datacenter that have members, sorted.
-func (r *Ring) Racks(datacenter string) []string {
-	if dc := r.findDatacenter(datacenter); dc != nil {
-		return slices.Clone(dc.racks)
-	}
-	return nil
-}
 
 // findDatacenter is nil for a datacenter without members.
 func (r *Ring) findDatacenter(name string) *datacenter {

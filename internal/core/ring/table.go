@@ -147,3 +147,12 @@ func (r *Ring) everywhereTable() *table {
 	}
 	return &table{circle: &whole, width: len(r.nodes), replicas: r.everyone()}
 }
+
+// everyone is every node.
+func (r *Ring) everyone() []int32 {
+	all := make([]int32, len(r.nodes))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}

@@ -1,10 +1,8 @@
 package ring
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 )
 
 // Token is a position on the ring of Cassandra's Murmur3Partitioner, the only
@@ -19,31 +17,6 @@ const (
 	// MaxToken is the greatest token, both for keys and for nodes.
 	MaxToken Token = math.MaxInt64
 )
-
-// ParseToken reads a token as Cassandra prints it: a decimal 64 bit integer
-// (Murmur3Partitioner.TokenFactory#fromString).
-func ParseToken(text string) (Token, error) {
-	value, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("parse token %q: want a decimal integer from %d to %d", text, MinToken, MaxToken)
-	}
-	return Token(value), nil
-}
-
-// ParseTokens reads a comma separated list of tokens, the form of the setting initial_token; blanks
-// around a token are ignored, as Cassandra does (DatabaseDescriptor#tokensFromString). An empty
-// list is an error: no node has no tokens.
-func ParseTokens(text string) ([]Token, error) {
-	var tokens []Token
-	for part := range strings.SplitSeq(text, ",") {
-		token, err := ParseToken(strings.TrimSpace(part))
-		if err != nil {
-			return nil, err
-		}
-		tokens = append(tokens, token)
-	}
-	return tokens, nil
-}
 
 // FormatTokens writes tokens in the form of the setting initial_token, in the order given.
 func FormatTokens(tokens []Token) string {

@@ -203,8 +203,8 @@ func (p *Process) seenAnySeed() bool {
 // bootstrapPieces says what is streamed from whom. A node that joins takes each range from the
 // replica that gives it up, which must be alive; one that replaces takes it from any.
 func (p *Process) bootstrapPieces(owned []ring.Token) ([]piece, *refusal) {
-	before := p.ringsNow().present.Without(p.address.String())
-	base := before
+	before := circleOf(p.ringsNow().present.Without(p.address.String()))
+	base := before.Ring
 	if p.replaces.IsValid() {
 		base = base.Without(p.replaces.String())
 	}
@@ -216,7 +216,7 @@ func (p *Process) bootstrapPieces(owned []ring.Token) ([]piece, *refusal) {
 	var pieces []piece
 	var missing []string
 	for _, name := range p.schema.names() {
-		forEachRange(before, after, p.schema[name].replication, func(of ring.Range, was, is []netip.Addr) {
+		forEachRange(before, circleOf(after), p.schema[name].replication, func(of ring.Range, was, is []netip.Addr) {
 			if !slices.Contains(is, p.address) {
 				return
 			}

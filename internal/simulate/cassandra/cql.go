@@ -84,7 +84,7 @@ func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map
 // system_auth without one that has nodes (NetworkTopologyStrategy#validateExpectedOptions); and any
 // change while a node that is known is not NORMAL, be it only stopped (validateNoRangeMovements).
 func (p *Process) refuseAlter(name string, wanted ring.Replication) error {
-	known := p.ringsNow().present.Datacenters()
+	known := p.ringsNow().present.datacenters()
 	for _, datacenter := range wanted.Datacenters() {
 		if !slices.Contains(known, datacenter) {
 			//nolint:staticcheck // Cassandra's words

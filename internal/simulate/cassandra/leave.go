@@ -129,7 +129,7 @@ func (p *Process) isPendingTarget() bool {
 // leavingPieces are what the leaver sends to those that take its place.
 func (p *Process) leavingPieces() []piece {
 	before := p.ringsNow().present
-	after := before.Without(p.address.String())
+	after := circleOf(before.Without(p.address.String()))
 	var pieces []piece
 	for _, name := range p.schema.names() {
 		forEachRange(before, after, p.schema[name].replication, func(of ring.Range, was, is []netip.Addr) {
@@ -198,7 +198,7 @@ func (p *Process) declare(e *entry, change func(s *state)) {
 // restoringPieces are what the survivors send each other to have all replicas again.
 func (p *Process) restoringPieces(gone netip.Addr) []piece {
 	before := p.ringsNow().present
-	after := before.Without(gone.String())
+	after := circleOf(before.Without(gone.String()))
 	var pieces []piece
 	for _, name := range p.schema.names() {
 		forEachRange(before, after, p.schema[name].replication, func(of ring.Range, was, is []netip.Addr) {

@@ -23,11 +23,11 @@ func tokenOf(key string) ring.Token {
 type rings struct {
 	version int
 	entries int
-	present *ring.Ring
+	present *circle
 	// joined is the present ring with one node that joins, by that node; left the one without those
 	// that leave, nil if none does.
-	joined map[netip.Addr]*ring.Ring
-	left   *ring.Ring
+	joined map[netip.Addr]*circle
+	left   *circle
 }
 
 // ringNode is a member as placement sees it.
@@ -64,7 +64,7 @@ func (p *Process) ringsNow() *rings {
 	for _, a := range sortedKeys(byNode) {
 		nodes = append(nodes, p.ringNode(a, byNode[a]))
 	}
-	r := rings{version: m.version, entries: p.version, joined: map[netip.Addr]*ring.Ring{}}
+	r := rings{version: m.version, entries: p.version, joined: map[netip.Addr]*circle{}}
 	r.present = mustRing(nodes)
 	joining := map[netip.Addr][]ring.Token{}
 	for t, a := range m.joining {
@@ -75,15 +75,15 @@ func (p *Process) ringsNow() *rings {
 		// are to leave.
 		base, tokens := r.present, joining[a]
 		if old, replaces := m.replacing[a]; replaces {
-			base = base.Without(old.String())
+			base = circleOf(base.Without(old.String()))
 		}
 		tokens = slices.DeleteFunc(slices.Clone(tokens),
-			func(t ring.Token) bool { return base.Owner(t) != "" && slices.Contains(base.Tokens(), t) })
+			func(t ring.Token) bool { return slices.Contains(base.tokens, t) })
 		if len(tokens) == 0 {
 			continue
 		}
 		if with, err := base.With(p.ringNode(a, tokens)); err == nil {
-			r.joined[a] = with
+			r.joined[a] = circleOf(with)
 		}
 	}
 	if len(m.leaving) > 0 {
@@ -91,33 +91,24 @@ func (p *Process) ringsNow() *rings {
 		for _, a := range sortedKeys(m.leaving) {
 			ids = append(ids, a.String())
 		}
-		r.left = r.present.Without(ids...)
+		r.left = circleOf(r.present.Without(ids...))
 	}
 	p.placement = r
 	return &p.placement
 }
 
 // mustRing makes a ring of what the tokens' map holds, which cannot have a fault.
-func mustRing(nodes []ring.Node) *ring.Ring {
+func mustRing(nodes []ring.Node) *circle {
 	r, err := ring.New(nodes)
 	if err != nil {
 		panic("a picture of the ring contradicts itself: " + err.Error())
 	}
-	return r
-}
-
-func endpointsOf(r *ring.Ring, replication ring.Replication, t ring.Token) []netip.Addr {
-	ids := r.NaturalEndpoints(replication, t)
-	out := make([]netip.Addr, len(ids))
-	for i, id := range ids {
-		out[i] = netip.MustParseAddr(id)
-	}
-	return out
+	return circleOf(r)
 }
 
 // natural are the replicas of a token by this node's view.
 func (p *Process) natural(replication ring.Replication, t ring.Token) []netip.Addr {
-	return endpointsOf(p.ringsNow().present, replication, t)
+	return p.ringsNow().present.endpoints(replication, t)
 }
 
 // pendingOf are the nodes on their way to be replicas of a token: they get every write beside the
@@ -127,7 +118,7 @@ func (p *Process) pendingOf(replication ring.Replication, t ring.Token) []netip.
 	if len(r.joined) == 0 && r.left == nil {
 		return nil
 	}
-	natural := endpointsOf(r.present, replication, t)
+	natural := r.present.endpoints(replication, t)
 	var out []netip.Addr
 	add := func(a netip.Addr) {
 		if !slices.Contains(natural, a) && !slices.Contains(out, a) {
@@ -135,12 +126,12 @@ func (p *Process) pendingOf(replication ring.Replication, t ring.Token) []netip.
 		}
 	}
 	for _, a := range sortedKeys(r.joined) {
-		if slices.Contains(endpointsOf(r.joined[a], replication, t), a) {
+		if slices.Contains(r.joined[a].endpoints(replication, t), a) {
 			add(a)
 		}
 	}
 	if r.left != nil {
-		for _, a := range endpointsOf(r.left, replication, t) {
+		for _, a := range r.left.endpoints(replication, t) {
 			add(a)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // rebuildPieces says what is streamed from whom. A range of more than one replica that nobody in
 // the datacenter can send is an error (RangeStreamer#handleSourceNotFound).
-func (p *Process) rebuildPieces(present *ring.Ring, source, only *string) (pieces []piece, failed *javaError) {
+func (p *Process) rebuildPieces(present *circle, source, only *string) (pieces []piece, failed *javaError) {
 	for _, name := range p.schema.names() {
 		if only != nil && *only != name {
 			continue
@@ -55,9 +55,9 @@ func (p *Process) rebuild(arguments []json.RawMessage) (json.RawMessage, *javaEr
 		}
 	}
 	present := p.ringsNow().present
-	if source != nil && !slices.Contains(present.Datacenters(), *source) {
+	if source != nil && !slices.Contains(present.datacenters(), *source) {
 		return nil, exception(illegalArgument, "Provided datacenter '%s' is not a valid datacenter, available "+
-			"datacenters are: %s", *source, strings.Join(present.Datacenters(), ","))
+			"datacenters are: %s", *source, strings.Join(present.datacenters(), ","))
 	}
 	if only != nil {
 		if _, found := p.schema[*only]; !found {

@@ -74,7 +74,7 @@ func (p *Process) repairRanges(name string, replication ring.Replication, primar
 	present := p.ringsNow().present
 	keys := map[string]bool{}
 	replicas := func(t ring.Token) ([]*Process, string) {
-		natural := endpointsOf(present, replication, t)
+		natural := present.endpoints(replication, t)
 		if !slices.Contains(natural, p.address) || primary && natural[0] != p.address {
 			return nil, ""
 		}

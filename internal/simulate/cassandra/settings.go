@@ -117,7 +117,7 @@ func (s *settings) readTokens() *refusal {
 		return nil
 	}
 	var err error
-	if s.initialTokens, err = ring.ParseTokens(text); err != nil {
+	if s.initialTokens, err = parseTokens(text); err != nil {
 		return configuration("Invalid initial_token: " + err.Error())
 	}
 	if counted && len(s.initialTokens) != s.numTokens {

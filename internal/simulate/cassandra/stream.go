@@ -46,7 +46,7 @@ func (p *Process) transfer(pieces []piece) error {
 	for _, x := range pieces {
 		s := planOf(&plans, x.from, x.to)
 		for _, key := range x.from.disk.keys(x.keyspace) {
-			if x.of.Contains(tokenOf(key)) {
+			if within(x.of, tokenOf(key)) {
 				const size = 200
 				rows = append(rows, row{x.to, x.keyspace, key, x.from.disk.data[x.keyspace][key]})
 				s.bytes += size
@@ -159,7 +159,7 @@ func (p *Process) liveProcess(a netip.Addr) *Process {
 }
 
 // unionEnds are the ends of the ranges of two rings together.
-func unionEnds(a, b *ring.Ring) []ring.Token {
+func unionEnds(a, b *circle) []ring.Token {
 	ends := append(a.Tokens(), b.Tokens()...)
 	slices.Sort(ends)
 	return slices.Compact(ends)
@@ -167,10 +167,10 @@ func unionEnds(a, b *ring.Ring) []ring.Token {
 
 // forEachRange calls f for every range of two rings together, with the replicas of a keyspace in
 // both.
-func forEachRange(before, after *ring.Ring, replication ring.Replication, f func(of ring.Range, was, is []netip.Addr)) {
+func forEachRange(before, after *circle, replication ring.Replication, f func(of ring.Range, was, is []netip.Addr)) {
 	ends := unionEnds(before, after)
 	for i, end := range ends {
-		f(ring.Range{Start: ends[(i+len(ends)-1)%len(ends)], End: end}, endpointsOf(before, replication, end),
-			endpointsOf(after, replication, end))
+		f(ring.Range{Start: ends[(i+len(ends)-1)%len(ends)], End: end}, before.endpoints(replication, end),
+			after.endpoints(replication, end))
 	}
 }

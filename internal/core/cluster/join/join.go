@@ -173,7 +173,7 @@ func withTokens(v *assess.View, w render.Wanted, members []ring.Node) (*ring.Rin
 	if err != nil {
 		return nil, ring.Node{}, fmt.Errorf("allocate tokens: %w", err)
 	}
-	chosen, err := tokens.AllocateIn(before, members, j)
+	chosen, err := tokens.Allocate(before, members, j)
 	if err != nil {
 		return nil, ring.Node{}, err
 	}

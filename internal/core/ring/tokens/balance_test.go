@@ -107,7 +107,7 @@ func readToolRuns(t *testing.T) []toolRun {
 			t.Fatalf("line %q: %v", line, err)
 		}
 		_, list, _ := strings.Cut(line, "[")
-		tokens, err := ring.ParseTokens(strings.TrimSuffix(list, "]"))
+		tokens, err := parseTokens(strings.TrimSuffix(list, "]"))
 		if err != nil {
 			t.Fatalf("line %q: %v", line, err)
 		}
@@ -146,7 +146,7 @@ func join(t testing.TB, nodes []ring.Node, count, factor int, racks []string, or
 	nodes = slices.Clone(nodes)
 	for i, rack := range order {
 		node := ring.Node{ID: fmt.Sprintf("join-%02d", i), Datacenter: "dc1", Rack: rack}
-		tokens, err := Allocate(nodes, Join{
+		tokens, err := allocated(nodes, Join{
 			ID: node.ID, Datacenter: "dc1", Rack: rack, Racks: racks, Tokens: count, ReplicationFactor: factor,
 			Start: ring.Token(i) * 1e15,
 		})

@@ -169,7 +169,14 @@ func TestDatacentersMix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for id, share := range r.PrimaryShares() {
+		shares := map[string]float64{}
+		for _, node := range r.Nodes() {
+			for _, token := range node.Tokens {
+				at, _ := slices.BinarySearch(r.Tokens(), token)
+				shares[node.ID] += r.Tokens()[(at+r.Len()*16-1)%(r.Len()*16)].SizeTo(token)
+			}
+		}
+		for id, share := range shares {
 			if mean := 1 / float64(r.Len()); share < mean/2 || share > mean*2 {
 				t.Errorf("of %d datacenters %s owns %.3f, the mean is %.3f", count, id, share, mean)
 			}

@@ -33,7 +33,7 @@ func readGoldenJoins(t *testing.T) []goldenJoins {
 		if _, err := fmt.Sscanf(line, "node %s %s %s", &id, &rack, &text); err != nil {
 			t.Fatalf("line %q: %v", line, err)
 		}
-		tokens, err := ring.ParseTokens(text)
+		tokens, err := parseTokens(text)
 		if err != nil {
 			t.Fatalf("line %q: %v", line, err)
 		}

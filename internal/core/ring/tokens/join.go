@@ -33,7 +33,8 @@ type Join struct {
 }
 
 // Allocate chooses the tokens of a joining node, ascending. nodes are all members of the ring and
-// all holders of open tickets, of every datacenter: the result has none of their tokens.
+// all holders of open tickets, of every datacenter, and r their ring: the result has none of their
+// tokens.
 //
 // It follows Cassandra's token allocation (TokenAllocation#createStrategy), with
 // the number of racks, the joining one included, against the replication factor:
@@ -49,16 +50,7 @@ type Join struct {
 //
 // Unlike Cassandra, which does not count a rack without nodes, the first node of
 // a rack is allocated by the number of racks that there will be.
-func Allocate(nodes []ring.Node, join Join) ([]ring.Token, error) {
-	r, err := ring.New(nodes)
-	if err != nil {
-		return nil, fmt.Errorf("allocate tokens: %w", err)
-	}
-	return AllocateIn(r, nodes, join)
-}
-
-// AllocateIn is Allocate for whoever has made the ring of the nodes already.
-func AllocateIn(r *ring.Ring, nodes []ring.Node, join Join) ([]ring.Token, error) {
+func Allocate(r *ring.Ring, nodes []ring.Node, join Join) ([]ring.Token, error) {
 	if err := join.check(nodes); err != nil {
 		return nil, fmt.Errorf("allocate tokens: %w", err)
 	}
