@@ -21,19 +21,6 @@ var (
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
-// Kinds and their resource names.
-const (
-	CassandraClusterKind     = "CassandraCluster"
-	CassandraClusterResource = "cassandraclusters"
-	CassandraNodeKind        = "CassandraNode"
-	CassandraNodeResource    = "cassandranodes"
-)
-
-// Resource returns the group-qualified form of a resource name of this group.
-func Resource(resource string) schema.GroupResource {
-	return GroupVersion.WithResource(resource).GroupResource()
-}
-
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&CassandraCluster{}, &CassandraClusterList{},

@@ -2,8 +2,6 @@ package v1alpha1
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 )
 
 // Settings are keys of cassandra.yaml with any JSON value. A key whose value is null removes what
@@ -47,16 +45,4 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	}
 	v.Raw = bytes.Clone(data)
 	return nil
-}
-
-// ValueOf makes a Value of anything that encoding/json can marshal.
-func ValueOf(v any) (Value, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return Value{}, fmt.Errorf("encode setting: %w", err)
-	}
-	if bytes.Equal(raw, null) {
-		return Value{}, nil
-	}
-	return Value{Raw: raw}, nil
 }

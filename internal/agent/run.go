@@ -139,8 +139,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 	certificates := pki.NewFiles(o.path(layout.CertificateDir))
 	a := execute.New(execute.Host{
 		Threads: threads.Goroutines{},
-		Init: initclient.NewClient(o.path(filepath.Join(layout.SharedDir, initapi.SocketName)),
-			initclient.PauseFor(time.Second)),
+		Init:    initclient.NewClient(o.path(filepath.Join(layout.SharedDir, initapi.SocketName))),
 		Journal: pod.NewJournal(data),
 		Disk:    pod.NewDisk(e.volumes, threads.Goroutines{}.Now),
 		Files: pod.NewFiles(o.Root, pod.DefaultPaths(hasCommitlog), password,

@@ -154,7 +154,7 @@ type Image struct {
 	// its copy in the shared volume; gone after the next start
 	Base          string            `json:"base"`
 	CassandraHome string            `json:"cassandraHome"`         // CASSANDRA_HOME, default /opt/cassandra
-	JavaRelease   string            `json:"javaRelease,omitempty"` // the Java runtime's release file, see JavaVersion
+	JavaRelease   string            `json:"javaRelease,omitempty"` // the Java runtime's release file
 	Environment   map[string]string `json:"environment"`           // variables that bin/cassandra and its scripts read
 }
 
@@ -172,15 +172,4 @@ func EnvironmentOfImage(environ []string) map[string]string {
 		}
 	}
 	return out
-}
-
-// JavaVersion returns the version in the Java runtime's release file, "17.0.15"; "" if the image
-// has none.
-func (i Image) JavaVersion() string {
-	for line := range strings.Lines(i.JavaRelease) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
-			return strings.Trim(value, `"`)
-		}
-	}
-	return ""
 }

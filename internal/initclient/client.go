@@ -25,48 +25,10 @@ var ErrUnreachable = errors.New("helenus-init does not answer")
 // Client speaks to the init behind one socket. It holds no connection and no state: every call
 // stands alone, and a call that failed with ErrUnreachable may or may not have taken effect, which
 // the next State tells.
-type Client struct {
-	socket string
-	pause  func(ctx context.Context, attempt int) error
-}
+type Client struct{ socket string }
 
-// NewClient returns a client for the socket in the shared volume. Pause is called by Connect
-// between two attempts, counted from 1; it waits as long as the caller thinks right and returns an
-// error to give up. Nil is a second.
-func NewClient(socket string, pause func(ctx context.Context, attempt int) error) *Client {
-	if pause == nil {
-		pause = PauseFor(time.Second)
-	}
-	return &Client{socket: socket, pause: pause}
-}
-
-// PauseFor returns a pause for NewClient that waits d before each attempt, or until ctx is done.
-func PauseFor(d time.Duration) func(context.Context, int) error {
-	return func(ctx context.Context, _ int) error {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// Connect asks for the state until init answers. It gives up when pause does, and at once on an
-// answer that no later attempt will change: a newer protocol version.
-func (c *Client) Connect(ctx context.Context) (initapi.State, error) {
-	for attempt := 1; ; attempt++ {
-		state, err := c.State(ctx)
-		if err == nil || !errors.Is(err, ErrUnreachable) {
-			return state, err
-		}
-		if stop := c.pause(ctx, attempt); stop != nil {
-			return initapi.State{}, fmt.Errorf("%w, abandoned: %w", err, stop)
-		}
-	}
-}
+// NewClient returns a client for the socket in the shared volume.
+func NewClient(socket string) *Client { return &Client{socket: socket} }
 
 // State asks how things are now.
 func (c *Client) State(ctx context.Context) (initapi.State, error) {

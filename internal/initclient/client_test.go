@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"helenus.io/helenus/internal/initapi"
 )
@@ -45,39 +44,6 @@ func socketPath(t *testing.T) string {
 	return filepath.Join(dir, initapi.SocketName)
 }
 
-func TestConnectTriesUntilInitIsThere(t *testing.T) {
-	socket := socketPath(t)
-	var attempts []int
-	c := NewClient(socket, func(_ context.Context, attempt int) error {
-		if attempts = append(attempts, attempt); attempt == 3 {
-			answering(t, socket, `{"protocol":1}`+"\n"+`{"state":{"incarnation":"X","seq":3}}`+"\n")
-		}
-		return nil
-	})
-	state, err := c.Connect(context.Background())
-	if err != nil || state.Incarnation != "X" || len(attempts) != 3 {
-		t.Errorf("%v, %+v after %v", err, state, attempts)
-	}
-}
-
-func TestConnectGivesUp(t *testing.T) {
-	enough := errors.New("enough")
-	c := NewClient(socketPath(t), func(_ context.Context, attempt int) error {
-		if attempt == 2 {
-			return enough
-		}
-		return nil
-	})
-	if _, err := c.Connect(context.Background()); !errors.Is(err, enough) || !errors.Is(err, ErrUnreachable) {
-		t.Errorf("abandoned with %v", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := NewClient(socketPath(t), PauseFor(time.Hour)).Connect(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled with %v", err)
-	}
-}
-
 func TestAnswersThatAreNoneAreErrors(t *testing.T) {
 	hello := `{"protocol":2,"version":"0.1.0"}` + "\n"
 	for answer, want := range map[string]struct {
@@ -95,7 +61,7 @@ func TestAnswersThatAreNoneAreErrors(t *testing.T) {
 	} {
 		socket := socketPath(t)
 		answering(t, socket, answer)
-		_, err := NewClient(socket, nil).State(context.Background())
+		_, err := NewClient(socket).State(context.Background())
 		if err == nil || errors.Is(err, ErrUnreachable) != want.unreachable ||
 			!strings.Contains(err.Error(), want.message) {
 			t.Errorf("answer %.40q: %v", answer, err)
@@ -109,7 +75,7 @@ func TestAnInitWithoutALockStartsNothing(t *testing.T) {
 	for version, want := range map[string]string{"1": "helenus-init 0.1.0 knows no lock of the data volume", "2": ""} {
 		socket := socketPath(t)
 		answering(t, socket, `{"protocol":`+version+`,"version":"0.1.0"}`+"\n"+`{"state":{"incarnation":"X"}}`+"\n")
-		state, err := NewClient(socket, nil).State(t.Context())
+		state, err := NewClient(socket).State(t.Context())
 		if err != nil || state.Incarnation != "X" || !strings.HasPrefix(state.Unlocked, want) ||
 			(state.Unlocked == "") != (want == "") {
 			t.Errorf("version %s: %+v, %v", version, state, err)
@@ -159,8 +125,8 @@ func TestInstallReplacesABinaryThatRuns(t *testing.T) {
 
 func ExampleClient() {
 	ctx := context.Background()
-	client := NewClient("/helenus/init.sock", PauseFor(time.Second))
-	state, err := client.Connect(ctx)
+	client := NewClient("/helenus/init.sock")
+	state, err := client.State(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return

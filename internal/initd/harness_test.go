@@ -160,8 +160,7 @@ func startContainerIn(t *testing.T, dir, conf string, window time.Duration) *con
 // startContainerOn tries the flags of clone(2) in turn.
 func startContainerOn(t *testing.T, lock, dir, conf string, window time.Duration, try ...uintptr) *container {
 	t.Helper()
-	c := &container{Client: initclient.NewClient(filepath.Join(dir, initapi.SocketName),
-		initclient.PauseFor(time.Millisecond)), t: t, dir: dir}
+	c := &container{Client: initclient.NewClient(filepath.Join(dir, initapi.SocketName)), t: t, dir: dir}
 	for _, flags := range try {
 		c.cmd = exec.Command(os.Args[0], dir, window.String(), lock)
 		c.cmd.Env = append(os.Environ(), roleVariable+"=init", "CASSANDRA_CONF="+conf, "CASSANDRA_HOME=/opt/here")

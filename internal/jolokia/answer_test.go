@@ -1,20 +1,10 @@
 package jolokia
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"testing"
 )
-
-func TestRecordedVersion(t *testing.T) {
-	for _, release := range releases {
-		version, err := replay(t, release, "version").Version(context.Background())
-		if err != nil || version != (Version{Agent: "2.3.0", Protocol: "8.0"}) {
-			t.Errorf("%s: version %+v, error %v", release, version, err)
-		}
-	}
-}
 
 func TestRecordedReads(t *testing.T) {
 	for _, release := range releases {
@@ -103,42 +93,6 @@ func TestRecordedCalls(t *testing.T) {
 		if err := answers[4].Decode(&status); err != nil || status != nil {
 			t.Errorf("%s: null decodes into %v, %v; want nil", release, status, err)
 		}
-	}
-}
-
-func TestRecordedDescription(t *testing.T) {
-	for _, release := range releases {
-		description, err := replay(t, release, "list").Describe(context.Background(), gossiper)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seeds := description.Attributes["Seeds"]; seeds != (Attribute{Type: "java.util.List"}) {
-			t.Errorf("%s: attribute Seeds is %+v", release, seeds)
-		}
-		found := map[string]bool{}
-		for _, operation := range description.Operations {
-			found[operation] = true
-		}
-		if !found["reloadSeeds()"] || !found["assassinateEndpoint(java.lang.String)"] {
-			t.Errorf("%s: operations are %v", release, description.Operations)
-		}
-		_, err = replay(t, release, "list_missing").Describe(context.Background(),
-			"org.apache.cassandra.net:type=NoSuchBean")
-		if !errors.Is(err, ErrInstanceNotFound) {
-			t.Errorf("%s: description of a bean that does not exist: %v", release, err)
-		}
-	}
-}
-
-func TestOverloadsAreAllDescribed(t *testing.T) {
-	const overloads = `[{"args":[{"type":"java.lang.String"}]},{"args":[]},{"args":[{"type":"int"},{"type":"[Ljava.lang.String;"}]}]`
-	got, err := signaturesOf("rebuild", json.RawMessage(overloads))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"rebuild(java.lang.String)", "rebuild()", "rebuild(int,[Ljava.lang.String;)"}
-	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("signatures %v, want %v", got, want)
 	}
 }
 

@@ -140,29 +140,6 @@ func (c *Client) ExecBlocking(ctx context.Context, request Request) (Answer, err
 	return answers[0], answers[0].Err
 }
 
-// Version is what the agent says of itself.
-type Version struct {
-	Agent    string `json:"agent"`
-	Protocol string `json:"protocol"`
-}
-
-// Version asks the agent for its version: the cheapest sign that the JVM is alive, there from its
-// first second, before any bean of Cassandra.
-func (c *Client) Version(ctx context.Context) (Version, error) {
-	answer, err := c.Call(ctx, Request{Type: typeVersion})
-	if err != nil {
-		return Version{}, err
-	}
-	var version Version
-	if err := answer.Decode(&version); err != nil {
-		return Version{}, err
-	}
-	if version.Agent == "" {
-		return Version{}, fmt.Errorf("version: %w: no agent version", ErrProtocol)
-	}
-	return version, nil
-}
-
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 

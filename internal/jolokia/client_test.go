@@ -38,7 +38,7 @@ func TestUnusableRequestsAreNotSent(t *testing.T) {
 		Read("", "X"), Read("a:b=c"), ReadPath("a:b=c", "X", ""), Write("a:b=c", "", 1),
 		Write("a:b=c", "X", make(chan int)),
 		Exec("a:b=c", "drain"), Exec("a:b=c", "()"), Exec("", "drain()"), Exec("a:b=c", "drain()", 1),
-		Exec("a:b=c", "rebuild(java.lang.String)"), List("a"), List(":x"),
+		Exec("a:b=c", "rebuild(java.lang.String)"),
 	} {
 		if _, err := client.Do(context.Background(), request); err == nil {
 			t.Errorf("%s: no error", request)
@@ -66,7 +66,7 @@ func TestHTTPErrors(t *testing.T) {
 			w.Header().Set("Location", "http://198.51.100.1/")
 			w.WriteHeader(c.status)
 		})
-		if _, err := client.Version(context.Background()); !errors.Is(err, c.want) {
+		if _, err := client.Call(context.Background(), Read("a:b=c", "X")); !errors.Is(err, c.want) {
 			t.Errorf("HTTP %d: %v, want %v", c.status, err, c.want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestNothingListens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Version(context.Background()); !errors.Is(err, ErrUnreachable) {
+	if _, err := client.Call(context.Background(), Read("a:b=c", "X")); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("nothing listens: %v", err)
 	}
 }
@@ -170,11 +170,5 @@ func TestOnlyRequestsThatChangeNothingAreRepeated(t *testing.T) {
 		if c.arrived == 1 && !errors.Is(err, ErrUnreachable) {
 			t.Errorf("%s over a cut connection: %v", c.name, err)
 		}
-	}
-}
-
-func TestEscapePath(t *testing.T) {
-	if got := EscapePath("a/b!c"); got != "a!/b!!c" {
-		t.Errorf("escaped path is %q", got)
 	}
 }

@@ -104,8 +104,7 @@ func newError(status int, class, text string, request Request) *Error {
 	}
 	e.Message = strings.TrimPrefix(strings.TrimPrefix(text, class), " : ")
 	switch {
-	case class == "javax.management.InstanceNotFoundException",
-		request.Type == typeList && strings.HasPrefix(e.Message, "No MBean "):
+	case class == "javax.management.InstanceNotFoundException":
 		e.kind = ErrInstanceNotFound
 	case class == "javax.management.AttributeNotFoundException":
 		e.kind = ErrAttributeNotFound

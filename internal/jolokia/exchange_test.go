@@ -14,7 +14,6 @@ import (
 
 const (
 	storageService = "org.apache.cassandra.db:type=StorageService"
-	gossiper       = "org.apache.cassandra.net:type=Gossiper"
 	streamManager  = "org.apache.cassandra.net:type=StreamManager"
 )
 
@@ -24,7 +23,6 @@ var exchanges = []struct {
 	name     string
 	requests []Request
 }{
-	{"version", []Request{{Type: typeVersion}}},
 	{"reads", []Request{
 		Read(storageService, "OperationMode", "Joined", "Drained"),
 		Read(storageService, "BootstrapState"),
@@ -47,8 +45,6 @@ var exchanges = []struct {
 		Exec(storageService, "removeNode(java.lang.String)", "00000000-0000-0000-0000-000000000000"),
 		Exec(storageService, "removeNode(java.lang.String)", "not-a-host-id"),
 	}},
-	{"list", []Request{List(gossiper)}},
-	{"list_missing", []Request{List("org.apache.cassandra.net:type=NoSuchBean")}},
 }
 
 // exchange is one recorded HTTP exchange.

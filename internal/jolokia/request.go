@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Request is one element of a bulk request. Build it with Read, Write, Exec or List.
+// Request is one element of a bulk request. Build it with Read, Write or Exec.
 type Request struct {
-	Type       string          `json:"type"`
-	MBean      string          `json:"mbean,omitempty"`
-	Attribute  any             `json:"attribute,omitempty"`
-	Operation  string          `json:"operation,omitempty"`
-	Arguments  []any           `json:"arguments,omitempty"`
-	Value      json.RawMessage `json:"value,omitempty"`
-	Path       string          `json:"path,omitempty"`
-	Parameters map[string]any  `json:"config,omitempty"`
+	Type      string          `json:"type"`
+	MBean     string          `json:"mbean,omitempty"`
+	Attribute any             `json:"attribute,omitempty"`
+	Operation string          `json:"operation,omitempty"`
+	Arguments []any           `json:"arguments,omitempty"`
+	Value     json.RawMessage `json:"value,omitempty"`
+	Path      string          `json:"path,omitempty"`
 
 	// invalid holds what is wrong with the arguments of the constructor; Client.Do refuses the
 	// request with it.
@@ -24,11 +23,9 @@ type Request struct {
 
 // Types of requests.
 const (
-	typeRead    = "read"
-	typeWrite   = "write"
-	typeExec    = "exec"
-	typeList    = "list"
-	typeVersion = "version"
+	typeRead  = "read"
+	typeWrite = "write"
+	typeExec  = "exec"
 )
 
 // Read reads attributes of a bean. The value of the answer is an object with one key per attribute,
@@ -96,28 +93,6 @@ func countParameters(signature string) int {
 	return strings.Count(signature, ",") + 1
 }
 
-// List describes one bean: its attributes and operations with their types. Without a bean the
-// server would describe all of them, which is ten megabytes for a Cassandra node, so a bean is
-// required.
-func List(mbean string) Request {
-	r := Request{Type: typeList, Parameters: map[string]any{"maxDepth": listDepth}}
-	domain, keys, found := strings.Cut(mbean, ":")
-	if !found || domain == "" || keys == "" {
-		r.invalid = fmt.Errorf("list of bean %q: give a full JMX object name, domain:key=value", mbean)
-		return r
-	}
-	r.Path = EscapePath(domain) + "/" + EscapePath(keys)
-	return r
-}
-
-// listDepth is deep enough for the types of the arguments of an operation.
-const listDepth = 9
-
-// EscapePath escapes one component of a path.
-func EscapePath(component string) string {
-	return strings.NewReplacer("!", "!!", "/", "!/").Replace(component)
-}
-
 // changesNothing says whether the request can be sent twice without harm.
 func (r Request) changesNothing() bool {
 	return r.Type != typeExec && r.Type != typeWrite
@@ -135,8 +110,6 @@ func (r Request) String() string {
 		return fmt.Sprintf("write %s %v", r.MBean, r.Attribute)
 	case typeExec:
 		return fmt.Sprintf("call %s %s", r.MBean, r.Operation)
-	case typeList:
-		return "list " + r.Path
 	default:
 		return r.Type
 	}

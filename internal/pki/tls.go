@@ -40,9 +40,6 @@ func NewMaterial(leaf Pair, bundle []byte) (*Material, error) {
 	return &Material{certificate: certificate, roots: roots, identity: identity}, nil
 }
 
-// Identity is that of the leaf.
-func (m *Material) Identity() Identity { return m.identity }
-
 // Leaf is the own certificate.
 func (m *Material) Leaf() *x509.Certificate { return m.certificate.Leaf }
 
@@ -109,14 +106,6 @@ func clientConfig(material *Material, serverName string, now func() time.Time, w
 			return err
 		},
 	}
-}
-
-// Peer is the identity of the other side of a connection whose handshake is over.
-func Peer(state *tls.ConnectionState) (Identity, error) {
-	if state == nil {
-		return Identity{}, errors.New("not a TLS connection")
-	}
-	return peer(*state)
 }
 
 func peer(state tls.ConnectionState) (Identity, error) {

@@ -106,10 +106,10 @@ func (p *pod) fileSystem() {
 		t.Fatal(err)
 	}
 	for name, text := range map[string][]byte{
-		filepath.Join(layout.CertificateDir, layout.CertificateKey): leaf.Certificate,
-		filepath.Join(layout.CertificateDir, layout.PrivateKeyKey):  leaf.Key,
-		filepath.Join(layout.CertificateDir, layout.AuthorityKey):   p.w.bundle,
-		filepath.Join(layout.TokenDir, "token"):                     []byte("t"),
+		filepath.Join(layout.CertificateDir, pki.KeyCertificate): leaf.Certificate,
+		filepath.Join(layout.CertificateDir, pki.KeyPrivateKey):  leaf.Key,
+		filepath.Join(layout.CertificateDir, pki.KeyBundle):      p.w.bundle,
+		filepath.Join(layout.TokenDir, "token"):                  []byte("t"),
 	} {
 		if err := os.WriteFile(filepath.Join(p.root, name), text, 0o644); err != nil {
 			t.Fatal(err)

@@ -29,8 +29,8 @@ import (
 )
 
 var (
-	clusters = v1alpha1.GroupVersion.WithResource(v1alpha1.CassandraClusterResource)
-	nodes    = v1alpha1.GroupVersion.WithResource(v1alpha1.CassandraNodeResource)
+	clusters = v1alpha1.GroupVersion.WithResource("cassandraclusters")
+	nodes    = v1alpha1.GroupVersion.WithResource("cassandranodes")
 )
 
 // The identities that policies know. Tests of the schema impersonate them; tests of the policies
@@ -177,17 +177,17 @@ func inForce(ctx context.Context, client dynamic.Interface, objects []*unstructu
 	}
 	for policy, probe := range map[string]func(context.Context) error{
 		"helenus-node-record": func(ctx context.Context) error {
-			return create(ctx, server, nodes, "default", base(v1alpha1.CassandraNodeKind))
+			return create(ctx, server, nodes, "default", base("CassandraNode"))
 		},
 		"helenus-agent": func(ctx context.Context) error {
 			return create(ctx, as("system:serviceaccount:default:probe-helenus-agent", nil, masters), clusters,
-				"default", base(v1alpha1.CassandraClusterKind))
+				"default", base("CassandraCluster"))
 		},
 		"helenus-cluster": func(ctx context.Context) error {
-			return create(ctx, as(operatorUser, nil, masters), clusters, "default", base(v1alpha1.CassandraClusterKind))
+			return create(ctx, as(operatorUser, nil, masters), clusters, "default", base("CassandraCluster"))
 		},
 		"helenus-settings": func(ctx context.Context) error {
-			object := base(v1alpha1.CassandraClusterKind)
+			object := base("CassandraCluster")
 			if err := put(object.Object, "spec.node.cassandraYaml",
 				map[string]any{"num_tokens": int64(4)}); err != nil {
 				return err
@@ -214,7 +214,7 @@ func nodeStatusProbe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	record := base(v1alpha1.CassandraNodeKind)
+	record := base("CassandraNode")
 	record.SetName("demo-dc1-r1-99")
 	if err := put(record.Object, "spec.ordinal", int64(99)); err != nil {
 		return err

@@ -63,12 +63,12 @@ func caseFiles() (map[string][]testCase, error) {
 // author is who writes a part of a kind.
 func author(kind string, status bool, object *unstructured.Unstructured) *rest.Config {
 	switch {
-	case kind == v1alpha1.CassandraNodeKind && status:
+	case kind == "CassandraNode" && status:
 		podUID, _, _ := unstructured.NestedString(object.Object, "status", "podUID")
 		cluster, _, _ := unstructured.NestedString(object.Object, "spec", "cluster", "name")
 		user := "system:serviceaccount:" + object.GetNamespace() + ":" + v1alpha1.AgentServiceAccountName(cluster)
 		return as(user, map[string][]string{podNameKey: {object.GetName()}, podUIDKey: {podUID}}, masters)
-	case kind == v1alpha1.CassandraNodeKind, status:
+	case kind == "CassandraNode", status:
 		return as(operatorUser, nil, masters)
 	default:
 		return server
@@ -76,7 +76,7 @@ func author(kind string, status bool, object *unstructured.Unstructured) *rest.C
 }
 
 func resourceOf(kind string) schema.GroupVersionResource {
-	if kind == v1alpha1.CassandraNodeKind {
+	if kind == "CassandraNode" {
 		return nodes
 	}
 	return clusters
@@ -131,7 +131,7 @@ func (c testCase) store(t *testing.T, kind string, object *unstructured.Unstruct
 	stored, err := client(t, kind, false, object).Create(t.Context(), object,
 		metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	must(t, err)
-	if kind == v1alpha1.CassandraNodeKind {
+	if kind == "CassandraNode" {
 		must(
 			t, put(
 				stored.Object, "status", map[string]any{
@@ -140,7 +140,7 @@ func (c testCase) store(t *testing.T, kind string, object *unstructured.Unstruct
 			),
 		)
 	}
-	if c.Status == nil && kind != v1alpha1.CassandraNodeKind {
+	if c.Status == nil && kind != "CassandraNode" {
 		return stored
 	}
 	if c.Status != nil {

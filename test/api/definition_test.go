@@ -123,7 +123,7 @@ func TestPortsOfNetworkPolicy(t *testing.T) {
 // node, where it would hide what is inherited.
 func TestDefaults(t *testing.T) {
 	stored, err := dynamicClient(t, server).Resource(clusters).Namespace("default").
-		Create(t.Context(), base(v1alpha1.CassandraClusterKind), metav1.CreateOptions{DryRun: dry})
+		Create(t.Context(), base("CassandraCluster"), metav1.CreateOptions{DryRun: dry})
 	must(t, err)
 	spec, _, _ := unstructured.NestedMap(stored.Object, "spec")
 	want := map[string]any{}
@@ -148,7 +148,7 @@ volumes: {onClusterDeletion: Retain}
 // operator however the user writes it. A merge patch, which kubectl apply without --server-side
 // makes of a change, cannot say it: there null means that the key is not in the object.
 func TestNullSettings(t *testing.T) {
-	object := base(v1alpha1.CassandraClusterKind)
+	object := base("CassandraCluster")
 	object.SetNamespace(namespace(t))
 	client := dynamicClient(t, server).Resource(clusters).Namespace(object.GetNamespace())
 	setting := func(t *testing.T, object *unstructured.Unstructured) (value any, set bool) {
@@ -202,8 +202,8 @@ func TestDiscovery(t *testing.T) {
 	for _, resource := range list.APIResources {
 		found[resource.Name] = resource
 	}
-	for resource, short := range map[string]string{v1alpha1.CassandraClusterResource: "cass",
-		v1alpha1.CassandraNodeResource: "cassnode"} {
+	for resource, short := range map[string]string{"cassandraclusters": "cass",
+		"cassandranodes": "cassnode"} {
 		if got := found[resource]; !reflect.DeepEqual(got.ShortNames, []string{short}) ||
 			!reflect.DeepEqual(got.Categories, []string{"helenus"}) || !got.Namespaced {
 			t.Errorf("%s: short names %q, categories %q, namespaced %t", resource, got.ShortNames, got.Categories,
@@ -218,9 +218,9 @@ func TestDiscovery(t *testing.T) {
 // TestColumns: what kubectl get prints.
 func TestColumns(t *testing.T) {
 	for resource, want := range map[string][]string{
-		v1alpha1.CassandraClusterResource: {"Name", "Version", "Nodes", "Ready", "Healthy", "Up-to-date", "Step",
+		"cassandraclusters": {"Name", "Version", "Nodes", "Ready", "Healthy", "Up-to-date", "Step",
 			"Stalled", "Age"},
-		v1alpha1.CassandraNodeResource: {"Name", "Phase", "Ready", "Traffic", "Version", "Address", "Restarts",
+		"cassandranodes": {"Name", "Phase", "Ready", "Traffic", "Version", "Address", "Restarts",
 			"Host ID", "Disk", "Message", "Age"},
 	} {
 		config := rest.CopyConfig(server)

@@ -19,11 +19,11 @@ import (
 // metadata is why the status is not simply applied.
 func TestWriteForAnotherObject(t *testing.T) {
 	const podUID = "5f0c1a7e-0d1b-4c58-8a59-3f1f7f0f2f11"
-	object := base(v1alpha1.CassandraNodeKind)
+	object := base("CassandraNode")
 	object.SetNamespace(namespace(t))
 	must(t, put(object.Object, "status", map[string]any{"podUID": podUID}))
-	records, statuses := client(t, v1alpha1.CassandraNodeKind, false, object),
-		client(t, v1alpha1.CassandraNodeKind, true, object)
+	records, statuses := client(t, "CassandraNode", false, object),
+		client(t, "CassandraNode", true, object)
 	made, err := records.Create(t.Context(), object, metav1.CreateOptions{})
 	must(t, err)
 	const other = "11111111-1111-1111-1111-111111111111"

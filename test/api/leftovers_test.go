@@ -27,14 +27,14 @@ func TestLeftovers(t *testing.T) {
 	must(t, v1alpha1.AddToScheme(scheme))
 	c, err := ctrlclient.New(server, ctrlclient.Options{Scheme: scheme})
 	must(t, err)
-	cluster := base(v1alpha1.CassandraClusterKind)
+	cluster := base("CassandraCluster")
 	cluster.SetFinalizers([]string{v1alpha1.FinalizerCluster})
 	cluster, err = dynamicClient(t, server).Resource(clusters).Namespace(space).Create(t.Context(), cluster,
 		metav1.CreateOptions{})
 	must(t, err)
 	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelCluster: "demo",
 		v1alpha1.LabelClusterUID: string(cluster.GetUID())}
-	record := base(v1alpha1.CassandraNodeKind)
+	record := base("CassandraNode")
 	record.SetLabels(labels)
 	record.SetFinalizers([]string{v1alpha1.FinalizerNode})
 	record.SetOwnerReferences(ownedBy(cluster.GetUID()))
@@ -83,6 +83,6 @@ func TestLeftovers(t *testing.T) {
 // ownedBy makes the cluster demo of a uid the owner of a record, as the operator does.
 func ownedBy(uid types.UID) []metav1.OwnerReference {
 	yes := true
-	return []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.CassandraClusterKind,
+	return []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraCluster",
 		Name: "demo", UID: uid, Controller: &yes, BlockOwnerDeletion: &yes}}
 }

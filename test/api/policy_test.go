@@ -115,7 +115,7 @@ func newScene(t *testing.T) *scene {
 		stranger:      withToken(tokenOf(t, s.namespace, other, pod(t, s.namespace, "other-dc1-r1-0", other))),
 		application:   withToken(tokenOf(t, s.namespace, "app", pod(t, s.namespace, "app", "app"))),
 	}
-	cluster, err := s.in(admin, clusters).Create(t.Context(), base(v1alpha1.CassandraClusterKind),
+	cluster, err := s.in(admin, clusters).Create(t.Context(), base("CassandraCluster"),
 		metav1.CreateOptions{})
 	must(t, err)
 	s.cluster = cluster.GetUID()
@@ -130,7 +130,7 @@ func nodeName(i int) string { return v1alpha1.NodeName("demo", "dc1", "r1", int3
 
 // record is the record of a node as the operator makes it.
 func (s *scene) record(i int) *unstructured.Unstructured {
-	record := base(v1alpha1.CassandraNodeKind)
+	record := base("CassandraNode")
 	record.SetName(nodeName(i))
 	record.SetFinalizers([]string{v1alpha1.FinalizerNode})
 	record.SetOwnerReferences(ownedBy(s.cluster))
@@ -401,7 +401,7 @@ func TestControllersMayCollect(t *testing.T) {
 	t.Run("namespace", func(t *testing.T) {
 		namespace := namespace(t)
 		_, err := dynamicClient(t, as(operatorUser, nil, masters)).Resource(nodes).Namespace(namespace).
-			Create(t.Context(), base(v1alpha1.CassandraNodeKind), metav1.CreateOptions{})
+			Create(t.Context(), base("CassandraNode"), metav1.CreateOptions{})
 		must(t, err)
 		must(t, typedClient(t, server).CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
 		gone(t, namespace)
@@ -409,9 +409,9 @@ func TestControllersMayCollect(t *testing.T) {
 	t.Run("garbage", func(t *testing.T) {
 		namespace := namespace(t)
 		cluster, err := dynamicClient(t, server).Resource(clusters).Namespace(namespace).
-			Create(t.Context(), base(v1alpha1.CassandraClusterKind), metav1.CreateOptions{})
+			Create(t.Context(), base("CassandraCluster"), metav1.CreateOptions{})
 		must(t, err)
-		record := base(v1alpha1.CassandraNodeKind)
+		record := base("CassandraNode")
 		record.SetOwnerReferences(ownedBy(cluster.GetUID()))
 		_, err = dynamicClient(t, as(operatorUser, nil,
 			masters)).Resource(nodes).Namespace(namespace).Create(t.Context(), record, metav1.CreateOptions{})

@@ -60,7 +60,7 @@ func TestOperatorRole(t *testing.T) {
 		{Resource: "serviceaccounts"},
 		{Group: "policy", Resource: "poddisruptionbudgets"}, {Group: rbacGroup, Resource: "roles"},
 		{Group: rbacGroup, Resource: "rolebindings"},
-		v1alpha1.Resource(v1alpha1.CassandraNodeResource),
+		{Group: v1alpha1.Group, Resource: "cassandranodes"},
 	} {
 		for _, verb := range []string{"get", "list", "watch", "create", "patch", "update", "delete"} {
 			allowed = append(allowed, request{verb: verb, group: managed.Group, resource: managed.Resource,
@@ -68,9 +68,9 @@ func TestOperatorRole(t *testing.T) {
 		}
 	}
 	allowed = append(allowed,
-		request{verb: "watch", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource},
-		request{verb: "patch", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource, namespace: shop},
-		request{verb: "patch", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource,
+		request{verb: "watch", group: v1alpha1.Group, resource: "cassandraclusters"},
+		request{verb: "patch", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
+		request{verb: "patch", group: v1alpha1.Group, resource: "cassandraclusters",
 			subresource: "status", namespace: shop},
 		request{verb: "get", resource: "secrets", namespace: shop, name: v1alpha1.AuthorityName("orders")},
 		request{verb: "create", resource: "secrets", namespace: shop},
@@ -84,10 +84,10 @@ func TestOperatorRole(t *testing.T) {
 			name: inspectapi.LeaseName},
 	)
 	refused := []request{
-		{verb: "create", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource, namespace: shop},
-		{verb: "delete", group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource, namespace: shop},
+		{verb: "create", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
+		{verb: "delete", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
 		{verb: "deletecollection", resource: "persistentvolumeclaims", namespace: shop},
-		{verb: "deletecollection", group: v1alpha1.Group, resource: v1alpha1.CassandraNodeResource, namespace: shop},
+		{verb: "deletecollection", group: v1alpha1.Group, resource: "cassandranodes", namespace: shop},
 		{verb: "list", resource: "secrets", namespace: shop},
 		{verb: "watch", resource: "secrets"},
 		{verb: "create", resource: "pods", subresource: "exec", namespace: shop},
@@ -123,8 +123,8 @@ func TestUserRoles(t *testing.T) {
 	for _, role := range []string{"admin", "edit", "view"} {
 		bind(t, namespace, "ClusterRole", role, "user-"+role)
 	}
-	cluster := request{group: v1alpha1.Group, resource: v1alpha1.CassandraClusterResource, namespace: namespace}
-	record := request{group: v1alpha1.Group, resource: v1alpha1.CassandraNodeResource, namespace: namespace}
+	cluster := request{group: v1alpha1.Group, resource: "cassandraclusters", namespace: namespace}
+	record := request{group: v1alpha1.Group, resource: "cassandranodes", namespace: namespace}
 	status := cluster
 	status.subresource = "status"
 	for _, c := range []struct {
@@ -155,7 +155,7 @@ func TestUserRoles(t *testing.T) {
 func TestAgentRole(t *testing.T) {
 	namespace := namespace(t)
 	cluster, err := dynamicClient(t, server).Resource(clusters).Namespace(namespace).
-		Create(t.Context(), base(v1alpha1.CassandraClusterKind), metav1.CreateOptions{})
+		Create(t.Context(), base("CassandraCluster"), metav1.CreateOptions{})
 	must(t, err)
 	owner := render.Owner{Name: cluster.GetName(), Namespace: namespace, UID: cluster.GetUID()}
 	client := typedClient(t, withToken(tokenOf(t, "helenus-system", "helenus", nil)))
@@ -173,7 +173,7 @@ func TestAgentRole(t *testing.T) {
 		_, err = client.CoreV1().ConfigMaps(namespace).Create(t.Context(), seeds, metav1.CreateOptions{})
 		must(t, err)
 	}
-	record := base(v1alpha1.CassandraNodeKind)
+	record := base("CassandraNode")
 	_, err = dynamicClient(t, as(operatorUser, nil, masters)).Resource(nodes).Namespace(namespace).Create(t.Context(),
 		record, metav1.CreateOptions{})
 	must(t, err)

@@ -15,7 +15,7 @@ import (
 // settingsRefused is what the policy says about a cassandraYaml at a place, or empty.
 func settingsRefused(t *testing.T, at string, settings map[string]any) string {
 	t.Helper()
-	object := base(v1alpha1.CassandraClusterKind)
+	object := base("CassandraCluster")
 	must(t, put(object.Object, at+".cassandraYaml", settings))
 	_, err := dynamicClient(t, server).Resource(clusters).Namespace("default").Create(t.Context(), object,
 		metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})

@@ -17,7 +17,9 @@ const (
 // protocolChecks hold the node to the protocol.
 var protocolChecks = []Check{
 	{Name: "the agent says its version", Run: func(t *testing.T, s *Subject) {
-		if version, err := s.JMX.Version(s.Context); err != nil || version.Protocol == "" {
+		var version struct{ Agent, Protocol string }
+		if err := s.do(t, jolokia.Request{Type: "version"})[0].Decode(&version); err != nil || version.Agent == "" ||
+			version.Protocol == "" {
 			t.Errorf("version is %+v, error %v", version, err)
 		}
 	}},

@@ -19,7 +19,6 @@ type column struct {
 	name    string
 	fixed   int  // length of a cell's value in bytes, -1 if each value says its own
 	complex bool // a collection with a cell per element
-	keyed   bool // the element is the cell's path and its value empty: a set
 }
 
 const (
@@ -91,8 +90,8 @@ func (c *column) describe(marshal string) {
 	name, arguments, _ := strings.Cut(strings.ReplaceAll(marshal, "org.apache.cassandra.db.marshal.", ""), "(")
 	element := strings.TrimSuffix(arguments, ")")
 	switch name {
-	case "SetType":
-		c.complex, c.keyed = true, true
+	case "SetType": // the element is the cell's path, and its value empty
+		c.complex = true
 	case "MapType":
 		_, value, _ := strings.Cut(element, ",")
 		c.complex, name = true, value

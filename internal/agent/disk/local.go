@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 )
@@ -33,10 +32,6 @@ type Local struct {
 	Bootstrapped     Bootstrapped
 	HostID           string // in the usual form of a UUID, lower case
 	ClusterName      string
-	Datacenter, Rack string
-	ReleaseVersion   string
-	Partitioner      string
-	BroadcastAddress netip.Addr
 	Tokens           []int64 // ascending; of Murmur3Partitioner, the only one that Helenus runs
 	GossipGeneration int32   // rises with every start
 }
@@ -45,12 +40,8 @@ type Local struct {
 func decodeLocal(cells map[string]map[string][]byte) (*Local, error) {
 	text := func(column string) string { return string(cells[column][""]) }
 	l := &Local{
-		Bootstrapped:   Bootstrapped(text("bootstrapped")),
-		ClusterName:    text("cluster_name"),
-		Datacenter:     text("data_center"),
-		Rack:           text("rack"),
-		ReleaseVersion: text("release_version"),
-		Partitioner:    text("partitioner"),
+		Bootstrapped: Bootstrapped(text("bootstrapped")),
+		ClusterName:  text("cluster_name"),
 	}
 	switch l.Bootstrapped {
 	case BootstrapUnknown, NeedsBootstrap, InProgress, Completed, Decommissioned:
@@ -63,13 +54,6 @@ func decodeLocal(cells map[string]map[string][]byte) (*Local, error) {
 		}
 		h := hex.EncodeToString(id)
 		l.HostID = h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-	}
-	if address := cells["broadcast_address"][""]; address != nil {
-		a, ok := netip.AddrFromSlice(address)
-		if !ok {
-			return nil, fmt.Errorf("system.local: broadcast_address has %d bytes", len(address))
-		}
-		l.BroadcastAddress = a.Unmap()
 	}
 	if generation := cells["gossip_generation"][""]; generation != nil {
 		if len(generation) != 4 {

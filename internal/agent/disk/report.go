@@ -26,8 +26,9 @@ type Report struct {
 	Local *Local
 	// Keyspaces that have a directory, by name.
 	Keyspaces []Keyspace
-	// CommitLog of this volume; zero if it is on another one.
-	CommitLog CommitLog
+	// Segments of the commit log; 0 if it is on another volume. They are allocated in full size, so
+	// that their number says little about unflushed writes.
+	Segments int
 	// Strangers are entries at the root of the volume that neither Cassandra, Helenus nor a file
 	// system makes, at most 16.
 	Strangers []string
@@ -42,21 +43,13 @@ type Report struct {
 // Keyspace is one directory of a data directory.
 type Keyspace struct {
 	Name    string
-	System  bool // one of Cassandra's own
 	HasData bool // has at least one SSTable
-}
-
-// CommitLog counts segments. Segments are allocated in full size, so their number says little about
-// unflushed writes.
-type CommitLog struct {
-	Segments int
-	Bytes    int64
 }
 
 // Empty says that nothing of Cassandra is there: no SSTable, no commit log, nothing strange. Empty
 // directories do not count. It says nothing about a volume with a Problem.
 func (r Report) Empty() bool {
-	return r.Problem == "" && r.Local == nil && r.CommitLog.Segments == 0 && len(r.Strangers) == 0 &&
+	return r.Problem == "" && r.Local == nil && r.Segments == 0 && len(r.Strangers) == 0 &&
 		!slices.ContainsFunc(r.Keyspaces, func(k Keyspace) bool { return k.HasData })
 }
 
@@ -65,11 +58,6 @@ const maxStrangers = 16
 // made at the root of a volume by Cassandra, by Helenus, and by file systems and storage drivers.
 var familiar = []string{"data", "commitlog", "hints", "saved_caches", "cdc_raw", "metadata", ".helenus", "lost+found",
 	".snapshot"}
-
-var systemKeyspaces = []string{
-	"system", "system_schema", "system_auth", "system_distributed", "system_traces", "system_virtual_schema",
-	"system_views", "system_cluster_metadata",
-}
 
 // Inspect reads a data volume. It never returns an error: what it cannot read is the report's
 // Problem.
@@ -95,7 +83,7 @@ func (r *Report) inspect(volume fs.FS, layout Layout) error {
 		}
 	}
 	if layout.CommitLog != "" {
-		if r.CommitLog, err = CountCommitLog(volume, layout.CommitLog); err != nil {
+		if r.Segments, err = CountCommitLog(volume, layout.CommitLog); err != nil {
 			return err
 		}
 	}
@@ -118,24 +106,17 @@ func (l Layout) names(entry string) bool {
 }
 
 // CountCommitLog counts the segments in a directory. One that does not exist has none.
-func CountCommitLog(volume fs.FS, dir string) (CommitLog, error) {
-	var c CommitLog
+func CountCommitLog(volume fs.FS, dir string) (segments int, err error) {
 	entries, err := readDir(volume, dir)
 	if err != nil {
-		return c, fmt.Errorf("list commit log: %w", err)
+		return 0, fmt.Errorf("list commit log: %w", err)
 	}
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), "CommitLog-") || !strings.HasSuffix(entry.Name(), ".log") {
-			continue
+		if strings.HasPrefix(entry.Name(), "CommitLog-") && strings.HasSuffix(entry.Name(), ".log") {
+			segments++
 		}
-		info, err := entry.Info()
-		if err != nil {
-			return c, fmt.Errorf("stat commit log segment: %w", err)
-		}
-		c.Segments++
-		c.Bytes += info.Size()
 	}
-	return c, nil
+	return segments, nil
 }
 
 // keyspaces lists the keyspaces of one data directory, merging with those of others.
@@ -155,8 +136,7 @@ func (r *Report) keyspaces(volume fs.FS, dir string) error {
 		at := slices.IndexFunc(r.Keyspaces, func(k Keyspace) bool { return k.Name == entry.Name() })
 		if at < 0 {
 			at = len(r.Keyspaces)
-			r.Keyspaces = append(r.Keyspaces, Keyspace{Name: entry.Name(),
-				System: slices.Contains(systemKeyspaces, entry.Name())})
+			r.Keyspaces = append(r.Keyspaces, Keyspace{Name: entry.Name()})
 		}
 		r.Keyspaces[at].HasData = r.Keyspaces[at].HasData || has
 	}

@@ -35,8 +35,8 @@ type Store interface {
 	// Report is what Cassandra left there. Its commit log counts unless that has a volume of its
 	// own.
 	Report(ownCommitlog bool) disk.Report
-	// CommitLog is what lies on a volume for the commit log alone.
-	CommitLog() (disk.CommitLog, error)
+	// Segments counts those of the commit log on a volume for it alone.
+	Segments() (int, error)
 	// WipeRows removes the rows of all that the ring replicates, and the commit log, and leaves who
 	// the node is.
 	WipeRows() error
@@ -71,8 +71,8 @@ func (v Volume) Report(ownCommitlog bool) disk.Report {
 	return disk.Inspect(os.DirFS(v.Directory), layout)
 }
 
-// CommitLog implements Store.
-func (v Volume) CommitLog() (disk.CommitLog, error) {
+// Segments implements Store.
+func (v Volume) Segments() (int, error) {
 	return disk.CountCommitLog(os.DirFS(v.Directory), disk.DefaultLayout().CommitLog)
 }
 
@@ -127,9 +127,9 @@ func (d *Disk) Inspect(context.Context) node.Disk {
 			return err
 		})
 		if err == nil && v.name == v1alpha1.VolumeCommitlog {
-			var log disk.CommitLog
-			log, err = v.CommitLog()
-			found.HasData = log.Segments > 0
+			var segments int
+			segments, err = v.Segments()
+			found.HasData = segments > 0
 		}
 		if err != nil {
 			out.Problem = fmt.Sprintf("volume %s: %v", v.name, err)

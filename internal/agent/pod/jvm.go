@@ -209,7 +209,7 @@ func (j *JVM) Apply(ctx context.Context, writes []config.Write) error {
 
 // SmallestGCGrace reads it from the schema.
 func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
-	session, err := cql.Connect(ctx, cql.Config{Address: j.native})
+	session, err := cql.Connect(ctx, j.native)
 	if err != nil {
 		return 0, err
 	}
@@ -220,7 +220,7 @@ func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 
 // ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
 func (j *JVM) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
-	session, err := cql.Connect(ctx, cql.Config{Address: j.native})
+	session, err := cql.Connect(ctx, j.native)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (j *JVM) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) 
 
 // AlterKeyspaces gives keyspaces at least so many replicas in each datacenter.
 func (j *JVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (string, error) {
-	session, err := cql.Connect(ctx, cql.Config{Address: j.native})
+	session, err := cql.Connect(ctx, j.native)
 	if err != nil {
 		return "", err
 	}

@@ -11,37 +11,23 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Defaults of Config.
 const (
-	// DefaultConnectTimeout bounds the TCP connection and each step of the handshake.
-	DefaultConnectTimeout = 5 * time.Second
-	// DefaultTimeout bounds each statement. A change of the schema takes a second or two on a busy
+	// connectTimeout bounds the TCP connection and each step of the handshake.
+	connectTimeout = 5 * time.Second
+	// statementTimeout bounds each statement. A change of the schema takes a second or two on a busy
 	// node.
-	DefaultTimeout = 30 * time.Second
+	statementTimeout = 30 * time.Second
 )
-
-// Config says which node to administer, and as whom.
-type Config struct {
-	// Address of the node's native transport.
-	Address netip.AddrPort
-	// Username and Password; empty Username: the node asks for none.
-	Username, Password string
-	// ConnectTimeout and Timeout; zero: the defaults.
-	ConnectTimeout, Timeout time.Duration
-}
 
 // Session is a connection to one node, and to that node only: whatever the node says of its peers,
 // none of them is connected. A statement is sent once and never repeated by the driver; the callers
 // here read before they write. Safe for use by several goroutines.
-type Session struct {
-	driver  *gocql.Session
-	address netip.AddrPort
-}
+type Session struct{ driver *gocql.Session }
 
 // Connect opens a session: two TCP connections, one for statements and one by which the driver
 // watches the node.
-func Connect(ctx context.Context, config Config) (*Session, error) {
-	if !config.Address.IsValid() {
+func Connect(ctx context.Context, address netip.AddrPort) (*Session, error) {
+	if !address.IsValid() {
 		return nil, errors.New("connect to CQL: no address given")
 	}
 	type result struct {
@@ -50,15 +36,15 @@ func Connect(ctx context.Context, config Config) (*Session, error) {
 	}
 	connected := make(chan result, 1)
 	go func() {
-		driver, err := gocql.NewSession(clusterConfig(config))
+		driver, err := gocql.NewSession(clusterConfig(address))
 		connected <- result{driver, err}
 	}()
 	select {
 	case r := <-connected:
 		if r.err != nil {
-			return nil, fmt.Errorf("connect to CQL at %s: %w", config.Address, r.err)
+			return nil, fmt.Errorf("connect to CQL at %s: %w", address, r.err)
 		}
-		return &Session{driver: r.driver, address: config.Address}, nil
+		return &Session{r.driver}, nil
 	case <-ctx.Done():
 		// The driver takes no context; its own timeouts end it, and what it may still open is
 		// closed.
@@ -67,7 +53,7 @@ func Connect(ctx context.Context, config Config) (*Session, error) {
 				r.driver.Close()
 			}
 		}()
-		return nil, fmt.Errorf("connect to CQL at %s: %w", config.Address, ctx.Err())
+		return nil, fmt.Errorf("connect to CQL at %s: %w", address, ctx.Err())
 	}
 }
 
@@ -75,13 +61,11 @@ func Connect(ctx context.Context, config Config) (*Session, error) {
 func (s *Session) Close() { s.driver.Close() }
 
 // clusterConfig narrows the driver, which is made for a whole cluster, to one node.
-func clusterConfig(config Config) gocql.ClusterConfig {
-	host := config.Address.Addr().String()
+func clusterConfig(address netip.AddrPort) gocql.ClusterConfig {
+	host := address.Addr().String()
 	c := gocql.NewCluster(host)
-	c.Port = int(config.Address.Port())
-	c.ConnectTimeout = orDefault(config.ConnectTimeout, DefaultConnectTimeout)
-	c.Timeout = orDefault(config.Timeout, DefaultTimeout)
-	c.WriteTimeout = c.Timeout
+	c.Port = int(address.Port())
+	c.ConnectTimeout, c.Timeout, c.WriteTimeout = connectTimeout, statementTimeout, statementTimeout
 	// Version 4 is spoken by all supported releases; to name it saves a round of negotiation.
 	c.ProtoVersion = protocolVersion
 	c.NumConns = 1
@@ -98,20 +82,10 @@ func clusterConfig(config Config) gocql.ClusterConfig {
 	c.Consistency = gocql.One
 	// The driver counts members that are down; callers await agreement over JMX, which does not.
 	c.MaxWaitSchemaAgreement = time.Nanosecond
-	if config.Username != "" {
-		c.Authenticator = gocql.PasswordAuthenticator{Username: config.Username, Password: config.Password}
-	}
 	return *c
 }
 
 const protocolVersion = 4
-
-func orDefault(value, otherwise time.Duration) time.Duration {
-	if value == 0 {
-		return otherwise
-	}
-	return value
-}
 
 // neverRetry leaves every decision to the caller, who knows whether a statement may be repeated.
 type neverRetry struct{}

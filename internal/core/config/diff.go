@@ -19,9 +19,6 @@ type Changes struct {
 	Restart []string
 }
 
-// None says whether nothing differs.
-func (c Changes) None() bool { return len(c.Hot) == 0 && len(c.Restart) == 0 }
-
 // Diff says what has to happen to a JVM that was started with one configuration and is to have
 // another. Two ways to write the same value are no change: an old name with its number and the
 // present name with the unit, 60s and 1m.

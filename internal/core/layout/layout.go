@@ -98,10 +98,3 @@ const CassandraUser = 999
 
 // SeedsKey is the key of the ConfigMap of seeds: addresses separated by commas.
 const SeedsKey = "seeds"
-
-// Keys of the Secrets of certificates.
-const (
-	CertificateKey = "tls.crt"
-	PrivateKeyKey  = "tls.key"
-	AuthorityKey   = "ca.crt"
-)

@@ -156,12 +156,6 @@ func PodHash(settings v1alpha1.PodSettings) string {
 	return hash(settings)
 }
 
-// Same says that two specs describe the same node. For many nodes of one cluster a Comparison is
-// faster.
-func Same(record *v1alpha1.CassandraNode, w Wanted) bool {
-	return HashesOf(record).Hashes == w.Hashes()
-}
-
 // HashesOf a record. They are much smaller than what they are of, and do not change while the
 // record has the same resourceVersion.
 func HashesOf(record *v1alpha1.CassandraNode) *facts.RecordHashes {

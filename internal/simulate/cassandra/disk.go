@@ -165,21 +165,18 @@ func (d *Disk) Report() disk.Report {
 		return r
 	}
 	if d.segments {
-		r.CommitLog = disk.CommitLog{Segments: 2, Bytes: 64 << 20}
+		r.Segments = 2
 	}
 	if d.table == nil {
 		return r
 	}
 	t := d.table
-	r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: "system", System: true, HasData: true})
+	r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: "system", HasData: true})
 	for _, k := range d.schema.names() {
-		r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: k, System: systemKeyspace(k),
-			HasData: len(d.data[k]) > 0})
+		r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: k, HasData: len(d.data[k]) > 0})
 	}
 	l := &disk.Local{
-		Bootstrapped: t.word, HostID: t.hostID, ClusterName: t.clusterName, Datacenter: t.dc, Rack: t.rack,
-		ReleaseVersion: t.release,
-		Partitioner:    partitioner, BroadcastAddress: t.broadcast, GossipGeneration: int32(t.generation),
+		Bootstrapped: t.word, HostID: t.hostID, ClusterName: t.clusterName, GossipGeneration: int32(t.generation),
 	}
 	for _, token := range t.tokens {
 		l.Tokens = append(l.Tokens, int64(token))

@@ -3,7 +3,6 @@ package coverage
 import (
 	"testing"
 
-	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/trial"
 )
 
@@ -20,7 +19,7 @@ func TestEveryPropertyOfTheSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	trier := &Trier{Kinds: kinds, Seed: 1}
-	for _, p := range Properties(definitions[v1alpha1.CassandraClusterKind]) {
+	for _, p := range Properties(definitions["CassandraCluster"]) {
 		if Repeated(p.Path) {
 			continue
 		}

@@ -134,7 +134,7 @@ func (a *attempt) settle() {
 
 func (a *attempt) cluster() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.CassandraClusterKind))
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("CassandraCluster"))
 	key := types.NamespacedName{Namespace: world.Namespace, Name: trial.ClusterName}
 	if err := a.w.User().Get(context.Background(), key, u); err != nil {
 		panic(fmt.Sprintf("get the cluster: %v", err)) // nobody deletes it
@@ -197,7 +197,7 @@ func (a *attempt) refused(name string, spec map[string]any) {
 // unchanged says what is other than it was, apart from what the cluster says of itself.
 func (a *attempt) unchanged(name string, before outcome) {
 	now := a.outcome()
-	key := v1alpha1.CassandraClusterKind + "/" + trial.ClusterName
+	key := "CassandraCluster" + "/" + trial.ClusterName
 	delete(now.end.Objects, key)
 	delete(before.end.Objects, key)
 	for _, text := range trial.Unlike(now.end, before.end) {
@@ -239,7 +239,7 @@ func (a *attempt) step(name string, spec map[string]any) {
 		return // a paused cluster does not form, and one that has formed stays
 	}
 	if strings.HasSuffix(a.Path, "restartedAt") { // the record keeps which restart was done
-		key := v1alpha1.CassandraNodeKind + "/" + trial.ClusterName + "-dc1-r1-0"
+		key := "CassandraNode" + "/" + trial.ClusterName + "-dc1-r1-0"
 		now.end.Objects[key] = fresh.end.Objects[key]
 	}
 	for _, text := range trial.Unlike(now.end, fresh.end) {
@@ -252,7 +252,7 @@ func (a *attempt) step(name string, spec map[string]any) {
 func (a *attempt) kept(name string, before outcome) {
 	now := a.outcome().end.Objects
 	for key, was := range before.end.Objects {
-		if kind, _, _ := strings.Cut(key, "/"); kind != v1alpha1.CassandraClusterKind &&
+		if kind, _, _ := strings.Cut(key, "/"); kind != "CassandraCluster" &&
 			kind != "PodDisruptionBudget" && now[key] != was {
 			a.violated("%s waits for hosts, and yet %s is not as it was", name, key)
 		}
@@ -299,7 +299,7 @@ func (t *Trier) freshOf(spec map[string]any) *outcome {
 	defer f.w.End()
 	f.w.Watch(func(apiserver.Event) { f.lastWrite = f.w.Line.Now() })
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.CassandraClusterKind,
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CassandraCluster",
 		"metadata": map[string]any{"namespace": world.Namespace, "name": trial.ClusterName},
 		"spec":     runtime.DeepCopyJSON(spec),
 	}}

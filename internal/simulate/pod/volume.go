@@ -52,8 +52,8 @@ func (v volume) Use(work func(journal.FS) error) error { return work(v.s.content
 // Report implements agentpod.Store.
 func (v volume) Report(bool) disk.Report { return v.s.content(v.name).Data.Report() }
 
-// CommitLog implements agentpod.Store. The model of Cassandra keeps it with the data.
-func (v volume) CommitLog() (disk.CommitLog, error) { return disk.CommitLog{}, nil }
+// Segments implements agentpod.Store. The model of Cassandra keeps it with the data.
+func (v volume) Segments() (int, error) { return 0, nil }
 
 // WipeRows implements agentpod.Store.
 func (v volume) WipeRows() error {

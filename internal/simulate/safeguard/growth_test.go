@@ -71,7 +71,7 @@ func until(by string, step ledger.Kind) func(*world.World) bool {
 func prepared(nodes int) func(*world.World) bool {
 	return func(w *world.World) bool {
 		n := 0
-		for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		for _, o := range w.Server.Objects("CassandraNode") {
 			if o.(*v1alpha1.CassandraNode).Status.Disk == v1alpha1.DiskEmpty {
 				n++
 			}
@@ -259,7 +259,7 @@ func lostWhileJoining() *trial.Scenario {
 			return s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeJoining)
 		}, firstRackMore),
 		trial.Act{Name: "lose both", Do: func(w *world.World) error {
-			return loseLedgerAnd(w, w.Server.Object(v1alpha1.CassandraNodeKind, node))
+			return loseLedgerAnd(w, w.Server.Object("CassandraNode", node))
 		},
 			Until: until("JoiningDiskNotEmpty", ledger.JoinNode), Within: 20 * time.Minute})
 }
@@ -463,7 +463,7 @@ func strangeKeyspace(by string) *trial.Scenario {
 				"NetworkTopologyStrategy {dc1=3/1}")
 		}},
 		respec("clean up", func(w *world.World) bool {
-			n, _ := w.Server.Object(v1alpha1.CassandraNodeKind,
+			n, _ := w.Server.Object("CassandraNode",
 				types.NamespacedName{Namespace: world.Namespace, Name: first}).(*v1alpha1.CassandraNode)
 			c := trial.Cluster(w)
 			return n != nil && len(n.Spec.Operations) == 0 && c.Status.Step == nil && len(c.Status.Recommended) == 0

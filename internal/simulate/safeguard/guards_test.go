@@ -204,7 +204,7 @@ func disks(w *world.World) map[string]string {
 // misnamed are the records that say of a node that it is a member which another one was.
 func (e *earlier) misnamed(w *world.World) []string {
 	var out []string
-	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+	for _, o := range w.Server.Objects("CassandraNode") {
 		if m := o.(*v1alpha1.CassandraNode).Spec.Member; m != nil && m.HostID != e.members[o.GetName()] {
 			out = append(out, fmt.Sprintf("the record of node %s says that it is the member %s, and it was %s",
 				o.GetName(), m.HostID, e.members[o.GetName()]))

@@ -77,7 +77,7 @@ func (f *failures) watch() trial.Act {
 // ended tells of each operation that comes to such an end, once.
 func ended(w *world.World, phase v1alpha1.OperationPhase, tell func(node string, o v1alpha1.OperationStatus)) {
 	known := map[string]bool{}
-	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+	for _, o := range w.Server.Objects("CassandraNode") {
 		for _, o := range o.(*v1alpha1.CassandraNode).Status.Operations {
 			known[o.ID] = o.Phase.Final()
 		}

@@ -70,7 +70,7 @@ func allLostWhileAway() *trial.Scenario {
 		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], true); return nil },
 			Until: notServing, Within: 10 * time.Minute},
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
-			if err := loseLedgerAnd(w, w.Server.Objects(v1alpha1.CassandraNodeKind)...); err != nil {
+			if err := loseLedgerAnd(w, w.Server.Objects("CassandraNode")...); err != nil {
 				return err
 			}
 			w.Line.RunFor(3 * time.Minute)

@@ -64,7 +64,7 @@ func beginnings(t *testing.T, s *trial.Scenario) map[string]beginning {
 				}
 				if _, known := tickets[name]; !known && givesTicket(object, patch) {
 					tickets[name] = trial.Point{Who: "operator", Does: "patch",
-						What: v1alpha1.CassandraNodeKind + "/" + name, Nth: patches[name]}
+						What: "CassandraNode" + "/" + name, Nth: patches[name]}
 				}
 			}}
 		},

@@ -221,7 +221,7 @@ func TestCassKop321(t *testing.T) {
 func TestABudgetIsNotOpenedFromThePast(t *testing.T) {
 	closed := func(w *world.World) bool {
 		l := ledgerOf(w)
-		return l != nil && l.Step != nil && atLeast(w) == len(w.Server.Objects(v1alpha1.CassandraNodeKind))
+		return l != nil && l.Step != nil && atLeast(w) == len(w.Server.Objects("CassandraNode"))
 	}
 	for _, kinds := range [][]string{{"ConfigMap"},
 		{"CassandraCluster", "ConfigMap", "CassandraNode", "Pod", "PersistentVolumeClaim"}} {
@@ -478,7 +478,7 @@ func stepwise(specs ...func(*v1alpha1.CassandraCluster)) *trial.Scenario {
 		c := trial.Cluster(w)
 		nodes := 3 * int(c.Spec.Datacenters[0].NodesPerRack)
 		return c.Status.ObservedGeneration == c.Generation && len(w.Server.Objects("Pod")) == nodes &&
-			len(w.Server.Objects(v1alpha1.CassandraNodeKind)) == nodes
+			len(w.Server.Objects("CassandraNode")) == nodes
 	}
 	s.Acts[0] = trial.Act{Name: "create", Do: func(w *world.World) error {
 		return w.User().Create(context.Background(), trial.ThreeRacks(specs[0]))

@@ -35,7 +35,7 @@ func heldBy(w *world.World, name, guard string) bool {
 
 // recordAt is the record of a node at the API server; nil if there is none.
 func recordAt(w *world.World, name string) *v1alpha1.CassandraNode {
-	n, _ := w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(name)).(*v1alpha1.CassandraNode)
+	n, _ := w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode)
 	return n
 }
 

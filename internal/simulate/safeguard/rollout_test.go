@@ -40,7 +40,7 @@ func TestARecordOutOfTurn(t *testing.T) {
 		Within: 30 * time.Minute, Until: func(w *world.World) bool { return trial.Cluster(w).Status.Step == nil },
 		Do: func(w *world.World) error {
 			record := func(name string) *v1alpha1.CassandraNode {
-				return w.Server.Object(v1alpha1.CassandraNodeKind,
+				return w.Server.Object("CassandraNode",
 					types.NamespacedName{Namespace: world.Namespace, Name: name}).(*v1alpha1.CassandraNode).DeepCopy()
 			}
 			last := record("orders-dc1-r3-0")

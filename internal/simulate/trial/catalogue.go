@@ -255,7 +255,7 @@ func everyHost(do func(*kube.Cluster, string)) func(*world.World) error {
 // blockedOn says that an agent holds something back for a reason.
 func blockedOn(reason v1alpha1.Reason) func(*world.World) bool {
 	return func(w *world.World) bool {
-		return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+		return slices.ContainsFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool {
 			b := o.(*v1alpha1.CassandraNode).Status.Blocked
 			return b != nil && b.Reason == reason
 		})
@@ -273,7 +273,7 @@ func allBut(phase v1alpha1.NodePhase) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
 		return c != nil && c.Status.ReadyNodes == c.Status.Nodes-1 &&
-			slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+			slices.ContainsFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool {
 				return o.(*v1alpha1.CassandraNode).Status.Phase == phase
 			})
 	}
@@ -317,7 +317,7 @@ func deleteByForce(w *world.World, host string) error {
 }
 
 func ticketsOut(w *world.World) bool {
-	all := w.Server.Objects(v1alpha1.CassandraNodeKind)
+	all := w.Server.Objects("CassandraNode")
 	return len(all) > 0 && !slices.ContainsFunc(all,
 		func(o client.Object) bool { return o.(*v1alpha1.CassandraNode).Spec.Join == nil })
 }

@@ -278,7 +278,7 @@ func (o *checker) servedAny(cluster types.UID) bool {
 // next. A roll-out has one stage: it is over when no node is asked to go down for it.
 func (o *checker) overBefore(s *ledger.Step) bool {
 	if s.Kind == ledger.RollOut {
-		return !slices.ContainsFunc(o.w.Server.Objects(v1alpha1.CassandraNodeKind), func(n client.Object) bool {
+		return !slices.ContainsFunc(o.w.Server.Objects("CassandraNode"), func(n client.Object) bool {
 			return o.turn.asked(n.(*v1alpha1.CassandraNode))
 		})
 	}
@@ -437,7 +437,7 @@ func (o *checker) steps(old, now *ledger.Ledger) {
 		}
 	}
 	for _, s := range now.Suspended {
-		for _, object := range o.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+		for _, object := range o.w.Server.Objects("CassandraNode") {
 			n := object.(*v1alpha1.CassandraNode)
 			runs := slices.ContainsFunc(n.Status.Operations, func(op v1alpha1.OperationStatus) bool {
 				return ledger.OfIntent(op.ID) == s.ID && !op.Phase.Final()

@@ -27,7 +27,7 @@ import (
 
 // childKinds are the kinds of the objects that a cluster has beside its pods and claims.
 var childKinds = []string{"Service", "PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding", "ConfigMap",
-	"Secret", v1alpha1.CassandraNodeKind}
+	"Secret", "CassandraNode"}
 
 // children are the objects of a kind that belong to the cluster, the authority of its certificates
 // aside: what rests on that is not recreated.
@@ -244,7 +244,7 @@ func forgetting(until func(*world.World) bool, within time.Duration) []Act {
 	return []Act{
 		{Name: "delete every record", Until: lettingGo(had), Within: 10 * time.Minute, Do: func(w *world.World) error {
 			w.Notes[had] = strings.Join(recordUIDs(w), " ")
-			return deleteChildren(v1alpha1.CassandraNodeKind)(w)
+			return deleteChildren("CassandraNode")(w)
 		}},
 		{Name: "delete the ledger", Do: func(w *world.World) error { return client.IgnoreNotFound(deleteLedger(w)) },
 			Until: until, Within: within},
@@ -261,7 +261,7 @@ func lettingGo(noted string) func(*world.World) bool {
 
 func recordUIDs(w *world.World) []string {
 	var out []string
-	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+	for _, o := range w.Server.Objects("CassandraNode") {
 		out = append(out, string(o.GetUID()))
 	}
 	return out

@@ -30,7 +30,7 @@ func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 	is := truth{described: len(wanted), upToDate: true}
 	administered := map[string]bool{} // its port is open, and to nobody but its agent
 	settings := map[string]v1alpha1.Settings{}
-	for _, object := range o.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+	for _, object := range o.w.Server.Objects("CassandraNode") {
 		if n := object.(*v1alpha1.CassandraNode); n.Labels[v1alpha1.LabelClusterUID] == string(c.UID) {
 			is.recorded++
 			settings[n.Name] = n.Spec.Configuration.CassandraYaml

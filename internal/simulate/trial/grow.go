@@ -113,7 +113,7 @@ func rebuiltAgain() *Scenario {
 // Operates says that a node is told to carry an operation out.
 func Operates(kind v1alpha1.OperationType) func(*world.World) bool {
 	return func(w *world.World) bool {
-		return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+		return slices.ContainsFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool {
 			return slices.ContainsFunc(o.(*v1alpha1.CassandraNode).Spec.Operations,
 				func(o v1alpha1.OperationIntent) bool { return o.Type == kind })
 		})
@@ -169,7 +169,7 @@ func drainedBeforeTheEnd(w *world.World) bool {
 // members counts the nodes that have joined by their records.
 func members(w *world.World) int {
 	n := 0
-	for _, o := range w.Server.Objects(v1alpha1.CassandraNodeKind) {
+	for _, o := range w.Server.Objects("CassandraNode") {
 		if o.(*v1alpha1.CassandraNode).Spec.Member != nil {
 			n++
 		}

@@ -141,7 +141,7 @@ func (r *run) loseZone() bool {
 // ticket on another disk, because those that formed the ring with it remember the first; or that
 // the ring has a member that no record is of: with the disk everything that knew of it was lost.
 func (r *run) tellsOfLostDisk() bool {
-	for _, o := range r.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+	for _, o := range r.w.Server.Objects("CassandraNode") {
 		if o.(*v1alpha1.CassandraNode).Status.Phase == v1alpha1.PhaseDataLost {
 			return true
 		}
@@ -167,7 +167,7 @@ func (r *run) cleansUpLater() []string {
 		!blockedWith("NodeDown", "holds data that it no longer owns")(r.w) {
 		return nil
 	}
-	return []string{v1alpha1.CassandraClusterKind + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}
+	return []string{"CassandraCluster" + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}
 }
 
 // waitsForLostNode says that the ledger was lost in a scenario in which a node is lost for good,

@@ -376,7 +376,7 @@ func except(kind v1alpha1.ExceptionType) func(*world.World) error {
 		e := v1alpha1.Exception{Name: strings.ToLower(string(kind)), Type: kind, Node: name, Reason: "it must serve",
 			Until: metav1.NewTime(w.Line.Now().Add(24 * time.Hour).Truncate(time.Second))}
 		if kind == v1alpha1.ExceptionStartAnyway {
-			e.HostID = w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(name)).(*v1alpha1.CassandraNode).Status.HostID
+			e.HostID = w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode).Status.HostID
 		}
 		return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Exceptions = append(s.Exceptions, e) })(w)
 	}
@@ -416,7 +416,7 @@ func readyNodes(n int32) func(*world.World) bool {
 
 // tellsOfRestart says that a node tells of a JVM that ended by itself.
 func tellsOfRestart(w *world.World) bool {
-	return slices.ContainsFunc(w.Server.Objects(v1alpha1.CassandraNodeKind), func(o client.Object) bool {
+	return slices.ContainsFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool {
 		restarts := o.(*v1alpha1.CassandraNode).Status.Restarts
 		return restarts != nil && restarts.Count > 0
 	})

@@ -146,7 +146,7 @@ func haveTaken(n int) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c, taken := get(w), 0
 		for _, wanted := range render.WantedNodes(c, world.Install) {
-			r, _ := w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(wanted.Name)).(*v1alpha1.CassandraNode)
+			r, _ := w.Server.Object("CassandraNode", keyOf(wanted.Name)).(*v1alpha1.CassandraNode)
 			if r != nil && render.HashesOf(r).Hashes == wanted.Hashes() {
 				taken++
 			}

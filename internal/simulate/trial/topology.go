@@ -135,7 +135,7 @@ func (t *topology) opened(step *ledger.Step, members map[string]string) {
 }
 
 func (t *topology) hasTicket(name string) bool {
-	record, _ := t.w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(name)).(*v1alpha1.CassandraNode)
+	record, _ := t.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode)
 	return record != nil && record.Spec.Join != nil
 }
 

@@ -64,7 +64,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 		return
 	}
 	var together []string
-	for _, o := range t.w.Server.Objects(v1alpha1.CassandraNodeKind) {
+	for _, o := range t.w.Server.Objects("CassandraNode") {
 		other := o.(*v1alpha1.CassandraNode)
 		if !t.inTurn(other) || other.Spec.Cluster.UID != c.UID || t.recreated[other.Name] {
 			continue
@@ -82,7 +82,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 // diskLost says that a node's disk is lost: it is not waited for, and the ranges alone say who may
 // go down beside it, which the scenario of that judges by its client.
 func (t *turn) diskLost(name string) bool {
-	n, _ := t.w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(name)).(*v1alpha1.CassandraNode)
+	n, _ := t.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode)
 	return t.Scenario.LosesDisk && n != nil && n.Status.Phase == v1alpha1.PhaseDataLost
 }
 
@@ -120,7 +120,7 @@ func mostTogether(c *v1alpha1.CassandraCluster, n *v1alpha1.CassandraNode) int {
 // takesDown judges an agent that takes its node down because it is asked to: no node of another
 // rack is down. Beside a fault one may be, of which nobody knows yet.
 func (t *turn) takesDown(s *pod.Sandbox) bool {
-	n, _ := t.w.Server.Object(v1alpha1.CassandraNodeKind, keyOf(s.Name())).(*v1alpha1.CassandraNode)
+	n, _ := t.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
 	if n == nil || !t.asked(n) {
 		return false
 	}

@@ -94,7 +94,7 @@ var reads = regexp.MustCompile(`"cassandraYaml":\{"concurrent_reads":16\},?|"con
 // carried out then.
 func (r *run) saysThatItDiffers() []string {
 	if c := get(r.w); c != nil && !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionUpToDate) {
-		return []string{v1alpha1.CassandraClusterKind + "/" + c.Name}
+		return []string{"CassandraCluster" + "/" + c.Name}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/simulate/cassandra"
@@ -126,7 +125,7 @@ func (w *World) WriteOn(rounds int) {
 		return
 	}
 	w.Line.After(pause, "a client writes", func() {
-		for _, c := range w.Server.Objects(v1alpha1.CassandraClusterKind) {
+		for _, c := range w.Server.Objects("CassandraCluster") {
 			if c.GetDeletionTimestamp() == nil {
 				w.write(meanwhile, rows)
 				w.WriteOn(rounds - 1)

@@ -19,8 +19,8 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/pki"
 )
 
 // subject is a kind that is compared: what objects of it look like, and what is changed about them.
@@ -132,7 +132,7 @@ func addRendered(t *testing.T, cluster *v1alpha1.CassandraCluster, install facts
 	for _, object := range render.SharedObjects(by, cluster.Spec.Datacenters) {
 		if secret, ok := object.(*corev1.Secret); ok {
 			// It is made without a content, which the operator fills in.
-			secret.Data = map[string][]byte{layout.CertificateKey: {}, layout.PrivateKeyKey: {}}
+			secret.Data = map[string][]byte{pki.KeyCertificate: {}, pki.KeyPrivateKey: {}}
 		}
 		addBody(t, object)
 	}
@@ -149,7 +149,7 @@ func addRendered(t *testing.T, cluster *v1alpha1.CassandraCluster, install facts
 	addBody(t, record)
 	record.UID = wrongUID
 	secret := render.CertificateSecret(by, record)
-	secret.Data = map[string][]byte{layout.CertificateKey: {}, layout.PrivateKeyKey: {}}
+	secret.Data = map[string][]byte{pki.KeyCertificate: {}, pki.KeyPrivateKey: {}}
 	addBody(t, secret)
 	pod, err := render.Pod(by, record, install)
 	must(t, err)

@@ -71,8 +71,8 @@ type agent struct {
 
 // start serves for a pod with the certificate of its node.
 func start(ctx context.Context, r *ring, cluster types.UID, pod *corev1.Pod, secret *corev1.Secret) (*agent, error) {
-	material, err := pki.NewMaterial(pki.Pair{Certificate: secret.Data[layout.CertificateKey],
-		Key: secret.Data[layout.PrivateKeyKey]}, secret.Data[layout.AuthorityKey])
+	material, err := pki.NewMaterial(pki.Pair{Certificate: secret.Data[pki.KeyCertificate],
+		Key: secret.Data[pki.KeyPrivateKey]}, secret.Data[pki.KeyBundle])
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of %s: %w", pod.Name, err)
 	}

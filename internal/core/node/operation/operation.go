@@ -70,27 +70,18 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// kinds are all operations.
+// Kinds are all operations.
 //
 //nolint:gochecknoglobals // a table
-var kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair}
+var Kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair}
 
 // Of is what is known of a type; false if nothing is.
 func Of(t v1alpha1.OperationType) (Kind, bool) {
-	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Type == t })
+	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Type == t })
 	if i < 0 {
 		return Kind{}, false
 	}
-	return kinds[i], true
-}
-
-// Types are those that are known.
-func Types() []v1alpha1.OperationType {
-	out := make([]v1alpha1.OperationType, len(kinds))
-	for i, k := range kinds {
-		out[i] = k.Type
-	}
-	return out
+	return Kinds[i], true
 }
 
 // Conflict says that operations of two types do not run side by side on a node.

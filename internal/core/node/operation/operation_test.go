@@ -144,8 +144,9 @@ func TestConflictsGoBothWays(t *testing.T) {
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterKeyspaces},
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterSystemKeyspaces},
 	}
-	for _, a := range Types() {
-		for _, b := range Types() {
+	for _, kindA := range Kinds {
+		for _, kindB := range Kinds {
+			a, b := kindA.Type, kindB.Type
 			want := slices.ContainsFunc(families, func(f []v1alpha1.OperationType) bool {
 				return slices.Contains(f, a) && slices.Contains(f, b)
 			})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/coverage"
 	"helenus.io/helenus/internal/simulate/trial"
 )
@@ -33,7 +32,7 @@ cluster is what a fresh one of that spec would be, or refuses the change in word
 				return err
 			}
 			properties, failed, sum := 0, 0, coverage.Steps{}
-			for _, p := range coverage.Properties(definitions[v1alpha1.CassandraClusterKind]) {
+			for _, p := range coverage.Properties(definitions["CassandraCluster"]) {
 				if !strings.HasPrefix(p.Path, only) {
 					continue
 				}
