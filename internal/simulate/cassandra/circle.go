@@ -84,7 +84,8 @@ func topologyQuotas(nodes []ring.Node, replication ring.Replication) map[string]
 	quotas := map[string]*quota{}
 	for dc := range racks {
 		if factor := replication.Factor(dc); factor > 0 {
-			quotas[dc] = &quota{left: min(factor, count[dc]), repeats: factor - len(racks[dc]), racks: map[string]bool{}}
+			quotas[dc] = &quota{left: min(factor, count[dc]), repeats: factor - len(racks[dc]),
+				racks: map[string]bool{}}
 		}
 	}
 	return quotas
