@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
@@ -30,8 +32,10 @@ const (
 	maxAnswerBytes = 64 << 20
 )
 
-// ask gets the inspection of a cluster from the operator that leads.
-func (s *settings) ask(ctx context.Context, c *connection, cluster string) (*inspectapi.Inspection, error) {
+// ask gets the inspection of a cluster from the operator that leads; with a spec, as if the cluster
+// had that.
+func (s *settings) ask(ctx context.Context, c *connection, cluster string,
+	spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error) {
 	if c.config.Impersonate.UserName != "" {
 		return nil, errors.New("the plan comes from the operator, which knows no impersonation: ask without --as")
 	}
@@ -40,7 +44,7 @@ func (s *settings) ask(ctx context.Context, c *connection, cluster string) (*ins
 		if err != nil {
 			return nil, err
 		}
-		inspection, err := s.askOne(ctx, c, to, cluster)
+		inspection, err := s.askOne(ctx, c, to, cluster, spec)
 		var refused *refusedError
 		switch {
 		case err == nil:
@@ -62,8 +66,8 @@ func (s *settings) ask(ctx context.Context, c *connection, cluster string) (*ins
 	}
 }
 
-func (s *settings) askOne(ctx context.Context, c *connection, to leader, cluster string) (*inspectapi.Inspection,
-	error) {
+func (s *settings) askOne(ctx context.Context, c *connection, to leader, cluster string,
+	spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	t, err := c.open(ctx, s.operatorNamespace, to)
@@ -77,8 +81,16 @@ func (s *settings) askOne(ctx context.Context, c *connection, to leader, cluster
 	}
 	defer httpClient.CloseIdleConnections()
 	target := url.URL{Scheme: "https", Host: t.address}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
-		target.String()+inspectapi.Path(c.namespace, cluster), nil)
+	method, question := http.MethodGet, io.Reader(http.NoBody)
+	if spec != nil {
+		text, err := json.Marshal(spec)
+		if err != nil {
+			return nil, fmt.Errorf("encode the spec: %w", err)
+		}
+		method, question = http.MethodPost, bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, target.String()+inspectapi.Path(c.namespace, cluster),
+		question)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}

@@ -223,7 +223,7 @@ func TestAskTheLeader(t *testing.T) {
 				}
 			}
 			d := newDesk()
-			got, err := d.ask(t.Context(), through(t, a, nil), "orders")
+			got, err := d.ask(t.Context(), through(t, a, nil), "orders", nil)
 			if c.err == "" && (err != nil || got.Operator.Pod != "the one") ||
 				c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("got %+v, %v, want error %q", got, err, c.err)
@@ -252,7 +252,7 @@ func TestAskWithCertificate(t *testing.T) {
 		config.BearerToken = ""
 		config.CertData, config.KeyData = clientCertificate(t, "anna")
 	})
-	if _, err := newDesk().ask(t.Context(), c, "orders"); err != nil {
+	if _, err := newDesk().ask(t.Context(), c, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
 	if fmt.Sprintf("%q %q", r.people, r.tokens) != `["anna"] [""]` {
@@ -263,7 +263,7 @@ func TestAskWithCertificate(t *testing.T) {
 func TestAskAsSomebodyElse(t *testing.T) {
 	a := &apiServer{replicas: map[string]*replica{"helenus-b": newReplica(t, reply{status: 200})}, mayForward: true}
 	c := through(t, a, func(config *rest.Config) { config.Impersonate.UserName = "anna" })
-	if _, err := newDesk().ask(t.Context(), c, "orders"); err == nil || !strings.Contains(err.Error(), "without --as") {
+	if _, err := newDesk().ask(t.Context(), c, "orders", nil); err == nil || !strings.Contains(err.Error(), "without --as") {
 		t.Errorf("got %v", err)
 	}
 	if len(a.forwards) > 0 {
@@ -285,7 +285,7 @@ func TestAskVerifiesTheOperator(t *testing.T) {
 	if err := c.client.Update(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newDesk().ask(t.Context(), c, "orders"); err == nil ||
+	if _, err := newDesk().ask(t.Context(), c, "orders", nil); err == nil ||
 		!strings.Contains(err.Error(), "nothing was sent to it") {
 		t.Errorf("got %v", err)
 	}
@@ -300,7 +300,7 @@ func TestTunnelVerifiesTheServer(t *testing.T) {
 	a := &apiServer{replicas: map[string]*replica{"helenus-b": r}, mayForward: true}
 	authority, _ := clientCertificate(t, "another authority")
 	c := through(t, a, func(config *rest.Config) { config.CAData = authority })
-	if _, err := newDesk().ask(t.Context(), c, "orders"); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := newDesk().ask(t.Context(), c, "orders", nil); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
 	if len(r.tokens) > 0 || len(a.forwards) > 0 {

@@ -70,7 +70,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			d := newDesk()
 			for command, err := range map[string]error{
 				"status": d.status(t.Context(), to(t, c.funcs, c.objects...), "orders"),
-				"plan":   d.plan(t.Context(), to(t, c.funcs, c.objects...), "orders", nil),
+				"plan":   d.plan(t.Context(), to(t, c.funcs, c.objects...), "orders", "", nil),
 			} {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%s: got %v, want %s", command, err, c.want)

@@ -127,8 +127,12 @@ func TestPlanPrints(t *testing.T) {
 			if err := yaml.UnmarshalStrict(raw, inspection); err != nil {
 				t.Fatal(err)
 			}
-			for output, extension := range map[string]string{"": "txt", "json": "json"} {
-				format, err := planPrinter(output)
+			for extension, o := range map[string]planOptions{"txt": {}, "json": {output: "json"},
+				"diff": {from: "orders.yaml", diff: true}} {
+				if extension == "diff" && inspection.RollOut == nil {
+					continue
+				}
+				format, err := planPrinter(o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -138,7 +142,7 @@ func TestPlanPrints(t *testing.T) {
 				}
 				golden(t, strings.TrimSuffix(path, "yaml")+extension, out)
 			}
-			format, err := planPrinter("yaml")
+			format, err := planPrinter(planOptions{output: "yaml"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +160,7 @@ func TestPlanPrints(t *testing.T) {
 }
 
 func TestOutputFormats(t *testing.T) {
-	if _, err := planPrinter("wide"); err == nil || err.Error() != `--output "wide" is not known: json and yaml are` {
+	if _, err := planPrinter(planOptions{output: "wide"}); err == nil || err.Error() != `--output "wide" is not known: json and yaml are` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,12 +8,25 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
-// printPlan prints an inspection for people.
-func printPlan(w io.Writer, i *inspectapi.Inspection) {
+// printPlan prints an inspection for people: what is done next, or what would come of the spec of a
+// file.
+func printPlan(w io.Writer, i *inspectapi.Inspection, from string) {
 	planHead(w, i)
+	if stalled := i.Plan.Stalled; stalled != nil && from != "" {
+		fmt.Fprintf(w, "\nThe spec of %s would be refused: %s: %s\n", from, stalled.Reason, oneLine(stalled.Message))
+	}
+	if from != "" {
+		if i.Plan.Stalled == nil && i.RollOut == nil {
+			fmt.Fprintf(w, "\nWith the spec of %s no node changes.\n", from)
+		}
+		planRollOut(w, i.RollOut)
+		return
+	}
 	rows := [][]string{{"STEP", "OUTCOME", "MESSAGE"}}
 	for _, s := range i.Plan.Steps {
 		rows = append(rows, []string{s.Step, string(s.Outcome), oneLine(s.Message)})
@@ -22,6 +35,7 @@ func printPlan(w io.Writer, i *inspectapi.Inspection) {
 	if stalled := i.Plan.Stalled; stalled != nil {
 		fmt.Fprintf(w, "\nStalled, you have to act: %s: %s\n", stalled.Reason, oneLine(stalled.Message))
 	}
+	planRollOut(w, i.RollOut)
 	rows = [][]string{{"BLOCKED", "REASON", "NODES", "MESSAGE"}}
 	for _, b := range i.Plan.Blocked {
 		rows = append(rows, []string{b.Step, string(b.Reason), orDash(strings.Join(b.Nodes, ",")), oneLine(b.Message)})
@@ -30,6 +44,30 @@ func printPlan(w io.Writer, i *inspectapi.Inspection) {
 	section(w, noticeRows(i.Plan.Notices))
 	planWrites(w, i.Plan)
 	planUnheard(w, i.Snapshot.Nodes)
+}
+
+// planRollOut shows which fields change, what that takes, and in which waves the nodes follow.
+func planRollOut(w io.Writer, r *plan.RollOut) {
+	if r == nil {
+		return
+	}
+	rows := [][]string{{"CHANGE", "TAKES", "NODES"}}
+	for _, c := range r.Changes {
+		rows = append(rows, []string{oneLine(fmt.Sprintf("%s: %s → %s", c.Field, c.Have, c.Want)), string(c.Takes),
+			words.List(c.Nodes, 3)})
+	}
+	section(w, rows)
+	if len(r.NewNodes) > 0 {
+		fmt.Fprintf(w, "\nNot in the ring yet: %s\n", words.List(r.NewNodes, 10))
+	}
+	rows = [][]string{{"WAVE", "NODES"}}
+	for i, wave := range r.Waves {
+		rows = append(rows, []string{fmt.Sprint(i + 1), words.List(wave, 10)})
+	}
+	section(w, rows)
+	if r.Held != "" {
+		fmt.Fprintf(w, "No further wave is foreseen: %s\n", oneLine(r.Held))
+	}
 }
 
 func planHead(w io.Writer, i *inspectapi.Inspection) {

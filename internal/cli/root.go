@@ -13,6 +13,7 @@ import (
 
 // Streams are where a command writes: its answer, and what is beside it.
 type Streams struct {
+	In       io.Reader
 	Out, Err io.Writer
 }
 

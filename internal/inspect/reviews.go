@@ -54,14 +54,14 @@ func (r Reviews) Token(ctx context.Context, token string) (authenticationv1.Toke
 	return review.Status, nil
 }
 
-// MayGet asks whether somebody may get a CassandraCluster. The text is the API server's reason,
-// often empty.
-func (r Reviews) MayGet(ctx context.Context, user authenticationv1.UserInfo, key types.NamespacedName) (bool, string,
-	error) {
+// May asks whether somebody may do something with a CassandraCluster. The text is the API server's
+// reason, often empty.
+func (r Reviews) May(ctx context.Context, verb string, user authenticationv1.UserInfo,
+	key types.NamespacedName) (bool, string, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extraOf(user.Extra),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "get", Group: v1alpha1.Group, Version: v1alpha1.GroupVersion.Version, Resource: "cassandraclusters",
+			Verb: verb, Group: v1alpha1.Group, Version: v1alpha1.GroupVersion.Version, Resource: "cassandraclusters",
 			Namespace: key.Namespace, Name: key.Name,
 		},
 	}}

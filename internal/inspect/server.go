@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	stdlog "log"
 	"net"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
@@ -31,7 +34,11 @@ const (
 	patience = 15 * time.Second
 	// maxHeaderBytes holds the tokens of those who are in hundreds of groups.
 	maxHeaderBytes = 128 << 10
-	goodbye        = 5 * time.Second
+	// maxSpecBytes is what the API server keeps at most of an object, and mostNodes what its rules
+	// let a cluster have.
+	maxSpecBytes = 3 << 19
+	mostNodes    = 1000
+	goodbye      = 5 * time.Second
 )
 
 // ErrNoCluster means that there is no such cluster, or none that this operator watches.
@@ -50,7 +57,9 @@ type Server struct {
 	// Certificate to serve with, whose fingerprint those who ask know.
 	Certificate tls.Certificate
 	// Inspect observes a cluster and decides, and writes nothing.
-	Inspect func(ctx context.Context, cluster types.NamespacedName) (*inspectapi.Inspection, error)
+	// With a spec it decides as if the cluster had that.
+	Inspect func(ctx context.Context, cluster types.NamespacedName,
+		spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error)
 	// Now is the clock.
 	Now func() time.Time
 	Log logr.Logger
@@ -119,7 +128,7 @@ func (s *Server) Handler() http.Handler {
 	slots := make(chan struct{}, atOnce)
 	limit := rate.NewLimiter(perSecond, burst)
 	mux := http.NewServeMux()
-	mux.HandleFunc(inspectapi.PathPattern, func(w http.ResponseWriter, r *http.Request) {
+	answer := func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
@@ -134,7 +143,9 @@ func (s *Server) Handler() http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
 		s.answer(ctx, w, r)
-	})
+	}
+	mux.HandleFunc("GET "+inspectapi.PathPattern, answer)
+	mux.HandleFunc("POST "+inspectapi.PathPattern, answer)
 	return mux
 }
 
@@ -171,16 +182,27 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 			problems[0])})
 		return
 	}
-	allowed, reason, err := s.Reviews.MayGet(ctx, user, key)
+	verb := "get"
+	if r.Method == http.MethodPost {
+		verb = "update" // one who may not apply a spec need not have it judged
+	}
+	allowed, reason, err := s.Reviews.May(ctx, verb, user, key)
 	switch {
 	case err != nil:
 		s.fail(w, "authorise", err)
 		return
 	case !allowed:
-		refuse(w, http.StatusForbidden, inspectapi.Refusal{Error: forbidden(user.Username, key, reason)})
+		refuse(w, http.StatusForbidden, inspectapi.Refusal{Error: forbidden(user.Username, verb, key, reason)})
 		return
 	}
-	inspection, err := s.Inspect(ctx, key)
+	var spec *v1alpha1.CassandraClusterSpec
+	if r.Method == http.MethodPost {
+		if spec, err = specIn(http.MaxBytesReader(w, r.Body, maxSpecBytes)); err != nil {
+			refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: err.Error()})
+			return
+		}
+	}
+	inspection, err := s.Inspect(ctx, key, spec)
 	switch {
 	case errors.Is(err, ErrNoCluster):
 		refuse(w, http.StatusNotFound, inspectapi.Refusal{Error: fmt.Sprintf("this operator sees no CassandraCluster "+
@@ -195,8 +217,27 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	}
 }
 
-func forbidden(user string, key types.NamespacedName, reason string) string {
-	text := fmt.Sprintf("user %q may not get cassandraclusters %q in namespace %q", user, key.Name, key.Namespace)
+// specIn reads a spec, which nobody has held to the schema: its size at least must be one that the
+// API server would take.
+func specIn(body io.Reader) (*v1alpha1.CassandraClusterSpec, error) {
+	spec := &v1alpha1.CassandraClusterSpec{}
+	if err := json.NewDecoder(body).Decode(spec); err != nil {
+		return nil, fmt.Errorf("read the spec: %w", err)
+	}
+	nodes := int64(0)
+	for i := range spec.Datacenters {
+		for j := range spec.Datacenters[i].Racks {
+			nodes += int64(max(0, render.RackSize(&spec.Datacenters[i], &spec.Datacenters[i].Racks[j])))
+		}
+	}
+	if nodes > mostNodes {
+		return nil, fmt.Errorf("the spec has %d nodes: a cluster may have at most %d", nodes, mostNodes)
+	}
+	return spec, nil
+}
+
+func forbidden(user, verb string, key types.NamespacedName, reason string) string {
+	text := fmt.Sprintf("user %q may not %s cassandraclusters %q in namespace %q", user, verb, key.Name, key.Namespace)
 	if reason != "" {
 		text += ": " + reason
 	}

@@ -34,7 +34,8 @@ func TestWhoMaySee(t *testing.T) {
 		"eve-token":  {Username: "eve", Groups: []string{"system:authenticated"}},
 		"void-token": {},
 	}
-	rights := []string{"anna shop/orders", "bob shop/orders", "group:dba shop/orders", "anna bank/orders"}
+	rights := []string{"anna shop/orders", "bob shop/orders", "group:dba shop/orders", "anna bank/orders",
+		"anna shop/orders update"}
 	anna := person{name: "anna"}
 
 	for name, c := range map[string]struct {
@@ -103,8 +104,18 @@ func TestWhoMaySee(t *testing.T) {
 			header: bearerOf("bob-token")}, 400, "is no name of a cluster"},
 		"impossible place": {request{path: "/v1/namespaces/a.b/clusters/orders", header: bearerOf("bob-token")}, 400,
 			"is no name of a cluster"},
-		"another path":    {request{path: "/metrics", header: bearerOf("bob-token")}, 404, ""},
-		"another method":  {request{method: http.MethodPost, header: bearerOf("bob-token")}, 405, ""},
+		"another path": {request{path: "/metrics", header: bearerOf("bob-token")}, 404, ""},
+		"a spec":       {request{method: http.MethodPost, certificate: authority.issue(t, anna), body: `{"version":"5.0.6"}`}, 200, ""},
+		"a spec of one who may only look": {request{method: http.MethodPost, header: bearerOf("bob-token"), body: `{}`}, 403,
+			`user "bob" may not update cassandraclusters "orders"`},
+		"no spec": {request{method: http.MethodPost, certificate: authority.issue(t, anna), body: `[]`}, 400,
+			"read the spec"},
+		"a spec larger than any object": {request{method: http.MethodPost, certificate: authority.issue(t, anna),
+			body: `{"version":"` + strings.Repeat("5", maxSpecBytes) + `"}`}, 400, "too large"},
+		"more nodes than a cluster may have": {request{method: http.MethodPost, certificate: authority.issue(t, anna),
+			body: `{"datacenters":[{"nodesPerRack":2000000000,"racks":[{},{"nodes":-2000000000}]}]}`}, 400,
+			"2000000000 nodes: a cluster may have at most 1000"},
+		"another method":  {request{method: http.MethodPut, header: bearerOf("bob-token")}, 405, ""},
 		"deleting a plan": {request{method: http.MethodDelete, header: bearerOf("bob-token")}, 405, ""},
 		"below the cluster": {request{path: inspectapi.Path("shop", "orders") + "/secrets",
 			header: bearerOf("bob-token")}, 404, ""},
@@ -123,6 +134,10 @@ func TestWhoMaySee(t *testing.T) {
 			}
 			if c.status == http.StatusUnauthorized && len(w.asked) > 0 {
 				t.Errorf("rights were asked for nobody: %+v", w.asked)
+			}
+			if posts := c.method == http.MethodPost; c.status == http.StatusOK &&
+				(posts != (w.judged != nil) || posts && w.judged.Version != "5.0.6") {
+				t.Errorf("judged %+v", w.judged)
 			}
 			if c.status == http.StatusOK {
 				var i inspectapi.Inspection

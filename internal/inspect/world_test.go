@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
@@ -35,7 +37,10 @@ type world struct {
 	// tokens by their text.
 	tokens map[string]authenticationv1.UserInfo
 	// rights are "user namespace/name", or "group:name namespace/name".
+	// Those to update end with " update".
 	rights []string
+	// judged is the spec that was asked about last.
+	judged *v1alpha1.CassandraClusterSpec
 	// broken fails every review.
 	broken bool
 	// clusters and what the operator says of them; nil is an inspection.
@@ -71,6 +76,9 @@ func (w *world) create(_ context.Context, _ client.WithWatch, object client.Obje
 	case *authorizationv1.SubjectAccessReview:
 		w.asked = append(w.asked, review.Spec)
 		on := " " + review.Spec.ResourceAttributes.Namespace + "/" + review.Spec.ResourceAttributes.Name
+		if verb := review.Spec.ResourceAttributes.Verb; verb != "get" {
+			on += " " + verb
+		}
 		review.Status.Allowed = slices.Contains(w.rights, review.Spec.User+on) ||
 			slices.ContainsFunc(review.Spec.Groups, func(g string) bool {
 				return slices.Contains(w.rights, "group:"+g+on)
@@ -81,8 +89,10 @@ func (w *world) create(_ context.Context, _ client.WithWatch, object client.Obje
 	return nil
 }
 
-func (w *world) inspect(_ context.Context, key types.NamespacedName) (*inspectapi.Inspection, error) {
+func (w *world) inspect(_ context.Context, key types.NamespacedName,
+	spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error) {
 	w.mutex.Lock()
+	w.judged = spec
 	w.inspected = append(w.inspected, key)
 	w.mutex.Unlock()
 	if w.hold != nil {
@@ -151,6 +161,7 @@ type request struct {
 	path        string // that of orders if empty
 	certificate *tls.Certificate
 	header      map[string]string
+	body        string
 }
 
 func bearerOf(token string) map[string]string {
@@ -179,7 +190,7 @@ func ask(t *testing.T, address string, q request) answer {
 	if q.path == "" {
 		q.path = inspectapi.Path(orders.Namespace, orders.Name)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), q.method, address+q.path, nil)
+	r, err := http.NewRequestWithContext(t.Context(), q.method, address+q.path, strings.NewReader(q.body))
 	if err != nil {
 		t.Fatal(err)
 	}

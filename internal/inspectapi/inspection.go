@@ -23,6 +23,8 @@ type Inspection struct {
 	Snapshot Snapshot `json:"snapshot"`
 	// Plan is what it would do now.
 	Plan Plan `json:"plan"`
+	// RollOut is what it takes to bring the ring to the spec; nil if nothing changes.
+	RollOut *plan.RollOut `json:"rollOut,omitempty"`
 }
 
 // Operator is who answers.

@@ -9,8 +9,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// PathPattern is the one path that is served, as net/http writes it.
-const PathPattern = "GET /v1/namespaces/{namespace}/clusters/{name}"
+// PathPattern is the one path that is served, as net/http writes it: GET asks for the plan of a
+// cluster, POST for what the plan would be with the CassandraClusterSpec in its body.
+const PathPattern = "/v1/namespaces/{namespace}/clusters/{name}"
 
 // Path asks for one cluster.
 func Path(namespace, name string) string {

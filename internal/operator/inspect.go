@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/inspect"
 	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/observe"
@@ -27,8 +29,9 @@ func addInspection(m manager.Manager, r *Reconciler, o Options, certificate tls.
 		Address:     o.InspectAddress,
 		Certificate: certificate,
 		Reviews:     inspect.Reviews{Live: m.GetAPIReader(), Client: m.GetClient()},
-		Inspect: func(ctx context.Context, key types.NamespacedName) (*inspectapi.Inspection, error) {
-			return r.inspect(ctx, key, time.Now)
+		Inspect: func(ctx context.Context, key types.NamespacedName,
+			spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error) {
+			return r.inspect(ctx, key, spec, time.Now)
 		},
 		Now: time.Now,
 		Log: o.Log.WithName("inspect"),
@@ -39,8 +42,8 @@ func addInspection(m manager.Manager, r *Reconciler, o Options, certificate tls.
 }
 
 // inspect observes a cluster and decides as a pass does, between two passes of that cluster, and
-// leaves it at that.
-func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName,
+// leaves it at that. With a spec it decides as if the cluster had that.
+func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName, spec *v1alpha1.CassandraClusterSpec,
 	now func() time.Time) (*inspectapi.Inspection, error) {
 	// No memory is made for a name that somebody thought of.
 	m := r.known(key)
@@ -60,9 +63,16 @@ func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName,
 	case snapshot == nil:
 		return nil, inspect.ErrNoCluster
 	}
+	if spec != nil {
+		judged, c := *snapshot, *snapshot.Cluster
+		c.Spec = *spec
+		judged.Cluster, snapshot = &c, &judged
+	}
 	at := now()
-	by := inspectapi.Operator{Pod: hostname(), Version: snapshot.Install.Version}
-	return inspectapi.Of(snapshot, r.decide(snapshot, at), by, at), nil
+	made := r.decide(snapshot, at)
+	out := inspectapi.Of(snapshot, made, inspectapi.Operator{Pod: hostname(), Version: snapshot.Install.Version}, at)
+	out.RollOut = cluster.Ahead(snapshot, made, at)
+	return out, nil
 }
 
 // known is the memory of a cluster that had a pass; nil if it had none.

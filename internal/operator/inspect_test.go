@@ -92,7 +92,7 @@ func someCluster() *v1alpha1.CassandraCluster {
 
 func TestInspectDecidesAndWritesNothing(t *testing.T) {
 	r := reconciler(t, someCluster())
-	got, err := r.inspect(t.Context(), orders, at)
+	got, err := r.inspect(t.Context(), orders, nil, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +116,14 @@ func TestInspectDecidesAndWritesNothing(t *testing.T) {
 
 func TestInspectWhatIsNotThere(t *testing.T) {
 	r := reconciler(t)
-	if _, err := r.inspect(t.Context(), types.NamespacedName{Namespace: "shop", Name: "made-up"}, at); !errors.Is(err,
+	if _, err := r.inspect(t.Context(), types.NamespacedName{Namespace: "shop", Name: "made-up"}, nil, at); !errors.Is(err,
 		inspect.ErrNoCluster) {
 		t.Errorf("a name that somebody thought of: %v", err)
 	}
 	if len(r.clusters) != 1 {
 		t.Error("it is remembered")
 	}
-	if _, err := r.inspect(t.Context(), orders, at); !errors.Is(err, inspect.ErrNoCluster) {
+	if _, err := r.inspect(t.Context(), orders, nil, at); !errors.Is(err, inspect.ErrNoCluster) {
 		t.Errorf("a cluster that is gone: %v", err)
 	}
 }
@@ -134,7 +134,7 @@ func TestInspectBehind(t *testing.T) {
 	r := reconciler(t, someCluster())
 	r.known(orders).store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: "shop", Name: "orders"}, "c-1",
 		"4711000")
-	if _, err := r.inspect(t.Context(), orders, at); !errors.Is(err, inspect.ErrNotNow) {
+	if _, err := r.inspect(t.Context(), orders, nil, at); !errors.Is(err, inspect.ErrNotNow) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestInspectWaitsForThePass(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := r.inspect(ctx, orders, at)
+		_, err := r.inspect(ctx, orders, nil, at)
 		done <- err
 	}()
 	cancel()
@@ -154,7 +154,7 @@ func TestInspectWaitsForThePass(t *testing.T) {
 		t.Errorf("a pass that does not end: %v", err)
 	}
 	m.running.Unlock()
-	if _, err := r.inspect(t.Context(), orders, at); err != nil {
+	if _, err := r.inspect(t.Context(), orders, nil, at); err != nil {
 		t.Errorf("after the pass: %v", err)
 	}
 	// Nothing is left behind that holds the cluster.
@@ -169,5 +169,23 @@ func TestLock(t *testing.T) {
 	}
 	if mutex.TryLock() {
 		t.Error("it is not held")
+	}
+}
+
+// A spec that somebody asks about is judged, and no more: the cluster keeps its own.
+func TestInspectJudgesASpec(t *testing.T) {
+	c := someCluster()
+	r := reconciler(t, c)
+	spec := c.Spec.DeepCopy()
+	spec.Node = &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{
+		CassandraYaml: v1alpha1.Settings{"concurent_reads": {Raw: []byte("16")}},
+	}}
+	got, err := r.inspect(t.Context(), orders, spec, at)
+	if err != nil || got.Plan.Stalled == nil || got.Plan.Stalled.Reason != v1alpha1.ReasonUnknownSetting {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err = r.inspect(t.Context(), orders, nil, at); err != nil || got.Plan.Stalled != nil &&
+		got.Plan.Stalled.Reason == v1alpha1.ReasonUnknownSetting {
+		t.Errorf("the spec was kept: %+v, %v", got, err)
 	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // What becomes of a change of a field once the ring is formed.
@@ -333,6 +335,7 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 			w := formed(t)
 			pods := w.pods()
 			w.change(field.change)
+			wantAhead(t, w, field.want)
 			made := w.pass()
 			rolls := field.want == restarts || field.want == newPods || field.want == labels
 			if made.Idle() == (field.want == grows || field.want == written || rolls) {
@@ -375,6 +378,59 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// wantAhead fails if a plan foresees something else of a change than comes of it.
+func wantAhead(t *testing.T, w *world, want string) {
+	t.Helper()
+	ahead := Ahead(w.snapshot, Next(w.snapshot, w.now), w.now)
+	takes := map[string]plan.Takes{restarts: plan.Restart, newPods: plan.NewPod, labels: plan.Live}[want]
+	if takes == "" && strings.Contains(want, " → ") && !strings.HasPrefix(want, "bootstrap") {
+		takes = plan.Refused
+	}
+	switch {
+	case takes == "":
+		if ahead != nil && len(ahead.Changes) > 0 && want != schema {
+			t.Errorf("a plan foresees %+v", ahead)
+		}
+		return
+	case ahead == nil || len(ahead.Changes) == 0:
+		t.Fatal("a plan foresees no change")
+	}
+	for _, c := range ahead.Changes {
+		if c.Takes != takes && (takes != plan.Refused || c.Field != "image") {
+			t.Errorf("a plan foresees %+v, want %s", c, takes)
+		}
+	}
+	waves := 0
+	switch {
+	case takes == plan.Live:
+		waves = 1
+	case takes != plan.Refused:
+		waves = len(ahead.Changes[0].Nodes)
+	}
+	if len(ahead.Waves) != waves {
+		t.Errorf("%d waves are foreseen, want %d: %v %s", len(ahead.Waves), waves, ahead.Waves, ahead.Held)
+	}
+}
+
+// Of cassandra.yaml a plan says which settings need a restart, and which do not.
+func TestAPlanSaysWhatSettingsTake(t *testing.T) {
+	w := formed(t)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")},
+			"compaction_throughput": {Raw: []byte(`"48MiB/s"`)}}
+	})
+	ahead := Ahead(w.snapshot, Next(w.snapshot, w.now), w.now)
+	got := map[string]plan.Takes{}
+	for _, c := range ahead.Changes {
+		got[c.Field] = c.Takes
+	}
+	want := map[string]plan.Takes{"node.cassandraYaml.concurrent_reads": plan.Restart,
+		"node.cassandraYaml.compaction_throughput": plan.Hot}
+	if !maps.Equal(got, want) || len(ahead.Racks) != 3 {
+		t.Errorf("got %v, racks %+v", got, ahead.Racks)
 	}
 }
 

@@ -126,6 +126,12 @@ func Next(snapshot *facts.Snapshot, now time.Time) plan.Plan {
 	return NextBy(guard.All(), snapshot, now)
 }
 
+// Ahead is what brings the ring to the spec of a snapshot of which Next has made a plan; nil if
+// there is nothing to do.
+func Ahead(snapshot *facts.Snapshot, made plan.Plan, now time.Time) *plan.RollOut {
+	return rollout.Ahead(assess.NewView(snapshot, now), made.Stalled != nil)
+}
+
 // NextBy is Next by other rules than those of the product.
 func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Plan {
 	draft := &plan.Draft{Plan: plan.Plan{Wake: interval}}

@@ -1,0 +1,63 @@
+package plan
+
+import "helenus.io/helenus/api/v1alpha1"
+
+// RollOut is what brings the members of a ring to what the spec describes.
+type RollOut struct {
+	// Changes of fields, by field.
+	Changes []FieldChange `json:"changes,omitempty"`
+	// NewNodes are those that the spec has and the ring does not.
+	NewNodes []string `json:"newNodes,omitempty"`
+	// Waves in which the nodes follow, as far as the ring as it is now tells.
+	Waves [][]string `json:"waves,omitempty"`
+	// Held is why Waves ends before all nodes are changed.
+	Held string `json:"held,omitempty"`
+	// Racks has a node for each rack of which nodes change.
+	Racks []RackChange `json:"racks,omitempty"`
+}
+
+// FieldChange is a field that some nodes have otherwise than the spec describes it.
+type FieldChange struct {
+	// Field as the user writes it: node.jvm.heap.
+	Field string `json:"field"`
+	// Have is the value that the nodes have, Want that of the spec, as JSON; "unset" for none.
+	Have string `json:"have"`
+	Want string `json:"want"`
+	// Takes is what the change needs.
+	Takes Takes `json:"takes"`
+	// Nodes that have it otherwise.
+	Nodes []string `json:"nodes"`
+}
+
+// Takes is what a change of a node needs. The set is closed.
+type Takes string
+
+// What changes need.
+const (
+	// Hot: Cassandra takes it over at run time.
+	Hot Takes = "Hot"
+	// Live: the record alone, or the pod that runs.
+	Live Takes = "Live"
+	// Restart of the JVM, in its pod.
+	Restart Takes = "Restart"
+	// NewPod on the same volumes.
+	NewPod Takes = "NewPod"
+	// Refused: nothing brings a node that exists to it.
+	Refused Takes = "Refused"
+)
+
+// RackChange is what changes for the nodes of a rack, by the example of one.
+type RackChange struct {
+	Datacenter string `json:"datacenter"`
+	Rack       string `json:"rack"`
+	Node       string `json:"node"`
+	// Have is what the node's record says, Want what the spec does.
+	Have NodeInput `json:"have"`
+	Want NodeInput `json:"want"`
+}
+
+// NodeInput is what a node's files and pod are made from.
+type NodeInput struct {
+	Configuration v1alpha1.NodeConfiguration `json:"configuration"`
+	Pod           v1alpha1.PodSettings       `json:"pod"`
+}
