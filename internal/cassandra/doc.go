@@ -2,6 +2,6 @@
 // ring look from there, and the operations and settings that an administrator changes on a running
 // node, for Cassandra 4.1 and 5.0.
 //
-// It speaks to the node through package jolokia and imports no Kubernetes code. What only CQL can
-// do is in the package cql below it.
+// It speaks to the node through package jolokia, and says what it sees in the words of core/facts.
+// What only CQL can do is in the package cql below it.
 package cassandra

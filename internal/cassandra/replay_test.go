@@ -7,48 +7,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
-	"reflect"
-	"strings"
 	"testing"
 
 	"helenus.io/helenus/internal/jolokia"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
-
-// exchange is one recorded HTTP exchange with a real node.
-type exchange struct {
-	Request  json.RawMessage `json:"request"`
-	Response json.RawMessage `json:"response"`
-}
-
-// replayed is a node that answers the one recorded request, and fails the test if it is asked
-// anything else.
-func replayed(t testing.TB, path string) *Node {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("read recorded exchange: %v", err)
-	}
-	var recorded exchange
-	if err := json.Unmarshal(data, &recorded); err != nil {
-		t.Fatalf("decode recorded exchange: %v", err)
-	}
-	return answering(t, func(request json.RawMessage) json.RawMessage {
-		var got, want any
-		if err := json.Unmarshal(request, &got); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(recorded.Request, &want); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("request is not the recorded one\n got: %s\nwant: %s", request, recorded.Request)
-		}
-		return recorded.Response
-	})
-}
 
 // answering is a node that answers by a function from the body of a request to that of the answer.
 func answering(t testing.TB, answer func(json.RawMessage) json.RawMessage) *Node {
@@ -113,20 +77,4 @@ func golden(t *testing.T, path string, value any) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs; got:\n%s", path, got)
 	}
-}
-
-// recordings are the recorded exchanges of one kind.
-func recordings(t testing.TB, pattern string) []string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", pattern))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("recordings %s: %d found, error %v", pattern, len(paths), err)
-	}
-	kept := paths[:0]
-	for _, path := range paths {
-		if !strings.HasSuffix(path, ".golden.json") {
-			kept = append(kept, path)
-		}
-	}
-	return kept
 }

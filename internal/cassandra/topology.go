@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"slices"
 	"strings"
 
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/jolokia"
 )
 
@@ -86,62 +85,10 @@ const (
 	cleanupUnableToCancel = 2
 )
 
-// Pending is the ranges of one keyspace that are on their way to new owners.
-type Pending struct {
-	Keyspace string
-	// Ranges is their number, and Endpoints who receives them.
-	Ranges    int
-	Endpoints []netip.AddrPort
-}
-
-// PendingRanges reads which of the keyspaces have pending ranges; none in the answer means nothing
-// is moving as far as this node knows.
-func (n *Node) PendingRanges(ctx context.Context, keyspaces []string) ([]Pending, error) {
-	requests := make([]jolokia.Request, 0, len(keyspaces))
-	for _, keyspace := range keyspaces {
-		requests = append(requests, jolokia.Exec(beanStorageService,
-			"getPendingRangeToEndpointWithPortMap(java.lang.String)", keyspace))
-	}
-	answers, err := n.jmx.Do(ctx, requests...)
-	if err != nil {
-		return nil, fmt.Errorf("read pending ranges: %w", err)
-	}
-	var result []Pending
-	for i, keyspace := range keyspaces {
-		// The key is a list of two tokens, which arrives as text.
-		var wire map[string][]string
-		if err := answers[i].Decode(&wire); err != nil {
-			return nil, fmt.Errorf("read pending ranges of keyspace %s: %w", keyspace, whileStarting(err))
-		}
-		if len(wire) == 0 {
-			continue
-		}
-		var texts []string
-		for _, endpoints := range wire {
-			texts = append(texts, endpoints...)
-		}
-		endpoints, err := parseEndpoints(texts)
-		if err != nil {
-			return nil, fmt.Errorf("read pending ranges of keyspace %s: %w", keyspace, err)
-		}
-		result = append(result, Pending{Keyspace: keyspace, Ranges: len(wire), Endpoints: slices.Compact(endpoints)})
-	}
-	return result, nil
-}
-
-// Streams is the sum over the streaming sessions that this node takes part in now. Sessions come
-// when they begin and are gone when they end, so that all sums rise and fall while one operation
-// runs: they show that data flows, not how much is left.
-type Streams struct {
-	// Plans is the number of stream plans.
-	Plans                         int
-	ReceivedBytes, ToReceiveBytes int64
-	SentBytes, ToSendBytes        int64
-}
-
-// Streams reads the progress of streaming. It asks for the sums only: the whole answer lists every
-// file.
-func (n *Node) Streams(ctx context.Context) (Streams, error) {
+// Streams reads the sums over the streaming sessions that this node takes part in now. Sessions come
+// when they begin and are gone when they end: the sums show that data flows, not how much is left. It
+// asks for the sums only: the whole answer lists every file.
+func (n *Node) Streams(ctx context.Context) (facts.Transfer, error) {
 	names := []string{"currentRxBytes", "totalRxBytes", "currentTxBytes", "totalTxBytes"}
 	requests := make([]jolokia.Request, 0, len(names))
 	for _, name := range names {
@@ -149,21 +96,44 @@ func (n *Node) Streams(ctx context.Context) (Streams, error) {
 	}
 	answers, err := n.jmx.Do(ctx, requests...)
 	if err != nil {
-		return Streams{}, fmt.Errorf("read streams: %w", err)
+		return facts.Transfer{}, fmt.Errorf("read streams: %w", err)
 	}
 	var sums [4]int64
-	var streams Streams
+	var streams facts.Transfer
 	for i := range names {
 		var bytes []int64
 		if err := answers[i].Decode(&bytes); err != nil {
-			return Streams{}, fmt.Errorf("read streams: %w", whileStarting(err))
+			return facts.Transfer{}, fmt.Errorf("read streams: %w", whileStarting(err))
 		}
 		for _, b := range bytes {
 			sums[i] += b
 		}
 		streams.Plans = max(streams.Plans, len(bytes))
 	}
-	streams.ReceivedBytes, streams.ToReceiveBytes, streams.SentBytes, streams.ToSendBytes = sums[0], sums[1], sums[2],
-		sums[3]
+	streams.Received, streams.ToReceive, streams.Sent, streams.ToSend = sums[0], sums[1], sums[2], sums[3]
 	return streams, nil
+}
+
+// PendingRanges counts the ranges of keyspaces that are on their way to new owners, as far as this
+// node knows.
+func (n *Node) PendingRanges(ctx context.Context, keyspaces []string) (int, error) {
+	requests := make([]jolokia.Request, 0, len(keyspaces))
+	for _, keyspace := range keyspaces {
+		requests = append(requests, jolokia.Exec(beanStorageService,
+			"getPendingRangeToEndpointWithPortMap(java.lang.String)", keyspace))
+	}
+	answers, err := n.jmx.Do(ctx, requests...)
+	if err != nil {
+		return 0, fmt.Errorf("read pending ranges: %w", err)
+	}
+	count := 0
+	for i, keyspace := range keyspaces {
+		// The key is a list of two tokens, which arrives as text.
+		var wire map[string][]string
+		if err := answers[i].Decode(&wire); err != nil {
+			return 0, fmt.Errorf("read pending ranges of keyspace %s: %w", keyspace, whileStarting(err))
+		}
+		count += len(wire)
+	}
+	return count, nil
 }

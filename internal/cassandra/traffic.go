@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"helenus.io/helenus/internal/jolokia"
 )
@@ -38,15 +37,6 @@ func (n *Node) Drain(ctx context.Context) error {
 		return fmt.Errorf("drain: %w", err)
 	}
 	return nil
-}
-
-// DrainProgress is Cassandra's sentence on how far a drain is.
-func (n *Node) DrainProgress(ctx context.Context) (string, error) {
-	var wire struct{ DrainProgress string }
-	if err := n.call(ctx, jolokia.Read(beanStorageService, "DrainProgress"), &wire); err != nil {
-		return "", fmt.Errorf("read progress of drain: %w", err)
-	}
-	return wire.DrainProgress, nil
 }
 
 // ErrSeedsNotLoaded means that Cassandra could not read its list of seeds and continues with the
@@ -99,14 +89,4 @@ func (n *Node) Assassinate(ctx context.Context, endpoint string) error {
 		return fmt.Errorf("assassinate endpoint %s: %w", endpoint, err)
 	}
 	return nil
-}
-
-// MaxHintWindow is how long peers keep writes for a node that is down. A node that was down for
-// longer needs a repair.
-func (n *Node) MaxHintWindow(ctx context.Context) (time.Duration, error) {
-	var wire struct{ MaxHintWindow int64 }
-	if err := n.call(ctx, jolokia.Read(beanStorageProxy, "MaxHintWindow"), &wire); err != nil {
-		return 0, fmt.Errorf("read hint window: %w", err)
-	}
-	return time.Duration(wire.MaxHintWindow) * time.Millisecond, nil
 }

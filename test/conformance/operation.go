@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/test/hotsettings"
@@ -172,7 +174,7 @@ var trafficChecks = []Check{
 				t.Fatal(err)
 			}
 			view := s.view(t)
-			if view.NativeTransportRunning != open || view.Mode != cassandra.ModeNormal {
+			if view.NativeTransportRunning != open || view.Mode != nodeview.ModeNormal {
 				t.Errorf("CQL should be open: %v; the node says %v in mode %s", open, view.NativeTransportRunning,
 					view.Mode)
 			}
@@ -193,13 +195,13 @@ var drainChecks = []Check{
 				t.Fatal(err)
 			}
 			view := s.view(t)
-			i := slices.IndexFunc(view.Gossip, func(g cassandra.GossipState) bool { return g.Endpoint == nobody })
-			if i < 0 || view.Gossip[i].Status != cassandra.StatusLeft || view.Gossip[i].Alive ||
+			i := slices.IndexFunc(view.Gossip, func(g nodeview.GossipState) bool { return g.Endpoint == nobody })
+			if i < 0 || view.Gossip[i].Status != nodeview.StatusLeft || view.Gossip[i].Alive ||
 				view.Gossip[i].HostID != "" || view.Gossip[i].StatusExpires.IsZero() {
 				t.Errorf("gossip is %+v", view.Gossip)
 			}
 			if !maps.Equal(view.HostIDs, s.View.HostIDs) || !slices.Equal(view.Tokens, s.View.Tokens) ||
-				view.Mode != cassandra.ModeNormal {
+				view.Mode != nodeview.ModeNormal {
 				t.Errorf("members %v with %d tokens, mode %s; before it %v with %d", view.HostIDs, len(view.Tokens),
 					view.Mode, s.View.HostIDs, len(s.View.Tokens))
 			}
@@ -214,7 +216,7 @@ var drainChecks = []Check{
 				if err != nil {
 					t.Fatal(err)
 				}
-				if state.Mode != cassandra.ModeDrained || !state.Drained || state.Draining || state.GossipRunning ||
+				if state.Mode != nodeview.ModeDrained || !state.Drained || state.Draining || state.GossipRunning ||
 					state.NativeTransportRunning {
 					t.Errorf("state of a drained node is %+v", state)
 				}
@@ -223,7 +225,7 @@ var drainChecks = []Check{
 	{Name: "a drained node says so in its gossip, and its picture of the ring stays", Drain: true,
 		Run: func(t *testing.T, s *Subject) {
 			view := s.view(t)
-			if own := s.gossipOfSelf(t, view); own.Status != cassandra.StatusShutdown || own.NativeTransportReady {
+			if own := s.gossipOfSelf(t, view); own.Status != nodeview.StatusShutdown || own.NativeTransportReady {
 				t.Errorf("own gossip is %+v", own)
 			}
 			if !maps.Equal(view.HostIDs, s.View.HostIDs) || !slices.Equal(view.Tokens, s.View.Tokens) ||

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/jolokia"
 )
 
@@ -28,7 +29,7 @@ var ringChecks = []Check{
 		if old != (s.View.Bootstrap == nil) {
 			t.Fatalf("release %s, bootstrap state %+v", s.View.ReleaseVersion, s.View.Bootstrap)
 		}
-		if !old && *s.View.Bootstrap != (cassandra.Bootstrap{State: "COMPLETED"}) {
+		if !old && *s.View.Bootstrap != (nodeview.Bootstrap{State: "COMPLETED"}) {
 			t.Errorf("bootstrap state of a NORMAL node is %+v", *s.View.Bootstrap)
 		}
 	}},
@@ -91,7 +92,7 @@ var ringChecks = []Check{
 	}},
 	{Name: "the snitch says of every member where gossip has it", Run: func(t *testing.T, s *Subject) {
 		for endpoint := range s.View.HostIDs {
-			i := slices.IndexFunc(s.View.Gossip, func(g cassandra.GossipState) bool { return g.Endpoint == endpoint })
+			i := slices.IndexFunc(s.View.Gossip, func(g nodeview.GossipState) bool { return g.Endpoint == endpoint })
 			if i < 0 {
 				t.Errorf("member %s is not in gossip", endpoint)
 				continue
@@ -113,7 +114,7 @@ var ringChecks = []Check{
 		}
 	}},
 	{Name: "gossip knows every member by the same host id", Run: func(t *testing.T, s *Subject) {
-		known := map[netip.AddrPort]cassandra.GossipState{}
+		known := map[netip.AddrPort]nodeview.GossipState{}
 		for _, state := range s.View.Gossip {
 			known[state.Endpoint] = state
 		}
@@ -130,7 +131,7 @@ var ringChecks = []Check{
 	}},
 	{Name: "the node gossips what it says of itself", Run: func(t *testing.T, s *Subject) {
 		own := s.gossipOfSelf(t, s.View)
-		if own.Status != cassandra.StatusNormal || !own.Alive || own.Generation <= 0 || own.Heartbeat <= 0 {
+		if own.Status != nodeview.StatusNormal || !own.Alive || own.Generation <= 0 || own.Heartbeat <= 0 {
 			t.Errorf("own gossip is %+v", own)
 		}
 		if own.ReleaseVersion != s.View.ReleaseVersion || own.SchemaVersion != s.View.SchemaVersion {
@@ -146,11 +147,11 @@ var ringChecks = []Check{
 	}},
 	{Name: "the token in a member's gossiped status is one of its own", Run: func(t *testing.T, s *Subject) {
 		for _, state := range s.View.Gossip {
-			if state.Status != cassandra.StatusNormal {
+			if state.Status != nodeview.StatusNormal {
 				continue
 			}
 			if len(state.StatusArguments) != 1 || !slices.ContainsFunc(s.View.Tokens,
-				func(o cassandra.TokenOwner) bool {
+				func(o nodeview.TokenOwner) bool {
 					return o.Endpoint == state.Endpoint && strconv.FormatInt(o.Token, 10) == state.StatusArguments[0]
 				}) {
 				t.Errorf("status of %s has the arguments %v", state.Endpoint, state.StatusArguments)
@@ -196,7 +197,7 @@ func (s *Subject) self(t *testing.T) netip.AddrPort {
 }
 
 // gossipOfSelf is what a view of the node says about the node by gossip.
-func (s *Subject) gossipOfSelf(t *testing.T, view cassandra.View) cassandra.GossipState {
+func (s *Subject) gossipOfSelf(t *testing.T, view nodeview.View) nodeview.GossipState {
 	t.Helper()
 	self := s.self(t)
 	for _, state := range view.Gossip {
@@ -205,5 +206,5 @@ func (s *Subject) gossipOfSelf(t *testing.T, view cassandra.View) cassandra.Goss
 		}
 	}
 	t.Fatalf("gossip does not know the node itself, %s", self)
-	return cassandra.GossipState{}
+	return nodeview.GossipState{}
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/jolokia"
 )
 
@@ -35,9 +36,9 @@ type Check struct {
 type Subject struct {
 	Context context.Context
 	JMX     *jolokia.Client
-	Node    *cassandra.Node
+	Node    *nodeview.Node
 	// View is the node's view before the first check.
-	View cassandra.View
+	View nodeview.View
 
 	pause func(context.Context)
 }
@@ -60,7 +61,7 @@ func Run(t *testing.T, target Target) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	s := &Subject{Context: ctx, JMX: target.Client, Node: cassandra.NewNode(target.Client), pause: target.Pause}
+	s := &Subject{Context: ctx, JMX: target.Client, Node: nodeview.New(target.Client), pause: target.Pause}
 	if s.pause == nil {
 		s.pause = realPause
 	}
@@ -68,8 +69,8 @@ func Run(t *testing.T, target Target) {
 	if err != nil {
 		t.Fatalf("view of the node: %v", err)
 	}
-	if view.Mode != cassandra.ModeNormal {
-		t.Fatalf("the node is %s; the checks are for a node that is %s", view.Mode, cassandra.ModeNormal)
+	if view.Mode != nodeview.ModeNormal {
+		t.Fatalf("the node is %s; the checks are for a node that is %s", view.Mode, nodeview.ModeNormal)
 	}
 	s.View = view
 	for _, check := range Checks() {
@@ -112,7 +113,7 @@ func (s *Subject) await(t *testing.T, what string, ask func() (bool, error)) {
 }
 
 // view reads the node's view again.
-func (s *Subject) view(t *testing.T) cassandra.View {
+func (s *Subject) view(t *testing.T) nodeview.View {
 	t.Helper()
 	view, err := s.Node.View(s.Context)
 	if err != nil {

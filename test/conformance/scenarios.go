@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/test/nodeview"
 )
 
 // MemberDies kills the JVM of a node, changes the schema, and starts it again at the same address.
@@ -75,7 +76,7 @@ func (w *watch) staysDead(name string, of member, schema string) {
 		l := w.looks[p]
 		g, _ := l.gossip(of.endpoint)
 		w.keepsMember(p, of)
-		w.claim(p, g.Status == cassandra.StatusNormal && g.HostID == of.hostID && g.Generation == of.generation &&
+		w.claim(p, g.Status == nodeview.StatusNormal && g.HostID == of.hostID && g.Generation == of.generation &&
 			g.HasTokens && g.NativeTransportReady && g.SchemaVersion == schema,
 			"of one that died without a word gossip has %+v", g)
 		w.claim(p, l.sees(of.endpoint) == live || l.sees(of.endpoint) == unreachable, "the dead member is in %s",
@@ -103,7 +104,7 @@ func (w *watch) comesBack(name string, before map[string]member, had, missed str
 			g, known := w.looks[p].gossip(of.endpoint)
 			w.keepsMember(p, of)
 			w.claim(p, known && g.HostID == of.hostID &&
-				(g.Status == cassandra.StatusNormal || g.Generation > of.generation && g.Status == ""),
+				(g.Status == nodeview.StatusNormal || g.Generation > of.generation && g.Status == ""),
 				"of a member that starts again gossip has %+v", g)
 			w.claim(p, g.Generation >= of.generation, "its generation is %d, and was %d", g.Generation, of.generation)
 		}
@@ -111,7 +112,7 @@ func (w *watch) comesBack(name string, before map[string]member, had, missed str
 	up := w.until("every peer sees it up", news, nil, func() string {
 		return w.everyPeer(name, of.endpoint, func(l *look) bool {
 			g, _ := l.gossip(of.endpoint)
-			return l.sees(of.endpoint) == live && g.Alive && g.Status == cassandra.StatusNormal &&
+			return l.sees(of.endpoint) == live && g.Alive && g.Status == nodeview.StatusNormal &&
 				g.Generation > of.generation
 		})
 	})
@@ -130,7 +131,7 @@ func (w *watch) startsAgain(name string, before map[string]member) stage {
 	w.claim(name, is != joining, "a member that starts joins")
 	w.claim(name, v.HostID == before[name].hostID || is == starting && v.HostID == "",
 		"its host id is %q in mode %s, and was %s", v.HostID, v.Mode, before[name].hostID)
-	w.claim(name, v.Bootstrap == nil || *v.Bootstrap == cassandra.Bootstrap{State: "COMPLETED"},
+	w.claim(name, v.Bootstrap == nil || *v.Bootstrap == nodeview.Bootstrap{State: "COMPLETED"},
 		"the bootstrap of a member is %+v in mode %s", v.Bootstrap, v.Mode)
 	w.saysWhereItIs(name, is)
 	w.claim(name, v.Joined, "a member that starts has not joined in mode %s", v.Mode)
@@ -147,8 +148,8 @@ func (w *watch) startsAgain(name string, before map[string]member) stage {
 			g.Generation == 0 && !g.Alive && l.sees(m.endpoint) == unreachable),
 			"in mode %s a member is in %s, gossip %+v: neither heard of nor known from disk alone", v.Mode,
 			l.sees(m.endpoint), g)
-		place := cassandra.Place{Datacenter: g.Datacenter, Rack: g.Rack}
-		if place == (cassandra.Place{}) {
+		place := nodeview.Place{Datacenter: g.Datacenter, Rack: g.Rack}
+		if place == (nodeview.Place{}) {
 			place = v.Remembered[m.endpoint]
 		}
 		w.claim(name, place == m.place, "in mode %s a member is in %+v, and was in %+v", v.Mode, place, m.place)
@@ -209,7 +210,7 @@ func memberMoves(t *testing.T, r Ring, name string) (w *watch, of member, moved 
 	}, func() string {
 		return w.everyPeer(name, of.endpoint, func(l *look) bool {
 			g, _ := l.gossip(of.endpoint)
-			return g.Status == cassandra.StatusShutdown
+			return g.Status == nodeview.StatusShutdown
 		})
 	})
 	w.until("it serves at another address, and every peer sees it there", startTime, func() {
@@ -263,7 +264,7 @@ func (w *watch) moves(peer string, of member) {
 	g, _ := l.gossip(of.endpoint)
 	w.claim(peer, l.sees(of.endpoint) == unreachable && !g.Alive,
 		"a member that was stopped in order is in %s, alive %v", l.sees(of.endpoint), g.Alive)
-	w.claim(peer, g.Status == cassandra.StatusShutdown && g.Heartbeat == lastHeartbeat &&
+	w.claim(peer, g.Status == nodeview.StatusShutdown && g.Heartbeat == lastHeartbeat &&
 		g.Generation == of.generation && !g.NativeTransportReady && g.HasTokens,
 		"of a member that was stopped in order gossip has %+v", g)
 }
@@ -362,7 +363,7 @@ func (w *watch) joins(name, hostID string) string {
 	if v.Bootstrap != nil {
 		want := map[stage]string{starting: "NEEDS_BOOTSTRAP", joining: "IN_PROGRESS", normal: "COMPLETED",
 			serving: "COMPLETED"}[is]
-		w.claim(name, *v.Bootstrap == cassandra.Bootstrap{State: want}, "its bootstrap is %+v in mode %s, want %s",
+		w.claim(name, *v.Bootstrap == nodeview.Bootstrap{State: want}, "its bootstrap is %+v in mode %s, want %s",
 			*v.Bootstrap, v.Mode, want)
 	}
 	return v.HostID
@@ -373,7 +374,7 @@ func (w *watch) joins(name, hostID string) string {
 func (w *watch) seesJoin(peer, hostID string) joinStage {
 	w.t.Helper()
 	l := w.looks[peer]
-	i := slices.IndexFunc(l.view.Gossip, func(g cassandra.GossipState) bool {
+	i := slices.IndexFunc(l.view.Gossip, func(g nodeview.GossipState) bool {
 		return hostID != "" && g.HostID == hostID
 	})
 	if i < 0 {
@@ -391,14 +392,14 @@ func (w *watch) seesJoin(peer, hostID string) joinStage {
 			g)
 		w.claim(peer, !g.NativeTransportReady, "a node that has said nothing of its place serves clients")
 		return heardOf
-	case cassandra.StatusBootstrapping:
+	case nodeview.StatusBootstrapping:
 		w.claim(peer, sees == "[live joining]" && tokens != none && at == g.Endpoint && g.HasTokens,
 			"a node that joins is in %s, at %v, with tokens %s, gossip %+v", sees, at, tokens, g)
 		w.claim(peer, len(g.StatusArguments) == 1 && strings.Contains(tokens, g.StatusArguments[0]),
 			"a node that joins says %v and has the tokens %s", g.StatusArguments, tokens)
 		w.claim(peer, !g.NativeTransportReady, "a node that joins serves clients")
 		return announced
-	case cassandra.StatusNormal:
+	case nodeview.StatusNormal:
 		w.claim(peer, sees == live && tokens != none && at == g.Endpoint && g.HasTokens,
 			"a node that has joined is in %s, at %v, with tokens %s, gossip %+v", sees, at, tokens, g)
 		return joined
@@ -440,7 +441,7 @@ func NodeLeaves(t *testing.T, r Ring, name string) {
 	}, func() string {
 		return w.everyPeer(name, of.endpoint, func(l *look) bool {
 			g, _ := l.gossip(of.endpoint)
-			return g.Status == cassandra.StatusLeft
+			return g.Status == nodeview.StatusLeft
 		})
 	})
 	left := r.Now()
@@ -502,14 +503,14 @@ func (w *watch) seesLeave(peer string, of member, began time.Time, keyspaces []s
 	w.t.Helper()
 	l := w.looks[peer]
 	g, _ := l.gossip(of.endpoint)
-	if g.Status == cassandra.StatusLeft {
+	if g.Status == nodeview.StatusLeft {
 		w.hasLeft(peer, of)
 		return false
 	}
 	w.keepsMember(peer, of)
-	w.claim(peer, g.Status == cassandra.StatusLeaving && l.sees(of.endpoint) == "[live leaving]" ||
+	w.claim(peer, g.Status == nodeview.StatusLeaving && l.sees(of.endpoint) == "[live leaving]" ||
 		w.ring.Now().Sub(began) < news, "a node that leaves is in %s, gossip %+v", l.sees(of.endpoint), g)
-	if g.Status != cassandra.StatusLeaving {
+	if g.Status != nodeview.StatusLeaving {
 		return false
 	}
 	pending, err := l.node.PendingRanges(w.context, keyspaces)
@@ -533,14 +534,14 @@ func (w *watch) hasLeft(peer string, of member) {
 }
 
 // isDecommissioned fails if a node that has left does not say so.
-func (w *watch) isDecommissioned(node *cassandra.Node, of member) {
+func (w *watch) isDecommissioned(node *nodeview.Node, of member) {
 	w.t.Helper()
 	state, err := node.State(w.context)
-	if err != nil || state.Mode != cassandra.ModeDecommissioned || state.Joined || state.GossipRunning ||
+	if err != nil || state.Mode != nodeview.ModeDecommissioned || state.Joined || state.GossipRunning ||
 		state.NativeTransportRunning || state.HostID != of.hostID {
 		w.t.Errorf("state of one that has left is %+v, error %v", state, err)
 	}
-	if state.Bootstrap != nil && *state.Bootstrap != (cassandra.Bootstrap{State: "DECOMMISSIONED"}) {
+	if state.Bootstrap != nil && *state.Bootstrap != (nodeview.Bootstrap{State: "DECOMMISSIONED"}) {
 		w.t.Errorf("the bootstrap of one that has left is %+v", *state.Bootstrap)
 	}
 }
@@ -566,7 +567,7 @@ func (w *watch) busy(keyspaces []string) string {
 		if pending, err := node.PendingRanges(w.context, keyspaces); err != nil || len(pending) > 0 {
 			return fmt.Sprintf("node %s has the pending ranges %+v, error %v", name, pending, err)
 		}
-		if streams, err := node.Streams(w.context); err != nil || streams != (cassandra.Streams{}) {
+		if streams, err := node.Streams(w.context); err != nil || streams != (facts.Transfer{}) {
 			return fmt.Sprintf("node %s has the streams %+v, error %v", name, streams, err)
 		}
 		if versions, err := node.SchemaVersions(w.context); err != nil || !versions.Agree() ||

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"helenus.io/helenus/internal/core/facts"
+
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
 )
@@ -61,7 +63,7 @@ var schemaChecks = []Check{
 		}
 	}},
 	{Name: "nothing is streamed", Run: func(t *testing.T, s *Subject) {
-		if streams, err := s.Node.Streams(s.Context); err != nil || streams != (cassandra.Streams{}) {
+		if streams, err := s.Node.Streams(s.Context); err != nil || streams != (facts.Transfer{}) {
 			t.Errorf("streams are %+v, error %v", streams, err)
 		}
 	}},

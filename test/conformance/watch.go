@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
 )
@@ -32,8 +34,8 @@ func (s stage) String() string {
 
 // look is what a node answered at one point.
 type look struct {
-	node *cassandra.Node
-	view cassandra.View
+	node *nodeview.Node
+	view nodeview.View
 	// err says why it did not tell how it sees the ring.
 	err error
 }
@@ -42,13 +44,13 @@ func (l *look) stage() stage {
 	switch {
 	case l.err != nil:
 		return noAnswer
-	case l.view.Mode == cassandra.ModeStarting:
+	case l.view.Mode == nodeview.ModeStarting:
 		return starting
-	case l.view.Mode == cassandra.ModeJoining:
+	case l.view.Mode == nodeview.ModeJoining:
 		return joining
-	case l.view.Mode == cassandra.ModeNormal && l.view.NativeTransportRunning:
+	case l.view.Mode == nodeview.ModeNormal && l.view.NativeTransportRunning:
 		return serving
-	case l.view.Mode == cassandra.ModeNormal:
+	case l.view.Mode == nodeview.ModeNormal:
 		return normal
 	default:
 		return elsewhere
@@ -56,10 +58,10 @@ func (l *look) stage() stage {
 }
 
 // gossip is what the node knows of an endpoint.
-func (l *look) gossip(endpoint netip.AddrPort) (cassandra.GossipState, bool) {
-	i := slices.IndexFunc(l.view.Gossip, func(g cassandra.GossipState) bool { return g.Endpoint == endpoint })
+func (l *look) gossip(endpoint netip.AddrPort) (nodeview.GossipState, bool) {
+	i := slices.IndexFunc(l.view.Gossip, func(g nodeview.GossipState) bool { return g.Endpoint == endpoint })
 	if i < 0 {
-		return cassandra.GossipState{}, false
+		return nodeview.GossipState{}, false
 	}
 	return l.view.Gossip[i], true
 }
@@ -115,7 +117,7 @@ type member struct {
 	endpoint   netip.AddrPort
 	tokens     string
 	generation int64
-	place      cassandra.Place
+	place      nodeview.Place
 }
 
 // watch asks all nodes of a ring again and again while a scenario continues.
@@ -152,7 +154,7 @@ func (w *watch) look() {
 		if client, l.err = w.ring.Client(w.context, name); l.err != nil {
 			continue
 		}
-		l.node = cassandra.NewNode(client)
+		l.node = nodeview.New(client)
 		if l.view, l.err = l.node.View(w.context); l.err == nil {
 			continue
 		}
@@ -255,7 +257,7 @@ func (w *watch) agree() map[string]member {
 			own := l.at(l.view.HostID)
 			g, _ := l.gossip(own)
 			members[name] = member{l.view.HostID, own, l.tokens(own), g.Generation,
-				cassandra.Place{Datacenter: g.Datacenter, Rack: g.Rack}}
+				nodeview.Place{Datacenter: g.Datacenter, Rack: g.Rack}}
 		}
 		return ""
 	})
@@ -276,7 +278,7 @@ func (l *look) disagrees(with *look, nodes int) string {
 	}
 	for endpoint, hostID := range l.view.HostIDs {
 		g, _ := l.gossip(endpoint)
-		if l.sees(endpoint) != live || !g.Alive || g.Status != cassandra.StatusNormal || g.HostID != hostID ||
+		if l.sees(endpoint) != live || !g.Alive || g.Status != nodeview.StatusNormal || g.HostID != hostID ||
 			g.SchemaVersion != l.view.SchemaVersion || !g.NativeTransportReady {
 			return fmt.Sprintf("member %s is in %s, gossip %+v; the schema is %s", endpoint, l.sees(endpoint), g,
 				l.view.SchemaVersion)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,17 +47,16 @@ func NewJVM(port uint16, password string, native netip.AddrPort, transport http.
 
 // Look reads how the ring looks from here. A JVM whose beans are not registered yet gives nil.
 func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
-	view, err := j.View(ctx)
+	ring, moving, err := j.Ring(ctx)
 	if errors.Is(err, cassandra.ErrStarting) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	ring := ringOf(&view)
-	schema, err := j.schemaOf(ctx, view.SchemaVersion)
+	schema, err := j.schemaOf(ctx, ring.SchemaVersion)
 	if err != nil {
-		if view.Mode == cassandra.ModeNormal {
+		if ring.Mode == facts.ModeNormal {
 			return nil, err
 		}
 		return ring, nil // on its way up or down a node may not tell; nothing depends on it then
@@ -69,7 +67,7 @@ func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
 		ring.Keyspaces[k.Name] = k.Replication.String()
 		names = append(names, k.Name)
 	}
-	ring.Pending, err = j.pendingRanges(ctx, len(view.Joining)+len(view.Leaving)+len(view.Moving) > 0, names)
+	ring.Pending, err = j.pendingRanges(ctx, moving, names)
 	return ring, err
 }
 
@@ -83,25 +81,14 @@ func (j *JVM) pendingRanges(ctx context.Context, moving bool, keyspaces []string
 	if !ask {
 		return 0, nil
 	}
-	pending, err := j.PendingRanges(ctx, keyspaces)
+	count, err := j.PendingRanges(ctx, keyspaces)
 	if err != nil {
 		return 0, err
-	}
-	count := 0
-	for _, p := range pending {
-		count += p.Ranges
 	}
 	j.mu.Lock()
 	j.pending = count
 	j.mu.Unlock()
 	return count, nil
-}
-
-// Streams is how far the streams of the node are.
-func (j *JVM) Streams(ctx context.Context) (facts.Transfer, error) {
-	s, err := j.Node.Streams(ctx)
-	return facts.Transfer{Plans: s.Plans, Received: s.ReceivedBytes, ToReceive: s.ToReceiveBytes, Sent: s.SentBytes,
-		ToSend: s.ToSendBytes}, err
 }
 
 // schemaOf reads the keyspaces again only when the version of the schema is another one.
@@ -120,49 +107,6 @@ func (j *JVM) schemaOf(ctx context.Context, version string) (cassandra.Schema, e
 	j.schema = schema
 	j.mu.Unlock()
 	return schema, nil
-}
-
-// ringOf puts the parts of a view together by address.
-func ringOf(v *cassandra.View) *facts.Ring {
-	ring := &facts.Ring{
-		Mode: facts.Mode(v.Mode), HostID: v.HostID, ReleaseVersion: v.ReleaseVersion, SchemaVersion: v.SchemaVersion,
-		GossipRunning: v.GossipRunning, NativeRunning: v.NativeTransportRunning,
-	}
-	endpoints := map[netip.Addr]*facts.Endpoint{}
-	at := func(a netip.AddrPort) *facts.Endpoint {
-		e := endpoints[a.Addr()]
-		if e == nil {
-			e = &facts.Endpoint{Address: a.Addr().String()}
-			endpoints[a.Addr()] = e
-		}
-		return e
-	}
-	for i := range v.Gossip {
-		g := &v.Gossip[i]
-		e := at(g.Endpoint)
-		e.HostID, e.Datacenter, e.Rack, e.Live = g.HostID, g.Datacenter, g.Rack, g.Alive
-		e.Status = facts.GossipStatus(strings.ToUpper(string(g.Status)))
-		e.Release, e.SchemaVersion, e.Load = g.ReleaseVersion, g.SchemaVersion, g.LoadBytes
-	}
-	for endpoint, place := range v.Remembered {
-		e := at(endpoint)
-		e.Datacenter, e.Rack = place.Datacenter, place.Rack
-	}
-	for endpoint, hostID := range v.HostIDs {
-		if e := at(endpoint); e.HostID == "" {
-			e.HostID = hostID
-		}
-	}
-	for _, t := range v.Tokens {
-		e := at(t.Endpoint)
-		e.Tokens = append(e.Tokens, t.Token)
-	}
-	for _, e := range endpoints {
-		slices.Sort(e.Tokens)
-		ring.Endpoints = append(ring.Endpoints, *e)
-	}
-	slices.SortFunc(ring.Endpoints, func(a, b facts.Endpoint) int { return strings.Compare(a.Address, b.Address) })
-	return ring
 }
 
 // settingUp is how Cassandra refuses to open CQL between NORMAL and the end of its start, while

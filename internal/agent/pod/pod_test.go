@@ -12,9 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/internal/agent/journal"
-	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/config"
-	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 )
 
@@ -304,35 +302,6 @@ func TestPasswordOutlivesTheAgent(t *testing.T) {
 	}
 	if other, err := Password(filepath.Join(t.TempDir(), "private")); err != nil || other == first {
 		t.Errorf("another pod has the same password: %v", err)
-	}
-}
-
-func TestRingOfAView(t *testing.T) {
-	a, b := netip.MustParseAddrPort("10.0.0.1:7000"), netip.MustParseAddrPort("10.0.0.2:7000")
-	view := cassandra.View{
-		State:   cassandra.State{Mode: cassandra.ModeNormal, HostID: "A", NativeTransportRunning: true},
-		HostIDs: map[netip.AddrPort]string{a: "A", b: "B"},
-		Tokens:  []cassandra.TokenOwner{{Token: 5, Endpoint: a}, {Token: -5, Endpoint: a}, {Token: 1, Endpoint: b}},
-		Gossip: []cassandra.GossipState{
-			{Endpoint: a, HostID: "A", Alive: true, Status: cassandra.StatusNormal, Datacenter: "dc1", Rack: "r1",
-				LoadBytes: 7},
-			{Endpoint: netip.MustParseAddrPort("10.0.0.3:7000"), HostID: "C", Status: cassandra.StatusShutdown},
-		},
-		Remembered: map[netip.AddrPort]cassandra.Place{b: {Datacenter: "dc1", Rack: "r2"}},
-	}
-	ring := ringOf(&view)
-	if len(ring.Endpoints) != 3 || ring.Mode != facts.ModeNormal || !ring.NativeRunning {
-		t.Fatalf("ring %+v", ring)
-	}
-	one, two, three := ring.Endpoints[0], ring.Endpoints[1], ring.Endpoints[2]
-	if one.Address != "10.0.0.1" || !one.Live || one.Load != 7 || len(one.Tokens) != 2 || one.Tokens[0] != -5 {
-		t.Errorf("first %+v", one)
-	}
-	if two.HostID != "B" || two.Live || !two.Member() || two.Datacenter != "dc1" || two.Rack != "r2" {
-		t.Errorf("second, known from the disk only: %+v", two)
-	}
-	if three.Status != facts.StatusShutdown || three.Member() {
-		t.Errorf("third, without tokens: %+v", three)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/test/hotsettings"
@@ -20,7 +22,7 @@ import (
 
 // realNode reaches the node that the environment names, by both ways. The ring has one datacenter
 // and is there for tests.
-func realNode(t *testing.T) (*Session, *cassandra.Node) {
+func realNode(t *testing.T) (*Session, *nodeview.Node) {
 	t.Helper()
 	address, url := os.Getenv("HELENUS_CQL_ADDRESS"), os.Getenv("HELENUS_JOLOKIA_URL")
 	if address == "" || url == "" {
@@ -31,7 +33,7 @@ func realNode(t *testing.T) (*Session, *cassandra.Node) {
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	return session, cassandra.NewNode(realClient(t))
+	return session, nodeview.New(realClient(t))
 }
 
 func realClient(t *testing.T) *jolokia.Client {

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/internal/simulate/timeline"
 )
@@ -62,7 +63,7 @@ func BenchmarkView(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	node := cassandra.NewNode(client)
+	node := nodeview.New(client)
 	b.Run("with the client", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := node.View(context.Background()); err != nil {

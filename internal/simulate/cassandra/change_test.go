@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/agent/disk"
-	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/ring"
 )
 
@@ -86,7 +87,7 @@ func TestABootstrapStreamsWhatItOwns(t *testing.T) {
 	_, fourth := l.join(4)
 	l.await("JOINING in the view of a peer", time.Minute,
 		func() bool { return slices.Contains(l.joining(p[0]), address(4)) })
-	if pending, err := cassandra.NewNode(l.client(p[0])).PendingRanges(context.Background(),
+	if pending, err := nodeview.New(l.client(p[0])).PendingRanges(context.Background(),
 		[]string{"shop"}); err != nil || len(pending) != 1 {
 		t.Errorf("pending ranges are %v, error %v", pending, err)
 	}
@@ -102,7 +103,7 @@ func TestABootstrapStreamsWhatItOwns(t *testing.T) {
 	}
 	for i, x := range p {
 		before := len(x.disk.data["shop"])
-		if err := cassandra.NewNode(l.client(x)).Cleanup(context.Background(), 1, "shop"); err != nil {
+		if err := nodeview.New(l.client(x)).Cleanup(context.Background(), 1, "shop"); err != nil {
 			t.Fatal(err)
 		}
 		if after := len(x.disk.data["shop"]); after > before {
@@ -382,7 +383,7 @@ func TestDecommissionTakesTwoRingDelays(t *testing.T) {
 	if took := l.line.Now().Sub(began); *result != nil || took < 60*time.Second || took > 70*time.Second {
 		t.Errorf("after %s: %v", took, *result)
 	}
-	if view := l.view(p[3]); view.Mode != cassandra.ModeDecommissioned || view.GossipRunning ||
+	if view := l.view(p[3]); view.Mode != nodeview.ModeDecommissioned || view.GossipRunning ||
 		view.NativeTransportRunning || view.Joined {
 		t.Errorf("state is %+v", view.State)
 	}

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ring"
@@ -214,9 +215,9 @@ func (l *lab) client(p *Process) *jolokia.Client {
 	return client
 }
 
-func (l *lab) view(p *Process) cassandra.View {
+func (l *lab) view(p *Process) nodeview.View {
 	l.t.Helper()
-	view, err := cassandra.NewNode(l.client(p)).View(context.Background())
+	view, err := nodeview.New(l.client(p)).View(context.Background())
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -260,13 +261,13 @@ func (l *lab) setRelease(release string) {
 	l.release, l.base = release, base
 }
 
-func viewText(v cassandra.View) string {
+func viewText(v nodeview.View) string {
 	text, err := json.Marshal(struct {
-		cassandra.State
+		nodeview.State
 		Hosts                                       string
 		Live, Unreachable, Joining, Leaving, Moving []netip.AddrPort
-		Tokens                                      []cassandra.TokenOwner
-		Gossip                                      []cassandra.GossipState
+		Tokens                                      []nodeview.TokenOwner
+		Gossip                                      []nodeview.GossipState
 		Seeds                                       []netip.AddrPort
 	}{v.State, fmt.Sprint(v.HostIDs), v.Live, v.Unreachable, v.Joining, v.Leaving, v.Moving, v.Tokens, v.Gossip,
 		v.Seeds})

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/jolokia"
 )
 
@@ -26,7 +27,7 @@ func TestPeersLearnOfAnOrderedStopAtOnceAndOfADeathLater(t *testing.T) {
 		t.Errorf("unreachable %v, ended %v", l.view(p[0]).Unreachable, p[1].Ended())
 	}
 	for _, s := range l.view(p[0]).Gossip {
-		if s.Endpoint.Addr() == address(2) && (s.Status != cassandra.StatusShutdown || s.Heartbeat != lastHeartbeat) {
+		if s.Endpoint.Addr() == address(2) && (s.Status != nodeview.StatusShutdown || s.Heartbeat != lastHeartbeat) {
 			t.Errorf("gossip of the stopped node is %+v", s)
 		}
 	}
@@ -60,7 +61,7 @@ func TestARestartKeepsHostIDAndTokens(t *testing.T) {
 			case "stopped":
 				p[2].Terminate()
 			case "drained":
-				if err := cassandra.NewNode(l.client(p[2])).Drain(context.Background()); err != nil {
+				if err := nodeview.New(l.client(p[2])).Drain(context.Background()); err != nil {
 					t.Fatal(err)
 				}
 				p[2].Terminate()
@@ -201,7 +202,7 @@ func TestAMemberThatIsAwayIsWhereTheDiskSays(t *testing.T) {
 	for _, x := range p[:2] {
 		view := l.view(x)
 		endpoint := netip.AddrPortFrom(address(3), 7000)
-		if got := view.Remembered; len(got) != 1 || got[endpoint] != (cassandra.Place{Datacenter: "dc1", Rack: "r3"}) ||
+		if got := view.Remembered; len(got) != 1 || got[endpoint] != (nodeview.Place{Datacenter: "dc1", Rack: "r3"}) ||
 			view.HostIDs[endpoint] != away {
 			t.Errorf("node %s remembers %v, and has the members %v", x.Address(), got, view.HostIDs)
 		}
@@ -214,7 +215,7 @@ func TestAFrozenJVMAnswersNobody(t *testing.T) {
 	p[1].Freeze(false)
 	used := p[1].CPUTime()
 	before := l.line.Now()
-	if _, err := cassandra.NewNode(l.client(p[1])).View(context.Background()); err == nil ||
+	if _, err := nodeview.New(l.client(p[1])).View(context.Background()); err == nil ||
 		l.line.Now().Sub(before) != jolokia.DefaultTimeout {
 		t.Errorf("error %v after %s", err, l.line.Now().Sub(before))
 	}
@@ -275,7 +276,7 @@ func TestEqualGlancesMeanEqualViews(t *testing.T) {
 	l := newLab(t, 3)
 	nodes, p := l.form(3)
 	last := map[*Process]Glance{}
-	views := map[*Process]cassandra.View{}
+	views := map[*Process]nodeview.View{}
 	same := 0
 	look := func() {
 		for _, x := range l.net.Processes() {
@@ -287,7 +288,7 @@ func TestEqualGlancesMeanEqualViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			view, err := cassandra.NewNode(client).View(context.Background())
+			view, err := nodeview.New(client).View(context.Background())
 			if err != nil {
 				continue
 			}
@@ -319,6 +320,6 @@ func TestEqualGlancesMeanEqualViews(t *testing.T) {
 	}
 }
 
-func equalViews(a, b cassandra.View) bool {
+func equalViews(a, b nodeview.View) bool {
 	return strings.Compare(viewText(a), viewText(b)) == 0
 }

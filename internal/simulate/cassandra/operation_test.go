@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/jolokia"
@@ -23,7 +26,7 @@ func TestAnOperationGoesOnWithoutItsClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := l.line.Go("client", func() {
-		if err := cassandra.NewNode(client).Drain(context.Background()); err != nil {
+		if err := nodeview.New(client).Drain(context.Background()); err != nil {
 			t.Errorf("the killed client continues: %v", err)
 		}
 	}, nil)
@@ -63,7 +66,7 @@ func TestOutsideOfATaskNothingTakesTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cassandra.NewNode(client).Drain(context.Background()); err == nil ||
+	if err := nodeview.New(client).Drain(context.Background()); err == nil ||
 		!strings.Contains(err.Error(), "call it in a task") {
 		t.Errorf("error %v", err)
 	}
@@ -74,21 +77,21 @@ func TestStreamsShowThatDataFlows(t *testing.T) {
 	_, fourth := l.join(4)
 	l.await("the stream", 2*time.Minute, func() bool { return len(fourth.streams) > 0 })
 	l.line.RunFor(time.Second)
-	streams, err := cassandra.NewNode(l.client(fourth)).Streams(context.Background())
-	if err != nil || streams.Plans == 0 || streams.ToReceiveBytes == 0 || streams.ReceivedBytes == 0 ||
-		streams.ToSendBytes != 0 {
+	streams, err := nodeview.New(l.client(fourth)).Streams(context.Background())
+	if err != nil || streams.Plans == 0 || streams.ToReceive == 0 || streams.Received == 0 ||
+		streams.ToSend != 0 {
 		t.Errorf("streams of the new node are %+v, error %v", streams, err)
 	}
-	if err := cassandra.NewNode(l.client(p[0])).Cleanup(context.Background(), 1, "shop"); err != nil {
+	if err := nodeview.New(l.client(p[0])).Cleanup(context.Background(), 1, "shop"); err != nil {
 		t.Errorf("cleanup of a node that receives nothing: %v", err)
 	}
-	if err := cassandra.NewNode(l.client(fourth)).Cleanup(context.Background(), 1, "shop"); !errors.Is(err,
+	if err := nodeview.New(l.client(fourth)).Cleanup(context.Background(), 1, "shop"); !errors.Is(err,
 		jolokia.ErrException) {
 		t.Errorf("cleanup of a joining node: error %v", err)
 	}
 	l.awaitFormed(append(p, fourth)...)
-	if streams, err := cassandra.NewNode(l.client(fourth)).Streams(context.Background()); err != nil ||
-		streams != (cassandra.Streams{}) {
+	if streams, err := nodeview.New(l.client(fourth)).Streams(context.Background()); err != nil ||
+		streams != (facts.Transfer{}) {
 		t.Errorf("afterwards streams are %+v, error %v", streams, err)
 	}
 }
@@ -149,12 +152,12 @@ func TestSeedsAreReadAnewFromTheFile(t *testing.T) {
 	_, p := l.form(3)
 	l.seeds = l.seeds[:1]
 	p[2].options.Files["cassandra.yaml"] = l.files(member(3))["cassandra.yaml"]
-	seeds, err := cassandra.NewNode(l.client(p[2])).ReloadSeeds(context.Background())
+	seeds, err := nodeview.New(l.client(p[2])).ReloadSeeds(context.Background())
 	if err != nil || len(seeds) != 1 || seeds[0].Addr() != address(1) {
 		t.Errorf("seeds %v, error %v", seeds, err)
 	}
 	p[2].options.Files["cassandra.yaml"] = []byte("this is no yaml\n")
-	if _, err := cassandra.NewNode(l.client(p[2])).ReloadSeeds(context.Background()); !errors.Is(err,
+	if _, err := nodeview.New(l.client(p[2])).ReloadSeeds(context.Background()); !errors.Is(err,
 		cassandra.ErrSeedsNotLoaded) {
 		t.Errorf("error %v", err)
 	}

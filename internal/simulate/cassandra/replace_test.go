@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/ring"
 )
@@ -167,13 +169,13 @@ func TestHintsBringWhatANodeMissed(t *testing.T) {
 		t.Errorf("after longer than the hint window it has %d rows", rows)
 	}
 	l.noneLost()
-	command, err := cassandra.NewNode(l.client(p[2])).StartRepair(context.Background(), "shop",
+	command, err := nodeview.New(l.client(p[2])).StartRepair(context.Background(), "shop",
 		cassandra.RepairOptions{})
 	if err != nil || command != 1 {
 		t.Fatalf("repair %d, error %v", command, err)
 	}
 	l.line.RunFor(10 * time.Second)
-	if status, err := cassandra.NewNode(l.client(p[2])).RepairStatus(context.Background(), command); err != nil ||
+	if status, err := nodeview.New(l.client(p[2])).RepairStatus(context.Background(), command); err != nil ||
 		status.State != cassandra.RepairCompleted {
 		t.Errorf("repair is %+v, error %v", status, err)
 	}
@@ -254,7 +256,7 @@ func TestANewDatacenterHasDataAfterARebuild(t *testing.T) {
 		t.Errorf("within the first datacenter: %v", lost)
 	}
 	for _, x := range far {
-		if err := cassandra.NewNode(l.client(x)).Rebuild(context.Background(), "dc1", "shop"); err != nil {
+		if err := nodeview.New(l.client(x)).Rebuild(context.Background(), "dc1", "shop"); err != nil {
 			t.Fatal(err)
 		}
 	}

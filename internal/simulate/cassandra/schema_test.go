@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
 )
@@ -41,7 +43,7 @@ func TestSystemKeyspacesAreAlteredOnceAndEverywhere(t *testing.T) {
 		}
 	}
 	for _, x := range p {
-		schema, err := cassandra.NewNode(l.client(x)).Schema(context.Background())
+		schema, err := nodeview.New(l.client(x)).Schema(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +58,7 @@ func TestSystemKeyspacesAreAlteredOnceAndEverywhere(t *testing.T) {
 func TestCQLIsRefusedWhileItIsClosed(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(1)
-	if err := cassandra.NewNode(l.client(p[0])).StopNativeTransport(context.Background()); err != nil {
+	if err := nodeview.New(l.client(p[0])).StopNativeTransport(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.cql(p[0], func(context.Context, *Session) error { return nil }); !errors.Is(err, ErrNoCQL) {
@@ -110,13 +112,13 @@ func TestANodeThatWasAwayFetchesTheSchema(t *testing.T) {
 	l.net.Isolate(address(3))
 	l.line.RunFor(30 * time.Second)
 	l.keyspace(p[0], "two", map[string]int{"dc1": 3})
-	if versions, err := cassandra.NewNode(l.client(p[0])).SchemaVersions(context.Background()); err != nil ||
+	if versions, err := nodeview.New(l.client(p[0])).SchemaVersions(context.Background()); err != nil ||
 		!versions.Agree() || len(versions.Unreachable) != 1 {
 		t.Errorf("versions %s, error %v", versions, err)
 	}
 	l.net.Heal(address(3))
 	l.line.RunFor(10 * time.Second)
-	if versions, err := cassandra.NewNode(l.client(p[0])).SchemaVersions(context.Background()); err != nil ||
+	if versions, err := nodeview.New(l.client(p[0])).SchemaVersions(context.Background()); err != nil ||
 		versions.Agree() {
 		t.Errorf("soon after: versions %s, error %v", versions, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/test/nodeview"
+
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
@@ -19,7 +21,7 @@ func TestAStartPassesThroughItsStages(t *testing.T) {
 	l := newLab(t, 1)
 	n := member(1)
 	p := l.start(n, l.fresh(1, 1)...)
-	client := cassandra.NewNode(l.client(p))
+	client := nodeview.New(l.client(p))
 	at := map[string]time.Duration{}
 	note := func(stage string) {
 		if _, seen := at[stage]; !seen {
@@ -64,8 +66,8 @@ func TestEarly50HasNoBeanBeforeItHasJoined(t *testing.T) {
 	l.release = "5.0.2"
 	p := l.start(member(1), l.fresh(1, 1)...)
 	for !p.NativeOpen() {
-		view, err := cassandra.NewNode(l.client(p)).View(context.Background())
-		if err == nil && view.Mode != cassandra.ModeNormal {
+		view, err := nodeview.New(l.client(p)).View(context.Background())
+		if err == nil && view.Mode != nodeview.ModeNormal {
 			t.Fatalf("the bean is there in mode %s", view.Mode)
 		}
 		l.line.RunFor(100 * time.Millisecond)
@@ -173,7 +175,7 @@ func TestSeedsThatKnowNobodyElseFormRingsOfTheirOwn(t *testing.T) {
 	q.options.Files["cassandra.yaml"] = l.files(member(2))["cassandra.yaml"]
 	l.seeds = []netip.Addr{address(1), address(2)}
 	q.options.Files["cassandra.yaml"] = l.files(member(2))["cassandra.yaml"]
-	if _, err := cassandra.NewNode(l.client(q)).ReloadSeeds(context.Background()); err != nil {
+	if _, err := nodeview.New(l.client(q)).ReloadSeeds(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	l.awaitFormed(p, q)
@@ -202,7 +204,7 @@ func TestWrongCredentialsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cassandra.NewNode(client).View(context.Background()); !errors.Is(err, jolokia.ErrUnauthorized) {
+	if _, err := nodeview.New(client).View(context.Background()); !errors.Is(err, jolokia.ErrUnauthorized) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -211,7 +213,7 @@ func TestCQLOpensOnlyAfterTheSetup(t *testing.T) {
 	l := newLab(t, 1)
 	p := l.start(member(1), append(l.fresh(1, 1), "cassandra.start_native_transport=false")...)
 	l.awaitMode(p, modeNormal)
-	client := cassandra.NewNode(l.client(p))
+	client := nodeview.New(l.client(p))
 	if err := client.StartNativeTransport(context.Background()); err == nil ||
 		!strings.Contains(err.Error(), "setup() must be called first") {
 		t.Errorf("error %v", err)

@@ -1,4 +1,4 @@
-package cassandra
+package nodeview
 
 import (
 	"bytes"
@@ -14,19 +14,20 @@ import (
 	"strings"
 	"testing"
 
+	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/jolokia"
 )
 
 // TestRecordedViews decodes views that were recorded from real nodes of 4.1 and 5.0 through a
 // start, a join, a leave, a removal and a drain.
 func TestRecordedViews(t *testing.T) {
-	for _, path := range recordings(t, "view/*.json") {
+	for _, path := range recordings(t, "*.json") {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
 		t.Run(name, func(t *testing.T) {
 			view, err := replayed(t, path).View(context.Background())
 			if strings.HasSuffix(name, "-no-beans") {
-				if !errors.Is(err, ErrStarting) || !errors.Is(err, jolokia.ErrInstanceNotFound) {
-					t.Fatalf("error %v, want ErrStarting", err)
+				if !errors.Is(err, cassandra.ErrStarting) || !errors.Is(err, jolokia.ErrInstanceNotFound) {
+					t.Fatalf("error %v, want cassandra.ErrStarting", err)
 				}
 				return
 			}
@@ -37,7 +38,7 @@ func TestRecordedViews(t *testing.T) {
 				!strings.HasPrefix(name, view.ReleaseVersion+"-") {
 				t.Errorf("release %s, bootstrap state %+v", view.ReleaseVersion, view.Bootstrap)
 			}
-			golden(t, filepath.Join("testdata", "view", name+".golden.json"), view)
+			golden(t, filepath.Join("testdata", name+".golden.json"), view)
 		})
 	}
 }
@@ -61,7 +62,7 @@ func TestRecordedModes(t *testing.T) {
 		"5.0.6-decommissioned": {ModeDecommissioned, StatusLeft, false, false},
 		"5.0.6-drained":        {ModeDrained, StatusShutdown, true, false},
 	} {
-		view, err := replayed(t, filepath.Join("testdata", "view", name+".json")).View(context.Background())
+		view, err := replayed(t, filepath.Join("testdata", name+".json")).View(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +88,7 @@ func ownGossip(view View) GossipState {
 func TestPeersInRecordedViews(t *testing.T) {
 	peer := func(name, endpoint string) (View, GossipState) {
 		t.Helper()
-		view, err := replayed(t, filepath.Join("testdata", "view", name+".json")).View(context.Background())
+		view, err := replayed(t, filepath.Join("testdata", name+".json")).View(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +159,7 @@ func tamper(t *testing.T, path, old, with string) *Node {
 
 // TestUnreadableRingLeavesTheState shows that what a peer gossips cannot hide a node's own state.
 func TestUnreadableRingLeavesTheState(t *testing.T) {
-	path := filepath.Join("testdata", "view", "5.0.6-normal.json")
+	path := filepath.Join("testdata", "5.0.6-normal.json")
 	for name, change := range map[string][2]string{
 		"gossip of another form": {`RELEASE_VERSION:5:5.0.6\n`, `RELEASE_VERSION:5:5.0.6\nEVIL\n`},
 		"endpoint":               {`"LiveNodesWithPort":["`, `"LiveNodesWithPort":["x`},
@@ -193,7 +194,7 @@ func TestStateAsksTwoRequests(t *testing.T) {
 // snitch says. It is not asked about the node itself, nor about one that is no member, and what it
 // does not know either is nowhere.
 func TestPlacesThatGossipDoesNotSay(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "view", "5.0.6-normal.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", "5.0.6-normal.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build cassandra
 
-package cassandra
+package nodeview
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ func TestRecordViews(t *testing.T) {
 	defer ticker.Stop()
 	for ; ctx.Err() == nil; <-ticker.C {
 		recorder.last = exchange{}
-		view, err := NewNode(client).View(ctx)
+		view, err := New(client).View(ctx)
 		if recorder.last.Response == nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-package cassandra
+package nodeview
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func TestParseGossipRefusesHalfEntries(t *testing.T) {
 
 // FuzzParseGossip holds the parser to its order, and to take for one endpoint no line of another.
 func FuzzParseGossip(f *testing.F) {
-	for _, path := range recordings(f, "view/*.json") {
+	for _, path := range recordings(f, "*.json") {
 		if strings.HasSuffix(path, "-no-beans.json") {
 			continue
 		}
