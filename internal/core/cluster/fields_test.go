@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -431,6 +434,53 @@ func TestAPlanSaysWhatSettingsTake(t *testing.T) {
 		"node.cassandraYaml.compaction_throughput": plan.Hot}
 	if !maps.Equal(got, want) || len(ahead.Racks) != 3 {
 		t.Errorf("got %v, racks %+v", got, ahead.Racks)
+	}
+}
+
+// The guide's table of what changes how is that of this test.
+func TestTheGuideSaysWhatChangesHow(t *testing.T) {
+	const path, begins, ends = "../../../docs/guide/changes.md", "-update -->\n", "<!-- end -->"
+	guide, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(guide), begins)
+	_, after, alsoFound := strings.Cut(rest, ends)
+	if !found || !alsoFound {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	table := "| field | what a change takes |\n|---|---|\n"
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		how := map[string]string{restarts: "Restart", newPods: "NewPod", labels: "Live", grows: "Grows", written: "Beside",
+			applies: "Policy"}[fields[name].want]
+		switch name {
+		case "node.cassandraYaml":
+			how = "Hot or Restart"
+		case "datacenters[].node", "datacenters[].racks[].node":
+			how = "as `node`"
+		case "datacenters", "datacenters[].racks", "datacenters[].racks[].nodes", "datacenters[].nodesPerRack":
+			how = "more: Grows; fewer: Refused"
+		case "datacenters[].plannedReplicationFactor":
+			how = "higher: Grows; lower: Refused"
+		case "exceptions":
+			how = "what their type says"
+		}
+		if how == "" {
+			how = "Refused"
+		}
+		table += fmt.Sprintf("| `%s` | %s |\n", name, how)
+	}
+	table += "\nSettings of `cassandra.yaml` that are Hot, where the release has them: `" +
+		strings.Join(config.HotSettings(), "`, `") + "`.\n"
+	want := before + begins + table + ends + after
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want != string(guide) {
+		t.Errorf("%s does not say what changes how: go test ./internal/core/cluster -run Guide -update", path)
 	}
 }
 

@@ -147,6 +147,9 @@ func threshold(operation, name, form string, lines []string) setter {
 		arguments: []string{name + "_warn_threshold", name + "_fail_threshold"}}
 }
 
+// HotSettings are the settings, by their present names, that some release takes over at run time.
+func HotSettings() []string { return sortedNames(setters) }
+
 // setterOf a setting by its present name, in a line of Cassandra.
 func setterOf(name, line string) (setter, bool) {
 	for _, s := range setters[name] {
