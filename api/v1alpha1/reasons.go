@@ -211,6 +211,8 @@ const (
 	// NoticeClaimUnused – a claim with a volume is left of a node that was abandoned before it
 	// joined.
 	NoticeClaimUnused Reason = "ClaimUnused"
+	// NoticeClocksDiffer – the clock of a node differs from those of most others.
+	NoticeClocksDiffer Reason = "ClocksDiffer"
 	// NoticePodRenderingFailed – a pod cannot be rendered from its record.
 	NoticePodRenderingFailed Reason = "PodRenderingFailed"
 	// NoticeAddressConflict – a pod got the address of another member and is recreated.

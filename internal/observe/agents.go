@@ -190,6 +190,7 @@ func (a *Agents) ask(ctx context.Context, t Target, client Asker, digest string)
 	defer cancel()
 	var answer *facts.Agent
 	var err error
+	sent := a.Threads.Now()
 	if digest == "" {
 		answer, err = client.Facts(ctx)
 	} else {
@@ -197,6 +198,9 @@ func (a *Agents) ask(ctx context.Context, t Target, client Asker, digest string)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if answer.Clock != nil {
+		answer.Clock.Compare(sent, a.Threads.Now())
 	}
 	return answer, agentapi.Of(answer, t.UID, t.Node, t.Pod)
 }

@@ -69,6 +69,7 @@ func FactsHandler(source Source) http.Handler {
 }
 
 func answerFacts(w http.ResponseWriter, r *http.Request, source Source) {
+	asked := time.Now() // the host's clock, which may be set meanwhile
 	query := r.URL.Query()
 	var answer *facts.Agent
 	var digest string
@@ -90,7 +91,7 @@ func answerFacts(w http.ResponseWriter, r *http.Request, source Source) {
 		return
 	}
 	w.Header().Set("ETag", `"`+digest+`"`)
-	writeJSON(w, answer)
+	writeJSON(w, agentapi.Timed(answer, asked, time.Now()))
 }
 
 func answerIdentity(w http.ResponseWriter, r *http.Request, source Source) {

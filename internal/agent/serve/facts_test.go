@@ -202,9 +202,13 @@ func TestFactsByDigest(t *testing.T) {
 	r := newRig(t)
 	client := r.client(r.material(t, r.own, pki.OperatorOf(uid), time.Now(), r.ownBundle), pki.NodeOf(uid, node))
 	defer client.Close()
+	sent := time.Now()
 	first, err := client.Facts(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c := first.Clock; c == nil || c.Asked.Before(sent) || c.Answered.Before(c.Asked) || time.Now().Before(c.Answered) {
+		t.Errorf("sent at %s, and the clock shows %+v", sent, c)
 	}
 	if r.source.fresh != 1 {
 		t.Errorf("looked %d times, want once", r.source.fresh)
@@ -235,7 +239,7 @@ func TestDigestIgnoresTimeAndLoad(t *testing.T) {
 	answer := &facts.Agent{Node: node, Ring: &facts.Ring{Endpoints: []facts.Endpoint{{Address: "10.0.0.1", Load: 1}}}}
 	digest := agentapi.Digest(answer)
 	later := *answer
-	later.ObservedAt = time.Now()
+	later.ObservedAt, later.Clock = time.Now(), &facts.Clock{Asked: time.Now()}
 	later.Ring = &facts.Ring{Endpoints: []facts.Endpoint{{Address: "10.0.0.1", Load: 2}}}
 	if agentapi.Digest(&later) != digest {
 		t.Error("time or load changed the digest")

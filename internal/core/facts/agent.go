@@ -26,6 +26,8 @@ type Agent struct {
 
 	// ObservedAt is the agent's clock when it looked.
 	ObservedAt time.Time `json:"observedAt"`
+	// Clock is that of the agent's host; nil if the agent does not say what it shows.
+	Clock *Clock `json:"clock,omitempty"`
 	// RecordGeneration of the CassandraNode that the agent last acted on.
 	RecordGeneration int64 `json:"recordGeneration"`
 

@@ -108,7 +108,7 @@ func (a *Asker) ask(ctx context.Context, question func(context.Context, *Sandbox
 	if s.agent == nil {
 		return nil, fmt.Errorf("ask agent at %s: %w", a.address, agentapi.ErrUnreachable)
 	}
-	asked := s.agent
+	asked, at := s.agent, s.hostClock()
 	answer := question(ctx, s)
 	switch {
 	case s.agent != asked:
@@ -118,8 +118,11 @@ func (a *Asker) ask(ctx context.Context, question func(context.Context, *Sandbox
 	case answer == nil:
 		return nil, fmt.Errorf("ask agent at %s: the agent has only just started", a.address)
 	}
-	return answer, nil
+	return agentapi.Timed(answer, at, s.hostClock()), nil
 }
+
+// hostClock is what the clock of its host shows.
+func (s *Sandbox) hostClock() time.Time { return s.rt.Line.Now().Add(s.rt.Clock(s.host)) }
 
 // Close ends nothing that would be kept.
 func (a *Asker) Close() {}

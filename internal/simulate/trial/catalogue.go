@@ -68,6 +68,11 @@ func Catalogue() []*Scenario {
 			Act{Name: "drain again", Do: onePod(drainJVM), Until: blockedOn("DrainedAgain"), Within: 5 * time.Minute},
 			passing("an hour", time.Hour, serves(2)),
 			Act{Name: "delete the pod", Do: deletePods(1), Until: again, Within: 15 * time.Minute})),
+		scenario("clock-off", "the clock of a host goes wrong, and is set right again", threeRacks,
+			Act{Name: "a second ahead", Do: firstClock(time.Second), Until: clockSaid, Within: 15 * time.Minute},
+			Act{Name: "nearly right", Do: firstClock(300 * time.Millisecond)},
+			passing("an hour", time.Hour, clockSaid),
+			Act{Name: "right", Do: firstClock(0), Until: not(clockSaid), Within: 15 * time.Minute}),
 		scenario("agent-killed", "an agent is killed and its JVM runs on", threeRacks,
 			Act{Name: "kill", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) }), Until: again,
 				Within: 15 * time.Minute}),
@@ -236,6 +241,13 @@ func drainJVM(s *pod.Sandbox) {
 		j.Drain()
 	}
 }
+
+// firstClock has the clock of the first host be ahead by so much.
+func firstClock(ahead time.Duration) func(*world.World) error {
+	return func(w *world.World) error { w.SetClock(w.Kube.Hosts()[0], ahead); return nil }
+}
+
+var clockSaid = blockedWith(v1alpha1.NoticeClocksDiffer, clusterName+"-dc1-r1-0")
 
 func freezeJVM(s *pod.Sandbox) {
 	if j := s.JVM(); j != nil {

@@ -145,6 +145,10 @@ func (o *checker) changed(e apiserver.Event) {
 		o.record(e, object, byOperator)
 	case *v1alpha1.CassandraCluster:
 		o.turn.describe(object)
+		if o.w.ClocksAreTrue() && slices.ContainsFunc(object.Status.Notices,
+			func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeClocksDiffer }) {
+			o.violated("clocks: they are said to differ, and all are true")
+		}
 	}
 }
 

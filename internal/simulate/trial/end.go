@@ -122,6 +122,15 @@ func normal(o client.Object) string {
 		content["data"] = slices.Sorted(maps.Keys(o.Data))
 	case *corev1.Pod, *corev1.PersistentVolumeClaim:
 		delete(content, "status")
+	case *v1alpha1.CassandraCluster:
+		// A fault that sets a clock leaves it so, which is said. Where all are true the checker
+		// refuses the word itself.
+		told := o.DeepCopy()
+		told.Status.Notices = slices.DeleteFunc(told.Status.Notices,
+			func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeClocksDiffer })
+		if len(told.Status.Notices) < len(o.Status.Notices) {
+			return normal(told)
+		}
 	case *v1alpha1.CassandraNode:
 		if spec, ok := content["spec"].(map[string]any); ok && o.Spec.Join != nil && o.Spec.Join.Withdraw != nil {
 			delete(spec, "join") // a ticket that was taken back is as good as none

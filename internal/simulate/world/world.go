@@ -249,6 +249,9 @@ func (w *World) Slow(host string, d time.Duration) { w.slow[host] = d }
 // SetClock has the clock of a host be off by d, for programs that start on it from now on.
 func (w *World) SetClock(host string, d time.Duration) { w.clocks[host] = d }
 
+// ClocksAreTrue says that no clock of a host was ever set.
+func (w *World) ClocksAreTrue() bool { return len(w.clocks) == 0 }
+
 // slowness is what a request takes longer because of the host that it comes from. Agents write
 // their own node's record alone.
 func (w *World) slowness(r *apiserver.Request) time.Duration {

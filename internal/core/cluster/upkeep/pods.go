@@ -41,6 +41,7 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 	k.noticeUnusableDisks()
 	k.noticeNotStarting()
 	k.noticeUnused()
+	k.noticeClocks()
 	switch writes := len(k.draft.Writes) - before; {
 	case writes > 0:
 		return plan.Acting("created or updated volumes and pods: %s", words.Plural(writes, "write"))
@@ -74,6 +75,27 @@ func (k *Keeper) noticeUnused() {
 			"abandoned before it joined, and no node uses it: kubectl delete persistentvolumeclaim --namespace %s %s "+
 			"removes it; a node of that name would use it again", words.List(claims, 3), k.Cluster.Namespace,
 			strings.Join(claims, " "))
+	}
+}
+
+// noticeClocks names the nodes whose clocks are off. Which clock is right nobody knows: most are.
+func (k *Keeper) noticeClocks() {
+	clocks := map[string]*facts.Clock{}
+	for _, n := range k.Records() {
+		if agent := n.CurrentAgent(); agent != nil && agent.Clock != nil {
+			clocks[n.Name] = agent.Clock
+		}
+	}
+	var said []string
+	for _, o := range k.Cluster.Status.Notices {
+		if o.Reason == v1alpha1.NoticeClocksDiffer {
+			said = o.Nodes
+		}
+	}
+	if off := facts.ClocksOff(clocks, said); len(off) > 0 {
+		k.draft.Notice(v1alpha1.NoticeClocksDiffer, off, "the clocks of the hosts of %s differ by more than half a "+
+			"second from those of most other nodes, and the later of two writes is lost if its time is the earlier "+
+			"one: have NTP, such as chrony, set them", words.List(off, 3))
 	}
 }
 
