@@ -83,8 +83,8 @@ test: ## Everything that must hold; needs root. A part that fails does not keep 
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector where threads run
-	@failed=; for m in $(filter-out internal/simulate,$(UNIT_MODULES)); do echo "== go test $$m"; (cd $$m && go test -race ./...) || failed="$$failed $$m"; done; \
-	echo "== go test internal/simulate"; (cd internal/simulate && go test ./...) || failed="$$failed internal/simulate"; \
+	@failed=; for m in $(filter-out internal/simulate,$(UNIT_MODULES)); do echo "== go test $$m"; (cd $$m && go test -timeout 30m -race ./...) || failed="$$failed $$m"; done; \
+	echo "== go test internal/simulate"; (cd internal/simulate && go test -timeout 30m ./...) || failed="$$failed internal/simulate"; \
 	(cd internal/simulate && go test -race ./apiserver/... ./sweep/... ./timeline/... ./process/...) || failed="$$failed internal/simulate"; \
 	[ -z "$$failed" ] || { echo "unit tests failed in:$$failed"; exit 1; }
 	@# A world runs in one thread of control, where nothing can race; what worlds share can.

@@ -44,6 +44,9 @@ const (
 	// AnnotationTemplateHash is the hash of what a pod was made from that can only change with a
 	// new pod.
 	AnnotationTemplateHash = Group + "/template-hash"
+	// AnnotationReplacedAgent is the ID of the agent's container that a pod had when another image
+	// was asked for.
+	AnnotationReplacedAgent = Group + "/replaced-agent"
 	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
 	AnnotationRenewAfter = Group + "/renew-after"
 	// AnnotationContent is the hash of what Helenus has put into a Secret.

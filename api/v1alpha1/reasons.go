@@ -208,6 +208,9 @@ const (
 	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"
+	// NoticeAgentOutdated – an agent is of another release, and its host's kubelet does not replace
+	// it.
+	NoticeAgentOutdated Reason = "AgentOutdated"
 	// NoticeClaimUnused – a claim with a volume is left of a node that was abandoned before it
 	// joined.
 	NoticeClaimUnused Reason = "ClaimUnused"

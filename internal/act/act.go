@@ -159,8 +159,9 @@ func (p *pass) apply(ctx context.Context, w plan.Write) error {
 	return p.wrote(u)
 }
 
-// change is a merge patch from what was seen to what is to be, of the uid that was seen. Whatever
-// else the object has stays, such as fields that this release does not know.
+// change is a strategic merge patch from what was seen to what is to be, of the uid that was seen.
+// Whatever else the object has stays, such as fields that this release does not know, and
+// containers that the outline of a pod leaves out.
 func (p *pass) change(ctx context.Context, w plan.Write) error {
 	if w.UID == "" || w.Seen == nil {
 		return errors.New("change without the uid of what was seen")
@@ -168,7 +169,7 @@ func (p *pass) change(ctx context.Context, w plan.Write) error {
 	seen, changed := w.Seen.DeepCopyObject().(client.Object), w.Object.DeepCopyObject().(client.Object)
 	seen.SetUID("") // so that the uid is part of the patch
 	changed.SetUID(w.UID)
-	if err := p.Client.Patch(ctx, changed, client.MergeFrom(seen),
+	if err := p.Client.Patch(ctx, changed, client.StrategicMergeFrom(seen),
 		client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
 	}

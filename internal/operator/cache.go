@@ -31,28 +31,36 @@ func Cached(object client.Object) bool {
 }
 
 // Outline is what an operator's cache keeps of an object: what is decided on, and of what is large
-// no more. Of a pod's spec only the host counts, and Cassandra's image: what else is in it is
-// compared by the hash in the annotations. Of a host it counts which one it is, what it is like,
-// and whether it is there; the images that it has are many times as large. The object itself is not
-// changed.
+// no more. Of a pod's spec only the host counts, and the images of Cassandra and of the agent: what
+// else is in it is compared by the hash in the annotations. Of a host it counts which one it is,
+// what it is like, and whether it is there; the images that it has are many times as large. The
+// object itself is not changed.
 func Outline(object client.Object) client.Object {
 	switch full := object.(type) {
 	case *corev1.Pod:
 		out := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta, Status: full.Status}
 		out.Spec.NodeName = full.Spec.NodeName
-		if image := render.ImageOf(full); image != "" {
-			out.Spec.Containers = []corev1.Container{{Name: layout.CassandraContainer, Image: image}}
-		}
+		out.Spec.InitContainers = outlineOf(full, layout.AgentContainer)
+		out.Spec.Containers = outlineOf(full, layout.CassandraContainer)
 		return out
 	case *corev1.Node:
 		out := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
 		out.Annotations = nil
 		out.Spec.Taints, out.Spec.Unschedulable = full.Spec.Taints, full.Spec.Unschedulable
 		out.Status.Conditions = full.Status.Conditions
+		out.Status.NodeInfo.KubeletVersion = full.Status.NodeInfo.KubeletVersion
 		return out
 	default:
 		return object
 	}
+}
+
+// outlineOf a container of a pod: its image.
+func outlineOf(pod *corev1.Pod, container string) []corev1.Container {
+	if image := render.ImageOf(pod, container); image != "" {
+		return []corev1.Container{{Name: container, Image: image}}
+	}
+	return nil
 }
 
 // cacheOptions keep only what is ours: objects of other people never come into memory. Secrets are

@@ -33,7 +33,8 @@ func TestTheOutlineOfAPodHasWhatIsDecidedOn(t *testing.T) {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p1", UID: "one", ResourceVersion: "7",
 			Annotations: map[string]string{"hash": "h"}},
-		Spec: corev1.PodSpec{NodeName: "m1", Containers: []corev1.Container{{Name: "exporter"},
+		Spec: corev1.PodSpec{NodeName: "m1", InitContainers: []corev1.Container{{Name: "agent", Image: "agent:1",
+			Command: []string{"run"}}}, Containers: []corev1.Container{{Name: "exporter"},
 			{Name: "cassandra", Image: "cassandra:5.0.6", Command: []string{"run"}}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
 	}
@@ -43,6 +44,9 @@ func TestTheOutlineOfAPodHasWhatIsDecidedOn(t *testing.T) {
 		t.Errorf("%+v lacks something", got)
 	}
 	if c := got.Spec.Containers; len(c) != 1 || c[0].Image != "cassandra:5.0.6" || c[0].Command != nil {
+		t.Errorf("%+v has more than is needed", got)
+	}
+	if c := got.Spec.InitContainers; len(c) != 1 || c[0].Image != "agent:1" || c[0].Command != nil {
 		t.Errorf("%+v has more than is needed", got)
 	}
 	if len(p.Spec.Containers) != 2 {

@@ -5,7 +5,9 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +80,51 @@ func TestOperatorKilled(t *testing.T) {
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	wantHistory(t, ring, "FormRing", "JoinNode", "Cleanup")
+}
+
+// TestNewerOperator: an operator with another image of the agent replaces the agents in the pods
+// that run, one alone and then rack by rack. No pod is made again, no JVM is restarted, and clients
+// are served all the while.
+func TestNewerOperator(t *testing.T) {
+	ring := threeRacks(t)
+	before, started := identities(t, ring), jvms(t, ring)
+	was, err := ring.AgentImage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tagged, digest, pinned := strings.Cut(was, "@")
+	if !pinned {
+		t.Skipf("%s has no other name: it is not pinned by its digest", was)
+	}
+	// The same image by another name: to Kubernetes it is another one.
+	newer := tagged[:strings.LastIndex(tagged, ":")] + "@" + digest
+	t.Cleanup(func() {
+		if err := ring.InstallAgent(context.WithoutCancel(t.Context()), was); err != nil {
+			t.Errorf("install the operator as it was: %v", err)
+		}
+	})
+	while(t, ring, servedThroughout, "the agents are replaced", func() error {
+		if err := ring.InstallAgent(t.Context(), newer); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), 3*time.Minute, "all agents are of the new image", func(now follow.Sight) error {
+			for _, pod := range now.Pods(ring.Name) {
+				status := pod.Status.InitContainerStatuses[0]
+				if pod.Spec.InitContainers[0].Image != newer || status.RestartCount == 0 || !status.Ready {
+					return fmt.Errorf("the agent of %s is %s: %+v", pod.Name, pod.Spec.InitContainers[0].Image, status)
+				}
+			}
+			return nil
+		})
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	for name, p := range jvms(t, ring) {
+		if p != started[name] {
+			t.Errorf("node %s: its JVM was %+v, and is %+v", name, started[name], p)
+		}
+	}
+	wantEvent(t, ring, "ReplacingAgents", newer)
+	wantRingSeen(t, ring)
 }
 
 // TestStaleLeader: the operator that leads stands still, and another leads and makes a deleted pod

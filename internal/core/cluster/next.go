@@ -34,6 +34,7 @@ var entries = []entry{
 	{name: "Exceptions", run: upkeepOf((*upkeep.Keeper).Exceptions)},
 	{name: "RepairsDue", when: hasRing, run: upkeepOf((*upkeep.Keeper).RepairsDue)},
 	{name: "VolumesAndPods", run: upkeepOf((*upkeep.Keeper).VolumesAndPods)},
+	{name: "Agents", run: upkeepOf((*upkeep.Keeper).Agents)},
 	{name: "Seeds", run: upkeepOf((*upkeep.Keeper).PublishSeeds)},
 
 	{name: "OpenStep", run: openStep, gate: true},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,7 @@ func AsMade(cluster *v1alpha1.CassandraCluster, w Wanted, n *facts.Node) Wanted 
 	made := n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]
 	images := []string{w.Pod.Image}
 	if cluster.Spec.Image == "" { // another release may have another default
-		images = append(images, ImageOf(n.Pod))
+		images = append(images, ImageOf(n.Pod, layout.CassandraContainer))
 	}
 	for revision := range PodRules {
 		for _, image := range images {
@@ -137,10 +138,10 @@ func PodMetadata(owner Owner, record *v1alpha1.CassandraNode) *corev1.Pod {
 	return pod
 }
 
-// ImageOf a node's pod, of Cassandra; empty if the pod has none.
-func ImageOf(pod *corev1.Pod) string {
-	for _, c := range pod.Spec.Containers {
-		if c.Name == layout.CassandraContainer {
+// ImageOf a container of a pod; empty if the pod has no such container.
+func ImageOf(pod *corev1.Pod, container string) string {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if c.Name == container {
 			return c.Image
 		}
 	}

@@ -49,7 +49,7 @@ type container struct {
 	// begun says that it was started at least once, started that its startup probe has passed since
 	// it last was.
 	begun, started, ready bool
-	restarts              int32
+	restarts, starts      int32
 	waiting               string
 	message               string
 	exit                  *corev1.ContainerStateTerminated
@@ -225,6 +225,7 @@ func (p *pod) start(c *container, after time.Duration) {
 		}
 		c.running, c.begun, c.started, c.ready, c.waiting, c.message, c.startedAt = true, true, false, false, "", "",
 			p.line.Now()
+		c.starts++
 		sandbox := p.sandbox
 		sandbox.Start(c.name, c.image, func(code int) {
 			if p.sandbox == sandbox {

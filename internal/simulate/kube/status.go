@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -66,7 +67,7 @@ func (p *pod) writeStatus(o *corev1.Pod) bool {
 
 func (c *container) status() corev1.ContainerStatus {
 	out := corev1.ContainerStatus{
-		Name: c.name, Image: c.image, ImageID: c.image, RestartCount: c.restarts,
+		Name: c.name, Image: c.image, ImageID: c.image, ContainerID: c.id(), RestartCount: c.restarts,
 		Ready: c.ready || c.sidecar && c.started, Started: &c.started,
 	}
 	switch {
@@ -83,6 +84,14 @@ func (c *container) status() corev1.ContainerStatus {
 		out.LastTerminationState.Terminated = c.exit
 	}
 	return out
+}
+
+// id is another one for each start.
+func (c *container) id() string {
+	if c.starts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("simulated://%s-%d", c.name, c.starts)
 }
 
 func truth(b bool) corev1.ConditionStatus {

@@ -42,7 +42,7 @@ func (r *run) killCaller(request *apiserver.Request) {
 
 // restart starts an operator in a while, as its Deployment does.
 func (r *run) restart() {
-	r.later(restartPause, "operator starts again", func() { r.w.StartOperator(world.Install) })
+	r.later(restartPause, "operator starts again", func() { r.w.StartOperator(r.w.Installed) })
 }
 
 func (r *run) killAgent(node string) {
@@ -88,7 +88,7 @@ func (r *run) beside() *pod.Sandbox {
 
 // secondOperator takes effect if it comes to do something.
 func (r *run) secondOperator() bool {
-	o := r.w.StartOperator(world.Install)
+	o := r.w.StartOperator(r.w.Installed)
 	r.second = o.Name()
 	r.later(staleFor, "second operator ends", o.Kill)
 	return false

@@ -16,6 +16,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -244,9 +245,12 @@ func recoverScenarios() []*Scenario {
 			}, Until: serves(2), Within: 5 * time.Minute},
 			anHour(),
 			Act{Name: "an operator starts", Do: func(w *world.World) error {
-				w.StartOperator(world.Install)
+				w.StartOperator(w.Installed)
 				return nil
 			}, Until: again, Within: 15 * time.Minute}),
+		scenario("agents-replaced", "a newer operator replaces the agents, and Cassandra runs on", nineNodes,
+			Act{Name: "a newer operator starts", Do: newerOperator, Until: all(again, agentsReplaced),
+				Within: 15 * time.Minute}),
 		scenario("zone-lost", "the hosts of a zone are lost and come back with their disks", nineNodes,
 			Act{Name: "lose", Do: everyHostOf("a", (*kube.Cluster).Lose), Until: readyNodes(6),
 				Within: 10 * time.Minute},
@@ -443,8 +447,26 @@ func endOperators(w *world.World) error {
 // restartOperator ends every operator and starts one again.
 func restartOperator(w *world.World) error {
 	_ = endOperators(w)
-	w.StartOperator(world.Install)
+	w.StartOperator(w.Installed)
 	return nil
+}
+
+// newerOperator installs an operator with another image of the agent.
+func newerOperator(w *world.World) error {
+	w.Installed.Version, w.Installed.AgentImage = "newer", "helenus/agent:newer"
+	return restartOperator(w)
+}
+
+// agentsReplaced says that the agents of all pods run by the image of the operator.
+func agentsReplaced(w *world.World) bool {
+	for _, object := range w.Server.Objects("Pod") {
+		for _, status := range object.(*corev1.Pod).Status.InitContainerStatuses {
+			if status.Name == layout.AgentContainer && (status.Image != w.Installed.AgentImage || !status.Ready) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // first does something to the first host.

@@ -150,7 +150,7 @@ func (t Trial) Run(kinds *apiserver.Kinds, expected *End) (result Result) {
 	r.w.Pods.Hook = r.step
 	r.w.Pods.Start = r.checker.jvmStarts
 	r.w.Pods.Host = r.checker.below(r.w.Pods.Host)
-	r.w.StartOperator(world.Install)
+	r.w.StartOperator(r.w.Installed)
 	r.acts()
 	r.quiet()
 	r.checker.atTheEnd()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
@@ -78,6 +79,8 @@ type World struct {
 	Network *cassandra.Network
 	Pods    *pod.Runtime
 	Faults  Faults
+	// Installed is what operators are installed with now.
+	Installed facts.Install
 	// OperatorClock is how far the clocks of operators are off that start from now on.
 	OperatorClock time.Duration
 	// Notes are what a scenario remembers from one act to the next.
@@ -111,7 +114,7 @@ type World struct {
 // New makes a world without operators.
 func New(o Options) (*World, error) {
 	w := &World{
-		wrap: o.Wrap,
+		wrap: o.Wrap, Installed: Install,
 		Line: timeline.New(Began, o.Seed), Notes: map[string]string{}, parted: map[string]bool{},
 		isolated: map[string]bool{}, slow: map[string]time.Duration{}, blind: map[types.UID]bool{},
 		clocks: map[string]time.Duration{},

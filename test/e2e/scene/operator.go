@@ -67,6 +67,53 @@ func (s *Scene) scaleOperator(ctx context.Context, replicas int32) error {
 	})
 }
 
+// AgentImage is the image of the agent that operators are installed with.
+func (s *Scene) AgentImage(ctx context.Context) (string, error) {
+	deployment := &appsv1.Deployment{}
+	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
+		return "", fmt.Errorf("find the image of the agent: %w", err)
+	}
+	for _, arg := range deployment.Spec.Template.Spec.Containers[0].Args {
+		if image, found := strings.CutPrefix(arg, agentFlag); found {
+			return image, nil
+		}
+	}
+	return "", fmt.Errorf("the operator is installed without %s", agentFlag)
+}
+
+const agentFlag = "--agent-image="
+
+// InstallAgent installs the operator with another image of the agent, and waits until no other
+// operator runs.
+func (s *Scene) InstallAgent(ctx context.Context, image string) error {
+	deployment := &appsv1.Deployment{}
+	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
+		return fmt.Errorf("install the operator: %w", err)
+	}
+	before := deployment.DeepCopy()
+	args := deployment.Spec.Template.Spec.Containers[0].Args
+	for i, arg := range args {
+		if strings.HasPrefix(arg, agentFlag) {
+			args[i] = agentFlag + image
+		}
+	}
+	if err := s.Kubernetes.Client.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("install the operator: %w", err)
+	}
+	return s.poll(ctx, comeback, "the operator that is installed runs", func(ctx context.Context) error {
+		if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
+			return err
+		}
+		is, want := deployment.Status, *deployment.Spec.Replicas
+		if is.ObservedGeneration < deployment.Generation || is.UpdatedReplicas != want || is.ReadyReplicas != want ||
+			is.Replicas != want {
+			return fmt.Errorf("of %d replicas %d are updated, and of %d %d are ready", want, is.UpdatedReplicas,
+				is.Replicas, is.ReadyReplicas)
+		}
+		return nil
+	})
+}
+
 func (s *Scene) operators(ctx context.Context) ([]corev1.Pod, error) {
 	deployment := &appsv1.Deployment{}
 	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {

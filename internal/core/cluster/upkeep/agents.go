@@ -1,0 +1,134 @@
+package upkeep
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// replacesSidecars is the first release of kubelet that restarts a sidecar whose image has changed:
+// older ones keep the one that runs (kubernetes/kubernetes#126525).
+var replacesSidecars = version.MustParseSemantic("1.32.0")
+
+// Agents brings the agents of the pods to the image of this release: one alone until one answers,
+// then those of a rack together, each rack when the one before answers. Kubelet restarts the one
+// container; Cassandra runs on, and so does what the agent has begun in it.
+func (k *Keeper) Agents() plan.Result {
+	var outdated, waiting, fixed []*facts.Node
+	proven := false
+	for _, n := range k.Records() {
+		if k.Live(n.Name) == nil || n.Pod == nil || n.Pod.DeletionTimestamp != nil {
+			continue
+		}
+		switch image := render.ImageOf(n.Pod, layout.AgentContainer); {
+		case image == "" || k.draft.Has(n.Pod):
+		case image == k.Install.AgentImage && k.agentStarts(n):
+			waiting = append(waiting, n)
+		case image == k.Install.AgentImage:
+			proven = proven || n.CurrentAgent() != nil
+		case k.keepsSidecars(n):
+			fixed = append(fixed, n)
+		case k.agentStarts(n): // with an image that is no longer the one
+			outdated = slices.Insert(outdated, 0, n)
+		default:
+			outdated = append(outdated, n)
+		}
+	}
+	if len(fixed) > 0 {
+		k.draft.Notice(v1alpha1.NoticeAgentOutdated, names(fixed), "the agents of %s are of another release, and the "+
+			"kubelets of their hosts do not replace them: Kubernetes 1.32 does. They work on; a new pod has the agent "+
+			"of this release", words.List(names(fixed), 3))
+	}
+	switch {
+	case len(outdated) == 0:
+		return plan.Nothing()
+	case len(waiting) > 0:
+		return plan.Waiting("the new agent of %s is to answer; %s of another release",
+			words.List(names(waiting), 3), words.Plural(len(outdated), "agent"))
+	case k.Cluster.Spec.Paused:
+		return plan.Waiting("spec.paused is true; %s of another release", words.Plural(len(outdated), "agent"))
+	}
+	first := outdated[0].Record.Spec
+	wave := slices.DeleteFunc(slices.Clone(outdated), func(n *facts.Node) bool {
+		return n.Record.Spec.Datacenter != first.Datacenter || n.Record.Spec.Rack != first.Rack
+	})
+	if !proven {
+		wave = wave[:1]
+	}
+	for _, n := range wave {
+		k.replaceAgent(n)
+	}
+	k.draft.Event(corev1.EventTypeNormal, "ReplacingAgents", "the agents of %s get the image %s; Cassandra runs on",
+		words.List(names(wave), 3), k.Install.AgentImage)
+	return plan.Acting("replacing the agents of %s", words.List(names(wave), 3))
+}
+
+// replaceAgent asks for the agent of this release in a pod that runs.
+func (k *Keeper) replaceAgent(n *facts.Node) {
+	now := n.Pod.DeepCopy()
+	for i := range now.Spec.InitContainers {
+		if c := &now.Spec.InitContainers[i]; c.Name == layout.AgentContainer {
+			c.Image = k.Install.AgentImage
+		}
+	}
+	if now.Annotations == nil {
+		now.Annotations = map[string]string{}
+	}
+	now.Annotations[v1alpha1.AnnotationReplacedAgent] = agentStatus(n).ContainerID
+	k.draft.Write(plan.Write{Verb: plan.Change, Live: true, Object: now, Seen: n.Pod, UID: n.Pod.UID,
+		Why: "its agent is of another release"})
+}
+
+// agentStarts says that the agent of a node was replaced and does not answer yet, on a host that is
+// there.
+func (k *Keeper) agentStarts(n *facts.Node) bool {
+	replaced, asked := n.Pod.Annotations[v1alpha1.AnnotationReplacedAgent]
+	if !asked || !k.hostReady(n) {
+		return false
+	}
+	return agentStatus(n).ContainerID == replaced || n.CurrentAgent() == nil
+}
+
+func (k *Keeper) hostReady(n *facts.Node) bool {
+	host := k.Hosts[n.Pod.Spec.NodeName]
+	if host == nil {
+		return false
+	}
+	ready := facts.HostReady(host)
+	return ready != nil && ready.Status == corev1.ConditionTrue
+}
+
+// keepsSidecars says that the kubelet of a node's host does not replace its agent.
+func (k *Keeper) keepsSidecars(n *facts.Node) bool {
+	host := k.Hosts[n.Pod.Spec.NodeName]
+	if host == nil {
+		return false
+	}
+	kubelet, err := version.ParseSemantic(host.Status.NodeInfo.KubeletVersion)
+	return err == nil && kubelet.LessThan(replacesSidecars)
+}
+
+func agentStatus(n *facts.Node) corev1.ContainerStatus {
+	for _, status := range n.Pod.Status.InitContainerStatuses {
+		if status.Name == layout.AgentContainer {
+			return status
+		}
+	}
+	return corev1.ContainerStatus{}
+}
+
+func names(nodes []*facts.Node) []string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.Name
+	}
+	return out
+}
