@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/words"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
@@ -64,7 +65,7 @@ func (h *operatorHealth) problem() string {
 		return fmt.Sprintf("NOT RUNNING, no pod of it is in namespace %q (name another one by --operator-namespace)",
 			h.namespace)
 	case h.ready == 0:
-		return fmt.Sprintf("NOT RUNNING, 0 of %s ready", plural(len(h.pods), "pod"))
+		return fmt.Sprintf("NOT RUNNING, 0 of %s ready", words.Plural(len(h.pods), "pod"))
 	case h.leader == "":
 		return "NO LEADER, no replica works"
 	case h.renewed > leaseDoubt:
@@ -86,7 +87,7 @@ func (h *operatorHealth) String() string {
 		return fmt.Sprintf("%s: what follows is the last that was written; see kubectl get pods --namespace %s",
 			problem, h.namespace)
 	default:
-		return fmt.Sprintf("pod %s leads, %d of %s ready", h.leader, h.ready, plural(len(h.pods), "pod"))
+		return fmt.Sprintf("pod %s leads, %d of %s ready", h.leader, h.ready, words.Plural(len(h.pods), "pod"))
 	}
 }
 

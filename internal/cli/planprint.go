@@ -100,14 +100,14 @@ func ledgerLine(s inspectapi.Snapshot) string {
 	case l == nil:
 		return "none yet"
 	}
-	text := fmt.Sprintf("%s, formed: %s", plural(l.Members, "member"), orDash(strings.Join(l.Formed, ", ")))
+	text := fmt.Sprintf("%s, formed: %s", words.Plural(l.Members, "member"), orDash(strings.Join(l.Formed, ", ")))
 	for _, s := range l.Steps {
 		state := "open"
 		if s.Suspended {
 			state = "suspended"
 		}
 		text += fmt.Sprintf("; %s: %s %s, stage %s since %s, %s", state, s.Kind, s.ID, s.Stage,
-			s.StageSince.UTC().Format(time.RFC3339), plural(len(s.Nodes), "node"))
+			s.StageSince.UTC().Format(time.RFC3339), words.Plural(len(s.Nodes), "node"))
 	}
 	return text
 }
@@ -161,7 +161,7 @@ func leftOver(n inspectapi.Node) string {
 		what = append(what, "a pod")
 	}
 	if n.Claims > 0 {
-		what = append(what, plural(n.Claims, "claim"))
+		what = append(what, words.Plural(n.Claims, "claim"))
 	}
 	return strings.Join(what, " and ")
 }

@@ -58,10 +58,3 @@ func yesNo(yes bool) string {
 	}
 	return "No"
 }
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -25,7 +24,7 @@ func (a Answer) Decode(into any) error {
 	if a.Err != nil {
 		return a.Err
 	}
-	if err := decodeStrictly(a.Value, into); err != nil {
+	if err := json.Unmarshal(a.Value, into); err != nil {
 		return fmt.Errorf("%s: %w: %w", a.request, ErrProtocol, err)
 	}
 	return nil
@@ -46,14 +45,14 @@ func decodeAnswers(body []byte, requests []Request) ([]Answer, error) {
 	if first := firstByte(body); first == '{' {
 		// An error in the envelope is answered by a single object.
 		var e element
-		if err := decodeStrictly(body, &e); err != nil {
+		if err := json.Unmarshal(body, &e); err != nil {
 			return nil, fmt.Errorf("decode answer: %w: %w", ErrProtocol, err)
 		}
 		return nil, fmt.Errorf("%w: one object instead of an array of %d: %s %s", ErrProtocol, len(requests),
 			e.ErrorType, e.Error)
 	}
 	var elements []*element
-	if err := decodeStrictly(body, &elements); err != nil {
+	if err := json.Unmarshal(body, &elements); err != nil {
 		return nil, fmt.Errorf("decode answer: %w: %w", ErrProtocol, err)
 	}
 	if len(elements) != len(requests) {
@@ -122,18 +121,6 @@ func newError(status int, class, text string, request Request) *Error {
 func namesMissingOperation(message string) bool {
 	return strings.HasPrefix(message, "No operation ") && strings.Contains(message, " on MBean ") ||
 		strings.HasPrefix(message, "Operation ") && strings.Contains(message, " is overloaded. Signatures found: ")
-}
-
-// decodeStrictly decodes one JSON value and nothing after it.
-func decodeStrictly(data []byte, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if err := decoder.Decode(into); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more data after the value")
-	}
-	return nil
 }
 
 // firstByte is the first byte that is not white space, or 0.

@@ -214,15 +214,7 @@ func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan plan.P
 // released says that a cluster is being deleted and no longer held by us: its status interests
 // nobody.
 func released(s *facts.Snapshot) bool {
-	if s.Cluster.DeletionTimestamp == nil {
-		return false
-	}
-	for _, f := range s.Cluster.Finalizers {
-		if f == v1alpha1.FinalizerCluster {
-			return false
-		}
-	}
-	return true
+	return s.Cluster.DeletionTimestamp != nil && !slices.Contains(s.Cluster.Finalizers, v1alpha1.FinalizerCluster)
 }
 
 // log writes one line for a pass, with the result of every step, if it did something or came to

@@ -9,7 +9,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
 )
 
@@ -46,12 +45,7 @@ func NewAuthority(name string, now time.Time) (Pair, error) {
 	if err != nil {
 		return Pair{}, fmt.Errorf("make key of authority: %w", err)
 	}
-	serial, err := newSerial()
-	if err != nil {
-		return Pair{}, err
-	}
 	template := &x509.Certificate{
-		SerialNumber:          serial,
 		Subject:               pkix.Name{Organization: []string{"Helenus"}, CommonName: commonName(name)},
 		NotBefore:             now.Add(-backdated),
 		NotAfter:              now.Add(AuthorityLifetime),
@@ -98,19 +92,14 @@ func (a *Authority) Issue(identity Identity, now time.Time) (Pair, error) {
 	if err != nil {
 		return Pair{}, fmt.Errorf("make key for %s: %w", identity, err)
 	}
-	serial, err := newSerial()
-	if err != nil {
-		return Pair{}, err
-	}
 	name := identity.Node
 	if identity.IsOperator() {
 		name = "operator"
 	}
 	template := &x509.Certificate{
-		SerialNumber:          serial,
 		Subject:               pkix.Name{Organization: []string{"Helenus"}, CommonName: commonName(name)},
 		NotBefore:             now.Add(-backdated),
-		NotAfter:              earlier(now.Add(LeafLifetime), a.certificate.NotAfter),
+		NotAfter:              now.Add(min(LeafLifetime, a.certificate.NotAfter.Sub(now))),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
@@ -163,22 +152,6 @@ func sign(template, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey) 
 	}, nil
 }
 
-// newSerial is 127 random bits, positive and within the 20 bytes that RFC 5280 allows.
-func newSerial() (*big.Int, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, fmt.Errorf("make serial number: %w", err)
-	}
-	return serial.Add(serial, big.NewInt(1)), nil
-}
-
 // commonName cuts a name to the 64 characters that X.520 allows. It is for people; nothing is
 // decided by it.
 func commonName(name string) string { return name[:min(len(name), 64)] }
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}

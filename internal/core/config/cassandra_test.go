@@ -5,9 +5,11 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -229,7 +231,7 @@ func TestCassandraHasTheSetters(t *testing.T) {
 	}
 	for _, installed := range installations(t) {
 		var methods []string
-		for _, name := range sortedNames(setters) {
+		for _, name := range slices.Sorted(maps.Keys(setters)) {
 			s, hot := setterOf(name, installed.line)
 			if !hot {
 				continue

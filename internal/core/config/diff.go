@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -119,12 +120,7 @@ func sameSetting(a, b named, table *settings.Table) bool {
 }
 
 func unionOf[V any](a, b map[string]V) []string {
-	all := map[string]bool{}
-	for name := range a {
-		all[name] = true
-	}
-	for name := range b {
-		all[name] = true
-	}
-	return sortedNames(all)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(names)
+	return slices.Compact(names)
 }

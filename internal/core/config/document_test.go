@@ -3,6 +3,8 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ func edit(t testing.TB, base string, changes map[string]string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	for _, name := range sortedNames(changes) {
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if changes[name] == "null" {
 			document.remove(name)
 			continue

@@ -1,16 +1,14 @@
 package config
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"sort"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config/settings"
 )
 
 // Hash identifies what the JVM was started with: the user's settings, JVM options and environment,
@@ -95,14 +93,9 @@ func canonicalJSON(raw []byte) ([]byte, error) {
 
 // decodeJSON reads one value, without nulls in mappings, and with numbers as they were written.
 func decodeJSON(raw []byte) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
+	value, err := settings.Decode(raw)
+	if err != nil {
 		return nil, fmt.Errorf("parse JSON value: %w", err)
-	}
-	if decoder.More() {
-		return nil, errors.New("parse JSON value: more than one value")
 	}
 	return withoutNulls(value), nil
 }
@@ -123,13 +116,4 @@ func withoutNulls(value any) any {
 		}
 	}
 	return value
-}
-
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ func threshold(operation, name, form string, lines []string) setter {
 }
 
 // HotSettings are the settings, by their present names, that some release takes over at run time.
-func HotSettings() []string { return sortedNames(setters) }
+func HotSettings() []string { return slices.Sorted(maps.Keys(setters)) }
 
 // setterOf a setting by its present name, in a line of Cassandra.
 func setterOf(name, line string) (setter, bool) {

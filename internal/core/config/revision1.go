@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -111,7 +112,7 @@ var revision1Removed = []string{
 // applyUserSettings sets what the user asks for, over the image's value of the same setting under
 // any of its names.
 func applyUserSettings(document *document, user v1alpha1.Settings, table *settings.Table) error {
-	for _, name := range sortedNames(user) {
+	for _, name := range slices.Sorted(maps.Keys(user)) {
 		if user[name].IsNull() {
 			continue
 		}

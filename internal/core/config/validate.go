@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -59,7 +61,7 @@ func Validate(configuration *v1alpha1.NodeConfiguration, memoryLimit int64) Prob
 
 func validateSettings(c *v1alpha1.NodeConfiguration, table *settings.Table) Problems {
 	var problems Problems
-	for _, name := range sortedNames(c.CassandraYaml) {
+	for _, name := range slices.Sorted(maps.Keys(c.CassandraYaml)) {
 		value := c.CassandraYaml[name]
 		if value.IsNull() {
 			continue

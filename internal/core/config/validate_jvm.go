@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,7 +63,7 @@ func validateCollectors(options []string, version string) string {
 	}
 	if len(chosen) > 1 {
 		names := make([]string, 0, len(chosen))
-		for _, key := range sortedNames(chosen) {
+		for _, key := range slices.Sorted(maps.Keys(chosen)) {
 			names = append(names, chosen[key])
 		}
 		return strings.Join(names, " and ") + " are two garbage collectors: choose one"

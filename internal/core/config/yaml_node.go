@@ -3,7 +3,9 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -23,7 +25,7 @@ func yamlOf(value any) *yaml.Node {
 	switch v := value.(type) {
 	case map[string]any:
 		node := &yaml.Node{Kind: yaml.MappingNode}
-		for _, key := range sortedNames(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			node.Content = append(node.Content, stringNode(key), yamlOf(v[key]))
 		}
 		return node

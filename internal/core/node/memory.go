@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node/operation"
+	"helenus.io/helenus/internal/core/words"
 )
 
 // Memory is what must survive the end of the agent, the pod and the host: it lies in the journal on
@@ -184,7 +185,7 @@ func (m Memory) WithHandle(id string, h operation.Handle) Memory {
 // a status can show, but never one that runs, nor one that the record wants: it would begin again.
 // At most four are of each of these two kinds, so there is always room.
 func (m *Memory) noteOperation(record *v1alpha1.CassandraNode, now OperationMemory) {
-	now.Message = cutText(now.Message, keptMessage)
+	now.Message = words.Shorten(now.Message, keptMessage)
 	operations := slices.Clone(m.Operations)
 	if i := slices.IndexFunc(operations, func(o OperationMemory) bool { return o.ID == now.ID }); i >= 0 {
 		operations[i] = now

@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/words"
 )
 
 // status is what is reported: the same facts give the same text, byte for byte, so that an agent
@@ -37,7 +38,7 @@ func (p *pass) status(last outcome) v1alpha1.CassandraNodeStatus {
 	p.reportConfiguration(&s)
 	p.reportRestarts(&s)
 	p.reportConditions(&s)
-	s.Message = cutText(s.Message, 4096)
+	s.Message = words.Shorten(s.Message, 4096)
 	return s
 }
 
@@ -74,12 +75,12 @@ func (p *pass) stopping() bool {
 
 func (p *pass) blockedBy(last outcome) *v1alpha1.NodeBlocked {
 	if last.verdict == Blocked {
-		return &v1alpha1.NodeBlocked{Reason: last.reason, Message: cutText(last.message, 2048)}
+		return &v1alpha1.NodeBlocked{Reason: last.reason, Message: words.Shorten(last.message, 2048)}
 	}
 	if p.held == nil {
 		return nil
 	}
-	return &v1alpha1.NodeBlocked{Reason: p.held.Reason, Message: cutText(p.held.Message, 2048)}
+	return &v1alpha1.NodeBlocked{Reason: p.held.Reason, Message: words.Shorten(p.held.Message, 2048)}
 }
 
 // reportDisk says what was found before anything was started; for a JVM that ran before this agent
@@ -146,16 +147,16 @@ func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
 		s.Restart = intentStatus(&m.IntentMemory, "")
 	}
 	if p.restartMessage != "" {
-		s.Restart = &v1alpha1.IntentStatus{ID: p.Record.Spec.Restart.ID, Message: cutText(p.restartMessage, 1024)}
+		s.Restart = &v1alpha1.IntentStatus{ID: p.Record.Spec.Restart.ID, Message: words.Shorten(p.restartMessage, 1024)}
 	}
 	for _, m := range p.Memory.Operations {
 		now := v1alpha1.OperationStatus{
-			ID: m.ID, Phase: m.Phase, Message: cutText(m.Message,
+			ID: m.ID, Phase: m.Phase, Message: words.Shorten(m.Message,
 				4096), StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt),
 		}
 		if o := p.operation(m.ID); o != nil && m.Phase == v1alpha1.OperationRunning {
 			now.Progress = o.Progress
-			now.Message = cutText(join(o.Message, p.transfer()), 4096)
+			now.Message = words.Shorten(join(o.Message, p.transfer()), 4096)
 		}
 		s.Operations = append(s.Operations, now)
 	}
@@ -183,13 +184,13 @@ func intentStatus(m *IntentMemory, message string) *v1alpha1.IntentStatus {
 	}
 	return &v1alpha1.IntentStatus{
 		ID: m.ID, StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt), WithdrawnAt: timeOf(m.WithdrawnAt),
-		Message: cutText(message, 1024),
+		Message: words.Shorten(message, 1024),
 	}
 }
 
 func (p *pass) reportConfiguration(s *v1alpha1.CassandraNodeStatus) {
 	c := v1alpha1.ConfigurationStatus{RestartNeeded: p.Configuration.RestartNeeded,
-		Message: cutText(p.Configuration.Problem, 2048)}
+		Message: words.Shorten(p.Configuration.Problem, 2048)}
 	if p.running() && p.Memory.Start.Is(p.Init.Incarnation, p.Init.Process.StartID) {
 		c.Hash, c.Revision = p.Memory.Start.Hash, p.Memory.Start.Configuration.Revision
 	}
@@ -249,7 +250,7 @@ func (p *pass) reportConditions(s *v1alpha1.CassandraNodeStatus) {
 		is(&applied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	}
 	for _, c := range []metav1.Condition{applied, ready} {
-		c.Message = cutText(c.Message, 4096)
+		c.Message = words.Shorten(c.Message, 4096)
 		c.ObservedGeneration = s.ObservedGeneration
 		c.LastTransitionTime = p.transition(c)
 		s.Conditions = append(s.Conditions, c)
@@ -282,16 +283,4 @@ func bytesOf(n int64) *resource.Quantity {
 		return nil
 	}
 	return resource.NewQuantity(n, resource.BinarySI)
-}
-
-// cutText shortens a text to so many bytes, at a whole character.
-func cutText(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	cut := limit - len("…")
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return text[:cut] + "…"
 }

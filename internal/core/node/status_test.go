@@ -10,6 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/words"
 )
 
 func reported(f Facts) v1alpha1.CassandraNodeStatus { return Next(f, epoch).Status }
@@ -362,7 +363,7 @@ func TestTextsAreCutAtAWholeCharacter(t *testing.T) {
 		{"日本語", 5, "…"},
 		{"\x80\x80\x80\x80", 3, "…"}, // not a text at all
 	} {
-		if got := cutText(c.text, c.limit); got != c.want || len(got) > c.limit {
+		if got := words.Shorten(c.text, c.limit); got != c.want || len(got) > c.limit {
 			t.Errorf("%q cut to %d: %q, want %q", c.text, c.limit, got, c.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,13 +48,13 @@ func mergeSettings(base, over v1alpha1.NodeSettings) v1alpha1.NodeSettings {
 		Environment:    mergeList(base.Environment, over.Environment),
 		Placement:      mergePlacement(base.Placement, over.Placement),
 		Metadata:       mergeMetadata(base.Metadata, over.Metadata),
-		ConfigFiles:    first(over.ConfigFiles, base.ConfigFiles),
+		ConfigFiles:    cmp.Or(over.ConfigFiles, base.ConfigFiles),
 
-		TerminationGracePeriodSeconds: first(over.TerminationGracePeriodSeconds, base.TerminationGracePeriodSeconds),
+		TerminationGracePeriodSeconds: cmp.Or(over.TerminationGracePeriodSeconds, base.TerminationGracePeriodSeconds),
 	}
 }
 
-func mergeMap[M ~map[string]V, V any](base, over M) M {
+func mergeMap[M ~map[K]V, K comparable, V any](base, over M) M {
 	if len(base) == 0 && len(over) == 0 {
 		return nil
 	}
@@ -70,57 +71,46 @@ func mergeList[T any](base, over []T) []T {
 	return base
 }
 
-func mergeResourceList(base, over corev1.ResourceList) corev1.ResourceList {
-	if len(base) == 0 && len(over) == 0 {
-		return nil
-	}
-	out := make(corev1.ResourceList, len(base)+len(over))
-	maps.Copy(out, base)
-	maps.Copy(out, over)
-	return out
-}
-
 func mergeResources(base, over *v1alpha1.Resources) *v1alpha1.Resources {
 	if base == nil || over == nil {
-		return first(over, base)
+		return cmp.Or(over, base)
 	}
 	return &v1alpha1.Resources{
-		Requests: mergeResourceList(base.Requests, over.Requests),
-		Limits:   mergeResourceList(base.Limits, over.Limits),
+		Requests: mergeMap(base.Requests, over.Requests),
+		Limits:   mergeMap(base.Limits, over.Limits),
 	}
 }
 
 func mergeJVM(base, over *v1alpha1.JVM) *v1alpha1.JVM {
 	if base == nil || over == nil {
-		return first(over, base)
+		return cmp.Or(over, base)
 	}
 	return &v1alpha1.JVM{
-		Heap:      first(over.Heap, base.Heap),
+		Heap:      cmp.Or(over.Heap, base.Heap),
 		Options:   mergeList(base.Options, over.Options),
 		ClassPath: mergeList(base.ClassPath, over.ClassPath),
-		GCLog:     v1alpha1.GCLog(orElse(string(over.GCLog), string(base.GCLog))),
+		GCLog:     cmp.Or(over.GCLog, base.GCLog),
 	}
 }
 
 func mergePlacement(base, over *v1alpha1.Placement) *v1alpha1.Placement {
 	if base == nil || over == nil {
-		return first(over, base)
+		return cmp.Or(over, base)
 	}
 	return &v1alpha1.Placement{
-		Zone:                      orElse(over.Zone, base.Zone),
+		Zone:                      cmp.Or(over.Zone, base.Zone),
 		NodeSelector:              mergeMap(base.NodeSelector, over.NodeSelector),
-		NodeAffinity:              first(over.NodeAffinity, base.NodeAffinity),
+		NodeAffinity:              cmp.Or(over.NodeAffinity, base.NodeAffinity),
 		Tolerations:               mergeList(base.Tolerations, over.Tolerations),
 		TopologySpreadConstraints: mergeList(base.TopologySpreadConstraints, over.TopologySpreadConstraints),
-		HostAntiAffinity: v1alpha1.HostAntiAffinity(orElse(string(over.HostAntiAffinity),
-			string(base.HostAntiAffinity))),
-		PriorityClassName: orElse(over.PriorityClassName, base.PriorityClassName),
+		HostAntiAffinity:          cmp.Or(over.HostAntiAffinity, base.HostAntiAffinity),
+		PriorityClassName:         cmp.Or(over.PriorityClassName, base.PriorityClassName),
 	}
 }
 
 func mergeMetadata(base, over *v1alpha1.Metadata) *v1alpha1.Metadata {
 	if base == nil || over == nil {
-		return first(over, base)
+		return cmp.Or(over, base)
 	}
 	return &v1alpha1.Metadata{
 		Labels:      mergeMap(base.Labels, over.Labels),
@@ -130,14 +120,14 @@ func mergeMetadata(base, over *v1alpha1.Metadata) *v1alpha1.Metadata {
 
 func mergeStorage(base, over *v1alpha1.Storage) *v1alpha1.Storage {
 	if base == nil || over == nil {
-		return first(over, base)
+		return cmp.Or(over, base)
 	}
 	return &v1alpha1.Storage{Claims: mergeClaims(base.Claims, over.Claims)}
 }
 
 func mergeClaims(base, over *v1alpha1.StorageClaims) *v1alpha1.StorageClaims {
 	if base == nil || over == nil {
-		return first(over, base)
+		return cmp.Or(over, base)
 	}
 	return &v1alpha1.StorageClaims{
 		Data:       mergeVolume(base.Data, over.Data),
@@ -148,25 +138,15 @@ func mergeClaims(base, over *v1alpha1.StorageClaims) *v1alpha1.StorageClaims {
 
 func mergeVolume(base, over *v1alpha1.VolumeClaim) *v1alpha1.VolumeClaim {
 	if base == nil || over == nil {
-		return first(over, base)
+		return cmp.Or(over, base)
 	}
 	return &v1alpha1.VolumeClaim{
-		Size:             first(over.Size, base.Size),
-		StorageClassName: first(over.StorageClassName, base.StorageClassName),
+		Size:             cmp.Or(over.Size, base.Size),
+		StorageClassName: cmp.Or(over.StorageClassName, base.StorageClassName),
 		AccessModes:      mergeList(base.AccessModes, over.AccessModes),
-		Selector:         first(over.Selector, base.Selector),
-		DataSource:       first(over.DataSource, base.DataSource),
+		Selector:         cmp.Or(over.Selector, base.Selector),
+		DataSource:       cmp.Or(over.DataSource, base.DataSource),
 	}
-}
-
-// first is the first pointer that is set.
-func first[T any](values ...*T) *T {
-	for _, v := range values {
-		if v != nil {
-			return v
-		}
-	}
-	return nil
 }
 
 func withoutNulls(in v1alpha1.Settings) v1alpha1.Settings {

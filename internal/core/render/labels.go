@@ -70,9 +70,8 @@ func (o Owner) meta(name, component string) metav1.ObjectMeta {
 }
 
 func reference(apiVersion, kind, name string, uid types.UID) metav1.OwnerReference {
-	yes := true
-	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: &yes,
-		BlockOwnerDeletion: &yes}
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: new(true),
+		BlockOwnerDeletion: new(true)}
 }
 
 // nodeLabels are the labels of a node's record and pod.

@@ -58,17 +58,17 @@ func podRevision1(owner Owner, record *v1alpha1.CassandraNode, install facts.Ins
 			Hostname:                      record.Name,
 			Subdomain:                     v1alpha1.NodesServiceName(owner.Name),
 			ServiceAccountName:            v1alpha1.AgentServiceAccountName(owner.Name),
-			AutomountServiceAccountToken:  ptr(false),
-			EnableServiceLinks:            ptr(false),
-			TerminationGracePeriodSeconds: ptr(gracePeriod(settings)),
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			TerminationGracePeriodSeconds: new(gracePeriod(settings)),
 			ImagePullSecrets:              settings.ImagePullSecrets,
 			RestartPolicy:                 corev1.RestartPolicyAlways,
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsUser:           ptr(int64(layout.CassandraUser)),
-				RunAsGroup:          ptr(int64(layout.CassandraUser)),
-				FSGroup:             ptr(int64(layout.CassandraUser)),
-				FSGroupChangePolicy: ptr(corev1.FSGroupChangeOnRootMismatch),
-				RunAsNonRoot:        ptr(true),
+				RunAsUser:           new(int64(layout.CassandraUser)),
+				RunAsGroup:          new(int64(layout.CassandraUser)),
+				FSGroup:             new(int64(layout.CassandraUser)),
+				FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+				RunAsNonRoot:        new(true),
 				SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			InitContainers: []corev1.Container{agentContainer(owner, record, install)},
@@ -96,7 +96,7 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 		Name:            layout.AgentContainer,
 		Image:           install.AgentImage,
 		ImagePullPolicy: corev1.PullPolicy(settings.ImagePullPolicy),
-		RestartPolicy:   ptr(corev1.ContainerRestartPolicyAlways),
+		RestartPolicy:   new(corev1.ContainerRestartPolicyAlways),
 		Resources:       requirements(settings.AgentResources),
 		SecurityContext: restricted(),
 		Env: []corev1.EnvVar{
@@ -194,13 +194,13 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 	volumes := []corev1.Volume{
 		emptyDir("helenus"), emptyDir("logs"), emptyDir("tmp"), emptyDir("agent"), emptyDir("agent-tmp"),
 		{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName: v1alpha1.CertificateName(record.Name), DefaultMode: ptr(int32(0o440)),
+			SecretName: v1alpha1.CertificateName(record.Name), DefaultMode: new(int32(0o440)),
 		}}},
 		{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			DefaultMode: ptr(int32(0o440)),
+			DefaultMode: new(int32(0o440)),
 			Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token",
-					ExpirationSeconds: ptr(int64(3607))}},
+					ExpirationSeconds: new(int64(3607))}},
 				{ConfigMap: &corev1.ConfigMapProjection{
 					LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
 					Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
@@ -216,7 +216,7 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 		volumes = append(volumes, corev1.Volume{Name: configFilesVolume, VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: given.ConfigMapName},
-				DefaultMode:          ptr(int32(0o440)),
+				DefaultMode:          new(int32(0o440)),
 			},
 		}})
 	}
@@ -296,8 +296,8 @@ func requirements(r *v1alpha1.Resources) corev1.ResourceRequirements {
 
 func restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: ptr(false),
-		ReadOnlyRootFilesystem:   ptr(true),
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }
@@ -318,5 +318,3 @@ func fieldVariable(name, path string) corev1.EnvVar {
 			FieldPath: path}},
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

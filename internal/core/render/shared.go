@@ -176,11 +176,10 @@ func SeedsIn(m *corev1.ConfigMap) []string {
 // AgentServiceAccount is the identity of all agents of a cluster. That an agent writes only its own
 // record is the policy's work, by the pod that its token is bound to.
 func AgentServiceAccount(owner Owner, given *v1alpha1.Metadata) *corev1.ServiceAccount {
-	no := false
 	account := &corev1.ServiceAccount{
 		TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 		ObjectMeta:                   owner.meta(v1alpha1.AgentServiceAccountName(owner.Name), v1alpha1.ComponentAgent),
-		AutomountServiceAccountToken: &no,
+		AutomountServiceAccountToken: new(false),
 	}
 	if given != nil {
 		add(account, *given)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,17 +88,10 @@ func Image(cluster *v1alpha1.CassandraCluster, install facts.Install) string {
 }
 
 // DatacenterName is a datacenter's name inside Cassandra.
-func DatacenterName(dc *v1alpha1.Datacenter) string { return orElse(dc.DatacenterName, dc.Name) }
+func DatacenterName(dc *v1alpha1.Datacenter) string { return cmp.Or(dc.DatacenterName, dc.Name) }
 
 // RackName is a rack's name inside Cassandra.
-func RackName(rack *v1alpha1.Rack) string { return orElse(rack.RackName, rack.Name) }
-
-func orElse(value, fallback string) string {
-	if value != "" {
-		return value
-	}
-	return fallback
-}
+func RackName(rack *v1alpha1.Rack) string { return cmp.Or(rack.RackName, rack.Name) }
 
 func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, rack *v1alpha1.Rack,
 	s v1alpha1.NodeSettings) v1alpha1.NodeConfiguration {

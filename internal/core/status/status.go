@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/words"
 )
 
 // Bounds of the schema.
@@ -37,14 +37,18 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 	out := v1alpha1.CassandraClusterStatus{
 		ObservedGeneration: s.Cluster.Generation,
 		Conditions:         slices.Clone(previous.Conditions),
-		Blocked:            blocked(decided.Blocked),
-		Notices:            notices(decided.Notices),
-		History:            history(previous.History, decided.Finished, failure),
-		Datacenters:        datacenters(s),
-		Version:            versions(s),
-		Seeds:              decided.Seeds,
-		Recommended:        recommended(decided.Recommended),
-		Exceptions:         exceptions(decided.Exceptions),
+		Blocked: bounded(decided.Blocked, mostBlocked,
+			func(b *v1alpha1.BlockedStep) (*[]string, *string) { return &b.Nodes, &b.Message }),
+		Notices: bounded(decided.Notices, mostBlocked,
+			func(n *v1alpha1.Notice) (*[]string, *string) { return &n.Nodes, &n.Message }),
+		History:     history(previous.History, decided.Finished, failure),
+		Datacenters: datacenters(s),
+		Version:     versions(s),
+		Seeds:       decided.Seeds,
+		Recommended: bounded(decided.Recommended, len(decided.Recommended),
+			func(r *v1alpha1.Recommendation) (*[]string, *string) { return &r.Nodes, &r.Message }),
+		Exceptions: bounded(decided.Exceptions, len(decided.Exceptions),
+			func(e *v1alpha1.ExceptionStatus) (*[]string, *string) { return nil, &e.Message }),
 	}
 	for _, dc := range out.Datacenters {
 		out.Nodes += dc.Nodes
@@ -55,45 +59,19 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 	return out
 }
 
-// blocked are the first steps that are held back, within the bounds of the schema.
-func blocked(all []v1alpha1.BlockedStep) []v1alpha1.BlockedStep {
-	var out []v1alpha1.BlockedStep
-	for _, b := range all[:min(len(all), mostBlocked)] {
-		b.Nodes = b.Nodes[:min(len(b.Nodes), mostNodes)]
-		b.Message = shorten(b.Message, longestText)
-		out = append(out, b)
+// bounded are the first so many of a list, with their nodes, if they have any, and their messages
+// within the bounds of the schema.
+func bounded[T any](all []T, most int, parts func(*T) (nodes *[]string, message *string)) []T {
+	if len(all) == 0 {
+		return nil
 	}
-	return out
-}
-
-// notices are the first notices, within the bounds of the schema.
-func notices(all []v1alpha1.Notice) []v1alpha1.Notice {
-	var out []v1alpha1.Notice
-	for _, n := range all[:min(len(all), mostBlocked)] {
-		n.Nodes = n.Nodes[:min(len(n.Nodes), mostNodes)]
-		n.Message = shorten(n.Message, longestText)
-		out = append(out, n)
-	}
-	return out
-}
-
-// exceptions are what became of those of the spec.
-func exceptions(all []v1alpha1.ExceptionStatus) []v1alpha1.ExceptionStatus {
-	var out []v1alpha1.ExceptionStatus
-	for _, e := range all {
-		e.Message = shorten(e.Message, longestText)
-		out = append(out, e)
-	}
-	return out
-}
-
-// recommended are the first recommendations, within the bounds of the schema.
-func recommended(all []v1alpha1.Recommendation) []v1alpha1.Recommendation {
-	var out []v1alpha1.Recommendation
-	for _, r := range all {
-		r.Nodes = r.Nodes[:min(len(r.Nodes), mostNodes)]
-		r.Message = shorten(r.Message, longestText)
-		out = append(out, r)
+	out := slices.Clone(all[:min(len(all), most)])
+	for i := range out {
+		nodes, message := parts(&out[i])
+		if nodes != nil {
+			*nodes = (*nodes)[:min(len(*nodes), mostNodes)]
+		}
+		*message = words.Shorten(*message, longestText)
 	}
 	return out
 }
@@ -115,7 +93,7 @@ func step(plan plan.Plan, previous *v1alpha1.StepStatus, now time.Time) *v1alpha
 	}
 	out := plan.Current.DeepCopy()
 	out.Nodes = out.Nodes[:min(len(out.Nodes), mostNodes)]
-	out.Message = shorten(out.Message, longestText)
+	out.Message = words.Shorten(out.Message, longestText)
 	if out.Since == nil {
 		if previous != nil && previous.Name == out.Name && previous.Since != nil {
 			out.Since = previous.Since
@@ -226,7 +204,8 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 			value = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&out.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: reason, Message: shorten(fmt.Sprintf(format, args...), longestField),
+			Type: kind, Status: value, Reason: reason,
+			Message:            words.Shorten(fmt.Sprintf(format, args...), longestField),
 			ObservedGeneration: out.ObservedGeneration,
 			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 		})
@@ -316,16 +295,4 @@ func pending(s *facts.Snapshot, plan plan.Plan) (reason, message string) {
 		return v1alpha1.ReasonChangePending, plan.Stalled.Message
 	}
 	return "", ""
-}
-
-// shorten keeps a text within a number of bytes, and at whole runes.
-func shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	cut := most - len("…")
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

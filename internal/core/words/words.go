@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Plural is a number with its noun: "1 node", "2 nodes".
@@ -31,4 +32,16 @@ func Ordinal(n int) string {
 		return words[n-1]
 	}
 	return fmt.Sprintf("%dth", n)
+}
+
+// Shorten keeps a text within a number of bytes, and at whole characters.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	cut := most - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
 }

@@ -1,6 +1,7 @@
 package assassinate
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -175,7 +176,7 @@ func Remove(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 	if done := assassinating(v, true); s.ClearOperations(done) {
 		n := v.Nodes[done[0]]
 		status := n.Record.Status.Operation(operation(n).ID)
-		return plan.Acting("node %s: %s", done[0], orElse(status.Message, string(status.Phase))), true
+		return plan.Acting("node %s: %s", done[0], cmp.Or(status.Message, string(status.Phase))), true
 	}
 	if at := assassinating(v, false); len(at) > 0 {
 		n := v.Nodes[at[0]]
@@ -206,11 +207,4 @@ func Remove(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 			"assassinate %s on a member whose nodetool gossipinfo does not list it just now",
 		stale.node, stale.address, stale.address)
 	return plan.Waiting("until members have forgotten a failed join of %s at %s", stale.node, stale.address), true
-}
-
-func orElse(value, fallback string) string {
-	if value != "" {
-		return value
-	}
-	return fallback
 }

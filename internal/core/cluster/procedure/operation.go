@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -79,7 +80,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			p.Waiting = append(p.Waiting, name+": it is asked again")
 			s.attemptAgain(name)
 		case ended:
-			why := orElse(status.Message, string(status.Phase))
+			why := cmp.Or(status.Message, string(status.Phase))
 			p.Waiting = append(p.Waiting, name+": "+why)
 			if s.postponedAfterFailures(o, name, why) {
 				continue
@@ -96,7 +97,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			p.Waiting = append(p.Waiting, name+": "+why)
 			s.Notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", o.Type, name, why)
 		case status != nil:
-			p.Waiting = append(p.Waiting, name+": "+orElse(status.Message, "begun"))
+			p.Waiting = append(p.Waiting, name+": "+cmp.Or(status.Message, "begun"))
 		case !asked:
 			if s.ask(o, n, id, p.Begun == 0) {
 				p.Begun++
@@ -310,13 +311,6 @@ func OnePerRack(v *assess.View, nodes []string) [][]string {
 		at[rack]++
 	}
 	return append(out, unknown...)
-}
-
-func orElse[T ~string](value, fallback T) T {
-	if value != "" {
-		return value
-	}
-	return fallback
 }
 
 // Alter has one of the nodes alter keyspaces for all, and goes on to the next stage.

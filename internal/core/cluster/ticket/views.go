@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,7 +116,7 @@ func (v *Views) ownRing(n *facts.Node, name string, tokens []string) *facts.Ring
 		v.Doubt(name, name, "%s: %s", name, assess.WhyNoAnswer(n))
 		return nil
 	case agent.Ring == nil:
-		v.Doubt(name, name, "%s: %s", name, orElse(assess.Trouble(n), orElse(agent.Message, string(agent.Phase))))
+		v.Doubt(name, name, "%s: %s", name, cmp.Or(assess.Trouble(n), agent.Message, string(agent.Phase)))
 		return nil
 	case agent.Ring.Mode != facts.ModeNormal:
 		v.Doubt(name, name, "%s is %s", name, agent.Ring.Mode)
@@ -180,7 +181,7 @@ func (s *lookup) whatIsWrong(of, hostID string, tokens []string) string {
 }
 
 func inWords(e facts.Endpoint) string {
-	state := orElse(string(e.Status), "unknown")
+	state := cmp.Or(string(e.Status), "unknown")
 	if !e.Live {
 		return state + " and down"
 	}
@@ -202,11 +203,4 @@ func sameTokens(have []int64, want []string) bool {
 	}
 	slices.Sort(parsed)
 	return slices.Equal(parsed, have)
-}
-
-func orElse(value, fallback string) string {
-	if value != "" {
-		return value
-	}
-	return fallback
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -26,7 +25,7 @@ func (k *Keeper) Deletion() plan.Result {
 	if k.Cluster.DeletionTimestamp == nil {
 		return plan.Nothing()
 	}
-	if !hasFinalizer(k.Cluster, v1alpha1.FinalizerCluster) {
+	if !slices.Contains(k.Cluster.Finalizers, v1alpha1.FinalizerCluster) {
 		return plan.Waiting("the cluster is being deleted")
 	}
 	stopping, pods := 0, 0
@@ -141,17 +140,8 @@ func (k *Keeper) removeRecord(n *facts.Node, why string) {
 	case n.Record.DeletionTimestamp == nil:
 		k.deleteSecret(n.Secret, why)
 		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(n.Record), UID: n.Record.UID, Why: why})
-	case hasFinalizer(n.Record, v1alpha1.FinalizerNode):
+	case slices.Contains(n.Record.Finalizers, v1alpha1.FinalizerNode):
 		k.draft.Write(plan.Write{Verb: plan.Release, Object: plan.Named(n.Record), UID: n.Record.UID,
 			Finalizer: v1alpha1.FinalizerNode})
 	}
-}
-
-func hasFinalizer(object metav1.Object, finalizer string) bool {
-	for _, f := range object.GetFinalizers() {
-		if f == finalizer {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,7 +76,7 @@ func notReady(host *corev1.Node) string {
 	if ready.Status == corev1.ConditionUnknown {
 		return "has not been heard of since about " + since
 	}
-	return strings.TrimSuffix(fmt.Sprintf("is not ready since %s: %s", since, orElse(ready.Message, ready.Reason)),
+	return strings.TrimSuffix(fmt.Sprintf("is not ready since %s: %s", since, cmp.Or(ready.Message, ready.Reason)),
 		": ")
 }
 

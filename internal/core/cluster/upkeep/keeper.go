@@ -57,13 +57,6 @@ func (k *Keeper) PublishSeedsOf(nodes []string) {
 	k.publishSeeds(k.draft.Seeds)
 }
 
-func orElse[T ~string](value, fallback T) T {
-	if value != "" {
-		return value
-	}
-	return fallback
-}
-
 func recordOf(n *facts.Node) *v1alpha1.CassandraNode {
 	if n == nil {
 		return nil

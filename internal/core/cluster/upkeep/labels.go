@@ -1,6 +1,8 @@
 package upkeep
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -18,7 +20,8 @@ func (k *Keeper) repairMetadata() {
 	owner := k.Owner()
 	for _, n := range k.Records() {
 		right := render.HasNodeLabels(n.Record.Labels, owner, n.Record) &&
-			hasFinalizer(n.Record, v1alpha1.FinalizerNode) && render.BelongsTo(n.Record.OwnerReferences, owner)
+			slices.Contains(n.Record.Finalizers, v1alpha1.FinalizerNode) &&
+			render.BelongsTo(n.Record.OwnerReferences, owner)
 		if right || n.Record.DeletionTimestamp != nil || k.draft.Has(n.Record) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -135,7 +136,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	byDisk := map[string][]*facts.Agent{} // of each datacenter, members that no record knows
 	for _, n := range k.Records() {
 		agent, spec := n.CurrentAgent(), n.Record.Spec
-		l.Adopted = orElse(l.Adopted, spec.Cluster.AdoptedUID)
+		l.Adopted = cmp.Or(l.Adopted, spec.Cluster.AdoptedUID)
 		for _, r := range spec.Replaced {
 			l.Replaced = append(l.Replaced, r.HostID)
 		}

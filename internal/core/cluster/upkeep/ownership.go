@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -39,7 +40,7 @@ func (k *Keeper) Ownership() plan.Result {
 		k.draft.WakeIn(strangersAgain)
 		return plan.Stopped("objects of others have names that this cluster needs")
 	}
-	if !hasFinalizer(k.Cluster, v1alpha1.FinalizerCluster) {
+	if !slices.Contains(k.Cluster.Finalizers, v1alpha1.FinalizerCluster) {
 		k.draft.Write(plan.Write{Verb: plan.Hold, Object: k.Cluster, UID: k.Cluster.UID,
 			Finalizer: v1alpha1.FinalizerCluster})
 	}

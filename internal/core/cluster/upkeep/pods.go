@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -360,6 +361,6 @@ func (k *Keeper) replacePod(n *facts.Node) {
 		k.draft.Block("VolumesAndPods", v1alpha1.BlockedAgentUnreachable, []string{n.Name},
 			"the spec of node %s was corrected, but its agent does not answer: %s. Waits until the agent reports "+
 				"that the node is down, then recreates the pod; deleting the pod helps, too", n.Name,
-			orElse(n.Unreachable, "no answer yet"))
+			cmp.Or(n.Unreachable, "no answer yet"))
 	}
 }

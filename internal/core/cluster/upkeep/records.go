@@ -88,7 +88,7 @@ func (k *Keeper) releaseRecord(n *facts.Node) {
 		k.draft.Write(plan.Write{Verb: plan.SetOwners, Object: pod, UID: n.Pod.UID,
 			ResourceVersion: n.Pod.ResourceVersion, Why: "its record is being deleted"})
 	}
-	if hasFinalizer(n.Record, v1alpha1.FinalizerNode) {
+	if slices.Contains(n.Record.Finalizers, v1alpha1.FinalizerNode) {
 		k.draft.Write(plan.Write{Verb: plan.Release, Object: plan.Named(n.Record), UID: n.Record.UID,
 			Finalizer: v1alpha1.FinalizerNode})
 	}

@@ -26,7 +26,7 @@ var oldUnits = map[string]struct {
 // per second, also under an old name whose numbers have an implied unit. It is not known for other
 // settings and for values that Cassandra would not read as such.
 func (s *Setting) Quantity(raw []byte) (amount int64, known bool) {
-	value, err := decode(raw)
+	value, err := Decode(raw)
 	if err != nil {
 		return 0, false
 	}

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -60,7 +60,7 @@ func unitsOf(t Type) (units []unit, usual string) {
 
 // Check says what is wrong with a JSON value of the setting; nothing if Cassandra can read it.
 func (s *Setting) Check(raw []byte) []Problem {
-	value, err := decode(raw)
+	value, err := Decode(raw)
 	if err != nil {
 		return []Problem{{Message: "is no JSON value: " + err.Error()}}
 	}
@@ -73,7 +73,8 @@ func (s *Setting) Check(raw []byte) []Problem {
 	return s.checkRange(value)
 }
 
-func decode(raw []byte) (any, error) {
+// Decode reads one JSON value, with numbers as they were written.
+func Decode(raw []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any
@@ -246,7 +247,7 @@ func checkMap(path string, shape *Shape, value any) []Problem {
 	}
 	var problems []Problem
 	if shape.Element != nil {
-		for _, key := range sortedKeys(mapping) {
+		for _, key := range slices.Sorted(maps.Keys(mapping)) {
 			problems = append(problems, check(path+"."+key, shape.Element, mapping[key])...)
 		}
 	}
@@ -268,7 +269,7 @@ func checkObject(path string, shape *Shape, value any) []Problem {
 		return wrong(path, value, "a mapping with the keys "+fieldNames(shape))
 	}
 	var problems []Problem
-	for _, key := range sortedKeys(mapping) {
+	for _, key := range slices.Sorted(maps.Keys(mapping)) {
 		at := slices.IndexFunc(shape.Fields, func(f Setting) bool { return f.Name == key })
 		if at < 0 {
 			problems = append(problems, Problem{path + "." + key, "is not known here; known are " + fieldNames(shape)})
@@ -293,7 +294,7 @@ func checkSequence(path string, shape *Shape, list []any) []Problem {
 		return wrong(path+"[0]", list[0], "a mapping with the keys "+fieldNames(shape))
 	}
 	var problems []Problem
-	for _, key := range sortedKeys(mapping) {
+	for _, key := range slices.Sorted(maps.Keys(mapping)) {
 		if !slices.ContainsFunc(shape.Fields, func(f Setting) bool { return f.Name == key }) {
 			problems = append(problems, Problem{path + "[0]." + key,
 				"is not known here; known are " + fieldNames(shape)})
@@ -310,15 +311,6 @@ func fieldNames(shape *Shape) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 func wrong(path string, value any, allowed string) []Problem {
