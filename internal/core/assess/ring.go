@@ -9,7 +9,8 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// seenMembers are the host ids and addresses of every member in the view of any node.
+// seenMembers are the host ids and addresses of every member in the view of any node: true for one
+// that is seen otherwise than joining.
 type seenMembers struct{ hostIDs, addresses map[string]bool }
 
 func (v *View) membersInViews() *seenMembers {
@@ -29,7 +30,9 @@ func (v *View) membersInViews() *seenMembers {
 		}
 		for _, e := range rings[i].Endpoints {
 			if e.Member() {
-				v.seen.hostIDs[e.HostID], v.seen.addresses[e.Address] = true, true
+				joined := e.Status != facts.StatusBootstrap
+				v.seen.hostIDs[e.HostID] = v.seen.hostIDs[e.HostID] || joined
+				v.seen.addresses[e.Address] = v.seen.addresses[e.Address] || joined
 			}
 		}
 	}
