@@ -24,7 +24,7 @@ const (
 	// PathFacts answers a facts.Agent. With ?digest=<etag>&wait=<duration> it answers when the
 	// facts have another digest, or after the time given.
 	PathFacts = "/v1/facts"
-	// PathIdentity answers an Identity. With ?address= and ?hostID= it says what this node's ring
+	// PathIdentity answers a facts.Peer. With ?address= and ?hostID= it says what this node's ring
 	// knows of them.
 	PathIdentity = "/v1/identity"
 )
@@ -85,7 +85,7 @@ func queryOfWait(digest string, limit time.Duration) string {
 
 // Identity asks who is there, and what the ring of that node knows of an address and a host id;
 // both may be empty.
-func (c *Client) Identity(ctx context.Context, address, hostID string) (*Identity, error) {
+func (c *Client) Identity(ctx context.Context, address, hostID string) (*facts.Peer, error) {
 	query := url.Values{}
 	if address != "" {
 		query.Set("address", address)
@@ -93,7 +93,7 @@ func (c *Client) Identity(ctx context.Context, address, hostID string) (*Identit
 	if hostID != "" {
 		query.Set("hostID", hostID)
 	}
-	answer := &Identity{}
+	answer := &facts.Peer{}
 	return answer, c.get(ctx, PathIdentity, query.Encode(), answer)
 }
 

@@ -129,11 +129,11 @@ func (a *Agent) Wait(ctx context.Context, digest string) (*facts.Agent, string) 
 }
 
 // Identity is what a peer is told before it starts its JVM.
-func (a *Agent) Identity(address, hostID string) agentapi.Identity {
+func (a *Agent) Identity(address, hostID string) facts.Peer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.gather()
-	id := agentapi.Identity{
+	id := facts.Peer{
 		ClusterUID: a.self.ClusterUID, Node: a.self.Node, PodUID: a.self.PodUID, Addresses: a.addresses(&f),
 		Replaced: f.Memory.Replaced, TrafficOpened: f.Memory.TrafficOpenedAt != nil,
 	}
@@ -162,10 +162,10 @@ func (a *Agent) Identity(address, hostID string) agentapi.Identity {
 		id.Down = ring.Down()
 	}
 	if e, found := ring.ByAddress(address); found {
-		id.AtAddress = agentapi.SightingOf(e)
+		id.AtAddress = e.Sighting()
 	}
 	if e, found := ring.ByHostID(hostID); found {
-		id.OfHostID = agentapi.SightingOf(e)
+		id.OfHostID = e.Sighting()
 		if e.Member() && ring.Mode == facts.ModeNormal {
 			id.Up = ring.Up()
 		}

@@ -53,7 +53,7 @@ type world struct {
 	writes   []v1alpha1.CassandraNodeStatus
 	failOn   map[string]error
 	block    map[string]chan struct{}
-	peers    []node.Peer
+	peers    []facts.Peer
 	log      []string
 }
 
@@ -436,7 +436,7 @@ func (f fakeRecord) WriteStatus(_ context.Context, recordUID types.UID, status *
 
 type fakePeers struct{ *world }
 
-func (f fakePeers) Ask(context.Context, []string, string, string) ([]node.Peer, []string) {
+func (f fakePeers) Ask(context.Context, []string, string, string) ([]facts.Peer, []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.peers, nil

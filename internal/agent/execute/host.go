@@ -114,5 +114,5 @@ type Record interface {
 type Peers interface {
 	// Ask asks all at once about an address and a host id, each for a short while. Those that do
 	// not prove to be of this cluster count as silent.
-	Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer, silent []string)
+	Ask(ctx context.Context, addresses []string, address, hostID string) (answers []facts.Peer, silent []string)
 }

@@ -269,14 +269,7 @@ func (f *Files) Read(name string) ([]byte, error) {
 
 // Replace one file of it at once: Cassandra may read it at any moment.
 func (f *Files) Replace(name string, text []byte) error {
-	path := f.at(f.paths.Configuration, name)
-	if err := os.WriteFile(path+".next", text, modeOf(name)); err != nil {
-		return fmt.Errorf("write configuration: %w", err)
-	}
-	if err := os.Rename(path+".next", path); err != nil {
-		return fmt.Errorf("publish configuration: %w", err)
-	}
-	return nil
+	return publish(f.at(f.paths.Configuration, name), text, modeOf(name))
 }
 
 // lastBytes of a log are looked at for the words of a death.

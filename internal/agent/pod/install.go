@@ -32,6 +32,10 @@ type Installation struct {
 // Install puts everything in place. It is called at every start of the agent: each file appears
 // whole, and one that is in use is not touched.
 func Install(i Installation) error {
+	//nolint:gosec // shared with the Cassandra container, which has the same group
+	if err := os.MkdirAll(i.Library, 0o775); err != nil {
+		return fmt.Errorf("make the directory of the Java agents: %w", err)
+	}
 	for _, jar := range []struct {
 		pattern, name string
 		required      bool
@@ -51,33 +55,32 @@ func Install(i Installation) error {
 			return err
 		}
 	}
-	if err := publish(filepath.Join(i.Library, ExporterRules), exporterRules); err != nil {
+	if err := publish(filepath.Join(i.Library, ExporterRules), exporterRules, readable); err != nil {
 		return err
 	}
 	// Last: from then on the Cassandra container may start.
 	return initclient.Install(i.Init, i.InitTarget)
 }
 
+// readable is the mode of what the JVM reads. Nothing of it is secret.
+const readable fs.FileMode = 0o644
+
 func copyFile(from, to string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {
 		return fmt.Errorf("install %s: %w", filepath.Base(to), err)
 	}
-	return publish(to, text)
+	return publish(to, text, readable)
 }
 
 // publish writes a file so that it appears whole or not at all.
-func publish(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path),
-		0o775); err != nil { //nolint:gosec // shared with the Cassandra container, which has the same group
-		return fmt.Errorf("install %s: %w", filepath.Base(path), err)
-	}
+func publish(path string, text []byte, mode fs.FileMode) error {
 	next := path + ".next"
-	if err := os.WriteFile(next, text, 0o644); err != nil { //nolint:gosec // nothing secret, and the JVM must read it
-		return fmt.Errorf("install %s: %w", filepath.Base(path), err)
+	if err := os.WriteFile(next, text, mode); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	if err := os.Rename(next, path); err != nil {
-		return fmt.Errorf("install %s: %w", filepath.Base(path), err)
+		return fmt.Errorf("publish %s: %w", filepath.Base(path), err)
 	}
 	return nil
 }
@@ -97,11 +100,7 @@ func Password(directory string) (string, error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return "", fmt.Errorf("keep credential of Jolokia: %w", err)
 	}
-	next := path + ".next"
-	if err := os.WriteFile(next, []byte(password), 0o600); err != nil {
-		return "", fmt.Errorf("keep credential of Jolokia: %w", err)
-	}
-	if err := os.Rename(next, path); err != nil {
+	if err := publish(path, []byte(password), 0o600); err != nil {
 		return "", fmt.Errorf("keep credential of Jolokia: %w", err)
 	}
 	return password, nil

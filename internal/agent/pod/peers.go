@@ -12,7 +12,6 @@ import (
 
 	"helenus.io/helenus/internal/agentapi"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/pki"
 )
 
@@ -36,7 +35,7 @@ func NewPeers(cluster types.UID, source pki.Source, now func() time.Time, addres
 }
 
 // Ask asks all of them at once. Whoever does not prove to be a node of this cluster is silent.
-func (p *Peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer,
+func (p *Peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []facts.Peer,
 	silent []string) {
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()
@@ -55,39 +54,22 @@ func (p *Peers) Ask(ctx context.Context, addresses []string, address, hostID str
 		})
 	}
 	all.Wait()
-	slices.SortFunc(answers, func(a, b node.Peer) int { return strings.Compare(a.Node+a.Asked, b.Node+b.Asked) })
+	slices.SortFunc(answers, func(a, b facts.Peer) int { return strings.Compare(a.Node+a.Asked, b.Node+b.Asked) })
 	slices.Sort(silent)
 	return answers, silent
 }
 
-func (p *Peers) ask(ctx context.Context, target, address, hostID string) (node.Peer, error) {
+func (p *Peers) ask(ctx context.Context, target, address, hostID string) (facts.Peer, error) {
 	client := agentapi.NewPeerClient(p.source, p.address(target), p.now)
 	defer client.Close()
 	id, err := client.Identity(ctx, address, hostID)
 	if err != nil {
-		return node.Peer{}, err
+		return facts.Peer{}, err
 	}
 	if id.ClusterUID != p.cluster || id.Node == "" {
-		return node.Peer{}, fmt.Errorf("the agent at %s says that it is node %q of cluster %s", target, id.Node,
+		return facts.Peer{}, fmt.Errorf("the agent at %s says that it is node %q of cluster %s", target, id.Node,
 			id.ClusterUID)
 	}
-	return PeerOf(target, id), nil
-}
-
-// PeerOf is the answer of the agent at an address in the words of core/node.
-func PeerOf(asked string, id *agentapi.Identity) node.Peer {
-	return node.Peer{
-		Up: id.Up, Down: id.Down,
-		Asked: asked, Node: id.Node, Datacenter: id.Datacenter, PodUID: id.PodUID, HostID: id.HostID,
-		Addresses: id.Addresses, Replaced: id.Replaced,
-		TrafficOpened: id.TrafficOpened, GCGrace: id.GCGrace, Ring: id.Ring, JVM: id.JVM,
-		AtAddress: endpointOf(id.AtAddress), OfHostID: endpointOf(id.OfHostID),
-	}
-}
-
-func endpointOf(s *agentapi.Sighting) *facts.Endpoint {
-	if s == nil {
-		return nil
-	}
-	return &facts.Endpoint{Address: s.Address, HostID: s.HostID, Live: s.Live, Status: s.Status}
+	id.Asked = target
+	return *id, nil
 }

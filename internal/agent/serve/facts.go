@@ -21,7 +21,7 @@ type Source interface {
 	Fresh(ctx context.Context) (*facts.Agent, string)
 	// Wait answers when the digest is another one, or when ctx ends.
 	Wait(ctx context.Context, digest string) (*facts.Agent, string)
-	Identity(address, hostID string) agentapi.Identity
+	Identity(address, hostID string) facts.Peer
 }
 
 // Limits of the servers. An operator and a few dozen peers talk to an agent, beside kubelet and

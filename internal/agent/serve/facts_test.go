@@ -62,11 +62,11 @@ func (s *source) Wait(ctx context.Context, digest string) (*facts.Agent, string)
 	}
 }
 
-func (s *source) Identity(address, hostID string) agentapi.Identity {
+func (s *source) Identity(address, hostID string) facts.Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, address+" "+hostID)
-	return agentapi.Identity{ClusterUID: uid, Node: node}
+	return facts.Peer{ClusterUID: uid, Node: node}
 }
 
 func (s *source) set(answer facts.Agent) {

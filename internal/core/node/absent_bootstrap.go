@@ -176,7 +176,7 @@ func (p *pass) smallestGCGrace() (smallest time.Duration, known bool) {
 
 // elsewhere says that a peer still sees an earlier try of this node at another address. Cassandra
 // lets nobody join as long as anybody does.
-func (p *pass) elsewhere(peer Peer) (string, bool) {
+func (p *pass) elsewhere(peer facts.Peer) (string, bool) {
 	e := peer.OfHostID
 	if !p.bootstraps() || e == nil || e.Address == p.Self.Address || !e.InFlight() {
 		return "", false

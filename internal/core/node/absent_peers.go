@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 // beInContact keeps back a member that nobody has spoken to for so long that it may have been
@@ -104,7 +105,7 @@ func (p *pass) judgePeers(hostID string) outcome {
 
 // addressTaken says that a peer knows this pod's address as another member's, now or too short a
 // time ago.
-func (p *pass) addressTaken(peer Peer, hostID string) (string, bool) {
+func (p *pass) addressTaken(peer facts.Peer, hostID string) (string, bool) {
 	if e := peer.AtAddress; e != nil && e.HostID != hostID && e.Status != "LEFT" && e.Status != "REMOVED" &&
 		(e.Member() || e.HostID != "") {
 		return fmt.Sprintf("node %s knows the address %s as that of the member with host id %s", peer.Node,

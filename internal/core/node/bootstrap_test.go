@@ -172,7 +172,7 @@ func TestARetryOfAJoinBeginsOnAWipedDisk(t *testing.T) {
 
 func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 	alone := "NoSeedAnswers"
-	seeds := func(peers ...Peer) func(*Facts) {
+	seeds := func(peers ...facts.Peer) func(*Facts) {
 		return func(f *Facts) { answered(f, "", peers...) }
 	}
 	for name, c := range map[string]struct {
@@ -186,7 +186,7 @@ func TestANewcomerStreamsFromTheRingThatIsThere(t *testing.T) {
 		"one is no member": {seeds(peer("10.0.0.2", "b", ""), peer("10.0.0.3", "c", hostC)), "10.0.0.3",
 			""},
 		"none is a member":                {seeds(peer("10.0.0.2", "b", ""), peer("10.0.0.3", "c", "")), "", alone},
-		"the JVM of the only one is down": {seeds(Peer{Asked: "10.0.0.2", Node: "b", HostID: hostB}), "", alone},
+		"the JVM of the only one is down": {seeds(facts.Peer{Asked: "10.0.0.2", Node: "b", HostID: hostB}), "", alone},
 		"there is no seed yet":            {func(f *Facts) { f.Seeds = nil; keep(f) }, "", "addresses of the seeds"},
 		"it is the only seed itself":      {func(f *Facts) { f.Seeds = []string{address}; keep(f) }, "", alone},
 		"it is a seed itself": {func(f *Facts) {

@@ -148,7 +148,7 @@ type Peers struct {
 	Address string
 	HostID  string
 	// Answers of nodes of this cluster, sorted by node.
-	Answers []Peer
+	Answers []facts.Peer
 	// Silent are the addresses at which no agent of this cluster answered, sorted.
 	Silent []string
 	// HeardAt is when any peer last answered anything.
@@ -157,37 +157,6 @@ type Peers struct {
 	// have known of it so far, by node.
 	StartID   uint64
 	Knowledge map[string]Knowledge
-}
-
-// Peer is the answer of one.
-type Peer struct {
-	// Asked is the address it answered at.
-	Asked string
-	Node  string
-	// Datacenter of the node; empty if its agent does not know.
-	Datacenter string
-	PodUID     types.UID
-	HostID     string
-	// Addresses it has and had.
-	Addresses     []facts.AddressUse
-	Replaced      []string
-	TrafficOpened bool
-	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is none; nil if
-	// it does not know.
-	GCGrace *time.Duration
-	// Ring says that its JVM answers, so that a missing sighting means something. JVM tells it from
-	// those before and after it.
-	Ring bool
-	JVM  string
-	// AtAddress is the member its ring has at the address asked about, OfHostID the one with the
-	// host id.
-	AtAddress *facts.Endpoint
-	OfHostID  *facts.Endpoint
-	// Up are the members that its JVM sees up, by host id; empty while it is not NORMAL, or does
-	// not know the node that asks as a member.
-	Up []string
-	// Down are the members that it sees down, by host id; empty while it is not NORMAL.
-	Down []string
 }
 
 // Configuration is how the wanted configuration stands to the running one.

@@ -117,11 +117,11 @@ func serving() Facts {
 }
 
 // answered are fresh answers of all peers to what a start asks.
-func answered(f *Facts, hostID string, peers ...Peer) {
+func answered(f *Facts, hostID string, peers ...facts.Peer) {
 	var silent []string
 	p := pass{Facts: f}
 	for _, a := range p.askedAddresses() {
-		if !slices.ContainsFunc(peers, func(p Peer) bool { return p.Asked == a }) {
+		if !slices.ContainsFunc(peers, func(p facts.Peer) bool { return p.Asked == a }) {
 			silent = append(silent, a)
 		}
 	}
@@ -131,9 +131,9 @@ func answered(f *Facts, hostID string, peers ...Peer) {
 	}
 }
 
-func peer(address, name, hostID string) Peer {
+func peer(address, name, hostID string) facts.Peer {
 	days := 10 * 24 * time.Hour
-	return Peer{Asked: address, Node: name, HostID: hostID, Ring: true, GCGrace: &days}
+	return facts.Peer{Asked: address, Node: name, HostID: hostID, Ring: true, GCGrace: &days}
 }
 
 func metaTime(d time.Duration) *metav1.Time { return &metav1.Time{Time: at(d)} }

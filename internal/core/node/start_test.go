@@ -31,25 +31,25 @@ func wantHeld(t *testing.T, f Facts, want string) {
 
 func TestAnAddressIsTakenOnlyIfItIsFree(t *testing.T) {
 	const taken = "AddressTaken"
-	at3 := func(change func(*facts.Endpoint)) func(*Peer) {
-		return func(p *Peer) {
+	at3 := func(change func(*facts.Endpoint)) func(*facts.Peer) {
+		return func(p *facts.Peer) {
 			e := endpoint(address, hostC, "r3", true, 25)
 			change(&e)
 			p.AtAddress = &e
 		}
 	}
-	used := func(ago time.Duration, by string) func(*Peer) {
-		return func(p *Peer) {
+	used := func(ago time.Duration, by string) func(*facts.Peer) {
+		return func(p *facts.Peer) {
 			p.Node, p.PodUID = by, "pod-1"
 			p.Addresses = []facts.AddressUse{{Address: "10.0.0.2", LastUsed: epoch},
 				{Address: address, LastUsed: at(-ago)}}
 		}
 	}
 	for name, c := range map[string]struct {
-		peer func(*Peer)
+		peer func(*facts.Peer)
 		want string
 	}{
-		"nobody has it":                          {func(*Peer) {}, ""},
+		"nobody has it":                          {func(*facts.Peer) {}, ""},
 		"another member has it":                  {at3(func(*facts.Endpoint) {}), taken},
 		"another member has it, host id unknown": {at3(func(e *facts.Endpoint) { e.HostID = "" }), taken},
 		"another one has it and no tokens yet":   {at3(func(e *facts.Endpoint) { e.Tokens = nil }), taken},
@@ -94,7 +94,7 @@ func TestANodeStartsOnlyWhereItRunsNowhereElse(t *testing.T) {
 			answered(f, hostA, p)
 		}
 	}
-	former := func(change func(*Peer)) func(*Facts) {
+	former := func(change func(*facts.Peer)) func(*Facts) {
 		return func(f *Facts) {
 			p := peer("10.0.0.9", self, hostA)
 			p.PodUID = "pod-0"
@@ -110,10 +110,10 @@ func TestANodeStartsOnlyWhereItRunsNowhereElse(t *testing.T) {
 		want   string
 	}{
 		"its former pod is silent":             {func(f *Facts) { answered(f, hostA) }, ""},
-		"its former pod answers":               {former(func(*Peer) {}), "FormerPodAnswers"},
-		"its former pod answers without a JVM": {former(func(p *Peer) { p.Ring = false }), "FormerPodAnswers"},
-		"this pod answers itself":              {former(func(p *Peer) { p.PodUID = "pod-1" }), ""},
-		"another node has that address now":    {former(func(p *Peer) { p.Node = "c" }), ""},
+		"its former pod answers":               {former(func(*facts.Peer) {}), "FormerPodAnswers"},
+		"its former pod answers without a JVM": {former(func(p *facts.Peer) { p.Ring = false }), "FormerPodAnswers"},
+		"this pod answers itself":              {former(func(p *facts.Peer) { p.PodUID = "pod-1" }), ""},
+		"another node has that address now":    {former(func(p *facts.Peer) { p.Node = "c" }), ""},
 		"a peer sees it alive elsewhere":       {alive(func(*facts.Endpoint) {}), "HostIDAlive"},
 		"a peer sees it dead elsewhere":        {alive(func(e *facts.Endpoint) { e.Live = false }), ""},
 		"a peer sees it alive here":            {alive(func(e *facts.Endpoint) { e.Address = address }), ""},
@@ -268,7 +268,7 @@ func TestSeedsOfAStart(t *testing.T) {
 	three := func(f *Facts) { f.Seeds = []string{"10.0.0.3", address, "10.0.0.2", "10.0.0.2"}; keep(f) }
 	hears := func(peers ...string) func(*Facts) {
 		return func(f *Facts) {
-			var answers []Peer
+			var answers []facts.Peer
 			for _, p := range peers {
 				answers = append(answers, peer(p, p, p))
 			}

@@ -87,7 +87,7 @@ func (p Peers) After(before Peers, jvm JVM) Peers {
 
 // heard says that the agent of a node has answered.
 func (p Peers) heard(name string) bool {
-	return slices.ContainsFunc(p.Answers, func(peer Peer) bool { return peer.Node == name })
+	return slices.ContainsFunc(p.Answers, func(peer facts.Peer) bool { return peer.Node == name })
 }
 
 // streamsIn says that the JVM which runs is on its way into a ring that serves, from which it

@@ -143,7 +143,7 @@ func frozen() Facts {
 }
 
 // sees is a peer that sees this node up or down.
-func sees(live bool) Peer {
+func sees(live bool) facts.Peer {
 	p := peer("10.0.0.2", "b", hostB)
 	e := endpoint(address, hostA, "r1", live, -5, 5)
 	p.OfHostID = &e

@@ -13,7 +13,6 @@ import (
 	"helenus.io/helenus/internal/cassandra/cql"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
-	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/process"
 )
@@ -29,7 +28,7 @@ const (
 type peers struct{ s *Sandbox }
 
 // Ask asks the agents at some addresses.
-func (p peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer,
+func (p peers) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []facts.Peer,
 	silent []string) {
 	wait := answerDelay
 	for _, a := range addresses {
@@ -47,7 +46,8 @@ func (p peers) Ask(ctx context.Context, addresses []string, address, hostID stri
 		} else if d > wait {
 			wait = d
 		}
-		answers = append(answers, agentpod.PeerOf(a, &id))
+		id.Asked = a
+		answers = append(answers, id)
 	}
 	_ = process.Sleep(ctx, p.s.rt.Line, wait)
 	return answers, silent

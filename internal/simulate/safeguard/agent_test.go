@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/agent/journal"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -96,7 +97,7 @@ func strangers() world.Wrap {
 
 type ignorant struct{ execute.Peers }
 
-func (p ignorant) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+func (p ignorant) Ask(ctx context.Context, addresses []string, address, hostID string) ([]facts.Peer, []string) {
 	answers, silent := p.Peers.Ask(ctx, addresses, address, hostID)
 	for i := range answers {
 		answers[i].Addresses, answers[i].AtAddress, answers[i].OfHostID, answers[i].TrafficOpened = nil, nil, nil, false
@@ -111,7 +112,7 @@ func sightless() world.Wrap {
 
 type unseeing struct{ execute.Peers }
 
-func (p unseeing) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+func (p unseeing) Ask(ctx context.Context, addresses []string, address, hostID string) ([]facts.Peer, []string) {
 	answers, silent := p.Peers.Ask(ctx, addresses, address, hostID)
 	for i := range answers {
 		answers[i].Ring, answers[i].Up = false, nil

@@ -216,7 +216,7 @@ func endless() world.Wrap {
 
 type careless struct{ execute.Peers }
 
-func (c careless) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+func (c careless) Ask(ctx context.Context, addresses []string, address, hostID string) ([]facts.Peer, []string) {
 	answers, silent := c.Peers.Ask(ctx, addresses, address, hostID)
 	for i := range answers {
 		answers[i].GCGrace = new(time.Duration)
@@ -425,7 +425,7 @@ func elsewhere() world.Wrap {
 
 type here struct{ execute.Peers }
 
-func (p here) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+func (p here) Ask(ctx context.Context, addresses []string, address, hostID string) ([]facts.Peer, []string) {
 	answers, silent := p.Peers.Ask(ctx, addresses, address, hostID)
 	for i := range answers {
 		if e := answers[i].OfHostID; e != nil && e.Address != address {
@@ -518,7 +518,7 @@ type unreached struct {
 	believes bool
 }
 
-func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []node.Peer,
+func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID string) (answers []facts.Peer,
 	silent []string) {
 	answers, silent = u.Peers.Ask(ctx, addresses, address, hostID)
 	switch {
@@ -530,7 +530,7 @@ func (u unreached) Ask(ctx context.Context, addresses []string, address, hostID 
 	answers = nil
 	kept := 10 * 24 * time.Hour // without it a join that was cut off waits for somebody who knows
 	for i, asked := range addresses {
-		answers = append(answers, node.Peer{Asked: asked, Node: fmt.Sprintf("believed-%d", i), HostID: asked,
+		answers = append(answers, facts.Peer{Asked: asked, Node: fmt.Sprintf("believed-%d", i), HostID: asked,
 			Ring: true, GCGrace: &kept})
 	}
 	return answers, nil
@@ -591,7 +591,7 @@ func hopeful() world.Wrap {
 
 type unshaken struct{ execute.Peers }
 
-func (u unshaken) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+func (u unshaken) Ask(ctx context.Context, addresses []string, address, hostID string) ([]facts.Peer, []string) {
 	answers, silent := u.Peers.Ask(ctx, addresses, address, hostID)
 	for i := range answers {
 		answers[i].Down = nil

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
-	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
@@ -49,9 +49,9 @@ type unrelated struct {
 	own string
 }
 
-func (p unrelated) Ask(ctx context.Context, addresses []string, address, hostID string) ([]node.Peer, []string) {
+func (p unrelated) Ask(ctx context.Context, addresses []string, address, hostID string) ([]facts.Peer, []string) {
 	answers, silent := p.Peers.Ask(ctx, addresses, address, hostID)
-	return slices.DeleteFunc(answers, func(a node.Peer) bool { return a.Node == p.own }), silent
+	return slices.DeleteFunc(answers, func(a facts.Peer) bool { return a.Node == p.own }), silent
 }
 
 // lockless inits start JVMs without the lock of the volume.

@@ -160,9 +160,9 @@ func (a *agent) Wait(ctx context.Context, known string) (*facts.Agent, string) {
 }
 
 // Identity implements serve.Source.
-func (a *agent) Identity(string, string) agentapi.Identity {
+func (a *agent) Identity(string, string) facts.Peer {
 	answer, _, _ := a.now()
-	return agentapi.Identity{ClusterUID: answer.ClusterUID, Node: answer.Node, PodUID: answer.PodUID,
+	return facts.Peer{ClusterUID: answer.ClusterUID, Node: answer.Node, PodUID: answer.PodUID,
 		HostID: answer.HostID, TrafficOpened: answer.TrafficOpened}
 }
 

@@ -156,14 +156,7 @@ func awaitRing(v *assess.View, s *procedure.Step) plan.Result {
 	if slices.ContainsFunc(s.Wave(), v.Abandoned) {
 		return ticket.Abandon(v, s)
 	}
-	views, r, joined := ticket.AwaitAll(v, s)
-	if joined {
-		return ticket.RingFormed(v, s, views)
-	}
-	if excluded, took := ticket.ExcludeStragglers(v, s, views); took {
-		return excluded
-	}
-	return r
+	return ticket.AwaitRing(v, s)
 }
 
 // extendSystemKeyspaces gives the system keyspaces replicas in the datacenter.
@@ -293,9 +286,6 @@ func openTraffic(v *assess.View, s *procedure.Step) plan.Result {
 		return r
 	}
 	nodes := words.Plural(len(s.Wave()), "node")
-	s.Write(false, "client traffic is open",
-		func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
-	s.Close(false, v1alpha1.StepSucceeded, nodes)
 	s.Event("DatacenterAdded", "%s of datacenter %s serve clients", nodes, s.Datacenters()[0])
 	return plan.Nothing()
 }

@@ -31,7 +31,7 @@ func Adopt(rules guard.Rules) procedure.Procedure {
 		Stages: []procedure.Stage{
 			// A ledger that is rebuilt before the first node opens has the system keyspaces set
 			// again.
-			{Name: ledger.StageTickets, Run: awaitRing},
+			{Name: ledger.StageTickets, Run: ticket.AwaitRing},
 			{Name: ledger.StageFormed, Run: recordMembers},
 			{Name: ledger.StageKeyspaces, Run: setSystemKeyspaces},
 			{Name: ledger.StageOpen, Run: openTraffic},

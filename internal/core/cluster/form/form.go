@@ -32,7 +32,7 @@ func Form(rules guard.Rules) procedure.Procedure {
 			}
 		},
 		Stages: []procedure.Stage{
-			{Name: ledger.StageTickets, Run: awaitRing},
+			{Name: ledger.StageTickets, Run: ticket.AwaitRing},
 			{Name: ledger.StageFormed, Run: recordMembers},
 			{Name: ledger.StageKeyspaces, Run: setSystemKeyspaces},
 			{Name: ledger.StageOpen, Run: openTraffic},
@@ -60,20 +60,6 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 		Event:  "FormingRing", EventMessage: nodes + " get their tickets at once",
 		ResultMessage: "issued join tickets to " + nodes,
 	}, nil
-}
-
-// awaitRing waits until every node of the wave is NORMAL in the view of every other, with the
-// tokens it was given and one schema. It issues tickets that were not written yet, and excludes a
-// straggler.
-func awaitRing(v *assess.View, s *procedure.Step) plan.Result {
-	views, r, joined := ticket.AwaitAll(v, s)
-	if joined {
-		return ticket.RingFormed(v, s, views)
-	}
-	if excluded, took := ticket.ExcludeStragglers(v, s, views); took {
-		return excluded
-	}
-	return r
 }
 
 // recordMembers writes into every record who the node is, and takes its ticket away.
@@ -109,9 +95,6 @@ func openTraffic(v *assess.View, s *procedure.Step) plan.Result {
 		return r
 	}
 	nodes := words.Plural(len(s.Wave()), "node")
-	s.Write(false, "client traffic is open",
-		func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
-	s.Close(false, v1alpha1.StepSucceeded, nodes)
 	if s.Kind() == ledger.AdoptRing {
 		s.Event("RingAdopted", "%s start on their disks and are open to clients", nodes)
 	} else {

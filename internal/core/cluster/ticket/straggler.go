@@ -14,10 +14,10 @@ import (
 // stragglerTimeout is how long a wave waits for a node when all others have joined.
 const stragglerTimeout = 10 * time.Minute
 
-// ExcludeStragglers takes nodes out of the wave that did not join within the timeout after all
+// excludeStragglers takes nodes out of the wave that did not join within the timeout after all
 // others had. Each is taken out with its agent's acknowledgement, or with the proof that the pod
 // which had the ticket is gone.
-func ExcludeStragglers(v *assess.View, s *procedure.Step, views *Views) (plan.Result, bool) {
+func excludeStragglers(v *assess.View, s *procedure.Step, views *Views) (plan.Result, bool) {
 	if views == nil {
 		return plan.Result{}, false
 	}

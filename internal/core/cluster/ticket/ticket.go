@@ -283,8 +283,8 @@ func serves(n *facts.Node) bool {
 		n.StatusIsCurrent() && slices.Contains(open, n.Record.Status.ClientTraffic)
 }
 
-// OpenTraffic opens the client traffic of every node of the wave. It is over when it writes
-// nothing.
+// OpenTraffic opens the client traffic of every node of the wave, and then closes the step and says
+// that it is over.
 func OpenTraffic(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 	written := 0
 	for _, name := range s.Wave() {
@@ -305,6 +305,9 @@ func OpenTraffic(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 	if written > 0 {
 		return plan.Acting("opening client traffic of %s", words.Plural(written, "node")), false
 	}
+	s.Write(false, "client traffic is open",
+		func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
+	s.Close(false, v1alpha1.StepSucceeded, words.Plural(len(s.Wave()), "node"))
 	return plan.Nothing(), true
 }
 
@@ -332,10 +335,22 @@ func NoTokens(format string, args ...any) []guard.Refusal {
 		Stalled: v1alpha1.ReasonInvalidSpec}}}
 }
 
-// AwaitAll waits until every node of the wave is NORMAL in the view of every other, with its tokens
+// AwaitRing waits until all nodes of the wave have joined, and excludes a straggler.
+func AwaitRing(v *assess.View, s *procedure.Step) plan.Result {
+	views, r, joined := awaitAll(v, s)
+	if joined {
+		return ringFormed(v, s, views)
+	}
+	if excluded, took := excludeStragglers(v, s, views); took {
+		return excluded
+	}
+	return r
+}
+
+// awaitAll waits until every node of the wave is NORMAL in the view of every other, with its tokens
 // and one schema, and says whether they are. It issues tickets that were not written yet; the views
 // are nil then.
-func AwaitAll(v *assess.View, s *procedure.Step) (*Views, plan.Result, bool) {
+func awaitAll(v *assess.View, s *procedure.Step) (*Views, plan.Result, bool) {
 	var issued []string
 	for _, name := range s.Wave() {
 		if n := v.Live(name); n != nil && v.Ticket(n) == nil && n.Record.Spec.Member == nil {
@@ -355,8 +370,8 @@ func AwaitAll(v *assess.View, s *procedure.Step) (*Views, plan.Result, bool) {
 	return &views, plan.Waiting("waiting for the ring: %s", words.List(views.Doubts, 3)), false
 }
 
-// RingFormed writes down that the nodes of a wave are members.
-func RingFormed(v *assess.View, s *procedure.Step, views *Views) plan.Result {
+// ringFormed writes down that the nodes of a wave are members.
+func ringFormed(v *assess.View, s *procedure.Step, views *Views) plan.Result {
 	now, datacenters := v.Now, s.Datacenters()
 	nodes := words.Plural(len(views.HostIDs), "node")
 	s.Write(true, "the ring is formed", func(r *ledger.Ring, own *ledger.Step) {

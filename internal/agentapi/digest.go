@@ -1,0 +1,43 @@
+package agentapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// MaxWait is the longest wait of a question for facts.
+const MaxWait = time.Minute
+
+// Timed is an answer to a question that came at a time, by the clock of the agent's host.
+func Timed(answer *facts.Agent, asked, now time.Time) *facts.Agent {
+	timed := *answer
+	timed.Clock = &facts.Clock{Asked: asked, Answered: now}
+	return &timed
+}
+
+// Digest of an answer: the same for answers that differ only in the time at which they were given,
+// and in the size of the nodes' data, which changes all the time.
+func Digest(answer *facts.Agent) string {
+	timeless := *answer
+	timeless.ObservedAt, timeless.Clock, timeless.Space = time.Time{}, nil, nil
+	if answer.Ring != nil {
+		ring := *answer.Ring
+		ring.Endpoints = slices.Clone(ring.Endpoints)
+		for i := range ring.Endpoints {
+			ring.Endpoints[i].Load = 0
+		}
+		timeless.Ring = &ring
+	}
+	text, err := json.Marshal(&timeless)
+	if err != nil {
+		panic(fmt.Sprintf("encode facts: %v", err)) // plain data only: cannot happen
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}
