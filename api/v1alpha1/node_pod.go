@@ -62,6 +62,10 @@ type PodSettings struct {
 	// +kubebuilder:validation:Maximum=86400
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
+	// Probes of the pod.
+	// +optional
+	Probes *Probes `json:"probes,omitempty"`
+
 	// Metadata is added to the pod.
 	// +optional
 	Metadata *Metadata `json:"metadata,omitempty"`

@@ -70,6 +70,10 @@ type NodeSettings struct {
 	// +kubebuilder:validation:Maximum=86400
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
+	// Probes of the pods, for hosts that are slow. Any change makes new pods.
+	// +optional
+	Probes *Probes `json:"probes,omitempty"`
+
 	// Metadata is added to the pods. A change is made to the pods that run; what others have added
 	// to them stays.
 	// +optional
@@ -281,4 +285,43 @@ type Placement struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// Probes are how Kubernetes asks the agent. None ends Cassandra: the agent alone judges the JVM.
+type Probes struct {
+	// AgentStartup is how long an agent may take to be up, before it is restarted. Cassandra's
+	// container starts after it. Default: every second, 2s for an answer, 300 failures.
+	// +optional
+	AgentStartup *Probe `json:"agentStartup,omitempty"`
+
+	// AgentLiveness is how long an agent may not answer, before it is restarted; the JVM runs on.
+	// Default: every 10s, 5s for an answer, 6 failures.
+	// +optional
+	AgentLiveness *Probe `json:"agentLiveness,omitempty"`
+
+	// Readiness is how long a node may not answer, before clients are no longer led to it. Default:
+	// every 2s, 2s for an answer, 3 failures.
+	// +optional
+	Readiness *Probe `json:"readiness,omitempty"`
+}
+
+// Probe says how often and how patiently Kubernetes asks.
+type Probe struct {
+	// PeriodSeconds between two questions.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=60
+	PeriodSeconds *int32 `json:"periodSeconds,omitempty"`
+
+	// TimeoutSeconds for an answer.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=60
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+
+	// FailureThreshold is how many failures in a row count.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	FailureThreshold *int32 `json:"failureThreshold,omitempty"`
 }

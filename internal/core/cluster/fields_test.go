@@ -135,6 +135,24 @@ var fields = map[string]struct {
 		newPods},
 	"node.placement.priorityClassName": {placed(v1alpha1.Placement{PriorityClassName: "high"}),
 		newPods},
+	"node.probes.agentStartup.periodSeconds": {probed(v1alpha1.Probes{AgentStartup: &v1alpha1.Probe{PeriodSeconds: ptr(int32(20))}}),
+		newPods},
+	"node.probes.agentStartup.timeoutSeconds": {probed(v1alpha1.Probes{AgentStartup: &v1alpha1.Probe{TimeoutSeconds: ptr(int32(20))}}),
+		newPods},
+	"node.probes.agentStartup.failureThreshold": {probed(v1alpha1.Probes{AgentStartup: &v1alpha1.Probe{FailureThreshold: ptr(int32(20))}}),
+		newPods},
+	"node.probes.agentLiveness.periodSeconds": {probed(v1alpha1.Probes{AgentLiveness: &v1alpha1.Probe{PeriodSeconds: ptr(int32(20))}}),
+		newPods},
+	"node.probes.agentLiveness.timeoutSeconds": {probed(v1alpha1.Probes{AgentLiveness: &v1alpha1.Probe{TimeoutSeconds: ptr(int32(20))}}),
+		newPods},
+	"node.probes.agentLiveness.failureThreshold": {probed(v1alpha1.Probes{AgentLiveness: &v1alpha1.Probe{FailureThreshold: ptr(int32(20))}}),
+		newPods},
+	"node.probes.readiness.periodSeconds": {probed(v1alpha1.Probes{Readiness: &v1alpha1.Probe{PeriodSeconds: ptr(int32(20))}}),
+		newPods},
+	"node.probes.readiness.timeoutSeconds": {probed(v1alpha1.Probes{Readiness: &v1alpha1.Probe{TimeoutSeconds: ptr(int32(20))}}),
+		newPods},
+	"node.probes.readiness.failureThreshold": {probed(v1alpha1.Probes{Readiness: &v1alpha1.Probe{FailureThreshold: ptr(int32(20))}}),
+		newPods},
 	"node.metadata.labels": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata = &v1alpha1.Metadata{Labels: map[string]string{"a": "b"}}
 	}, labels},
@@ -285,6 +303,10 @@ func placed(p v1alpha1.Placement) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Node.Placement = &p }
 }
 
+func probed(p v1alpha1.Probes) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Node.Probes = &p }
+}
+
 func stored(change func(*v1alpha1.StorageClaims)) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { change(s.Node.Storage.Claims) }
 }
@@ -324,6 +346,7 @@ func TestAnEmptyObjectIsNoChange(t *testing.T) {
 	w := formed(t)
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata, s.Node.JVM = &v1alpha1.Metadata{}, &v1alpha1.JVM{}
+		s.Node.Probes = &v1alpha1.Probes{Readiness: &v1alpha1.Probe{}}
 	})
 	if made := w.settle(); made.Stalled != nil || !made.Idle() {
 		t.Errorf("want nothing:\n%s", made)
@@ -451,8 +474,8 @@ func TestTheGuideSaysWhatChangesHow(t *testing.T) {
 	}
 	table := "| field | what a change takes |\n|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		how := map[string]string{restarts: "Restart", newPods: "NewPod", labels: "Live", grows: "Grows", written: "Beside",
-			applies: "Policy"}[fields[name].want]
+		how := map[string]string{restarts: "Restart", newPods: "NewPod", labels: "Live", grows: "Grows",
+			written: "Beside", applies: "Policy"}[fields[name].want]
 		switch name {
 		case "node.cassandraYaml":
 			how = "Hot or Restart"

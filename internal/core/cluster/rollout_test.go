@@ -278,3 +278,25 @@ func TestAnotherInstallationEndsNoHold(t *testing.T) {
 		t.Errorf("the second node was restarted: %+v\n%s", restart, Next(w.snapshot, w.now))
 	}
 }
+
+// What the spec says of a probe holds, the rest is as ever, and what is taken out is gone.
+func TestProbesOfPods(t *testing.T) {
+	w := formed(t)
+	for _, c := range []struct {
+		given *v1alpha1.Probes
+		want  int32
+	}{
+		{&v1alpha1.Probes{Readiness: &v1alpha1.Probe{TimeoutSeconds: ptr(int32(20))}}, 20},
+		{nil, 2},
+	} {
+		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Node.Probes = c.given })
+		w.rolledOut()
+		for _, n := range w.snapshot.Records() {
+			ready, startup := n.Pod.Spec.Containers[0].ReadinessProbe, n.Pod.Spec.InitContainers[0].StartupProbe
+			if ready.TimeoutSeconds != c.want || ready.PeriodSeconds != 2 || ready.FailureThreshold != 3 ||
+				startup.FailureThreshold != 300 {
+				t.Errorf("node %s, given %+v: readiness %+v, startup %+v", n.Name, c.given, ready, startup)
+			}
+		}
+	}
+}

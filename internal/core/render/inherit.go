@@ -24,7 +24,7 @@ func inherit(cluster, dc *v1alpha1.NodeTemplate, rack *v1alpha1.NodeSettings) v1
 	if rack != nil {
 		out.NodeSettings = mergeSettings(out.NodeSettings, *rack)
 	}
-	out.JVM, out.Metadata = unlessEmpty(out.JVM), unlessEmpty(out.Metadata)
+	out.JVM, out.Metadata, out.Probes = unlessEmpty(out.JVM), unlessEmpty(out.Metadata), unlessEmpty(out.Probes)
 	return out
 }
 
@@ -48,6 +48,7 @@ func mergeSettings(base, over v1alpha1.NodeSettings) v1alpha1.NodeSettings {
 		Environment:    mergeList(base.Environment, over.Environment),
 		Placement:      mergePlacement(base.Placement, over.Placement),
 		Metadata:       mergeMetadata(base.Metadata, over.Metadata),
+		Probes:         mergeProbes(base.Probes, over.Probes),
 		ConfigFiles:    cmp.Or(over.ConfigFiles, base.ConfigFiles),
 
 		TerminationGracePeriodSeconds: cmp.Or(over.TerminationGracePeriodSeconds, base.TerminationGracePeriodSeconds),
@@ -116,6 +117,26 @@ func mergeMetadata(base, over *v1alpha1.Metadata) *v1alpha1.Metadata {
 		Labels:      mergeMap(base.Labels, over.Labels),
 		Annotations: mergeMap(base.Annotations, over.Annotations),
 	}
+}
+
+func mergeProbes(base, over *v1alpha1.Probes) *v1alpha1.Probes {
+	if base == nil || over == nil {
+		base, over = cmp.Or(over, base, &v1alpha1.Probes{}), &v1alpha1.Probes{}
+	}
+	return &v1alpha1.Probes{
+		AgentStartup:  mergeProbe(base.AgentStartup, over.AgentStartup),
+		AgentLiveness: mergeProbe(base.AgentLiveness, over.AgentLiveness),
+		Readiness:     mergeProbe(base.Readiness, over.Readiness),
+	}
+}
+
+func mergeProbe(base, over *v1alpha1.Probe) *v1alpha1.Probe {
+	base, over = cmp.Or(base, &v1alpha1.Probe{}), cmp.Or(over, &v1alpha1.Probe{})
+	return unlessEmpty(&v1alpha1.Probe{
+		PeriodSeconds:    cmp.Or(over.PeriodSeconds, base.PeriodSeconds),
+		TimeoutSeconds:   cmp.Or(over.TimeoutSeconds, base.TimeoutSeconds),
+		FailureThreshold: cmp.Or(over.FailureThreshold, base.FailureThreshold),
+	})
 }
 
 func mergeStorage(base, over *v1alpha1.Storage) *v1alpha1.Storage {

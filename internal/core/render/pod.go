@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,7 +92,7 @@ func gracePeriod(settings v1alpha1.PodSettings) int64 {
 }
 
 func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) corev1.Container {
-	settings := record.Spec.Pod
+	settings, probes := record.Spec.Pod, probesOf(record.Spec.Pod)
 	container := corev1.Container{
 		Name:            layout.AgentContainer,
 		Image:           install.AgentImage,
@@ -121,8 +122,8 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 			{Name: "metrics", ContainerPort: layout.MetricsPort, Protocol: corev1.ProtocolTCP},
 		},
 		// Cassandra's container starts when this one has put helenus-init in its place.
-		StartupProbe:  httpProbe(layout.StartupPath, 1, 2, 300),
-		LivenessProbe: httpProbe(layout.LivePath, 10, 5, 6),
+		StartupProbe:  httpProbe(layout.StartupPath, 1, 2, 300, probes.AgentStartup),
+		LivenessProbe: httpProbe(layout.LivePath, 10, 5, 6, probes.AgentLiveness),
 		VolumeMounts: append(sharedMounts(settings),
 			corev1.VolumeMount{Name: "tls", MountPath: layout.CertificateDir, ReadOnly: true},
 			corev1.VolumeMount{Name: "token", MountPath: layout.TokenDir, ReadOnly: true},
@@ -158,7 +159,7 @@ func cassandraContainer(settings v1alpha1.PodSettings) corev1.Container {
 		},
 		// The agent answers for the node; it is in the same network. There is no liveness probe:
 		// the agent alone judges a JVM.
-		ReadinessProbe: httpProbe(layout.ReadyPath, 2, 2, 3),
+		ReadinessProbe: httpProbe(layout.ReadyPath, 2, 2, 3, probesOf(settings).Readiness),
 		VolumeMounts: append(sharedMounts(settings),
 			corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"},
 		),
@@ -302,13 +303,19 @@ func restricted() *corev1.SecurityContext {
 	}
 }
 
-func httpProbe(path string, period, timeout, failures int32) *corev1.Probe {
+func probesOf(settings v1alpha1.PodSettings) v1alpha1.Probes {
+	return *cmp.Or(settings.Probes, &v1alpha1.Probes{})
+}
+
+// httpProbe asks the agent, as the user says it, and else as these numbers do.
+func httpProbe(path string, period, timeout, failures int32, given *v1alpha1.Probe) *corev1.Probe {
+	over := cmp.Or(given, &v1alpha1.Probe{})
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path,
 			Port: intstr.FromInt32(layout.HealthPort)}},
-		PeriodSeconds:    period,
-		TimeoutSeconds:   timeout,
-		FailureThreshold: failures,
+		PeriodSeconds:    *cmp.Or(over.PeriodSeconds, &period),
+		TimeoutSeconds:   *cmp.Or(over.TimeoutSeconds, &timeout),
+		FailureThreshold: *cmp.Or(over.FailureThreshold, &failures),
 	}
 }
 

@@ -132,6 +132,7 @@ func podSettingsOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter, 
 		AgentResources:   agentResources(t.AgentResources),
 		Placement:        placement(t.Placement),
 		Metadata:         t.Metadata,
+		Probes:           t.Probes,
 		ConfigFiles:      t.ConfigFiles,
 
 		TerminationGracePeriodSeconds: t.TerminationGracePeriodSeconds,
