@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -274,6 +275,9 @@ func TestASpecIsRefusedForEachOfItsFaults(t *testing.T) {
 		"no size of it": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Storage.Claims.Data = &v1alpha1.VolumeClaim{}
 		}, v1alpha1.ReasonInvalidSpec, []string{"node.storage.claims.data.size is not set"}},
+		"a part of a rack that is no node": {func(s *v1alpha1.CassandraClusterSpec) {
+			s.Disruption.MaxUnavailable = ptr(intstr.FromString("50%"))
+		}, v1alpha1.ReasonInvalidSpec, []string{"disruption.maxUnavailable is 50%", "of rack dc1/r2", "at least 100%"}},
 		"an overlay on what is ours": {func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.Overlay = ours
 		}, v1alpha1.ReasonInvalidSpec, []string{"belongs to Helenus"}},
