@@ -99,6 +99,12 @@ type CassandraNodeStatus struct {
 	// +optional
 	Proven *ProvenStatus `json:"proven,omitempty"`
 
+	// DiskRelease is the release of Cassandra with which the node was last NORMAL on its disk. None
+	// of an earlier line starts on it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	DiskRelease string `json:"diskRelease,omitempty"`
+
 	// Restart is how far the wanted restart has come.
 	// +optional
 	Restart *IntentStatus `json:"restart,omitempty"`

@@ -53,7 +53,8 @@ const (
 	// BlockedReplicationNotUnderstood – a keyspace has transient replicas, or a replication
 	// strategy that Helenus does not know.
 	BlockedReplicationNotUnderstood Reason = "ReplicationNotUnderstood"
-	// BlockedReleasesDiffer – the members run different releases of Cassandra.
+	// BlockedReleasesDiffer – the members have different releases of Cassandra, or another than the
+	// spec describes.
 	BlockedReleasesDiffer Reason = "ReleasesDiffer"
 	// BlockedHostCordoned – a member is on a host that is cordoned, and may be about to be evicted.
 	BlockedHostCordoned Reason = "HostCordoned"
@@ -116,6 +117,8 @@ const (
 	// BlockedDiskUnreadable – the data volume, its journal or Cassandra's system tables cannot be
 	// read or contradict each other.
 	BlockedDiskUnreadable Reason = "DiskUnreadable"
+	// BlockedDiskOfLaterRelease – the node was NORMAL on its disk with a later line of Cassandra.
+	BlockedDiskOfLaterRelease Reason = "DiskOfLaterRelease"
 	// BlockedDiskOfOtherNode – the disk belongs to another node or cluster.
 	BlockedDiskOfOtherNode Reason = "DiskOfOtherNode"
 	// BlockedNodeHasLeft – the node left the ring, or had begun to leave.

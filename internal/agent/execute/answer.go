@@ -31,7 +31,7 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 		Join:          d.Status.Join,
 		TrafficOpened: f.Memory.TrafficOpenedAt != nil, Traffic: d.Status.ClientTraffic,
 		Addresses: a.addresses(f), Replaced: f.Memory.Replaced,
-		Normal: f.Memory.Normal, GCGrace: f.Memory.GCGrace,
+		DiskRelease: f.Memory.Release, Normal: f.Memory.Normal, GCGrace: f.Memory.GCGrace,
 	}
 	if c := d.Status.Configuration; c != nil {
 		answer.Revision = c.Revision

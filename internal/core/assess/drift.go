@@ -52,29 +52,30 @@ func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 		return Same, w
 	case v.mayTake(n, w):
 		return Takes, w
-	case fixed(n, w) || !v.Of(n.Name).Started() && v.BoundClaim(n, w) != "":
+	case fixed(n, w) || !v.Of(n.Name).Started() && v.BoundClaim(n, w) != "",
+		// it would join a ring of another release
+		!v.Of(n.Name).Joined() && n.Record.Spec.Configuration.Version != w.Configuration.Version:
 		return Keeps, w
 	}
 	return InTurn, w
 }
 
 // fixed says that the spec changes what a node can never be brought to: what tickets and disks rest
-// on, or a release.
+// on.
 func fixed(n *facts.Node, w render.Wanted) bool {
 	have, want := n.Record.Spec.Configuration, w.Configuration
 	return have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||
-		have.RackName != want.RackName || have.NumTokens != want.NumTokens || have.Version != want.Version ||
+		have.RackName != want.RackName || have.NumTokens != want.NumTokens ||
 		!equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage)
 }
 
 func (v *View) mayTake(n *facts.Node, w render.Wanted) bool {
-	if alreadyIs(n, w) && !fixed(n, w) {
-		return true
-	}
 	have, want, is := n.Record.Spec.Configuration, w.Configuration, v.Of(n.Name)
 	switch {
-	case !is.Started() && !is.Joined():
-		return (have.Version == want.Version || v.allUntouched()) && v.BoundClaim(n, w) == ""
+	case alreadyIs(n, w) && !fixed(n, w) && have.Version == want.Version:
+		return true
+	case !is.Started() && !is.Joined(): // nor does it before the ring has this release
+		return v.BoundClaim(n, w) == ""
 	case is.Joined() && (!is.Failing() || provenWith(n.Record)):
 		return false
 	case have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||

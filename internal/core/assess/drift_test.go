@@ -217,8 +217,7 @@ func TestWhatANodeWithoutATicketTakesOver(t *testing.T) {
 		"its storage":                    {grows, larger, Takes},
 		"its storage, which is bound":    {func(s *scene) { grows(s); bound(s) }, larger, Keeps},
 		"a setting, its volume is bound": {func(s *scene) { grows(s); bound(s) }, setting, Takes},
-		"its release, others have data": {grows, func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
-			Keeps},
+		"its release":                    {grows, func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, Takes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

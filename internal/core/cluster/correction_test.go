@@ -116,7 +116,7 @@ func TestWhatATicketRestsOnIsNotCorrected(t *testing.T) {
 			s.Node.Storage.Claims.Data = &v1alpha1.VolumeClaim{Size: &size}
 		}, v1alpha1.DiskEmpty, `node.storage.claims.data.size: "10Gi" → "20Gi"`},
 		"release on a disk with data": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
-			v1alpha1.DiskJoining, `version: "5.0.6" → "5.0.9"`},
+			v1alpha1.DiskJoining, "version: 5.0.6 → 5.0.9: a node with a ticket keeps its release until it has joined"},
 		"replication": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 2 },
 			v1alpha1.DiskEmpty, "datacenters[dc1].plannedReplicationFactor: 3 → 2"},
 	} {

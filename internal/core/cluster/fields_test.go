@@ -39,7 +39,7 @@ var fields = map[string]struct {
 	change func(*v1alpha1.CassandraClusterSpec)
 	want   string
 }{
-	"version": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, `version: "5.0.6" → "5.0.9"`},
+	"version": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, newPods},
 	"image": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Image = "mine:5.0.6"
 	}, newPods},

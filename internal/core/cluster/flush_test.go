@@ -42,7 +42,7 @@ func TestAFlushRunsBesideACleanup(t *testing.T) {
 	node := w.snapshot.Ledger.Maintenance[0].Nodes[0]
 	pass := func() {
 		v, draft := viewOf(w), &plan.Draft{Plan: plan.Plan{Wake: interval}}
-		e := procedure.NewEngine(v, draft, append(procedures(guard.All()), flushing(node)), nil, nil)
+		e := procedure.NewEngine(v, draft, append(procedures(guard.All()), flushing(node)), guard.Rules{}, nil)
 		if e.Maintain(); len(w.snapshot.Ledger.Maintenance) < 2 && phase == v1alpha1.OperationRunning {
 			e.Propose("Flush")
 		}

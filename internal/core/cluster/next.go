@@ -108,8 +108,12 @@ func propose(kind ledger.Kind) func(*pass) plan.Result {
 // always: a step that may begin has stale joins forgotten itself.
 func always(*pass) bool { return true }
 
-// lastJoinIsOver: for a while no node has joined, although nodes may be to join.
+// lastJoinIsOver: for a while no node has joined, although nodes may be to join, or none may before
+// a roll-out.
 func lastJoinIsOver(p *pass) bool {
+	if len(p.engine.ReleasesDiffer()) > 0 {
+		return true
+	}
 	left := join.FollowUpsWait(p.engine.View())
 	if left > 0 {
 		p.draft.WakeIn(left)
@@ -138,7 +142,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 	draft := &plan.Draft{Plan: plan.Plan{Wake: interval}}
 	view := assess.NewView(snapshot, now)
 	p := &pass{draft: draft, keeper: upkeep.New(view, draft)}
-	p.engine = procedure.NewEngine(view, draft, procedures(rules), rules.Repair, p.keeper.PublishSeedsOf)
+	p.engine = procedure.NewEngine(view, draft, procedures(rules), rules, p.keeper.PublishSeedsOf)
 	for _, e := range entries {
 		r := plan.Nothing()
 		if e.when == nil || e.when(p.engine.View()) {

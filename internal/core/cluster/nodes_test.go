@@ -46,7 +46,7 @@ func TestADeletedRecordHoldsUpItsOwnNodeAlone(t *testing.T) {
 	for _, name := range []string{first, second} {
 		w.snapshot.Nodes[name].Pod, w.snapshot.Nodes[name].Agent = nil, nil
 	}
-	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }) // refused, so that the record stays
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "4.1.10" }) // refused, so that the record stays
 	made := next(w)
 	wantWrites(t, made, first)
 	wantWrites(t, made, second, "Create Pod")

@@ -255,7 +255,7 @@ func TestRestartsAreForgottenWithoutTheLedger(t *testing.T) {
 // A spec that is refused waits for a person, too: hosts can be drained meanwhile.
 func TestEvictionsAreAllowedWhileTheSpecIsRefused(t *testing.T) {
 	w := inSoak(t)
-	w.snapshot.Cluster.Spec.Version = "5.0.9"
+	w.snapshot.Cluster.Spec.Version = "4.1.10"
 	w.now = w.now.Add(time.Minute)
 	w.settle()
 	if least := w.snapshot.Shared.Budgets["orders-dc1"].Spec.MinAvailable; least.IntValue() != 2 {

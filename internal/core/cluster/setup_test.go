@@ -269,7 +269,7 @@ func keeperOver(v *assess.View) (*upkeep.Keeper, *plan.Draft) {
 // engineOver runs the procedures on what is known in a view.
 func engineOver(v *assess.View) *procedure.Engine {
 	keeper, draft := keeperOver(v)
-	return procedure.NewEngine(v, draft, procedures(guard.All()), guard.All().Repair, keeper.PublishSeedsOf)
+	return procedure.NewEngine(v, draft, procedures(guard.All()), guard.All(), keeper.PublishSeedsOf)
 }
 
 const (

@@ -34,7 +34,7 @@ func run(w *world) (plan.Plan, plan.Result) {
 	v := viewOf(w)
 	draft := &plan.Draft{Plan: plan.Plan{Wake: interval}}
 	keeper, _ := keeperOver(v)
-	engine := procedure.NewEngine(v, draft, procedures(guard.All()), guard.All().Repair, keeper.PublishSeedsOf)
+	engine := procedure.NewEngine(v, draft, procedures(guard.All()), guard.All(), keeper.PublishSeedsOf)
 	r := engine.Continue(0)
 	return draft.Plan, r
 }
@@ -46,7 +46,7 @@ func during(v *assess.View, do func(*procedure.Step)) plan.Plan {
 	only := procedure.Procedure{Kind: s.Kind, Class: s.Class, Stages: []procedure.Stage{{
 		Name: s.Stage, Run: func(_ *assess.View, s *procedure.Step) plan.Result { do(s); return plan.Nothing() },
 	}}}
-	procedure.NewEngine(v, draft, []procedure.Procedure{only}, guard.All().Repair, nil).Continue(0)
+	procedure.NewEngine(v, draft, []procedure.Procedure{only}, guard.All(), nil).Continue(0)
 	return draft.Plan
 }
 

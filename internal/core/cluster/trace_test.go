@@ -341,7 +341,7 @@ func traceDeletedRecord(t *testing.T, s *trace) {
 	s.runUntilIdle(w, nil)
 	s.say("\nThe same while the spec is refused.")
 	n.Record.DeletionTimestamp = &when
-	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" })
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "4.1.10" })
 	s.runUntilIdle(w, nil)
 	n.Record = nil
 	s.runUntilIdle(w, nil)

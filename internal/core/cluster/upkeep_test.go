@@ -147,7 +147,7 @@ func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
 
 func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
-		"version":     func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" },
+		"version":     func(s *v1alpha1.CassandraClusterSpec) { s.Version = "4.1.10" },
 		"fewer racks": func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,8 +185,8 @@ func TestAnotherInstallationChangesAgentsAlone(t *testing.T) {
 	if len(made.Writes) == 0 || len(others) > 0 || made.Stalled != nil {
 		t.Errorf("want the image of agents alone:\n%s", made)
 	}
-	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" })
-	wantStalled(t, w.pass(), v1alpha1.ReasonUnsupportedChange, `version: "5.0.6" → "5.0.9"`)
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "4.1.10" })
+	wantStalled(t, w.pass(), v1alpha1.ReasonUnsupportedChange, "version: 5.0.6 → 4.1.10: Cassandra 4.1 does not read")
 }
 
 func TestAnUnknownSettingIsRefusedBeforeAnythingIsMade(t *testing.T) {
@@ -272,7 +272,7 @@ func TestARecordIsNotMadeAgainFromASpecThatIsRefused(t *testing.T) {
 	record := n.Record
 	when := metav1.NewTime(w.now)
 	record.DeletionTimestamp = &when
-	w.snapshot.Cluster.Spec.Version = "5.0.9"
+	w.snapshot.Cluster.Spec.Version = "4.1.10"
 	w.settle()
 	if n.Record != record || !facts.Owned(n.Pod, string(record.UID)) {
 		t.Fatal("the record was let go although the spec from which it would be made again is refused")

@@ -529,7 +529,8 @@ func (w *world) refuses(c v1alpha1.NodeConfiguration) bool {
 func (w *world) serve(n *facts.Node, tokens []string) {
 	n.Agent.Disk, n.Agent.HostID, n.Agent.Phase, n.Agent.Process = v1alpha1.DiskMember, hostID(n.Name),
 		v1alpha1.PhaseNormal, facts.ProcessRunning
-	n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: hostID(n.Name), SchemaVersion: "schema"}
+	n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: hostID(n.Name), SchemaVersion: "schema",
+		ReleaseVersion: n.Record.Spec.Configuration.Version}
 	w.tokens[n.Name] = tokens
 }
 

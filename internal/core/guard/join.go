@@ -10,6 +10,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ring"
 )
@@ -30,7 +31,6 @@ var beforeJoin = []Guard[Nodes]{
 	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
 	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},
 	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
-	{v1alpha1.BlockedReleasesDiffer, "all members run the same release", oneRelease},
 	{v1alpha1.BlockedReplicationNotUnderstood, "the replication of every keyspace is understood",
 		everyReplicationIsKnown},
 	{v1alpha1.BlockedHostCordoned, "no member is on a cordoned host", noHostIsCordoned},
@@ -271,8 +271,10 @@ func everyHostIDIsKnown(of Nodes) []Finding {
 	return out
 }
 
+// oneSchema of each line of releases: nodes of different lines do not exchange their schemas.
 func oneSchema(of Nodes) []Finding {
-	return of.differ("schema versions", func(r *facts.Ring) string { return r.SchemaVersion })
+	line := func(r *facts.Ring) string { return settings.LineOf(r.ReleaseVersion) }
+	return of.differ("schema versions", line, func(r *facts.Ring) string { return r.SchemaVersion })
 }
 
 // oneSchemaInGossip counts members that are down, too: who has not heard of a change of replicas
@@ -286,14 +288,6 @@ func oneSchemaInGossip(of Nodes) []Finding {
 		}
 	}
 	return out
-}
-
-// oneRelease: nodes of different major or minor releases do not stream to each other.
-func oneRelease(of Nodes) []Finding {
-	return of.differ("releases of Cassandra", func(r *facts.Ring) string {
-		parts := strings.SplitN(r.ReleaseVersion, ".", 3)
-		return strings.Join(parts[:min(len(parts), 2)], ".")
-	})
 }
 
 // everyReplicationIsKnown: of a keyspace with transient replicas, or with a strategy of somebody's
@@ -319,21 +313,25 @@ func everyReplicationIsKnown(of Nodes) []Finding {
 	return out
 }
 
-// differ finds that members do not all have the same.
-func (of Nodes) differ(what string, value func(*facts.Ring) string) []Finding {
+// differ finds that members, of which all of one kind should have the same, do not.
+func (of Nodes) differ(what string, kind, value func(*facts.Ring) string) []Finding {
 	names, rings := of.views()
-	first := map[string]string{}
-	var words []string
+	first := map[[2]string]bool{}
+	words := map[string][]string{}
 	for i, r := range rings {
-		if v := value(r); first[v] == "" {
-			first[v] = names[i]
-			words = append(words, fmt.Sprintf("%s (node %s)", v, names[i]))
+		if k, v := kind(r), value(r); !first[[2]string{k, v}] {
+			first[[2]string{k, v}] = true
+			words[k] = append(words[k], fmt.Sprintf("%s (node %s)", v, names[i]))
 		}
 	}
-	if len(first) < 2 {
-		return nil
+	var out []Finding
+	for _, k := range slices.Sorted(maps.Keys(words)) {
+		if len(words[k]) > 1 {
+			out = append(out, Finding{Message: fmt.Sprintf("the members have different %s: %s", what,
+				strings.Join(words[k], ", "))})
+		}
 	}
-	return []Finding{{Message: fmt.Sprintf("the members have different %s: %s", what, strings.Join(words, ", "))}}
+	return out
 }
 
 // mostOfDisk is how much of its data volume a node may have to fill by joining: compaction needs

@@ -83,10 +83,12 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 			func(see func(string) *facts.Ring) { see("c").SchemaVersion = "other" },
 			"SchemaVersionsDiffer [] the members have different schema versions: schema (node a), other (node c)",
 		},
-		"one is of another release": {func(see func(string) *facts.Ring) { see("b").ReleaseVersion = "4.1.10" },
-			"ReleasesDiffer [] the members have different releases of Cassandra: 5.0 (node a), 4.1 (node b)"},
-		"one is of another patch release": {func(see func(string) *facts.Ring) { see("b").ReleaseVersion = "5.0.2" },
-			""},
+		"one has the schema of another release": {func(see func(string) *facts.Ring) {
+			see("b").ReleaseVersion, see("b").SchemaVersion = "4.1.10", "other"
+		}, ""},
+		"one has another schema, and another patch release": {func(see func(string) *facts.Ring) {
+			see("b").ReleaseVersion, see("b").SchemaVersion = "5.0.2", "other"
+		}, "SchemaVersionsDiffer [] the members have different schema versions: schema (node a), other (node b)"},
 		"one sees a stranger": {func(see func(string) *facts.Ring) {
 			see("c").Endpoints = append(see("c").Endpoints,
 				facts.Endpoint{Address: "10.0.0.9", HostID: "stranger", Status: facts.StatusNormal, Live: true,

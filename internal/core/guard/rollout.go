@@ -5,6 +5,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/words"
 )
 
 // rollOut are the guards on the members before one of them is taken down.
@@ -12,13 +13,40 @@ var rollOut = []Guard[Nodes]{
 	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("nodes are taken down one wave at a time")},
 	{v1alpha1.BlockedTopologyChangeInProgress, "no topology change is in progress", noTopologyChange},
 	{v1alpha1.BlockedMemberSeenDown, "every member sees every other as up", everyMemberSeesEveryOther},
-	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
+	{v1alpha1.BlockedSchemaVersionsDiffer, "all members of a release have the same schema version", oneSchema},
 	{v1alpha1.BlockedStreamInProgress, "no member streams", noStream},
 }
 
 // seen is the guard before a node counts as back.
 var seen = []Guard[Nodes]{
 	{v1alpha1.BlockedMemberSeenDown, "every member sees every other as up", everyMemberSeesEveryOther},
+}
+
+// releases is the guard before any step but a roll-out.
+var releases = []Guard[Nodes]{
+	{v1alpha1.BlockedReleasesDiffer, "all members have the release that the spec describes", oneRelease},
+}
+
+// oneRelease: while two are in the ring nothing streams and nothing is altered. Those of two lines
+// neither stream to each other nor share a schema, and what is streamed may have to be taken back.
+func oneRelease(of Nodes) []Finding {
+	const what = "releases of Cassandra"
+	same := func(*facts.Ring) string { return "" }
+	if found := of.differ(what, same, func(r *facts.Ring) string { return r.ReleaseVersion }); found != nil {
+		return found
+	}
+	wanted := of.Cluster.Spec.Version
+	var others []string
+	for _, name := range of.Names {
+		if n := of.Nodes[name]; n != nil && n.Record != nil && n.Record.Spec.Configuration.Version != wanted {
+			others = append(others, name)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return []Finding{{Nodes: others, Message: fmt.Sprintf("Cassandra %s has not reached %s yet", wanted,
+		words.List(others, 3))}}
 }
 
 // everyMemberSeesEveryOther: a coordinator that sees a replica down does not ask it, whatever the

@@ -15,6 +15,8 @@ type Rules struct {
 	AddedDatacenter []Guard[Adding]
 	// Cleanup and Repair on the ring before these operations.
 	Cleanup, Repair []Guard[Nodes]
+	// Releases on the members before any step but a roll-out, which makes them one.
+	Releases []Guard[Nodes]
 	// RollOut on the members that are to be up before a node is taken down; Seen on those that are
 	// up before a node counts as back.
 	RollOut, Seen []Guard[Nodes]
@@ -26,6 +28,6 @@ func All() Rules {
 		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
 		Placement:     placement,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
-		RollOut: rollOut, Seen: seen,
+		Releases: releases, RollOut: rollOut, Seen: seen,
 	}
 }

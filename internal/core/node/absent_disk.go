@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config/settings"
 )
 
 // inspectDisk looks at the volumes before anything is decided by them. It is looked at again after
@@ -69,6 +70,16 @@ func knowDisk(p *pass) outcome {
 	case v1alpha1.DiskJoining:
 	}
 	return done
+}
+
+// knowRelease keeps an earlier line of releases away from what a later one has written.
+func knowRelease(p *pass) outcome {
+	version := p.Record.Spec.Configuration.Version
+	if !settings.Older(version, p.Memory.Release) {
+		return done
+	}
+	return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskOfLaterRelease,
+		settings.CheckChange(p.Memory.Release, version).Error())
 }
 
 // unreadable holds a disk back that cannot be read, and has it looked at again from time to time,

@@ -147,6 +147,8 @@ type (
 		optional
 		// Neighbours are the addresses of the other members.
 		Neighbours []string
+		// Release of Cassandra that is NORMAL.
+		Release string
 	}
 	// NoteLeft writes down that the node left the ring for good.
 	NoteLeft struct {

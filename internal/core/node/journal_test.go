@@ -159,7 +159,7 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 		f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostC}}
 		f.Self.PodTemplate, f.Memory.Start.Hash = "template", "settings"
 	})
-	normal := NoteNormal{Neighbours: []string{"10.0.0.7"}}
+	normal := NoteNormal{Neighbours: []string{"10.0.0.7"}, Release: "5.0.6"}
 	m := written(f, normal)
 	wantTime(t, "NORMAL", m.NormalAt, ptr(0))
 	wantTime(t, "the JVM was first NORMAL", m.Start.NormalAt, ptr(0))
@@ -175,8 +175,15 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 	if m.Proven == nil || *m.Proven != (ProvenMemory{PodTemplate: "template", Configuration: "settings"}) {
 		t.Errorf("proven with %+v", m.Proven)
 	}
+	if m.Release != "5.0.6" {
+		t.Errorf("the disk has release %q", m.Release)
+	}
 	f.Memory, f.JVM.GCGrace = m, nil
+	normal.Release = "4.1.10" // an image of another release than the record says
 	again := Before(&f, normal, at(time.Hour))
+	if again.Release != "5.0.6" {
+		t.Errorf("the disk has release %q", again.Release)
+	}
 	wantTime(t, "the JVM was first NORMAL", again.Start.NormalAt, ptr(0))
 	wantTime(t, "NORMAL", again.NormalAt, ptr(time.Hour))
 	if again.GCGrace != hour {

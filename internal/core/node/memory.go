@@ -42,6 +42,9 @@ type Memory struct {
 	Start *StartMemory `json:"start,omitempty"`
 	// Proven is what the node was last NORMAL with.
 	Proven *ProvenMemory `json:"proven,omitempty"`
+	// Release is that of Cassandra with which the node was last NORMAL: none of an earlier line
+	// reads what is on this disk.
+	Release string `json:"release,omitempty"`
 	// Stop is an ordered stop of that JVM.
 	Stop *StopMemory `json:"stop,omitempty"`
 	// Deaths are the ends of JVMs that nobody asked for.

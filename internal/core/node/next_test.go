@@ -336,6 +336,10 @@ func TestNext(t *testing.T) {
 			f.Memory.GCGrace, f.Memory.NormalAt = 240*time.Hour, ptr(-250*time.Hour)
 		}),
 			expectation{phase: v1alpha1.PhaseDownTooLong, guard: "DownLongerThanGCGrace"}},
+		"record of an earlier line of releases": {with1(member(), func(f *Facts) { f.Memory.Release = "5.1.0" }),
+			expectation{phase: v1alpha1.PhaseFailed, guard: "DiskOfLaterRelease", words: "5.1.0 → 5.0.6"}},
+		"record of an earlier release": {with1(neighboured(), func(f *Facts) { f.Memory.Release = "5.0.9" }),
+			expectation{action: "AskPeers"}},
 		"configuration that cannot be rendered": {with1(member(),
 			func(f *Facts) { f.Configuration = Configuration{Problem: "no heap"} }),
 			expectation{phase: v1alpha1.PhaseFailed, guard: "ConfigurationRenderingFailed"}},

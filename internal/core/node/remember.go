@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
 )
 
@@ -236,6 +237,9 @@ func (a NoteNormal) before(m *Memory, f *Facts, at time.Time) {
 			s.NormalAt = &at
 		}
 	})
+	if a.Release != "" && !settings.Older(a.Release, m.Release) {
+		m.Release = a.Release
+	}
 	if m.Start != nil {
 		m.Proven = &ProvenMemory{PodTemplate: f.Self.PodTemplate, Configuration: m.Start.Hash}
 	}

@@ -90,13 +90,16 @@ func noteNormal(p *pass) outcome {
 	if !s.Is(p.Init.Incarnation, p.Init.Process.StartID) {
 		return done
 	}
+	note := NoteNormal{Neighbours: neighbours(p.JVM.Ring), Release: p.JVM.Ring.ReleaseVersion}
 	if g := p.JVM.GCGrace; g != nil && *g != p.Memory.GCGrace {
-		return act(NoteNormal{Neighbours: neighbours(p.JVM.Ring), Why: "deletions are kept for another time now"})
+		note.Why = "deletions are kept for another time now"
+		return act(note)
 	}
 	known := p.Memory.NormalAt
 	if s.NormalAt == nil || known == nil || p.now.Sub(*known) >= normalEvery || p.now.Before(*known) ||
-		!slices.Equal(p.Memory.Neighbours, neighbours(p.JVM.Ring)) {
-		return act(NoteNormal{Neighbours: neighbours(p.JVM.Ring), Why: "the node is NORMAL"})
+		!slices.Equal(p.Memory.Neighbours, note.Neighbours) {
+		note.Why = "the node is NORMAL"
+		return act(note)
 	}
 	return done
 }

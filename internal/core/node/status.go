@@ -31,7 +31,7 @@ func (p *pass) status(last outcome) v1alpha1.CassandraNodeStatus {
 		s.Phase = v1alpha1.PhaseDeferred
 		s.Message = p.held.Message
 	}
-	s.RepairDue = p.Memory.RepairDue
+	s.RepairDue, s.DiskRelease = p.Memory.RepairDue, p.Memory.Release
 	p.reportDisk(&s)
 	p.reportRing(&s)
 	p.reportIntents(&s)

@@ -42,6 +42,7 @@ var steps = map[jvmPhase][]step{
 		{"run_operations", runOperations},
 		{"inspect_disk", inspectDisk},
 		{"know_disk", knowDisk},
+		{"know_release", knowRelease},
 		{"withdraw_join", withdrawJoin},
 		{"require_ticket_or_membership", requireTicket},
 		{"check_gc_grace", checkGCGrace},

@@ -47,7 +47,7 @@ func Fields(all []Difference) []string {
 // Fixed are those of the differences that no roll-out can bring about.
 func Fixed(all []Difference) []Difference {
 	return slices.DeleteFunc(all, func(d Difference) bool {
-		return !strings.HasPrefix(d.Field, "node.storage") && !slices.Contains([]string{"version", "clusterName",
+		return !strings.HasPrefix(d.Field, "node.storage") && !slices.Contains([]string{"clusterName",
 			"datacenters[].datacenterName", "datacenters[].racks[].rackName", "datacenters[].numTokens"}, d.Field)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 )
@@ -98,6 +100,9 @@ func AsMade(cluster *v1alpha1.CassandraCluster, w Wanted, n *facts.Node) Wanted 
 			if PodHash(pod) != made {
 				continue
 			}
+			if w.Pod.Image != image && settings.LineOf(tagOf(image)) != "" {
+				w.Configuration.Version = tagOf(image) // its turn has not come
+			}
 			w.Pod = pod
 			if agent := n.CurrentAgent(); agent != nil && config.KnowsRevision(agent.Revision) {
 				w.Configuration.Revision = agent.Revision
@@ -107,6 +112,9 @@ func AsMade(cluster *v1alpha1.CassandraCluster, w Wanted, n *facts.Node) Wanted 
 	}
 	return w
 }
+
+// tagOf an image: by default, the release.
+func tagOf(image string) string { return image[strings.LastIndex(image, ":")+1:] }
 
 // Describes says that a pod has the labels and annotations of its record: our labels, what the spec
 // adds, and nothing that it added before.

@@ -29,6 +29,8 @@ type Disk struct {
 	// size is what there is room for, 0 for anything; full says that there is none left.
 	size int64
 	full bool
+	// newest is the release that was NORMAL on it, of the latest line.
+	newest string
 	// available are ranges that a bootstrap has streamed.
 	available map[string]bool
 	// user is the JVM that runs on it.
@@ -122,6 +124,9 @@ func (d *Disk) Clone() *Disk {
 	}
 	return &c
 }
+
+// Newest is the release that was NORMAL on it, of the latest line; empty if none was.
+func (d *Disk) Newest() string { return d.newest }
 
 // Corrupt makes files of it unreadable, in those words; empty mends them.
 func (d *Disk) Corrupt(problem string) { d.problem = problem }

@@ -145,6 +145,9 @@ func (p *Process) StartedAt() time.Time { return p.started }
 // Mode is its OperationMode.
 func (p *Process) Mode() string { return p.mode }
 
+// Release of Cassandra that it is.
+func (p *Process) Release() string { return p.release }
+
 // HostID is its host id; empty before it knows it.
 func (p *Process) HostID() string { return p.hostID }
 

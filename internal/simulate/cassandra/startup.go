@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/internal/agent/disk"
+	table "helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ring"
 )
@@ -100,6 +101,9 @@ func (p *Process) checkDisk() *refusal {
 	}
 	if d.full {
 		return outOfSpace()
+	}
+	if table.Older(p.release, d.newest) {
+		return check(exitStartup, fmt.Sprintf("Detected unreadable sstables, which %s has written", d.newest))
 	}
 	l := d.log
 	if l == nil {
@@ -277,6 +281,9 @@ func (p *Process) finishJoining(owned []ring.Token) {
 	p.metadata.setHost(p.hostID, p.address)
 	p.mode, p.joined, p.inited, p.failed = modeNormal, true, true, false
 	p.normalAt = p.line.Now()
+	if !table.Older(p.release, p.disk.newest) {
+		p.disk.newest = p.release
+	}
 	p.announce(func(s *state) {
 		s.word, s.tokens, s.replaced = statusNormal, owned, netip.Addr{}
 		s.status = statusNormal + "," + owned[0].String()

@@ -191,13 +191,17 @@ func (s *Sandbox) Start(container, image string, exited func(int)) {
 	release := image[strings.LastIndex(image, ":")+1:]
 	s.files.base = s.rt.Base(release)
 	s.rt.count++
+	java := "17.0.19"
+	if strings.HasPrefix(release, "4.") {
+		java = "11.0.28"
+	}
 	volume := s.content(v1alpha1.VolumeData)
 	if s.rt.Lockless {
 		volume = nil
 	}
 	s.init = newInit(s.rt.Line, fmt.Sprintf("i%d", s.rt.count), initapi.Image{
 		ConfigDir: "/etc/cassandra", Base: fmt.Sprintf("/helenus/base/i%d", s.rt.count),
-		CassandraHome: "/opt/cassandra", JavaRelease: `JAVA_VERSION="17.0.19"`,
+		CassandraHome: "/opt/cassandra", JavaRelease: fmt.Sprintf("JAVA_VERSION=%q", java),
 	}, volume, func(command initclient.Command, ended func(cassandra.Exit)) (jvm, error) {
 		return s.startJVM(release, command, ended), nil
 	},

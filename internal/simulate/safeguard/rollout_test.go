@@ -29,6 +29,16 @@ func TestTheGateOfARollOut(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, by)
 }
 
+// Without the guard on releases nodes join a ring that has not reached their own.
+func TestNothingJoinsBetweenReleases(t *testing.T) {
+	s, err := trial.Find("version-grown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged(t, "ReleasesDiffer")
+	caught(t, trial.Trial{Scenario: s, Seed: 1}, "I9")
+}
+
 // A record that takes over the spec before its node's turn has come is caught, whoever writes it.
 func TestARecordOutOfTurn(t *testing.T) {
 	s, err := trial.Find("rollout-killed")

@@ -103,7 +103,7 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
-		rollOutScenarios(), losingScenarios())...)
+		rollOutScenarios(), versionScenarios(), losingScenarios())...)
 }
 
 // Find a scenario by its name.

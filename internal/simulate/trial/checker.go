@@ -9,11 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
+	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ledger"
@@ -386,10 +386,10 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 	}
 	o.operations(n)
 	o.turn.changed(old, n)
-	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil &&
-		older(n.Spec.Configuration.Version, old.Spec.Configuration.Version) {
-		o.violated("I9: the record of member %s changes its version from %s to %s", n.Name,
-			old.Spec.Configuration.Version, n.Spec.Configuration.Version)
+	if version := n.Spec.Configuration.Version; old == nil || old.Spec.Configuration.Version != version {
+		if d := o.disk(n.Name); d != nil && settings.Older(version, d.Newest()) {
+			o.violated("I9: the record of node %s gets version %s, and its disk is one of %s", n.Name, version, d.Newest())
+		}
 	}
 	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID &&
 		old.Spec.Member.HostID != m.HostID {
@@ -455,11 +455,14 @@ func (o *checker) steps(old, now *ledger.Ledger) {
 	}
 }
 
-// older compares releases of Cassandra.
-func older(a, b string) bool {
-	x, errX := version.ParseGeneric(a)
-	y, errY := version.ParseGeneric(b)
-	return errX == nil && errY == nil && x.LessThan(y)
+// disk is what a node's claim has of Cassandra; nil if it has no volume.
+func (o *checker) disk(name string) *cassandra.Disk {
+	claim, _ := o.w.Server.Object("PersistentVolumeClaim",
+		keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, name))).(*corev1.PersistentVolumeClaim)
+	if claim == nil || o.w.Kube.Volume(claim) == nil {
+		return nil
+	}
+	return pod.ContentOf(o.w.Kube.Volume(claim)).Data
 }
 
 // ticket: I8 and I11. A record that is recreated has the ticket that its node had.

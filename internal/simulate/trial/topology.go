@@ -103,6 +103,20 @@ func (t *topology) members(of map[string]string) map[string]*cassandra.Process {
 // opened judges a step that the operator begins.
 func (t *topology) opened(step *ledger.Step, members map[string]string) {
 	beside := []string{notNormal, changing, down, unseen, strange}
+	if step.Class != ledger.Rollout {
+		releases := map[string]string{}
+		for name, j := range t.members(members) {
+			releases[j.Release()] = name
+		}
+		for _, name := range step.Wave() {
+			if n, _ := t.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode); n != nil {
+				releases[n.Spec.Configuration.Version] = name
+			}
+		}
+		if len(releases) > 1 {
+			t.violated("I9: %s is opened, and releases differ: %v", step.Kind, releases)
+		}
+	}
 	switch step.Kind {
 	case ledger.JoinNode:
 		if slices.ContainsFunc(step.Wave(), t.hasTicket) {

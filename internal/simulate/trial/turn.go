@@ -55,7 +55,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 			serving[s.Name()] = s.JVM() != nil && s.JVM().NativeOpen()
 		}
 		for _, w := range render.WantedNodes(c, world.Install) {
-			if t.otherRack(w.Name, n.Name) && !serving[w.Name] && !t.diskLost(w.Name) {
+			if t.otherRack(w.Name, n.Name) && !serving[w.Name] && t.isMember(w.Name) && !t.diskLost(w.Name) {
 				t.violated("node %s is asked to go down while %s is", n.Name, w.Name)
 			}
 		}
@@ -84,6 +84,12 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 func (t *turn) diskLost(name string) bool {
 	n, _ := t.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode)
 	return t.Scenario.LosesDisk && n != nil && n.Status.Phase == v1alpha1.PhaseDataLost
+}
+
+// isMember says that a node has joined: one that is still to join serves nobody.
+func (t *turn) isMember(name string) bool {
+	n, _ := t.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode)
+	return n != nil && n.Spec.Member != nil
 }
 
 // otherRack says that two nodes are in different racks: ordinals are of one digit here.
@@ -125,8 +131,8 @@ func (t *turn) takesDown(s *pod.Sandbox) bool {
 		return false
 	}
 	for _, other := range t.w.Pods.Sandboxes() {
-		if t.Fault == nil && t.otherRack(other.Name(), s.Name()) && (other.JVM() == nil || !other.JVM().NativeOpen()) &&
-			!t.diskLost(other.Name()) {
+		if t.Fault == nil && t.otherRack(other.Name(), s.Name()) && t.isMember(other.Name()) &&
+			(other.JVM() == nil || !other.JVM().NativeOpen()) && !t.diskLost(other.Name()) {
 			t.violated("I1: the agent of node %s takes it down while %s is", s.Name(), other.Name())
 		}
 	}

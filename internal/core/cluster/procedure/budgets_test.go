@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
@@ -53,7 +54,7 @@ func TestWhichBudgetsAreOpen(t *testing.T) {
 		budget := render.Budget(v.Owner(), "dc1", 3, policyv1.IfHealthyBudget)
 		s.Shared.Budgets = map[string]*policyv1.PodDisruptionBudget{budget.Name: budget}
 		c.change(s, budget)
-		e := NewEngine(v, &plan.Draft{}, []Procedure{{Kind: ledger.JoinNode, MovesRanges: true}}, nil, nil)
+		e := NewEngine(v, &plan.Draft{}, []Procedure{{Kind: ledger.JoinNode, MovesRanges: true}}, guard.Rules{}, nil)
 		if got := e.openBudgets(); slices.Equal(got, []string{budget.Name}) != c.open || !c.open && len(got) > 0 {
 			t.Errorf("%s: open are %v", name, got)
 		}

@@ -22,7 +22,7 @@ type Engine struct {
 	view       *assess.View
 	draft      *plan.Draft
 	procedures []Procedure
-	repair     []guard.Guard[guard.Nodes]
+	rules      guard.Rules
 	// seeds publishes the addresses of nodes.
 	seeds func(nodes []string)
 
@@ -30,13 +30,14 @@ type Engine struct {
 	running   []string
 	proposals map[ledger.Kind]*Proposal
 	proposed  *assess.View
+	// releases is what ReleasesDiffer has found, if it was asked.
+	releases *[]guard.Refusal
 }
 
-// NewEngine for one pass. Repair are the guards asked before any repair; seeds publishes the
-// addresses of nodes as seeds.
-func NewEngine(v *assess.View, d *plan.Draft, procedures []Procedure, repair []guard.Guard[guard.Nodes],
+// NewEngine for one pass; seeds publishes the addresses of nodes as seeds.
+func NewEngine(v *assess.View, d *plan.Draft, procedures []Procedure, rules guard.Rules,
 	seeds func([]string)) *Engine {
-	return &Engine{view: v, draft: d, procedures: procedures, repair: repair, seeds: seeds}
+	return &Engine{view: v, draft: d, procedures: procedures, rules: rules, seeds: seeds}
 }
 
 // View is what is known now: with the ledger as the pass has written it.
@@ -65,14 +66,28 @@ func (e *Engine) procedure(kind ledger.Kind) *Procedure {
 // sees.
 func (e *Engine) due(p *Procedure) *Proposal {
 	if e.proposed != e.view {
-		e.proposed, e.proposals = e.view, map[ledger.Kind]*Proposal{}
+		e.proposed, e.proposals, e.releases = e.view, map[ledger.Kind]*Proposal{}, nil
 	}
 	out, known := e.proposals[p.Kind]
 	if !known {
 		out = p.Due(e.view)
+		// a step that is open already goes on
+		if out != nil && out.Lost == nil && p.Class != ledger.Rollout {
+			out.Refusals = slices.Concat(e.ReleasesDiffer(), out.Refusals)
+		}
 		e.proposals[p.Kind] = out
 	}
 	return out
+}
+
+// ReleasesDiffer is what speaks against any step but a roll-out while two releases are in the ring,
+// or another than the spec describes.
+func (e *Engine) ReleasesDiffer() []guard.Refusal {
+	if e.releases == nil {
+		found := guard.Check(MemberNodes(e.view), e.rules.Releases...)
+		e.releases = &found
+	}
+	return *e.releases
 }
 
 // RangesMove says that a step is open that changes who holds what, or that one is about to be.

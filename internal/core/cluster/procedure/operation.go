@@ -146,7 +146,7 @@ func (s *Step) blockers(o Operation) []guard.Refusal {
 	if o.Type != v1alpha1.OperationRepair {
 		return nil
 	}
-	return guard.Check(MemberNodes(s.engine.view), s.engine.repair...)
+	return guard.Check(MemberNodes(s.engine.view), s.engine.rules.Repair...)
 }
 
 // retry counts an attempt that failed once its backoff is over.

@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
@@ -81,7 +82,8 @@ func (p *pass) explain(out *plan.RollOut, pending []string) {
 func takes(have *v1alpha1.CassandraNode, w render.Wanted, d render.Difference) plan.Takes {
 	setting, isSetting := strings.CutPrefix(d.Field, "node.cassandraYaml.")
 	switch {
-	case len(render.Fixed([]render.Difference{d})) > 0:
+	case len(render.Fixed([]render.Difference{d})) > 0, d.Field == "version" &&
+		settings.CheckChange(have.Spec.Configuration.Version, w.Configuration.Version) != nil:
 		return plan.Refused
 	case strings.HasPrefix(d.Field, "node.metadata."):
 		return plan.Live

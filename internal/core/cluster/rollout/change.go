@@ -1,9 +1,12 @@
 package rollout
 
 import (
+	"fmt"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -123,6 +126,9 @@ func (p *pass) notBack(n *facts.Node) string {
 		return "its agent has not seen its record yet"
 	case unfinishedRestart(n):
 		return "its restart is not over"
+	case settings.LineOf(agent.Ring.ReleaseVersion) != settings.LineOf(n.Record.Spec.Configuration.Version):
+		return fmt.Sprintf("it runs Cassandra %s, and version is %s: is its image %s of that release?",
+			agent.Ring.ReleaseVersion, n.Record.Spec.Configuration.Version, n.Record.Spec.Pod.Image)
 	case status.Configuration == nil || status.Configuration.RestartNeeded:
 		return "its JVM does not run with the new configuration yet"
 	case status.Configuration.Message != "":

@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 )
@@ -45,7 +46,7 @@ func during(s *facts.Snapshot, do func(*assess.View, *procedure.Step)) plan.Plan
 			return plan.Nothing()
 		},
 	}}}
-	procedure.NewEngine(v, draft, []procedure.Procedure{only}, nil, nil).Continue(0)
+	procedure.NewEngine(v, draft, []procedure.Procedure{only}, guard.Rules{}, nil).Continue(0)
 	return draft.Plan
 }
 

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/config/settings"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/words"
@@ -180,10 +183,14 @@ func (k *Keeper) checkChange() error {
 // corrections and refusals.
 func (k *Keeper) checkNodes() error {
 	var errs []error
-	refused := map[string][]string{}
+	refused, releases := map[string][]string{}, map[string][]string{}
 	for _, w := range k.Wanted {
 		n := k.Nodes[w.Name]
 		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil {
+			continue
+		}
+		if err := settings.CheckChange(k.releaseOf(n), w.Configuration.Version); err != nil && k.Of(n.Name).Joined() {
+			releases[err.Error()] = append(releases[err.Error()], n.Name)
 			continue
 		}
 		drift, w := k.Drift(n, w)
@@ -200,8 +207,17 @@ func (k *Keeper) checkNodes() error {
 				for _, d := range render.Fixed(render.Differences(n.Record, w)) {
 					refused[d.String()] = append(refused[d.String()], n.Name)
 				}
+				if have, want := n.Record.Spec.Configuration.Version, w.Configuration.Version; have != want &&
+					!k.Of(n.Name).Joined() {
+					why := fmt.Sprintf("%s → %s: a node with a ticket keeps its release until it has joined", have, want)
+					releases[why] = append(releases[why], n.Name)
+				}
 			}
 		}
+	}
+	for _, change := range slices.Sorted(maps.Keys(releases)) {
+		errs = append(errs, fmt.Errorf("version: %s (node %s); take the change back", change,
+			words.List(releases[change], 3)))
 	}
 	var changes []string
 	for _, d := range slices.Sorted(maps.Keys(refused)) {
@@ -212,6 +228,16 @@ func (k *Keeper) checkNodes() error {
 			words.List(changes, 5)))
 	}
 	return errors.Join(errs...)
+}
+
+// releaseOf a member is what its disk has: the newest release with which it was NORMAL there. One that
+// never came up with what its record says can go back.
+func (k *Keeper) releaseOf(n *facts.Node) string {
+	disk := n.Record.Status.DiskRelease
+	if agent := n.CurrentAgent(); agent != nil {
+		disk = agent.DiskRelease
+	}
+	return cmp.Or(disk, n.Record.Spec.Configuration.Version)
 }
 
 // checkNumbers refuses nodes more than the ring can grow by, and fewer than it has. Those without

@@ -1,0 +1,80 @@
+package trial
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// versionScenarios are changes of the release of a ring that serves.
+func versionScenarios() []*Scenario {
+	earlier := func(of shape) changed {
+		return of.with(func(c *v1alpha1.CassandraCluster) { version("4.1.10")(&c.Spec) })
+	}
+	soaking := threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+		version("4.1.10")(&c.Spec)
+		c.Spec.Disruption.Soak = &metav1.Duration{Duration: 110 * time.Second}
+	})
+	growing := scenario("version-grown", "the release changes, and the number of nodes with it: the nodes join when all "+
+		"members have the release; the one before is refused, and changes nothing", threeRacks.growing(2),
+		Act{Name: "change both", Do: whileWriting(func(s *v1alpha1.CassandraClusterSpec) {
+			version("5.0.9")(s)
+			nodesPerRack(2)(s)
+		}), Until: all(rolledOut, runs("5.0.9", 6)), Within: 2 * time.Hour},
+		Act{Name: "ask for the one before", Do: respec(version("4.1.10")), Within: 10 * time.Minute,
+			Until: stalledWith(v1alpha1.ReasonUnsupportedChange, "5.0.9 → 4.1.10", "does not read")},
+		passing("a quarter of an hour", 15*time.Minute, runs("5.0.9", 6)),
+		rolled("take it back", version("5.0.9")))
+	growing.Acts[0], growing.Grows = earlier(threeRacks).act(), true
+	return []*Scenario{
+		scenario("version-patch", "a patch release reaches the nodes, and is taken back", threeRacks,
+			changedTo("5.0.9"), changedTo("5.0.6")),
+		growing,
+		scenario("version-evicted", "the pod of a node whose turn has not come is deleted between two releases, and "+
+			"comes back on the old one", soaking,
+			Act{Name: "change it", Do: whileWriting(version("5.0.9")), Until: soaks, Within: 30 * time.Minute},
+			Act{Name: "delete another pod", Do: deleteLastPod, Until: backOn("4.1.10"), Within: 15 * time.Minute},
+			Act{Name: "the rest follows", Until: all(rolledOut, runs("5.0.9", 3)), Within: time.Hour}),
+		scenario("version-reverted", "a release that does not start reaches one node, and is taken back",
+			earlier(threeRacks),
+			Act{Name: "change it, with an option that no JVM takes", Do: whileWriting(
+				func(s *v1alpha1.CassandraClusterSpec) { version("5.0.9")(s); jvmOption(refusedOption)(s) }),
+				Until: all(blockedSaying("ThereIsNoSuchOption"), serves(2)), Within: 30 * time.Minute},
+			rolled("take it back", func(s *v1alpha1.CassandraClusterSpec) { version("4.1.10")(s); jvmOption()(s) }),
+			passing("a minute", time.Minute, runs("4.1.10", 3))),
+	}
+}
+
+func version(release string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Version = release }
+}
+
+func changedTo(release string) Act {
+	return Act{Name: "change to " + release, Do: whileWriting(version(release)), Until: all(rolledOut, runs(release, 3)),
+		Within: time.Hour}
+}
+
+// runs says that so many nodes serve, all with a release.
+func runs(release string, n int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return serves(n)(w) && !slices.ContainsFunc(w.Pods.Sandboxes(),
+			func(s *pod.Sandbox) bool { return s.JVM().Release() != release })
+	}
+}
+
+// backOn says that the node whose pod was deleted serves in another one with a release.
+func backOn(release string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		p, _ := w.Server.Object("Pod", keyOf(lastPod(w).Name())).(*corev1.Pod)
+		return p != nil && string(p.UID) != w.Notes[deletedPod] && serves(3)(w) &&
+			render.ImageOf(p, layout.CassandraContainer) == world.Install.ImageRepository+":"+release
+	}
+}
