@@ -47,6 +47,9 @@ const samples = "../../config/samples"
 // oldestLine is a release of the oldest line of Cassandra that Helenus runs.
 const oldestLine = "4.1.10"
 
+// laterPatch is a later release of the line that the samples have.
+const laterPatch = "5.0.9"
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	log.SetLogger(logr.Discard())
@@ -83,7 +86,7 @@ func connect(ctx context.Context) error {
 		Kubeconfig: *kubeconfig,
 		Install:    *doInstall,
 		Images:     install.Images{Operator: *operatorImage, Agent: *agentImage},
-		Versions:   []string{sample.Spec.Version, oldestLine},
+		Versions:   []string{sample.Spec.Version, oldestLine, laterPatch},
 		Progress:   os.Stderr,
 	})
 	return err

@@ -1,0 +1,83 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+func version(release string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Version = release }
+}
+
+// rollOutVersion brings every node to a release, in pods of their own on the same disks.
+func rollOutVersion(t *testing.T, ring *scene.Ring, release string) {
+	t.Helper()
+	before := identities(t, ring)
+	for name := range before {
+		ring.Invariants.ExpectOtherPods(name)
+	}
+	rollOut(t, ring, "Cassandra "+release, version(release))
+	wantSameMembers(t, before, identities(t, ring))
+	for _, n := range ring.Nodes(t.Context()) {
+		if n.Status.Version != release || n.Status.DiskRelease != release {
+			t.Errorf("node %s runs Cassandra %s, on a disk of %s; want %s", n.Name, n.Status.Version, n.Status.DiskRelease,
+				release)
+		}
+	}
+	wantRingSeen(t, ring)
+}
+
+// TestPatchRelease: a patch release reaches every node, and is taken back.
+func TestPatchRelease(t *testing.T) {
+	onlyInFull(t)
+	ring := threeRacks(t)
+	from := sampleOf(t, "demo.yaml").Spec.Version
+	rollOutVersion(t, ring, laterPatch)
+	rollOutVersion(t, ring, from)
+}
+
+// TestNextLine: a ring of 4.1 becomes one of 5.0. Taken back it is refused by name, and nothing
+// changes.
+func TestNextLine(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-next-line", version(oldestLine))
+	rollOutVersion(t, ring, laterPatch)
+	before, started := identities(t, ring), jvms(t, ring)
+	while(t, ring, servedThroughout, oldestLine+" after "+laterPatch, func() error {
+		if err := ring.Edit(t.Context(), version(oldestLine)); err != nil {
+			return err
+		}
+		if err := ring.Until(t.Context(), time.Minute, "the cluster refuses it", func(now follow.Sight) error {
+			c, _ := now.Cluster(ring.Name)
+			s := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
+			if s == nil || s.Reason != v1alpha1.ReasonUnsupportedChange ||
+				!strings.Contains(s.Message, laterPatch+" → "+oldestLine) {
+				return fmt.Errorf("stalled: %+v", s)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if err := ring.Edit(t.Context(), version(laterPatch)); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), time.Minute, "nothing is left to do",
+			func(now follow.Sight) error { return upToDate(now, ring) })
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	for name, p := range jvms(t, ring) {
+		if p != started[name] {
+			t.Errorf("the JVM of node %s was restarted for a spec that was refused", name)
+		}
+	}
+}
