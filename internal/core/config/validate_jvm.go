@@ -17,8 +17,13 @@ func validateJVM(c *v1alpha1.NodeConfiguration, memoryLimit int64) Problems {
 	if c.JVM != nil {
 		options = c.JVM.Options
 	}
+	anyJava := slices.Contains(options, "-XX:+IgnoreUnrecognizedVMOptions")
 	for i, option := range options {
-		if message := validateOption(option); message != "" {
+		message := validateOption(option)
+		if message == "" && !anyJava {
+			message = validateJava(option, c.Version)
+		}
+		if message != "" {
 			problems = append(problems, Problem{fmt.Sprintf("jvm.options[%d]", i), message})
 		}
 	}
