@@ -176,7 +176,7 @@ func (k *Keeper) checkChange() error {
 	if !k.Begun() {
 		return nil
 	}
-	return errors.Join(k.checkNodes(), k.checkNumbers(), k.checkLedger())
+	return errors.Join(k.checkNodes(), k.checkCompatibility(), k.checkNumbers(), k.checkLedger())
 }
 
 // checkNodes compares every record with what the spec describes, and sorts the differences into
@@ -209,7 +209,7 @@ func (k *Keeper) checkNodes() error {
 				}
 				if have, want := n.Record.Spec.Configuration.Version, w.Configuration.Version; have != want &&
 					!k.Of(n.Name).Joined() {
-					why := fmt.Sprintf("%s → %s: a node with a ticket keeps its release until it has joined", have, want)
+					why := have + " → " + want + ": a node with a ticket keeps its release until it has joined"
 					releases[why] = append(releases[why], n.Name)
 				}
 			}
