@@ -426,6 +426,15 @@ func tellsOfRestart(w *world.World) bool {
 	})
 }
 
+// restartedForDrain says that the last JVM of a node that ended did because it was drained. A fault
+// may have ended others before.
+func restartedForDrain(w *world.World) bool {
+	return slices.ContainsFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool {
+		restarts := o.(*v1alpha1.CassandraNode).Status.Restarts
+		return restarts != nil && restarts.LastReason == v1alpha1.RestartDrained
+	})
+}
+
 func everyHostOf(zone string, do func(*kube.Cluster, string)) func(*world.World) error {
 	return func(w *world.World) error {
 		for _, name := range w.Kube.Hosts() {
