@@ -33,12 +33,13 @@ func TestAFrozenJVMIsKilledWhenNobodySeesItUp(t *testing.T) {
 	}{
 		"no peer is known": {func(f *Facts) { f.Seeds, f.Memory.Neighbours = nil, nil; keep(f) },
 			"Kill"},
-		"no peer has answered":                 {func(f *Facts) { answered(f, hostA) }, "Kill"},
-		"a peer sees it up":                    {sighting(func(*facts.Peer) {}), ""},
-		"a peer sees it down":                  {sighting(func(p *facts.Peer) { p.OfHostID.Live = false }), "Kill"},
-		"a peer does not know it":              {sighting(func(p *facts.Peer) { p.OfHostID = nil }), "Kill"},
-		"a peer's JVM does not run":            {sighting(func(p *facts.Peer) { p.Ring = false }), "Kill"},
-		"a peer sees it up at another address": {sighting(func(p *facts.Peer) { p.OfHostID.Address = "10.0.0.9" }), "Kill"},
+		"no peer has answered":      {func(f *Facts) { answered(f, hostA) }, "Kill"},
+		"a peer sees it up":         {sighting(func(*facts.Peer) {}), ""},
+		"a peer sees it down":       {sighting(func(p *facts.Peer) { p.OfHostID.Live = false }), "Kill"},
+		"a peer does not know it":   {sighting(func(p *facts.Peer) { p.OfHostID = nil }), "Kill"},
+		"a peer's JVM does not run": {sighting(func(p *facts.Peer) { p.Ring = false }), "Kill"},
+		"a peer sees it up at another address": {
+			sighting(func(p *facts.Peer) { p.OfHostID.Address = "10.0.0.9" }), "Kill"},
 		"a peer after one that does not know it": {func(f *Facts) {
 			p := peer("10.0.0.3", "c", hostC)
 			answered(f, hostA, p, sees(true))
