@@ -93,6 +93,8 @@ var chance = map[string]bool{
 	"addresses": true, "history": true,
 	"nodeName": true, "host": true, "address": true, "clusterIP": true, "clusterIPs": true, "volumeName": true,
 	"load": true,
+	// Which container of an agent was replaced; a pod that was made later has none.
+	v1alpha1.AnnotationReplacedAgent: true,
 }
 
 var (
