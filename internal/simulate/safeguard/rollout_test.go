@@ -77,6 +77,6 @@ func TestLabelsOfPodsThatRun(t *testing.T) {
 			t.Errorf("%s was made %d times", name, made)
 		}
 	}
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: writing(func(c client.Client) client.Client { return adding{c} })},
-		"act take out is not over")
+	adds := writing(func(c client.Client) client.Client { return adding{c} })
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: adds}, "act take out is not over")
 }

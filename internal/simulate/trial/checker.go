@@ -388,7 +388,8 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 	o.turn.changed(old, n)
 	if version := n.Spec.Configuration.Version; old == nil || old.Spec.Configuration.Version != version {
 		if d := o.disk(n.Name); d != nil && settings.Older(version, d.Newest()) {
-			o.violated("I9: the record of node %s gets version %s, and its disk is one of %s", n.Name, version, d.Newest())
+			o.violated("I9: the record of node %s gets version %s, and its disk is one of %s", n.Name, version,
+				d.Newest())
 		}
 	}
 	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID &&

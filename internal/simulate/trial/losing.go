@@ -63,8 +63,9 @@ func losingScenarios() []*Scenario {
 			"the ring can do without", nineNodes.growing(3), nil, concurrentWrites("20"), all(haveTaken(1), serves(9)),
 			clusterName + "-dc1-r2-0", all(haveTaken(4), blockedWith("ConsistencyWouldBeLost",
 				clusterName+"-dc1-r2-0 down already"), not(noted(refused))), nil},
-		{"disk-lost-version", "the disk of a member is lost while two releases are in the ring: those follow that the " +
-			"ring can do without", nineNodes.growing(3), func(c *v1alpha1.CassandraCluster) { version("4.1.10")(&c.Spec) },
+		{"disk-lost-version", "the disk of a member is lost while two releases are in the ring: those follow that " +
+			"the ring can do without", nineNodes.growing(3),
+			func(c *v1alpha1.CassandraCluster) { version("4.1.10")(&c.Spec) },
 			version("5.0.9"), all(haveTaken(1), serves(9)), clusterName + "-dc1-r2-0", all(haveTaken(4),
 				blockedWith("ConsistencyWouldBeLost", clusterName+"-dc1-r2-0 down already"), not(noted(refused))), nil},
 	} {

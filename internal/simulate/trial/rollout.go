@@ -89,7 +89,8 @@ func labelling(name string, metadata v1alpha1.Metadata) Act {
 	act.Until = all(rolledOut, func(w *world.World) bool {
 		return !slices.ContainsFunc(w.Pods.Sandboxes(), func(s *pod.Sandbox) bool {
 			p, _ := w.Server.Object("Pod", keyOf(s.Name())).(*corev1.Pod)
-			return p == nil || p.Labels["team"] != metadata.Labels["team"] || p.Labels["tier"] != metadata.Labels["tier"] ||
+			return p == nil || p.Labels["team"] != metadata.Labels["team"] ||
+				p.Labels["tier"] != metadata.Labels["tier"] ||
 				p.Annotations["example.com/note"] != metadata.Annotations["example.com/note"]
 		})
 	})

@@ -23,8 +23,8 @@ func versionScenarios() []*Scenario {
 		version("4.1.10")(&c.Spec)
 		c.Spec.Disruption.Soak = &metav1.Duration{Duration: 110 * time.Second}
 	})
-	growing := scenario("version-grown", "the release changes, and the number of nodes with it: the nodes join when all "+
-		"members have the release; the one before is refused, and changes nothing", threeRacks.growing(2),
+	growing := scenario("version-grown", "the release changes, and the number of nodes with it: the nodes join when "+
+		"all members have the release; the one before is refused, and changes nothing", threeRacks.growing(2),
 		Act{Name: "change both", Do: whileWriting(func(s *v1alpha1.CassandraClusterSpec) {
 			version("5.0.9")(s)
 			nodesPerRack(2)(s)
@@ -58,8 +58,8 @@ func version(release string) func(*v1alpha1.CassandraClusterSpec) {
 }
 
 func changedTo(release string) Act {
-	return Act{Name: "change to " + release, Do: whileWriting(version(release)), Until: all(rolledOut, runs(release, 3)),
-		Within: time.Hour}
+	return Act{Name: "change to " + release, Do: whileWriting(version(release)),
+		Until: all(rolledOut, runs(release, 3)), Within: time.Hour}
 }
 
 // runs says that so many nodes serve, all with a release.
