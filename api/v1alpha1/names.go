@@ -44,8 +44,8 @@ const (
 	// AnnotationTemplateHash is the hash of what a pod was made from that can only change with a
 	// new pod.
 	AnnotationTemplateHash = Group + "/template-hash"
-	// AnnotationReplacedAgent is the ID of the agent's container that a pod had when another image
-	// was asked for.
+	// AnnotationReplacedAgent is the image of the agent that was last asked for in a pod that runs,
+	// and the ID of the container that it had then.
 	AnnotationReplacedAgent = Group + "/replaced-agent"
 	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
 	AnnotationRenewAfter = Group + "/renew-after"

@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -9,6 +10,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/words"
@@ -34,7 +36,7 @@ func (k *Keeper) Agents() plan.Result {
 			waiting = append(waiting, n)
 		case image == k.Install.AgentImage:
 			proven = proven || n.CurrentAgent() != nil
-		case k.keepsSidecars(n):
+		case k.keepsSidecars(n) || askedFor(n).image == k.Install.AgentImage:
 			fixed = append(fixed, n)
 		case k.agentStarts(n): // with an image that is no longer the one
 			outdated = slices.Insert(outdated, 0, n)
@@ -43,9 +45,9 @@ func (k *Keeper) Agents() plan.Result {
 		}
 	}
 	if len(fixed) > 0 {
-		k.draft.Notice(v1alpha1.NoticeAgentOutdated, names(fixed), "the agents of %s are of another release, and the "+
-			"kubelets of their hosts do not replace them: Kubernetes 1.32 does. They work on; a new pod has the agent "+
-			"of this release", words.List(names(fixed), 3))
+		k.draft.Notice(v1alpha1.NoticeAgentOutdated, names(fixed), "the agents of %s are of another release and stay "+
+			"so: the kubelet of the host is older than 1.32, or somebody has taken the image %s back. They work; a new "+
+			"pod has the agent of this release", words.List(names(fixed), 3), k.Install.AgentImage)
 	}
 	switch {
 	case len(outdated) == 0:
@@ -56,11 +58,17 @@ func (k *Keeper) Agents() plan.Result {
 	case k.Cluster.Spec.Paused:
 		return plan.Waiting("spec.paused is true; %s of another release", words.Plural(len(outdated), "agent"))
 	}
+	if s := k.Ledger.Step; s != nil && s.Kind == ledger.RollOut {
+		return plan.Waiting("the roll-out is open; %s of another release", words.Plural(len(outdated), "agent"))
+	}
 	first := outdated[0].Record.Spec
 	wave := slices.DeleteFunc(slices.Clone(outdated), func(n *facts.Node) bool {
 		return n.Record.Spec.Datacenter != first.Datacenter || n.Record.Spec.Rack != first.Rack
 	})
-	if !proven {
+	otherRack := slices.ContainsFunc(k.Records(), func(n *facts.Node) bool {
+		return n.Record.Spec.Datacenter == first.Datacenter && n.Record.Spec.Rack != first.Rack
+	})
+	if !proven || !otherRack { // the pods of a wave are not ready for as long
 		wave = wave[:1]
 	}
 	for _, n := range wave {
@@ -82,7 +90,7 @@ func (k *Keeper) replaceAgent(n *facts.Node) {
 	if now.Annotations == nil {
 		now.Annotations = map[string]string{}
 	}
-	now.Annotations[v1alpha1.AnnotationReplacedAgent] = agentStatus(n).ContainerID
+	now.Annotations[v1alpha1.AnnotationReplacedAgent] = k.Install.AgentImage + " " + agentStatus(n).ContainerID
 	k.draft.Write(plan.Write{Verb: plan.Change, Live: true, Object: now, Seen: n.Pod, UID: n.Pod.UID,
 		Why: "its agent is of another release"})
 }
@@ -90,11 +98,17 @@ func (k *Keeper) replaceAgent(n *facts.Node) {
 // agentStarts says that the agent of a node was replaced and does not answer yet, on a host that is
 // there.
 func (k *Keeper) agentStarts(n *facts.Node) bool {
-	replaced, asked := n.Pod.Annotations[v1alpha1.AnnotationReplacedAgent]
-	if !asked || !k.hostReady(n) {
-		return false
-	}
-	return agentStatus(n).ContainerID == replaced || n.CurrentAgent() == nil
+	asked := askedFor(n)
+	return asked.image != "" && k.hostReady(n) &&
+		(agentStatus(n).ContainerID == asked.instead || n.CurrentAgent() == nil)
+}
+
+// asked is what AnnotationReplacedAgent says: which image, instead of which container.
+type asked struct{ image, instead string }
+
+func askedFor(n *facts.Node) asked {
+	image, instead, _ := strings.Cut(n.Pod.Annotations[v1alpha1.AnnotationReplacedAgent], " ")
+	return asked{image, instead}
 }
 
 func (k *Keeper) hostReady(n *facts.Node) bool {

@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -26,7 +27,8 @@ func runs(name, rack, image string) *facts.Node {
 
 // replaced marks a node as one whose agent was replaced, and has the container that it has now.
 func replaced(n *facts.Node, container string) *facts.Node {
-	n.Pod.Annotations = map[string]string{v1alpha1.AnnotationReplacedAgent: "first"}
+	asked := n.Pod.Spec.InitContainers[0].Image + " first"
+	n.Pod.Annotations = map[string]string{v1alpha1.AnnotationReplacedAgent: asked}
 	n.Pod.Status.InitContainerStatuses[0].ContainerID = container
 	return n
 }
@@ -48,6 +50,14 @@ func TestWhichAgentsAreReplaced(t *testing.T) {
 			want: []string{"a"}},
 		"the others of its rack when it answers": {nodes: []*facts.Node{replaced(runs("a", "r1", is), "second"),
 			runs("b", "r1", was), runs("c", "r1", was), runs("d", "r2", was)}, want: []string{"b", "c"}},
+		"one after the other where there is one rack": {nodes: []*facts.Node{replaced(runs("a", "r1", is), "second"),
+			runs("b", "r1", was), runs("c", "r1", was)}, want: []string{"b"}},
+		"none beside a roll-out": {nodes: []*facts.Node{runs("a", "r1", was)},
+			change: func(k *Keeper) { k.Ledger.Step = &ledger.Step{Kind: ledger.RollOut} }},
+		"none again whose image somebody takes back": {nodes: []*facts.Node{runs("a", "r1", was), runs("b", "r1", was)},
+			change: func(k *Keeper) {
+				k.Nodes["a"].Pod.Annotations = map[string]string{v1alpha1.AnnotationReplacedAgent: is + " first"}
+			}, want: []string{"b"}},
 		"the next rack": {nodes: []*facts.Node{replaced(runs("a", "r1", is), "second"), runs("b", "r2", was),
 			runs("c", "r2", was)}, want: []string{"b", "c"}},
 		"none while kubelet has not restarted one": {nodes: []*facts.Node{replaced(runs("a", "r1", is), "first"),
@@ -88,7 +98,7 @@ func TestWhichAgentsAreReplaced(t *testing.T) {
 			pod := w.Object.(*corev1.Pod)
 			got = append(got, pod.Name)
 			if !w.Live || render.ImageOf(pod, layout.AgentContainer) != is ||
-				pod.Annotations[v1alpha1.AnnotationReplacedAgent] != agentStatus(k.Nodes[pod.Name]).ContainerID {
+				pod.Annotations[v1alpha1.AnnotationReplacedAgent] != is+" "+agentStatus(k.Nodes[pod.Name]).ContainerID {
 				t.Errorf("%s: writes %+v", name, w)
 			}
 		}
