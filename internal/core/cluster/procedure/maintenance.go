@@ -35,6 +35,10 @@ func (e *Engine) Maintain() plan.Result {
 		}
 		return plan.Nothing()
 	}
+	if differ := e.ReleasesDiffer(); len(differ) > 0 {
+		e.running = e.quiesce()
+		return plan.Waiting("suspended: %s", differ[0].Message)
+	}
 	if len(e.view.Ledger.Suspended) > 0 {
 		e.putLedger(true, "suspended steps are resumed", (*ledger.Ledger).ResumeSuspended)
 		if s := e.view.Ledger.Step; s != nil {

@@ -117,6 +117,8 @@ func (p *pass) run() plan.Result {
 	case p.SpecRejected:
 		p.rest(true)
 		return plan.Waiting("the spec is refused")
+	case len(pending) == 0 && p.withoutRecord() != "":
+		return plan.Waiting("the record of %s is being recreated", p.withoutRecord())
 	case len(pending) == 0 && p.forgetRestarts():
 		return plan.Acting("the restarts are over")
 	case len(pending) == 0:
@@ -176,6 +178,16 @@ func (p *pass) pending() (pending, begun []string) {
 		}
 	}
 	return pending, begun
+}
+
+// withoutRecord is a member of which is not known what it is; empty if there is none.
+func (p *pass) withoutRecord() string {
+	for _, name := range p.Members() {
+		if p.Live(name) == nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // unfinishedRestart says that a node was asked to restart and has neither done so nor refused.
