@@ -1,10 +1,12 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -101,6 +103,11 @@ func everyDiskIsAdopted(of Nodes) []Finding {
 		case agent.Owner.ClusterName != "" && agent.Owner.ClusterName != clusterName:
 			wrong = fmt.Sprintf("its cluster_name is %q, not %q: set spec.clusterName", agent.Owner.ClusterName,
 				clusterName)
+		default:
+			version := of.Nodes[name].Record.Spec.Configuration.Version
+			if err := settings.CheckChange(cmp.Or(agent.DiskRelease, version), version); err != nil {
+				wrong = err.Error() + ": set spec.version"
+			}
 		}
 		if wrong != "" {
 			out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonAdoptionIncomplete,

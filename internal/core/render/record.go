@@ -82,26 +82,22 @@ func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.Cassa
 }
 
 // AsMade is what a cluster's spec wants of a node whose record is gone, and with it what it pinned:
-// what does not come from the user is as its pod was made, and as its JVM was configured. A pod of
-// another spec gets what a new one would.
-func AsMade(cluster *v1alpha1.CassandraCluster, w Wanted, n *facts.Node) Wanted {
+// revisions and image are as its pod was made, and as its JVM was configured, and with another
+// image goes the version. A pod that differs in more gets what a new one would.
+func AsMade(w Wanted, n *facts.Node) Wanted {
 	if n.Pod == nil {
 		return w
 	}
 	made := n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]
-	images := []string{w.Pod.Image}
-	if cluster.Spec.Image == "" { // another release may have another default
-		images = append(images, ImageOf(n.Pod, layout.CassandraContainer))
-	}
 	for revision := range PodRules {
-		for _, image := range images {
+		for _, image := range []string{w.Pod.Image, ImageOf(n.Pod, layout.CassandraContainer)} {
 			pod := w.Pod
 			pod.Revision, pod.Image = revision, image
 			if PodHash(pod) != made {
 				continue
 			}
-			if w.Pod.Image != image && settings.LineOf(tagOf(image)) != "" {
-				w.Configuration.Version = tagOf(image) // its turn has not come
+			if w.Pod.Image != image { // its turn has not come
+				w.Configuration.Version = releaseOf(image, n.CurrentAgent(), w.Configuration.Version)
 			}
 			w.Pod = pod
 			if agent := n.CurrentAgent(); agent != nil && config.KnowsRevision(agent.Revision) {
@@ -113,8 +109,18 @@ func AsMade(cluster *v1alpha1.CassandraCluster, w Wanted, n *facts.Node) Wanted 
 	return w
 }
 
-// tagOf an image: by default, the release.
-func tagOf(image string) string { return image[strings.LastIndex(image, ":")+1:] }
+// releaseOf an image: that of its tag, which by default is one; else that of the disk, if it is of
+// another line than the spec's.
+func releaseOf(image string, agent *facts.Agent, wanted string) string {
+	tag := image[strings.LastIndex(image, ":")+1:]
+	switch {
+	case settings.LineOf(tag) != "":
+		return tag
+	case agent != nil && settings.Older(agent.DiskRelease, wanted):
+		return agent.DiskRelease
+	}
+	return wanted
+}
 
 // Describes says that a pod has the labels and annotations of its record: our labels, what the spec
 // adds, and nothing that it added before.

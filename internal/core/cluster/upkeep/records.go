@@ -182,8 +182,8 @@ func (k *Keeper) restoreRecords() {
 		if !member && !inWave && !newcomer && !slices.Contains(k.Ledger.Excluded, w.Name) {
 			continue
 		}
-		if member && n != nil {
-			w = render.AsMade(k.Cluster, w, n)
+		if (member || inWave) && n != nil {
+			w = render.AsMade(w, n)
 		}
 		record := render.Record(k.Owner(), w, k.ClaimsOf(w), k.Adopts())
 		if s := k.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) &&
