@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
@@ -72,43 +70,6 @@ func TestWhoBelongsToARing(t *testing.T) {
 		}, time.Time{})
 		if c.change(v); v.Belongs(name) != c.want {
 			t.Errorf("%s: %v", who, !c.want)
-		}
-	}
-}
-
-// Members may see a try to join for ever that has ended, while some of them start again meanwhile.
-// It can be withdrawn all the same. Of a node without a ticket nobody knows what that was.
-func TestAJoinThatOthersStillSee(t *testing.T) {
-	const name, other = "orders-dc1-r4-0", "orders-dc1-r1-0"
-	for what, c := range map[string]struct {
-		status facts.GossipStatus
-		ticket bool
-		want   Membership
-	}{
-		"as joining":                     {facts.StatusBootstrap, true, Ticketed},
-		"as joining, without a ticket":   {facts.StatusBootstrap, false, Seen},
-		"as a member":                    {facts.StatusNormal, true, Joined},
-		"as a member that has shut down": {facts.StatusShutdown, true, Joined},
-	} {
-		record, observer := &v1alpha1.CassandraNode{}, &v1alpha1.CassandraNode{}
-		record.Name, observer.Name = name, other
-		record.Status.HostID = "id"
-		if c.ticket {
-			record.Spec.Join = &v1alpha1.JoinTicket{Mode: v1alpha1.JoinBootstrap}
-		}
-		pod := &corev1.Pod{}
-		pod.UID = "pod"
-		v := NewView(&facts.Snapshot{
-			Cluster: &v1alpha1.CassandraCluster{}, Ledger: &ledger.Ledger{},
-			Nodes: map[string]*facts.Node{name: {Name: name, Record: record}, other: {Name: other, Record: observer,
-				Pod: pod, Agent: &facts.Agent{PodUID: pod.UID, Ring: &facts.Ring{Endpoints: []facts.Endpoint{
-					{HostID: "id", Address: "10.0.0.4", Status: c.status, Tokens: []int64{1}}}}}}},
-		}, time.Time{})
-		if got := v.Of(name).Membership; got != c.want {
-			t.Errorf("seen %s: %s, want %s", what, got, c.want)
-		}
-		if c.ticket && v.Abandoned(name) != (c.want == Ticketed) {
-			t.Errorf("seen %s: abandoned %v", what, v.Abandoned(name))
 		}
 	}
 }

@@ -147,9 +147,9 @@ func (v *View) membership(name string, n *facts.Node) Membership {
 	switch {
 	case member || n.Record.Spec.Member != nil:
 		return Member
-	case v.hasJoined(n, ticket) && (ticket || diskUnknown):
+	case v.hasJoined(n) && (ticket || diskUnknown):
 		return Joined
-	case v.hasJoined(n, ticket):
+	case v.hasJoined(n):
 		return Seen
 	case join != nil && (join.Withdraw != nil || HasWithdrawn(n)):
 		return Withdrawn
@@ -161,10 +161,8 @@ func (v *View) membership(name string, n *facts.Node) Membership {
 	return None
 }
 
-// hasJoined says that agent, disk or the view of any node say that a node is in the ring, or was. Of
-// one that has a ticket it does not count that others see it join, which they may do for ever when
-// the try has ended.
-func (v *View) hasJoined(n *facts.Node, ticket bool) bool {
+// hasJoined says that agent, disk or the view of any node say that a node is in the ring, or was.
+func (v *View) hasJoined(n *facts.Node) bool {
 	status := n.Record.Status
 	if finished(status.Join) || memberOrLeft(status.Disk) {
 		return true
@@ -177,14 +175,9 @@ func (v *View) hasJoined(n *facts.Node, ticket bool) bool {
 		}
 		hostIDs, addresses = append(hostIDs, agent.HostID), append(addresses, agent.Address)
 	}
-	sees := func(members map[string]bool) func(string) bool {
-		return func(key string) bool {
-			joined, seen := members[key]
-			return key != "" && seen && (joined || !ticket)
-		}
-	}
 	seen := v.membersInViews()
-	return slices.ContainsFunc(hostIDs, sees(seen.hostIDs)) || slices.ContainsFunc(addresses, sees(seen.addresses))
+	return slices.ContainsFunc(hostIDs, func(id string) bool { return id != "" && seen.hostIDs[id] }) ||
+		slices.ContainsFunc(addresses, func(a string) bool { return seen.addresses[a] })
 }
 
 func finished(s *v1alpha1.IntentStatus) bool { return s != nil && s.FinishedAt != nil }

@@ -9,8 +9,7 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// seenMembers are the host ids and addresses of every member in the view of any node: true for one
-// that is seen otherwise than joining.
+// seenMembers are the host ids and addresses of every member in the view of any node.
 type seenMembers struct{ hostIDs, addresses map[string]bool }
 
 func (v *View) membersInViews() *seenMembers {
@@ -30,9 +29,7 @@ func (v *View) membersInViews() *seenMembers {
 		}
 		for _, e := range rings[i].Endpoints {
 			if e.Member() {
-				joined := e.Status != facts.StatusBootstrap
-				v.seen.hostIDs[e.HostID] = v.seen.hostIDs[e.HostID] || joined
-				v.seen.addresses[e.Address] = v.seen.addresses[e.Address] || joined
+				v.seen.hostIDs[e.HostID], v.seen.addresses[e.Address] = true, true
 			}
 		}
 	}
