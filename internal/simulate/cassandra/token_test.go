@@ -92,8 +92,8 @@ func TestAClockThatStepsBackDoesNotHideARestart(t *testing.T) {
 // TestReleasesOfTwoLinesNeitherShareASchemaNorStream is what changes of a ring during an upgrade
 // come to.
 func TestReleasesOfTwoLinesNeitherShareASchemaNorStream(t *testing.T) {
-	l, nodes, p := filled(t, 1, 4)
-	l.setRelease("4.1.10")
+	l, nodes, p := filledOf(t, 1, 4, "4.1.10")
+	l.setRelease("5.0.6")
 	_, q := l.join(5)
 	if exit := l.awaitExit(q, 3*time.Minute); exit.Code != 3 ||
 		!strings.Contains(exit.FatalLine, "Didn't receive schemas for all known versions") {
@@ -107,7 +107,7 @@ func TestReleasesOfTwoLinesNeitherShareASchemaNorStream(t *testing.T) {
 	l.line.RunFor(time.Minute)
 	result := l.exec(p[3], "decommission(boolean)", true)
 	l.await("the answer", 2*time.Minute, func() bool { return !errors.Is(*result, io.EOF) })
-	if *result == nil || p[3].Mode() != modeLeaving || nodes[3].disk.word() != disk.Completed {
+	if *result == nil || p[3].Mode() != modeDecommissionFailed || nodes[3].disk.word() != disk.Completed {
 		t.Errorf("mode %s, error %v", p[3].Mode(), *result)
 	}
 	l.noneLost()
