@@ -2,6 +2,7 @@ package initapi
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -154,8 +155,26 @@ type Image struct {
 	// its copy in the shared volume; gone after the next start
 	Base          string            `json:"base"`
 	CassandraHome string            `json:"cassandraHome"`         // CASSANDRA_HOME, default /opt/cassandra
+	Jars          []string          `json:"jars,omitempty"`        // Cassandra's own, whose names have its release
 	JavaRelease   string            `json:"javaRelease,omitempty"` // the Java runtime's release file
 	Environment   map[string]string `json:"environment"`           // variables that bin/cassandra and its scripts read
+}
+
+// Release of Cassandra in the image, as its jar is named in the project's archives; empty if there
+// is no such jar, or more than one.
+func (i Image) Release() string {
+	var out string
+	for _, jar := range i.Jars {
+		release := strings.TrimSuffix(strings.TrimPrefix(path.Base(jar), "apache-cassandra-"), ".jar")
+		if release == "" || release[0] < '0' || release[0] > '9' {
+			continue
+		}
+		if out != "" {
+			return ""
+		}
+		out = release
+	}
+	return out
 }
 
 // What bin/cassandra and the scripts it sources read from the environment.

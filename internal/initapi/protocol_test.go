@@ -57,3 +57,19 @@ func TestProtocolIsFrozen(t *testing.T) {
 		t.Errorf("the protocol changed. It is frozen: add optional fields only.\ngot:\n%swant:\n%s", got.String(), want)
 	}
 }
+
+func TestTheReleaseInAnImage(t *testing.T) {
+	for want, jars := range map[string][]string{
+		"5.0.6":         {"/opt/cassandra/lib/apache-cassandra-5.0.6.jar"},
+		"5.0.6-patched": {"lib/apache-cassandra-thrift.jar", "lib/apache-cassandra-5.0.6-patched.jar"},
+	} {
+		if got := (Image{Jars: jars}).Release(); got != want {
+			t.Errorf("%v: %q, want %q", jars, got, want)
+		}
+	}
+	for _, jars := range [][]string{nil, {"apache-cassandra-.jar"}, {"apache-cassandra-4.1.jar", "apache-cassandra-5.0.jar"}} {
+		if got := (Image{Jars: jars}).Release(); got != "" {
+			t.Errorf("%v: %q", jars, got)
+		}
+	}
+}

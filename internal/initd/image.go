@@ -22,6 +22,7 @@ func (i *Init) readImage() error {
 	image.Environment = initapi.EnvironmentOfImage(os.Environ())
 	image.ConfigDir = cmp.Or(image.Environment["CASSANDRA_CONF"], "/etc/cassandra")
 	image.CassandraHome = cmp.Or(image.Environment["CASSANDRA_HOME"], "/opt/cassandra")
+	image.Jars, _ = filepath.Glob(filepath.Join(image.CassandraHome, "lib", "apache-cassandra-*.jar"))
 	javaHome := image.Environment["JAVA_HOME"]
 	if java, err := exec.LookPath("java"); javaHome == "" && err == nil {
 		java, _ = filepath.EvalSymlinks(java)
@@ -62,8 +63,7 @@ func (i *Init) copyTree(src, dst string) error {
 		if entry.IsDir() {
 			return os.MkdirAll(to, 0o775)
 		}
-		info, err := os.Stat(path)
-		// a link to nothing, or to a directory
+		info, err := os.Stat(path) // of a link to nothing, or to a directory, none that is regular
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 			return nil
 		}

@@ -42,8 +42,8 @@ func (a *Agent) gather() node.Facts {
 
 // initFacts is init's state in the words of core/node.
 func initFacts(s initapi.State, answers bool, problem string) node.Init {
-	i := node.Init{Answers: answers, Problem: problem, Incarnation: s.Incarnation, Unlocked: s.Unlocked,
-		LastStartID: s.LastStartID}
+	i := node.Init{Answers: answers, Problem: problem, Incarnation: s.Incarnation, Release: s.Image.Release(),
+		Unlocked: s.Unlocked, LastStartID: s.LastStartID}
 	if !answers {
 		return i
 	}

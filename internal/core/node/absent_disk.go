@@ -72,9 +72,16 @@ func knowDisk(p *pass) outcome {
 	return done
 }
 
-// knowRelease keeps an earlier line of releases away from what a later one has written.
+// knowRelease starts no other line of releases than the record has, and keeps an earlier one away
+// from what a later one has written.
 func knowRelease(p *pass) outcome {
 	version := p.Record.Spec.Configuration.Version
+	if line := settings.LineOf(p.Init.Release); line != "" && line != settings.LineOf(version) {
+		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedImageOfOtherRelease,
+			fmt.Sprintf("the image has Cassandra %s, and the version of the node is %s: nothing is started. Waits for "+
+				"a pod with an image of that version; where spec.image is set it must be one of spec.version",
+				p.Init.Release, version))
+	}
 	if !settings.Older(version, p.Memory.Release) {
 		return done
 	}

@@ -74,6 +74,8 @@ type Init struct {
 	Answers bool
 	// Incarnation names one start of that container.
 	Incarnation string
+	// Release of Cassandra in the image; empty if that is not known.
+	Release string
 	// Unlocked says why init does not hold the lock of the data volume yet; empty if it does.
 	Unlocked string
 	// Problem says why an init that is there cannot be talked to; it does not answer then.

@@ -202,6 +202,7 @@ func (s *Sandbox) Start(container, image string, exited func(int)) {
 	s.init = newInit(s.rt.Line, fmt.Sprintf("i%d", s.rt.count), initapi.Image{
 		ConfigDir: "/etc/cassandra", Base: fmt.Sprintf("/helenus/base/i%d", s.rt.count),
 		CassandraHome: "/opt/cassandra", JavaRelease: fmt.Sprintf("JAVA_VERSION=%q", java),
+		Jars: []string{"/opt/cassandra/lib/apache-cassandra-" + release + ".jar"},
 	}, volume, func(command initclient.Command, ended func(cassandra.Exit)) (jvm, error) {
 		return s.startJVM(release, command, ended), nil
 	},

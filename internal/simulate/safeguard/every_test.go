@@ -42,6 +42,8 @@ var excused = map[string][]excuse{
 			[]string{"DiskOfOtherTicket"}},
 		{"the operator refuses such a spec, and Cassandra such a disk; core/node's tests have it refuse",
 			[]string{"DiskOfLaterRelease"}},
+		{"the operator replaces such a pod at once; version-reverted meets it where it is late, and core/node's tests",
+			[]string{"ImageOfOtherRelease"}},
 		{"the adoption's guard, and Cassandra itself, refuse the same: DiskNotAdoptable",
 			[]string{"ClusterNameDiffers"}},
 		{"without it there is nobody who could be asked, or nothing to start with: what it holds back fails by itself",

@@ -48,6 +48,8 @@ func versionScenarios() []*Scenario {
 			Act{Name: "change it, with an option that no JVM takes", Do: whileWriting(
 				func(s *v1alpha1.CassandraClusterSpec) { version("5.0.9")(s); jvmOption(refusedOption)(s) }),
 				Until: all(blockedSaying("ThereIsNoSuchOption"), serves(2)), Within: 30 * time.Minute},
+			passing("a quarter of an hour", 15*time.Minute, serves(2)),
+			passing("a quarter of an hour", 15*time.Minute, serves(2)),
 			rolled("take it back", func(s *v1alpha1.CassandraClusterSpec) { version("4.1.10")(s); jvmOption()(s) }),
 			passing("a minute", time.Minute, runs("4.1.10", 3))),
 	}
