@@ -126,9 +126,8 @@ func (a allowance) because() string {
 	return " (" + a.why + ")"
 }
 
-// edited is what an edit may change that is taken back: each of nine nodes begins again, and the
-// first one of a roll-out also takes the edit and gives it back.
-var edited = allowance{jvmStarts: 10, pods: -1, objects: true, claims: true,
+// edited is what an edit may change that is taken back.
+var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true,
 	why: "what had not begun when the spec changed begins again by the spec that counts then"}
 
 // claimLeft is the notice of claims that are left of nodes which were wanted in between.
