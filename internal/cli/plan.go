@@ -134,7 +134,7 @@ func (s *settings) plan(ctx context.Context, c *connection, name, from string, f
 			return err
 		}
 	} else if _, err := c.cluster(ctx, name); err != nil {
-		return err // whoever mistypes its name is told so by the API server, without the operator
+		return err // a wrong name is reported by the API server, without the operator
 	}
 	inspection, err := s.ask(ctx, c, name, spec)
 	if err != nil {

@@ -83,7 +83,7 @@ func TestOperatorKilled(t *testing.T) {
 }
 
 // TestNewerOperator: an operator with another image of the agent replaces the agents in the pods
-// that run, one alone and then rack by rack. No pod is made again, no JVM is restarted, and clients
+// that run, one alone and then rack by rack. No pod is recreated, no JVM is restarted, and clients
 // are served all the while.
 func TestNewerOperator(t *testing.T) {
 	ring := threeRacks(t)

@@ -10,7 +10,7 @@ type Clock struct {
 	Asked    time.Time `json:"asked"`
 	Answered time.Time `json:"answered"`
 
-	// Ahead is how far it is ahead of the clock of whoever asked, which is right to within Doubt.
+	// Ahead is how far it is ahead of the operator's clock, give or take Doubt.
 	Ahead time.Duration `json:"-"`
 	Doubt time.Duration `json:"-"`
 }

@@ -60,7 +60,7 @@ func TestARecordOutOfTurn(t *testing.T) {
 	caught(t, trial.Trial{Scenario: &early, Seed: 1}, "changed together")
 }
 
-// Labels and annotations change on the pods that run: none is made again, and no JVM starts. A
+// Labels and annotations change on the pods that run: none is recreated, and no JVM starts. A
 // client whose changes take nothing away leaves those that the spec no longer has.
 func TestLabelsOfPodsThatRun(t *testing.T) {
 	s, err := trial.Find("rollout-labels")

@@ -71,7 +71,7 @@ func (e *Engine) due(p *Procedure) *Proposal {
 	out, known := e.proposals[p.Kind]
 	if !known {
 		out = p.Due(e.view)
-		// a step that is open already goes on
+		// an open step continues
 		if out != nil && out.Lost == nil && p.Class != ledger.Rollout {
 			out.Refusals = slices.Concat(e.ReleasesDiffer(), out.Refusals)
 		}

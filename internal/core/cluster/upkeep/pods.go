@@ -79,7 +79,7 @@ func (k *Keeper) noticeUnused() {
 	}
 }
 
-// noticeClocks names the nodes whose clocks are off. Which clock is right nobody knows: most are.
+// noticeClocks names the nodes whose clocks differ from those of most others.
 func (k *Keeper) noticeClocks() {
 	clocks := map[string]*facts.Clock{}
 	for _, n := range k.Records() {
