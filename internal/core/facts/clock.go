@@ -30,7 +30,7 @@ const (
 )
 
 // ClocksOff are the nodes whose clocks differ from those of most other nodes, sorted. Said are those
-// of which that was said before.
+// of which that was said before; it holds of one whose clock is not known now.
 func ClocksOff(clocks map[string]*Clock, said []string) []string {
 	var least, most time.Duration
 	first := true
@@ -56,6 +56,11 @@ func ClocksOff(clocks map[string]*Clock, said []string) []string {
 			}
 		}
 		if 2*differ > len(clocks)-1 {
+			out = append(out, name)
+		}
+	}
+	for _, name := range said {
+		if clocks[name] == nil {
 			out = append(out, name)
 		}
 	}

@@ -44,6 +44,7 @@ func TestClocksThatDifferFromMost(t *testing.T) {
 		"still":               {[]int{0, 250, 0}, 5, "b", "b"},
 		"no longer":           {[]int{0, 249, 0}, 5, "b", ""},
 		"another than before": {[]int{0, 300, 0}, 5, "a", ""},
+		"one that is silent":  {[]int{0, 5, -5}, 5, "d", "d"},
 		"two of two":          {[]int{0, 600}, 5, "", "ab"},
 		"two of two, still":   {[]int{0, 300}, 5, "ab", "ab"},
 		"all of three":        {[]int{0, 600, 1200}, 5, "", "abc"},

@@ -282,6 +282,9 @@ func pending(s *facts.Snapshot, plan plan.Plan) (reason, message string) {
 		case !compared.Same(n, w):
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s differs from the spec in %s", w.Name,
 				strings.Join(render.Fields(render.Differences(n.Record, w)), ", "))
+		case n.Pod != nil && n.Pod.DeletionTimestamp == nil &&
+			n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != compared.HashesOf(n).PodTemplate:
+			return v1alpha1.ReasonChangePending, fmt.Sprintf("the pod of node %s is not yet a new one", w.Name)
 		case n.Record.Status.Configuration != nil && n.Record.Status.Configuration.RestartNeeded:
 			return v1alpha1.ReasonRestartNeeded, fmt.Sprintf("node %s needs a restart of its JVM", w.Name)
 		}

@@ -90,7 +90,7 @@ func (k *Keeper) noticeClocks() {
 	var said []string
 	for _, o := range k.Cluster.Status.Notices {
 		if o.Reason == v1alpha1.NoticeClocksDiffer {
-			said = o.Nodes
+			said = slices.DeleteFunc(slices.Clone(o.Nodes), func(name string) bool { return k.Live(name) == nil })
 		}
 	}
 	if off := facts.ClocksOff(clocks, said); len(off) > 0 {
