@@ -150,6 +150,12 @@ type (
 		// Release of Cassandra that is NORMAL.
 		Release string
 	}
+	// NoteSight writes down that a node sees its peers that was opened to clients without.
+	NoteSight struct {
+		Why
+		inJournal
+		optional
+	}
 	// NoteLeft writes down that the node left the ring for good.
 	NoteLeft struct {
 		Why

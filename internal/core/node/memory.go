@@ -223,7 +223,8 @@ type StartMemory struct {
 	Generation int32 `json:"generation,omitempty"`
 	// NormalAt is when this JVM was first seen NORMAL.
 	NormalAt *time.Time `json:"normalAt,omitempty"`
-	// Blind says why it did not see its peers when it was opened to clients; empty if it did.
+	// Blind says why it did not see its peers when it was opened to clients; empty if it did, and
+	// as soon as it does.
 	Blind string `json:"blind,omitempty"`
 	// EndedAt is when its end was noted, expected or not. Lost says that it came at any time
 	// before.

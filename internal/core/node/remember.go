@@ -102,6 +102,10 @@ func (a OpenTraffic) before(m *Memory, _ *Facts, at time.Time) {
 	m.Start = with(m.Start, func(s *StartMemory) { s.Blind = a.Blind })
 }
 
+func (NoteSight) before(m *Memory, _ *Facts, _ time.Time) {
+	m.Start = with(m.Start, func(s *StartMemory) { s.Blind = "" })
+}
+
 func (CloseTraffic) before(m *Memory, f *Facts, at time.Time) {
 	m.stopStep(f, func(s *StopMemory) { s.ClosedAt = &at })
 }

@@ -15,8 +15,9 @@ const (
 	// openBlind is how long after NORMAL a node stays closed that does not see its peers. With the
 	// round of questions that is under way then it is a minute.
 	openBlind = 58 * time.Second
-	// askSight is how long after an answer they are asked again.
-	askSight = time.Second
+	// askSight is how long after an answer they are asked again, and askSightOpen once it is open.
+	askSight     = time.Second
+	askSightOpen = time.Minute
 )
 
 // setTraffic opens the native transport of a NORMAL member and closes it. It is never open without
@@ -40,6 +41,8 @@ func setTraffic(p *pass) outcome {
 		return act(CloseTraffic{Why: "the record closes client traffic"})
 	case p.opens():
 		return p.openTraffic()
+	case view.NativeRunning && p.openedBlind() != "":
+		return p.lookAgain()
 	default:
 		return done
 	}
@@ -117,12 +120,27 @@ func (p *pass) blind() string {
 	return "this node does not see " + words.List(unseen, 3) + " up, which other members do"
 }
 
-// openedBlind says why a node serves clients without a sight of all others, for as long as it does.
+// openedBlind says why a node that serves clients was let to without a sight of all others, until
+// it has one.
 func (p *pass) openedBlind() string {
-	s := p.Memory.Start
-	if s == nil || s.Blind == "" || !p.JVM.Ring.NativeRunning ||
-		!slices.ContainsFunc(p.JVM.Ring.Endpoints, func(e facts.Endpoint) bool { return e.Member() && !e.Live }) {
-		return ""
+	if s := p.Memory.Start; s != nil && s.Blind != "" {
+		return fmt.Sprintf("client traffic was opened %s after the node was NORMAL all the same: %s",
+			openBlind, s.Blind)
 	}
-	return fmt.Sprintf("client traffic was opened %s after the node was NORMAL all the same: %s", openBlind, s.Blind)
+	return ""
+}
+
+// lookAgain asks the others whom they see until this node sees these too, and notes it then.
+func (p *pass) lookAgain() outcome {
+	hostID := p.JVM.Ring.HostID
+	unseen := slices.ContainsFunc(p.JVM.Ring.Endpoints,
+		func(e facts.Endpoint) bool { return e.Member() && !e.Live })
+	switch {
+	case !unseen || p.peersAsked(hostID) && p.blind() == "":
+		return act(NoteSight{Why: "the node sees whom the others see"})
+	case p.now.Before(p.Peers.AskedAt.Add(askSightOpen)):
+		return done
+	default:
+		return act(p.ask(hostID, "whom do other members see up?"))
+	}
 }

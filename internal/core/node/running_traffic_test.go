@@ -101,14 +101,40 @@ func TestOnceOpenNoLossOfSightClosesANode(t *testing.T) {
 	if d := Next(f, epoch); d.Action != nil || !d.Ready || d.Status.Message != "" {
 		t.Errorf("action %v, ready %v, message %q", d.Action, d.Ready, d.Status.Message)
 	}
-	// Why it was opened blindly is said for as long as it does not see all.
-	f.Memory.Start.Blind = "this node saw nobody"
-	if d := Next(f, epoch); !d.Ready || !strings.Contains(d.Status.Message, f.Memory.Start.Blind) {
-		t.Errorf("ready %v, message %q", d.Ready, d.Status.Message)
+}
+
+// Why a node was opened without a sight of its peers is said until it has one.
+func TestANodeThatWasOpenedBlindlyLooksAgain(t *testing.T) {
+	const why = "this node saw nobody"
+	blind := func(change func(*Facts)) Facts {
+		return with1(serving(), func(f *Facts) {
+			seesAll(f)
+			f.Memory.Start.Blind, f.JVM.Ring.Endpoints[1].Live = why, false
+			change(f)
+		})
 	}
-	f.JVM.Ring.Endpoints[1].Live, f.JVM.Ring.Endpoints[2].Live = true, true
-	if d := Next(f, epoch); !d.Ready || d.Status.Message != "" {
-		t.Errorf("ready %v, message %q", d.Ready, d.Status.Message)
+	for name, c := range map[string]struct {
+		facts Facts
+		want  ActionKind
+	}{
+		"it sees everybody":                    {blind(func(f *Facts) { f.JVM.Ring.Endpoints[1].Live = true }), "NoteSight"},
+		"nobody was asked":                     {blind(func(f *Facts) { f.Peers = Peers{} }), "AskPeers"},
+		"they were asked a minute ago":         {blind(func(f *Facts) { f.Peers.AskedAt = at(-askSightOpen) }), "AskPeers"},
+		"they were asked less than that ago":   {blind(func(f *Facts) { f.Peers.AskedAt = at(-peersFresh) }), ""},
+		"it does not see a peer that they see": {blind(func(*Facts) {}), ""},
+		"nobody else sees it either": {blind(func(f *Facts) {
+			f.Peers.Answers[0].Ring, f.Peers.Answers[0].Up = false, nil
+			f.Peers.Answers[1].Up = []string{hostA, hostC}
+		}), "NoteSight"},
+	} {
+		d := Next(c.facts, epoch)
+		if got := KindOf(d.Action); got != c.want || !d.Ready || !strings.Contains(d.Status.Message, why) {
+			t.Errorf("%s: action %q, ready %v, message %q; want %q", name, got, d.Ready, d.Status.Message, c.want)
+		}
+	}
+	f := blind(func(*Facts) {})
+	if m := Before(&f, NoteSight{}, epoch); m.Start.Blind != "" {
+		t.Errorf("it is still said that %s", m.Start.Blind)
 	}
 }
 
