@@ -61,7 +61,7 @@ type Ring struct {
 	RepairDue []RepairDue `json:"repairDue,omitempty"`
 	// SystemKeyspaces says that nodes have joined since the system keyspaces were set.
 	SystemKeyspaces bool `json:"systemKeyspaces,omitempty"`
-	// JoinedAt is when a node last joined a ring that serves.
+	// JoinedAt is when a node last joined a ring that serves and that others are still to join.
 	JoinedAt time.Time `json:"joinedAt,omitzero"`
 	// Postponed are maintenance operations that failed too often, and stay due.
 	Postponed []Postponed `json:"postponed,omitempty"`
@@ -88,7 +88,7 @@ type Postponed struct {
 	Message string    `json:"message"`
 }
 
-// PostponedFor is how long a postponed operation is left. Then it is due as any other.
+// PostponedFor is how long a postponed operation is left at least.
 const PostponedFor = time.Hour
 
 // IsPostponed says that a kind of maintenance is left for later on a node.

@@ -250,7 +250,10 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 		r.Members[name] = view.HostID
 		r.Excluded = slices.DeleteFunc(r.Excluded, func(other string) bool { return other == name })
 		r.Cleanup = slices.Compact(slices.Sorted(slices.Values(append(r.Cleanup, less...))))
-		r.SystemKeyspaces, r.JoinedAt = true, v.Now
+		r.SystemKeyspaces, r.JoinedAt = true, time.Time{}
+		if len(pendingNodes(v)) > 1 { // others than this one
+			r.JoinedAt = v.Now
+		}
 		own.Advance(ledger.StageOpen, v.Now)
 	})
 	s.Event("NodeJoined", "node %s has joined with host id %s", name, view.HostID)
