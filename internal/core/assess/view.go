@@ -283,6 +283,13 @@ func (v *View) RepairAsked(node string) bool {
 	})
 }
 
+// IsPostponed says that a kind of maintenance is left for later on a node: for its time, and then
+// until all nodes that it needs are up.
+func (v *View) IsPostponed(kind ledger.Kind, node string, needs ...string) bool {
+	return v.Ledger.IsPostponed(kind, node, v.Now) ||
+		slices.Contains(v.Ledger.PostponedOn(kind), node) && len(v.UpAmong(needs)) < len(needs)
+}
+
 // Address of a node's present pod; empty while it has none or the pod is being deleted.
 func Address(n *facts.Node) string {
 	if n == nil || n.Pod == nil || n.Pod.DeletionTimestamp != nil {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -174,6 +175,18 @@ func TestACleanupLeavesANodeWhosePodIsGone(t *testing.T) {
 		return n.Reason == v1alpha1.NoticeOperationPostponed && strings.Contains(n.Message, "node "+node+" is down")
 	}) {
 		t.Errorf("it is not said: %+v", made.Notices)
+	}
+	// It is no more due after its time than before, for as long as the node is down.
+	w.now = w.now.Add(2 * ledger.PostponedFor)
+	if later := w.settle(); !reflect.DeepEqual(later.Notices, made.Notices) || !reflect.DeepEqual(later.Current, made.Current) {
+		t.Errorf("it is retried though the node is down: %+v, was %+v", later, made)
+	}
+	phase, w.absent[node] = v1alpha1.OperationSucceeded, false
+	w.agents()
+	w.snapshot.Nodes[node].Pod.Status.Conditions = nil
+	w.settle()
+	if l := w.snapshot.Ledger; len(l.Cleanup) > 0 || len(l.Postponed) > 0 {
+		t.Errorf("it is not retried once the node is up: %s", ledgerInWords(l))
 	}
 }
 

@@ -33,7 +33,7 @@ func Cleanup(rules guard.Rules) procedure.Procedure {
 
 func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	nodes := slices.DeleteFunc(slices.Clone(v.Ledger.Cleanup), func(name string) bool {
-		return v.Ledger.Members[name] == "" || v.Ledger.IsPostponed(ledger.Cleanup, name, v.Now)
+		return v.Ledger.Members[name] == "" || v.IsPostponed(ledger.Cleanup, name, name)
 	})
 	if len(nodes) == 0 {
 		return nil

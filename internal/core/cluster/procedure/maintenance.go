@@ -235,7 +235,7 @@ func (s *Step) downForLong(refusals []guard.Refusal) string {
 func (e *Engine) noticePostponed() {
 	for _, p := range e.view.Ledger.Postponed {
 		e.draft.Notice(v1alpha1.NoticeOperationPostponed, []string{p.Node},
-			"%s is postponed on node %s and is retried after %s: %s",
+			"%s is postponed on node %s until %s, and longer while a node that it needs is down: %s",
 			p.Kind, p.Node, p.Since.Add(ledger.PostponedFor).UTC().Format("2006-01-02T15:04:05Z07:00"),
 			p.Message)
 		if left := p.Since.Add(ledger.PostponedFor).Sub(e.view.Now); left > 0 {

@@ -24,7 +24,7 @@ func Repair(rules guard.Rules) procedure.Procedure {
 func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	var nodes []string
 	for _, d := range v.Ledger.RepairDue {
-		if v.RepairAsked(d.Node) && !v.Ledger.IsPostponed(ledger.Repair, d.Node, v.Now) && v.Live(d.Node) != nil {
+		if v.RepairAsked(d.Node) && !v.IsPostponed(ledger.Repair, d.Node, v.Members()...) && v.Live(d.Node) != nil {
 			nodes = append(nodes, d.Node)
 		}
 	}
