@@ -30,8 +30,8 @@ func rollOutVersion(t *testing.T, ring *scene.Ring, release string) {
 	wantSameMembers(t, before, identities(t, ring))
 	for _, n := range ring.Nodes(t.Context()) {
 		if n.Status.Version != release || n.Status.DiskRelease != release {
-			t.Errorf("node %s runs Cassandra %s, on a disk of %s; want %s", n.Name, n.Status.Version, n.Status.DiskRelease,
-				release)
+			t.Errorf("node %s runs Cassandra %s, on a disk of %s; want %s",
+				n.Name, n.Status.Version, n.Status.DiskRelease, release)
 		}
 	}
 	wantRingSeen(t, ring)
