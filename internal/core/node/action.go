@@ -147,8 +147,6 @@ type (
 		optional
 		// Neighbours are the addresses of the other members.
 		Neighbours []string
-		// Release of Cassandra that is NORMAL.
-		Release string
 	}
 	// NoteSight writes down that a node sees its peers that was opened to clients without.
 	NoteSight struct {

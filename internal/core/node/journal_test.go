@@ -150,6 +150,30 @@ func TestWhatAStartLeavesInTheJournal(t *testing.T) {
 	}
 }
 
+// A JVM that is stopped as soon as it is NORMAL has written on its disk all the same.
+func TestAStopNotesTheReleaseThatIsNormal(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   string
+	}{
+		"it is NORMAL":         {func(*Facts) {}, "5.1.0"},
+		"it starts":            {func(f *Facts) { f.JVM.Ring.Mode = facts.ModeStarting }, "5.0.6"},
+		"nothing is known":     {func(f *Facts) { f.JVM.Ring = nil }, "5.0.6"},
+		"another JVM said so":  {func(f *Facts) { f.JVM.StartID++ }, "5.0.6"},
+		"its line is a former": {func(f *Facts) { f.JVM.Ring.ReleaseVersion = "4.1.10" }, "5.0.6"},
+	} {
+		f := with1(serving(), func(f *Facts) {
+			f.Memory.Release, f.JVM.Ring.ReleaseVersion = "5.0.6", "5.1.0"
+			c.change(f)
+		})
+		for _, a := range []Action{BeginStop{}, Drain{}} {
+			if m := Before(&f, a, epoch); m.Release != c.want {
+				t.Errorf("%s: %s notes release %s, want %s", name, KindOf(a), m.Release, c.want)
+			}
+		}
+	}
+}
+
 func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 	hour := time.Hour
 	f := with1(serving(), func(f *Facts) {
@@ -159,7 +183,7 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 		f.Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: hostC}}
 		f.Self.PodTemplate, f.Memory.Start.Hash = "template", "settings"
 	})
-	normal := NoteNormal{Neighbours: []string{"10.0.0.7"}, Release: "5.0.6"}
+	normal := NoteNormal{Neighbours: []string{"10.0.0.7"}}
 	m := written(f, normal)
 	wantTime(t, "NORMAL", m.NormalAt, ptr(0))
 	wantTime(t, "the JVM was first NORMAL", m.Start.NormalAt, ptr(0))
@@ -179,7 +203,7 @@ func TestWhatNormalLeavesInTheJournal(t *testing.T) {
 		t.Errorf("the disk has release %q", m.Release)
 	}
 	f.Memory, f.JVM.GCGrace = m, nil
-	normal.Release = "4.1.10" // an image of another release than the record says
+	f.JVM.Ring.ReleaseVersion = "4.1.10" // an image of another release than the record says
 	again := Before(&f, normal, at(time.Hour))
 	if again.Release != "5.0.6" {
 		t.Errorf("the disk has release %q", again.Release)

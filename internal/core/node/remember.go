@@ -85,9 +85,11 @@ func (a BeginStop) before(m *Memory, f *Facts, at time.Time) {
 		Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID, Why: a.Because(), Reason: a.Reason,
 		BegunAt: at,
 	}
+	m.normalWith(f)
 }
 
 func (Drain) before(m *Memory, f *Facts, at time.Time) {
+	m.normalWith(f)
 	m.stopStep(f, func(s *StopMemory) { s.DrainAt = &at })
 }
 
@@ -241,9 +243,7 @@ func (a NoteNormal) before(m *Memory, f *Facts, at time.Time) {
 			s.NormalAt = &at
 		}
 	})
-	if a.Release != "" && !settings.Older(a.Release, m.Release) {
-		m.Release = a.Release
-	}
+	m.normalWith(f)
 	if m.Start != nil {
 		m.Proven = &ProvenMemory{PodTemplate: f.Self.PodTemplate, Configuration: m.Start.Hash}
 	}
@@ -294,6 +294,18 @@ func repairsNode(record *v1alpha1.CassandraNode, id string) bool {
 }
 
 // stopStep notes a step of the stop of the running JVM; outside of a stop there is nothing to note.
+// normalWith remembers the release with which the node is NORMAL, if it is: one that is stopped as
+// soon as it comes up has written on its disk, too.
+func (m *Memory) normalWith(f *Facts) {
+	if f.Init.Process == nil || f.JVM.Ring == nil || f.JVM.StartID != f.Init.Process.StartID {
+		return
+	}
+	if view := f.JVM.Ring; view.Mode == facts.ModeNormal && view.ReleaseVersion != "" &&
+		!settings.Older(view.ReleaseVersion, m.Release) {
+		m.Release = view.ReleaseVersion
+	}
+}
+
 func (m *Memory) stopStep(f *Facts, change func(*StopMemory)) {
 	if f.Init.Process != nil && m.Stop.of(f.Init.Incarnation, f.Init.Process.StartID) {
 		m.Stop = with(m.Stop, change)

@@ -90,7 +90,7 @@ func noteNormal(p *pass) outcome {
 	if !s.Is(p.Init.Incarnation, p.Init.Process.StartID) {
 		return done
 	}
-	note := NoteNormal{Neighbours: neighbours(p.JVM.Ring), Release: p.JVM.Ring.ReleaseVersion}
+	note := NoteNormal{Neighbours: neighbours(p.JVM.Ring)}
 	if g := p.JVM.GCGrace; g != nil && *g != p.Memory.GCGrace {
 		note.Why = "deletions are kept for another time now"
 		return act(note)
