@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/words"
 )
@@ -29,12 +30,8 @@ var releases = []Guard[Nodes]{
 
 // oneRelease: while two are in the ring nothing streams and nothing is altered. Those of two lines
 // neither stream to each other nor share a schema, and what is streamed may have to be taken back.
+// Where the image of a user holds another release than version says, no roll-out ends what differs.
 func oneRelease(of Nodes) []Finding {
-	const what = "releases of Cassandra"
-	same := func(*facts.Ring) string { return "" }
-	if found := of.differ(what, same, func(r *facts.Ring) string { return r.ReleaseVersion }); found != nil {
-		return found
-	}
 	wanted := of.Cluster.Spec.Version
 	var others []string
 	for _, name := range of.Names {
@@ -43,7 +40,8 @@ func oneRelease(of Nodes) []Finding {
 		}
 	}
 	if len(others) == 0 {
-		return nil
+		return of.differ("releases of Cassandra", func(*facts.Ring) string { return "" },
+			func(r *facts.Ring) string { return settings.LineOf(r.ReleaseVersion) })
 	}
 	return []Finding{{Nodes: others, Message: fmt.Sprintf("Cassandra %s has not reached %s yet", wanted,
 		words.List(others, 3))}}
