@@ -54,7 +54,8 @@ func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 		return Takes, w
 	case fixed(n, w) || !v.Of(n.Name).Started() && v.BoundClaim(n, w) != "",
 		// it would join a ring of another release
-		!v.Of(n.Name).Joined() && n.Record.Spec.Configuration.Version != w.Configuration.Version:
+		v.Of(n.Name).Membership != Withdrawn && !v.Of(n.Name).Joined() &&
+			n.Record.Spec.Configuration.Version != w.Configuration.Version:
 		return Keeps, w
 	}
 	return InTurn, w

@@ -217,7 +217,11 @@ func TestWhatANodeWithoutATicketTakesOver(t *testing.T) {
 		"its storage":                    {grows, larger, Takes},
 		"its storage, which is bound":    {func(s *scene) { grows(s); bound(s) }, larger, Keeps},
 		"a setting, its volume is bound": {func(s *scene) { grows(s); bound(s) }, setting, Takes},
-		"its release":                    {grows, func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, Takes},
+		"the release, its ticket is withdrawn": {func(s *scene) {
+			s.formation(v1alpha1.DiskJoining)
+			s.n.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "not wanted"}
+		}, func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, InTurn},
+		"its release": {grows, func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" }, Takes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
