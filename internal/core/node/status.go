@@ -143,7 +143,7 @@ func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
 		s.Join = intentStatus(&m.IntentMemory, p.joinMessage)
 		s.Join.Attempts = m.Attempts
 	}
-	if m := p.Memory.Restart; m != nil {
+	if m := p.Memory.Restart; m != nil && (!m.over() || p.Record == nil || p.Record.Spec.Restart != nil) {
 		s.Restart = intentStatus(&m.IntentMemory, "")
 	}
 	if p.restartMessage != "" {

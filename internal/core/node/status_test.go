@@ -145,6 +145,7 @@ func TestIntentsAreReportedAsTheyStand(t *testing.T) {
 	f := with1(serving(), func(f *Facts) {
 		f.Memory.Restart = &RestartMemory{IntentMemory: IntentMemory{ID: "r-1", BegunAt: ptr(-time.Minute),
 			FinishedAt: ptr(-time.Second), Message: "why"}}
+		f.Record.Spec.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: "r-1"}}
 		f.Memory.Operations = []OperationMemory{{ID: "o-1", Phase: v1alpha1.OperationFailed, BegunAt: ptr(-time.Minute),
 			FinishedAt: ptr(0), Message: strings.Repeat("x", 5000)}}
 	})
@@ -152,6 +153,10 @@ func TestIntentsAreReportedAsTheyStand(t *testing.T) {
 	if r := s.Restart; r.ID != "r-1" || !r.StartedAt.Time.Equal(at(-time.Minute)) ||
 		!r.FinishedAt.Time.Equal(at(-time.Second)) || r.WithdrawnAt != nil || r.Message != "why" {
 		t.Errorf("restart %+v", r)
+	}
+	f.Record.Spec.Restart = nil
+	if r := reported(f).Restart; r != nil {
+		t.Errorf("restart %+v, which nobody asks for any more", r)
 	}
 	if o := s.Operations[0]; o.ID != "o-1" || o.Phase != v1alpha1.OperationFailed ||
 		!o.StartedAt.Time.Equal(at(-time.Minute)) || !o.FinishedAt.Time.Equal(epoch) || len(o.Message) != 4096 {

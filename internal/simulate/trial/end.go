@@ -138,9 +138,6 @@ func normal(o client.Object) string {
 			delete(spec, "join") // a ticket that was taken back is as good as none
 		}
 		if status, ok := content["status"].(map[string]any); ok {
-			if r := o.Status.Restart; r != nil && o.Spec.Restart == nil && r.FinishedAt != nil {
-				delete(status, "restart") // it is over, and nobody asks for it any more
-			}
 			// An operation that failed may be carried out by another node; what it did is in the
 			// ring. One that nobody knows the end of is another matter, as long as the operator
 			// still wants it.
