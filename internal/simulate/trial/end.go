@@ -260,7 +260,7 @@ func (r *run) may() allowance {
 		return allowance{}
 	}
 	may := kindOf(r.Fault).may
-	if r.Scenario.Grows && may.jvmStarts > 0 {
+	if r.Scenario.Grows && may.jvmStarts+may.each > 0 {
 		may.jvmStarts += max(1, may.joins) // a join that streamed from who is away begins anew
 	}
 	may.jvmStarts += r.Scenario.InVain
@@ -275,8 +275,8 @@ func (r *run) compareCounts(expected *End) {
 	for name, n := range r.result.End.JVMs {
 		starts += max(0, n-expected.JVMs[name]) // one that starts less makes up for none
 	}
-	if starts > may.jvmStarts {
-		r.violated("%d JVMs started more than without the fault; %d may%s: %v, not %v", starts, may.jvmStarts,
+	if most := may.jvmStarts + may.each*len(expected.JVMs); starts > most {
+		r.violated("%d JVMs started more than without the fault; %d may%s: %v, not %v", starts, most,
 			may.because(), r.result.End.JVMs, expected.JVMs)
 	}
 	pods := 0

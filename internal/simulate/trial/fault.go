@@ -106,8 +106,9 @@ func Classes() []Class {
 
 // allowance is what a fault may change in the end, and why.
 type allowance struct {
-	// jvmStarts more than otherwise, in all, and joins of them where nodes join; 0 is 1.
-	jvmStarts, joins int
+	// jvmStarts more than otherwise, in all, and joins of them where nodes join; 0 is 1. Beside
+	// them each node may start so often.
+	jvmStarts, joins, each int
 	// pods recreated, in all; -1 for any number.
 	pods int
 	// objects recreated of other kinds.
@@ -126,9 +127,10 @@ func (a allowance) because() string {
 	return " (" + a.why + ")"
 }
 
-// edited is what an edit may change that is taken back.
-var edited = allowance{jvmStarts: 9, pods: -1, objects: true, claims: true,
-	why: "what had not begun when the spec changed begins again by the spec that counts then"}
+// edited is what an edit may change that is taken back: it reaches each node in its join or in its
+// turn, and so does what takes it back.
+var edited = allowance{each: 2, pods: -1, objects: true, claims: true,
+	why: "each node takes the edit, and what takes it back"}
 
 // claimLeft is the notice of claims that are left of nodes which were wanted in between.
 var claimLeft = regexp.MustCompile(`"notices":\[\{"message":"claim [^{}]*"reason":"ClaimUnused"[^{}]*\}\],?`)
