@@ -5,12 +5,14 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -35,7 +37,7 @@ func TestDiskLost(t *testing.T) {
 
 // TestDownTooLong: a host is down for longer than a table keeps its deletions, beside the five
 // minutes for which a node need not note that it is NORMAL. Its node does not start when it is
-// back; the others serve.
+// back; the others serve. A user lets it start, and has the repair carried out that is due then.
 func TestDownTooLong(t *testing.T) {
 	onlyInFull(t)
 	const kept, noted = 10 * time.Second, 5 * time.Minute
@@ -56,6 +58,32 @@ func TestDownTooLong(t *testing.T) {
 			rest(t, noted+2*kept)
 			return ring.ReturnHost(t.Context(), pod.Spec.NodeName)
 		})
+	while(t, ring, servedThroughout, "the node is let start, and is repaired", func() error {
+		except := func(e v1alpha1.Exception) error {
+			e.Node, e.Reason = pod.Name, "nothing was deleted"
+			e.Name, e.Until = strings.ToLower(string(e.Type)), metav1.NewTime(time.Now().Add(time.Hour))
+			return ring.Edit(t.Context(),
+				func(s *v1alpha1.CassandraClusterSpec) { s.Exceptions = append(s.Exceptions, e) })
+		}
+		if err := except(v1alpha1.Exception{Type: v1alpha1.ExceptionStartAnyway,
+			HostID: identities(t, ring)[pod.Name].hostID}); err != nil {
+			return err
+		}
+		if err := untilNode(t, ring, pod.Name, "it serves, and a repair is due", func(n *v1alpha1.CassandraNode) bool {
+			return n.Status.Ready && slices.ContainsFunc(n.Status.RepairDue, func(d v1alpha1.RepairDue) bool {
+				return d.Reason == v1alpha1.RepairDownLongerThanGCGrace
+			})
+		}); err != nil {
+			return err
+		}
+		if err := except(v1alpha1.Exception{Type: v1alpha1.ExceptionRepair}); err != nil {
+			return err
+		}
+		return untilNode(t, ring, pod.Name, "it is repaired",
+			func(n *v1alpha1.CassandraNode) bool { return n.Status.Ready && len(n.Status.RepairDue) == 0 })
+	})
+	wantHistory(t, ring, "Repair")
+	wantRingSeen(t, ring)
 }
 
 // wantAPerson wants a node to wait for the user after something, in a phase and with a word, while
