@@ -165,7 +165,13 @@ func (p *pod) startInit() {
 	p.ended = make(chan struct{})
 	init, ended := p.init, p.ended
 	go func() { _ = init.Wait(); close(ended) }()
-	p.w.top.Cleanup(func() { _ = init.Process.Kill(); <-ended })
+	p.w.top.Cleanup(func() {
+		if pid := descendant(init.Process.Pid, "helenus-init"); pid != 0 {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // another user's: --kill-child does not reach it
+		}
+		_ = init.Process.Kill()
+		<-ended
+	})
 }
 
 // start starts both.
@@ -227,33 +233,30 @@ func (p *pod) probe(path string, want bool, limit time.Duration) {
 // jvm is the pid of the JVM as this machine sees it; 0 if none runs.
 func (p *pod) jvm() int {
 	p.w.t.Helper()
-	return p.descendant("java")
+	return descendant(p.init.Process.Pid, "java")
 }
 
 // helenusInit is the pid of PID 1 of the Cassandra container.
-func (p *pod) helenusInit() int { return p.descendant("helenus-init") }
+func (p *pod) helenusInit() int { return descendant(p.init.Process.Pid, "helenus-init") }
 
-func (p *pod) descendant(name string) int {
-	var find func(pid int) int
-	find = func(pid int) int {
-		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		if strings.TrimSpace(string(comm)) == name {
-			return pid
-		}
-		// Any thread of a process may have forked.
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-		for _, thread := range threads {
-			children, _ := os.ReadFile(thread)
-			for _, text := range strings.Fields(string(children)) {
-				child, _ := strconv.Atoi(text)
-				if found := find(child); found != 0 {
-					return found
-				}
+// descendant is the first process of a name below one, or that itself; 0 if there is none.
+func descendant(pid int, name string) int {
+	comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if strings.TrimSpace(string(comm)) == name {
+		return pid
+	}
+	// Any thread of a process may have forked.
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, thread := range threads {
+		children, _ := os.ReadFile(thread)
+		for _, text := range strings.Fields(string(children)) {
+			child, _ := strconv.Atoi(text)
+			if found := descendant(child, name); found != 0 {
+				return found
 			}
 		}
-		return 0
 	}
-	return find(p.init.Process.Pid)
+	return 0
 }
 
 // kill sends a signal to a process of the pod.
