@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
@@ -48,6 +49,7 @@ type replica struct {
 type reply struct {
 	status  int
 	refusal inspectapi.Refusal
+	stalled *plan.Stall
 }
 
 func newReplica(t *testing.T, answers ...reply) *replica {
@@ -75,7 +77,8 @@ func (r *replica) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	w.WriteHeader(a.status)
 	if a.status == http.StatusOK {
-		_ = json.NewEncoder(w).Encode(inspectapi.Inspection{Operator: inspectapi.Operator{Pod: "the one"}})
+		_ = json.NewEncoder(w).Encode(inspectapi.Inspection{Operator: inspectapi.Operator{Pod: "the one"},
+			Plan: inspectapi.Plan{Stalled: a.stalled}})
 		return
 	}
 	_ = json.NewEncoder(w).Encode(a.refusal)
@@ -196,22 +199,22 @@ func TestAskTheLeader(t *testing.T) {
 			forwards: "helenus-b"},
 		"nobody listens": {replicas: map[string][]reply{"helenus-b": nil}, forwards: "helenus-b",
 			err: "connection refused"},
-		"in a moment": {replicas: map[string][]reply{"helenus-b": {{503,
-			inspectapi.Refusal{Error: "ask again in a moment"}}, ok}}, forwards: "helenus-b helenus-b"},
+		"in a moment": {replicas: map[string][]reply{"helenus-b": {{status: 503,
+			refusal: inspectapi.Refusal{Error: "ask again in a moment"}}, ok}}, forwards: "helenus-b helenus-b"},
 		"may not forward": {replicas: map[string][]reply{"helenus-a": {ok}, "helenus-b": {ok}},
 			forbid: true, forwards: "helenus-b", err: "--role=helenus-plan"},
-		"may not see": {replicas: map[string][]reply{"helenus-b": {{403,
-			inspectapi.Refusal{Error: "user x may not"}}}}, forwards: "helenus-b",
+		"may not see": {replicas: map[string][]reply{"helenus-b": {{status: 403,
+			refusal: inspectapi.Refusal{Error: "user x may not"}}}}, forwards: "helenus-b",
 			err: `it takes the right to get cassandraclusters in namespace "shop"`},
-		"is not known": {replicas: map[string][]reply{"helenus-b": {{401,
-			inspectapi.Refusal{Error: "not authenticated"}}}}, forwards: "helenus-b",
+		"is not known": {replicas: map[string][]reply{"helenus-b": {{status: 401,
+			refusal: inspectapi.Refusal{Error: "not authenticated"}}}}, forwards: "helenus-b",
 			err: "the operator does not accept how you log in"},
-		"is not watched": {replicas: map[string][]reply{"helenus-b": {{404,
-			inspectapi.Refusal{Error: "no such"}}}}, forwards: "helenus-b", err: `does not watch namespace "shop"`},
-		"an operator that is broken": {replicas: map[string][]reply{"helenus-b": {{500,
-			inspectapi.Refusal{Error: "inspect: list pods"}}}}, forwards: "helenus-b",
+		"is not watched": {replicas: map[string][]reply{"helenus-b": {{status: 404,
+			refusal: inspectapi.Refusal{Error: "no such"}}}}, forwards: "helenus-b", err: `does not watch namespace "shop"`},
+		"an operator that is broken": {replicas: map[string][]reply{"helenus-b": {{status: 500,
+			refusal: inspectapi.Refusal{Error: "inspect: list pods"}}}}, forwards: "helenus-b",
 			err: "operator helenus-b refuses (500): inspect: list pods"},
-		"one that says nothing in words": {replicas: map[string][]reply{"helenus-b": {{500, inspectapi.Refusal{}}}},
+		"one that says nothing in words": {replicas: map[string][]reply{"helenus-b": {{status: 500}}},
 			forwards: "helenus-b", err: "(500): 500 Internal Server Error"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,6 +243,38 @@ func TestAskTheLeader(t *testing.T) {
 						t.Errorf("%s was asked %s with %q", pod, r.paths[i], r.tokens[i])
 					}
 				}
+			}
+		})
+	}
+}
+
+// Whoever asks before they apply learns by the exit code that the operator would refuse.
+func TestAPlanOfASpecThatIsRefusedIsAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		stalled *plan.Stall
+		from    string
+		err     string
+	}{
+		"accepted": {nil, "-", ""},
+		"refused": {&plan.Stall{Reason: "InvalidSpec", Message: "node.jvm: no"}, "-",
+			"the operator would refuse the spec of -: InvalidSpec: node.jvm: no"},
+		"what the cluster has is refused": {&plan.Stall{Reason: "InvalidSpec"}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &apiServer{mayForward: true,
+				replicas: map[string]*replica{"helenus-b": newReplica(t, reply{status: 200, stalled: c.stalled})}}
+			d := newDesk()
+			d.streams.In = strings.NewReader(ordersText)
+			print, err := planPrinter(planOptions{from: c.from})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = d.plan(t.Context(), through(t, a, nil), "orders", c.from, print)
+			if got := fmt.Sprint(err); c.err == "" && err != nil || c.err != "" && got != c.err {
+				t.Errorf("got %v, want %q", err, c.err)
+			}
+			if !strings.Contains(d.out.String(), "the one") {
+				t.Errorf("printed:\n%s", &d.out)
 			}
 		})
 	}

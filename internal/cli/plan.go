@@ -22,7 +22,7 @@ blocked and what only you can resolve.
 With --from it judges the spec of a file before you apply it, as the whole spec of the
 cluster: what the file leaves out is taken out. The API server holds it to the schema and
 the policies (a dry run, which takes the right to update the cluster), the operator to what
-the ring is. With --diff it shows what changes in the files and the pods, a node of each
+the ring is. If either refuses it the exit code is 1. With --diff it shows what changes in the files and the pods, a node of each
 rack; of the files only what the spec and Helenus set, not what the image has.
 
 The plan is made by the operator that leads, from what it sees at this moment; nothing is
@@ -144,6 +144,12 @@ func (s *settings) plan(ctx context.Context, c *connection, name, from string, f
 	if err != nil {
 		return fmt.Errorf("print plan: %w", err)
 	}
-	_, err = s.streams.Out.Write(out)
-	return err
+	if _, err = s.streams.Out.Write(out); err != nil {
+		return err
+	}
+	if stalled := inspection.Plan.Stalled; stalled != nil && from != "" {
+		return fmt.Errorf("the operator would refuse the spec of %s: %s: %s", from, stalled.Reason,
+			oneLine(stalled.Message))
+	}
+	return nil
 }

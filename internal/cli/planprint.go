@@ -17,9 +17,6 @@ import (
 // file.
 func printPlan(w io.Writer, i *inspectapi.Inspection, from string) {
 	planHead(w, i)
-	if stalled := i.Plan.Stalled; stalled != nil && from != "" {
-		fmt.Fprintf(w, "\nThe spec of %s would be refused: %s: %s\n", from, stalled.Reason, oneLine(stalled.Message))
-	}
 	if from != "" {
 		if i.Plan.Stalled == nil && i.RollOut == nil {
 			fmt.Fprintf(w, "\nWith the spec of %s no node changes.\n", from)
