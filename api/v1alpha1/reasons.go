@@ -119,7 +119,8 @@ const (
 	BlockedDiskUnreadable Reason = "DiskUnreadable"
 	// BlockedDiskOfLaterRelease – the node was NORMAL on its disk with a later line of Cassandra.
 	BlockedDiskOfLaterRelease Reason = "DiskOfLaterRelease"
-	// BlockedImageOfOtherRelease – the image of the pod has another line of Cassandra than the node.
+	// BlockedImageOfOtherRelease – the image of the pod has another line of Cassandra than the
+	// node.
 	BlockedImageOfOtherRelease Reason = "ImageOfOtherRelease"
 	// BlockedDiskOfOtherNode – the disk belongs to another node or cluster.
 	BlockedDiskOfOtherNode Reason = "DiskOfOtherNode"

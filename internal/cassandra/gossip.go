@@ -10,9 +10,9 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// parseGossip reads the text of FailureDetector.AllEndpointStatesWithPort and returns the entries in
-// the order of their endpoints. Anything of another form is an error, since half an entry would be
-// taken for a whole one.
+// parseGossip reads the text of FailureDetector.AllEndpointStatesWithPort and returns the entries
+// in the order of their endpoints. Anything of another form is an error, since half an entry would
+// be taken for a whole one.
 func parseGossip(text string) ([]gossipEntry, error) {
 	var entries []gossipEntry
 	number := 0
@@ -81,8 +81,8 @@ func (e gossipEntry) add(line string) error {
 	return nil
 }
 
-// facts are the collected values that anything is decided on. Nodes that use one storage port, as all
-// do since 4.0, gossip their status as STATUS_WITH_PORT; STATUS is for their elders and may be
+// facts are the collected values that anything is decided on. Nodes that use one storage port, as
+// all do since 4.0, gossip their status as STATUS_WITH_PORT; STATUS is for their elders and may be
 // missing. Behind the first word are its arguments.
 func (e gossipEntry) facts() (facts.Endpoint, error) {
 	for name := range unversioned {

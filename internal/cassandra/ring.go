@@ -23,9 +23,9 @@ var ringRequests = []jolokia.Request{
 }
 
 // ringAnswers are the answers to them. Who has a host id is a member, bootstraps, or is the node
-// itself from early in its start: a leaving node is gone from there when its data is streamed, and a
-// node that replaces another at a new address comes into it only at the end. Who owns a token is a
-// member, or joins and will own it.
+// itself from early in its start: a leaving node is gone from there when its data is streamed, and
+// a node that replaces another at a new address comes into it only at the end. Who owns a token is
+// a member, or joins and will own it.
 type ringAnswers struct {
 	node struct {
 		OperationMode, ReleaseVersion, SchemaVersion, PartitionerName   string
@@ -82,8 +82,8 @@ const partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
 
 // endpoints puts together by address what gossip says, the word of the failure detector, and what
 // the node has in its memory of the ring. The attributes are read one after the other: an endpoint
-// that came or went in between counts as dead. Nowhere are other members of which gossip does not say
-// where they are.
+// that came or went in between counts as dead. Nowhere are other members of which gossip does not
+// say where they are.
 func (a *ringAnswers) endpoints() (all map[netip.Addr]*facts.Endpoint, nowhere []*facts.Endpoint, err error) {
 	if name := a.node.PartitionerName; name != partitioner {
 		return nil, nil, fmt.Errorf("partitioner is %s; only %s is supported", name, partitioner)
@@ -148,9 +148,9 @@ func (a *ringAnswers) endpoints() (all map[netip.Addr]*facts.Endpoint, nowhere [
 // is (GossipingPropertyFileSnitch, 4.1 and 5.0).
 const unknownDatacenter = "UNKNOWN_DC"
 
-// locate asks the snitch where other members are: a node that has started knows those that were down
-// all the while from its disk alone, with their tokens and host ids. Where a member is decides who
-// has its rows.
+// locate asks the snitch where other members are: a node that has started knows those that were
+// down all the while from its disk alone, with their tokens and host ids. Where a member is decides
+// who has its rows.
 func (n *Node) locate(ctx context.Context, members []*facts.Endpoint) error {
 	var requests []jolokia.Request
 	for _, e := range members {

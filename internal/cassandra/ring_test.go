@@ -16,8 +16,8 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// recordings are what real nodes of 4.1 and 5.0 answered through a start, a join, a leave, a removal
-// and a drain.
+// recordings are what real nodes of 4.1 and 5.0 answered through a start, a join, a leave, a
+// removal and a drain.
 func recordings(t testing.TB) []string {
 	t.Helper()
 	paths, err := filepath.Glob("../../test/nodeview/testdata/*.json")

@@ -85,9 +85,9 @@ const (
 	cleanupUnableToCancel = 2
 )
 
-// Streams reads the sums over the streaming sessions that this node takes part in now. Sessions come
-// when they begin and are gone when they end: the sums show that data flows, not how much is left. It
-// asks for the sums only: the whole answer lists every file.
+// Streams reads the sums over the streaming sessions that this node takes part in now. Sessions
+// come when they begin and are gone when they end: the sums show that data flows, not how much is
+// left. It asks for the sums only: the whole answer lists every file.
 func (n *Node) Streams(ctx context.Context) (facts.Transfer, error) {
 	names := []string{"currentRxBytes", "totalRxBytes", "currentTxBytes", "totalTxBytes"}
 	requests := make([]jolokia.Request, 0, len(names))

@@ -14,8 +14,8 @@ import (
 const (
 	// connectTimeout bounds the TCP connection and each step of the handshake.
 	connectTimeout = 5 * time.Second
-	// statementTimeout bounds each statement. A change of the schema takes a second or two on a busy
-	// node.
+	// statementTimeout bounds each statement. A change of the schema takes a second or two on a
+	// busy node.
 	statementTimeout = 30 * time.Second
 )
 

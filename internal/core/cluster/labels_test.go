@@ -83,8 +83,8 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 	}
 }
 
-// What others put on a pod stays, and the hash of what it was made of, whatever the note of what the
-// spec had added says.
+// What others put on a pod stays, and the hash of what it was made of, whatever the note of what
+// the spec had added says.
 func TestWhatOthersPutOnAPodStays(t *testing.T) {
 	w := formed(t)
 	w.settle()

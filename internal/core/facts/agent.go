@@ -54,8 +54,8 @@ type Agent struct {
 	// Replaced are the host ids that the agent knows to be replaced.
 	Replaced []string `json:"replaced,omitempty"`
 
-	// DiskRelease is the release of Cassandra with which the node was last NORMAL on its disk; empty
-	// if it never was.
+	// DiskRelease is the release of Cassandra with which the node was last NORMAL on its disk;
+	// empty if it never was.
 	DiskRelease string `json:"diskRelease,omitempty"`
 	// Normal are the times in which the node was NORMAL, oldest first; empty if that is not known.
 	Normal []Stretch `json:"normal,omitempty"`

@@ -29,8 +29,8 @@ const (
 	clocksAgree  = 250 * time.Millisecond
 )
 
-// ClocksOff are the nodes whose clocks differ from those of most other nodes, sorted. Said are those
-// of which that was said before; it holds of one whose clock is not known now.
+// ClocksOff are the nodes whose clocks differ from those of most other nodes, sorted. Said are
+// those of which that was said before; it holds of one whose clock is not known now.
 func ClocksOff(clocks map[string]*Clock, said []string) []string {
 	var least, most time.Duration
 	first := true

@@ -209,8 +209,9 @@ func (p *pass) findTheRing() outcome {
 }
 
 // everyMemberIsUp keeps a join back that cannot succeed: each range comes from the replica that
-// gives it up, without which Cassandra ends (RangeStreamer#calculateRangesToFetchWithPreferredEndpoints,
-// 4.1 and 5.0), and a member that is down does not learn of the newcomer.
+// gives it up, without which Cassandra ends
+// (RangeStreamer#calculateRangesToFetchWithPreferredEndpoints, 4.1 and 5.0), and a member that is
+// down does not learn of the newcomer.
 func (p *pass) everyMemberIsUp() outcome {
 	for _, peer := range p.Peers.Answers {
 		if len(peer.Down) == 0 {

@@ -156,8 +156,8 @@ func haveTaken(n int) func(*world.World) bool {
 	}
 }
 
-// soaks says that a first node serves with what the spec describes, and that not all were asked yet:
-// where the ledger is lost there is another first one.
+// soaks says that a first node serves with what the spec describes, and that not all were asked
+// yet: where the ledger is lost there is another first one.
 func soaks(w *world.World) bool {
 	c := get(w)
 	return haveTaken(1)(w) && !haveTaken(3)(w) && serves(3)(w) && c.Status.Step != nil &&

@@ -230,8 +230,8 @@ func (k *Keeper) checkNodes() error {
 	return errors.Join(errs...)
 }
 
-// releaseOf a member is what its disk has: the newest release with which it was NORMAL there. One that
-// never came up with what its record says can go back.
+// releaseOf a member is what its disk has: the newest release with which it was NORMAL there. One
+// that never came up with what its record says can go back.
 func (k *Keeper) releaseOf(n *facts.Node) string {
 	disk := n.Record.Status.DiskRelease
 	if agent := n.CurrentAgent(); agent != nil {
