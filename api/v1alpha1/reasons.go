@@ -46,6 +46,9 @@ const (
 	BlockedMemberSeenDown Reason = "MemberSeenDown"
 	// BlockedStreamInProgress – a member sends or receives a stream.
 	BlockedStreamInProgress Reason = "StreamInProgress"
+	// BlockedHintsNotDelivered – members keep hints for nodes that were just restarted, or, before the
+	// release changes, for any, or batches. In status.notices once they do not become fewer.
+	BlockedHintsNotDelivered Reason = "HintsNotDelivered"
 	// BlockedUnknownRingMember – the ring has a member that has no CassandraNode.
 	BlockedUnknownRingMember Reason = "UnknownRingMember"
 	// BlockedSchemaVersionsDiffer – the members have different schema versions.
@@ -96,6 +99,9 @@ const (
 	BlockedRollOutHeld Reason = "RollOutHeld"
 	// BlockedChangedNodeDown – a node that a roll-out has changed does not come up again.
 	BlockedChangedNodeDown Reason = "ChangedNodeDown"
+	// BlockedMaintenanceRunning – an operation of maintenance has run for long that another step
+	// waits for.
+	BlockedMaintenanceRunning Reason = "MaintenanceRunning"
 	// BlockedRecordMissing – the CassandraNode of a member was deleted while the spec is rejected.
 	BlockedRecordMissing Reason = "RecordMissing"
 )

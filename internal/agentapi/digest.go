@@ -21,13 +21,25 @@ func Timed(answer *facts.Agent, asked, now time.Time) *facts.Agent {
 	return &timed
 }
 
-// Digest of an answer: the same for answers that differ only in the time at which they were given,
-// and in the size of the nodes' data, which changes all the time.
+// Digest of an answer: the same for answers that say the same, and agree on whether hints are being
+// delivered to anybody.
 func Digest(answer *facts.Agent) string {
+	if answer.Ring.Delivers() {
+		return digest(answer) + "+hints"
+	}
+	return digest(answer)
+}
+
+// Same says that two answers differ only in the time at which they were given, and in what changes
+// all the time: the size of the nodes' data, hints and batches.
+func Same(a, b *facts.Agent) bool { return digest(a) == digest(b) }
+
+func digest(answer *facts.Agent) string {
 	timeless := *answer
 	timeless.ObservedAt, timeless.Clock, timeless.Space = time.Time{}, nil, nil
 	if answer.Ring != nil {
 		ring := *answer.Ring
+		ring.Hints, ring.Batches = nil, nil
 		ring.Endpoints = slices.Clone(ring.Endpoints)
 		for i := range ring.Endpoints {
 			ring.Endpoints[i].Load = 0

@@ -8,5 +8,6 @@ const (
 	beanGossiper          = "org.apache.cassandra.net:type=Gossiper"
 	beanSnitch            = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
+	beanBatchlogManager   = "org.apache.cassandra.db:type=BatchlogManager"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 )

@@ -45,6 +45,10 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[2,"shop",[]]}]`},
 		"cleanup of tables": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 0, "shop", "orders") },
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[0,"shop",["orders"]]}]`},
+		"count batches": {answerZero, func(n *Node) error {
+			_, err := n.Batches(ctx)
+			return err
+		}, `[{"type":"exec","mbean":"org.apache.cassandra.db:type=BatchlogManager","operation":"countAllBatches()"}]`},
 		"full repair": {answerZero, func(n *Node) error {
 			_, err := n.StartRepair(ctx, "shop", RepairOptions{})
 			return err

@@ -114,6 +114,17 @@ func (n *Node) Streams(ctx context.Context) (facts.Transfer, error) {
 	return streams, nil
 }
 
+// Batches counts the logged batches that are not known to have reached all of their replicas. For
+// this Cassandra reads all of system.batches, tombstones included (BatchlogManager#countAllBatches,
+// 4.1 and 5.0).
+func (n *Node) Batches(ctx context.Context) (int, error) {
+	var count int
+	if err := n.call(ctx, jolokia.Exec(beanBatchlogManager, "countAllBatches()"), &count); err != nil {
+		return 0, fmt.Errorf("count batches: %w", err)
+	}
+	return count, nil
+}
+
 // PendingRanges counts the ranges of keyspaces that are on their way to new owners, as far as this
 // node knows.
 func (n *Node) PendingRanges(ctx context.Context, keyspaces []string) (int, error) {

@@ -230,7 +230,7 @@ func (a *Agents) confirm(ctx context.Context, t Target, n *facts.Node) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: node %s: %w", ErrChanged, n.Name, err)
-	case agentapi.Digest(answer) != agentapi.Digest(n.Agent):
+	case !agentapi.Same(answer, n.Agent):
 		return fmt.Errorf("%w: node %s", ErrChanged, n.Name)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -44,17 +45,20 @@ type world struct {
 	ring   *facts.Ring
 	// transfer is how far the streams are.
 	transfer facts.Transfer
-	memory   node.Memory
-	puts     int
-	putErr   error
-	disk     node.Disk
-	record   *v1alpha1.CassandraNode
-	known    bool
-	writes   []v1alpha1.CassandraNodeStatus
-	failOn   map[string]error
-	block    map[string]chan struct{}
-	peers    []facts.Peer
-	log      []string
+	// hints and batches that wait.
+	hints   map[string]int
+	batches int
+	memory  node.Memory
+	puts    int
+	putErr  error
+	disk    node.Disk
+	record  *v1alpha1.CassandraNode
+	known   bool
+	writes  []v1alpha1.CassandraNodeStatus
+	failOn  map[string]error
+	block   map[string]chan struct{}
+	peers   []facts.Peer
+	log     []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -295,6 +299,12 @@ func (f fakeDisk) WipeRows() error { return f.call(context.Background(), "wipe")
 
 func (f fakeDisk) SSTables(string) ([]int64, error) { return nil, nil }
 
+func (f fakeDisk) Hints() (map[string]int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.hints), f.failOn["hints"]
+}
+
 func (f fakeDisk) Space() (free, capacity int64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -351,6 +361,12 @@ func (f fakeJVM) Streams(context.Context) (facts.Transfer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.transfer, f.failOn["streams"]
+}
+
+func (f fakeJVM) Batches(context.Context) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.batches, f.failOn["batches"]
 }
 
 func (f fakeJVM) OpenNative(ctx context.Context) error {

@@ -135,6 +135,7 @@ func (a *Agent) followJVM(ctx context.Context) {
 		a.LookAtSpace()
 		a.LookAtProgress(ctx)
 		a.LookAtTables(ctx)
+		a.LookAtBatches(ctx)
 	}
 }
 
@@ -174,7 +175,7 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Threads.Now(), ""
 	if ring != nil {
 		seen := *ring
-		seen.Streaming = a.jvm.Transfer.Plans > 0
+		seen.Streaming, seen.Hints, seen.Batches = a.jvm.Transfer.Plans > 0, a.jvm.Hints, a.jvm.Batches
 		a.jvm.Ring = &seen
 	}
 	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) ||
@@ -183,11 +184,12 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	}
 }
 
-// streamsEvery is how often the streams are asked for, and how often the words about them change.
+// streamsEvery is how often the streams are asked for and the hints counted, and how often the words
+// about them change.
 const streamsEvery = 5 * time.Second
 
-// lookAtStreams asks how far the streams of a JVM are, if that was not asked for a while. What it
-// does not tell, on its way up or down, counts as none.
+// lookAtStreams asks how far the streams of a JVM are, if that was not asked for a while, and counts
+// its hints. What it does not tell of streams, on its way up or down, counts as none.
 func (a *Agent) lookAtStreams(ctx context.Context, startID uint64, now time.Time) {
 	a.mu.Lock()
 	due := now.Sub(a.streamsAt) >= streamsEvery || a.jvm.StartID != startID
@@ -202,11 +204,16 @@ func (a *Agent) lookAtStreams(ctx context.Context, startID uint64, now time.Time
 	if err != nil {
 		transfer = facts.Transfer{}
 	}
+	hints, err := a.host.Disk.Hints()
+	if err != nil {
+		hints = nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.jvm.StartID != startID {
 		return
 	}
+	a.jvm.Hints = hints
 	if transfer.Plans > 0 {
 		a.jvm.StreamedAt = now
 	}
@@ -280,6 +287,38 @@ func (a *Agent) LookAtTables(ctx context.Context) {
 	}
 	a.jvm.GCGrace, a.tables.schema = &grace, ring.SchemaVersion
 	a.wake.Set()
+}
+
+// Batches are counted every minute, and for no more than a hundredth of the time: Cassandra reads
+// all that the table has, and where many batches are written that are mostly tombstones.
+const (
+	batchesEvery = time.Minute
+	batchesShare = 100
+)
+
+// LookAtBatches counts those in the batchlog, if that is due.
+func (a *Agent) LookAtBatches(ctx context.Context) {
+	a.mu.Lock()
+	startID, ring, now := a.jvm.StartID, a.jvm.Ring, a.host.Threads.Now()
+	due := ring != nil && ring.Mode == facts.ModeNormal && a.jvm.Problem == "" &&
+		!now.Before(a.batchesDue)
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	bounded, cancel := a.host.Threads.WithTimeout(ctx, lookTimeout)
+	count, err := a.host.JVM.Batches(bounded)
+	cancel()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	after := a.host.Threads.Now()
+	a.batchesDue = after.Add(max(batchesEvery, batchesShare*after.Sub(now)))
+	if a.jvm.StartID != startID {
+		return
+	}
+	if a.jvm.Batches = &count; err != nil {
+		a.jvm.Batches = nil
+	}
 }
 
 // progress is a look at the processor time of a JVM.

@@ -58,6 +58,8 @@ type Disk interface {
 	WipeRows() error
 	// SSTables are the sizes of those of a keyspace.
 	SSTables(keyspace string) ([]int64, error)
+	// Hints counts the files of hints by the host id that they are for.
+	Hints() (map[string]int, error)
 	// Space is what the data volume has room for.
 	Space() (free, capacity int64, err error)
 }
@@ -90,6 +92,8 @@ type JVM interface {
 	// Streams is how far the streams of the node are. For this Cassandra looks at every file that
 	// it streams.
 	Streams(ctx context.Context) (facts.Transfer, error)
+	// Batches counts those in the batchlog. For this Cassandra reads a table.
+	Batches(ctx context.Context) (int, error)
 	// OpenNative opens CQL; ErrNotYet while Cassandra still sets itself up.
 	OpenNative(ctx context.Context) error
 	CloseNative(ctx context.Context) error

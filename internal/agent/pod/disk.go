@@ -42,6 +42,8 @@ type Store interface {
 	WipeRows() error
 	// SSTables are the sizes of those of a keyspace, in bytes.
 	SSTables(keyspace string) ([]int64, error)
+	// Hints counts the files of hints by the host id that they are for.
+	Hints() (map[string]int, error)
 	// Space is what the file system has room for, in bytes.
 	Space() (free, capacity int64, err error)
 }
@@ -89,6 +91,9 @@ func (v Volume) WipeRows() error {
 func (v Volume) SSTables(keyspace string) ([]int64, error) {
 	return disk.SSTables(os.DirFS(v.Directory), disk.DefaultLayout(), keyspace)
 }
+
+// Hints implements Store.
+func (v Volume) Hints() (map[string]int, error) { return disk.Hints(os.DirFS(v.Directory)) }
 
 // Space implements Store: what a process without privileges may still write.
 func (v Volume) Space() (free, capacity int64, err error) {
@@ -162,6 +167,9 @@ func (d *Disk) WipeRows() error {
 
 // SSTables are those of the data volume.
 func (d *Disk) SSTables(keyspace string) ([]int64, error) { return d.volumes[0].SSTables(keyspace) }
+
+// Hints are those on the data volume.
+func (d *Disk) Hints() (map[string]int, error) { return d.volumes[0].Hints() }
 
 // Space is that of the data volume.
 func (d *Disk) Space() (free, capacity int64, err error) { return d.volumes[0].Space() }

@@ -13,6 +13,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // cleaning is a ring that a node has joined, with a cleanup open, whose operations come to a phase;
@@ -35,6 +36,8 @@ func cleaning(t *testing.T, phase *v1alpha1.OperationPhase) *world {
 			return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at})
 		case *phase == "":
 			return all
+		case *phase == v1alpha1.OperationRunning && said != nil:
+			return append(all, *said)
 		case *phase == v1alpha1.OperationRunning:
 			return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: *phase, StartedAt: &at})
 		}
@@ -73,6 +76,17 @@ func TestAJoinSuspendsACleanup(t *testing.T) {
 			if phase == v1alpha1.OperationRunning {
 				for range 20 {
 					w.pass()
+				}
+				named := func(made plan.Plan) bool {
+					return slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
+						return b.Reason == v1alpha1.BlockedMaintenanceRunning && b.Step == string(ledger.JoinNode) &&
+							strings.Contains(b.Message, "Cleanup on node "+b.Nodes[0]+" since 2026-11-20T")
+					})
+				}
+				early := w.pass()
+				w.now = w.now.Add(10 * time.Minute)
+				if late := w.pass(); named(early) || early.Wake > 10*time.Minute || !named(late) {
+					t.Errorf("an operation that runs is named after 10 minutes: early %s\nlate %s", early, late)
 				}
 				if l := w.snapshot.Ledger; l.Step != nil || len(l.Maintenance) != 1 {
 					t.Fatalf("not waited for the operation that runs: %s", ledgerInWords(l))

@@ -128,6 +128,12 @@ type Ring struct {
 	Pending int `json:"pending,omitempty"`
 	// Streaming says that this node takes part in a stream, or did so some seconds ago.
 	Streaming bool `json:"streaming,omitempty"`
+	// Hints are the files of hints that this node keeps, by the host id that they are for; nil if
+	// nobody knows. A file counts until all of it was sent.
+	Hints map[string]int `json:"hints,omitzero"`
+	// Batches are those in this node's batchlog when they were last counted, those that have only
+	// just begun among them; nil if nobody knows.
+	Batches *int `json:"batches,omitempty"`
 
 	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left
 	// stay among them for three days.
@@ -229,6 +235,14 @@ func (e Endpoint) InFlight() bool {
 // Member says that the endpoint owns tokens in the view, up or down.
 func (e Endpoint) Member() bool {
 	return len(e.Tokens) > 0 && e.Status != StatusLeft && e.Status != StatusRemoved
+}
+
+// Delivers says that the node keeps hints for a member that it sees up.
+func (r *Ring) Delivers() bool {
+	if r == nil || len(r.Hints) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(r.Endpoints, func(e Endpoint) bool { return e.Live && r.Hints[e.HostID] > 0 })
 }
 
 // OtherSchema says which member has another schema than this node, or none that gossip knows of;

@@ -24,6 +24,8 @@ type Nodes struct {
 // Finding is one thing that is wrong.
 type Finding struct {
 	Nodes []string
+	// Left is how much of it there is, where a step waits for it to become less.
+	Left int
 	// Message says what is wrong, and what would help.
 	Message string
 	// Stalled is set where only the user can resolve it: one of the reasons of ConditionStalled.

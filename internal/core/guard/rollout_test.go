@@ -46,3 +46,36 @@ func TestReleases(t *testing.T) {
 		})
 	}
 }
+
+// What members keep for others is named, and what they do not say is no pass.
+func TestNothingKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*facts.Ring)
+		batches bool
+		want    string
+	}{
+		"nothing":                   {func(*facts.Ring) {}, true, ""},
+		"hints for b":               {func(r *facts.Ring) { r.Hints["host-b"] = 2 }, false, "[a] 2 node a keeps hints for b"},
+		"hints for another":         {func(r *facts.Ring) { r.Hints["host-c"], r.Hints["left"] = 2, 1 }, false, ""},
+		"batches":                   {func(r *facts.Ring) { *r.Batches = 3 }, true, "[a] 3 node a has batches that wait to be replayed"},
+		"batches that do not count": {func(r *facts.Ring) { *r.Batches = 3 }, false, ""},
+		"no word":                   {func(r *facts.Ring) { r.Hints = nil }, false, "[a] 1 node a does not say whether it keeps hints"},
+		"no word of batches":        {func(r *facts.Ring) { r.Batches = nil }, true, "[a] 1 node a does not say whether batches wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := []string{"a", "b", "c"}
+			s := ringOf(names...)
+			for _, n := range s.Nodes {
+				n.Agent.Ring.Hints, n.Agent.Ring.Batches = map[string]int{}, new(int)
+			}
+			c.change(s.Nodes["a"].Agent.Ring)
+			var got string
+			for _, r := range Check(Kept{Nodes{s, names}, []string{"b"}, c.batches}, undelivered...) {
+				got += fmt.Sprintf("%v %d %s", r.Nodes, r.Left, r.Message)
+			}
+			if got != c.want {
+				t.Errorf("they say %q, want %q", got, c.want)
+			}
+		})
+	}
+}

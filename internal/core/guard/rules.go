@@ -20,6 +20,8 @@ type Rules struct {
 	// RollOut on the members that are to be up before a node is taken down; Seen on those that are
 	// up before a node counts as back.
 	RollOut, Seen []Guard[Nodes]
+	// Undelivered on what members keep for others before the next wave.
+	Undelivered []Guard[Kept]
 }
 
 // All are the rules of the product.
@@ -28,6 +30,6 @@ func All() Rules {
 		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
 		Placement:     placement,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
-		Releases: releases, RollOut: rollOut, Seen: seen,
+		Releases: releases, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
 	}
 }

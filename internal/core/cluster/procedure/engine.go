@@ -26,8 +26,10 @@ type Engine struct {
 	// seeds publishes the addresses of nodes.
 	seeds func(nodes []string)
 
-	// running is what of Maintenance still runs although it is to be suspended.
-	running   []string
+	// running is what of Maintenance still runs although it is to be suspended, and long are the
+	// nodes on which it has done so for long.
+	running, long []string
+
 	proposals map[ledger.Kind]*Proposal
 	proposed  *assess.View
 	// releases is what ReleasesDiffer has found, if it was asked.

@@ -31,6 +31,13 @@ func (e *Engine) Maintain() plan.Result {
 	}
 	if p := e.ready(); p != nil {
 		if e.running = e.quiesce(); len(e.running) > 0 {
+			// A restart would cut it off, and what a repair has not restored yet would stay missing from
+			// one change of the spec to the next.
+			if len(e.long) > 0 {
+				e.draft.Block(string(p.Kind), v1alpha1.BlockedMaintenanceRunning, e.long, "%s runs, and is not cut off. "+
+					"Waits until it ends: nodetool stop CLEANUP on its node ends a cleanup, nodetool stop VALIDATION on "+
+					"the replicas a repair; it is attempted again afterwards", words.List(e.running, 3))
+			}
 			return plan.Waiting("suspending for %s: waiting for %s", p.Kind, words.List(e.running, 3))
 		}
 		return plan.Nothing()
@@ -104,15 +111,28 @@ func (e *Engine) quiesce() []string {
 	return waiting
 }
 
+// namedAfter is how long an operation of Maintenance runs, which others wait for, until it is named.
+const namedAfter = 10 * time.Minute
+
 func (e *Engine) quiesceOn(s *ledger.Step, n *facts.Node) []string {
 	if e.agentGone(n) {
 		return nil
 	}
 	var waiting []string
 	for _, o := range Unfinished(n) {
-		if ledger.OfIntent(o.ID) == s.ID {
-			waiting = append(waiting, fmt.Sprintf("%s on node %s", o.Type, n.Name))
+		if ledger.OfIntent(o.ID) != s.ID {
+			continue
 		}
+		what := fmt.Sprintf("%s on node %s", o.Type, n.Name)
+		if status := n.Record.Status.Operation(o.ID); status != nil && status.StartedAt != nil {
+			what += " since " + status.StartedAt.UTC().Format(time.RFC3339)
+			if left := status.StartedAt.Add(namedAfter).Sub(e.view.Now); left > 0 {
+				e.draft.WakeIn(left)
+			} else {
+				e.long = append(e.long, n.Name)
+			}
+		}
+		waiting = append(waiting, what)
 	}
 	e.withdrawUnbegun(s, n, "a step of a higher class is about to begin")
 	return waiting

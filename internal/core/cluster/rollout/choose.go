@@ -16,6 +16,7 @@ import (
 // beginWave chooses the nodes whose turn it is, writes that down, and begins.
 func (p *pass) beginWave(pending []string) plan.Result {
 	wave, first := p.choose(pending)
+	left := false
 	if wave == nil { // the ring is asked
 		candidates := pending
 		if first {
@@ -25,11 +26,19 @@ func (p *pass) beginWave(pending []string) plan.Result {
 			return plan.Waiting("%s left; the ring cannot do without the next one yet",
 				words.Plural(len(pending), "node"))
 		}
+		var r plan.Result
+		var waits bool
+		if r, waits, left = p.awaitHints(first); waits {
+			return r
+		}
 		p.asked = true
 	}
 	live := !first && p.changeOf(p.Nodes[wave[0]]) == live
 	p.write(true, "it is the turn of "+words.List(wave, 3), func(s *State) {
 		s.Live = live
+		if !left {
+			s.Left, s.LeftSince = 0, nil
+		}
 		s.Wave, s.First, s.Round, s.SoakSince, s.Hold = wave, first, s.Round+1, nil, ""
 	})
 	r, _ := p.continueWave()

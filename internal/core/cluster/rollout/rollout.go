@@ -34,6 +34,12 @@ type State struct {
 	// SoakSince is when the first node came back, and SoakAs which of its JVMs.
 	SoakSince *time.Time `json:"soakSince,omitempty"`
 	SoakAs    string     `json:"soakAs,omitempty"`
+	// Last are the nodes of the last wave that were restarted.
+	Last []string `json:"last,omitempty"`
+	// Left is the least that was left to be delivered while a wave waited for it, and LeftSince when
+	// it became that.
+	Left      int        `json:"left,omitempty"`
+	LeftSince *time.Time `json:"leftSince,omitempty"`
 	// Resting says that the next wave waits for a person, so that pods can be evicted meanwhile.
 	Resting bool `json:"resting,omitempty"`
 	// Hold is what a person has to end before the next wave.
@@ -103,7 +109,7 @@ func (p *pass) write(live bool, why string, change func(*State)) {
 func (p *pass) run() plan.Result {
 	if target := p.Described(); target != p.state.Target && !p.SpecRejected {
 		p.write(false, "the spec has changed", func(s *State) {
-			s.Target, s.Proven, s.SoakSince, s.Hold = target, false, nil, ""
+			s.Target, s.Proven, s.SoakSince, s.Hold, s.LeftSince = target, false, nil, "", nil
 		})
 	}
 	if len(p.state.Wave) > 0 {

@@ -25,6 +25,7 @@ const intentLife = 5 * time.Minute
 // continueWave brings the nodes of the wave on, and says whether it is over: every one of them is
 // back, and the first one of a roll-out has served for the soak.
 func (p *pass) continueWave() (plan.Result, bool) {
+	p.noticeHints()
 	var asking []string
 	for _, name := range p.state.Wave {
 		if n := p.Live(name); n != nil && !p.state.Live && p.wantsDown(n) {
@@ -72,6 +73,9 @@ func (p *pass) continueWave() (plan.Result, bool) {
 func (p *pass) endWave() {
 	wave, first := p.state.Wave, p.state.First
 	p.write(false, words.List(wave, 3)+" is back", func(s *State) {
+		if !s.Live {
+			s.Last, s.Left, s.LeftSince = wave, 0, nil
+		}
 		s.Wave, s.First, s.Live, s.SoakSince, s.Proven = nil, false, false, nil, s.Proven || first
 	})
 	pending, _ := p.pending()
