@@ -105,6 +105,11 @@ var operationChecks = []Check{
 	{Name: "cleanup of what is local to a node is refused", Run: func(t *testing.T, s *Subject) {
 		wantException(t, s.Node.Cleanup(s.Context, 1, "system"))
 	}},
+	{Name: "no batch waits on an idle node", Run: func(t *testing.T, s *Subject) {
+		if count, err := s.Node.Batches(s.Context); err != nil || count != 0 {
+			t.Errorf("%d batches, error %v", count, err)
+		}
+	}},
 	{Name: "a rebuild from the node's own datacenter streams from the others", Run: func(t *testing.T, s *Subject) {
 		if len(s.View.HostIDs) < 2 || len(s.View.Unreachable) > 0 {
 			t.Skip("there is nobody, or not everybody, to stream from")

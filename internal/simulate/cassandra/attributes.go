@@ -17,6 +17,7 @@ const (
 	beanFailureDetector   = "org.apache.cassandra.net:type=FailureDetector"
 	beanSnitch            = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 	beanGossiper          = "org.apache.cassandra.net:type=Gossiper"
+	beanBatchlogManager   = "org.apache.cassandra.db:type=BatchlogManager"
 	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 )
@@ -25,7 +26,7 @@ const (
 func (p *Process) registered(bean string) bool {
 	switch bean {
 	case beanStorageService, beanFailureDetector, beanGossiper, beanStreamManager, beanGuardrails, beanSnitch,
-		beanCompactionManager:
+		beanCompactionManager, beanBatchlogManager:
 		return p.beans
 	case beanStorageProxy:
 		return p.proxy

@@ -42,7 +42,7 @@ func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaEr
 		at := slices.Index(p.cleaning, name)
 		p.cleaning = slices.Delete(p.cleaning, at, at+1)
 	}()
-	p.sleep(p.net.within(50*time.Millisecond,
+	p.sleep(p.net.prolonged + p.net.within(50*time.Millisecond,
 		300*time.Millisecond) + time.Duration(len(p.disk.data[name]))*p.net.options.StreamPerKey)
 	for _, key := range p.disk.keys(name) {
 		if !slices.Contains(p.natural(k.replication, tokenOf(key)), p.address) {
@@ -64,6 +64,9 @@ func (p *Process) appendCompactions(out []byte) []byte {
 	}
 	return append(out, ']')
 }
+
+// Prolong has cleanups and repairs of a keyspace take longer than usual.
+func (n *Network) Prolong(by time.Duration) { n.prolonged = by }
 
 // beside notes that an operation begins on a node while the same still runs there.
 func (n *Network) beside(p *Process, what string) {

@@ -128,6 +128,15 @@ func (d *Disk) Clone() *Disk {
 // Newest is the release that was NORMAL on it, of the latest line; empty if none was.
 func (d *Disk) Newest() string { return d.newest }
 
+// Hints counts the files of hints by the host id that they are for: one for each is enough here.
+func (d *Disk) Hints() map[string]int {
+	out := map[string]int{}
+	for host := range d.hints {
+		out[host] = 1
+	}
+	return out
+}
+
 // Corrupt makes files of it unreadable, in those words; empty mends them.
 func (d *Disk) Corrupt(problem string) { d.problem = problem }
 

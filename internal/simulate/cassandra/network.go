@@ -31,6 +31,8 @@ type Network struct {
 	yamls  map[string]*yamlFile
 	writes []*Written
 	clock  int64
+	// prolonged is how much longer than usual cleanups and repairs take.
+	prolonged time.Duration
 	// failStreams is how many of the next streams fail.
 	failStreams int
 	written     int64

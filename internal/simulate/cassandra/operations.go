@@ -55,6 +55,10 @@ func init() {
 			{name: "getRack", signature: "(java.lang.String)",
 				call: placed(func(_, rack string) string { return rack })},
 		},
+		beanBatchlogManager: { // clients write none here
+			{name: "countAllBatches", signature: "()",
+				call: func(*Process, []json.RawMessage) (json.RawMessage, *javaError) { return formatInt(0), nil }},
+		},
 		beanGossiper: {
 			{name: "reloadSeeds", signature: "()", call: (*Process).reloadSeeds},
 			{name: "assassinateEndpoint", signature: "(java.lang.String)", blocks: true, call: (*Process).assassinate},

@@ -92,19 +92,21 @@ type Process struct {
 	streams    []*stream
 	removal    string
 
-	frozen    bool
-	busy      bool // while frozen
-	frozenAt  time.Time
-	normalAt  time.Time
-	idle      time.Duration // without processor time
-	ended     bool
-	exit      Exit
-	tasks     []*timeline.Task
-	main      *timeline.Task // the start, as long as it takes
-	waiting   []*timeline.Task
-	version   int // counts changes of the view
-	answer    answerCache
-	placement rings
+	frozen bool
+	// hintsPaused: none is sent.
+	hintsPaused bool
+	busy        bool // while frozen
+	frozenAt    time.Time
+	normalAt    time.Time
+	idle        time.Duration // without processor time
+	ended       bool
+	exit        Exit
+	tasks       []*timeline.Task
+	main        *timeline.Task // the start, as long as it takes
+	waiting     []*timeline.Task
+	version     int // counts changes of the view
+	answer      answerCache
+	placement   rings
 }
 
 // Start runs a JVM. It refuses nothing: what is wrong with the options ends the JVM as it ends a

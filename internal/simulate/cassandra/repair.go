@@ -50,7 +50,7 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 	r := &repair{keyspace: name, state: repairRuns, messages: []string{"Starting repair command"}}
 	p.repairs = append(p.repairs, r)
 	p.spawn("repair", func() {
-		p.sleep(p.net.options.StreamTime + p.net.within(0, time.Second))
+		p.sleep(p.net.prolonged + p.net.options.StreamTime + p.net.within(0, time.Second))
 		if err := p.repairRanges(name, k.replication, options["primaryRange"] == "true", datacenters); err != "" {
 			r.state, r.messages = "FAILED", []string{err}
 			return

@@ -310,9 +310,16 @@ func (p *Process) onAlive(e *entry) {
 	}
 }
 
+// PauseHints has this JVM send no hints until it is taken back (nodetool pausehandoff).
+func (p *Process) PauseHints(paused bool) { p.hintsPaused = paused }
+
 func (p *Process) sendHints(host string) {
 	hints := p.disk.hints[host]
-	if p.ended || p.frozen || p.drained || len(hints) == 0 {
+	if p.ended || p.drained || len(hints) == 0 {
+		return
+	}
+	if p.frozen || p.hintsPaused {
+		p.line.After(hintDelay, "hints", func() { p.sendHints(host) })
 		return
 	}
 	a, found := p.metadata.byHost[host]

@@ -66,6 +66,9 @@ func (v volume) SSTables(keyspace string) ([]int64, error) {
 	return slices.Repeat([]int64{v.s.content(v.name).Data.BytesOf(keyspace) / 4}, 4), nil
 }
 
+// Hints implements agentpod.Store.
+func (v volume) Hints() (map[string]int, error) { return v.s.content(v.name).Data.Hints(), nil }
+
 // hostSize is what there is room for where a pod has no volume of its own.
 const hostSize = 2 << 30
 

@@ -39,6 +39,7 @@ func judged(t *testing.T, allow ...string) map[string]int {
 		&r.Cleanup, &r.Repair, &r.NewDatacenter, &r.Releases, &r.RollOut, &r.Seen} {
 		*list = judge(*list, refused, allow)
 	}
+	r.Undelivered = judge(r.Undelivered, refused, allow)
 	r.Placement = judge(r.Placement, refused, allow)
 	r.AddedDatacenter = judge(r.AddedDatacenter, refused, allow)
 	return refused

@@ -29,6 +29,18 @@ func TestTheGateOfARollOut(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, by)
 }
 
+// A roll-out that does not wait for hints takes the next node down while the last one lacks what was
+// written meanwhile.
+func TestHintsAreAwaited(t *testing.T) {
+	s, err := trial.Find("rollout-hints")
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	judged(t, "HintsNotDelivered")
+	caught(t, trial.Trial{Scenario: s, Seed: 1}, "keeps hints for")
+}
+
 // Without the guard on releases nodes join a ring that has not reached their own.
 func TestNothingJoinsBetweenReleases(t *testing.T) {
 	s, err := trial.Find("version-grown")

@@ -67,10 +67,35 @@ func rollOutScenarios() []*Scenario {
 		scenario("rollout-reverted", "an option that no JVM takes reaches one node, and is taken back",
 			threeRacks, wrong,
 			passing("a quarter of an hour", 15*time.Minute, serves(2)), rolled("take it back", jvmOption())),
+		alone(scenario("rollout-hints", "hints for a node that has restarted are not sent, and the roll-out goes on "+
+			"after a while and names them", threeRacks,
+			Act{Name: "change it", Do: func(w *world.World) error {
+				lastPod(w).JVM().PauseHints(true)
+				return whileWriting(concurrentWrites("20"))(w)
+			}, Until: blockedWith(v1alpha1.BlockedHintsNotDelivered, clusterName+"-dc1-r3-0 keeps hints for "+
+				clusterName+"-dc1-r1-0", "the roll-out goes on"), Within: 30 * time.Minute},
+			Act{Name: "the rest follows", Until: rolledOut, Within: time.Hour})),
+		cleanedUpMeanwhile(),
 		scenario("rollout-corrected", "an option that no JVM takes reaches one node, and is corrected",
 			threeRacks, wrong,
 			rolled("correct it", jvmOption("-XX:+UseStringDeduplication"))),
 	}
+}
+
+// cleanedUpMeanwhile is a change while members are cleaned up for long: it waits, and says for what.
+func cleanedUpMeanwhile() *Scenario {
+	s := threeRacks.growing(2).scenario("rollout-cleanup", "a setting changes while members are cleaned up for long: "+
+		"none is restarted before that ends, and what is waited for is named", fourthRack)
+	growth := &s.Acts[len(s.Acts)-1]
+	grow := growth.Do
+	growth.Until, growth.Do = Operates(v1alpha1.OperationCleanup), func(w *world.World) error {
+		w.Network.Prolong(4 * time.Minute) // for each keyspace
+		return grow(w)
+	}
+	s.Acts = append(s.Acts, Act{Name: "change it", Do: respec(concurrentWrites("20")), Within: 30 * time.Minute,
+		Until: blockedWith(v1alpha1.BlockedMaintenanceRunning, "Cleanup on node "+clusterName)},
+		Act{Name: "the rest follows", Until: all(rolledOut, succeeded("Cleanup")), Within: 3 * time.Hour})
+	return alone(s)
 }
 
 // restartingTwice is a scenario in which a node may start once more when a fault holds the operator

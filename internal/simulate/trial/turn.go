@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -20,6 +21,8 @@ type turn struct {
 	described map[string]map[facts.Hashes]bool
 	// recreated are nodes whose records somebody deleted: another is made by the spec.
 	recreated map[string]bool
+	// last is the node that was asked last to go down.
+	last string
 	// over are restarts that a status has told the end of, though it is lost later.
 	over map[string]bool
 }
@@ -60,6 +63,10 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 			}
 		}
 	}
+	if t.asked(n) && !t.asked(old) {
+		t.missed(n, c)
+		t.last = n.Name
+	}
 	if !t.inTurn(n) || t.inTurn(old) || t.recreated[n.Name] {
 		return
 	}
@@ -76,6 +83,24 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	}
 	if most := mostTogether(c, n); len(together) > most {
 		t.violated("%d nodes are changed together, at most %d may: %v", len(together), most, together)
+	}
+}
+
+// missed: no node is asked to go down while another one keeps hints for that of the last wave, which
+// has just come back. Beside a fault nobody may know of them yet.
+func (t *turn) missed(n *v1alpha1.CassandraNode, c *v1alpha1.CassandraCluster) {
+	const unchangedFor = 2 * time.Minute
+	for _, s := range t.w.Pods.Sandboxes() {
+		if t.Fault != nil || s.Name() != t.last || s.JVM() == nil || s.JVM().NormalFor() >= unchangedFor ||
+			!t.otherRack(t.last, n.Name) && mostTogether(c, n) > 1 {
+			continue
+		}
+		for _, other := range t.w.Pods.Sandboxes() {
+			if j := other.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) && !t.diskLost(other.Name()) &&
+				other.Content(v1alpha1.VolumeData).Data.Hints()[s.JVM().HostID()] > 0 {
+				t.violated("node %s is asked to go down while %s keeps hints for %s", n.Name, other.Name(), t.last)
+			}
+		}
 	}
 }
 

@@ -31,13 +31,7 @@ func (e *Engine) Maintain() plan.Result {
 	}
 	if p := e.ready(); p != nil {
 		if e.running = e.quiesce(); len(e.running) > 0 {
-			// A restart would cut it off, and what a repair has not restored yet would stay missing from
-			// one change of the spec to the next.
-			if len(e.long) > 0 {
-				e.draft.Block(string(p.Kind), v1alpha1.BlockedMaintenanceRunning, e.long, "%s runs, and is not cut off. "+
-					"Waits until it ends: nodetool stop CLEANUP on its node ends a cleanup, nodetool stop VALIDATION on "+
-					"the replicas a repair; it is attempted again afterwards", words.List(e.running, 3))
-			}
+			e.nameLong(p.Kind)
 			return plan.Waiting("suspending for %s: waiting for %s", p.Kind, words.List(e.running, 3))
 		}
 		return plan.Nothing()
@@ -113,6 +107,17 @@ func (e *Engine) quiesce() []string {
 
 // namedAfter is how long an operation of Maintenance runs, which others wait for, until it is named.
 const namedAfter = 10 * time.Minute
+
+// nameLong names what has held up a procedure for long. It is waited for all the same: a restart
+// would have it begin again, and what a repair has not restored yet would stay missing from one
+// change of the spec to the next.
+func (e *Engine) nameLong(kind ledger.Kind) {
+	if len(e.long) > 0 {
+		e.draft.Block(string(kind), v1alpha1.BlockedMaintenanceRunning, e.long, "%s runs, and is not cut off. Waits "+
+			"until it ends: nodetool stop CLEANUP on its node ends a cleanup, nodetool stop VALIDATION on the "+
+			"replicas a repair; it is attempted again afterwards", words.List(e.running, 3))
+	}
+}
 
 func (e *Engine) quiesceOn(s *ledger.Step, n *facts.Node) []string {
 	if e.agentGone(n) {

@@ -28,7 +28,8 @@ func (p *pass) undelivered(first bool) []guard.Refusal {
 		about.For, about.Batches = about.Names, true
 	}
 	about.For = slices.DeleteFunc(slices.Clone(about.For), func(name string) bool {
-		return !slices.Contains(about.Names, name) || slices.Contains(p.state.Wave, name)
+		n := p.Nodes[name]
+		return n != nil && lost(n) || slices.Contains(p.state.Wave, name)
 	})
 	return guard.Check(about, p.rules.Undelivered...)
 }
@@ -67,7 +68,7 @@ func (p *pass) noticeHints() {
 	}
 	if len(nodes) > 0 {
 		p.step.Notice(v1alpha1.BlockedHintsNotDelivered, nodes, "%s: that has not become less for 2 minutes, and "+
-			"the roll-out goes on. If the dispatch of hints is paused (nodetool statushandoff), nodetool resumehandoff "+
-			"has them sent; else repair the nodes that they are for", words.List(messages, 3))
+			"the roll-out goes on. If the dispatch of hints is paused (nodetool statushandoff), nodetool "+
+			"resumehandoff has them sent; else repair the nodes that they are for", words.List(messages, 3))
 	}
 }
