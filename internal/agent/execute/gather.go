@@ -44,19 +44,8 @@ func (a *Agent) gather() node.Facts {
 func initFacts(s initapi.State, answers bool, problem string) node.Init {
 	i := node.Init{Answers: answers, Problem: problem, Incarnation: s.Incarnation, Release: s.Image.Release(),
 		Unlocked: s.Unlocked, LastStartID: s.LastStartID}
-	if !answers {
-		return i
-	}
-	if p := s.Process; p != nil {
-		i.Process = &node.Process{StartID: p.StartID, PID: p.PID, StartedAt: p.StartedAt}
-	}
-	for _, e := range s.Exits {
-		i.Exits = append(i.Exits,
-			node.Exit{StartID: e.StartID, EndedAt: e.EndedAt, Code: e.Code, Signal: e.Signal, Error: e.Error,
-				Words: e.Words})
-	}
-	if st := s.Stopping; st != nil {
-		i.Stopping = &node.Stopping{Since: st.Since, Deadline: st.Deadline, Alone: st.Alone}
+	if answers {
+		i.Process, i.Exits, i.Stopping = s.Process, s.Exits, s.Stopping
 	}
 	return i
 }

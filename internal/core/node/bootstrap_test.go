@@ -367,7 +367,7 @@ func TestAJoinThatCassandraHasGivenUpIsEndedAndTriedAgain(t *testing.T) {
 		t.Errorf("action %q, want that it is ended", got)
 	}
 	f.Memory.Stop.TermAt = ptr(0)
-	f.Init.Exits = []Exit{{StartID: 3, EndedAt: epoch, Code: 143}}
+	f.Init.Exits = []Exit{{Process: Process{StartID: 3}, EndedAt: epoch, Code: 143}}
 	f.Init.Process = nil
 	f.JVM.FatalLine = "Stream failed"
 	d = Next(f, epoch)

@@ -15,7 +15,7 @@ func ended(e Exit) Facts {
 	f := serving()
 	f.Init.Process = nil
 	e.StartID, e.EndedAt = 3, at(-time.Second)
-	f.Init.Exits = []Exit{{StartID: 2, EndedAt: at(-time.Hour), Code: 7}, e}
+	f.Init.Exits = []Exit{{Process: Process{StartID: 2}, EndedAt: at(-time.Hour), Code: 7}, e}
 	return f
 }
 

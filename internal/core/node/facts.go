@@ -8,6 +8,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/initapi"
 )
 
 // Facts are everything an agent knows at one moment.
@@ -87,35 +88,12 @@ type Init struct {
 	Stopping *Stopping
 }
 
-// Process is the JVM.
-type Process struct {
-	StartID   uint64
-	PID       int
-	StartedAt time.Time
-}
-
-// Exit is an ended JVM.
-type Exit struct {
-	StartID uint64
-	EndedAt time.Time
-	Code    int
-	// Signal that ended it: "SIGKILL"; empty for an exit by itself.
-	Signal string
-	// Error says why it could not even be run.
-	Error string
-	// Words are the end of what it wrote to its standard error: there alone Java says what it does
-	// before Cassandra begins to log.
-	Words string
-}
-
-// Stopping is the end of the container, asked for by SIGTERM.
-type Stopping struct {
-	Since time.Time
-	// Deadline is when init acts by itself unless the agent renews its lease.
-	Deadline time.Time
-	// Alone says that init does: the agent was too late.
-	Alone bool
-}
+// The JVM, one that has ended, and the end of the container, as init has them.
+type (
+	Process  = initapi.Process
+	Exit     = initapi.Exit
+	Stopping = initapi.Stopping
+)
 
 // JVM is what is known of the running JVM by asking it.
 type JVM struct {

@@ -238,7 +238,7 @@ func (l *life) die(code int, signal string) {
 	if l.init.Process == nil {
 		return
 	}
-	l.init.Exits = append(l.init.Exits, Exit{StartID: l.init.Process.StartID, EndedAt: l.now, Code: code,
+	l.init.Exits = append(l.init.Exits, Exit{Process: *l.init.Process, EndedAt: l.now, Code: code,
 		Signal: signal})
 	l.init.Process, l.native = nil, false
 	l.diskKnown = false

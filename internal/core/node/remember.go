@@ -293,7 +293,6 @@ func repairsNode(record *v1alpha1.CassandraNode, id string) bool {
 		len(o.Arguments.Keyspaces) == 0 && len(o.Arguments.Datacenters) == 0
 }
 
-// stopStep notes a step of the stop of the running JVM; outside of a stop there is nothing to note.
 // normalWith remembers the release with which the node is NORMAL, if it is: one that is stopped as
 // soon as it comes up has written on its disk, too.
 func (m *Memory) normalWith(f *Facts) {
@@ -306,6 +305,7 @@ func (m *Memory) normalWith(f *Facts) {
 	}
 }
 
+// stopStep notes a step of the stop of the running JVM; outside of a stop there is nothing to note.
 func (m *Memory) stopStep(f *Facts, change func(*StopMemory)) {
 	if f.Init.Process != nil && m.Stop.of(f.Init.Incarnation, f.Init.Process.StartID) {
 		m.Stop = with(m.Stop, change)
