@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -50,10 +49,12 @@ func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName, spec
 	if m == nil {
 		return nil, inspect.ErrNoCluster
 	}
-	if err := lock(ctx, &m.running); err != nil {
-		return nil, err
+	select {
+	case m.running <- struct{}{}:
+		defer func() { <-m.running }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: a pass of the cluster takes long", inspect.ErrNotNow)
 	}
-	defer m.running.Unlock()
 	snapshot, err := r.Reader.Cluster(ctx, key, &m.store)
 	switch {
 	case errors.Is(err, observe.ErrBehind):
@@ -80,25 +81,6 @@ func (r *Reconciler) known(key types.NamespacedName) *memory {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.clusters[key]
-}
-
-// lock waits for a mutex no longer than a context lasts.
-func lock(ctx context.Context, mutex *sync.Mutex) error {
-	held := make(chan struct{})
-	go func() {
-		mutex.Lock()
-		select {
-		case held <- struct{}{}:
-		case <-ctx.Done():
-			mutex.Unlock()
-		}
-	}()
-	select {
-	case <-held:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: a pass of the cluster takes long", inspect.ErrNotNow)
-	}
 }
 
 // hostname is the name of the pod.

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -74,7 +73,7 @@ func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 			Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: at},
 		Status:   c,
 		Now:      at,
-		clusters: map[types.NamespacedName]*memory{orders: {}},
+		clusters: map[types.NamespacedName]*memory{orders: {running: make(chan struct{}, 1)}},
 	}
 }
 
@@ -142,7 +141,7 @@ func TestInspectBehind(t *testing.T) {
 func TestInspectWaitsForThePass(t *testing.T) {
 	r := reconciler(t, someCluster())
 	m := r.known(orders)
-	m.running.Lock()
+	m.running <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -153,23 +152,12 @@ func TestInspectWaitsForThePass(t *testing.T) {
 	if err := <-done; !errors.Is(err, inspect.ErrNotNow) {
 		t.Errorf("a pass that does not end: %v", err)
 	}
-	m.running.Unlock()
+	<-m.running
 	if _, err := r.inspect(t.Context(), orders, nil, at); err != nil {
 		t.Errorf("after the pass: %v", err)
 	}
 	// Nothing is left behind that holds the cluster.
-	m.running.Lock()
-	m.running.Unlock() //nolint:staticcheck // that it can be taken is the test
-}
-
-func TestLock(t *testing.T) {
-	var mutex sync.Mutex
-	if err := lock(t.Context(), &mutex); err != nil {
-		t.Fatal(err)
-	}
-	if mutex.TryLock() {
-		t.Error("it is not held")
-	}
+	m.running <- struct{}{} // that it can be taken is the test
 }
 
 // A spec that somebody asks about is judged, and no more: the cluster keeps its own.

@@ -52,8 +52,8 @@ type Reconciler struct {
 
 // memory is what is kept of a cluster between passes. Losing it costs nothing but a look.
 type memory struct {
-	// running serialises passes and requests for the plan.
-	running sync.Mutex
+	// running holds what has its turn: a pass, or a request for the plan.
+	running chan struct{}
 	store   consistency.Store
 	last    time.Time
 	line    string
@@ -70,7 +70,7 @@ func (r *Reconciler) memory(key types.NamespacedName) *memory {
 	}
 	m := r.clusters[key]
 	if m == nil {
-		m = &memory{}
+		m = &memory{running: make(chan struct{}, 1)}
 		r.clusters[key] = m
 	}
 	return m
@@ -86,8 +86,8 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	key := request.NamespacedName
 	m := r.memory(key)
-	m.running.Lock()
-	defer m.running.Unlock()
+	m.running <- struct{}{}
+	defer func() { <-m.running }()
 	if left := m.last.Add(passInterval).Sub(r.Now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
