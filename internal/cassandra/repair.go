@@ -12,41 +12,27 @@ import (
 // RepairOptions say what StartRepair repairs and how. The zero value is a full repair of all ranges
 // that the node holds, between all replicas, one range at a time on each of them in parallel.
 type RepairOptions struct {
-	// Tables limits it to some tables; empty: all.
-	Tables []string
 	// PrimaryRangesOnly repairs only what the node is first owner of; then every node of the ring
 	// must be repaired.
 	PrimaryRangesOnly bool
 	// Datacenters limits it to replicas there, which must include the node's own; empty: all.
 	Datacenters []string
-	// DatacenterParallel lets datacenters work side by side and the replicas of each one after the
-	// other.
-	DatacenterParallel bool
 	// Incremental compares only what no repair has seen before, and marks it as repaired. All
 	// replicas must be up.
 	Incremental bool
-	// Jobs is the number of tables at a time, 1 to 4; 0: 1.
-	Jobs int
 }
 
 // wire is the form of RepairOption.parse. What Cassandra would choose is said outright where
 // releases could differ.
 func (o RepairOptions) wire() map[string]string {
-	parallelism := "parallel"
-	if o.DatacenterParallel {
-		parallelism = "dc_parallel"
-	}
 	options := map[string]string{
-		"parallelism":  parallelism,
+		"parallelism":  "parallel",
 		"primaryRange": strconv.FormatBool(o.PrimaryRangesOnly),
 		"incremental":  strconv.FormatBool(o.Incremental),
-		"jobThreads":   strconv.Itoa(max(o.Jobs, 1)),
+		"jobThreads":   "1",
 		"trace":        "false",
 		// A keyspace with one replica has nothing to compare, which is no error.
 		"ignoreUnreplicatedKeyspaces": "true",
-	}
-	if len(o.Tables) > 0 {
-		options["columnFamilies"] = strings.Join(o.Tables, ",")
 	}
 	if len(o.Datacenters) > 0 {
 		options["dataCenters"] = strings.Join(o.Datacenters, ",")
