@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -56,12 +55,12 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"parallel","primaryRange":"false",` +
 				`"incremental":"false","jobThreads":"1","trace":"false","ignoreUnreplicatedKeyspaces":"true"}]}]`},
 		"limited repair": {answerZero, func(n *Node) error {
-			_, err := n.StartRepair(ctx, "shop", RepairOptions{Tables: []string{"a", "b"}, PrimaryRangesOnly: true,
-				Datacenters: []string{"dc1", "dc2"}, DatacenterParallel: true, Jobs: 4})
+			_, err := n.StartRepair(ctx, "shop", RepairOptions{PrimaryRangesOnly: true, Incremental: true,
+				Datacenters: []string{"dc1", "dc2"}})
 			return err
 		},
-			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"dc_parallel","primaryRange":"true",` +
-				`"incremental":"false","jobThreads":"4","trace":"false","ignoreUnreplicatedKeyspaces":"true","columnFamilies":"a,b","dataCenters":"dc1,dc2"}]}]`},
+			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"parallel","primaryRange":"true",` +
+				`"incremental":"true","jobThreads":"1","trace":"false","ignoreUnreplicatedKeyspaces":"true","dataCenters":"dc1,dc2"}]}]`},
 	} {
 		node, requests := scripted(t, c.answer)
 		if err := c.act(node); err != nil {
@@ -143,16 +142,13 @@ func TestWhatRunsOnANode(t *testing.T) {
 }
 
 func TestReloadSeeds(t *testing.T) {
-	node, _ := scripted(t, `[{"status":200,"value":["/10.0.0.1:7000"]}]`,
-		`[{"status":200,"value":{"Seeds":["/10.0.0.2:7000","/10.0.0.1:7000"]}}]`)
-	seeds, err := node.ReloadSeeds(context.Background())
-	if want := []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:7000"),
-		netip.MustParseAddrPort("10.0.0.2:7000")}; err != nil || !reflect.DeepEqual(seeds, want) {
-		t.Errorf("seeds %v, error %v; want %v, as read back", seeds, err, want)
+	node, _ := scripted(t, `[{"status":200,"value":["/10.0.0.1:7000"]}]`)
+	if err := node.ReloadSeeds(context.Background()); err != nil {
+		t.Error(err)
 	}
 	node, _ = scripted(t, answerNull)
-	if seeds, err := node.ReloadSeeds(context.Background()); !errors.Is(err, ErrSeedsNotLoaded) {
-		t.Errorf("seeds %v, error %v; want ErrSeedsNotLoaded", seeds, err)
+	if err := node.ReloadSeeds(context.Background()); !errors.Is(err, ErrSeedsNotLoaded) {
+		t.Errorf("error %v; want ErrSeedsNotLoaded", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 
 	"helenus.io/helenus/internal/jolokia"
 )
@@ -45,25 +44,17 @@ func (n *Node) Drain(ctx context.Context) error {
 //nolint:staticcheck // a proper name
 var ErrSeedsNotLoaded = errors.New("Cassandra could not load its seeds and keeps the old ones")
 
-// ReloadSeeds makes the node read its list of seeds again and returns those in use, read back. The
-// node itself is never among them, and an empty list changes nothing.
-func (n *Node) ReloadSeeds(ctx context.Context) ([]netip.AddrPort, error) {
+// ReloadSeeds makes the node read its list of seeds again. Its own address does not count, and an
+// empty list changes nothing.
+func (n *Node) ReloadSeeds(ctx context.Context) error {
 	var reloaded *[]string
 	if err := n.call(ctx, jolokia.Exec(beanGossiper, "reloadSeeds()"), &reloaded); err != nil {
-		return nil, fmt.Errorf("reload seeds: %w", err)
+		return fmt.Errorf("reload seeds: %w", err)
 	}
 	if reloaded == nil {
-		return nil, fmt.Errorf("reload seeds: %w", ErrSeedsNotLoaded)
+		return fmt.Errorf("reload seeds: %w", ErrSeedsNotLoaded)
 	}
-	var wire struct{ Seeds []string }
-	if err := n.call(ctx, jolokia.Read(beanGossiper, "Seeds"), &wire); err != nil {
-		return nil, fmt.Errorf("read seeds: %w", err)
-	}
-	seeds, err := parseEndpoints(wire.Seeds)
-	if err != nil {
-		return nil, fmt.Errorf("read seeds: %w", err)
-	}
-	return seeds, nil
+	return nil
 }
 
 // Flush writes what is in memory of a keyspace, or of some of its tables, to the disk.

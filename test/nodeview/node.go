@@ -29,6 +29,22 @@ type Node struct {
 // New uses a client of the Jolokia agent in the node's JVM.
 func New(client *jolokia.Client) *Node { return &Node{cassandra.NewNode(client), client} }
 
+// ReloadSeeds has the node read its list of seeds again and returns those in use, read back.
+func (n *Node) ReloadSeeds(ctx context.Context) ([]netip.AddrPort, error) {
+	if err := n.Node.ReloadSeeds(ctx); err != nil {
+		return nil, err
+	}
+	answer, err := n.jmx.Call(ctx, jolokia.Read(beanGossiper, "Seeds"))
+	if err != nil {
+		return nil, fmt.Errorf("read seeds: %w", err)
+	}
+	var wire struct{ Seeds []string }
+	if err := answer.Decode(&wire); err != nil {
+		return nil, fmt.Errorf("read seeds: %w", err)
+	}
+	return parseEndpoints(wire.Seeds)
+}
+
 func whileStarting(err error) error {
 	if errors.Is(err, jolokia.ErrInstanceNotFound) {
 		return fmt.Errorf("%w: %w", cassandra.ErrStarting, err)

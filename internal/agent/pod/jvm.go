@@ -126,16 +126,6 @@ func (j *JVM) OpenNative(ctx context.Context) error {
 // CloseNative closes CQL.
 func (j *JVM) CloseNative(ctx context.Context) error { return j.StopNativeTransport(ctx) }
 
-// Drain flushes and leaves gossip.
-func (j *JVM) Drain(ctx context.Context) error { return j.Node.Drain(ctx) }
-
-// ReloadSeeds takes over what cassandra.yaml has. A node's own address does not count, so that a
-// single node's list may be empty for Cassandra.
-func (j *JVM) ReloadSeeds(ctx context.Context) error {
-	_, err := j.Node.ReloadSeeds(ctx)
-	return err
-}
-
 // Apply makes changes through JMX, in order. The first refusal ends it; to make them again is
 // harmless.
 func (j *JVM) Apply(ctx context.Context, writes []config.Write) error {
