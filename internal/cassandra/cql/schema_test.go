@@ -122,7 +122,7 @@ func TestKeepsReplicas(t *testing.T) {
 
 func TestSessionIsNarrowedToOneNode(t *testing.T) {
 	c := clusterConfig(netip.MustParseAddrPort("127.0.0.1:9042"))
-	if c.NumConns != 1 || !c.DisableInitialHostLookup || c.RetryPolicy.Attempt(nil) || c.ReconnectInterval != 0 ||
+	if c.NumConns != 1 || !c.DisableInitialHostLookup || c.RetryPolicy != nil || c.ReconnectInterval != 0 ||
 		c.Authenticator != nil ||
 		!c.Events.DisableNodeStatusEvents || !c.Events.DisableTopologyEvents || !c.Events.DisableSchemaEvents {
 		t.Errorf("configuration of the driver is %+v", c)

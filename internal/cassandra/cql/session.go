@@ -20,8 +20,8 @@ const (
 )
 
 // Session is a connection to one node, and to that node only: whatever the node says of its peers,
-// none of them is connected. A statement is sent once and never repeated by the driver; the callers
-// here read before they write. Safe for use by several goroutines.
+// none of them is connected. A statement is sent once and never repeated by the driver, which gets no
+// policy of retries; the callers here read before they write. Safe for use by several goroutines.
 type Session struct{ driver *gocql.Session }
 
 // Connect opens a session: two TCP connections, one for statements and one by which the driver
@@ -76,7 +76,6 @@ func clusterConfig(address netip.AddrPort) gocql.ClusterConfig {
 	c.Metadata.CacheMode = gocql.Disabled
 	only := net.ParseIP(host)
 	c.HostFilter = gocql.HostFilterFunc(func(h *gocql.HostInfo) bool { return h.ConnectAddress().Equal(only) })
-	c.RetryPolicy = neverRetry{}
 	c.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 1, Interval: time.Second}
 	c.ReconnectInterval = 0
 	c.Consistency = gocql.One
@@ -86,12 +85,3 @@ func clusterConfig(address netip.AddrPort) gocql.ClusterConfig {
 }
 
 const protocolVersion = 4
-
-// neverRetry leaves every decision to the caller, who knows whether a statement may be repeated.
-type neverRetry struct{}
-
-// Attempt says that there is no further attempt.
-func (neverRetry) Attempt(gocql.RetryableQuery) bool { return false }
-
-// GetRetryType says what to do with an error: give it to the caller.
-func (neverRetry) GetRetryType(error) gocql.RetryType { return gocql.Rethrow }
