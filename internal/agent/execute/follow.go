@@ -341,7 +341,7 @@ func sameRing(a, b *facts.Ring) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return ringDigest(a) == ringDigest(b)
+	return ringText(a) == ringText(b)
 }
 
 // oriented says that init was asked, and the JVM if one runs: before that an agent knows too little

@@ -1,11 +1,10 @@
 package execute
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/threads"
@@ -20,7 +19,7 @@ func (a *Agent) writeStatus(ctx context.Context) {
 	// does that was deleted by force and runs on. Neither can know which of them will last.
 	const beside = 5 * time.Second
 	written := false
-	var refused []byte // a status that the server does not take as it is
+	var refused *v1alpha1.CassandraNodeStatus // one that the server does not take as it is
 	row := 0
 	for ctx.Err() == nil {
 		if row > 0 {
@@ -37,12 +36,7 @@ func (a *Agent) writeStatus(ctx context.Context) {
 			a.host.Threads.Wait(ctx, beside, nil)
 			record, wanted = a.statusToWrite()
 		}
-		if record == nil {
-			row = 0
-			continue
-		}
-		text, err := json.Marshal(wanted)
-		if err != nil || bytes.Equal(text, refused) {
+		if record == nil || sameStatus(wanted, refused) {
 			row = 0
 			continue
 		}
@@ -56,7 +50,7 @@ func (a *Agent) writeStatus(ctx context.Context) {
 		}
 		row, refused, written = 0, nil, true
 		if left, still := a.statusToWrite(); left != nil && sameStatus(still, wanted) {
-			refused = text
+			refused = wanted
 			a.host.Logf("write status: the API server keeps something else than it was given; it is not written " +
 				"again until it changes")
 		}
@@ -83,15 +77,5 @@ func (a *Agent) statusToWrite() (*v1alpha1.CassandraNode, *v1alpha1.CassandraNod
 	return record, &wanted
 }
 
-// sameStatus compares two statuses as they are written.
-func sameStatus(a, b *v1alpha1.CassandraNodeStatus) bool {
-	x, err := json.Marshal(a)
-	if err != nil {
-		panic(fmt.Sprintf("encode status: %v", err)) // plain data: cannot happen
-	}
-	y, err := json.Marshal(b)
-	if err != nil {
-		panic(fmt.Sprintf("encode status: %v", err))
-	}
-	return bytes.Equal(x, y)
-}
+// sameStatus compares two statuses in what is written of them.
+func sameStatus(a, b *v1alpha1.CassandraNodeStatus) bool { return equality.Semantic.DeepEqual(a, b) }
