@@ -3,9 +3,9 @@ package consistency
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Key names an object.
@@ -100,10 +100,6 @@ func older(a, b string) bool {
 	if a == b {
 		return false
 	}
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	if errX != nil || errY != nil {
-		return true
-	}
-	return x < y
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order < 0
 }
