@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
@@ -103,7 +103,7 @@ func (p *pass) do(ctx context.Context, w plan.Write) error {
 	case plan.Create:
 		return p.create(ctx, w.Object)
 	case plan.Apply:
-		return p.apply(ctx, w)
+		return p.changeRecord(ctx, w)
 	case plan.Change:
 		return p.change(ctx, w)
 	case plan.Delete:
@@ -134,31 +134,6 @@ func (p *pass) create(ctx context.Context, object plan.Object) error {
 	return p.wrote(created)
 }
 
-// apply is server-side apply of an object that must exist: with its uid in it the API server
-// refuses to make another, or to change one of another uid.
-func (p *pass) apply(ctx context.Context, w plan.Write) error {
-	if w.UID == "" {
-		return errors.New("apply without the uid of what was seen")
-	}
-	if record, ok := w.Object.(*v1alpha1.CassandraNode); ok {
-		return p.changeRecord(ctx, w, record)
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.Object)
-	if err != nil {
-		return fmt.Errorf("encode object: %w", err)
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetUID(w.UID)
-	u.SetResourceVersion(w.ResourceVersion)
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(u.Object, "status")
-	if err := p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
-		client.FieldOwner(v1alpha1.FieldManagerOperator), client.ForceOwnership); err != nil {
-		return err
-	}
-	return p.wrote(u)
-}
-
 // change is a strategic merge patch from what was seen to what is to be, of the uid that was seen.
 // Whatever else the object has stays, such as fields that this release does not know, and
 // containers that the outline of a pod leaves out.
@@ -180,7 +155,8 @@ func (p *pass) change(ctx context.Context, w plan.Write) error {
 // patch: what the creation of an object has set is never taken away by an apply that leaves it out,
 // since to the API server the two are different managers of a field, and a ticket or a setting must
 // be able to go.
-func (p *pass) changeRecord(ctx context.Context, w plan.Write, wanted *v1alpha1.CassandraNode) error {
+func (p *pass) changeRecord(ctx context.Context, w plan.Write) error {
+	wanted := w.Object.(*v1alpha1.CassandraNode)
 	n := p.snapshot.Nodes[wanted.Name]
 	if n == nil || n.Record == nil || n.Record.UID != w.UID || n.Record.ResourceVersion != w.ResourceVersion {
 		return errors.New("change of a record that was not seen")
@@ -194,7 +170,7 @@ func (p *pass) changeRecord(ctx context.Context, w plan.Write, wanted *v1alpha1.
 	}
 	maps.Copy(changed.Labels, wanted.Labels)
 	for _, f := range wanted.Finalizers {
-		changed.Finalizers = append(without(changed.Finalizers, f), f)
+		controllerutil.AddFinalizer(changed, f)
 	}
 	patch := client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{})
 	if err := p.Client.Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
@@ -236,15 +212,15 @@ func (p *pass) finalizer(ctx context.Context, w plan.Write) error {
 	if current.GetUID() != w.UID {
 		return nil
 	}
-	finalizers := without(current.GetFinalizers(), w.Finalizer)
+	set := controllerutil.RemoveFinalizer
 	if w.Verb == plan.Hold {
-		finalizers = append(finalizers, w.Finalizer)
+		set = controllerutil.AddFinalizer
 	}
-	if len(finalizers) == len(current.GetFinalizers()) {
+	if !set(current, w.Finalizer) {
 		return nil
 	}
 	return client.IgnoreNotFound(p.patchMeta(ctx, current, w.UID, current.GetResourceVersion(),
-		map[string]any{"finalizers": finalizers}))
+		map[string]any{"finalizers": current.GetFinalizers()}))
 }
 
 func (p *pass) setOwners(ctx context.Context, w plan.Write) error {
@@ -301,7 +277,12 @@ func (p *pass) certificate(ctx context.Context, w plan.Write) error {
 	if w.UID == "" {
 		return p.create(ctx, secret)
 	}
-	return p.apply(ctx, plan.Write{Object: secret, UID: w.UID})
+	secret.UID = w.UID // the API server refuses the patch of another one
+	if err := p.Client.Patch(ctx, secret, client.MergeFrom(&corev1.Secret{}),
+		client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+		return err
+	}
+	return p.wrote(secret)
 }
 
 // wrote notes the version that an object has after a write.
@@ -321,14 +302,4 @@ func (p *pass) keyOf(object client.Object) (consistency.Key, error) {
 		return consistency.Key{}, fmt.Errorf("find kind of %s: %w", object.GetName(), err)
 	}
 	return consistency.Key{Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}, nil
-}
-
-func without(list []string, item string) []string {
-	out := make([]string, 0, len(list)+1)
-	for _, s := range list {
-		if s != item {
-			out = append(out, s)
-		}
-	}
-	return out
 }

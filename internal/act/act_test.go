@@ -107,10 +107,13 @@ func TestNothingIsWrittenLiveThatWasNotConfirmed(t *testing.T) {
 }
 
 func TestADeletionAndAnApplyNeedAUID(t *testing.T) {
-	for _, verb := range []plan.Verb{plan.Delete, plan.Apply} {
+	for verb, object := range map[plan.Verb]plan.Object{
+		plan.Delete: pod("orders-dc1-r1-0"),
+		plan.Apply:  &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Name: "orders-dc1-r1-0"}},
+	} {
 		w := writer(t, interceptor.Funcs{}, pod("orders-dc1-r1-0"))
 		done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: verb,
-			Object: pod("orders-dc1-r1-0")}}}, confirmed, &consistency.Store{})
+			Object: object}}}, confirmed, &consistency.Store{})
 		if done.Err == nil {
 			t.Errorf("%s without a uid was carried out", verb)
 		}

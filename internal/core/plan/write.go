@@ -26,8 +26,7 @@ const (
 	// Create makes an object that must not exist. AlreadyExists is an error: what exists has to be
 	// observed first.
 	Create Verb = "Create"
-	// Apply sets the fields of an object that must exist with UID (server-side apply, so fields
-	// that are left out and were ours go away).
+	// Apply makes a record what Object is, of the UID and ResourceVersion that was seen.
 	Apply Verb = "Apply"
 	// Change makes an object that must exist with UID what Object is, of what was Seen: the fields
 	// in which the two differ, and no others. Lists are replaced.
