@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"maps"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -11,21 +12,29 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// inherit merges what cluster, datacenter and rack say about a node: maps by key, lists as a whole,
-// everything else field by field, the lower level winning where it says something. Overlays are not
-// merged: they are patches, applied one after the other.
+// inherit merges what cluster, datacenter and rack say about a node, the lower level winning where
+// it says something. Overlays are not merged: they are patches, applied one after the other.
 func inherit(cluster, dc *v1alpha1.NodeTemplate, rack *v1alpha1.NodeSettings) v1alpha1.NodeTemplate {
 	var out v1alpha1.NodeTemplate
-	for _, level := range []*v1alpha1.NodeTemplate{cluster, dc} {
+	for _, level := range []*v1alpha1.NodeSettings{settingsOf(cluster), settingsOf(dc), rack} {
 		if level != nil {
-			out.NodeSettings = mergeSettings(out.NodeSettings, level.NodeSettings)
+			out.NodeSettings = merge(reflect.ValueOf(out.NodeSettings), reflect.ValueOf(*level)).
+				Interface().(v1alpha1.NodeSettings)
 		}
 	}
-	if rack != nil {
-		out.NodeSettings = mergeSettings(out.NodeSettings, *rack)
+	if p := out.Probes; p != nil {
+		p.AgentStartup, p.AgentLiveness = unlessEmpty(p.AgentStartup), unlessEmpty(p.AgentLiveness)
+		p.Readiness = unlessEmpty(p.Readiness)
 	}
 	out.JVM, out.Metadata, out.Probes = unlessEmpty(out.JVM), unlessEmpty(out.Metadata), unlessEmpty(out.Probes)
 	return out
+}
+
+func settingsOf(t *v1alpha1.NodeTemplate) *v1alpha1.NodeSettings {
+	if t == nil {
+		return nil
+	}
+	return &t.NodeSettings
 }
 
 // unlessEmpty takes an object in which nothing is set for none: what is left when a user takes the
@@ -38,136 +47,47 @@ func unlessEmpty[T any](v *T) *T {
 	return v
 }
 
-func mergeSettings(base, over v1alpha1.NodeSettings) v1alpha1.NodeSettings {
-	return v1alpha1.NodeSettings{
-		Resources:      mergeResources(base.Resources, over.Resources),
-		AgentResources: mergeResources(base.AgentResources, over.AgentResources),
-		Storage:        mergeStorage(base.Storage, over.Storage),
-		CassandraYaml:  mergeMap(base.CassandraYaml, over.CassandraYaml),
-		JVM:            mergeJVM(base.JVM, over.JVM),
-		Environment:    mergeList(base.Environment, over.Environment),
-		Placement:      mergePlacement(base.Placement, over.Placement),
-		Metadata:       mergeMetadata(base.Metadata, over.Metadata),
-		Probes:         mergeProbes(base.Probes, over.Probes),
-		ConfigFiles:    cmp.Or(over.ConfigFiles, base.ConfigFiles),
-
-		TerminationGracePeriodSeconds: cmp.Or(over.TerminationGracePeriodSeconds, base.TerminationGracePeriodSeconds),
+// merge makes a new value of two of a type: maps by key, lists as a whole, objects of this API field
+// by field, and of everything else the one of the lower level if that says something.
+func merge(base, over reflect.Value) reflect.Value {
+	t := base.Type()
+	out := reflect.New(t).Elem()
+	switch {
+	case isObject(t):
+		for i := range t.NumField() {
+			out.Field(i).Set(merge(base.Field(i), over.Field(i)))
+		}
+	case t.Kind() == reflect.Pointer && isObject(t.Elem()) && !(base.IsNil() && over.IsNil()):
+		nothing := reflect.New(t.Elem())
+		if base.IsNil() {
+			base = nothing
+		}
+		if over.IsNil() {
+			over = nothing
+		}
+		out.Set(reflect.New(t.Elem()))
+		out.Elem().Set(merge(base.Elem(), over.Elem()))
+	case t.Kind() == reflect.Map && base.Len()+over.Len() > 0:
+		out.Set(reflect.MakeMap(t))
+		for _, v := range []reflect.Value{base, over} {
+			for key, value := range v.Seq2() {
+				out.SetMapIndex(key, value)
+			}
+		}
+	case t.Kind() == reflect.Map:
+	case over.IsZero():
+		out.Set(base)
+	default:
+		out.Set(over)
 	}
-}
-
-func mergeMap[M ~map[K]V, K comparable, V any](base, over M) M {
-	if len(base) == 0 && len(over) == 0 {
-		return nil
-	}
-	out := make(M, len(base)+len(over))
-	maps.Copy(out, base)
-	maps.Copy(out, over)
 	return out
 }
 
-func mergeList[T any](base, over []T) []T {
-	if over != nil {
-		return over
-	}
-	return base
-}
-
-func mergeResources(base, over *v1alpha1.Resources) *v1alpha1.Resources {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &v1alpha1.Resources{
-		Requests: mergeMap(base.Requests, over.Requests),
-		Limits:   mergeMap(base.Limits, over.Limits),
-	}
-}
-
-func mergeJVM(base, over *v1alpha1.JVM) *v1alpha1.JVM {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &v1alpha1.JVM{
-		Heap:      cmp.Or(over.Heap, base.Heap),
-		Options:   mergeList(base.Options, over.Options),
-		ClassPath: mergeList(base.ClassPath, over.ClassPath),
-		GCLog:     cmp.Or(over.GCLog, base.GCLog),
-	}
-}
-
-func mergePlacement(base, over *v1alpha1.Placement) *v1alpha1.Placement {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &v1alpha1.Placement{
-		Zone:                      cmp.Or(over.Zone, base.Zone),
-		NodeSelector:              mergeMap(base.NodeSelector, over.NodeSelector),
-		NodeAffinity:              cmp.Or(over.NodeAffinity, base.NodeAffinity),
-		Tolerations:               mergeList(base.Tolerations, over.Tolerations),
-		TopologySpreadConstraints: mergeList(base.TopologySpreadConstraints, over.TopologySpreadConstraints),
-		HostAntiAffinity:          cmp.Or(over.HostAntiAffinity, base.HostAntiAffinity),
-		PriorityClassName:         cmp.Or(over.PriorityClassName, base.PriorityClassName),
-	}
-}
-
-func mergeMetadata(base, over *v1alpha1.Metadata) *v1alpha1.Metadata {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &v1alpha1.Metadata{
-		Labels:      mergeMap(base.Labels, over.Labels),
-		Annotations: mergeMap(base.Annotations, over.Annotations),
-	}
-}
-
-func mergeProbes(base, over *v1alpha1.Probes) *v1alpha1.Probes {
-	if base == nil || over == nil {
-		base, over = cmp.Or(over, base, &v1alpha1.Probes{}), &v1alpha1.Probes{}
-	}
-	return &v1alpha1.Probes{
-		AgentStartup:  mergeProbe(base.AgentStartup, over.AgentStartup),
-		AgentLiveness: mergeProbe(base.AgentLiveness, over.AgentLiveness),
-		Readiness:     mergeProbe(base.Readiness, over.Readiness),
-	}
-}
-
-func mergeProbe(base, over *v1alpha1.Probe) *v1alpha1.Probe {
-	base, over = cmp.Or(base, &v1alpha1.Probe{}), cmp.Or(over, &v1alpha1.Probe{})
-	return unlessEmpty(&v1alpha1.Probe{
-		PeriodSeconds:    cmp.Or(over.PeriodSeconds, base.PeriodSeconds),
-		TimeoutSeconds:   cmp.Or(over.TimeoutSeconds, base.TimeoutSeconds),
-		FailureThreshold: cmp.Or(over.FailureThreshold, base.FailureThreshold),
-	})
-}
-
-func mergeStorage(base, over *v1alpha1.Storage) *v1alpha1.Storage {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &v1alpha1.Storage{Claims: mergeClaims(base.Claims, over.Claims)}
-}
-
-func mergeClaims(base, over *v1alpha1.StorageClaims) *v1alpha1.StorageClaims {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &v1alpha1.StorageClaims{
-		Data:       mergeVolume(base.Data, over.Data),
-		Commitlog:  mergeVolume(base.Commitlog, over.Commitlog),
-		Additional: mergeList(base.Additional, over.Additional),
-	}
-}
-
-func mergeVolume(base, over *v1alpha1.VolumeClaim) *v1alpha1.VolumeClaim {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &v1alpha1.VolumeClaim{
-		Size:             cmp.Or(over.Size, base.Size),
-		StorageClassName: cmp.Or(over.StorageClassName, base.StorageClassName),
-		AccessModes:      mergeList(base.AccessModes, over.AccessModes),
-		Selector:         cmp.Or(over.Selector, base.Selector),
-		DataSource:       cmp.Or(over.DataSource, base.DataSource),
-	}
+// isObject says that the fields of a type are inherited one by one. Those that name the source of a
+// volume belong together.
+func isObject(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[v1alpha1.NodeSettings]().PkgPath() &&
+		t != reflect.TypeFor[v1alpha1.DataSource]()
 }
 
 func withoutNulls(in v1alpha1.Settings) v1alpha1.Settings {
@@ -248,12 +168,7 @@ func withDefaults(given *v1alpha1.Resources, requests, limits corev1.ResourceLis
 }
 
 func placement(given *v1alpha1.Placement) *v1alpha1.Placement {
-	out := v1alpha1.Placement{}
-	if given != nil {
-		out = *given
-	}
-	if out.HostAntiAffinity == "" {
-		out.HostAntiAffinity = v1alpha1.HostAntiAffinityRequired
-	}
+	out := *cmp.Or(given, &v1alpha1.Placement{})
+	out.HostAntiAffinity = cmp.Or(out.HostAntiAffinity, v1alpha1.HostAntiAffinityRequired)
 	return &out
 }
