@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/words"
 	"helenus.io/helenus/internal/inspectapi"
 )
@@ -41,7 +42,7 @@ func (s *settings) health(ctx context.Context, c *connection) operatorHealth {
 		return h
 	}
 	for _, pod := range h.pods {
-		if podReady(pod) {
+		if facts.PodReady(&pod) {
 			h.ready++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 // statusView is all that the status of a cluster is printed from.
@@ -221,15 +222,10 @@ func (v statusView) ready(n v1alpha1.CassandraNode) (ready bool, doubt string) {
 		return false, podTrouble(pod, "the agent has not reported yet")
 	case n.Status.PodUID != pod.UID:
 		return false, podTrouble(pod, "what is shown was reported from an earlier pod")
-	case n.Status.Ready && !podReady(pod):
+	case n.Status.Ready && !facts.PodReady(&pod):
 		return false, podTrouble(pod, "Kubernetes says that the pod is not ready")
 	}
 	return n.Status.Ready, ""
-}
-
-func podReady(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions,
-		func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
 }
 
 // podTrouble is why a pod does not get on, if Kubernetes says it; else the text given.

@@ -36,6 +36,13 @@ func OutOfService(host *corev1.Node) bool {
 		})
 }
 
+// PodReady says that kubelet counts a pod as ready.
+func PodReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
 // HostReady is the condition of that name; nil if a host has none.
 func HostReady(host *corev1.Node) *corev1.NodeCondition {
 	for i := range host.Status.Conditions {

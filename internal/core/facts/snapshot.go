@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -116,14 +117,7 @@ type Shared struct {
 }
 
 // Names of all nodes, sorted.
-func (s *Snapshot) Names() []string {
-	names := make([]string, 0, len(s.Nodes))
-	for name := range s.Nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (s *Snapshot) Names() []string { return slices.Sorted(maps.Keys(s.Nodes)) }
 
 // Named is a text with the names of members in place of their host ids.
 func (s *Snapshot) Named(text string) string {

@@ -3,6 +3,7 @@ package upkeep
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,20 @@ func (f podFailures) pause() time.Duration {
 
 func (f podFailures) due() time.Time { return f.At.Add(f.pause()) }
 
+// left of the pause. A clock that was set back does not make it longer.
+func (f podFailures) left(now time.Time) time.Duration { return min(f.due().Sub(now), f.pause()) }
+
+// countFailure of a pod, once.
+func (k *Keeper) countFailure(n *facts.Node, event, what string) podFailures {
+	f := failuresOf(n.Record)
+	if f.Pod != n.Pod.UID {
+		f = podFailures{Count: f.Count + 1, Pod: n.Pod.UID, At: k.Now.UTC().Truncate(time.Second)}
+		k.noteFailures(n, &f)
+		k.draft.Event(corev1.EventTypeWarning, event, "pod %s %s", n.Name, what)
+	}
+	return f
+}
+
 // failedPod counts the failure of a node's pod, and deletes the pod when its time is over, or at
 // once if the spec has changed since it was made: another is made in its place.
 func (k *Keeper) failedPod(n *facts.Node) {
@@ -61,14 +76,8 @@ func (k *Keeper) failedPod(n *facts.Node) {
 		return
 	}
 	why := whyFailed(n.Pod)
-	f := failuresOf(n.Record)
-	if f.Pod != n.Pod.UID {
-		f = podFailures{Count: f.Count + 1, Pod: n.Pod.UID, At: k.Now.UTC().Truncate(time.Second)}
-		k.noteFailures(n, &f)
-		k.draft.Event(corev1.EventTypeWarning, "PodFailed", "pod %s has failed: %s", n.Name, why)
-	}
-	// A clock that was set back does not make the pause longer.
-	left := min(f.due().Sub(k.Now), f.pause())
+	f := k.countFailure(n, "PodFailed", "has failed: "+why)
+	left := f.left(k.Now)
 	if left <= 0 {
 		k.draft.Write(plan.DeletePod(n.Pod, "it has ended: "+why))
 		return
@@ -81,16 +90,14 @@ func (k *Keeper) failedPod(n *facts.Node) {
 
 // forgetFailures of a node whose pod has become ready.
 func (k *Keeper) forgetFailures(n *facts.Node) {
-	if _, noted := n.Record.Annotations[v1alpha1.AnnotationPodFailures]; noted && podReady(n.Pod) {
+	if _, noted := n.Record.Annotations[v1alpha1.AnnotationPodFailures]; noted && facts.PodReady(n.Pod) {
 		k.noteFailures(n, nil)
 	}
 }
 
 // noteFailures writes the failures into a node's record; nil for none.
 func (k *Keeper) noteFailures(n *facts.Node, f *podFailures) {
-	record := render.ForApply(k.Owner(), n.Record)
-	w := plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID, ResourceVersion: n.Record.ResourceVersion,
-		Why: "its pod is ready again"}
+	record, why := render.ForApply(k.Owner(), n.Record), "its pod is ready again"
 	delete(record.Annotations, v1alpha1.AnnotationPodFailures)
 	if f != nil {
 		text, err := json.Marshal(f)
@@ -101,30 +108,16 @@ func (k *Keeper) noteFailures(n *facts.Node, f *podFailures) {
 			record.Annotations = map[string]string{}
 		}
 		record.Annotations[v1alpha1.AnnotationPodFailures] = string(text)
-		w.Why = fmt.Sprintf("pods of it that failed in a row: %d", f.Count)
+		why = fmt.Sprintf("pods of it that failed in a row: %d", f.Count)
 	}
-	k.draft.Write(w)
+	k.apply(n, record, why)
 }
 
 // whyFailed is kubelet's word, or that of whoever ended the pod.
 func whyFailed(pod *corev1.Pod) string {
-	var parts []string
-	for _, part := range []string{pod.Status.Reason, pod.Status.Message} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts := slices.DeleteFunc([]string{pod.Status.Reason, pod.Status.Message}, func(s string) bool { return s == "" })
 	if len(parts) == 0 {
 		return "it ended as " + string(pod.Status.Phase) + ", without a reason"
 	}
 	return strings.Join(parts, ": ")
-}
-
-func podReady(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
