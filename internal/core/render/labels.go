@@ -1,6 +1,7 @@
 package render
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -109,16 +110,8 @@ func HasCertificateLabels(have map[string]string, owner Owner, record *v1alpha1.
 
 // BelongsTo says that the cluster is the one owner of an object.
 func BelongsTo(have []metav1.OwnerReference, owner Owner) bool {
-	if len(have) != 1 {
-		return false
-	}
-	want := owner.reference()[0]
-	return have[0].APIVersion == want.APIVersion && have[0].Kind == want.Kind && have[0].Name == want.Name &&
-		have[0].UID == want.UID &&
-		isTrue(have[0].Controller) && isTrue(have[0].BlockOwnerDeletion)
+	return equality.Semantic.DeepEqual(have, owner.reference())
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // podSelector selects the pods of a cluster, or of one datacenter of it.
 func podSelector(o Owner, datacenter string) map[string]string {

@@ -85,10 +85,7 @@ func podRevision1(owner Owner, record *v1alpha1.CassandraNode, install facts.Ins
 }
 
 func gracePeriod(settings v1alpha1.PodSettings) int64 {
-	if settings.TerminationGracePeriodSeconds != nil {
-		return *settings.TerminationGracePeriodSeconds
-	}
-	return defaultGracePeriod
+	return *cmp.Or(settings.TerminationGracePeriodSeconds, new(defaultGracePeriod))
 }
 
 func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.Install) corev1.Container {

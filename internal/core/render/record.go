@@ -130,10 +130,11 @@ func Describes(owner Owner, record *v1alpha1.CassandraNode, pod *corev1.Pod) boo
 		given = *record.Spec.Pod.Metadata
 	}
 	return HasNodeLabels(pod.Labels, owner, record) && pod.Annotations[v1alpha1.AnnotationAdded] == keysOf(given) &&
-		within(given.Labels, pod.Labels) && within(given.Annotations, pod.Annotations)
+		Within(given.Labels, pod.Labels) && Within(given.Annotations, pod.Annotations)
 }
 
-func within(some, all map[string]string) bool {
+// Within says that all of some labels or annotations are among others.
+func Within(some, all map[string]string) bool {
 	for key, value := range some {
 		if all[key] != value {
 			return false

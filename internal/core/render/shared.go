@@ -13,11 +13,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/plan"
 )
 
 // NodesService is the headless service of all pods, ready or not: each pod gets its DNS name from
@@ -266,8 +266,8 @@ func RecordReference(record *v1alpha1.CassandraNode) []metav1.OwnerReference {
 
 // SharedObjects are the objects that a cluster of these datacenters has beside its nodes, as far as
 // their kinds and names go.
-func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []Object {
-	out := []Object{
+func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []plan.Object {
+	out := []plan.Object{
 		NodesService(owner, nil), Seeds(owner, nil), Ledger(owner, nil), CertificateSecret(owner, nil),
 		AgentServiceAccount(owner, nil), AgentRole(owner), AgentRoleBinding(owner),
 	}
@@ -276,10 +276,4 @@ func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []Object {
 			Budget(owner, datacenters[i].Name, 0, policyv1.IfHealthyBudget))
 	}
 	return out
-}
-
-// Object is a typed Kubernetes object.
-type Object interface {
-	metav1.Object
-	runtime.Object
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,26 +64,17 @@ func DisruptionOf(cluster *v1alpha1.CassandraCluster) v1alpha1.NodeDisruption {
 
 // RackSize is the number of nodes of a rack.
 func RackSize(dc *v1alpha1.Datacenter, rack *v1alpha1.Rack) int32 {
-	if rack.Nodes != nil {
-		return *rack.Nodes
-	}
-	return max(dc.NodesPerRack, 1)
+	return *cmp.Or(rack.Nodes, new(max(dc.NodesPerRack, 1)))
 }
 
 // ClusterName is Cassandra's cluster_name.
 func ClusterName(cluster *v1alpha1.CassandraCluster) string {
-	if cluster.Spec.ClusterName != "" {
-		return cluster.Spec.ClusterName
-	}
-	return cluster.Namespace + "." + cluster.Name
+	return cmp.Or(cluster.Spec.ClusterName, cluster.Namespace+"."+cluster.Name)
 }
 
 // Image of Cassandra for a cluster.
 func Image(cluster *v1alpha1.CassandraCluster, install facts.Install) string {
-	if cluster.Spec.Image != "" {
-		return cluster.Spec.Image
-	}
-	return fmt.Sprintf("%s:%s", install.ImageRepository, cluster.Spec.Version)
+	return cmp.Or(cluster.Spec.Image, install.ImageRepository+":"+cluster.Spec.Version)
 }
 
 // DatacenterName is a datacenter's name inside Cassandra.

@@ -10,7 +10,6 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
-	"helenus.io/helenus/internal/core/render"
 )
 
 // stopTimeout is how long a deleted cluster waits for an agent to stop its node in order before the
@@ -31,11 +30,9 @@ func (k *Keeper) Deletion() plan.Result {
 	stopping, pods := 0, 0
 	for _, n := range k.Records() {
 		if n.Record.Spec.State != v1alpha1.StateStopped {
-			record := render.ForApply(k.Owner(), n.Record)
-			record.Spec.State = v1alpha1.StateStopped
-			record.Spec.ClientTraffic = v1alpha1.TrafficClosed
-			k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID,
-				ResourceVersion: n.Record.ResourceVersion, Why: "the cluster is being deleted"})
+			k.update(n, false, "the cluster is being deleted", func(spec *v1alpha1.CassandraNodeSpec) {
+				spec.State, spec.ClientTraffic = v1alpha1.StateStopped, v1alpha1.TrafficClosed
+			})
 			stopping++
 		}
 	}

@@ -55,18 +55,14 @@ func (k *Keeper) forceDeleteFromLostHosts(step string) {
 // blockOnUnreachable tells people of a host that is not ready, and of the nodes whose pods are on
 // it.
 func (k *Keeper) blockOnUnreachable(step string, host *corev1.Node, nodes []*facts.Node) {
-	names := make([]string, len(nodes))
-	for i, n := range nodes {
-		names[i] = n.Name
-	}
 	stay := ""
 	if slices.ContainsFunc(nodes, func(n *facts.Node) bool { return n.Pod.DeletionTimestamp != nil }) {
 		stay = ", told to stop or not"
 	}
-	k.draft.Block(step, v1alpha1.BlockedHostUnreachable, names,
+	k.draft.Block(step, v1alpha1.BlockedHostUnreachable, names(nodes),
 		"host %s %s. Cassandra may still run there, so pod %s is kept%s. Waits until the host is ready, or known to "+
 			"be gone. %s",
-		host.Name, notReady(host), words.List(names, 5), stay, proof(host.Name))
+		host.Name, notReady(host), words.List(names(nodes), 5), stay, proof(host.Name))
 }
 
 // notReady says since when a host is not ready, and why.

@@ -48,6 +48,12 @@ func (k *Keeper) update(n *facts.Node, live bool, why string, change func(*v1alp
 	procedure.UpdateRecord(k.View, k.draft, n, live, why, change)
 }
 
+// apply makes the record of a node another one.
+func (k *Keeper) apply(n *facts.Node, record *v1alpha1.CassandraNode, why string) {
+	k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID,
+		ResourceVersion: n.Record.ResourceVersion, Why: why})
+}
+
 // PublishSeedsOf publishes the addresses of nodes that are about to be given tickets.
 func (k *Keeper) PublishSeedsOf(nodes []string) {
 	k.draft.Seeds = nil

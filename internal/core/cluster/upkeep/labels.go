@@ -25,10 +25,7 @@ func (k *Keeper) repairMetadata() {
 		if right || n.Record.DeletionTimestamp != nil || k.draft.Has(n.Record) {
 			continue
 		}
-		k.draft.Write(plan.Write{
-			Verb: plan.Apply, Object: render.ForApply(owner, n.Record), UID: n.Record.UID,
-			ResourceVersion: n.Record.ResourceVersion, Why: "somebody edited its metadata",
-		})
+		k.apply(n, render.ForApply(owner, n.Record), "somebody edited its metadata")
 	}
 }
 
@@ -64,19 +61,10 @@ func (k *Keeper) relabelClaim(n *facts.Node, v render.Volume, claim *corev1.Pers
 }
 
 func (k *Keeper) relabel(have plan.Object, want map[string]string, why string) {
-	if hasLabels(have, want) {
+	if render.Within(want, have.GetLabels()) {
 		return
 	}
 	now := have.DeepCopyObject().(plan.Object)
 	addLabels(now, want)
 	k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.GetUID(), Why: why})
-}
-
-func hasLabels(have plan.Object, want map[string]string) bool {
-	for key, value := range want {
-		if have.GetLabels()[key] != value {
-			return false
-		}
-	}
-	return true
 }

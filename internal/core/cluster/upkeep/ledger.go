@@ -28,7 +28,7 @@ func (k *Keeper) KeepLedger() plan.Result {
 	}
 	if k.Ledger != nil {
 		if m := k.Shared.ConfigMaps[v1alpha1.LedgerName(k.Cluster.Name)]; m != nil &&
-			!hasLabels(m, render.Ledger(k.Owner(), nil).Labels) {
+			!render.Within(render.Ledger(k.Owner(), nil).Labels, m.Labels) {
 			k.putLedger(false, "somebody edited its labels", func(*ledger.Ledger) {})
 		}
 		return plan.Nothing()

@@ -202,8 +202,7 @@ func (k *Keeper) pin(n *facts.Node, pins map[string]v1alpha1.ClaimReference, why
 			record.Spec.Claims = append(record.Spec.Claims, pin)
 		}
 	}
-	k.draft.Write(plan.Write{Verb: plan.Apply, Object: record, UID: n.Record.UID,
-		ResourceVersion: n.Record.ResourceVersion, Why: why})
+	k.apply(n, record, why)
 }
 
 // dropVolumes takes away what a node that never had a ticket has of volumes that the spec no longer
@@ -344,6 +343,14 @@ func (k *Keeper) mayRecreatePod(n *facts.Node) bool {
 	return n.CurrentAgent() != nil || !assess.AnythingRuns(n.Pod)
 }
 
+// deleteAlone deletes a pod of which one goes at a time, looked at live.
+func (k *Keeper) deleteAlone(w plan.Write) {
+	w.Live = true
+	if !slices.ContainsFunc(k.draft.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
+		k.draft.Write(w)
+	}
+}
+
 // replacePod deletes a pod that was made for another spec than its record has, if the node is not
 // up. Of nodes that have a ticket one goes at a time: each is looked at live, and after the first
 // one nothing is as it was seen.
@@ -353,10 +360,7 @@ func (k *Keeper) replacePod(n *facts.Node) {
 	case !k.Of(n.Name).Started():
 		k.draft.Write(w)
 	case k.mayRecreatePod(n):
-		if w.Live = true; !slices.ContainsFunc(k.draft.Writes,
-			func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
-			k.draft.Write(w)
-		}
+		k.deleteAlone(w)
 	case !k.Of(n.Name).Joined():
 		k.draft.Block("VolumesAndPods", v1alpha1.BlockedAgentUnreachable, []string{n.Name},
 			"the spec of node %s was corrected, but its agent does not answer: %s. Waits until the agent reports "+

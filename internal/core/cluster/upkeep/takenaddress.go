@@ -1,11 +1,7 @@
 package upkeep
 
 import (
-	"fmt"
-	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -30,30 +26,19 @@ func hasTakenAddress(n *facts.Node) bool {
 // are forgotten after a while. One goes at a time, looked at live: its agent must still say so.
 func (k *Keeper) takenAddress(n *facts.Node) {
 	why := n.CurrentAgent().Message
-	f := failuresOf(n.Record)
-	if f.Pod != n.Pod.UID {
-		f = podFailures{Count: f.Count + 1, Pod: n.Pod.UID, At: k.Now.UTC().Truncate(time.Second)}
-		k.noteFailures(n, &f)
-		k.draft.Event(corev1.EventTypeWarning, "AddressTaken", "pod %s has an address of another member: %s", n.Name,
-			why)
-	}
+	f := k.countFailure(n, "AddressTaken", "has an address of another member: "+why)
 	if f.Count > freshAddresses {
 		k.draft.Notice(v1alpha1.NoticeAddressConflict, []string{n.Name},
 			"pod %s has an address of another member, as the %s one in a row: %s. Cassandra is not started in it; "+
 				"delete the pod to get another", n.Name, words.Ordinal(f.Count), why)
 		return
 	}
-	left := min(f.due().Sub(k.Now), f.pause())
-	if left > 0 {
+	if left := f.left(k.Now); left > 0 {
 		k.draft.WakeIn(left)
 		k.draft.Notice(v1alpha1.NoticeAddressConflict, []string{n.Name},
 			"pod %s has an address of another member: %s. Cassandra is not started in it; the pod is recreated after "+
 				"%s", n.Name, why, f.due().Format(time.RFC3339))
 		return
 	}
-	if !slices.ContainsFunc(k.draft.Writes, func(w plan.Write) bool { return w.Verb == plan.Delete && w.Live }) {
-		w := plan.DeletePod(n.Pod, fmt.Sprintf("it has an address of another member: %s", why))
-		w.Live = true
-		k.draft.Write(w)
-	}
+	k.deleteAlone(plan.DeletePod(n.Pod, "it has an address of another member: "+why))
 }
