@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,6 +49,18 @@ func (s *settings) connect() (*connection, error) {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
 	return &connection{config: config, client: c, namespace: namespace}, nil
+}
+
+// connected is a command that has a connection.
+func (s *settings) connected(run func(context.Context, *connection, []string) error) func(*cobra.Command,
+	[]string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := s.connect()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), c, args)
+	}
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -33,13 +33,9 @@ func newDebug(s *settings) *cobra.Command {
 		Example: "  kubectl helenus debug orders-dc1-r1-0 --reason 'copy a corrupt file' --for 2h\n" +
 			"  kubectl helenus debug orders-dc1-r1-0 --end",
 		Args: oneNode,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.connect()
-			if err != nil {
-				return err
-			}
-			return s.debug(cmd.Context(), c, args[0], d)
-		},
+		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			return s.debug(ctx, c, args[0], d)
+		}),
 	}
 	cmd.Flags().StringVar(&d.reason, "reason", "", "why, for others to read")
 	cmd.Flags().DurationVar(&d.length, "for", time.Hour, "how long, at most 168h")
@@ -63,26 +59,21 @@ func (s *settings) debug(ctx context.Context, c *connection, name string, d debu
 	if err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(slices.Clone(cluster.Spec.Exceptions), func(e v1alpha1.Exception) bool {
-		return e.Type == v1alpha1.ExceptionDebug && e.Node == name
-	})
-	said := fmt.Sprintf("node %s starts again\n", name)
 	if d.end {
-		if len(others) == len(cluster.Spec.Exceptions) {
+		if !slices.ContainsFunc(cluster.Spec.Exceptions, isException(v1alpha1.ExceptionDebug, name)) {
 			return fmt.Errorf("CassandraCluster %s has no exception of type Debug for node %s", cluster.Name, name)
 		}
-		if err := c.setExceptions(ctx, cluster, others); err != nil {
+		if err := c.setException(ctx, cluster, v1alpha1.ExceptionDebug, name); err != nil {
 			return err
 		}
-	} else {
-		e := s.exception(v1alpha1.ExceptionDebug, node, d.reason, d.length)
-		if err := c.setExceptions(ctx, cluster, append(others, e)); err != nil {
-			return err
-		}
-		said = fmt.Sprintf("node %s stops until %s as soon as the ring allows it; "+
-			"kubectl helenus status %s shows how far it is\n",
-			name, e.Until.UTC().Format(time.RFC3339), cluster.Name)
+		_, err = fmt.Fprintf(s.streams.Out, "node %s starts again\n", name)
+		return err
 	}
-	_, err = s.streams.Out.Write([]byte(said))
+	e := s.exception(v1alpha1.ExceptionDebug, node, d.reason, d.length)
+	if err := c.setException(ctx, cluster, e.Type, name, e); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.streams.Out, "node %s stops until %s as soon as the ring allows it; "+
+		"kubectl helenus status %s shows how far it is\n", name, e.Until.UTC().Format(time.RFC3339), cluster.Name)
 	return err
 }

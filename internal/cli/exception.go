@@ -56,11 +56,17 @@ func (s *settings) exception(kind v1alpha1.ExceptionType, node *v1alpha1.Cassand
 	}
 }
 
-// setExceptions writes those of a cluster as the user, unless it has changed since it was read.
-func (c *connection) setExceptions(ctx context.Context, cluster *v1alpha1.CassandraCluster,
-	exceptions []v1alpha1.Exception) error {
+// isException says of an exception that it is of a type and for a node.
+func isException(kind v1alpha1.ExceptionType, node string) func(v1alpha1.Exception) bool {
+	return func(e v1alpha1.Exception) bool { return e.Type == kind && e.Node == node }
+}
+
+// setException writes the exceptions of a type for a node as the user, in place of those that there
+// are, unless the cluster has changed since it was read.
+func (c *connection) setException(ctx context.Context, cluster *v1alpha1.CassandraCluster,
+	kind v1alpha1.ExceptionType, node string, now ...v1alpha1.Exception) error {
 	before := cluster.DeepCopy()
-	cluster.Spec.Exceptions = exceptions
+	cluster.Spec.Exceptions = append(slices.DeleteFunc(cluster.Spec.Exceptions, isException(kind, node)), now...)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.client.Patch(ctx, cluster, patch); err != nil {
 		return fmt.Errorf("change spec.exceptions of CassandraCluster %s: %w", cluster.Name, err)
@@ -85,13 +91,9 @@ func (s *settings) command(w word) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: w.use + " NODE", Short: w.short, Long: w.long, Args: oneNode,
 		Example: "  kubectl helenus " + w.use + " orders-dc1-r1-0 --reason '" + w.example + "'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.connect()
-			if err != nil {
-				return err
-			}
-			return s.give(cmd.Context(), c, args[0], w)
-		},
+		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			return s.give(ctx, c, args[0], w)
+		}),
 	}
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for others to read")
 	cmd.Flags().DurationVar(&w.length, "for", 24*time.Hour, "how long it holds, at most 168h")
@@ -117,10 +119,7 @@ func (s *settings) give(ctx context.Context, c *connection, name string, w word)
 	if w.complete != nil {
 		w.complete(&e, node)
 	}
-	others := slices.DeleteFunc(slices.Clone(cluster.Spec.Exceptions), func(o v1alpha1.Exception) bool {
-		return o.Type == w.kind && o.Node == name
-	})
-	if err := c.setExceptions(ctx, cluster, append(others, e)); err != nil {
+	if err := c.setException(ctx, cluster, w.kind, name, e); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.streams.Out, "node %s %s; kubectl helenus status %s shows how far it is\n", name, w.said,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -29,13 +30,9 @@ func newClearLeftovers(s *settings) *cobra.Command {
 			}
 			return fmt.Errorf("name one CassandraCluster, which is gone: %s CLUSTER", cmd.CommandPath())
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.connect()
-			if err != nil {
-				return err
-			}
-			return leftovers.Clear(cmd.Context(), c.client, c.namespace, args[0], yes, s.streams.Out)
-		},
+		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			return leftovers.Clear(ctx, c.client, c.namespace, args[0], yes, s.streams.Out)
+		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove it; without, it is only listed")
 	return cmd

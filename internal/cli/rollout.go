@@ -54,13 +54,9 @@ func (s *settings) changing(verb, short, long string,
 	return &cobra.Command{
 		Use: verb + " CLUSTER", Short: short, Long: long, Args: oneCluster,
 		Example: "  kubectl helenus " + verb + " orders",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.connect()
-			if err != nil {
-				return err
-			}
-			return s.change(cmd.Context(), c, args[0], change)
-		},
+		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			return s.change(ctx, c, args[0], change)
+		}),
 	}
 }
 

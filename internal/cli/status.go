@@ -33,13 +33,9 @@ func newStatus(s *settings) *cobra.Command {
 		Example: "  kubectl helenus status orders\n  kubectl helenus status orders --namespace shop\n  watch kubectl " +
 			"helenus status orders",
 		Args: oneCluster,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.connect()
-			if err != nil {
-				return err
-			}
-			return s.status(cmd.Context(), c, args[0])
-		},
+		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			return s.status(ctx, c, args[0])
+		}),
 	}
 }
 
@@ -72,11 +68,16 @@ func (s *settings) status(ctx context.Context, c *connection, name string) error
 	return err
 }
 
+// listOf lists what is of a cluster.
+func (c *connection) listOf(ctx context.Context, cluster *v1alpha1.CassandraCluster, list client.ObjectList) error {
+	return c.client.List(ctx, list, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{v1alpha1.LabelCluster: cluster.Name, v1alpha1.LabelClusterUID: string(cluster.UID)})
+}
+
 // nodes are the records of a cluster, by datacenter, rack and ordinal.
 func (c *connection) nodes(ctx context.Context, cluster *v1alpha1.CassandraCluster) ([]v1alpha1.CassandraNode, error) {
 	list := &v1alpha1.CassandraNodeList{}
-	of := client.MatchingLabels{v1alpha1.LabelCluster: cluster.Name, v1alpha1.LabelClusterUID: string(cluster.UID)}
-	if err := c.client.List(ctx, list, client.InNamespace(cluster.Namespace), of); err != nil {
+	if err := c.listOf(ctx, cluster, list); err != nil {
 		return nil, fmt.Errorf("list CassandraNodes: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.CassandraNode) int {
@@ -89,8 +90,7 @@ func (c *connection) nodes(ctx context.Context, cluster *v1alpha1.CassandraClust
 // pods are those of a cluster by name; nil if the user may not see them.
 func (c *connection) pods(ctx context.Context, cluster *v1alpha1.CassandraCluster) (map[string]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	of := client.MatchingLabels{v1alpha1.LabelCluster: cluster.Name, v1alpha1.LabelClusterUID: string(cluster.UID)}
-	if err := c.client.List(ctx, list, client.InNamespace(cluster.Namespace), of); err != nil {
+	if err := c.listOf(ctx, cluster, list); err != nil {
 		if apierrors.IsForbidden(err) {
 			return nil, nil
 		}
