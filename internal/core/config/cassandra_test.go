@@ -177,7 +177,7 @@ func expectation(n *Node, c *goldenCase) map[string]string {
 		"initial_tokens": "[]", "auto_bootstrap": "true", "broadcast_address": "", "rpc_address": "0.0.0.0",
 		"replace": "", "system_auth_rf": "",
 		"listen_address":        longForm(n.Address.StringExpanded(), n.Address.Is6()),
-		"broadcast_rpc_address": longForm(n.broadcast().StringExpanded(), n.Address.Is6()),
+		"broadcast_rpc_address": longForm(n.Address.StringExpanded(), n.Address.Is6()),
 		"data_file_directories": fmt.Sprintf("[%s]", n.Directories.Data),
 		"commitlog_directory":   n.Directories.Commitlog,
 		"seeds":                 "[10.1.0.5, 10.1.0.6]",

@@ -51,8 +51,6 @@ var goldenCases = []goldenCase{
 		n.Seeds = []netip.Addr{netip.MustParseAddr("fd00:10:244::5"), netip.MustParseAddr("fd00:10:244::6")}
 		n.Exporter.Address = netip.IPv6Unspecified()
 	}},
-	{name: "broadcast-address", versions: []string{"5.0"},
-		change: func(n *Node) { n.BroadcastAddress = netip.MustParseAddr("203.0.113.7") }},
 	{name: "commitlog-volume", versions: both, change: func(n *Node) {
 		n.Directories = n.Directories.OnVolumes("/var/lib/cassandra", "/var/lib/cassandra-commitlog")
 	}},

@@ -29,11 +29,8 @@ type Node struct {
 	// Configuration is the effective input of the user, with the revision of the rules.
 	Configuration v1alpha1.NodeConfiguration
 
-	// Address of the pod, on which Cassandra listens for other nodes. IPv4 or IPv6.
+	// Address of the pod, on which Cassandra listens and by which all others know it. IPv4 or IPv6.
 	Address netip.Addr
-	// BroadcastAddress under which other nodes and clients know the node. The zero value means
-	// Address.
-	BroadcastAddress netip.Addr
 	// Seeds of the ring. Never empty. They are no part of the hash: Cassandra reads them again at
 	// run time.
 	Seeds []netip.Addr
@@ -102,17 +99,9 @@ type Exporter struct {
 	Config string
 }
 
-func (n *Node) broadcast() netip.Addr {
-	if n.BroadcastAddress.IsValid() {
-		return n.BroadcastAddress
-	}
-	return n.Address
-}
-
 // normalize writes addresses in one form: an IPv4 address that comes as an IPv6 one is IPv4.
 func (n *Node) normalize() {
 	n.Address = n.Address.Unmap()
-	n.BroadcastAddress = n.BroadcastAddress.Unmap()
 	seeds := make([]netip.Addr, len(n.Seeds))
 	for i, seed := range n.Seeds {
 		seeds[i] = seed.Unmap()
@@ -125,9 +114,6 @@ func (n *Node) normalize() {
 func (n *Node) check() error {
 	if !n.Address.IsValid() || n.Address.IsUnspecified() {
 		return fmt.Errorf("address %q is not the address of a pod", n.Address)
-	}
-	if n.broadcast().Is4() != n.Address.Is4() {
-		return fmt.Errorf("broadcast address %s is of another family than address %s", n.broadcast(), n.Address)
 	}
 	if len(n.Seeds) == 0 {
 		return fmt.Errorf("no seeds: a node without seeds would form a ring of its own")

@@ -53,8 +53,6 @@ func TestRenderRefuses(t *testing.T) {
 		{"version", func(n *Node, _ Files) { n.Configuration.Version = "6.0.0" }, "Cassandra 6.0.0 is not supported"},
 		{"no address", func(n *Node, _ Files) { n.Address = netip.Addr{} }, "is not the address of a pod"},
 		{"wildcard", func(n *Node, _ Files) { n.Address = netip.IPv4Unspecified() }, "is not the address of a pod"},
-		{"families", func(n *Node, _ Files) { n.BroadcastAddress = netip.MustParseAddr("fd00::1") },
-			"of another family"},
 		{"no seeds", func(n *Node, _ Files) { n.Seeds = nil }, "a node without seeds would form a ring of its own"},
 		{"odd seed", func(n *Node, _ Files) { n.Seeds = append(n.Seeds, netip.Addr{}) }, "is no address"},
 		{"path", func(n *Node, _ Files) { n.Directories.Data = "data" }, "path of data"},

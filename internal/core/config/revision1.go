@@ -66,13 +66,8 @@ func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, erro
 	document.set("seed_provider", seedProviderNode(node.Seeds))
 
 	document.set("listen_address", yamlOf(node.Address.String()))
-	if node.broadcast() != node.Address {
-		document.set("broadcast_address", yamlOf(node.broadcast().String()))
-	} else {
-		document.remove("broadcast_address")
-	}
 	document.set("rpc_address", yamlOf(nativeTransportAddress(node).String()))
-	document.set("broadcast_rpc_address", yamlOf(node.broadcast().String()))
+	document.set("broadcast_rpc_address", yamlOf(node.Address.String()))
 	document.set("storage_port", yamlOf(layout.StoragePort))
 	document.set("ssl_storage_port", yamlOf(layout.TLSStoragePort))
 	document.set("native_transport_port", yamlOf(layout.NativePort))
@@ -99,6 +94,7 @@ var revision1Removed = []string{
 	"allocate_tokens_for_local_replication_factor",
 	"auto_bootstrap",
 	"block_for_peers_in_remote_dcs",
+	"broadcast_address",
 	"initial_token",
 	"listen_interface",
 	"listen_interface_prefer_ipv6",

@@ -136,7 +136,7 @@ func replaceProperty(node *Node, ticket *v1alpha1.JoinTicket) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("address of the replaced member: %w", err)
 	}
-	if replaced.Unmap() == node.broadcast() {
+	if replaced.Unmap() == node.Address {
 		return nil, fmt.Errorf("the replaced member has the address of this pod, %s: a replacement needs another one",
 			replaced)
 	}

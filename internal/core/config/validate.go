@@ -25,14 +25,6 @@ func (p Problem) String() string { return p.Field + ": " + p.Message }
 // Problems of a configuration, sorted by field.
 type Problems []Problem
 
-func (p Problems) Error() string {
-	lines := make([]string, len(p))
-	for i := range p {
-		lines[i] = p[i].String()
-	}
-	return strings.Join(lines, "; ")
-}
-
 // Validate says everything that is wrong with the effective input of the user for a node, nil if
 // nothing is. The memory limit is that of the Cassandra container in bytes, 0 if there is none.
 //

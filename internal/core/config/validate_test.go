@@ -58,7 +58,11 @@ func TestValidateSettings(t *testing.T) {
 
 func expectProblems(t *testing.T, problems Problems, want string) {
 	t.Helper()
-	if got := problems.Error(); (want == "") != (len(problems) == 0) || !strings.Contains(got, want) {
+	lines := make([]string, len(problems))
+	for i := range problems {
+		lines[i] = problems[i].String()
+	}
+	if got := strings.Join(lines, "; "); (want == "") != (len(problems) == 0) || !strings.Contains(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
