@@ -140,8 +140,6 @@ type effect func(ctx context.Context) result
 
 // effects are those of the actions that have one, by their type. The lock is held while one is
 // made; it runs without.
-//
-//nolint:gochecknoglobals // a table
 var effects = tableOf(
 	of((*Agent).inspect), of((*Agent).claim), of((*Agent).wipe), of((*Agent).askPeers), of((*Agent).lookAtRing),
 	of((*Agent).startJVM), of((*Agent).drain), of((*Agent).terminate), of((*Agent).kill),
@@ -158,7 +156,7 @@ type entry struct {
 func of[A node.Action](effectOf func(*Agent, *node.Facts, A) effect) entry {
 	var zero A
 	return entry{node.KindOf(zero), func(a *Agent, f *node.Facts, action node.Action) effect {
-		return effectOf(a, f, action.(A)) //nolint:forcetypeassert // the table is by the type
+		return effectOf(a, f, action.(A)) // the table is by the type
 	}}
 }
 

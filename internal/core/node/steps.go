@@ -9,8 +9,6 @@ import (
 )
 
 // happened, asked first in every phase, takes in what has happened since.
-//
-//nolint:gochecknoglobals // the table of contents
 var happened = []step{
 	{"finish_what_is_under_way", finishAction},
 	{"note_ended_jvm", noteEnded},
@@ -18,8 +16,6 @@ var happened = []step{
 }
 
 // known, asked in every phase but that of a stop, knows the record and what of it is over.
-//
-//nolint:gochecknoglobals // the table of contents
 var known = []step{
 	{"know_record", knowRecord},
 	{"keep_record", keepRecord},
@@ -28,8 +24,6 @@ var known = []step{
 
 // steps are everything an agent looks after, by the phase of its JVM. Each step is asked only when
 // all before it are done. One that belongs to several phases is in the list of each.
-//
-//nolint:gochecknoglobals // the table of contents
 var steps = map[jvmPhase][]step{
 	// None runs: may one start?
 	phaseAbsent: slices.Concat(happened, known, []step{

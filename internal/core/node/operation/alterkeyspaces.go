@@ -8,7 +8,6 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-//nolint:gochecknoglobals // an entry of the table
 var (
 	alterSystemKeyspaces = Kind{
 		Type: v1alpha1.OperationAlterSystemKeyspaces,

@@ -7,7 +7,6 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-//nolint:gochecknoglobals // an entry of the table
 var assassinate = Kind{
 	Type:          v1alpha1.OperationAssassinate,
 	ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationAssassinate},

@@ -8,8 +8,6 @@ import (
 )
 
 // A cleanup judges by the replicas what to remove, so it conflicts with a change of those, too.
-//
-//nolint:gochecknoglobals // an entry of the table
 var cleanup = Kind{
 	Type: v1alpha1.OperationCleanup,
 	ConflictsWith: []v1alpha1.OperationType{

@@ -3,6 +3,4 @@ package operation
 import "helenus.io/helenus/api/v1alpha1"
 
 // A flush conflicts with nothing.
-//
-//nolint:gochecknoglobals // an entry of the table
 var flush = Kind{Type: v1alpha1.OperationFlush, AnyStrategy: true}

@@ -71,8 +71,6 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
 }
 
 // Kinds are all operations.
-//
-//nolint:gochecknoglobals // a table
 var Kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair}
 
 // Of is what is known of a type; false if nothing is.

@@ -5,7 +5,6 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-//nolint:gochecknoglobals // an entry of the table
 var rebuild = Kind{
 	Type:          v1alpha1.OperationRebuild,
 	ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationRebuild, v1alpha1.OperationRepair},
