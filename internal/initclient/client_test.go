@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -80,46 +79,6 @@ func TestAnInitWithoutALockStartsNothing(t *testing.T) {
 			(state.Unlocked == "") != (want == "") {
 			t.Errorf("version %s: %+v, %v", version, state, err)
 		}
-	}
-}
-
-func TestInstallReplacesABinaryThatRuns(t *testing.T) {
-	dir := t.TempDir()
-	dst := filepath.Join(dir, "bin", "helenus-init")
-	if err := Install("/bin/cat", dst); err != nil {
-		t.Fatal(err)
-	}
-	running := exec.Command(dst)
-	in, err := running.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := running.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := Install(os.Args[0], dst); err != nil {
-		t.Fatal(err)
-	}
-	_ = in.Close()
-	if err := running.Wait(); err != nil {
-		t.Errorf("the running binary ended with %v", err)
-	}
-	want, err := os.Stat(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.Stat(dst)
-	if err != nil || got.Size() != want.Size() || got.Mode().Perm() != 0o555 {
-		t.Errorf("installed %v, %v", got, err)
-	}
-	if entries, err := os.ReadDir(filepath.Join(dir, "bin")); err != nil || len(entries) != 1 {
-		t.Errorf("left in the directory: %v, %v", entries, err)
-	}
-	if err := Install(filepath.Join(dir, "none"), dst); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing source: %v", err)
-	}
-	if now, err := os.Stat(dst); err != nil || now.Size() != want.Size() {
-		t.Errorf("a failed install changed the target: %v, %v", now, err)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"helenus.io/helenus/internal/initclient"
 )
 
 // exporterRules choose and name the metrics of Cassandra.
@@ -32,9 +30,11 @@ type Installation struct {
 // Install puts everything in place. It is called at every start of the agent: each file appears
 // whole, and one that is in use is not touched.
 func Install(i Installation) error {
-	//nolint:gosec // shared with the Cassandra container, which has the same group
-	if err := os.MkdirAll(i.Library, 0o775); err != nil {
-		return fmt.Errorf("make the directory of the Java agents: %w", err)
+	for _, directory := range []string{i.Library, filepath.Dir(i.InitTarget)} {
+		// Shared with the Cassandra container, which has the same group.
+		if err := os.MkdirAll(directory, 0o775); err != nil {
+			return fmt.Errorf("make the directories of the shared volume: %w", err)
+		}
 	}
 	for _, jar := range []struct {
 		pattern, name string
@@ -51,7 +51,7 @@ func Install(i Installation) error {
 			continue
 		}
 		slices.Sort(found)
-		if err := copyFile(found[len(found)-1], filepath.Join(i.Library, jar.name)); err != nil {
+		if err := copyFile(found[len(found)-1], filepath.Join(i.Library, jar.name), readable); err != nil {
 			return err
 		}
 	}
@@ -59,27 +59,34 @@ func Install(i Installation) error {
 		return err
 	}
 	// Last: from then on the Cassandra container may start.
-	return initclient.Install(i.Init, i.InitTarget)
+	return copyFile(i.Init, i.InitTarget, 0o555)
 }
 
 // readable is the mode of what the JVM reads. Nothing of it is secret.
 const readable fs.FileMode = 0o644
 
-func copyFile(from, to string) error {
+func copyFile(from, to string, mode fs.FileMode) error {
 	text, err := os.ReadFile(from)
 	if err != nil {
 		return fmt.Errorf("install %s: %w", filepath.Base(to), err)
 	}
-	return publish(to, text, readable)
+	return publish(to, text, mode)
 }
 
-// publish writes a file so that it appears whole or not at all.
+// publish writes a file so that it appears whole or not at all. One that runs is not touched: it
+// lives on until its process ends.
 func publish(path string, text []byte, mode fs.FileMode) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, text, mode); err != nil {
+	next, err := os.CreateTemp(filepath.Dir(path), ".helenus-*")
+	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
-	if err := os.Rename(next, path); err != nil {
+	defer func() { _ = os.Remove(next.Name()) }() // gone after the rename
+	_, err = next.Write(text)
+	// Closed before the rename: a file open for writing cannot be executed.
+	if err := errors.Join(err, next.Chmod(mode), next.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	if err := os.Rename(next.Name(), path); err != nil {
 		return fmt.Errorf("publish %s: %w", filepath.Base(path), err)
 	}
 	return nil

@@ -1,8 +1,10 @@
 package pod
 
 import (
+	"errors"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -288,6 +290,49 @@ func TestInstall(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(root, "shared/lib", ExporterJar)); err == nil {
 		t.Error("installed an exporter that the image does not have")
+	}
+}
+
+func TestInstallReplacesABinaryThatRuns(t *testing.T) {
+	dir := t.TempDir()
+	dst := filepath.Join(dir, "bin", "helenus-init")
+	if err := os.Mkdir(filepath.Dir(dst), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyFile("/bin/cat", dst, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	running := exec.Command(dst)
+	in, err := running.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := running.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyFile(os.Args[0], dst, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	if err := running.Wait(); err != nil {
+		t.Errorf("the running binary ended with %v", err)
+	}
+	want, err := os.Stat(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.Stat(dst)
+	if err != nil || got.Size() != want.Size() || got.Mode().Perm() != 0o555 {
+		t.Errorf("installed %v, %v", got, err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "bin")); err != nil || len(entries) != 1 {
+		t.Errorf("left in the directory: %v, %v", entries, err)
+	}
+	if err := copyFile(filepath.Join(dir, "none"), dst, 0o555); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing source: %v", err)
+	}
+	if now, err := os.Stat(dst); err != nil || now.Size() != want.Size() {
+		t.Errorf("a failed install changed the target: %v, %v", now, err)
 	}
 }
 
