@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/internal/cassandra/cql"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/jolokia"
 )
 
@@ -165,7 +166,7 @@ func (j *JVM) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
 // AlterSystemKeyspaces gives the system keyspaces at least so many replicas in each datacenter.
 func (j *JVM) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (string, error) {
 	keyspaces := map[string]map[string]int32{}
-	for _, name := range cql.SystemKeyspaces() {
+	for _, name := range ring.SystemKeyspaces() {
 		keyspaces[name] = least
 	}
 	return j.AlterKeyspaces(ctx, keyspaces)

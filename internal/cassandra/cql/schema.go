@@ -9,14 +9,8 @@ import (
 	"time"
 
 	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/ring"
 )
-
-// SystemKeyspaces are Cassandra's own keyspaces that the ring replicates. They begin as
-// SimpleStrategy and belong on NetworkTopologyStrategy, with replicas in every datacenter that
-// serves clients.
-func SystemKeyspaces() []string {
-	return []string{"system_auth", "system_distributed", "system_traces"}
-}
 
 // ownKeyspaces are all keyspaces of Cassandra itself.
 var ownKeyspaces = []string{
@@ -118,7 +112,7 @@ func raisedKeyspaces(present map[string]cassandra.Replication,
 		if !exists {
 			return nil, fmt.Errorf("keyspace %s does not exist", name)
 		}
-		raised, err := replication.Raised(least[name], slices.Contains(SystemKeyspaces(), name))
+		raised, err := replication.Raised(least[name], slices.Contains(ring.SystemKeyspaces(), name))
 		if err != nil {
 			return nil, fmt.Errorf("keyspace %s: %w", name, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"helenus.io/helenus/test/nodeview"
 
 	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/test/hotsettings"
 )
@@ -58,7 +59,7 @@ func TestRealReplication(t *testing.T) {
 	datacenter := view.Gossip[0].Datacenter
 	for _, replicas := range []int{1, 2, min(3, len(view.HostIDs))} {
 		wanted := map[string]map[string]int{}
-		for _, name := range SystemKeyspaces() {
+		for _, name := range ring.SystemKeyspaces() {
 			wanted[name] = map[string]int{datacenter: replicas, "gone": 0}
 		}
 		if _, err := RaiseReplication(ctx, session, wanted, node.AwaitSchemaAgreement); err != nil {

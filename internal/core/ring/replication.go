@@ -29,10 +29,7 @@ const (
 	EverywhereStrategy Strategy = "EverywhereStrategy"
 )
 
-const (
-	classOption  = "class"
-	factorOption = "replication_factor"
-)
+const factorOption = "replication_factor"
 
 // ErrTransientReplication is in the error for a replication factor such as "3/1". Transient
 // replicas hold only unrepaired data, so none of this package's answers would be right for them.
@@ -229,7 +226,8 @@ func (r Replication) String() string {
 }
 
 // SystemKeyspaces are the names of the system keyspaces that are replicated, sorted
-// (SchemaConstants.REPLICATED_SYSTEM_KEYSPACE_NAMES).
+// (SchemaConstants.REPLICATED_SYSTEM_KEYSPACE_NAMES). They begin as SimpleStrategy and belong on
+// NetworkTopologyStrategy, with replicas in every datacenter that serves clients.
 func SystemKeyspaces() []string {
 	return []string{"system_auth", "system_distributed", "system_traces"}
 }

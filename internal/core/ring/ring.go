@@ -192,16 +192,6 @@ func (c *circle) add(token Token, owner int32) {
 	c.owners = append(c.owners, owner)
 }
 
-// at is the index of the range that holds a token: that of the first token not
-// less than it, or the first of all (TokenMetadata#firstTokenIndex).
-func (c *circle) at(token Token) int {
-	i, _ := slices.BinarySearch(c.tokens, token)
-	if i == len(c.tokens) {
-		return 0
-	}
-	return i
-}
-
 // rangeAt is the range that ends with the i-th token.
 func (c *circle) rangeAt(i int) Range {
 	return Range{Start: c.tokens[(i+len(c.tokens)-1)%len(c.tokens)], End: c.tokens[i]}

@@ -185,3 +185,13 @@ func ParseTokens(text string) ([]Token, error) {
 	}
 	return tokens, nil
 }
+
+// at is the index of the range that holds a token: that of the first token not
+// less than it, or the first of all (TokenMetadata#firstTokenIndex).
+func (c *circle) at(token Token) int {
+	i, _ := slices.BinarySearch(c.tokens, token)
+	if i == len(c.tokens) {
+		return 0
+	}
+	return i
+}

@@ -9,7 +9,7 @@ import (
 	"helenus.io/helenus/test/nodeview"
 
 	"helenus.io/helenus/internal/cassandra"
-	"helenus.io/helenus/internal/cassandra/cql"
+	"helenus.io/helenus/internal/core/ring"
 )
 
 // cql does statements through one node in a task.
@@ -28,7 +28,7 @@ func TestSystemKeyspacesAreAlteredOnceAndEverywhere(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(3)
 	wanted := map[string]map[string]int{}
-	for _, name := range cql.SystemKeyspaces() {
+	for _, name := range ring.SystemKeyspaces() {
 		wanted[name] = map[string]int{"dc1": 3}
 	}
 	for i, want := range []int{3, 0} {

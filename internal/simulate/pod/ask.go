@@ -10,9 +10,9 @@ import (
 
 	agentpod "helenus.io/helenus/internal/agent/pod"
 	"helenus.io/helenus/internal/agentapi"
-	"helenus.io/helenus/internal/cassandra/cql"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/process"
 )
@@ -192,7 +192,7 @@ func (j *jvmHost) ForgetStreamedRanges(ctx context.Context, keyspace string) err
 // AlterSystemKeyspaces gives the system keyspaces at least so many replicas in each datacenter.
 func (j *jvmHost) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (string, error) {
 	keyspaces := map[string]map[string]int32{}
-	for _, name := range cql.SystemKeyspaces() {
+	for _, name := range ring.SystemKeyspaces() {
 		keyspaces[name] = least
 	}
 	return j.AlterKeyspaces(ctx, keyspaces)
