@@ -87,26 +87,15 @@ func Run(ctx context.Context, o Options) error {
 
 type listeners struct{ health, metrics, facts net.Listener }
 
-func listen(o Options) (listeners, error) {
-	on := func(port int) (net.Listener, error) {
+func listen(o Options) (l listeners, err error) {
+	for into, port := range map[*net.Listener]int{&l.health: layout.HealthPort, &l.metrics: layout.MetricsPort,
+		&l.facts: layout.FactsPort} {
 		//nolint:noctx // it is open as long as the agent
-		l, err := net.Listen("tcp", net.JoinHostPort(o.ListenAddress,
-			strconv.Itoa(port)))
-		if err != nil {
-			return nil, fmt.Errorf("listen: %w", err)
+		if *into, err = net.Listen("tcp", net.JoinHostPort(o.ListenAddress, strconv.Itoa(port))); err != nil {
+			return l, fmt.Errorf("listen: %w", err)
 		}
-		return l, nil
 	}
-	health, err := on(layout.HealthPort)
-	if err != nil {
-		return listeners{}, err
-	}
-	metrics, err := on(layout.MetricsPort)
-	if err != nil {
-		return listeners{}, err
-	}
-	facts, err := on(layout.FactsPort)
-	return listeners{health, metrics, facts}, err
+	return l, nil
 }
 
 func install(o Options) error {

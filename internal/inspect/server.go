@@ -151,8 +151,7 @@ func (s *Server) Handler() http.Handler {
 
 func busy(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
-	refuse(w, http.StatusTooManyRequests, inspectapi.Refusal{Error: "too many people ask for plans: ask again in a " +
-		"moment"})
+	refuse(w, http.StatusTooManyRequests, "too many people ask for plans: ask again in a moment")
 }
 
 // answer goes through what must hold, in an order in which one who is not known learns nothing, and
@@ -161,15 +160,15 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
 			// To answer for the one who really asks would show more, or less, than was meant.
-			refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: "impersonation is not supported here: ask " +
-				"without --as, --as-group and --as-uid"})
+			refuse(w, http.StatusBadRequest, "impersonation is not supported here: ask without --as, --as-group and "+
+				"--as-uid")
 			return
 		}
 	}
 	user, err := s.authenticate(ctx, r)
 	switch {
 	case errors.Is(err, errUnknown):
-		refuse(w, http.StatusUnauthorized, inspectapi.Refusal{Error: err.Error()})
+		refuse(w, http.StatusUnauthorized, err.Error())
 		return
 	case err != nil:
 		s.fail(w, "authenticate", err)
@@ -178,8 +177,7 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	if problems := append(validation.IsDNS1123Label(key.Namespace),
 		validation.IsDNS1123Subdomain(key.Name)...); len(problems) > 0 {
-		refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: fmt.Sprintf("%q is no name of a cluster: %s", key,
-			problems[0])})
+		refuse(w, http.StatusBadRequest, fmt.Sprintf("%q is no name of a cluster: %s", key, problems[0]))
 		return
 	}
 	verb := "get"
@@ -192,24 +190,24 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		s.fail(w, "authorise", err)
 		return
 	case !allowed:
-		refuse(w, http.StatusForbidden, inspectapi.Refusal{Error: forbidden(user.Username, verb, key, reason)})
+		refuse(w, http.StatusForbidden, forbidden(user.Username, verb, key, reason))
 		return
 	}
 	var spec *v1alpha1.CassandraClusterSpec
 	if r.Method == http.MethodPost {
 		if spec, err = specIn(http.MaxBytesReader(w, r.Body, maxSpecBytes)); err != nil {
-			refuse(w, http.StatusBadRequest, inspectapi.Refusal{Error: err.Error()})
+			refuse(w, http.StatusBadRequest, err.Error())
 			return
 		}
 	}
 	inspection, err := s.Inspect(ctx, key, spec)
 	switch {
 	case errors.Is(err, ErrNoCluster):
-		refuse(w, http.StatusNotFound, inspectapi.Refusal{Error: fmt.Sprintf("this operator sees no CassandraCluster "+
-			"%q in namespace %q", key.Name, key.Namespace)})
+		refuse(w, http.StatusNotFound, fmt.Sprintf("this operator sees no CassandraCluster %q in namespace %q",
+			key.Name, key.Namespace))
 	case errors.Is(err, ErrNotNow):
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, inspectapi.Refusal{Error: err.Error()})
+		refuse(w, http.StatusServiceUnavailable, err.Error())
 	case err != nil:
 		s.fail(w, "inspect", err)
 	default:
@@ -248,10 +246,12 @@ func forbidden(user, verb string, key types.NamespacedName, reason string) strin
 // administrator what the operator lacks.
 func (s *Server) fail(w http.ResponseWriter, doing string, err error) {
 	s.Log.Error(err, "cannot answer a request for a plan", "doing", doing)
-	refuse(w, http.StatusInternalServerError, inspectapi.Refusal{Error: fmt.Sprintf("%s: %v", doing, err)})
+	refuse(w, http.StatusInternalServerError, fmt.Sprintf("%s: %v", doing, err))
 }
 
-func refuse(w http.ResponseWriter, status int, refusal inspectapi.Refusal) { write(w, status, refusal) }
+func refuse(w http.ResponseWriter, status int, why string) {
+	write(w, status, inspectapi.Refusal{Error: why})
+}
 
 func write(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json")

@@ -27,11 +27,6 @@ const (
 	longestPause = 30 * time.Second
 )
 
-// object is what a watch must know of any kind.
-type object struct {
-	metav1.ObjectMeta `json:"metadata"`
-}
-
 // Watcher follows one object by its name: list, then watch from there, and again after whatever
 // happens. The object may not exist (yet).
 type Watcher struct {
@@ -149,7 +144,7 @@ func (w *Watcher) watch(ctx context.Context, selector url.Values, version string
 		if event.Type == "ERROR" {
 			return version, refusalOf(event.Object)
 		}
-		var o object
+		var o metav1.PartialObjectMetadata
 		if err := json.Unmarshal(event.Object, &o); err != nil {
 			return version, fmt.Errorf("read event: %w", err)
 		}
