@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot
 type OperationType string
 
 const (
@@ -32,6 +32,9 @@ const (
 	// OperationFlush writes what is in memory of arguments.keyspaces, or of all that are
 	// replicated, to the disk.
 	OperationFlush OperationType = "Flush"
+	// OperationSnapshot takes a snapshot of arguments.keyspaces, or of all, under arguments.tag. It
+	// replaces one that is there under that tag.
+	OperationSnapshot OperationType = "Snapshot"
 )
 
 // OperationPhase is how far an operation has come.
@@ -59,8 +62,9 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Cleanup' || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup alone`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'Snapshot') == (has(self.arguments) && has(self.arguments.tag))`,message=`arguments.tag is required for Snapshot, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters)`,message=`arguments.full, arguments.primaryRange and arguments.datacenters are for Repair alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
@@ -96,9 +100,9 @@ type OperationArguments struct {
 	// +kubebuilder:validation:MaxItems=67
 	KeyspaceReplication []KeyspaceReplication `json:"keyspaceReplication,omitempty"`
 
-	// Keyspaces that Cleanup, Rebuild and Repair are limited to. Empty: all that the ring
-	// replicates; those that are local to a node never. At most those that a datacenter can be
-	// extended by, and the three system keyspaces that always are.
+	// Keyspaces that the operation is limited to. Empty: all that the ring replicates; those that
+	// are local to a node, system and system_schema, are for Snapshot alone. At most those that a
+	// datacenter can be extended by, and the three system keyspaces that always are.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=67
@@ -112,6 +116,13 @@ type OperationArguments struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	Jobs int32 `json:"jobs,omitempty"`
+
+	// Tag of the Snapshot: the name of its directories.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.-]*$`
+	Tag string `json:"tag,omitempty"`
 
 	// SourceDatacenter is the name inside Cassandra of the datacenter that Rebuild streams from.
 	// +optional

@@ -16,6 +16,7 @@ const (
 	answerNull = `[{"status":200,"value":null}]`
 	answerZero = `[{"status":200,"value":0}]`
 	refused    = `[{"status":500,"error_type":"java.lang.IllegalStateException","error":"java.lang.IllegalStateException : Node is still rebuilding. Check nodetool netstats."}]`
+	taken      = `[{"status":500,"error_type":"java.io.IOException","error":"java.io.IOException : Snapshot t already exists."}]`
 )
 
 // TestOperationsOnTheWire holds each operation to the bean, signature and arguments that Cassandra
@@ -42,6 +43,10 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec",` + ss + `,"operation":"rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)","arguments":["dc1","shop",null,null]}]`},
 		"cleanup": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 2, "shop") },
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[2,"shop",[]]}]`},
+		"snapshot": {answerNull, func(n *Node) error { return n.TakeSnapshot(ctx, "t", "system") },
+			`[{"type":"exec",` + ss + `,"operation":"takeSnapshot(java.lang.String,java.util.Map,[Ljava.lang.String;)","arguments":["t",{},["system"]]}]`},
+		"no snapshot": {answerNull, func(n *Node) error { return n.ClearSnapshot(ctx, "t", "system") },
+			`[{"type":"exec",` + ss + `,"operation":"clearSnapshot(java.lang.String,[Ljava.lang.String;)","arguments":["t",["system"]]}]`},
 		"cleanup of tables": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 0, "shop", "orders") },
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[0,"shop",["orders"]]}]`},
 		"count batches": {answerZero, func(n *Node) error {
@@ -137,6 +142,10 @@ func TestWhatRunsOnANode(t *testing.T) {
 	}
 	node, _ = scripted(t, refused)
 	if err := node.Rebuild(context.Background(), "dc1", "shop"); !errors.Is(err, ErrRebuilding) {
+		t.Errorf("error %v", err)
+	}
+	node, _ = scripted(t, taken)
+	if err := node.TakeSnapshot(context.Background(), "t", "system"); !errors.Is(err, ErrSnapshotExists) {
 		t.Errorf("error %v", err)
 	}
 }

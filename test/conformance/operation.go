@@ -110,6 +110,24 @@ var operationChecks = []Check{
 			t.Errorf("%d batches, error %v", count, err)
 		}
 	}},
+	{Name: "a snapshot is refused under a tag that is there, until that is cleared", Run: func(t *testing.T, s *Subject) {
+		const tag = "conformance"
+		for _, keyspace := range []string{"system", "system_traces"} {
+			for range 2 {
+				if err := errors.Join(s.Node.ClearSnapshot(s.Context, tag, keyspace),
+					s.Node.TakeSnapshot(s.Context, tag, keyspace)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := s.Node.TakeSnapshot(s.Context, tag, keyspace); !errors.Is(err, cassandra.ErrSnapshotExists) {
+				t.Errorf("a second snapshot of keyspace %s: error %v", keyspace, err)
+			}
+			if err := s.Node.ClearSnapshot(s.Context, tag, keyspace); err != nil {
+				t.Error(err)
+			}
+		}
+		wantException(t, s.Node.TakeSnapshot(s.Context, tag, "no_such_keyspace"))
+	}},
 	{Name: "a rebuild from the node's own datacenter streams from the others", Run: func(t *testing.T, s *Subject) {
 		if len(s.View.HostIDs) < 2 || len(s.View.Unreachable) > 0 {
 			t.Skip("there is nobody, or not everybody, to stream from")

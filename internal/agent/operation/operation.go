@@ -32,6 +32,8 @@ type JVM interface {
 	RepairStatus(ctx context.Context, command int) (cassandra.RepairStatus, error)
 	RunningRepairs(ctx context.Context, after int) ([]int, error)
 	RunningCleanups(ctx context.Context) (keyspaces []string, err error)
+	TakeSnapshot(ctx context.Context, tag, keyspace string) error
+	ClearSnapshot(ctx context.Context, tag, keyspace string) error
 }
 
 // Host is what an operation works with.
@@ -76,6 +78,7 @@ var table = map[v1alpha1.OperationType]func(context.Context, *task) (string, err
 	v1alpha1.OperationFlush:                flush,
 	v1alpha1.OperationRebuild:              rebuild,
 	v1alpha1.OperationRepair:               repair,
+	v1alpha1.OperationSnapshot:             snapshot,
 }
 
 // Run carries an operation out and says what was done: from the beginning, or from what continues

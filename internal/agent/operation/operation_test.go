@@ -101,6 +101,14 @@ func (f *fake) Flush(_ context.Context, keyspace string, _ ...string) error {
 	return f.call("flush %s", keyspace)
 }
 
+func (f *fake) TakeSnapshot(_ context.Context, tag, keyspace string) error {
+	return f.call("snapshot %s of %s", tag, keyspace)
+}
+
+func (f *fake) ClearSnapshot(_ context.Context, tag, keyspace string) error {
+	return f.call("clear %s of %s", tag, keyspace)
+}
+
 func (f *fake) Rebuild(_ context.Context, source, keyspace string) error {
 	return f.call("rebuild %s from %s", keyspace, source)
 }
@@ -196,6 +204,14 @@ func TestOperations(t *testing.T) {
 
 		"flush": {v1alpha1.OperationFlush, arguments{}, nil, "flush accounts; flush shop", "flushed accounts, shop",
 			false},
+
+		"snapshot of all": {v1alpha1.OperationSnapshot, arguments{Tag: "t"}, nil,
+			"clear t of accounts; snapshot t of accounts; clear t of shop; snapshot t of shop; clear t of system; " +
+				"snapshot t of system; clear t of system_schema; snapshot t of system_schema",
+			"snapshot t of accounts, shop, system, system_schema", false},
+		"snapshot that fails": {v1alpha1.OperationSnapshot, arguments{Tag: "t", Keyspaces: []string{"system"}},
+			func(f *fake) { f.fails["snapshot t of system"] = cassandra.ErrSnapshotExists },
+			"clear t of system; snapshot t of system", "keyspace system: the snapshot exists", true},
 
 		"rebuild": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1"}, nil,
 			"rebuild accounts from dc1; rebuild shop from dc1", "rebuilt accounts, shop", false},
@@ -332,6 +348,10 @@ func TestAnOperationIsFollowedByItsHandle(t *testing.T) {
 					}
 				}
 			}, "rebuild shop from dc1; rebuild shop from dc1", ""},
+		"a snapshot that the JVM has taken": {v1alpha1.OperationSnapshot, operation.Handle{Keyspace: "shop"},
+			func(f *fake) { f.fails["snapshot t of shop"] = cassandra.ErrSnapshotExists },
+			"snapshot t of shop; clear t of system; snapshot t of system; clear t of system_schema; " +
+				"snapshot t of system_schema", ""},
 		"one that has set nothing going": {v1alpha1.OperationFlush, operation.Handle{}, nil,
 			"flush accounts; flush shop", ""},
 		"one that nobody could follow": {v1alpha1.OperationRepair, operation.Handle{Keyspace: "shop", Command: 5},
@@ -345,7 +365,7 @@ func TestAnOperationIsFollowedByItsHandle(t *testing.T) {
 			if c.change != nil {
 				c.change(f)
 			}
-			_, err := f.run(t, c.of, &v1alpha1.OperationArguments{SourceDatacenter: "dc1"})
+			_, err := f.run(t, c.of, &v1alpha1.OperationArguments{SourceDatacenter: "dc1", Tag: "t"})
 			if calls := strings.Join(f.calls, "; "); calls != c.calls {
 				t.Errorf("calls %s, want %s", calls, c.calls)
 			}

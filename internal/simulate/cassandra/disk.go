@@ -31,6 +31,8 @@ type Disk struct {
 	full bool
 	// newest is the release that was NORMAL on it, of the latest line.
 	newest string
+	// snapshots are keyspaces by tag.
+	snapshots map[string][]string
 	// available are ranges that a bootstrap has streamed.
 	available map[string]bool
 	// user is the JVM that runs on it.
@@ -92,7 +94,7 @@ func NewDisk() *Disk {
 func (d *Disk) Wipe() {
 	user, size := d.user, d.size
 	*d = Disk{size: size, peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{},
-		available: map[string]bool{}}
+		available: map[string]bool{}, snapshots: map[string][]string{}}
 	if user != nil {
 		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: "+
 			"org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
@@ -114,7 +116,7 @@ func (d *Disk) Clone() *Disk {
 		c.log = &log
 	}
 	c.peers, c.schema, c.available = maps.Clone(d.peers), d.schema.clone(), maps.Clone(d.available)
-	c.recent = slices.Clone(d.recent)
+	c.recent, c.snapshots = slices.Clone(d.recent), maps.Clone(d.snapshots)
 	c.data, c.hints = map[string]map[string]cell{}, map[string][]hint{}
 	for keyspace, rows := range d.data {
 		c.data[keyspace] = maps.Clone(rows)

@@ -69,6 +69,10 @@ func TestOperationsOfARingThatHasGrown(t *testing.T) {
 		t.Errorf("still blocked: %+v", b)
 	}
 	g.succeeds(g.operate(first, "flush", v1alpha1.OperationFlush, nil), "flushed ")
+	local := &v1alpha1.OperationArguments{Tag: "t", Keyspaces: []string{"system_schema", "system"}}
+	for _, id := range []string{"snapshot", "snapshot again"} {
+		g.succeeds(g.operate(first, id, v1alpha1.OperationSnapshot, local), "snapshot t of system, system_schema")
+	}
 	two := map[string]int32{"dc1": 2}
 	g.succeeds(g.operate(first, "auth", v1alpha1.OperationAlterSystemKeyspaces,
 		&v1alpha1.OperationArguments{Replication: two}), "altered system_auth, system_distributed, system_traces")

@@ -11,8 +11,14 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// Keyspaces are those that an operation works on, sorted: the ones that it names, or all that are
-// replicated and have something to do with it. Those that are local to a node are never among them.
+// localKeyspaces are on every node, and its own (SchemaConstants#LOCAL_SYSTEM_KEYSPACE_NAMES, 4.1
+// and 5.0).
+//
+//nolint:gochecknoglobals // a table
+var localKeyspaces = []string{"system", "system_schema"}
+
+// Keyspaces are those that an operation works on, sorted: the ones that it names, or all that have
+// something to do with it. Those that are local to a node are among them if its kind says so.
 // Skipped are the other ones whose replication is not understood, with the reason. An error names
 // what does not fit the ring in the node's view.
 func Keyspaces(o *v1alpha1.OperationIntent, view *facts.Ring) (out, skipped []string, err error) {
@@ -27,9 +33,17 @@ func Keyspaces(o *v1alpha1.OperationIntent, view *facts.Ring) (out, skipped []st
 	names := slices.Sorted(slices.Values(r.Arguments.Keyspaces))
 	named := len(names) > 0
 	if !named {
-		names = slices.Sorted(maps.Keys(view.Keyspaces))
+		names = slices.Collect(maps.Keys(view.Keyspaces))
+		if kind.Local {
+			names = append(names, localKeyspaces...)
+		}
+		slices.Sort(names)
 	}
 	for _, name := range names {
+		if kind.Local && slices.Contains(localKeyspaces, name) {
+			out = append(out, name)
+			continue
+		}
 		text, found := view.Keyspaces[name]
 		if !found {
 			return nil, nil, fmt.Errorf("keyspace %q is not there, or is local to each node: the ring replicates %s",

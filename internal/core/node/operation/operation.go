@@ -25,6 +25,8 @@ type Kind struct {
 	// nobody knows where their replicas are.
 	Unfit       func(Request, ring.Replication) string
 	AnyStrategy bool
+	// Local takes those that are local to the node, too.
+	Local bool
 }
 
 // Request is an operation as a node is asked for it.
@@ -71,7 +73,7 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
 }
 
 // Kinds are all operations.
-var Kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair}
+var Kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair, snapshot}
 
 // Of is what is known of a type; false if nothing is.
 func Of(t v1alpha1.OperationType) (Kind, bool) {

@@ -49,6 +49,11 @@ func TestKeyspaces(t *testing.T) {
 		"a cleanup of a local one": {v1alpha1.OperationCleanup,
 			&v1alpha1.OperationArguments{Keyspaces: []string{"both", "system"}}, `"system" is not there, or is local`,
 			true},
+		"a snapshot of all": {v1alpha1.OperationSnapshot, nil, "both here simple single system system_schema there",
+			false},
+		"a snapshot of what is local": {v1alpha1.OperationSnapshot,
+			&v1alpha1.OperationArguments{Keyspaces: []string{"system_schema", "system"}}, "system system_schema",
+			false},
 		"a repair of all": {v1alpha1.OperationRepair, nil, "both simple there", false},
 		"a repair of one replica": {v1alpha1.OperationRepair,
 			&v1alpha1.OperationArguments{Keyspaces: []string{"here"}}, "has one replica", true},
@@ -143,6 +148,7 @@ func TestConflictsGoBothWays(t *testing.T) {
 		{v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAssassinate},
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterKeyspaces},
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterSystemKeyspaces},
+		{v1alpha1.OperationSnapshot},
 	}
 	for _, kindA := range Kinds {
 		for _, kindB := range Kinds {

@@ -1,0 +1,61 @@
+package cassandra
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// localKeyspaces are those of every node that only it has.
+var localKeyspaces = []string{"system", "system_schema"}
+
+// storedIn are the keyspaces of an argument, each of which has SSTables.
+func (p *Process) storedIn(arguments []json.RawMessage, i int) ([]string, *javaError) {
+	names, failed := argument[[]string](arguments, i)
+	for _, name := range names {
+		if _, found := p.schema[name]; !found && !slices.Contains(localKeyspaces, name) {
+			return nil, exception(illegalArgument, "Keyspace [%s] does not exist.", name)
+		}
+	}
+	return names, failed
+}
+
+// takeSnapshot does one keyspace after the other. It refuses one that has the tag.
+func (p *Process) takeSnapshot(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	tag, failed := argument[string](arguments, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	names, failed := p.storedIn(arguments, 2)
+	if failed != nil {
+		return nil, failed
+	}
+	for _, name := range names {
+		if slices.Contains(p.disk.snapshots[tag], name) {
+			return nil, exception("java.io.IOException", "Snapshot %s already exists.", tag)
+		}
+	}
+	for _, name := range names {
+		p.disk.snapshots[tag] = append(p.disk.snapshots[tag], name)
+		p.sleep(p.net.within(20*time.Millisecond, 200*time.Millisecond))
+		p.flushOrDie()
+	}
+	return jsonNull, nil
+}
+
+func (p *Process) clearSnapshot(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	tag, failed := argument[string](arguments, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	names, failed := p.storedIn(arguments, 1)
+	if failed != nil {
+		return nil, failed
+	}
+	p.disk.snapshots[tag] = slices.DeleteFunc(p.disk.snapshots[tag],
+		func(name string) bool { return slices.Contains(names, name) })
+	return jsonNull, nil
+}
+
+// Snapshots are the keyspaces by the tags of their snapshots.
+func (d *Disk) Snapshots() map[string][]string { return d.snapshots }
