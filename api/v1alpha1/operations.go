@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;UpgradeSSTables
 type OperationType string
 
 const (
@@ -35,6 +35,9 @@ const (
 	// OperationSnapshot takes a snapshot of arguments.keyspaces, or of all, under arguments.tag. It
 	// replaces one that is there under that tag.
 	OperationSnapshot OperationType = "Snapshot"
+	// OperationUpgradeSSTables rewrites the SSTables of arguments.keyspaces, or of all, that have
+	// another format than new ones get.
+	OperationUpgradeSSTables OperationType = "UpgradeSSTables"
 )
 
 // OperationPhase is how far an operation has come.
@@ -62,8 +65,8 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
-// +kubebuilder:validation:XValidation:rule=`self.type == 'Cleanup' || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup alone`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot', 'UpgradeSSTables'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'UpgradeSSTables'] || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup and UpgradeSSTables alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Snapshot') == (has(self.arguments) && has(self.arguments.tag))`,message=`arguments.tag is required for Snapshot, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters)`,message=`arguments.full, arguments.primaryRange and arguments.datacenters are for Repair alone`
 type OperationIntent struct {
@@ -101,8 +104,9 @@ type OperationArguments struct {
 	KeyspaceReplication []KeyspaceReplication `json:"keyspaceReplication,omitempty"`
 
 	// Keyspaces that the operation is limited to. Empty: all that the ring replicates; those that
-	// are local to a node, system and system_schema, are for Snapshot alone. At most those that a
-	// datacenter can be extended by, and the three system keyspaces that always are.
+	// are local to a node, system and system_schema, are for Snapshot and UpgradeSSTables alone. At
+	// most those that a datacenter can be extended by, and the three system keyspaces that always
+	// are.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=67
@@ -110,8 +114,8 @@ type OperationArguments struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
 	Keyspaces []string `json:"keyspaces,omitempty"`
 
-	// Jobs is the number of tables that Cleanup compacts at a time. 0: as many as there are
-	// compactors.
+	// Jobs is the number of SSTables that Cleanup or UpgradeSSTables rewrites at a time. 0: as many
+	// as there are compactors.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64

@@ -43,6 +43,8 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec",` + ss + `,"operation":"rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String)","arguments":["dc1","shop",null,null]}]`},
 		"cleanup": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 2, "shop") },
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[2,"shop",[]]}]`},
+		"upgrade": {answerZero, func(n *Node) error { return n.UpgradeSSTables(ctx, 2, "shop") },
+			`[{"type":"exec",` + ss + `,"operation":"upgradeSSTables(java.lang.String,boolean,long,int,[Ljava.lang.String;)","arguments":["shop",true,9223372036854775807,2,[]]}]`},
 		"snapshot": {answerNull, func(n *Node) error { return n.TakeSnapshot(ctx, "t", "system") },
 			`[{"type":"exec",` + ss + `,"operation":"takeSnapshot(java.lang.String,java.util.Map,[Ljava.lang.String;)","arguments":["t",{},["system"]]}]`},
 		"no snapshot": {answerNull, func(n *Node) error { return n.ClearSnapshot(ctx, "t", "system") },
@@ -136,7 +138,7 @@ func TestWhatRunsOnANode(t *testing.T) {
 	}
 	node, _ = scripted(t, `[{"status":200,"value":{"Compactions":[{"taskType":"Cleanup","keyspace":"shop"},`+
 		`{"taskType":"Compaction","keyspace":"accounts"}]}}]`)
-	if keyspaces, err := node.RunningCleanups(context.Background()); err != nil ||
+	if keyspaces, err := node.Compacting(context.Background(), CompactionCleanup); err != nil ||
 		!reflect.DeepEqual(keyspaces, []string{"shop"}) {
 		t.Errorf("cleanups %v, error %v", keyspaces, err)
 	}

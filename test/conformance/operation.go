@@ -110,6 +110,14 @@ var operationChecks = []Check{
 			t.Errorf("%d batches, error %v", count, err)
 		}
 	}},
+	{Name: "SSTables of every keyspace can be upgraded, and again", Run: func(t *testing.T, s *Subject) {
+		for _, keyspace := range []string{"system", "system_schema", "system_traces", "system_traces"} {
+			if err := s.Node.UpgradeSSTables(s.Context, 2, keyspace); err != nil {
+				t.Error(err)
+			}
+		}
+		wantException(t, s.Node.UpgradeSSTables(s.Context, 2, "no_such_keyspace"))
+	}},
 	{Name: "a snapshot is refused under a tag that is there, until that is cleared", Run: func(t *testing.T, s *Subject) {
 		const tag = "conformance"
 		for _, keyspace := range []string{"system", "system_traces"} {

@@ -31,7 +31,8 @@ type JVM interface {
 	StartRepair(ctx context.Context, keyspace string, options cassandra.RepairOptions) (command int, err error)
 	RepairStatus(ctx context.Context, command int) (cassandra.RepairStatus, error)
 	RunningRepairs(ctx context.Context, after int) ([]int, error)
-	RunningCleanups(ctx context.Context) (keyspaces []string, err error)
+	UpgradeSSTables(ctx context.Context, jobs int, keyspace string) error
+	Compacting(ctx context.Context, c cassandra.Compaction) (keyspaces []string, err error)
 	TakeSnapshot(ctx context.Context, tag, keyspace string) error
 	ClearSnapshot(ctx context.Context, tag, keyspace string) error
 }
@@ -79,6 +80,7 @@ var table = map[v1alpha1.OperationType]func(context.Context, *task) (string, err
 	v1alpha1.OperationRebuild:              rebuild,
 	v1alpha1.OperationRepair:               repair,
 	v1alpha1.OperationSnapshot:             snapshot,
+	v1alpha1.OperationUpgradeSSTables:      upgradeSSTables,
 }
 
 // Run carries an operation out and says what was done: from the beginning, or from what continues

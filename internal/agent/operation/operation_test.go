@@ -30,12 +30,12 @@ type fake struct {
 	states []cassandra.RepairState
 	calls  []string
 	said   []string
-	// noted is what the next agent would be told, and from what this one is; repairs and cleanups
+	// noted is what the next agent would be told, and from what this one is; repairs and compacting
 	// are what runs, look by look.
-	noted    []operation.Handle
-	from     *operation.Handle
-	repairs  [][]int
-	cleanups [][]string
+	noted      []operation.Handle
+	from       *operation.Handle
+	repairs    [][]int
+	compacting [][]string
 }
 
 func newFake() *fake {
@@ -97,6 +97,10 @@ func (f *fake) Cleanup(_ context.Context, jobs int, keyspace string, _ ...string
 	return f.call("cleanup %s by %d", keyspace, jobs)
 }
 
+func (f *fake) UpgradeSSTables(_ context.Context, jobs int, keyspace string) error {
+	return f.call("upgrade %s by %d", keyspace, jobs)
+}
+
 func (f *fake) Flush(_ context.Context, keyspace string, _ ...string) error {
 	return f.call("flush %s", keyspace)
 }
@@ -134,10 +138,10 @@ func (f *fake) RunningRepairs(_ context.Context, after int) ([]int, error) {
 	return running, f.call("which repairs after %d", after)
 }
 
-func (f *fake) RunningCleanups(context.Context) ([]string, error) {
-	running := f.cleanups[0]
-	f.cleanups = f.cleanups[1:]
-	return running, f.call("which cleanups")
+func (f *fake) Compacting(_ context.Context, c cassandra.Compaction) ([]string, error) {
+	running := f.compacting[0]
+	f.compacting = f.compacting[1:]
+	return running, f.call("which %s", c)
 }
 
 func TestEveryTypeCanBeCarriedOut(t *testing.T) {
@@ -201,6 +205,12 @@ func TestOperations(t *testing.T) {
 			func(f *fake) { f.before = func(string) { f.ring.Pending = 7 } },
 			"cleanup accounts by 0", "keyspace shop: 7 ranges are on their way to new owners (cleaned up before: " +
 				"accounts)", true},
+
+		"upgrade": {v1alpha1.OperationUpgradeSSTables, arguments{Jobs: 2}, func(f *fake) { f.ring.Pending = 7 },
+			"upgrade accounts by 2; upgrade shop by 2; upgrade system by 2; upgrade system_schema by 2",
+			"upgraded accounts, shop, system, system_schema", false},
+		"upgrade without room": {v1alpha1.OperationUpgradeSSTables, arguments{Jobs: 2}, func(f *fake) { f.free-- }, "",
+			"keyspace accounts: it needs 9 MiB", true},
 
 		"flush": {v1alpha1.OperationFlush, arguments{}, nil, "flush accounts; flush shop", "flushed accounts, shop",
 			false},
@@ -315,7 +325,6 @@ func TestTheEndOfTheAgentEndsAnOperation(t *testing.T) {
 // What goes on in the JVM is followed by its handle, and nothing begins beside it.
 func TestAnOperationIsFollowedByItsHandle(t *testing.T) {
 	const completed, running = cassandra.RepairCompleted, cassandra.RepairInProgress
-	look := "which cleanups; "
 	for name, c := range map[string]struct {
 		of     v1alpha1.OperationType
 		from   operation.Handle
@@ -337,8 +346,12 @@ func TestAnOperationIsFollowedByItsHandle(t *testing.T) {
 				"repair shop incremental true primary false in []; status of 7", ""},
 		"a cleanup that runs": {v1alpha1.OperationCleanup, operation.Handle{Keyspace: "shop"},
 			func(f *fake) {
-				f.cleanups = [][]string{{"shop"}, {}, {"shop"}, {"accounts"}, {}, {}, {}, {}}
-			}, strings.Repeat(look, 8) + "cleanup shop by 0", ""},
+				f.compacting = [][]string{{"shop"}, {}, {"shop"}, {"accounts"}, {}, {}, {}, {}}
+			}, strings.Repeat("which Cleanup; ", 8) + "cleanup shop by 0", ""},
+		"an upgrade that runs": {v1alpha1.OperationUpgradeSSTables, operation.Handle{Keyspace: "system_schema"},
+			func(f *fake) {
+				f.compacting = [][]string{{"system_schema"}, {}, {}, {}, {}, {}}
+			}, strings.Repeat("which Upgrade sstables; ", 6) + "upgrade system_schema by 0", ""},
 		"a rebuild that runs": {v1alpha1.OperationRebuild, operation.Handle{Keyspace: "shop"},
 			func(f *fake) {
 				f.fails["rebuild shop from dc1"] = cassandra.ErrRebuilding

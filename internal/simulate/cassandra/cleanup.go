@@ -34,16 +34,7 @@ func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	if !p.joined {
 		return json.RawMessage("1"), nil // aborted; the log says that a cleanup cannot run before the node has joined
 	}
-	if slices.Contains(p.cleaning, name) {
-		p.net.beside(p, "cleanup of keyspace "+name)
-	}
-	p.cleaning = append(p.cleaning, name)
-	defer func() {
-		at := slices.Index(p.cleaning, name)
-		p.cleaning = slices.Delete(p.cleaning, at, at+1)
-	}()
-	p.sleep(p.net.prolonged + p.net.within(50*time.Millisecond,
-		300*time.Millisecond) + time.Duration(len(p.disk.data[name]))*p.net.options.StreamPerKey)
+	p.rewrite("Cleanup", name)
 	for _, key := range p.disk.keys(name) {
 		if !slices.Contains(p.natural(k.replication, tokenOf(key)), p.address) {
 			delete(p.disk.data[name], key)
@@ -52,14 +43,33 @@ func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	return json.RawMessage("0"), nil
 }
 
-// appendCompactions is Compactions: of the cleanups alone.
+// rewriting is work on the SSTables of a keyspace.
+type rewriting struct{ task, keyspace string }
+
+// rewrite takes the time that it takes to read the SSTables of a keyspace and to write others.
+func (p *Process) rewrite(task, keyspace string) {
+	own := rewriting{task, keyspace}
+	if slices.Contains(p.rewriting, own) {
+		p.net.beside(p, task+" of keyspace "+keyspace)
+	}
+	p.rewriting = append(p.rewriting, own)
+	defer func() {
+		at := slices.Index(p.rewriting, own)
+		p.rewriting = slices.Delete(p.rewriting, at, at+1)
+	}()
+	p.sleep(p.net.prolonged + p.net.within(50*time.Millisecond,
+		300*time.Millisecond) + time.Duration(len(p.disk.data[keyspace]))*p.net.options.StreamPerKey)
+}
+
+// appendCompactions is Compactions: of what rewrites SSTables when it is asked to.
 func (p *Process) appendCompactions(out []byte) []byte {
 	out = append(out, '[')
-	for i, name := range p.cleaning {
+	for i, r := range p.rewriting {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendText(append(out, `{"taskType":"Cleanup","keyspace":`...), name)
+		out = appendText(append(out, `{"taskType":`...), r.task)
+		out = appendText(append(out, `,"keyspace":`...), r.keyspace)
 		out = append(out, '}')
 	}
 	return append(out, ']')

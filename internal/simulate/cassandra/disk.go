@@ -31,8 +31,9 @@ type Disk struct {
 	full bool
 	// newest is the release that was NORMAL on it, of the latest line.
 	newest string
-	// snapshots are keyspaces by tag.
+	// snapshots are keyspaces by tag, sstables the versions of the oldest ones by keyspace.
 	snapshots map[string][]string
+	sstables  map[string]string
 	// available are ranges that a bootstrap has streamed.
 	available map[string]bool
 	// user is the JVM that runs on it.
@@ -94,7 +95,7 @@ func NewDisk() *Disk {
 func (d *Disk) Wipe() {
 	user, size := d.user, d.size
 	*d = Disk{size: size, peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{},
-		available: map[string]bool{}, snapshots: map[string][]string{}}
+		available: map[string]bool{}, snapshots: map[string][]string{}, sstables: map[string]string{}}
 	if user != nil {
 		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: "+
 			"org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
@@ -116,7 +117,7 @@ func (d *Disk) Clone() *Disk {
 		c.log = &log
 	}
 	c.peers, c.schema, c.available = maps.Clone(d.peers), d.schema.clone(), maps.Clone(d.available)
-	c.recent, c.snapshots = slices.Clone(d.recent), maps.Clone(d.snapshots)
+	c.recent, c.snapshots, c.sstables = slices.Clone(d.recent), maps.Clone(d.snapshots), maps.Clone(d.sstables)
 	c.data, c.hints = map[string]map[string]cell{}, map[string][]hint{}
 	for keyspace, rows := range d.data {
 		c.data[keyspace] = maps.Clone(rows)

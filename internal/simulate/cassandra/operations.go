@@ -252,13 +252,6 @@ func (p *Process) pendingRanges(arguments []json.RawMessage) (json.RawMessage, *
 	return append(out, '}'), nil
 }
 
-// flushOrDie writes the memtables; a disk without room is the end of the JVM (disk_failure_policy
-// die).
-func (p *Process) flushOrDie() {
-	p.diesOfFullDisk()
-	p.disk.flush()
-}
-
 // loadPeriod is how often LoadBroadcaster gossips the size of the data.
 const loadPeriod = time.Minute
 

@@ -88,7 +88,7 @@ type Process struct {
 	bootTokens []ring.Token
 	replaces   netip.Addr
 	repairs    []*repair
-	cleaning   []string // keyspaces
+	rewriting  []rewriting
 	streams    []*stream
 	removal    string
 

@@ -1,6 +1,7 @@
 package cassandra
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -9,13 +10,19 @@ import (
 // localKeyspaces are those of every node that only it has.
 var localKeyspaces = []string{"system", "system_schema"}
 
-// storedIn are the keyspaces of an argument, each of which has SSTables.
+// stores refuses a keyspace that has no SSTables.
+func (p *Process) stores(keyspace string) *javaError {
+	if _, found := p.schema[keyspace]; !found && !slices.Contains(localKeyspaces, keyspace) {
+		return exception(illegalArgument, "Keyspace [%s] does not exist.", keyspace)
+	}
+	return nil
+}
+
+// storedIn are the keyspaces of an argument.
 func (p *Process) storedIn(arguments []json.RawMessage, i int) ([]string, *javaError) {
 	names, failed := argument[[]string](arguments, i)
 	for _, name := range names {
-		if _, found := p.schema[name]; !found && !slices.Contains(localKeyspaces, name) {
-			return nil, exception(illegalArgument, "Keyspace [%s] does not exist.", name)
-		}
+		failed = cmp.Or(failed, p.stores(name))
 	}
 	return names, failed
 }

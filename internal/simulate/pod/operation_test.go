@@ -73,6 +73,8 @@ func TestOperationsOfARingThatHasGrown(t *testing.T) {
 	for _, id := range []string{"snapshot", "snapshot again"} {
 		g.succeeds(g.operate(first, id, v1alpha1.OperationSnapshot, local), "snapshot t of system, system_schema")
 	}
+	g.succeeds(g.operate(first, "upgrade", v1alpha1.OperationUpgradeSSTables, nil),
+		"upgraded orders, system, system_auth, system_distributed, system_schema, system_traces")
 	two := map[string]int32{"dc1": 2}
 	g.succeeds(g.operate(first, "auth", v1alpha1.OperationAlterSystemKeyspaces,
 		&v1alpha1.OperationArguments{Replication: two}), "altered system_auth, system_distributed, system_traces")

@@ -73,7 +73,9 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
 }
 
 // Kinds are all operations.
-var Kinds = []Kind{alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair, snapshot}
+var Kinds = []Kind{
+	alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair, snapshot, upgradeSSTables,
+}
 
 // Of is what is known of a type; false if nothing is.
 func Of(t v1alpha1.OperationType) (Kind, bool) {

@@ -144,7 +144,8 @@ func TestGossipStateAt(t *testing.T) {
 
 func TestConflictsGoBothWays(t *testing.T) {
 	families := [][]v1alpha1.OperationType{
-		{v1alpha1.OperationRepair, v1alpha1.OperationRebuild, v1alpha1.OperationCleanup},
+		{v1alpha1.OperationRepair, v1alpha1.OperationRebuild, v1alpha1.OperationCleanup,
+			v1alpha1.OperationUpgradeSSTables},
 		{v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAssassinate},
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterKeyspaces},
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterSystemKeyspaces},
