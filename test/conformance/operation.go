@@ -118,7 +118,7 @@ var operationChecks = []Check{
 		}
 		wantException(t, s.Node.UpgradeSSTables(s.Context, 2, "no_such_keyspace"))
 	}},
-	{Name: "a snapshot is refused under a tag that is there, until that is cleared", Run: func(t *testing.T, s *Subject) {
+	{Name: "a snapshot is refused under a tag that is there, until that goes", Run: func(t *testing.T, s *Subject) {
 		const tag = "conformance"
 		for _, keyspace := range []string{"system", "system_traces"} {
 			for range 2 {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -298,5 +299,93 @@ func TestProbesOfPods(t *testing.T) {
 				t.Errorf("node %s, given %+v: readiness %+v, startup %+v", n.Name, c.given, ready, startup)
 			}
 		}
+	}
+}
+
+// Before the first node gets another release every member that is up takes a snapshot of what is
+// its own, and no node is changed until all have.
+func TestSnapshotsBeforeAnotherRelease(t *testing.T) {
+	release := func(version string) func(*v1alpha1.CassandraClusterSpec) {
+		return func(s *v1alpha1.CassandraClusterSpec) { s.Version = version }
+	}
+	lose := func(w *world) {
+		agent := w.running[w.snapshot.Nodes[three[2]].Pod.UID]
+		agent.Ring, agent.Process, agent.Phase = nil, facts.ProcessAbsent, v1alpha1.PhaseDataLost
+		agent.Disk = v1alpha1.DiskEmpty
+	}
+	for name, c := range map[string]struct {
+		before func(*world)
+		// while the second node is taking it
+		meanwhile func(*world)
+		want      []string // tags, and how many nodes have them
+	}{
+		"another release": {want: []string{"helenus-before-5.0.9-cluster--2: 3"}},
+		"a disk is lost":  {before: lose, want: []string{"helenus-before-5.0.9-cluster--2: 2"}},
+		"a disk is lost meanwhile": {meanwhile: func(w *world) { lose(w); w.agents() },
+			want: []string{"helenus-before-5.0.9-cluster--2: 3"}},
+		"a third release": {meanwhile: func(w *world) { w.change(release("5.0.8")) },
+			want: []string{"helenus-before-5.0.8-cluster--2: 3", "helenus-before-5.0.9-cluster--2: 3"}},
+		"taken back": {meanwhile: func(w *world) { w.change(release("5.0.6")) },
+			want: []string{"helenus-before-5.0.9-cluster--2: 3"}},
+		"the ledger is lost": {meanwhile: func(w *world) { w.snapshot.Ledger = nil },
+			want: []string{"helenus-before-5.0.9-cluster--1795176014: 3", "helenus-before-5.0.9-cluster--2: 3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+			phase, taken := v1alpha1.OperationRunning, map[string]map[string]bool{}
+			w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+				said := []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded}}
+				if o.Type != v1alpha1.OperationSnapshot {
+					return said // a cleanup, since nobody knows whether one is due
+				}
+				if own := []string{"system", "system_schema"}; !slices.Equal(o.Arguments.Keyspaces, own) {
+					t.Errorf("operation %+v", o)
+				}
+				if taken[o.Arguments.Tag] == nil {
+					taken[o.Arguments.Tag] = map[string]bool{}
+				}
+				taken[o.Arguments.Tag][n.Name] = true
+				if n.Name == three[1] {
+					said[0].Phase = phase
+				}
+				return said
+			}
+			if c.before != nil {
+				c.before(w)
+				w.agents()
+			}
+			w.change(release("5.0.9"))
+			made := w.settle()
+			for _, n := range w.snapshot.Records() {
+				if s := n.Record.Spec; s.State != v1alpha1.StateRunning || s.Configuration.Version != "5.0.6" {
+					t.Errorf("node %s is changed before the snapshots are taken: %+v", n.Name, s)
+				}
+			}
+			if made.Current == nil || !strings.Contains(made.Current.Message, "waiting for "+three[1]) ||
+				!slices.Contains(w.events, "Snapshot") {
+				t.Errorf("events %v, the plan:\n%s", w.events, made)
+			}
+			if c.meanwhile != nil {
+				c.meanwhile(w)
+				w.settle()
+			}
+			phase = v1alpha1.OperationSucceeded
+			w.agents()
+			w.rolledOut()
+			var tags []string
+			for tag, nodes := range taken {
+				tags = append(tags, fmt.Sprintf("%s: %d", tag, len(nodes)))
+			}
+			if slices.Sort(tags); !slices.Equal(tags, c.want) {
+				t.Errorf("snapshots %v, want %v", tags, c.want)
+			}
+			for _, n := range w.snapshot.Records() {
+				if got := n.Record.Spec; got.Configuration.Version != w.snapshot.Cluster.Spec.Version ||
+					len(got.Operations) > 0 && got.Operations[0].Type == v1alpha1.OperationSnapshot {
+					t.Errorf("node %s at the end: %+v", n.Name, got)
+				}
+			}
+		})
 	}
 }

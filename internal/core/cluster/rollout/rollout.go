@@ -127,6 +127,8 @@ func (p *pass) run() plan.Result {
 		return plan.Waiting("the record of %s is being recreated", p.withoutRecord())
 	case len(pending) == 0 && p.forgetRestarts():
 		return plan.Acting("the restarts are over")
+	case len(pending) == 0 && p.forgetSnapshots():
+		return plan.Waiting("waiting for the end of the snapshots")
 	case len(pending) == 0:
 		p.step.Event("RolledOut", "every node is as the spec describes it")
 		p.step.Close(false, v1alpha1.StepSucceeded, "every node is as the spec describes it")
@@ -145,6 +147,9 @@ func (p *pass) run() plan.Result {
 	p.rest(false)
 	if r, stale := p.stale(p.View, p.step); stale { // the ring counts as changing for as long
 		p.describe("%s", r.Message)
+		return r
+	}
+	if r, over := p.snapshots(pending); !over {
 		return r
 	}
 	if open := p.step.OpenBudgets(); len(open) > 0 {
