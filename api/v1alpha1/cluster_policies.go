@@ -94,6 +94,12 @@ type AutomationPolicy struct {
 	// +optional
 	// +kubebuilder:default=Automatic
 	Cleanup Automation `json:"cleanup,omitempty"`
+
+	// UpgradeSSTables rewrites SSTables after a change of the format that new ones get. Default:
+	// Automatic.
+	// +optional
+	// +kubebuilder:default=Automatic
+	UpgradeSSTables Automation `json:"upgradeSSTables,omitempty"`
 }
 
 // VolumePolicy says what becomes of claims.

@@ -283,6 +283,9 @@ var fields = map[string]struct {
 	"automation.cleanup": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Automation.Cleanup = v1alpha1.AutomationRecommend
 	}, applies},
+	"automation.upgradeSSTables": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Automation.UpgradeSSTables = v1alpha1.AutomationRecommend
+	}, applies},
 	"volumes.onClusterDeletion": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
 	}, applies},

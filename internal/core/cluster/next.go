@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/repair"
 	"helenus.io/helenus/internal/core/cluster/rollout"
+	"helenus.io/helenus/internal/core/cluster/upgradesstables"
 	"helenus.io/helenus/internal/core/cluster/upkeep"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
@@ -50,6 +51,7 @@ var entries = []entry{
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
 		opens: lastJoinIsOver},
 	{name: "Repair", when: ringCanChange, run: propose(ledger.Repair)},
+	{name: "UpgradeSSTables", when: ringCanChange, run: propose(ledger.UpgradeSSTables)},
 	{name: "Cleanup", when: ringCanChange, run: propose(ledger.Cleanup), gate: true},
 }
 
@@ -58,7 +60,8 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 	return []procedure.Procedure{
 		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove),
-		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), repair.Repair(rules), cleanup.Cleanup(rules),
+		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), repair.Repair(rules),
+		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
 	}
 }
 

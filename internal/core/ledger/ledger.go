@@ -57,6 +57,8 @@ type Ring struct {
 	Excluded []string `json:"excluded,omitempty"`
 	// Cleanup are members that hold data which they no longer own, since others have joined.
 	Cleanup []string `json:"cleanup,omitempty"`
+	// UpgradeSSTables are members that may hold SSTables in another format than they write now.
+	UpgradeSSTables []string `json:"upgradeSSTables,omitempty"`
 	// RepairDue are nodes whose data must be repaired, each with the first reason.
 	RepairDue []RepairDue `json:"repairDue,omitempty"`
 	// SystemKeyspaces says that nodes have joined since the system keyspaces were set.
@@ -169,7 +171,7 @@ func copies(steps []*Step) []*Step {
 func (r Ring) copyRing() Ring {
 	r.Formed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Replaced)
 	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
-	r.RepairDue = slices.Clone(r.RepairDue)
+	r.RepairDue, r.UpgradeSSTables = slices.Clone(r.RepairDue), slices.Clone(r.UpgradeSSTables)
 	r.Members, r.Replication = maps.Clone(r.Members), maps.Clone(r.Replication)
 	return r
 }

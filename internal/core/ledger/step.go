@@ -32,6 +32,8 @@ const (
 	RollOut Kind = "RollOut"
 	// Repair repairs all that some nodes hold.
 	Repair Kind = "Repair"
+	// UpgradeSSTables rewrites what the nodes of a rack hold in another format than they write now.
+	UpgradeSSTables Kind = "UpgradeSSTables"
 )
 
 // Class orders procedures: one of a higher class suspends one of a lower.

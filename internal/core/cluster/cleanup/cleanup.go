@@ -45,7 +45,7 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 				"run nodetool cleanup on them, or set automation.cleanup to Automatic"}
 		return p
 	}
-	names := firstRack(v, v.UpAmong(nodes))
+	names := procedure.FirstRack(v, v.UpAmong(nodes))
 	if len(names) == 0 {
 		p.Notices = []v1alpha1.Notice{{Reason: v1alpha1.NoticeNodeDown, Nodes: nodes, Message: fmt.Sprintf(
 			"node %s holds data that it no longer owns, and is down: cleanup waits until it is up",
@@ -64,21 +64,6 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	return p
 }
 
-// firstRack are those of the nodes that are in the first rack, in the order of the spec, that any
-// of them is in.
-func firstRack(v *assess.View, names []string) []string {
-	for _, w := range v.Wanted {
-		if slices.Contains(names, w.Name) {
-			return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-				n := v.Nodes[name]
-				return n == nil || n.Record == nil || n.Record.Spec.Datacenter != w.Datacenter ||
-					n.Record.Spec.Rack != w.Rack
-			})
-		}
-	}
-	return nil
-}
-
 // run continues the cleanup of a rack.
 func run(v *assess.View, s *procedure.Step) plan.Result {
 	if leaveDown(v, s) {
@@ -92,19 +77,9 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 	if len(p.Finished) < len(names) {
 		return p.Result("running cleanup on %s", words.Plural(p.Begun, "node"))
 	}
-	if s.ClearOperations(names) {
-		return plan.Acting("the operations are over")
-	}
-	s.Write(false, "they own all that they hold", func(r *ledger.Ring, _ *ledger.Step) {
-		r.Resume(ledger.Cleanup, names...)
-		r.Cleanup = slices.DeleteFunc(r.Cleanup, func(name string) bool { return slices.Contains(names, name) })
+	return s.EndMaintenance("they own all that they hold", func(r *ledger.Ring, done func(string) bool) {
+		r.Cleanup = slices.DeleteFunc(r.Cleanup, done)
 	})
-	if len(names) == 0 {
-		s.Close(false, v1alpha1.StepWithdrawn, "every node was down, or its cleanup failed")
-		return plan.Nothing()
-	}
-	s.Close(false, v1alpha1.StepSucceeded, words.Plural(len(names), "node"))
-	return plan.Nothing()
 }
 
 // leaveDown takes a node out of the wave that was down for long and whose operation has not begun:

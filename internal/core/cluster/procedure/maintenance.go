@@ -214,6 +214,25 @@ func (s *Step) postpone(o Operation, node, why string) {
 	s.Warn("OperationPostponed", "%s is postponed on node %s for %s: %s", o.Type, node, ledger.PostponedFor, why)
 }
 
+// EndMaintenance closes a step whose operation has succeeded on every node that is left in it.
+// Change takes those nodes out of what is due.
+func (s *Step) EndMaintenance(why string, change func(r *ledger.Ring, done func(node string) bool)) plan.Result {
+	names, kind := s.Wave(), s.Kind()
+	if s.ClearOperations(names) {
+		return plan.Acting("the operations are over")
+	}
+	s.Write(false, why, func(r *ledger.Ring, _ *ledger.Step) {
+		r.Resume(kind, names...)
+		change(r, func(node string) bool { return slices.Contains(names, node) })
+	})
+	if len(names) == 0 {
+		s.Close(false, v1alpha1.StepWithdrawn, "every node was down, or it failed there")
+		return plan.Nothing()
+	}
+	s.Close(false, v1alpha1.StepSucceeded, words.Plural(len(names), "node"))
+	return plan.Nothing()
+}
+
 // downTimeout is how long an operation of Maintenance waits for a node that is down.
 const downTimeout = 10 * time.Minute
 

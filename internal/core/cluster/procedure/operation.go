@@ -313,6 +313,21 @@ func OnePerRack(v *assess.View, nodes []string) [][]string {
 	return append(out, unknown...)
 }
 
+// FirstRack are those of the nodes that are in the first rack, in the order of the spec, that any
+// of them is in.
+func FirstRack(v *assess.View, names []string) []string {
+	for _, w := range v.Wanted {
+		if slices.Contains(names, w.Name) {
+			return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+				n := v.Nodes[name]
+				return n == nil || n.Record == nil || n.Record.Spec.Datacenter != w.Datacenter ||
+					n.Record.Spec.Rack != w.Rack
+			})
+		}
+	}
+	return nil
+}
+
 // Alter has one of the nodes alter keyspaces for all, and goes on to the next stage.
 func (s *Step) Alter(o Operation, among []string, next ledger.Stage, what string) plan.Result {
 	r, over := s.RunOnOne(o, among, what)

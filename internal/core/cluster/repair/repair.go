@@ -45,24 +45,12 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 }
 
 func run(_ *assess.View, s *procedure.Step) plan.Result {
-	names := s.Wave()
 	r, over := s.RunInTurn(procedure.Operation{Purpose: "repair", Type: v1alpha1.OperationRepair,
-		Arguments: &v1alpha1.OperationArguments{Full: true}}, procedure.OneAtATime(names), "nodes are repaired")
+		Arguments: &v1alpha1.OperationArguments{Full: true}}, procedure.OneAtATime(s.Wave()), "nodes are repaired")
 	if !over {
 		return r
 	}
-	if s.ClearOperations(names) {
-		return plan.Acting("the operations are over")
-	}
-	s.Write(false, "nodes are repaired", func(r *ledger.Ring, _ *ledger.Step) {
-		r.Resume(ledger.Repair, names...)
-		r.RepairDue = slices.DeleteFunc(r.RepairDue,
-			func(d ledger.RepairDue) bool { return slices.Contains(names, d.Node) })
+	return s.EndMaintenance("nodes are repaired", func(r *ledger.Ring, done func(string) bool) {
+		r.RepairDue = slices.DeleteFunc(r.RepairDue, func(d ledger.RepairDue) bool { return done(d.Node) })
 	})
-	if len(names) == 0 {
-		s.Close(false, v1alpha1.StepWithdrawn, "it failed on every node")
-		return plan.Nothing()
-	}
-	s.Close(false, v1alpha1.StepSucceeded, words.Plural(len(names), "node"))
-	return plan.Nothing()
 }

@@ -2,12 +2,14 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -82,6 +84,26 @@ func compare(have *v1alpha1.CassandraNode, w render.Wanted) change {
 		return restart
 	}
 	return live
+}
+
+// noteFormats has the SSTables of members upgraded later that are to write another format from now
+// on: before any record has it, so that it is not forgotten.
+func (p *pass) noteFormats() {
+	var due []string
+	for _, name := range p.Members() {
+		n := p.Live(name)
+		if n == nil || slices.Contains(p.Ledger.UpgradeSSTables, name) {
+			continue
+		}
+		if w := p.wanted(n); config.SSTables(&n.Record.Spec.Configuration) != config.SSTables(&w.Configuration) {
+			due = append(due, name)
+		}
+	}
+	if len(due) > 0 {
+		p.step.Write(false, "the format of their SSTables changes", func(r *ledger.Ring, _ *ledger.Step) {
+			r.UpgradeSSTables = append(r.UpgradeSSTables, due...)
+		})
+	}
 }
 
 // behind says that the JVM that runs cannot take over what the record says without a restart.

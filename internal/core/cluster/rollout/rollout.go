@@ -112,6 +112,7 @@ func (p *pass) run() plan.Result {
 			s.Target, s.Proven, s.SoakSince, s.Hold, s.LeftSince = target, false, nil, "", nil
 		})
 	}
+	p.noteFormats()
 	if len(p.state.Wave) > 0 {
 		if r, over := p.continueWave(); !over {
 			return r

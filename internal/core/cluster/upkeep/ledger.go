@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/ticket"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -209,6 +210,11 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	if l.Step != step && len(l.Members) > 1 {
 		// Whether any of them holds what it no longer owns was written in the lost one.
 		l.Cleanup, l.SystemKeyspaces = slices.Sorted(maps.Keys(l.Members)), true
+	}
+	for _, n := range k.Records() {
+		if l.Members[n.Name] != "" && config.SSTables(&n.Record.Spec.Configuration) != config.OldestSSTables {
+			l.UpgradeSSTables = append(l.UpgradeSSTables, n.Name) // new ones are left as they are
+		}
 	}
 	return l, missing
 }
