@@ -46,8 +46,8 @@ const (
 	BlockedMemberSeenDown Reason = "MemberSeenDown"
 	// BlockedStreamInProgress – a member sends or receives a stream.
 	BlockedStreamInProgress Reason = "StreamInProgress"
-	// BlockedHintsNotDelivered – members keep hints for nodes that were just restarted, or, before the
-	// release changes, for any, or batches. In status.notices once they do not become fewer.
+	// BlockedHintsNotDelivered – members keep hints for nodes that were just restarted, or, before
+	// the release changes, for any, or batches. In status.notices once they do not become fewer.
 	BlockedHintsNotDelivered Reason = "HintsNotDelivered"
 	// BlockedUnknownRingMember – the ring has a member that has no CassandraNode.
 	BlockedUnknownRingMember Reason = "UnknownRingMember"

@@ -265,11 +265,11 @@ func TestAPlanOfASpecThatIsRefusedIsAnError(t *testing.T) {
 				replicas: map[string]*replica{"helenus-b": newReplica(t, reply{status: 200, stalled: c.stalled})}}
 			d := newDesk()
 			d.streams.In = strings.NewReader(ordersText)
-			print, err := planPrinter(planOptions{from: c.from})
+			format, err := planPrinter(planOptions{from: c.from})
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = d.plan(t.Context(), through(t, a, nil), "orders", c.from, print)
+			err = d.plan(t.Context(), through(t, a, nil), "orders", c.from, format)
 			if got := fmt.Sprint(err); c.err == "" && err != nil || c.err != "" && got != c.err {
 				t.Errorf("got %v, want %q", err, c.err)
 			}

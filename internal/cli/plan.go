@@ -22,8 +22,9 @@ blocked and what only you can resolve.
 With --from it judges the spec of a file before you apply it, as the whole spec of the
 cluster: what the file leaves out is taken out. The API server holds it to the schema and
 the policies (a dry run, which takes the right to update the cluster), the operator to what
-the ring is. If either refuses it the exit code is 1. With --diff it shows what changes in the files and the pods, a node of each
-rack; of the files only what the spec and Helenus set, not what the image has.
+the ring is; if either refuses it the exit code is 1. With --diff it shows what changes in
+the files and the pods, a node of each rack; of the files only what the spec and Helenus
+set, not what the image has.
 
 The plan is made by the operator that leads, from what it sees at this moment; nothing is
 written. It is reached by a port forwarded through the API server, with the credentials of

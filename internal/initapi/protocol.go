@@ -137,8 +137,8 @@ type Exit struct {
 	Code    int       `json:"code"`
 	Signal  string    `json:"signal,omitempty"` // SIGKILL, … if a signal ended it
 	Error   string    `json:"error,omitempty"`  // why it could not be run
-	// the end of what it wrote to its standard error, at most 512 bytes: there alone Java says what it does before
-	// Cassandra begins to log
+	// the end of what it wrote to its standard error, at most 512 bytes: there alone Java says what
+	// it does before Cassandra begins to log
 	Words string `json:"words,omitempty"`
 }
 

@@ -134,7 +134,7 @@ datacenters:
 - {name: dc1, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}, {name: r2}]}
 - {name: dc2, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}]}
 disruption: {consistency: LocalQuorum, maxUnavailable: 1, soak: 30s, unprotected: Proceed}
-automation: {cleanup: Automatic}
+automation: {cleanup: Automatic, upgradeSSTables: Automatic}
 volumes: {onClusterDeletion: Retain}
 `), &want))
 	got, err := json.Marshal(spec)

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -46,12 +49,43 @@ func TestPatchRelease(t *testing.T) {
 	rollOutVersion(t, ring, from)
 }
 
-// TestNextLine: a ring of 4.1 becomes one of 5.0. Taken back it is refused by name, and nothing
-// changes.
+// files on the data volume of a node whose paths are like a pattern.
+func files(t *testing.T, ring *scene.Ring, node, pattern string) []string {
+	t.Helper()
+	out, err := ring.Run(t.Context(), node, "find", layout.DataDir, "-path", pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(out)
+}
+
+// wantSSTables fails if a node has none of a version and should have some, or the other way round.
+func wantSSTables(t *testing.T, ring *scene.Ring, version string, some bool) {
+	t.Helper()
+	for _, node := range ring.NodeNames(t.Context()) {
+		found := files(t, ring, node, "*/data/*/*/"+version+"-*-Data.db")
+		found = slices.DeleteFunc(found, func(name string) bool { return strings.Contains(name, "/snapshots/") })
+		if len(found) > 0 != some {
+			t.Errorf("node %s has SSTables of version %s: %v, want some: %v", node, version, found, some)
+		}
+	}
+}
+
+// TestNextLine: a ring of 4.1 becomes one of 5.0, after snapshots of what is each node's own. Taken
+// back it is refused by name, and nothing changes. Once it is to write the formats of 5.0 the
+// SSTables are upgraded.
 func TestNextLine(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-next-line", version(oldestLine))
 	rollOutVersion(t, ring, laterPatch)
+	for _, node := range ring.NodeNames(t.Context()) {
+		for _, keyspace := range []string{"system", "system_schema"} {
+			if len(files(t, ring, node, "*/"+keyspace+"/*/snapshots/helenus-before-"+laterPatch+"-*/manifest.json")) == 0 {
+				t.Errorf("node %s has no snapshot of %s", node, keyspace)
+			}
+		}
+	}
+	wantSSTables(t, ring, "nb", true)
 	before, started := identities(t, ring), jvms(t, ring)
 	while(t, ring, servedThroughout, oldestLine+" after "+laterPatch, func() error {
 		if err := ring.Edit(t.Context(), version(oldestLine)); err != nil {
@@ -80,4 +114,22 @@ func TestNextLine(t *testing.T) {
 			t.Errorf("the JVM of node %s was restarted for a spec that was refused", name)
 		}
 	}
+	rollOut(t, ring, "the formats of 5.0", setYAML("storage_compatibility_mode", `"UPGRADING"`))
+	took(t, "the SSTables are upgraded", func() error {
+		return ring.Until(t.Context(), 5*time.Minute, "each rack is", func(now follow.Sight) error {
+			c, _ := now.Cluster(ring.Name)
+			upgraded := 0
+			for _, r := range c.Status.History {
+				if r.Step == string(ledger.UpgradeSSTables) && r.Result == v1alpha1.StepSucceeded {
+					upgraded++
+				}
+			}
+			if upgraded < 3 {
+				return fmt.Errorf("%d of 3 racks", upgraded)
+			}
+			return nil
+		})
+	})
+	wantSSTables(t, ring, "nb", false)
+	wantSSTables(t, ring, "oa", true)
 }

@@ -184,12 +184,12 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	}
 }
 
-// streamsEvery is how often the streams are asked for and the hints counted, and how often the words
-// about them change.
+// streamsEvery is how often the streams are asked for and the hints counted, and how often the
+// words about them change.
 const streamsEvery = 5 * time.Second
 
-// lookAtStreams asks how far the streams of a JVM are, if that was not asked for a while, and counts
-// its hints. What it does not tell of streams, on its way up or down, counts as none.
+// lookAtStreams asks how far the streams of a JVM are, if that was not asked for a while, and
+// counts its hints. What it does not tell of streams, on its way up or down, counts as none.
 func (a *Agent) lookAtStreams(ctx context.Context, startID uint64, now time.Time) {
 	a.mu.Lock()
 	due := now.Sub(a.streamsAt) >= streamsEvery || a.jvm.StartID != startID

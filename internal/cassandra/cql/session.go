@@ -20,8 +20,9 @@ const (
 )
 
 // Session is a connection to one node, and to that node only: whatever the node says of its peers,
-// none of them is connected. A statement is sent once and never repeated by the driver, which gets no
-// policy of retries; the callers here read before they write. Safe for use by several goroutines.
+// none of them is connected. A statement is sent once and never repeated by the driver, which gets
+// no policy of retries; the callers here read before they write. Safe for use by several
+// goroutines.
 type Session struct{ driver *gocql.Session }
 
 // Connect opens a session: two TCP connections, one for statements and one by which the driver

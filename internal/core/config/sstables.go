@@ -7,11 +7,13 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// CompatibilityModeSetting is the setting, and CompatibilityModes are its values, by which a ring
-// comes from the formats of 4.1 to those of 5.0, one after the other. The first is that of the
-// image's own file.
+// CompatibilityModeSetting is the setting by which a ring comes from the formats of 4.1 to those of
+// 5.0.
 const CompatibilityModeSetting = "storage_compatibility_mode"
 
+// CompatibilityModes are its values, one after the other. The first is that of the image's own
+// file.
+//
 //nolint:gochecknoglobals // a table
 var CompatibilityModes = []string{"CASSANDRA_4", "UPGRADING", "NONE"}
 

@@ -88,10 +88,12 @@ type Init struct {
 	Stopping *Stopping
 }
 
-// The JVM, one that has ended, and the end of the container, as init has them.
 type (
-	Process  = initapi.Process
-	Exit     = initapi.Exit
+	// Process is the JVM, as init has it.
+	Process = initapi.Process
+	// Exit is a JVM that has ended.
+	Exit = initapi.Exit
+	// Stopping is the end of the container.
 	Stopping = initapi.Stopping
 )
 

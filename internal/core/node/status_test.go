@@ -187,8 +187,9 @@ func TestTheConfigurationIsReported(t *testing.T) {
 			"", v1alpha1.ReasonChangePending},
 		"of no JVM": {member(), "", v1alpha1.ReasonChangePending},
 		"of a JVM that the journal does not know": {
-			with1(serving(), func(f *Facts) { f.Memory.Start.StartID = 2; f.Init.Exits = []Exit{{Process: Process{StartID: 2}}} }), "",
-			v1alpha1.ReasonChangePending,
+			with1(serving(), func(f *Facts) {
+				f.Memory.Start.StartID, f.Init.Exits = 2, []Exit{{Process: Process{StartID: 2}}}
+			}), "", v1alpha1.ReasonChangePending,
 		},
 		"of a JVM that ended": {ended(Exit{}), "", v1alpha1.ReasonChangePending},
 	} {

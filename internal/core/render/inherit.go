@@ -47,8 +47,8 @@ func unlessEmpty[T any](v *T) *T {
 	return v
 }
 
-// merge makes a new value of two of a type: maps by key, lists as a whole, objects of this API field
-// by field, and of everything else the one of the lower level if that says something.
+// merge makes a new value of two of a type: maps by key, lists as a whole, objects of this API
+// field by field, and of everything else the one of the lower level if that says something.
 func merge(base, over reflect.Value) reflect.Value {
 	t := base.Type()
 	out := reflect.New(t).Elem()
@@ -57,7 +57,7 @@ func merge(base, over reflect.Value) reflect.Value {
 		for i := range t.NumField() {
 			out.Field(i).Set(merge(base.Field(i), over.Field(i)))
 		}
-	case t.Kind() == reflect.Pointer && isObject(t.Elem()) && !(base.IsNil() && over.IsNil()):
+	case t.Kind() == reflect.Pointer && isObject(t.Elem()) && (!base.IsNil() || !over.IsNil()):
 		nothing := reflect.New(t.Elem())
 		if base.IsNil() {
 			base = nothing

@@ -141,6 +141,7 @@ func (p *Process) readDisk() {
 			s.broadcast
 	})
 	p.schema = d.schema.clone()
+	p.writeSSTables() // what was replayed
 	p.loadHot()
 	p.buildSeeds()
 	for _, a := range d.peerAddresses() {

@@ -34,6 +34,11 @@ func (p *Process) upgradeSSTables(arguments []json.RawMessage) (json.RawMessage,
 func (p *Process) flushOrDie() {
 	p.diesOfFullDisk()
 	p.disk.flush()
+	p.writeSSTables()
+}
+
+// writeSSTables of each keyspace that has none.
+func (p *Process) writeSSTables() {
 	for _, name := range slices.Concat(p.schema.names(), localKeyspaces) {
 		if p.disk.sstables[name] == "" {
 			p.disk.sstables[name] = p.sstables()

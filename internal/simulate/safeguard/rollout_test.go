@@ -29,8 +29,8 @@ func TestTheGateOfARollOut(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, by)
 }
 
-// A roll-out that does not wait for hints takes the next node down while the last one lacks what was
-// written meanwhile.
+// A roll-out that does not wait for hints takes the next node down while the last one lacks what
+// was written meanwhile.
 func TestHintsAreAwaited(t *testing.T) {
 	s, err := trial.Find("rollout-hints")
 	if err != nil {

@@ -82,7 +82,8 @@ func rollOutScenarios() []*Scenario {
 	}
 }
 
-// cleanedUpMeanwhile is a change while members are cleaned up for long: it waits, and says for what.
+// cleanedUpMeanwhile is a change while members are cleaned up for long: it waits, and says for
+// what.
 func cleanedUpMeanwhile() *Scenario {
 	s := threeRacks.growing(2).scenario("rollout-cleanup", "a setting changes while members are cleaned up for long: "+
 		"none is restarted before that ends, and what is waited for is named", fourthRack)

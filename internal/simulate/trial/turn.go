@@ -86,8 +86,8 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	}
 }
 
-// missed: no node is asked to go down while another one keeps hints for that of the last wave, which
-// has just come back. Beside a fault nobody may know of them yet.
+// missed: no node is asked to go down while another one keeps hints for that of the last wave,
+// which has just come back. Beside a fault nobody may know of them yet.
 func (t *turn) missed(n *v1alpha1.CassandraNode, c *v1alpha1.CassandraCluster) {
 	const unchangedFor = 2 * time.Minute
 	for _, s := range t.w.Pods.Sandboxes() {

@@ -1,7 +1,9 @@
 package trial
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +30,7 @@ func versionScenarios() []*Scenario {
 		Act{Name: "change both", Do: whileWriting(func(s *v1alpha1.CassandraClusterSpec) {
 			version("5.0.9")(s)
 			nodesPerRack(2)(s)
-		}), Until: all(rolledOut, runs("5.0.9", 6)), Within: 2 * time.Hour},
+		}), Until: all(rolledOut, runs("5.0.9", 6), snapshotsBefore("5.0.9")), Within: 2 * time.Hour},
 		Act{Name: "ask for the one before", Do: respec(version("4.1.10")), Within: 10 * time.Minute,
 			Until: stalledWith(v1alpha1.ReasonUnsupportedChange, "5.0.9 → 4.1.10", "does not read")},
 		passing("a quarter of an hour", 15*time.Minute, runs("5.0.9", 6)),
@@ -38,11 +40,18 @@ func versionScenarios() []*Scenario {
 		scenario("version-patch", "a patch release reaches the nodes, and is taken back", threeRacks,
 			changedTo("5.0.9"), changedTo("5.0.6")),
 		growing,
+		scenario("version-formats", "a ring of 4.1 becomes one of 5.0, whose SSTables are as they were until it is to "+
+			"write the formats of 5.0: then they are upgraded", earlier(threeRacks),
+			changedTo("5.0.9"), passing("a quarter of an hour", 15*time.Minute, sstables("nb")),
+			Act{Name: "leave the formats of 4.1", Do: whileWriting(yamlSetting("storage_compatibility_mode", `"UPGRADING"`)),
+				Until: all(rolledOut, sstables("oa")), Within: time.Hour},
+			rolled("and what is compatible with it", yamlSetting("storage_compatibility_mode", `"NONE"`))),
 		scenario("version-evicted", "the pod of a node whose turn has not come is deleted between two releases, and "+
 			"comes back on the old one", soaking,
 			Act{Name: "change it", Do: whileWriting(version("5.0.9")), Until: soaks, Within: 30 * time.Minute},
 			Act{Name: "delete another pod", Do: deleteLastPod, Until: backOn("4.1.10"), Within: 15 * time.Minute},
-			Act{Name: "the rest follows", Until: all(rolledOut, runs("5.0.9", 3)), Within: time.Hour}),
+			Act{Name: "the rest follows", Until: all(rolledOut, runs("5.0.9", 3), snapshotsBefore("5.0.9")),
+				Within: time.Hour}),
 		scenario("version-reverted", "a release that does not start reaches one node, and is taken back",
 			earlier(threeRacks),
 			Act{Name: "change it, with an option that no JVM takes", Do: whileWriting(
@@ -61,7 +70,35 @@ func version(release string) func(*v1alpha1.CassandraClusterSpec) {
 
 func changedTo(release string) Act {
 	return Act{Name: "change to " + release, Do: whileWriting(version(release)),
-		Until: all(rolledOut, runs(release, 3)), Within: time.Hour}
+		Until: all(rolledOut, runs(release, 3), snapshotsBefore(release)), Within: time.Hour}
+}
+
+// snapshotsBefore says that two disks have the snapshots that are taken before a release: with a
+// fault the third node may be down then, and is passed over, or lose its disk.
+func snapshotsBefore(release string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		had := 0
+		for _, s := range w.Pods.Sandboxes() {
+			for tag, keyspaces := range s.Content(v1alpha1.VolumeData).Data.Snapshots() {
+				if strings.HasPrefix(tag, "helenus-before-"+release+"-") &&
+					slices.Equal(keyspaces, []string{"system", "system_schema"}) {
+					had++
+					break
+				}
+			}
+		}
+		return had >= 2
+	}
+}
+
+// sstables says that the SSTables of every keyspace have a version on every disk.
+func sstables(version string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return !slices.ContainsFunc(w.Pods.Sandboxes(), func(s *pod.Sandbox) bool {
+			versions := slices.Collect(maps.Values(s.Content(v1alpha1.VolumeData).Data.SSTables()))
+			return len(versions) == 0 || slices.ContainsFunc(versions, func(v string) bool { return v != version })
+		})
+	}
 }
 
 // runs says that so many nodes serve, all with a release.

@@ -105,7 +105,8 @@ func (e *Engine) quiesce() []string {
 	return waiting
 }
 
-// namedAfter is how long an operation of Maintenance runs, which others wait for, until it is named.
+// namedAfter is how long an operation of Maintenance runs, which others wait for, until it is
+// named.
 const namedAfter = 10 * time.Minute
 
 // nameLong names what has held up a procedure for long. It is waited for all the same: a restart

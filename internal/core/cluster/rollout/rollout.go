@@ -36,8 +36,8 @@ type State struct {
 	SoakAs    string     `json:"soakAs,omitempty"`
 	// Last are the nodes of the last wave that were restarted.
 	Last []string `json:"last,omitempty"`
-	// Left is the least that was left to be delivered while a wave waited for it, and LeftSince when
-	// it became that.
+	// Left is the least that was left to be delivered while a wave waited for it, and LeftSince
+	// when it became that.
 	Left      int        `json:"left,omitempty"`
 	LeftSince *time.Time `json:"leftSince,omitempty"`
 	// Resting says that the next wave waits for a person, so that pods can be evicted meanwhile.
