@@ -302,6 +302,24 @@ func TestProbesOfPods(t *testing.T) {
 	}
 }
 
+// A release that is asked for while the first node restarts for another change reaches that node
+// when the snapshots are taken.
+func TestSnapshotsBeforeAWaveGetsAnotherRelease(t *testing.T) {
+	w := inSoak(t)
+	w.operate = func(*facts.Node, v1alpha1.OperationIntent) []v1alpha1.OperationStatus { return nil }
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Version = "5.0.9" })
+	w.settle()
+	for _, n := range w.snapshot.Records() {
+		if s := n.Record.Spec; len(s.Operations) != 1 || s.State != v1alpha1.StateRunning ||
+			s.Configuration.Version != "5.0.6" {
+			t.Errorf("node %s: %+v", n.Name, s)
+		}
+	}
+	w.operate = nil
+	w.agents()
+	w.rolledOut()
+}
+
 // Before the first node gets another release every member that is up takes a snapshot of what is
 // its own, and no node is changed until all have.
 func TestSnapshotsBeforeAnotherRelease(t *testing.T) {

@@ -114,6 +114,9 @@ func (p *pass) run() plan.Result {
 	}
 	p.noteFormats()
 	if len(p.state.Wave) > 0 {
+		if r, over := p.snapshots(p.state.Wave); !over { // it follows a spec that has changed, too
+			return r
+		}
 		if r, over := p.continueWave(); !over {
 			return r
 		}

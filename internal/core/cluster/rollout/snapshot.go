@@ -11,16 +11,19 @@ import (
 )
 
 // snapshots has the members that are up take a snapshot of what is their own, before the first of
-// them is changed to another release, and says whether that is over. Where a member has the release
+// some is changed to another release, and says whether that is over. Where a member has the release
 // already, as when a change is taken back, it is too late for them.
-func (p *pass) snapshots(pending []string) (r plan.Result, over bool) {
+func (p *pass) snapshots(before []string) (r plan.Result, over bool) {
 	to := p.Cluster.Spec.Version
 	hasIt := func(name string) bool {
 		n := p.Live(name)
 		return n != nil && n.Record.Spec.Configuration.Version == to
 	}
-	lacksIt := func(name string) bool { return p.wanted(p.Live(name)).Configuration.Version == to && !hasIt(name) }
-	if !slices.ContainsFunc(pending, lacksIt) || slices.ContainsFunc(p.Members(), hasIt) {
+	getsIt := func(name string) bool {
+		n := p.Live(name)
+		return n != nil && p.wanted(n).Configuration.Version == to
+	}
+	if !slices.ContainsFunc(before, getsIt) || slices.ContainsFunc(p.Members(), hasIt) {
 		return plan.Nothing(), true
 	}
 	names, tag := p.UpAmong(p.step.Nodes()), "helenus-before-"+to+"-"+p.step.ID()
