@@ -19,7 +19,7 @@ func TestDigestOfHints(t *testing.T) {
 		wakes  bool
 	}{
 		"for nobody":            {answer(map[string]int{}, 3), false},
-		"nobody knows":          {answer(nil, 0), false},
+		"unknown":               {answer(nil, 0), false},
 		"for one that is down":  {answer(map[string]int{"down": 3}, 0), false},
 		"for one that is up":    {answer(map[string]int{"up": 1, "down": 3}, 0), true},
 		"for one that is gone":  {answer(map[string]int{"gone": 1}, 0), false},

@@ -248,7 +248,7 @@ func TestAskTheLeader(t *testing.T) {
 	}
 }
 
-// Whoever asks before they apply learns by the exit code that the operator would refuse.
+// The exit code tells a user, before they apply a spec, that the operator would refuse it.
 func TestAPlanOfASpecThatIsRefusedIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		stalled *plan.Stall

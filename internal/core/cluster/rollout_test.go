@@ -115,7 +115,7 @@ func TestAHoldIsResumedByItsName(t *testing.T) {
 		w.snapshot.Cluster.Spec.Disruption.Resume = c.resume
 		w.settle()
 		if goes := w.snapshot.Nodes[three[2]].Record.Status.Restart != nil; goes != c.goes {
-			t.Errorf("resume %s: the roll-out goes on: %v", c.resume, goes)
+			t.Errorf("resume %s: the roll-out continues: %v", c.resume, goes)
 		}
 	}
 }
@@ -355,7 +355,7 @@ func TestSnapshotsBeforeAnotherRelease(t *testing.T) {
 			w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
 				said := []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded}}
 				if o.Type != v1alpha1.OperationSnapshot {
-					return said // a cleanup, since nobody knows whether one is due
+					return said // a cleanup, since it is unknown whether one is due
 				}
 				if own := []string{"system", "system_schema"}; !slices.Equal(o.Arguments.Keyspaces, own) {
 					t.Errorf("operation %+v", o)

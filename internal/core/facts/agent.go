@@ -129,10 +129,10 @@ type Ring struct {
 	// Streaming says that this node takes part in a stream, or did so some seconds ago.
 	Streaming bool `json:"streaming,omitempty"`
 	// Hints are the files of hints that this node keeps, by the host id that they are for; nil if
-	// nobody knows. A file counts until all of it was sent.
+	// unknown. A file counts until all of it was sent.
 	Hints map[string]int `json:"hints,omitzero"`
 	// Batches are those in this node's batchlog when they were last counted, those that have only
-	// just begun among them; nil if nobody knows.
+	// just begun among them; nil if unknown.
 	Batches *int `json:"batches,omitempty"`
 
 	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left

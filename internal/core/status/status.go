@@ -77,12 +77,17 @@ func bounded[T any](all []T, most int, parts func(*T) (nodes *[]string, message 
 }
 
 // history puts what this pass finished before what was known. A pass that failed finished nothing
-// for certain; the next one says so again.
+// for certain; the next one says so again. So does one after a pass that lost a race: the same step
+// is there once.
 func history(old, finished []v1alpha1.StepRecord, failure error) []v1alpha1.StepRecord {
 	if failure != nil || len(finished) == 0 {
 		return old
 	}
-	out := append(slices.Clone(finished), old...)
+	out := append(slices.Clone(finished), slices.DeleteFunc(slices.Clone(old), func(o v1alpha1.StepRecord) bool {
+		return slices.ContainsFunc(finished, func(f v1alpha1.StepRecord) bool {
+			return f.Step == o.Step && f.StartedAt.Equal(&o.StartedAt) && f.Message == o.Message
+		})
+	})...)
 	return out[:min(len(out), keptHistory)]
 }
 

@@ -67,13 +67,13 @@ func rollOutScenarios() []*Scenario {
 		scenario("rollout-reverted", "an option that no JVM takes reaches one node, and is taken back",
 			threeRacks, wrong,
 			passing("a quarter of an hour", 15*time.Minute, serves(2)), rolled("take it back", jvmOption())),
-		alone(scenario("rollout-hints", "hints for a node that has restarted are not sent, and the roll-out goes on "+
+		alone(scenario("rollout-hints", "hints for a node that has restarted are not sent, and the roll-out continues "+
 			"after a while and names them", threeRacks,
 			Act{Name: "change it", Do: func(w *world.World) error {
 				lastPod(w).JVM().PauseHints(true)
 				return whileWriting(concurrentWrites("20"))(w)
 			}, Until: blockedWith(v1alpha1.BlockedHintsNotDelivered, clusterName+"-dc1-r3-0 keeps hints for "+
-				clusterName+"-dc1-r1-0", "the roll-out goes on"), Within: 30 * time.Minute},
+				clusterName+"-dc1-r1-0", "the roll-out continues"), Within: 30 * time.Minute},
 			Act{Name: "the rest follows", Until: rolledOut, Within: time.Hour})),
 		cleanedUpMeanwhile(),
 		scenario("rollout-corrected", "an option that no JVM takes reaches one node, and is corrected",

@@ -68,7 +68,7 @@ func (p *pass) noticeHints() {
 	}
 	if len(nodes) > 0 {
 		p.step.Notice(v1alpha1.BlockedHintsNotDelivered, nodes, "%s: that has not become less for 2 minutes, and "+
-			"the roll-out goes on. If the dispatch of hints is paused (nodetool statushandoff), nodetool "+
+			"the roll-out continues. If the dispatch of hints is paused (nodetool statushandoff), nodetool "+
 			"resumehandoff has them sent; else repair the nodes that they are for", words.List(messages, 3))
 	}
 }
