@@ -192,7 +192,8 @@ func TestACleanupLeavesANodeWhosePodIsGone(t *testing.T) {
 	}
 	// It is no more due after its time than before, for as long as the node is down.
 	w.now = w.now.Add(2 * ledger.PostponedFor)
-	if later := w.settle(); !reflect.DeepEqual(later.Notices, made.Notices) || !reflect.DeepEqual(later.Current, made.Current) {
+	if later := w.settle(); !reflect.DeepEqual(later.Notices, made.Notices) ||
+		!reflect.DeepEqual(later.Current, made.Current) {
 		t.Errorf("it is retried though the node is down: %+v, was %+v", later, made)
 	}
 	phase, w.absent[node] = v1alpha1.OperationSucceeded, false

@@ -54,13 +54,7 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 		return p
 	}
 	p.Refusals = guard.Check(procedure.TheseNodes(v, v.UpAmong(v.Members())...), rules.Cleanup...)
-	p.Open = func() (*procedure.Opening, []guard.Refusal) {
-		what := "running cleanup on " + words.Plural(len(names), "node")
-		return &procedure.Opening{
-			Stage: ledger.StageOperations, Nodes: names, Why: string(ledger.Cleanup),
-			Event: string(ledger.Cleanup), EventMessage: what, ResultMessage: what,
-		}, nil
-	}
+	p.Open = procedure.OpenOn(ledger.Cleanup, names, "running cleanup on")
 	return p
 }
 

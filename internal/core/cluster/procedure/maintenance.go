@@ -215,6 +215,15 @@ func (s *Step) postpone(o Operation, node, why string) {
 	s.Warn("OperationPostponed", "%s is postponed on node %s for %s: %s", o.Type, node, ledger.PostponedFor, why)
 }
 
+// OpenOn opens a step of Maintenance on nodes. What it does is for people: "repairing".
+func OpenOn(kind ledger.Kind, nodes []string, what string) func() (*Opening, []guard.Refusal) {
+	what += " " + words.Plural(len(nodes), "node")
+	return func() (*Opening, []guard.Refusal) {
+		return &Opening{Stage: ledger.StageOperations, Nodes: nodes, Why: string(kind),
+			Event: string(kind), EventMessage: what, ResultMessage: what}, nil
+	}
+}
+
 // EndMaintenance closes a step whose operation has succeeded on every node that is left in it.
 // Change takes those nodes out of what is due.
 func (s *Step) EndMaintenance(why string, change func(r *ledger.Ring, done func(node string) bool)) plan.Result {

@@ -31,16 +31,10 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	if len(nodes) == 0 {
 		return nil
 	}
-	what := "repairing " + words.Plural(len(nodes), "node")
 	return &procedure.Proposal{
 		What: words.Plural(len(nodes), "node") + " to repair", Refusals: guard.Check(procedure.MemberNodes(v),
 			rules.Repair...),
-		Open: func() (*procedure.Opening, []guard.Refusal) {
-			return &procedure.Opening{
-				Stage: ledger.StageOperations, Nodes: nodes, Why: string(ledger.Repair),
-				Event: string(ledger.Repair), EventMessage: what, ResultMessage: what,
-			}, nil
-		},
+		Open: procedure.OpenOn(ledger.Repair, nodes, "repairing"),
 	}
 }
 

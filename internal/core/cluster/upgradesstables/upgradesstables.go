@@ -6,7 +6,6 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
-	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/words"
@@ -44,13 +43,7 @@ func due(v *assess.View) *procedure.Proposal {
 		p.Wait = "until a node whose SSTables are to be upgraded is up"
 		return p
 	}
-	p.Open = func() (*procedure.Opening, []guard.Refusal) {
-		what := "upgrading the SSTables of " + words.Plural(len(names), "node")
-		return &procedure.Opening{
-			Stage: ledger.StageOperations, Nodes: names, Why: string(ledger.UpgradeSSTables),
-			Event: string(ledger.UpgradeSSTables), EventMessage: what, ResultMessage: what,
-		}, nil
-	}
+	p.Open = procedure.OpenOn(ledger.UpgradeSSTables, names, "upgrading the SSTables of")
 	return p
 }
 
