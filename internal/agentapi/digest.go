@@ -22,16 +22,21 @@ func Timed(answer *facts.Agent, asked, now time.Time) *facts.Agent {
 }
 
 // Digest of an answer: the same for answers that say the same, and agree on whether hints are being
-// delivered to anybody.
+// delivered to anybody, and on whether incremental repairs run.
 func Digest(answer *facts.Agent) string {
+	out := digest(answer)
 	if answer.Ring.Delivers() {
-		return digest(answer) + "+hints"
+		out += "+hints"
 	}
-	return digest(answer)
+	if answer.Ring.Repairs() {
+		out += "+repairs"
+	}
+	return out
 }
 
 // Same says that two answers differ only in the time at which they were given, and in what changes
-// all the time: the size of the nodes' data, hints and batches.
+// all the time: the size of the nodes' data, hints, batches and
+// incremental repairs.
 func Same(a, b *facts.Agent) bool { return digest(a) == digest(b) }
 
 func digest(answer *facts.Agent) string {
@@ -39,7 +44,7 @@ func digest(answer *facts.Agent) string {
 	timeless.ObservedAt, timeless.Clock, timeless.Space = time.Time{}, nil, nil
 	if answer.Ring != nil {
 		ring := *answer.Ring
-		ring.Hints, ring.Batches = nil, nil
+		ring.Hints, ring.Unfinished = nil, nil
 		ring.Endpoints = slices.Clone(ring.Endpoints)
 		for i := range ring.Endpoints {
 			ring.Endpoints[i].Load = 0

@@ -10,7 +10,7 @@ import (
 // and does not contradict an earlier one.
 func TestDigestOfHints(t *testing.T) {
 	answer := func(hints map[string]int, batches int) *facts.Agent {
-		return &facts.Agent{Node: "a", Ring: &facts.Ring{Hints: hints, Batches: &batches,
+		return &facts.Agent{Node: "a", Ring: &facts.Ring{Hints: hints, Unfinished: &facts.Unfinished{Batches: batches},
 			Endpoints: []facts.Endpoint{{HostID: "up", Live: true}, {HostID: "down"}}}}
 	}
 	none := answer(map[string]int{}, 0)
@@ -31,6 +31,10 @@ func TestDigestOfHints(t *testing.T) {
 	}
 	if Digest(answer(map[string]int{"up": 1}, 0)) != Digest(answer(map[string]int{"up": 7}, 9)) {
 		t.Error("the number of hints counts")
+	}
+	repairs := answer(map[string]int{}, 0)
+	if repairs.Ring.Unfinished.IncrementalRepairs = 1; Digest(repairs) == Digest(none) || !Same(repairs, none) {
+		t.Error("a repair does not wake, or contradicts")
 	}
 	other := answer(map[string]int{}, 0)
 	if other.Ring.Pending = 1; Same(other, none) || Digest(other) == Digest(none) {

@@ -9,5 +9,6 @@ const (
 	beanSnitch            = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
 	beanBatchlogManager   = "org.apache.cassandra.db:type=BatchlogManager"
+	beanRepairService     = "org.apache.cassandra.db:type=RepairService"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 )

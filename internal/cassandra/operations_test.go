@@ -51,10 +51,6 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec",` + ss + `,"operation":"clearSnapshot(java.lang.String,[Ljava.lang.String;)","arguments":["t",["system"]]}]`},
 		"cleanup of tables": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 0, "shop", "orders") },
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[0,"shop",["orders"]]}]`},
-		"count batches": {answerZero, func(n *Node) error {
-			_, err := n.Batches(ctx)
-			return err
-		}, `[{"type":"exec","mbean":"org.apache.cassandra.db:type=BatchlogManager","operation":"countAllBatches()"}]`},
 		"full repair": {answerZero, func(n *Node) error {
 			_, err := n.StartRepair(ctx, "shop", RepairOptions{})
 			return err
@@ -86,6 +82,26 @@ func TestOperationsOnTheWire(t *testing.T) {
 		if err := c.act(node); !errors.As(err, &refusal) || refusal.Class != "java.lang.IllegalStateException" {
 			t.Errorf("%s, refused: %v", name, err)
 		}
+	}
+}
+
+// What is unfinished is asked for in one request.
+func TestUnfinished(t *testing.T) {
+	node, requests := scripted(t, `[{"status":200,"value":3},{"status":200,"value":[{"SESSION_ID":"a"},{"SESSION_ID":"b"}]}]`)
+	left, err := node.Unfinished(t.Context())
+	if want := (facts.Unfinished{Batches: 3, IncrementalRepairs: 2}); err != nil || left != want {
+		t.Errorf("%+v, error %v, want %+v", left, err, want)
+	}
+	if want := `[{"type":"exec","mbean":"org.apache.cassandra.db:type=BatchlogManager","operation":"countAllBatches()"},` +
+		`{"type":"exec","mbean":"org.apache.cassandra.db:type=RepairService",` +
+		`"operation":"getSessions(boolean,java.lang.String)","arguments":[false,""]}]`; len(*requests) != 1 ||
+		(*requests)[0] != want {
+		t.Errorf("asked %s, want %s", *requests, want)
+	}
+	node, _ = scripted(t, `[{"status":200,"value":3},`+refused[1:])
+	var refusal *jolokia.Error
+	if _, err := node.Unfinished(t.Context()); !errors.As(err, &refusal) {
+		t.Errorf("refused: %v", err)
 	}
 }
 

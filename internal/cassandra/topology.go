@@ -139,15 +139,23 @@ func (n *Node) Streams(ctx context.Context) (facts.Transfer, error) {
 	return streams, nil
 }
 
-// Batches counts the logged batches that are not known to have reached all of their replicas. For
-// this Cassandra reads all of system.batches, tombstones included (BatchlogManager#countAllBatches,
-// 4.1 and 5.0).
-func (n *Node) Batches(ctx context.Context) (int, error) {
-	var count int
-	if err := n.call(ctx, jolokia.Exec(beanBatchlogManager, "countAllBatches()"), &count); err != nil {
-		return 0, fmt.Errorf("count batches: %w", err)
+// Unfinished counts the logged batches that are not known to have reached all of their replicas,
+// for which Cassandra reads all of system.batches, tombstones included
+// (BatchlogManager#countAllBatches), and the incremental repairs that this node takes part in and
+// that are neither finished nor failed (LocalSessions#sessionInfo); both in 4.1 and 5.0.
+func (n *Node) Unfinished(ctx context.Context) (facts.Unfinished, error) {
+	var out facts.Unfinished
+	answers, err := n.jmx.Do(ctx, jolokia.Exec(beanBatchlogManager, "countAllBatches()"),
+		jolokia.Exec(beanRepairService, "getSessions(boolean,java.lang.String)", false, ""))
+	if err != nil {
+		return out, fmt.Errorf("count batches and repairs: %w", err)
 	}
-	return count, nil
+	var repairs []struct{}
+	if err := errors.Join(answers[0].Decode(&out.Batches), answers[1].Decode(&repairs)); err != nil {
+		return facts.Unfinished{}, fmt.Errorf("count batches and repairs: %w", err)
+	}
+	out.IncrementalRepairs = len(repairs)
+	return out, nil
 }
 
 // PendingRanges counts the ranges of keyspaces that are on their way to new owners, as far as this

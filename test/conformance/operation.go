@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"helenus.io/helenus/test/nodeview"
-
 	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/jolokia"
 	"helenus.io/helenus/test/hotsettings"
+	"helenus.io/helenus/test/nodeview"
 )
 
 // settingChecks are about what changes without a restart. Every change is taken back.
@@ -105,9 +105,9 @@ var operationChecks = []Check{
 	{Name: "cleanup of what is local to a node is refused", Run: func(t *testing.T, s *Subject) {
 		wantException(t, s.Node.Cleanup(s.Context, 1, "system"))
 	}},
-	{Name: "no batch waits on an idle node", Run: func(t *testing.T, s *Subject) {
-		if count, err := s.Node.Batches(s.Context); err != nil || count != 0 {
-			t.Errorf("%d batches, error %v", count, err)
+	{Name: "no batch waits on an idle node, and no incremental repair runs", Run: func(t *testing.T, s *Subject) {
+		if left, err := s.Node.Unfinished(s.Context); err != nil || left != (facts.Unfinished{}) {
+			t.Errorf("unfinished: %+v, error %v", left, err)
 		}
 	}},
 	{Name: "SSTables of every keyspace can be upgraded, and again", Run: func(t *testing.T, s *Subject) {

@@ -51,10 +51,10 @@ type Agent struct {
 		askedAt time.Time
 		schema  string
 	}
-	// batchesDue is when batches may be counted again.
-	batchesDue time.Time
-	decision   node.Decision
-	decidedAt  time.Time
+	// unfinishedDue is when what is unfinished may be counted again.
+	unfinishedDue time.Time
+	decision      node.Decision
+	decidedAt     time.Time
 	// reportable says that the decision was made by an agent that knew enough: see oriented.
 	reportable bool
 	// logged is the last line about a decision.

@@ -45,20 +45,20 @@ type world struct {
 	ring   *facts.Ring
 	// transfer is how far the streams are.
 	transfer facts.Transfer
-	// hints and batches that wait.
-	hints   map[string]int
-	batches int
-	memory  node.Memory
-	puts    int
-	putErr  error
-	disk    node.Disk
-	record  *v1alpha1.CassandraNode
-	known   bool
-	writes  []v1alpha1.CassandraNodeStatus
-	failOn  map[string]error
-	block   map[string]chan struct{}
-	peers   []facts.Peer
-	log     []string
+	// hints that wait, and what is unfinished.
+	hints      map[string]int
+	unfinished facts.Unfinished
+	memory     node.Memory
+	puts       int
+	putErr     error
+	disk       node.Disk
+	record     *v1alpha1.CassandraNode
+	known      bool
+	writes     []v1alpha1.CassandraNodeStatus
+	failOn     map[string]error
+	block      map[string]chan struct{}
+	peers      []facts.Peer
+	log        []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -363,10 +363,10 @@ func (f fakeJVM) Streams(context.Context) (facts.Transfer, error) {
 	return f.transfer, f.failOn["streams"]
 }
 
-func (f fakeJVM) Batches(context.Context) (int, error) {
+func (f fakeJVM) Unfinished(context.Context) (facts.Unfinished, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.batches, f.failOn["batches"]
+	return f.unfinished, f.failOn["unfinished"]
 }
 
 func (f fakeJVM) OpenNative(ctx context.Context) error {

@@ -135,7 +135,7 @@ func (a *Agent) followJVM(ctx context.Context) {
 		a.LookAtSpace()
 		a.LookAtProgress(ctx)
 		a.LookAtTables(ctx)
-		a.LookAtBatches(ctx)
+		a.LookAtUnfinished(ctx)
 	}
 }
 
@@ -175,7 +175,7 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Threads.Now(), ""
 	if ring != nil {
 		seen := *ring
-		seen.Streaming, seen.Hints, seen.Batches = a.jvm.Transfer.Plans > 0, a.jvm.Hints, a.jvm.Batches
+		seen.Streaming, seen.Hints, seen.Unfinished = a.jvm.Transfer.Plans > 0, a.jvm.Hints, a.jvm.Unfinished
 		a.jvm.Ring = &seen
 	}
 	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) ||
@@ -289,35 +289,36 @@ func (a *Agent) LookAtTables(ctx context.Context) {
 	a.wake.Set()
 }
 
-// Batches are counted every minute, and for no more than a hundredth of the time: Cassandra reads
-// all that the table has, and where many batches are written that are mostly tombstones.
+// What is unfinished is counted every minute, and for no more than a hundredth of the time: for the
+// batches Cassandra reads all that the table has, and where many are written that are mostly
+// tombstones.
 const (
-	batchesEvery = time.Minute
-	batchesShare = 100
+	unfinishedEvery = time.Minute
+	unfinishedShare = 100
 )
 
-// LookAtBatches counts those in the batchlog, if that is due.
-func (a *Agent) LookAtBatches(ctx context.Context) {
+// LookAtUnfinished counts what another release would find unfinished, if that is due.
+func (a *Agent) LookAtUnfinished(ctx context.Context) {
 	a.mu.Lock()
 	startID, ring, now := a.jvm.StartID, a.jvm.Ring, a.host.Threads.Now()
 	due := ring != nil && ring.Mode == facts.ModeNormal && a.jvm.Problem == "" &&
-		!now.Before(a.batchesDue)
+		!now.Before(a.unfinishedDue)
 	a.mu.Unlock()
 	if !due {
 		return
 	}
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, lookTimeout)
-	count, err := a.host.JVM.Batches(bounded)
+	unfinished, err := a.host.JVM.Unfinished(bounded)
 	cancel()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	after := a.host.Threads.Now()
-	a.batchesDue = after.Add(max(batchesEvery, batchesShare*after.Sub(now)))
+	a.unfinishedDue = after.Add(max(unfinishedEvery, unfinishedShare*after.Sub(now)))
 	if a.jvm.StartID != startID {
 		return
 	}
-	if a.jvm.Batches = &count; err != nil {
-		a.jvm.Batches = nil
+	if a.jvm.Unfinished = &unfinished; err != nil {
+		a.jvm.Unfinished = nil
 	}
 }
 

@@ -92,8 +92,8 @@ type JVM interface {
 	// Streams is how far the streams of the node are. For this Cassandra looks at every file that
 	// it streams.
 	Streams(ctx context.Context) (facts.Transfer, error)
-	// Batches counts those in the batchlog. For this Cassandra reads a table.
-	Batches(ctx context.Context) (int, error)
+	// Unfinished is what another release would find unfinished. For this Cassandra reads a table.
+	Unfinished(ctx context.Context) (facts.Unfinished, error)
 	// OpenNative opens CQL; ErrNotYet while Cassandra still sets itself up.
 	OpenNative(ctx context.Context) error
 	CloseNative(ctx context.Context) error

@@ -243,34 +243,34 @@ func TestStreamsAreAskedForNowAndThen(t *testing.T) {
 	}
 }
 
-// Hints are counted with the streams, batches once a minute, and what is not known is not said.
+// Hints are counted with the streams, what is unfinished once a minute, and what is not known is not said.
 func TestWhatANodeKeepsForOthers(t *testing.T) {
 	w := newWorld(t)
-	w.hints, w.batches = map[string]int{"other": 2}, 3
+	w.hints, w.unfinished = map[string]int{"other": 2}, facts.Unfinished{Batches: 3}
 	a, _ := w.serve()
 	look := func() *facts.Ring {
 		a.mu.Lock()
 		a.streamsAt = time.Time{}
 		a.mu.Unlock()
-		a.LookAtBatches(t.Context())
+		a.LookAtUnfinished(t.Context())
 		a.LookAtRing(t.Context())
 		a.Decide()
 		answer, _ := a.Answer()
 		return answer.Ring
 	}
-	if r := look(); r.Hints["other"] != 2 || r.Batches == nil || *r.Batches != 3 {
-		t.Errorf("hints %v, batches %v", r.Hints, r.Batches)
+	if r := look(); r.Hints["other"] != 2 || r.Unfinished == nil || r.Unfinished.Batches != 3 {
+		t.Errorf("hints %v, unfinished %v", r.Hints, r.Unfinished)
 	}
-	w.change(func() { w.batches, w.failOn["hints"] = 0, errors.New("input/output error") })
-	if r := look(); r.Hints != nil || r.Batches == nil || *r.Batches != 3 {
-		t.Errorf("hints %v, batches %v", r.Hints, r.Batches)
+	w.change(func() { w.unfinished, w.failOn["hints"] = facts.Unfinished{}, errors.New("input/output error") })
+	if r := look(); r.Hints != nil || r.Unfinished == nil || r.Unfinished.Batches != 3 {
+		t.Errorf("hints %v, unfinished %v", r.Hints, r.Unfinished)
 	}
 	a.mu.Lock()
-	left := a.batchesDue.Sub(a.host.Threads.Now())
-	a.batchesDue = time.Time{}
+	left := a.unfinishedDue.Sub(a.host.Threads.Now())
+	a.unfinishedDue = time.Time{}
 	a.mu.Unlock()
-	w.change(func() { w.failOn["batches"] = errors.New("no such bean") })
-	if r := look(); r.Batches != nil || left < 50*time.Second {
-		t.Errorf("batches %v; counted again after %s", r.Batches, left)
+	w.change(func() { w.failOn["unfinished"] = errors.New("no such bean") })
+	if r := look(); r.Unfinished != nil || left < 50*time.Second {
+		t.Errorf("unfinished %v; counted again after %s", r.Unfinished, left)
 	}
 }

@@ -120,11 +120,11 @@ func TestWhatIsDeliveredBeforeAnotherRelease(t *testing.T) {
 		seconds int
 	}{
 		"hints, and a setting":   {setting("concurrent_reads", "16"), func(r *facts.Ring) { r.Hints[hostID(three[1])] = 1 }, 0},
-		"batches, and a setting": {setting("concurrent_reads", "16"), func(r *facts.Ring) { r.Batches = ptr(4) }, 0},
+		"batches, and a setting": {setting("concurrent_reads", "16"), func(r *facts.Ring) { r.Unfinished.Batches = 4 }, 0},
 		"nothing":                {release, func(*facts.Ring) {}, 0},
 		"hints":                  {release, func(r *facts.Ring) { r.Hints[hostID(three[1])] = 1 }, 120},
-		"batches":                {release, func(r *facts.Ring) { r.Batches = ptr(4) }, 120},
-		"nobody has counted":     {release, func(r *facts.Ring) { r.Batches = nil }, 120},
+		"batches":                {release, func(r *facts.Ring) { r.Unfinished.Batches = 4 }, 120},
+		"nobody has counted":     {release, func(r *facts.Ring) { r.Unfinished = nil }, 120},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)

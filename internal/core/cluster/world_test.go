@@ -530,7 +530,7 @@ func (w *world) serve(n *facts.Node, tokens []string) {
 	n.Agent.Disk, n.Agent.HostID, n.Agent.Phase, n.Agent.Process = v1alpha1.DiskMember, hostID(n.Name),
 		v1alpha1.PhaseNormal, facts.ProcessRunning
 	n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: hostID(n.Name), SchemaVersion: "schema",
-		ReleaseVersion: n.Record.Spec.Configuration.Version, Hints: map[string]int{}, Batches: ptr(0)}
+		ReleaseVersion: n.Record.Spec.Configuration.Version, Hints: map[string]int{}, Unfinished: &facts.Unfinished{}}
 	w.tokens[n.Name] = tokens
 }
 

@@ -131,9 +131,9 @@ type Ring struct {
 	// Hints are the files of hints that this node keeps, by the host id that they are for; nil if
 	// unknown. A file counts until all of it was sent.
 	Hints map[string]int `json:"hints,omitzero"`
-	// Batches are those in this node's batchlog when they were last counted, those that have only
-	// just begun among them; nil if unknown.
-	Batches *int `json:"batches,omitempty"`
+	// Unfinished is what another release would find unfinished, when it was last counted; nil if
+	// unknown.
+	Unfinished *Unfinished `json:"unfinished,omitempty"`
 
 	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left
 	// stay among them for three days.
@@ -237,6 +237,14 @@ func (e Endpoint) Member() bool {
 	return len(e.Tokens) > 0 && e.Status != StatusLeft && e.Status != StatusRemoved
 }
 
+// Unfinished is work that one release has begun and another would have to read.
+type Unfinished struct {
+	// Batches are those in the node's batchlog, those that have only just begun among them.
+	Batches int `json:"batches,omitempty"`
+	// IncrementalRepairs are those that the node takes part in, whoever has begun them.
+	IncrementalRepairs int `json:"incrementalRepairs,omitempty"`
+}
+
 // Delivers says that the node keeps hints for a member that it sees up.
 func (r *Ring) Delivers() bool {
 	if r == nil || len(r.Hints) == 0 {
@@ -244,6 +252,9 @@ func (r *Ring) Delivers() bool {
 	}
 	return slices.ContainsFunc(r.Endpoints, func(e Endpoint) bool { return e.Live && r.Hints[e.HostID] > 0 })
 }
+
+// Repairs says that the node takes part in an incremental repair.
+func (r *Ring) Repairs() bool { return r != nil && r.Unfinished != nil && r.Unfinished.IncrementalRepairs > 0 }
 
 // OtherSchema says which member has another schema than this node, or none that gossip knows of;
 // empty if none has.

@@ -52,10 +52,10 @@ func nothingKept(k Kept) []Finding {
 			said(files, "keeps hints for %s", words.List(of, 3))
 		}
 		switch {
-		case k.Batches && r.Batches == nil:
+		case k.Batches && r.Unfinished == nil:
 			said(1, "does not say whether batches wait")
-		case k.Batches && *r.Batches > 0:
-			said(*r.Batches, "has batches that wait to be replayed")
+		case k.Batches && r.Unfinished.Batches > 0:
+			said(r.Unfinished.Batches, "has batches that wait to be replayed")
 		}
 	}
 	return out

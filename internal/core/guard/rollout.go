@@ -18,6 +18,11 @@ var rollOut = []Guard[Nodes]{
 	{v1alpha1.BlockedStreamInProgress, "no member streams", noStream},
 }
 
+// newRelease is the guard on the members before the first of them gets another release.
+var newRelease = []Guard[Nodes]{
+	{v1alpha1.BlockedIncrementalRepairRunning, "no incremental repair runs", noIncrementalRepair},
+}
+
 // seen is the guard before a node counts as back.
 var seen = []Guard[Nodes]{
 	{v1alpha1.BlockedMemberSeenDown, "every member sees every other as up", everyMemberSeesEveryOther},
@@ -63,6 +68,21 @@ func everyMemberSeesEveryOther(of Nodes) []Finding {
 				out = append(out, Finding{Nodes: []string{names[i], name},
 					Message: fmt.Sprintf("node %s does not see node %s as NORMAL and up", names[i], name)})
 			}
+		}
+	}
+	return out
+}
+
+// noIncrementalRepair: the SSTables that it has set aside belong to it until it ends, and the
+// releases may not agree on how it does. Where a node does not say, nothingKept waits.
+func noIncrementalRepair(of Nodes) []Finding {
+	names, rings := of.views()
+	var out []Finding
+	for i, r := range rings {
+		if r.Repairs() {
+			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s takes part in %s. "+
+				"nodetool repair_admin list shows them, and cancel ends those that nobody is to wait for", names[i],
+				words.Plural(r.Unfinished.IncrementalRepairs, "incremental repair"))})
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -47,6 +48,18 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+// Incremental repairs are named with what ends them, and a node that does not say is waited for as
+// with its batches.
+func TestNoIncrementalRepair(t *testing.T) {
+	s := ringOf("a", "b", "c")
+	s.Nodes["a"].Agent.Ring.Unfinished = &facts.Unfinished{IncrementalRepairs: 2}
+	s.Nodes["b"].Agent.Ring.Unfinished = &facts.Unfinished{Batches: 4}
+	found := Check(Nodes{s, []string{"a", "b", "c"}}, newRelease...)
+	if len(found) != 1 || !strings.HasPrefix(found[0].Message, "node a takes part in 2 incremental repairs. nodetool") {
+		t.Errorf("%+v", found)
+	}
+}
+
 // What members keep for others is named, and what they do not say is no pass.
 func TestNothingKept(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -57,16 +70,16 @@ func TestNothingKept(t *testing.T) {
 		"nothing":                   {func(*facts.Ring) {}, true, ""},
 		"hints for b":               {func(r *facts.Ring) { r.Hints["host-b"] = 2 }, false, "[a] 2 node a keeps hints for b"},
 		"hints for another":         {func(r *facts.Ring) { r.Hints["host-c"], r.Hints["left"] = 2, 1 }, false, ""},
-		"batches":                   {func(r *facts.Ring) { *r.Batches = 3 }, true, "[a] 3 node a has batches that wait to be replayed"},
-		"batches that do not count": {func(r *facts.Ring) { *r.Batches = 3 }, false, ""},
+		"batches":                   {func(r *facts.Ring) { r.Unfinished.Batches = 3 }, true, "[a] 3 node a has batches that wait to be replayed"},
+		"batches that do not count": {func(r *facts.Ring) { r.Unfinished.Batches = 3 }, false, ""},
 		"no word":                   {func(r *facts.Ring) { r.Hints = nil }, false, "[a] 1 node a does not say whether it keeps hints"},
-		"no word of batches":        {func(r *facts.Ring) { r.Batches = nil }, true, "[a] 1 node a does not say whether batches wait"},
+		"no word of batches":        {func(r *facts.Ring) { r.Unfinished = nil }, true, "[a] 1 node a does not say whether batches wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names := []string{"a", "b", "c"}
 			s := ringOf(names...)
 			for _, n := range s.Nodes {
-				n.Agent.Ring.Hints, n.Agent.Ring.Batches = map[string]int{}, new(int)
+				n.Agent.Ring.Hints, n.Agent.Ring.Unfinished = map[string]int{}, new(facts.Unfinished)
 			}
 			c.change(s.Nodes["a"].Agent.Ring)
 			var got string

@@ -17,6 +17,8 @@ type Rules struct {
 	Cleanup, Repair []Guard[Nodes]
 	// Releases on the members before any step but a roll-out, which makes them one.
 	Releases []Guard[Nodes]
+	// NewRelease on the members before the first of them gets another release.
+	NewRelease []Guard[Nodes]
 	// RollOut on the members that are to be up before a node is taken down; Seen on those that are
 	// up before a node counts as back.
 	RollOut, Seen []Guard[Nodes]
@@ -30,6 +32,6 @@ func All() Rules {
 		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
 		Placement:     placement,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
-		Releases: releases, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
+		Releases: releases, NewRelease: newRelease, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
 	}
 }

@@ -113,9 +113,9 @@ type JVM struct {
 	StreamedAt time.Time
 	// Transfer is how far the streams were at some moment of the last seconds.
 	Transfer facts.Transfer
-	// Hints and Batches as facts.Ring has them; nil if they are not known.
-	Hints   map[string]int
-	Batches *int
+	// Hints and Unfinished as facts.Ring has them; nil if they are not known.
+	Hints      map[string]int
+	Unfinished *facts.Unfinished
 	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is no such table;
 	// nil while it is not known.
 	GCGrace *time.Duration

@@ -19,6 +19,7 @@ const (
 	beanGossiper          = "org.apache.cassandra.net:type=Gossiper"
 	beanBatchlogManager   = "org.apache.cassandra.db:type=BatchlogManager"
 	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
+	beanRepairService     = "org.apache.cassandra.db:type=RepairService"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 )
 
@@ -26,7 +27,7 @@ const (
 func (p *Process) registered(bean string) bool {
 	switch bean {
 	case beanStorageService, beanFailureDetector, beanGossiper, beanStreamManager, beanGuardrails, beanSnitch,
-		beanCompactionManager, beanBatchlogManager:
+		beanCompactionManager, beanBatchlogManager, beanRepairService:
 		return p.beans
 	case beanStorageProxy:
 		return p.proxy

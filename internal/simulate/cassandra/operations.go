@@ -63,6 +63,9 @@ func init() {
 			{name: "countAllBatches", signature: "()",
 				call: func(*Process, []json.RawMessage) (json.RawMessage, *javaError) { return formatInt(0), nil }},
 		},
+		beanRepairService: {
+			{name: "getSessions", signature: "(boolean,java.lang.String)", call: (*Process).repairSessions},
+		},
 		beanGossiper: {
 			{name: "reloadSeeds", signature: "()", call: (*Process).reloadSeeds},
 			{name: "assassinateEndpoint", signature: "(java.lang.String)", blocks: true, call: (*Process).assassinate},

@@ -95,6 +95,8 @@ type Process struct {
 	frozen bool
 	// hintsPaused: none is sent.
 	hintsPaused bool
+	// incremental repairs that users have begun and that are not over.
+	incremental int
 	busy        bool // while frozen
 	frozenAt    time.Time
 	normalAt    time.Time

@@ -1,10 +1,12 @@
 package cassandra
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"helenus.io/helenus/internal/core/ring"
@@ -312,6 +314,16 @@ func (p *Process) onAlive(e *entry) {
 
 // PauseHints has this JVM send no hints until it is taken back (nodetool pausehandoff).
 func (p *Process) PauseHints(paused bool) { p.hintsPaused = paused }
+
+// RepairIncrementally has this JVM take part in as many incremental repairs as a user has begun.
+func (p *Process) RepairIncrementally(repairs int) { p.incremental = repairs }
+
+// IncrementalRepairs that this JVM takes part in.
+func (p *Process) IncrementalRepairs() int { return p.incremental }
+
+func (p *Process) repairSessions([]json.RawMessage) (json.RawMessage, *javaError) {
+	return json.RawMessage("[" + strings.TrimSuffix(strings.Repeat("{},", p.incremental), ",") + "]"), nil
+}
 
 func (p *Process) sendHints(host string) {
 	hints := p.disk.hints[host]

@@ -87,14 +87,15 @@ func told(t *testing.T) map[string]map[string]bool {
 	}
 	catches := catching(t)
 	for name, alone := range map[string]struct{ of, test string }{
-		"JoiningNodeNotReady":     {"guard", "TestWhoJoinsHasToAnswer"},
-		"InitialNodeNotReady":     {"guard", "TestWhoIsAdoptedHasToAnswer"},
-		"MemberSeenDown":          {"guard", "TestTheGateOfARollOut"},
-		"ReleasesDiffer":          {"guard", "TestNothingJoinsBetweenReleases"},
-		"HintsNotDelivered":       {"guard", "TestHintsAreAwaited"},
-		"RemovedHostStillAnswers": {"cluster", "TestAHostFromWhichAnAgentAnswersIsNotGone"},
-		"HostUnreachable":         {"cluster", "TestHostsAreLookedAtLiveBeforeForce"},
-		"DisksUnknown":            {"cluster", "TestALostLedgerIsRebuiltFromAllDisks"},
+		"JoiningNodeNotReady":      {"guard", "TestWhoJoinsHasToAnswer"},
+		"InitialNodeNotReady":      {"guard", "TestWhoIsAdoptedHasToAnswer"},
+		"MemberSeenDown":           {"guard", "TestTheGateOfARollOut"},
+		"ReleasesDiffer":           {"guard", "TestNothingJoinsBetweenReleases"},
+		"HintsNotDelivered":        {"guard", "TestHintsAreAwaited"},
+		"IncrementalRepairRunning": {"guard", "TestIncrementalRepairsEndFirst"},
+		"RemovedHostStillAnswers":  {"cluster", "TestAHostFromWhichAnAgentAnswersIsNotGone"},
+		"HostUnreachable":          {"cluster", "TestHostsAreLookedAtLiveBeforeForce"},
+		"DisksUnknown":             {"cluster", "TestALostLedgerIsRebuiltFromAllDisks"},
 	} {
 		out[alone.of][name] = catches[alone.test]
 	}

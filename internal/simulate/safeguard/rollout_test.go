@@ -41,6 +41,16 @@ func TestHintsAreAwaited(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, "keeps hints for")
 }
 
+// Without the guard on incremental repairs a release changes in the middle of one.
+func TestIncrementalRepairsEndFirst(t *testing.T) {
+	s, err := trial.Find("version-repair")
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged(t, "IncrementalRepairRunning")
+	caught(t, trial.Trial{Scenario: s, Seed: 1}, "takes part in an incremental repair")
+}
+
 // Without the guard on releases nodes join a ring that has not reached their own.
 func TestNothingJoinsBetweenReleases(t *testing.T) {
 	s, err := trial.Find("version-grown")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -29,11 +28,6 @@ type Options struct {
 	// comes a second time; what is chosen beyond that is spread over the scenarios, to each as many
 	// events, and depends on the seed. A class without one is run whole.
 	Quotas map[trial.Class]int
-	// Limit ends the sweep early; 0 for none. What was not tried is counted, and is some of
-	// everything. Another Round begins elsewhere, so that what one has no time for comes first in
-	// one of those that follow.
-	Limit time.Duration
-	Round int
 	// Workers run trials at the same time; 0 for one for each processor.
 	Workers int
 	// Progress is told of every trial, one at a time.
@@ -44,8 +38,6 @@ type Options struct {
 type Report struct {
 	// Planned points, and those that were run.
 	Planned, Run int
-	// Left counts those that there was no time for, by class.
-	Left map[trial.Class]int
 	// Injected counts the points whose fault fired, which alone count, by scenario and class.
 	Injected map[Row]int
 	// Tried are the combinations of a class, and whether a point of each has injected.
@@ -84,7 +76,9 @@ func Run(o Options) Report {
 	s := &sweeper{Options: o, report: newReport()}
 	jobs := s.plan()
 	s.report.Planned = len(jobs)
-	s.work(jobs)
+	s.parallel(len(jobs), func(i int) {
+		s.count(jobs[i], jobs[i].trial.Run(s.Kinds, jobs[i].expected))
+	})
 	slices.SortFunc(s.report.Failures, func(a, b Failure) int {
 		return cmp.Compare(a.Trial.String(), b.Trial.String())
 	})
@@ -92,8 +86,7 @@ func Run(o Options) Report {
 }
 
 func newReport() Report {
-	return Report{Left: map[trial.Class]int{}, Injected: map[Row]int{},
-		Tried: map[trial.Class]map[Combination]bool{}, Began: time.Now()}
+	return Report{Injected: map[Row]int{}, Tried: map[trial.Class]map[Combination]bool{}, Began: time.Now()}
 }
 
 type sweeper struct {
@@ -178,53 +171,6 @@ func Points(seen trial.Result) []trial.Fault {
 		}
 	}
 	return out
-}
-
-func (s *sweeper) work(jobs []job) {
-	if s.Limit > 0 { // what there is no time for is some of everything, not all of the last scenarios
-		jobs = ordered(jobs, s.Round)
-	}
-	s.parallel(len(jobs), func(i int) {
-		if s.Limit == 0 || time.Since(s.report.Began) <= s.Limit {
-			s.count(jobs[i], jobs[i].trial.Run(s.Kinds, jobs[i].expected))
-			return
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.report.Left[jobs[i].class]++
-	})
-}
-
-// ordered is some of everything, in whatever part is taken of it. Each round begins at another
-// place, which the golden ratio keeps far from those of the rounds before.
-func ordered(jobs []job, round int) []job {
-	sorted := slices.SortedFunc(slices.Values(jobs), func(a, b job) int { return cmp.Compare(a.hash, b.hash) })
-	_, part := math.Modf(float64(round) * math.Phi)
-	at := int(part * float64(len(sorted)))
-	return slices.Concat(sorted[at:], sorted[:at])
-}
-
-// enough is how many points a share must have run that its limit has cut: less tells nothing.
-const enough = 150
-
-// Cut says what a limit has left undone; empty if nothing. It is an error where too little was
-// done.
-func (r Report) Cut() (left string, err error) {
-	n := 0
-	for _, class := range trial.Classes() {
-		if l := r.Left[class]; l > 0 {
-			n += l
-			left += fmt.Sprintf(", %s %d", class, l)
-		}
-	}
-	if n == 0 {
-		return "", nil
-	}
-	left = fmt.Sprintf("%d of %d points were not tried for want of time: %s", n, r.Planned, left[2:])
-	if least := min(enough, (r.Planned+1)/2); r.Run < least {
-		err = fmt.Errorf("%d of %d points were run within the limit, fewer than %d", r.Run, r.Planned, least)
-	}
-	return left, err
 }
 
 // parallel does something n times, as many at a time as there are workers.

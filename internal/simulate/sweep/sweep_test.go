@@ -1,8 +1,6 @@
 package sweep
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"helenus.io/helenus/internal/simulate/apiserver"
@@ -115,41 +113,5 @@ func TestASampleIsSpreadOverTheScenarios(t *testing.T) {
 	}
 	if chosen["large"] < 40 || chosen["small"] < 40 || chosen["long"] < 10 {
 		t.Errorf("chosen %v, want of the long one a quarter of each other's", chosen)
-	}
-}
-
-// Of a share that is cut at a third of its points every one is tried in one of five rounds, and a
-// share of which little was tried is not taken for clean.
-func TestWhatALimitCuts(t *testing.T) {
-	jobs := make([]job, 100)
-	for i := range jobs {
-		jobs[i].hash = uint64(i * 7 % 100) //nolint:gosec // small
-	}
-	tried := map[uint64]bool{}
-	for round := range 5 {
-		order := ordered(jobs, round)
-		if len(order) != len(jobs) {
-			t.Fatalf("round %d has %d points", round, len(order))
-		}
-		for _, j := range order[:len(jobs)/3] {
-			tried[j.hash] = true
-		}
-	}
-	if len(tried) != len(jobs) {
-		t.Errorf("%d of %d points were tried in five rounds", len(tried), len(jobs))
-	}
-	for _, c := range []struct {
-		planned, run int
-		fails        bool
-	}{
-		{1250, 149, true}, {1250, 150, false}, {37, 0, true}, {37, 18, true}, {37, 19, false}, {37, 37, false},
-		{0, 0, false},
-	} {
-		r := Report{Planned: c.planned, Run: c.run, Left: map[trial.Class]int{trial.ClassStale: c.planned - c.run}}
-		left, err := r.Cut()
-		if (err != nil) != c.fails || strings.Contains(left, fmt.Sprintf("%s %d", trial.ClassStale, c.planned-c.run)) !=
-			(c.run < c.planned) {
-			t.Errorf("%d of %d: %v, %s", c.run, c.planned, err, left)
-		}
 	}
 }

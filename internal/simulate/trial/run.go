@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
@@ -232,7 +234,7 @@ func (r *run) quiet() {
 	if !r.w.Line.RunUntil(over.Add(silence), func() bool {
 		now := r.w.Line.Now()
 		return r.injects == 0 && now.Sub(over) > settle && now.Sub(r.checker.lastWrite) > settle &&
-			now.Sub(r.injected) > settle
+			now.Sub(r.injected) > settle && !comesDue(r.w)
 	}) {
 		r.violated("still writing %s after the end: %s", silence, r.checker.lastWritten)
 		return
@@ -247,6 +249,14 @@ func (r *run) quiet() {
 	case n > 0:
 		r.violated("I10: %d writes in %s in which nothing happened, the last: %s", n, length, r.checker.lastWritten)
 	}
+}
+
+// comesDue says that an operation was postponed, and nothing keeps it from being due within the
+// hour: all nodes serve.
+func comesDue(w *world.World) bool {
+	return ready(w) && slices.ContainsFunc(get(w).Status.Notices, func(n v1alpha1.Notice) bool {
+		return n.Reason == v1alpha1.NoticeOperationPostponed
+	})
 }
 
 // before and after stand around each request of an operator or agent.

@@ -65,6 +65,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	}
 	if t.asked(n) && !t.asked(old) {
 		t.missed(n, c)
+		t.repaired(n, c)
 		t.last = n.Name
 	}
 	if !t.inTurn(n) || t.inTurn(old) || t.recreated[n.Name] {
@@ -73,7 +74,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	var together []string
 	for _, o := range t.w.Server.Objects("CassandraNode") {
 		other := o.(*v1alpha1.CassandraNode)
-		if !t.inTurn(other) || other.Spec.Cluster.UID != c.UID || t.recreated[other.Name] {
+		if !t.inTurn(other) || other.Spec.Cluster.UID != c.UID || t.recreated[other.Name] || t.diskLost(other.Name) {
 			continue
 		}
 		together = append(together, other.Name)
@@ -104,11 +105,20 @@ func (t *turn) missed(n *v1alpha1.CassandraNode, c *v1alpha1.CassandraCluster) {
 	}
 }
 
+// repaired: no member gets another release while one takes part in an incremental repair.
+func (t *turn) repaired(n *v1alpha1.CassandraNode, c *v1alpha1.CassandraCluster) {
+	for _, s := range t.w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.IncrementalRepairs() > 0 && n.Spec.Configuration.Version != c.Spec.Version {
+			t.violated("node %s is to get another release while %s takes part in an incremental repair", n.Name, s.Name())
+		}
+	}
+}
+
 // diskLost says that a node's disk is lost: it is not waited for, and the ranges alone say who may
 // go down beside it, which the scenario of that judges by its client.
 func (t *turn) diskLost(name string) bool {
 	n, _ := t.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode)
-	return t.Scenario.LosesDisk && n != nil && n.Status.Phase == v1alpha1.PhaseDataLost
+	return (t.Scenario.LosesDisk || t.may().writes) && n != nil && n.Status.Phase == v1alpha1.PhaseDataLost
 }
 
 // isMember says that a node has joined: one that is still to join serves nobody.

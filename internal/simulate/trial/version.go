@@ -40,6 +40,14 @@ func versionScenarios() []*Scenario {
 		scenario("version-patch", "a patch release reaches the nodes, and is taken back", threeRacks,
 			changedTo("5.0.9"), changedTo("5.0.6")),
 		growing,
+		alone(scenario("version-repair", "the release changes while an incremental repair runs: no node is changed "+
+			"before it is over", threeRacks,
+			Act{Name: "begin a repair", Do: repairIncrementally(1)}, passing("two minutes", 2*time.Minute, serves(3)),
+			Act{Name: "change the release", Do: whileWriting(version("5.0.9")), Within: 10 * time.Minute,
+				Until: blockedWith(v1alpha1.BlockedIncrementalRepairRunning, clusterName+"-dc1-r3-0 takes part in 1 "+
+					"incremental repair")},
+			passing("a quarter of an hour", 15*time.Minute, runs("5.0.6", 3)),
+			Act{Name: "end it", Do: repairIncrementally(0), Until: all(rolledOut, runs("5.0.9", 3)), Within: time.Hour})),
 		scenario("version-formats", "a ring of 4.1 becomes one of 5.0, whose SSTables are as they were until it is to "+
 			"write the formats of 5.0: then they are upgraded", earlier(threeRacks),
 			changedTo("5.0.9"), passing("a quarter of an hour", 15*time.Minute, sstables("nb")),
@@ -66,6 +74,14 @@ func versionScenarios() []*Scenario {
 
 func version(release string) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Version = release }
+}
+
+// repairIncrementally has a node take part in so many incremental repairs.
+func repairIncrementally(repairs int) func(*world.World) error {
+	return func(w *world.World) error {
+		lastPod(w).JVM().RepairIncrementally(repairs)
+		return nil
+	}
 }
 
 func changedTo(release string) Act {

@@ -26,6 +26,12 @@ func (p *pass) beginWave(pending []string) plan.Result {
 			return plan.Waiting("%s left; the ring cannot do without the next one yet",
 				words.Plural(len(pending), "node"))
 		}
+		if first && p.changesRelease() {
+			about := p.members(func(n *facts.Node) bool { return !lost(n) })
+			if refusals := guard.Check(about, p.rules.NewRelease...); len(refusals) > 0 {
+				return p.step.Refused(refusals)
+			}
+		}
 		var r plan.Result
 		var waits bool
 		if r, waits, left = p.awaitHints(first); waits {

@@ -21,10 +21,7 @@ const unchangedFor = 2 * time.Minute
 // to read it.
 func (p *pass) undelivered(first bool) []guard.Refusal {
 	about := guard.Kept{Nodes: p.members(func(n *facts.Node) bool { return !lost(n) }), For: p.state.Last}
-	if first && slices.ContainsFunc(about.Names, func(name string) bool {
-		n := p.Live(name)
-		return n != nil && n.Record.Spec.Configuration.Version != p.wanted(n).Configuration.Version
-	}) {
+	if first && p.changesRelease() {
 		about.For, about.Batches = about.Names, true
 	}
 	about.For = slices.DeleteFunc(slices.Clone(about.For), func(name string) bool {
@@ -32,6 +29,14 @@ func (p *pass) undelivered(first bool) []guard.Refusal {
 		return n != nil && lost(n) || slices.Contains(p.state.Wave, name)
 	})
 	return guard.Check(about, p.rules.Undelivered...)
+}
+
+// changesRelease says that members get another release. One without a disk is replaced with it.
+func (p *pass) changesRelease() bool {
+	return slices.ContainsFunc(p.Members(), func(name string) bool {
+		n := p.Live(name)
+		return n != nil && !lost(n) && n.Record.Spec.Configuration.Version != p.wanted(n).Configuration.Version
+	})
 }
 
 // awaitHints waits until what nodes have missed is delivered. Until it becomes no less for a while:

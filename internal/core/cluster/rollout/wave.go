@@ -69,10 +69,10 @@ func (p *pass) continueWave() (plan.Result, bool) {
 	return plan.Nothing(), true
 }
 
-// endWave writes down that the nodes of the wave are back.
+// endWave writes down that the nodes of the wave are back, or have lost their disks.
 func (p *pass) endWave() {
 	wave, first := p.state.Wave, p.state.First
-	p.write(false, words.List(wave, 3)+" is back", func(s *State) {
+	p.write(false, "the wave of "+words.List(wave, 3)+" is over", func(s *State) {
 		if !s.Live {
 			s.Last, s.Left, s.LeftSince = wave, 0, nil
 		}

@@ -63,7 +63,7 @@ func runCommand(crds *string) *cobra.Command {
 		Short: "run a sweep and print what was tried",
 		Example: `  sweep run
   sweep run --scenarios create-3,adopt --faults kill-before,kill-after
-  sweep run --part 3/20 --limit 4m --round 7`,
+  sweep run --part 3/20`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -96,8 +96,6 @@ func runCommand(crds *string) *cobra.Command {
 	f.StringToIntVar(&quotas, "quota", nil, "at most so many points of a class, as `class=n,…` (default: all of them)")
 	f.StringToIntVar(&least, "least", nil, "fail unless so many points of a class injected, and, but for stale, one "+
 		"at each verb on each kind of thing, as `class=n,…`")
-	f.DurationVar(&o.Limit, "limit", 0, "end after so long, whatever is left; fail if it is most of many points")
-	f.IntVar(&o.Round, "round", 0, "begin elsewhere than other rounds, where the limit cuts each of them")
 	f.IntVar(&o.Workers, "workers", 0, "trials at the same time (default: one for each processor)")
 	return c
 }
@@ -234,14 +232,10 @@ func command(f sweep.Failure) string {
 func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 	fmt.Fprintln(out)
 	r.Table(out)
-	left, cut := r.Cut()
-	if left != "" {
-		left = ". " + left
-	}
-	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time%s\n", r.Run, r.Planned,
-		time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute), left)
+	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time\n", r.Run, r.Planned,
+		time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute))
 	if len(r.Failures) == 0 {
-		return cut
+		return nil
 	}
 	const most = 30
 	for i, f := range r.Failures {
@@ -255,7 +249,7 @@ func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 		}
 	}
 	tell(out, kinds, r.Failures[0].Trial)
-	return errors.Join(fmt.Errorf("%d trials failed", len(r.Failures)), cut)
+	return fmt.Errorf("%d trials failed", len(r.Failures))
 }
 
 // tell shows the scenario of a trial around what it violated first.
