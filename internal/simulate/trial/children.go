@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -325,6 +326,13 @@ type kept struct {
 	unlike []string
 	// texts of the versions of objects that were there at the last look.
 	texts map[client.Object]string
+	// stays is what the text of an object may have otherwise, as a user has changed it since.
+	stays *regexp.Regexp
+}
+
+// leaveOut leaves a user's change out of the comparison from now on.
+func (k *kept) leaveOut(stays *regexp.Regexp) {
+	k.stays, k.end.Objects, k.texts, k.glance = stays, leavingOut(stays, k.end.Objects), nil, ""
 }
 
 // keepEnd remembers how the world stands when it has come to rest, and asKept says that it stands
@@ -348,6 +356,9 @@ func unlikeKept(w *world.World) []string {
 			text, known := former[o]
 			if !known {
 				text = normal(o)
+				if k.stays != nil {
+					text = k.stays.ReplaceAllString(text, "")
+				}
 			}
 			k.texts[o] = text
 			return text

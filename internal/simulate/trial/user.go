@@ -50,7 +50,13 @@ func (r *run) edit(d time.Duration, changes ...change) bool {
 // editForGood has the user change the spec of the cluster that is there.
 func (r *run) editForGood(c change) bool {
 	is := get(r.w)
-	return is != nil && is.DeletionTimestamp == nil && r.write(is.UID, c.do)
+	if is == nil || is.DeletionTimestamp != nil || !r.write(is.UID, c.do) {
+		return false
+	}
+	if k, looked := r.w.Kept.(*kept); looked {
+		k.leaveOut(kindOf(r.Fault).stays)
+	}
+	return true
 }
 
 // write has the user write a spec, as long as the cluster is the one that they mean. What the API
