@@ -295,12 +295,7 @@ func init() {
 			about: "the user changes a setting, and leaves it so", class: ClassUser, fits: anyWrite,
 			world: func(t *run) bool { return t.editForGood(setReads) },
 			may:   edited,
-			instead: func(t *run) bool {
-				s := t.Scenario // one that waits until the cluster is as its spec again
-				return (s.Grows || s.Keeps || s.Forgets) &&
-					(t.refuses("concurrent_reads") || t.formedByEdit("needs a restart of its JVM"))
-			},
-			unlike: (*run).saysThatItDiffers, stays: reads,
+			stays: reads,
 		},
 		"edit-at-once": {
 			about: "the user changes a setting, and takes it back at once", class: ClassUser, fits: anyWrite,
